@@ -1,0 +1,55 @@
+# Targets are listed by "make help".
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+# A tag without its v and how far behind it is, or the next version to come.
+VERSION ?= $(or $(patsubst v%,%,$(shell git describe --tags --dirty 2>/dev/null)),0.1.0-dev)
+GO      ?= go
+
+# The version is ours to give; git's refusal to read a tree of another owner shall not end a build.
+export GOFLAGS += -buildvcs=false
+
+LDFLAGS := -s -w -X main.version=$(VERSION)
+MANDIR   = $(DESTDIR)$(PREFIX)/share/man/man1
+SHARE    = $(DESTDIR)$(PREFIX)/share
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test check bench man completion install clean help
+
+build: ## build bin/bolt, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
+
+demo: build ## show bolt at work on a throwaway farm of SSH servers
+	@scripts/setup.sh demo
+	@scripts/demo.sh bin/bolt
+
+test: ## run the whole test suite with the race detector (installs what it needs when root)
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+check: ## formatting, vet, staticcheck, go.mod, architecture: all of them, also after a failure
+	@scripts/check.sh
+
+bench: build ## measure against ssh, clush, pdsh, pssh and ansible, and at 1,000 and 5,000 targets
+	scripts/bench.sh bin/bolt
+
+man: build ## write the manual page to dist/man
+	rm -rf dist/man && mkdir -p dist/man
+	bin/bolt man >dist/man/bolt.1
+
+completion: build ## write shell completions to dist/completion
+	rm -rf dist/completion && mkdir -p dist/completion
+	for s in bash zsh fish; do bin/bolt completion $$s >dist/completion/bolt.$$s || exit 1; done
+
+install: man completion ## install below PREFIX (/usr/local), staged in DESTDIR
+	install -D -m 0755 bin/bolt $(DESTDIR)$(PREFIX)/bin/bolt
+	install -D -m 0644 -t $(MANDIR) dist/man/*.1
+	install -D -m 0644 dist/completion/bolt.bash $(SHARE)/bash-completion/completions/bolt
+	install -D -m 0644 dist/completion/bolt.zsh $(SHARE)/zsh/site-functions/_bolt
+	install -D -m 0644 dist/completion/bolt.fish $(SHARE)/fish/vendor_completions.d/bolt.fish
+
+clean: ## remove what the other targets wrote
+	rm -rf bin dist
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14

@@ -1,0 +1,113 @@
+// Package farm starts throwaway targets for measurements: real OpenSSH
+// servers (scripts/farm.sh), or one process that plays thousands of servers
+// (bench/farmd).
+//
+// A Farm owns its folder and its processes; Stop ends both. Programs run from
+// the module's root folder, where scripts/ and bench/ are.
+package farm
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// CheapSSH are the options that make OpenSSH's client as quick as it can be:
+// one cheap algorithm of each kind, and nothing tried that is not needed.
+const CheapSSH = "-o KexAlgorithms=curve25519-sha256 -o HostKeyAlgorithms=ssh-ed25519 -o Ciphers=aes128-gcm@openssh.com" +
+	" -o PreferredAuthentications=publickey -o GSSAPIAuthentication=no -o UpdateHostKeys=no -o LogLevel=ERROR"
+
+// A Farm is a running set of targets.
+type Farm struct {
+	Dir   string   // inventory.yaml, home/.ssh/config and known_hosts, hosts
+	Hosts []string // the addresses
+	stop  func() error
+}
+
+// Real starts n targets on real SSH servers. With homes, sessions on each
+// start in a folder of its own below Dir/targets.
+func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
+	dir, err := os.MkdirTemp("", "bolt-bench.")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"start", dir, strconv.Itoa(n)}
+	if homes {
+		args = append(args, "--homes")
+	}
+	f := &Farm{Dir: dir, stop: func() error {
+		// Not ctx: it may be the reason for stopping.
+		out, err := exec.Command("scripts/farm.sh", "stop", dir).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("stop farm %s: %w: %s", dir, err, out)
+		}
+		return nil
+	}}
+	if out, err := exec.CommandContext(ctx, "scripts/farm.sh", args...).CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start farm %s: %w: %s", dir, err, out), f.Stop())
+	}
+	return f.ready()
+}
+
+// Light starts one process, a farmd program, that is n targets.
+func Light(ctx context.Context, farmd string, n int) (*Farm, error) {
+	dir, err := os.MkdirTemp("", "bolt-bench.")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, farmd, "-n", strconv.Itoa(n), "-dir", dir)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe() // its end ends the farm
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	f := &Farm{Dir: dir, stop: func() error {
+		return errors.Join(stdin.Close(), cmd.Wait())
+	}}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready") {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = fmt.Errorf("it said %q", line)
+		}
+		return nil, errors.Join(fmt.Errorf("start %s: %w", farmd, err), f.Stop())
+	}
+	return f.ready()
+}
+
+func (f *Farm) ready() (*Farm, error) {
+	data, err := os.ReadFile(filepath.Join(f.Dir, "hosts"))
+	if err != nil {
+		return nil, errors.Join(err, f.Stop())
+	}
+	f.Hosts = strings.Fields(string(data))
+	return f, nil
+}
+
+// Inventory is the path of the inventory file.
+func (f *Farm) Inventory() string { return filepath.Join(f.Dir, "inventory.yaml") }
+
+// Home is the home directory of the farm's user, with ssh_config and
+// known_hosts.
+func (f *Farm) Home() string { return filepath.Join(f.Dir, "home") }
+
+// SSHConfig is the ssh_config file for ssh -F.
+func (f *Farm) SSHConfig() string { return filepath.Join(f.Home(), ".ssh", "config") }
+
+// Stop ends the servers and removes the folder.
+func (f *Farm) Stop() error {
+	return errors.Join(f.stop(), os.RemoveAll(f.Dir))
+}

@@ -1,0 +1,117 @@
+// Package measure runs programs and says what they cost: wall time, processor
+// time and peak memory, each of the program and of all that it started and
+// waited for.
+//
+// Run times one program. Memory runs it again under observation: watching a
+// hundred processes costs enough to disturb the clock, so the two are apart.
+// Rows collects samples and prints medians as a table.
+package measure
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A Program is a command line to measure.
+type Program struct {
+	Argv []string
+	Env  []string // added to this process's
+	Dir  string
+	// Stdin is a file to read, "" for none.
+	Stdin string
+}
+
+// A Sample is what one run cost.
+type Sample struct {
+	Wall time.Duration
+	CPU  time.Duration // user and system, with all descendants that were waited for
+	// MaxRSS is the largest resident size that a single process had, in
+	// bytes. For a program of one process it is exact; for one that forks it
+	// is a lower bound, see Memory.
+	MaxRSS int64
+}
+
+// Run measures one run. It is an error if the program does not exit with 0.
+func Run(ctx context.Context, p Program) (Sample, error) {
+	cmd, output, done, err := command(ctx, p)
+	if err != nil {
+		return Sample{}, err
+	}
+	defer done()
+	start := time.Now()
+	err = cmd.Run()
+	wall := time.Since(start)
+	if err != nil {
+		return Sample{}, fmt.Errorf("run %s: %w: %s", p.Argv[0], err, complaint(output.String()))
+	}
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return Sample{
+		Wall:   wall,
+		CPU:    cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		MaxRSS: usage.Maxrss * 1024,
+	}, nil
+}
+
+// command prepares a program; done frees what it holds.
+func command(ctx context.Context, p Program) (cmd *exec.Cmd, output *bytes.Buffer, done func(), err error) {
+	cmd = exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+	cmd.Dir = p.Dir
+	cmd.Env = append(os.Environ(), p.Env...)
+	output = new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = output, output
+	done = func() {}
+	if p.Stdin != "" {
+		f, err := os.Open(p.Stdin)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		cmd.Stdin, done = f, func() { f.Close() }
+	}
+	return cmd, output, done, nil
+}
+
+// complaint cuts what a program printed to the lines that tell why it failed:
+// those that speak of a failure, or the last ones.
+func complaint(s string) string {
+	const most = 5
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	var failures []string
+	for _, l := range lines {
+		if strings.Contains(l, `"failure"`) && len(failures) < most {
+			failures = append(failures, l)
+		}
+	}
+	if len(failures) > 0 {
+		return strings.Join(failures, "\n")
+	}
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// Median returns the middle of the samples' figures, each on its own; zero
+// without samples.
+func Median(samples []Sample) Sample {
+	if len(samples) == 0 {
+		return Sample{}
+	}
+	return Sample{
+		Wall:   middle(samples, func(s Sample) time.Duration { return s.Wall }),
+		CPU:    middle(samples, func(s Sample) time.Duration { return s.CPU }),
+		MaxRSS: middle(samples, func(s Sample) int64 { return s.MaxRSS }),
+	}
+}
+
+func middle[T ~int64](samples []Sample, of func(Sample) T) T {
+	v := make([]T, len(samples))
+	for i, s := range samples {
+		v[i] = of(s)
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}

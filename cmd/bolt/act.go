@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bolt/internal/fault"
+	"bolt/internal/nodeset"
+	"bolt/internal/ordered"
+	"bolt/internal/output"
+	"bolt/internal/project"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+func runCommand(ctx context.Context, a *app, args []string) error {
+	line, err := readArg(args[0], a.sys.in)
+	if err != nil {
+		return err
+	}
+	if line == "" {
+		return usagef("Must specify a command to run")
+	}
+	return a.act(ctx, "command", line, func() (run.Action, error) {
+		return &run.Command{Line: line, Env: a.values["env-var"]}, nil
+	})
+}
+
+func runScript(ctx context.Context, a *app, args []string) error {
+	return a.act(ctx, "script", args[0], func() (run.Action, error) {
+		path := a.modules.Find(args[0])
+		if err := project.CheckFile("script", path); err != nil {
+			return nil, err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("The script '%s' is unreadable: %v", path, reason(err)),
+				Details: ordered.Of("path", path)}
+		}
+		return &run.Script{Path: path, Data: data, Args: args[1:], Env: a.values["env-var"], Interpret: a.config.ScriptInterpreter}, nil
+	})
+}
+
+func runUpload(ctx context.Context, a *app, args []string) error {
+	return a.act(ctx, "upload", args[0], func() (run.Action, error) {
+		path := a.modules.Find(args[0])
+		if err := project.CheckTree("source file", path); err != nil {
+			return nil, err
+		}
+		return &run.Upload{Source: path, Path: path, Dest: args[1]}, nil
+	})
+}
+
+func runDownload(ctx context.Context, a *app, args []string) error {
+	return a.act(ctx, "download", args[0], func() (run.Action, error) {
+		dir, err := filepath.Abs(args[1])
+		if err != nil {
+			return nil, err
+		}
+		return &run.Download{Source: args[0], Dir: dir}, nil
+	})
+}
+
+// act performs an action on the targets that the command line names. prepare
+// makes the action; what it reports is printed in the format's own way, after
+// its head.
+func (a *app) act(ctx context.Context, name, object string, prepare func() (run.Action, error)) error {
+	find, err := a.targeting(ctx)
+	if err != nil {
+		return err
+	}
+	targets, terr := find(ctx)
+	if _, ok := errors.AsType[*usageError](terr); ok {
+		return terr
+	}
+	if a.config.ConcurrencyLowered && len(targets) > a.config.Concurrency {
+		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
+			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
+	}
+	view, err := a.renderer(len(targets))
+	if err != nil {
+		return err
+	}
+	if err := view.Start(output.Info{Action: name, Object: object, Targets: targets}); err != nil {
+		return err
+	}
+	if terr != nil {
+		return fatal(view, terr)
+	}
+	action, err := prepare()
+	if err != nil {
+		return fatal(view, err)
+	}
+	dialer, err := a.dialer()
+	if err != nil {
+		return fatal(view, err)
+	}
+	defer dialer.close()
+	runner := run.New(dialer, run.Options{
+		Concurrency: a.config.Concurrency,
+		Timeout:     a.timeout(),
+		Stream:      a.config.Stream || a.format() == output.NDJSON,
+		Log:         a.log,
+	})
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var hints hints
+	outcome := make(map[*inventory.Target]bool, len(targets))
+	var werr error
+	begin := time.Now()
+	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
+	runner.Run(ctx, action, targets, func(e run.Event) {
+		if e.Kind == run.Finished {
+			outcome[e.Target] = e.Result.OK()
+			hints.add(e.Result)
+		}
+		if werr != nil {
+			return
+		}
+		// Whoever read our output has gone, or the disk is full: end the work,
+		// there is nobody left to tell.
+		if werr = view.Event(e); werr != nil {
+			stop(run.ErrStopped)
+		}
+	})
+	if err := a.saveRerun(targets, outcome); err != nil {
+		a.log.Debug("rerun file not written", "err", err)
+	}
+	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
+	// After a failed write, End only returns that error again.
+	if err := view.End(time.Since(begin)); err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	if a.format() != output.NDJSON {
+		hints.print(a.console)
+	}
+	for _, t := range targets {
+		if !outcome[t] {
+			return errFailedTargets
+		}
+	}
+	return nil
+}
+
+// hints collects what to do about failures, so that a hundred targets with
+// one trouble give one piece of advice.
+type hints struct {
+	order   []string
+	targets map[string][]string
+}
+
+func (h *hints) add(r *run.Result) {
+	if r.OK() || r.Err.Hint == "" {
+		return
+	}
+	if h.targets == nil {
+		h.targets = make(map[string][]string)
+	}
+	if h.targets[r.Err.Hint] == nil {
+		h.order = append(h.order, r.Err.Hint)
+	}
+	h.targets[r.Err.Hint] = append(h.targets[r.Err.Hint], r.Target.SafeName())
+}
+
+// maxHints bounds how much advice is printed.
+const maxHints = 8
+
+func (h *hints) print(w io.Writer) {
+	for i, hint := range h.order {
+		if i == maxHints {
+			fmt.Fprintf(w, "hint: %d more, see --format ndjson\n", len(h.order)-i)
+			return
+		}
+		fmt.Fprintf(w, "hint for %s: %s\n", nodeset.Fold(h.targets[hint]), safetext.String(hint))
+	}
+}
+
+// fatal prints what ended an action that had begun to print.
+func fatal(view output.Renderer, err error) error {
+	if werr := view.Fatal(err); werr != nil {
+		return fmt.Errorf("write results: %w", werr)
+	}
+	return errPrinted
+}
+
+// reason is the part of a file error that is not its path.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A flag is one option of the command line. Every command accepts every flag,
+// as users of Bolt's scripts expect; a command's help lists those that mean
+// something to it.
+type flag struct {
+	name, short string
+	arg         string // name of its value in help; "" for a switch
+	negatable   bool   // a switch that has a --no- form
+	repeat      bool   // may be given several times
+	values      []string
+	section     string
+	help        string
+	on          string // which commands list it: a key of listed
+}
+
+// The sections of a help page, in their order.
+const (
+	secInventory = "Inventory"
+	secAuth      = "Authentication"
+	secEscalate  = "Escalation"
+	secContext   = "Run context"
+	secRemote    = "Remote environment"
+	secTransport = "Transport"
+	secDisplay   = "Display"
+	secGlobal    = "Global"
+)
+
+var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secDisplay, secGlobal}
+
+// Where a flag is listed.
+const (
+	onAction    = "action"    // commands that act on targets
+	onRun       = "run"       // command run, script run
+	onTmpdir    = "tmpdir"    // script run, file upload
+	onInventory = "inventory" // inventory show and actions
+	onShow      = "show"      // everything that reads a project
+	onAll       = "all"
+	onDetail    = "detail" // inventory show
+	onNone      = ""       // understood, and answered with what to do instead
+)
+
+// flagTable holds all flags. Names, short forms and values are those of
+// Puppet Bolt; --fold, --timeout and the format ndjson are ours.
+func flagTable() []flag {
+	return []flag{
+		{name: "targets", short: "t", arg: "TARGETS", repeat: true, section: secInventory, on: onInventory,
+			help: "Act on these `targets`: names, aliases, groups, globs (web*), URIs; several are separated by commas. @FILE reads them from a file, - from standard input."},
+		{name: "query", short: "q", arg: "PQL", section: secInventory, on: onNone,
+			help: "Act on the targets that a PuppetDB query returns."},
+		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onInventory,
+			help: "Act on targets of the last run again: all of them, or those that failed or succeeded."},
+		{name: "detail", section: secInventory, on: onDetail,
+			help: "Show each target's settings, variables, facts, features and groups."},
+
+		{name: "user", short: "u", arg: "USER", section: secAuth, on: onAction, help: "Log in as this user."},
+		{name: "password", short: "p", arg: "PASSWORD", section: secAuth, on: onAction,
+			help: "Log in with this password. Others can read it in the process list: prefer --password-prompt."},
+		{name: "password-prompt", section: secAuth, on: onAction, help: "Ask for the login password on the terminal."},
+		{name: "private-key", arg: "FILE", section: secAuth, on: onAction, help: "Log in with this private key."},
+		{name: "host-key-check", negatable: true, section: secAuth, on: onAction,
+			help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted."},
+
+		{name: "run-as", arg: "USER", section: secEscalate, on: onAction, help: "Run as this user, through sudo."},
+		{name: "sudo-password", arg: "PASSWORD", section: secEscalate, on: onAction,
+			help: "The password for sudo; without it the login password is tried. Prefer --sudo-password-prompt."},
+		{name: "sudo-password-prompt", section: secEscalate, on: onAction, help: "Ask for sudo's password on the terminal."},
+		{name: "sudo-executable", arg: "PROGRAM", section: secEscalate, on: onAction, help: "Use this program instead of sudo."},
+
+		{name: "concurrency", short: "c", arg: "N", section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
+		{name: "timeout", arg: "SECONDS", section: secContext, on: onAction,
+			help: "End the action on a target when it has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
+		{name: "cleanup", negatable: true, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
+		{name: "modulepath", short: "m", arg: "DIRS", section: secContext, on: onAction, help: "Look for modules in these directories, separated by colons."},
+		{name: "project", arg: "DIR", section: secContext, on: onShow, help: "Use the Bolt project in this directory."},
+		{name: "inventoryfile", short: "i", arg: "FILE", section: secContext, on: onShow, help: "Read the inventory from this file."},
+		{name: "save-rerun", negatable: true, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
+
+		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, help: "Set an environment variable for the command or script."},
+
+		{name: "transport", arg: "NAME", values: transports, section: secTransport, on: onAction,
+			help: "How to reach targets that do not say it themselves: ssh or local."},
+		{name: "connect-timeout", arg: "SECONDS", section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
+		{name: "tty", negatable: true, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
+		{name: "native-ssh", negatable: true, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
+		{name: "ssh-command", arg: "COMMAND", section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
+		{name: "copy-command", arg: "COMMAND", section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
+		{name: "tmpdir", arg: "DIR", section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
+
+		{name: "format", arg: "FORMAT", values: formats, section: secDisplay, on: onShow,
+			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},
+		{name: "fold", section: secDisplay, on: onAction, help: "Print equal outputs once, under the folded names of their targets, at the end."},
+		{name: "stream", section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
+		{name: "color", negatable: true, section: secDisplay, on: onShow, help: "Use colours on a terminal (default)."},
+		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only."},
+		{name: "trace", section: secDisplay, on: onAction, help: "Print the chain of causes with an error that ends the run."},
+
+		{name: "log-level", arg: "LEVEL", values: logLevels, section: secGlobal, on: onAll,
+			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn)."},
+		{name: "clear-cache", section: secGlobal, on: onAll, help: "Forget cached answers of plugins first."},
+		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
+		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
+	}
+}
+
+var (
+	transports = []string{"choria", "docker", "jail", "local", "lxd", "podman", "remote", "ssh", "winrm"}
+	formats    = []string{"human", "json", "ndjson", "rainbow"}
+	logLevels  = []string{"trace", "debug", "info", "warn", "error", "fatal"}
+)
+
+// flagValues holds what was given, by flag name; only given flags are there.
+type flagValues map[string][]string
+
+func (v flagValues) has(name string) bool { _, ok := v[name]; return ok }
+
+// last is the value that counts of a flag that may be given once.
+func (v flagValues) last(name string) string {
+	if l := v[name]; len(l) > 0 {
+		return l[len(l)-1]
+	}
+	return ""
+}
+
+// on reads a switch; def is its value when it is not given.
+func (v flagValues) on(name string, def bool) bool {
+	if !v.has(name) {
+		return def
+	}
+	return v.last(name) == "true"
+}
+
+// value is the pflag.Value that records into a flagValues.
+type value struct {
+	f    flag
+	into flagValues
+	text string // what a negative form stands for
+}
+
+func (v *value) String() string   { return "" }
+func (v *value) Type() string     { return "string" }
+func (v *value) IsBoolFlag() bool { return v.f.arg == "" }
+
+func (v *value) Set(s string) error {
+	if v.f.arg == "" && v.text != "" {
+		s = v.text
+	}
+	v.into[v.f.name] = append(v.into[v.f.name], s)
+	return nil
+}
+
+// addFlags defines all flags on cmd; those that cmd's help does not list are
+// hidden from completion as well.
+func addFlags(cmd *cobra.Command, into flagValues, lists ...string) {
+	for _, f := range flagTable() {
+		if f.name == "help" || f.name == "version" {
+			continue
+		}
+		hidden := f.on != onAll && !slices.Contains(lists, f.on)
+		define := func(name, short, text string) {
+			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: f.help, Value: &value{f, into, text}, Hidden: hidden}
+			if f.arg == "" {
+				pf.NoOptDefVal = "true"
+			}
+			cmd.Flags().AddFlag(pf)
+		}
+		define(f.name, f.short, "")
+		if f.negatable {
+			define("no-"+f.name, "", "false")
+		}
+	}
+}
+
+// flagHelp renders the flags of cmd's help page, by section.
+func flagHelp(cmd *cobra.Command) string {
+	var b strings.Builder
+	for _, sec := range sections {
+		first := true
+		for _, f := range flagTable() {
+			if f.section != sec {
+				continue
+			}
+			if pf := cmd.Flags().Lookup(f.name); f.name != "help" && f.name != "version" && (pf == nil || pf.Hidden) {
+				continue
+			}
+			if first {
+				b.WriteString("\n" + sec + "\n")
+				first = false
+			}
+			b.WriteString(flagLine(f))
+		}
+	}
+	return b.String()
+}
+
+// flagLine is a flag and its explanation, wrapped to a terminal of 100 columns.
+func flagLine(f flag) string {
+	const left, width = 34, 100
+	head := "    "
+	if f.short != "" {
+		head = "-" + f.short + ", "
+	}
+	if f.negatable {
+		head += "--[no-]" + f.name
+	} else {
+		head += "--" + f.name
+	}
+	if f.arg != "" {
+		head += " " + f.arg
+	}
+	head = "  " + head
+	var b strings.Builder
+	b.WriteString(head)
+	if len(head) > left-2 {
+		b.WriteString("\n" + strings.Repeat(" ", left))
+	} else {
+		b.WriteString(strings.Repeat(" ", left-len(head)))
+	}
+	b.WriteString(wrap(strings.ReplaceAll(f.help, "`", ""), width-left, strings.Repeat(" ", left)))
+	b.WriteString("\n")
+	return b.String()
+}
+
+// wrap breaks text into lines of at most width, each but the first after indent.
+func wrap(text string, width int, indent string) string {
+	var b strings.Builder
+	n := 0
+	for i, w := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case n+1+len(w) > width:
+			b.WriteString("\n" + indent)
+			n = 0
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(w)
+		n += len(w)
+	}
+	return b.String()
+}

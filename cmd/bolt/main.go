@@ -1,0 +1,95 @@
+// Bolt runs commands and scripts and copies files on many machines at once,
+// over SSH, with nothing installed on them.
+//
+// This package turns words into requests, wires the other packages together
+// and decides exit codes. It is the only place that reads flags and
+// environment variables, asks people questions, and exits.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"bolt/run"
+)
+
+// version is set by the build.
+var version = "0.1.0-dev"
+
+// Exit codes. There are two, as with Puppet Bolt.
+const (
+	exitOK     = 0
+	exitFailed = 1 // a target failed, or the command line, a file or the program itself
+)
+
+func main() {
+	ctx, stop := catchSignals(context.Background(), os.Stderr)
+	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.Getenv})
+	stop()
+	os.Exit(code)
+}
+
+// system is the outside world of one invocation.
+type system struct {
+	in       *os.File
+	out, err *os.File
+	env      func(string) string
+}
+
+// realMain is main without the process: deferred work runs before it returns.
+func realMain(ctx context.Context, argv []string, sys system) int {
+	err := execute(ctx, argv, sys)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFailedTargets), errors.Is(err, errPrinted):
+		return exitFailed
+	case errors.Is(err, syscall.EPIPE):
+		// Whoever read our output has seen enough.
+		return exitFailed
+	}
+	fmt.Fprintln(sys.out, err)
+	return exitFailed
+}
+
+var (
+	// errFailedTargets says that everything was printed, and some targets failed.
+	errFailedTargets = errors.New("some targets failed")
+	// errPrinted says that the error was printed already.
+	errPrinted = errors.New("failed")
+)
+
+// catchSignals returns a context that ends at the first interrupt, which lets
+// running commands be ended and partial results printed; the second leaves at
+// once.
+func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if n > 0 {
+					fmt.Fprintln(notice, "\nLeaving at once: commands may go on running on some targets.")
+					os.Exit(exitFailed)
+				}
+				fmt.Fprintf(notice, "\nStopping (%v): ending what runs on the targets. Once more leaves at once.\n", s)
+				cancel(run.ErrStopped)
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"bolt/transport"
+)
+
+// A prompter asks people for secrets, one question at a time. Questions go to
+// standard error; answers are read without echo from standard input if it is
+// a terminal, otherwise from the controlling terminal.
+type prompter struct {
+	in  *os.File
+	out io.Writer
+	mu  sync.Mutex
+}
+
+// errNoTerminal says that there is nobody to ask.
+var errNoTerminal = errors.New("there is no terminal to ask on")
+
+// secret asks question and returns the line that was typed.
+func (p *prompter) secret(ctx context.Context, question string) (transport.Secret, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return transport.Secret{}, err
+	}
+	in := p.in
+	if !term.IsTerminal(int(in.Fd())) {
+		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err != nil {
+			return transport.Secret{}, errNoTerminal
+		}
+		defer tty.Close()
+		in = tty
+	}
+	state, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return transport.Secret{}, fmt.Errorf("read the terminal's state: %w", err)
+	}
+	// An interrupt ends the program while echo is off: put it back first.
+	defer context.AfterFunc(ctx, func() { _ = term.Restore(int(in.Fd()), state) })()
+	fmt.Fprint(p.out, question)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	got := make(chan answer, 1)
+	// Reading a terminal cannot be interrupted; the goroutine ends with the
+	// line, or with the process that the interrupt ends.
+	go func() {
+		text, err := term.ReadPassword(int(in.Fd()))
+		got <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.out)
+		return transport.Secret{}, context.Cause(ctx)
+	case a := <-got:
+		fmt.Fprintln(p.out)
+		if a.err != nil {
+			return transport.Secret{}, fmt.Errorf("read the answer: %w", a.err)
+		}
+		return transport.NewSecret(strings.TrimRight(string(a.text), "\r\n")), nil
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// A command is one action of the command line.
+type command struct {
+	name    string // "command run"
+	args    string // of its usage line
+	short   string
+	long    string
+	example string
+	lists   []string // which flags its help lists
+	run     func(ctx context.Context, app *app, args []string) error
+	words   func(args []string) error // checks the words that are no flags, before anything is read
+	targets bool                      // needs --targets or --rerun
+}
+
+// groups are the commands by their first word, with a sentence for each.
+var groups = []struct{ name, short string }{
+	{"command", "Run a command on targets"},
+	{"script", "Run a local script on targets"},
+	{"file", "Copy files and directories to and from targets"},
+	{"inventory", "Show the targets that the inventory knows"},
+	{"group", "Show the groups of the inventory"},
+}
+
+var actionLists = []string{onAction, onInventory, onShow}
+
+const exitCodes = `Exit codes
+  0  everything succeeded
+  1  a target failed, or was not reached; or the command line, a file or
+     the configuration is wrong
+`
+
+// commands are all actions, in the order of the help page.
+func commands() []command {
+	return []command{
+		{
+			name: "command run", args: "COMMAND", targets: true, run: runCommand, words: wordsOfCommand,
+			short: "Run a command on targets",
+			long: `Runs a command line in the login shell of each target and prints what it
+answers. The command is one word of this command line, so it usually stands
+in quotes; @FILE reads it from a file, - from standard input. It cannot read
+standard input on the target.`,
+			example: `  bolt command run uptime -t web1,web2
+  bolt command run 'systemctl is-active nginx' -t web --fold
+  bolt command run @check.sh -t 'db*' --run-as postgres --timeout 30
+  bolt command run 'df -P /' -t all --format json`,
+			lists: append([]string{onRun}, actionLists...),
+		},
+		{
+			name: "script run", args: "SCRIPT [ARGUMENTS]", targets: true, run: runScript, words: wordsOfScript,
+			short: "Run a local script on targets",
+			long: `Copies a script to each target, runs it there with the arguments given, and
+removes it. Its first line says which interpreter runs it. SCRIPT is a path
+on this machine, or MODULE/NAME for a file of a module. Put -- before
+arguments that begin with a dash.`,
+			example: `  bolt script run ./setup.sh -t web
+  bolt script run ./report.py -t all -- --since yesterday
+  bolt script run mymodule/check.sh quick -t db --env-var DEBUG=1`,
+			lists: append([]string{onRun, onTmpdir}, actionLists...),
+		},
+		{
+			name: "file upload", args: "SOURCE DESTINATION", targets: true, run: runUpload, words: wordsOfFile,
+			short: "Copy a local file or directory to targets",
+			long: `Copies a file or a whole directory to each target, with its permissions.
+SOURCE is a path on this machine, or MODULE/NAME for a file of a module. If
+DESTINATION is a directory that exists, the copy is placed inside it.`,
+			example: `  bolt file upload ./nginx.conf /etc/nginx/nginx.conf -t web --run-as root
+  bolt file upload ./site /srv/www -t web`,
+			lists: append([]string{onTmpdir}, actionLists...),
+		},
+		{
+			name: "file download", args: "SOURCE DESTINATION", targets: true, run: runDownload, words: wordsOfFile,
+			short: "Copy a file or directory from targets",
+			long: `Copies a file or a whole directory from each target to this machine. Each
+target gets a directory of its own below DESTINATION, with its name; what
+was in that directory before is removed.`,
+			example: `  bolt file download /etc/os-release ./facts -t all
+  bolt file download /var/log/nginx ./logs -t web --run-as root`,
+			lists: actionLists,
+		},
+		{
+			name: "inventory show", run: showInventory, words: noWords,
+			short: "Show targets",
+			long: `Prints the names of the targets that the inventory knows, or of those that
+--targets or --rerun name. With --detail it prints all that is known of each:
+settings (secrets among them), variables, facts, features, groups.`,
+			example: `  bolt inventory show
+  bolt inventory show -t 'web*' --detail
+  bolt inventory show --format json`,
+			lists: []string{onInventory, onDetail, onShow},
+		},
+		{
+			name: "group show", run: showGroups, words: noWords,
+			short:   "Show groups",
+			long:    `Prints the names of all groups of the inventory.`,
+			example: `  bolt group show`,
+			lists:   []string{onShow},
+		},
+	}
+}
+
+// execute carries out one command line.
+func execute(ctx context.Context, argv []string, sys system) error {
+	values := flagValues{}
+	root := newRoot(values, sys)
+	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || argv[0] == "completion" || argv[0] == "man") {
+		root.SetArgs(argv)
+		return root.ExecuteContext(ctx)
+	}
+	words, flags, err := arrange(argv)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(flags, "--version") {
+		_, err := fmt.Fprintln(sys.out, version)
+		return err
+	}
+	help := slices.Contains(flags, "--help")
+	if len(words) > 0 && words[0] == "help" {
+		help, words = true, words[1:]
+	}
+	if help || len(words) == 0 {
+		return printHelp(root, words, sys.out)
+	}
+	if err := checkCommand(words); err != nil {
+		return err
+	}
+	args := append(slices.Clone(words[:2]), flags...)
+	args = append(append(args, "--"), words[2:]...)
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+// checkCommand looks whether the first two words are a command that exists.
+func checkCommand(words []string) error {
+	known := slices.ContainsFunc(groups, func(g struct{ name, short string }) bool { return g.name == words[0] })
+	if !known {
+		return usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
+	}
+	if len(words) == 1 {
+		return usagef("Expected an action of the form 'bolt %s <action>'", words[0])
+	}
+	var actions []string
+	for _, c := range commands() {
+		if g, action, _ := strings.Cut(c.name, " "); g == words[0] {
+			actions = append(actions, action)
+		}
+	}
+	slices.Sort(actions)
+	if !slices.Contains(actions, words[1]) {
+		return usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
+	}
+	return nil
+}
+
+// newRoot builds the tree of commands; flags are recorded in values.
+func newRoot(values flagValues, sys system) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "bolt",
+		Short:         "Run things on many machines at once, over SSH, with nothing installed on them",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetOut(sys.out)
+	root.SetErr(sys.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	parents := map[string]*cobra.Command{}
+	for _, g := range groups {
+		p := &cobra.Command{Use: g.name, Short: g.short, RunE: func(*cobra.Command, []string) error { return nil }}
+		parents[g.name] = p
+		root.AddCommand(p)
+	}
+	for _, c := range commands() {
+		group, action, _ := strings.Cut(c.name, " ")
+		cmd := &cobra.Command{
+			Use:                   strings.TrimSpace(action + " " + c.args),
+			DisableFlagsInUseLine: true,
+			Short:                 c.short,
+			Long:                  c.long,
+			Example:               c.example,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return start(cmd.Context(), c, values, sys, args)
+			},
+			ValidArgsFunction: completeWords(c),
+		}
+		addFlags(cmd, values, c.lists...)
+		addCompletion(cmd, values, sys)
+		parents[group].AddCommand(cmd)
+	}
+	root.AddCommand(manCommand(sys.out))
+	return root
+}
+
+// printHelp prints the page for the words of a command, or the general page.
+func printHelp(root *cobra.Command, words []string, w io.Writer) error {
+	for _, c := range commands() {
+		group, action, _ := strings.Cut(c.name, " ")
+		if len(words) > 1 && words[0] == group && words[1] == action {
+			cmd, _, err := root.Find([]string{group, action})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(w, helpPage(c, cmd))
+			return err
+		}
+	}
+	if len(words) > 0 {
+		for _, g := range groups {
+			if g.name == words[0] {
+				_, err := fmt.Fprint(w, groupPage(g.name, g.short))
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprint(w, generalPage())
+	return err
+}
+
+// helpPage is the help of one command.
+func helpPage(c command, cmd *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\n%s", c.short,
+		strings.TrimSpace("bolt "+c.name+" "+c.args), c.long, c.example, exitCodes)
+	b.WriteString(flagHelp(cmd))
+	return b.String()
+}
+
+// groupPage is the help of a first word.
+func groupPage(name, short string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage\n  bolt %s <action> [options]\n\nActions\n", short, name)
+	for _, c := range commands() {
+		if g, action, _ := strings.Cut(c.name, " "); g == name {
+			fmt.Fprintf(&b, "  %-12s %s\n", action, c.short)
+		}
+	}
+	fmt.Fprintf(&b, "\nMore\n  bolt help %s <action>\n", name)
+	return b.String()
+}
+
+// generalPage is the help of the program.
+func generalPage() string {
+	var b strings.Builder
+	b.WriteString(`bolt runs commands and scripts and copies files on many machines at once,
+over SSH, with nothing installed on them.
+
+Usage
+  bolt <command> <action> [options]
+
+Commands
+`)
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "  %-18s %s\n", c.name, c.short)
+	}
+	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for bash, zsh or fish")
+	b.WriteString(`
+Examples
+  bolt command run uptime -t web1.example.com,web2.example.com
+  bolt command run 'systemctl restart nginx' -t web --run-as root
+  bolt script run ./setup.sh -t all --fold
+  bolt inventory show
+
+Targets come from inventory.yaml of the project, or are named on the command
+line. A project is a directory with a bolt-project.yaml; the nearest one at or
+above the working directory counts.
+
+Environment
+  BOLT_PROJECT      the project's directory
+  BOLT_INVENTORY    the inventory itself, as YAML
+
+More
+  bolt help <command> <action>
+  bolt --version
+`)
+	return b.String()
+}

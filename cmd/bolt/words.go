@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/internal/fault"
+)
+
+// The words of each command that are no flags, checked before any file is
+// read.
+
+func wordsOfCommand(args []string) error {
+	if len(args) == 0 || args[0] == "" {
+		return usagef("Must specify a command to run")
+	}
+	return noWords(args[1:])
+}
+
+func wordsOfScript(args []string) error {
+	if len(args) == 0 || args[0] == "" {
+		return usagef("Must specify a script to run")
+	}
+	return nil
+}
+
+func wordsOfFile(args []string) error {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usagef("Must specify a source")
+	case len(args) == 1 || args[1] == "":
+		return usagef("Must specify a destination")
+	case len(args) > 2:
+		return usagef("Unknown arguments %s", strings.Join(args[2:], ", "))
+	}
+	return nil
+}
+
+func noWords(args []string) error {
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		return usagef("Unknown argument %s", args[0])
+	}
+	return usagef("Unknown arguments %s", strings.Join(args, ", "))
+}
+
+// checkFlags looks for flags that contradict each other or the command.
+func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
+	if v.has("env-var") {
+		if c.name != "command run" && c.name != "script run" {
+			return usagef("Option '--env-var' can only be specified when running a command or script")
+		}
+		for _, kv := range v["env-var"] {
+			if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
+				return usagef("Environment variables must be specified using 'myenvvar=key' format")
+			}
+		}
+	}
+	n := 0
+	for _, f := range []string{"targets", "query", "rerun"} {
+		if v.has(f) {
+			n++
+		}
+	}
+	switch {
+	case n > 1:
+		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
+	case n == 0 && c.targets:
+		return usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'")
+	case v.has("inventoryfile") && inventoryInEnv:
+		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
+	case v.on("fold", false) && v.on("stream", false):
+		return usagef("Options '--fold' and '--stream' contradict each other: one prints at the end, the other at once")
+	}
+	if v.has("timeout") {
+		if _, err := parseTimeout(v.last("timeout")); err != nil {
+			return usagef("Invalid parameter specified for option '--timeout': %s", v.last("timeout"))
+		}
+	}
+	return nil
+}
+
+// parseCount reads a whole number as Ruby's optparse does: decimal, 0x…, 0….
+func parseCount(s string) (int, error) {
+	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 0, 32)
+	return int(n), err
+}
+
+// parseTimeout reads a number of seconds, or a duration with units.
+func parseTimeout(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%s is not positive", s)
+	}
+	return d, err
+}
+
+// readArg returns arg, or what it stands for: "@FILE" the text of a file, "-"
+// that of standard input.
+func readArg(arg string, in io.Reader) (string, error) {
+	switch {
+	case arg == "-":
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return "", &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
+		}
+		return string(text), nil
+	case strings.HasPrefix(arg, "@"):
+		text, err := os.ReadFile(arg[1:])
+		if err != nil {
+			return "", usagef("Error attempting to read %s: %v", arg[1:], reason(err))
+		}
+		return string(text), nil
+	}
+	return arg, nil
+}

@@ -1,0 +1,126 @@
+package archtest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// onlyIn names the folders that alone may import an outside package (a module's
+// path stands for all of its packages too).
+var onlyIn = map[string][]string{
+	"golang.org/x/crypto/ssh":              {"transport/ssh", "internal/sshtest", "bench"},
+	"github.com/pkg/sftp":                  {"transport/ssh", "internal/sshtest", "bench"},
+	"github.com/skeema/knownhosts":         {"transport/ssh"},
+	"github.com/kevinburke/ssh_config":     {"transport/ssh"},
+	"gopkg.in/yaml.v3":                     {"internal/yaml"},
+	"github.com/spf13/cobra":               {"cmd"},
+	"github.com/spf13/pflag":               {"cmd"},
+	"flag":                                 {"cmd", "bench"},
+	"testing":                              {"internal/sshtest", "transport/transporttest"},
+	"go.uber.org/goleak":                   {},
+	"log":                                  {},
+	"embed":                                {"cmd"},
+	"unsafe":                               {},
+	"github.com/rogpeppe/go-internal":      {},
+	"github.com/google/go-cmp":             {},
+	"github.com/inconshreveable/mousetrap": {},
+}
+
+// TestImports checks every import against layers.txt and onlyIn.
+func TestImports(t *testing.T) {
+	allowed := layers(t)
+	found := make(map[string]bool)
+	unknown := make(map[string]bool)
+	for _, f := range source(t) {
+		rule, known := allowed[f.pkg]
+		if found[f.pkg] = true; !known && !unknown[f.pkg] {
+			unknown[f.pkg] = true
+			t.Errorf("%s: package %s is not in layers.txt; decide its layer and add it", f.name, f.pkg)
+		}
+		if f.test {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			imp := strings.Trim(spec.Path.Value, `"`)
+			if dep, ours := strings.CutPrefix(imp, module+"/"); ours {
+				if known && !slices.Contains(rule, dep) {
+					t.Errorf("%s: %s may not import %s", f.at(spec), f.pkg, dep)
+				}
+				continue
+			}
+			for outside, only := range onlyIn {
+				below := strings.Contains(outside, ".") && under(imp, outside)
+				if (imp == outside || below) && !under(f.pkg, only...) {
+					t.Errorf("%s: %s may not import %s (allowed in %q)", f.at(spec), f.pkg, imp, only)
+				}
+			}
+			if spec.Name != nil && spec.Name.Name == "_" && imp != "embed" {
+				t.Errorf("%s: import of %s for its side effects", f.at(spec), imp)
+			}
+		}
+	}
+	for pkg, deps := range allowed {
+		for _, dep := range deps {
+			if _, ok := allowed[dep]; !ok {
+				t.Errorf("layers.txt: %s may import %s, which has no line of its own", pkg, dep)
+			}
+		}
+		if !found[pkg] {
+			t.Errorf("layers.txt: there is no package %s; remove its line", pkg)
+		}
+	}
+}
+
+// TestLayersHaveNoCycle: what a package may reach never leads back to it.
+func TestLayersHaveNoCycle(t *testing.T) {
+	allowed := layers(t)
+	const walking, done = 1, 2
+	state := make(map[string]int)
+	var walk func(pkg string, trail []string)
+	walk = func(pkg string, trail []string) {
+		trail = append(trail, pkg)
+		switch state[pkg] {
+		case walking:
+			t.Errorf("layers.txt: cycle %s", strings.Join(trail, " -> "))
+			return
+		case done:
+			return
+		}
+		state[pkg] = walking
+		for _, dep := range allowed[pkg] {
+			walk(dep, trail)
+		}
+		state[pkg] = done
+	}
+	for pkg := range allowed {
+		walk(pkg, nil)
+	}
+}
+
+// layers parses the lines "package: import import ..." of layers.txt.
+func layers(t *testing.T) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile("layers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := make(map[string][]string)
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		pkg, imports, ok := strings.Cut(line, ":")
+		if !ok {
+			t.Fatalf("layers.txt: no colon in %q", line)
+		}
+		pkg = strings.TrimSpace(pkg)
+		if _, twice := allowed[pkg]; twice {
+			t.Fatalf("layers.txt: %s is there twice", pkg)
+		}
+		allowed[pkg] = strings.Fields(imports)
+	}
+	return allowed
+}

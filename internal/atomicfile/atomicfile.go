@@ -1,0 +1,112 @@
+// Package atomicfile replaces a file so that a reader, or the next start
+// after a crash, sees the whole old or the whole new content.
+//
+// The new content goes to a temporary file in the same directory, which is
+// synced and then renamed over the old one; POSIX rename(2) is atomic.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Write replaces the content of the file name by data. As with os.WriteFile,
+// mode (before the umask) counts only if the file is new, and a symbolic link
+// is followed. Something that is not a regular file, such as /dev/null, is
+// never replaced but written to.
+func Write(name string, data []byte, mode fs.FileMode) error {
+	return WriteFrom(name, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteFrom is Write with the content that fill writes. If fill fails, the
+// old file stays and the error is fill's.
+func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	old, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		old = nil
+	case err != nil:
+		return err
+	case !old.Mode().IsRegular():
+		return writeThrough(name, fill)
+	}
+
+	f, err := createTemp(name, mode)
+	if err != nil {
+		return err
+	}
+	if err := commit(f, name, old, fill); err != nil {
+		f.Close() // a second Close does no harm
+		os.Remove(f.Name())
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error) error {
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := fill(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// createTemp is os.CreateTemp with a mode, so that the umask counts.
+func createTemp(name string, mode fs.FileMode) (*os.File, error) {
+	dir, base := filepath.Split(name)
+	for range 100 {
+		temp := dir + "." + base + "." + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
+		f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode.Perm())
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("create %s: no free temporary name", name)
+}
+
+func writeThrough(name string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(f), f.Close())
+}
+
+// syncDir makes the rename itself durable. A file system that cannot sync a
+// directory (some network ones) keeps its own promise; that is no error.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) { // a directory may be writable and not readable
+			return nil
+		}
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package corpustest judges the program by the recorded behaviour of Puppet
+// Bolt in testdata/bolt: its test builds bolt, runs every case of cases.jsonl
+// through run.py, and reports each as a subtest.
+//
+// Two lists beside the cases say which of them are expected to fail, with a
+// reason each: later.txt (they need a command that this program does not have
+// yet) and differs.txt (this program behaves differently on purpose; see
+// docs/differences.md). A case that fails and is on neither list fails the
+// test, and so does a case on a list that passes: the lists stay honest.
+//
+// The cases make users and sudo rules, so the test needs root.
+package corpustest

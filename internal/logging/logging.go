@@ -1,0 +1,176 @@
+// Package logging writes the operators' log: to the console (stderr) and to
+// files such as bolt-debug.log, each with its own level and layout.
+//
+// Results of actions are not log records; they go to stdout through
+// internal/output. A Log owns its files until Close; it has no goroutine, and
+// a record is on its way to the kernel when the call that logs it returns.
+//
+// Attributes with a meaning of their own: KeyID names a warning, is shown as
+// " [ID: x]" and can be switched off by the user; KeyTarget and KeyComponent
+// fill the columns of a log file. All others are shown as key=value after the
+// message. Secrets (transport.Secret) redact themselves.
+package logging
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+)
+
+// The levels that slog has no name for.
+const (
+	LevelTrace slog.Level = -8
+	LevelFatal slog.Level = 12
+)
+
+// Keys of the attributes that the layouts know.
+const (
+	KeyID        = "id"
+	KeyTarget    = "target"
+	KeyComponent = "component"
+)
+
+// FileMode is the mode, before the umask, of a log file that is created: logs
+// hold command lines and names of machines.
+const FileMode = 0o640
+
+// Options says where records go. The zero value discards all.
+type Options struct {
+	Console      io.Writer // nil: no console. A record arrives as one Write, one at a time.
+	ConsoleLevel slog.Level
+	Color        bool // warnings yellow, errors red; Bolt does so even without a terminal
+
+	Files []File
+
+	// Disabled holds the IDs of warnings that the user does not want to see.
+	Disabled []string
+}
+
+// File is a log file.
+type File struct {
+	Path   string
+	Level  slog.Level
+	Append bool // keep what earlier runs wrote
+	// Optional makes it a warning, not an error, that the file cannot be
+	// opened.
+	Optional bool
+}
+
+// Log is an open set of destinations. It is safe for concurrent use.
+type Log struct {
+	logger *slog.Logger
+	files  []*os.File
+
+	mu     sync.Mutex
+	warned map[string]bool
+}
+
+// Open opens the destinations. An optional file that cannot be opened is left
+// out, with a warning on the others.
+func Open(o Options) (*Log, error) {
+	h := &handler{disabled: make(map[string]bool, len(o.Disabled))}
+	for _, id := range o.Disabled {
+		h.disabled[id] = true
+	}
+	if o.Console != nil {
+		h.sinks = append(h.sinks, &sink{level: o.ConsoleLevel, layout: consoleLayout(o.Color), w: o.Console})
+	}
+	l := &Log{logger: slog.New(h), warned: make(map[string]bool)}
+	var unopened []error
+	for _, file := range o.Files {
+		// Even a truncated file is appended to, so that two runs at the same
+		// time do not write over each other.
+		flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+		if !file.Append {
+			flags |= os.O_TRUNC
+		}
+		f, err := os.OpenFile(file.Path, flags, FileMode)
+		if err != nil {
+			if !file.Optional {
+				l.Close()
+				return nil, fmt.Errorf("open log: %w", err)
+			}
+			unopened = append(unopened, err)
+			continue
+		}
+		l.files = append(l.files, f)
+		h.sinks = append(h.sinks, &sink{level: file.Level, layout: fileLayout, w: f})
+	}
+	for _, err := range unopened {
+		l.WarnOnce("unwriteable_file", fmt.Sprintf("This run leaves no log file: %v", err))
+	}
+	return l, nil
+}
+
+// Logger returns the logger that writes to all destinations.
+func (l *Log) Logger() *slog.Logger { return l.logger }
+
+// Warn logs a warning that has an ID.
+func (l *Log) Warn(id, text string) { l.logger.Warn(text, KeyID, id) }
+
+// WarnOnce is Warn, but only the first time for each ID.
+func (l *Log) WarnOnce(id, text string) {
+	l.mu.Lock()
+	known := l.warned[id]
+	l.warned[id] = true
+	l.mu.Unlock()
+	if !known {
+		l.Warn(id, text)
+	}
+}
+
+// Close closes the log files. Nothing may be logged afterwards.
+func (l *Log) Close() error {
+	var errs []error
+	for _, f := range l.files {
+		errs = append(errs, f.Close())
+	}
+	l.files = nil
+	return errors.Join(errs...)
+}
+
+// Early keeps warnings from before the log is open: where they may be shown
+// stands in the configuration that caused them. The zero value is ready; it is
+// not safe for concurrent use.
+type Early struct{ warnings [][2]string }
+
+// Warn keeps a warning.
+func (e *Early) Warn(id, text string) { e.warnings = append(e.warnings, [2]string{id, text}) }
+
+// Flush gives the warnings to l, in order, and forgets them.
+func (e *Early) Flush(l *Log) {
+	for _, w := range e.warnings {
+		l.Warn(w[0], w[1])
+	}
+	e.warnings = nil
+}
+
+// ParseLevel returns the level of a name: trace, debug, info, warn, error or
+// fatal.
+func ParseLevel(name string) (slog.Level, error) {
+	for _, l := range []slog.Level{LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, LevelFatal} {
+		if levelName(l) == name {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("log level %q: not one of trace, debug, info, warn, error, fatal", name)
+}
+
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelDebug:
+		return "trace"
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn:
+		return "info"
+	case l < slog.LevelError:
+		return "warn"
+	case l < LevelFatal:
+		return "error"
+	}
+	return "fatal"
+}

@@ -1,0 +1,288 @@
+package logging
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"bolt/transport"
+)
+
+func TestConsole(t *testing.T) {
+	tests := []struct {
+		name  string
+		level slog.Level
+		color bool
+		log   func(*Log)
+		want  string
+	}{
+		{"warning with ID", slog.LevelWarn, true, func(l *Log) { l.Warn("unknown_option", "Unknown option 'x'.") },
+			"\x1b[33mUnknown option 'x'. [ID: unknown_option]\x1b[0m\n\x1b[0m"},
+		{"color off", slog.LevelWarn, false, func(l *Log) { l.Warn("unknown_option", "Unknown option 'x'.") },
+			"Unknown option 'x'. [ID: unknown_option]\x1b[0m\n"},
+		{"error", slog.LevelWarn, true, func(l *Log) { l.Logger().Error("no") }, "\x1b[31mno\x1b[0m\n\x1b[0m"},
+		{"fatal", slog.LevelWarn, true, func(l *Log) { l.Logger().Log(t.Context(), LevelFatal, "no") },
+			"\x1b[37m\x1b[41mno\x1b[0m\n\x1b[0m"},
+		{"info is plain", slog.LevelInfo, true, func(l *Log) { l.Logger().Info("so") }, "so\x1b[0m\n"},
+		{"below the level", slog.LevelWarn, true, func(l *Log) { l.Logger().Info("so") }, ""},
+		{"trace", LevelTrace, true, func(l *Log) { l.Logger().Log(t.Context(), LevelTrace, "so") }, "so\x1b[0m\n"},
+		{"disabled ID", LevelTrace, true, func(l *Log) { l.Warn("quiet", "x") }, ""},
+		{"disabled ID does not hide errors", LevelTrace, false, func(l *Log) { l.Logger().Error("x", KeyID, "quiet") },
+			"x [ID: quiet]\x1b[0m\n"},
+		{"once", slog.LevelWarn, false, func(l *Log) { l.WarnOnce("a", "1"); l.WarnOnce("a", "2"); l.WarnOnce("b", "3") },
+			"1 [ID: a]\x1b[0m\n3 [ID: b]\x1b[0m\n"},
+		{"attributes", slog.LevelDebug, false, func(l *Log) {
+			l.Logger().Debug("dial", KeyTarget, "web1", KeyComponent, "ssh", "port", 22, "err", errors.New("no route"), "empty", "", "list", []string{"a"})
+		}, `dial port=22 err="no route" empty="" list="[\"a\"]"` + "\x1b[0m\n"},
+		{"groups", slog.LevelDebug, false, func(l *Log) {
+			l.Logger().With("a", 1).WithGroup("g").With("b", 2, KeyID, "mine").Info("m", slog.Group("h", "c", 3), slog.Group("", "d", 4), slog.Attr{})
+		}, "m a=1 g.b=2 g.id=mine g.h.c=3 g.d=4\x1b[0m\n"},
+		{"control characters", slog.LevelDebug, false, func(l *Log) {
+			l.Logger().Warn("a\x1b[2Jb\r\a\tc\nd\u009b1m", "k", "x\x1b]0;t\ay")
+		}, "a[2Jb\tc\nd1m k=x]0;ty\x1b[0m\n"},
+		{"panicking value", slog.LevelDebug, false, func(l *Log) { l.Logger().Info("m", "k", (*url)(nil)) },
+			"m k=!*logging.url\x1b[0m\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			l, err := Open(Options{Console: &b, ConsoleLevel: tt.level, Color: tt.color, Disabled: []string{"quiet"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.log(l)
+			if got := b.String(); got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+type url struct{ text string }
+
+func (u *url) String() string { return u.text }
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bolt-debug.log")
+	if err := os.WriteFile(path, []byte("old run\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	open := func(appending bool) {
+		l, err := Open(Options{Console: &console, ConsoleLevel: slog.LevelWarn,
+			Files: []File{{Path: path, Level: slog.LevelDebug, Append: appending}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Logger().Log(t.Context(), LevelTrace, "unseen")
+		l.Logger().Debug("started", "n", 1)
+		l.Logger().With(KeyTarget, "web1").Info("dialing", KeyComponent, "ssh")
+		l.Warn("some_id", "Look out.")
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	lines := `(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}) DEBUG  \[main\] \[bolt\] started n=1
+\d{4}.* INFO   \[web1\] \[ssh\] dialing
+\d{4}.* WARN   \[main\] \[bolt\] Look out\. \[ID: some_id\]
+`
+	open(false)
+	matches(t, path, `^`+lines+`$`)
+	open(true)
+	matches(t, path, `^`+lines+lines+`$`)
+	open(false)
+	matches(t, path, `^`+lines+`$`)
+	if got, want := console.String(), strings.Repeat("Look out. [ID: some_id]\x1b[0m\n", 3); got != want {
+		t.Errorf("console %q", got)
+	}
+}
+
+func TestFileThatCannotBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.log"), filepath.Join(dir, "missing", "bolt-debug.log")
+
+	var console bytes.Buffer
+	l, err := Open(Options{Console: &console, ConsoleLevel: slog.LevelWarn,
+		Files: []File{{Path: bad, Optional: true}, {Path: filepath.Join(dir, "also", "missing"), Optional: true}, {Path: good}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Warn("x", "goes on")
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	got := console.String()
+	if strings.Count(got, "[ID: unwriteable_file]") != 1 || !strings.Contains(got, bad) || !strings.Contains(got, "goes on") {
+		t.Errorf("console %q", got)
+	}
+	matches(t, good, `unwriteable_file(.|\n)*goes on`)
+
+	if l, err := Open(Options{Console: &console, Files: []File{{Path: good}, {Path: bad}}}); err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("Open: %v, %v", l, err)
+	}
+}
+
+func TestEarly(t *testing.T) {
+	var e Early
+	e.Warn("a", "first")
+	e.Warn("b", "second")
+	e.Warn("c", "third")
+	var console bytes.Buffer
+	l, err := Open(Options{Console: &console, ConsoleLevel: slog.LevelWarn, Disabled: []string{"b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Flush(l)
+	e.Flush(l)
+	if got, want := console.String(), "first [ID: a]\x1b[0m\nthird [ID: c]\x1b[0m\n"; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNoDestination(t *testing.T) {
+	l, err := Open(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Logger().Enabled(t.Context(), LevelFatal) {
+		t.Error("a log without destinations asks for records")
+	}
+	l.Logger().Error("x")
+}
+
+// TestSecrets hands secrets over in every way in which they could reach a log.
+func TestSecrets(t *testing.T) {
+	const hidden = "hunter2"
+	s := transport.NewSecret(hidden)
+	type inner struct{ password transport.Secret }
+	var b bytes.Buffer
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := Open(Options{Console: &b, ConsoleLevel: LevelTrace, Files: []File{{Path: path, Level: LevelTrace}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{
+		s, &s, []transport.Secret{s}, map[string]transport.Secret{"k": s},
+		transport.Dest{Host: "h", Password: s}, &transport.Dest{Password: s},
+		inner{s}, &inner{s}, []any{inner{s}}, slog.AnyValue(s), slog.GroupValue(slog.Any("p", s)),
+		transport.RunAs{Password: s},
+	} {
+		l.Logger().Info("value", "v", v)
+		l.Logger().With("v", v).Info("with")
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), hidden) || strings.Contains(string(file), hidden) {
+		t.Errorf("the secret shows:\n%s", b.String())
+	}
+	if strings.Count(b.String(), "[redacted]") < 16 {
+		t.Errorf("redactions do not show:\n%s", b.String())
+	}
+}
+
+func TestParseLevel(t *testing.T) {
+	for _, name := range []string{"trace", "debug", "info", "warn", "error", "fatal"} {
+		l, err := ParseLevel(name)
+		if err != nil || levelName(l) != name {
+			t.Errorf("ParseLevel(%s) = %v, %v", name, l, err)
+		}
+	}
+	for _, name := range []string{"", "WARN", "loud", "notice"} {
+		if l, err := ParseLevel(name); err == nil {
+			t.Errorf("ParseLevel(%q) = %v", name, l)
+		}
+	}
+}
+
+// TestConcurrent checks that records stay whole; the race detector does the rest.
+func TestConcurrent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var b bytes.Buffer
+	l, err := Open(Options{Console: &b, ConsoleLevel: slog.LevelInfo, Files: []File{{Path: path, Level: slog.LevelInfo}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			log := l.Logger().With("a", strings.Repeat("x", 100))
+			for i := range 100 {
+				log.Info("m", "i", i)
+			}
+		})
+	}
+	wg.Wait()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^[^\n]*m a=x{100} i=\d+(\x1b\[0m)?$`)
+	for _, text := range []string{b.String(), string(file)} {
+		if n := len(line.FindAllString(text, -1)); n != 800 || strings.Count(text, "\n") != 800 {
+			t.Errorf("%d whole lines of %d", n, strings.Count(text, "\n"))
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("plain", "v")
+	f.Add("\x1b[31m\xff\x00", "\u0085\u202e")
+	f.Fuzz(func(t *testing.T, msg, value string) {
+		var b bytes.Buffer
+		l, err := Open(Options{Console: &b, ConsoleLevel: slog.LevelInfo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Logger().Info(msg, "k", value)
+		body, ok := strings.CutSuffix(b.String(), "\x1b[0m\n")
+		if !ok {
+			t.Fatalf("got %q", b.String())
+		}
+		for _, r := range body {
+			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("%q has %q", body, r)
+			}
+		}
+	})
+}
+
+func BenchmarkDebugToFile(b *testing.B) {
+	l, err := Open(Options{Console: io.Discard, ConsoleLevel: slog.LevelWarn,
+		Files: []File{{Path: filepath.Join(b.TempDir(), "log"), Level: slog.LevelDebug}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	log := l.Logger().With(KeyTarget, "web1")
+	b.ReportAllocs()
+	for b.Loop() {
+		log.Debug("session started", "command", json.Number("5"), "n", 3)
+	}
+}
+
+func matches(t *testing.T, path, pattern string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(pattern).Match(data) {
+		t.Errorf("%s holds\n%s\nwant %s", filepath.Base(path), data, pattern)
+	}
+}

@@ -1,0 +1,133 @@
+package maketest
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// build makes the program in a folder of the test's own.
+func build(t *testing.T) string {
+	t.Helper()
+	bolt := filepath.Join(t.TempDir(), "bolt")
+	command(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	return bolt
+}
+
+// command runs a program in the module's root folder and returns its output.
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestDemoTwiceAtOnce: two demos side by side both succeed, show what they
+// say they show, and leave nothing behind.
+func TestDemoTwiceAtOnce(t *testing.T) {
+	bolt := build(t)
+	t.Run("demos", func(t *testing.T) {
+		for _, name := range []string{"one", "two"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				out := command(t, "scripts/demo.sh", bolt)
+				for _, want := range []string{
+					"Successful on 8 targets", // the web group
+					"configuration: 2 lines, checksum ",
+					"collected/db01/app.conf",
+					`"merged_output":"listen: 8080\nworkers: 4\n"`,
+					"Failed on 1 target: ssh://127.0.2.1:1",
+				} {
+					if !strings.Contains(out, want) {
+						t.Errorf("no %q in\n%s", want, out)
+					}
+				}
+				dir, _, ok := strings.Cut(out[strings.Index(out, "/tmp/bolt-demo."):], "/farm/")
+				if _, err := os.Stat(dir); !ok || !os.IsNotExist(err) {
+					t.Errorf("folder %q: %v, want it gone", dir, err)
+				}
+				if left := processes(t, dir); len(left) > 0 {
+					t.Errorf("still running: %q", left)
+				}
+			})
+		}
+	})
+}
+
+// processes returns the command lines of all processes that name a folder.
+func processes(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, name := range names {
+		if line, err := os.ReadFile(name); err == nil && bytes.Contains(line, []byte(dir+"/")) {
+			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}
+
+// TestInstall: a staged installation holds the program, its manual and its
+// completions, and none of them is empty.
+func TestInstall(t *testing.T) {
+	stage := t.TempDir()
+	// A copy of the sources, so that bin and dist of the checkout stay as
+	// they are.
+	tree := t.TempDir()
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains([]string{"bin", "dist", "testdata"}, e.Name()) {
+			command(t, "cp", "-r", e.Name(), tree)
+		}
+	}
+	out := command(t, "make", "-C", tree, "install", "DESTDIR="+stage, "PREFIX=/usr", "VERSION=9.8.7")
+	var got []string
+	err = filepath.WalkDir(stage, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Size() == 0 {
+			t.Errorf("%s is empty", name)
+		}
+		got = append(got, strings.TrimPrefix(name, stage))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"/usr/bin/bolt",
+		"/usr/share/bash-completion/completions/bolt",
+		"/usr/share/fish/vendor_completions.d/bolt.fish",
+		"/usr/share/man/man1/bolt.1",
+		"/usr/share/zsh/site-functions/_bolt",
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("installed %q, want %q\n%s", got, want, out)
+	}
+	if v := command(t, filepath.Join(stage, "usr/bin/bolt"), "--version"); strings.TrimSpace(v) != "9.8.7" {
+		t.Errorf("--version says %q, want the version given to make", v)
+	}
+}

@@ -1,0 +1,338 @@
+// Package nodeset writes many names as few words: "web[01-12].example.com,db1"
+// for thirteen hosts, in the notation of pdsh and ClusterShell.
+//
+// A name is seen as text with numbers in it. Names that differ in one number
+// only are folded into one word with a list of ranges in brackets; where
+// several numbers differ, the one is taken that leaves the fewest words.
+// Zero-padding is part of a number: 8 and 08 are two.
+package nodeset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxDigits is the length up to which digits are a number; longer runs are
+// text.
+const maxDigits = 18
+
+// MaxNames is how many names Expand returns at most.
+const MaxNames = 1 << 20
+
+// ErrTooMany is what Expand returns instead of more than MaxNames names.
+var ErrTooMany = errors.New("more names than can be listed")
+
+// Fold returns the set of names as words joined by commas. Words stand in the
+// order of their first name, numbers in a word in ascending order. Names with
+// brackets, commas or blanks in them are words as they are.
+func Fold(names []string) string {
+	var words []word
+	seen := make(map[string]bool, len(names))
+	shapes := make(map[string][]parsed)
+	for i, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if strings.ContainsAny(name, "[], \t\n") {
+			words = append(words, word{i, name})
+			continue
+		}
+		p := parse(name)
+		p.place = i
+		shapes[p.shape()] = append(shapes[p.shape()], p)
+	}
+	for _, set := range shapes {
+		words = append(words, foldShape(set)...)
+	}
+	slices.SortFunc(words, func(a, b word) int { return cmp.Compare(a.place, b.place) })
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(w.text)
+	}
+	return b.String()
+}
+
+// word is a folded word and the place of its first name.
+type word struct {
+	place int
+	text  string
+}
+
+// number is a run of digits.
+type number struct {
+	value uint64
+	width int // digits with leading zeros; 1 where there are none
+}
+
+func (n number) String() string { return fmt.Sprintf("%0*d", n.width, n.value) }
+
+// parsed is a name: text[0] number[0] text[1] … text[len(numbers)].
+type parsed struct {
+	text    []string
+	numbers []number
+	place   int
+}
+
+func parse(name string) parsed {
+	var p parsed
+	start := 0
+	for i := 0; i < len(name); {
+		if !digit(name[i]) {
+			i++
+			continue
+		}
+		end := i
+		for end < len(name) && digit(name[end]) {
+			end++
+		}
+		if digits := name[i:end]; len(digits) <= maxDigits {
+			p.text = append(p.text, name[start:i])
+			p.numbers = append(p.numbers, parseNumber(digits))
+			start = end
+		}
+		i = end
+	}
+	p.text = append(p.text, name[start:])
+	return p
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// parseNumber reads 1 to maxDigits digits.
+func parseNumber(digits string) number {
+	v, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		panic("nodeset: " + err.Error()) // the caller has looked at every byte
+	}
+	n := number{v, 1}
+	if len(digits) > 1 && digits[0] == '0' {
+		n.width = len(digits)
+	}
+	return n
+}
+
+// shape is the name without its numbers; it is equal for names that may be
+// folded together.
+func (p parsed) shape() string { return strings.Join(p.text, "[") }
+
+// around is the name without its number d.
+func (p parsed) around(d int) string {
+	var b strings.Builder
+	for i, n := range p.numbers {
+		b.WriteString(p.text[i])
+		if i == d {
+			b.WriteByte('[')
+		} else {
+			b.WriteString(n.String())
+		}
+	}
+	b.WriteString(p.text[len(p.numbers)])
+	return b.String()
+}
+
+// foldShape folds names of one shape along the number that leaves the fewest
+// words, the last of several such.
+func foldShape(set []parsed) []word {
+	var best map[string][]parsed
+	for d := range set[0].numbers {
+		groups := make(map[string][]parsed)
+		for _, p := range set {
+			key := p.around(d)
+			p.numbers = []number{p.numbers[d]}
+			groups[key] = append(groups[key], p)
+		}
+		if best == nil || len(groups) <= len(best) {
+			best = groups
+		}
+	}
+	if best == nil { // no numbers: one name
+		return []word{{set[0].place, set[0].text[0]}}
+	}
+	var words []word
+	for key, group := range best {
+		before, after, _ := strings.Cut(key, "[")
+		for _, set := range byWidth(group) {
+			first := slices.MinFunc(set, func(a, b parsed) int { return cmp.Compare(a.place, b.place) }).place
+			words = append(words, word{first, before + ranges(set) + after})
+		}
+	}
+	return words
+}
+
+// byWidth divides names of one number into sets whose numbers can be written
+// with one padding. A number without leading zeros fits every padding that is
+// not wider than it.
+func byWidth(group []parsed) [][]parsed {
+	sets := make(map[int][]parsed)
+	for _, p := range group {
+		if w := p.numbers[0].width; w > 1 {
+			sets[w] = append(sets[w], p)
+		}
+	}
+	padded := slices.Sorted(maps.Keys(sets))
+	for _, p := range group {
+		if p.numbers[0].width > 1 {
+			continue
+		}
+		w := 1
+		if len(padded) > 0 && len(p.numbers[0].String()) >= padded[0] {
+			w = padded[0]
+		}
+		sets[w] = append(sets[w], p)
+	}
+	return slices.Collect(maps.Values(sets))
+}
+
+// ranges writes the numbers of a set, in brackets unless there is one only.
+func ranges(set []parsed) string {
+	if len(set) == 1 {
+		return set[0].numbers[0].String()
+	}
+	slices.SortFunc(set, func(a, b parsed) int { return cmp.Compare(a.numbers[0].value, b.numbers[0].value) })
+	width := 1
+	for _, p := range set {
+		width = max(width, p.numbers[0].width)
+	}
+	var b strings.Builder
+	b.WriteByte('[')
+	for i := 0; i < len(set); {
+		first := set[i].numbers[0].value
+		last := first
+		for i++; i < len(set) && set[i].numbers[0].value == last+1; i++ {
+			last++
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(number{first, width}.String())
+		if last > first {
+			b.WriteString("-" + number{last, width}.String())
+		}
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// Expand returns the names that words stand for, in order. A pair of brackets
+// that holds no ranges belongs to the name: [::1] is an address. Several pairs
+// in a word multiply.
+func Expand(words string) ([]string, error) {
+	var names []string
+	for w := range splitWords(words) {
+		expanded, err := expandWord(w, MaxNames-len(names))
+		if err != nil {
+			return nil, fmt.Errorf("expand %q: %w", w, err)
+		}
+		names = append(names, expanded...)
+	}
+	return names, nil
+}
+
+// splitWords divides at commas outside of brackets, and drops empty words.
+func splitWords(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		depth, start := 0, 0
+		for i := 0; i <= len(s); i++ {
+			switch {
+			case i == len(s) || s[i] == ',' && depth == 0:
+				if w := s[start:i]; w != "" && !yield(w) {
+					return
+				}
+				start = i + 1
+			case s[i] == '[':
+				depth++
+			case s[i] == ']':
+				depth = max(0, depth-1)
+			}
+		}
+	}
+}
+
+// expandWord expands the first pair of brackets that holds ranges, and what
+// comes after it.
+func expandWord(w string, limit int) ([]string, error) {
+	begin, end, list := findRanges(w)
+	if list == nil {
+		if limit < 1 {
+			return nil, ErrTooMany
+		}
+		return []string{w}, nil
+	}
+	rest, err := expandWord(w[end:], limit)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range list {
+		if count := r.last - r.first + 1; count > uint64(limit) || len(names)+int(count)*len(rest) > limit {
+			return nil, ErrTooMany
+		}
+		for v := r.first; v <= r.last; v++ {
+			for _, after := range rest {
+				names = append(names, w[:begin]+number{v, r.width}.String()+after)
+			}
+		}
+	}
+	return names, nil
+}
+
+// findRanges finds the first pair of brackets that holds ranges: from begin up
+// to end. The list is nil if there is none.
+func findRanges(w string) (begin, end int, list []span) {
+	for {
+		i := strings.IndexByte(w[begin:], '[')
+		if i < 0 {
+			return 0, 0, nil
+		}
+		begin += i
+		n := strings.IndexByte(w[begin:], ']')
+		if n < 0 {
+			return 0, 0, nil
+		}
+		if list, ok := parseRanges(w[begin+1 : begin+n]); ok {
+			return begin, begin + n + 1, list
+		}
+		begin++
+	}
+}
+
+// span is a range of numbers of one padding.
+type span struct {
+	first, last uint64
+	width       int
+}
+
+// parseRanges reads "01-12,15"; false if that is not what s is.
+func parseRanges(s string) ([]span, bool) {
+	var list []span
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		a, ok1 := wholeNumber(first)
+		b, ok2 := wholeNumber(last)
+		if !ok1 || !ok2 || b.value < a.value || a.width > 1 && len(last) < a.width {
+			return nil, false
+		}
+		list = append(list, span{a.value, b.value, a.width})
+	}
+	return list, true
+}
+
+// wholeNumber reads a number that is all of s.
+func wholeNumber(s string) (number, bool) {
+	if s == "" || len(s) > maxDigits || strings.Trim(s, "0123456789") != "" {
+		return number{}, false
+	}
+	return parseNumber(s), true
+}

@@ -1,0 +1,161 @@
+package nodeset
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func seq(format string, from, to int) []string {
+	var names []string
+	for i := from; i <= to; i++ {
+		names = append(names, fmt.Sprintf(format, i))
+	}
+	return names
+}
+
+func TestFold(t *testing.T) {
+	tests := []struct {
+		name  string
+		names []string
+		want  string
+	}{
+		{"none", nil, ""},
+		{"one", []string{"web01"}, "web01"},
+		{"no numbers", []string{"db", "app"}, "db,app"},
+		{"padded", seq("web%02d", 1, 12), "web[01-12]"},
+		{"natural", seq("web%d", 8, 11), "web[8-11]"},
+		{"padded over its width", seq("n%02d", 98, 101), "n[98-101]"},
+		{"with others", append(seq("web%02d", 1, 12), "db1"), "web[01-12],db1"},
+		{"domain", seq("web%02d.example.com", 1, 12), "web[01-12].example.com"},
+		{"gaps", []string{"n1", "n3", "n4", "n5", "n9"}, "n[1,3-5,9]"},
+		{"unsorted", []string{"n5", "db", "n3", "n4"}, "n[3-5],db"},
+		{"twice", []string{"n1", "n1", "n2"}, "n[1-2]"},
+		{"two widths", []string{"n1", "n01", "n001", "n2"}, "n[1-2],n01,n001"},
+		{"natural fits padding", []string{"n08", "n09", "n10", "n100"}, "n[08-10,100]"},
+		{"too short for the padding", []string{"n9", "n08", "n10"}, "n9,n[08,10]"},
+		{"two numbers, last varies", append(seq("r1n%d", 1, 3), seq("r2n%d", 1, 3)...), "r1n[1-3],r2n[1-3]"},
+		{"two numbers, first varies", []string{"r1n7", "r2n7", "r3n7"}, "r[1-3]n7"},
+		{"number in the domain", []string{"web1.dc2.example", "web2.dc2.example"}, "web[1-2].dc2.example"},
+		{"addresses", []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, "10.0.0.[1-3]"},
+		{"zeros", []string{"n0", "n00", "n1"}, "n[0-1],n00"},
+		{"only digits", []string{"1", "2", "3"}, "[1-3]"},
+		{"long digits are text", []string{"i1234567890123456789", "i1234567890123456790"}, "i1234567890123456789,i1234567890123456790"},
+		{"brackets stay", []string{"ssh://[::1]", "ssh://[::2]"}, "ssh://[::1],ssh://[::2]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Fold(tt.names)
+			if got != tt.want {
+				t.Errorf("Fold = %q, want %q", got, tt.want)
+			}
+			sameSet(t, tt.names, got)
+		})
+	}
+}
+
+// sameSet checks that folded expands to the set of names, without repeats.
+func sameSet(t *testing.T, names []string, folded string) {
+	t.Helper()
+	back, err := Expand(folded)
+	if err != nil {
+		t.Fatalf("Expand(%q): %v", folded, err)
+	}
+	set := make(map[string]bool)
+	for _, n := range names {
+		set[n] = true
+	}
+	want := slices.Sorted(maps.Keys(set))
+	slices.Sort(back)
+	if !slices.Equal(back, want) {
+		t.Errorf("%q expands to %q, want %q", folded, back, want)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	tests := []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{",a,,b,", []string{"a", "b"}},
+		{"r[1-2]n[01-02].x", []string{"r1n01.x", "r1n02.x", "r2n01.x", "r2n02.x"}},
+		{"[::1],a[x]b[1,3]", []string{"[::1]", "a[x]b1", "a[x]b3"}},
+		{"a[3-1]", []string{"a[3-1]"}},
+		{"a[1-", []string{"a[1-"}},
+		{"a[]", []string{"a[]"}},
+		{"a[001-2]", []string{"a[001-2]"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			got, err := Expand(tt.in)
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("Expand = %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+	for _, in := range []string{"a[0-999999999999999999]", "a[1-1000000],b[1-1000000]", "a[1-2000]b[1-2000]", strings.Repeat("a[1-9]", 12)} {
+		t.Run("too many "+in[:8], func(t *testing.T) {
+			if names, err := Expand(in); !errors.Is(err, ErrTooMany) {
+				t.Errorf("Expand = %d names, %v; want %v", len(names), err, ErrTooMany)
+			}
+		})
+	}
+}
+
+// TestRoundTrip folds random fleets: Expand undoes Fold.
+func TestRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	formats := []string{"web%d", "web%02d", "web%03d.example.com", "r%[2]dn%[1]d", "%d", "%02d%02[2]d", "db", "x%[2]d-%[1]d-%[2]d"}
+	for range 500 {
+		var names []string
+		for range r.IntN(60) {
+			f := formats[r.IntN(len(formats))]
+			name, _, _ := strings.Cut(fmt.Sprintf(f, r.IntN(120), r.IntN(3)), "%!")
+			names = append(names, name)
+		}
+		sameSet(t, names, Fold(names))
+	}
+}
+
+func FuzzRoundTrip(f *testing.F) {
+	f.Add("web01 web02 db1")
+	f.Add("n9 n08 n10 n010 r1n2 r2n2")
+	f.Add("[::1] é1 é2 \xff1")
+	f.Fuzz(func(t *testing.T, s string) {
+		names := strings.Fields(s)
+		folded := Fold(names)
+		if strings.ContainsAny(s, "[],") {
+			_, _ = Expand(folded) // need only end
+			return
+		}
+		sameSet(t, names, folded)
+	})
+}
+
+func FuzzExpand(f *testing.F) {
+	f.Add("r[1-2]n[01-02].x,[::1]")
+	f.Add("a[9-1],b[1,,2]")
+	f.Fuzz(func(t *testing.T, s string) {
+		names, err := Expand(s)
+		if err != nil && !errors.Is(err, ErrTooMany) {
+			t.Fatal(err)
+		}
+		if len(names) > MaxNames {
+			t.Fatalf("%d names", len(names))
+		}
+	})
+}
+
+func BenchmarkFold25000(b *testing.B) {
+	names := seq("web%05d.example.com", 1, 25000)
+	for b.Loop() {
+		if got := Fold(names); got != "web[00001-25000].example.com" {
+			b.Fatal(got)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+// Package ordered holds Map, a string-keyed map that remembers the order in
+// which its keys came, as Ruby's hashes and JSON documents do. Inventories,
+// results and configuration are shown to people in the order they were
+// written in.
+package ordered
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Map is an insertion-ordered map from string to any of: nil, bool, int64,
+// float64, string, []any, *Map. The zero value is empty and ready; a nil *Map
+// may be read. It is not safe for concurrent writes.
+type Map struct {
+	keys   []string
+	values map[string]any
+}
+
+// Of makes a Map from alternating keys and values; it panics on an odd count
+// or a key that is not a string, which is a mistake in the program.
+func Of(pairs ...any) *Map {
+	if len(pairs)%2 != 0 {
+		panic("ordered.Of: odd number of arguments")
+	}
+	m := &Map{}
+	for i := 0; i < len(pairs); i += 2 {
+		m.Set(pairs[i].(string), pairs[i+1])
+	}
+	return m
+}
+
+// Len is the number of keys.
+func (m *Map) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.keys)
+}
+
+// Get returns the value of key and whether there is one.
+func (m *Map) Get(key string) (any, bool) {
+	if m == nil {
+		return nil, false
+	}
+	v, ok := m.values[key]
+	return v, ok
+}
+
+// Value returns the value of key, nil if there is none.
+func (m *Map) Value(key string) any {
+	v, _ := m.Get(key)
+	return v
+}
+
+// Set gives key a value; a new key goes last, a known one keeps its place.
+func (m *Map) Set(key string, value any) {
+	if m.values == nil {
+		m.values = make(map[string]any)
+	}
+	if _, ok := m.values[key]; !ok {
+		m.keys = append(m.keys, key)
+	}
+	m.values[key] = value
+}
+
+// Delete removes key.
+func (m *Map) Delete(key string) {
+	if _, ok := m.Get(key); !ok {
+		return
+	}
+	delete(m.values, key)
+	i := slices.Index(m.keys, key)
+	m.keys = slices.Delete(m.keys, i, i+1)
+}
+
+// Keys returns the keys in order; the slice is the caller's.
+func (m *Map) Keys() []string {
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.keys)
+}
+
+// All iterates over the pairs in order. The map must not change meanwhile.
+func (m *Map) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if m == nil {
+			return
+		}
+		for _, k := range m.keys {
+			if !yield(k, m.values[k]) {
+				return
+			}
+		}
+	}
+}
+
+// Clone copies the map and all maps and lists inside it.
+func (m *Map) Clone() *Map {
+	c := &Map{}
+	for k, v := range m.All() {
+		c.Set(k, CloneValue(v))
+	}
+	return c
+}
+
+// CloneValue copies v deeply where it is a *Map or []any.
+func CloneValue(v any) any {
+	switch v := v.(type) {
+	case *Map:
+		return v.Clone()
+	case []any:
+		c := make([]any, len(v))
+		for i, e := range v {
+			c[i] = CloneValue(e)
+		}
+		return c
+	}
+	return v
+}
+
+// Merge returns m with the keys of over laid on it: maps inside are merged
+// likewise, everything else is replaced. Neither is changed; keys of m come
+// first.
+func (m *Map) Merge(over *Map) *Map {
+	c := m.Clone()
+	for k, v := range over.All() {
+		if a, ok := c.Value(k).(*Map); ok {
+			if b, ok := v.(*Map); ok {
+				c.Set(k, a.Merge(b))
+				continue
+			}
+		}
+		c.Set(k, CloneValue(v))
+	}
+	return c
+}
+
+// MarshalJSON writes the keys in order, without escaping HTML characters.
+func (m *Map) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	one := func(v any) error {
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+		b.Truncate(b.Len() - 1) // the encoder's newline
+		return nil
+	}
+	b.WriteByte('{')
+	first := true
+	for k, v := range m.All() {
+		if !first {
+			b.WriteByte(',')
+		}
+		first = false
+		if err := one(k); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := one(v); err != nil {
+			return nil, fmt.Errorf("key %q: %w", k, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object, keeping its order; numbers become int64
+// where they fit and float64 elsewhere.
+func (m *Map) UnmarshalJSON(data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil {
+		return err
+	}
+	o, ok := v.(*Map)
+	if !ok {
+		return fmt.Errorf("expected a JSON object, got %T", v)
+	}
+	*m = *o
+	return nil
+}
+
+// ParseJSON reads one JSON document of any kind into the types that a Map holds.
+func ParseJSON(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	v, err := parse(d)
+	if err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, fmt.Errorf("text after the JSON document at offset %d", d.InputOffset())
+	}
+	return v, nil
+}
+
+func parse(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '[' {
+			list := []any{}
+			for d.More() {
+				v, err := parse(d)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, v)
+			}
+			_, err := d.Token()
+			return list, err
+		}
+		m := &Map{}
+		for d.More() {
+			k, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			v, err := parse(d)
+			if err != nil {
+				return nil, err
+			}
+			m.Set(k.(string), v)
+		}
+		_, err := d.Token()
+		return m, err
+	case json.Number:
+		if n, err := t.Int64(); err == nil {
+			return n, nil
+		}
+		return t.Float64()
+	default:
+		return t, nil
+	}
+}

@@ -1,0 +1,56 @@
+package output
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The colours, as parameters of "select graphic rendition".
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+const resetColor = "\x1b[0m"
+
+// paint puts s in a colour if on.
+func paint(color string, on bool, s string) string {
+	if !on {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + resetColor
+}
+
+// rainbow colours our lines in ever new hues.
+type rainbow struct{ line int }
+
+// rainbowStep is how many characters share a colour: it keeps the sequences
+// from being most of the output.
+const rainbowStep = 3
+
+// text colours s, one line.
+func (r *rainbow) text(s string) string {
+	var b strings.Builder
+	col := 0
+	for _, c := range s {
+		if col%rainbowStep == 0 {
+			b.WriteString("\x1b[38;5;" + strconv.Itoa(hue(float64(r.line)+float64(col)/rainbowStep)) + "m")
+		}
+		b.WriteRune(c)
+		col++
+	}
+	r.line++
+	return b.String() + resetColor
+}
+
+// hue is a colour of the 6×6×6 cube of 256-colour terminals, on a circle that
+// x goes along.
+func hue(x float64) int {
+	level := func(shift float64) int {
+		return int(math.Round(2.5 + 2.5*math.Sin(0.3*x+shift*2*math.Pi/3)))
+	}
+	return 16 + 36*level(0) + 6*level(1) + level(2)
+}

@@ -1,0 +1,33 @@
+// Package output shows people and programs what happens: the progress and the
+// results of an action on targets, inventories, groups, errors.
+//
+// New makes a Renderer for one of the formats human, json, ndjson and rainbow.
+// The layouts of human and json are Puppet Bolt's; ndjson is described in
+// docs/ndjson.md. Progress wraps a Renderer with a line of counts.
+//
+// A Renderer holds no output of a target: it copies from the run.Capture to a
+// buffered writer, which is flushed after each event. Only Progress has a
+// goroutine.
+package output
+
+// Rules of the terminal interface
+//
+//   - Standard output has results, summaries, lists, and fatal errors, as
+//     Puppet Bolt has it: whoever saves the output has the whole story.
+//     Standard error has log lines, questions and the line of counts.
+//   - In the formats json and ndjson, standard output has nothing but JSON
+//     once an action has begun; streamed lines go to standard error.
+//   - Our own lines begin with a capital letter at the first column and name
+//     their target; what a target said is indented by two blanks below them,
+//     or, when it is streamed, prefixed with "[target] out: " or
+//     "[target] err: ".
+//   - Colours: green for what began or went well, red for failures, yellow for
+//     what deserves a look, cyan for headings of lists. None mean anything
+//     that the words do not say. There are none unless standard output is a
+//     terminal and they are wanted.
+//   - On a terminal, what a target said loses all control sequences but
+//     colours (those as well when colours are unwanted), see safetext.Terminal.
+//     Elsewhere its bytes stay as they are, but for those that are no UTF-8:
+//     these are written as \xHH in every format.
+//   - Names of targets are shown without passwords (Target.SafeName); JSON has
+//     the name as it is, because programs compare it.

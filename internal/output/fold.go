@@ -1,0 +1,167 @@
+package output
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"io"
+	"slices"
+	"strings"
+
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// placeholder stands for a target's own name in what many of them say.
+const placeholder = "<target>"
+
+// folder collects results that are equal but for their target's name. It holds
+// the output of one of each.
+type folder struct {
+	groups map[[sha256.Size]byte]*group
+	order  []*group
+}
+
+// group is a set of equal results.
+type group struct {
+	result  *run.Result // of the first
+	targets []*inventory.Target
+}
+
+func newFolder() *folder { return &folder{groups: make(map[[sha256.Size]byte]*group)} }
+
+// add puts r in its group.
+func (f *folder) add(r *run.Result) error {
+	key, err := foldKey(r)
+	if err != nil {
+		return err
+	}
+	g := f.groups[key]
+	if g == nil {
+		r.Output.Retain()
+		g = &group{result: r}
+		f.groups[key] = g
+		f.order = append(f.order, g)
+	}
+	g.targets = append(g.targets, r.Target)
+	return nil
+}
+
+// foldKey is equal for results that print the same.
+func foldKey(r *run.Result) (key [sha256.Size]byte, err error) {
+	h := sha256.New()
+	part := func(s string) { // NUL keeps parts apart: no part has one
+		_, _ = io.WriteString(h, strings.ReplaceAll(s, "\x00", `\0`)+"\x00")
+	}
+	part(r.Action)
+	if !r.OK() {
+		part(withoutName(r.Err.Msg, r.Target))
+	}
+	part("")
+	if r.Value.Len() > 0 {
+		var value strings.Builder
+		if err := safetext.WriteJSON(&value, r.Value); err != nil {
+			return key, err
+		}
+		part(withoutName(value.String(), r.Target))
+	}
+	part("")
+	if r.ShowsOutput() {
+		sum, err := r.Output.Sum()
+		if err != nil {
+			return key, err
+		}
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// each calls print for every group, the largest first, and gives the outputs
+// up.
+func (f *folder) each(print func(*group) error) error {
+	slices.SortStableFunc(f.order, func(a, b *group) int { return cmp.Compare(len(b.targets), len(a.targets)) })
+	var first error
+	for _, g := range f.order {
+		if first == nil {
+			first = print(g)
+		}
+		if err := g.result.Output.Close(); first == nil {
+			first = err
+		}
+	}
+	f.order = nil
+	clear(f.groups)
+	return first
+}
+
+// rename words a text of the group's first result for all of the group.
+func (g *group) rename(s string) string {
+	if len(g.targets) == 1 {
+		return s
+	}
+	return withoutName(s, g.result.Target)
+}
+
+// withoutName replaces a target's name and host in s where they stand as words
+// of their own.
+func withoutName(s string, t *inventory.Target) string {
+	for _, name := range []string{t.Name, t.SafeName(), t.URI, uriHost(t.URI), uriHost(t.Name)} {
+		s = replaceWord(s, name)
+	}
+	return s
+}
+
+// uriHost is the host in a target's URI: [scheme://][user[:password]@]host[:port][/…].
+func uriHost(uri string) string {
+	if _, after, ok := strings.Cut(uri, "://"); ok {
+		uri = after
+	}
+	uri, _, _ = strings.Cut(uri, "/")
+	uri = uri[strings.LastIndexByte(uri, '@')+1:]
+	if strings.HasPrefix(uri, "[") {
+		host, _, _ := strings.Cut(uri[1:], "]")
+		return host
+	}
+	host, _, _ := strings.Cut(uri, ":")
+	return host
+}
+
+// replaceWord puts the placeholder for each word in s that is not part of a
+// longer name.
+func replaceWord(s, word string) string {
+	if word == "" {
+		return s
+	}
+	var b strings.Builder
+	done := 0 // of s, up to here, is in b
+	for from := 0; ; {
+		i := strings.Index(s[from:], word)
+		if i < 0 {
+			b.WriteString(s[done:])
+			return b.String()
+		}
+		i += from
+		from = i + len(word)
+		if !endsInName(s[:i]) && !beginsWithName(s[from:]) {
+			b.WriteString(s[done:i] + placeholder)
+			done = from
+		}
+	}
+}
+
+// endsInName reports whether what follows s would be in the middle of a name.
+func endsInName(s string) bool {
+	s = strings.TrimSuffix(s, ".")
+	return s != "" && nameByte(s[len(s)-1])
+}
+
+// beginsWithName is endsInName for what stands before s.
+func beginsWithName(s string) bool {
+	s = strings.TrimPrefix(s, ".")
+	return s != "" && nameByte(s[0])
+}
+
+// nameByte reports whether c may be inside of a host's name.
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c >= 0x80
+}

@@ -1,0 +1,242 @@
+package output
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/internal/nodeset"
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// human renders for people. Errors of writing stay in out, a bufio.Writer,
+// until the next Flush returns them.
+type human struct {
+	o       Options
+	out     *bufio.Writer
+	rainbow *rainbow // nil for the plain colours
+	targets []*inventory.Target
+	ended   map[*inventory.Target]ending
+	lines   *lineStream // with Stream
+	folder  *folder     // with Fold
+}
+
+// ending is how a target finished.
+type ending uint8
+
+const (
+	succeeded ending = iota + 1
+	failed
+	skipped // stopped before its turn came
+)
+
+func newHuman(o Options, out *bufio.Writer) *human {
+	h := &human{o: o, out: out, ended: make(map[*inventory.Target]ending)}
+	if o.Format == Rainbow && o.Color {
+		h.rainbow = &rainbow{}
+	}
+	if o.Stream {
+		h.lines = newLineStream(out, o.Terminal, o.Color)
+	}
+	if o.Fold && o.Verbose {
+		h.folder = newFolder()
+	}
+	return h
+}
+
+// Start prints nothing: people see each target begin.
+func (h *human) Start(info Info) error {
+	h.targets = info.Targets
+	return h.out.Flush()
+}
+
+// Event prints a line for a beginning, a block for a result.
+func (h *human) Event(e run.Event) error {
+	switch e.Kind {
+	case run.Started:
+		if h.o.Verbose && !h.o.Fold {
+			h.println(h.good("Started on " + e.Target.SafeName() + "..."))
+		}
+	case run.Output:
+		if h.lines != nil {
+			h.lines.write(e)
+		}
+	case run.Finished:
+		if h.lines != nil {
+			h.lines.end(e.Target)
+		}
+		if err := h.finished(e.Result); err != nil {
+			return err
+		}
+	}
+	return h.out.Flush()
+}
+
+func (h *human) finished(r *run.Result) error {
+	switch {
+	case r.OK():
+		h.ended[r.Target] = succeeded
+	case r.Err.Class == run.ClassSkipped:
+		h.ended[r.Target] = skipped
+		return nil // the summary names them together
+	default:
+		h.ended[r.Target] = failed
+	}
+	switch {
+	case !h.o.Verbose:
+		return nil
+	case h.folder != nil:
+		return h.folder.add(r)
+	}
+	return h.block(r, r.Target.SafeName(), func(s string) string { return s })
+}
+
+// End prints the folded results and the summary.
+func (h *human) End(elapsed time.Duration) error {
+	if err := h.rest(); err != nil {
+		return err
+	}
+	good, bad, left := h.names(succeeded), h.names(failed), h.names(skipped)
+	if len(good) > 0 {
+		h.println(h.total("Successful on " + plural(len(good), "target") + ": " + h.join(good)))
+	}
+	if len(bad) > 0 {
+		h.println(paint(red, h.o.Color, "Failed on "+plural(len(bad), "target")+": "+h.join(bad)))
+	}
+	if len(left) > 0 {
+		h.println(paint(yellow, h.o.Color, "Not run on "+plural(len(left), "target")+": "+h.join(left)))
+	}
+	h.println(h.total("Ran on " + plural(len(good)+len(bad), "target") + " in " + durationText(elapsed)))
+	return h.out.Flush()
+}
+
+// Fatal prints what is known so far, then the error.
+func (h *human) Fatal(err error) error {
+	if rerr := h.rest(); rerr != nil {
+		return rerr
+	}
+	h.println(paint(red, h.o.Color, h.plain(err.Error())))
+	return h.out.Flush()
+}
+
+// rest prints what waited for the end.
+func (h *human) rest() error {
+	if h.folder == nil {
+		return nil
+	}
+	return h.folder.each(func(g *group) error {
+		name := nodeset.Fold(safeNames(g.targets))
+		if len(g.targets) > 1 {
+			name += " (" + plural(len(g.targets), "target") + ")"
+		}
+		return h.block(g.result, name, g.rename)
+	})
+}
+
+// block prints a result under its heading. rename is applied to texts of the
+// result that may name its target.
+func (h *human) block(r *run.Result, name string, rename func(string) string) error {
+	if r.OK() {
+		h.println(h.good("Finished on " + name + ":"))
+	} else {
+		h.println(paint(red, h.o.Color, "Failed on "+name+":"))
+		// The colour goes around the lines with their indentation.
+		var msg strings.Builder
+		h.indent(&msg, h.plain(rename(r.Err.Msg)))
+		h.println(paint(red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
+	}
+	message, hasMessage := r.Value.Value("_output").(string)
+	rest := r.Value.Clone()
+	rest.Delete("_output")
+	shows := r.ShowsOutput()
+	if r.OK() && !shows && rest.Len() == 0 && strings.TrimSpace(message) == "" {
+		h.println("  " + strings.ToUpper(r.Action[:1]) + r.Action[1:] + " completed successfully with no result")
+		return nil
+	}
+	if hasMessage && strings.TrimSpace(message) != "" {
+		h.indent(h.out, h.plain(rename(message)))
+	}
+	if shows && !r.Output.IsBlank() {
+		in := &indenter{w: h.out}
+		f := farSide(in, h.o.Terminal, h.o.Color)
+		if err := r.Output.WriteMerged(f); err != nil {
+			return err
+		}
+		_ = f.Flush()
+		_ = in.Flush()
+	}
+	if rest.Len() > 0 {
+		return h.data(rest, rename)
+	}
+	return nil
+}
+
+// data prints a map as indented JSON.
+func (h *human) data(m *ordered.Map, rename func(string) string) error {
+	var b strings.Builder
+	if err := safetext.WriteIndentedJSON(&b, m); err != nil {
+		return err
+	}
+	h.indent(h.out, rename(b.String()))
+	return nil
+}
+
+func (h *human) indent(w io.Writer, s string) {
+	in := &indenter{w: w}
+	_, _ = io.WriteString(in, s)
+	_ = in.Flush()
+}
+
+// plain makes a short text of a target fit for printing.
+func (h *human) plain(s string) string {
+	if h.o.Terminal {
+		return safetext.TerminalString(s)
+	}
+	return safetext.String(s)
+}
+
+// good colours our lines about what goes well.
+func (h *human) good(s string) string {
+	if h.rainbow != nil {
+		return h.rainbow.text(s)
+	}
+	return paint(green, h.o.Color, s)
+}
+
+// total colours our lines about the whole, which only a rainbow does.
+func (h *human) total(s string) string {
+	if h.rainbow != nil {
+		return h.rainbow.text(s)
+	}
+	return s
+}
+
+func (h *human) println(s string) {
+	_, _ = h.out.WriteString(s)
+	_ = h.out.WriteByte('\n')
+}
+
+// names are those of the targets that ended in one way, in the order of Info.
+func (h *human) names(how ending) []string {
+	return safeNames(slices.DeleteFunc(slices.Clone(h.targets), func(t *inventory.Target) bool { return h.ended[t] != how }))
+}
+
+func safeNames(targets []*inventory.Target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.SafeName()
+	}
+	return names
+}
+
+func (h *human) join(names []string) string {
+	if h.o.Fold {
+		return nodeset.Fold(names)
+	}
+	return strings.Join(names, ",")
+}

@@ -1,0 +1,89 @@
+package output
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// A Renderer shows an action on targets. Its methods are called from one
+// goroutine at a time. Each returns the first error of writing (a closed pipe,
+// a full disk); after one, all later calls return it again and write nothing,
+// so a caller may stop its work as soon as it sees one.
+//
+// Event keeps nothing of its argument after it returns; what is printed only
+// at the end is held by Capture.Retain.
+type Renderer interface {
+	// Start prints what comes before all events.
+	Start(Info) error
+	// Event prints what an event shows, and flushes.
+	Event(run.Event) error
+	// End prints the summary and flushes. elapsed is the wall time of the
+	// whole action.
+	End(elapsed time.Duration) error
+	// Fatal stands instead of End for a fault after Start.
+	Fatal(err error) error
+}
+
+// Info is what is known before an action begins.
+type Info struct {
+	Action  string              // as in run.Result
+	Object  string              // what is run or copied
+	Targets []*inventory.Target // in the order of the summary
+}
+
+// Format names an output format.
+type Format string
+
+// The formats of actions.
+const (
+	Human   Format = "human"
+	JSON    Format = "json"
+	NDJSON  Format = "ndjson" // one event a line, see docs/ndjson.md
+	Rainbow Format = "rainbow"
+)
+
+// IsJSON reports whether programs are to read the format: then nothing else
+// may be printed on standard output.
+func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
+
+// Options choose a Renderer. Out is required.
+type Options struct {
+	Format Format // "" is Human
+	Out    io.Writer
+	// Err takes the lines of Stream when Out carries a JSON document; nil
+	// drops them.
+	Err      io.Writer
+	Color    bool // colours are wanted and Out can show them
+	Terminal bool // Out is a terminal: control sequences in output are taken out
+	Verbose  bool // print results, not only the summary (human formats)
+	Stream   bool // print output line by line as it arrives
+	Fold     bool // print equal results once, at the end (human formats)
+	// Now is the clock of NDJSON; nil is time.Now.
+	Now func() time.Time
+}
+
+// New returns the Renderer that o asks for.
+func New(o Options) (Renderer, error) {
+	if o.Out == nil {
+		return nil, errors.New("output: no writer")
+	}
+	if o.Fold && o.Format.IsJSON() {
+		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats human and rainbow", o.Format)
+	}
+	out := bufio.NewWriter(o.Out)
+	switch o.Format {
+	case "", Human, Rainbow:
+		return newHuman(o, out), nil
+	case JSON:
+		return newJSON(o, out), nil
+	case NDJSON:
+		return newNDJSON(o, out), nil
+	}
+	return nil, fmt.Errorf("format %s: must be one of human, json, ndjson, rainbow", o.Format)
+}

@@ -1,0 +1,211 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bolt/run"
+)
+
+// screen is a terminal on which both writers of a Progress are seen: it keeps
+// finished lines and the one under the cursor.
+type screen struct {
+	mu    sync.Mutex
+	all   strings.Builder // as written
+	lines []string
+	line  []byte
+	col   int
+	bad   []string // lines that were mixed up
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.Write(p)
+	for rest := string(p); rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "\x1b[K"):
+			s.line = s.line[:min(s.col, len(s.line))]
+			rest = rest[3:]
+			continue
+		case rest[0] == '\r':
+			s.col = 0
+		case rest[0] == '\n':
+			s.lines = append(s.lines, string(s.line))
+			if strings.Contains(string(s.line), " done, ") {
+				s.bad = append(s.bad, string(s.line))
+			}
+			s.line, s.col = s.line[:0], 0
+		default:
+			s.line = append(s.line[:min(s.col, len(s.line))], append([]byte{rest[0]}, s.line[min(s.col+1, len(s.line)):]...)...)
+			s.col++
+		}
+		rest = rest[1:]
+	}
+	return len(p), nil
+}
+
+// cursor is the line under the cursor.
+func (s *screen) cursor() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.line)
+}
+
+func progress(t *testing.T, o Options, width int) (*Progress, *screen) {
+	t.Helper()
+	s := &screen{}
+	o.Out = s
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewProgress(r, s, func() int { return width }), s
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet("web1", "web2", "web3", "web4")
+		p, s := progress(t, Options{Verbose: true}, 80)
+		do := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		see := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.cursor(); got != want {
+				t.Errorf("the line is %q, want %q", got, want)
+			}
+		}
+		do(p.Start(Info{Targets: f}))
+		do(p.Event(started(f[0])))
+		do(p.Event(started(f[1])))
+		see("")
+		time.Sleep(redrawEvery)
+		see("0/4 done, 0 failed, 2 running 0.1s")
+		do(p.Event(finished(command(t, f[0], 0, "hi\n"))))
+		see("")
+		time.Sleep(redrawEvery)
+		see("1/4 done, 0 failed, 1 running 0.2s")
+		do(p.Event(finished(command(t, f[1], 3, "hi\n"))))
+		time.Sleep(10 * time.Second)
+		see("2/4 done, 1 failed, 0 running 10.2s")
+
+		resume := p.Pause()
+		see("")
+		time.Sleep(time.Second)
+		see("")
+		resume()
+		resume() // a second call changes nothing
+		time.Sleep(redrawEvery)
+		see("2/4 done, 1 failed, 0 running 11.3s")
+
+		if _, err := io.WriteString(p.Writer(), "a warning\n"); err != nil {
+			t.Fatal(err)
+		}
+		see("")
+		time.Sleep(redrawEvery)
+		do(p.End(12 * time.Second))
+		see("")
+		want := "Started on web1...\nStarted on web2...\nFinished on web1:\n  hi\nFailed on web2:\n  The command failed with exit code 3\n  hi\n" +
+			"a warning\nSuccessful on 1 target: web1\nFailed on 1 target: web2\nRan on 2 targets in 12.0 sec"
+		equal(t, strings.Join(s.lines, "\n"), want)
+		if len(s.bad) > 0 {
+			t.Errorf("lines with counts in them: %q", s.bad)
+		}
+	})
+}
+
+// TestProgressDrawsSeldom runs through many events at once.
+func TestProgressDrawsSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet("web1")
+		p, s := progress(t, Options{}, 80)
+		if err := p.Start(Info{Targets: f}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2000 { // for two seconds
+			time.Sleep(time.Millisecond)
+			if err := p.Event(started(f[0])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.End(0); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(s.all.String(), " done, "); n > 20 || n < 15 {
+			t.Errorf("drawn %d times in 2 s", n)
+		}
+	})
+}
+
+func TestProgressWidth(t *testing.T) {
+	for width, want := range map[int]string{11: "0/0 done, ", 1: "", 0: "0/0 done, 0 failed, 0 running 0.1s"} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, s := progress(t, Options{}, width)
+				if err := p.Start(Info{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(redrawEvery)
+				synctest.Wait()
+				if got := s.cursor(); got != want {
+					t.Errorf("the line is %q, want %q", got, want)
+				}
+				if err := p.Fatal(errors.New("it broke")); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(s.lines, "\n"); got != "it broke" {
+					t.Errorf("the screen has %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestProgressConcurrent has others write and ask while events come; the race
+// detector looks on.
+func TestProgressConcurrent(t *testing.T) {
+	f := fleet("web1")
+	var out, line bytes.Buffer
+	r, err := New(Options{Out: &out, Verbose: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewProgress(r, &line, func() int { return 80 })
+	if err := p.Start(Info{Targets: f}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 500 {
+			if _, err := io.WriteString(p.Writer(), "warning\n"); err != nil {
+				t.Error(err)
+			}
+			p.Pause()()
+		}
+	}()
+	for range 500 {
+		if err := p.Event(run.Event{Kind: run.Started, Target: f[0]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-done
+	if err := p.End(0); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(line.String(), "warning\n"); n != 500 {
+		t.Errorf("%d warnings, want 500", n)
+	}
+}

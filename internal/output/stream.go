@@ -1,0 +1,111 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// maxLine is how long a streamed line may get before it is printed in parts:
+// a bound of memory per target and stream.
+const maxLine = 16 << 10
+
+// lineStream prints output as it arrives, in whole lines with their target and
+// stream in front, so that lines of several targets do not mix.
+type lineStream struct {
+	w               *bufio.Writer
+	terminal, color bool
+	open            map[*inventory.Target]*[2]openLine
+}
+
+// openLine is the part of a line that has arrived.
+type openLine struct {
+	text []byte
+	cr   bool // ended by a carriage return: a line feed now belongs to it
+}
+
+func newLineStream(w *bufio.Writer, terminal, color bool) *lineStream {
+	return &lineStream{w: w, terminal: terminal, color: color, open: make(map[*inventory.Target]*[2]openLine)}
+}
+
+// write takes a piece of output. Errors stay in the bufio.Writer.
+func (s *lineStream) write(e run.Event) {
+	lines := s.open[e.Target]
+	if lines == nil {
+		lines = &[2]openLine{}
+		s.open[e.Target] = lines
+	}
+	line := &lines[e.Stream]
+	ends := "\n"
+	if s.terminal { // a progress bar's lines are overwritten: each counts as one
+		ends = "\r\n"
+	}
+	for p := e.Data; len(p) > 0; {
+		if line.cr && p[0] == '\n' {
+			line.cr = false
+			p = p[1:]
+			continue
+		}
+		line.cr = false
+		i := bytes.IndexAny(p, ends)
+		if i < 0 {
+			line.text = append(line.text, p...)
+			break
+		}
+		if len(line.text) > 0 {
+			line.text = append(line.text, p[:i]...)
+			s.print(e.Target, e.Stream, line.text)
+			line.text = line.text[:0]
+		} else {
+			s.print(e.Target, e.Stream, p[:i])
+		}
+		line.cr = p[i] == '\r'
+		p = p[i+1:]
+	}
+	for len(line.text) > maxLine {
+		cut := maxLine
+		for n := 0; n < utf8.UTFMax-1 && !utf8.RuneStart(line.text[cut]); n++ {
+			cut--
+		}
+		s.print(e.Target, e.Stream, line.text[:cut])
+		line.text = append(line.text[:0], line.text[cut:]...)
+	}
+}
+
+// end prints what is left of a target's lines.
+func (s *lineStream) end(t *inventory.Target) {
+	lines := s.open[t]
+	if lines == nil {
+		return
+	}
+	for stream, line := range lines {
+		if len(line.text) > 0 {
+			s.print(t, run.Stream(stream), line.text)
+		}
+	}
+	delete(s.open, t)
+}
+
+func (s *lineStream) print(t *inventory.Target, stream run.Stream, line []byte) {
+	name := "out"
+	if stream == run.Stderr {
+		name = "err"
+	}
+	_, _ = s.w.WriteString("[" + t.SafeName() + "] " + name + ": ")
+	f := farSide(s.w, s.terminal, s.color)
+	_, _ = f.Write(line)
+	_ = f.Flush()
+	_ = s.w.WriteByte('\n')
+}
+
+// discardNil is w, or io.Discard for none.
+func discardNil(w io.Writer) io.Writer {
+	if w == nil {
+		return io.Discard
+	}
+	return w
+}

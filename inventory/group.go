@@ -1,0 +1,385 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"bolt/internal/ordered"
+)
+
+// group is one group of the tree. It is not changed once New is done, but for
+// data, which belongs to the holder of Inventory.turn.
+type group struct {
+	name    string
+	parent  *group
+	index   int // in preorder
+	input   *ordered.Map
+	groups  []*group
+	defs    []*definition          // of its own targets, in order
+	byName  map[string]*definition // the same
+	strings []string               // targets given as a string, not yet placed
+	aliases []alias
+
+	data *layer // input's data with references resolved, nil until needed
+}
+
+type alias struct{ name, target string }
+
+// definition is what one group says about one target.
+type definition struct {
+	group *group
+	name  string
+	uri   string // "" if it gives none
+	named bool   // it has a name of its own, not only a URI
+	alias []string
+	input *ordered.Map // nil if it gives no more than the name or URI
+}
+
+// dataKeys are the keys that groups and targets share.
+var dataKeys = [...]string{"config", "facts", "vars", "features", "plugin_hooks"}
+
+func isDataKey(k string) bool {
+	for _, d := range dataKeys {
+		if k == d {
+			return true
+		}
+	}
+	return false
+}
+
+// illegal finds a character that separates names on a command line.
+func illegal(name string) (string, bool) {
+	for _, r := range name {
+		if r == ',' || unicode.IsSpace(r) {
+			return string(r), true
+		}
+	}
+	return "", false
+}
+
+func ascii(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+}
+
+func (g *group) walk(visit func(*group)) {
+	visit(g)
+	for _, c := range g.groups {
+		c.walk(visit)
+	}
+}
+
+// path lists the names of the group and those it is in, inner first.
+func (g *group) path() []string {
+	var names []string
+	for ; g != nil; g = g.parent {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// maxGroupDepth is a limit for groups that plugins make out of nothing.
+const maxGroupDepth = 200
+
+// readGroup makes the group that input describes, with everything below it.
+// With parent nil it is the group "all".
+func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*group, error) {
+	v, err := inv.resolveTop(ctx, v, 0)
+	if err != nil {
+		return nil, err
+	}
+	var in []string // where the group is, for messages before it has a name
+	if parent != nil {
+		in = parent.path()
+	}
+	input, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, inv.invalid(in, "A group must be a Hash, not %s", typeName(v))
+	}
+	if len(in) > maxGroupDepth {
+		return nil, inv.invalid(in[:1], "Groups are nested deeper than %d", maxGroupDepth)
+	}
+	g := &group{parent: parent, input: input, byName: make(map[string]*definition)}
+	if parent == nil {
+		g.name = "all"
+		if n, ok := input.Get("name"); ok && n != "all" {
+			inv.opts.Warn("top_level_group_name", fmt.Sprintf("The top-level group cannot have a name: '%v' is ignored, it is 'all'.", n))
+		}
+	} else {
+		name, err := inv.resolve(ctx, input.Value("name"))
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := input.Get("name"); !ok {
+			return nil, inv.invalid(in, "A group does not have a name")
+		}
+		if g.name, ok = name.(string); !ok {
+			return nil, inv.invalid(in, "A group's name must be a String, not %s", typeName(name))
+		}
+		if c, bad := illegal(g.name); bad {
+			return nil, inv.invalid([]string{g.name}, "Illegal character '%s' in group name '%s'", c, g.name)
+		}
+	}
+	if err := inv.checkGroupKeys(g); err != nil {
+		return nil, err
+	}
+	if err := inv.readTargets(ctx, g); err != nil {
+		return nil, err
+	}
+	children, err := inv.resolveTop(ctx, input.Value("groups"), 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range listOf(children) {
+		child, err := inv.readGroup(ctx, c, g)
+		if err != nil {
+			return nil, err
+		}
+		g.groups = append(g.groups, child)
+	}
+	return g, nil
+}
+
+func (inv *Inventory) checkGroupKeys(g *group) error {
+	if _, ok := g.input.Get("nodes"); ok {
+		return inv.invalid([]string{g.name}, "Found the key 'nodes' in group %s: that is an inventory of version 1, which is not supported. "+
+			"Rename 'nodes' to 'targets', and write version 2 names (name, uri)", g.name)
+	}
+	var unexpected []string
+	for k := range g.input.All() {
+		if !isDataKey(k) && k != "name" && k != "groups" && k != "targets" && !(k == "version" && g.parent == nil) {
+			unexpected = append(unexpected, k)
+		}
+	}
+	if unexpected != nil {
+		inv.opts.Warn("unknown_group_keys", fmt.Sprintf("Found unexpected key(s) %s in group %s", strings.Join(unexpected, ", "), g.name))
+	}
+	return inv.checkDataKeys(g.input, g, "")
+}
+
+func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
+	targets, err := inv.resolveTop(ctx, g.input.Value("targets"), 0)
+	if err != nil {
+		return err
+	}
+	for _, t := range listOf(targets) {
+		switch t := t.(type) {
+		case string:
+			g.strings = append(g.strings, t)
+		case *ordered.Map:
+			if err := inv.readTarget(ctx, g, t); err != nil {
+				return err
+			}
+		default:
+			return inv.invalid([]string{g.name}, "A target must be a String or Hash, not %s", typeName(t))
+		}
+	}
+	return nil
+}
+
+func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.Map) error {
+	fail := func(format string, args ...any) error { return inv.invalid([]string{g.name}, format, args...) }
+	d := &definition{group: g, input: input}
+	for _, k := range []string{"name", "uri"} {
+		v, err := inv.resolve(ctx, input.Value(k))
+		if err != nil {
+			return err
+		}
+		s, ok := v.(string)
+		switch {
+		case v == nil:
+			continue
+		case !ok:
+			return fail("A target's %s must be a String, not %s", k, typeName(v))
+		case k == "uri":
+			d.uri = s
+		default:
+			d.name, d.named = s, true
+		}
+	}
+	if !d.named {
+		d.name = d.uri
+	}
+	if d.name == "" {
+		return fail("No name or uri for the target with the key(s) %s", strings.Join(input.Keys(), ", "))
+	}
+	if !ascii(d.name) {
+		return fail("Target name must be ASCII characters: %s", d.name)
+	}
+	if g.byName[d.name] != nil {
+		return nil // the first definition in a group is the one that counts
+	}
+	var unexpected []string
+	for k := range input.All() {
+		if !isDataKey(k) && k != "name" && k != "alias" && k != "uri" {
+			unexpected = append(unexpected, k)
+		}
+	}
+	if unexpected != nil {
+		inv.opts.Warn("unknown_target_keys", fmt.Sprintf("Found unexpected key(s) %s in target %s", strings.Join(unexpected, ", "), safeName(d.name)))
+	}
+	if err := inv.checkDataKeys(input, g, d.name); err != nil {
+		return err
+	}
+	if err := inv.readAliases(ctx, g, d); err != nil {
+		return err
+	}
+	g.add(d)
+	return nil
+}
+
+func (inv *Inventory) readAliases(ctx context.Context, g *group, d *definition) error {
+	fail := func(format string, args ...any) error { return inv.invalid([]string{g.name}, format, args...) }
+	v, err := inv.resolve(ctx, d.input.Value("alias"))
+	if err != nil || v == nil {
+		return err
+	}
+	switch v.(type) {
+	case string, []any:
+	default:
+		return fail("The alias of target %s must be a String or Array, not %s", d.name, typeName(v))
+	}
+	for _, a := range listOf(v) {
+		name, ok := a.(string)
+		if !ok {
+			return fail("An alias of target %s must be a String, not %s", d.name, typeName(a))
+		}
+		if c, bad := illegal(name); bad {
+			return fail("Illegal character '%s' in alias '%s'", c, name)
+		}
+		for _, other := range g.aliases {
+			if other.name == name {
+				return fail("Alias %s refers to multiple targets: %s and %s", name, other.target, d.name)
+			}
+		}
+		g.aliases = append(g.aliases, alias{name, d.name})
+		d.alias = append(d.alias, name)
+	}
+	return nil
+}
+
+func (g *group) add(d *definition) {
+	g.defs = append(g.defs, d)
+	g.byName[d.name] = d
+}
+
+// placeStrings decides what each target that was given as a string is: one
+// that is defined elsewhere by that name or alias, or else a new one with that
+// URI. So it can only be done once all groups are read.
+func (inv *Inventory) placeStrings() {
+	known := make(map[string]bool)
+	aliases := make(map[string]string)
+	index := 0
+	inv.root.walk(func(g *group) {
+		g.index = index
+		index++
+		for _, d := range g.defs {
+			known[d.name] = true
+		}
+		for _, a := range g.aliases {
+			aliases[a.name] = a.target
+		}
+	})
+	inv.root.walk(func(g *group) {
+		for _, s := range g.strings {
+			d := &definition{group: g, name: s}
+			if known[s] {
+				d.named = true
+			} else if name, ok := aliases[s]; ok {
+				d.name, d.named = name, true
+			} else {
+				d.uri = s
+			}
+			if g.byName[d.name] == nil {
+				g.add(d)
+			}
+		}
+		g.strings = nil
+	})
+}
+
+// checkNames makes sure that no name is used for two things, and that every
+// URI can be read.
+func (inv *Inventory) checkNames() error {
+	groups := make(map[string]bool)
+	targets := make(map[string]bool)
+	aliases := make(map[string]string)
+	var visit func(g *group) error
+	visit = func(g *group) error {
+		fail := func(format string, args ...any) error { return inv.invalid(g.path(), format, args...) }
+		switch {
+		case groups[g.name]:
+			return fail("Tried to redefine group %s", g.name)
+		case targets[g.name]:
+			return fail("Group %s conflicts with target of the same name", g.name)
+		case aliases[g.name] != "":
+			return fail("Group %s conflicts with alias of the same name", g.name)
+		}
+		groups[g.name] = true
+		for _, d := range g.defs {
+			if d.uri != "" {
+				if _, err := parseURI(d.uri); err != nil {
+					return fail("Invalid target uri %s: %v", safeName(d.uri), err)
+				}
+			}
+			switch {
+			case groups[d.name]:
+				return fail("Group %s conflicts with target of the same name", d.name)
+			case aliases[d.name] != "":
+				return fail("Target name %s conflicts with alias of the same name", d.name)
+			}
+			targets[d.name] = true
+		}
+		for _, a := range g.aliases {
+			switch other := aliases[a.name]; {
+			case groups[a.name]:
+				return fail("Group %s conflicts with alias of the same name", a.name)
+			case targets[a.name]:
+				return fail("Target name %s conflicts with alias of the same name", a.name)
+			case other != "":
+				return fail("Alias %s refers to multiple targets: %s and %s", a.name, a.target, other)
+			}
+			aliases[a.name] = a.target
+		}
+		for _, c := range g.groups {
+			if err := visit(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(inv.root)
+}
+
+// listOf is v as a list; one value is a list of one, nil an empty one.
+func listOf(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	}
+	return []any{v}
+}
+
+// typeName is the word for v's type in messages.
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "String"
+	case int64:
+		return "Integer"
+	case float64:
+		return "Float"
+	case bool:
+		return "Boolean"
+	case []any:
+		return "Array"
+	case *ordered.Map:
+		return "Hash"
+	}
+	return fmt.Sprintf("%T", v)
+}

@@ -1,0 +1,242 @@
+// Package inventory knows the machines: it turns inventory.yaml, or nothing
+// but names on a command line, into targets, and says for each of them how to
+// reach it and what is known about it.
+//
+// New reads a whole inventory (version 2 of Puppet Bolt's format): it checks
+// it, builds the tree of groups, and resolves plugin references that stand for
+// targets or groups. Targets expands what people write (names, groups,
+// aliases, patterns, URIs) to Target values. A Target's Data and Settings are
+// merged from all groups that have it when they are first asked for, which is
+// also when plugin references in its data are resolved.
+//
+// How data is merged, in short: what is said about a target itself beats what
+// is said about groups; a child group beats its parent; of sibling groups the
+// earlier beats the later. config and facts merge deeply, vars and
+// plugin_hooks by key, features and aliases add up.
+//
+// The package reads no environment and asks nobody anything: plugins, which
+// may, come as a function.
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/schema"
+)
+
+// Resolver gives the value that a plugin reference stands for. name is the
+// value of its key "_plugin"; all other references inside ref are resolved
+// already. The value may hold references again. An error is returned to the
+// user as it is, so it should be a *fault.Error. It is called from one
+// goroutine at a time, and must not use the Inventory that calls it.
+type Resolver func(ctx context.Context, name string, ref *ordered.Map) (any, error)
+
+// Options configure an Inventory. The zero value is useful.
+type Options struct {
+	// File names the source of the data in messages: a path, or
+	// "BOLT_INVENTORY".
+	File string
+	// Transport is the transport of targets that name none; "" means ssh.
+	Transport string
+	// Config has, for each transport, the options that lie below the
+	// inventory's: defaults files, project, command line. Transport defaults
+	// need not be there. Plugin references are resolved when first needed.
+	Config map[string]*ordered.Map
+	// PluginHooks are the project's; they are laid over the built-in one and
+	// below those of groups and targets.
+	PluginHooks *ordered.Map
+	// Project is the directory that relative paths of keys start from.
+	Project string
+	// Home is what "~" in a key's path stands for; "" leaves it alone.
+	Home string
+	// Resolve resolves plugin references; without it all plugins are unknown.
+	Resolve Resolver
+	// Warn takes warnings; nil drops them. It is called from one goroutine
+	// at a time, and must not use the Inventory that calls it.
+	Warn func(id, text string)
+}
+
+// Inventory is the set of all known targets and groups. It is safe for
+// concurrent use.
+type Inventory struct {
+	opts       Options
+	root       *group
+	groups     map[string]*group
+	groupNames []string          // preorder
+	names      []string          // of all targets in the file, in order
+	aliases    map[string]string // alias → target name
+	aliasNames []string          // in order
+	transports map[string]transportInfo
+	schemas    *schema.Schema // of config
+
+	// turn holds one token for whoever resolves references and merges data:
+	// references must be resolved once, not once for each target.
+	turn chan struct{}
+	// These belong to the holder of turn.
+	layers     map[string]*groupLayer // by the groups that hold a target
+	base       map[string]*ordered.Map
+	checkedKey map[string]bool // private keys that were looked for
+
+	mu      sync.Mutex
+	targets map[string]*Target // by name; grows with ad-hoc targets
+}
+
+// New makes an Inventory of decoded data, which it keeps and does not change.
+// nil data is an empty inventory. Errors are *fault.Error: of kind
+// bolt/validation-error if the data has the wrong form,
+// bolt.inventory/validation-error (with the group's path, inner first, in the
+// details) if names are bad or clash, or what a plugin returned.
+func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) {
+	if o.Transport == "" {
+		o.Transport = "ssh"
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, string) {}
+	}
+	inv := &Inventory{
+		opts:       o,
+		groups:     make(map[string]*group),
+		aliases:    make(map[string]string),
+		targets:    make(map[string]*Target),
+		transports: transports(),
+		schemas:    ConfigSchema(),
+		turn:       make(chan struct{}, 1),
+		layers:     make(map[string]*groupLayer),
+		base:       make(map[string]*ordered.Map),
+		checkedKey: make(map[string]bool),
+	}
+	if data == nil {
+		data = &ordered.Map{}
+	}
+	if err := schema.Validate(data, Schema(), o.File, o.Warn); err != nil {
+		return nil, err
+	}
+	if v, ok := data.Get("version"); ok && v != int64(2) {
+		return nil, inv.invalid(nil, "Unsupported version %v specified in inventory", v)
+	}
+	root, err := inv.readGroup(ctx, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	inv.root = root
+	inv.placeStrings()
+	if err := inv.checkNames(); err != nil {
+		return nil, err
+	}
+	inv.index()
+	return inv, nil
+}
+
+// invalid makes an error about the group whose path, inner first, is given.
+func (inv *Inventory) invalid(path []string, format string, args ...any) error {
+	list := []any{}
+	for _, p := range path {
+		list = append(list, p)
+	}
+	msg := fmt.Sprintf(format, args...)
+	if len(path) > 0 {
+		msg += " (group " + strings.Join(path, " in ")
+		if inv.opts.File != "" {
+			msg += ", " + inv.opts.File
+		}
+		msg += ")"
+	}
+	return &fault.Error{Kind: "bolt.inventory/validation-error", Msg: msg, Details: ordered.Of("path", list)}
+}
+
+// index makes the Target values and the lists in the order in which people
+// see them: a group's own targets before those of its children.
+func (inv *Inventory) index() {
+	inv.root.walk(func(g *group) {
+		inv.groups[g.name] = g
+		inv.groupNames = append(inv.groupNames, g.name)
+		for _, d := range g.defs {
+			t := inv.targets[d.name]
+			if t == nil {
+				t = &Target{Name: d.name, inv: inv}
+				inv.names = append(inv.names, d.name)
+				inv.targets[d.name] = t
+			}
+			t.defs = append(t.defs, d)
+		}
+		for _, a := range g.aliases {
+			if _, ok := inv.aliases[a.name]; !ok {
+				inv.aliasNames = append(inv.aliasNames, a.name)
+			}
+			inv.aliases[a.name] = a.target
+		}
+	})
+	for _, name := range inv.names {
+		t := inv.targets[name]
+		t.URI = mergedURI(t.defs)
+	}
+}
+
+// mergedURI is the URI of a target that may be defined in several groups.
+// Unlike all else, here the outer beats the inner and the later the earlier
+// group: that is what Puppet Bolt does.
+func mergedURI(defs []*definition) string {
+	if len(defs) == 1 {
+		return defs[0].uri
+	}
+	uri, _ := fold(closureOf(defs), func(g *group) (string, bool) {
+		d := g.byName[defs[0].name]
+		if d == nil {
+			return "", false
+		}
+		return d.uri, true
+	}, func(loser, winner string) string {
+		if loser != "" {
+			return loser
+		}
+		return winner
+	})
+	return uri
+}
+
+// Groups lists the names of all groups, sorted. "all" is always one.
+func (inv *Inventory) Groups() []string { return slices.Sorted(slices.Values(inv.groupNames)) }
+
+// AllTargets lists the targets of the inventory, in its order, without ad-hoc
+// ones.
+func (inv *Inventory) AllTargets() []*Target {
+	list := make([]*Target, len(inv.names))
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for i, name := range inv.names {
+		list[i] = inv.targets[name]
+	}
+	return list
+}
+
+// Names lists everything that names targets, sorted: targets, aliases and
+// groups. It is meant for completion.
+func (inv *Inventory) Names() []string {
+	all := make(map[string]bool)
+	for _, list := range [][]string{inv.names, inv.aliasNames, inv.groupNames} {
+		for _, n := range list {
+			all[n] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Prepare merges and checks the data of targets, and returns the first error
+// in their order. Puppet Bolt does this for all targets of a command line
+// before it touches any of them, so that a mistake in the inventory is found
+// before half of the work is done.
+func (inv *Inventory) Prepare(ctx context.Context, targets []*Target) error {
+	for _, t := range targets {
+		if _, err := t.Data(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bolt/internal/ordered"
+	"bolt/internal/yaml"
+)
+
+// envVar gives the value of the environment variable var; if it is not set,
+// default, or null if it is optional. With json the text is read as JSON.
+func (p *Plugins) envVar(_ context.Context, ref *ordered.Map) (any, error) {
+	name, ok, err := text("env_var", ref, "var")
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, invalid("env_var plugin requires that the 'var' is specified")
+	}
+	value, set := p.opts.Env(name)
+	fallback, hasFallback := ref.Get("default")
+	if !set {
+		if !hasFallback && ref.Value("optional") != true {
+			return nil, invalid("env_var plugin requires that the var '%s' be set", name)
+		}
+		return fallback, nil
+	}
+	if ref.Value("json") != true {
+		return value, nil
+	}
+	v, err := ordered.ParseJSON([]byte(value))
+	if err != nil {
+		// Not the parser's words: they may quote the value, which may be a secret.
+		return nil, executionError("env_var", fmt.Errorf("the value of the variable '%s' is not JSON", name))
+	}
+	return v, nil
+}
+
+// prompt asks the user for a value, once for each message.
+func (p *Plugins) prompt(ctx context.Context, ref *ordered.Map) (any, error) {
+	message, ok, err := text("prompt", ref, "message")
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, invalid("prompt plugin requires a 'message'")
+	case p.opts.Prompt == nil:
+		return nil, executionError("prompt", errors.New("there is no terminal to ask on"))
+	}
+	p.mu.Lock()
+	answer, known := p.answers[message]
+	p.mu.Unlock()
+	if known {
+		return answer.Reveal(), nil
+	}
+	if answer, err = p.opts.Prompt(ctx, message+": "); err != nil {
+		return nil, executionError("prompt", err)
+	}
+	p.mu.Lock()
+	p.answers[message] = answer
+	p.mu.Unlock()
+	return answer.Reveal(), nil
+}
+
+// yaml gives the content of the YAML file filepath.
+func (p *Plugins) yaml(_ context.Context, ref *ordered.Map) (any, error) {
+	path, ok, err := text("yaml", ref, "filepath")
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, invalid("yaml plugin requires a 'filepath'")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.opts.Project, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, executionError("yaml", err)
+	}
+	v, err := yaml.Decode(data, path)
+	if err != nil {
+		return nil, executionError("yaml", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,144 @@
+package inventory
+
+import (
+	"context"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/schema"
+)
+
+// maxReferenceDepth is how often a reference may lead to another one.
+const maxReferenceDepth = 100
+
+// isReference reports whether v is a plugin reference.
+func isReference(v any) bool {
+	m, ok := v.(*ordered.Map)
+	if !ok {
+		return false
+	}
+	_, ok = m.Get(schema.PluginKey)
+	return ok
+}
+
+// hasReference reports whether v is or contains a plugin reference.
+func hasReference(v any) bool {
+	switch v := v.(type) {
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if k == schema.PluginKey || hasReference(e) {
+				return true
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if hasReference(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resolve replaces every reference in v, the innermost first, until none is
+// left. It returns v itself if it has none.
+func (inv *Inventory) resolve(ctx context.Context, v any) (any, error) {
+	if !hasReference(v) {
+		return v, nil
+	}
+	return inv.resolveAll(ctx, v, 0)
+}
+
+func (inv *Inventory) resolveAll(ctx context.Context, v any, depth int) (any, error) {
+	if depth > maxReferenceDepth {
+		return nil, errLoop()
+	}
+	switch v := v.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if list[i], err = inv.resolveAll(ctx, e, depth); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			e, err := inv.resolveAll(ctx, e, depth)
+			if err != nil {
+				return nil, err
+			}
+			m.Set(k, e)
+		}
+		if !isReference(m) {
+			return m, nil
+		}
+		value, err := inv.call(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		return inv.resolveAll(ctx, value, depth+1)
+	}
+	return v, nil
+}
+
+// resolveTop resolves v until it is no reference, and if it is a list, each
+// element likewise, making one flat list. References deeper inside are left
+// for later: they belong to targets that nobody may ask for.
+func (inv *Inventory) resolveTop(ctx context.Context, v any, depth int) (any, error) {
+	if depth > maxReferenceDepth {
+		return nil, errLoop()
+	}
+	switch {
+	case isReference(v):
+		ref := &ordered.Map{}
+		for k, e := range v.(*ordered.Map).All() {
+			e, err := inv.resolve(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			ref.Set(k, e)
+		}
+		value, err := inv.call(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return inv.resolveTop(ctx, value, depth+1)
+	default:
+		list, ok := v.([]any)
+		if !ok {
+			return v, nil
+		}
+		flat := make([]any, 0, len(list))
+		for _, e := range list {
+			r, err := inv.resolveTop(ctx, e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if inner, ok := r.([]any); ok {
+				flat = append(flat, inner...)
+			} else {
+				flat = append(flat, r)
+			}
+		}
+		return flat, nil
+	}
+}
+
+func (inv *Inventory) call(ctx context.Context, ref *ordered.Map) (any, error) {
+	name, ok := ref.Value(schema.PluginKey).(string)
+	if !ok {
+		return nil, fault.New("bolt/validation-error", "The value of %s must be the name of a plugin, not %s",
+			schema.PluginKey, typeName(ref.Value(schema.PluginKey)))
+	}
+	if inv.opts.Resolve == nil {
+		return nil, fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
+	}
+	return inv.opts.Resolve(ctx, name, ref)
+}
+
+func errLoop() error {
+	return fault.New("bolt/recursive-reference-loop", "Stack depth exceeded while recursively resolving references.")
+}

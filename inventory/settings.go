@@ -1,0 +1,218 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/transport"
+)
+
+// Settings is a target's configuration in the terms of package transport.
+type Settings struct {
+	// Protocol is what a remote target speaks: the scheme of its URI. For
+	// all others it is the transport.
+	Protocol string
+	Host     string // as configured, "" if there is none
+	User     string // "" if the inventory does not say
+
+	// Dest is where to connect to. Its Protocol is the transport, which need
+	// not be one that can be dialed.
+	Dest transport.Dest
+	// RunAs is as whom commands run; its password is the login's if there is
+	// no other.
+	RunAs transport.RunAs
+	TTY   bool
+
+	TmpDir       string              // parent of private directories, "" for the transport's own
+	ScriptDir    string              // fixed name below TmpDir, "" for a random one
+	Cleanup      bool                // remove private directories
+	Interpreters map[string][]string // extension with its dot → words of a command
+	NativeSSH    bool                // ask OpenSSH's programs to do it
+
+	// SSHCommand and CopyCommand are the programs for NativeSSH, nil for
+	// "ssh" and "scp -r".
+	SSHCommand, CopyCommand []string
+}
+
+// Settings translates the target's Data. It is computed once; what it points
+// to is shared and must not be changed. Errors are those of Data, and a
+// bolt/validation-error for an ssh target that has no host.
+func (t *Target) Settings(ctx context.Context) (Settings, error) {
+	if s := t.settings.Load(); s != nil {
+		return *s, nil
+	}
+	d, err := t.Data(ctx)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := d.settings()
+	if d.Transport == "ssh" {
+		if s.Host == "" {
+			return Settings{}, fault.New("bolt/validation-error", "Target %s does not have a host", t.SafeName())
+		}
+		if err := t.inv.warnMissingKey(ctx, s.Dest.PrivateKey); err != nil {
+			return Settings{}, err
+		}
+	}
+	t.settings.Store(&s)
+	return s, nil
+}
+
+func (d *Data) settings() Settings {
+	c := options{d.Config}
+	s := Settings{
+		Protocol:     d.Transport,
+		Host:         d.address.host,
+		User:         c.text("user"),
+		TTY:          c.flag("tty"),
+		TmpDir:       c.text("tmpdir"),
+		ScriptDir:    c.text("script-dir"),
+		Cleanup:      c.flag("cleanup"),
+		Interpreters: interpreters(c),
+		NativeSSH:    c.flag("native-ssh"),
+		SSHCommand:   c.words("ssh-command"),
+		CopyCommand:  c.words("copy-command"),
+	}
+	if d.Transport == "remote" {
+		s.Protocol = d.address.scheme
+	}
+	if s.Host == "" {
+		s.Host = c.text("host")
+	}
+	if d.address.user != "" {
+		s.User = d.address.user
+	}
+	password := c.secret("password")
+	if d.address.hasPass {
+		password = transport.NewSecret(d.address.password)
+	}
+	s.RunAs = transport.RunAs{
+		User:       c.text("run-as"),
+		Password:   c.secret("sudo-password"),
+		Executable: c.text("sudo-executable"),
+		Command:    c.words("run-as-command"),
+	}
+	if !s.RunAs.Password.IsSet() {
+		s.RunAs.Password = password
+	}
+	s.Dest = transport.Dest{Protocol: d.Transport}
+	if d.Transport == "local" {
+		// There is one local machine, however it is called.
+		return s
+	}
+	s.Dest.Host, s.Dest.User, s.Dest.Password = s.Host, s.User, password
+	s.Dest.Port = d.address.port
+	if s.Dest.Port == 0 {
+		s.Dest.Port = c.number("port")
+	}
+	s.Dest.ConnectTimeout = time.Duration(c.number("connect-timeout")) * time.Second
+	if d.Transport == "ssh" {
+		d.ssh(c, &s.Dest)
+	}
+	return s
+}
+
+// ssh fills in what only SSH has.
+func (d *Data) ssh(c options, to *transport.Dest) {
+	to.DisconnectTimeout = time.Duration(c.number("disconnect-timeout")) * time.Second
+	switch key := d.Config.Value("private-key").(type) {
+	case string:
+		to.PrivateKey = key
+	case *ordered.Map:
+		to.KeyData = options{key}.secret("key-data")
+	}
+	switch d.Config.Value("host-key-check") {
+	case true:
+		to.HostKeyCheck = transport.CheckStrict
+	case false:
+		to.HostKeyCheck = transport.CheckNone
+	}
+	to.LoginShell = c.text("login-shell")
+	to.LoadConfig = c.flag("load-config")
+	to.BatchMode = c.flag("batch-mode")
+	to.ProxyJump = c.text("proxyjump")
+	to.Ciphers = strings.Join(c.words("encryption-algorithms"), ",")
+	to.Kex = strings.Join(c.words("kex-algorithms"), ",")
+	to.MACs = strings.Join(c.words("mac-algorithms"), ",")
+	to.HostKeyAlgorithms = strings.Join(c.words("host-key-algorithms"), ",")
+}
+
+// warnMissingKey warns, once for each path, of a key file that is not there.
+// It is no error: the agent or a password may do instead.
+func (inv *Inventory) warnMissingKey(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	select {
+	case inv.turn <- struct{}{}:
+		defer func() { <-inv.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if inv.checkedKey[path] {
+		return nil
+	}
+	inv.checkedKey[path] = true
+	f, err := os.Open(path)
+	if err != nil {
+		inv.opts.Warn("invalid_ssh_key", fmt.Sprintf("The private key '%s' cannot be read: %v. It is not used.", path, pathCause(err)))
+		return nil
+	}
+	return f.Close()
+}
+
+// pathCause is err without the path, which the message has already.
+func pathCause(err error) error {
+	if e, ok := err.(*os.PathError); ok {
+		return e.Err
+	}
+	return err
+}
+
+func interpreters(c options) map[string][]string {
+	m, _ := c.Value("interpreters").(*ordered.Map)
+	if m.Len() == 0 {
+		return nil
+	}
+	byExt := make(map[string][]string)
+	for ext, v := range m.All() {
+		if path, ok := v.(string); ok {
+			byExt[ext] = []string{path} // a path may have spaces
+		} else {
+			byExt[ext] = options{m}.words(ext)
+		}
+	}
+	return byExt
+}
+
+// options reads a map whose types have been checked.
+type options struct{ *ordered.Map }
+
+func (o options) text(k string) string { s, _ := o.Value(k).(string); return s }
+func (o options) flag(k string) bool   { b, _ := o.Value(k).(bool); return b }
+func (o options) number(k string) int  { n, _ := o.Value(k).(int64); return int(n) }
+
+func (o options) secret(k string) transport.Secret {
+	s, _ := o.Value(k).(transport.Secret)
+	return s
+}
+
+// words reads a command: a list of words, or a string that is split at spaces.
+func (o options) words(k string) []string {
+	switch v := o.Value(k).(type) {
+	case string:
+		return strings.Fields(v)
+	case []any:
+		var list []string
+		for _, e := range v {
+			list = append(list, fmt.Sprint(e))
+		}
+		return list
+	}
+	return nil
+}

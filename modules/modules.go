@@ -1,0 +1,92 @@
+// Package modules finds modules, and files in them, on the module path.
+//
+// A module is a directory with the module's name, directly below one of the
+// path's directories; the first one found wins. A project with a name is
+// itself a module of that name and comes before all others (Puppet Bolt,
+// lib/bolt/module.rb). Nothing is read in advance: finding one module costs a
+// stat(2) for each directory of the path.
+package modules
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Module is a module's name and directory.
+type Module struct {
+	Name, Dir string
+}
+
+// Path is a module path. It is read-only and safe for concurrent use; what it
+// finds is what the disk holds at the time of the call.
+type Path struct {
+	dirs    []string
+	project Module
+}
+
+// NewPath makes a Path of directories, the first with the highest rank. The
+// zero project is none.
+func NewPath(project Module, dirs ...string) *Path {
+	return &Path{dirs: dirs, project: project}
+}
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// ValidName reports whether a module, and so a project, may have that name.
+func ValidName(name string) bool { return namePattern.MatchString(name) }
+
+// Module returns the module of that name, if there is one.
+func (p *Path) Module(name string) (Module, bool) {
+	if !ValidName(name) {
+		return Module{}, false
+	}
+	if name == p.project.Name {
+		return p.project, true
+	}
+	for _, dir := range p.dirs {
+		m := Module{Name: name, Dir: filepath.Join(dir, name)}
+		if info, err := os.Stat(m.Dir); err == nil && info.IsDir() {
+			return m, true
+		}
+	}
+	return Module{}, false
+}
+
+// File returns the path of a module's file. Name is looked up below "files"
+// first and then below the module itself, so that "x.sh", "files/x.sh" and
+// "scripts/x.sh" all mean something.
+func (m Module) File(name string) (string, bool) {
+	for _, dir := range []string{filepath.Join(m.Dir, "files"), m.Dir} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if exists(file) {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// Find says which local file a person means by ref: ref itself, if it is
+// absolute or exists relative to the working directory, else the file of a
+// module in ref = "module/file". If there is none, the result is the path
+// where it was expected; Find does not promise that it exists.
+func (p *Path) Find(ref string) string {
+	if filepath.IsAbs(ref) || exists(ref) {
+		return ref
+	}
+	name, file, _ := strings.Cut(ref, "/")
+	m, ok := p.Module(name)
+	if !ok {
+		return ref
+	}
+	if found, ok := m.File(file); ok {
+		return found
+	}
+	return filepath.Join(m.Dir, "files", filepath.FromSlash(file))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,192 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bolt/internal/ordered"
+	"bolt/transport"
+)
+
+// Command runs a line of the login shell's language.
+type Command struct {
+	Line string
+	Env  []string // NAME=value
+}
+
+// Name and Object make it an Action.
+func (c *Command) Name() string   { return "command" }
+func (c *Command) Object() string { return c.Line }
+
+// Do runs the command.
+func (c *Command) Do(ctx context.Context, site *Site) error {
+	cmd := site.command()
+	cmd.Line, cmd.Env = c.Line, c.Env
+	return site.run(ctx, cmd)
+}
+
+// Script copies a local file to the target, runs it there, and removes it.
+type Script struct {
+	Path string // as the user named it; the staged file has its base name
+	Data []byte
+	Args []string
+	Env  []string
+	// Interpret lets the target's interpreters apply to the script's extension.
+	Interpret bool
+}
+
+// Name and Object make it an Action.
+func (s *Script) Name() string   { return "script" }
+func (s *Script) Object() string { return s.Path }
+
+// Do stages and runs the script, in one session.
+func (s *Script) Do(ctx context.Context, site *Site) error {
+	name := filepath.Base(s.Path)
+	cmd := site.command()
+	cmd.Env = s.Env
+	cmd.Files = []transport.File{{Name: name, Mode: 0o700, Data: s.Data}}
+	cmd.Argv = append([]string{"./" + name}, s.Args...)
+	if words := site.Settings.Interpreters[filepath.Ext(name)]; s.Interpret && len(words) > 0 {
+		// Only the first word can be relative to the private directory, so that
+		// gets a name that is known here.
+		cmd.ScriptDir = cmp.Or(cmd.ScriptDir, uuid())
+		file := path.Join(cmp.Or(cmd.TmpDir, "/tmp"), cmd.ScriptDir, name)
+		cmd.Argv = append(append(slices.Clone(words), file), s.Args...)
+	}
+	return site.run(ctx, cmd)
+}
+
+// uuid makes a random UUID (RFC 9562, version 4).
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// command is a Cmd with the target's settings in it.
+func (site *Site) command() *transport.Cmd {
+	s := &site.Settings
+	return &transport.Cmd{
+		Label:     site.Target.SafeName(),
+		RunAs:     s.RunAs,
+		TTY:       s.TTY,
+		TmpDir:    s.TmpDir,
+		ScriptDir: s.ScriptDir,
+		KeepFiles: !s.Cleanup,
+	}
+}
+
+// run runs cmd, captures what it prints, and judges its end.
+func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
+	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
+	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
+	if site.runner.opts.Stream {
+		cmd.Stdout = &tee{cmd.Stdout, site, Stdout}
+		cmd.Stderr = &tee{cmd.Stderr, site, Stderr}
+	}
+	res := site.Result
+	res.Output = out
+	status, err := site.Conn.Run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	res.Status = status
+	if !status.OK() {
+		res.Err = commandError(status)
+	}
+	return nil
+}
+
+// tee sends output to the capture and, as events, to the sink.
+type tee struct {
+	w      io.Writer
+	site   *Site
+	stream Stream
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: bytes.Clone(p)})
+	return t.w.Write(p)
+}
+
+// files are the options of a copy on this target.
+func (site *Site) files() transport.FileOptions {
+	s := &site.Settings
+	return transport.FileOptions{Label: site.Target.SafeName(), RunAs: s.RunAs, TmpDir: s.TmpDir, ScriptDir: s.ScriptDir, KeepFiles: !s.Cleanup}
+}
+
+// Upload copies a local file or directory to each target.
+type Upload struct {
+	Source string // as the user named it
+	Path   string // where it is on this machine
+	Dest   string
+}
+
+// Name and Object make it an Action.
+func (u *Upload) Name() string   { return "upload" }
+func (u *Upload) Object() string { return u.Source }
+
+// Do copies.
+func (u *Upload) Do(ctx context.Context, site *Site) error {
+	if err := site.Conn.Put(ctx, transport.Tree{Path: u.Path}, u.Dest, site.files()); err != nil {
+		return err
+	}
+	site.Result.Value = ordered.Of("_output", fmt.Sprintf("Uploaded '%s' to '%s:%s'", u.Source, site.Settings.Host, u.Dest))
+	return nil
+}
+
+// Download copies a file or directory of each target into a directory of its
+// own below Dir, named for the target.
+type Download struct {
+	Source string
+	Dir    string // absolute
+}
+
+// Name and Object make it an Action.
+func (d *Download) Name() string   { return "download" }
+func (d *Download) Object() string { return d.Source }
+
+// Do empties the target's directory and copies into it.
+func (d *Download) Do(ctx context.Context, site *Site) error {
+	safe := site.Target.SafeName()
+	dir := filepath.Join(d.Dir, escapeName(safe))
+	if err := os.RemoveAll(dir); err != nil {
+		return downloadError(err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return downloadError(err)
+	}
+	if err := site.Conn.Get(ctx, d.Source, dir, site.files()); err != nil {
+		return err
+	}
+	site.Result.Value = ordered.Of(
+		"path", filepath.Join(dir, path.Base(d.Source)),
+		"_output", fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, d.Source, filepath.Join(d.Dir, safe)))
+	return nil
+}
+
+func downloadError(err error) error {
+	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
+		Msg: fmt.Sprintf("Could not prepare the download directory: %v", err)}
+}
+
+// escapeName makes a target's name one path element, as Bolt does: everything
+// but letters, digits, "-", "_", "." and "~" is percent-encoded.
+func escapeName(name string) string {
+	e := strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	if e == "." || e == ".." {
+		e = strings.ReplaceAll(e, ".", "%2E")
+	}
+	return e
+}

@@ -1,0 +1,337 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"sync/atomic"
+)
+
+// Limits of a Capture, unless its options say otherwise.
+const (
+	// DefaultCaptureMemory is held per target: a hundred at once, or some
+	// thousands of short results, stay in a few MB, and all that is not an
+	// accident of a command fits.
+	DefaultCaptureMemory = 64 << 10
+	// DefaultCaptureLimit is kept per target in all.
+	DefaultCaptureLimit = 256 << 20
+)
+
+// CaptureOptions limit a Capture. The zero value is ready.
+type CaptureOptions struct {
+	Memory int    // bytes in memory before a file is used; 0: DefaultCaptureMemory
+	Limit  int64  // bytes kept in all; 0: DefaultCaptureLimit
+	Dir    string // of the temporary file; "" for the system's
+}
+
+// A Capture keeps what a command printed on both streams, in the order of
+// arrival: in memory as long as it is little, then in a file that has no name
+// any more, and from a limit on not at all. What was not kept is counted, and
+// readers find a line that says so at the end.
+//
+// One goroutine at a time writes; after that any number may read at once. A
+// nil Capture reads as an empty one.
+type Capture struct {
+	memory int
+	limit  int64
+	dir    string
+
+	// The log is a sequence of records: a header of 4 bytes, big endian, with
+	// the stream in the top bit and the length of the data below, then the
+	// data. Its beginning, spilled bytes long, is in file; buf is the rest.
+	file    *os.File
+	spilled int64
+	buf     []byte
+	open    int // offset in buf of the last record's header, -1 if there is none
+
+	kept    [2]int64 // bytes by stream
+	dropped [2]int64
+	reason  error // why bytes were dropped, nil: the limit
+	full    bool  // nothing more is kept
+	printed bool  // there was a byte other than white space
+	closed  bool
+
+	users atomic.Int32 // see Retain
+}
+
+const (
+	recordHeader = 4
+	streamBit    = 1 << 31
+	maxPiece     = 32 << 10 // taken of a Write at a time
+)
+
+// errCaptureClosed is what readers get after Close.
+var errCaptureClosed = errors.New("read captured output: closed")
+
+// NewCapture returns an empty Capture.
+func NewCapture(o CaptureOptions) *Capture {
+	if o.Memory <= 0 {
+		o.Memory = DefaultCaptureMemory
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultCaptureLimit
+	}
+	o.Memory = min(o.Memory, 1<<30) // a record's length has 31 bits
+	c := &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, open: -1}
+	c.users.Store(1)
+	return c
+}
+
+// Stream returns the writer of one stream. Its Write never fails: a full disk
+// ends the capture and not the command.
+func (c *Capture) Stream(s Stream) io.Writer { return captureWriter{c, s} }
+
+type captureWriter struct {
+	c *Capture
+	s Stream
+}
+
+func (w captureWriter) Write(p []byte) (int, error) {
+	w.c.write(w.s, p)
+	return len(p), nil
+}
+
+func (c *Capture) write(s Stream, p []byte) {
+	if !c.printed {
+		c.printed = !blank(p)
+	}
+	for len(p) > 0 && !c.full {
+		n := min(len(p), maxPiece, max(1, c.memory-recordHeader))
+		if room := c.limit - c.kept[Stdout] - c.kept[Stderr]; int64(n) > room {
+			n, c.full = int(room), true
+		}
+		if n > 0 && !c.record(s, p[:n]) {
+			break
+		}
+		p = p[n:]
+	}
+	c.dropped[s] += int64(len(p))
+}
+
+// record adds one piece to the log and reports whether it could.
+func (c *Capture) record(s Stream, p []byte) bool {
+	if len(c.buf) > 0 && len(c.buf)+recordHeader+len(p) > c.memory {
+		if err := c.spill(); err != nil {
+			c.full, c.reason = true, err
+			return false
+		}
+	}
+	if c.open >= 0 {
+		h := binary.BigEndian.Uint32(c.buf[c.open:])
+		if Stream(h>>31) == s {
+			binary.BigEndian.PutUint32(c.buf[c.open:], h+uint32(len(p)))
+			c.buf = append(c.buf, p...)
+			c.kept[s] += int64(len(p))
+			return true
+		}
+	}
+	c.open = len(c.buf)
+	c.buf = binary.BigEndian.AppendUint32(c.buf, uint32(s)<<31|uint32(len(p)))
+	c.buf = append(c.buf, p...)
+	c.kept[s] += int64(len(p))
+	return true
+}
+
+// spill moves buf to the file. After an error all that was kept can still be
+// read: what the file took of buf is beyond its end as we know it.
+func (c *Capture) spill() error {
+	if c.file == nil {
+		f, err := os.CreateTemp(c.dir, "bolt-output-*")
+		if err != nil {
+			return err
+		}
+		// The name goes at once, so that no end of this process leaves a file.
+		if err := os.Remove(f.Name()); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		c.file = f
+	}
+	if _, err := c.file.WriteAt(c.buf, c.spilled); err != nil {
+		return err
+	}
+	c.spilled += int64(len(c.buf))
+	c.buf, c.open = c.buf[:0], -1
+	return nil
+}
+
+// Len is how many bytes of one stream were kept.
+func (c *Capture) Len(s Stream) int64 {
+	if c == nil {
+		return 0
+	}
+	return c.kept[s]
+}
+
+// Dropped is how many bytes of both streams were not kept, and the error that
+// was the reason; it is nil where the limit was.
+func (c *Capture) Dropped() (int64, error) {
+	if c == nil {
+		return 0, nil
+	}
+	return c.dropped[Stdout] + c.dropped[Stderr], c.reason
+}
+
+// IsBlank reports whether nothing but white space (or NUL) was printed.
+func (c *Capture) IsBlank() bool { return c == nil || !c.printed }
+
+// WriteStream writes what was kept of one stream to w, and the line about what
+// was not.
+func (c *Capture) WriteStream(w io.Writer, s Stream) error {
+	for piece, err := range c.pieces() {
+		if err != nil {
+			return err
+		}
+		if piece.stream == s {
+			if _, err := w.Write(piece.data); err != nil {
+				return err
+			}
+		}
+	}
+	if c == nil || c.dropped[s] == 0 {
+		return nil
+	}
+	return c.mark(w, c.dropped[s])
+}
+
+// WriteMerged writes what was kept of both streams to w, in the order of
+// arrival, and the line about what was not.
+func (c *Capture) WriteMerged(w io.Writer) error {
+	for piece, err := range c.pieces() {
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(piece.data); err != nil {
+			return err
+		}
+	}
+	if n, _ := c.Dropped(); n > 0 {
+		return c.mark(w, n)
+	}
+	return nil
+}
+
+// mark writes the line that stands for n bytes.
+func (c *Capture) mark(w io.Writer, n int64) error {
+	why := fmt.Sprintf("more than %d bytes were printed", c.limit)
+	if c.reason != nil {
+		why = c.reason.Error()
+	}
+	_, err := fmt.Fprintf(w, "\n[output cut here, %d bytes left out: %s]\n", n, why)
+	return err
+}
+
+// Sum is the SHA-256 of what WriteMerged writes: equal outputs have equal sums.
+func (c *Capture) Sum() ([sha256.Size]byte, error) {
+	h := sha256.New()
+	err := c.WriteMerged(h)
+	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// piece is a part of the log; data is valid until the next one.
+type piece struct {
+	stream Stream
+	data   []byte
+}
+
+// pieces reads the log.
+func (c *Capture) pieces() iter.Seq2[piece, error] {
+	return func(yield func(piece, error) bool) {
+		if c == nil {
+			return
+		}
+		if c.closed {
+			yield(piece{}, errCaptureClosed)
+			return
+		}
+		if c.spilled > 0 && !readRecords(io.NewSectionReader(c.file, 0, c.spilled), yield) {
+			return
+		}
+		for b := c.buf; len(b) > 0; {
+			h := binary.BigEndian.Uint32(b)
+			end := recordHeader + int(h&^streamBit)
+			if !yield(piece{Stream(h >> 31), b[recordHeader:end]}, nil) {
+				return
+			}
+			b = b[end:]
+		}
+	}
+}
+
+// readRecords hands the records of a file to yield, in pieces that fit its
+// buffer, and reports whether to go on.
+func readRecords(r io.Reader, yield func(piece, error) bool) bool {
+	buf := make([]byte, 32<<10)
+	have, pos := 0, 0
+	fill := func() error { // makes at least a header available
+		have = copy(buf, buf[pos:have])
+		pos = 0
+		n, err := io.ReadAtLeast(r, buf[have:], recordHeader-have)
+		have += n
+		return err
+	}
+	for {
+		if have-pos < recordHeader {
+			if err := fill(); err != nil {
+				if err == io.EOF && have == 0 {
+					return true
+				}
+				yield(piece{}, fmt.Errorf("read captured output: %w", err))
+				return false
+			}
+		}
+		h := binary.BigEndian.Uint32(buf[pos:])
+		pos += recordHeader
+		for left := int(h &^ streamBit); left > 0; {
+			if pos == have {
+				n, err := r.Read(buf)
+				pos, have = 0, n
+				if n == 0 && err != nil {
+					yield(piece{}, fmt.Errorf("read captured output: %w", err))
+					return false
+				}
+			}
+			n := min(left, have-pos)
+			if n > 0 && !yield(piece{Stream(h >> 31), buf[pos : pos+n]}, nil) {
+				return false
+			}
+			pos, left = pos+n, left-n
+		}
+	}
+}
+
+// Retain makes one more Close necessary: whoever wants to read the output
+// later than the one who will close it calls Retain before that.
+func (c *Capture) Retain() {
+	if c != nil {
+		c.users.Add(1)
+	}
+}
+
+// Close gives up the file and the memory; the lengths can still be asked for.
+func (c *Capture) Close() error {
+	if c == nil || c.users.Add(-1) != 0 {
+		return nil
+	}
+	f := c.file
+	c.file, c.buf, c.open, c.full, c.closed = nil, nil, -1, true, true
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// blank reports whether p is white space in Ruby's sense of strip.
+func blank(p []byte) bool {
+	for _, b := range p {
+		switch b {
+		case ' ', '\t', '\n', '\v', '\f', '\r', 0:
+		default:
+			return false
+		}
+	}
+	return true
+}

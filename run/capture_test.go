@@ -1,0 +1,299 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// printed is what a test writes to a Capture.
+type printed struct {
+	stream Stream
+	text   string
+}
+
+func capture(t testing.TB, o CaptureOptions, parts ...printed) *Capture {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	c := NewCapture(o)
+	t.Cleanup(func() { c.Close() })
+	for _, p := range parts {
+		if n, err := io.WriteString(c.Stream(p.stream), p.text); err != nil || n != len(p.text) {
+			t.Fatalf("Write(%q) = %d, %v", p.text, n, err)
+		}
+	}
+	return c
+}
+
+func text(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func (c *Capture) texts(t testing.TB) (out, err, merged string) {
+	t.Helper()
+	return text(t, func(w io.Writer) error { return c.WriteStream(w, Stdout) }),
+		text(t, func(w io.Writer) error { return c.WriteStream(w, Stderr) }),
+		text(t, c.WriteMerged)
+}
+
+func TestCaptureKeepsOrder(t *testing.T) {
+	for _, memory := range []int{0, 1, 5, 7, 20} {
+		t.Run(fmt.Sprintf("memory %d", memory), func(t *testing.T) {
+			c := capture(t, CaptureOptions{Memory: memory},
+				printed{Stdout, "a\n"}, printed{Stdout, "b\n"}, printed{Stderr, "oops\n"}, printed{Stdout, ""}, printed{Stdout, "c"})
+			out, err, merged := c.texts(t)
+			if out != "a\nb\nc" || err != "oops\n" || merged != "a\nb\noops\nc" {
+				t.Errorf("stdout %q, stderr %q, merged %q", out, err, merged)
+			}
+			if c.Len(Stdout) != 5 || c.Len(Stderr) != 5 {
+				t.Errorf("lengths are %d and %d, want 5 and 5", c.Len(Stdout), c.Len(Stderr))
+			}
+		})
+	}
+}
+
+// TestCaptureRandom compares with plain buffers, for pieces of many sizes and
+// all ways of spilling.
+func TestCaptureRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 40 {
+		var streams [2]bytes.Buffer
+		var merged bytes.Buffer
+		c := capture(t, CaptureOptions{Memory: 1 + r.IntN(50_000)})
+		for range r.IntN(50) {
+			p := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, r.IntN(1<<r.IntN(16)))
+			s := Stream(r.IntN(2))
+			c.Stream(s).Write(p)
+			streams[s].Write(p)
+			merged.Write(p)
+		}
+		out, err, all := c.texts(t)
+		if out != streams[0].String() || err != streams[1].String() || all != merged.String() {
+			t.Fatalf("round %d (%d bytes, memory %d): differs", i, merged.Len(), c.memory)
+		}
+		if sum, err := c.Sum(); err != nil || sum != sha256.Sum256(merged.Bytes()) {
+			t.Fatalf("round %d: Sum = %x, %v", i, sum, err)
+		}
+		if len(c.buf) > c.memory && len(c.buf) > maxPiece {
+			t.Fatalf("round %d: %d bytes in memory, limit %d", i, len(c.buf), c.memory)
+		}
+	}
+}
+
+func TestCaptureLimit(t *testing.T) {
+	c := capture(t, CaptureOptions{Memory: 8, Limit: 10}, printed{Stdout, "12345"}, printed{Stderr, "abcdefgh"}, printed{Stdout, "more"})
+	out, err, merged := c.texts(t)
+	const why = ": more than 10 bytes were printed]\n"
+	if want := "12345\n[output cut here, 4 bytes left out" + why; out != want {
+		t.Errorf("stdout %q, want %q", out, want)
+	}
+	if want := "abcde\n[output cut here, 3 bytes left out" + why; err != want {
+		t.Errorf("stderr %q, want %q", err, want)
+	}
+	if want := "12345abcde\n[output cut here, 7 bytes left out" + why; merged != want {
+		t.Errorf("merged %q, want %q", merged, want)
+	}
+	if n, reason := c.Dropped(); n != 7 || reason != nil {
+		t.Errorf("Dropped = %d, %v; want 7, nil", n, reason)
+	}
+	exact := capture(t, CaptureOptions{Limit: 5}, printed{Stdout, "12345"})
+	if n, _ := exact.Dropped(); n != 0 {
+		t.Errorf("%d bytes dropped at exactly the limit", n)
+	}
+}
+
+// TestCaptureFullDisk fills a real, small file system.
+func TestCaptureFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("this test mounts a small file system: run it as root")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatalf("mount tmpfs: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := NewCapture(CaptureOptions{Memory: 10_000, Dir: dir})
+	defer c.Close()
+	var all bytes.Buffer
+	for i := range 1000 {
+		line := fmt.Sprintf("%0255d\n", i)
+		all.WriteString(line)
+		if _, err := io.WriteString(c.Stream(Stdout), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dropped, reason := c.Dropped()
+	if !errors.Is(reason, syscall.ENOSPC) {
+		t.Fatalf("dropped %d because of %v, want %v", dropped, reason, syscall.ENOSPC)
+	}
+	kept := c.Len(Stdout)
+	if kept+dropped != int64(all.Len()) || kept < 64<<10 {
+		t.Errorf("%d kept and %d dropped of %d", kept, dropped, all.Len())
+	}
+	out, _, _ := c.texts(t)
+	if !strings.HasPrefix(out, all.String()[:kept]) || !strings.Contains(out[kept:], "no space left on device") {
+		t.Errorf("what was kept is not the beginning of the output, or the reason is missing: %q", out[max(0, len(out)-300):])
+	}
+}
+
+func TestCaptureNoFile(t *testing.T) {
+	c := capture(t, CaptureOptions{Memory: 8, Dir: "/nonexistent"}, printed{Stdout, "123"}, printed{Stdout, "456789"})
+	out, _, _ := c.texts(t)
+	if !strings.HasPrefix(out, "123\n[output cut here, 6 bytes left out: ") || !strings.Contains(out, "/nonexistent") {
+		t.Errorf("stdout %q", out)
+	}
+}
+
+func TestCaptureLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	c := capture(t, CaptureOptions{Memory: 8, Dir: dir}, printed{Stdout, "1234567890"}, printed{Stdout, "1234567890"})
+	if c.spilled == 0 {
+		t.Fatal("nothing was spilled")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("the directory has %v, %v while the capture is open", left, err)
+	}
+}
+
+func TestCaptureBlank(t *testing.T) {
+	for s, want := range map[string]bool{"": true, " \t\r\n\v\f\x00": true, "\n x": false, "\u00a0": false} {
+		if got := capture(t, CaptureOptions{}, printed{Stdout, "\n"}, printed{Stderr, s}).IsBlank(); got != want {
+			t.Errorf("IsBlank with %q = %v", s, got)
+		}
+	}
+}
+
+func TestCaptureClose(t *testing.T) {
+	c := capture(t, CaptureOptions{Memory: 4}, printed{Stdout, "some"}, printed{Stdout, "text"})
+	c.Retain()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, merged := c.texts(t); merged != "sometext" {
+		t.Errorf("merged %q after the first of two Close", merged)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WriteMerged(io.Discard); err == nil {
+		t.Error("a closed capture can be read")
+	}
+	if c.Len(Stdout) != 8 {
+		t.Errorf("length %d after Close, want 8", c.Len(Stdout))
+	}
+}
+
+func TestNilCapture(t *testing.T) {
+	var c *Capture
+	c.Retain()
+	if _, _, merged := c.texts(t); merged != "" || !c.IsBlank() || c.Len(Stderr) != 0 || c.Close() != nil {
+		t.Error("a nil Capture is not an empty one")
+	}
+	if sum, err := c.Sum(); err != nil || sum != sha256.Sum256(nil) {
+		t.Errorf("Sum = %x, %v", sum, err)
+	}
+}
+
+func TestCaptureManyReaders(t *testing.T) {
+	c := capture(t, CaptureOptions{Memory: 64}, printed{Stdout, strings.Repeat("line\n", 1000)}, printed{Stderr, "end"})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			var b bytes.Buffer
+			if err := c.WriteMerged(&b); err != nil || b.Len() != 5003 {
+				t.Errorf("read %d bytes, %v", b.Len(), err)
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// heapWriter notes the largest heap that it sees.
+type heapWriter struct {
+	n    int64
+	next int64
+	peak uint64
+}
+
+func (h *heapWriter) Write(p []byte) (int, error) {
+	h.n += int64(len(p))
+	if h.n >= h.next {
+		h.next += 4 << 20
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		h.peak = max(h.peak, m.HeapAlloc)
+	}
+	return len(p), nil
+}
+
+// TestCaptureMemory captures 100 MB and renders it, three times over, as JSON.
+func TestCaptureMemory(t *testing.T) {
+	const size = 100 << 20
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+
+	seen := &heapWriter{}
+	c := capture(t, CaptureOptions{})
+	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 2048)
+	w := io.MultiWriter(c.Stream(Stdout), seen)
+	for range size / len(chunk) {
+		if _, err := w.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &Result{Target: target("web1"), Action: "command", Object: "yes", Output: c}
+	seen.n, seen.next = 0, 0
+	if err := r.WriteJSON(seen); err != nil {
+		t.Fatal(err)
+	}
+	if seen.n < 2*size {
+		t.Fatalf("%d bytes of JSON, want more than %d", seen.n, 2*size)
+	}
+	const limit = 4 << 20 // the heap grows to twice what is in use before it is collected
+	if grown := int64(seen.peak) - int64(before.HeapAlloc); grown > limit {
+		t.Errorf("the heap grew by %d bytes, limit %d", grown, limit)
+	} else {
+		t.Logf("the heap grew by %d bytes at most", grown)
+	}
+}
+
+// BenchmarkCaptureMiB captures 1 MiB in pieces of an SSH packet, of which all
+// but the end goes to the file.
+func BenchmarkCaptureMiB(b *testing.B) {
+	chunk := bytes.Repeat([]byte("x"), 32<<10)
+	b.SetBytes(1 << 20)
+	dir := b.TempDir()
+	for b.Loop() {
+		c := NewCapture(CaptureOptions{Dir: dir})
+		w := c.Stream(Stdout)
+		for range 32 {
+			if _, err := w.Write(chunk); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/transport"
+)
+
+// Classes of results that no transport can produce.
+const (
+	ClassFailed  transport.Class = "failed"  // the command's own exit
+	ClassSkipped transport.Class = "skipped" // never begun
+)
+
+const (
+	kindCommand = "puppetlabs.tasks/command-error"
+	kindSkipped = "puppetlabs.tasks/skipped-error"
+)
+
+// kinds are the kinds that Puppet Bolt prints for what a transport reports;
+// the last three are ours.
+var kinds = map[transport.Class]struct{ kind, code string }{
+	transport.ClassResolve:        {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
+	transport.ClassConnect:        {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
+	transport.ClassThrottled:      {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
+	transport.ClassHostKeyUnknown: {"puppetlabs.tasks/connect-error", "HOST_KEY_ERROR"},
+	transport.ClassHostKeyChanged: {"puppetlabs.tasks/connect-error", "HOST_KEY_ERROR"},
+	transport.ClassAuth:           {"puppetlabs.tasks/connect-error", "AUTH_ERROR"},
+	transport.ClassProtocol:       {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
+	transport.ClassBootstrap:      {"puppetlabs.tasks/task_file_error", "WRITE_ERROR"},
+	transport.ClassFile:           {"puppetlabs.tasks/task_file_error", "WRITE_ERROR"},
+	transport.ClassRunAs:          {"puppetlabs.tasks/escalate-error", "SUDO_ERROR"},
+	transport.ClassUnsupported:    {"puppetlabs.tasks/exception-error", "EXCEPTION"},
+	transport.ClassTimeout:        {"puppetlabs.tasks/timeout-error", "TIMEOUT"},
+	transport.ClassLost:           {"puppetlabs.tasks/lost-error", "LOST"},
+	transport.ClassCancelled:      {"puppetlabs.tasks/cancelled-error", "CANCELLED"},
+}
+
+// newError words err, which kept an action from happening on a target.
+func newError(err error) *Error {
+	if e, ok := errors.AsType[*transport.Error](err); ok {
+		k := kinds[e.Class]
+		out := &Error{Kind: k.kind, Code: k.code, Msg: e.Error(), Details: &ordered.Map{}, Class: e.Class}
+		if e.Code != "" {
+			out.Code = e.Code
+		}
+		// Programs compare these messages with Bolt's, so what to do about them
+		// stands apart.
+		if e.Msg != "" && (e.Class == transport.ClassAuth || e.Class == transport.ClassRunAs) {
+			out.Msg, out.Hint = e.Msg, e.Hint
+		}
+		// A connection that was not there in time is a connect-error to Bolt's
+		// users, whatever the clock that ran out.
+		if e.Class == transport.ClassTimeout && e.Code == "CONNECT_ERROR" {
+			out.Kind = kinds[transport.ClassConnect].kind
+		}
+		return out
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		d := f.Details
+		if d == nil {
+			d = &ordered.Map{}
+		}
+		return &Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: d, Class: transport.ClassUnsupported}
+	}
+	return &Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassProtocol}
+}
+
+// commandError is the failure of a command or script that ran and ended badly.
+func commandError(s transport.Status) *Error {
+	details := &ordered.Map{}
+	msg := fmt.Sprintf("The command failed with exit code %d", s.Code)
+	if s.Signal != "" {
+		details.Set("exit_code", nil)
+		msg = fmt.Sprintf("The command was ended by signal %s", s.Signal)
+	} else {
+		details.Set("exit_code", int64(s.Code))
+	}
+	return &Error{Kind: kindCommand, Code: "COMMAND_ERROR", Msg: msg, Details: details, Class: ClassFailed, Command: true}
+}

@@ -1,0 +1,73 @@
+package run
+
+import (
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/transport"
+)
+
+// Kind says what an Event tells.
+type Kind uint8
+
+// The kinds of Event, in the order in which a target produces them.
+const (
+	Started  Kind = iota // work on the target begins: its turn has come
+	Output               // a piece of output, as it arrived
+	Finished             // the target is done; Result is set
+)
+
+// Stream names an output stream of a command.
+type Stream uint8
+
+// The two streams.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+// Event is one thing that happened on one target. Data is only valid during
+// the call of the sink.
+type Event struct {
+	Kind   Kind
+	Target *inventory.Target
+	Stream Stream // of Data, for Output
+	Data   []byte
+	Result *Result // for Finished
+}
+
+// Result is what an action came to on one target. A failure on a target is a
+// Result with Err set, never a Go error.
+type Result struct {
+	Target *inventory.Target
+	Action string // "command", "script", "upload", "download"
+	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
+
+	// Output is what a command or script printed; nil for other actions and
+	// where nothing ran. Then Status is the command's end.
+	Output *Capture
+	Status transport.Status
+
+	// Value holds the keys of value that are not output: _output, path.
+	Value *ordered.Map
+
+	Err     *Error
+	Elapsed time.Duration // from its start to its end, without waiting for a turn
+}
+
+// OK reports success.
+func (r *Result) OK() bool { return r.Err == nil }
+
+// Error is a failure as Puppet Bolt words it in JSON.
+type Error struct {
+	Kind    string          // "puppetlabs.tasks/connect-error", …
+	Code    string          // issue code, "CONNECT_ERROR", …; "" if none
+	Msg     string          // for people, may have several lines
+	Hint    string          // what to do, where Msg does not say it; "" if there is nothing to say
+	Details *ordered.Map    // never nil
+	Class   transport.Class // ours, finer than Kind; "failed" for a command's own exit
+	// Command is set where the command ran and failed by itself, so that its
+	// object and output are shown beside the error.
+	Command bool
+}

@@ -1,0 +1,150 @@
+package run
+
+import (
+	"bufio"
+	"io"
+
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/transport"
+)
+
+// WriteJSON writes the result to w on one line, without the line's end, with
+// the keys and their order as Puppet Bolt has them (Bolt::Result#to_data).
+// Output goes through in parts and is never held as a whole; bytes in it that
+// are no UTF-8 become \xHH.
+func (r *Result) WriteJSON(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	j := jsonResult{b: b}
+	status := "success"
+	if !r.OK() {
+		status = "failure"
+	}
+	var object any
+	if r.Object != "" {
+		object = r.Object
+	}
+	j.raw(`{"target":`)
+	j.value(r.Target.Name)
+	j.raw(`,"action":`)
+	j.value(r.Action)
+	j.raw(`,"object":`)
+	j.value(object)
+	j.raw(`,"status":`)
+	j.value(status)
+	j.raw(`,"value":{`)
+	j.members(r)
+	j.raw("}}")
+	if j.err != nil {
+		return j.err
+	}
+	return b.Flush()
+}
+
+// jsonResult writes until the first error.
+type jsonResult struct {
+	b     *bufio.Writer
+	comma bool // a member came before
+	err   error
+}
+
+// members writes what is inside of value.
+func (j *jsonResult) members(r *Result) {
+	if r.ShowsOutput() {
+		j.output("stdout", func(w io.Writer) error { return r.Output.WriteStream(w, Stdout) })
+		j.output("stderr", func(w io.Writer) error { return r.Output.WriteStream(w, Stderr) })
+		j.output("merged_output", r.Output.WriteMerged)
+		var code any
+		if r.Status.Signal == "" && (r.OK() || r.Err.Command) {
+			code = r.Status.Code
+		}
+		j.member("exit_code", code)
+	}
+	for k, v := range r.Value.All() {
+		j.member(k, v)
+	}
+	if r.Err != nil {
+		j.member("_error", r.Err.Map())
+	}
+}
+
+func (j *jsonResult) key(k string) {
+	if j.comma {
+		j.raw(",")
+	}
+	j.comma = true
+	j.value(k)
+	j.raw(":")
+}
+
+func (j *jsonResult) member(k string, v any) {
+	j.key(k)
+	j.value(v)
+}
+
+// output writes a member whose value is a string that write produces.
+func (j *jsonResult) output(k string, write func(io.Writer) error) {
+	j.key(k)
+	j.raw(`"`)
+	s := safetext.NewJSONString(j.b)
+	if j.err == nil {
+		j.err = write(s)
+	}
+	if j.err == nil {
+		j.err = s.Flush()
+	}
+	j.raw(`"`)
+}
+
+func (j *jsonResult) value(v any) {
+	if j.err == nil {
+		j.err = safetext.WriteJSON(j.b, v)
+	}
+}
+
+func (j *jsonResult) raw(s string) {
+	if j.err == nil {
+		_, j.err = j.b.WriteString(s)
+	}
+}
+
+// ShowsOutput reports whether Output is part of the result: the command ran to
+// its end, or was ended by something that it had no part in after it had
+// printed. It is not where the action failed before or beside the command.
+func (r *Result) ShowsOutput() bool {
+	if r.Output == nil {
+		return false
+	}
+	if r.OK() || r.Err.Command {
+		return true
+	}
+	switch r.Err.Class {
+	case transport.ClassTimeout, transport.ClassLost, transport.ClassCancelled:
+		return r.Output.Len(Stdout)+r.Output.Len(Stderr) > 0
+	}
+	return false
+}
+
+// Map returns the error as Puppet Bolt writes it. The order of its keys
+// depends on whether the command itself failed.
+func (e *Error) Map() *ordered.Map {
+	details := e.Details
+	if details == nil {
+		details = &ordered.Map{}
+	}
+	m := &ordered.Map{}
+	if !e.Command {
+		m.Set("details", details)
+	}
+	m.Set("kind", e.Kind)
+	if e.Command && e.Code != "" {
+		m.Set("issue_code", e.Code)
+	}
+	m.Set("msg", e.Msg)
+	if e.Command {
+		m.Set("details", details)
+	} else if e.Code != "" {
+		m.Set("issue_code", e.Code)
+	}
+	return m
+}

@@ -1,0 +1,169 @@
+// Package run carries one action to many targets, a limited number at a time,
+// and streams what happens.
+//
+// A Runner owns its workers: Run returns when the last of them has, and calls
+// the sink from one goroutine at a time. A slow sink slows the work down.
+// What goes wrong on a target is a Result with Err set; Run's own error says
+// that it could not do its work at all.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/transport"
+)
+
+// DefaultConcurrency is how many targets are worked on at once.
+const DefaultConcurrency = 100
+
+// Options of a Runner.
+type Options struct {
+	Concurrency int           // targets at once; 0: DefaultConcurrency
+	Timeout     time.Duration // of the action on one target, without the connection's own limit; 0: none
+	SpillDir    string        // for output beyond memory; "" for the system's
+	Stream      bool          // Output events as output arrives
+	Log         *slog.Logger  // nil discards
+}
+
+// A Runner runs actions. It is safe for concurrent use.
+type Runner struct {
+	dialer transport.Dialer
+	opts   Options
+}
+
+// New returns a Runner over dialer.
+func New(dialer transport.Dialer, o Options) *Runner {
+	if o.Concurrency <= 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{dialer, o}
+}
+
+// An Action is one thing to do on each target. It is shared by all workers
+// and not changed by them.
+type Action interface {
+	// Name is Bolt's word for it: command, script, upload, download.
+	Name() string
+	// Object is what it is about: the command, the path.
+	Object() string
+	// Do performs it. It fills in site.Result and returns an error for what
+	// kept it from happening; a command's own failure is none.
+	Do(ctx context.Context, site *Site) error
+}
+
+// Site is where an action happens: one target, reached.
+type Site struct {
+	Target   *inventory.Target
+	Settings inventory.Settings
+	Conn     transport.Conn
+	Result   *Result
+
+	runner *Runner
+	sink   func(Event)
+}
+
+// ErrStopped is the cause of a context that was cancelled by the user.
+var ErrStopped = errors.New("stopped by the user")
+
+// Run does action on every target, and hands each Event to sink. Targets are
+// begun in the order given. When ctx ends, what runs is ended, and each target
+// that was not begun finishes with a Result of class skipped.
+func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Target, sink func(Event)) {
+	var mu sync.Mutex
+	serial := func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		sink(e)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(r.opts.Concurrency, len(targets)) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(targets) {
+					return
+				}
+				r.one(ctx, action, targets[i], serial)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// one works on one target from its Started to its Finished event.
+func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, sink func(Event)) {
+	res := &Result{Target: t, Action: action.Name()}
+	if ctx.Err() != nil {
+		res.Err = &Error{Kind: kindSkipped, Code: "SKIPPED", Class: ClassSkipped, Details: &ordered.Map{},
+			Msg: "Not run: stopped before its turn came"}
+		sink(Event{Kind: Finished, Target: t, Result: res})
+		return
+	}
+	sink(Event{Kind: Started, Target: t})
+	start := time.Now()
+	if err := r.do(ctx, action, t, res, sink); err != nil {
+		res.Err = newError(err)
+	} else {
+		res.Object = action.Object()
+	}
+	res.Elapsed = time.Since(start)
+	r.opts.Log.Debug("target finished", "target", t.SafeName(), "ok", res.OK(), "elapsed", res.Elapsed)
+	sink(Event{Kind: Finished, Target: t, Result: res})
+}
+
+// do connects and performs the action. A panic becomes the target's failure:
+// one target's bad luck must not end the work on all the others.
+func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res *Result, sink func(Event)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.opts.Log.Error("internal error", "target", t.SafeName(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("internal error: %v (the stack is in the debug log; please report it)", p)
+		}
+	}()
+	settings, err := t.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	if settings.NativeSSH {
+		return &transport.Error{Class: transport.ClassUnsupported,
+			Msg:  "native-ssh is not offered: the built-in client reads ssh_config, keys, certificates, agents and jump hosts itself.",
+			Hint: "Take native-ssh out of the configuration of this target; options of ssh-command belong into ~/.ssh/config."}
+	}
+	conn, err := r.dialer.Dial(ctx, settings.Dest)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := conn.Close(); cerr != nil {
+			r.opts.Log.Debug("connection not closed cleanly", "target", t.SafeName(), "err", cerr)
+		}
+	}()
+	if r.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.opts.Timeout, errLimit)
+		defer cancel()
+	}
+	err = action.Do(ctx, &Site{Target: t, Settings: settings, Conn: conn, Result: res, runner: r, sink: sink})
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Class == transport.ClassTimeout && errors.Is(context.Cause(ctx), errLimit) {
+		late := *e
+		late.Msg = fmt.Sprintf("Not finished within %v: %s", r.opts.Timeout, e.Msg)
+		return &late
+	}
+	return err
+}
+
+// errLimit is the cause of a context that ended at the action's own limit.
+var errLimit = fmt.Errorf("limit of the action: %w", context.DeadlineExceeded)

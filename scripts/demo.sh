@@ -1,0 +1,63 @@
+#!/bin/bash
+# demo.sh [BOLT]: shows what bolt does, on a throwaway farm of real SSH servers. Each command is printed before it
+# runs. Everything lives in a temporary folder and is gone afterwards, also after ^C. TARGETS (12) sets the size.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd -P)
+bolt=$(realpath "${1:-$here/../bin/bolt}")
+[ -x "$bolt" ] || { echo "demo: no program at $bolt; build it with: make build" >&2; exit 1; }
+
+# Below /tmp, so that the paths that the demo prints stay short.
+dir=$(mktemp -d /tmp/bolt-demo.XXXXXX)
+trap '"$here/farm.sh" stop "$dir/farm"; rm -rf "$dir"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
+
+if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+say() { printf '\n%s# %s%s\n' "$bold" "$1" "$plain"; }
+
+# try STATUS LINE: prints the line, runs it, and insists on the exit status.
+try() {
+	local want=$1 got=0
+	printf '%s$ %s%s\n' "$bold" "$2" "$plain"
+	bash -c "$2" || got=$?
+	[ "$got" = "$want" ] || { echo "demo: exit status $got, expected $want" >&2; exit 1; }
+}
+
+"$here/farm.sh" start "$dir/farm" "${TARGETS:-12}" --homes
+
+# The demo is a user of its own: his home holds the keys, known_hosts and the project.
+mkdir -p "$dir/bin" "$dir/project"
+ln -s "$bolt" "$dir/bin/bolt"
+export HOME=$dir/farm/home PATH=$dir/bin:$PATH
+cd "$dir/project"
+cp "$dir/farm/inventory.yaml" inventory.yaml
+echo 'name: demo' >bolt-project.yaml
+printf 'listen: 8080\nworkers: 4\n' >app.conf
+cat >report.sh <<'EOF'
+#!/bin/sh
+# Any language will do, as long as the target has its interpreter.
+echo "$1: $(wc -l <app.conf) lines, checksum $(cksum <app.conf | cut -d' ' -f1)"
+EOF
+
+say 'The inventory: names and groups'
+try 0 'bolt inventory show'
+say 'A command on a group, results as they arrive'
+try 0 'bolt command run uptime -t web'
+say 'The same answer is shown once'
+try 0 'bolt command run "uname -sr" -t all --fold'
+say 'Files go up, to every target a copy'
+try 0 'bolt file upload app.conf app.conf -t all'
+say 'A script with an argument'
+try 0 'bolt script run report.sh configuration -t db'
+say 'Files come down, a folder for each target'
+try 0 'bolt file download app.conf collected -t db'
+try 0 'find collected -type f | sort'
+say 'For machines: JSON'
+try 0 'bolt command run "cat app.conf" -t web01 --format json'
+say 'One target is down, the others are not held up, and the exit status tells'
+try 1 'bolt command run "hostname >/dev/null && echo fine" -t web01,web02,ssh://127.0.2.1:1'
+say 'Only where it failed'
+try 1 'bolt command run "echo still there?" --rerun failure'
+say 'The whole fleet, timed'
+try 0 'time bolt command run true -t all --format json >/dev/null'

@@ -1,0 +1,80 @@
+#!/bin/sh
+# setup.sh [demo|test|bench]: installs what the demo, the test suite (which is meant without a word) or the
+# measurements need beside Go and git. Idempotent, and quick when nothing is missing.
+#
+# As root on a Debian-like system it uses apt-get and lets no new service start. Otherwise it only says what is
+# missing and ends with status 1.
+set -eu
+
+# "program package": the program is what counts, looked for on PATH and in the sbin folders.
+servers='
+sshd openssh-server
+ssh openssh-client
+'
+tests='
+make make
+gcc gcc
+sudo sudo
+python3 python3-minimal
+ps procps
+busybox busybox
+fish fish
+ksh ksh
+mksh mksh
+tcsh tcsh
+zsh zsh
+'
+peers='
+clush clustershell
+pdsh pdsh
+parallel-ssh pssh
+ansible ansible-core
+'
+needs=$servers
+headers=
+case ${1-test} in
+demo) ;;
+test)
+	needs=$needs$tests
+	headers=/usr/include/stdlib.h # the race detector links with the C library
+	;;
+bench) needs=$needs$peers ;;
+*)
+	echo "usage: setup.sh [demo|test|bench]" >&2
+	exit 2
+	;;
+esac
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+missing=$(echo "$needs" | while read -r program package; do
+	[ -z "$program" ] || command -v "$program" >/dev/null || echo "$package"
+done)
+[ -z "$headers" ] || [ -e "$headers" ] || missing="$missing libc6-dev"
+# shellcheck disable=SC2086,SC2116
+missing=$(echo $missing) # on one line
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+	cat >&2 <<-EOF
+	setup: missing packages (Debian's names): $missing
+	setup: install them as root, for example with
+	    apt-get install --no-install-recommends $missing
+	EOF
+	exit 1
+fi
+
+# Nothing that is installed here may start a service of its own.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	printf '#!/bin/sh\nexit 101\n' >$policy
+	chmod 755 $policy
+	trap 'rm -f $policy' EXIT
+	trap 'exit 1' HUP INT TERM
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt() { apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >&2; }
+echo "setup: installing $missing" >&2
+# shellcheck disable=SC2086 # a list of words
+apt install -y --no-install-recommends $missing 2>/dev/null ||
+	{ apt update && apt install -y --no-install-recommends $missing; } ||
+	{ echo "setup: apt-get could not install: $missing" >&2; exit 1; }

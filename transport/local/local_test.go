@@ -1,0 +1,51 @@
+package local
+
+import (
+	"context"
+	"os/user"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"bolt/transport"
+	"bolt/transport/transporttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	transporttest.TestDialer(t, func(t *testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
+		return NewDialer(Options{}), transport.Dest{Protocol: "local"}, transporttest.Env{As: dialerAs}
+	})
+}
+
+// dialerAs starts processes as another user, as if that user had started us.
+func dialerAs(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
+	t.Helper()
+	account, err := user.Lookup(u.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDialer(Options{})
+	d.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return d, transport.Dest{Protocol: "local", Host: "localhost"}
+}
+
+func TestDialOfACancelledContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := NewDialer(Options{}).Dial(ctx, transport.Dest{})
+	if transport.ClassOf(err) != transport.ClassCancelled {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package local
+
+import (
+	"errors"
+	"os"
+)
+
+// openTerminal is not offered here: each system makes pseudo-terminals in its
+// own way.
+func openTerminal() (master, slave *os.File, err error) {
+	return nil, nil, errors.New("local commands with a terminal are supported on Linux only")
+}

@@ -1,0 +1,85 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bolt/transport"
+)
+
+// stopped is the error of work that ctx ended; fate says what became of it.
+func stopped(ctx context.Context, what, host, fate string) *transport.Error {
+	e := &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx)}
+	verb := "was cancelled"
+	if errors.Is(e.Err, context.DeadlineExceeded) {
+		e.Class, verb = transport.ClassTimeout, "ran out of time"
+	}
+	e.Msg = fmt.Sprintf("%s on %s %s%s", what, host, verb, fate)
+	return e
+}
+
+func unsupported(format string, args ...any) *transport.Error {
+	return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf(format, args...)}
+}
+
+// failed is a step of a script that failed, with what the shell said of it.
+type failed struct{ step, text string }
+
+func parseFailed(text []byte) *failed {
+	step, said, _ := strings.Cut(string(text), " ")
+	return &failed{step: step, text: firstLines(said)}
+}
+
+// reason is what the shell said, or something that is not empty.
+func (f *failed) reason() string {
+	switch {
+	case f.text != "":
+		return f.text
+	case f.step == stepShort:
+		return "the data did not arrive whole; the disk may be full"
+	}
+	return "the shell gave no reason"
+}
+
+// stagingError is the failure of a step before a command could start, in a
+// class of its own for copies.
+func stagingError(f *failed, class transport.Class, dir, host string) *transport.Error {
+	e := &transport.Error{Class: class}
+	switch f.step {
+	case stepMkdir:
+		e.Code = "TMPDIR_ERROR"
+		e.Msg = fmt.Sprintf("Could not make the temporary directory %s on %s: %s", dir, host, f.reason())
+		e.Hint = "Set tmpdir to a directory that exists and is writable there."
+	case stepChdir:
+		e.Code = "CHDIR_ERROR"
+		e.Msg = fmt.Sprintf("Could not change the working directory on %s: %s", host, f.reason())
+	default:
+		e.Code = "WRITE_ERROR"
+		e.Msg = fmt.Sprintf("Could not write to the temporary directory %s on %s: %s", dir, host, f.reason())
+	}
+	return e
+}
+
+// maxReason bounds what a far side's complaint may add to a message.
+const maxReason = 1 << 10
+
+// firstLines makes far-side text fit for a message: bounded, trimmed, without
+// control characters other than line ends.
+func firstLines(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason], "") + " …"
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < ' ' || 0x7f <= r && r < 0xa0:
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(s)
+}

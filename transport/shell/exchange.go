@@ -1,0 +1,530 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"bolt/transport"
+)
+
+const (
+	// streamBuffer is what one read of a stream may return.
+	streamBuffer = 32 << 10
+	// smallPiece and lateStdout: a server sends what waits on stdout before
+	// what waits on stderr, but two readers may be woken in the other order.
+	// So a piece of stderr below smallPiece lets stdout pass for lateStdout.
+	smallPiece = 16 << 10
+	lateStdout = time.Millisecond
+	// stderrFirst is how long stdout waits for the first of stderr under
+	// sudo. Puppet Bolt looks for a password prompt for that long before it
+	// reads stdout, so merged output begins with stderr there.
+	stderrFirst = 500 * time.Millisecond
+)
+
+// An exchange is one session from its start to its end.
+type exchange struct {
+	what  string // for messages: "command", "upload"
+	host  string
+	line  string
+	tty   bool
+	token string // "": nothing on stderr is meant for us
+	cut   string // is taken out of stderr
+
+	escalation *escalation
+	// send writes what the script reads; nil for nothing. It waits for the
+	// began mark if afterBegan is set. Afterwards the session's stdin stays
+	// open, for its end means "stop", unless sendsAll is set.
+	send       func(io.Writer) error
+	afterBegan bool
+	sendsAll   bool
+	// hangUp says that the session is stopped by closing it, not its stdin.
+	hangUp bool
+
+	stdout, stderr func([]byte) error // never nil
+	stderrFirst    bool
+	grace          time.Duration
+	log            *slog.Logger
+
+	// What the script has told.
+	failed *failed
+}
+
+// Give-up reasons of our own, beside the end of the context.
+type sinkError struct{ err error }
+
+func (e *sinkError) Error() string { return e.err.Error() }
+func (e *sinkError) Unwrap() error { return e.err }
+
+// running is the state of an exchange that has started. All of it belongs to
+// the goroutine of run; the others only read the streams and write stdin.
+type running struct {
+	*exchange
+	sess Session
+	scan interface {
+		scan([]byte, func(piece))
+		end(func(piece))
+	}
+	wg     sync.WaitGroup
+	outbox chan func(io.Writer)
+	sent   chan error // of a send that failed by itself
+
+	began   bool
+	prompts int
+	answer  int    // where in said the prompt was
+	said    []byte // text before began
+	asked   <-chan time.Time
+	talked  bool  // stderr has said something
+	giveUp  error // why we stop, if not by ctx
+	kill    <-chan time.Time
+}
+
+// run starts the session and returns when it has ended and all of its
+// goroutines have. Status and error are as transport.Conn's Run has them.
+func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error) {
+	if ctx.Err() != nil {
+		return transport.Status{}, stopped(ctx, x.what, x.host, " before it started")
+	}
+	sess, err := s.Start(ctx, x.line, x.tty)
+	if err != nil {
+		if ctx.Err() != nil {
+			return transport.Status{}, stopped(ctx, x.what, x.host, " before it started")
+		}
+		return transport.Status{}, err
+	}
+	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 2), sent: make(chan error, 1)}
+	switch {
+	case x.token != "":
+		r.scan = &scanner{token: []byte(x.token), begun: x.escalation == nil && !x.afterBegan}
+	case x.cut != "":
+		r.scan = &cutter{text: []byte(x.cut), keep: 1}
+	}
+	return r.run(ctx)
+}
+
+func (r *running) run(ctx context.Context) (transport.Status, error) {
+	quit := make(chan struct{})
+	stdout := r.read(r.sess.Stdout(), quit)
+	stderr := r.read(r.sess.Stderr(), quit)
+	r.wg.Go(func() { r.write(quit) })
+	stopping := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(stopping)
+		r.stop()
+	})
+	defer func() {
+		if !unhook() {
+			<-stopping
+		}
+		r.wg.Wait()
+	}()
+	defer r.sess.Close()
+	defer close(quit)
+
+	if r.send != nil && !r.afterBegan {
+		r.queueSend()
+	}
+	if !r.deliver(ctx, stdout, stderr) {
+		return transport.Status{}, r.stopError(ctx, false, nil)
+	}
+	type end struct {
+		status transport.Status
+		err    error
+	}
+	ended := make(chan end, 1)
+	r.wg.Go(func() {
+		st, err := r.sess.Wait()
+		ended <- end{st, err}
+	})
+	for done := ctx.Done(); ; {
+		select {
+		case e := <-ended:
+			r.lateSendError()
+			if r.giveUp != nil || ctx.Err() != nil {
+				return transport.Status{}, r.stopError(ctx, true, e.err)
+			}
+			return e.status, e.err
+		case <-done:
+			done = nil
+			r.startKill()
+		case <-r.kill:
+			return transport.Status{}, r.stopError(ctx, false, nil)
+		}
+	}
+}
+
+// killSlack is how long after KILL the end of a session is waited for.
+const killSlack = time.Second
+
+// stop makes the machine end the session's processes. It may block.
+func (r *running) stop() {
+	if r.tty || r.hangUp {
+		r.sess.Close() // the server hangs the terminal up, or breaks the pipe
+		return
+	}
+	r.sess.Stdin().Close()
+}
+
+func (r *running) startKill() {
+	if r.kill == nil {
+		r.kill = time.After(r.grace + killSlack)
+	}
+}
+
+// stopError is the error of an exchange that was given up, by ctx or by us.
+// err is what the session's Wait said, if it ended.
+func (r *running) stopError(ctx context.Context, ended bool, err error) error {
+	var sink *sinkError
+	switch {
+	case errors.As(r.giveUp, &sink):
+		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
+			Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", r.what, r.host, sink.err)}
+	case r.giveUp != nil:
+		return r.giveUp
+	case !ended:
+		return stopped(ctx, r.what, r.host, fmt.Sprintf(", but did not end within %v: it may still be running there", r.grace+killSlack))
+	case r.tty:
+		return stopped(ctx, r.what, r.host, " and its terminal was hung up: what ignores that is still running there")
+	case err != nil && !r.hangUp:
+		return stopped(ctx, r.what, r.host, " while the connection was lost: it may still be running there")
+	}
+	return stopped(ctx, r.what, r.host, " and was ended")
+}
+
+// read starts the reader of a stream. A piece is valid until the next one is
+// asked for; the channel is closed at the end of the stream.
+func (r *running) read(from io.Reader, quit <-chan struct{}) stream {
+	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
+	r.wg.Go(func() {
+		defer close(s.pieces)
+		buf := make([]byte, streamBuffer)
+		for {
+			n, err := from.Read(buf)
+			if n > 0 {
+				select {
+				case s.pieces <- buf[:n]:
+				case <-quit:
+					return
+				}
+				select {
+				case <-s.next:
+				case <-quit:
+					return
+				}
+			}
+			if err != nil {
+				return // how the session ended is Wait's to tell
+			}
+		}
+	})
+	return s
+}
+
+type stream struct {
+	pieces chan []byte
+	next   chan struct{}
+}
+
+// write is the one goroutine that writes to the session's stdin.
+func (r *running) write(quit <-chan struct{}) {
+	for {
+		select {
+		case f := <-r.outbox:
+			f(r.sess.Stdin())
+		case <-quit:
+			return
+		}
+	}
+}
+
+// queueSend hands the payload to the writer. That the session did not take it
+// is no error of its own: the session's end says why.
+func (r *running) queueSend() {
+	r.outbox <- func(w io.Writer) {
+		ww := &writeErrors{w: w}
+		err := r.send(ww)
+		if err != nil && ww.err == nil {
+			r.sent <- err // before the script can end because of it
+		}
+		if r.sendsAll || err != nil {
+			r.sess.Stdin().Close()
+		}
+	}
+}
+
+// lateSendError takes an error that came together with the session's end.
+func (r *running) lateSendError() {
+	select {
+	case err := <-r.sent:
+		if r.giveUp == nil {
+			r.giveUp = err
+		}
+	default:
+	}
+}
+
+// writeErrors remembers that it was the writer that failed.
+type writeErrors struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writeErrors) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// deliver hands all output on and reports whether both streams have ended; if
+// not, there was no more sense in waiting.
+func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
+	var held []byte // of stdout, waiting for stderr's first word
+	var holdEnds <-chan time.Time
+	if r.stderrFirst {
+		holdEnds = time.After(stderrFirst)
+	}
+	release := func() {
+		holdEnds = nil
+		if held != nil {
+			r.onStdout(held)
+			held = nil
+			stdout.next <- struct{}{}
+		}
+	}
+	done := ctx.Done()
+	outs, errs := stdout.pieces, stderr.pieces
+	for outs != nil || errs != nil {
+		select {
+		case p, ok := <-outs:
+			switch {
+			case !ok:
+				outs = nil
+				if r.tty {
+					r.endMarks()
+				}
+			case holdEnds != nil && errs != nil:
+				held = p
+			default:
+				r.onStdout(p)
+				stdout.next <- struct{}{}
+			}
+		case p, ok := <-errs:
+			if !ok {
+				errs = nil
+				if !r.tty {
+					r.endMarks()
+				}
+				release()
+				break
+			}
+			if holdEnds == nil && len(p) < smallPiece {
+				outs = r.letPass(outs, stdout)
+			}
+			r.onStderr(p)
+			if r.talked || r.prompts > 0 {
+				release()
+			}
+			stderr.next <- struct{}{}
+		case <-holdEnds:
+			release()
+		case <-r.asked:
+			if r.giveUp == nil {
+				r.refuse(r.escalation.foreign(r.said))
+			}
+		case err := <-r.sent:
+			if r.giveUp == nil {
+				r.giveUp = err // its stdin is closed already
+			}
+			r.startKill()
+		case <-done:
+			done = nil
+			r.startKill()
+		case <-r.kill:
+			return false
+		}
+	}
+	r.endSaid()
+	return true
+}
+
+// letPass delivers what stdout has, or gets within a moment.
+func (r *running) letPass(outs chan []byte, stdout stream) chan []byte {
+	if outs == nil {
+		return nil
+	}
+	moment := time.NewTimer(lateStdout)
+	defer moment.Stop()
+	for {
+		select {
+		case p, ok := <-outs:
+			if !ok {
+				if r.tty {
+					r.endMarks()
+				}
+				return nil
+			}
+			r.onStdout(p)
+			stdout.next <- struct{}{}
+		case <-moment.C:
+			return outs
+		}
+	}
+}
+
+func (r *running) onStdout(p []byte) {
+	if r.tty && r.scan != nil {
+		r.scan.scan(p, r.onPiece)
+		return
+	}
+	r.toStdout(p)
+}
+
+func (r *running) onStderr(p []byte) {
+	if !r.tty && r.scan != nil {
+		r.scan.scan(p, r.onPiece)
+		return
+	}
+	r.toStderr(p)
+}
+
+func (r *running) endMarks() {
+	if r.scan != nil {
+		r.scan.end(r.onPiece)
+	}
+}
+
+// onPiece is output of the stream that may hold marks.
+func (r *running) onPiece(p piece) {
+	switch {
+	case p.mark == stepMark:
+		r.onStep(parseFailed(p.text))
+	case p.mark == beganMark:
+		r.onBegan()
+	case p.mark == promptMark:
+		r.onPrompt()
+	case r.escalation != nil && !r.began:
+		r.onSaid(p.text)
+	default:
+		r.output(p.text)
+	}
+}
+
+func (r *running) onStep(f *failed) {
+	if f.step == stepClean {
+		r.log.Warn("private directory could not be removed", "target", r.host, "reason", f.reason())
+		return
+	}
+	if r.failed == nil {
+		r.failed = f
+	}
+}
+
+func (r *running) onBegan() {
+	r.began = true
+	r.endSaid()
+	if r.send != nil && r.afterBegan {
+		r.queueSend()
+	}
+}
+
+func (r *running) onPrompt() {
+	if !r.escalation.sudo() {
+		return // nobody but sudo was given a prompt
+	}
+	r.prompts++
+	r.asked = nil
+	r.answer = len(r.said)
+	password := r.escalation.as.Password
+	switch {
+	case !password.IsSet():
+		r.refuse(r.escalation.noPassword())
+	case r.prompts > 1:
+		r.refuse(r.escalation.badPassword())
+	default:
+		r.outbox <- func(w io.Writer) {
+			_, _ = io.WriteString(w, password.Reveal()+"\n") // if sudo is gone, its end says why
+		}
+	}
+}
+
+// onSaid keeps what is said before the script begins: a refusal, or output.
+func (r *running) onSaid(text []byte) {
+	room := maxSaid - len(r.said)
+	if room < len(text) {
+		r.endSaid()
+		r.output(text)
+		return
+	}
+	r.said = append(r.said, text...)
+	r.asked = nil
+	if r.escalation.sudo() && asks(r.said) {
+		r.asked = time.After(foreignPrompt)
+	}
+}
+
+// endSaid decides about what was said before the script began, when it has
+// begun or never will.
+func (r *running) endSaid() {
+	r.asked = nil
+	said := r.said
+	r.said = nil
+	if len(said) == 0 {
+		return
+	}
+	if !r.began && r.giveUp == nil {
+		if refusal := r.escalation.refusal(said); refusal != nil {
+			r.giveUp = refusal
+		}
+	}
+	if r.prompts > 0 && r.tty {
+		// sudo ends the line of its prompt, since our answer was not shown.
+		said = slices.Concat(said[:r.answer], bytes.TrimPrefix(said[r.answer:], []byte("\r\n")))
+	}
+	if r.giveUp == nil && len(said) > 0 {
+		r.output(said)
+	}
+}
+
+// refuse ends a session in which sudo will not have us.
+func (r *running) refuse(err *transport.Error) {
+	if r.giveUp == nil {
+		r.giveUp = err
+	}
+	r.sess.Close()
+}
+
+// output is what the command printed on the stream that may hold marks.
+func (r *running) output(p []byte) {
+	if r.tty {
+		r.toStdout(p)
+		return
+	}
+	r.toStderr(p)
+}
+
+func (r *running) toStdout(p []byte) { r.toSink(r.stdout, p) }
+
+func (r *running) toStderr(p []byte) {
+	r.talked = true
+	r.toSink(r.stderr, p)
+}
+
+// toSink hands output on, unless a sink has failed.
+func (r *running) toSink(sink func([]byte) error, p []byte) {
+	if r.giveUp != nil {
+		return
+	}
+	if err := sink(p); err != nil {
+		r.giveUp = &sinkError{err}
+		r.startKill()
+		r.wg.Go(r.stop)
+	}
+}

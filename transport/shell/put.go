@@ -1,0 +1,233 @@
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"bolt/transport"
+)
+
+// ErrNoTar is in the chain of the error of Put and Get when the machine has
+// no tar: nothing was copied, and another way may be tried.
+var ErrNoTar = errors.New("no tar on the machine")
+
+// Put copies a file or directory to the machine as transport.Conn's Put does.
+//
+// The copy is made in a private directory, moved beside the destination under
+// a name of its own, and renamed: the first move may have to copy to another
+// file system, the second never does. Only directories need tar there.
+func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options) error {
+	o.Host = cmp.Or(fo.Label, o.Host)
+	p, err := newTransfer("upload", fo, &o)
+	if err != nil {
+		return err
+	}
+	if dst == "" || strings.Contains(dst, "\x00") {
+		return unsupported("upload destination %q is not a path", dst)
+	}
+	name := src.Name
+	if name == "" {
+		name = filepath.Base(src.Path)
+	}
+	if !localName(name) || strings.Contains(name, "/") {
+		return unsupported("upload name %q is not a file name", name)
+	}
+	f, err := os.Open(src.Path)
+	if err != nil {
+		return localError("read", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return localError("read", err)
+	}
+	stage := &staging{token: p.token, dir: p.dir}
+	steps := p.prelude()
+	switch {
+	case info.Mode().IsRegular():
+		stage.blobs = []blob{{name: name, mode: uint32(info.Mode().Perm()), size: info.Size()}}
+		steps = append(append(steps, stage.open()...), stage.fill()...)
+		p.send = func(w io.Writer) error { return sendFile(w, f, info.Size()) }
+	case info.IsDir():
+		last := ".end-" + randomHex(8)
+		steps = append(append(steps, stage.open()...), unpack(last)...)
+		p.send = func(w io.Writer) error { return writeTree(w, src.Path, name, last) }
+	default:
+		return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR",
+			Msg: fmt.Sprintf("Could not upload %s: neither a regular file nor a directory", src.Path)}
+	}
+	steps = append(steps, place(name, dst)...)
+	if !fo.KeepFiles {
+		steps = append(steps, `m=$(rm -rf -- "$d" 2>&1) || `+failure(p.token, stepClean, "$m", "2"))
+	}
+	p.sendsAll = true
+	st, err := p.do(ctx, s, strings.Join(append(steps, "exit 0"), "; "), io.Discard)
+	switch {
+	case err != nil:
+		return err
+	case p.failed != nil:
+		return p.putError(dst)
+	case !st.OK():
+		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
+			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", src.Path, dst, o.Host, p.complaint(st))}
+	}
+	return nil
+}
+
+// sendFile sends exactly the promised size; a file that has changed meanwhile
+// is an error.
+func sendFile(w io.Writer, f *os.File, size int64) error {
+	n, err := io.Copy(w, io.LimitReader(f, size))
+	if err == nil && n < size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return localError("read", &fs.PathError{Op: "read", Path: f.Name(), Err: err})
+	}
+	return nil
+}
+
+// unpack reads a tar stream from stdin. last is its last entry: without it the
+// stream was cut, which not every tar notices.
+func unpack(last string) []string {
+	return []string{
+		`command -v tar >/dev/null 2>&1 || g ` + stepNoTar,
+		`m=$(LC_ALL=C tar -xpof - -C "$d" 2>&1) || g ` + stepWrite + ` "$m"`,
+		`[ -e "$d"/` + last + ` ] || g ` + stepShort + ` "$m"`,
+	}
+}
+
+// place moves $d/name to where "mv" would put it: into dst if that is a
+// directory. $n is the neighbour that becomes the destination by a rename.
+func place(name, dst string) []string {
+	if strings.HasPrefix(dst, "-") {
+		dst = "./" + dst
+	}
+	parent := path.Dir(strings.TrimRight(dst, "/")) // not used for "/"
+	return []string{
+		`b=` + Quote(name),
+		`if [ -d ` + Quote(dst) + ` ]; then p=` + Quote(dst) + `; t="${p%/}/$b"; else p=` + Quote(parent) + `; t=` + Quote(dst) + `; fi`,
+		`n="${p%/}/.bolt-` + randomHex(8) + `"`,
+		`h() { rm -rf -- "$n"; g ` + stepMove + ` "$1"; }`,
+		`m=$(mv -f -- "$d/$b" "$n" 2>&1) || h "$m"`,
+		// mv would move into a directory what is to take its place.
+		`if [ -L "$t" ] && [ -d "$t" ]; then m=$(rm -f -- "$t" 2>&1) || h "$m"; ` +
+			`elif [ -d "$t" ]; then [ -d "$n" ] || h "$t is a directory"; m=$(rmdir -- "$t" 2>&1) || h "$m"; fi`,
+		`m=$(mv -f -- "$n" "$t" 2>&1) || h "$m"`,
+	}
+}
+
+func (p *transfer) putError(dst string) error {
+	f := p.failed
+	switch f.step {
+	case stepMove:
+		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
+			Msg: fmt.Sprintf("Could not move the uploaded file to %s on %s: %s", dst, p.host, f.reason())}
+	case stepNoTar:
+		return p.noTar()
+	}
+	return stagingError(f, transport.ClassFile, p.dir, p.host)
+}
+
+// localError is a failure on our side of a copy.
+func localError(verb string, err error) *transport.Error {
+	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err,
+		Msg: fmt.Sprintf("Could not %s: %v", verb, err)}
+}
+
+// A transfer is an exchange that copies.
+type transfer struct {
+	exchange
+	fo    transport.FileOptions
+	o     *Options
+	shell dialect
+	dir   string // private, for Put
+	said  bytes.Buffer
+}
+
+// newTransfer checks what Put and Get have in common.
+func newTransfer(what string, fo transport.FileOptions, o *Options) (*transfer, error) {
+	shell, err := dialectOf(o.LoginShell)
+	if err != nil {
+		return nil, err
+	}
+	c := transport.Cmd{Line: ":", RunAs: fo.RunAs, TmpDir: fo.TmpDir, ScriptDir: fo.ScriptDir}
+	if err := validate(&c); err != nil {
+		return nil, err
+	}
+	p := &transfer{fo: fo, o: o, shell: shell, dir: privateDir(fo.TmpDir, fo.ScriptDir)}
+	p.exchange = exchange{what: what, host: o.Host, token: newToken(), grace: transport.DefaultGrace, log: logger(o)}
+	p.escalation = escalate(fo.RunAs, p.token, o)
+	p.afterBegan = p.escalation != nil
+	return p, nil
+}
+
+func logger(o *Options) *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// prelude is how the script of a transfer begins.
+func (p *transfer) prelude() []string {
+	var steps []string
+	if p.escalation.sudo() {
+		steps = append(steps, restoreLocale)
+	}
+	if p.escalation != nil {
+		steps = append(steps, began(p.token, "2"))
+		if !p.o.Local {
+			steps = append(steps, `cd`)
+		}
+	}
+	return steps
+}
+
+// maxSaidByCopy bounds what is kept of the stderr of a copy.
+const maxSaidByCopy = 16 << 10
+
+// do runs a transfer's script; what it prints on stdout goes to out.
+func (p *transfer) do(ctx context.Context, s Starter, script string, out io.Writer) (transport.Status, error) {
+	if p.escalation != nil {
+		p.line = p.escalation.line(script)
+		if p.shell != posix {
+			p.line = p.shell.underSh(p.line)
+		}
+	} else {
+		p.line = p.shell.underSh(script)
+	}
+	p.stdout = sink(out)
+	p.stderr = func(text []byte) error {
+		p.said.Write(text[:min(len(text), maxSaidByCopy-p.said.Len())])
+		return nil
+	}
+	return p.run(ctx, s)
+}
+
+// complaint is what the machine said, for a message.
+func (p *transfer) complaint(st transport.Status) string {
+	if text := firstLines(p.said.String()); text != "" {
+		return text
+	}
+	if st.Signal != "" {
+		return "ended by signal " + st.Signal
+	}
+	return fmt.Sprintf("exit status %d", st.Code)
+}
+
+func (p *transfer) noTar() error {
+	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: ErrNoTar,
+		Msg:  fmt.Sprintf("Could not %s: there is no tar on %s", p.what, p.host),
+		Hint: "Install tar there."}
+}

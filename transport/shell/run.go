@@ -1,0 +1,444 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/transport"
+)
+
+// Run runs one command as transport.Conn's Run does.
+//
+// A plain Line costs one exec and is read by the login shell itself; files and
+// data for stdin travel behind it without waiting for an answer, unless run-as
+// or a terminal is asked for: then after the script has said that it has
+// begun. Env travels the same way and not in the line, because lines are seen
+// by everybody on the machine.
+func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
+	o.Host = cmp.Or(c.Label, o.Host)
+	p, err := newPlan(c, o)
+	if err != nil {
+		return transport.Status{}, err
+	}
+	x := p.exchange()
+	st, err := x.run(ctx, s)
+	switch {
+	case err != nil:
+		return transport.Status{}, err
+	case x.failed != nil:
+		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir, o.Host)
+	}
+	if st.Code == 126 && p.stage != nil {
+		if err := x.stderr([]byte(noexecHint(p.dir))); err != nil {
+			return st, nil // the command has ended; its status counts
+		}
+	}
+	return st, nil
+}
+
+func noexecHint(dir string) string {
+	return "\n\nThe file system that holds " + path.Dir(dir) + " may be mounted noexec: set tmpdir to a directory from which programs may run.\n"
+}
+
+// A plan is a Cmd, turned into what goes to the machine.
+type plan struct {
+	c     *transport.Cmd
+	o     Options
+	shell dialect
+	token string
+	as    *escalation
+	stage *staging // nil without Files and Stdin
+	dir   string   // of stage
+	stdin string   // name of the blob that is the command's stdin, or ""
+	mark  string   // name of the blob that the cleaner looks for, or ""
+	env   string   // the block that sets Env, as it travels
+	grace time.Duration
+}
+
+// maxLine is Linux's limit for one argument (MAX_ARG_STRLEN in execve(2)),
+// which the line becomes, with room for what a dialect's quoting adds.
+const maxLine = 120 << 10
+
+func newPlan(c *transport.Cmd, o Options) (*plan, error) {
+	shell, err := dialectOf(o.LoginShell)
+	if err != nil {
+		return nil, err
+	}
+	if err := validate(c); err != nil {
+		return nil, err
+	}
+	p := &plan{c: c, o: o, shell: shell, token: newToken(), grace: c.Grace}
+	if p.grace <= 0 {
+		p.grace = transport.DefaultGrace
+	}
+	p.as = escalate(c.RunAs, p.token, &p.o)
+	if len(c.Env) > 0 {
+		p.env = envBlock(c.Env, p.token)
+	}
+	if len(c.Files) > 0 || len(c.Stdin) > 0 {
+		p.addStage()
+	}
+	return p, nil
+}
+
+// validate refuses what no shell could be told.
+func validate(c *transport.Cmd) error {
+	switch {
+	case (c.Line == "") == (len(c.Argv) == 0):
+		return unsupported("a command needs either a line or arguments")
+	case strings.Contains(c.Line+c.Dir+c.TmpDir+c.ScriptDir+c.RunAs.User+strings.Join(c.Argv, "")+strings.Join(c.Env, ""), "\x00"):
+		return unsupported("a command, its arguments and its environment cannot hold a NUL byte")
+	case c.RunAs.User != "" && strings.HasPrefix(c.RunAs.User, "-"):
+		return unsupported("run-as user %q is not a user name", c.RunAs.User)
+	case c.ScriptDir != "" && !localName(c.ScriptDir):
+		return unsupported("script-dir %q must be a name below tmpdir", c.ScriptDir)
+	}
+	size := len(c.Line)
+	for _, a := range c.Argv {
+		size += len(a) + 3
+	}
+	if size > maxLine {
+		return &transport.Error{Class: transport.ClassUnsupported,
+			Msg:  "the command is too long: a line and its arguments may have 120 KiB together",
+			Hint: "Put it into a script, or its data into a file."}
+	}
+	for _, e := range c.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return unsupported("environment entry %q is not NAME=value", name)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, f := range c.Files {
+		switch {
+		case !localName(f.Name):
+			return unsupported("staged file %q must be a path below the private directory", f.Name)
+		case seen[f.Name]:
+			return unsupported("staged file %q is there twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+// localName reports whether name is a clean relative path that stays below
+// where it starts.
+func localName(name string) bool {
+	return name != "" && name != "." && !path.IsAbs(name) && path.Clean(name) == name &&
+		name != ".." && !strings.HasPrefix(name, "../") && !strings.Contains(name, "\x00")
+}
+
+// newToken is what marks begin with: nobody can guess it.
+func newToken() string { return "bolt-" + randomHex(16) }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails (crypto/rand)
+	return hex.EncodeToString(b)
+}
+
+// privateDir is the path of a private directory: scriptDir or a fresh UUID
+// (RFC 9562 version 4) below tmpDir.
+func privateDir(tmpDir, scriptDir string) string {
+	if tmpDir == "" {
+		tmpDir = "/tmp"
+	}
+	if scriptDir == "" {
+		scriptDir = newUUID()
+	}
+	return strings.TrimRight(tmpDir, "/") + "/" + scriptDir
+}
+
+func newUUID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b)
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func (p *plan) addStage() {
+	p.dir = privateDir(p.c.TmpDir, p.c.ScriptDir)
+	p.stage = &staging{token: p.token, dir: p.dir}
+	for _, f := range p.c.Files {
+		mode := uint32(f.Mode.Perm())
+		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name {
+			mode |= 0o100
+		}
+		p.stage.blobs = append(p.stage.blobs, blob{name: f.Name, mode: mode, size: int64(len(f.Data))})
+	}
+	if len(p.c.Stdin) > 0 {
+		p.stdin = ".stdin-" + randomHex(4)
+		p.stage.blobs = append(p.stage.blobs, blob{name: p.stdin, mode: 0o600, size: int64(len(p.c.Stdin))})
+	}
+	if p.c.TTY && !p.c.KeepFiles {
+		p.mark = ".mark-" + randomHex(4)
+		p.stage.blobs = append(p.stage.blobs, blob{name: p.mark, mode: 0o600})
+	}
+}
+
+// exchange is the session that does the plan.
+func (p *plan) exchange() *exchange {
+	x := &exchange{
+		what:        "command",
+		host:        p.o.Host,
+		tty:         p.c.TTY,
+		token:       p.token,
+		escalation:  p.as,
+		afterBegan:  p.as != nil || p.c.TTY,
+		stdout:      sink(p.c.Stdout),
+		stderr:      sink(p.c.Stderr),
+		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0,
+		grace:       p.grace,
+		log:         logger(&p.o),
+	}
+	if p.env != "" || p.stage != nil {
+		x.send = p.send
+	}
+	switch {
+	case p.as != nil:
+		x.line = p.as.line(p.script())
+		if p.shell != posix {
+			x.line = p.shell.underSh(x.line)
+		}
+	case p.plain() && p.c.TTY:
+		x.line, x.token = p.c.Line, ""
+	case p.shell != posix || p.env != "" || p.c.TTY:
+		x.line = p.shell.underSh(p.script())
+	default:
+		x.line = p.script()
+		if p.plain() {
+			// bash shows the whole line with a syntax error in it.
+			x.token, x.cut = "", "`"+strings.TrimSuffix(x.line, p.c.Line)
+		}
+	}
+	return x
+}
+
+// plain reports whether there is nothing but a line for the login shell.
+func (p *plan) plain() bool {
+	return p.c.Line != "" && p.as == nil && p.env == "" && p.stage == nil && p.c.Dir == ""
+}
+
+// script is what the login shell, or the sh under it or under sudo, is told.
+func (p *plan) script() string {
+	var steps []string
+	add := func(s ...string) { steps = append(steps, s...) }
+	if p.as.sudo() {
+		add(restoreLocale)
+	}
+	raw := p.c.TTY && (p.env != "" || p.stage != nil)
+	if raw {
+		// Bytes must come through the terminal as they are.
+		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
+	}
+	if p.as != nil || raw {
+		add(began(p.token, "2"))
+	}
+	if p.as != nil && !p.o.Local {
+		add(`cd`)
+	}
+	if p.env != "" {
+		add(readEnv(p.token))
+	}
+	if p.stage != nil {
+		add(p.stage.script())
+	}
+	if raw {
+		add(`stty "$_bolt_tty"`)
+	}
+	if p.c.Dir != "" {
+		dir := Quote(p.c.Dir)
+		add(`cd -- ` + dir + ` 2>/dev/null || { _bolt_m=$(cd -- ` + dir + ` 2>&1); ` + p.undo() + failure(p.token, stepChdir, `$_bolt_m`, "2") + `; exit 1; }`)
+	}
+	if p.c.TTY {
+		add(p.onTerminal())
+	} else {
+		add(p.asLeader()...)
+	}
+	return strings.Join(steps, "; ")
+}
+
+// undo removes the private directory where the watcher does not do it yet.
+func (p *plan) undo() string {
+	if p.stage == nil {
+		return ""
+	}
+	return `rm -rf -- ` + Quote(p.dir) + `; `
+}
+
+// asLeader makes the command the session's leader, in the place of the shell:
+// so its exit status and its death by a signal reach us as they are, and the
+// watcher cleans up behind it.
+func (p *plan) asLeader() []string {
+	dir := p.dir
+	if p.c.KeepFiles {
+		dir = ""
+	}
+	steps := []string{watcher(p.grace, dir, p.token)}
+	if p.stdin != "" {
+		file := Quote(p.stage.path(p.stdin))
+		steps = append(steps, `exec <`+file, `rm -f -- `+file)
+	} else {
+		steps = append(steps, `exec </dev/null`)
+	}
+	if p.env != "" {
+		steps = append(steps, setEnv)
+	}
+	return append(steps, p.command())
+}
+
+// onTerminal runs the command below a shell that cleans up: with a terminal
+// there is no watcher, because standard input never ends before all is over.
+func (p *plan) onTerminal() string {
+	if p.stage == nil {
+		if p.env != "" {
+			return setEnv + `; ` + p.command()
+		}
+		return p.command()
+	}
+	run := `( ` + p.command() + ` )`
+	if p.env != "" {
+		run = `( ` + setEnv + `; ` + p.command() + ` )`
+	}
+	if p.stdin != "" {
+		run += ` <` + Quote(p.stage.path(p.stdin))
+	}
+	if p.c.KeepFiles {
+		return run
+	}
+	return cleaner(p.grace, p.dir, p.mark) + `; ` + run + `; _bolt_r=$?; rm -rf -- ` + Quote(p.dir) + `; exit "$_bolt_r"`
+}
+
+// command is the command itself: a line as the login shell or sh reads it, or
+// words that are run as they are.
+func (p *plan) command() string {
+	prefix := "exec " + unexportable(p.c.Env)
+	if p.c.Line != "" {
+		switch {
+		case p.as != nil || p.env != "":
+			return prefix + "sh -c " + Quote(p.c.Line)
+		case p.shell != posix || p.c.TTY:
+			return `exec "${SHELL:-/bin/sh}" -c ` + Quote(p.c.Line)
+		}
+		return p.c.Line
+	}
+	argv := slices.Clone(p.c.Argv)
+	if name, ok := strings.CutPrefix(argv[0], "./"); ok && p.staged(name) {
+		argv[0] = p.stage.path(name)
+	}
+	return prefix + quoteWords(argv)
+}
+
+func (p *plan) staged(name string) bool {
+	return slices.ContainsFunc(p.c.Files, func(f transport.File) bool { return f.Name == name })
+}
+
+// send writes what the script reads: the environment, then the files' bytes.
+func (p *plan) send(w io.Writer) error {
+	var parts [][]byte
+	if p.env != "" {
+		parts = append(parts, []byte(p.env))
+	}
+	for _, f := range p.c.Files {
+		parts = append(parts, f.Data)
+	}
+	parts = append(parts, p.c.Stdin)
+	return writeAll(w, parts)
+}
+
+// writeAll writes small parts as one, so that they travel as one packet.
+func writeAll(w io.Writer, parts [][]byte) error {
+	const packet = 32 << 10
+	var small []byte
+	for _, part := range parts {
+		if len(small)+len(part) <= packet {
+			small = append(small, part...)
+			continue
+		}
+		if len(small) > 0 {
+			if _, err := w.Write(small); err != nil {
+				return err
+			}
+			small = nil
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	if len(small) == 0 {
+		return nil
+	}
+	_, err := w.Write(small)
+	return err
+}
+
+// The environment travels as assignments for eval, ended by a line of its own.
+// The shell's read takes it byte by byte, so that what follows stays unread.
+
+var exportable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// special variables cannot be set in every shell, or change how it works.
+var specialNames = regexp.MustCompile(`^(?:_|IFS|PS[0-9]|ENV|UID|EUID|GID|EGID|PPID|OPTIND|LINENO|SHELLOPTS|SECONDS|RANDOM|BASH.*)$`)
+
+func viaEnv(entry string) bool {
+	name, _, _ := strings.Cut(entry, "=")
+	return !exportable.MatchString(name) || specialNames.MatchString(name)
+}
+
+// unexportable is the env(1) prefix for the entries that a shell cannot
+// export.
+func unexportable(env []string) string {
+	var words []string
+	for _, e := range env {
+		if viaEnv(e) {
+			words = append(words, e)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "env " + quoteWords(words) + " "
+}
+
+func envEnd(token string) string { return token + "$" }
+
+func envBlock(env []string, token string) string {
+	var b strings.Builder
+	for _, e := range env {
+		if viaEnv(e) {
+			continue
+		}
+		name, value, _ := strings.Cut(e, "=")
+		b.WriteString("export " + name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'\n")
+	}
+	return b.String() + envEnd(token) + "\n"
+}
+
+// readEnv reads the block into a variable, setEnv obeys it: in between other
+// programs run, which are not to see it.
+func readEnv(token string) string {
+	return `_bolt_e=; while :; do IFS= read -r _bolt_l || exit 1; [ "$_bolt_l" != ` + Quote(envEnd(token)) + ` ] || break; ` +
+		"_bolt_e=$_bolt_e$_bolt_l'\n'; done"
+}
+
+const setEnv = `eval "$_bolt_e"; unset _bolt_e _bolt_l`
+
+// sink makes a function of a writer, which may be nil.
+func sink(w io.Writer) func([]byte) error {
+	if w == nil {
+		return func([]byte) error { return nil }
+	}
+	return func(p []byte) error {
+		_, err := w.Write(p)
+		return err
+	}
+}

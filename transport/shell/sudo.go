@@ -1,0 +1,111 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"time"
+
+	"bolt/transport"
+)
+
+// An escalation is how a script comes to run as another user.
+type escalation struct {
+	as    transport.RunAs
+	token string
+	user  string // the login user, for messages
+	host  string
+	local bool
+}
+
+// escalate returns nil if as asks for nobody else than the login user.
+func escalate(as transport.RunAs, token string, o *Options) *escalation {
+	if as.User == "" || as.User == o.User {
+		return nil
+	}
+	return &escalation{as: as, token: token, user: o.User, host: o.Host, local: o.Local}
+}
+
+func (e *escalation) sudo() bool { return e != nil && len(e.as.Command) == 0 }
+
+// line runs a script as the other user. sudo speaks English to us, whatever
+// the login's language is, because its refusals are told from other text by
+// their words; restoreLocale, which script must begin with, takes that back.
+func (e *escalation) line(script string) string {
+	if !e.sudo() {
+		return quoteWords(append(append([]string{}, e.as.Command...), e.as.User, "sh", "-c", script))
+	}
+	executable := e.as.Executable
+	if executable == "" {
+		executable = "sudo"
+	}
+	exec := ""
+	if e.local {
+		exec = "exec " // sh, unlike most login shells, does not replace itself
+	}
+	return `LC_ALL=C ` + exec + Quote(executable) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.token+string(promptMark)) +
+		` sh -c ` + Quote(script) + ` sh "${LC_ALL+=}${LC_ALL-}"`
+}
+
+// restoreLocale undoes what line did to LC_ALL, unless sudo's own rules have
+// set it aside. $1 is "=" and the value that it had, or empty.
+const restoreLocale = `if [ "${LC_ALL-}" = C ]; then case ${1-} in =*) LC_ALL=${1#=};; *) unset LC_ALL;; esac; fi`
+
+// maxSaid bounds what is kept of the text before a script begins.
+const maxSaid = 64 << 10
+
+// foreignPrompt is how long a text that looks like a question may stand before
+// the script has begun. sudo shows a prompt of its own only where PAM asks for
+// something else than the password (a code, another password); nobody would
+// ever answer, so it is an error in time.
+const foreignPrompt = 10 * time.Second
+
+// sudo's refusals, as sudo 1.8 and 1.9 word them (plugins/sudoers).
+var (
+	refusedPassword = regexp.MustCompile(`(?m)^(?:Sorry, try again\.|sudo: \d+ incorrect password attempts?)`)
+	refusedUser     = regexp.MustCompile(`(?m)^(?:\S+ is not in the sudoers file|Sorry, user \S+ (?:is not allowed to execute|may not run sudo))`)
+	refusedTTY      = regexp.MustCompile(`(?m)^(?:sudo: )?sorry, you must have a tty to run sudo`)
+)
+
+// refusal recognises sudo's own refusal in what came before the script began
+// (and it never did); nil if it is something else, which is then the command's
+// output, as with Bolt.
+func (e *escalation) refusal(said []byte) *transport.Error {
+	switch {
+	case !e.sudo():
+		return nil
+	case refusedTTY.Match(said):
+		return e.error("SUDO_DENIED", fmt.Sprintf("sudo on %s runs only from a terminal", e.host),
+			"Set tty to true for the target, or remove requiretty from its sudoers file.")
+	case refusedUser.Match(said):
+		return e.error("SUDO_DENIED", fmt.Sprintf("User %s does not have sudo permission on %s", e.user, e.host), "")
+	case refusedPassword.Match(said):
+		return e.badPassword()
+	}
+	return nil
+}
+
+func (e *escalation) badPassword() *transport.Error {
+	return e.error("BAD_PASSWORD", fmt.Sprintf("Sudo password for user %s not recognized on %s", e.user, e.host), "")
+}
+
+func (e *escalation) noPassword() *transport.Error {
+	return e.error("NO_PASSWORD", fmt.Sprintf("Sudo password for user %s was not provided for %s", e.user, e.host), "")
+}
+
+// foreign is the error for a question that is not sudo's for the password.
+func (e *escalation) foreign(said []byte) *transport.Error {
+	question := said[bytes.LastIndexByte(said, '\n')+1:]
+	return e.error("", fmt.Sprintf("run-as on %s waits for an answer to %q, which is not sudo's prompt for the password", e.host, firstLines(string(question))),
+		"Add \"Defaults passprompt_override\" to its sudoers file if this is a prompt for the password.")
+}
+
+// asks reports whether said ends in what looks like a question.
+func asks(said []byte) bool {
+	said = bytes.TrimRight(said, " ")
+	return len(said) > 0 && (said[len(said)-1] == ':' || said[len(said)-1] == '?')
+}
+
+func (e *escalation) error(code, msg, hint string) *transport.Error {
+	return &transport.Error{Class: transport.ClassRunAs, Code: code, Msg: msg, Hint: hint}
+}

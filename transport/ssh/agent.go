@@ -1,0 +1,199 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// agentListAge is how long a list of the agent's keys is good. Some agents
+// (smart cards) are slow to make it, and a thousand dials begin at once.
+const agentListAge = 2 * time.Second
+
+// agents are the connections to ssh-agents, one for each socket, opened when
+// first needed. x/crypto's client pipelines the requests of all users of a
+// connection; the agent answers in order.
+type agents struct {
+	work sync.WaitGroup // calls under way
+
+	mu     sync.Mutex
+	closed bool
+	open   map[string]*agentConn
+}
+
+// An agentConn is one connection.
+type agentConn struct {
+	conn   net.Conn
+	client agent.ExtendedAgent
+
+	listing chan struct{} // held while the list is made anew
+	listed  time.Time     // under listing, like keys
+	keys    []*agent.Key
+}
+
+func newAgents() *agents { return &agents{open: make(map[string]*agentConn)} }
+
+// agentSocket is the agent that an endpoint uses, "" for none: ssh_config's
+// IdentityAgent, else Options.AgentSocket.
+func (d *Dialer) agentSocket(e *endpoint) string {
+	switch s := e.conf.IdentityAgent; {
+	case s == "" || s == "SSH_AUTH_SOCK":
+		return d.o.AgentSocket
+	case strings.EqualFold(s, "none"):
+		return ""
+	default:
+		return s
+	}
+}
+
+// candidates lists the keys of an agent.
+func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, error) {
+	if socket == "" {
+		return nil, nil
+	}
+	keys, err := a.list(ctx, socket)
+	if err != nil && ctx.Err() == nil {
+		// The agent may have been started anew since.
+		keys, err = a.list(ctx, socket)
+	}
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("agent (no socket at %s)", socket)
+		}
+		return nil, fmt.Errorf("agent (%v)", err)
+	}
+	var out []candidate
+	for _, k := range keys {
+		public, err := ssh.ParsePublicKey(k.Blob)
+		if err != nil {
+			continue // a kind of key that we do not know
+		}
+		out = append(out, candidate{
+			id: string(k.Blob), label: "agent: " + cmp.Or(k.Comment, k.Format), public: public,
+			sign: func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
+				return a.sign(ctx, socket, k, data, algorithm)
+			},
+		})
+	}
+	return out, nil
+}
+
+func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) {
+	c, err := a.connect(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case c.listing <- struct{}{}:
+		defer func() { <-c.listing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if !c.listed.IsZero() && time.Since(c.listed) < agentListAge {
+		return c.keys, nil
+	}
+	keys, err := call(ctx, a, func() ([]*agent.Key, error) { return c.client.List() })
+	if err != nil {
+		a.drop(socket, c)
+		return nil, err
+	}
+	c.keys, c.listed = keys, time.Now()
+	return keys, nil
+}
+
+func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data []byte, algorithm string) (*ssh.Signature, error) {
+	var flags agent.SignatureFlags
+	switch algorithm {
+	case ssh.KeyAlgoRSASHA256:
+		flags = agent.SignatureFlagRsaSha256
+	case ssh.KeyAlgoRSASHA512:
+		flags = agent.SignatureFlagRsaSha512
+	}
+	c, err := a.connect(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, a, func() (*ssh.Signature, error) { return c.client.SignWithFlags(key, data, flags) })
+}
+
+// connect returns the connection to a socket.
+func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, errDialerClosed
+	}
+	if c := a.open[socket]; c != nil {
+		return c, nil
+	}
+	// A Unix socket answers at once or not at all; the lock may be held.
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	c := &agentConn{conn: conn, client: agent.NewClient(conn), listing: make(chan struct{}, 1)}
+	a.open[socket] = c
+	return c, nil
+}
+
+// drop forgets a connection that has failed.
+func (a *agents) drop(socket string, c *agentConn) {
+	a.mu.Lock()
+	if a.open[socket] == c {
+		delete(a.open, socket)
+	}
+	a.mu.Unlock()
+	c.conn.Close()
+}
+
+// close ends all connections, which ends the calls, and waits for them.
+func (a *agents) close() {
+	a.mu.Lock()
+	a.closed = true
+	for _, c := range a.open {
+		c.conn.Close()
+	}
+	clear(a.open)
+	a.mu.Unlock()
+	a.work.Wait()
+}
+
+// call runs a request to an agent, which may take as long as a person needs
+// to confirm it. When ctx ends first, the answer comes to nobody; close waits
+// for it.
+func call[T any](ctx context.Context, a *agents, f func() (T, error)) (T, error) {
+	type answer struct {
+		v   T
+		err error
+	}
+	var zero T
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return zero, errDialerClosed
+	}
+	answers := make(chan answer, 1)
+	a.work.Go(func() {
+		v, err := f()
+		answers <- answer{v, err}
+	})
+	a.mu.Unlock()
+	select {
+	case r := <-answers:
+		return r.v, r.err
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	}
+}
+
+// errDialerClosed is the end of what still runs when a Dialer is closed.
+var errDialerClosed = errors.New("dialer is closed")

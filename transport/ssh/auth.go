@@ -1,0 +1,211 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+// The names of authentication methods (RFC 4252, RFC 4256).
+const (
+	methodPublicKey   = "publickey"
+	methodPassword    = "password"
+	methodInteractive = "keyboard-interactive"
+)
+
+// maxReconnects is how often a login is begun anew because the server counted
+// too many keys (MaxAuthTries); each goes on with the keys not yet shown.
+const maxReconnects = 4
+
+// errMethodsUsedUp ends an authentication.
+var errMethodsUsedUp = errors.New("no authentication method left")
+
+// authRecord is what one Dial has tried, over all its connections.
+type authRecord struct {
+	mu         sync.Mutex
+	used       map[string]bool // identities of the steps begun
+	notes      []string        // for the hint
+	reconnects int
+	more       bool // the last connection ended with steps left
+}
+
+func newAuthRecord() *authRecord { return &authRecord{used: make(map[string]bool)} }
+
+// note adds a line to the hint, once.
+func (r *authRecord) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.notes, line) {
+		r.notes = append(r.notes, line)
+	}
+}
+
+// begin marks a step as used; false if it was used before.
+func (r *authRecord) begin(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.used[id] {
+		return false
+	}
+	r.used[id] = true
+	return true
+}
+
+// again reports whether a failed login is to be begun anew.
+func (r *authRecord) again(err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if transport.ClassOf(err) != transport.ClassAuth || !r.more || r.reconnects == maxReconnects {
+		return false
+	}
+	r.more = false
+	r.reconnects++
+	return true
+}
+
+// An authStep is one thing to try: a key, the password, an exchange of
+// questions. New methods are new steps.
+type authStep struct {
+	method string
+	id     string // names it over several connections
+	auth   ssh.AuthMethod
+}
+
+// An authentication is one on one connection. It is used by the handshake's
+// goroutine alone.
+type authentication struct {
+	e       *endpoint
+	record  *authRecord
+	steps   func() []authStep // in order, made when first needed
+	made    []authStep
+	learned func(id string) // told of the key that worked
+	signed  string          // the key that last signed
+	offered []string        // methods of the server
+	started bool
+}
+
+// authenticate prepares the authentication of one connection.
+//
+// The order: the destination's own key, agent keys that ssh_config names,
+// other agent keys (unless IdentitiesOnly), key files, password,
+// keyboard-interactive. Keys that worked for the same settings before go
+// first, so that a long list costs its round trips once.
+func (d *Dialer) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, record *authRecord) *authentication {
+	a := &authentication{e: e, record: record}
+	credentials := d.keys.credentials(e)
+	a.learned = func(id string) { d.keys.learn(credentials, id) }
+	a.steps = func() []authStep {
+		var steps []authStep
+		for _, k := range d.candidates(ctx, e, record) {
+			steps = append(steps, authStep{methodPublicKey, k.id, d.withKey(ctx, k, limit, a)})
+		}
+		d.keys.order(credentials, steps)
+		if e.to.Password.IsSet() {
+			steps = append(steps,
+				authStep{methodPassword, methodPassword, ssh.Password(e.to.Password.Reveal())},
+				authStep{methodInteractive, methodInteractive, ssh.KeyboardInteractive(answerWith(e.to.Password, record))})
+		}
+		return steps
+	}
+	return a
+}
+
+// next is called by the handshake for each step after the first probing with
+// the method "none".
+func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	if !a.started {
+		a.started = true
+		a.made = a.steps()
+	}
+	a.offered = c.AllowedMethods
+	for _, s := range a.made {
+		if slices.Contains(c.AllowedMethods, s.method) && a.record.begin(s.id) {
+			return s.auth, nil
+		}
+	}
+	return nil, errMethodsUsedUp
+}
+
+// left reports whether there are steps that the server may still accept.
+func (a *authentication) left() bool {
+	a.record.mu.Lock()
+	defer a.record.mu.Unlock()
+	return slices.ContainsFunc(a.made, func(s authStep) bool {
+		return slices.Contains(a.offered, s.method) && !a.record.used[s.id]
+	})
+}
+
+func (a *authentication) succeeded() {
+	if a.signed != "" {
+		a.learned(a.signed)
+	}
+}
+
+// failed makes the error of an authentication that did not succeed.
+func (a *authentication) failed(e *endpoint, err error, w *wire) error {
+	tooMany := strings.Contains(disconnected(err), "Too many authentication failures")
+	a.record.mu.Lock()
+	a.record.more = false
+	a.record.mu.Unlock()
+	switch {
+	case tooMany:
+		more := a.left()
+		a.record.mu.Lock()
+		a.record.more = more
+		a.record.mu.Unlock()
+		a.record.note("the server allows few tries (MaxAuthTries): name the right key with private-key, or set IdentitiesOnly in ssh_config")
+	case errors.Is(err, errMethodsUsedUp):
+	case hungUp(err), disconnected(err) != "":
+		return connectError(transport.ClassConnect, e.to.Host,
+			caused{fmt.Sprintf("%s closed the connection during authentication", e.address()), err},
+			a.hint())
+	default:
+		a.record.note("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: "))
+	}
+	return &transport.Error{Class: transport.ClassAuth, Code: codeAuth, Err: err, Hint: a.hint(),
+		Msg: fmt.Sprintf("Authentication failed for user %s@%s", e.user, e.to.Host)}
+}
+
+// hint lists what was tried and says what to do.
+func (a *authentication) hint() string {
+	a.record.mu.Lock()
+	defer a.record.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "The server accepts: %s.", cmp.Or(strings.Join(a.offered, ", "), "nothing"))
+	if len(a.record.notes) > 0 {
+		fmt.Fprintf(&b, " Tried: %s.", strings.Join(a.record.notes, "; "))
+	}
+	wants := func(m string) bool { return slices.Contains(a.offered, m) }
+	switch {
+	case (wants(methodPassword) || wants(methodInteractive)) && !a.e.to.Password.IsSet():
+		b.WriteString(" Set private-key or password, or load a key into the agent.")
+	case wants(methodPublicKey):
+		b.WriteString(" Set private-key to a key that the account's authorized_keys holds, or load it into the agent.")
+	}
+	return b.String()
+}
+
+// answerWith answers questions for a password, once, and no others: what a
+// server may ask besides (a new password, a one-time code) is not ours to say.
+func answerWith(password transport.Secret, record *authRecord) ssh.KeyboardInteractiveChallenge {
+	asked := false
+	return func(_, _ string, questions []string, echos []bool) ([]string, error) {
+		if len(questions) == 0 {
+			return nil, nil
+		}
+		if len(questions) != 1 || echos[0] || asked || !strings.Contains(strings.ToLower(questions[0]), "password") {
+			record.note("keyboard-interactive asked %q, which is not answered", questions)
+			return nil, errors.New("question is not answered")
+		}
+		asked = true
+		return []string{password.Reveal()}, nil
+	}
+}

@@ -1,0 +1,415 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bolt/transport"
+)
+
+// The reading of ssh_config is our own because a library at hand reads a
+// Match line of several criteria as host patterns, gives a whole file up for
+// one line or one Match criterion that it does not know, and keeps neither
+// the order of included settings nor their positions. What decides is what
+// "ssh -G" says; the tests ask it.
+
+// hostConfig is what the ssh_config files say about one host: tokens, ~ and
+// ${ENV} expanded, zero values where they say nothing. It is shared by all
+// who look the same host up: its slices are not to be changed.
+type hostConfig struct {
+	HostName string // never "": the alias if the files give no other name
+	User     string
+	Port     int
+
+	IdentityFiles    []string // nil: unset, so the defaults; empty but not nil: "none"
+	CertificateFiles []string
+	IdentitiesOnly   bool
+	IdentityAgent    string // path of a socket; "": $SSH_AUTH_SOCK; "none": no agent
+
+	ProxyJump    string // [user@]host[:port][,…]; "" also for "none"
+	ProxyCommand string // for sh -c; "" also for "none"; at most one of the two is set
+
+	// Never nil: the defaults if unset, empty for "none".
+	UserKnownHostsFiles, GlobalKnownHostsFiles []string
+
+	HostKeyAlias          string
+	HashKnownHosts        bool
+	StrictHostKeyChecking string // yes, no, ask, accept-new, off, ""
+
+	// OpenSSH lists as they stand, with their prefixes + - ^; "" unset.
+	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs, PubkeyAcceptedAlgorithms string
+
+	ConnectTimeout, ServerAliveInterval time.Duration
+	ServerAliveCountMax                 int // 0 unset; -1: never count a connection dead
+}
+
+// configFiles are ssh_config files, parsed. Nothing is read again after
+// loadConfigFiles. They are safe for concurrent use.
+type configFiles struct {
+	local localFacts
+	log   *slog.Logger
+
+	blocks  []block
+	byName  map[string][]int // blocks of a Host line that has only plain names, by name
+	general []int            // all other blocks
+	final   bool             // there is a "Match final"
+
+	mu    sync.Mutex
+	cache map[configKey]hostConfig
+}
+
+type configKey struct {
+	alias, user string
+	port        int
+}
+
+// block is a run of settings under one condition.
+type block struct {
+	when     *condition
+	settings []setting
+}
+
+// loadConfigFiles reads the user's and the system's ssh_config and what they
+// include; "" stands for no file, and files that do not exist are fine. What
+// cannot be used (a line, a block, a file) is left out and reported to log
+// with its file and line. The error is for a file that exists, may be read
+// and yet cannot be.
+func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*configFiles, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &configFiles{
+		local:  local,
+		log:    log,
+		byName: make(map[string][]int),
+		cache:  make(map[configKey]hostConfig),
+	}
+	for _, f := range []struct {
+		path string
+		user bool
+	}{{user, true}, {system, false}} {
+		if f.path == "" {
+			continue
+		}
+		r := configReader{files: c, user: f.user}
+		// OpenSSH checks the permissions of the user's file and of all
+		// included ones (readconf.c, SSHCONF_CHECKPERM).
+		err := r.read(f.path, nil, f.user)
+		switch {
+		case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		case errors.Is(err, fs.ErrPermission):
+			log.Warn("ssh config file is not used", "file", f.path, "reason", err)
+		default:
+			return nil, fmt.Errorf("read ssh config: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// lookup returns the settings of the host that is asked for as alias. A user
+// or port that the caller already knows (not "" or 0) goes before the files'
+// ones, and Match user sees it. The error is an *transport.Error: a setting
+// that applies to this host cannot be expanded, and to go on without it could
+// lead to another machine or key than was meant.
+func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
+	key := configKey{alias, user, port}
+	c.mu.Lock()
+	h, ok := c.cache[key]
+	c.mu.Unlock()
+	if ok {
+		return h, nil
+	}
+	e := evaluation{files: c, key: key, host: alias}
+	h, err := e.run()
+	if err != nil {
+		return hostConfig{}, &transport.Error{
+			Class: transport.ClassUnsupported,
+			Code:  "CONNECT_ERROR",
+			Msg:   fmt.Sprintf("ssh config for %s: %v", alias, err),
+			Hint:  "Correct that line, or do without ssh_config (load-config: false).",
+			Err:   err,
+		}
+	}
+	c.mu.Lock()
+	c.cache[key] = h
+	c.mu.Unlock()
+	return h, nil
+}
+
+// evaluation is one walk over the blocks for one host.
+type evaluation struct {
+	files *configFiles
+	key   configKey
+
+	host  string // what Host patterns are held against: the alias, in the final pass the HostName
+	final bool
+	truth map[*condition]bool
+
+	first [optCount]*setting // the first value wins
+	keys  []*setting         // IdentityFile
+	certs []*setting         // CertificateFile
+	name  string             // HostName, once it is settled
+}
+
+func (e *evaluation) run() (hostConfig, error) {
+	e.pass()
+	name, err := e.hostName()
+	if err != nil {
+		return hostConfig{}, err
+	}
+	e.name = name
+	if e.files.final {
+		// The second pass adds what only "Match final" and the real host
+		// name bring; what is set stays (ssh_config(5), Match).
+		e.host, e.final = name, true
+		e.pass()
+	}
+	return e.result()
+}
+
+// pass applies all blocks that match, in the order of the files.
+func (e *evaluation) pass() {
+	e.truth = make(map[*condition]bool)
+	named, general := e.files.byName[e.host], e.files.general
+	for len(named) > 0 || len(general) > 0 {
+		next := &general
+		if len(general) == 0 || len(named) > 0 && named[0] < general[0] {
+			next = &named
+		}
+		b := &e.files.blocks[(*next)[0]]
+		*next = (*next)[1:]
+		if !e.holds(b.when) {
+			continue
+		}
+		for i := range b.settings {
+			e.apply(&b.settings[i])
+		}
+	}
+}
+
+func (e *evaluation) apply(s *setting) {
+	switch s.opt {
+	case optIdentityFile:
+		e.keys = appendSetting(e.keys, s)
+	case optCertificateFile:
+		e.certs = appendSetting(e.certs, s)
+	case optProxyCommand:
+		// Of ProxyJump and ProxyCommand the one that stands first counts.
+		if jump := e.first[optProxyJump]; jump != nil && !jump.none() {
+			return
+		}
+		e.setOnce(s)
+	case optProxyJump:
+		if e.first[optProxyCommand] == nil || s.none() {
+			e.setOnce(s)
+		}
+	default:
+		e.setOnce(s)
+	}
+}
+
+func (e *evaluation) setOnce(s *setting) {
+	if e.first[s.opt] == nil {
+		e.first[s.opt] = s
+	}
+}
+
+func appendSetting(list []*setting, s *setting) []*setting {
+	for _, old := range list {
+		if old.args[0] == s.args[0] {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+// hostName is the name to connect to. Names are folded to lower case and
+// addresses brought into their usual form, as OpenSSH does; known_hosts is
+// searched for the result.
+func (e *evaluation) hostName() (string, error) {
+	name, err := e.rawHostName()
+	if err != nil {
+		return "", err
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.String(), nil
+	}
+	return lowerASCII(name), nil
+}
+
+func (e *evaluation) rawHostName() (string, error) {
+	s := e.first[optHostName]
+	switch {
+	case e.name != "":
+		return e.name, nil
+	case s == nil:
+		return e.key.alias, nil
+	}
+	return s.expand(e.files.local, false, func(token byte) (string, error) {
+		if token == 'h' {
+			return e.key.alias, nil
+		}
+		return "", errNoToken
+	})
+}
+
+// user is the remote user for Match user, and for tokens.
+func (e *evaluation) user() string {
+	switch {
+	case e.key.user != "":
+		return e.key.user
+	case e.first[optUser] != nil:
+		return e.first[optUser].args[0]
+	}
+	return e.files.local.user
+}
+
+// result turns what was found into a hostConfig.
+func (e *evaluation) result() (hostConfig, error) {
+	h := hostConfig{
+		HostName:                 e.name,
+		User:                     e.key.user,
+		Port:                     e.key.port,
+		IdentitiesOnly:           e.flag(optIdentitiesOnly),
+		HostKeyAlias:             lowerASCII(e.text(optHostKeyAlias)),
+		HashKnownHosts:           e.flag(optHashKnownHosts),
+		StrictHostKeyChecking:    e.text(optStrictHostKeyChecking),
+		HostKeyAlgorithms:        e.text(optHostKeyAlgorithms),
+		Ciphers:                  e.text(optCiphers),
+		KexAlgorithms:            e.text(optKexAlgorithms),
+		MACs:                     e.text(optMACs),
+		PubkeyAcceptedAlgorithms: e.text(optPubkeyAcceptedAlgorithms),
+		ConnectTimeout:           time.Duration(e.number(optConnectTimeout)) * time.Second,
+		ServerAliveInterval:      time.Duration(e.number(optServerAliveInterval)) * time.Second,
+		ServerAliveCountMax:      e.number(optServerAliveCountMax),
+	}
+	if h.User == "" {
+		h.User = e.text(optUser)
+	}
+	if h.Port == 0 {
+		h.Port = e.number(optPort)
+	}
+	if e.first[optServerAliveCountMax] != nil && h.ServerAliveCountMax == 0 {
+		h.ServerAliveCountMax = -1
+	}
+	return h, e.expandInto(&h)
+}
+
+// expandInto fills in the settings that have tokens.
+func (e *evaluation) expandInto(h *hostConfig) (err error) {
+	tokens := e.tokens(h)
+	if h.IdentityFiles, err = e.paths(e.keys, tokens); err != nil {
+		return err
+	}
+	if h.CertificateFiles, err = e.paths(e.certs, tokens); err != nil {
+		return err
+	}
+	if h.IdentityAgent, err = e.agent(tokens); err != nil {
+		return err
+	}
+	if s := e.first[optProxyJump]; s != nil && !s.none() {
+		if s.err != nil {
+			return s.errorf(s.err)
+		}
+		if h.ProxyJump, err = s.expand(e.files.local, false, tokens.forProxy(false)); err != nil {
+			return err
+		}
+	}
+	if s := e.first[optProxyCommand]; s != nil && !s.none() {
+		if h.ProxyCommand, err = s.expand(e.files.local, false, tokens.forProxy(true)); err != nil {
+			return err
+		}
+	}
+	if h.UserKnownHostsFiles, err = e.knownHosts(optUserKnownHostsFile, tokens); err != nil {
+		return err
+	}
+	h.GlobalKnownHostsFiles, err = e.knownHosts(optGlobalKnownHostsFile, nil)
+	return err
+}
+
+// paths expands IdentityFile or CertificateFile. "none" leaves an empty list
+// behind, which is not the same as no list.
+func (e *evaluation) paths(from []*setting, t *tokens) ([]string, error) {
+	var list []string
+	for _, s := range from {
+		if list == nil {
+			list = []string{}
+		}
+		if s.none() {
+			continue
+		}
+		p, err := s.path(e.files.local, s.args[0], t)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// agent resolves IdentityAgent: none, SSH_AUTH_SOCK, $NAME or a path.
+func (e *evaluation) agent(t *tokens) (string, error) {
+	s := e.first[optIdentityAgent]
+	switch {
+	case s == nil || s.args[0] == "SSH_AUTH_SOCK":
+		return "", nil
+	case s.args[0] == "none":
+		return "none", nil
+	case strings.HasPrefix(s.args[0], "$") && !strings.HasPrefix(s.args[0], "${"):
+		if sock, ok := e.files.local.getenv(s.args[0][1:]); ok && sock != "" {
+			return sock, nil
+		}
+		return "none", nil
+	}
+	return s.path(e.files.local, s.args[0], t)
+}
+
+// knownHosts expands a list of known_hosts files, or returns the default one
+// (ssh_config(5), UserKnownHostsFile and GlobalKnownHostsFile). Without t
+// only ~ is expanded.
+func (e *evaluation) knownHosts(opt option, t *tokens) ([]string, error) {
+	s := e.first[opt]
+	switch {
+	case s == nil && opt == optUserKnownHostsFile:
+		return []string{e.files.local.home + "/.ssh/known_hosts", e.files.local.home + "/.ssh/known_hosts2"}, nil
+	case s == nil:
+		return []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}, nil
+	case s.none():
+		return []string{}, nil
+	}
+	list := make([]string, 0, len(s.args))
+	for _, a := range s.args {
+		p, err := s.path(e.files.local, a, t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (e *evaluation) text(opt option) string {
+	if s := e.first[opt]; s != nil {
+		return s.args[0]
+	}
+	return ""
+}
+
+func (e *evaluation) number(opt option) int {
+	if s := e.first[opt]; s != nil {
+		return s.n
+	}
+	return 0
+}
+
+func (e *evaluation) flag(opt option) bool { return e.number(opt) != 0 }

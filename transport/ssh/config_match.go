@@ -1,0 +1,213 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// condition is a Host or Match line.
+type condition struct {
+	around *condition // what must hold at the Include of this file; nil: nothing
+	hosts  []string   // patterns of a Host line, with their !
+	match  []criterion
+	never  bool // the line could not be read
+	final  bool // it asks for the final pass
+	at     position
+
+	warned atomic.Bool // that it has a criterion which is not evaluated here
+}
+
+// criterion is one word of a Match line, with its argument.
+type criterion struct {
+	name   string // lower case
+	negate bool
+	list   string // comma-separated patterns
+}
+
+func (w *condition) parseHost(args []string) error {
+	if len(args) == 0 {
+		return errNoArgument
+	}
+	for _, a := range args {
+		if a == "" || a == "!" {
+			return errNoArgument
+		}
+	}
+	w.hosts = args
+	return nil
+}
+
+// parseMatch reads the criteria of ssh_config(5), Match.
+func (w *condition) parseMatch(args []string) error {
+	if len(args) == 0 {
+		return errNoArgument
+	}
+	for len(args) > 0 {
+		name, list, hasList := strings.Cut(args[0], "=")
+		args = args[1:]
+		c := criterion{list: list}
+		name, c.negate = strings.CutPrefix(name, "!")
+		c.name = lowerASCII(name)
+		switch c.name {
+		case "all":
+			if len(args) > 0 || hasList || len(w.match) > 1 {
+				return errors.New(`"all" is combined with other criteria`)
+			}
+		case "final":
+			w.final = w.final || !c.negate
+		case "canonical":
+		case "host", "originalhost", "user", "localuser",
+			"exec", "localnetwork", "tagged", "version", "command", "sessiontype":
+			if !hasList {
+				if len(args) == 0 {
+					return fmt.Errorf("the argument of %q is missing", c.name)
+				}
+				c.list, args = args[0], args[1:]
+			}
+			if c.list == "" && c.name != "tagged" && c.name != "command" {
+				return fmt.Errorf("the argument of %q is empty", c.name)
+			}
+		default:
+			return fmt.Errorf("unknown criterion %q", c.name)
+		}
+		w.match = append(w.match, c)
+	}
+	return nil
+}
+
+// plainNames returns the names of a Host line that has nothing but names: it
+// can hold for no other host. It returns nil for all other conditions.
+func (w *condition) plainNames() []string {
+	if w == nil || w.never {
+		return nil
+	}
+	for _, p := range w.hosts {
+		if strings.ContainsAny(p, "*?") || p[0] == '!' {
+			return nil
+		}
+	}
+	return w.hosts
+}
+
+// holds evaluates a condition at the point that the walk has reached. It is
+// remembered for the rest of the pass: what is set below a Match does not
+// change it.
+func (e *evaluation) holds(w *condition) bool {
+	if w == nil {
+		return true
+	}
+	if known, ok := e.truth[w]; ok {
+		return known
+	}
+	yes := !w.never && e.holds(w.around)
+	switch {
+	case !yes:
+	case w.hosts != nil:
+		yes = matchPatterns(w.hosts, e.host)
+	default:
+		yes = e.holdsMatch(w)
+	}
+	e.truth[w] = yes
+	return yes
+}
+
+func (e *evaluation) holdsMatch(w *condition) bool {
+	unknown := ""
+	for _, c := range w.match {
+		var yes bool
+		switch c.name {
+		case "all":
+			yes = true
+		case "final", "canonical":
+			yes = e.final
+		case "host":
+			name, err := e.rawHostName()
+			yes = err == nil && matchList(lowerASCII(c.list), lowerASCII(name))
+		case "originalhost":
+			yes = matchList(lowerASCII(c.list), lowerASCII(e.key.alias))
+		case "user":
+			yes = matchList(c.list, e.user())
+		case "localuser":
+			yes = matchList(c.list, e.files.local.user)
+		default:
+			unknown = c.name
+			continue
+		}
+		if yes == c.negate {
+			return false
+		}
+	}
+	if unknown == "" {
+		return true
+	}
+	// Everything else fits, so here OpenSSH might apply the block. We do
+	// not run commands for it, nor guess.
+	if !w.warned.Swap(true) {
+		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "host", e.key.alias,
+			"reason", fmt.Sprintf("Match %s is not evaluated", unknown))
+	}
+	return false
+}
+
+// matchPatterns is Host's rule: some pattern fits, and no negated one does.
+func matchPatterns(patterns []string, s string) bool {
+	found := false
+	for _, p := range patterns {
+		p, negated := strings.CutPrefix(p, "!")
+		if matchPattern(p, s) {
+			if negated {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// matchList is matchPatterns for a comma-separated list (ssh_config(5),
+// PATTERNS).
+func matchList(list, s string) bool { return matchPatterns(strings.Split(list, ","), s) }
+
+// matchPattern matches s with * and ?, in time O(len(pattern)·len(s)).
+func matchPattern(pattern, s string) bool {
+	p, i := 0, 0
+	star, mark := -1, 0 // the last * seen, and where its match ends so far
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0:
+			mark++
+			p, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// lowerASCII folds A-Z only: host names beyond that are left alone, as
+// OpenSSH leaves them.
+func lowerASCII(s string) string {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if 'A' <= b[i] && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}

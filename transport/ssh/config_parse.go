@@ -1,0 +1,336 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	// maxIncludeDepth is OpenSSH's READCONF_MAX_DEPTH.
+	maxIncludeDepth = 16
+	// maxConfigReads stops files that include each other many times over.
+	maxConfigReads = 10_000
+	// maxConfigBytes is far above any real file; it keeps a device or a
+	// mistaken path from filling the memory.
+	maxConfigBytes = 64 << 20
+)
+
+// position is a line of a file.
+type position struct {
+	file string
+	line int
+}
+
+func (p position) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
+
+// configReader reads one file and its includes into blocks.
+type configReader struct {
+	files *configFiles
+	user  bool     // relative includes are in ~/.ssh, not in /etc/ssh
+	stack []string // the files being read, the innermost last
+	reads int
+}
+
+// read appends the blocks of a file. around is the condition at the Include
+// that names it, nil for none.
+func (r *configReader) read(path string, around *condition, checkOwner bool) error {
+	if r.reads++; r.reads > maxConfigReads {
+		return fmt.Errorf("more than %d included files", maxConfigReads)
+	}
+	data, err := readConfigFile(path, checkOwner)
+	if err != nil {
+		return err
+	}
+	r.stack = append(r.stack, path)
+	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
+
+	r.parse(path, string(data), around)
+	return nil
+}
+
+// parse is read for text at hand.
+func (r *configReader) parse(path, text string, around *condition) {
+	when := around
+	b := block{when: when}
+	line := 0
+	for l := range strings.SplitSeq(text, "\n") {
+		line++
+		at := position{path, line}
+		keyword, rest := splitKeyword(l)
+		if keyword == "" {
+			continue
+		}
+		if keyword == "host" || keyword == "match" {
+			r.add(b)
+			when = r.condition(keyword, rest, around, at)
+			b = block{when: when}
+			continue
+		}
+		if keyword == "include" {
+			r.add(b)
+			r.include(rest, when, at)
+			b = block{when: when}
+			continue
+		}
+		opt := optionOf(keyword)
+		if opt == optNone {
+			continue
+		}
+		s, err := newSetting(opt, rest, at)
+		switch {
+		case err != nil:
+			r.warn(at, keyword, err)
+		case s.opt != optNone:
+			b.settings = append(b.settings, s)
+		}
+	}
+	r.add(b)
+}
+
+func (r *configReader) warn(at position, what string, err error) {
+	r.files.log.Warn("ssh config line is not used", "at", at.String(), "keyword", what, "reason", err)
+}
+
+// condition reads a Host or Match line. A line that cannot be understood
+// makes a condition that never holds, so that the settings below it apply to
+// nobody rather than to everybody.
+func (r *configReader) condition(keyword, rest string, around *condition, at position) *condition {
+	w := &condition{around: around, at: at}
+	args, err := splitArgs(rest)
+	switch {
+	case err != nil:
+	case keyword == "host":
+		err = w.parseHost(args)
+	default:
+		err = w.parseMatch(args)
+		r.files.final = r.files.final || w.final
+	}
+	if err != nil {
+		w.never = true
+		r.warn(at, keyword, err)
+	}
+	return w
+}
+
+// add appends a block and indexes it.
+func (r *configReader) add(b block) {
+	// A Match is evaluated where it stands, also if nothing follows before
+	// the next Include, so its first block stays.
+	if len(b.settings) == 0 && (b.when == nil || b.when.hosts != nil) {
+		return
+	}
+	c := r.files
+	i := len(c.blocks)
+	c.blocks = append(c.blocks, b)
+	names := b.when.plainNames()
+	if names == nil {
+		c.general = append(c.general, i)
+		return
+	}
+	for _, n := range names {
+		if list := c.byName[n]; len(list) == 0 || list[len(list)-1] != i {
+			c.byName[n] = append(list, i)
+		}
+	}
+}
+
+// include reads the files that an Include line names.
+func (r *configReader) include(rest string, when *condition, at position) {
+	args, err := splitArgs(rest)
+	if err == nil && len(args) == 0 {
+		err = errNoArgument
+	}
+	if err != nil {
+		r.warn(at, "include", err)
+		return
+	}
+	for _, a := range args {
+		paths, err := r.includePaths(a)
+		if err != nil {
+			r.warn(at, "include", err)
+			continue
+		}
+		for _, p := range paths {
+			err := r.readIncluded(p, when)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
+				r.warn(at, "include", err)
+			}
+		}
+	}
+}
+
+func (r *configReader) readIncluded(path string, when *condition) error {
+	switch {
+	case slices.Contains(r.stack, path):
+		return fmt.Errorf("%s includes itself", path)
+	case len(r.stack) > maxIncludeDepth:
+		return fmt.Errorf("%s: more than %d levels of Include", path, maxIncludeDepth)
+	}
+	return r.read(path, when, true)
+}
+
+// includePaths expands one argument of Include as glob(3) does: sorted, and
+// a wildcard does not match a leading dot.
+func (r *configReader) includePaths(arg string) ([]string, error) {
+	if arg == "" {
+		return nil, errNoArgument
+	}
+	p, err := expandText(arg, true, r.files.local, func(token byte) (string, error) {
+		return r.files.local.token(token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasPrefix(p, "~"):
+		if !r.user {
+			return nil, fmt.Errorf("%s: no ~ in a system-wide file", p)
+		}
+		if p, err = r.files.local.tilde(p); err != nil {
+			return nil, err
+		}
+	case !filepath.IsAbs(p) && r.user:
+		p = r.files.local.home + "/.ssh/" + p
+	case !filepath.IsAbs(p):
+		p = "/etc/ssh/" + p
+	}
+	p = strings.ReplaceAll(filepath.Clean(p), "[!", "[^")
+	found, err := filepath.Glob(p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	found = slices.DeleteFunc(found, func(f string) bool { return !globVisible(p, f) })
+	slices.Sort(found)
+	return found, nil
+}
+
+// globVisible reports whether each element of path that begins with a dot is
+// written so in the pattern.
+func globVisible(pattern, path string) bool {
+	want := strings.Split(pattern, "/")
+	for i, have := range strings.Split(path, "/") {
+		if strings.HasPrefix(have, ".") && i < len(want) && !strings.HasPrefix(want[i], ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// readConfigFile returns the text of a file. With checkOwner it refuses one
+// that others could have written: it holds commands that we would run.
+func readConfigFile(path string, checkOwner bool) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	}
+	if info.Size() > maxConfigBytes {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxConfigBytes)
+	}
+	if checkOwner {
+		if err := checkOwnership(path, info); err != nil {
+			return nil, err
+		}
+	}
+	return os.ReadFile(path)
+}
+
+// checkOwnership wants the file to be ours or root's and written by nobody
+// else. A group that is the owner's private one (it has the owner's name) may
+// write, for where that is how home directories are set up.
+func checkOwnership(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	mode := info.Mode().Perm()
+	refuse := func(why string) error {
+		return fmt.Errorf("%s: %s: %w (chmod go-w, or chown it)", path, why, fs.ErrPermission)
+	}
+	switch {
+	case st.Uid != 0 && int(st.Uid) != os.Getuid():
+		return refuse("it belongs to another user")
+	case mode&0o002 != 0:
+		return refuse("everybody may write it")
+	case mode&0o020 != 0:
+		owner, errOwner := user.LookupId(strconv.Itoa(int(st.Uid)))
+		group, errGroup := user.LookupGroupId(strconv.Itoa(int(st.Gid)))
+		if errOwner != nil || errGroup != nil || owner.Username != group.Name {
+			return refuse("its group may write it")
+		}
+	}
+	return nil
+}
+
+const configSpace = " \t\r\n"
+
+// splitKeyword takes the lower-case keyword off a line, with the white space
+// and the one "=" that may follow it; "" for a blank line or a comment.
+func splitKeyword(line string) (keyword, rest string) {
+	line, _, _ = strings.Cut(line, "\x00")
+	line = strings.TrimRight(line, configSpace+"\f")
+	line = strings.TrimLeft(line, configSpace)
+	if line == "" || line[0] == '#' {
+		return "", ""
+	}
+	i := strings.IndexAny(line, configSpace+`="`)
+	if i < 0 {
+		return lowerASCII(line), ""
+	}
+	keyword, rest = lowerASCII(line[:i]), strings.TrimLeft(line[i:], configSpace)
+	rest = strings.TrimLeft(strings.TrimPrefix(rest, "="), configSpace)
+	return keyword, rest
+}
+
+var (
+	errQuotes     = errors.New("a quote is not closed")
+	errNoArgument = errors.New("an argument is missing")
+)
+
+// splitArgs splits arguments at white space, with '…' and "…", with \ before
+// a quote, a backslash or a space, and with a comment at the start of a word.
+func splitArgs(s string) ([]string, error) {
+	var args []string
+	for i := 0; i < len(s); i++ {
+		if s[i] == ' ' || s[i] == '\t' {
+			continue
+		}
+		if s[i] == '#' {
+			break
+		}
+		var word []byte
+		quote := byte(0)
+	word:
+		for ; i < len(s); i++ {
+			c := s[i]
+			switch {
+			case c == '\\' && i+1 < len(s) && (strings.IndexByte(`'"\`, s[i+1]) >= 0 || quote == 0 && s[i+1] == ' '):
+				i++
+				word = append(word, s[i])
+			case quote == 0 && (c == ' ' || c == '\t'):
+				break word
+			case quote == 0 && (c == '"' || c == '\''):
+				quote = c
+			case quote != 0 && c == quote:
+				quote = 0
+			default:
+				word = append(word, c)
+			}
+		}
+		if quote != 0 {
+			return nil, errQuotes
+		}
+		args = append(args, string(word))
+	}
+	return args, nil
+}

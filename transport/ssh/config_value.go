@@ -1,0 +1,255 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// option is a keyword of ssh_config that we use. All others are passed over.
+type option uint8
+
+const (
+	optNone option = iota
+	optHostName
+	optPort
+	optUser
+	optIdentityFile
+	optCertificateFile
+	optIdentitiesOnly
+	optIdentityAgent
+	optProxyJump
+	optProxyCommand
+	optUserKnownHostsFile
+	optGlobalKnownHostsFile
+	optHostKeyAlias
+	optHashKnownHosts
+	optStrictHostKeyChecking
+	optHostKeyAlgorithms
+	optCiphers
+	optKexAlgorithms
+	optMACs
+	optPubkeyAcceptedAlgorithms
+	optConnectTimeout
+	optServerAliveInterval
+	optServerAliveCountMax
+	optCount
+)
+
+func optionOf(keyword string) option {
+	switch keyword {
+	case "hostname":
+		return optHostName
+	case "port":
+		return optPort
+	case "user":
+		return optUser
+	case "identityfile", "identityfile2":
+		return optIdentityFile
+	case "certificatefile":
+		return optCertificateFile
+	case "identitiesonly":
+		return optIdentitiesOnly
+	case "identityagent":
+		return optIdentityAgent
+	case "proxyjump":
+		return optProxyJump
+	case "proxycommand":
+		return optProxyCommand
+	case "userknownhostsfile":
+		return optUserKnownHostsFile
+	case "globalknownhostsfile":
+		return optGlobalKnownHostsFile
+	case "hostkeyalias":
+		return optHostKeyAlias
+	case "hashknownhosts":
+		return optHashKnownHosts
+	case "stricthostkeychecking":
+		return optStrictHostKeyChecking
+	case "hostkeyalgorithms":
+		return optHostKeyAlgorithms
+	case "ciphers":
+		return optCiphers
+	case "kexalgorithms":
+		return optKexAlgorithms
+	case "macs":
+		return optMACs
+	case "pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes":
+		return optPubkeyAcceptedAlgorithms
+	case "connecttimeout":
+		return optConnectTimeout
+	case "serveraliveinterval":
+		return optServerAliveInterval
+	case "serveralivecountmax":
+		return optServerAliveCountMax
+	}
+	return optNone
+}
+
+// setting is one line "keyword arguments".
+type setting struct {
+	opt  option
+	args []string // at least one, not expanded
+	n    int      // the value of a number, a time (seconds) or a flag
+	at   position
+	err  error // the value is unusable, and to pass the line over would be worse than to say so
+}
+
+// none reports whether the setting is the word that switches it off.
+func (s *setting) none() bool { return len(s.args) == 1 && strings.EqualFold(s.args[0], "none") }
+
+func (s *setting) errorf(err error) error { return fmt.Errorf("%s: %w", s.at, err) }
+
+// newSetting reads the arguments of an option. A setting without an option is
+// one that says nothing (a time of "none").
+func newSetting(opt option, rest string, at position) (setting, error) {
+	s := setting{opt: opt, at: at}
+	if opt == optProxyCommand || opt == optProxyJump {
+		rest = strings.TrimLeft(rest, configSpace+"=")
+		if rest == "" {
+			return s, errNoArgument
+		}
+		s.args = []string{rest}
+		if opt == optProxyJump {
+			s.args[0], s.err = parseJump(rest)
+		}
+		return s, nil
+	}
+	args, err := splitArgs(rest)
+	if err != nil {
+		return s, err
+	}
+	if len(args) == 0 || slices.Contains(args, "") {
+		return s, errNoArgument
+	}
+	s.args = args
+	if opt == optUserKnownHostsFile || opt == optGlobalKnownHostsFile {
+		if len(args) > 1 && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "none") }) {
+			return s, errors.New(`"none" stands alone`)
+		}
+		return s, nil
+	}
+	if len(args) > 1 {
+		return s, fmt.Errorf("more than one argument: %q", args[1])
+	}
+	return s, s.parseValue()
+}
+
+// parseValue checks the only argument of s and sets s.n.
+func (s *setting) parseValue() (err error) {
+	arg := s.args[0]
+	switch s.opt {
+	case optPort:
+		s.n, err = net.LookupPort("tcp", arg)
+		if err != nil || s.n <= 0 {
+			return fmt.Errorf("port %q is not between 1 and 65535", arg)
+		}
+	case optIdentitiesOnly, optHashKnownHosts:
+		switch lowerASCII(arg) {
+		case "yes", "true":
+			s.n = 1
+		case "no", "false":
+		default:
+			return fmt.Errorf("%q is neither yes nor no", arg)
+		}
+	case optStrictHostKeyChecking:
+		switch v := lowerASCII(arg); v {
+		case "true":
+			s.args[0] = "yes"
+		case "false":
+			s.args[0] = "no"
+		case "yes", "no", "ask", "accept-new", "off":
+			s.args[0] = v
+		default:
+			return fmt.Errorf("%q is none of yes, no, ask, accept-new, off", arg)
+		}
+	case optServerAliveCountMax:
+		if s.n, err = strconv.Atoi(arg); err != nil || s.n < 0 {
+			return fmt.Errorf("%q is not a number", arg)
+		}
+	case optConnectTimeout, optServerAliveInterval:
+		if arg == "none" {
+			s.opt = optNone
+			return nil
+		}
+		s.n, err = parseSeconds(arg)
+	}
+	return err
+}
+
+// parseSeconds reads a time in the format of sshd_config(5), TIME FORMATS:
+// "90", "1m30s", "2h".
+func parseSeconds(text string) (int, error) {
+	bad := fmt.Errorf("%q is not a time", text)
+	total := 0
+	for rest := text; rest != ""; {
+		i := 0
+		for i < len(rest) && rest[i] >= '0' && rest[i] <= '9' {
+			i++
+		}
+		n, err := strconv.ParseInt(rest[:i], 10, 32)
+		if err != nil {
+			return 0, bad
+		}
+		unit := int64(1)
+		if rest = rest[i:]; rest != "" {
+			switch rest[0] {
+			case 's', 'S':
+			case 'm', 'M':
+				unit = 60
+			case 'h', 'H':
+				unit = 3600
+			case 'd', 'D':
+				unit = 24 * 3600
+			case 'w', 'W':
+				unit = 7 * 24 * 3600
+			default:
+				return 0, bad
+			}
+			rest = rest[1:]
+		}
+		if n*unit > math.MaxInt32-int64(total) {
+			return 0, bad
+		}
+		total += int(n * unit)
+	}
+	return total, nil
+}
+
+// parseJump brings the argument of ProxyJump into the form
+// [user@]host[:port][,…], without a comment and ssh:// prefixes.
+func parseJump(arg string) (string, error) {
+	arg, _, _ = strings.Cut(arg, "#")
+	arg = strings.TrimRight(arg, configSpace)
+	if strings.EqualFold(arg, "none") {
+		return arg, nil
+	}
+	hops := strings.Split(arg, ",")
+	for i, hop := range hops {
+		hop = strings.TrimSuffix(strings.TrimPrefix(hop, "ssh://"), "/")
+		hops[i] = hop
+		host := hop[strings.LastIndexByte(hop, '@')+1:]
+		port := ""
+		if inner, after, ok := strings.Cut(host, "]"); ok && strings.HasPrefix(inner, "[") {
+			host, port = inner[1:], after
+		} else if j := strings.IndexByte(host, ':'); j >= 0 {
+			host, port = host[:j], host[j:]
+		}
+		if host == "" || strings.HasPrefix(hop, "@") || strings.ContainsAny(hop, configSpace+`"'`) {
+			return arg, fmt.Errorf("ProxyJump %q is not [user@]host[:port]", arg)
+		}
+		if port != "" {
+			n, err := strconv.Atoi(strings.TrimPrefix(port, ":"))
+			if port[0] != ':' || err != nil || n < 1 || n > math.MaxUint16 {
+				if port != ":%p" {
+					return arg, fmt.Errorf("ProxyJump %q: port %q is not between 1 and 65535", arg, strings.TrimPrefix(port, ":"))
+				}
+			}
+		}
+	}
+	return strings.Join(hops, ","), nil
+}

@@ -1,0 +1,172 @@
+package ssh
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/transport"
+)
+
+// An endpoint is a destination with everything decided: what the Dest leaves
+// open comes from ssh_config, then from the defaults.
+type endpoint struct {
+	to   transport.Dest
+	conf hostConfig
+
+	host, user string
+	port       int
+	hostport   string // the name in known_hosts
+
+	timeout, disconnect, keepalive time.Duration
+	keepaliveMisses                int
+
+	algorithms algorithmSet
+	jump       *transport.Dest // the machine to go through, or nil
+	command    string          // ProxyCommand, or ""
+}
+
+// resolve makes the endpoint of a destination.
+func (d *Dialer) resolve(to transport.Dest) (*endpoint, error) {
+	fail := func(err error) (*endpoint, error) {
+		return nil, connectError(transport.ClassConnect, to.Host, err, "")
+	}
+	files, err := d.noConfig()
+	if to.LoadConfig {
+		files, err = d.config()
+	}
+	if err != nil {
+		return fail(fmt.Errorf("ssh_config: %w", err))
+	}
+	conf, err := files.lookup(to.Host, to.User, to.Port)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{to: to, conf: conf, host: cmp.Or(conf.HostName, to.Host), user: cmp.Or(to.User, conf.User), port: cmp.Or(to.Port, conf.Port)}
+	if e.user == "" {
+		u, err := user.Current()
+		if err != nil {
+			return fail(fmt.Errorf("login name: %w", err))
+		}
+		e.user = u.Username
+	}
+	e.port = cmp.Or(e.port, 22)
+	e.hostport = cmp.Or(conf.HostKeyAlias, net.JoinHostPort(e.host, strconv.Itoa(e.port)))
+	e.timeout = cmp.Or(to.ConnectTimeout, conf.ConnectTimeout)
+	e.disconnect = cmp.Or(to.DisconnectTimeout, DefaultDisconnectTimeout)
+	e.keepalive = cmp.Or(to.Keepalive, cmp.Or(conf.ServerAliveInterval, DefaultKeepalive))
+	if e.keepalive < 0 {
+		e.keepalive = DefaultKeepalive
+	}
+	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
+	if e.algorithms, err = chooseAlgorithms(to, conf); err != nil {
+		return nil, connectError(transport.ClassUnsupported, to.Host, err, "")
+	}
+	switch jumps := to.ProxyJump; {
+	case strings.EqualFold(jumps, "none"):
+	case jumps != "":
+		e.jump, err = jumpDest(to, jumps)
+	case conf.ProxyJump != "":
+		e.jump, err = jumpDest(to, conf.ProxyJump)
+	default:
+		e.command = conf.ProxyCommand
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return e, nil
+}
+
+// address is what the TCP connection goes to.
+func (e *endpoint) address() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }
+
+// identity names the endpoint for the search of loops.
+func (e *endpoint) identity() string { return e.user + "@" + e.address() }
+
+// throughJump says of a jump host's error for which machine it matters. The
+// class and code stay.
+func (e *endpoint) throughJump(err error) error {
+	out := *asError(err, e.to.Host)
+	out.Msg = fmt.Sprintf("Failed to connect to %s through the jump host %s: %s", e.to.Host, e.jump.Host, out.Msg)
+	out.Err = err
+	return &out
+}
+
+// jumpDest is the destination of the last hop of a list as in ssh -J. It is
+// to be reached through those before it; the first of them by its own
+// settings in ssh_config.
+//
+// A hop gets the target's key, never its password.
+func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
+	list = strings.TrimSpace(list)
+	before, last := "", list
+	if i := strings.LastIndexByte(list, ','); i >= 0 {
+		before, last = list[:i], list[i+1:]
+	}
+	u, host, port, err := parseHop(last)
+	if err != nil {
+		return nil, fmt.Errorf("proxyjump %q: %w", list, err)
+	}
+	hop := to
+	hop.Protocol, hop.User, hop.Host, hop.Port, hop.ProxyJump = "ssh", u, host, port, before
+	hop.Password = transport.Secret{}
+	hop.Ciphers, hop.Kex, hop.MACs, hop.HostKeyAlgorithms = "", "", "", ""
+	return &hop, nil
+}
+
+// parseHop reads [user@]host[:port] or ssh://[user@]host[:port]; an IPv6
+// address with a port stands in brackets (ssh_config(5), ProxyJump).
+func parseHop(s string) (login, host string, port int, err error) {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "ssh://") {
+		u, err := url.Parse(s)
+		if err != nil {
+			return "", "", 0, fmt.Errorf("hop is no ssh URI: %w", err)
+		}
+		if u.User != nil {
+			login = u.User.Username()
+		}
+		s = strings.TrimSuffix(u.Host, "/")
+	} else if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		login, s = s[:i], s[i+1:]
+	}
+	host = s
+	if h, p, splitErr := net.SplitHostPort(s); splitErr == nil {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return "", "", 0, fmt.Errorf("%q is no port number", p)
+		}
+		host, port = h, int(n)
+	} else if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		host = s[1 : len(s)-1]
+	}
+	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t[]@/") {
+		return "", "", 0, fmt.Errorf("%q is no host name", host)
+	}
+	return login, host, port, nil
+}
+
+// checkJumps follows an endpoint's jump hosts, and theirs, and refuses loops.
+func (d *Dialer) checkJumps(e *endpoint) error {
+	trail := []string{e.identity()}
+	for hop := e; hop.jump != nil; {
+		var err error
+		if hop, err = d.resolve(*hop.jump); err != nil {
+			return err
+		}
+		id := hop.identity()
+		loop := slices.Contains(trail, id)
+		if trail = append(trail, id); loop {
+			return connectError(transport.ClassConnect, e.to.Host,
+				fmt.Errorf("jump hosts form a loop: %s", strings.Join(trail, " through ")),
+				fmt.Sprintf("Give %s a `ProxyJump none` in ssh_config, before the pattern that matches it.", hop.to.Host))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+// The issue codes that Puppet Bolt prints.
+const (
+	codeConnect = "CONNECT_ERROR"
+	codeAuth    = "AUTH_ERROR"
+	codeHostKey = "HOST_KEY_ERROR"
+)
+
+// errConnectTimeout is the cause of an attempt's context when its time is up.
+var errConnectTimeout = errors.New("connect timeout")
+
+// caused is a cause in our own words, with the error that it speaks of.
+type caused struct {
+	text string
+	err  error
+}
+
+func (c caused) Error() string { return c.text }
+func (c caused) Unwrap() error { return c.err }
+
+// connectError is a failure on the way to an authenticated connection.
+func connectError(class transport.Class, host string, err error, hint string) *transport.Error {
+	return &transport.Error{Class: class, Code: codeConnect, Err: err, Hint: hint,
+		Msg: fmt.Sprintf("Failed to connect to %s: %v", host, err)}
+}
+
+// asError is err if it is a *transport.Error, else one of ClassConnect.
+func asError(err error, host string) *transport.Error {
+	if e, ok := errors.AsType[*transport.Error](err); ok {
+		return e
+	}
+	return connectError(transport.ClassConnect, host, err, "")
+}
+
+// endedError says why an attempt's context ended: its own time or the caller.
+func (e *endpoint) endedError(ctx context.Context, doing string) *transport.Error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errConnectTimeout):
+		return &transport.Error{Class: transport.ClassTimeout, Code: codeConnect, Err: cause,
+			Msg:  fmt.Sprintf("Timeout after %g seconds connecting to %s", e.timeout.Seconds(), e.to.Host),
+			Hint: fmt.Sprintf("It ended while %s. If the machine is only slow, raise connect-timeout.", doing)}
+	case errors.Is(cause, context.DeadlineExceeded):
+		return connectError(transport.ClassTimeout, e.to.Host, fmt.Errorf("out of time while %s", doing), "")
+	default:
+		return connectError(transport.ClassCancelled, e.to.Host, fmt.Errorf("cancelled while %s", doing), "")
+	}
+}
+
+// reachError classifies what a TCP dial says.
+func (e *endpoint) reachError(err error) *transport.Error {
+	if t, ok := errors.AsType[*transport.Error](err); ok {
+		return t
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		cause := fmt.Errorf("no address for the name %s: %s", dns.Name, dns.Err)
+		hint := "Check the spelling, or set the host option (HostName in ssh_config) to an address."
+		if dns.IsTemporary || dns.IsTimeout {
+			hint = "The name server did not answer; try again later."
+		}
+		return connectError(transport.ClassResolve, e.to.Host, cause, hint)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		at := e.address()
+		if op.Addr != nil {
+			at = op.Addr.String()
+		}
+		err = fmt.Errorf("dial %s: %w", at, rootCause(op.Err))
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		hint = fmt.Sprintf("Nothing listens on port %d there; check the port and that the SSH server runs.", e.port)
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		hint = "There is no route to it; check the network, or go through a jump host (proxyjump)."
+	}
+	return connectError(transport.ClassConnect, e.to.Host, err, hint)
+}
+
+// rootCause takes the name of the system call off an error.
+func rootCause(err error) error {
+	if s, ok := errors.AsType[*os.SyscallError](err); ok {
+		return s.Err
+	}
+	return err
+}
+
+// hungUp reports whether err is the end of a connection by the peer.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// disconnected returns the text of the peer's SSH_MSG_DISCONNECT in err, or
+// "". x/crypto has no exported type for it.
+func disconnected(err error) string {
+	if err == nil {
+		return ""
+	}
+	_, text, ok := strings.Cut(err.Error(), "ssh: disconnect, reason ")
+	if !ok {
+		return ""
+	}
+	return text
+}
+
+// handshakeError classifies what a handshake on an open connection says.
+func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
+	if t, ok := errors.AsType[*transport.Error](err); ok {
+		return t
+	}
+	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
+	said := w.preamble()
+	switch _, noCommon := errors.AsType[*ssh.AlgorithmNegotiationError](err); {
+	case noCommon:
+		return connectError(transport.ClassProtocol, e.to.Host, caused{strings.TrimPrefix(text, "ssh: "), err},
+			"To speak with an old server, name one of the algorithms that it offers in encryption-algorithms, kex-algorithms, mac-algorithms or host-key-algorithms.")
+	case !w.greeted() && said != "":
+		return connectError(transport.ClassProtocol, e.to.Host, caused{fmt.Sprintf("no SSH server at %s; it said: %q", e.address(), said), err},
+			"Check the port: what answers there does not speak SSH.")
+	case !w.greeted() && hungUp(err):
+		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " closed the connection before saying anything", err},
+			"Is it an SSH server, does it accept this address (MaxStartups, a firewall, hosts.deny), is a balancer without a backend in between?")
+	case hungUp(err):
+		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " closed the connection during the handshake", err},
+			"The server's log says why.")
+	case disconnected(err) != "":
+		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " ended the connection: " + disconnected(err), err}, "")
+	}
+	return connectError(transport.ClassProtocol, e.to.Host, caused{strings.TrimPrefix(text, "ssh: "), err}, "")
+}
+
+// shedError is what remains when a busy server has turned us away for too long.
+func (e *endpoint) shedError(cause *transport.Error, tries int, after time.Duration, penalised bool) *transport.Error {
+	hint := "The server has too many logins at once; raise MaxStartups in its sshd_config or lower the concurrency."
+	if penalised {
+		hint = "The server punishes this address for earlier failed logins (PerSourcePenalties in its sshd_config); wait, and make the logins succeed."
+	}
+	err := fmt.Errorf("%s shed the connection %d times in %s", e.address(), tries, after.Round(time.Second))
+	out := connectError(transport.ClassThrottled, e.to.Host, err, hint)
+	out.Err = cause
+	return out
+}

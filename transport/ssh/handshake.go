@@ -1,0 +1,213 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+// stream is what a handshake runs over: a TCP connection, a channel of a jump
+// host, or a proxy command.
+type stream = net.Conn
+
+// straight dials an endpoint by TCP or by its ProxyCommand.
+func (d *Dialer) straight(e *endpoint) dialFunc {
+	if e.command != "" {
+		return func(ctx context.Context) (stream, error) { return startCommand(ctx, e.command, e.disconnect) }
+	}
+	return func(ctx context.Context) (stream, error) {
+		// Addresses of both families are tried as RFC 8305 says. TCP's own
+		// keepalive is off: ours also finds a server that hangs.
+		nd := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: false}, KeepAlive: -1}
+		c, err := nd.DialContext(ctx, "tcp", e.address())
+		if err != nil {
+			return nil, err
+		}
+		ackNow(c)
+		return c, nil
+	}
+}
+
+// attempt is one try: dial, key exchange, authentication, all within the
+// endpoint's time. The wire is nil if there was no stream.
+func (d *Dialer) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *authRecord) (*Conn, *wire, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := newTimeLimit(e.timeout, func() { cancel(errConnectTimeout) })
+	defer limit.stop()
+
+	s, err := dial(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, e.endedError(ctx, "dialling "+e.address())
+		}
+		return nil, nil, e.reachError(err)
+	}
+	w := newWire(s)
+	stop := context.AfterFunc(ctx, func() { w.Close() })
+	type result struct {
+		conn *Conn
+		err  error
+	}
+	results := make(chan result)
+	if !d.work.start(func() {
+		c, err := d.shakeHands(ctx, e, w, limit, auth)
+		select {
+		case results <- result{c, err}:
+		case <-ctx.Done(): // nobody waits any more
+			if c != nil {
+				c.Close()
+			}
+		}
+	}) {
+		stop()
+		w.Close()
+		return nil, w, connectError(transport.ClassCancelled, e.to.Host, errDialerClosed, "")
+	}
+	var r result
+	select {
+	case r = <-results:
+	case <-ctx.Done():
+		// Closing the stream ends the handshake, but behind a jump host only
+		// when that host says so.
+		return nil, w, e.endedError(ctx, "waiting for the SSH server at "+e.address())
+	}
+	if !stop() {
+		if r.conn != nil {
+			r.conn.Close()
+		}
+		return nil, w, e.endedError(ctx, "waiting for the SSH server at "+e.address())
+	}
+	if r.err != nil {
+		w.Close()
+		if c, ok := s.(*commandConn); ok {
+			r.err = c.explain(e, r.err, w)
+		}
+		return nil, w, r.err
+	}
+	return r.conn, w, nil
+}
+
+// shakeHands runs the version and key exchange and authenticates.
+func (d *Dialer) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *timeLimit, auth *authRecord) (*Conn, error) {
+	config := &ssh.ClientConfig{
+		Config:        ssh.Config{KeyExchanges: e.algorithms.kex, Ciphers: e.algorithms.ciphers, MACs: e.algorithms.macs},
+		User:          e.user,
+		ClientVersion: clientVersion,
+	}
+	var refused error // x/crypto does not promise to wrap it
+	algorithms, check, err := d.hostKeyRules(e)
+	if err != nil {
+		return nil, connectError(transport.ClassConnect, e.to.Host, err, "")
+	}
+	config.HostKeyAlgorithms = algorithms
+	config.HostKeyCallback = func(_ string, remote net.Addr, key ssh.PublicKey) error {
+		refused = check(remote, key)
+		return refused
+	}
+	attempt := d.authenticate(ctx, e, limit, auth)
+	config.AuthCallback = attempt.next
+	mux, channels, requests, err := ssh.NewClientConn(w, e.address(), config)
+	switch {
+	case err == nil:
+		attempt.succeeded()
+		return newConn(e, mux, channels, requests, w, d.o.MaxSessions, d.o.KeepSpare, d.log), nil
+	case refused != nil:
+		return nil, hostKeyError(e, refused)
+	case attempt.started:
+		return nil, attempt.failed(e, err, w)
+	}
+	return nil, e.handshakeError(err, w)
+}
+
+// clientVersion is how we introduce ourselves (RFC 4253 4.2).
+const clientVersion = "SSH-2.0-bolt"
+
+// hostKeyRules returns the host key algorithms to ask for, in order, and the
+// check of the key that the server shows.
+func (d *Dialer) hostKeyRules(e *endpoint) ([]string, func(net.Addr, ssh.PublicKey) error, error) {
+	rule := hostKeyCheck{policy: hostKeyStrict, hash: e.conf.HashKnownHosts}
+	switch e.to.HostKeyCheck {
+	case transport.CheckNone:
+		rule.policy = hostKeyNone
+		return e.algorithms.hostKeys(nil), func(net.Addr, ssh.PublicKey) error { return nil }, nil
+	case transport.CheckByConfig:
+		switch e.conf.StrictHostKeyChecking {
+		case "no", "off", "accept-new":
+			rule.policy = hostKeyAcceptNew
+		}
+	}
+	if len(e.conf.UserKnownHostsFiles) > 0 {
+		rule.writeTo = e.conf.UserKnownHostsFiles[0]
+	}
+	known, err := d.known.load(append(append([]string(nil), e.conf.UserKnownHostsFiles...), e.conf.GlobalKnownHostsFiles...))
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.algorithms.hostKeys(known.algorithms(e.hostport)), func(remote net.Addr, key ssh.PublicKey) error {
+		return known.check(rule, e.to.Host, e.hostport, remote, key)
+	}, nil
+}
+
+// hostKeyError gives a refusal its code if it has none.
+func hostKeyError(e *endpoint, err error) error {
+	if t, ok := errors.AsType[*transport.Error](err); ok {
+		return t
+	}
+	return &transport.Error{Class: transport.ClassHostKeyUnknown, Code: codeHostKey, Err: err,
+		Msg: "Host key verification failed for " + e.to.Host + ": " + err.Error()}
+}
+
+// A timeLimit calls expire after a time that can be stopped while a person is
+// asked for something.
+type timeLimit struct {
+	mu     sync.Mutex
+	timer  *time.Timer // nil: no limit
+	left   time.Duration
+	since  time.Time
+	paused int
+	ended  bool
+}
+
+// newTimeLimit starts the time; 0 is no limit.
+func newTimeLimit(d time.Duration, expire func()) *timeLimit {
+	l := &timeLimit{left: d, since: time.Now()}
+	if d > 0 {
+		l.timer = time.AfterFunc(d, expire)
+	}
+	return l
+}
+
+// pause stops the time until the function that it returns is called.
+func (l *timeLimit) pause() (resume func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer == nil || l.ended {
+		return func() {}
+	}
+	if l.paused++; l.paused == 1 {
+		l.timer.Stop()
+		l.left -= time.Since(l.since)
+	}
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.paused--; l.paused == 0 && !l.ended {
+			l.since = time.Now()
+			l.timer.Reset(max(l.left, 0))
+		}
+	})
+}
+
+func (l *timeLimit) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended = true; l.timer != nil {
+		l.timer.Stop()
+	}
+}

@@ -1,0 +1,146 @@
+package ssh
+
+import (
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// lockPatience bounds the wait for another process that holds the file;
+	// an append takes well under a millisecond.
+	lockPatience = 5 * time.Second
+	lockPause    = 5 * time.Millisecond
+)
+
+// recordable reports whether a name can stand in known_hosts without meaning
+// something else there.
+func recordable(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`@?*#[]|'"\,!`, r)
+	})
+}
+
+// record appends the key of an unknown host to c.writeTo and returns how it is
+// to be judged then. Another goroutine or process may have been first: the
+// file is read again under its lock, and what it says counts.
+//
+// A file that cannot be written does not end the connection, as in OpenSSH;
+// it is reported to the log.
+func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
+	log := f.keys.log
+	accepted := verdict{outcome: keyOK}
+	failed := func(err error) verdict {
+		log.Warn("host key is accepted but not recorded", "host", q.host, "key", describeKey(q.key), "file", c.writeTo, "reason", err)
+		return accepted
+	}
+	slot := f.keys.slot(c.writeTo)
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+
+	file, err := openLocked(c.writeTo)
+	if err != nil {
+		return failed(err)
+	}
+	defer file.Close() // and with it the lock
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return accepted // /dev/null is the usual way to record nothing
+	}
+	known, err := slot.refresh(log)
+	if err != nil {
+		return failed(err)
+	}
+	if v := f.with(known).judge(q); v.outcome != keyUnknown {
+		return v
+	}
+	r := &record{keyType: q.key.Type(), blob: q.blob}
+	text := q.name
+	if c.hash {
+		text, r.hashed = hashName(q.name)
+	} else {
+		r.names = q.name
+	}
+	text += " " + string(ssh.MarshalAuthorizedKey(q.key))
+	known.mu.RLock()
+	r.line = known.lines + 1
+	if known.torn {
+		r.line++
+		text = "\n" + text
+	}
+	known.mu.RUnlock()
+	if _, err := file.WriteString(text); err != nil {
+		return failed(err)
+	}
+	if info, err := file.Stat(); err == nil {
+		// The cache stays right without a new reading: with many new hosts
+		// that would take quadratic time.
+		known.append(r, q.name)
+		slot.stamp = stampOf(info)
+	}
+	log.Info("host key recorded", "host", q.host, "key", describeKey(q.key), "file", c.writeTo)
+	accepted.at = found{r, c.writeTo}
+	return accepted
+}
+
+// with returns the set with one file in its newest state.
+func (f *hostKeyFile) with(known *knownFile) *hostKeyFile {
+	files := slices.Clone(f.files)
+	if i := slices.IndexFunc(files, func(k *knownFile) bool { return k.path == known.path }); i >= 0 {
+		files[i] = known
+	} else {
+		files = append(files, known)
+	}
+	return &hostKeyFile{keys: f.keys, files: files}
+}
+
+// openLocked opens a file for appending, made with its directory if missing,
+// under an exclusive flock(2).
+func openLocked(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil && stillAt(path, file) {
+			return file, nil
+		}
+		file.Close()
+		if err == nil {
+			err = unix.EWOULDBLOCK // replaced just now
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+	}
+}
+
+// stillAt reports whether path is the open file: ssh-keygen -R puts a new
+// file in the place of the old.
+func stillAt(path string, file *os.File) bool {
+	have, err1 := file.Stat()
+	want, err2 := os.Stat(path)
+	return err1 == nil && err2 == nil && os.SameFile(have, want)
+}
+
+// hashName returns a name as HashKnownHosts stores it, and the same parsed.
+func hashName(name string) (string, *hashedName) {
+	salt := make([]byte, sha1.Size)
+	rand.Read(salt) // never fails
+	h := newHashedName(salt)
+	h.sum = h.of(name)
+	return "|1|" + base64.StdEncoding.EncodeToString(salt) + "|" + base64.StdEncoding.EncodeToString(h.sum[:]), h
+}

@@ -1,0 +1,391 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+// maxPassphraseTries is how often a passphrase is asked for, as ssh does.
+const maxPassphraseTries = 3
+
+// defaultKeys are the files below ~/.ssh that are tried when none is named.
+var defaultKeys = [...]string{"id_ed25519", "id_ecdsa", "id_rsa"}
+
+// A keyring holds the key files of a Dialer: each is read and parsed once, and
+// again when it has changed.
+type keyring struct {
+	ask    func(context.Context, string) (transport.Secret, error) // nil: nobody to ask
+	asking chan struct{}                                           // one question at a time
+
+	mu      sync.Mutex
+	files   map[string]*keyFile
+	learned map[string]string // credentials → the key that worked last
+}
+
+func newKeyring(ask func(context.Context, string) (transport.Secret, error)) *keyring {
+	return &keyring{ask: ask, asking: make(chan struct{}, 1), files: make(map[string]*keyFile), learned: make(map[string]string)}
+}
+
+// A keyFile is one private key, locked as long as nobody has given the
+// passphrase. All but the lock's fields stay as they were read.
+type keyFile struct {
+	path    string
+	changed time.Time
+	size    int64
+
+	public ssh.PublicKey // nil if it is only known after unlocking
+	text   []byte        // of a locked key
+
+	mu     sync.Mutex
+	signer ssh.AlgorithmSigner // nil while locked
+	err    error               // why it stays locked
+}
+
+// load returns the key of a file.
+func (k *keyring) load(path string) (*keyFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.files[path]; f != nil && f.changed.Equal(info.ModTime()) && f.size == info.Size() {
+		return f, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parseKey(text, path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	f.changed, f.size = info.ModTime(), info.Size()
+	k.files[path] = f
+	return f, nil
+}
+
+// parse reads the text of a key that is in no file.
+func (k *keyring) parse(text string) (*keyFile, error) {
+	id := "key-data " + text
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.files[id]; f != nil {
+		return f, nil
+	}
+	f, err := parseKey([]byte(text), "")
+	if err != nil {
+		return nil, err
+	}
+	k.files[id] = f
+	return f, nil
+}
+
+// parseKey reads a private key in any of OpenSSH's formats.
+func parseKey(text []byte, path string) (*keyFile, error) {
+	raw, err := ssh.ParseRawPrivateKey(text)
+	if locked, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok || isEncryptedPKCS8(text) {
+		f := &keyFile{path: path, text: text}
+		if ok {
+			f.public = locked.PublicKey
+		}
+		if f.public == nil && path != "" {
+			f.public, _ = readPublicKey(path + ".pub")
+		}
+		return f, nil
+	}
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "ssh: "))
+	}
+	return unlocked(raw, path)
+}
+
+func unlocked(raw any, path string) (*keyFile, error) {
+	s, err := ssh.NewSignerFromKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	as, ok := s.(ssh.AlgorithmSigner)
+	if !ok {
+		return nil, fmt.Errorf("key of type %s cannot be used", s.PublicKey().Type())
+	}
+	return &keyFile{path: path, public: s.PublicKey(), signer: as}, nil
+}
+
+// readPublicKey reads a file of one line as in id_x.pub.
+func readPublicKey(path string) (ssh.PublicKey, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	return key, err
+}
+
+// state reports whether the key is locked, and why it will stay so.
+func (f *keyFile) state() (locked bool, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.signer == nil, f.err
+}
+
+// unlock returns the signer of a key, asking for its passphrase if need be:
+// once for all who wait for it, one question at a time. An answer that fails
+// is remembered, one that was cut short by ctx is not.
+func (k *keyring) unlock(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner, error) {
+	select {
+	case k.asking <- struct{}{}:
+		defer func() { <-k.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	signer, err := f.signer, f.err
+	f.mu.Unlock()
+	if signer != nil || err != nil {
+		return signer, err
+	}
+	signer, err = k.question(ctx, f)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.signer, f.err = signer, err
+	return signer, err
+}
+
+func (k *keyring) question(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner, error) {
+	if k.ask == nil || f.path == "" {
+		return nil, errLocked
+	}
+	for range maxPassphraseTries {
+		phrase, err := k.ask(ctx, f.path)
+		if err != nil {
+			return nil, fmt.Errorf("passphrase of %s: %w", f.path, err)
+		}
+		raw, err := decryptKey(f.text, []byte(phrase.Reveal()))
+		if err != nil {
+			continue
+		}
+		open, err := unlocked(raw, f.path)
+		if err != nil {
+			return nil, err
+		}
+		if f.public != nil && !bytes.Equal(open.public.Marshal(), f.public.Marshal()) {
+			return nil, fmt.Errorf("%s.pub does not belong to the key beside it", f.path)
+		}
+		return open.signer, nil
+	}
+	return nil, fmt.Errorf("passphrase of %s: wrong", f.path)
+}
+
+// errLocked says that there is nobody to ask for a passphrase.
+var errLocked = errors.New("key is encrypted and there is nobody to ask for its passphrase; load it into an agent")
+
+// A candidate is a key that may be tried.
+type candidate struct {
+	id     string        // names it over several connections: the public key's text
+	label  string        // for people: the file or the agent's comment
+	public ssh.PublicKey // a plain key or a certificate
+	// sign has the signature made with one of the plain key's algorithms.
+	sign func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error)
+	file *keyFile // nil for the agent's
+}
+
+// candidates lists the keys for an endpoint in the order to try them.
+func (d *Dialer) candidates(ctx context.Context, e *endpoint, record *authRecord) []candidate {
+	own, named := d.fileKeys(e, record)
+	var fromAgent []candidate
+	if e.to.LoadConfig {
+		var err error
+		if fromAgent, err = d.agent.candidates(ctx, d.agentSocket(e)); err != nil {
+			record.note("%v", err)
+		}
+	}
+	// The agent's copy of a key signs without a question.
+	var ownByAgent, namedByAgent, others []candidate
+	for _, c := range fromAgent {
+		switch {
+		case slices.ContainsFunc(own, c.same):
+			ownByAgent = append(ownByAgent, c)
+		case slices.ContainsFunc(named, c.same):
+			namedByAgent = append(namedByAgent, c)
+		case !e.conf.IdentitiesOnly:
+			others = append(others, c)
+		}
+	}
+	var all []candidate
+	for _, c := range slices.Concat(ownByAgent, own, namedByAgent, others, named) {
+		if !slices.ContainsFunc(all, c.same) && d.usable(e, c, record) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (c candidate) same(o candidate) bool { return c.id == o.id }
+
+// usable drops locked keys that nobody can open; it says so once in the hint.
+func (d *Dialer) usable(e *endpoint, c candidate, record *authRecord) bool {
+	if c.file == nil {
+		return true
+	}
+	locked, why := c.file.state()
+	switch {
+	case !locked:
+		return true
+	case why != nil:
+		record.note("%s (not tried: %v)", c.label, why)
+		return false
+	}
+	if e.to.BatchMode || d.o.Passphrase == nil || c.file.path == "" {
+		record.note("%s (not tried: %v)", c.label, errLocked)
+		return false
+	}
+	return true
+}
+
+// fileKeys returns the destination's own key and those of ssh_config, or the
+// defaults, each with its certificates before it.
+func (d *Dialer) fileKeys(e *endpoint, record *authRecord) (own, named []candidate) {
+	if e.to.KeyData.IsSet() {
+		f, err := d.keys.parse(e.to.KeyData.Reveal())
+		if err != nil {
+			record.note("key-data (%v)", err)
+		} else {
+			own = append(own, d.withCertificates(e, f, "key-data", record)...)
+		}
+	}
+	if path := e.to.PrivateKey; path != "" {
+		f, err := d.keys.load(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			d.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s does not exist, trying without it", path))
+			record.note("%s (does not exist)", path)
+		case err != nil:
+			d.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s is not usable, trying without it: %v", path, err))
+			record.note("%s (%v)", path, err)
+		default:
+			own = append(own, d.withCertificates(e, f, path, record)...)
+		}
+	}
+	paths, missingMatters := e.conf.IdentityFiles, true
+	if paths == nil && len(own) == 0 { // "IdentityFile none" is an empty list
+		missingMatters = false
+		for _, name := range defaultKeys {
+			paths = append(paths, filepath.Join(d.o.Home, ".ssh", name))
+		}
+	}
+	for _, path := range paths {
+		f, err := d.keys.load(path)
+		switch {
+		case err == nil:
+			named = append(named, d.withCertificates(e, f, path, record)...)
+		case !errors.Is(err, fs.ErrNotExist):
+			record.note("%s (%v)", path, err)
+		case missingMatters:
+			named = append(named, d.publicOnly(path, record)...)
+		}
+	}
+	return own, named
+}
+
+// publicOnly stands for an IdentityFile of which only the public key is here:
+// the agent may hold the private one (ssh_config(5), IdentityFile).
+func (d *Dialer) publicOnly(path string, record *authRecord) []candidate {
+	pub, err := readPublicKey(path + ".pub")
+	if err != nil {
+		record.note("%s (does not exist)", path)
+		return nil
+	}
+	f := &keyFile{path: path, public: pub, err: errors.New("only the public key is here")}
+	return []candidate{{id: string(pub.Marshal()), label: path, public: pub, file: f, sign: d.keys.signerOf(f)}}
+}
+
+// withCertificates returns a key's certificates that are valid now, then the
+// key itself.
+func (d *Dialer) withCertificates(e *endpoint, f *keyFile, label string, record *authRecord) []candidate {
+	if f.public == nil {
+		// Only its passphrase tells which key it is: tried as it stands.
+		return []candidate{{id: f.path, label: label, file: f, sign: d.keys.signerOf(f)}}
+	}
+	var out []candidate
+	files := slices.Clone(e.conf.CertificateFiles)
+	if f.path != "" {
+		files = append(files, f.path+"-cert.pub")
+	}
+	for _, path := range files {
+		key, err := readPublicKey(path)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				record.note("%s (%v)", path, err)
+			}
+			continue
+		}
+		cert, ok := key.(*ssh.Certificate)
+		if !ok || !bytes.Equal(cert.Key.Marshal(), f.public.Marshal()) {
+			continue
+		}
+		if now := uint64(time.Now().Unix()); now < cert.ValidAfter || now >= cert.ValidBefore {
+			record.note("%s (not valid now)", path)
+			continue
+		}
+		out = append(out, candidate{id: string(cert.Marshal()), label: path, public: cert, file: f, sign: d.keys.signerOf(f)})
+	}
+	return append(out, candidate{id: string(f.public.Marshal()), label: label, public: f.public, file: f, sign: d.keys.signerOf(f)})
+}
+
+// signerOf signs with a key file, unlocking it first.
+func (k *keyring) signerOf(f *keyFile) func(context.Context, []byte, string) (*ssh.Signature, error) {
+	return func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
+		s, err := k.unlock(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		return s.SignWithAlgorithm(rand.Reader, data, algorithm)
+	}
+}
+
+// credentials names the settings that decide which keys are tried.
+func (k *keyring) credentials(e *endpoint) string {
+	return strings.Join(slices.Concat([]string{e.to.PrivateKey, e.user, e.conf.IdentityAgent}, e.conf.IdentityFiles), "\x00")
+}
+
+func (k *keyring) learn(credentials, id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.learned[credentials] = id
+}
+
+// order puts the key that worked last for these settings first.
+func (k *keyring) order(credentials string, steps []authStep) {
+	k.mu.Lock()
+	id, ok := k.learned[credentials]
+	k.mu.Unlock()
+	if !ok {
+		return
+	}
+	slices.SortStableFunc(steps, func(a, b authStep) int {
+		switch {
+		case a.id == id && b.id != id:
+			return -1
+		case b.id == id && a.id != id:
+			return 1
+		}
+		return 0
+	})
+}

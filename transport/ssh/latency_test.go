@@ -1,0 +1,98 @@
+package ssh
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// On an open connection with a spare session, a command takes one round trip
+// and a script of some kilobytes two. The same on a link without delay tells
+// what the machine itself needs.
+func TestRoundTrips(t *testing.T) {
+	const rtt = 400 * time.Millisecond
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, func(o *Options) { o.KeepSpare = true }, s)
+	reach := func(oneWay time.Duration) *Conn {
+		link := sshtest.Delay(t, s.Addr, oneWay)
+		to := dest(s)
+		to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
+		return l.mustDial(t, to)
+	}
+	far, near := reach(rtt/2), reach(0)
+	script := "#!/bin/sh\n" + strings.Repeat("# twenty kilobytes of script\n", 700) + "echo done\n"
+	for _, k := range []struct {
+		name string
+		cmd  transport.Cmd
+		want float64
+	}{
+		{"command", transport.Cmd{Line: "echo done"}, 1},
+		{"script of 20 KB", transport.Cmd{Argv: []string{"./x.sh"}, Files: []transport.File{{Name: "x.sh", Mode: 0o700, Data: []byte(script)}}}, 2},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			slow, fast := time.Hour, time.Hour
+			for range 4 { // a busy machine makes some slow, never fast
+				slow = min(slow, timed(t, far, k.cmd))
+				fast = min(fast, timed(t, near, k.cmd))
+			}
+			got := float64(slow-fast) / float64(rtt)
+			t.Logf("%.2f round trips", got)
+			if got > k.want+0.5 || got < k.want-0.5 {
+				t.Errorf("%.2f round trips, want %v", got, k.want)
+			}
+		})
+	}
+}
+
+// timed runs a command that prints "done", from when a spare session is ready.
+func timed(t *testing.T, c *Conn, cmd transport.Cmd) time.Duration {
+	t.Helper()
+	ready := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.spare) == 1
+	}
+	for deadline := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no spare session")
+		}
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	began := time.Now()
+	if _, err := c.Run(t.Context(), &cmd); err != nil || out.String() != "done\n" {
+		t.Fatalf("%q, %v", out.String(), err)
+	}
+	return time.Since(began)
+}
+
+// Without immediate acknowledgements, sshd's first channel takes 40 ms more
+// than any later one.
+func TestFirstChannelDoesNotStall(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	stall := 40 * time.Millisecond
+	best := time.Hour
+	for range 10 {
+		c, err := l.open(t.Context(), dest(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		o, err := c.newSession(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+		o.ch.Close()
+		c.places.release()
+		c.Close()
+	}
+	t.Logf("first channel after %v", best)
+	if best > stall/2 {
+		t.Errorf("first channel took %v at best, want less than %v", best, stall/2)
+	}
+}

@@ -1,0 +1,258 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	firstSessionDelay = 20 * time.Millisecond
+	maxSessionDelay   = time.Second
+
+	// sessionBudget is how long a connection without any session of ours may
+	// refuse one. While others of ours run, waiting is queueing and has no end.
+	sessionBudget = 10 * time.Second
+
+	// relearnAfter is how many sessions must open before one more at a time
+	// is tried again.
+	relearnAfter = 32
+)
+
+// places limits the sessions of a connection, below the server's MaxSessions.
+type places struct {
+	mu      sync.Mutex
+	limit   int // now
+	most    int // ever
+	taken   int
+	opened  int             // since the limit last changed
+	waiting []chan struct{} // closed with a place given
+}
+
+// try takes a place if one is free and nobody waits.
+func (p *places) try() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) > 0 || p.taken >= p.limit {
+		return false
+	}
+	p.taken++
+	return true
+}
+
+// take waits for a place. It returns false if ctx or the connection ends first.
+func (p *places) take(ctx context.Context, ended <-chan struct{}) bool {
+	if p.try() {
+		return true
+	}
+	p.mu.Lock()
+	turn := make(chan struct{})
+	p.waiting = append(p.waiting, turn)
+	p.give()
+	p.mu.Unlock()
+	select {
+	case <-turn:
+		return true
+	case <-ctx.Done():
+	case <-ended:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range p.waiting {
+		if w == turn {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			return false
+		}
+	}
+	p.taken-- // given at the same moment
+	p.give()
+	return false
+}
+
+func (p *places) give() {
+	for len(p.waiting) > 0 && p.taken < p.limit {
+		close(p.waiting[0])
+		p.waiting = p.waiting[1:]
+		p.taken++
+	}
+}
+
+func (p *places) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	p.give()
+}
+
+// refused gives a place back that the server did not have: the limit falls
+// to what is open. It returns how many others are.
+func (p *places) refused() (others int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	p.limit = max(1, min(p.limit, p.taken))
+	p.opened = 0
+	p.give()
+	return p.taken
+}
+
+// used counts a session that was opened.
+func (p *places) used() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.opened++; p.opened >= relearnAfter && p.limit < p.most {
+		p.opened = 0
+		p.limit++
+		p.give()
+	}
+}
+
+// opened is a channel with its requests, or why there is none.
+type opened struct {
+	ch   ssh.Channel
+	reqs <-chan *ssh.Request
+	err  error
+}
+
+// openChannel opens a channel. When ctx ends first, the channel is closed as
+// soon as it is there.
+func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (opened, error) {
+	results := make(chan opened)
+	asked := c.work.start(func() {
+		ch, reqs, err := c.mux.OpenChannel(kind, extra)
+		select {
+		case results <- opened{ch, reqs, err}:
+		case <-ctx.Done():
+			if err == nil {
+				ch.Close()
+				ssh.DiscardRequests(reqs)
+			}
+		}
+	})
+	if !asked {
+		return opened{}, c.lostError("")
+	}
+	select {
+	case o := <-results:
+		if _, refused := errors.AsType[*ssh.OpenChannelError](o.err); o.err != nil && !refused {
+			return o, c.lostError("")
+		}
+		return o, o.err
+	case <-ctx.Done():
+		return opened{}, ctx.Err()
+	}
+}
+
+// prepareSpare opens a session ahead, in the background, if there is none and
+// a place is free.
+func (c *Conn) prepareSpare() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spare != nil || !c.places.try() {
+		return
+	}
+	spare := make(chan opened, 1)
+	if !c.work.start(func() {
+		ch, reqs, err := c.mux.OpenChannel("session", nil)
+		spare <- opened{ch, reqs, err}
+	}) {
+		c.places.release()
+		return
+	}
+	c.spare = spare
+}
+
+// session returns a channel for one session, whose place is taken: the spare
+// one, or a new one.
+func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
+	c.mu.Lock()
+	ahead := c.spare
+	c.spare = nil
+	c.mu.Unlock()
+	if ahead != nil {
+		select {
+		case o := <-ahead:
+			if o.err == nil {
+				c.places.used()
+				return o, true, nil
+			}
+			if _, refused := errors.AsType[*ssh.OpenChannelError](o.err); refused {
+				c.places.refused()
+			} else {
+				c.places.release()
+			}
+		case <-ctx.Done():
+			c.mu.Lock()
+			if c.spare == nil {
+				c.spare = ahead
+				c.mu.Unlock()
+			} else {
+				c.mu.Unlock()
+				c.work.start(func() {
+					defer c.places.release()
+					if o := <-ahead; o.err == nil {
+						o.ch.Close()
+						ssh.DiscardRequests(o.reqs)
+					}
+				})
+			}
+			return opened{}, false, c.interrupted(ctx, "opening a session")
+		}
+	}
+	o, err = c.newSession(ctx)
+	return o, false, err
+}
+
+// newSession opens a session. One that the server has no room for is tried
+// again: when another of ours ends, or after a while.
+func (c *Conn) newSession(ctx context.Context) (opened, error) {
+	delay := firstSessionDelay
+	var refusedFrom time.Time
+	for {
+		if !c.places.take(ctx, c.ended) {
+			if ctx.Err() != nil {
+				return opened{}, c.interrupted(ctx, "waiting for a free session")
+			}
+			return opened{}, c.lostError("")
+		}
+		o, err := c.openChannel(ctx, "session", nil)
+		if err == nil {
+			c.places.used()
+			return o, nil
+		}
+		refusal, refused := errors.AsType[*ssh.OpenChannelError](err)
+		if !refused {
+			c.places.release()
+			if ctx.Err() != nil {
+				return opened{}, c.interrupted(ctx, "opening a session")
+			}
+			return opened{}, err
+		}
+		if refusal.Reason != ssh.ConnectionFailed && refusal.Reason != ssh.ResourceShortage {
+			c.places.release()
+			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
+				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(refusal.Message, refusal.Reason.String()))}
+		}
+		if others := c.places.refused(); others > 0 {
+			refusedFrom = time.Time{}
+		} else if refusedFrom.IsZero() {
+			refusedFrom = time.Now()
+		} else if time.Since(refusedFrom) > sessionBudget {
+			return opened{}, &transport.Error{Class: transport.ClassThrottled, Code: codeConnect, Err: err,
+				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(refusal.Message, refusal.Reason.String())),
+				Hint: "Raise MaxSessions in its sshd_config; processes that outlive their session keep its place."}
+		}
+		c.log.Debug("session refused, trying again", "host", c.e.to.Host, "delay", delay)
+		if err := pause(ctx, delay/2+rand.N(delay)); err != nil {
+			return opened{}, c.interrupted(ctx, "waiting for a free session")
+		}
+		delay = min(delay*2, maxSessionDelay)
+	}
+}

@@ -1,0 +1,126 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bolt/transport"
+)
+
+// maxCommandErrors bounds what is kept of a proxy command's error output.
+const maxCommandErrors = 4 << 10
+
+// A commandConn is a ProxyCommand as a net.Conn: its standard input and
+// output are the stream (ssh_config(5)).
+type commandConn struct {
+	command string
+	in      io.WriteCloser
+	out     io.ReadCloser
+	errors  *tail
+	grace   time.Duration
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the process has been waited for
+	closed sync.Once
+}
+
+// startCommand starts a command in a process group of its own.
+func startCommand(ctx context.Context, command string, grace time.Duration) (stream, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", command)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c := &commandConn{command: command, errors: &tail{}, grace: grace, cmd: cmd, exited: make(chan struct{})}
+	cmd.Stderr = c.errors
+	// Others may keep the error output open; the exit is what counts.
+	cmd.WaitDelay = grace
+	var err error
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("proxy command %q: %w", command, err)
+	}
+	return c, nil
+}
+
+func (c *commandConn) Read(p []byte) (int, error)  { return c.out.Read(p) }
+func (c *commandConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+
+// Close ends the process and what it has started: by the end of its input,
+// then TERM, and KILL after the grace time.
+func (c *commandConn) Close() error {
+	c.closed.Do(func() {
+		c.in.Close()
+		syscall.Kill(-c.cmd.Process.Pid, syscall.SIGTERM)
+		kill := time.AfterFunc(c.grace, func() { syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) })
+		defer kill.Stop()
+		c.out.Close()
+		c.cmd.Wait() // its status does not matter: we have ended it
+		close(c.exited)
+	})
+	<-c.exited
+	return nil
+}
+
+// explain adds to a failed handshake what the command has said.
+func (c *commandConn) explain(e *endpoint, err error, w *wire) error {
+	t := asError(err, e.to.Host)
+	if w.greeted() || t.Class != transport.ClassConnect {
+		return err
+	}
+	c.Close()
+	said := c.errors.String()
+	if said == "" {
+		said = c.cmd.ProcessState.String()
+	}
+	return connectError(transport.ClassConnect, e.to.Host, caused{fmt.Sprintf("proxy command %q ended: %s", c.command, said), err},
+		"Run the command by hand to see why it does not connect.")
+}
+
+func (c *commandConn) LocalAddr() net.Addr  { return commandAddr{} }
+func (c *commandConn) RemoteAddr() net.Addr { return commandAddr{} }
+
+func (c *commandConn) SetDeadline(time.Time) error      { return net.ErrClosed }
+func (c *commandConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
+func (c *commandConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }
+
+// commandAddr stands for an address that only the command knows. Its text
+// parses as one, as x/crypto's known_hosts wants it.
+type commandAddr struct{}
+
+func (commandAddr) Network() string { return "tcp" }
+func (commandAddr) String() string  { return "0.0.0.0:0" }
+
+// tail keeps the last part of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - maxCommandErrors; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.text))
+}

@@ -1,0 +1,347 @@
+package ssh
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"bolt/transport/shell"
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	smallBuffer = 4 << 10  // what a session begins to read with
+	fullBuffer  = 32 << 10 // x/crypto's largest packet
+)
+
+// A session is a shell.Session on a channel.
+//
+// x/crypto's reads and writes on a channel end only when the server says so,
+// and sshd does not close a channel whose process lives on. So goroutines of
+// the Conn stand between, and what they hold may outlast Close until the
+// server lets go.
+type session struct {
+	c  *Conn
+	ch ssh.Channel
+
+	stdin          stdinPipe
+	stdout, stderr *io.PipeReader
+
+	done   chan struct{} // the server has closed the channel; status and err are set
+	status transport.Status
+	err    error
+
+	giveUp sync.Once
+	gone   chan struct{} // closed by Close
+}
+
+// Start runs a line under the login shell. On an open connection with a spare
+// session it takes one round trip, two with a terminal.
+func (c *Conn) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
+	s, err := c.start(ctx, "exec", ssh.Marshal(&struct{ Line string }{line}), tty)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// start opens a session and makes one request on it.
+func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bool) (*session, error) {
+	for {
+		ch, spare, err := c.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.begin(ctx, ch, request, payload, tty)
+		if err == errSpent && spare {
+			continue // the server had closed the session that was opened ahead
+		}
+		if err == errSpent {
+			err = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("%s closed a session before it began", c.e.to.Host)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.keepSpare {
+			c.prepareSpare()
+		}
+		return s, nil
+	}
+}
+
+// errSpent says that a channel was closed before the request was answered.
+var errSpent = errors.New("session is spent")
+
+// ptyRequest asks for a terminal (RFC 4254 6.2), with the modes as they are.
+type ptyRequest struct {
+	Term                         string
+	Columns, Rows, Width, Height uint32
+	Modes                        string
+}
+
+// begin makes the request that starts something in a channel, whose place
+// it gives back when the server closes it.
+func (c *Conn) begin(ctx context.Context, o opened, request string, payload []byte, tty bool) (*session, error) {
+	s := &session{c: c, ch: o.ch, done: make(chan struct{}), gone: make(chan struct{})}
+	s.stdin.s = s
+	var out, errs *io.PipeWriter
+	s.stdout, out = io.Pipe()
+	s.stderr, errs = io.Pipe()
+	if tty {
+		errs.Close()
+	}
+	begun := make(chan error, 1)
+	running := c.work.start(func() {
+		defer c.places.release()
+		err := s.request(request, payload, tty)
+		if err != nil {
+			o.ch.Close()
+		} else if !c.work.start(func() { pump(out, o.ch) }) || !tty && !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
+			err = c.lostError("starting a command")
+		}
+		begun <- err
+		s.serve(o.reqs)
+		close(s.done)
+	})
+	if !running {
+		c.places.release()
+		return nil, c.lostError("")
+	}
+	select {
+	case err := <-begun:
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case <-ctx.Done():
+		s.Close()
+		return nil, c.interrupted(ctx, "starting a command; it may run")
+	}
+}
+
+// interrupted is the error for a ctx that has ended.
+func (c *Conn) interrupted(ctx context.Context, doing string) *transport.Error {
+	class, what := transport.ClassCancelled, "cancelled"
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		class, what = transport.ClassTimeout, "out of time"
+	}
+	return &transport.Error{Class: class, Err: context.Cause(ctx), Msg: fmt.Sprintf("%s on %s while %s", what, c.e.to.Host, doing)}
+}
+
+func (s *session) request(request string, payload []byte, tty bool) error {
+	c := s.c
+	if tty {
+		ok, err := s.ch.SendRequest("pty-req", true, ssh.Marshal(&ptyRequest{Term: "xterm", Columns: 80, Rows: 24}))
+		switch {
+		case err != nil:
+			return c.requestFailed(err)
+		case !ok:
+			return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%s refuses a terminal", c.e.to.Host),
+				Hint: "Its sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
+		}
+	}
+	ok, err := s.ch.SendRequest(request, true, payload)
+	switch {
+	case err != nil:
+		return c.requestFailed(err)
+	case !ok:
+		return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%s refuses the request %q", c.e.to.Host, request),
+			Hint: "The account or its key may be restricted (ForceCommand, a shell that does not run commands)."}
+	}
+	c.wire.hurry.Store(false)
+	return nil
+}
+
+// requestFailed tells a channel that has ended from a connection that has.
+func (c *Conn) requestFailed(err error) error {
+	if c.hasEnded() || !errors.Is(err, io.EOF) {
+		return c.lostError("starting a command")
+	}
+	return errSpent
+}
+
+// hasEnded reports whether the connection has ended. Its channels end a
+// moment before it knows, so it waits for that moment.
+func (c *Conn) hasEnded() bool {
+	t := time.NewTimer(endingTakes)
+	defer t.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// endingTakes is more than x/crypto needs from closing the first channel to
+// closing the last.
+const endingTakes = 200 * time.Millisecond
+
+// pump carries output from a channel to its reader, and throws away what comes
+// when there is none any more.
+func pump(w *io.PipeWriter, r io.Reader) {
+	buf := make([]byte, smallBuffer)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				io.Copy(io.Discard, r)
+				return
+			}
+		}
+		if err != nil {
+			w.Close() // how it ended is for Wait to tell
+			return
+		}
+		if n == len(buf) && n < fullBuffer {
+			buf = make([]byte, fullBuffer)
+		}
+	}
+}
+
+// serve takes the server's requests until it closes the channel, and finds
+// the status among them (RFC 4254 6.10).
+func (s *session) serve(reqs <-chan *ssh.Request) {
+	told := false
+	for r := range reqs {
+		switch r.Type {
+		case "exit-status":
+			if len(r.Payload) >= 4 {
+				s.status, told = transport.Status{Code: int(binary.BigEndian.Uint32(r.Payload))}, true
+			}
+		case "exit-signal":
+			var sig struct {
+				Name       string
+				CoreDumped bool
+				Message    string
+				Language   string
+			}
+			if err := ssh.Unmarshal(r.Payload, &sig); err == nil {
+				s.status, told = transport.Status{Code: -1, Signal: strings.TrimPrefix(sig.Name, "SIG")}, true
+			}
+		}
+		if r.WantReply {
+			r.Reply(false, nil)
+		}
+	}
+	if told {
+		return
+	}
+	if s.c.hasEnded() {
+		s.err = s.c.lostError("a command ran")
+		return
+	}
+	s.err = &transport.Error{Class: transport.ClassLost,
+		Msg: fmt.Sprintf("The server %s ended a command without its exit status: the outcome is unknown", s.c.e.to.Host)}
+}
+
+func (s *session) Stdin() io.WriteCloser { return &s.stdin }
+func (s *session) Stdout() io.Reader     { return s.stdout }
+func (s *session) Stderr() io.Reader     { return s.stderr }
+
+func (s *session) Wait() (transport.Status, error) {
+	select {
+	case <-s.done:
+		return s.status, s.err
+	default:
+	}
+	select {
+	case <-s.done:
+		return s.status, s.err
+	case <-s.gone:
+		return transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: fmt.Sprintf("The session on %s was given up", s.c.e.to.Host)}
+	}
+}
+
+func (s *session) Close() error {
+	s.giveUp.Do(func() {
+		close(s.gone)
+		s.stdout.CloseWithError(io.ErrClosedPipe)
+		s.stderr.CloseWithError(io.ErrClosedPipe)
+		s.stdin.abandon()
+		select {
+		case <-s.done:
+		default:
+			s.c.work.start(func() { s.ch.Close() }) // may wait for the network
+		}
+	})
+	return nil
+}
+
+// stdinPipe is the input of a session. Its goroutine starts with the first
+// Write: most commands have no input.
+type stdinPipe struct {
+	s *session
+
+	mu     sync.Mutex
+	w      *io.PipeWriter
+	r      *io.PipeReader
+	closed bool
+}
+
+func (p *stdinPipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return 0, io.ErrClosedPipe
+	}
+	if p.w == nil {
+		r, w := io.Pipe()
+		if !p.s.c.work.start(func() { p.feed(r) }) {
+			p.mu.Unlock()
+			return 0, io.ErrClosedPipe
+		}
+		p.r, p.w = r, w
+	}
+	w := p.w
+	p.mu.Unlock()
+	return w.Write(b)
+}
+
+// feed carries input to the channel, then its end.
+func (p *stdinPipe) feed(r *io.PipeReader) {
+	buf := make([]byte, fullBuffer)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, err := p.s.ch.Write(buf[:n]); err != nil {
+				r.CloseWithError(io.ErrClosedPipe)
+				return
+			}
+		}
+		if err != nil {
+			p.s.ch.CloseWrite()
+			return
+		}
+	}
+}
+
+func (p *stdinPipe) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	if p.w != nil {
+		return p.w.Close()
+	}
+	p.s.c.work.start(func() { p.s.ch.CloseWrite() })
+	return nil
+}
+
+// abandon ends a blocked Write.
+func (p *stdinPipe) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.r != nil {
+		p.r.CloseWithError(io.ErrClosedPipe)
+	}
+}

@@ -1,0 +1,87 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// withKey is the authentication with one key. It asks for a passphrase only
+// if the server would accept the key, or if nothing else tells which it is.
+func (d *Dialer) withKey(ctx context.Context, c candidate, limit *timeLimit, a *authentication) ssh.AuthMethod {
+	return ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
+		public := c.public
+		if public == nil {
+			resume := limit.pause()
+			s, err := d.keys.unlock(ctx, c.file)
+			resume()
+			if err != nil {
+				a.record.note("%s (%v)", c.label, err)
+				return nil, err
+			}
+			public = s.PublicKey()
+		}
+		allowed := signatures(public, a.e.algorithms.publicKey)
+		if len(allowed) == 0 {
+			a.record.note("%s (%s is not among the accepted algorithms)", c.label, public.Type())
+			return nil, errors.New("no algorithm for this key")
+		}
+		a.record.note("%s (%s)", c.label, ssh.FingerprintSHA256(plain(public)))
+		return []ssh.Signer{&keySigner{public: public, algorithms: allowed, sign: func(data []byte, algorithm string) (*ssh.Signature, error) {
+			locked := false
+			if c.file != nil {
+				locked, _ = c.file.state()
+			}
+			if locked {
+				defer limit.pause()()
+			}
+			sig, err := c.sign(ctx, data, algorithm)
+			if err != nil {
+				a.record.note("%s (signature: %v)", c.label, err)
+				return nil, err
+			}
+			a.signed = c.id
+			return sig, nil
+		}}}, nil
+	})
+}
+
+// plain is the key that a certificate is for, or the key itself.
+func plain(k ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := k.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return k
+}
+
+// signatures returns the allowed signature algorithms of a key. RSA keys sign
+// with SHA-2 (RFC 8332); ssh-rsa only if it was asked for.
+func signatures(public ssh.PublicKey, allowed []string) []string {
+	of := []string{plain(public).Type()}
+	if of[0] == ssh.KeyAlgoRSA {
+		of = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
+	}
+	return slices.DeleteFunc(of, func(name string) bool { return !slices.Contains(allowed, name) })
+}
+
+// keySigner is an ssh.MultiAlgorithmSigner over a function.
+type keySigner struct {
+	public     ssh.PublicKey
+	algorithms []string
+	sign       func(data []byte, algorithm string) (*ssh.Signature, error)
+}
+
+func (s *keySigner) PublicKey() ssh.PublicKey { return s.public }
+func (s *keySigner) Algorithms() []string     { return s.algorithms }
+
+func (s *keySigner) Sign(_ io.Reader, data []byte) (*ssh.Signature, error) {
+	return s.sign(data, s.algorithms[0])
+}
+
+func (s *keySigner) SignWithAlgorithm(_ io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	return s.sign(data, cmp.Or(algorithm, s.algorithms[0]))
+}

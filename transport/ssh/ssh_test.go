@@ -1,0 +1,163 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A lab is a Dialer with files of its own.
+type lab struct {
+	*Dialer
+	home   string
+	known  string // its known_hosts
+	config string // its ssh_config
+
+	mu       sync.Mutex
+	warnings []string
+}
+
+// newLab makes a Dialer whose known_hosts holds the given servers. change, if
+// not nil, alters its options.
+func newLab(t testing.TB, change func(*Options), servers ...*sshtest.Server) *lab {
+	t.Helper()
+	l := &lab{home: t.TempDir()}
+	dir := filepath.Join(l.home, ".ssh")
+	l.known, l.config = filepath.Join(dir, "known"), filepath.Join(dir, "config")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		l.record(t, s.KnownHosts())
+	}
+	l.configure(t, "")
+	o := Options{Home: l.home, SystemConfig: os.DevNull, Warn: func(id, text string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.warnings = append(l.warnings, id+": "+text)
+	}}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if l.Dialer, err = NewDialer(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// configure writes the ssh_config; it counts for the first Dial.
+func (l *lab) configure(t testing.TB, text string) {
+	t.Helper()
+	text += fmt.Sprintf("\nHost *\nUserKnownHostsFile %s\nGlobalKnownHostsFile /dev/null\n", l.known)
+	if err := os.WriteFile(l.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record adds lines to known_hosts.
+func (l *lab) record(t testing.TB, lines string) {
+	t.Helper()
+	f, err := os.OpenFile(l.known, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(lines); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dest is the destination of a server, with its key.
+func dest(s *sshtest.Server) transport.Dest {
+	return transport.Dest{Protocol: "ssh", Host: s.Host, Port: s.Port, User: "root", PrivateKey: s.KeyFile,
+		ConnectTimeout: 20 * time.Second, LoadConfig: true, HostKeyCheck: transport.CheckStrict}
+}
+
+// peerDest is the destination of a peer that is no server.
+func peerDest(p *sshtest.Peer) transport.Dest {
+	return transport.Dest{Protocol: "ssh", Host: p.Host, Port: p.Port, User: "root", ConnectTimeout: 10 * time.Second, HostKeyCheck: transport.CheckNone}
+}
+
+func (l *lab) mustDial(t testing.TB, to transport.Dest) *Conn {
+	t.Helper()
+	c, err := l.Dial(t.Context(), to)
+	if err != nil {
+		t.Fatalf("dial %s:%d: %v", to.Host, to.Port, err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c.(*Conn)
+}
+
+// refused dials and returns the error, which must be of a class and code.
+func (l *lab) refused(t *testing.T, to transport.Dest, class transport.Class, code string) *transport.Error {
+	t.Helper()
+	c, err := l.Dial(t.Context(), to)
+	if err == nil {
+		c.Close()
+		t.Fatalf("dial %s:%d succeeded, want class %s", to.Host, to.Port, class)
+	}
+	e, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		t.Fatalf("error of type %T, want *transport.Error: %v", err, err)
+	}
+	if e.Class != class || e.Code != code {
+		t.Fatalf("class %s, code %s, want %s, %s: %v", e.Class, e.Code, class, code, err)
+	}
+	return e
+}
+
+func wantText(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%s is %q, want %q in it", what, text, p)
+		}
+	}
+}
+
+// output runs a line, with input if it is not empty.
+func output(ctx context.Context, c *Conn, line, input string, tty bool) (stdout, stderr string, status transport.Status, err error) {
+	s, err := c.Start(ctx, line, tty)
+	if err != nil {
+		return "", "", transport.Status{}, err
+	}
+	defer s.Close()
+	var work sync.WaitGroup
+	var out, errs []byte
+	work.Go(func() { out, _ = io.ReadAll(s.Stdout()) })
+	work.Go(func() { errs, _ = io.ReadAll(s.Stderr()) })
+	work.Go(func() {
+		if input != "" {
+			io.WriteString(s.Stdin(), input)
+		}
+		s.Stdin().Close()
+	})
+	work.Wait()
+	status, err = s.Wait()
+	return string(out), string(errs), status, err
+}
+
+// say runs a line that must succeed and returns its output.
+func say(t testing.TB, c *Conn, line string) string {
+	t.Helper()
+	out, errs, status, err := output(t.Context(), c, line, "", false)
+	if err != nil || !status.OK() {
+		t.Fatalf("%q: status %+v, error %v, stderr %q", line, status, err, errs)
+	}
+	return out
+}

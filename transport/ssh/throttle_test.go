@@ -1,0 +1,114 @@
+package ssh
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// OpenSSH's default MaxStartups is 10:30:100: of a hundred logins at once it
+// sheds most, and none of them may fail for it.
+func TestManyDials(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	var work sync.WaitGroup
+	began := time.Now()
+	for range 100 {
+		work.Go(func() {
+			c, err := l.Dial(t.Context(), dest(s))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.Close()
+		})
+	}
+	work.Wait()
+	t.Logf("100 logins in %v", time.Since(began).Round(time.Millisecond))
+}
+
+// What a server says when it turns us away decides how long we try.
+func TestShed(t *testing.T) {
+	for _, c := range []struct {
+		name, text, hint string
+	}{
+		{"startups", "Exceeded MaxStartups\r\n", "MaxStartups"},
+		{"penalties", "Not allowed at this time\r\n", "PerSourcePenalties"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sshtest.Start(t, sshtest.Options{})
+			l := newLab(t, nil)
+			p := sshtest.Chatter(t, c.text, s.Addr)
+			// It says so and then is a server all the same: noise, no refusal.
+			l.mustDial(t, func() transport.Dest { d := dest(s); d.Port, d.HostKeyCheck = p.Port, transport.CheckNone; return d }())
+
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			p = sshtest.Shedder(t, c.text)
+			to := peerDest(p)
+			to.ConnectTimeout = 500 * time.Millisecond // not what ends it
+			if _, err := l.Dial(ctx, to); transport.ClassOf(err) != transport.ClassTimeout {
+				t.Errorf("error %v, want the context's end", err)
+			}
+			if p.Connections() < 3 {
+				t.Errorf("%d tries in 2s", p.Connections())
+			}
+		})
+	}
+}
+
+func TestGate(t *testing.T) {
+	ctx := t.Context()
+	g := newGates()
+	a := g.borrow("x")
+	var tickets []int
+	for range startHandshakes {
+		ticket, err := a.enter(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tickets = append(tickets, ticket)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := a.enter(short); err == nil {
+		t.Error("let in though full")
+	}
+	for _, ticket := range tickets { // one burst of refusals cuts once
+		a.leave(ticket, false, true)
+	}
+	if a.limit != startHandshakes/2 {
+		t.Errorf("limit %v after a cut, want %d", a.limit, startHandshakes/2)
+	}
+	for range 20 {
+		ticket, err := a.enter(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.leave(ticket, false, true)
+	}
+	if a.limit != minHandshakes {
+		t.Errorf("limit %v, want no less than %d", a.limit, minHandshakes)
+	}
+	for range 2000 {
+		ticket, err := a.enter(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.leave(ticket, true, false)
+	}
+	if int(a.limit) < startHandshakes-1 || a.limit > startHandshakes {
+		t.Errorf("limit %v after many successes, want %d", a.limit, startHandshakes)
+	}
+	if a.inside != 0 {
+		t.Errorf("%d still inside", a.inside)
+	}
+	g.release("x", a)
+	if len(g.m) != 0 {
+		t.Errorf("%d gates without a user", len(g.m))
+	}
+}

@@ -1,0 +1,126 @@
+package ssh
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// maxPreamble bounds what is kept of the lines before the version line.
+	maxPreamble = 512
+	// maxVersionLine is the longest version line (RFC 4253 4.2), with its end.
+	maxVersionLine = 255
+)
+
+// wire is the stream under a handshake. It reads the version exchange in one
+// piece, where x/crypto asks for single bytes, remembers what the peer said
+// before its version line (RFC 4253 4.2 permits lines there), and asks the
+// kernel for immediate acknowledgements until hurry is cleared: sshd writes
+// the first replies with Nagle's algorithm on, and would wait 40 ms for a
+// delayed one.
+type wire struct {
+	net.Conn
+	hurry    atomic.Bool
+	received atomic.Int64 // bytes so far: a sign of life
+
+	// By the reader alone:
+	head []byte // read and not yet passed on
+	line []byte // of the version exchange, so far
+
+	mu   sync.Mutex
+	seen bool   // the version line has come
+	said []byte // what came before it
+}
+
+func newWire(c net.Conn) *wire {
+	w := &wire{Conn: c}
+	w.hurry.Store(true)
+	return w
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.head) > 0 {
+		n := copy(p, w.head)
+		if w.head = w.head[n:]; len(w.head) == 0 {
+			w.head = nil
+		}
+		return n, nil
+	}
+	if w.greeted() {
+		return w.receive(p)
+	}
+	buf := make([]byte, maxPreamble)
+	n, err := w.receive(buf)
+	if n == 0 {
+		w.note(w.line)
+		w.line = nil
+		return 0, err
+	}
+	w.scan(buf[:n])
+	c := copy(p, buf[:n])
+	if c < n {
+		w.head = buf[c:n]
+	}
+	return c, nil // a lasting error comes again
+}
+
+func (w *wire) receive(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.received.Add(int64(n))
+		if w.hurry.Load() {
+			ackNow(w.Conn)
+		}
+	}
+	return n, err
+}
+
+// scan looks for the version line.
+func (w *wire) scan(p []byte) {
+	for _, b := range p {
+		if len(w.line) < maxVersionLine {
+			w.line = append(w.line, b)
+		}
+		if b != '\n' {
+			continue
+		}
+		if bytes.HasPrefix(w.line, []byte("SSH-")) {
+			w.mu.Lock()
+			w.seen = true
+			w.mu.Unlock()
+			w.line = nil
+			return
+		}
+		w.note(w.line)
+		w.line = w.line[:0]
+	}
+	if len(w.line) >= maxVersionLine { // no end in sight: no version line
+		w.note(w.line)
+		w.line = w.line[:0]
+	}
+}
+
+func (w *wire) note(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if room := maxPreamble - len(w.said); room > 0 {
+		w.said = append(w.said, line[:min(room, len(line))]...)
+	}
+}
+
+// greeted reports whether the peer's version line has come.
+func (w *wire) greeted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen
+}
+
+// preamble is what the peer said before its version line, or instead.
+func (w *wire) preamble() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.TrimSpace(string(w.said))
+}

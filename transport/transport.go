@@ -1,0 +1,187 @@
+// Package transport holds the words for reaching a machine: what a
+// destination is, what dials it, what a connection can do, what a remote
+// command is, and how each of these fails.
+//
+// It has no behaviour of its own. Implementations live in subpackages
+// (transport/ssh, transport/local), share the remote side's shell work in
+// transport/shell, and are checked against one contract by
+// transport/transporttest.
+//
+// A connection pool or a daemon is a Dialer around another Dialer, so nothing
+// above this package knows whether one exists.
+package transport
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// A Dialer reaches machines. It is safe for concurrent use.
+type Dialer interface {
+	// Dial returns an open connection to a destination, or an *Error whose
+	// Class says how far it got. It obeys ctx and to.ConnectTimeout,
+	// whichever ends first.
+	Dial(ctx context.Context, to Dest) (Conn, error)
+}
+
+// A Conn is one machine, reached. It is safe for concurrent use; Close ends
+// all that still runs on it.
+type Conn interface {
+	// Run runs one command and returns when it has ended and its output has
+	// been delivered. Status is the command's own fate; the error is ours
+	// (an *Error: run-as refused, connection lost, cancelled, timeout …) and
+	// then Status means nothing.
+	//
+	// When ctx ends, the remote process group is ended too: TERM, then KILL
+	// after c.Grace. The error's Class is then ClassCancelled or ClassTimeout
+	// (by the cause of ctx), and its text says if the process could not be ended.
+	Run(ctx context.Context, c *Cmd) (Status, error)
+
+	// Put copies src (a regular file or a directory) to the path dst on the
+	// machine, as "mv" would place it: into dst if that is a directory.
+	// Permission bits are kept. It goes through a private directory and a
+	// rename, so that a reader never sees half a file.
+	Put(ctx context.Context, src Tree, dst string, o FileOptions) error
+
+	// Get copies the file or directory src of the machine to the local
+	// directory dst (made if missing), as dst/<base of src>. Symbolic links
+	// are followed on the machine; nothing is written outside dst.
+	Get(ctx context.Context, src, dst string, o FileOptions) error
+
+	// Close gives the connection up. It is safe to call twice.
+	Close() error
+}
+
+// Dest is all that a transport needs to know to open a connection. Two
+// requests may share a connection exactly when their Dests are equal; so it
+// holds nothing about a single command, and it is comparable.
+type Dest struct {
+	Protocol string // "ssh", "local"
+	Host     string // a name or an address, IPv6 without brackets; "" only for local
+	Port     int    // 0: from ssh_config, else the protocol's default
+	User     string // "": from ssh_config, else the login name
+
+	Password   Secret
+	PrivateKey string // path of a key file, "" for the defaults
+	KeyData    Secret // the text of a key, instead of a path
+
+	ConnectTimeout    time.Duration // TCP, handshake and authentication together; 0: no limit
+	DisconnectTimeout time.Duration // for a polite end before the socket is closed
+	Keepalive         time.Duration // interval; 0: the transport's default
+
+	HostKeyCheck HostKeyCheck
+	LoadConfig   bool   // read ssh_config files and use the agent
+	ProxyJump    string // [user@]host[:port][,…] as in ssh -J; "" for ssh_config's
+	BatchMode    bool   // never ask anybody anything
+
+	// LoginShell names the login user's shell there, if it is not of the
+	// POSIX family: csh, tcsh, fish, powershell.
+	LoginShell string
+
+	// Algorithm lists, comma-separated, "" for the defaults. "defaults" as
+	// an element stands for them.
+	Ciphers, Kex, MACs, HostKeyAlgorithms string
+}
+
+// HostKeyCheck says what to do about a server's key.
+type HostKeyCheck uint8
+
+const (
+	// CheckByConfig is strict unless ssh_config says StrictHostKeyChecking
+	// no or accept-new: then unknown keys are accepted and recorded.
+	CheckByConfig HostKeyCheck = iota
+	// CheckStrict accepts only keys that known_hosts holds.
+	CheckStrict
+	// CheckNone accepts any key.
+	CheckNone
+)
+
+// Cmd is one command on one machine. A Cmd is not changed by Run and may be
+// used for many machines at once.
+//
+// Exactly one of Line and Argv is set.
+type Cmd struct {
+	// Label names the machine in messages, "" for the name that was dialed.
+	Label string
+
+	// Line is given to the login shell as it is (with RunAs, or with Env:
+	// to sh).
+	Line string
+
+	// Argv is run without a shell's expansion. When Files are staged, an
+	// Argv[0] of "./name" is the staged file of that name.
+	Argv []string
+
+	Env []string // "NAME=value", in order
+
+	// Stdin is all that the command reads; then it sees the end of file. It
+	// travels to the machine before the command starts.
+	Stdin []byte
+
+	// Files exist in a fresh private directory for as long as the command
+	// runs, with the permission bits that they carry and u+x on the one that
+	// Argv[0] names.
+	Files []File
+
+	// Output sinks; nil discards. They are called from one goroutine at a
+	// time, in the order of arrival as far as it is known. A slow sink slows
+	// the command.
+	Stdout, Stderr io.Writer
+
+	Dir   string // working directory, "" for the home directory (remote) or ours (local)
+	RunAs RunAs
+	TTY   bool // a terminal on stdin, stdout and stderr: stderr arrives as stdout
+
+	TmpDir    string // parent of the private directory, "" for /tmp
+	ScriptDir string // fixed name for it below TmpDir, instead of a random one
+	KeepFiles bool   // leave the private directory behind (cleanup: false)
+
+	Grace time.Duration // between TERM and KILL on cancel; 0: DefaultGrace
+}
+
+// DefaultGrace is how long a cancelled command has between TERM and KILL.
+const DefaultGrace = 2 * time.Second
+
+// A File is a staged file: its name below the private directory
+// ("x.sh", "mod/files/lib.sh"), its bytes, its permission bits.
+type File struct {
+	Name string
+	Mode fs.FileMode
+	Data []byte
+}
+
+// RunAs says as whom a command runs. The zero value is the login user.
+type RunAs struct {
+	User       string   // "" or the login user: no escalation
+	Password   Secret   // for sudo, written to its standard input after its prompt and nowhere else
+	Executable string   // instead of "sudo"
+	Command    []string // instead of sudo altogether: Command… User sh -c …; no password is sent
+}
+
+// FileOptions are what Put and Get share with Cmd.
+type FileOptions struct {
+	Label  string
+	RunAs  RunAs
+	TmpDir string
+	// Label, ScriptDir and KeepFiles are as in Cmd.
+	ScriptDir string
+	KeepFiles bool
+}
+
+// Status is how a command ended: by itself with Code, or by Signal.
+type Status struct {
+	Code   int
+	Signal string // "TERM", "KILL" …, "" if it exited by itself; Code is -1 then
+}
+
+// OK reports whether the command exited with 0.
+func (s Status) OK() bool { return s.Signal == "" && s.Code == 0 }
+
+// Tree is a local file or directory to copy. Opened files are read once per
+// machine; nothing is held in memory but small files.
+type Tree struct {
+	Path string // of the file or directory on this machine
+	Name string // the base name that it has on the way; "" for Path's
+}

@@ -1,0 +1,228 @@
+// Package transporttest is the contract of transport.Dialer and
+// transport.Conn as a test suite, for every implementation and every Dialer
+// around another.
+//
+// The machine that the Dialer under test reaches must be the one that the test
+// runs on, because the suite looks at its files and processes; and the test
+// must run as root, because run-as needs users.
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/transport"
+)
+
+// Env is what the suite has to know beside the Dialer.
+type Env struct {
+	// As returns a Dialer and a destination that log in as another user of
+	// the machine.
+	As func(t *testing.T, u User) (transport.Dialer, transport.Dest)
+	// StartsHome says that commands start in the login user's home directory
+	// rather than in the test's working directory.
+	StartsHome bool
+}
+
+// TestDialer runs the suite. open is called for each case; the destination
+// that it returns logs in as root.
+func TestDialer(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
+	suites := []struct {
+		name  string
+		cases []testCase
+	}{
+		{"command", commandCases()},
+		{"staged", stagedCases()},
+		{"cancel", cancelCases()},
+		{"terminal", terminalCases()},
+		{"copy", copyCases()},
+		{"runas", runAsCases()},
+	}
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) {
+			for _, c := range s.cases {
+				t.Run(c.name, func(t *testing.T) {
+					d, to, env := open(t)
+					c.test(t, &machine{dialer: d, dest: to, env: env})
+				})
+			}
+		})
+	}
+}
+
+type testCase struct {
+	name string
+	test func(t *testing.T, m *machine)
+}
+
+// machine is where a case runs.
+type machine struct {
+	dialer transport.Dialer
+	dest   transport.Dest
+	env    Env
+}
+
+// limit ends a case that hangs.
+const limit = 60 * time.Second
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func (m *machine) dial(t *testing.T) transport.Conn {
+	t.Helper()
+	return dial(t, m.dialer, m.dest)
+}
+
+// dialAs logs in as another user.
+func (m *machine) dialAs(t *testing.T, u User) transport.Conn {
+	t.Helper()
+	d, to := m.env.As(t, u)
+	return dial(t, d, to)
+}
+
+func dial(t *testing.T, d transport.Dialer, to transport.Dest) transport.Conn {
+	t.Helper()
+	c, err := d.Dial(testContext(t), to)
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+// result is what a command came to.
+type result struct {
+	status         transport.Status
+	stdout, stderr string
+}
+
+// run runs a command that has to be run without an error of ours.
+func run(t *testing.T, c transport.Conn, cmd transport.Cmd) result {
+	t.Helper()
+	r, err := try(testContext(t), c, cmd)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return r
+}
+
+func try(ctx context.Context, c transport.Conn, cmd transport.Cmd) (result, error) {
+	var stdout, stderr bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	st, err := c.Run(ctx, &cmd)
+	return result{st, stdout.String(), stderr.String()}, err
+}
+
+// expect compares a result; stderr is compared too.
+func (r result) expect(t *testing.T, status transport.Status, stdout, stderr string) {
+	t.Helper()
+	if r.status != status || r.stdout != stdout || r.stderr != stderr {
+		t.Errorf("got %+v stdout %q stderr %q\nwant %+v stdout %q stderr %q",
+			r.status, clip(r.stdout), clip(r.stderr), status, clip(stdout), clip(stderr))
+	}
+}
+
+func clip(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}
+
+// expectError checks an error's class and code, and returns it.
+func expectError(t *testing.T, err error, class transport.Class, code string) *transport.Error {
+	t.Helper()
+	e, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		t.Fatalf("got error %v (%T), want a *transport.Error of class %s", err, err, class)
+	}
+	if e.Class != class || e.Code != code {
+		t.Fatalf("got class %q code %q (%v), want %q %q", e.Class, e.Code, e, class, code)
+	}
+	return e
+}
+
+// worldDir is a directory that every user of the machine can use.
+func worldDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "bolt-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// expectEmpty checks that nothing was left behind in a directory.
+func expectEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s was left behind", filepath.Join(dir, e.Name()))
+	}
+}
+
+func isEmpty(t *testing.T, dir string) bool {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries) == 0
+}
+
+// eventually waits for a condition of the machine that comes soon.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(end) {
+			t.Fatalf("waited for: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// runs reports whether a process of the machine has this in its command line.
+func runs(t *testing.T, marker string) bool {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || dirs == nil {
+		t.Fatalf("processes cannot be listed: %v", err)
+	}
+	for _, f := range dirs {
+		line, err := os.ReadFile(f) // a process may have gone
+		if err == nil && bytes.Contains(line, []byte(marker)) {
+			return true
+		}
+	}
+	return false
+}
+
+func script(name, text string) transport.File {
+	return transport.File{Name: name, Mode: 0o644, Data: []byte("#!/bin/sh\n" + strings.TrimLeft(text, "\n"))}
+}

@@ -1,0 +1,104 @@
+package transporttest
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// User is an account of this machine.
+type User struct {
+	Name     string
+	Password string // "" if it has none
+}
+
+// Accounts are the users that run-as is tested with.
+type Accounts struct {
+	Free   User // may become anybody without a password
+	Asked  User // may become anybody with its password
+	Denied User // may become nobody
+}
+
+// sudoRules is what sudo knows about the accounts.
+const sudoRules = `Defaults:cargo,cargopw,cargonosudo !lecture
+Defaults:cargo,cargopw,cargonosudo timestamp_timeout=0
+cargo ALL=(ALL:ALL) NOPASSWD: ALL
+cargopw ALL=(ALL:ALL) ALL
+`
+
+// rulesFile is named apart from any administrator's file.
+const rulesFile = "/etc/sudoers.d/bolt-corpus"
+
+// Users makes sure that the accounts and their sudo rules exist, and fails the
+// test if they cannot be made: that needs root and sudo. Several test programs
+// may call it at once.
+func Users(t testing.TB) Accounts {
+	t.Helper()
+	a := Accounts{
+		Free:   User{Name: "cargo"},
+		Asked:  User{Name: "cargopw", Password: "secretpw"},
+		Denied: User{Name: "cargonosudo"},
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("run-as is tested with users that only root can make: run the tests as root")
+	}
+	for _, program := range []string{"sudo", "useradd", "chpasswd", "usermod"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("run-as cannot be tested: %v", err)
+		}
+	}
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "bolt-transporttest.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []User{a.Free, a.Asked, a.Denied} {
+		ensureUser(t, u)
+	}
+	if have, err := os.ReadFile(rulesFile); err != nil || string(have) != sudoRules {
+		writeRules(t)
+	}
+	return a
+}
+
+func ensureUser(t testing.TB, u User) {
+	t.Helper()
+	if _, err := user.Lookup(u.Name); err == nil {
+		return
+	}
+	command(t, "", "useradd", "-m", "-s", "/bin/bash", u.Name)
+	if u.Password == "" {
+		command(t, "", "usermod", "-p", "*", u.Name) // not locked, no password
+		return
+	}
+	command(t, u.Name+":"+u.Password+"\n", "chpasswd")
+}
+
+// writeRules puts the file in place whole, because a half one locks everybody
+// out of sudo.
+func writeRules(t testing.TB) {
+	t.Helper()
+	tmp := rulesFile + ".tmp" // sudo skips names with a dot
+	if err := os.WriteFile(tmp, []byte(sudoRules), 0o440); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(tmp, rulesFile); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func command(t testing.TB, stdin string, argv ...string) {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+}

@@ -475,7 +475,7 @@ targets:
 	to := s.Dest
 	if to.Protocol != "ssh" || to.Host != "h.example" || to.Port != 0 || to.User != "root" || to.Password.Reveal() != "pw" ||
 		to.PrivateKey != "/proj/keys/none" || to.ConnectTimeout.Seconds() != 3 || to.DisconnectTimeout.Seconds() != 5 ||
-		to.HostKeyCheck != transport.CheckStrict || !to.LoadConfig || !to.BatchMode || to.ProxyJump != "gate" || to.Ciphers != "defaults,aes128-cbc" {
+		to.HostKeyCheck != transport.CheckStrict || !to.LoadConfig || to.ProxyJump != "gate" || to.Ciphers != "defaults,aes128-cbc" {
 		t.Errorf("got %+v", to)
 	}
 	if s.RunAs.User != "admin" || s.RunAs.Password.Reveal() != "pw" || !slices.Equal(s.RunAs.Command, []string{"doas", "-u"}) {

@@ -134,7 +134,6 @@ func (d *Data) ssh(c options, to *transport.Dest) {
 	}
 	to.LoginShell = c.text("login-shell")
 	to.LoadConfig = c.flag("load-config")
-	to.BatchMode = c.flag("batch-mode")
 	to.ProxyJump = c.text("proxyjump")
 	to.Ciphers = strings.Join(c.words("encryption-algorithms"), ",")
 	to.Kex = strings.Join(c.words("kex-algorithms"), ",")

@@ -74,7 +74,6 @@ type Dest struct {
 	HostKeyCheck HostKeyCheck
 	LoadConfig   bool   // read ssh_config files and use the agent
 	ProxyJump    string // [user@]host[:port][,…] as in ssh -J; "" for ssh_config's
-	BatchMode    bool   // never ask anybody anything
 
 	// LoginShell names the login user's shell there, if it is not of the
 	// POSIX family: csh, tcsh, fish, powershell.

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"archive/tar"
+	"bufio"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,14 +20,20 @@ import (
 // The format is GNU's, which every tar reads that can have long names at all
 // (busybox ignores pax headers). Owners and times stay behind.
 func writeTree(w io.Writer, root, name, last string) error {
-	tw := &treeWriter{tw: tar.NewWriter(w), now: time.Now().Truncate(time.Second)}
+	// A header, a small file and its padding are a write each, and each write
+	// would be a packet.
+	packed := bufio.NewWriterSize(w, 64<<10)
+	tw := &treeWriter{tw: tar.NewWriter(packed), now: time.Now().Truncate(time.Second)}
 	if err := tw.add(root, name); err != nil {
 		return err
 	}
 	if err := tw.header(last, 0o600, 0, tar.TypeReg); err != nil {
 		return err
 	}
-	return tw.tw.Close()
+	if err := tw.tw.Close(); err != nil {
+		return err
+	}
+	return packed.Flush()
 }
 
 type treeWriter struct {

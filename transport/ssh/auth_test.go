@@ -177,15 +177,8 @@ func TestPassphrase(t *testing.T) {
 			t.Errorf("asked %d times", asked)
 		}
 	})
-	t.Run("batch mode asks nobody", func(t *testing.T) {
-		l := newLab(t, func(o *Options) {
-			o.Passphrase = func(context.Context, string) (transport.Secret, error) {
-				t.Error("asked in batch mode")
-				return transport.Secret{}, nil
-			}
-		}, s)
-		to := to
-		to.BatchMode = true
+	t.Run("nobody to ask", func(t *testing.T) {
+		l := newLab(t, func(o *Options) { o.Passphrase = nil }, s)
 		e := l.refused(t, to, transport.ClassAuth, "AUTH_ERROR")
 		wantText(t, "hint", e.Hint, file, "encrypted", "agent")
 	})

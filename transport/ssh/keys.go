@@ -252,7 +252,7 @@ func (d *Dialer) usable(e *endpoint, c candidate, record *authRecord) bool {
 		record.note("%s (not tried: %v)", c.label, why)
 		return false
 	}
-	if e.to.BatchMode || d.o.Passphrase == nil || c.file.path == "" {
+	if d.o.Passphrase == nil || c.file.path == "" {
 		record.note("%s (not tried: %v)", c.label, errLocked)
 		return false
 	}

@@ -2,16 +2,13 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"bolt/internal/ordered"
@@ -56,22 +53,10 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	cmd.Env = s.Env
 	cmd.Files = []transport.File{{Name: name, Mode: 0o700, Data: s.Data}}
 	cmd.Argv = append([]string{"./" + name}, s.Args...)
-	if words := site.Settings.Interpreters[filepath.Ext(name)]; s.Interpret && len(words) > 0 {
-		// Only the first word can be relative to the private directory, so that
-		// gets a name that is known here.
-		cmd.ScriptDir = cmp.Or(cmd.ScriptDir, uuid())
-		file := path.Join(cmp.Or(cmd.TmpDir, "/tmp"), cmd.ScriptDir, name)
-		cmd.Argv = append(append(slices.Clone(words), file), s.Args...)
+	if s.Interpret {
+		cmd.Interpreter = site.Settings.Interpreters[filepath.Ext(name)]
 	}
 	return site.run(ctx, cmd)
-}
-
-// uuid makes a random UUID (RFC 9562, version 4).
-func uuid() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // command is a Cmd with the target's settings in it.

@@ -113,6 +113,9 @@ type Cmd struct {
 	// Argv[0] of "./name" is the staged file of that name.
 	Argv []string
 
+	// Interpreter runs Argv instead of the system: its words go in front.
+	Interpreter []string
+
 	Env []string // "NAME=value", in order
 
 	// Stdin is all that the command reads; then it sees the end of file. It

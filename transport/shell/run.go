@@ -94,7 +94,7 @@ func validate(c *transport.Cmd) error {
 	switch {
 	case (c.Line == "") == (len(c.Argv) == 0):
 		return unsupported("a command needs either a line or arguments")
-	case strings.Contains(c.Line+c.Dir+c.TmpDir+c.ScriptDir+c.RunAs.User+strings.Join(c.Argv, "")+strings.Join(c.Env, ""), "\x00"):
+	case strings.Contains(c.Line+c.Dir+c.TmpDir+c.ScriptDir+c.RunAs.User+strings.Join(c.Interpreter, "")+strings.Join(c.Argv, "")+strings.Join(c.Env, ""), "\x00"):
 		return unsupported("a command, its arguments and its environment cannot hold a NUL byte")
 	case c.RunAs.User != "" && strings.HasPrefix(c.RunAs.User, "-"):
 		return unsupported("run-as user %q is not a user name", c.RunAs.User)
@@ -102,7 +102,7 @@ func validate(c *transport.Cmd) error {
 		return unsupported("script-dir %q must be a name below tmpdir", c.ScriptDir)
 	}
 	size := len(c.Line)
-	for _, a := range c.Argv {
+	for _, a := range slices.Concat(c.Interpreter, c.Argv) {
 		size += len(a) + 3
 	}
 	if size > maxLine {
@@ -335,7 +335,7 @@ func (p *plan) command() string {
 	if name, ok := strings.CutPrefix(argv[0], "./"); ok && p.staged(name) {
 		argv[0] = p.stage.path(name)
 	}
-	return prefix + quoteWords(argv)
+	return prefix + quoteWords(slices.Concat(p.c.Interpreter, argv))
 }
 
 func (p *plan) staged(name string) bool {

@@ -33,6 +33,14 @@ func stagedCases() []testCase {
 			}).expect(t, transport.Status{Code: 3}, "[a b][]['][$x][*]", "e\n")
 			expectEmpty(t, dir)
 		}},
+		{"interpreter", func(t *testing.T, m *machine) {
+			dir := worldDir(t)
+			run(t, m.dial(t), transport.Cmd{
+				TmpDir: dir, Interpreter: []string{"env", "A=a b", "sh"}, Argv: []string{"./x", "c d"},
+				Files: []transport.File{{Name: "x", Mode: 0o600, Data: []byte("#!/nonexistent\necho \"$A $1 ${0##*/}\"\n")}},
+			}).expect(t, ok, "a b c d x\n", "")
+			expectEmpty(t, dir)
+		}},
 		{"files and modes", filesAndModes},
 		{"5 MB file", bigFile},
 		{"signal of a script", func(t *testing.T, m *machine) {

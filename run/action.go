@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"bolt/internal/ordered"
+	"bolt/inventory"
 	"bolt/transport"
 )
 
@@ -101,7 +101,7 @@ type tee struct {
 }
 
 func (t *tee) Write(p []byte) (int, error) {
-	t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: bytes.Clone(p)})
+	t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: p})
 	return t.w.Write(p)
 }
 
@@ -142,29 +142,26 @@ type Download struct {
 func (d *Download) Name() string   { return "download" }
 func (d *Download) Object() string { return d.Source }
 
-// Do empties the target's directory and copies into it.
+// Do copies into the target's directory. What is in there already stays, but
+// for what comes by the same name.
 func (d *Download) Do(ctx context.Context, site *Site) error {
 	safe := site.Target.SafeName()
-	dir := filepath.Join(d.Dir, escapeName(safe))
-	if err := os.RemoveAll(dir); err != nil {
-		return downloadError(err)
-	}
+	dir := filepath.Join(d.Dir, d.Subdir(site.Target))
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return downloadError(err)
+		return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
+			Msg: fmt.Sprintf("Could not prepare the download directory: %v", err)}
 	}
 	if err := site.Conn.Get(ctx, d.Source, dir, site.files()); err != nil {
 		return err
 	}
 	site.Result.Value = ordered.Of(
 		"path", filepath.Join(dir, path.Base(d.Source)),
-		"_output", fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, d.Source, filepath.Join(d.Dir, safe)))
+		"_output", fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, d.Source, d.Dir+"/"+safe))
 	return nil
 }
 
-func downloadError(err error) error {
-	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
-		Msg: fmt.Sprintf("Could not prepare the download directory: %v", err)}
-}
+// Subdir is the name of a target's own directory below Dir.
+func (d *Download) Subdir(t *inventory.Target) string { return escapeName(t.SafeName()) }
 
 // escapeName makes a target's name one path element, as Bolt does: everything
 // but letters, digits, "-", "_", "." and "~" is percent-encoded.

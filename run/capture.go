@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"sync/atomic"
 )
 
 // Limits of a Capture, unless its options say otherwise.
@@ -33,8 +32,8 @@ type CaptureOptions struct {
 // any more, and from a limit on not at all. What was not kept is counted, and
 // readers find a line that says so at the end.
 //
-// One goroutine at a time writes; after that any number may read at once. A
-// nil Capture reads as an empty one.
+// One goroutine at a time writes; after that any number may read at once, and
+// then one closes it. A nil Capture reads as an empty one.
 type Capture struct {
 	memory int
 	limit  int64
@@ -54,8 +53,6 @@ type Capture struct {
 	full    bool  // nothing more is kept
 	printed bool  // there was a byte other than white space
 	closed  bool
-
-	users atomic.Int32 // see Retain
 }
 
 const (
@@ -76,9 +73,7 @@ func NewCapture(o CaptureOptions) *Capture {
 		o.Limit = DefaultCaptureLimit
 	}
 	o.Memory = min(o.Memory, 1<<30) // a record's length has 31 bits
-	c := &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, open: -1}
-	c.users.Store(1)
-	return c
+	return &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, open: -1}
 }
 
 // Stream returns the writer of one stream. Its Write never fails: a full disk
@@ -303,17 +298,10 @@ func readRecords(r io.Reader, yield func(piece, error) bool) bool {
 	}
 }
 
-// Retain makes one more Close necessary: whoever wants to read the output
-// later than the one who will close it calls Retain before that.
-func (c *Capture) Retain() {
-	if c != nil {
-		c.users.Add(1)
-	}
-}
-
 // Close gives up the file and the memory; the lengths can still be asked for.
+// A second Close does nothing.
 func (c *Capture) Close() error {
-	if c == nil || c.users.Add(-1) != 0 {
+	if c == nil || c.closed {
 		return nil
 	}
 	f := c.file

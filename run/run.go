@@ -3,8 +3,7 @@
 //
 // A Runner owns its workers: Run returns when the last of them has, and calls
 // the sink from one goroutine at a time. A slow sink slows the work down.
-// What goes wrong on a target is a Result with Err set; Run's own error says
-// that it could not do its work at all.
+// What goes wrong on a target is a Result with Err set.
 package run
 
 import (

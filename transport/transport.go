@@ -162,12 +162,11 @@ type RunAs struct {
 	Command    []string // instead of sudo altogether: Command… User sh -c …; no password is sent
 }
 
-// FileOptions are what Put and Get share with Cmd.
+// FileOptions are what Put and Get share with Cmd; the fields mean the same.
 type FileOptions struct {
-	Label  string
-	RunAs  RunAs
-	TmpDir string
-	// Label, ScriptDir and KeepFiles are as in Cmd.
+	Label     string
+	RunAs     RunAs
+	TmpDir    string
 	ScriptDir string
 	KeepFiles bool
 }

@@ -28,13 +28,13 @@ func runCommand(ctx context.Context, a *app, args []string) error {
 	if line == "" {
 		return usagef("Must specify a command to run")
 	}
-	return a.act(ctx, "command", line, func() (run.Action, error) {
+	return a.act(ctx, "command", line, func([]*inventory.Target) (run.Action, error) {
 		return &run.Command{Line: line, Env: a.values["env-var"]}, nil
 	})
 }
 
 func runScript(ctx context.Context, a *app, args []string) error {
-	return a.act(ctx, "script", args[0], func() (run.Action, error) {
+	return a.act(ctx, "script", args[0], func([]*inventory.Target) (run.Action, error) {
 		path := a.modules.Find(args[0])
 		if err := project.CheckFile("script", path); err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func runScript(ctx context.Context, a *app, args []string) error {
 }
 
 func runUpload(ctx context.Context, a *app, args []string) error {
-	return a.act(ctx, "upload", args[0], func() (run.Action, error) {
+	return a.act(ctx, "upload", args[0], func([]*inventory.Target) (run.Action, error) {
 		path := a.modules.Find(args[0])
 		if err := project.CheckTree("source file", path); err != nil {
 			return nil, err
@@ -59,19 +59,32 @@ func runUpload(ctx context.Context, a *app, args []string) error {
 }
 
 func runDownload(ctx context.Context, a *app, args []string) error {
-	return a.act(ctx, "download", args[0], func() (run.Action, error) {
+	return a.act(ctx, "download", args[0], func(targets []*inventory.Target) (run.Action, error) {
 		dir, err := filepath.Abs(args[1])
 		if err != nil {
 			return nil, err
 		}
-		return &run.Download{Source: args[0], Dir: dir}, nil
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return nil, &fault.Error{Kind: "bolt/file-exist-error", Details: ordered.Of("path", dir),
+				Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
+		}
+		d := &run.Download{Source: args[0], Dir: dir}
+		taken := make(map[string]*inventory.Target, len(targets))
+		for _, t := range targets {
+			sub := d.Subdir(t)
+			if taken[sub] != nil {
+				return nil, fault.New("bolt/file-error", "Two targets that are both called %s would be downloaded to one directory: download from one at a time.", t.SafeName())
+			}
+			taken[sub] = t
+		}
+		return d, nil
 	})
 }
 
 // act performs an action on the targets that the command line names. prepare
 // makes the action; what it reports is printed in the format's own way, after
 // its head.
-func (a *app) act(ctx context.Context, name, object string, prepare func() (run.Action, error)) error {
+func (a *app) act(ctx context.Context, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
 	find, err := a.targeting(ctx)
 	if err != nil {
 		return err
@@ -94,7 +107,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func() (run.
 	if terr != nil {
 		return fatal(view, terr)
 	}
-	action, err := prepare()
+	action, err := prepare(targets)
 	if err != nil {
 		return fatal(view, err)
 	}
@@ -178,7 +191,7 @@ func (h *hints) print(w io.Writer) {
 			fmt.Fprintf(w, "hint: %d more, see --format ndjson\n", len(h.order)-i)
 			return
 		}
-		fmt.Fprintf(w, "hint for %s: %s\n", nodeset.Fold(h.targets[hint]), safetext.String(hint))
+		fmt.Fprintf(w, "hint for %s: %s\n", safetext.TerminalString(nodeset.Fold(h.targets[hint])), safetext.TerminalString(hint))
 	}
 }
 

@@ -94,17 +94,13 @@ func openApp(ctx context.Context, values flagValues, sys system, silent bool) (*
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
-	home := sys.env("HOME")
-	if home == "" {
-		home, _ = os.UserHomeDir()
-	}
 	sources := project.Sources{
 		Dir:       values.last("project"),
 		FromEnv:   sys.env("BOLT_PROJECT"),
 		Cwd:       cwd,
-		Home:      home,
+		Home:      sys.env("HOME"),
 		SystemDir: project.SystemDir,
-		OpenFiles: raiseOpenFiles(),
+		OpenFiles: openFiles(),
 	}
 	var early logging.Early
 	p, err := project.Find(sources, early.Warn)
@@ -183,18 +179,13 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 
 func (a *app) close() { _ = a.logs.Close() }
 
-// raiseOpenFiles raises the limit of open files as far as it may be raised,
-// for each connection needs one, and returns it.
-func raiseOpenFiles() uint64 {
+// openFiles is how many files this process may have open; 0 if nobody knows.
+// Go's runtime has raised the limit as far as it goes, and lowers it again for
+// the programs that we start.
+func openFiles() uint64 {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
 		return 0
-	}
-	if l.Cur < l.Max {
-		up := unix.Rlimit{Cur: l.Max, Max: l.Max}
-		if unix.Setrlimit(unix.RLIMIT_NOFILE, &up) == nil {
-			l.Cur = l.Max
-		}
 	}
 	return l.Cur
 }
@@ -210,7 +201,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	}
 	plugins := plugin.New(plugin.Options{
 		Project: a.project.Dir,
-		Env:     os.LookupEnv,
+		Env:     a.sys.lookup,
 		Prompt:  a.ask.secret,
 	})
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
@@ -362,6 +353,9 @@ const progressFrom = 4
 // renderer prints the events of an action. On a terminal it keeps a line of
 // progress, which everything that goes to standard error steps around.
 func (a *app) renderer(targets int) (output.Renderer, error) {
+	if fold := a.values.on("fold", false); fold && (a.format() == output.JSON || a.format() == output.NDJSON) {
+		return nil, usagef("Option '--fold' is for people: it cannot go with the format %s", a.format())
+	}
 	r, err := output.New(output.Options{
 		Format:   a.format(),
 		Out:      a.sys.out,
@@ -381,6 +375,7 @@ func (a *app) renderer(targets int) (output.Renderer, error) {
 		return width
 	})
 	a.console.set(p.Writer())
+	a.ask.pause = p.Pause
 	return p, nil
 }
 

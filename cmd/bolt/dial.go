@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,10 +20,10 @@ type dialers struct {
 
 // dialer wires the transports.
 func (a *app) dialer() (*dialers, error) {
-	home := a.sys.env("HOME")
+	home := a.sys.env("HOME") // "": the SSH client asks the password file
 	s, err := ssh.NewDialer(ssh.Options{
 		Home:        home,
-		Env:         os.LookupEnv,
+		Env:         a.sys.lookup,
 		AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
 		Passphrase: func(ctx context.Context, path string) (transport.Secret, error) {
 			if rel, err := filepath.Rel(home, path); err == nil && !strings.HasPrefix(rel, "..") {

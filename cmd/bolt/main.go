@@ -29,7 +29,7 @@ const (
 
 func main() {
 	ctx, stop := catchSignals(context.Background(), os.Stderr)
-	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.Getenv})
+	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv})
 	stop()
 	os.Exit(code)
 }
@@ -38,7 +38,12 @@ func main() {
 type system struct {
 	in       *os.File
 	out, err *os.File
-	env      func(string) string
+	lookup   func(name string) (value string, ok bool) // environment
+}
+
+func (s system) env(name string) string {
+	v, _ := s.lookup(name)
+	return v
 }
 
 // realMain is main without the process: deferred work runs before it returns.
@@ -70,7 +75,15 @@ var (
 func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		// nohup(1), and shells for jobs in the background, have them ignored.
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	// Caught, a broken pipe is an error of writing, and not our end.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
@@ -89,6 +102,7 @@ func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func(
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		signal.Stop(pipe)
 		close(done)
 		cancel(nil)
 	}

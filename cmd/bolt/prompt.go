@@ -18,9 +18,10 @@ import (
 // standard error; answers are read without echo from standard input if it is
 // a terminal, otherwise from the controlling terminal.
 type prompter struct {
-	in  *os.File
-	out io.Writer
-	mu  sync.Mutex
+	in    *os.File
+	out   io.Writer
+	pause func() (resume func()) // takes what is in the question's way off the terminal; may be nil
+	mu    sync.Mutex
 }
 
 // errNoTerminal says that there is nobody to ask.
@@ -39,29 +40,38 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 		if err != nil {
 			return transport.Secret{}, errNoTerminal
 		}
-		defer tty.Close()
 		in = tty
+	}
+	done := func() {
+		if in != p.in {
+			in.Close()
+		}
 	}
 	state, err := term.GetState(int(in.Fd()))
 	if err != nil {
+		done()
 		return transport.Secret{}, fmt.Errorf("read the terminal's state: %w", err)
 	}
-	// An interrupt ends the program while echo is off: put it back first.
-	defer context.AfterFunc(ctx, func() { _ = term.Restore(int(in.Fd()), state) })()
+	if p.pause != nil {
+		defer p.pause()()
+	}
 	fmt.Fprint(p.out, question)
 	type answer struct {
 		text []byte
 		err  error
 	}
 	got := make(chan answer, 1)
-	// Reading a terminal cannot be interrupted; the goroutine ends with the
-	// line, or with the process that the interrupt ends.
+	// Reading a terminal cannot be interrupted; the goroutine, and with it the
+	// file, ends with the line, or with the process that the interrupt ends.
 	go func() {
 		text, err := term.ReadPassword(int(in.Fd()))
 		got <- answer{text, err}
+		done()
 	}()
 	select {
 	case <-ctx.Done():
+		// The program is about to end while echo is off: put it back first.
+		_ = term.Restore(int(in.Fd()), state)
 		fmt.Fprintln(p.out)
 		return transport.Secret{}, context.Cause(ctx)
 	case a := <-got:

@@ -82,8 +82,7 @@ DESTINATION is a directory that exists, the copy is placed inside it.`,
 			name: "file download", args: "SOURCE DESTINATION", targets: true, run: runDownload, words: wordsOfFile,
 			short: "Copy a file or directory from targets",
 			long: `Copies a file or a whole directory from each target to this machine. Each
-target gets a directory of its own below DESTINATION, with its name; what
-was in that directory before is removed.`,
+target gets a directory of its own below DESTINATION, with its name.`,
 			example: `  bolt file download /etc/os-release ./facts -t all
   bolt file download /var/log/nginx ./logs -t web --run-as root`,
 			lists: actionLists,
@@ -93,7 +92,7 @@ was in that directory before is removed.`,
 			short: "Show targets",
 			long: `Prints the names of the targets that the inventory knows, or of those that
 --targets or --rerun name. With --detail it prints all that is known of each:
-settings (secrets among them), variables, facts, features, groups.`,
+settings (passwords left out), variables, facts, features, groups.`,
 			example: `  bolt inventory show
   bolt inventory show -t 'web*' --detail
   bolt inventory show --format json`,

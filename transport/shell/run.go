@@ -21,7 +21,8 @@ import (
 // data for stdin travel behind it without waiting for an answer, unless run-as
 // or a terminal is asked for: then after the script has said that it has
 // begun. Env travels the same way and not in the line, because lines are seen
-// by everybody on the machine.
+// by everybody on the machine; only names that shells do not export (with a
+// dash or a dot in them, or special to a shell) are in the line, for env(1).
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	p, err := newPlan(c, o)
@@ -111,7 +112,7 @@ func validate(c *transport.Cmd) error {
 			Hint: "Put it into a script, or its data into a file."}
 	}
 	for _, e := range c.Env {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" || name[0] == '-' {
 			return unsupported("environment entry %q is not NAME=value", name)
 		}
 	}

@@ -130,8 +130,11 @@ func (inv *Inventory) checkSSH(config, merged *ordered.Map, native bool, fail fa
 	case config.Value("batch-mode") == false && !command:
 		return fail("ssh-command must be set when batch-mode is set to false")
 	case command && !native:
-		inv.opts.Warn("native_ssh_disabled", "ssh-command is ignored, because native-ssh is not enabled.")
 		config.Delete("ssh-command")
+		if !inv.toldNative {
+			inv.toldNative = true
+			inv.opts.Warn("native_ssh_disabled", "ssh-command is ignored, because native-ssh is not enabled.")
+		}
 	}
 	return nil
 }

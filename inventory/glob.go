@@ -21,7 +21,7 @@ const globChars = "*?[]{}"
 func compileGlob(pattern string) (glob, error) {
 	var g glob
 	if err := g.expand(strings.ToLower(pattern)); err != nil {
-		return nil, fmt.Errorf("pattern %s: %w", pattern, err)
+		return nil, fmt.Errorf("pattern %s: %w", SafeName(pattern), err)
 	}
 	return g, nil
 }

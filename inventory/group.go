@@ -118,7 +118,7 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 			return nil, inv.invalid(in, "A group's name must be a String, not %s", typeName(name))
 		}
 		if c, bad := illegal(g.name); bad {
-			return nil, inv.invalid([]string{g.name}, "Illegal character '%s' in group name '%s'", c, g.name)
+			return nil, inv.invalid([]string{g.name}, "Illegal character '%s' in group name '%s'", c, SafeName(g.name))
 		}
 	}
 	if err := inv.checkGroupKeys(g); err != nil {
@@ -205,7 +205,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 		return fail("No name or uri for the target with the key(s) %s", strings.Join(input.Keys(), ", "))
 	}
 	if !ascii(d.name) {
-		return fail("Target name must be ASCII characters: %s", d.name)
+		return fail("Target name must be ASCII characters: %s", SafeName(d.name))
 	}
 	if g.byName[d.name] != nil {
 		return nil // the first definition in a group is the one that counts
@@ -217,7 +217,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 		}
 	}
 	if unexpected != nil {
-		inv.opts.Warn("unknown_target_keys", fmt.Sprintf("Found unexpected key(s) %s in target %s", strings.Join(unexpected, ", "), safeName(d.name)))
+		inv.opts.Warn("unknown_target_keys", fmt.Sprintf("Found unexpected key(s) %s in target %s", strings.Join(unexpected, ", "), SafeName(d.name)))
 	}
 	if err := inv.checkDataKeys(input, g, d.name); err != nil {
 		return err
@@ -238,19 +238,19 @@ func (inv *Inventory) readAliases(ctx context.Context, g *group, d *definition) 
 	switch v.(type) {
 	case string, []any:
 	default:
-		return fail("The alias of target %s must be a String or Array, not %s", d.name, typeName(v))
+		return fail("The alias of target %s must be a String or Array, not %s", SafeName(d.name), typeName(v))
 	}
 	for _, a := range listOf(v) {
 		name, ok := a.(string)
 		if !ok {
-			return fail("An alias of target %s must be a String, not %s", d.name, typeName(a))
+			return fail("An alias of target %s must be a String, not %s", SafeName(d.name), typeName(a))
 		}
 		if c, bad := illegal(name); bad {
-			return fail("Illegal character '%s' in alias '%s'", c, name)
+			return fail("Illegal character '%s' in alias '%s'", c, SafeName(name))
 		}
 		for _, other := range g.aliases {
 			if other.name == name {
-				return fail("Alias %s refers to multiple targets: %s and %s", name, other.target, d.name)
+				return fail("Alias %s refers to multiple targets: %s and %s", SafeName(name), SafeName(other.target), SafeName(d.name))
 			}
 		}
 		g.aliases = append(g.aliases, alias{name, d.name})
@@ -310,35 +310,35 @@ func (inv *Inventory) checkNames() error {
 		fail := func(format string, args ...any) error { return inv.invalid(g.path(), format, args...) }
 		switch {
 		case groups[g.name]:
-			return fail("Tried to redefine group %s", g.name)
+			return fail("Tried to redefine group %s", SafeName(g.name))
 		case targets[g.name]:
-			return fail("Group %s conflicts with target of the same name", g.name)
+			return fail("Group %s conflicts with target of the same name", SafeName(g.name))
 		case aliases[g.name] != "":
-			return fail("Group %s conflicts with alias of the same name", g.name)
+			return fail("Group %s conflicts with alias of the same name", SafeName(g.name))
 		}
 		groups[g.name] = true
 		for _, d := range g.defs {
 			if d.uri != "" {
 				if _, err := parseURI(d.uri); err != nil {
-					return fail("Invalid target uri %s: %v", safeName(d.uri), err)
+					return fail("Invalid target uri %s: %v", SafeName(d.uri), err)
 				}
 			}
 			switch {
 			case groups[d.name]:
-				return fail("Group %s conflicts with target of the same name", d.name)
+				return fail("Group %s conflicts with target of the same name", SafeName(d.name))
 			case aliases[d.name] != "":
-				return fail("Target name %s conflicts with alias of the same name", d.name)
+				return fail("Target name %s conflicts with alias of the same name", SafeName(d.name))
 			}
 			targets[d.name] = true
 		}
 		for _, a := range g.aliases {
 			switch other := aliases[a.name]; {
 			case groups[a.name]:
-				return fail("Group %s conflicts with alias of the same name", a.name)
+				return fail("Group %s conflicts with alias of the same name", SafeName(a.name))
 			case targets[a.name]:
-				return fail("Target name %s conflicts with alias of the same name", a.name)
+				return fail("Target name %s conflicts with alias of the same name", SafeName(a.name))
 			case other != "":
-				return fail("Alias %s refers to multiple targets: %s and %s", a.name, a.target, other)
+				return fail("Alias %s refers to multiple targets: %s and %s", SafeName(a.name), SafeName(a.target), SafeName(other))
 			}
 			aliases[a.name] = a.target
 		}

@@ -83,6 +83,7 @@ type Inventory struct {
 	layers     map[string]*groupLayer // by the groups that hold a target
 	base       map[string]*ordered.Map
 	checkedKey map[string]bool // private keys that were looked for
+	toldNative bool            // that ssh-command is ignored
 
 	mu      sync.Mutex
 	targets map[string]*Target // by name; grows with ad-hoc targets
@@ -136,13 +137,14 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 
 // invalid makes an error about the group whose path, inner first, is given.
 func (inv *Inventory) invalid(path []string, format string, args ...any) error {
-	list := []any{}
+	list, groups := []any{}, []string{}
 	for _, p := range path {
-		list = append(list, p)
+		groups = append(groups, SafeName(p))
+		list = append(list, SafeName(p))
 	}
 	msg := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
-		msg += " (group " + strings.Join(path, " in ")
+		msg += " (group " + strings.Join(groups, " in ")
 		if inv.opts.File != "" {
 			msg += ", " + inv.opts.File
 		}

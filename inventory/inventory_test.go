@@ -53,6 +53,15 @@ func mustLoad(t *testing.T, text string, o inventory.Options) *inventory.Invento
 	return inv
 }
 
+// kindOf is the kind of an error, "" if it has none.
+func kindOf(err error) string {
+	f, _ := errors.AsType[*fault.Error](err)
+	if f == nil {
+		return ""
+	}
+	return f.Kind
+}
+
 func names(targets []*inventory.Target) []string {
 	list := []string{}
 	for _, t := range targets {
@@ -267,7 +276,7 @@ func TestTargets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			list, err := inv.Targets(t.Context(), tt.patterns)
 			if tt.want == nil {
-				if fault.KindOf(err) != "bolt.inventory/wildcard-error" {
+				if kindOf(err) != "bolt.inventory/wildcard-error" {
 					t.Errorf("got %v, %v", names(list), err)
 				}
 				return
@@ -289,14 +298,31 @@ func TestTargets(t *testing.T) {
 	})
 	t.Run("too many braces", func(t *testing.T) {
 		_, err := inv.Targets(t.Context(), []string{strings.Repeat("{a,b}", 20)})
-		if fault.KindOf(err) != "bolt.inventory/wildcard-error" {
+		if kindOf(err) != "bolt.inventory/wildcard-error" {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("bad port", func(t *testing.T) {
 		_, err := inv.Targets(t.Context(), []string{"user:secretword@h:99999"})
-		if fault.KindOf(err) != "bolt/parse-error" || strings.Contains(err.Error(), "secretword") {
+		if kindOf(err) != "bolt/parse-error" || strings.Contains(err.Error(), "secretword") {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("password in a pattern", func(t *testing.T) {
+		for _, word := range []string{
+			"bob:secretword*@h", "bob:{secretword@h", "ssh://bob:secretword*@h:x", "bob:secretword/x@h", "ssh://bob:x/secretword@h", "bob:secretword://x@h",
+			"bob:x?secretword@h", "bob:x#secretword@h", "bob:secretword%zz@h", "bob:%secretword@h", "x:y:secretword@h/{", strings.Repeat("{a,b}", 20) + "x:secretword@h",
+			"1s://bob:secretword@h",
+		} {
+			_, err := inv.Targets(t.Context(), []string{word})
+			if err == nil || strings.Contains(err.Error(), "secretword") || err.Error() == "" {
+				t.Errorf("%s: got %v", word, err)
+			}
+			for ; err != nil; err = errors.Unwrap(err) {
+				if strings.Contains(err.Error(), "secretword") {
+					t.Errorf("%s: the cause is %v", word, err)
+				}
+			}
 		}
 	})
 	t.Run("identity", func(t *testing.T) {
@@ -366,6 +392,16 @@ func TestErrors(t *testing.T) {
 		{"version 1", "nodes: [a]", "", nameError, []any{"all"}, "nodes"},
 		{"ascii", "targets: [{name: größe}]", "", nameError, []any{"all"}, "ASCII"},
 		{"uri", "targets: [{name: a, uri: 'u:geheim@h:port'}]", "", nameError, []any{"all"}, "Invalid target uri u@h:port"},
+		{"uri with a slash in its password", "targets: ['ssh://u:x/geheim@h']", "", nameError, []any{"all"}, "Invalid target uri ssh://u@h"},
+		{"uri with everything in its password", "targets: ['u:g?e#h/e@geheim@h']", "", nameError, []any{"all"}, "Invalid target uri u@h"},
+		{"ascii uri", "targets: [{uri: 'u:geheim@größe'}]", "", nameError, []any{"all"}, "ASCII characters: u@größe"},
+		{"two aliases of uris", "targets: [{uri: 'u:geheim@h', alias: x}, {uri: 'v:geheim@h', alias: x}]", "", nameError, []any{"all"}, "Alias x refers to multiple targets: u@h and v@h"},
+		{"two aliases of uris in two groups", "groups: [{name: g, targets: [{uri: 'u:geheim@h', alias: x}]}, {name: i, targets: [{uri: 'v:geheim@h', alias: x}]}]", "", nameError, []any{"i", "all"}, "multiple targets: v@h and u@h"},
+		{"group and uri", "groups: [{name: 'u:geheim@h', targets: ['u:geheim@h']}]", "", nameError, nil, "Group u@h conflicts with target"},
+		{"group and later uri", "groups: [{name: g, targets: ['u:geheim@h']}, {name: 'u:geheim@h'}]", "", nameError, nil, "Group u@h conflicts with target"},
+		{"uri and alias", "targets: [{name: a, alias: 'u:geheim@h'}, {name: 'u:geheim@h'}]", "", nameError, []any{"all"}, "Target name u@h conflicts with alias"},
+		{"alias that is a uri", "targets: [{name: a, alias: 'u:geh eim@h'}]", "", nameError, []any{"all"}, "in alias 'u@h'"},
+		{"space in a uri", "targets: [{name: 'ssh://u:gehe im@h'}]", "all", nameError, []any{}, "in target name 'ssh://u@h'"},
 		{"space in a name", "targets: [{name: 'a b'}]", "all", nameError, []any{}, "Illegal character ' ' in target name 'a b'"},
 		{"unknown transport", "", "foo://x:y@h", "bolt/unknown-transport", nil, "Unknown transport foo found for foo://x@h"},
 		{"key data and native", "config: {ssh: {native-ssh: true, private-key: {key-data: x}}}", "h", "bolt/validation-error", nil, "ssh configuration of target h:\n  private-key"},
@@ -399,8 +435,9 @@ func TestErrors(t *testing.T) {
 			if tt.path != nil && !reflect.DeepEqual(f.Details.Value("path"), tt.path) {
 				t.Errorf("got path %v, want %v", f.Details.Value("path"), tt.path)
 			}
-			if strings.Contains(f.Msg, "geheim") {
-				t.Errorf("the message has the password: %s", f.Msg)
+			text := f.Msg + fmt.Sprint(errors.Unwrap(f))
+			if strings.Contains(text, "geh") || strings.Contains(text, "eim") {
+				t.Errorf("the message has the password: %s", text)
 			}
 		})
 	}
@@ -481,7 +518,7 @@ targets:
 	if s.RunAs.User != "admin" || s.RunAs.Password.Reveal() != "pw" || !slices.Equal(s.RunAs.Command, []string{"doas", "-u"}) {
 		t.Errorf("got %+v", s.RunAs)
 	}
-	if s.TmpDir != "/var/tmp" || s.ScriptDir != "fixed" || s.Cleanup || s.TTY || s.Dest.LoginShell != "bash" || s.NativeSSH || s.Protocol != "ssh" {
+	if s.TmpDir != "/var/tmp" || s.ScriptDir != "fixed" || s.Cleanup || s.TTY || s.Dest.LoginShell != "bash" || s.NativeSSH {
 		t.Errorf("got %+v", s)
 	}
 	if want := (map[string][]string{".rb": {"/opt/my ruby"}, ".py": {"/usr/bin/env", "python3"}}); !reflect.DeepEqual(s.Interpreters, want) {
@@ -500,7 +537,7 @@ targets:
 	if s := get("here"); s.Dest != (transport.Dest{Protocol: "local"}) || s.Host != "x" || s.RunAs.User != "admin" || s.RunAs.Password.Reveal() != "sp" {
 		t.Errorf("got %+v", s)
 	}
-	if s := get("sw"); s.Dest.Protocol != "remote" || s.Protocol != "cisco" || s.Host != "sw.example" {
+	if s := get("sw"); s.Dest.Protocol != "remote" || s.Host != "sw.example" {
 		t.Errorf("got %+v", s)
 	}
 	if s := get("home"); s.Dest.PrivateKey != "/home/me/id" {
@@ -510,7 +547,7 @@ targets:
 		t.Errorf("got %+v", s)
 	}
 	get("real")
-	if _, err := one(t, inv, "nohost").Settings(t.Context()); fault.KindOf(err) != "bolt/validation-error" || !strings.Contains(err.Error(), "does not have a host") {
+	if _, err := one(t, inv, "nohost").Settings(t.Context()); kindOf(err) != "bolt/validation-error" || !strings.Contains(err.Error(), "does not have a host") {
 		t.Errorf("got %v", err)
 	}
 	if len(w.lines) != 2 || !strings.Contains(w.lines[0], "/proj/keys/none") || !strings.Contains(w.lines[1], "/home/me/id") {
@@ -533,14 +570,17 @@ func TestNativeSSH(t *testing.T) {
 	var w warnings
 	inv := mustLoad(t, `
 config: {ssh: {ssh-command: ssh -v, password: pw, tmpdir: /t}}
-targets: [{name: a, uri: a}, {name: b, uri: b, config: {ssh: {native-ssh: true, batch-mode: false}}}]
+targets: [{name: a, uri: a}, {name: a2, uri: a2, config: {ssh: {port: 22}}}, {name: b, uri: b, config: {ssh: {native-ssh: true, batch-mode: false}}}]
 `, inventory.Options{Warn: w.add})
 	a, err := one(t, inv, "a").Settings(t.Context())
-	if err != nil || a.NativeSSH || a.SSHCommand != nil || !a.Dest.Password.IsSet() {
+	if err != nil || a.NativeSSH || !a.Dest.Password.IsSet() {
 		t.Errorf("got %+v, %v", a, err)
 	}
+	if _, err := one(t, inv, "a2").Settings(t.Context()); err != nil {
+		t.Error(err)
+	}
 	b, err := one(t, inv, "b").Settings(t.Context())
-	if err != nil || !b.NativeSSH || !slices.Equal(b.SSHCommand, []string{"ssh", "-v"}) || b.Dest.Password.IsSet() || b.TmpDir != "/t" {
+	if err != nil || !b.NativeSSH || b.Dest.Password.IsSet() || b.TmpDir != "/t" {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if len(w.lines) != 1 || !strings.HasSuffix(w.lines[0], "[native_ssh_disabled]") {
@@ -552,6 +592,7 @@ func TestSafeName(t *testing.T) {
 	inv := mustLoad(t, "targets: ['ssh://u:pw@h', {name: n, uri: 'u:pw@h2'}]\ngroups: [{name: g, targets: ['ssh://u:pw@h']}]", inventory.Options{})
 	for name, want := range map[string]string{
 		"ssh://u:pw@h": "ssh://u@h", "n": "n", "foo:bar@x": "foo@x", "plain": "plain", "u@h:22": "u@h:22", "ssh://u:a@b@h/x@y": "ssh://u@h/x@y",
+		"ssh://h:22/x@y": "ssh://h:22/x@y", "ssh://[::1]:22/x@y": "ssh://[::1]:22/x@y", "ssh://u@h/a:b@c": "ssh://u@h/a:b@c",
 	} {
 		if got := one(t, inv, name).SafeName(); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
@@ -642,18 +683,18 @@ vars: {asked: {_plugin: prompt, message: Word}}
 	if err != nil || s.Dest.Password.Reveal() != "answer to Word: " {
 		t.Errorf("got %v, %v", s, err)
 	}
-	if _, err := one(t, inv, "broken").Data(t.Context()); fault.KindOf(err) != "bolt/validation-error" || err.Error() != "env_var plugin requires that the var 'MISSING' be set" {
+	if _, err := one(t, inv, "broken").Data(t.Context()); kindOf(err) != "bolt/validation-error" || err.Error() != "env_var plugin requires that the var 'MISSING' be set" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReferenceLoop(t *testing.T) {
 	self := func(_ context.Context, _ string, ref *ordered.Map) (any, error) { return ref, nil }
-	if _, err := load("targets: {_plugin: self}", inventory.Options{Resolve: self}); fault.KindOf(err) != "bolt/recursive-reference-loop" {
+	if _, err := load("targets: {_plugin: self}", inventory.Options{Resolve: self}); kindOf(err) != "bolt/recursive-reference-loop" {
 		t.Errorf("got %v", err)
 	}
 	inv := mustLoad(t, "vars: {v: {_plugin: self}}", inventory.Options{Resolve: self})
-	if _, err := one(t, inv, "h").Data(t.Context()); fault.KindOf(err) != "bolt/recursive-reference-loop" {
+	if _, err := one(t, inv, "h").Data(t.Context()); kindOf(err) != "bolt/recursive-reference-loop" {
 		t.Errorf("got %v", err)
 	}
 	groups := func(context.Context, string, *ordered.Map) (any, error) {

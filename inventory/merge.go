@@ -219,7 +219,7 @@ func compact(m *ordered.Map) *ordered.Map {
 func (inv *Inventory) checkDataKeys(data *ordered.Map, g *group, target string) error {
 	what := "group " + g.name
 	if target != "" {
-		what = "target " + safeName(target)
+		what = "target " + SafeName(target)
 	}
 	for _, k := range dataKeys {
 		v, ok := data.Get(k)

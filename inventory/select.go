@@ -65,7 +65,7 @@ func (inv *Inventory) expand(word string, add func(*Target)) error {
 		return inv.expandGlob(word, add)
 	}
 	if err != nil {
-		return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + safeName(word) + "': " + err.Error(), Err: err}
+		return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + SafeName(word) + "': " + err.Error(), Err: err}
 	}
 	add(inv.adhoc(word))
 	return nil
@@ -122,7 +122,7 @@ func (inv *Inventory) expandGlob(pattern string, add func(*Target)) error {
 		}
 	}
 	if !matched {
-		return fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", pattern)
+		return fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(pattern))
 	}
 	return nil
 }

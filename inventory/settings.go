@@ -14,11 +14,8 @@ import (
 
 // Settings is a target's configuration in the terms of package transport.
 type Settings struct {
-	// Protocol is what a remote target speaks: the scheme of its URI. For
-	// all others it is the transport.
-	Protocol string
-	Host     string // as configured, "" if there is none
-	User     string // "" if the inventory does not say
+	Host string // as configured, "" if there is none
+	User string // "" if the inventory does not say
 
 	// Dest is where to connect to. Its Protocol is the transport, which need
 	// not be one that can be dialed.
@@ -33,10 +30,6 @@ type Settings struct {
 	Cleanup      bool                // remove private directories
 	Interpreters map[string][]string // extension with its dot → words of a command
 	NativeSSH    bool                // ask OpenSSH's programs to do it
-
-	// SSHCommand and CopyCommand are the programs for NativeSSH, nil for
-	// "ssh" and "scp -r".
-	SSHCommand, CopyCommand []string
 }
 
 // Settings translates the target's Data. It is computed once; what it points
@@ -66,7 +59,6 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 func (d *Data) settings() Settings {
 	c := options{d.Config}
 	s := Settings{
-		Protocol:     d.Transport,
 		Host:         d.address.host,
 		User:         c.text("user"),
 		TTY:          c.flag("tty"),
@@ -75,11 +67,6 @@ func (d *Data) settings() Settings {
 		Cleanup:      c.flag("cleanup"),
 		Interpreters: interpreters(c),
 		NativeSSH:    c.flag("native-ssh"),
-		SSHCommand:   c.words("ssh-command"),
-		CopyCommand:  c.words("copy-command"),
-	}
-	if d.Transport == "remote" {
-		s.Protocol = d.address.scheme
 	}
 	if s.Host == "" {
 		s.Host = c.text("host")
@@ -159,18 +146,10 @@ func (inv *Inventory) warnMissingKey(ctx context.Context, path string) error {
 	inv.checkedKey[path] = true
 	f, err := os.Open(path)
 	if err != nil {
-		inv.opts.Warn("invalid_ssh_key", fmt.Sprintf("The private key '%s' cannot be read: %v. It is not used.", path, pathCause(err)))
+		inv.opts.Warn("invalid_ssh_key", fmt.Sprintf("The private key '%s' cannot be read: %v. It is not used.", path, fault.WithoutPath(err)))
 		return nil
 	}
 	return f.Close()
-}
-
-// pathCause is err without the path, which the message has already.
-func pathCause(err error) error {
-	if e, ok := err.(*os.PathError); ok {
-		return e.Err
-	}
-	return err
 }
 
 func interpreters(c options) map[string][]string {

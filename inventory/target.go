@@ -29,7 +29,7 @@ type Target struct {
 // SafeName is the name for people and files: without a password.
 func (t *Target) SafeName() string {
 	if t.Name == t.URI || strings.Contains(t.Name, "://") {
-		return safeName(t.Name)
+		return SafeName(t.Name)
 	}
 	return t.Name
 }
@@ -108,7 +108,7 @@ func (t *Target) merge(ctx context.Context) (*Data, error) {
 	if t.URI != "" {
 		var err error
 		if d.address, err = parseURI(t.URI); err != nil {
-			return nil, inv.invalid(nil, "Invalid target uri %s: %v", safeName(t.URI), err)
+			return nil, inv.invalid(nil, "Invalid target uri %s: %v", SafeName(t.URI), err)
 		}
 	}
 	groups, err := inv.groupLayer(ctx, t.defs)
@@ -175,7 +175,7 @@ func (t *Target) transport(address uri, own *layer, groups *groupLayer) (string,
 	if _, ok := t.inv.transports[name]; !ok {
 		what := t.SafeName()
 		if t.URI != "" {
-			what = safeName(t.URI)
+			what = SafeName(t.URI)
 		}
 		return "", fault.New("bolt/unknown-transport", "Unknown transport %s found for %s\nThe transports are %s",
 			name, what, strings.Join(Transports(), ", "))

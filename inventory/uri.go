@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -25,14 +25,16 @@ type uri struct {
 	port     int    // 0 if there is none
 }
 
+// parseURI reads s. Its errors quote nothing of s, for what looks like a port or
+// a host may be part of a password.
 func parseURI(s string) (uri, error) {
 	var u uri
 	if s == "" {
-		return u, fmt.Errorf("the URI is empty")
+		return u, errors.New("it is empty")
 	}
 	scheme, authority, _ := splitURI(s)
 	if scheme != "" && !validScheme(scheme) {
-		return u, fmt.Errorf("%q is not a good scheme", scheme)
+		return u, errors.New("the scheme must be a letter and then letters, digits and any of +-._")
 	}
 	u.scheme = scheme
 	hostport := authority
@@ -42,10 +44,10 @@ func parseURI(s string) (uri, error) {
 		u.hasUser, u.hasPass = true, hasPass
 		var err error
 		if u.user, err = url.PathUnescape(user); err != nil {
-			return u, fmt.Errorf("the user name has a percent sign that is no escape")
+			return u, errors.New("the user name has a percent sign that is no escape (write it as %25)")
 		}
 		if u.password, err = url.PathUnescape(pass); err != nil {
-			return u, fmt.Errorf("the password has a percent sign that is no escape (write it as %%25)")
+			return u, errors.New("the password has a percent sign that is no escape (write it as %25)")
 		}
 	}
 
@@ -54,8 +56,8 @@ func parseURI(s string) (uri, error) {
 		return u, err
 	}
 	u.host, u.port = host, port
-	if i := strings.IndexFunc(host, func(r rune) bool { return strings.ContainsRune(`<>{}\"`, r) || unicode.IsSpace(r) }); i >= 0 {
-		return u, fmt.Errorf("the host name has the character %q", host[i:i+1])
+	if strings.ContainsFunc(host, func(r rune) bool { return strings.ContainsRune(`<>{}\"`, r) || unicode.IsSpace(r) }) {
+		return u, errors.New("the host name has a blank, a quote, a backslash or one of <>{}")
 	}
 	return u, nil
 }
@@ -69,17 +71,20 @@ func splitHostPort(s string) (host string, port int, err error) {
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return "", 0, fmt.Errorf("a bracket is not closed")
+			return "", 0, errors.New("a bracket is not closed")
 		}
 		host = s[1:end]
 		if s = s[end+1:]; s != "" && s[0] != ':' {
-			return "", 0, fmt.Errorf("there is text between the closing bracket and the port")
+			return "", 0, errors.New("there is text between the closing bracket and the port")
 		}
 		if a, aerr := netip.ParseAddr(host); aerr != nil || !a.Is6() {
-			return "", 0, fmt.Errorf("%q in brackets is not an IPv6 address", host)
+			return "", 0, errors.New("there is no IPv6 address in the brackets")
 		}
 	} else if i := strings.LastIndexByte(s, ':'); i >= 0 {
 		host, s = s[:i], s[i:]
+		if strings.Contains(host, ":") {
+			return "", 0, errors.New("the host name has a colon, and is not an IPv6 address")
+		}
 	} else {
 		s = ""
 	}
@@ -88,7 +93,7 @@ func splitHostPort(s string) (host string, port int, err error) {
 	}
 	n, err := strconv.ParseUint(s[1:], 10, 16)
 	if err != nil {
-		return "", 0, fmt.Errorf("%q is not a port number", s[1:])
+		return "", 0, errors.New("the port is not a number from 0 to 65535")
 	}
 	return host, int(n), nil
 }
@@ -118,17 +123,25 @@ func splitURI(s string) (scheme, authority, before string) {
 	return scheme, authority, s[:len(s)-len(rest)]
 }
 
-// safeName is a name or URI without a password. It works on text that is no
-// good URI too.
-func safeName(s string) string {
+// SafeName is the name or URI of a target without a password, for people. It
+// works on any text: where that is no good URI, all from the first colon to
+// the last "@" may be a password, with slashes in it, say.
+func SafeName(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
 	_, authority, before := splitURI(s)
+	rest := s[len(before):]
 	at := strings.LastIndexByte(authority, '@')
+	if _, err := parseURI(s); err != nil {
+		at = strings.LastIndexByte(rest, '@')
+	}
 	if at < 0 {
 		return s
 	}
-	user, _, hasPass := strings.Cut(authority[:at], ":")
+	user, _, hasPass := strings.Cut(rest[:at], ":")
 	if !hasPass {
 		return s
 	}
-	return before + user + s[len(before)+at:]
+	return before + user + rest[at:]
 }

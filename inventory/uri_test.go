@@ -33,7 +33,7 @@ func TestParseURI(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"", "h:port", "h:99999", "h:-1", "[::1", "[h]:22", "[::1]x", "a b", `h"`, "1s://h", "u%zz@h", "u:%@h", "h{1}"} {
+	for _, bad := range []string{"", "h:port", "h:99999", "h:-1", "[::1", "[h]:22", "[::1]x", "a b", `h"`, "1s://h", "u%zz@h", "u:%@h", "h{1}", "a:b:22", "a:b:", "u:p:/x@h"} {
 		if got, err := parseURI(bad); err == nil {
 			t.Errorf("parseURI(%q) = %+v, want an error", bad, got)
 		}
@@ -52,7 +52,7 @@ func FuzzParseURI(f *testing.F) {
 		if u.port < 0 || u.port > 65535 {
 			t.Fatalf("port %d", u.port)
 		}
-		again, err := parseURI(safeName(s))
+		again, err := parseURI(SafeName(s))
 		if err != nil {
 			return // what is left of ":@://" is no URI any more
 		}

@@ -28,7 +28,8 @@ const (
 )
 
 // Event is one thing that happened on one target. Data is only valid during
-// the call of the sink.
+// the call of the sink. Who receives a Finished event owns the Output of its
+// Result, and closes it.
 type Event struct {
 	Kind   Kind
 	Target *inventory.Target

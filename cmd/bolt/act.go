@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,8 +40,7 @@ func runScript(ctx context.Context, a *app, args []string) error {
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return nil, &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("The script '%s' is unreadable: %v", path, reason(err)),
-				Details: ordered.Of("path", path)}
+			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
 		}
 		return &run.Script{Path: path, Data: data, Args: args[1:], Env: a.values["env-var"], Interpret: a.config.ScriptInterpreter}, nil
 	})
@@ -93,6 +91,9 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	if _, ok := errors.AsType[*usageError](terr); ok {
 		return terr
 	}
+	if terr == nil && len(targets) == 0 {
+		a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets or --rerun says.")
+	}
 	if a.config.ConcurrencyLowered && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
 			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
@@ -102,7 +103,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 		return err
 	}
 	if err := view.Start(output.Info{Action: name, Object: object, Targets: targets}); err != nil {
-		return err
+		return written(err)
 	}
 	if terr != nil {
 		return fatal(view, terr)
@@ -126,7 +127,6 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	defer stop(nil)
 	var hints hints
 	outcome := make(map[*inventory.Target]bool, len(targets))
-	var werr error
 	begin := time.Now()
 	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
 	runner.Run(ctx, action, targets, func(e run.Event) {
@@ -134,12 +134,9 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 			outcome[e.Target] = e.Result.OK()
 			hints.add(e.Result)
 		}
-		if werr != nil {
-			return
-		}
 		// Whoever read our output has gone, or the disk is full: end the work,
-		// there is nobody left to tell.
-		if werr = view.Event(e); werr != nil {
+		// there is nobody left to tell. The view goes on to close outputs.
+		if view.Event(e) != nil {
 			stop(run.ErrStopped)
 		}
 	})
@@ -149,7 +146,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
 	// After a failed write, End only returns that error again.
 	if err := view.End(time.Since(begin)); err != nil {
-		return fmt.Errorf("write results: %w", err)
+		return written(err)
 	}
 	if a.format() != output.NDJSON {
 		hints.print(a.console)
@@ -198,15 +195,15 @@ func (h *hints) print(w io.Writer) {
 // fatal prints what ended an action that had begun to print.
 func fatal(view output.Renderer, err error) error {
 	if werr := view.Fatal(err); werr != nil {
-		return fmt.Errorf("write results: %w", werr)
+		return written(werr)
 	}
 	return errPrinted
 }
 
-// reason is the part of a file error that is not its path.
-func reason(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
+// written marks an error of writing to standard output as one.
+func written(err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	return fmt.Errorf("%w: %w", errWrite, err)
 }

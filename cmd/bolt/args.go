@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,11 +9,20 @@ import (
 
 // usageError is a mistake on the command line. It is printed as text in every
 // format, because the format is part of what could not be read.
-type usageError struct{ msg string }
+type usageError struct{ msg, hint string }
 
 func (e *usageError) Error() string { return e.msg }
 
-func usagef(format string, a ...any) error { return &usageError{fmt.Sprintf(format, a...)} }
+func usagef(format string, a ...any) error { return &usageError{msg: fmt.Sprintf(format, a...)} }
+
+// hinted adds to a usage error what to do about it. The message itself is
+// compared with Bolt's by scripts, so the hint goes to standard error.
+func hinted(err error, format string, a ...any) error {
+	if e, ok := errors.AsType[*usageError](err); ok {
+		return &usageError{e.msg, fmt.Sprintf(format, a...)}
+	}
+	return err
+}
 
 // arrange reads argv as Ruby's optparse does, on which Bolt's command line
 // rests. It returns the words that are no flags and the flags with their full
@@ -68,7 +78,7 @@ func arrange(argv []string) (words, flags []string, err error) {
 				rest = rest[1:]
 				k := slices.IndexFunc(table, func(f flag) bool { return f.short == short })
 				if k < 0 {
-					return nil, nil, usagef("Unknown argument '-%s'", short)
+					return nil, nil, hinted(usagef("Unknown argument '-%s'", short), "a command with options of its own is one word in quotes; a script's options stand after --")
 				}
 				f := table[k]
 				if f.arg == "" {
@@ -119,7 +129,11 @@ func findLong(table []flag, name string) (f flag, negative bool, err error) {
 	case 1:
 		return hits[0].f, hits[0].negative, nil
 	case 0:
-		return flag{}, false, usagef("Unknown argument '--%s'", name)
+		err := usagef("Unknown argument '--%s'", name)
+		if near := nearest(name, longNames(table)); near != "" {
+			err = hinted(err, "did you mean --%s?", near)
+		}
+		return flag{}, false, err
 	}
 	var names []string
 	for _, h := range hits {
@@ -145,4 +159,55 @@ func checkValue(f flag, full, val string) error {
 		}
 	}
 	return nil
+}
+
+// longNames lists what may stand after "--".
+func longNames(table []flag) []string {
+	var names []string
+	for _, f := range table {
+		if f.on == onNone {
+			continue
+		}
+		names = append(names, f.name)
+		if f.negatable {
+			names = append(names, "no-"+f.name)
+		}
+	}
+	return names
+}
+
+// nearest returns the name that word was probably meant to be, "" if none is
+// close.
+func nearest(word string, names []string) string {
+	best, least := "", 3 // more than two slips are another word
+	for _, n := range names {
+		if d := distance(word, n); d < least && d < len(word) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, leave out, replace, or swap
+// with their neighbour, to make b of a (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
 }

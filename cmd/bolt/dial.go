@@ -20,7 +20,7 @@ type dialers struct {
 
 // dialer wires the transports.
 func (a *app) dialer() (*dialers, error) {
-	home := a.sys.env("HOME") // "": the SSH client asks the password file
+	home := home(a.sys)
 	s, err := ssh.NewDialer(ssh.Options{
 		Home:        home,
 		Env:         a.sys.lookup,

@@ -6,6 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"bolt/internal/logging"
+	"bolt/internal/project"
+	"bolt/inventory"
 )
 
 // A flag is one option of the command line. Every command accepts every flag,
@@ -53,7 +57,7 @@ const (
 func flagTable() []flag {
 	return []flag{
 		{name: "targets", short: "t", arg: "TARGETS", repeat: true, section: secInventory, on: onInventory,
-			help: "Act on these `targets`: names, aliases, groups, globs (web*), URIs; several are separated by commas. @FILE reads them from a file, - from standard input."},
+			help: "Act on these targets: names, aliases, groups, globs (web*), URIs; several are separated by commas. @FILE reads them from a file, - from standard input."},
 		{name: "query", short: "q", arg: "PQL", section: secInventory, on: onNone,
 			help: "Act on the targets that a PuppetDB query returns."},
 		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onInventory,
@@ -86,7 +90,7 @@ func flagTable() []flag {
 
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, help: "Set an environment variable for the command or script."},
 
-		{name: "transport", arg: "NAME", values: transports, section: secTransport, on: onAction,
+		{name: "transport", arg: "NAME", values: inventory.Transports(), section: secTransport, on: onAction,
 			help: "How to reach targets that do not say it themselves: ssh or local."},
 		{name: "connect-timeout", arg: "SECONDS", section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
 		{name: "tty", negatable: true, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
@@ -95,7 +99,7 @@ func flagTable() []flag {
 		{name: "copy-command", arg: "COMMAND", section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
 		{name: "tmpdir", arg: "DIR", section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
 
-		{name: "format", arg: "FORMAT", values: formats, section: secDisplay, on: onShow,
+		{name: "format", arg: "FORMAT", values: project.Formats(), section: secDisplay, on: onShow,
 			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},
 		{name: "fold", section: secDisplay, on: onAction, help: "Print equal outputs once, under the folded names of their targets, at the end."},
 		{name: "stream", section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
@@ -103,19 +107,13 @@ func flagTable() []flag {
 		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only."},
 		{name: "trace", section: secDisplay, on: onAction, help: "Print the chain of causes with an error that ends the run."},
 
-		{name: "log-level", arg: "LEVEL", values: logLevels, section: secGlobal, on: onAll,
+		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
 			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn)."},
 		{name: "clear-cache", section: secGlobal, on: onAll, help: "Forget cached answers of plugins first."},
 		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
 		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
 	}
 }
-
-var (
-	transports = []string{"choria", "docker", "jail", "local", "lxd", "podman", "remote", "ssh", "winrm"}
-	formats    = []string{"human", "json", "ndjson", "rainbow"}
-	logLevels  = []string{"trace", "debug", "info", "warn", "error", "fatal"}
-)
 
 // flagValues holds what was given, by flag name; only given flags are there.
 type flagValues map[string][]string
@@ -224,7 +222,7 @@ func flagLine(f flag) string {
 	} else {
 		b.WriteString(strings.Repeat(" ", left-len(head)))
 	}
-	b.WriteString(wrap(strings.ReplaceAll(f.help, "`", ""), width-left, strings.Repeat(" ", left)))
+	b.WriteString(wrap(f.help, width-left, strings.Repeat(" ", left)))
 	b.WriteString("\n")
 	return b.String()
 }

@@ -54,17 +54,24 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		return exitOK
 	case errors.Is(err, errFailedTargets), errors.Is(err, errPrinted):
 		return exitFailed
-	case errors.Is(err, syscall.EPIPE):
-		// Whoever read our output has seen enough.
+	case errors.Is(err, errWrite):
+		// There is no telling it on standard output.
+		fmt.Fprintln(sys.err, "bolt:", err)
 		return exitFailed
 	}
 	fmt.Fprintln(sys.out, err)
+	if e, ok := errors.AsType[*usageError](err); ok && e.hint != "" {
+		fmt.Fprintln(sys.err, "hint:", e.hint)
+	}
 	return exitFailed
 }
 
 var (
 	// errFailedTargets says that everything was printed, and some targets failed.
 	errFailedTargets = errors.New("some targets failed")
+	// errWrite says that standard output takes nothing more, so the work was
+	// stopped.
+	errWrite = errors.New("results could not be written, so the work was stopped")
 	// errPrinted says that the error was printed already.
 	errPrinted = errors.New("failed")
 )
@@ -95,7 +102,7 @@ func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func(
 					fmt.Fprintln(notice, "\nLeaving at once: commands may go on running on some targets.")
 					os.Exit(exitFailed)
 				}
-				fmt.Fprintf(notice, "\nStopping (%v): ending what runs on the targets. Once more leaves at once.\n", s)
+				fmt.Fprintf(notice, "\nStopping (%v): ending what runs on the targets. Press ^C again to leave at once.\n", s)
 				cancel(run.ErrStopped)
 			}
 		}

@@ -28,7 +28,7 @@ func manPage() string {
 	var b strings.Builder
 	b.WriteString(".TH BOLT 1\n.SH NAME\nbolt \\- run things on many machines at once, over SSH\n.SH SYNOPSIS\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, ".B bolt %s\n%s [options]\n.br\n", c.name, roff(c.args))
+		fmt.Fprintf(&b, ".B bolt %s\n.RI %s\n.br\n", c.name, roff(strings.TrimSpace(c.args+" [options]")))
 	}
 	b.WriteString(".SH DESCRIPTION\n" + roff(`Bolt runs commands and scripts and copies files on many machines at once, over SSH, with nothing installed on them. Targets come from inventory.yaml of the project, or are named on the command line.`) + "\n.SH COMMANDS\n")
 	for _, c := range commands() {
@@ -48,7 +48,7 @@ func manPage() string {
 			if f.short != "" {
 				head = "\\-" + f.short + ", " + head
 			}
-			fmt.Fprintf(&b, ".TP\n.B %s %s\n%s\n", head, f.arg, roff(strings.ReplaceAll(f.help, "`", "")))
+			fmt.Fprintf(&b, ".TP\n.B %s %s\n%s\n", head, f.arg, roff(f.help))
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n.nf\n" + roff(exitCodes) + ".fi\n")

@@ -32,6 +32,9 @@ var groups = []struct{ name, short string }{
 	{"group", "Show the groups of the inventory"},
 }
 
+// otherCommands are Puppet Bolt's that are not here.
+var otherCommands = []string{"apply", "guide", "lookup", "module", "plan", "plugin", "policy", "project", "secret", "task"}
+
 var actionLists = []string{onAction, onInventory, onShow}
 
 const exitCodes = `Exit codes
@@ -88,7 +91,7 @@ target gets a directory of its own below DESTINATION, with its name.`,
 			lists: actionLists,
 		},
 		{
-			name: "inventory show", run: showInventory, words: noWords,
+			name: "inventory show", run: showInventory, words: noWordsButTargets,
 			short: "Show targets",
 			long: `Prints the names of the targets that the inventory knows, or of those that
 --targets or --rerun name. With --detail it prints all that is known of each:
@@ -144,7 +147,18 @@ func execute(ctx context.Context, argv []string, sys system) error {
 func checkCommand(words []string) error {
 	known := slices.ContainsFunc(groups, func(g struct{ name, short string }) bool { return g.name == words[0] })
 	if !known {
-		return usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
+		err := usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
+		var names []string
+		for _, g := range groups {
+			names = append(names, g.name)
+		}
+		if slices.Contains(otherCommands, words[0]) {
+			return hinted(err, "this version runs commands and scripts and copies files; %s is Puppet Bolt's", words[0])
+		}
+		if near := nearest(words[0], names); near != "" {
+			return hinted(err, "did you mean %s?", near)
+		}
+		return err
 	}
 	if len(words) == 1 {
 		return usagef("Expected an action of the form 'bolt %s <action>'", words[0])

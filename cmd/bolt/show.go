@@ -34,7 +34,7 @@ func showInventory(ctx context.Context, a *app, _ []string) error {
 			view.Targets[i].Data = detailOf(data)
 		}
 	}
-	return output.PrintInventory(a.sys.out, a.listOptions(), view)
+	return written(output.PrintInventory(a.sys.out, a.listOptions(), view))
 }
 
 // detailOf arranges what is known of a target as "inventory show --detail"
@@ -72,5 +72,5 @@ func showGroups(ctx context.Context, a *app, _ []string) error {
 	}
 	names := inv.Groups()
 	slices.Sort(names)
-	return output.PrintGroups(a.sys.out, a.listOptions(), &output.Groups{Names: names, Source: a.inventorySource(), Default: a.project.InventoryFile()})
+	return written(output.PrintGroups(a.sys.out, a.listOptions(), &output.Groups{Names: names, Source: a.inventorySource(), Default: a.project.InventoryFile()}))
 }

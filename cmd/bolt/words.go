@@ -18,7 +18,7 @@ func wordsOfCommand(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return usagef("Must specify a command to run")
 	}
-	return noWords(args[1:])
+	return hinted(noWords(args[1:]), "the command is one word: put it in quotes")
 }
 
 func wordsOfScript(args []string) error {
@@ -38,6 +38,11 @@ func wordsOfFile(args []string) error {
 		return usagef("Unknown arguments %s", strings.Join(args[2:], ", "))
 	}
 	return nil
+}
+
+// noWordsButTargets is noWords for commands that people give names of targets.
+func noWordsButTargets(args []string) error {
+	return hinted(noWords(args), "name targets with --targets (-t)")
 }
 
 func noWords(args []string) error {
@@ -80,7 +85,8 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 	}
 	if v.has("timeout") {
 		if _, err := parseTimeout(v.last("timeout")); err != nil {
-			return usagef("Invalid parameter specified for option '--timeout': %s", v.last("timeout"))
+			return hinted(usagef("Invalid parameter specified for option '--timeout': %s", v.last("timeout")),
+				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
 	return nil
@@ -117,9 +123,25 @@ func readArg(arg string, in io.Reader) (string, error) {
 	case strings.HasPrefix(arg, "@"):
 		text, err := os.ReadFile(arg[1:])
 		if err != nil {
-			return "", usagef("Error attempting to read %s: %v", arg[1:], reason(err))
+			return "", usagef("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
 		}
 		return string(text), nil
 	}
 	return arg, nil
+}
+
+// withoutComments takes comments out of a list of targets: what follows a "#"
+// at the beginning of a word, to the end of the line.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for i := range line {
+			if line[i] == '#' && (i == 0 || strings.ContainsRune(" \t,", rune(line[i-1]))) {
+				line = line[:i] + "\n"
+				break
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

@@ -28,11 +28,13 @@ var onlyIn = map[string][]string{
 	"github.com/inconshreveable/mousetrap": {},
 }
 
-// TestImports checks every import against layers.txt and onlyIn.
+// TestImports checks every import against layers.txt and onlyIn, and that
+// layers.txt allows nothing that is not made use of.
 func TestImports(t *testing.T) {
 	allowed := layers(t)
 	found := make(map[string]bool)
 	unknown := make(map[string]bool)
+	used := make(map[[2]string]bool) // who imports whom
 	for _, f := range source(t) {
 		rule, known := allowed[f.pkg]
 		if found[f.pkg] = true; !known && !unknown[f.pkg] {
@@ -45,6 +47,7 @@ func TestImports(t *testing.T) {
 		for _, spec := range f.ast.Imports {
 			imp := strings.Trim(spec.Path.Value, `"`)
 			if dep, ours := strings.CutPrefix(imp, module+"/"); ours {
+				used[[2]string{f.pkg, dep}] = true
 				if known && !slices.Contains(rule, dep) {
 					t.Errorf("%s: %s may not import %s", f.at(spec), f.pkg, dep)
 				}
@@ -65,6 +68,9 @@ func TestImports(t *testing.T) {
 		for _, dep := range deps {
 			if _, ok := allowed[dep]; !ok {
 				t.Errorf("layers.txt: %s may import %s, which has no line of its own", pkg, dep)
+			}
+			if found[pkg] && !used[[2]string{pkg, dep}] {
+				t.Errorf("layers.txt: %s may import %s, but does not; take the permission back", pkg, dep)
 			}
 		}
 		if !found[pkg] {

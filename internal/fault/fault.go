@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bolt/internal/ordered"
 )
@@ -36,6 +37,22 @@ func New(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
+// File makes an Error about a file: of kind bolt/file-error, with the path in
+// its details and err, which may be nil, as its cause. The message is formatted
+// as by fmt.Sprintf; it should name the path, and may have WithoutPath(err).
+func File(path string, err error, format string, args ...any) *Error {
+	return &Error{Kind: "bolt/file-error", Msg: fmt.Sprintf(format, args...), Details: ordered.Of("path", path), Err: err}
+}
+
+// WithoutPath returns the reason in an error of package os, without the
+// operation and the path; any other error is returned as it is.
+func WithoutPath(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 func (e *Error) Error() string { return e.Msg }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -56,11 +73,3 @@ func (e *Error) Map() *ordered.Map {
 
 // MarshalJSON writes Map.
 func (e *Error) MarshalJSON() ([]byte, error) { return e.Map().MarshalJSON() }
-
-// KindOf returns the kind of the *Error in err's chain, or "".
-func KindOf(err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Kind
-	}
-	return ""
-}

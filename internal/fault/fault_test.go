@@ -3,8 +3,8 @@ package fault
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
+	"os"
 	"testing"
 
 	"bolt/internal/ordered"
@@ -32,16 +32,23 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestKindOf(t *testing.T) {
-	cause := &Error{Kind: "bolt/file-error", Msg: "gone", Err: fs.ErrNotExist}
-	err := fmt.Errorf("outer: %w", cause)
-	if got := KindOf(err); got != "bolt/file-error" {
-		t.Errorf("got %q", got)
+func TestFile(t *testing.T) {
+	_, cause := os.Open("/nonexistent/x")
+	err := error(File("/nonexistent/x", cause, "The script '%s' is unreadable: %v", "/nonexistent/x", WithoutPath(cause)))
+	if got, want := err.Error(), "The script '/nonexistent/x' is unreadable: no such file or directory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the cause is lost")
 	}
-	if KindOf(fs.ErrNotExist) != "" || KindOf(nil) != "" {
-		t.Error("a kind out of nothing")
+	f := err.(*Error)
+	if f.Kind != "bolt/file-error" || f.Details.Value("path") != "/nonexistent/x" {
+		t.Errorf("got %+v", f)
+	}
+	if f := File("p", nil, "no"); f.Unwrap() != nil {
+		t.Errorf("a cause out of nothing: %v", f.Err)
+	}
+	if other := errors.New("other"); WithoutPath(other) != other || WithoutPath(nil) != nil {
+		t.Error("an error of another kind is changed")
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"bolt/internal/safetext"
 )
 
 // sink is one destination. A record reaches it as one Write.
@@ -75,7 +77,7 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	if f.id != "" && h.disabled[f.id] && r.Level < slog.LevelError {
 		return nil
 	}
-	r.Message = clean(r.Message)
+	r.Message = safetext.TerminalString(r.Message) // texts may come from the far side
 
 	var b bytes.Buffer
 	var first error
@@ -95,9 +97,10 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	return first
 }
 
-// consoleLayout is the text alone. The reset sequence is always there and a
-// coloured line is coloured to its end, as Puppet Bolt prints them
-// (lib/bolt/logger.rb).
+// consoleLayout is "target: text", without the target where a record has none.
+//
+// Differs from Bolt: without colours there are no control sequences at all;
+// Bolt ends every line with a reset.
 func consoleLayout(color bool) func(*bytes.Buffer, slog.Record, *fields) {
 	return func(b *bytes.Buffer, r slog.Record, f *fields) {
 		start := ""
@@ -105,11 +108,14 @@ func consoleLayout(color bool) func(*bytes.Buffer, slog.Record, *fields) {
 			start = startColor(r.Level)
 		}
 		b.WriteString(start)
+		if f.target != "" {
+			b.WriteString(f.target + ": ")
+		}
 		f.message(b, r)
-		b.WriteString(reset + "\n")
 		if start != "" {
 			b.WriteString(reset)
 		}
+		b.WriteByte('\n')
 	}
 }
 
@@ -170,7 +176,7 @@ func (f *fields) add(group string, a slog.Attr) {
 		}
 		return
 	}
-	text := clean(valueText(v))
+	text := safetext.TerminalString(valueText(v))
 	if group == "" {
 		switch a.Key {
 		case KeyID:
@@ -226,15 +232,4 @@ func valueText(v slog.Value) (text string) {
 		return fmt.Sprintf("!%T", v.Any())
 	}
 	return string(j)
-}
-
-// clean takes out what could steer a terminal. Texts may come from the far
-// side.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
 }

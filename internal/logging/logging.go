@@ -17,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -148,15 +149,27 @@ func (e *Early) Flush(l *Log) {
 	e.warnings = nil
 }
 
-// ParseLevel returns the level of a name: trace, debug, info, warn, error or
-// fatal.
+// Levels lists the names of all levels, the most talkative first.
+func Levels() []string {
+	var names []string
+	for _, l := range levels() {
+		names = append(names, levelName(l))
+	}
+	return names
+}
+
+// ParseLevel returns the level of one of the names of Levels.
 func ParseLevel(name string) (slog.Level, error) {
-	for _, l := range []slog.Level{LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, LevelFatal} {
+	for _, l := range levels() {
 		if levelName(l) == name {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("log level %q: not one of trace, debug, info, warn, error, fatal", name)
+	return 0, fmt.Errorf("log level %q: not one of %s", name, strings.Join(Levels(), ", "))
+}
+
+func levels() []slog.Level {
+	return []slog.Level{LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, LevelFatal}
 }
 
 func levelName(l slog.Level) string {

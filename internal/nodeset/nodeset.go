@@ -9,7 +9,6 @@ package nodeset
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,12 +19,6 @@ import (
 // maxDigits is the length up to which digits are a number; longer runs are
 // text.
 const maxDigits = 18
-
-// MaxNames is how many names Expand returns at most.
-const MaxNames = 1 << 20
-
-// ErrTooMany is what Expand returns instead of more than MaxNames names.
-var ErrTooMany = errors.New("more names than can be listed")
 
 // Fold returns the set of names as words joined by commas. Words stand in the
 // order of their first name, numbers in a word in ascending order. Names with
@@ -220,119 +213,4 @@ func ranges(set []parsed) string {
 	}
 	b.WriteByte(']')
 	return b.String()
-}
-
-// Expand returns the names that words stand for, in order. A pair of brackets
-// that holds no ranges belongs to the name: [::1] is an address. Several pairs
-// in a word multiply.
-func Expand(words string) ([]string, error) {
-	var names []string
-	for w := range splitWords(words) {
-		expanded, err := expandWord(w, MaxNames-len(names))
-		if err != nil {
-			return nil, fmt.Errorf("expand %q: %w", w, err)
-		}
-		names = append(names, expanded...)
-	}
-	return names, nil
-}
-
-// splitWords divides at commas outside of brackets, and drops empty words.
-func splitWords(s string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		depth, start := 0, 0
-		for i := 0; i <= len(s); i++ {
-			switch {
-			case i == len(s) || s[i] == ',' && depth == 0:
-				if w := s[start:i]; w != "" && !yield(w) {
-					return
-				}
-				start = i + 1
-			case s[i] == '[':
-				depth++
-			case s[i] == ']':
-				depth = max(0, depth-1)
-			}
-		}
-	}
-}
-
-// expandWord expands the first pair of brackets that holds ranges, and what
-// comes after it.
-func expandWord(w string, limit int) ([]string, error) {
-	begin, end, list := findRanges(w)
-	if list == nil {
-		if limit < 1 {
-			return nil, ErrTooMany
-		}
-		return []string{w}, nil
-	}
-	rest, err := expandWord(w[end:], limit)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, r := range list {
-		if count := r.last - r.first + 1; count > uint64(limit) || len(names)+int(count)*len(rest) > limit {
-			return nil, ErrTooMany
-		}
-		for v := r.first; v <= r.last; v++ {
-			for _, after := range rest {
-				names = append(names, w[:begin]+number{v, r.width}.String()+after)
-			}
-		}
-	}
-	return names, nil
-}
-
-// findRanges finds the first pair of brackets that holds ranges: from begin up
-// to end. The list is nil if there is none.
-func findRanges(w string) (begin, end int, list []span) {
-	for {
-		i := strings.IndexByte(w[begin:], '[')
-		if i < 0 {
-			return 0, 0, nil
-		}
-		begin += i
-		n := strings.IndexByte(w[begin:], ']')
-		if n < 0 {
-			return 0, 0, nil
-		}
-		if list, ok := parseRanges(w[begin+1 : begin+n]); ok {
-			return begin, begin + n + 1, list
-		}
-		begin++
-	}
-}
-
-// span is a range of numbers of one padding.
-type span struct {
-	first, last uint64
-	width       int
-}
-
-// parseRanges reads "01-12,15"; false if that is not what s is.
-func parseRanges(s string) ([]span, bool) {
-	var list []span
-	for part := range strings.SplitSeq(s, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		a, ok1 := wholeNumber(first)
-		b, ok2 := wholeNumber(last)
-		if !ok1 || !ok2 || b.value < a.value || a.width > 1 && len(last) < a.width {
-			return nil, false
-		}
-		list = append(list, span{a.value, b.value, a.width})
-	}
-	return list, true
-}
-
-// wholeNumber reads a number that is all of s.
-func wholeNumber(s string) (number, bool) {
-	if s == "" || len(s) > maxDigits || strings.Trim(s, "0123456789") != "" {
-		return number{}, false
-	}
-	return parseNumber(s), true
 }

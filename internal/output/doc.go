@@ -5,9 +5,9 @@
 // The layouts of human and json are Puppet Bolt's; ndjson is described in
 // docs/ndjson.md. Progress wraps a Renderer with a line of counts.
 //
-// A Renderer holds no output of a target: it copies from the run.Capture to a
-// buffered writer, which is flushed after each event. Only Progress has a
-// goroutine.
+// A Renderer holds no output of a target: it copies from the run.Capture, which
+// it closes, to a buffered writer, which is flushed after each event. Only
+// Progress has a goroutine.
 package output
 
 // Rules of the terminal interface

@@ -30,20 +30,20 @@ type group struct {
 
 func newFolder() *folder { return &folder{groups: make(map[[sha256.Size]byte]*group)} }
 
-// add puts r in its group.
+// add puts r in its group, and closes its output unless r is the first there.
 func (f *folder) add(r *run.Result) error {
 	key, err := foldKey(r)
 	if err != nil {
+		_ = r.Output.Close() // the first error tells more
 		return err
 	}
-	g := f.groups[key]
-	if g == nil {
-		r.Output.Retain()
-		g = &group{result: r}
-		f.groups[key] = g
-		f.order = append(f.order, g)
+	if g := f.groups[key]; g != nil {
+		g.targets = append(g.targets, r.Target)
+		return r.Output.Close()
 	}
-	g.targets = append(g.targets, r.Target)
+	g := &group{result: r, targets: []*inventory.Target{r.Target}}
+	f.groups[key] = g
+	f.order = append(f.order, g)
 	return nil
 }
 
@@ -76,8 +76,8 @@ func foldKey(r *run.Result) (key [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// each calls print for every group, the largest first, and gives the outputs
-// up.
+// each calls print for every group, the largest first, until the first error,
+// and closes the outputs of all.
 func (f *folder) each(print func(*group) error) error {
 	slices.SortStableFunc(f.order, func(a, b *group) int { return cmp.Compare(len(b.targets), len(a.targets)) })
 	var first error

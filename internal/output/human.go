@@ -77,21 +77,23 @@ func (h *human) Event(e run.Event) error {
 	return h.out.Flush()
 }
 
+// finished takes a result and its output over.
 func (h *human) finished(r *run.Result) error {
 	switch {
 	case r.OK():
 		h.ended[r.Target] = succeeded
 	case r.Err.Class == run.ClassSkipped:
-		h.ended[r.Target] = skipped
-		return nil // the summary names them together
+		h.ended[r.Target] = skipped // the summary names them together
+		return r.Output.Close()
 	default:
 		h.ended[r.Target] = failed
 	}
-	switch {
-	case !h.o.Verbose:
-		return nil
-	case h.folder != nil:
+	if h.folder != nil {
 		return h.folder.add(r)
+	}
+	defer r.Output.Close()
+	if !h.o.Verbose {
+		return nil
 	}
 	return h.block(r, r.Target.SafeName(), func(s string) string { return s })
 }

@@ -12,6 +12,7 @@ import (
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 	"bolt/internal/yaml"
+	"bolt/inventory"
 )
 
 // Inventory is what "inventory show" shows.
@@ -51,6 +52,7 @@ type ListOptions struct {
 
 // PrintInventory prints inv to w: names or details, those of the inventory
 // first (text with details: by name), where they come from, how many they are.
+// Text has names and URIs without passwords.
 func PrintInventory(w io.Writer, o ListOptions, inv *Inventory) error {
 	out := bufio.NewWriter(w)
 	var known, adhoc []InventoryTarget
@@ -80,7 +82,7 @@ func PrintInventory(w io.Writer, o ListOptions, inv *Inventory) error {
 		_ = out.WriteByte('\n')
 		heading(out, o.Color, "Additional information")
 		if inv.All {
-			_, _ = out.WriteString("  Choose targets with '--targets', '--query' or '--rerun'\n")
+			_, _ = out.WriteString("  Choose targets with '--targets' or '--rerun'\n")
 		}
 		if !inv.Detail {
 			_, _ = out.WriteString("  Add '--detail' to see their configuration and data\n")
@@ -100,12 +102,13 @@ func printNames(out *bufio.Writer, color bool, targets []InventoryTarget) {
 	}
 	width := 0
 	for _, t := range targets {
-		width = max(width, utf8.RuneCountInString(t.Name))
+		width = max(width, utf8.RuneCountInString(inventory.SafeName(t.Name)))
 	}
 	for _, t := range targets {
-		_, _ = out.WriteString("  " + t.Name)
+		name := inventory.SafeName(t.Name)
+		_, _ = out.WriteString("  " + name)
 		if t.Adhoc {
-			pad := width - utf8.RuneCountInString(t.Name) + 4
+			pad := width - utf8.RuneCountInString(name) + 4
 			_, _ = out.WriteString(strings.Repeat(" ", pad) + paint(yellow, color, notFound))
 		}
 		_ = out.WriteByte('\n')
@@ -116,13 +119,19 @@ func printNames(out *bufio.Writer, color bool, targets []InventoryTarget) {
 func printDetails(out *bufio.Writer, color bool, targets []InventoryTarget) {
 	slices.SortStableFunc(targets, func(a, b InventoryTarget) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range targets {
-		_, _ = out.WriteString(paint(cyan, color, t.Name))
+		_, _ = out.WriteString(paint(cyan, color, inventory.SafeName(t.Name)))
 		if t.Adhoc {
 			_, _ = out.WriteString(" " + paint(yellow, color, notFound))
 		}
 		_ = out.WriteByte('\n')
+		data := t.Data.Clone()
+		for _, k := range []string{"name", "uri"} {
+			if s, ok := data.Value(k).(string); ok {
+				data.Set(k, inventory.SafeName(s))
+			}
+		}
 		in := &indenter{w: out}
-		_, _ = in.Write(yaml.Marshal(t.Data))
+		_, _ = in.Write(yaml.Marshal(data))
 		_ = in.Flush()
 		_ = out.WriteByte('\n')
 	}
@@ -154,7 +163,7 @@ func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarge
 				v = t.Data
 			}
 			if err := safetext.WriteJSON(out, v); err != nil {
-				return fmt.Errorf("target %s: %w", t.Name, err)
+				return fmt.Errorf("target %s: %w", inventory.SafeName(t.Name), err)
 			}
 		}
 		return out.WriteByte(']')

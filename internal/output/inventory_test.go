@@ -17,6 +17,11 @@ func TestPrintInventory(t *testing.T) {
 	known := []InventoryTarget{{Name: "l2"}, {Name: "l1"}}
 	mixed := []InventoryTarget{{Name: "10.9.8.7", Adhoc: true}, {Name: "l2"}, {Name: "ssh://x.example:2200", Adhoc: true}}
 	details := []InventoryTarget{{Name: "l2", Data: detail("l2")}, {Name: "adhoc", Adhoc: true, Data: detail("adhoc")}}
+	secret := []InventoryTarget{
+		{Name: "u:geheim@h", Data: ordered.Of("name", "u:geheim@h", "uri", "u:geheim@h")},
+		{Name: "named", Data: ordered.Of("name", "named", "uri", "ssh://u:geheim@h3")},
+		{Name: "ssh://u:geheim@h2", Adhoc: true, Data: ordered.Of("name", "ssh://u:geheim@h2", "uri", "ssh://u:geheim@h2")},
+	}
 	const source = "\nInventory source\n  /p/inventory.yaml\n\n"
 	tests := []struct {
 		name string
@@ -27,7 +32,7 @@ func TestPrintInventory(t *testing.T) {
 		{
 			"names", ListOptions{}, Inventory{Targets: known, Source: "/p/inventory.yaml", Hint: true, All: true},
 			"Targets\n  l2\n  l1\n" + source + "Target count\n  2 total, 2 from inventory, 0 adhoc\n\nAdditional information\n" +
-				"  Choose targets with '--targets', '--query' or '--rerun'\n  Add '--detail' to see their configuration and data\n",
+				"  Choose targets with '--targets' or '--rerun'\n  Add '--detail' to see their configuration and data\n",
 		},
 		{
 			"adhoc", ListOptions{}, Inventory{Targets: mixed, Source: "/p/inventory.yaml", Hint: true},
@@ -73,6 +78,20 @@ l2
   - web
   - all
 ` + source + "Target count\n  2 total, 1 from inventory, 1 adhoc\n",
+		},
+		{
+			"passwords", ListOptions{}, Inventory{Targets: secret, Source: "/p/inventory.yaml"},
+			"Targets\n  u@h\n  named\n  ssh://u@h2    (Not found in inventory file)\n" + source + "Target count\n  3 total, 2 from inventory, 1 adhoc\n",
+		},
+		{
+			"passwords, details", ListOptions{}, Inventory{Targets: secret, Source: "/p/inventory.yaml", Detail: true},
+			"named\n  name: named\n  uri: ssh://u@h3\n\nssh://u@h2 (Not found in inventory file)\n  name: ssh://u@h2\n  uri: ssh://u@h2\n\n" +
+				"u@h\n  name: u@h\n  uri: u@h\n" + source + "Target count\n  3 total, 2 from inventory, 1 adhoc\n",
+		},
+		{
+			"json, identifiers stay", ListOptions{Format: JSON}, Inventory{Targets: secret[:1], Source: "/p/i", Default: "/p/i", Detail: true},
+			`{"adhoc":{"count":0,"targets":[]},"inventory":{"count":1,"targets":[{"name":"u:geheim@h","uri":"u:geheim@h"}],"file":"/p/i","default":"/p/i"},` +
+				`"targets":[{"name":"u:geheim@h","uri":"u:geheim@h"}],"count":1}` + "\n",
 		},
 		{
 			"json", ListOptions{Format: JSON}, Inventory{Targets: mixed, Source: "/p/inventory.yaml", Default: "/q/inventory.yaml"},

@@ -35,6 +35,9 @@ func (d *document) Start(Info) error { return d.write("{ \"items\": [\n") }
 
 // Event prints a result as soon as there is one.
 func (d *document) Event(e run.Event) error {
+	if e.Kind == run.Finished {
+		defer e.Result.Output.Close()
+	}
 	if d.lines != nil && e.Kind != run.Started {
 		if e.Kind == run.Output {
 			d.lines.write(e)
@@ -131,6 +134,7 @@ func (l *eventLines) Event(e run.Event) error {
 	case run.Output:
 		return l.output(e.Target, e.Stream, e.Data, false)
 	case run.Finished:
+		defer e.Result.Output.Close()
 		for _, stream := range []run.Stream{run.Stdout, run.Stderr} {
 			if err := l.output(e.Target, stream, nil, true); err != nil {
 				return err

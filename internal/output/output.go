@@ -16,8 +16,9 @@ import (
 // a full disk); after one, all later calls return it again and write nothing,
 // so a caller may stop its work as soon as it sees one.
 //
-// Event keeps nothing of its argument after it returns; what is printed only
-// at the end is held by Capture.Retain.
+// A Renderer owns Result.Output of each Finished event that it is given: it
+// closes the output when it has printed it, or could not, at the latest in End
+// or Fatal. Of all else in an event, Event keeps only what is constant.
 type Renderer interface {
 	// Start prints what comes before all events.
 	Start(Info) error

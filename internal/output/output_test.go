@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -90,9 +91,6 @@ func show(t testing.TB, o Options, targets []*inventory.Target, elapsed time.Dur
 	for _, e := range events {
 		if err := r.Event(e); err != nil {
 			t.Fatal(err)
-		}
-		if e.Result != nil { // as a Runner does
-			e.Result.Output.Close()
 		}
 	}
 	if err := r.End(elapsed); err != nil {
@@ -505,5 +503,50 @@ func TestBrokenPipe(t *testing.T) {
 				t.Errorf("written %d times to a broken pipe", w.after)
 			}
 		})
+	}
+}
+
+// TestCapturesAreClosed: whoever is handed a result closes its output as soon
+// as it is not needed any more, also when nothing can be written.
+func TestCapturesAreClosed(t *testing.T) {
+	f := fleet("web1", "web2", "db1")
+	closed := func(r *run.Result) bool { return r.Output.WriteMerged(io.Discard) != nil }
+	for name, o := range map[string]Options{
+		"human": {Verbose: true}, "quiet": {}, "stream": {Verbose: true, Stream: true}, "fold": {Verbose: true, Fold: true},
+		"quiet fold": {Fold: true}, "json": {Format: JSON}, "json, stream": {Format: JSON, Stream: true}, "ndjson": {Format: NDJSON},
+	} {
+		for _, broken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, broken %v", name, broken), func(t *testing.T) {
+				o.Out, o.Err = io.Discard, io.Discard
+				if broken {
+					o.Out, o.Err = &brokenPipe{}, &brokenPipe{}
+				}
+				r, err := New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				results := []*run.Result{command(t, f[0], 0, "same\n"), command(t, f[1], 0, "same\n"), command(t, f[2], 3, "other\n")}
+				_ = r.Start(Info{Targets: f})
+				waits := o.Fold && o.Verbose
+				for i, result := range results {
+					_ = r.Event(arrived(result.Target, run.Stdout, "x"))
+					err := r.Event(finished(result))
+					if broken && name != "quiet" && !o.Fold && err == nil {
+						t.Error("no error")
+					}
+					if want := !waits || i == 1; closed(result) != want { // the second is like the first
+						t.Errorf("output of %s closed: %v, want %v", result.Target, !want, want)
+					}
+				}
+				if err := r.End(0); (err != nil) != broken {
+					t.Errorf("end: %v", err)
+				}
+				for _, result := range results {
+					if !closed(result) {
+						t.Errorf("output of %s is never closed", result.Target)
+					}
+				}
+			})
+		}
 	}
 }

@@ -23,20 +23,21 @@ const eraseLine = "\r\x1b[K"
 //
 // The line goes to standard error. It appears a moment after Start, is erased
 // before anything else is printed, drawn again at most ten times a second, and
-// gone at the end. Start starts a goroutine, which End and Fatal end and wait
-// for; one of them must follow.
+// gone at the end. Start starts a goroutine, unless it returns an error; End
+// and Fatal end it and wait for it, so one of them must follow.
 type Progress struct {
+	r     Renderer
 	line  io.Writer
 	width func() int
 	quit  chan struct{}
 	end   func() // closes quit, once
 	done  sync.WaitGroup
 
-	// mu guards what follows and all writing to both writers.
+	// mu guards what follows and all writing to line. It is never held while
+	// r works: r may write to Writer itself, directly or behind other locks.
 	mu      sync.Mutex
-	r       Renderer
 	drawn   bool
-	paused  int
+	paused  int // while it is not 0, nothing is drawn
 	begin   time.Time
 	total   int
 	started int
@@ -53,11 +54,14 @@ func NewProgress(r Renderer, line io.Writer, width func() int) *Progress {
 
 // Start prints what r does at its start, and begins to draw.
 func (p *Progress) Start(info Info) error {
+	if err := p.r.Start(info); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin, p.total = time.Now(), len(info.Targets)
 	p.done.Go(p.redraw)
-	return p.r.Start(info)
+	return nil
 }
 
 func (p *Progress) redraw() {
@@ -101,6 +105,16 @@ func (p *Progress) erase() {
 
 // Event counts e and prints what r prints for it.
 func (p *Progress) Event(e run.Event) error {
+	p.count(e)
+	resume := p.Pause()
+	err := p.r.Event(e)
+	if err == nil { // else for good: whoever sees the error ends the work
+		resume()
+	}
+	return err
+}
+
+func (p *Progress) count(e run.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.Kind {
@@ -115,12 +129,6 @@ func (p *Progress) Event(e run.Event) error {
 			}
 		}
 	}
-	p.erase()
-	err := p.r.Event(e)
-	if err != nil {
-		p.paused++ // for good: whoever sees the error ends the work
-	}
-	return err
 }
 
 // End stops drawing and prints r's end.
@@ -143,9 +151,9 @@ func (p *Progress) stop() {
 	p.erase()
 }
 
-// Writer returns a writer to the line's terminal for others, such as the log:
-// it erases the line first. It is safe for concurrent use, also before Start
-// and after End. It is not for r's own Options.Err: Event holds the same lock.
+// Writer returns a writer to the line's terminal for all others: the log, and
+// the wrapped Renderer's Options.Err. It erases the line first. It is safe for
+// concurrent use, also before Start and after End.
 func (p *Progress) Writer() io.Writer { return progressWriter{p} }
 
 type progressWriter struct{ p *Progress }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -171,6 +172,112 @@ func TestProgressWidth(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestProgressBesideStreamedLines has the renderer write its streamed lines to
+// the terminal of the line of counts, behind a lock that the log shares, while
+// the log writes there too.
+func TestProgressBesideStreamedLines(t *testing.T) {
+	f := fleet("web1", "web2", "web3", "web4")
+	s, console := &screen{}, &shared{}
+	var document bytes.Buffer
+	r, err := New(Options{Format: JSON, Out: &document, Err: console, Stream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewProgress(r, s, func() int { return 80 })
+	console.set(p.Writer())
+	done := make(chan error, 1)
+	go func() {
+		if err := p.Start(Info{Targets: f}); err != nil {
+			done <- err
+			return
+		}
+		var log sync.WaitGroup
+		log.Go(func() {
+			for range 200 {
+				_, _ = io.WriteString(console, "warning\n")
+			}
+		})
+		var first error
+		for _, target := range f {
+			first = errors.Join(first, p.Event(started(target)))
+			for range 50 {
+				first = errors.Join(first, p.Event(arrived(target, run.Stdout, "hi\n")))
+			}
+			first = errors.Join(first, p.Event(finished(command(t, target, 0, "hi\n"))))
+		}
+		log.Wait()
+		done <- errors.Join(first, p.End(0))
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the renderer and the line of counts wait for each other")
+	}
+	text := strings.Join(s.lines, "\n")
+	for _, target := range f {
+		if n := strings.Count(text, "["+target.Name+"] out: hi"); n != 50 {
+			t.Errorf("%d streamed lines of %s, want 50", n, target.Name)
+		}
+	}
+	if n := strings.Count(text, "warning"); n != 200 {
+		t.Errorf("%d warnings, want 200", n)
+	}
+	if len(s.bad) > 0 || s.cursor() != "" {
+		t.Errorf("lines with counts in them: %q, %q", s.bad, s.cursor())
+	}
+	if !json.Valid(document.Bytes()) {
+		t.Errorf("no JSON:\n%s", document.Bytes())
+	}
+}
+
+// shared is a writer with a lock, as programs put in front of a terminal.
+type shared struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *shared) set(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = w
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
+
+// TestProgressStaysAwayAfterErrors: whoever sees an error prints it.
+func TestProgressStaysAwayAfterErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{}
+		r, err := New(Options{Out: &brokenPipe{n: 0}, Verbose: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewProgress(r, s, func() int { return 80 })
+		f := fleet("web1")
+		if err := p.Start(Info{Targets: f}); err != nil { // nothing is written yet
+			t.Fatal(err)
+		}
+		if err := p.Event(started(f[0])); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := s.all.String(); got != "" {
+			t.Errorf("drawn after an error: %q", got)
+		}
+		if err := p.End(0); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // TestProgressConcurrent has others write and ask while events come; the race

@@ -2,7 +2,6 @@ package project
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bolt/internal/fault"
-	"bolt/internal/ordered"
 )
 
 // CheckFile returns an error (kind bolt/file-error) unless path is a file, not
@@ -19,7 +17,7 @@ import (
 func CheckFile(what, path string) error {
 	info, err := checkReadable(what, path)
 	if err == nil && info.IsDir() {
-		return fileError(path, nil, "The %s '%s' is not a file", what, path)
+		return fault.File(path, nil, "The %s '%s' is not a file", what, path)
 	}
 	return err
 }
@@ -36,13 +34,13 @@ func checkTree(what, path string, above []fs.FileInfo) error {
 	}
 	for _, dir := range above {
 		if os.SameFile(dir, info) {
-			return fileError(path, nil, "The %s '%s' is a link to a directory that it is in", what, path)
+			return fault.File(path, nil, "The %s '%s' is a link to a directory that it is in", what, path)
 		}
 	}
 	above = append(above, info)
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return fileError(path, err, "The %s '%s' is unreadable: %v", what, path, cause(err))
+		return fault.File(path, err, "The %s '%s' is unreadable: %v", what, path, fault.WithoutPath(err))
 	}
 	for _, e := range entries {
 		if err := checkTree(what, filepath.Join(path, e.Name()), above); err != nil {
@@ -56,24 +54,12 @@ func checkReadable(what, path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fileError(path, err, "The %s '%s' does not exist", what, path)
+		return nil, fault.File(path, err, "The %s '%s' does not exist", what, path)
 	case err != nil:
-		return nil, fileError(path, err, "The %s '%s' is unreadable: %v", what, path, cause(err))
+		return nil, fault.File(path, err, "The %s '%s' is unreadable: %v", what, path, fault.WithoutPath(err))
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
-		return nil, fileError(path, err, "The %s '%s' is unreadable", what, path)
+		return nil, fault.File(path, err, "The %s '%s' is unreadable", what, path)
 	}
 	return info, nil
-}
-
-func fileError(path string, err error, format string, args ...any) error {
-	return &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf(format, args...), Details: ordered.Of("path", path), Err: err}
-}
-
-// cause is err without the operation and path, which the message names itself.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

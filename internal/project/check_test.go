@@ -152,7 +152,7 @@ func FuzzRerun(f *testing.F) {
 			t.Fatal(err)
 		}
 		names, err := Rerun{name}.Targets("all")
-		if err != nil && fault.KindOf(err) != "bolt/file-error" {
+		if err != nil && kindOf(err) != "bolt/file-error" {
 			t.Errorf("error %v", err)
 		}
 		if slices.Contains(names, "") {

@@ -18,9 +18,8 @@ import (
 // Config is what all sources together say. It is read-only.
 type Config struct {
 	Project *Project
-	Files   []string // that were read and say something, the one that wins last
 
-	Format  string // human, json, rainbow or FormatNDJSON
+	Format  string // one of Formats
 	Color   bool
 	Spinner bool
 	Stream  bool
@@ -35,7 +34,6 @@ type Config struct {
 	Log logging.Options
 
 	Modulepath    []string // absolute, without built-in modules
-	HieraConfig   string   // absolute; "" if none was named
 	InventoryFile string   // absolute; "" for Project.InventoryFile
 	Rerun         Rerun
 	SaveRerun     bool
@@ -45,7 +43,6 @@ type Config struct {
 	// set. Defaults are not filled in, and plugin references not resolved.
 	Transports map[string]*ordered.Map
 
-	Plugins           *ordered.Map // each plugin's own settings
 	PluginHooks       *ordered.Map // without the built-in one
 	ScriptInterpreter bool         // a target's interpreters run scripts, too
 
@@ -53,7 +50,7 @@ type Config struct {
 	// are as they were written.
 	Settings *ordered.Map
 
-	sources map[string]string
+	sources map[string]string // where the value of each setting is from: a layer's name
 }
 
 // Load works out the configuration of a project. flags holds the values of
@@ -78,11 +75,6 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 		return nil, err
 	}
 	c := &Config{Project: p, Settings: settings, sources: sources, Transports: make(map[string]*ordered.Map)}
-	for _, l := range layers {
-		if l.name != builtinLayer && l.name != flagLayer && l.data.Len() > 0 {
-			c.Files = append(c.Files, l.name)
-		}
-	}
 	c.fill(s, t.transports)
 	if err := c.check(s); err != nil {
 		return nil, err
@@ -90,10 +82,6 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	c.warnPathCase(warn)
 	return c, nil
 }
-
-// Source says where the winning value of a setting is from: a file's path,
-// "command line" or "default"; "" if it has no value.
-func (c *Config) Source(key string) string { return c.sources[key] }
 
 // Modules returns the module path with the project on it.
 func (c *Config) Modules() *modules.Path {
@@ -113,7 +101,6 @@ func (c *Config) fill(s Sources, transports []string) {
 	c.Log = c.logOptions(s)
 
 	c.Modulepath = c.modulepath(s)
-	c.HieraConfig = c.path(s, "hiera-config")
 	c.InventoryFile = c.path(s, "inventoryfile")
 	c.Rerun.Path = c.path(s, "rerunfile")
 	if c.Rerun.Path == "" {
@@ -125,7 +112,6 @@ func (c *Config) fill(s Sources, transports []string) {
 	for _, t := range transports {
 		c.Transports[t] = c.hash(t)
 	}
-	c.Plugins = c.hash("plugins")
 	c.PluginHooks = c.hash("plugin-hooks")
 	c.ScriptInterpreter = c.hash("future").Value("script_interpreter") == true
 }
@@ -228,11 +214,11 @@ func (c *Config) check(s Sources) error {
 	managed := c.Project.ManagedModules()
 	if slices.Contains(c.Modulepath[:len(c.Modulepath)-1], managed) {
 		return fault.New("bolt/validation-error", "The modulepath of %s contains %s. Take it out: "+
-			"that directory is always at the end of the modulepath.", c.Source("modulepath"), managed)
+			"that directory is always at the end of the modulepath.", c.sources["modulepath"], managed)
 	}
 	if limit := 2 * runtime.NumCPU(); c.CompileConcurrency >= limit {
 		return fault.New("bolt/validation-error", "compile-concurrency is %d (%s). Compiling keeps processors busy, so it "+
-			"must be less than %d on this machine.", c.CompileConcurrency, c.Source("compile-concurrency"), limit)
+			"must be less than %d on this machine.", c.CompileConcurrency, c.sources["compile-concurrency"], limit)
 	}
 	for _, key := range []string{"hiera-config", "trusted-external-command", "inventoryfile"} {
 		if path := c.path(s, key); path != "" {

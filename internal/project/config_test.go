@@ -33,7 +33,6 @@ func TestDefaults(t *testing.T) {
 		Modulepath: []string{dir + "/modules", dir + "/.modules"},
 		Rerun:      Rerun{dir + "/.rerun.json"}, SaveRerun: true,
 		Transport: "ssh", Transports: map[string]*ordered.Map{},
-		Plugins:     &ordered.Map{},
 		PluginHooks: &ordered.Map{},
 	}
 	for _, name := range []string{"choria", "docker", "jail", "local", "lxd", "podman", "remote", "ssh", "winrm"} {
@@ -42,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Config{}), cmp.Transformer("json", asJSON)); diff != "" {
 		t.Error(diff)
 	}
-	if got := c.Source("concurrency"); got != "default" {
+	if got := c.sources["concurrency"]; got != "default" {
 		t.Errorf("source %q", got)
 	}
 }
@@ -110,15 +109,15 @@ save-rerun: false
 		got, want any
 	}{
 		{"concurrency", c.Concurrency, 4},
-		{"source of concurrency", c.Source("concurrency"), "command line"},
+		{"source of concurrency", c.sources["concurrency"], "command line"},
 		{"color", c.Color, false},
-		{"source of color", w.strip(c.Source("color")), "system/bolt-defaults.yaml"},
+		{"source of color", w.strip(c.sources["color"]), "system/bolt-defaults.yaml"},
 		{"format", c.Format, "rainbow"},
 		{"spinner", c.Spinner, false},
 		{"stream", c.Stream, true},
 		{"save-rerun", c.SaveRerun, false},
 		{"disable-warnings", c.Log.Disabled, []string{"a", "b", "c"}},
-		{"plugins", asJSON(c.Plugins), `{"p":{"x":1,"y":2},"q":{"z":1}}`},
+		{"plugins", asJSON(c.hash("plugins")), `{"p":{"x":1,"y":2},"q":{"z":1}}`},
 		{"plugin-hooks", asJSON(c.PluginHooks), `{"puppet_library":{"plugin":"two"}}`},
 		{"puppetdb", asJSON(c.Settings.Value("puppetdb").(*ordered.Map)), `{"cert":"sys","key":"user"}`},
 		{"transport", c.Transport, "local"},
@@ -131,11 +130,10 @@ save-rerun: false
 			{Path: w.path("cwd/bolt-debug.log"), Level: slog.LevelInfo, Append: true, Optional: true},
 			{Path: w.path("home/sys.log"), Level: slog.LevelDebug, Append: true}}},
 		{"modulepath", c.Modulepath, []string{w.path("cwd/one"), w.path("home/two"), "/three", w.path("cwd/.modules")}},
-		{"hiera-config", c.HieraConfig, w.path("cwd/h.yaml")},
+		{"hiera-config", c.path(s, "hiera-config"), w.path("cwd/h.yaml")},
 		{"inventoryfile", c.InventoryFile, w.path("cwd/i.yaml")},
 		{"rerunfile", c.Rerun.Path, w.path("cwd/sub/r.json")},
 		{"script_interpreter", c.ScriptInterpreter, true},
-		{"files", c.Files, []string{w.path("system/bolt-defaults.yaml"), w.path("home/.puppetlabs/etc/bolt/bolt-defaults.yaml"), w.path("cwd/bolt-project.yaml")}},
 	} {
 		if diff := cmp.Diff(check.want, check.got); diff != "" {
 			t.Errorf("%s: %s", check.what, diff)
@@ -156,7 +154,7 @@ func TestRelativePaths(t *testing.T) {
 	s.Dir = "../other"
 	c, _, err := w.load(s, nil)
 	w.check(err)
-	got := []string{c.Modulepath[0], c.HieraConfig, c.Log.Files[1].Path, c.Log.Files[2].Path}
+	got := []string{c.Modulepath[0], c.path(s, "hiera-config"), c.Log.Files[1].Path, c.Log.Files[2].Path}
 	want := []string{w.path("other/mods"), w.path("other/h.yaml"), w.path("other/x.log"), w.path("other/y.log")}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -167,7 +165,7 @@ func TestRelativePaths(t *testing.T) {
 
 	c, _, err = w.load(s, ordered.Of("modulepath", "mods:/abs", "hiera-config", "h.yaml", "inventoryfile", "inv.yaml"))
 	w.check(err)
-	got = append([]string{c.HieraConfig, c.InventoryFile}, c.Modulepath...)
+	got = append([]string{c.path(s, "hiera-config"), c.InventoryFile}, c.Modulepath...)
 	want = []string{w.path("cwd/h.yaml"), w.path("cwd/inv.yaml"), w.path("cwd/mods"), "/abs", w.path("other/.modules")}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -295,12 +293,14 @@ func TestReferencesStay(t *testing.T) {
 	}
 }
 
-func TestNDJSON(t *testing.T) {
-	w := newWorld(t, map[string]string{"cwd/bolt-project.yaml": "format: ndjson"})
-	for _, flags := range []*ordered.Map{nil, ordered.Of("format", "ndjson")} {
-		c, ids, err := w.load(w.sources(), flags)
-		if err != nil || ids != nil || c.Format != FormatNDJSON {
-			t.Errorf("got %v, %q, %v", c, ids, err)
+func TestFormats(t *testing.T) {
+	for _, format := range Formats() {
+		w := newWorld(t, map[string]string{"cwd/bolt-project.yaml": "format: " + format})
+		for _, flags := range []*ordered.Map{nil, ordered.Of("format", format)} {
+			c, ids, err := w.load(w.sources(), flags)
+			if err != nil || ids != nil || c.Format != format {
+				t.Errorf("%s: got %v, %q, %v", format, c, ids, err)
+			}
 		}
 	}
 }

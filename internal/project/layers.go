@@ -17,7 +17,7 @@ import (
 	"bolt/internal/yaml"
 )
 
-// Names of the layers that are not files, for Config.Source.
+// Names of the layers that are not files.
 const (
 	builtinLayer = "default"
 	flagLayer    = "command line"
@@ -210,11 +210,13 @@ func (s Sources) flagPath(key string, v any) any {
 	return v
 }
 
-// check is schema.Validate with the formats that only we know.
+// check is schema.Validate, but the format ndjson passes. It is not in the
+// schema, because a message about a bad value lists all that the schema has,
+// and that list is to be Puppet Bolt's.
 func check(data *ordered.Map, s *schema.Schema, where string, warn Warn) error {
-	if data.Value("format") == FormatNDJSON {
+	if data.Value("format") == ndjson {
 		data = data.Clone()
-		data.Set("format", formats[0])
+		data.Delete("format")
 	}
 	return schema.Validate(data, s, where, warn)
 }

@@ -100,7 +100,7 @@ func TestFindErrors(t *testing.T) {
 				"Invalid configuration at " + project + ":\n",
 				"  Value at 'concurrency' must be of type Integer\n",
 				"  Value at 'color' must be of type Boolean\n",
-				"  Value at 'log.console.level' must be one of trace, debug, error, info, warn, fatal\n",
+				"  Value at 'log.console.level' must be one of trace, debug, info, warn, error, fatal\n",
 				"  Value at 'log.x' must be of type String or Hash\n",
 				"  Value at 'modules' must be of type Array\n",
 				"  Value at 'plugin-cache' is missing required keys ttl\n",

@@ -49,7 +49,7 @@ func (r Rerun) Targets(filter string) ([]string, error) {
 		name, _ := m.Value("target").(string)
 		status, _ := m.Value("status").(string)
 		if name == "" || status == "" {
-			return nil, fileError(r.Path, nil, "Missing data in rerun file: %s", r.Path)
+			return nil, fault.File(r.Path, nil, "Missing data in rerun file: %s", r.Path)
 		}
 		if filter == "all" || filter == status {
 			names = append(names, name)
@@ -62,17 +62,17 @@ func (r Rerun) read() ([]any, error) {
 	data, err := os.ReadFile(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fileError(r.Path, err, "Could not read rerun file at %s", r.Path)
+		return nil, fault.File(r.Path, err, "Could not read rerun file at %s", r.Path)
 	case err != nil:
-		return nil, fileError(r.Path, err, "Could not read rerun file at %s: %v", r.Path, cause(err))
+		return nil, fault.File(r.Path, err, "Could not read rerun file at %s: %v", r.Path, fault.WithoutPath(err))
 	}
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
-		return nil, fileError(r.Path, err, "Rerun file at %s is not JSON: %v", r.Path, err)
+		return nil, fault.File(r.Path, err, "Rerun file at %s is not JSON: %v", r.Path, err)
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return nil, fileError(r.Path, nil, "Missing data in rerun file: %s", r.Path)
+		return nil, fault.File(r.Path, nil, "Missing data in rerun file: %s", r.Path)
 	}
 	return list, nil
 }

@@ -1,18 +1,20 @@
 package project
 
 import (
+	"slices"
+
+	"bolt/internal/logging"
 	"bolt/internal/schema"
 	"bolt/inventory"
 )
 
-// formats are the values of the setting "format" that messages name.
-var formats = []string{"human", "json", "rainbow"}
-
-// FormatNDJSON is one more value of "format".
+// ndjson is a value of the setting "format".
 //
-// Differs from Puppet: it does not know this format. Messages list only the
-// ones that both know.
-const FormatNDJSON = "ndjson"
+// Differs from Puppet: it does not know this format.
+const ndjson = "ndjson"
+
+// Formats lists the values that the setting "format" may have.
+func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 
 // projectKeys are the settings of bolt-project.yaml.
 var projectKeys = []string{
@@ -79,7 +81,8 @@ func settings() map[string]*schema.Schema {
 		return &schema.Schema{Type: schema.Hash, Properties: properties}
 	}
 
-	level := &schema.Schema{Type: schema.String, Enum: []string{"trace", "debug", "error", "info", "warn", "fatal"}}
+	boltFormats := slices.DeleteFunc(Formats(), func(f string) bool { return f == ndjson }) // see check
+	level := &schema.Schema{Type: schema.String, Enum: logging.Levels()}
 	logTo := func(properties map[string]*schema.Schema) *schema.Schema {
 		return &schema.Schema{Type: schema.String | schema.Hash, Enum: []string{logDisabled}, Properties: properties}
 	}
@@ -102,7 +105,7 @@ func settings() map[string]*schema.Schema {
 		"compile-concurrency": number,
 		"concurrency":         number,
 		"disable-warnings":    texts,
-		"format":              {Type: schema.String, Enum: formats},
+		"format":              {Type: schema.String, Enum: boltFormats},
 		"future": hash(map[string]*schema.Schema{
 			"file_paths": {Type: schema.Boolean,
 				Deprecated: "It has no effect: scripts are always looked for in a module's scripts directory, too."},

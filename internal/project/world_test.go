@@ -1,6 +1,7 @@
 package project
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,12 +76,20 @@ func (w world) wantError(err error, kind string, parts ...string) {
 	if err == nil {
 		w.t.Fatalf("no error, want %s", kind)
 	}
-	if fault.KindOf(err) != kind {
-		w.t.Errorf("kind %q, want %q: %v", fault.KindOf(err), kind, err)
+	if kindOf(err) != kind {
+		w.t.Errorf("kind %q, want %q: %v", kindOf(err), kind, err)
 	}
 	for _, part := range parts {
 		if !strings.Contains(w.strip(err.Error()), part) {
 			w.t.Errorf("error %q does not say %q", w.strip(err.Error()), part)
 		}
 	}
+}
+
+// kindOf is the kind of an error, "" if it has none.
+func kindOf(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Kind
+	}
+	return ""
 }

@@ -48,11 +48,25 @@ func (t *Terminal) Flush() error {
 
 // TerminalString filters a short text; it keeps no colours.
 func TerminalString(s string) string {
+	if plain(s) {
+		return s
+	}
 	var b strings.Builder
 	t := NewTerminal(&b, false)
 	_, _ = io.WriteString(t, s) // a Builder takes everything
 	_ = t.Flush()
 	return b.String()
+}
+
+// plain reports whether s is ASCII without control characters but line feed
+// and tab.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // States of a stripper.

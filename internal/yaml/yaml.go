@@ -66,9 +66,9 @@ func ReadMap(path, what string) (*ordered.Map, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fileError(path, err, "Could not read %s file at %s: there is no such file", what, path)
+			return nil, fault.File(path, err, "Could not read %s file at %s: there is no such file", what, path)
 		}
-		return nil, fileError(path, err, "Could not read %s file at %s: %v", what, path, cause(err))
+		return nil, fault.File(path, err, "Could not read %s file at %s: %v", what, path, fault.WithoutPath(err))
 	}
 	return DecodeMap(data, path, what)
 }
@@ -80,12 +80,12 @@ func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 		e, ok := errors.AsType[*Error](err)
 		switch {
 		case !ok:
-			return nil, fileError(path, err, "Could not parse %s file at %s: %v", what, path, err)
+			return nil, fault.File(path, err, "Could not parse %s file at %s: %v", what, path, err)
 		case e.Alias:
-			return nil, fileError(path, err, "Could not parse %s file at %s%s\nAliases (*name) are not supported in YAML files: %s",
+			return nil, fault.File(path, err, "Could not parse %s file at %s%s\nAliases (*name) are not supported in YAML files: %s",
 				what, path, e.position(), e.Problem)
 		}
-		return nil, fileError(path, err, "Could not parse %s file at %s%s\n%s", what, path, e.position(), e.Problem)
+		return nil, fault.File(path, err, "Could not parse %s file at %s%s\n%s", what, path, e.position(), e.Problem)
 	}
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -97,19 +97,7 @@ func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 			return &ordered.Map{}, nil
 		}
 	}
-	return nil, fileError(path, nil, "Invalid content for %s file at %s\nContent should be a Hash or empty, not %s", what, path, typeName(v))
-}
-
-func fileError(path string, err error, format string, args ...any) error {
-	return &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf(format, args...), Details: ordered.Of("path", path), Err: err}
-}
-
-// cause is err without the operation and path that the caller names itself.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
+	return nil, fault.File(path, nil, "Invalid content for %s file at %s\nContent should be a Hash or empty, not %s", what, path, typeName(v))
 }
 
 // typeName is the name of v's type that people know from messages.

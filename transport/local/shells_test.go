@@ -132,7 +132,7 @@ func TestCancelUnderEachLoginShell(t *testing.T) {
 				c.Stdout = onWrite(cancel)
 				start := time.Now()
 				_, err := shell.Run(ctx, s, &c, o)
-				if transport.ClassOf(err) != transport.ClassCancelled || !strings.Contains(err.Error(), "was ended") {
+				if transport.ClassOf(err) != transport.ClassCancelled || !strings.Contains(err.Error(), "has ended") {
 					t.Errorf("%s: got %v", line, err)
 				}
 				if d := time.Since(start); d > transport.DefaultGrace+3*time.Second {

@@ -16,7 +16,7 @@ func stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	if errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Class, verb = transport.ClassTimeout, "ran out of time"
 	}
-	e.Msg = fmt.Sprintf("%s on %s %s%s", what, host, verb, fate)
+	e.Msg = fmt.Sprintf("%s on %s %s%s", strings.ToUpper(what[:1])+what[1:], host, verb, fate)
 	return e
 }
 

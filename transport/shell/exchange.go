@@ -194,7 +194,7 @@ func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 	case err != nil && !r.hangUp:
 		return stopped(ctx, r.what, r.host, " while the connection was lost: it may still be running there")
 	}
-	return stopped(ctx, r.what, r.host, " and was ended")
+	return stopped(ctx, r.what, r.host, "; it has ended there")
 }
 
 // read starts the reader of a stream. A piece is valid until the next one is

@@ -140,7 +140,7 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 				_, _ = io.Copy(io.Discard, f.stdin)
 				f.end(143)
 			},
-			class: transport.ClassTimeout, text: "was ended", took: time.Second,
+			class: transport.ClassTimeout, text: "has ended", took: time.Second,
 		},
 		{
 			name: "sudo asks for something else", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,

@@ -119,6 +119,8 @@ func place(name, dst string) []string {
 		`if [ -d ` + Quote(dst) + ` ]; then p=` + Quote(dst) + `; t="${p%/}/$b"; else p=` + Quote(parent) + `; t=` + Quote(dst) + `; fi`,
 		`n="${p%/}/.bolt-` + randomHex(8) + `"`,
 		`h() { rm -rf -- "$n"; g ` + stepMove + ` "$1"; }`,
+		`[ -d "$p" ] || h "there is no directory $p"`,
+		`[ -w "$p" ] || h "no permission to write to $p"`,
 		`m=$(mv -f -- "$d/$b" "$n" 2>&1) || h "$m"`,
 		// mv would move into a directory what is to take its place.
 		`if [ -L "$t" ] && [ -d "$t" ]; then m=$(rm -f -- "$t" 2>&1) || h "$m"; ` +

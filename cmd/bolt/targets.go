@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bolt/internal/fault"
+	"bolt/internal/nodeset"
+	"bolt/internal/ordered"
+	"bolt/internal/project"
+	"bolt/internal/yaml"
+	"bolt/inventory"
+	"bolt/inventory/plugin"
+	"bolt/transport"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// inventory reads the inventory, once.
+func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
+	if a.inv != nil {
+		return a.inv, nil
+	}
+	data, source, err := a.inventoryData()
+	if err != nil {
+		return nil, err
+	}
+	plugins := plugin.New(plugin.Options{
+		Project: a.project.Dir,
+		Env:     a.sys.lookup,
+		Prompt:  a.ask.secret,
+	})
+	a.inv, err = inventory.New(ctx, data, inventory.Options{
+		File:        source,
+		Transport:   a.config.Transport,
+		Config:      a.config.Transports,
+		PluginHooks: a.config.PluginHooks,
+		Project:     a.project.Dir,
+		Home:        home(a.sys),
+		Resolve:     plugins.Resolve,
+		Warn:        a.logs.Warn,
+	})
+	return a.inv, err
+}
+
+// inventoryData reads the inventory from where it is: the environment, the
+// file that is named, the project's own.
+func (a *app) inventoryData() (data *ordered.Map, source string, err error) {
+	if text := a.sys.env(inventoryVariable); text != "" {
+		v, err := yaml.Decode([]byte(text), "$BOLT_INVENTORY")
+		m, ok := v.(*ordered.Map)
+		if err != nil || !ok {
+			return nil, "", &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse inventory from $BOLT_INVENTORY", Err: err}
+		}
+		return m, inventoryVariable, nil
+	}
+	source = a.inventorySource()
+	if a.config.InventoryFile == "" {
+		if _, err := os.Stat(source); errors.Is(err, os.ErrNotExist) {
+			a.warnUnused(source)
+			return &ordered.Map{}, source, nil
+		}
+	}
+	if err := project.CheckFile("inventoryfile", source); err != nil {
+		return nil, "", &usageError{msg: err.Error()}
+	}
+	data, err = yaml.ReadMap(source, "inventory")
+	return data, source, err
+}
+
+// warnOverrides tells of targets for which the inventory beats a flag: people
+// tend to expect the opposite.
+func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) error {
+	for _, f := range flagTable() {
+		convert, ok := configFlags[f.name]
+		if !ok || !a.values.has(f.name) || f.section != secAuth && f.section != secEscalate && f.section != secTransport {
+			continue
+		}
+		var beaten []string
+		for _, t := range targets {
+			data, err := t.Data(ctx)
+			if err != nil {
+				return err
+			}
+			has, known := data.Config.Get(f.name)
+			if s, secret := has.(transport.Secret); secret {
+				has = s.Reveal()
+			}
+			if f.name == "private-key" {
+				known = known && has != a.config.Transports[data.Transport].Value(f.name)
+			} else {
+				known = known && has != convert(a.values.last(f.name))
+			}
+			if known {
+				beaten = append(beaten, t.SafeName())
+			}
+		}
+		if beaten != nil {
+			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.name, nodeset.Fold(beaten)))
+		}
+	}
+	return nil
+}
+
+// warnUnused tells of an inventory in the working directory that does not
+// count, because the directory is no project.
+func (a *app) warnUnused(source string) {
+	if here, err := filepath.Abs("inventory.yaml"); err == nil && here != source {
+		if _, err := os.Stat(here); err == nil {
+			a.logs.Warn("unused_inventory", fmt.Sprintf("%s is not used: the project is %s. "+
+				"Make an empty bolt-project.yaml beside it, or name it with --inventoryfile.", here, a.project.Dir))
+		}
+	}
+}
+
+// inventorySource says where the inventory in use is: its path, or the name of
+// the environment variable that holds it.
+func (a *app) inventorySource() string {
+	if a.sys.env(inventoryVariable) != "" {
+		return inventoryVariable
+	}
+	if a.config.InventoryFile != "" {
+		return a.config.InventoryFile
+	}
+	return a.project.InventoryFile()
+}
+
+// targets are those that the command line names, all of them if it names none.
+func (a *app) targets(ctx context.Context) ([]*inventory.Target, error) {
+	find, err := a.targeting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return find(ctx)
+}
+
+// targeting reads the inventory and what the command line says about targets;
+// find then looks for them.
+func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
+	if a.values.has("query") {
+		return nil, fault.New("bolt/puppetdb-error", "server_urls must be specified")
+	}
+	inv, err := a.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	switch {
+	case a.values.has("rerun"):
+		if patterns, err = a.config.Rerun.Targets(a.values.last("rerun")); err != nil {
+			return nil, err
+		}
+	case a.values.has("targets"):
+		for _, t := range a.values["targets"] {
+			text, err := readArg(t, a.sys.in)
+			if err != nil {
+				return nil, err
+			}
+			if text != t {
+				text = withoutComments(text)
+			}
+			patterns = append(patterns, text)
+		}
+	default:
+		return func(ctx context.Context) ([]*inventory.Target, error) {
+			all := inv.AllTargets()
+			return all, inv.Prepare(ctx, all)
+		}, nil
+	}
+	return func(ctx context.Context) ([]*inventory.Target, error) { return a.resolve(ctx, inv, patterns) }, nil
+}
+
+// resolve expands patterns, and finds mistakes in what the inventory says of
+// the targets before any of them is touched.
+func (a *app) resolve(ctx context.Context, inv *inventory.Inventory, patterns []string) ([]*inventory.Target, error) {
+	targets, err := inv.Targets(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	if err := inv.Prepare(ctx, targets); err != nil {
+		return nil, err
+	}
+	return targets, a.warnOverrides(ctx, targets)
+}

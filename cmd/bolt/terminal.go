@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bolt/internal/output"
+	"io"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// color says whether standard output may be coloured.
+func (a *app) color() bool { return a.config.Color && a.sys.env("NO_COLOR") == "" && a.terminal() }
+
+func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
+
+func (a *app) format() output.Format { return output.Format(a.config.Format) }
+
+func (a *app) listOptions() output.ListOptions {
+	return output.ListOptions{Format: a.format(), Color: a.color()}
+}
+
+// progressFrom is how many targets make a line of progress worth its place.
+const progressFrom = 4
+
+// renderer prints the events of an action. On a terminal it keeps a line of
+// progress, which everything that goes to standard error steps around.
+func (a *app) renderer(targets int) (output.Renderer, error) {
+	if fold := a.values.on("fold", false); fold && (a.format() == output.JSON || a.format() == output.NDJSON) {
+		return nil, usagef("Option '--fold' is for people: it cannot go with the format %s", a.format())
+	}
+	r, err := output.New(output.Options{
+		Format:   a.format(),
+		Out:      a.sys.out,
+		Err:      a.console,
+		Color:    a.color(),
+		Terminal: a.terminal(),
+		Verbose:  a.values.on("verbose", true),
+		Stream:   a.config.Stream,
+		Fold:     a.values.on("fold", false),
+	})
+	stderr := int(a.sys.err.Fd())
+	if err != nil || targets < progressFrom || !a.config.Spinner || !term.IsTerminal(stderr) {
+		return r, err
+	}
+	p := output.NewProgress(r, a.sys.err, func() int {
+		width, _, _ := term.GetSize(stderr)
+		return width
+	})
+	a.console.set(p.Writer())
+	a.ask.pause = p.Pause
+	return p, nil
+}
+
+// console is standard error for the log and for questions. While a line of
+// progress is shown there, writing goes around it.
+type console struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (c *console) set(w io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.w = w
+}
+
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.w.Write(p)
+}

@@ -72,8 +72,11 @@ type Dest struct {
 	Keepalive         time.Duration // interval; 0: the transport's default
 
 	HostKeyCheck HostKeyCheck
-	LoadConfig   bool   // read ssh_config files and use the agent
-	ProxyJump    string // [user@]host[:port][,…] as in ssh -J; "" for ssh_config's
+	LoadConfig   bool // read ssh_config files and use the agent
+	// ProxyJump is [user@]host[:port][,…] as in ssh -J; "" for ssh_config's. The
+	// keys of these hosts are checked as ssh_config says, whatever
+	// HostKeyCheck says of the destination.
+	ProxyJump string
 
 	// LoginShell names the login user's shell there, if it is not of the
 	// POSIX family: csh, tcsh, fish, powershell.

@@ -29,10 +29,15 @@ type Options struct {
 type Dialer struct {
 	log  *slog.Logger
 	cred *syscall.Credential // whose processes; nil for ours
+	user func() string       // their name, looked up at the first Dial
 }
 
 // NewDialer returns a Dialer.
-func NewDialer(o Options) *Dialer { return &Dialer{log: o.Logger} }
+func NewDialer(o Options) *Dialer {
+	d := &Dialer{log: o.Logger}
+	d.user = sync.OnceValue(func() string { return loginUser(d.cred) })
+	return d
+}
 
 // Dial returns a Conn at once. Of the destination only Host is used, to name
 // the machine in messages.
@@ -45,7 +50,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		host = "localhost"
 	}
 	c := &Conn{cred: d.cred, cancel: make(map[*running]struct{})}
-	c.shell = shell.Options{Host: host, User: loginUser(d.cred), Local: true, Logger: d.log}
+	c.shell = shell.Options{Host: host, User: d.user(), Local: true, Logger: d.log}
 	return c, nil
 }
 

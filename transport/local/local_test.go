@@ -41,6 +41,24 @@ func dialerAs(t *testing.T, u transporttest.User) (transport.Dialer, transport.D
 	return d, transport.Dest{Protocol: "local", Host: "localhost"}
 }
 
+// The name of the user is looked up once for all connections.
+func TestUserIsLookedUpOnce(t *testing.T) {
+	d := NewDialer(Options{})
+	user := func() string {
+		c, err := d.Dial(t.Context(), transport.Dest{Protocol: "local"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.(*Conn).shell.User
+	}
+	first := user()
+	d.cred = &syscall.Credential{Uid: 65534} // whom a second look would name
+	if again := user(); first == "" || again != first {
+		t.Errorf("user %q, then %q", first, again)
+	}
+}
+
 func TestDialOfACancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -32,12 +33,31 @@ type agents struct {
 
 // An agentConn is one connection.
 type agentConn struct {
-	conn   net.Conn
+	conn   *agentWire
 	client agent.ExtendedAgent
 
 	listing chan struct{} // held while the list is made anew
 	listed  time.Time     // under listing, like keys
 	keys    []*agent.Key
+}
+
+// An agentWire remembers that it has failed: x/crypto's errors do not tell a
+// connection that has ended from an agent that refuses.
+type agentWire struct {
+	net.Conn
+	failed atomic.Bool
+}
+
+func (w *agentWire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.failed.CompareAndSwap(false, err != nil)
+	return n, err
+}
+
+func (w *agentWire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.failed.CompareAndSwap(false, err != nil)
+	return n, err
 }
 
 func newAgents() *agents { return &agents{open: make(map[string]*agentConn)} }
@@ -69,7 +89,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("agent (no socket at %s)", socket)
 		}
-		return nil, fmt.Errorf("agent (%v)", err)
+		return nil, fmt.Errorf("agent (%s)", farText(err.Error()))
 	}
 	var out []candidate
 	for _, k := range keys {
@@ -78,7 +98,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 			continue // a kind of key that we do not know
 		}
 		out = append(out, candidate{
-			id: string(k.Blob), label: "agent: " + cmp.Or(k.Comment, k.Format), public: public,
+			id: string(k.Blob), label: "agent: " + farText(cmp.Or(k.Comment, k.Format)), public: public,
 			sign: func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
 				return a.sign(ctx, socket, k, data, algorithm)
 			},
@@ -110,6 +130,8 @@ func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) 
 	return keys, nil
 }
 
+// sign has the agent make a signature. If the connection has ended, it tries
+// a new one, once; what the agent refuses it has asked a person about, maybe.
 func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data []byte, algorithm string) (*ssh.Signature, error) {
 	var flags agent.SignatureFlags
 	switch algorithm {
@@ -118,11 +140,20 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 	case ssh.KeyAlgoRSASHA512:
 		flags = agent.SignatureFlagRsaSha512
 	}
-	c, err := a.connect(ctx, socket)
-	if err != nil {
-		return nil, err
+	for again := false; ; again = true {
+		c, err := a.connect(ctx, socket)
+		if err != nil {
+			return nil, err
+		}
+		sig, err := call(ctx, a, func() (*ssh.Signature, error) { return c.client.SignWithFlags(key, data, flags) })
+		if err == nil || !c.conn.failed.Load() {
+			return sig, err
+		}
+		a.drop(socket, c)
+		if again || ctx.Err() != nil {
+			return nil, err
+		}
 	}
-	return call(ctx, a, func() (*ssh.Signature, error) { return c.client.SignWithFlags(key, data, flags) })
 }
 
 // connect returns the connection to a socket.
@@ -140,7 +171,8 @@ func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &agentConn{conn: conn, client: agent.NewClient(conn), listing: make(chan struct{}, 1)}
+	w := &agentWire{Conn: conn}
+	c := &agentConn{conn: w, client: agent.NewClient(w), listing: make(chan struct{}, 1)}
 	a.open[socket] = c
 	return c, nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -20,11 +19,35 @@ type algorithmSet struct {
 	hostKeyAsked bool
 
 	publicKey []string // signatures that our keys may make
+	authority []string // signatures that may be on a host's certificate
 }
 
-// chooseAlgorithms applies a Dest's lists, else ssh_config's, to the defaults:
-// what x/crypto holds secure, mlkem768x25519 first among the key exchanges.
-func chooseAlgorithms(to transport.Dest, conf hostConfig) (algorithmSet, error) {
+// algorithmLists are what decides over an algorithmSet: a Dest's lists and,
+// under names with conf, ssh_config's.
+type algorithmLists struct {
+	kex, ciphers, macs, hostKey               string
+	confKex, confCiphers, confMACs            string
+	confHostKey, confPublicKey, confAuthority string
+}
+
+// chooseAlgorithms returns what a connection offers. It is worked out once for
+// all machines with the same lists; nobody changes the slices in it.
+func (d *Dialer) chooseAlgorithms(l algorithmLists) (algorithmSet, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if set, ok := d.algorithms[l]; ok {
+		return set, nil
+	}
+	set, err := l.choose()
+	if err == nil {
+		d.algorithms[l] = set
+	}
+	return set, err
+}
+
+// choose applies a Dest's lists, else ssh_config's, to the defaults: what
+// x/crypto holds secure, mlkem768x25519 first among the key exchanges.
+func (lists algorithmLists) choose() (algorithmSet, error) {
 	secure, insecure := ssh.SupportedAlgorithms(), ssh.InsecureAlgorithms()
 	var set algorithmSet
 	for _, l := range []struct {
@@ -32,11 +55,12 @@ func chooseAlgorithms(to transport.Dest, conf hostConfig) (algorithmSet, error) 
 		what, dest, config string
 		defaults, insecure []string
 	}{
-		{&set.kex, "key exchange", to.Kex, conf.KexAlgorithms, secure.KeyExchanges, insecure.KeyExchanges},
-		{&set.ciphers, "cipher", to.Ciphers, conf.Ciphers, secure.Ciphers, insecure.Ciphers},
-		{&set.macs, "MAC", to.MACs, conf.MACs, secure.MACs, insecure.MACs},
-		{&set.hostKey, "host key", to.HostKeyAlgorithms, conf.HostKeyAlgorithms, modernFirst(secure.HostKeys), insecure.HostKeys},
-		{&set.publicKey, "public key", "", conf.PubkeyAcceptedAlgorithms, modernFirst(secure.PublicKeyAuths), insecure.PublicKeyAuths},
+		{&set.kex, "key exchange", lists.kex, lists.confKex, secure.KeyExchanges, insecure.KeyExchanges},
+		{&set.ciphers, "cipher", lists.ciphers, lists.confCiphers, secure.Ciphers, insecure.Ciphers},
+		{&set.macs, "MAC", lists.macs, lists.confMACs, secure.MACs, insecure.MACs},
+		{&set.hostKey, "host key", lists.hostKey, lists.confHostKey, modernFirst(secure.HostKeys), insecure.HostKeys},
+		{&set.publicKey, "public key", "", lists.confPublicKey, modernFirst(secure.PublicKeyAuths), insecure.PublicKeyAuths},
+		{&set.authority, "certificate signature", "", lists.confAuthority, modernFirst(secure.PublicKeyAuths), insecure.PublicKeyAuths},
 	} {
 		all := slices.Concat(l.defaults, l.insecure)
 		switch {
@@ -51,7 +75,7 @@ func chooseAlgorithms(to transport.Dest, conf hostConfig) (algorithmSet, error) 
 			return set, fmt.Errorf("no %s algorithm left of %q; known are %s", l.what, cmp.Or(l.dest, l.config), strings.Join(all, ", "))
 		}
 	}
-	set.hostKeyAsked = to.HostKeyAlgorithms != "" || conf.HostKeyAlgorithms != "" && !strings.ContainsAny(conf.HostKeyAlgorithms[:1], "+-")
+	set.hostKeyAsked = lists.hostKey != "" || lists.confHostKey != "" && !strings.ContainsAny(lists.confHostKey[:1], "+-")
 	return set, nil
 }
 

@@ -168,7 +168,7 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 			caused{fmt.Sprintf("%s closed the connection during authentication", e.address()), err},
 			a.hint())
 	default:
-		a.record.note("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: "))
+		a.record.note("%s", farText(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: ")))
 	}
 	return &transport.Error{Class: transport.ClassAuth, Code: codeAuth, Err: err, Hint: a.hint(),
 		Msg: fmt.Sprintf("Authentication failed for user %s@%s", e.user, e.to.Host)}
@@ -179,7 +179,7 @@ func (a *authentication) hint() string {
 	a.record.mu.Lock()
 	defer a.record.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "The server accepts: %s.", cmp.Or(strings.Join(a.offered, ", "), "nothing"))
+	fmt.Fprintf(&b, "The server accepts: %s.", cmp.Or(farTexts(a.offered), "nothing"))
 	if len(a.record.notes) > 0 {
 		fmt.Fprintf(&b, " Tried: %s.", strings.Join(a.record.notes, "; "))
 	}
@@ -202,7 +202,7 @@ func answerWith(password transport.Secret, record *authRecord) ssh.KeyboardInter
 			return nil, nil
 		}
 		if len(questions) != 1 || echos[0] || asked || !strings.Contains(strings.ToLower(questions[0]), "password") {
-			record.note("keyboard-interactive asked %q, which is not answered", questions)
+			record.note("keyboard-interactive asked %q, which is not answered", farTexts(questions))
 			return nil, errors.New("question is not answered")
 		}
 		asked = true

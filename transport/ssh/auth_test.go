@@ -306,6 +306,52 @@ func (l *lab) loginTwice(t *testing.T, to transport.Dest, client agent.ExtendedA
 	l.mustDial(t, to)
 }
 
+// A signature that fails because the agent has gone away is asked for again,
+// once; one that the agent refuses is not.
+func TestAgentSignsAgain(t *testing.T) {
+	socket, client := startAgent(t)
+	key := sshtest.NewKey(t, "ed25519")
+	if err := client.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgents()
+	t.Cleanup(a.close)
+	found, err := a.candidates(t.Context(), socket)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d keys, %v", len(found), err)
+	}
+	sign := func() error {
+		_, err := found[0].sign(t.Context(), []byte("data"), ssh.KeyAlgoED25519)
+		return err
+	}
+	connection := func() *agentConn {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.open[socket]
+	}
+	connection().conn.Close()
+	if err := sign(); err != nil {
+		t.Errorf("after the connection has ended: %v", err)
+	}
+	before := connection()
+	if err := client.RemoveAll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sign(); err == nil {
+		t.Error("signed with a key that the agent has no more")
+	}
+	if connection() != before {
+		t.Error("a refusal drops the connection")
+	}
+	if err := os.Remove(socket); err != nil {
+		t.Fatal(err)
+	}
+	before.conn.Close()
+	if err := sign(); err == nil {
+		t.Error("signed without an agent")
+	}
+}
+
 // A server counts each key that it does not know. Logins with many keys go
 // on over new connections, and the key that worked is the first one next time.
 func TestManyKeys(t *testing.T) {
@@ -442,17 +488,30 @@ func TestAnswersNothingButThePassword(t *testing.T) {
 	})
 }
 
-func TestMissingKeyFile(t *testing.T) {
+// That a key file is not there is for the inventory to tell; that there is no
+// key in it is for us.
+func TestUnusableKeyFile(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
-	l := newLab(t, nil, s)
-	l.configure(t, "IdentityFile "+s.KeyFile+"\n")
-	to := dest(s)
-	to.PrivateKey = "/does/not/exist"
-	for range 2 {
-		say(t, l.mustDial(t, to), "true")
-	}
-	if len(l.warnings) != 1 || !strings.HasPrefix(l.warnings[0], "invalid_ssh_key: ") || !strings.Contains(l.warnings[0], "/does/not/exist") {
-		t.Errorf("warnings %q, want one invalid_ssh_key", l.warnings)
+	for _, c := range []struct{ name, path, warning string }{
+		{"missing", "/does/not/exist", ""},
+		{"no key in it", writeText(t, "no key\n"), "invalid_ssh_key: Private key file "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, nil, s)
+			l.configure(t, "IdentityFile "+s.KeyFile+"\n")
+			to := dest(s)
+			to.PrivateKey = c.path
+			for range 2 {
+				say(t, l.mustDial(t, to), "true")
+			}
+			if c.warning == "" {
+				if len(l.warnings) > 0 {
+					t.Errorf("warnings %q", l.warnings)
+				}
+			} else if len(l.warnings) != 1 || !strings.HasPrefix(l.warnings[0], c.warning+c.path) {
+				t.Errorf("warnings %q, want one %s%s", l.warnings, c.warning, c.path)
+			}
+		})
 	}
 }
 

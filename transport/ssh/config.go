@@ -45,7 +45,13 @@ type hostConfig struct {
 	StrictHostKeyChecking string // yes, no, ask, accept-new, off, ""
 
 	// OpenSSH lists as they stand, with their prefixes + - ^; "" unset.
-	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs, PubkeyAcceptedAlgorithms string
+	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs, PubkeyAcceptedAlgorithms, CASignatureAlgorithms string
+
+	RevokedHostKeys string // path of a file; "" also for "none"
+	RequiredRSASize int    // bits; 0 unset
+
+	BindAddress   string // a local address or its name; "" unset
+	AddressFamily string // inet, inet6; "" also for "any"
 
 	ConnectTimeout, ServerAliveInterval time.Duration
 	ServerAliveCountMax                 int // 0 unset; -1: never count a connection dead
@@ -62,8 +68,9 @@ type configFiles struct {
 	general []int            // all other blocks
 	final   bool             // there is a "Match final"
 
-	mu    sync.Mutex
-	cache map[configKey]hostConfig
+	mu     sync.Mutex
+	cache  map[configKey]hostConfig
+	warned map[position]bool // settings that are not evaluated, and have been told of
 }
 
 type configKey struct {
@@ -91,6 +98,7 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 		log:    log,
 		byName: make(map[string][]int),
 		cache:  make(map[configKey]hostConfig),
+		warned: make(map[position]bool),
 	}
 	for _, f := range []struct {
 		path string
@@ -287,6 +295,10 @@ func (e *evaluation) result() (hostConfig, error) {
 		KexAlgorithms:            e.text(optKexAlgorithms),
 		MACs:                     e.text(optMACs),
 		PubkeyAcceptedAlgorithms: e.text(optPubkeyAcceptedAlgorithms),
+		CASignatureAlgorithms:    e.text(optCASignatureAlgorithms),
+		RequiredRSASize:          e.number(optRequiredRSASize),
+		BindAddress:              e.text(optBindAddress),
+		AddressFamily:            e.text(optAddressFamily),
 		ConnectTimeout:           time.Duration(e.number(optConnectTimeout)) * time.Second,
 		ServerAliveInterval:      time.Duration(e.number(optServerAliveInterval)) * time.Second,
 		ServerAliveCountMax:      e.number(optServerAliveCountMax),
@@ -300,7 +312,32 @@ func (e *evaluation) result() (hostConfig, error) {
 	if e.first[optServerAliveCountMax] != nil && h.ServerAliveCountMax == 0 {
 		h.ServerAliveCountMax = -1
 	}
+	e.warnUnevaluated()
 	return h, e.expandInto(&h)
+}
+
+// warnUnevaluated tells, once for each line, of settings of the host that ssh
+// would obey and we do not, where that could surprise. The records that a
+// KnownHostsCommand would add are missing, so that more is refused.
+func (e *evaluation) warnUnevaluated() {
+	for _, o := range []struct {
+		opt     option
+		keyword string
+	}{{optKnownHostsCommand, "KnownHostsCommand"}, {optBindInterface, "BindInterface"}} {
+		s := e.first[o.opt]
+		if s == nil || s.none() {
+			continue
+		}
+		c := e.files
+		c.mu.Lock()
+		again := c.warned[s.at]
+		c.warned[s.at] = true
+		c.mu.Unlock()
+		if !again {
+			c.log.Warn("ssh config line is not used", "at", s.at.String(), "keyword", o.keyword, "target", e.key.alias,
+				"reason", "this setting is not evaluated")
+		}
+	}
 }
 
 // expandInto fills in the settings that have tokens.
@@ -330,6 +367,14 @@ func (e *evaluation) expandInto(h *hostConfig) (err error) {
 	}
 	if h.UserKnownHostsFiles, err = e.knownHosts(optUserKnownHostsFile, tokens); err != nil {
 		return err
+	}
+	if s := e.first[optRevokedHostKeys]; s != nil && !s.none() {
+		if s.err != nil {
+			return s.errorf(s.err)
+		}
+		if h.RevokedHostKeys, err = s.path(e.files.local, s.args[0], tokens); err != nil {
+			return err
+		}
 	}
 	h.GlobalKnownHostsFiles, err = e.knownHosts(optGlobalKnownHostsFile, nil)
 	return err

@@ -145,7 +145,7 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 	// Everything else fits, so here OpenSSH might apply the block. We do
 	// not run commands for it, nor guess.
 	if !w.warned.Swap(true) {
-		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "host", e.key.alias,
+		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "target", e.key.alias,
 			"reason", fmt.Sprintf("Match %s is not evaluated", unknown))
 	}
 	return false

@@ -125,6 +125,13 @@ func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) ma
 		"globalknownhostsfile": files(h.GlobalKnownHostsFiles),
 		"identityfile":         h.IdentityFiles,
 	}
+	m["revokedhostkeys"] = one(h.RevokedHostKeys, "revokedhostkeys")
+	m["bindaddress"] = one(h.BindAddress, "bindaddress")
+	m["addressfamily"] = one(h.AddressFamily, "addressfamily")
+	m["requiredrsasize"] = defaults["requiredrsasize"]
+	if h.RequiredRSASize != 0 {
+		m["requiredrsasize"] = []string{fmt.Sprint(h.RequiredRSASize)}
+	}
 	if h.User == "" {
 		m["user"] = []string{local.user}
 	}
@@ -152,6 +159,7 @@ func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) ma
 	for keyword, list := range map[string]string{
 		"ciphers": h.Ciphers, "kexalgorithms": h.KexAlgorithms, "macs": h.MACs,
 		"hostkeyalgorithms": h.HostKeyAlgorithms, "pubkeyacceptedalgorithms": h.PubkeyAcceptedAlgorithms,
+		"casignaturealgorithms": h.CASignatureAlgorithms,
 	} {
 		if list == "" || !strings.ContainsAny(list[:1], "+-^") { // ssh -G shows the result of these
 			m[keyword] = one(list, keyword)
@@ -265,6 +273,8 @@ func TestConfigAgainstSSH(t *testing.T) {
 		{"Include keeps the block", []string{"Host web*\n Include DIR/config1\n User after\nHost *\n Port 43\n", "Host none\n User no\n"}, hosts("web1", "db1")},
 		{"Include with a glob", []string{"Include DIR/conf*[12] DIR/nothing*\n", "User one\n", "User two\nPort 44\n"}, hosts("web1")},
 		{"nested Include", []string{"Host w*\n Include DIR/config1\n", "Host *1\n Include DIR/config2\n User mid\n", "Match host web*\n Port 45\n"}, hosts("web1", "w1", "x1", "web2")},
+		{"limits of host keys", []string{"Host a\n RevokedHostKeys /r\n RequiredRSASize 3072\n CASignatureAlgorithms ssh-ed25519\nHost b\n RevokedHostKeys none\n"}, hosts("a", "b", "c")},
+		{"source address", []string{"Host a\n BindAddress 192.0.2.1\n AddressFamily INET\nHost b\n AddressFamily inet6\nHost c\n AddressFamily any\nHost *\n BindAddress 192.0.2.9\n AddressFamily inet6\n"}, hosts("a", "b", "c", "d")},
 		{"settings we do not use", []string{"SendEnv LANG\nForwardAgent yes\nLocalForward 1 a:2\nUser bob\nCanonicalDomains a b\n"}, hosts("web1")},
 	}
 	defaults := askSSH(t, "/dev/null", "web1", "", 0)
@@ -412,6 +422,8 @@ func TestConfigFaults(t *testing.T) {
 		{"empty pattern", "Host web1 \"\"\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
 		{"Match without criteria", "Match # all\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
 		{"Match with an empty argument", "Match host=\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
+		{"bad RequiredRSASize", "RequiredRSASize big\nUser a\n", "config0:1", "a", 0},
+		{"bad AddressFamily", "AddressFamily inet5\nUser a\n", "config0:1", "a", 0},
 		{"none among known hosts files", "UserKnownHostsFile /a none\nUser a\n", "config0:1", "a", 0},
 	}
 	for _, test := range tests {

@@ -37,6 +37,13 @@ const (
 	optConnectTimeout
 	optServerAliveInterval
 	optServerAliveCountMax
+	optRevokedHostKeys
+	optRequiredRSASize
+	optCASignatureAlgorithms
+	optBindAddress
+	optAddressFamily
+	optKnownHostsCommand // told of, like the next, and not evaluated
+	optBindInterface
 	optCount
 )
 
@@ -86,6 +93,20 @@ func optionOf(keyword string) option {
 		return optServerAliveInterval
 	case "serveralivecountmax":
 		return optServerAliveCountMax
+	case "revokedhostkeys":
+		return optRevokedHostKeys
+	case "requiredrsasize":
+		return optRequiredRSASize
+	case "casignaturealgorithms":
+		return optCASignatureAlgorithms
+	case "bindaddress":
+		return optBindAddress
+	case "addressfamily":
+		return optAddressFamily
+	case "knownhostscommand":
+		return optKnownHostsCommand
+	case "bindinterface":
+		return optBindInterface
 	}
 	return optNone
 }
@@ -119,14 +140,29 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 		}
 		return s, nil
 	}
+	if opt == optKnownHostsCommand {
+		s.args = []string{strings.TrimSpace(rest)}
+		return s, nil
+	}
 	args, err := splitArgs(rest)
+	switch {
+	case err != nil:
+	case len(args) == 0 || slices.Contains(args, ""):
+		err = errNoArgument
+	case opt == optRevokedHostKeys && len(args) > 1:
+		err = moreThanOne(args)
+	}
+	s.args = args
+	if opt == optRevokedHostKeys {
+		// Without the file nobody knows what is revoked.
+		if s.err = err; err != nil {
+			s.args = []string{rest}
+		}
+		return s, nil
+	}
 	if err != nil {
 		return s, err
 	}
-	if len(args) == 0 || slices.Contains(args, "") {
-		return s, errNoArgument
-	}
-	s.args = args
 	if opt == optUserKnownHostsFile || opt == optGlobalKnownHostsFile {
 		if len(args) > 1 && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "none") }) {
 			return s, errors.New(`"none" stands alone`)
@@ -134,10 +170,12 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 		return s, nil
 	}
 	if len(args) > 1 {
-		return s, fmt.Errorf("more than one argument: %q", args[1])
+		return s, moreThanOne(args)
 	}
 	return s, s.parseValue()
 }
+
+func moreThanOne(args []string) error { return fmt.Errorf("more than one argument: %q", args[1]) }
 
 // parseValue checks the only argument of s and sets s.n.
 func (s *setting) parseValue() (err error) {
@@ -167,7 +205,16 @@ func (s *setting) parseValue() (err error) {
 		default:
 			return fmt.Errorf("%q is none of yes, no, ask, accept-new, off", arg)
 		}
-	case optServerAliveCountMax:
+	case optAddressFamily:
+		switch v := lowerASCII(arg); v {
+		case "any":
+			s.args[0] = ""
+		case "inet", "inet6":
+			s.args[0] = v
+		default:
+			return fmt.Errorf("%q is none of any, inet, inet6", arg)
+		}
+	case optServerAliveCountMax, optRequiredRSASize:
 		if s.n, err = strconv.Atoi(arg); err != nil || s.n < 0 {
 			return fmt.Errorf("%q is not a number", arg)
 		}

@@ -49,7 +49,7 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
 	err := shell.Put(ctx, c, src, dst, o, c.options())
 	if errors.Is(err, shell.ErrNoTar) && c.isLogin(o.RunAs) {
-		c.log.Debug("no tar there, copying by SFTP", "host", c.e.to.Host)
+		c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
 		return c.putBySFTP(ctx, src, dst)
 	}
 	return err
@@ -59,7 +59,7 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
 	err := shell.Get(ctx, c, src, dst, o, c.options())
 	if errors.Is(err, shell.ErrNoTar) && c.isLogin(o.RunAs) {
-		c.log.Debug("no tar there, copying by SFTP", "host", c.e.to.Host)
+		c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
 		return c.getBySFTP(ctx, src, dst)
 	}
 	return err
@@ -89,7 +89,7 @@ func (c *Conn) Close() error {
 		select {
 		case <-done:
 		case <-in.C:
-			c.log.Debug("connection does not end in time", "host", c.e.to.Host)
+			c.log.Debug("connection does not end in time", "target", c.e.to.Host)
 		}
 		if c.onClosed != nil {
 			c.onClosed()
@@ -122,6 +122,8 @@ func (c *Conn) lostError(doing string) *transport.Error {
 		cause = errors.New("ended by the peer")
 	case errors.Is(cause, io.EOF):
 		cause = caused{"closed by the peer", cause}
+	default:
+		cause = caused{farText(cause.Error()), cause}
 	}
 	if doing == "" {
 		return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: cause,
@@ -149,13 +151,13 @@ func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Reques
 			if !ok {
 				channels = nil
 			} else if err := ch.Reject(ssh.Prohibited, "no channels from the server"); err != nil {
-				c.log.Debug("reject a channel", "host", c.e.to.Host, "err", err)
+				c.log.Debug("reject a channel", "target", c.e.to.Host, "err", err)
 			}
 		case r, ok := <-requests:
 			if !ok {
 				requests = nil
 			} else if err := r.Reply(false, nil); err != nil {
-				c.log.Debug("answer a request", "host", c.e.to.Host, "err", err)
+				c.log.Debug("answer a request", "target", c.e.to.Host, "err", err)
 			}
 		case <-answered:
 			asking = false

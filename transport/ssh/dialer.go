@@ -14,7 +14,7 @@
 // to the agent and those to jump hosts; Dialer.Close ends them.
 //
 // Specifications: RFC 4251 to 4254, 4256, 8308, 8332; OpenSSH's ssh_config(5),
-// sshd_config(5), PROTOCOL and PROTOCOL.certkeys.
+// sshd_config(5), PROTOCOL, PROTOCOL.certkeys and PROTOCOL.krl.
 package ssh
 
 import (
@@ -54,7 +54,7 @@ type Options struct {
 
 	// Warn is told of what is odd but no failure, with the warning's ID; the
 	// same text is told once. It may be called from several goroutines at a
-	// time. nil discards.
+	// time. nil: it goes to Logger.
 	Warn func(id, text string)
 
 	// MaxSessions is how many sessions a connection has open at a time until
@@ -85,22 +85,26 @@ const (
 
 // A Dialer is a transport.Dialer for the protocol "ssh".
 type Dialer struct {
-	o     Options
-	log   *slog.Logger
-	keys  *keyring
-	agent *agents
-	known *hostKeys
-	gates *gates
+	o       Options
+	log     *slog.Logger
+	keys    *keyring
+	agent   *agents
+	known   *hostKeys
+	revoked *revokedKeys
+	gates   *gates
 
 	config   func() (*configFiles, error) // read once
 	noConfig func() (*configFiles, error) // what holds without files
 
 	work crew // dials of jump hosts, handshakes
 
-	mu     sync.Mutex
-	closed bool
-	hops   map[transport.Dest]*hop
-	warned map[string]bool
+	login func() (string, error) // our own user name, looked up once
+
+	mu         sync.Mutex
+	closed     bool
+	hops       map[transport.Dest]*hop
+	warned     map[string]bool
+	algorithms map[algorithmLists]algorithmSet
 }
 
 // NewDialer returns a Dialer. Nothing is read or opened before the first Dial.
@@ -130,11 +134,14 @@ func NewDialer(o Options) (*Dialer, error) {
 	}
 	d := &Dialer{
 		o: o, log: log,
-		agent:  newAgents(),
-		known:  newHostKeys(log),
-		gates:  newGates(),
-		hops:   make(map[transport.Dest]*hop),
-		warned: make(map[string]bool),
+		agent:      newAgents(),
+		known:      newHostKeys(log),
+		revoked:    newRevokedKeys(),
+		gates:      newGates(),
+		login:      sync.OnceValues(loginName),
+		hops:       make(map[transport.Dest]*hop),
+		warned:     make(map[string]bool),
+		algorithms: make(map[algorithmLists]algorithmSet),
 	}
 	d.keys = newKeyring(o.Passphrase)
 	facts := currentFacts(o.Home, o.Env)
@@ -181,7 +188,7 @@ func (d *Dialer) Close() error {
 	return nil
 }
 
-// warn tells Options.Warn, once for each text.
+// warn tells Options.Warn, or the log if there is none, once for each text.
 func (d *Dialer) warn(id, text string) {
 	d.mu.Lock()
 	again := d.warned[text]
@@ -190,10 +197,11 @@ func (d *Dialer) warn(id, text string) {
 	if again {
 		return
 	}
-	d.log.Warn(text, "id", id)
 	if d.o.Warn != nil {
 		d.o.Warn(id, text)
+		return
 	}
+	d.log.Warn(text, "id", id)
 }
 
 // open reaches a destination, through jump hosts if need be.

@@ -50,22 +50,26 @@ func (d *Dialer) resolve(to transport.Dest) (*endpoint, error) {
 	}
 	e := &endpoint{to: to, conf: conf, host: cmp.Or(conf.HostName, to.Host), user: cmp.Or(to.User, conf.User), port: cmp.Or(to.Port, conf.Port)}
 	if e.user == "" {
-		u, err := user.Current()
-		if err != nil {
+		if e.user, err = d.login(); err != nil {
 			return fail(fmt.Errorf("login name: %w", err))
 		}
-		e.user = u.Username
 	}
 	e.port = cmp.Or(e.port, 22)
 	e.hostport = cmp.Or(conf.HostKeyAlias, net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	e.timeout = cmp.Or(to.ConnectTimeout, conf.ConnectTimeout)
 	e.disconnect = cmp.Or(to.DisconnectTimeout, DefaultDisconnectTimeout)
-	e.keepalive = cmp.Or(to.Keepalive, cmp.Or(conf.ServerAliveInterval, DefaultKeepalive))
+	// Differs from OpenSSH: ServerAliveInterval 0 does not switch the questions
+	// off but means the default. Nobody sits at a run to see that it hangs.
+	e.keepalive = cmp.Or(to.Keepalive, conf.ServerAliveInterval, DefaultKeepalive)
 	if e.keepalive < 0 {
 		e.keepalive = DefaultKeepalive
 	}
 	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
-	if e.algorithms, err = chooseAlgorithms(to, conf); err != nil {
+	if e.algorithms, err = d.chooseAlgorithms(algorithmLists{
+		kex: to.Kex, ciphers: to.Ciphers, macs: to.MACs, hostKey: to.HostKeyAlgorithms,
+		confKex: conf.KexAlgorithms, confCiphers: conf.Ciphers, confMACs: conf.MACs, confHostKey: conf.HostKeyAlgorithms,
+		confPublicKey: conf.PubkeyAcceptedAlgorithms, confAuthority: conf.CASignatureAlgorithms,
+	}); err != nil {
 		return nil, connectError(transport.ClassUnsupported, to.Host, err, "")
 	}
 	switch jumps := to.ProxyJump; {
@@ -81,6 +85,15 @@ func (d *Dialer) resolve(to transport.Dest) (*endpoint, error) {
 		return fail(err)
 	}
 	return e, nil
+}
+
+// loginName is our own name.
+func loginName() (string, error) {
+	u, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	return u.Username, nil
 }
 
 // address is what the TCP connection goes to.
@@ -102,7 +115,9 @@ func (e *endpoint) throughJump(err error) error {
 // to be reached through those before it; the first of them by its own
 // settings in ssh_config.
 //
-// A hop gets the target's key, never its password.
+// A hop gets the target's key, never its password. Its host key is checked as
+// ssh_config says, as "ssh -J" does: to trust any key of the target, which may
+// be why there is a hop, is not to trust any key of the hop.
 func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	list = strings.TrimSpace(list)
 	before, last := "", list
@@ -115,7 +130,7 @@ func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	}
 	hop := to
 	hop.Protocol, hop.User, hop.Host, hop.Port, hop.ProxyJump = "ssh", u, host, port, before
-	hop.Password = transport.Secret{}
+	hop.Password, hop.HostKeyCheck = transport.Secret{}, transport.CheckByConfig
 	hop.Ciphers, hop.Kex, hop.MACs, hop.HostKeyAlgorithms = "", "", "", ""
 	return &hop, nil
 }

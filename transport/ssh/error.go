@@ -116,7 +116,7 @@ func disconnected(err error) string {
 	if !ok {
 		return ""
 	}
-	return text
+	return farText(text)
 }
 
 // handshakeError classifies what a handshake on an open connection says.
@@ -124,11 +124,12 @@ func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
 	}
-	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
+	text := strings.TrimPrefix(farText(strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")), "ssh: ")
 	said := w.preamble()
-	switch _, noCommon := errors.AsType[*ssh.AlgorithmNegotiationError](err); {
+	switch differ, noCommon := errors.AsType[*ssh.AlgorithmNegotiationError](err); {
 	case noCommon:
-		return connectError(transport.ClassProtocol, e.to.Host, caused{strings.TrimPrefix(text, "ssh: "), err},
+		return connectError(transport.ClassProtocol, e.to.Host,
+			caused{fmt.Sprintf("no common algorithm for %s; the server offers: %s", differ.What, farTexts(differ.RequestedAlgorithms)), err},
 			"To speak with an old server, name one of the algorithms that it offers in encryption-algorithms, kex-algorithms, mac-algorithms or host-key-algorithms.")
 	case !w.greeted() && said != "":
 		return connectError(transport.ClassProtocol, e.to.Host, caused{fmt.Sprintf("no SSH server at %s; it said: %q", e.address(), said), err},
@@ -142,7 +143,7 @@ func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
 	case disconnected(err) != "":
 		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " ended the connection: " + disconnected(err), err}, "")
 	}
-	return connectError(transport.ClassProtocol, e.to.Host, caused{strings.TrimPrefix(text, "ssh: "), err}, "")
+	return connectError(transport.ClassProtocol, e.to.Host, caused{text, err}, "")
 }
 
 // shedError is what remains when a busy server has turned us away for too long.

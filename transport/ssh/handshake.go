@@ -2,7 +2,9 @@ package ssh
 
 import (
 	"context"
+	"crypto/rsa"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -24,13 +26,40 @@ func (d *Dialer) straight(e *endpoint) dialFunc {
 		// Addresses of both families are tried as RFC 8305 says. TCP's own
 		// keepalive is off: ours also finds a server that hangs.
 		nd := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: false}, KeepAlive: -1}
-		c, err := nd.DialContext(ctx, "tcp", e.address())
+		c, err := dialFrom(ctx, nd, e)
 		if err != nil {
 			return nil, err
 		}
 		ackNow(c)
 		return c, nil
 	}
+}
+
+// dialFrom dials from ssh_config's BindAddress, if there is one, to an address
+// of its AddressFamily. A name may have source addresses of both families, and
+// one of them fits.
+func dialFrom(ctx context.Context, nd net.Dialer, e *endpoint) (c net.Conn, err error) {
+	family := ""
+	switch e.conf.AddressFamily {
+	case "inet":
+		family = "4"
+	case "inet6":
+		family = "6"
+	}
+	if e.conf.BindAddress == "" {
+		return nd.DialContext(ctx, "tcp"+family, e.address())
+	}
+	from, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+family, e.conf.BindAddress)
+	if err != nil {
+		return nil, fmt.Errorf("BindAddress in ssh_config: no address for the name %s", e.conf.BindAddress)
+	}
+	for _, a := range from {
+		nd.LocalAddr = &net.TCPAddr{IP: a.Unmap().AsSlice(), Zone: a.Zone()}
+		if c, err = nd.DialContext(ctx, "tcp"+family, e.address()); err == nil {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("from BindAddress %s in ssh_config: %w", e.conf.BindAddress, err)
 }
 
 // attempt is one try: dial, key exchange, authentication, all within the
@@ -134,6 +163,7 @@ func (d *Dialer) hostKeyRules(e *endpoint) ([]string, func(net.Addr, ssh.PublicK
 	rule := hostKeyCheck{policy: hostKeyStrict, hash: e.conf.HashKnownHosts}
 	switch e.to.HostKeyCheck {
 	case transport.CheckNone:
+		// Any key, also one that ssh_config has revoked or holds too short.
 		rule.policy = hostKeyNone
 		return e.algorithms.hostKeys(nil), func(net.Addr, ssh.PublicKey) error { return nil }, nil
 	case transport.CheckByConfig:
@@ -149,9 +179,38 @@ func (d *Dialer) hostKeyRules(e *endpoint) ([]string, func(net.Addr, ssh.PublicK
 	if err != nil {
 		return nil, nil, err
 	}
+	rule.authority = e.algorithms.authority
 	return e.algorithms.hostKeys(known.algorithms(e.hostport)), func(remote net.Addr, key ssh.PublicKey) error {
+		if err := e.longEnough(key); err != nil {
+			return err
+		}
+		if err := d.revoked.check(e.conf.RevokedHostKeys, e.to.Host, key); err != nil {
+			return err
+		}
 		return known.check(rule, e.to.Host, e.hostport, remote, key)
 	}, nil
+}
+
+// longEnough refuses an RSA host key below ssh_config's RequiredRSASize.
+func (e *endpoint) longEnough(key ssh.PublicKey) error {
+	bits := rsaBits(key)
+	if bits == 0 || bits >= e.conf.RequiredRSASize {
+		return nil
+	}
+	return &transport.Error{Class: transport.ClassHostKeyUnknown, Code: codeHostKey,
+		Msg:  fmt.Sprintf("Host key verification failed for %s: its RSA key has %d bits, fewer than the %d of RequiredRSASize in ssh_config", e.to.Host, bits, e.conf.RequiredRSASize),
+		Hint: "Give the machine a longer RSA key, or one of another type (ssh-keygen -A)."}
+}
+
+// rsaBits is the length of an RSA key, or of that in a certificate; 0 for keys
+// of other types.
+func rsaBits(key ssh.PublicKey) int {
+	if k, ok := plain(key).(ssh.CryptoPublicKey); ok {
+		if k, ok := k.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return k.N.BitLen()
+		}
+	}
+	return 0
 }
 
 // hostKeyError gives a refusal its code if it has none.

@@ -32,6 +32,10 @@ type hostKeyCheck struct {
 	policy  hostKeyPolicy
 	writeTo string // the file for accept-new, ~ expanded; "": there is none, so nothing new is accepted
 	hash    bool   // record the name hashed
+
+	// authority holds the signatures that may be on a certificate
+	// (ssh_config(5), CASignatureAlgorithms); nil for those held secure.
+	authority []string
 }
 
 // hostKeys caches known_hosts files, read and indexed. It is safe for
@@ -198,6 +202,7 @@ func (f *hostKeyFile) check(c hostKeyCheck, host, hostport string, remote net.Ad
 		return nil
 	}
 	q := newHostKeyQuestion(host, hostport, remote, key)
+	q.authority = c.authority
 	v := f.judge(q)
 	if v.outcome == keyUnknown && c.policy == hostKeyAcceptNew && c.writeTo != "" && recordable(q.principal) {
 		v = f.record(c, q)
@@ -215,6 +220,8 @@ type hostKeyQuestion struct {
 	blob  []byte           // key, marshalled
 	cert  *ssh.Certificate // or nil
 	caKey []byte           // who signed it, marshalled
+
+	authority []string // as in hostKeyCheck
 }
 
 func newHostKeyQuestion(host, hostport string, remote net.Addr, key ssh.PublicKey) *hostKeyQuestion {
@@ -279,7 +286,7 @@ func judgeRecords(records []found, q *hostKeyQuestion) verdict {
 			if q.cert == nil || !bytes.Equal(r.blob, q.caKey) {
 				continue
 			}
-			why := certificateFault(q.cert, q.principal)
+			why := certificateFault(q.cert, q.principal, q.authority)
 			if why == "" {
 				return verdict{outcome: keyOK, at: r}
 			}
@@ -302,24 +309,30 @@ func judgeRecords(records []found, q *hostKeyQuestion) verdict {
 
 // certificateFault returns why a host certificate does not prove a name, or
 // "" if it does (PROTOCOL.certkeys; sshkey.c, sshkey_cert_check_host).
-func certificateFault(cert *ssh.Certificate, name string) string {
+func certificateFault(cert *ssh.Certificate, name string, authority []string) string {
 	if cert.CertType != ssh.HostCert {
 		return "its certificate is not one for hosts"
 	}
-	if cert.Signature == nil || cert.Signature.Format == ssh.KeyAlgoRSA || cert.Signature.Format == "ssh-dss" {
-		return "its certificate is signed with an algorithm that is no longer safe"
+	if authority == nil {
+		authority = ssh.SupportedAlgorithms().PublicKeyAuths
+	}
+	if cert.Signature == nil {
+		return "its certificate is not signed"
+	}
+	if !slices.Contains(authority, cert.Signature.Format) {
+		return fmt.Sprintf("its certificate is signed with %s, which is not among the accepted algorithms (CASignatureAlgorithms in ssh_config)", farText(cert.Signature.Format))
 	}
 	if len(cert.ValidPrincipals) == 0 {
 		return "its certificate names no hosts"
 	}
 	i := slices.IndexFunc(cert.ValidPrincipals, func(p string) bool { return matchPattern(p, name) })
 	if i < 0 {
-		return fmt.Sprintf("its certificate is for %q", cert.ValidPrincipals)
+		return fmt.Sprintf("its certificate is for %q", farTexts(cert.ValidPrincipals))
 	}
 	// CheckCert adds critical options (none is known for hosts), the time
 	// and the signature.
 	if err := new(ssh.CertChecker).CheckCert(cert.ValidPrincipals[i], cert); err != nil {
-		return "its certificate is not good: " + strings.TrimPrefix(err.Error(), "ssh: ")
+		return "its certificate is not good: " + farText(strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
 	log := f.keys.log
 	accepted := verdict{outcome: keyOK}
 	failed := func(err error) verdict {
-		log.Warn("host key is accepted but not recorded", "host", q.host, "key", describeKey(q.key), "file", c.writeTo, "reason", err)
+		log.Warn("host key is accepted but not recorded", "target", q.host, "key", describeKey(q.key), "file", c.writeTo, "reason", err)
 		return accepted
 	}
 	slot := f.keys.slot(c.writeTo)
@@ -87,7 +87,7 @@ func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
 		known.append(r, q.name)
 		slot.stamp = stampOf(info)
 	}
-	log.Info("host key recorded", "host", q.host, "key", describeKey(q.key), "file", c.writeTo)
+	log.Info("host key recorded", "target", q.host, "key", describeKey(q.key), "file", c.writeTo)
 	accepted.at = found{r, c.writeTo}
 	return accepted
 }

@@ -261,7 +261,7 @@ func TestHostKeyCertificates(t *testing.T) {
 		{"several authorities", []string{"-h", "-n", "web1"}, "@cert-authority * OTHERCA\n@cert-authority * CA\n", "web1:22", good, ""},
 		{"expired", []string{"-h", "-n", "web1", "-V", span(-2*time.Hour, -time.Hour)}, "@cert-authority * CA\n", "web1:22", unknown, "expired"},
 		{"not yet valid", []string{"-h", "-n", "web1", "-V", span(time.Hour, 2*time.Hour)}, "@cert-authority * CA\n", "web1:22", unknown, "not yet valid"},
-		{"another name", []string{"-h", "-n", "db"}, "@cert-authority * CA\n", "web1:22", unknown, `["db"]`},
+		{"another name", []string{"-h", "-n", "db"}, "@cert-authority * CA\n", "web1:22", unknown, `its certificate is for "db"`},
 		{"no name", []string{"-h"}, "@cert-authority * CA\n", "web1:22", unknown, "names no hosts"},
 		{"user certificate", []string{"-n", "web1"}, "@cert-authority * CA\n", "web1:22", unknown, "not one for hosts"},
 		{"critical option", []string{"-h", "-n", "web1", "-O", "critical:x=y"}, "@cert-authority * CA\n", "web1:22", unknown, "critical"},
@@ -302,7 +302,7 @@ func TestHostKeyCertificates(t *testing.T) {
 		}
 		cert := certify(t, rsaCA, s.ec, "-h", "-n", "web1", "-t", "ssh-rsa")
 		err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, cert)
-		if transport.ClassOf(err) != transport.ClassHostKeyUnknown || !strings.Contains(err.Error(), "no longer safe") {
+		if transport.ClassOf(err) != transport.ClassHostKeyUnknown || !strings.Contains(err.Error(), "CASignatureAlgorithms") {
 			t.Errorf("got %v", err)
 		}
 		cert = certify(t, rsaCA, s.ec, "-h", "-n", "web1", "-t", "rsa-sha2-256")

@@ -148,7 +148,7 @@ func (c *Conn) reachRefused(e *endpoint, err error) error {
 	if !ok {
 		return err
 	}
-	cause := fmt.Errorf("the jump host %s: dial %s: %s", c.e.to.Host, e.address(), cmp.Or(open.Message, open.Reason.String()))
+	cause := fmt.Errorf("the jump host %s: dial %s: %s", c.e.to.Host, e.address(), cmp.Or(farText(open.Message), open.Reason.String()))
 	switch open.Reason {
 	case ssh.Prohibited:
 		return connectError(transport.ClassConnect, e.to.Host, cause, "Its sshd_config forbids it: see AllowTcpForwarding, PermitOpen and DisableForwarding.")

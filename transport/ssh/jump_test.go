@@ -150,6 +150,45 @@ func TestProxyJump(t *testing.T) {
 	})
 }
 
+// A jump host is checked as ssh_config says, as "ssh -J" does, whatever is
+// said of the target.
+func TestHopIsCheckedByConfig(t *testing.T) {
+	hop := sshtest.Start(t, sshtest.Options{})
+	target := sshtest.Start(t, sshtest.Options{})
+	target.Authorize(t, "", publicOf(t, hop.KeyFile))
+	for _, c := range []struct {
+		name, config string
+		hopKnown     bool
+		check        transport.HostKeyCheck
+		class        transport.Class
+	}{
+		{"unchecked target, unknown hop", "", false, transport.CheckNone, transport.ClassHostKeyUnknown},
+		{"unchecked target, known hop", "", true, transport.CheckNone, ""},
+		{"unchecked target, new hops accepted", "StrictHostKeyChecking accept-new\n", false, transport.CheckNone, ""},
+		{"checked target, new hops accepted", "StrictHostKeyChecking accept-new\n", false, transport.CheckStrict, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, nil)
+			l.configure(t, c.config)
+			if c.hopKnown {
+				l.record(t, hop.KnownHosts())
+			}
+			if c.check == transport.CheckStrict {
+				l.record(t, target.KnownHosts())
+			}
+			to := dest(target)
+			to.PrivateKey, to.HostKeyCheck = hop.KeyFile, c.check
+			to.ProxyJump = "root@" + hop.Addr
+			if c.class != "" {
+				e := l.refused(t, to, c.class, "HOST_KEY_ERROR")
+				wantText(t, "message", e.Msg, "through the jump host")
+				return
+			}
+			say(t, l.mustDial(t, to), "true")
+		})
+	}
+}
+
 func TestParseHop(t *testing.T) {
 	for _, c := range []struct {
 		in, user, host string

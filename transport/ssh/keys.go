@@ -271,11 +271,14 @@ func (d *Dialer) fileKeys(e *endpoint, record *authRecord) (own, named []candida
 		}
 	}
 	if path := e.to.PrivateKey; path != "" {
+		// That a file cannot be opened is for the inventory to warn of, which
+		// names it; that it holds no key that we can use is only known here.
 		f, err := d.keys.load(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			d.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s does not exist, trying without it", path))
 			record.note("%s (does not exist)", path)
+		case errors.Is(err, fs.ErrPermission):
+			record.note("%s (%v)", path, err)
 		case err != nil:
 			d.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s is not usable, trying without it: %v", path, err))
 			record.note("%s (%v)", path, err)

@@ -238,7 +238,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		if refusal.Reason != ssh.ConnectionFailed && refusal.Reason != ssh.ResourceShortage {
 			c.places.release()
 			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
-				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(refusal.Message, refusal.Reason.String()))}
+				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(farText(refusal.Message), refusal.Reason.String()))}
 		}
 		if others := c.places.refused(); others > 0 {
 			refusedFrom = time.Time{}
@@ -246,10 +246,10 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 			refusedFrom = time.Now()
 		} else if time.Since(refusedFrom) > sessionBudget {
 			return opened{}, &transport.Error{Class: transport.ClassThrottled, Code: codeConnect, Err: err,
-				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(refusal.Message, refusal.Reason.String())),
+				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(farText(refusal.Message), refusal.Reason.String())),
 				Hint: "Raise MaxSessions in its sshd_config; processes that outlive their session keep its place."}
 		}
-		c.log.Debug("session refused, trying again", "host", c.e.to.Host, "delay", delay)
+		c.log.Debug("session refused, trying again", "target", c.e.to.Host, "delay", delay)
 		if err := pause(ctx, delay/2+rand.N(delay)); err != nil {
 			return opened{}, c.interrupted(ctx, "waiting for a free session")
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +13,9 @@ import (
 	"bolt/transport"
 )
 
-// maxCommandErrors bounds what is kept of a proxy command's error output.
-const maxCommandErrors = 4 << 10
+// maxCommandErrors bounds what is kept of a proxy command's error output: its
+// end.
+const maxCommandErrors = maxFarText
 
 // A commandConn is a ProxyCommand as a net.Conn: its standard input and
 // output are the stream (ssh_config(5)).
@@ -122,5 +122,5 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
+	return farText(string(t.text))
 }

@@ -223,7 +223,7 @@ func (s *session) serve(reqs <-chan *ssh.Request) {
 				Language   string
 			}
 			if err := ssh.Unmarshal(r.Payload, &sig); err == nil {
-				s.status, told = transport.Status{Code: -1, Signal: strings.TrimPrefix(sig.Name, "SIG")}, true
+				s.status, told = transport.Status{Code: -1, Signal: farText(strings.TrimPrefix(sig.Name, "SIG"))}, true
 			}
 		}
 		if r.WantReply {

@@ -71,7 +71,7 @@ func (c *Conn) isOver() bool {
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &transport.Error{Class: transport.ClassFile, Code: code, Msg: err.Error(), Err: errors.Unwrap(err)}
+	return &transport.Error{Class: transport.ClassFile, Code: code, Msg: farText(err.Error()), Err: errors.Unwrap(err)}
 }
 
 func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
@@ -84,14 +84,36 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 		if info, err := client.Stat(dst); err == nil && info.IsDir() {
 			final = path.Join(dst, name)
 		}
-		temporary := path.Join(path.Dir(final), "."+name+"."+rand.Text())
-		if err := upload(client, src.Path, temporary, 0); err != nil {
-			remove(client, temporary)
+		// A directory with the right to look into it for nobody but us: the
+		// copy itself, if it is one, else the place where the file grows.
+		private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
+		temporary := private
+		err := func() error {
+			info, err := os.Stat(src.Path)
+			if err != nil {
+				return err
+			}
+			if err := mkdirPrivate(client, private); err != nil {
+				return err
+			}
+			if info.IsDir() {
+				return uploadDir(client, src.Path, private, info.Mode().Perm(), 0)
+			}
+			temporary = path.Join(private, name)
+			return upload(client, src.Path, temporary, 0)
+		}()
+		if err != nil {
+			remove(client, private)
 			return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", src.Path, dst, c.e.to.Host, err)
 		}
 		if err := client.PosixRename(temporary, final); err != nil {
-			remove(client, temporary)
+			remove(client, private)
 			return fileError("MV_ERROR", "Could not move temporary file '%s' to %s: %w", temporary, final, err)
+		}
+		if temporary != private {
+			if err := client.RemoveDirectory(private); err != nil {
+				c.log.Warn("private directory could not be removed", "target", c.e.to.Host, "dir", private, "reason", farText(err.Error()))
+			}
 		}
 		return nil
 	})
@@ -107,40 +129,53 @@ func remove(client *sftp.Client, name string) {
 	}
 }
 
-// upload copies a local file or directory, following links.
+// mkdirPrivate makes a directory that is ours alone. It has the server's usual
+// mode for a moment, while it is empty.
+func mkdirPrivate(client *sftp.Client, name string) error {
+	if err := client.Mkdir(name); err != nil {
+		return fmt.Errorf("make directory %s: %w", name, err)
+	}
+	return client.Chmod(name, 0o700)
+}
+
+// upload copies a local file or directory, following links, into a directory
+// that is private.
 func upload(client *sftp.Client, from, to string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
 	}
 	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		if err := mkdirPrivate(client, to); err != nil {
+			return err
+		}
+		return uploadDir(client, from, to, info.Mode().Perm(), depth)
+	case info.Mode().IsRegular():
+		return uploadFile(client, from, to, info.Mode().Perm())
+	}
+	return fmt.Errorf("%s is neither a file nor a directory", from)
+}
+
+// uploadDir fills a directory and then gives it its mode.
+func uploadDir(client *sftp.Client, from, to string, mode fs.FileMode, depth int) error {
+	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
-	switch {
-	case info.IsDir():
-		if err := client.Mkdir(to); err != nil {
-			return fmt.Errorf("make directory %s: %w", to, err)
-		}
-		entries, err := os.ReadDir(from)
-		if err != nil {
+	for _, entry := range entries {
+		if err := upload(client, filepath.Join(from, entry.Name()), path.Join(to, entry.Name()), depth+1); err != nil {
 			return err
 		}
-		for _, entry := range entries {
-			if err := upload(client, filepath.Join(from, entry.Name()), path.Join(to, entry.Name()), depth+1); err != nil {
-				return err
-			}
-		}
-	case info.Mode().IsRegular():
-		if err := uploadFile(client, from, to); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("%s is neither a file nor a directory", from)
 	}
-	return client.Chmod(to, info.Mode().Perm())
+	return client.Chmod(to, mode)
 }
 
-func uploadFile(client *sftp.Client, from, to string) error {
+// uploadFile writes a file and then gives it its mode. Until then its place
+// keeps it private, not its own first mode, which the server chooses.
+func uploadFile(client *sftp.Client, from, to string, mode fs.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -154,7 +189,10 @@ func uploadFile(client *sftp.Client, from, to string) error {
 		out.Close()
 		return fmt.Errorf("write %s: %w", to, err)
 	}
-	return out.Close()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return client.Chmod(to, mode)
 }
 
 func (c *Conn) getBySFTP(ctx context.Context, src, dst string) error {

@@ -25,6 +25,10 @@ func (d *Dialer) withKey(ctx context.Context, c candidate, limit *timeLimit, a *
 			}
 			public = s.PublicKey()
 		}
+		if bits := rsaBits(public); bits > 0 && bits < a.e.conf.RequiredRSASize {
+			a.record.note("%s (not tried: %d bits are fewer than the %d of RequiredRSASize)", c.label, bits, a.e.conf.RequiredRSASize)
+			return nil, errors.New("key is too short")
+		}
 		allowed := signatures(public, a.e.algorithms.publicKey)
 		if len(allowed) == 0 {
 			a.record.note("%s (%s is not among the accepted algorithms)", c.label, public.Type())
@@ -41,7 +45,7 @@ func (d *Dialer) withKey(ctx context.Context, c candidate, limit *timeLimit, a *
 			}
 			sig, err := c.sign(ctx, data, algorithm)
 			if err != nil {
-				a.record.note("%s (signature: %v)", c.label, err)
+				a.record.note("%s (signature: %s)", c.label, farText(err.Error()))
 				return nil, err
 			}
 			a.signed = c.id

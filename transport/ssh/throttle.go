@@ -189,7 +189,7 @@ func (d *Dialer) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn
 			}
 			return nil, e.shedError(asError(err, e.to.Host), try, after, strings.Contains(said, penaltyText))
 		}
-		d.log.Debug("connection shed, trying again", "host", e.to.Host, "try", try, "after", after, "said", said)
+		d.log.Debug("connection shed, trying again", "target", e.to.Host, "try", try, "after", after, "said", said)
 		if err := pause(ctx, wait); err != nil {
 			return nil, e.endedError(ctx, "waiting for a busy server")
 		}

@@ -3,7 +3,6 @@ package ssh
 import (
 	"bytes"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -118,9 +117,10 @@ func (w *wire) greeted() bool {
 	return w.seen
 }
 
-// preamble is what the peer said before its version line, or instead.
+// preamble is what the peer said before its version line, or instead, fit for
+// a message.
 func (w *wire) preamble() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.TrimSpace(string(w.said))
+	return farText(string(w.said))
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"bolt/transport"
 )
 
 // readerConn is a net.Conn of which only Read matters.
@@ -28,7 +26,7 @@ func TestWire(t *testing.T) {
 		said     string
 	}{
 		{"version", "SSH-2.0-x\r\nrest", true, ""},
-		{"lines before it", "hello\r\nworld\nSSH-2.0-x\r\nrest\n", true, "hello\r\nworld"},
+		{"lines before it", "hello\r\nworld\nSSH-2.0-x\r\nrest\n", true, "hello world"},
 		{"no line end", "Go away", false, "Go away"},
 		{"refusal", "Exceeded MaxStartups\r\n", false, "Exceeded MaxStartups"},
 		{"nothing", "", false, ""},
@@ -93,7 +91,7 @@ func TestAlgorithmLists(t *testing.T) {
 		})
 	}
 	t.Run("defaults are secure, new key exchange first", func(t *testing.T) {
-		set, err := chooseAlgorithms(transport.Dest{}, hostConfig{})
+		set, err := algorithmLists{}.choose()
 		if err != nil {
 			t.Fatal(err)
 		}

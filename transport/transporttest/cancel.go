@@ -102,8 +102,8 @@ func (m *machine) expectCancelled(t *testing.T, cmd transport.Cmd, s *sleeper) {
 	cancel()
 	wg.Wait()
 	e := expectError(t, err, transport.ClassCancelled, "")
-	if !cmd.TTY && !strings.Contains(e.Error(), "was ended") {
-		t.Errorf("the error does not say that the process was ended: %v", e)
+	if !cmd.TTY && !strings.Contains(e.Error(), "has ended") {
+		t.Errorf("the error does not say that the process has ended: %v", e)
 	}
 	if r.stdout != "" {
 		t.Errorf("got stdout %q", r.stdout)
@@ -182,7 +182,7 @@ func daemonSurvives(t *testing.T, m *machine) {
 	}
 	time.Sleep(200 * time.Millisecond) // nothing is to happen
 	if !runs(t, s.args()) {
-		t.Error("the daemon was ended with the command that started it")
+		t.Error("the daemon has ended with the command that started it")
 	}
 	command(t, "", "kill", pid)
 	eventually(t, "the daemon is gone", func() bool { return !runs(t, s.args()) })

@@ -1,0 +1,168 @@
+package ssh
+
+import (
+	"bytes"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// A warning takes one way: to Options.Warn if it is set, else to the log.
+func TestWarningsTakeOneWay(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	bad := writeText(t, "no key at all\n")
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		logged int
+		warned int
+	}{
+		{"Warn", nil, 0, 1},
+		{"the log", func(o *Options) { o.Warn = nil }, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			l := newLab(t, func(o *Options) {
+				o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				if c.change != nil {
+					c.change(o)
+				}
+			}, s)
+			l.configure(t, "IdentityFile "+s.KeyFile+"\n")
+			to := dest(s)
+			to.PrivateKey = bad
+			for range 2 {
+				say(t, l.mustDial(t, to), "true")
+			}
+			if n := strings.Count(log.String(), "invalid_ssh_key"); n != c.logged {
+				t.Errorf("logged %d times, want %d: %s", n, c.logged, log.String())
+			}
+			if len(l.warnings) != c.warned {
+				t.Errorf("warnings %q, want %d", l.warnings, c.warned)
+			}
+		})
+	}
+}
+
+// Records name the machine as those of other packages do.
+func TestLogNamesTheTarget(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	var log bytes.Buffer
+	l := newLab(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	l.configure(t, "StrictHostKeyChecking accept-new\nMatch exec true\nUser x\n")
+	to := dest(s)
+	to.HostKeyCheck = transport.CheckByConfig
+	l.mustDial(t, to)
+	for line := range strings.Lines(log.String()) {
+		if !strings.Contains(line, "target=127.0.0.1") {
+			t.Errorf("no target in %q", line)
+		}
+	}
+	wantText(t, "log", log.String(), "host key recorded", "is not evaluated")
+}
+
+// A server with which we have no algorithm in common: the error names its own.
+func TestNoCommonAlgorithm(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{Config: "Ciphers aes256-ctr,aes192-ctr\n"})
+	l := newLab(t, nil, s)
+	to := dest(s)
+	to.Ciphers = "aes128-ctr"
+	e := l.refused(t, to, transport.ClassProtocol, "CONNECT_ERROR")
+	wantText(t, "message", e.Msg, "cipher", "the server offers: aes256-ctr, aes192-ctr")
+	wantText(t, "hint", e.Hint, "encryption-algorithms")
+}
+
+// Settings that restrict and are not evaluated are told once, with their place.
+func TestUnevaluatedSettings(t *testing.T) {
+	c, log := loadText(t, "Host web*\nKnownHostsCommand /bin/x %H\nHost *\nBindInterface lo\nKnownHostsCommand none\n")
+	for range 2 {
+		for _, name := range []string{"web1", "web2", "db1"} {
+			if _, err := c.lookup(name, "", 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, want := range []string{"config0:2", "config0:4"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%s is told %d times: %s", want, n, log.String())
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
+}
+
+// The lists of algorithms are worked out once for all machines with the same
+// settings.
+func TestAlgorithmsAreChosenOnce(t *testing.T) {
+	l := newLab(t, nil)
+	at := func(change func(*transport.Dest)) *endpoint {
+		t.Helper()
+		to := transport.Dest{Protocol: "ssh", User: "root", Host: "web" + strconv.Itoa(int(time.Now().UnixNano()))}
+		if change != nil {
+			change(&to)
+		}
+		e, err := l.resolve(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	a, b := at(nil), at(nil)
+	other := at(func(to *transport.Dest) { to.Ciphers = "aes256-ctr" })
+	if &a.algorithms.ciphers[0] != &b.algorithms.ciphers[0] {
+		t.Error("chosen again for the same settings")
+	}
+	if len(other.algorithms.ciphers) != 1 || len(a.algorithms.ciphers) == 1 {
+		t.Errorf("ciphers %q and %q", other.algorithms.ciphers, a.algorithms.ciphers)
+	}
+	if _, err := l.resolve(transport.Dest{Protocol: "ssh", Host: "x", Ciphers: "none"}); transport.ClassOf(err) != transport.ClassUnsupported {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The address that a connection comes from, and its family.
+func TestSourceAddress(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	for _, c := range []struct {
+		name, config string
+		from         string // "": refused
+	}{
+		{"default", "", "127.0.0.1"},
+		{"BindAddress", "BindAddress 127.0.0.77\n", "127.0.0.77"},
+		{"BindAddress is a name", "BindAddress localhost\nAddressFamily inet\n", "127.0.0.1"},
+		{"BindAddress is not ours", "BindAddress 192.0.2.1\n", ""},
+		{"BindAddress of the other family", "BindAddress ::1\n", ""},
+		{"BindAddress has no address", "BindAddress none.invalid\n", ""},
+		{"AddressFamily inet", "AddressFamily inet\n", "127.0.0.1"},
+		{"AddressFamily inet6", "AddressFamily inet6\n", ""},
+		{"AddressFamily any", "AddressFamily ANY\n", "127.0.0.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, nil, s)
+			l.configure(t, c.config)
+			to := dest(s)
+			if c.from != "" {
+				from, _, _ := strings.Cut(say(t, l.mustDial(t, to), "echo $SSH_CLIENT"), " ")
+				if from != c.from {
+					t.Errorf("connected from %s, want %s", from, c.from)
+				}
+				return
+			}
+			conn, err := l.Dial(t.Context(), to)
+			if err == nil {
+				conn.Close()
+				t.Fatal("connected")
+			}
+			e := asError(err, to.Host)
+			if e.Code != "CONNECT_ERROR" {
+				t.Errorf("code %s: %v", e.Code, err)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 )
@@ -186,21 +187,28 @@ func (m *Map) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// maxDepth is how deep a document may be nested. Nobody writes one so deep, and
+// each level costs stack.
+const maxDepth = 1000
+
 // ParseJSON reads one JSON document of any kind into the types that a Map holds.
 func ParseJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	v, err := parse(d)
+	v, err := parse(d, maxDepth)
 	if err != nil {
 		return nil, err
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("text after the JSON document at offset %d", d.InputOffset())
 	}
 	return v, nil
 }
 
-func parse(d *json.Decoder) (any, error) {
+func parse(d *json.Decoder, depth int) (any, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("JSON document is nested more than %d levels deep", maxDepth)
+	}
 	t, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -210,7 +218,7 @@ func parse(d *json.Decoder) (any, error) {
 		if t == '[' {
 			list := []any{}
 			for d.More() {
-				v, err := parse(d)
+				v, err := parse(d, depth-1)
 				if err != nil {
 					return nil, err
 				}
@@ -225,7 +233,7 @@ func parse(d *json.Decoder) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			v, err := parse(d)
+			v, err := parse(d, depth-1)
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,105 @@
+package ordered
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOrder(t *testing.T) {
+	m := Of("b", 1, "a", 2, "c", 3)
+	m.Set("a", 4) // a known key keeps its place
+	m.Delete("b")
+	m.Delete("none")
+	m.Set("b", 5)
+	if got := m.Keys(); !slices.Equal(got, []string{"a", "c", "b"}) {
+		t.Errorf("keys %v", got)
+	}
+	if v, ok := m.Get("a"); !ok || v != 4 {
+		t.Errorf("a is %v, %v", v, ok)
+	}
+	var none *Map
+	if none.Len() != 0 || none.Value("x") != nil || none.Keys() != nil {
+		t.Error("a nil Map is not empty")
+	}
+	for range none.All() {
+		t.Error("a nil Map has pairs")
+	}
+}
+
+func TestMergeAndClone(t *testing.T) {
+	low := Of("a", Of("x", 1, "y", []any{1}), "b", 1)
+	high := Of("a", Of("y", []any{2}, "z", 3), "b", Of("k", 1), "c", nil)
+	got, err := json.Marshal(low.Merge(high))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"a":{"x":1,"y":[2],"z":3},"b":{"k":1},"c":null}`; string(got) != want {
+		t.Errorf("merged %s, want %s", got, want)
+	}
+	clone := low.Clone()
+	clone.Value("a").(*Map).Set("x", 9)
+	clone.Value("a").(*Map).Value("y").([]any)[0] = 9
+	if v := low.Value("a").(*Map); v.Value("x") != 1 || v.Value("y").([]any)[0] != 1 {
+		t.Error("a clone shares what is inside")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, tt := range []struct{ in, out string }{
+		{`{"z":1,"a":[true,null,1.5,"<&>"],"m":{}}`, `{"z":1,"a":[true,null,1.5,"<&>"],"m":{}}`},
+		{`{"a":1,"a":2}`, `{"a":2}`},
+		{`{"n":9223372036854775807}`, `{"n":9223372036854775807}`},
+		{`{"n":1e400}`, ""},
+		{`{"a":1} x`, ""},
+		{`{"a":1`, ""},
+		{`[1]`, ""},
+		{``, ""},
+		{`{"a":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, ""},
+	} {
+		var m Map
+		err := m.UnmarshalJSON([]byte(tt.in))
+		if tt.out == "" {
+			if err == nil {
+				t.Errorf("%.40s: no error", tt.in)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%.40s: %v", tt.in, err)
+			continue
+		}
+		out, err := m.MarshalJSON()
+		if err != nil || string(out) != tt.out {
+			t.Errorf("%s → %s, %v; want %s", tt.in, out, err, tt.out)
+		}
+	}
+}
+
+// FuzzParseJSON looks for panics, and for documents that change on their way
+// through a Map. The first time, numbers take the form that we give them.
+func FuzzParseJSON(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":null}],"c":-0.5e3}`))
+	f.Add([]byte(`{"a":-0e0}`))
+	f.Add([]byte(`[[[[`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var texts [3]string
+		for i := range texts {
+			v, err := ParseJSON(data)
+			if err != nil && i == 0 {
+				return
+			}
+			if err == nil {
+				data, err = json.Marshal(v)
+			}
+			if err != nil {
+				t.Fatalf("%q: %v", data, err)
+			}
+			texts[i] = string(data)
+		}
+		if texts[1] != texts[2] {
+			t.Fatalf("%s became %s", texts[1], texts[2])
+		}
+	})
+}

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -52,8 +53,12 @@ func isDataKey(k string) bool {
 // illegal finds a character that separates names on a command line.
 func illegal(name string) (string, bool) {
 	for _, r := range name {
-		if r == ',' || unicode.IsSpace(r) {
+		switch {
+		case r == ',' || unicode.IsSpace(r):
 			return string(r), true
+		case unicode.IsControl(r):
+			// Differs from Bolt: a name is printed to terminals.
+			return strings.Trim(strconv.QuoteRune(r), "'"), true
 		}
 	}
 	return "", false

@@ -405,6 +405,7 @@ func TestErrors(t *testing.T) {
 		{"space in a name", "targets: [{name: 'a b'}]", "all", nameError, []any{}, "Illegal character ' ' in target name 'a b'"},
 		{"unknown transport", "", "foo://x:y@h", "bolt/unknown-transport", nil, "Unknown transport foo found for foo://x@h"},
 		{"key data and native", "config: {ssh: {native-ssh: true, private-key: {key-data: x}}}", "h", "bolt/validation-error", nil, "ssh configuration of target h:\n  private-key"},
+		{"control character in a name", "targets: [{name: \"\\e]0;x\", uri: h}]", "all", "bolt.inventory/validation-error", nil, `Illegal character '\x1b' in target name`},
 		{"powershell", "config: {ssh: {login-shell: powershell, tty: true}}", "h", "bolt/validation-error", nil, "tty is not supported"},
 		{"native without config", "config: {ssh: {native-ssh: true, load-config: false}}", "h", "bolt/validation-error", nil, "load-config"},
 		{"no batch mode", "config: {ssh: {batch-mode: false}}", "h", "bolt/validation-error", nil, "ssh-command must be set"},

@@ -38,7 +38,7 @@ func runScript(ctx context.Context, a *app, args []string) error {
 		if err := project.CheckFile("script", path); err != nil {
 			return nil, err
 		}
-		data, err := os.ReadFile(path)
+		data, err := readLocal(path)
 		if err != nil {
 			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +120,7 @@ func readArg(arg string, in io.Reader) (string, error) {
 		}
 		return string(text), nil
 	case strings.HasPrefix(arg, "@"):
-		text, err := os.ReadFile(arg[1:])
+		text, err := readLocal(arg[1:])
 		if err != nil {
 			return "", usagef("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
 		}

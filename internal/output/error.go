@@ -24,7 +24,7 @@ func PrintError(w io.Writer, f Format, color bool, err error) error {
 	case NDJSON:
 		return newNDJSON(Options{}, out).Fatal(err)
 	default:
-		text := safetext.String(err.Error())
+		text := safetext.TerminalString(err.Error())
 		if color {
 			text = safetext.TerminalString(text)
 		}

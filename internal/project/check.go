@@ -29,6 +29,9 @@ func CheckTree(what, path string) error { return checkTree(what, path, nil) }
 // one of the directories that it is in.
 func checkTree(what, path string, above []fs.FileInfo) error {
 	info, err := checkReadable(what, path)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return fault.File(path, nil, "The %s '%s' is neither a regular file nor a directory", what, path)
+	}
 	if err != nil || !info.IsDir() {
 		return err
 	}

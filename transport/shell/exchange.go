@@ -44,6 +44,9 @@ type exchange struct {
 	send       func(io.Writer) error
 	afterBegan bool
 	sendsAll   bool
+	// proof says that the script tells when it has begun; if it does not, an
+	// exit status of 0 is some other program's.
+	proof bool
 	// hangUp says that the session is stopped by closing it, not its stdin.
 	hangUp bool
 
@@ -75,6 +78,7 @@ type running struct {
 	outbox chan func(io.Writer)
 	sent   chan error // of a send that failed by itself
 
+	started time.Time
 	began   bool
 	prompts int
 	answer  int    // where in said the prompt was
@@ -98,10 +102,10 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 		}
 		return transport.Status{}, err
 	}
-	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 2), sent: make(chan error, 1)}
+	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 2), sent: make(chan error, 1), started: time.Now()}
 	switch {
 	case x.token != "":
-		r.scan = &scanner{token: []byte(x.token), begun: x.escalation == nil && !x.afterBegan}
+		r.scan = &scanner{token: []byte(x.token), begun: x.escalation == nil && !x.afterBegan && !x.proof}
 	case x.cut != "":
 		r.scan = &cutter{text: []byte(x.cut), keep: 1}
 	}
@@ -149,6 +153,9 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 			if r.giveUp != nil || ctx.Err() != nil {
 				return transport.Status{}, r.stopError(ctx, true, e.err)
 			}
+			if e.err == nil && e.status.OK() && r.proof && !r.began && r.failed == nil {
+				return transport.Status{}, r.notRun()
+			}
 			return e.status, e.err
 		case <-done:
 			done = nil
@@ -159,11 +166,26 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	}
 }
 
+// notRun is the error for a session that ended well and did nothing.
+func (r *running) notRun() *transport.Error {
+	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
+		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given", r.host),
+		Hint: "The account may have a shell that runs nothing, or a start-up file that exits. If the shell is fish, csh or tcsh, set login-shell to that."}
+}
+
+// ttySettles is more than a busy server needs from the answer to a request to
+// the program on its terminal.
+const ttySettles = 500 * time.Millisecond
+
 // killSlack is how long after KILL the end of a session is waited for.
 const killSlack = time.Second
 
 // stop makes the machine end the session's processes. It may block.
 func (r *running) stop() {
+	if r.tty {
+		// A process that is not yet on its terminal would miss its end.
+		time.Sleep(time.Until(r.started.Add(ttySettles)))
+	}
 	if r.tty || r.hangUp {
 		r.sess.Close() // the server hangs the terminal up, or breaks the pipe
 		return

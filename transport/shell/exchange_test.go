@@ -88,8 +88,9 @@ func (f *farSide) end(code int) {
 
 // token is the token of the script that was started.
 func (f *farSide) token() string {
-	i := strings.Index(f.line, "bolt-")
-	return f.line[i : i+len(testToken)]
+	line := strings.ReplaceAll(f.line, "%%", "%") // as sudo does with its prompt
+	i := strings.Index(line, "bolt%")
+	return line[i : i+len(testToken)]
 }
 
 func (f *farSide) say(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
@@ -146,6 +147,17 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 			name: "sudo asks for something else", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
 			play:  func(f *farSide) { f.say(f.stderr, "Verification code: ") },
 			class: transport.ClassRunAs, text: `"Verification code:"`, took: foreignPrompt,
+		},
+		{
+			name: "a script that never ran", limit: time.Hour,
+			cmd:   transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Data: []byte("y")}}},
+			play:  func(f *farSide) { f.end(0) },
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given",
+		},
+		{
+			name: "sudo that never ran anything", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
+			play:  func(f *farSide) { f.end(0) },
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given",
 		},
 		{
 			name: "sudo asks twice", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,

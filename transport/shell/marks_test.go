@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const testToken = "bolt-00112233445566778899aabbccddeeff"
+const testToken = "bolt%00112233445566778899aabbccddeeff"
 
 // scanAll feeds text in pieces of n bytes and writes down what comes out.
 func scanAll(s interface {

@@ -171,6 +171,7 @@ func newTransfer(what string, fo transport.FileOptions, o *Options) (*transfer, 
 	p.exchange = exchange{what: what, host: o.Host, token: newToken(), grace: transport.DefaultGrace, log: logger(o)}
 	p.escalation = escalate(fo.RunAs, p.token, o)
 	p.afterBegan = p.escalation != nil
+	p.proof = true
 	return p, nil
 }
 
@@ -187,11 +188,9 @@ func (p *transfer) prelude() []string {
 	if p.escalation.sudo() {
 		steps = append(steps, restoreLocale)
 	}
-	if p.escalation != nil {
-		steps = append(steps, began(p.token, "2"))
-		if !p.o.Local {
-			steps = append(steps, `cd`)
-		}
+	steps = append(steps, began(p.token, "2"))
+	if p.escalation != nil && !p.o.Local {
+		steps = append(steps, `cd`)
 	}
 	return steps
 }

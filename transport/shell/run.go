@@ -30,6 +30,9 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		return transport.Status{}, err
 	}
 	x := p.exchange()
+	if len(x.line) > maxSent {
+		return transport.Status{}, tooLong()
+	}
 	st, err := x.run(ctx, s)
 	switch {
 	case err != nil:
@@ -107,9 +110,7 @@ func validate(c *transport.Cmd) error {
 		size += len(a) + 3
 	}
 	if size > maxLine {
-		return &transport.Error{Class: transport.ClassUnsupported,
-			Msg:  "the command is too long: a line and its arguments may have 120 KiB together",
-			Hint: "Put it into a script, or its data into a file."}
+		return tooLong()
 	}
 	for _, e := range c.Env {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" || name[0] == '-' {
@@ -129,6 +130,16 @@ func validate(c *transport.Cmd) error {
 	return nil
 }
 
+// maxSent is what the line may grow to by what we add and quote: Linux gives a
+// program no argument of 128 KiB (execve(2)).
+const maxSent = 127 << 10
+
+func tooLong() *transport.Error {
+	return &transport.Error{Class: transport.ClassUnsupported,
+		Msg:  "the command is too long: a line and its arguments may have 120 KiB together, quotes in it counting several times",
+		Hint: "Put it into a script, or its data into a file."}
+}
+
 // localName reports whether name is a clean relative path that stays below
 // where it starts.
 func localName(name string) bool {
@@ -136,8 +147,9 @@ func localName(name string) bool {
 		name != ".." && !strings.HasPrefix(name, "../") && !strings.Contains(name, "\x00")
 }
 
-// newToken is what marks begin with: nobody can guess it.
-func newToken() string { return "bolt-" + randomHex(16) }
+// newToken is what marks begin with: nobody can guess it. It has a "%" for
+// sudo's sake, see escalation.prompt.
+func newToken() string { return "bolt%" + randomHex(16) }
 
 func randomHex(n int) string {
 	b := make([]byte, n)
@@ -204,6 +216,7 @@ func (p *plan) exchange() *exchange {
 	if p.env != "" || p.stage != nil {
 		x.send = p.send
 	}
+	x.proof = p.tells()
 	switch {
 	case p.as != nil:
 		x.line = p.as.line(p.script())
@@ -229,6 +242,9 @@ func (p *plan) plain() bool {
 	return p.c.Line != "" && p.as == nil && p.env == "" && p.stage == nil && p.c.Dir == ""
 }
 
+// tells reports whether the script says that it has begun.
+func (p *plan) tells() bool { return p.as != nil || p.env != "" || p.stage != nil }
+
 // script is what the login shell, or the sh under it or under sudo, is told.
 func (p *plan) script() string {
 	var steps []string
@@ -241,7 +257,7 @@ func (p *plan) script() string {
 		// Bytes must come through the terminal as they are.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
 	}
-	if p.as != nil || raw {
+	if p.tells() {
 		add(began(p.token, "2"))
 	}
 	if p.as != nil && !p.o.Local {
@@ -251,6 +267,9 @@ func (p *plan) script() string {
 		add(readEnv(p.token))
 	}
 	if p.stage != nil {
+		if p.cleaned() {
+			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is there
+		}
 		add(p.stage.script())
 	}
 	if raw {
@@ -313,11 +332,15 @@ func (p *plan) onTerminal() string {
 	if p.stdin != "" {
 		run += ` <` + Quote(p.stage.path(p.stdin))
 	}
-	if p.c.KeepFiles {
+	if !p.cleaned() {
 		return run
 	}
-	return cleaner(p.grace, p.dir, p.mark) + `; ` + run + `; _bolt_r=$?; rm -rf -- ` + Quote(p.dir) + `; exit "$_bolt_r"`
+	return cleaner(p.grace, p.dir, p.mark) + `; trap - HUP; ` + run + `; _bolt_r=$?; rm -rf -- ` + Quote(p.dir) + `; exit "$_bolt_r"`
 }
+
+// cleaned reports whether a cleaner removes the private directory when the
+// terminal is hung up.
+func (p *plan) cleaned() bool { return p.c.TTY && p.stage != nil && !p.c.KeepFiles }
 
 // command is the command itself: a line as the login shell or sh reads it, or
 // words that are run as they are.

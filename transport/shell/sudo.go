@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"bolt/transport"
@@ -43,8 +44,15 @@ func (e *escalation) line(script string) string {
 	if e.local {
 		exec = "exec " // sh, unlike most login shells, does not replace itself
 	}
-	return `LC_ALL=C ` + exec + Quote(executable) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.token+string(promptMark)) +
+	return `LC_ALL=C ` + exec + Quote(executable) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.prompt()) +
 		` sh -c ` + Quote(script) + ` sh "${LC_ALL+=}${LC_ALL-}"`
+}
+
+// prompt is what makes sudo print the token and promptMark. sudo prints "%%" as
+// "%" (sudo(8), -p), so the mark is never in the line itself: a shell that
+// shows its lines (set -x, an error in them) cannot be taken for sudo.
+func (e *escalation) prompt() string {
+	return strings.ReplaceAll(e.token, "%", "%%") + string(promptMark)
 }
 
 // restoreLocale undoes what line did to LC_ALL, unless sudo's own rules have

@@ -113,17 +113,28 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 		c.places.release()
 		return nil, c.lostError("")
 	}
-	select {
-	case err := <-begun:
-		if err != nil {
-			return nil, err
+	var late <-chan time.Time
+	for done := ctx.Done(); ; {
+		select {
+		case err := <-begun:
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		case <-done:
+			// What has been asked for may be running a moment later, and a
+			// session that has started can be stopped as it should be.
+			done, late = nil, time.After(answerTakes)
+		case <-late:
+			s.Close()
+			return nil, c.interrupted(ctx, "starting a command; it may run")
 		}
-		return s, nil
-	case <-ctx.Done():
-		s.Close()
-		return nil, c.interrupted(ctx, "starting a command; it may run")
 	}
 }
+
+// answerTakes is how long the answer to a request is waited for when nobody
+// wants the session any more.
+const answerTakes = 2 * time.Second
 
 // interrupted is the error for a ctx that has ended.
 func (c *Conn) interrupted(ctx context.Context, doing string) *transport.Error {

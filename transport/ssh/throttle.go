@@ -23,10 +23,12 @@ const (
 	firstThrottleDelay = 100 * time.Millisecond
 	maxThrottleDelay   = 2 * time.Second
 
-	// startHandshakes is how many handshakes with one address run at a time
-	// until it sheds one; minHandshakes is what it never goes below. OpenSSH
-	// sheds nothing below 10.
-	startHandshakes = 64
+	// startHandshakes is how many handshakes with one address run at a time at
+	// first: OpenSSH sheds nothing below 10. Each that succeeds lets one more
+	// in, up to maxHandshakes, until one is shed; minHandshakes is what it
+	// never goes below.
+	startHandshakes = 10
+	maxHandshakes   = 64
 	minHandshakes   = 4
 )
 
@@ -131,7 +133,11 @@ func (a *gate) leave(ticket int, greeted, shed bool) {
 		a.cuts++
 	case greeted:
 		a.passed++
-		a.limit = min(startHandshakes, a.limit+1/a.limit)
+		more := 1.0
+		if a.cuts > 0 {
+			more = 1 / a.limit
+		}
+		a.limit = min(maxHandshakes, a.limit+more)
 	}
 	a.next()
 }

@@ -101,8 +101,8 @@ func TestGate(t *testing.T) {
 		}
 		a.leave(ticket, true, false)
 	}
-	if int(a.limit) < startHandshakes-1 || a.limit > startHandshakes {
-		t.Errorf("limit %v after many successes, want %d", a.limit, startHandshakes)
+	if int(a.limit) < maxHandshakes-1 || a.limit > maxHandshakes {
+		t.Errorf("limit %v after many successes, want %d", a.limit, maxHandshakes)
 	}
 	if a.inside != 0 {
 		t.Errorf("%d still inside", a.inside)

@@ -111,8 +111,18 @@ func runAsCases() []testCase {
 			u := Users(t)
 			text := "[sudo] password for x: \nSorry, try again.\n" + u.Asked.Name + " is not in the sudoers file.\n"
 			as := transport.RunAs{User: "root", Password: transport.NewSecret(u.Asked.Password)}
-			run(t, m.dialAs(t, u.Asked), transport.Cmd{Line: "printf '%s' '" + text + "' >&2; tr '\\0' ' ' </proc/$PPID/cmdline | grep -o 'bolt-[0-9a-f]*?' | head -n 1 >&2; cat", RunAs: as}).
+			run(t, m.dialAs(t, u.Asked), transport.Cmd{Line: "printf '%s' '" + text + "' >&2; tr '\\0' ' ' </proc/$PPID/cmdline | grep -o 'bolt%%[0-9a-f]*?' | sed 's/%%/%/' | head -n 1 >&2; cat", RunAs: as}).
 				expectPrompt(t, text)
+		}},
+		{"a shell that shows its lines is not sudo", func(t *testing.T, m *machine) {
+			u := Users(t)
+			as := transport.RunAs{User: "root", Password: transport.NewSecret("never " + u.Asked.Password)}
+			noisy := fakeSudo(t, "set -x; : \"$@\"; exec sudo -n \"$@\"")
+			as.Executable = noisy
+			r := run(t, m.dialAs(t, u.Free), transport.Cmd{Line: "cat; id -un", RunAs: as})
+			if r.stdout != "root\n" || !r.status.OK() {
+				t.Errorf("got %+v", r)
+			}
 		}},
 		{"password in no command line", func(t *testing.T, m *machine) {
 			u := Users(t)
@@ -168,7 +178,7 @@ func (m *machine) killed() transport.Status { return transport.Status{Code: -1, 
 func (r result) expectPrompt(t *testing.T, text string) {
 	t.Helper()
 	rest, ok := strings.CutPrefix(r.stderr, text)
-	if !ok || r.stdout != "" || !strings.HasPrefix(rest, "bolt-") || !strings.HasSuffix(rest, "?\n") {
+	if !ok || r.stdout != "" || !strings.HasPrefix(rest, "bolt%") || !strings.HasSuffix(rest, "?\n") {
 		t.Errorf("got %+v stdout %q stderr %q", r.status, r.stdout, r.stderr)
 	}
 }

@@ -86,7 +86,7 @@ func stagedCases() []testCase {
 			}
 		}},
 		{"a failure that a command imitates", func(t *testing.T, m *machine) {
-			text := "bolt-0123456789abcdef0123456789abcdef#mkdir no bolt-0123456789abcdef0123456789abcdef.\n"
+			text := "bolt%0123456789abcdef0123456789abcdef#mkdir no bolt%0123456789abcdef0123456789abcdef.\n"
 			run(t, m.dial(t), transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{script("x", "printf '%s' '"+text+"' >&2; exit 1")}}).
 				expect(t, transport.Status{Code: 1}, "", text)
 		}},

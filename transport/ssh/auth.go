@@ -128,6 +128,9 @@ func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) 
 	a.offered = c.AllowedMethods
 	for _, s := range a.made {
 		if slices.Contains(c.AllowedMethods, s.method) && a.record.begin(s.id) {
+			if s.method == methodPassword {
+				a.record.note("the password")
+			}
 			return s.auth, nil
 		}
 	}
@@ -187,6 +190,8 @@ func (a *authentication) hint() string {
 	switch {
 	case (wants(methodPassword) || wants(methodInteractive)) && !a.e.to.Password.IsSet():
 		b.WriteString(" Set private-key or password, or load a key into the agent.")
+	case a.e.to.Password.IsSet() && wants(methodPassword):
+		b.WriteString(" Check the user name and the password.")
 	case wants(methodPublicKey):
 		b.WriteString(" Set private-key to a key that the account's authorized_keys holds, or load it into the agent.")
 	}

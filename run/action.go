@@ -113,8 +113,7 @@ func (site *Site) files() transport.FileOptions {
 
 // Upload copies a local file or directory to each target.
 type Upload struct {
-	Source string // as the user named it
-	Path   string // where it is on this machine
+	Source string
 	Dest   string
 }
 
@@ -124,7 +123,7 @@ func (u *Upload) Object() string { return u.Source }
 
 // Do copies.
 func (u *Upload) Do(ctx context.Context, site *Site) error {
-	if err := site.Conn.Put(ctx, transport.Tree{Path: u.Path}, u.Dest, site.files()); err != nil {
+	if err := site.Conn.Put(ctx, transport.Tree{Path: u.Source}, u.Dest, site.files()); err != nil {
 		return err
 	}
 	site.Result.Value = ordered.Of("_output", fmt.Sprintf("Uploaded '%s' to '%s:%s'", u.Source, site.Settings.Host, u.Dest))

@@ -20,7 +20,7 @@ import (
 )
 
 func runCommand(ctx context.Context, a *app, args []string) error {
-	line, err := readArg(args[0], a.sys.in)
+	line, err := a.readArg(args[0])
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func runUpload(ctx context.Context, a *app, args []string) error {
 		if err := project.CheckTree("source file", path); err != nil {
 			return nil, err
 		}
-		return &run.Upload{Source: path, Path: path, Dest: args[1]}, nil
+		return &run.Upload{Source: path, Dest: args[1]}, nil
 	})
 }
 
@@ -140,9 +140,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 			stop(run.ErrStopped)
 		}
 	})
-	if err := a.saveRerun(targets, outcome); err != nil {
-		a.log.Debug("rerun file not written", "err", err)
-	}
+	a.saveRerun(targets, outcome)
 	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
 	// After a failed write, End only returns that error again.
 	if err := view.End(time.Since(begin)); err != nil {

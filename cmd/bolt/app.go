@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -35,7 +37,8 @@ type app struct {
 	ask     *prompter
 	modules *modules.Path
 
-	inv *inventory.Inventory // nil before inventory()
+	inv       *inventory.Inventory // nil before inventory()
+	stdinRead bool                 // somebody has had standard input
 }
 
 // inventoryVariable may hold a whole inventory, as YAML.
@@ -126,24 +129,22 @@ func openApp(ctx context.Context, values flagValues, sys system, silent bool) (*
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
 	a.modules = a.config.Modules()
+	if values.has("clear-cache") {
+		return a, a.clearCache()
+	}
 	return a, nil
 }
 
-// configFlags are the flags that stand above configuration files, by what
-// their values are.
-var configFlags = map[string]func(string) any{
-	"user": text, "password": text, "private-key": text, "run-as": text, "sudo-password": text, "sudo-executable": text,
-	"modulepath": text, "inventoryfile": text, "transport": text, "tmpdir": text, "format": text,
-	"ssh-command": text, "copy-command": text,
-	"host-key-check": truth, "cleanup": truth, "save-rerun": truth, "tty": truth, "native-ssh": truth, "stream": truth, "color": truth,
-	"concurrency": number, "connect-timeout": number,
-}
-
-func text(s string) any  { return s }
-func truth(s string) any { return s == "true" }
-func number(s string) any {
-	n, _ := parseCount(s) // it was checked when it was read
-	return int64(n)
+// clearCache removes what Puppet Bolt keeps in a project to be quicker the next
+// time. This program keeps no caches, but projects are used by both.
+func (a *app) clearCache() error {
+	for _, name := range []string{".plugin_cache.json", ".task_cache.json", ".plan_cache.json"} {
+		path := filepath.Join(a.project.Dir, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fault.File(path, err, "The cache '%s' could not be removed: %v", path, fault.WithoutPath(err))
+		}
+	}
+	return nil
 }
 
 // overrides are the flags that stand above configuration files. Passwords
@@ -151,8 +152,8 @@ func number(s string) any {
 func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) {
 	m := &ordered.Map{}
 	for _, f := range flagTable() {
-		if convert, ok := configFlags[f.name]; ok && a.values.has(f.name) {
-			m.Set(f.name, convert(a.values.last(f.name)))
+		if f.config != nil && a.values.has(f.name) {
+			m.Set(f.name, f.config(a.values.last(f.name)))
 		}
 	}
 	if a.values.has("log-level") {
@@ -200,20 +201,19 @@ func openFiles() uint64 {
 	return l.Cur
 }
 
-// saveRerun records what became of each target.
-func (a *app) saveRerun(targets []*inventory.Target, outcome map[*inventory.Target]bool) error {
+// saveRerun records what became of each target. That it could not is a warning:
+// the work is done.
+func (a *app) saveRerun(targets []*inventory.Target, outcome map[*inventory.Target]bool) {
 	if !a.config.SaveRerun || len(targets) == 0 {
-		return nil // nothing was done, so the last run is still the one before
+		return // nothing was done, so the last run is still the one before
 	}
 	entries := make([]project.RerunEntry, len(targets))
 	for i, t := range targets {
 		entries[i] = project.RerunEntry{Target: t.Name, OK: outcome[t]}
 	}
-	err := a.config.Rerun.Save(entries)
-	if err != nil {
+	if err := a.config.Rerun.Save(entries); err != nil {
 		a.logs.WarnOnce("unwriteable_file", fmt.Sprintf("The outcome was not recorded for --rerun: %v", err))
 	}
-	return err
 }
 
 // timeout is the limit of the action on one target; it was checked before.

@@ -21,6 +21,7 @@ type flag struct {
 	negatable   bool   // a switch that has a --no- form
 	repeat      bool   // may be given several times
 	values      []string
+	config      func(string) any // its value for the configuration, above whose files it stands; nil if it is no setting
 	section     string
 	help        string
 	on          string // which commands list it: a key of listed
@@ -65,54 +66,61 @@ func flagTable() []flag {
 		{name: "detail", section: secInventory, on: onDetail,
 			help: "Show each target's settings, variables, facts, features and groups."},
 
-		{name: "user", short: "u", arg: "USER", section: secAuth, on: onAction, help: "Log in as this user."},
-		{name: "password", short: "p", arg: "PASSWORD", section: secAuth, on: onAction,
+		{name: "user", short: "u", arg: "USER", config: asText, section: secAuth, on: onAction, help: "Log in as this user."},
+		{name: "password", short: "p", arg: "PASSWORD", config: asText, section: secAuth, on: onAction,
 			help: "Log in with this password. Others can read it in the process list: prefer --password-prompt."},
 		{name: "password-prompt", section: secAuth, on: onAction, help: "Ask for the login password on the terminal."},
-		{name: "private-key", arg: "FILE", section: secAuth, on: onAction, help: "Log in with this private key."},
-		{name: "host-key-check", negatable: true, section: secAuth, on: onAction,
+		{name: "private-key", arg: "FILE", config: asText, section: secAuth, on: onAction, help: "Log in with this private key."},
+		{name: "host-key-check", negatable: true, config: asBool, section: secAuth, on: onAction,
 			help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted."},
 
-		{name: "run-as", arg: "USER", section: secEscalate, on: onAction, help: "Run as this user, through sudo."},
-		{name: "sudo-password", arg: "PASSWORD", section: secEscalate, on: onAction,
+		{name: "run-as", arg: "USER", config: asText, section: secEscalate, on: onAction, help: "Run as this user, through sudo."},
+		{name: "sudo-password", arg: "PASSWORD", config: asText, section: secEscalate, on: onAction,
 			help: "The password for sudo; without it the login password is tried. Prefer --sudo-password-prompt."},
 		{name: "sudo-password-prompt", section: secEscalate, on: onAction, help: "Ask for sudo's password on the terminal."},
-		{name: "sudo-executable", arg: "PROGRAM", section: secEscalate, on: onAction, help: "Use this program instead of sudo."},
+		{name: "sudo-executable", arg: "PROGRAM", config: asText, section: secEscalate, on: onAction, help: "Use this program instead of sudo."},
 
-		{name: "concurrency", short: "c", arg: "N", section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
+		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
 		{name: "timeout", arg: "SECONDS", section: secContext, on: onAction,
 			help: "End the action on a target when it has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
-		{name: "cleanup", negatable: true, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
-		{name: "modulepath", short: "m", arg: "DIRS", section: secContext, on: onAction, help: "Look for modules in these directories, separated by colons."},
+		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
+		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onAction, help: "Look for modules in these directories, separated by colons."},
 		{name: "project", arg: "DIR", section: secContext, on: onShow, help: "Use the Bolt project in this directory."},
-		{name: "inventoryfile", short: "i", arg: "FILE", section: secContext, on: onShow, help: "Read the inventory from this file."},
-		{name: "save-rerun", negatable: true, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
+		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onShow, help: "Read the inventory from this file."},
+		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
 
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, help: "Set an environment variable for the command or script."},
 
-		{name: "transport", arg: "NAME", values: inventory.Transports(), section: secTransport, on: onAction,
+		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
 			help: "How to reach targets that do not say it themselves: ssh or local."},
-		{name: "connect-timeout", arg: "SECONDS", section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
-		{name: "tty", negatable: true, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
-		{name: "native-ssh", negatable: true, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
-		{name: "ssh-command", arg: "COMMAND", section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
-		{name: "copy-command", arg: "COMMAND", section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
-		{name: "tmpdir", arg: "DIR", section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
+		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
+		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
+		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
+		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
+		{name: "copy-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
+		{name: "tmpdir", arg: "DIR", config: asText, section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
 
-		{name: "format", arg: "FORMAT", values: project.Formats(), section: secDisplay, on: onShow,
+		{name: "format", arg: "FORMAT", values: project.Formats(), config: asText, section: secDisplay, on: onShow,
 			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},
 		{name: "fold", section: secDisplay, on: onAction, help: "Print equal outputs once, under the folded names of their targets, at the end."},
-		{name: "stream", section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
-		{name: "color", negatable: true, section: secDisplay, on: onShow, help: "Use colours on a terminal (default)."},
+		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
+		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onShow, help: "Use colours on a terminal (default)."},
 		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only."},
 		{name: "trace", section: secDisplay, on: onAction, help: "Print the chain of causes with an error that ends the run."},
 
 		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
 			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn)."},
-		{name: "clear-cache", section: secGlobal, on: onAll, help: "Forget cached answers of plugins first."},
+		{name: "clear-cache", section: secGlobal, on: onAll, help: "Remove the caches that Puppet Bolt keeps in the project."},
 		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
 		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
 	}
+}
+
+func asText(s string) any { return s }
+func asBool(s string) any { return s == "true" }
+func asNumber(s string) any {
+	n, _ := parseCount(s) // it was checked when it was read
+	return int64(n)
 }
 
 // flagValues holds what was given, by flag name; only given flags are there.

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
 	"bolt/internal/fault"
 	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
@@ -9,11 +15,6 @@ import (
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 )
 
 // inventory reads the inventory, once.
@@ -72,8 +73,7 @@ func (a *app) inventoryData() (data *ordered.Map, source string, err error) {
 // tend to expect the opposite.
 func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) error {
 	for _, f := range flagTable() {
-		convert, ok := configFlags[f.name]
-		if !ok || !a.values.has(f.name) || f.section != secAuth && f.section != secEscalate && f.section != secTransport {
+		if f.config == nil || !a.values.has(f.name) || f.section != secAuth && f.section != secEscalate && f.section != secTransport {
 			continue
 		}
 		var beaten []string
@@ -86,12 +86,7 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 			if s, secret := has.(transport.Secret); secret {
 				has = s.Reveal()
 			}
-			if f.name == "private-key" {
-				known = known && has != a.config.Transports[data.Transport].Value(f.name)
-			} else {
-				known = known && has != convert(a.values.last(f.name))
-			}
-			if known {
+			if known && has != a.config.Transports[data.Transport].Value(f.name) {
 				beaten = append(beaten, t.SafeName())
 			}
 		}
@@ -152,7 +147,7 @@ func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inv
 		}
 	case a.values.has("targets"):
 		for _, t := range a.values["targets"] {
-			text, err := readArg(t, a.sys.in)
+			text, err := a.readArg(t)
 			if err != nil {
 				return nil, err
 			}

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bolt/internal/output"
 	"io"
 	"sync"
 
 	"golang.org/x/term"
+
+	"bolt/internal/output"
 )
 
 // color says whether standard output may be coloured.

@@ -111,10 +111,14 @@ func parseTimeout(s string) (time.Duration, error) {
 
 // readArg returns arg, or what it stands for: "@FILE" the text of a file, "-"
 // that of standard input.
-func readArg(arg string, in io.Reader) (string, error) {
+func (a *app) readArg(arg string) (string, error) {
 	switch {
 	case arg == "-":
-		text, err := io.ReadAll(in)
+		if a.stdinRead {
+			return "", usagef("Standard input ('-') can be read only once")
+		}
+		a.stdinRead = true
+		text, err := io.ReadAll(a.sys.in)
 		if err != nil {
 			return "", &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
 		}

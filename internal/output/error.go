@@ -25,9 +25,6 @@ func PrintError(w io.Writer, f Format, color bool, err error) error {
 		return newNDJSON(Options{}, out).Fatal(err)
 	default:
 		text := safetext.TerminalString(err.Error())
-		if color {
-			text = safetext.TerminalString(text)
-		}
 		_, _ = out.WriteString(paint(red, color, text) + "\n")
 	}
 	return out.Flush()

@@ -105,7 +105,7 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 2), sent: make(chan error, 1), started: time.Now()}
 	switch {
 	case x.token != "":
-		r.scan = &scanner{token: []byte(x.token), begun: x.escalation == nil && !x.afterBegan && !x.proof}
+		r.scan = &scanner{token: []byte(x.token), begun: !x.proof}
 	case x.cut != "":
 		r.scan = &cutter{text: []byte(x.cut), keep: 1}
 	}

@@ -40,7 +40,10 @@ type Error struct {
 	Msg string
 	// Hint says what to do, "" if there is nothing to say.
 	Hint string
-	Err  error // the cause, or nil
+	// Ask is the path of a key file whose passphrase is wanted, if the dial
+	// failed because nobody was there to ask; "" otherwise.
+	Ask string
+	Err error // the cause, or nil
 }
 
 func (e *Error) Error() string {

@@ -54,6 +54,54 @@ type Conn interface {
 	Close() error
 }
 
+// A Router is a Dialer that can tell which connection a destination needs
+// without opening it, for whoever keeps connections.
+type Router interface {
+	Dialer
+	// Route decides everything about a destination that can be decided
+	// without reaching it. Errors are as Dial's.
+	Route(ctx context.Context, to Dest) (Route, error)
+}
+
+// A Route is a destination with everything decided.
+type Route interface {
+	// Key names the connection: two routes of equal keys may share one, because
+	// the same peer would be reached in the same way as the same user with the
+	// same credentials and the same rules for its host key. It holds no secret
+	// in a form that can be read or guessed.
+	Key() string
+	// Dial opens a connection; it is as Dialer.Dial. That connection is a Link.
+	Dial(ctx context.Context) (Conn, error)
+}
+
+// A Link is a Conn that can be kept.
+type Link interface {
+	Conn
+	Archiver
+	// Done is closed when the connection has ended, for whatever reason.
+	Done() <-chan struct{}
+	// Check reports whether the connection may be used now: nil, or why not
+	// (an *Error). It asks the peer for a sign of life if none came lately,
+	// which alone takes time; and it looks whether the peer's host key would
+	// still be accepted.
+	Check(ctx context.Context) error
+	// Stats may be called at any time.
+	Stats() LinkStats
+}
+
+// An Archiver hands over what Get would write as a tar stream (package
+// transport/archive), unread and untrusted.
+type Archiver interface {
+	Archive(ctx context.Context, src string, to io.Writer, o FileOptions) error
+}
+
+// LinkStats say what a connection is and has done.
+type LinkStats struct {
+	Peer           string // user@address:port, and the jump hosts, for people
+	Sessions       int    // commands that it can run at a time, as far as learned
+	Sent, Received uint64 // bytes on the wire
+}
+
 // Dest is all that a transport needs to know to open a connection. Two
 // requests may share a connection exactly when their Dests are equal; so it
 // holds nothing about a single command, and it is comparable.
@@ -188,4 +236,7 @@ func (s Status) OK() bool { return s.Signal == "" && s.Code == 0 }
 type Tree struct {
 	Path string // of the file or directory on this machine
 	Name string // the base name that it has on the way; "" for Path's
+	// FS holds Path instead of this machine's file system, if it is not nil.
+	// Path is then as fs.ValidPath has it.
+	FS fs.FS
 }

@@ -1,0 +1,438 @@
+package wire
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"bolt/transport"
+)
+
+// magic begins both greetings, so that a stranger on the socket is known at
+// once.
+const magic = "bolt-pool"
+
+// A Greeting is how client and daemon introduce themselves. Its first three
+// fields keep their form in all versions.
+type Greeting struct {
+	Version int    // of the protocol
+	Build   string // version of the program, for people
+	// Made tells builds of the same version apart, the newer one being larger:
+	// the time at which the program's file was last changed, in nanoseconds.
+	Made int64
+	PID  int
+
+	// Caller is empty in the daemon's greeting.
+	Caller Caller
+}
+
+// Caller is on whose behalf a client dials: what the SSH client of that
+// invocation would have had around it.
+type Caller struct {
+	Home        string
+	Dir         string // working directory
+	AgentSocket string
+	UserConfig  string // ssh_config files, "" for the usual ones
+	SystemConf  string
+	Env         []string // NAME=value
+}
+
+// Encode returns the body of a Hello or Welcome.
+func (g *Greeting) Encode() []byte {
+	var e encoder
+	e.text(magic)
+	e.uint(uint64(g.Version))
+	e.text(g.Build)
+	e.int(g.Made)
+	e.uint(uint64(g.PID))
+	c := &g.Caller
+	e.text(c.Home)
+	e.text(c.Dir)
+	e.text(c.AgentSocket)
+	e.text(c.UserConfig)
+	e.text(c.SystemConf)
+	e.texts(c.Env)
+	return e
+}
+
+// DecodeGreeting reads one. Of another version it reads what never changes.
+func DecodeGreeting(body []byte) (*Greeting, error) {
+	d := decoder{rest: body}
+	if d.text() != magic {
+		return nil, fmt.Errorf("greeting: the peer does not speak the pool's protocol")
+	}
+	g := &Greeting{Version: d.small(1 << 20), Build: d.text(), Made: d.int()}
+	if d.err == nil && g.Version != Version {
+		return g, nil
+	}
+	g.PID = d.small(1 << 31)
+	g.Caller = Caller{Home: d.text(), Dir: d.text(), AgentSocket: d.text(), UserConfig: d.text(), SystemConf: d.text(), Env: d.texts()}
+	return g, d.end("greeting")
+}
+
+// A Refusal says why a daemon will not serve a client. It keeps its form in
+// all versions.
+type Refusal struct {
+	Version int
+	Build   string
+	Leaving bool // the daemon ends now, a new one may be started
+	Reason  string
+}
+
+// Encode returns the body of a Refused.
+func (r *Refusal) Encode() []byte {
+	var e encoder
+	e.uint(uint64(r.Version))
+	e.text(r.Build)
+	e.bool(r.Leaving)
+	e.text(r.Reason)
+	return e
+}
+
+// DecodeRefusal reads one.
+func DecodeRefusal(body []byte) (*Refusal, error) {
+	d := decoder{rest: body}
+	r := &Refusal{Version: d.small(1 << 20), Build: d.text(), Leaving: d.bool(), Reason: d.text()}
+	return r, d.end("refusal")
+}
+
+// EncodeDest returns the body of a Dial.
+func EncodeDest(to *transport.Dest) []byte {
+	e := encoder(make([]byte, 0, 160))
+	e.text(to.Protocol)
+	e.text(to.Host)
+	e.int(int64(to.Port))
+	e.text(to.User)
+	e.text(to.Password.Reveal())
+	e.text(to.PrivateKey)
+	e.text(to.KeyData.Reveal())
+	e.int(int64(to.ConnectTimeout))
+	e.int(int64(to.DisconnectTimeout))
+	e.int(int64(to.Keepalive))
+	e.uint(uint64(to.HostKeyCheck))
+	e.bool(to.LoadConfig)
+	e.text(to.ProxyJump)
+	e.text(to.LoginShell)
+	e.text(to.Ciphers)
+	e.text(to.Kex)
+	e.text(to.MACs)
+	e.text(to.HostKeyAlgorithms)
+	return e
+}
+
+// DecodeDest reads one.
+func DecodeDest(body []byte) (transport.Dest, error) {
+	d := decoder{rest: body}
+	to := transport.Dest{
+		Protocol: d.text(), Host: d.text(), Port: int(int32(d.int())), User: d.text(),
+		Password: transport.NewSecret(d.text()), PrivateKey: d.text(), KeyData: transport.NewSecret(d.text()),
+		ConnectTimeout: time.Duration(d.int()), DisconnectTimeout: time.Duration(d.int()), Keepalive: time.Duration(d.int()),
+		HostKeyCheck: transport.HostKeyCheck(d.small(uint64(transport.CheckNone))), LoadConfig: d.bool(),
+		ProxyJump: d.text(), LoginShell: d.text(),
+		Ciphers: d.text(), Kex: d.text(), MACs: d.text(), HostKeyAlgorithms: d.text(),
+	}
+	return to, d.end("destination")
+}
+
+// A Digest names a content: the SHA-256 of its bytes.
+type Digest [32]byte
+
+func (g Digest) String() string { return hex.EncodeToString(g[:]) }
+
+func (e *encoder) digest(g Digest) { *e = append(*e, g[:]...) }
+
+func (d *decoder) digest() (g Digest) {
+	if len(d.rest) < len(g) {
+		d.fail(errShort)
+		return g
+	}
+	d.rest = d.rest[copy(g[:], d.rest):]
+	return g
+}
+
+// A StagedFile is a transport.File whose bytes are a content.
+type StagedFile struct {
+	Name string
+	Mode fs.FileMode // permission bits
+	Size int64
+	Data Digest
+}
+
+// A RunRequest is a transport.Cmd for the connection of a lease. Cmd.Files
+// and Cmd.Stdin are empty: Files, and Stdin if HasStdin, are contents, which
+// have been offered before. Cmd's sinks do not travel.
+type RunRequest struct {
+	Lease    uint32
+	Cmd      transport.Cmd
+	Files    []StagedFile
+	HasStdin bool
+	Stdin    StagedFile // without a name
+}
+
+// Encode returns the body of a Run.
+func (r *RunRequest) Encode() []byte {
+	c := &r.Cmd
+	e := encoder(make([]byte, 0, 96+len(c.Line)))
+	e.uint(uint64(r.Lease))
+	e.text(c.Label)
+	e.text(c.Line)
+	e.texts(c.Argv)
+	e.texts(c.Interpreter)
+	e.texts(c.Env)
+	e.text(c.Dir)
+	e.runAs(&c.RunAs)
+	e.bool(c.TTY)
+	e.text(c.TmpDir)
+	e.text(c.ScriptDir)
+	e.bool(c.KeepFiles)
+	e.int(int64(c.Grace))
+	e.uint(uint64(len(r.Files)))
+	for i := range r.Files {
+		e.file(&r.Files[i])
+	}
+	e.bool(r.HasStdin)
+	if r.HasStdin {
+		e.file(&r.Stdin)
+	}
+	return e
+}
+
+// DecodeRun reads one.
+func DecodeRun(body []byte) (*RunRequest, error) {
+	d := decoder{rest: body}
+	r := &RunRequest{Lease: d.u32()}
+	r.Cmd = transport.Cmd{
+		Label: d.text(), Line: d.text(), Argv: d.texts(), Interpreter: d.texts(), Env: d.texts(), Dir: d.text(),
+		RunAs: d.runAs(), TTY: d.bool(), TmpDir: d.text(), ScriptDir: d.text(), KeepFiles: d.bool(), Grace: time.Duration(d.int()),
+	}
+	for range d.count() {
+		r.Files = append(r.Files, d.file())
+	}
+	if r.HasStdin = d.bool(); r.HasStdin {
+		r.Stdin = d.file()
+	}
+	return r, d.end("command")
+}
+
+func (e *encoder) file(f *StagedFile) {
+	e.text(f.Name)
+	e.uint(uint64(f.Mode.Perm()))
+	e.uint(uint64(f.Size))
+	e.digest(f.Data)
+}
+
+func (d *decoder) file() StagedFile {
+	return StagedFile{Name: d.text(), Mode: fs.FileMode(d.small(0o777)), Size: int64(d.small(1 << 50)), Data: d.digest()}
+}
+
+func (e *encoder) runAs(r *transport.RunAs) {
+	e.text(r.User)
+	e.text(r.Password.Reveal())
+	e.text(r.Executable)
+	e.texts(r.Command)
+}
+
+func (d *decoder) runAs() transport.RunAs {
+	return transport.RunAs{User: d.text(), Password: transport.NewSecret(d.text()), Executable: d.text(), Command: d.texts()}
+}
+
+func (e *encoder) options(o *transport.FileOptions) {
+	e.text(o.Label)
+	e.runAs(&o.RunAs)
+	e.text(o.TmpDir)
+	e.text(o.ScriptDir)
+	e.bool(o.KeepFiles)
+}
+
+func (d *decoder) options() transport.FileOptions {
+	return transport.FileOptions{Label: d.text(), RunAs: d.runAs(), TmpDir: d.text(), ScriptDir: d.text(), KeepFiles: d.bool()}
+}
+
+// A PutRequest copies a tree to the machine of a lease. The tree is a content:
+// a tar stream as package transport/archive packs it.
+type PutRequest struct {
+	Lease   uint32
+	Tree    Digest
+	Source  string // the tree's path on the client's machine, for messages
+	Name    string // base name that it has on the way
+	Dst     string
+	Options transport.FileOptions
+}
+
+// Encode returns the body of a Put.
+func (r *PutRequest) Encode() []byte {
+	var e encoder
+	e.uint(uint64(r.Lease))
+	e.digest(r.Tree)
+	e.text(r.Source)
+	e.text(r.Name)
+	e.text(r.Dst)
+	e.options(&r.Options)
+	return e
+}
+
+// DecodePut reads one.
+func DecodePut(body []byte) (*PutRequest, error) {
+	d := decoder{rest: body}
+	r := &PutRequest{Lease: d.u32(), Tree: d.digest(), Source: d.text(), Name: d.text(), Dst: d.text(), Options: d.options()}
+	return r, d.end("upload")
+}
+
+// A GetRequest asks for a file or directory of the machine of a lease.
+type GetRequest struct {
+	Lease   uint32
+	Src     string
+	Options transport.FileOptions
+}
+
+// Encode returns the body of a Get.
+func (r *GetRequest) Encode() []byte {
+	var e encoder
+	e.uint(uint64(r.Lease))
+	e.text(r.Src)
+	e.options(&r.Options)
+	return e
+}
+
+// DecodeGet reads one.
+func DecodeGet(body []byte) (*GetRequest, error) {
+	d := decoder{rest: body}
+	r := &GetRequest{Lease: d.u32(), Src: d.text(), Options: d.options()}
+	return r, d.end("download")
+}
+
+// A CancelRequest ends what is being done.
+type CancelRequest struct {
+	Timeout bool // because its time is up; otherwise because nobody wants it any more
+}
+
+// Encode returns the body of a Cancel.
+func (r *CancelRequest) Encode() []byte {
+	var e encoder
+	e.bool(r.Timeout)
+	return e
+}
+
+// DecodeCancel reads one.
+func DecodeCancel(body []byte) (*CancelRequest, error) {
+	d := decoder{rest: body}
+	r := &CancelRequest{Timeout: d.bool()}
+	return r, d.end("cancel")
+}
+
+// EncodeCredit returns the body of a Credit.
+func EncodeCredit(n int) []byte {
+	var e encoder
+	e.uint(uint64(n))
+	return e
+}
+
+// DecodeCredit reads one.
+func DecodeCredit(body []byte) (int, error) {
+	d := decoder{rest: body}
+	n := d.small(Window)
+	return n, d.end("credit")
+}
+
+// An OfferRequest announces a content.
+type OfferRequest struct {
+	Content Digest
+	Size    int64
+	Pushed  bool // its pieces follow without being asked for
+}
+
+// Encode returns the body of an Offer.
+func (r *OfferRequest) Encode() []byte {
+	var e encoder
+	e.digest(r.Content)
+	e.uint(uint64(r.Size))
+	e.bool(r.Pushed)
+	return e
+}
+
+// DecodeOffer reads one.
+func DecodeOffer(body []byte) (*OfferRequest, error) {
+	d := decoder{rest: body}
+	r := &OfferRequest{Content: d.digest(), Size: int64(d.small(1 << 50)), Pushed: d.bool()}
+	return r, d.end("offer")
+}
+
+// An AnswerRequest is what a person has answered to transport.Error.Ask.
+type AnswerRequest struct {
+	Path       string // of the key file
+	Passphrase transport.Secret
+}
+
+// Encode returns the body of an Answer.
+func (r *AnswerRequest) Encode() []byte {
+	var e encoder
+	e.text(r.Path)
+	e.text(r.Passphrase.Reveal())
+	return e
+}
+
+// DecodeAnswer reads one.
+func DecodeAnswer(body []byte) (*AnswerRequest, error) {
+	d := decoder{rest: body}
+	r := &AnswerRequest{Path: d.text(), Passphrase: transport.NewSecret(d.text())}
+	return r, d.end("answer")
+}
+
+// EncodeStatus returns the body of an Exited.
+func EncodeStatus(s transport.Status) []byte {
+	var e encoder
+	e.int(int64(s.Code))
+	e.text(s.Signal)
+	return e
+}
+
+// DecodeStatus reads one.
+func DecodeStatus(body []byte) (transport.Status, error) {
+	d := decoder{rest: body}
+	s := transport.Status{Code: int(int32(d.int())), Signal: d.text()}
+	return s, d.end("status")
+}
+
+// EncodeError returns the body of a Failed. The error's cause stays behind.
+func EncodeError(err *transport.Error) []byte {
+	var e encoder
+	e.text(string(err.Class))
+	e.text(err.Code)
+	msg := err.Msg
+	if msg == "" && err.Err != nil {
+		msg = err.Err.Error()
+	}
+	e.text(clip(msg))
+	e.text(clip(err.Hint))
+	e.text(err.Ask)
+	return e
+}
+
+// clip bounds a text: a frame has room for several.
+func clip(s string) string { return s[:min(len(s), MaxPiece)] }
+
+// DecodeError reads one.
+func DecodeError(body []byte) (*transport.Error, error) {
+	d := decoder{rest: body}
+	err := &transport.Error{Class: transport.Class(d.text()), Code: d.text(), Msg: d.text(), Hint: d.text(), Ask: d.text()}
+	return err, d.end("error")
+}
+
+// A Warning is what the dialer thinks odd but no failure.
+type Warning struct{ ID, Text string }
+
+// Encode returns the body of a Warned.
+func (w *Warning) Encode() []byte {
+	var e encoder
+	e.text(w.ID)
+	e.text(clip(w.Text))
+	return e
+}
+
+// DecodeWarning reads one.
+func DecodeWarning(body []byte) (*Warning, error) {
+	d := decoder{rest: body}
+	w := &Warning{ID: d.text(), Text: d.text()}
+	return w, d.end("warning")
+}

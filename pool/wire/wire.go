@@ -1,0 +1,208 @@
+// Package wire is the protocol between the command line and the pool daemon:
+// frames on a stream socket, and the messages in them.
+//
+// docs/pool-protocol.md describes who sends what and when. All integers are
+// unsigned: fixed ones big-endian, the others varints as encoding/binary has
+// them; texts and bytes are a varint length and then their bytes.
+//
+// A decoder accepts what its encoder makes, and refuses anything else with an
+// error that says what is wrong: bytes from a socket are outside bytes.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Version is the version of the protocol. Peers that do not speak the same
+// one part after the greeting, whose own form never changes.
+const Version = 1
+
+const (
+	// MaxFrame bounds the body of a frame.
+	MaxFrame = 1 << 20
+	// MaxPiece is the most that one frame of a stream of bytes carries, so
+	// that streams share a socket fairly.
+	MaxPiece = 64 << 10
+	// Window is how many bytes of a request's output may be under way before
+	// the client has said that it has taken them (Credit).
+	Window = 256 << 10
+
+	headerSize = 9
+)
+
+// A Type is the kind of a frame.
+type Type uint8
+
+// Frames from the client to the daemon. The ID of a frame is that of the
+// request it opens or belongs to, chosen by the client, never used twice on
+// one connection, and never 0.
+const (
+	Hello   Type = iota + 1 // ID 0. Greeting
+	Dial                    // a Dest. Opens a lease: answered by Dialed or Failed
+	Release                 // gives a lease up. No answer
+	Run                     // RunRequest. Output frames, then Exited or Failed
+	Put                     // PutRequest. Finished or Failed
+	Get                     // GetRequest. Output frames (a tar stream), then Finished or Failed
+	Cancel                  // CancelRequest: ends what the ID is doing; it is still answered
+	Credit                  // varint: that many bytes of the ID's output were taken
+	Offer                   // OfferRequest. Unless Pushed: answered by Wanted or Had
+	Piece                   // bytes of an offered content
+	End                     // no more pieces: answered by Finished or Failed
+	Answer                  // ID 0. AnswerRequest: a passphrase for the dials that follow
+	Control                 // text: "status", "metrics", "drain", "stop", "ping". Reply or Failed
+)
+
+// Frames from the daemon to the client.
+const (
+	Welcome  Type = iota + 65 // ID 0. Greeting: the answer to Hello
+	Refused                   // ID 0. Refusal: the answer to Hello; the daemon then closes
+	Dialed                    // nothing in it
+	Stdout                    // bytes
+	Stderr                    // bytes
+	Exited                    // a Status
+	Finished                  // nothing in it
+	Failed                    // a transport.Error
+	Wanted                    // the content is to be sent
+	Had                       // the content is here already
+	Reply                     // bytes, as the Control asked for; pieces end with an empty one
+	Warned                    // ID 0. Warning
+)
+
+// A Frame is one message. Body is valid until the next one is read.
+type Frame struct {
+	Type Type
+	ID   uint32
+	Body []byte
+}
+
+// A Reader reads frames. It is used by one goroutine.
+type Reader struct {
+	r    io.Reader
+	buf  []byte
+	a, b int // what is read and not yet handed out
+}
+
+// NewReader returns a Reader with a buffer of its own.
+func NewReader(r io.Reader) *Reader { return &Reader{r: r, buf: make([]byte, 16<<10)} }
+
+// Next returns the next frame. At the end of the stream between two frames
+// the error is io.EOF, within a frame io.ErrUnexpectedEOF.
+func (r *Reader) Next() (Frame, error) {
+	if err := r.fill(headerSize); err != nil {
+		return Frame{}, err
+	}
+	head := r.buf[r.a:]
+	size := binary.BigEndian.Uint32(head)
+	if size > MaxFrame {
+		return Frame{}, fmt.Errorf("frame of %d bytes: larger than %d", size, MaxFrame)
+	}
+	f := Frame{Type: Type(head[4]), ID: binary.BigEndian.Uint32(head[5:])}
+	if err := r.fill(headerSize + int(size)); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return Frame{}, err
+	}
+	f.Body = r.buf[r.a+headerSize : r.a+headerSize+int(size)]
+	r.a += headerSize + int(size)
+	return f, nil
+}
+
+// fill has at least n bytes in the buffer.
+func (r *Reader) fill(n int) error {
+	if r.b-r.a >= n {
+		return nil
+	}
+	if r.a > 0 {
+		r.b = copy(r.buf, r.buf[r.a:r.b])
+		r.a = 0
+	}
+	if n > len(r.buf) {
+		bigger := make([]byte, max(n, min(2*len(r.buf), headerSize+MaxFrame)))
+		copy(bigger, r.buf[:r.b])
+		r.buf = bigger
+	}
+	for r.b < n {
+		got, err := r.r.Read(r.buf[r.b:])
+		r.b += got
+		if err != nil && r.b < n {
+			if err == io.EOF && r.b > 0 {
+				return io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// maxQueued is how much may wait in a Writer before Send blocks.
+const maxQueued = 1 << 20
+
+// A Writer writes frames. It is safe for concurrent use, and has no goroutine
+// of its own: while one caller writes, the frames of others queue up and go out
+// together with that caller's next write.
+type Writer struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	room    sync.Cond // the queue has shrunk, or an error came
+	queue   []byte
+	spare   []byte
+	writing bool
+	err     error
+}
+
+// NewWriter returns a Writer on w.
+func NewWriter(w io.Writer) *Writer {
+	wr := &Writer{w: w}
+	wr.room.L = &wr.mu
+	return wr
+}
+
+// errBody is our own mistake.
+var errBody = errors.New("frame is larger than the protocol allows")
+
+// Send writes a frame, or queues it behind the one that is being written.
+// The error of a write is that of every Send after it; what was queued is lost.
+// Closing the underlying connection ends a Send that blocks.
+func (w *Writer) Send(t Type, id uint32, body []byte) error {
+	if len(body) > MaxFrame {
+		return errBody
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.err == nil && w.writing && len(w.queue) > maxQueued {
+		w.room.Wait()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	w.queue = binary.BigEndian.AppendUint32(w.queue, uint32(len(body)))
+	w.queue = append(w.queue, byte(t))
+	w.queue = binary.BigEndian.AppendUint32(w.queue, id)
+	w.queue = append(w.queue, body...)
+	if w.writing {
+		return nil
+	}
+	w.writing = true
+	for len(w.queue) > 0 && w.err == nil {
+		out := w.queue
+		w.queue = w.spare[:0]
+		w.room.Broadcast()
+		w.mu.Unlock()
+		_, err := w.w.Write(out)
+		w.mu.Lock()
+		w.spare = nil
+		if cap(out) <= 2*maxQueued {
+			w.spare = out
+		}
+		w.err = err
+	}
+	w.writing = false
+	w.room.Broadcast()
+	return w.err
+}

@@ -12,6 +12,7 @@ export GOFLAGS += -buildvcs=false
 LDFLAGS := -s -w -X main.version=$(VERSION)
 MANDIR   = $(DESTDIR)$(PREFIX)/share/man/man1
 SHARE    = $(DESTDIR)$(PREFIX)/share
+UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test check bench man completion install clean help
@@ -47,6 +48,8 @@ install: man completion ## install below PREFIX (/usr/local), staged in DESTDIR
 	install -D -m 0644 dist/completion/bolt.bash $(SHARE)/bash-completion/completions/bolt
 	install -D -m 0644 dist/completion/bolt.zsh $(SHARE)/zsh/site-functions/_bolt
 	install -D -m 0644 dist/completion/bolt.fish $(SHARE)/fish/vendor_completions.d/bolt.fish
+	install -d $(UNITDIR) && sed 's|^ExecStart=bolt|ExecStart=$(PREFIX)/bin/bolt|' systemd/bolt-pool.service >$(UNITDIR)/bolt-pool.service
+	install -D -m 0644 -t $(UNITDIR) systemd/bolt-pool.socket
 
 clean: ## remove what the other targets wrote
 	rm -rf bin dist

@@ -9,7 +9,8 @@ bolt=$(realpath "${1:-$here/../bin/bolt}")
 
 # Below /tmp, so that the paths that the demo prints stay short.
 dir=$(mktemp -d /tmp/bolt-demo.XXXXXX)
-trap '"$here/farm.sh" stop "$dir/farm"; rm -rf "$dir"' EXIT
+export BOLT_POOL_SOCKET=$dir/pool/pool.sock # a daemon of its own
+trap '"$bolt" pool stop >/dev/null; "$here/farm.sh" stop "$dir/farm"; rm -rf "$dir"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 
@@ -59,5 +60,8 @@ say 'One target is down, the others are not held up, and the exit status tells'
 try 1 'bolt command run "hostname >/dev/null && echo fine" -t web01,web02,ssh://127.0.2.1:1'
 say 'Only where it failed'
 try 1 'bolt command run "echo still there?" --rerun failure'
-say 'The whole fleet, timed'
+say 'The whole fleet, timed: each connection opened anew, and kept open by the pool daemon'
+try 0 'time bolt command run true -t all --format json --pool off >/dev/null'
 try 0 'time bolt command run true -t all --format json >/dev/null'
+say 'What the daemon holds'
+try 0 'bolt pool status'

@@ -4,7 +4,7 @@
 //
 // First on real SSH servers, where wall time is mostly the servers' work on
 // the same machine and the client's processor time is the fairer figure; then
-// on a light server of one process, where thousands of targets are possible.
+// on a light server, where thousands of targets are possible.
 // Runs of the tools are interleaved, figures are medians, and ratios within a
 // table mean more than times.
 //
@@ -109,7 +109,7 @@ func fanout(ctx context.Context, o options) error {
 			rows = append(rows, r...)
 			failures = append(failures, err, f.Stop())
 		}
-		title := fmt.Sprintf("`true` on a light server of one process, at most %d connections at a time unless the name says otherwise:", o.concurrency)
+		title := fmt.Sprintf("`true` on a light server, at most %d connections at a time unless the name says otherwise:", o.concurrency)
 		failures = append(failures, measure.Table(os.Stdout, title, "bolt", rows))
 	}
 	return errors.Join(failures...)

@@ -1,5 +1,5 @@
 // Package farm starts throwaway targets for measurements: real OpenSSH
-// servers (scripts/farm.sh), or one process that plays thousands of servers
+// servers (scripts/farm.sh), or a program that plays thousands of servers
 // (bench/farmd).
 //
 // A Farm owns its folder and its processes; Stop ends both. Programs run from
@@ -28,7 +28,10 @@ const CheapSSH = "-o KexAlgorithms=curve25519-sha256 -o HostKeyAlgorithms=ssh-ed
 type Farm struct {
 	Dir   string   // inventory.yaml, home/.ssh/config and known_hosts, hosts
 	Hosts []string // the addresses
-	stop  func() error
+	// Servers are the processes that answer, where they are always the same:
+	// of a light server.
+	Servers []int
+	stop    func() error
 }
 
 // Real starts n targets on real SSH servers. With homes, sessions on each
@@ -56,7 +59,7 @@ func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
 	return f.ready()
 }
 
-// Light starts one process, a farmd program, that is n targets.
+// Light starts a farmd program that is n targets.
 func Light(ctx context.Context, farmd string, n int) (*Farm, error) {
 	dir, err := os.MkdirTemp("", "bolt-bench.")
 	if err != nil {
@@ -85,6 +88,13 @@ func Light(ctx context.Context, farmd string, n int) (*Farm, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("start %s: %w", farmd, err), f.Stop())
 	}
+	for _, word := range strings.Fields(line)[1:] {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: it said %q", farmd, line), f.Stop())
+		}
+		f.Servers = append(f.Servers, pid)
+	}
 	return f.ready()
 }
 
@@ -106,6 +116,20 @@ func (f *Farm) Home() string { return filepath.Join(f.Dir, "home") }
 
 // SSHConfig is the ssh_config file for ssh -F.
 func (f *Farm) SSHConfig() string { return filepath.Join(f.Home(), ".ssh", "config") }
+
+// User is the login name that the farm's ssh_config gives.
+func (f *Farm) User() (string, error) {
+	data, err := os.ReadFile(f.SSHConfig())
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if user, ok := strings.CutPrefix(strings.TrimSpace(line), "User "); ok {
+			return user, nil
+		}
+	}
+	return "", fmt.Errorf("%s names no user", f.SSHConfig())
+}
 
 // Stop ends the servers and removes the folder.
 func (f *Farm) Stop() error {

@@ -1,14 +1,14 @@
-// Command farmd is thousands of SSH servers in one process: it listens on
-// many loopback addresses, accepts one public key, and answers every exec
-// request with success and without a fork. What is measured against it is
-// the client and nothing else.
+// Command farmd is thousands of SSH servers in a few processes: it listens on all
+// loopback addresses, accepts one public key, and answers every exec request
+// with success, and every line to a shell with "0", without a fork. What is
+// measured against it is the client.
 //
 // It writes what reaches it to -dir, as scripts/farm.sh does (inventory.yaml,
-// hosts, home/.ssh), prints "ready", and runs until its standard input ends.
+// hosts, home/.ssh), prints "ready" and the ids of the processes that serve,
+// and runs until its standard input ends.
 package main
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -19,8 +19,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -32,111 +35,171 @@ func main() {
 	n := flag.Int("n", 1000, "number of `targets`")
 	dir := flag.String("dir", "", "`folder` for the inventory, the keys and known_hosts")
 	output := flag.String("output", "", "`text` that every command prints")
+	worker := flag.Bool("worker", false, "serve on the listener that is descriptor 3; for farmd itself")
 	flag.Parse()
-	if *dir == "" || *n < 1 || flag.NArg() > 0 {
+	if *dir == "" || *n < 1 || len(*output) > maxOutput || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := serve(*n, *dir, []byte(*output)); err != nil {
+	do := run
+	if *worker {
+		do = func(_ int, dir, output string) error { return serve(dir, []byte(output)) }
+	}
+	if err := do(*n, *dir, *output); err != nil {
 		fmt.Fprintln(os.Stderr, "farmd:", err)
 		os.Exit(1)
 	}
 }
 
-// serve runs the farm until standard input ends. The process ends then, and
-// with it all listeners and connections.
-func serve(n int, dir string, output []byte) error {
-	host, err := newKey()
+const (
+	// maxOutput is what fits into one packet.
+	maxOutput = 30000
+	// perWorker is for how many targets there is a process: a common limit is
+	// 20,000 descriptors, and some clients hold connections side by side.
+	perWorker = 4000
+)
+
+// run starts the workers and ends them when standard input ends.
+func run(n int, dir, output string) (err error) {
+	host, err := newKey(filepath.Join(dir, hostKeyFile))
 	if err != nil {
 		return err
 	}
-	user, err := newKey()
+	if _, err := newKey(filepath.Join(dir, userKeyFile)); err != nil {
+		return err
+	}
+	// One listener for all addresses: one for each would take as many
+	// descriptors as the connections.
+	listener, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		return err
 	}
-	accepted := user.PublicKey().Marshal()
-	config := &ssh.ServerConfig{
-		MaxAuthTries: 20,
-		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-			if !bytes.Equal(key.Marshal(), accepted) {
-				return nil, errors.New("another key")
-			}
-			return nil, nil
-		},
+	if err := describe(dir, n, listener.Addr().(*net.TCPAddr).Port, host); err != nil {
+		return err
 	}
-	config.AddHostKey(host.Signer)
-	listeners, err := listen(n)
+	shared, err := listener.(*net.TCPListener).File()
 	if err != nil {
 		return err
 	}
-	if err := describe(dir, listeners, host, user); err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		return err
 	}
-	for _, l := range listeners {
-		go accept(l, config, output)
+	fmt.Print("ready")
+	for range (n + perWorker - 1) / perWorker {
+		w := exec.Command(self, "-worker", "-dir", dir, "-output", output)
+		w.Stderr, w.ExtraFiles = os.Stderr, []*os.File{shared}
+		stdin, err := w.StdinPipe() // its end ends the worker, also when we are killed
+		if err == nil {
+			err = w.Start()
+		}
+		if err != nil {
+			return err // our end is the workers' end
+		}
+		defer func() {
+			stdin.Close()
+			w.Wait()
+		}()
+		fmt.Print(" ", w.Process.Pid)
 	}
-	fmt.Println("ready", len(listeners))
+	fmt.Println()
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
-// A key is a private key with its text.
-type key struct {
-	ssh.Signer
-	pem []byte
+// serve is a worker: it answers until its standard input ends. The process
+// ends then, and with it all connections.
+func serve(dir string, output []byte) error {
+	host, err := readKey(filepath.Join(dir, hostKeyFile))
+	if err != nil {
+		return err
+	}
+	user, err := readKey(filepath.Join(dir, userKeyFile))
+	if err != nil {
+		return err
+	}
+	listener, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return err
+	}
+	s := &server{host: host, accepted: user.PublicKey().Marshal(), output: output}
+	go s.accept(listener)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
-func newKey() (key, error) {
+// accept takes connections for as long as the process lives. Without a free
+// descriptor it leaves them to other workers.
+func (s *server) accept(listener net.Listener) {
+	said := false
+	for {
+		c, err := listener.Accept()
+		switch {
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			if !said {
+				fmt.Fprintf(os.Stderr, "farmd: %v; ulimit -n must exceed the number of connections\n", err)
+				said = true
+			}
+			time.Sleep(10 * time.Millisecond)
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "farmd:", err)
+			return
+		case !c.LocalAddr().(*net.TCPAddr).IP.IsLoopback():
+			c.Close() // from another machine
+		default:
+			go s.greet(c)
+		}
+	}
+}
+
+const (
+	hostKeyFile = "host_ed25519"
+	userKeyFile = "id_ed25519"
+)
+
+// newKey makes a private key and writes it to a file.
+func newKey(file string) (ssh.Signer, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return key{}, err
+		return nil, err
 	}
 	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
-		return key{}, err
+		return nil, err
 	}
-	signer, err := ssh.NewSignerFromKey(private)
-	return key{signer, pem.EncodeToMemory(block)}, err
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		return nil, err
+	}
+	return ssh.NewSignerFromKey(private)
 }
 
-// listen opens n addresses from firstAddress on one port that is free on the
-// first of them.
-func listen(n int) ([]net.Listener, error) {
-	addr := netip.MustParseAddr(firstAddress)
-	var port uint16
-	listeners := make([]net.Listener, 0, n)
-	for range n {
-		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, port).String())
-		if err != nil {
-			return nil, fmt.Errorf("listen: %w (ulimit -n must exceed the number of targets)", err)
-		}
-		port = l.Addr().(*net.TCPAddr).AddrPort().Port()
-		listeners = append(listeners, l)
-		addr = addr.Next()
+func readKey(file string) (ssh.Signer, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
 	}
-	return listeners, nil
+	return ssh.ParsePrivateKey(text)
 }
 
 // describe writes the files that clients need.
-func describe(dir string, listeners []net.Listener, host, user key) error {
+func describe(dir string, n, port int, host ssh.Signer) error {
 	home := filepath.Join(dir, "home", ".ssh")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
 	}
-	private, known := filepath.Join(dir, "id_ed25519"), filepath.Join(home, "known_hosts")
-	port := listeners[0].Addr().(*net.TCPAddr).Port
+	private, known := filepath.Join(dir, userKeyFile), filepath.Join(home, "known_hosts")
 	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
 	var inventory, hosts, records strings.Builder
 	fmt.Fprintf(&inventory, "config:\n  transport: ssh\n  ssh:\n    user: root\n    port: %d\n    private-key: %s\n    host-key-check: true\ntargets:\n", port, private)
-	for i, l := range listeners {
-		ip := l.Addr().(*net.TCPAddr).IP
+	ip := netip.MustParseAddr(firstAddress)
+	for i := range n {
 		fmt.Fprintf(&inventory, "  - name: node%05d\n    uri: %s\n", i+1, ip)
 		fmt.Fprintln(&hosts, ip)
 		fmt.Fprintf(&records, "[%s]:%d %s\n", ip, port, public)
+		ip = ip.Next()
 	}
 	config := fmt.Sprintf("Host 127.*\n    Port %d\n    User root\n    IdentityFile %s\n    IdentitiesOnly yes\n    UserKnownHostsFile %s\n    StrictHostKeyChecking yes\n    BatchMode yes\n", port, private, known)
 	for name, text := range map[string]string{
-		private:                              string(user.pem),
 		known:                                records.String(),
 		filepath.Join(home, "config"):        config,
 		filepath.Join(dir, "hosts"):          hosts.String(),
@@ -149,53 +212,17 @@ func describe(dir string, listeners []net.Listener, host, user key) error {
 	return nil
 }
 
-func accept(l net.Listener, config *ssh.ServerConfig, output []byte) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go connection(c, config, output)
-	}
-}
-
-func connection(c net.Conn, config *ssh.ServerConfig, output []byte) {
-	defer c.Close()
-	_, channels, requests, err := ssh.NewServerConn(c, config)
+// greet logs a client in. What serves it then is another goroutine, with a
+// small stack.
+func (s *server) greet(c net.Conn) {
+	l, err := s.login(c)
 	if err != nil {
+		c.Close()
 		return
 	}
-	go ssh.DiscardRequests(requests)
-	for nc := range channels {
-		if nc.ChannelType() != "session" {
-			nc.Reject(ssh.UnknownChannelType, "only sessions here")
-			continue
-		}
-		ch, requests, err := nc.Accept()
-		if err != nil {
-			return
-		}
-		go session(ch, requests, output)
-	}
-}
-
-// session answers the first exec request with success, RFC 4254 section 6.5
-// and 6.10, and refuses everything else.
-func session(ch ssh.Channel, requests <-chan *ssh.Request, output []byte) {
-	defer ch.Close()
-	for r := range requests {
-		if r.Type != "exec" {
-			r.Reply(false, nil)
-			continue
-		}
-		r.Reply(true, nil)
-		if len(output) > 0 {
-			ch.Write(output)
-		}
-		ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
-		ch.CloseWrite()
-		ch.Close()
-		go ssh.DiscardRequests(requests)
-		return
-	}
+	go func() {
+		defer c.Close()
+		// Its end, of whatever kind, is the client's to notice.
+		_ = s.serve(l)
+	}()
 }

@@ -1,8 +1,8 @@
 // Command files measures how long it takes to put one large file, and a tree
 // of many small ones, on many targets: bolt file upload beside tar and cat
-// through ssh under xargs with cheap algorithms. All targets are real SSH
-// servers on this machine, each with a folder of its own. What arrived is
-// compared with what was sent.
+// through ssh under xargs with cheap algorithms, all of them connecting anew.
+// All targets are real SSH servers on this machine, each with a folder of its
+// own. What arrived is compared with what was sent.
 //
 // It runs from the module's root folder.
 package main
@@ -78,7 +78,7 @@ func files(ctx context.Context, o options) (err error) {
 		base := filepath.Base(job.source)
 		ours := measure.Program{
 			Argv: []string{o.bolt, "file", "upload", job.source, base, "-t", "all", "-i", f.Inventory(), "-c", strconv.Itoa(o.targets), "--format", "json"},
-			Env:  []string{"HOME=" + f.Home(), "SSH_AUTH_SOCK="},
+			Env:  []string{"HOME=" + f.Home(), "SSH_AUTH_SOCK=", "BOLT_POOL=off"},
 			Dir:  f.Dir,
 		}
 		rows, err := compare(ctx, o, f, job.source, ours, peer)

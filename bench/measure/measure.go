@@ -2,21 +2,24 @@
 // time and peak memory, each of the program and of all that it started and
 // waited for.
 //
-// Run times one program. Memory runs it again under observation: watching a
+// Run times one program. CPU and Look read what a process has used that runs
+// on, such as a daemon's. Memory runs a program again under observation: watching a
 // hundred processes costs enough to disturb the clock, so the two are apart.
-// Rows collects samples and prints medians as a table.
+// Table prints medians of samples, Markdown any table.
 package measure
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Program is a command line to measure.
@@ -40,7 +43,7 @@ type Sample struct {
 
 // Run measures one run. It is an error if the program does not exit with 0.
 func Run(ctx context.Context, p Program) (Sample, error) {
-	cmd, output, done, err := command(ctx, p)
+	cmd, done, err := command(ctx, p)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -49,7 +52,7 @@ func Run(ctx context.Context, p Program) (Sample, error) {
 	err = cmd.Run()
 	wall := time.Since(start)
 	if err != nil {
-		return Sample{}, fmt.Errorf("run %s: %w: %s", p.Argv[0], err, complaint(output.String()))
+		return Sample{}, fmt.Errorf("run %s: %w: %s", p.Argv[0], err, complaint(printed(cmd)))
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return Sample{
@@ -59,22 +62,38 @@ func Run(ctx context.Context, p Program) (Sample, error) {
 	}, nil
 }
 
-// command prepares a program; done frees what it holds.
-func command(ctx context.Context, p Program) (cmd *exec.Cmd, output *bytes.Buffer, done func(), err error) {
+// command prepares a program; done frees what it holds. Its output goes to a
+// file in memory, so that nothing of ours runs beside it.
+func command(ctx context.Context, p Program) (cmd *exec.Cmd, done func(), err error) {
 	cmd = exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	cmd.Dir = p.Dir
 	cmd.Env = append(os.Environ(), p.Env...)
-	output = new(bytes.Buffer)
-	cmd.Stdout, cmd.Stderr = output, output
-	done = func() {}
-	if p.Stdin != "" {
-		f, err := os.Open(p.Stdin)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		cmd.Stdin, done = f, func() { f.Close() }
+	fd, err := unix.MemfdCreate("output", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a file in memory: %w", err)
 	}
-	return cmd, output, done, nil
+	output := os.NewFile(uintptr(fd), "output")
+	cmd.Stdout, cmd.Stderr = output, output
+	if p.Stdin == "" {
+		return cmd, func() { output.Close() }, nil
+	}
+	f, err := os.Open(p.Stdin)
+	if err != nil {
+		output.Close()
+		return nil, nil, err
+	}
+	cmd.Stdin = f
+	return cmd, func() { output.Close(); f.Close() }, nil
+}
+
+// printed is what a command has printed.
+func printed(cmd *exec.Cmd) string {
+	f := cmd.Stdout.(*os.File)
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
 }
 
 // complaint cuts what a program printed to the lines that tell why it failed:

@@ -95,7 +95,7 @@ func first(ctx context.Context, l net.Listener, dir string, p program) (time.Dur
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "SSH_AUTH_SOCK=")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "SSH_AUTH_SOCK=", "BOLT_POOL=off")
 	if err := l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err
 	}

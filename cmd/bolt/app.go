@@ -44,7 +44,7 @@ type app struct {
 // inventoryVariable may hold a whole inventory, as YAML.
 const inventoryVariable = "BOLT_INVENTORY"
 
-// quiet opens an app that logs nothing, for completion.
+// quiet opens an app that logs nothing and asks nothing, for completion.
 const quiet = true
 
 // start runs a command whose name and flags are known: it checks the words,
@@ -56,7 +56,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if err := checkFlags(c, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
-	a, err := openApp(ctx, values, sys, !quiet)
+	a, err := openApp(ctx, values, sys, c.silent)
 	if err != nil {
 		// As with Puppet Bolt this is plain text in every format: which one is
 		// wanted stands in what could not be read.
@@ -158,6 +158,14 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	}
 	if a.values.has("log-level") {
 		m.Set("log", ordered.Of("console", ordered.Of("level", a.values.last("log-level"))))
+	}
+	if mode := a.sys.env(poolVariable); mode != "" && !a.values.has("pool") {
+		m.Set("pool", mode)
+	}
+	if mode, given := m.Get("pool"); given {
+		if _, err := project.ParsePoolMode(mode.(string)); err != nil {
+			return nil, usagef("Invalid parameter specified for option '--pool' or the variable %s: %v", poolVariable, err)
+		}
 	}
 	if silent {
 		return m, nil

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
+	"bolt/internal/project"
+	"bolt/pool/client"
 	"bolt/transport"
 	"bolt/transport/local"
 	"bolt/transport/ssh"
@@ -20,27 +24,41 @@ type dialers struct {
 
 // dialer wires the transports.
 func (a *app) dialer() (*dialers, error) {
-	home := home(a.sys)
-	s, err := ssh.NewDialer(ssh.Options{
-		Home:        home,
-		Env:         a.sys.lookup,
-		AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
-		Passphrase: func(ctx context.Context, path string) (transport.Secret, error) {
-			if rel, err := filepath.Rel(home, path); err == nil && !strings.HasPrefix(rel, "..") {
-				path = filepath.Join("~", rel)
-			}
-			return a.ask.secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
+	direct, err := ssh.NewDialer(ssh.Options{
+		Caller: ssh.Caller{
+			Home:        home(a.sys),
+			Environ:     a.sys.environ(),
+			AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
+			Passphrase:  a.passphrase,
+			Warn:        a.logs.WarnOnce,
 		},
-		Warn:   a.logs.WarnOnce,
 		Logger: a.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &dialers{
-		byProtocol: map[string]transport.Dialer{"ssh": s, "local": local.NewDialer(local.Options{Logger: a.log})},
-		close:      func() { _ = s.Close() },
-	}, nil
+	d := &dialers{
+		byProtocol: map[string]transport.Dialer{"ssh": direct, "local": local.NewDialer(local.Options{Logger: a.log})},
+		close:      func() { _ = direct.Close() },
+	}
+	mode := a.config.Pool.Mode
+	if mode == project.PoolOff {
+		return d, nil
+	}
+	daemon, _, err := a.poolClient(true)
+	if err != nil {
+		return nil, err
+	}
+	p := &pooled{daemon: daemon}
+	if mode == project.PoolAuto {
+		p.direct, p.warn = direct, a.logs.WarnOnce
+	}
+	d.byProtocol["ssh"] = p
+	d.close = func() {
+		_ = daemon.Close()
+		_ = direct.Close()
+	}
+	return d, nil
 }
 
 // Dial makes it a transport.Dialer.
@@ -52,4 +70,46 @@ func (d *dialers) Dial(ctx context.Context, to transport.Dest) (transport.Conn, 
 			Hint: "It reaches targets by ssh and local."}
 	}
 	return t.Dial(ctx, to)
+}
+
+// pooled dials through the daemon, and past it when there is none to be had.
+type pooled struct {
+	daemon *client.Client
+	direct transport.Dialer // nil: the daemon is required
+	warn   func(id, text string)
+
+	mu   sync.Mutex
+	past bool // there is no daemon
+}
+
+// Dial makes it a transport.Dialer.
+func (p *pooled) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
+	p.mu.Lock()
+	past := p.past
+	p.mu.Unlock()
+	if past {
+		return p.direct.Dial(ctx, to)
+	}
+	c, err := p.daemon.Dial(ctx, to)
+	u, absent := errors.AsType[*client.Unavailable](err)
+	switch {
+	case !absent:
+		return c, err
+	case p.direct == nil:
+		return nil, &transport.Error{Class: transport.ClassUnsupported, Err: err, Hint: u.Hint,
+			Msg: fmt.Sprintf("The pool daemon is required and not to be had: %v", u)}
+	}
+	p.warn("pool_unavailable", fmt.Sprintf("Connecting without the pool daemon: %v", u))
+	p.mu.Lock()
+	p.past = true
+	p.mu.Unlock()
+	return p.direct.Dial(ctx, to)
+}
+
+// passphrase asks for that of a key file.
+func (a *app) passphrase(ctx context.Context, path string) (transport.Secret, error) {
+	if rel, err := filepath.Rel(home(a.sys), path); err == nil && !strings.HasPrefix(rel, "..") {
+		path = filepath.Join("~", rel)
+	}
+	return a.ask.secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
 }

@@ -94,6 +94,8 @@ func flagTable() []flag {
 		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
 			help: "How to reach targets that do not say it themselves: ssh or local."},
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
+		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction,
+			help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
 		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
 		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
 		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},

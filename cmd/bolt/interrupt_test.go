@@ -30,7 +30,7 @@ func startBolt(t *testing.T, server *sshtest.Server, out io.Writer, args ...stri
 	cmd := exec.Command(self, args...)
 	cmd.Args[0] = "bolt"
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir)
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir, ownPool(t))
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ const (
 
 func main() {
 	ctx, stop := catchSignals(context.Background(), os.Stderr)
-	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv})
+	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ})
 	stop()
 	os.Exit(code)
 }
@@ -39,6 +39,7 @@ type system struct {
 	in       *os.File
 	out, err *os.File
 	lookup   func(name string) (value string, ok bool) // environment
+	environ  func() []string                           // all of it
 }
 
 func (s system) env(name string) string {

@@ -52,7 +52,7 @@ func manPage() string {
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n.nf\n" + roff(exitCodes) + ".fi\n")
-	b.WriteString(".SH ENVIRONMENT\n.TP\n.B BOLT_PROJECT\nThe project's directory.\n.TP\n.B BOLT_INVENTORY\nThe inventory itself, as YAML.\n.TP\n.B SSH_AUTH_SOCK\nThe agent that holds the user's keys.\n")
+	b.WriteString(".SH ENVIRONMENT\n.TP\n.B BOLT_PROJECT\nThe project's directory.\n.TP\n.B BOLT_INVENTORY\nThe inventory itself, as YAML.\n.TP\n.B BOLT_POOL\nWhether the pool daemon is used, as \\-\\-pool.\n.TP\n.B BOLT_POOL_SOCKET\nThe pool daemon's socket.\n.TP\n.B SSH_AUTH_SOCK\nThe agent that holds the user's keys.\n")
 	b.WriteString(".SH FILES\n.TP\n.I bolt-project.yaml, inventory.yaml\nOf the project.\n.TP\n.I ~/.puppetlabs/etc/bolt/bolt-defaults.yaml, /etc/puppetlabs/bolt/bolt-defaults.yaml\nDefaults of the user and the system.\n.TP\n.I ~/.ssh/config, ~/.ssh/known_hosts\nRead as ssh(1) reads them.\n.SH SEE ALSO\n.BR ssh (1),\n.BR ssh_config (5)\n")
 	return b.String()
 }

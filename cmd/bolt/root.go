@@ -21,6 +21,7 @@ type command struct {
 	run     func(ctx context.Context, app *app, args []string) error
 	words   func(args []string) error // checks the words that are no flags, before anything is read
 	targets bool                      // needs --targets or --rerun
+	silent  bool                      // keeps no log of the project
 }
 
 // groups are the commands by their first word, with a sentence for each.
@@ -30,6 +31,7 @@ var groups = []struct{ name, short string }{
 	{"file", "Copy files and directories to and from targets"},
 	{"inventory", "Show the targets that the inventory knows"},
 	{"group", "Show the groups of the inventory"},
+	{"pool", "Control the daemon that keeps connections open"},
 }
 
 // otherCommands are Puppet Bolt's that are not here.
@@ -106,6 +108,66 @@ settings (passwords left out), variables, facts, features, groups.`,
 			short:   "Show groups",
 			long:    `Prints the names of all groups of the inventory.`,
 			example: `  bolt group show`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool start", run: runPoolStart, words: noWords,
+			short: "Start the daemon that keeps connections",
+			long: `Starts the pool daemon, which keeps SSH connections open between invocations.
+There is seldom need to: whatever connects starts it, unless the setting pool
+is off. Its limits are those of the project in which it starts.`,
+			example: `  bolt pool start`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool stop", run: runPoolStop, words: noWords,
+			short: "Stop the daemon and close its connections",
+			long: `Ends the pool daemon at once: what runs on targets through it is ended there,
+all connections are closed, and what it knew of passwords is gone.`,
+			example: `  bolt pool stop`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool drain", run: runPoolDrain, words: noWords,
+			short: "Let the daemon finish, then end",
+			long: `Tells the pool daemon to begin nothing new and to end when what it is doing
+is done. The next invocation starts a new one.`,
+			example: `  bolt pool drain`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool status", run: runPoolStatus, words: noWords,
+			short: "Show the daemon and its connections",
+			long: `Prints the state of the pool daemon, and for each connection its state, age,
+time without use, requests in flight and waiting, sessions that the server
+allows at a time, actions done, dials saved, and bytes. The exit code is 1 if
+no daemon runs.`,
+			example: `  bolt pool status
+  bolt pool status --format json`,
+			lists: []string{onShow},
+		},
+		{
+			name: "pool metrics", run: runPoolMetrics, words: noWords,
+			short: "Print the daemon's counters for Prometheus",
+			long: `Prints the pool daemon's counters in Prometheus's text format, for its
+textfile collector or a scrape through a command.`,
+			example: `  bolt pool metrics > /var/lib/node_exporter/bolt_pool.prom`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool logs", run: runPoolLogs, words: noWords,
+			short:   "Print the daemon's log",
+			long:    `Prints the log of the pool daemon. "bolt pool status" tells where it is.`,
+			example: `  bolt pool logs | tail`,
+			lists:   []string{onShow},
+		},
+		{
+			name: "pool serve", run: runPoolServe, words: noWords, silent: true,
+			short: "Be the daemon, in the foreground",
+			long: `Serves as the pool daemon until it is stopped, logging to standard error. It
+is for service managers: under systemd it takes over a socket that systemd
+listens on. See docs/pool.md.`,
+			example: `  bolt pool serve --log-level debug`,
 			lists:   []string{onShow},
 		},
 	}
@@ -290,6 +352,8 @@ above the working directory counts.
 Environment
   BOLT_PROJECT      the project's directory
   BOLT_INVENTORY    the inventory itself, as YAML
+  BOLT_POOL         auto, off or required: as --pool
+  BOLT_POOL_SOCKET  the pool daemon's socket
 
 More
   bolt help <command> <action>

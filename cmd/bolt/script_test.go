@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -32,6 +33,9 @@ func TestScript(t *testing.T) {
 			e.Setenv("PORT", strconv.Itoa(server.Port))
 			e.Setenv("KEY", server.KeyFile)
 			e.Setenv("TMPDIR", e.WorkDir)
+			socket := filepath.Join(e.WorkDir, "pool", "pool.sock")
+			e.Setenv("BOLT_POOL_SOCKET", socket)
+			e.Defer(func() { stopPool(t, socket) })
 			return writeHome(home, server)
 		},
 	})
@@ -49,4 +53,35 @@ func writeHome(home string, server *sshtest.Server) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "known_hosts"), []byte(server.KnownHosts()), 0o600)
+}
+
+// ownPool is the entry of the environment that gives the programs of a test a
+// pool daemon of their own; it ends with the test.
+func ownPool(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bolt-pool") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "pool.sock")
+	t.Cleanup(func() {
+		stopPool(t, socket)
+		os.RemoveAll(dir)
+	})
+	return "BOLT_POOL_SOCKET=" + socket
+}
+
+// stopPool ends the daemon of a socket, if there is one.
+func stopPool(t *testing.T, socket string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "pool", "stop")
+	cmd.Args[0] = "bolt"
+	cmd.Env = []string{"HOME=" + t.TempDir(), "BOLT_POOL_SOCKET=" + socket}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("bolt pool stop: %v\n%s", err, out)
+	}
 }

@@ -61,7 +61,8 @@ func TestSecrets(t *testing.T) {
 			var seen []string
 			var watching sync.WaitGroup
 			watching.Go(func() { seen = watchProcesses(stop, tt.secret) })
-			text, err := inTerminal(t, dir, tt.answer, "bolt", "command", "run", command, "-t", "via", "--log-level", "trace")
+			pool := ownPool(t)
+			text, err := inTerminal(t, dir, pool, tt.answer, "bolt", "command", "run", command, "-t", "via", "--log-level", "trace")
 			close(stop)
 			watching.Wait()
 			if ok := err == nil; ok != tt.ok || !strings.Contains(text, tt.want) {
@@ -74,6 +75,7 @@ func TestSecrets(t *testing.T) {
 				"what was printed": text,
 				"bolt-debug.log":   readFile(t, filepath.Join(dir, "bolt-debug.log")),
 				"trace.log":        readFile(t, filepath.Join(dir, "trace.log")),
+				"the daemon's log": readFile(t, strings.TrimSuffix(strings.TrimPrefix(pool, "BOLT_POOL_SOCKET="), "sock")+"log"),
 			} {
 				if strings.Contains(said, tt.secret) {
 					t.Errorf("the secret is in %s:\n%s", name, said)
@@ -133,7 +135,7 @@ func encryptedKey(t *testing.T, server *sshtest.Server, passphrase string) strin
 
 // inTerminal runs the program in a terminal of its own, by script(1), with
 // something typed ahead.
-func inTerminal(t *testing.T, dir, typed string, args ...string) (string, error) {
+func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -149,7 +151,7 @@ func inTerminal(t *testing.T, dir, typed string, args ...string) (string, error)
 	}
 	cmd := exec.Command("script", "-qec", "stty -echo; "+strings.Join(quoted, " "), "/dev/null")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir, "PATH="+bin+":"+os.Getenv("PATH"), "SHELL=/bin/sh")
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir, pool, "PATH="+bin+":"+os.Getenv("PATH"), "SHELL=/bin/sh")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -41,27 +41,64 @@ func TestCorpus(t *testing.T) {
 	}
 	readSources(t)
 	bolt := build(t)
-	results := play(t, bolt)
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			r, ran := results[name]
-			if !ran {
-				t.Fatal("not run for lack of time")
-			}
-			for file, entries := range map[string]map[string]string{"later.txt": later, "differs.txt": differs} {
-				reason, listed := entries[name]
-				if !listed {
-					continue
-				}
-				if r.Passed {
-					t.Errorf("passes, but is in %s (%s): remove it there", file, reason)
-				}
-				return
-			}
-			if !r.Passed {
-				t.Errorf("differs from Bolt; for the details: testdata/bolt/run.py --bolt bin/bolt --show --only '^%s$'\n%s", name, r.Why)
+	for _, way := range []struct {
+		name string
+		env  []string
+	}{
+		{"direct", []string{"BOLT_POOL=off"}},
+		{"pool", withDaemon(t, bolt)},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			results := play(t, bolt, way.env)
+			for _, name := range names {
+				t.Run(name, func(t *testing.T) { judge(t, name, results, later, differs) })
 			}
 		})
+	}
+}
+
+// withDaemon is the environment in which everything goes through a daemon of
+// the test's own, which ends with the test.
+func withDaemon(t *testing.T, bolt string) []string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bolt-corpus") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"BOLT_POOL=required", "BOLT_POOL_SOCKET=" + filepath.Join(dir, "pool.sock")}
+	t.Cleanup(func() {
+		stop := exec.Command(bolt, "pool", "stop")
+		stop.Env = append(os.Environ(), env...)
+		if out, err := stop.CombinedOutput(); err != nil {
+			t.Errorf("stop the daemon: %v\n%s", err, out)
+		}
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "pool.log"))
+			t.Logf("the daemon's log:\n%s", log)
+		}
+		os.RemoveAll(dir)
+	})
+	return env
+}
+
+// judge compares what became of a case with what is expected of it.
+func judge(t *testing.T, name string, results map[string]outcome, later, differs map[string]string) {
+	r, ran := results[name]
+	if !ran {
+		t.Fatal("not run for lack of time")
+	}
+	for file, entries := range map[string]map[string]string{"later.txt": later, "differs.txt": differs} {
+		reason, listed := entries[name]
+		if !listed {
+			continue
+		}
+		if r.Passed {
+			t.Errorf("passes, but is in %s (%s): remove it there", file, reason)
+		}
+		return
+	}
+	if !r.Passed {
+		t.Errorf("differs from Bolt; for the details: testdata/bolt/run.py --bolt bin/bolt --show --only '^%s$'\n%s", name, r.Why)
 	}
 }
 
@@ -79,8 +116,8 @@ func build(t *testing.T) string {
 	return bolt
 }
 
-// play runs all cases and returns what became of each.
-func play(t *testing.T, bolt string) map[string]outcome {
+// play runs all cases in an environment and returns what became of each.
+func play(t *testing.T, bolt string, env []string) map[string]outcome {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -92,7 +129,9 @@ func play(t *testing.T, bolt string) map[string]outcome {
 		left := time.Until(end) - margin
 		args = append(args, "--time-limit", strconv.Itoa(int(left.Seconds())))
 	}
-	out, err := exec.Command(python, args...).CombinedOutput()
+	cmd := exec.Command(python, args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
 	// The status is 1 as soon as one case fails; only a missing report is an
 	// error of the runner.
 	data, readErr := os.ReadFile(report)

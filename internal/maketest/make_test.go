@@ -119,6 +119,8 @@ func TestInstall(t *testing.T) {
 	}
 	want := []string{
 		"/usr/bin/bolt",
+		"/usr/lib/systemd/user/bolt-pool.service",
+		"/usr/lib/systemd/user/bolt-pool.socket",
 		"/usr/share/bash-completion/completions/bolt",
 		"/usr/share/fish/vendor_completions.d/bolt.fish",
 		"/usr/share/man/man1/bolt.1",

@@ -43,6 +43,8 @@ type Config struct {
 	// set. Defaults are not filled in, and plugin references not resolved.
 	Transports map[string]*ordered.Map
 
+	Pool Pool
+
 	PluginHooks       *ordered.Map // without the built-in one
 	ScriptInterpreter bool         // a target's interpreters run scripts, too
 
@@ -76,6 +78,9 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	}
 	c := &Config{Project: p, Settings: settings, sources: sources, Transports: make(map[string]*ordered.Map)}
 	c.fill(s, t.transports)
+	if c.Pool, err = c.poolSettings(); err != nil {
+		return nil, err
+	}
 	if err := c.check(s); err != nil {
 		return nil, err
 	}

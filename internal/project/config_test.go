@@ -33,6 +33,7 @@ func TestDefaults(t *testing.T) {
 		Modulepath: []string{dir + "/modules", dir + "/.modules"},
 		Rerun:      Rerun{dir + "/.rerun.json"}, SaveRerun: true,
 		Transport: "ssh", Transports: map[string]*ordered.Map{},
+		Pool:        Pool{Mode: PoolAuto},
 		PluginHooks: &ordered.Map{},
 	}
 	for _, name := range []string{"choria", "docker", "jail", "local", "lxd", "podman", "remote", "ssh", "winrm"} {

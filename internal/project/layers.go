@@ -101,6 +101,7 @@ func builtin(p *Project, s Sources) *ordered.Map {
 		"module-install", &ordered.Map{},
 		"plugin-hooks", &ordered.Map{},
 		"plugins", &ordered.Map{},
+		poolKey, string(PoolAuto),
 		"puppetdb", &ordered.Map{},
 		"puppetdb-instances", &ordered.Map{},
 		"save-rerun", true,
@@ -252,6 +253,8 @@ func (t *tables) mergeSetting(key string, low, high any) any {
 		return overlay(low, high, func(a, b any) any { return overlay(a, b, nil) })
 	case "apply-settings", "log", "plugin-hooks", "puppetdb", "puppetdb-instances":
 		return overlay(low, high, nil)
+	case poolKey:
+		return mergePool(low, high)
 	case "disable-warnings":
 		a, _ := low.([]any)
 		b, _ := high.([]any)

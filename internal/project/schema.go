@@ -20,15 +20,15 @@ func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 var projectKeys = []string{
 	"analytics", "apply-settings", "color", "compile-concurrency", "concurrency", "disable-warnings", "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
-	"plugins", "policies", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
+	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
 }
 
 // defaultsKeys are the settings of bolt-defaults.yaml.
 var defaultsKeys = []string{
 	"analytics", "color", "compile-concurrency", "concurrency", "disable-warnings", "format", "inventory-config", "log",
-	"module-install", "plugin-cache", "plugin-hooks", "plugins", "puppetdb", "puppetdb-instances", "save-rerun", "spinner",
-	"stream",
+	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "save-rerun",
+	"spinner", "stream",
 }
 
 // flagKeys are the settings that the command line is checked for; its other
@@ -129,6 +129,7 @@ func settings() map[string]*schema.Schema {
 		"plugins": {Type: schema.Hash,
 			Additional: &schema.Schema{Type: schema.Hash, Plugins: schema.PluginsAllowed}},
 		"policies": list,
+		poolKey:    poolSchema(),
 		"puppetdb": {Type: schema.Hash, Properties: puppetdb, Plugins: schema.PluginsAllowed},
 		"puppetdb-instances": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
 			Additional: &schema.Schema{Type: schema.Hash, Properties: puppetdb}},

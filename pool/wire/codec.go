@@ -10,10 +10,9 @@ import (
 // encoder appends values to a message.
 type encoder []byte
 
-func (e *encoder) uint(n uint64)  { *e = binary.AppendUvarint(*e, n) }
-func (e *encoder) int(n int64)    { *e = binary.AppendVarint(*e, n) }
-func (e *encoder) text(s string)  { e.uint(uint64(len(s))); *e = append(*e, s...) }
-func (e *encoder) bytes(b []byte) { e.uint(uint64(len(b))); *e = append(*e, b...) }
+func (e *encoder) uint(n uint64) { *e = binary.AppendUvarint(*e, n) }
+func (e *encoder) int(n int64)   { *e = binary.AppendVarint(*e, n) }
+func (e *encoder) text(s string) { e.uint(uint64(len(s))); *e = append(*e, s...) }
 
 func (e *encoder) bool(b bool) {
 	if b {
@@ -37,7 +36,10 @@ type decoder struct {
 	err  error
 }
 
-var errShort = errors.New("message is too short")
+var (
+	errShort = errors.New("message is too short")
+	errLong  = errors.New("number is not in its shortest form")
+)
 
 func (d *decoder) fail(err error) {
 	if d.err == nil {
@@ -47,29 +49,50 @@ func (d *decoder) fail(err error) {
 
 func (d *decoder) uint() uint64 {
 	n, size := binary.Uvarint(d.rest)
-	if size <= 0 {
-		d.fail(errShort)
+	if !d.skip(size) {
 		return 0
 	}
-	d.rest = d.rest[size:]
 	return n
 }
 
 func (d *decoder) int() int64 {
 	n, size := binary.Varint(d.rest)
-	if size <= 0 {
-		d.fail(errShort)
+	if !d.skip(size) {
 		return 0
 	}
-	d.rest = d.rest[size:]
 	return n
 }
 
-// small is a number below limit.
+// skip takes a varint of that size off, as encoding/binary counts it.
+func (d *decoder) skip(size int) bool {
+	switch {
+	case size == 0:
+		d.fail(errShort)
+	case size < 0:
+		d.fail(errors.New("number is too large"))
+	case size > 1 && d.rest[size-1] == 0:
+		d.fail(errLong)
+	default:
+		d.rest = d.rest[size:]
+		return true
+	}
+	return false
+}
+
+// small is a number of limit at most.
 func (d *decoder) small(limit uint64) int {
 	n := d.uint()
 	if n > limit {
 		d.fail(fmt.Errorf("number %d: larger than %d", n, limit))
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) i32() int {
+	n := d.int()
+	if n != int64(int32(n)) {
+		d.fail(fmt.Errorf("number %d: out of range", n))
 		return 0
 	}
 	return int(n)
@@ -80,7 +103,7 @@ func (d *decoder) u32() uint32 { return uint32(d.small(math.MaxUint32)) }
 // bytes are valid as long as the message is.
 func (d *decoder) bytes() []byte {
 	n := d.uint()
-	if n > uint64(len(d.rest)) {
+	if n > uint64(len(d.rest)) { // also after a mistake: then nothing is left
 		d.fail(errShort)
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+	"unicode/utf8"
 
 	"bolt/transport"
 )
@@ -56,7 +57,8 @@ func (g *Greeting) Encode() []byte {
 	return e
 }
 
-// DecodeGreeting reads one. Of another version it reads what never changes.
+// DecodeGreeting reads one. Of another version it reads what never changes, and
+// there is no mistake in the rest.
 func DecodeGreeting(body []byte) (*Greeting, error) {
 	d := decoder{rest: body}
 	if d.text() != magic {
@@ -125,7 +127,7 @@ func EncodeDest(to *transport.Dest) []byte {
 func DecodeDest(body []byte) (transport.Dest, error) {
 	d := decoder{rest: body}
 	to := transport.Dest{
-		Protocol: d.text(), Host: d.text(), Port: int(int32(d.int())), User: d.text(),
+		Protocol: d.text(), Host: d.text(), Port: d.i32(), User: d.text(),
 		Password: transport.NewSecret(d.text()), PrivateKey: d.text(), KeyData: transport.NewSecret(d.text()),
 		ConnectTimeout: time.Duration(d.int()), DisconnectTimeout: time.Duration(d.int()), Keepalive: time.Duration(d.int()),
 		HostKeyCheck: transport.HostKeyCheck(d.small(uint64(transport.CheckNone))), LoadConfig: d.bool(),
@@ -358,6 +360,20 @@ func DecodeOffer(body []byte) (*OfferRequest, error) {
 	return r, d.end("offer")
 }
 
+// EncodeForget returns the body of a Forget.
+func EncodeForget(content Digest) []byte {
+	var e encoder
+	e.digest(content)
+	return e
+}
+
+// DecodeForget reads one.
+func DecodeForget(body []byte) (Digest, error) {
+	d := decoder{rest: body}
+	content := d.digest()
+	return content, d.end("forget")
+}
+
 // An AnswerRequest is what a person has answered to transport.Error.Ask.
 type AnswerRequest struct {
 	Path       string // of the key file
@@ -390,7 +406,7 @@ func EncodeStatus(s transport.Status) []byte {
 // DecodeStatus reads one.
 func DecodeStatus(body []byte) (transport.Status, error) {
 	d := decoder{rest: body}
-	s := transport.Status{Code: int(int32(d.int())), Signal: d.text()}
+	s := transport.Status{Code: d.i32(), Signal: d.text()}
 	return s, d.end("status")
 }
 
@@ -401,7 +417,7 @@ func EncodeError(err *transport.Error) []byte {
 	e.text(err.Code)
 	msg := err.Msg
 	if msg == "" && err.Err != nil {
-		msg = err.Err.Error()
+		msg = fmt.Sprintf("%s: %v", err.Class, err.Err) // as the error itself would print it
 	}
 	e.text(clip(msg))
 	e.text(clip(err.Hint))
@@ -409,8 +425,17 @@ func EncodeError(err *transport.Error) []byte {
 	return e
 }
 
-// clip bounds a text: a frame has room for several.
-func clip(s string) string { return s[:min(len(s), MaxPiece)] }
+// clip bounds a text, between two characters: a frame has room for several.
+func clip(s string) string {
+	if len(s) <= MaxPiece {
+		return s
+	}
+	n := MaxPiece
+	for n > MaxPiece-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
 
 // DecodeError reads one.
 func DecodeError(body []byte) (*transport.Error, error) {

@@ -1,20 +1,20 @@
 // Package wire is the protocol between the command line and the pool daemon:
 // frames on a stream socket, and the messages in them.
 //
-// docs/pool-protocol.md describes who sends what and when. All integers are
-// unsigned: fixed ones big-endian, the others varints as encoding/binary has
-// them; texts and bytes are a varint length and then their bytes.
+// docs/pool-protocol.md describes who sends what and when. Fixed integers are
+// big-endian; the others are varints as encoding/binary has them, in their
+// shortest form, those that may be negative zig-zag; texts and bytes are a
+// varint length and then their bytes.
 //
 // A decoder accepts what its encoder makes, and refuses anything else with an
-// error that says what is wrong: bytes from a socket are outside bytes.
+// error that says what is wrong: bytes from a socket are outside bytes. The
+// package owns no goroutine and no descriptor.
 package wire
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
 
 // Version is the version of the protocol. Peers that do not speak the same
@@ -30,6 +30,16 @@ const (
 	// Window is how many bytes of a request's output may be under way before
 	// the client has said that it has taken them (Credit).
 	Window = 256 << 10
+	// MaxPushed is the largest content that a client sends without asking
+	// whether it is wanted: less than a round trip costs.
+	MaxPushed = 64 << 10
+	// MaxHeld is how many contents a client may have the daemon hold at a time,
+	// and MaxOffers how many it may be sending.
+	MaxHeld   = 4096
+	MaxOffers = 100
+	// MaxReply bounds the answer to a Control: 10,000 connections in JSON take
+	// a few MiB.
+	MaxReply = 64 << 20
 
 	headerSize = 9
 )
@@ -43,16 +53,17 @@ type Type uint8
 const (
 	Hello   Type = iota + 1 // ID 0. Greeting
 	Dial                    // a Dest. Opens a lease: answered by Dialed or Failed
-	Release                 // gives a lease up. No answer
+	Release                 // gives a lease up, or a Dial that has no answer yet. No answer
 	Run                     // RunRequest. Output frames, then Exited or Failed
 	Put                     // PutRequest. Finished or Failed
 	Get                     // GetRequest. Output frames (a tar stream), then Finished or Failed
 	Cancel                  // CancelRequest: ends what the ID is doing; it is still answered
 	Credit                  // varint: that many bytes of the ID's output were taken
 	Offer                   // OfferRequest. Unless Pushed: answered by Wanted or Had
-	Piece                   // bytes of an offered content
+	Piece                   // bytes of an offered content, MaxPiece at most
 	End                     // no more pieces: answered by Finished or Failed
 	Answer                  // ID 0. AnswerRequest: a passphrase for the dials that follow
+	Forget                  // ID 0. A digest: a content that nothing needs until it is offered again
 	Control                 // text: "status", "metrics", "drain", "stop", "ping". Reply or Failed
 )
 
@@ -79,7 +90,8 @@ type Frame struct {
 	Body []byte
 }
 
-// A Reader reads frames. It is used by one goroutine.
+// A Reader reads frames. It is used by one goroutine, and done with after an
+// error.
 type Reader struct {
 	r    io.Reader
 	buf  []byte
@@ -102,9 +114,6 @@ func (r *Reader) Next() (Frame, error) {
 	}
 	f := Frame{Type: Type(head[4]), ID: binary.BigEndian.Uint32(head[5:])}
 	if err := r.fill(headerSize + int(size)); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
 		return Frame{}, err
 	}
 	f.Body = r.buf[r.a+headerSize : r.a+headerSize+int(size)]
@@ -137,72 +146,4 @@ func (r *Reader) fill(n int) error {
 		}
 	}
 	return nil
-}
-
-// maxQueued is how much may wait in a Writer before Send blocks.
-const maxQueued = 1 << 20
-
-// A Writer writes frames. It is safe for concurrent use, and has no goroutine
-// of its own: while one caller writes, the frames of others queue up and go out
-// together with that caller's next write.
-type Writer struct {
-	w io.Writer
-
-	mu      sync.Mutex
-	room    sync.Cond // the queue has shrunk, or an error came
-	queue   []byte
-	spare   []byte
-	writing bool
-	err     error
-}
-
-// NewWriter returns a Writer on w.
-func NewWriter(w io.Writer) *Writer {
-	wr := &Writer{w: w}
-	wr.room.L = &wr.mu
-	return wr
-}
-
-// errBody is our own mistake.
-var errBody = errors.New("frame is larger than the protocol allows")
-
-// Send writes a frame, or queues it behind the one that is being written.
-// The error of a write is that of every Send after it; what was queued is lost.
-// Closing the underlying connection ends a Send that blocks.
-func (w *Writer) Send(t Type, id uint32, body []byte) error {
-	if len(body) > MaxFrame {
-		return errBody
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.err == nil && w.writing && len(w.queue) > maxQueued {
-		w.room.Wait()
-	}
-	if w.err != nil {
-		return w.err
-	}
-	w.queue = binary.BigEndian.AppendUint32(w.queue, uint32(len(body)))
-	w.queue = append(w.queue, byte(t))
-	w.queue = binary.BigEndian.AppendUint32(w.queue, id)
-	w.queue = append(w.queue, body...)
-	if w.writing {
-		return nil
-	}
-	w.writing = true
-	for len(w.queue) > 0 && w.err == nil {
-		out := w.queue
-		w.queue = w.spare[:0]
-		w.room.Broadcast()
-		w.mu.Unlock()
-		_, err := w.w.Write(out)
-		w.mu.Lock()
-		w.spare = nil
-		if cap(out) <= 2*maxQueued {
-			w.spare = out
-		}
-		w.err = err
-	}
-	w.writing = false
-	w.room.Broadcast()
-	return w.err
 }

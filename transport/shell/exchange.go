@@ -47,6 +47,12 @@ type exchange struct {
 	// proof says that the script tells when it has begun; if it does not, an
 	// exit status of 0 is some other program's.
 	proof bool
+	// merged says that something may have joined stderr to stdout, so that
+	// the mark may come there.
+	merged bool
+	// text, if there is one, is the script for a ready shell, which goes to the
+	// session's stdin before all else.
+	text string
 	// hangUp says that the session is stopped by closing it, not its stdin.
 	hangUp bool
 
@@ -55,8 +61,15 @@ type exchange struct {
 	grace          time.Duration
 	log            *slog.Logger
 
-	// What the script has told.
-	failed *failed
+	told
+}
+
+// told is what is known of a script beside its output and its status.
+type told struct {
+	failed   *failed // the step that failed
+	begun    bool
+	unproven bool // the session ended well, but the script did not begin
+	declined bool // a ready shell has ended without having taken the script
 }
 
 // Give-up reasons of our own, beside the end of the context.
@@ -74,11 +87,13 @@ type running struct {
 		scan([]byte, func(piece))
 		end(func(piece))
 	}
-	wg     sync.WaitGroup
-	outbox chan func(io.Writer)
-	sent   chan error // of a send that failed by itself
+	scanOut *scanner // of stdout, if it is merged
+	wg      sync.WaitGroup
+	outbox  chan func(io.Writer)
+	sent    chan error // of a send that failed by itself
 
 	started time.Time
+	taken   bool
 	began   bool
 	prompts int
 	answer  int    // where in said the prompt was
@@ -102,12 +117,22 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 		}
 		return transport.Status{}, err
 	}
-	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 2), sent: make(chan error, 1), started: time.Now()}
+	return x.runOn(ctx, sess)
+}
+
+// runOn is run in a session that has started.
+func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
+	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), sent: make(chan error, 1), started: time.Now()}
 	switch {
+	case x.token != "" && x.cut != "":
+		r.scan = &scanCutter{scanner{token: []byte(x.token), begun: !x.proof}, cutter{text: []byte(x.cut), keep: 1}}
 	case x.token != "":
 		r.scan = &scanner{token: []byte(x.token), begun: !x.proof}
 	case x.cut != "":
 		r.scan = &cutter{text: []byte(x.cut), keep: 1}
+	}
+	if x.merged {
+		r.scanOut = &scanner{token: []byte(x.token)}
 	}
 	return r.run(ctx)
 }
@@ -131,6 +156,9 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	defer r.sess.Close()
 	defer close(quit)
 
+	if r.text != "" {
+		r.outbox <- r.sendText
+	}
 	if r.send != nil && !r.afterBegan {
 		r.queueSend()
 	}
@@ -153,7 +181,12 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 			if r.giveUp != nil || ctx.Err() != nil {
 				return transport.Status{}, r.stopError(ctx, true, e.err)
 			}
+			if e.err == nil && r.text != "" && !r.taken {
+				r.declined = true
+				return transport.Status{}, nil
+			}
 			if e.err == nil && e.status.OK() && r.proof && !r.began && r.failed == nil {
+				r.unproven = true
 				return transport.Status{}, r.notRun()
 			}
 			return e.status, e.err
@@ -205,8 +238,7 @@ func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 	var sink *sinkError
 	switch {
 	case errors.As(r.giveUp, &sink):
-		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
-			Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", r.what, r.host, sink.err)}
+		return sinkFailed(r.what, r.host, sink.err)
 	case r.giveUp != nil:
 		return r.giveUp
 	case !ended:
@@ -217,6 +249,12 @@ func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 		return stopped(ctx, r.what, r.host, " while the connection was lost: it may still be running there")
 	}
 	return stopped(ctx, r.what, r.host, "; it has ended there")
+}
+
+// sinkFailed is the error for output that was not taken from us.
+func sinkFailed(what, host string, err error) *transport.Error {
+	return &transport.Error{Class: transport.ClassCancelled, Err: err,
+		Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", what, host, err)}
 }
 
 // read starts the reader of a stream. A piece is valid until the next one is
@@ -329,9 +367,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 			switch {
 			case !ok:
 				outs = nil
-				if r.tty {
-					r.endMarks()
-				}
+				r.endStdout()
 			case holdEnds != nil && errs != nil:
 				held = p
 			default:
@@ -347,7 +383,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 				release()
 				break
 			}
-			if holdEnds == nil && len(p) < smallPiece {
+			if holdEnds == nil && len(p) < smallPiece && (r.began || !r.proof) { // before it has begun, stdout is silent
 				outs = r.letPass(outs, stdout)
 			}
 			r.onStderr(p)
@@ -388,9 +424,7 @@ func (r *running) letPass(outs chan []byte, stdout stream) chan []byte {
 		select {
 		case p, ok := <-outs:
 			if !ok {
-				if r.tty {
-					r.endMarks()
-				}
+				r.endStdout()
 				return nil
 			}
 			r.onStdout(p)
@@ -406,7 +440,20 @@ func (r *running) onStdout(p []byte) {
 		r.scan.scan(p, r.onPiece)
 		return
 	}
+	if r.scanOut != nil {
+		r.scanOut.scan(p, r.onMerged)
+		return
+	}
 	r.toStdout(p)
+}
+
+// onMerged is output of a stdout that may hold the mark of the beginning.
+func (r *running) onMerged(p piece) {
+	if p.mark == beganMark {
+		r.onBegan()
+		return
+	}
+	r.toStdout(p.text)
 }
 
 func (r *running) onStderr(p []byte) {
@@ -415,6 +462,15 @@ func (r *running) onStderr(p []byte) {
 		return
 	}
 	r.toStderr(p)
+}
+
+func (r *running) endStdout() {
+	if r.tty {
+		r.endMarks()
+	}
+	if r.scanOut != nil {
+		r.scanOut.end(r.onMerged)
+	}
 }
 
 func (r *running) endMarks() {
@@ -430,8 +486,11 @@ func (r *running) onPiece(p piece) {
 		r.onStep(parseFailed(p.text))
 	case p.mark == beganMark:
 		r.onBegan()
+	case p.mark == takenMark:
+		r.taken = true
 	case p.mark == promptMark:
 		r.onPrompt()
+	case r.text != "" && !r.taken: // not of the command
 	case r.escalation != nil && !r.began:
 		r.onSaid(p.text)
 	default:
@@ -450,7 +509,7 @@ func (r *running) onStep(f *failed) {
 }
 
 func (r *running) onBegan() {
-	r.began = true
+	r.began, r.begun = true, true
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()

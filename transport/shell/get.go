@@ -7,13 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
-	"path/filepath"
 	"strings"
-	"sync"
 
 	"bolt/transport"
+	"bolt/transport/archive"
 )
 
 // Get copies a file or directory from the machine as transport.Conn's Get
@@ -25,22 +22,27 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	if err != nil {
 		return err
 	}
-	if src == "" || strings.Contains(src, "\x00") {
-		return unsupported("download source %q is not a path", src)
-	}
-	dir, base := path.Dir(path.Clean(src)), path.Base(src)
-	if base == "/" || base == "." || base == ".." {
-		return unsupported("download source %q has no name of its own", src)
-	}
-	if err := os.MkdirAll(dst, 0o777); err != nil {
-		return localWriteError(err)
-	}
-	root, err := os.OpenRoot(dst)
-	if err != nil {
-		return localWriteError(err)
-	}
-	defer root.Close()
+	return archive.Receive(src, o.Host, dst, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
+}
 
+// Archive writes a file or directory of the machine to a sink, as
+// transport.Archiver does: as the machine's tar made it, with whatever tar says
+// of that as the error. It needs tar there. An error of the sink is as one of
+// Run's sinks.
+func Archive(ctx context.Context, s Starter, src string, to io.Writer, fo transport.FileOptions, o Options) error {
+	o.Host = cmp.Or(fo.Label, o.Host)
+	p, err := newTransfer("download", fo, &o)
+	if err != nil {
+		return err
+	}
+	return p.archive(ctx, s, src, to)
+}
+
+func (p *transfer) archive(ctx context.Context, s Starter, src string, to io.Writer) error {
+	dir, base, err := archive.Source(src)
+	if err != nil {
+		return err
+	}
 	if strings.HasPrefix(dir, "-") {
 		dir = "./" + dir
 	}
@@ -52,38 +54,17 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 		`LC_ALL=C tar -chf - -C `+Quote(dir)+` -- `+Quote("./"+base))
 	p.hangUp = true
 
-	pr, pw := io.Pipe()
-	var wg sync.WaitGroup
-	var unpacked error
-	wg.Go(func() {
-		unpacked = extract(&afterMark{r: pr, mark: []byte(p.token + string(beganMark) + "\n")}, root, base)
-		if unpacked == nil || unpacked == errEmptyArchive {
-			_, _ = io.Copy(io.Discard, pr) // tar pads its last record
-		}
-		pr.CloseWithError(unpacked)
-	})
-	st, err := p.do(ctx, s, strings.Join(steps, "; "), pw)
-	pw.Close()
-	wg.Wait()
-	return p.getResult(src, st, err, unpacked, filepath.Join(dst, base))
-}
-
-// getResult decides which of the ends is the cause: the machine's tar, our
-// side, or the session.
-func (p *transfer) getResult(src string, st transport.Status, err, unpacked error, target string) error {
-	var sink *transport.Error
-	if errors.As(err, &sink) && sink.Class == transport.ClassCancelled && unpacked != nil && errors.Is(err, unpacked) {
-		return p.unpackError(src, target, unpacked)
-	}
+	out := &afterMark{w: to, mark: []byte(p.token + string(beganMark) + "\n")}
+	st, err := p.do(ctx, s, strings.Join(steps, "; "), out)
 	switch {
+	case errors.Is(err, errNoise):
+		return p.getError(src, errNoise.Error())
 	case err != nil:
 		return err
 	case p.failed != nil && p.failed.step == stepNoTar:
 		return p.noTar()
 	case !st.OK() && !changedOnly(st, p.said.Bytes()):
 		return p.getError(src, p.complaint(st))
-	case unpacked != nil:
-		return p.unpackError(src, target, unpacked)
 	}
 	return nil
 }
@@ -91,15 +72,6 @@ func (p *transfer) getResult(src string, st transport.Status, err, unpacked erro
 func (p *transfer) getError(src, reason string) error {
 	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR",
 		Msg: fmt.Sprintf("Could not download %s from %s: %s", src, p.host, reason)}
-}
-
-func (p *transfer) unpackError(src, target string, err error) error {
-	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
-		Msg: fmt.Sprintf("Could not download %s from %s to %s: %v", src, p.host, target, err)}
-}
-
-func localWriteError(err error) error {
-	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err, Msg: fmt.Sprintf("Could not write the download: %v", err)}
 }
 
 // changedOnly reports whether GNU tar complains of nothing but files that
@@ -120,34 +92,34 @@ func changedOnly(st transport.Status, said []byte) bool {
 // maxNoise is how much a login shell may print before our own output begins.
 const maxNoise = 64 << 10
 
-// afterMark is a reader that begins behind a mark: what the login shell's own
-// files print comes before it.
+var errNoise = errors.New("the login shell prints too much before the copy begins")
+
+// afterMark is a writer that hands on what comes after a mark: what the login
+// shell's own files print comes before it.
 type afterMark struct {
-	r    io.Reader
+	w    io.Writer
 	mark []byte
 	head []byte
 	seen bool
 }
 
-func (a *afterMark) Read(p []byte) (int, error) {
-	for !a.seen {
-		n, err := a.r.Read(p)
-		a.head = append(a.head, p[:n]...)
-		if i := bytes.Index(a.head, a.mark); i >= 0 {
-			a.seen, a.head = true, a.head[i+len(a.mark):]
-			break
-		}
-		if len(a.head) > maxNoise {
-			return 0, errors.New("the login shell prints too much before the copy begins")
-		}
-		if err != nil {
-			return 0, err
-		}
+func (a *afterMark) Write(p []byte) (int, error) {
+	if a.seen {
+		return a.w.Write(p)
 	}
-	if len(a.head) > 0 {
-		n := copy(p, a.head)
-		a.head = a.head[n:]
-		return n, nil
+	a.head = append(a.head, p...)
+	i := bytes.Index(a.head, a.mark)
+	switch {
+	case i >= 0:
+		rest := a.head[i+len(a.mark):]
+		a.seen, a.head = true, nil
+		if len(rest) > 0 {
+			if _, err := a.w.Write(rest); err != nil {
+				return 0, err
+			}
+		}
+	case len(a.head) > maxNoise:
+		return 0, errNoise
 	}
-	return a.r.Read(p)
+	return len(p), nil
 }

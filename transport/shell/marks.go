@@ -6,10 +6,11 @@ import "bytes"
 // command's own output: a random token of 128 bits, then what it says.
 //
 //	TOKEN?            sudo asks for its password (the token is its prompt)
+//	TOKEN+            a shell that was started ahead has taken the script
 //	TOKEN!            the script has begun, as the user it is to run as
 //	TOKEN#step text TOKEN.   the step failed, and what the shell said of it
 //
-// A line end behind the last two belongs to them. A mark may follow half a line
+// A line end behind all but the first belongs to them. A mark may follow half a line
 // of other output.
 
 // mark is the kind of a mark: the byte behind the token.
@@ -18,6 +19,7 @@ type mark byte
 const (
 	noMark     mark = 0
 	promptMark mark = '?'
+	takenMark  mark = '+'
 	beganMark  mark = '!'
 	stepMark   mark = '#'
 )
@@ -97,6 +99,9 @@ func (s *scanner) next(emit func(piece)) bool {
 		s.inStep = true
 	case !s.begun && !s.inStep && kind == byte(promptMark):
 		emit(piece{mark: promptMark})
+	case !s.begun && !s.inStep && kind == byte(takenMark):
+		emit(piece{mark: takenMark})
+		s.lineEnd = true
 	case !s.begun && !s.inStep && kind == byte(beganMark):
 		emit(piece{mark: beganMark})
 		s.begun, s.lineEnd = true, true
@@ -185,4 +190,27 @@ func (c *cutter) end(emit func(piece)) {
 		emit(piece{text: c.pend})
 	}
 	c.pend = nil
+}
+
+// scanCutter takes a text out of what is no mark.
+type scanCutter struct {
+	scanner scanner
+	cutter  cutter
+}
+
+func (s *scanCutter) scan(p []byte, emit func(piece)) { s.scanner.scan(p, s.cut(emit)) }
+
+func (s *scanCutter) end(emit func(piece)) {
+	s.scanner.end(s.cut(emit))
+	s.cutter.end(emit)
+}
+
+func (s *scanCutter) cut(emit func(piece)) func(piece) {
+	return func(p piece) {
+		if p.mark != noMark {
+			emit(p)
+			return
+		}
+		s.cutter.scan(p.text, emit)
+	}
 }

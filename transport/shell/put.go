@@ -9,15 +9,15 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"bolt/transport"
+	"bolt/transport/archive"
 )
 
-// ErrNoTar is in the chain of the error of Put and Get when the machine has
+// ErrNoTar is in the chain of the error of Put, Get and Archive when the machine has
 // no tar: nothing was copied, and another way may be tried.
 var ErrNoTar = errors.New("no tar on the machine")
 
@@ -35,19 +35,12 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	if dst == "" || strings.Contains(dst, "\x00") {
 		return unsupported("upload destination %q is not a path", dst)
 	}
-	name := src.Name
-	if name == "" {
-		name = filepath.Base(src.Path)
+	name := archive.Name(src)
+	if err := archive.CheckName(name); err != nil {
+		return err
 	}
-	if !localName(name) || strings.Contains(name, "/") {
-		return unsupported("upload name %q is not a file name", name)
-	}
-	f, err := os.Open(src.Path)
-	if err != nil {
-		return localError("read", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	files, said := archive.Files(src), archive.Describe(src)
+	info, err := fs.Stat(files, src.Path)
 	if err != nil {
 		return localError("read", err)
 	}
@@ -55,16 +48,24 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	steps := p.prelude()
 	switch {
 	case info.Mode().IsRegular():
+		f, err := files.Open(src.Path)
+		if err != nil {
+			return localError("read", err)
+		}
+		defer f.Close()
+		if info, err = f.Stat(); err != nil {
+			return localError("read", err)
+		}
 		stage.blobs = []blob{{name: name, mode: uint32(info.Mode().Perm()), size: info.Size()}}
 		steps = append(append(steps, stage.open()...), stage.fill()...)
-		p.send = func(w io.Writer) error { return sendFile(w, f, info.Size()) }
+		p.send = func(w io.Writer) error { return sendFile(w, f, src.Path, info.Size()) }
 	case info.IsDir():
-		last := ".end-" + randomHex(8)
+		last := ".end-" + randomHex(8) // no name of the tree's, since nobody can guess it
 		steps = append(append(steps, stage.open()...), unpack(last)...)
-		p.send = func(w io.Writer) error { return writeTree(w, src.Path, name, last) }
+		p.send = func(w io.Writer) error { return sendTree(w, src, last) }
 	default:
 		return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR",
-			Msg: fmt.Sprintf("Could not upload %s: neither a regular file nor a directory", src.Path)}
+			Msg: fmt.Sprintf("Could not upload %s: neither a regular file nor a directory", said)}
 	}
 	steps = append(steps, place(name, dst)...)
 	if !fo.KeepFiles {
@@ -79,22 +80,36 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 		return p.putError(dst)
 	case !st.OK():
 		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
-			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", src.Path, dst, o.Host, p.complaint(st))}
+			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", said, dst, o.Host, p.complaint(st))}
 	}
 	return nil
 }
 
 // sendFile sends exactly the promised size; a file that has changed meanwhile
 // is an error.
-func sendFile(w io.Writer, f *os.File, size int64) error {
+func sendFile(w io.Writer, f fs.File, name string, size int64) error {
 	n, err := io.Copy(w, io.LimitReader(f, size))
 	if err == nil && n < size {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return localError("read", &fs.PathError{Op: "read", Path: f.Name(), Err: err})
+		return localError("read", &fs.PathError{Op: "read", Path: name, Err: err})
 	}
 	return nil
+}
+
+// sendTree sends a directory as a tar stream, behind it an empty file called
+// last. What is copied is new on the machine, so its time is now; not every tar
+// can be told to set it.
+func sendTree(w io.Writer, src transport.Tree, last string) error {
+	a := archive.NewWriter(w, time.Now())
+	if err := a.Tree(src); err != nil {
+		return err
+	}
+	if err := a.File(last, 0o600, 0, nil); err != nil {
+		return err
+	}
+	return a.Close()
 }
 
 // unpack reads a tar stream from stdin. last is its last entry: without it the

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -23,6 +24,10 @@ import (
 // begun. Env travels the same way and not in the line, because lines are seen
 // by everybody on the machine; only names that shells do not export (with a
 // dash or a dot in them, or special to a shell) are in the line, for env(1).
+//
+// With a Warmer, data need not wait for the answer to an exec, and lines of
+// builtin commands need no session; neither shows in what the command sees or
+// comes to.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	p, err := newPlan(c, o)
@@ -33,12 +38,40 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 	if len(x.line) > maxSent {
 		return transport.Status{}, tooLong()
 	}
+	if w, ok := s.(Warmer); ok {
+		if st, err, ok := p.askResident(ctx, w); ok {
+			return st, err
+		}
+		if st, err, ok := p.runReady(ctx, w); ok {
+			return st, err
+		}
+	}
 	st, err := x.run(ctx, s)
+	if x.unproven && p.proves && runsLines(ctx, s, p.o) {
+		err = nil // its stderr goes elsewhere
+	}
+	return p.outcome(x, st, err)
+}
+
+// runsLines asks a login shell that gave no proof for another one.
+func runsLines(ctx context.Context, s Starter, o Options) bool {
+	token := newToken()
+	var said bytes.Buffer
+	x := &exchange{what: "command", host: o.Host, line: `printf '%s\n' ` + token, stdout: sink(&said), stderr: sink(nil), log: logger(&o)}
+	st, err := x.run(ctx, s)
+	return err == nil && st.OK() && strings.Contains(said.String(), token)
+}
+
+// outcome is what an exchange came to.
+func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.Status, error) {
+	if x.begun && p.o.Proven != nil {
+		p.o.Proven.Store(true)
+	}
 	switch {
 	case err != nil:
 		return transport.Status{}, err
 	case x.failed != nil:
-		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir, o.Host)
+		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir, p.o.Host)
 	}
 	if st.Code == 126 && p.stage != nil {
 		if err := x.stderr([]byte(noexecHint(p.dir))); err != nil {
@@ -65,6 +98,10 @@ type plan struct {
 	mark  string   // name of the blob that the cleaner looks for, or ""
 	env   string   // the block that sets Env, as it travels
 	grace time.Duration
+	ready bool // the script is for a ready shell
+	// proves: a plain line, the first on its connection, is accompanied by a
+	// proof, because an account's shell may run nothing and report success.
+	proves bool
 }
 
 // maxLine is Linux's limit for one argument (MAX_ARG_STRLEN in execve(2)),
@@ -90,6 +127,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	if len(c.Files) > 0 || len(c.Stdin) > 0 {
 		p.addStage()
 	}
+	p.proves = o.Proven != nil && !o.Proven.Load() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
 
@@ -218,6 +256,15 @@ func (p *plan) exchange() *exchange {
 	}
 	x.proof = p.tells()
 	switch {
+	case p.ready:
+		x.line = p.script()
+		switch {
+		case p.as != nil:
+			x.line = p.as.line(x.line)
+		case p.env != "":
+			x.line = p.shell.underSh(x.line)
+		}
+		x.line = p.takes() + x.line
 	case p.as != nil:
 		x.line = p.as.line(p.script())
 		if p.shell != posix {
@@ -231,7 +278,10 @@ func (p *plan) exchange() *exchange {
 		x.line = p.script()
 		if p.plain() {
 			// bash shows the whole line with a syntax error in it.
-			x.token, x.cut = "", "`"+strings.TrimSuffix(x.line, p.c.Line)
+			x.cut = "`" + strings.TrimSuffix(x.line, p.c.Line)
+			if x.merged = x.proof; !x.proof {
+				x.token = ""
+			}
 		}
 	}
 	return x
@@ -243,7 +293,9 @@ func (p *plan) plain() bool {
 }
 
 // tells reports whether the script says that it has begun.
-func (p *plan) tells() bool { return p.as != nil || p.env != "" || p.stage != nil }
+func (p *plan) tells() bool {
+	return p.ready || p.as != nil || p.env != "" || p.stage != nil || p.proves
+}
 
 // script is what the login shell, or the sh under it or under sudo, is told.
 func (p *plan) script() string {

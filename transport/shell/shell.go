@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"bolt/transport"
 )
@@ -59,6 +60,10 @@ type Options struct {
 	// Local says that commands start where we are: RunAs does not change
 	// into the home directory of the other user.
 	Local bool
+	// Proven remembers that the login shell has run what it was given. Until
+	// then a plain line is accompanied by a proof of that; with nil it never
+	// is.
+	Proven *atomic.Bool
 	// Logger gets what is odd but no failure, such as a private directory
 	// that could not be removed; nil discards.
 	Logger *slog.Logger

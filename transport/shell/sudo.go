@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -16,7 +17,6 @@ type escalation struct {
 	token string
 	user  string // the login user, for messages
 	host  string
-	local bool
 }
 
 // escalate returns nil if as asks for nobody else than the login user.
@@ -24,27 +24,29 @@ func escalate(as transport.RunAs, token string, o *Options) *escalation {
 	if as.User == "" || as.User == o.User {
 		return nil
 	}
-	return &escalation{as: as, token: token, user: o.User, host: o.Host, local: o.Local}
+	return &escalation{as: as, token: token, user: o.User, host: o.Host}
+}
+
+// program is what makes the other user.
+func (e *escalation) program() string {
+	if !e.sudo() {
+		return e.as.Command[0]
+	}
+	return cmp.Or(e.as.Executable, "sudo")
 }
 
 func (e *escalation) sudo() bool { return e != nil && len(e.as.Command) == 0 }
 
-// line runs a script as the other user. sudo speaks English to us, whatever
+// line runs a script as the other user. Not all shells replace themselves by
+// what they run if they are not told to; then its death by a signal would be
+// theirs to report. sudo speaks English to us, whatever
 // the login's language is, because its refusals are told from other text by
 // their words; restoreLocale, which script must begin with, takes that back.
 func (e *escalation) line(script string) string {
 	if !e.sudo() {
-		return quoteWords(append(append([]string{}, e.as.Command...), e.as.User, "sh", "-c", script))
+		return "exec " + quoteWords(append(append([]string{}, e.as.Command...), e.as.User, "sh", "-c", script))
 	}
-	executable := e.as.Executable
-	if executable == "" {
-		executable = "sudo"
-	}
-	exec := ""
-	if e.local {
-		exec = "exec " // sh, unlike most login shells, does not replace itself
-	}
-	return `LC_ALL=C ` + exec + Quote(executable) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.prompt()) +
+	return `LC_ALL=C exec ` + Quote(e.program()) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.prompt()) +
 		` sh -c ` + Quote(script) + ` sh "${LC_ALL+=}${LC_ALL-}"`
 }
 

@@ -20,6 +20,10 @@ import (
 // (smart cards) are slow to make it, and a thousand dials begin at once.
 const agentListAge = 2 * time.Second
 
+// agentIdle is how long the connection to an agent stays open without use: a
+// forwarded agent's socket is gone with the login that it came from.
+const agentIdle = 30 * time.Second
+
 // agents are the connections to ssh-agents, one for each socket, opened when
 // first needed. x/crypto's client pipelines the requests of all users of a
 // connection; the agent answers in order.
@@ -35,6 +39,9 @@ type agents struct {
 type agentConn struct {
 	conn   *agentWire
 	client agent.ExtendedAgent
+
+	users int         // under agents.mu, like
+	idle  *time.Timer // closes it; nil before the first user has gone
 
 	listing chan struct{} // held while the list is made anew
 	listed  time.Time     // under listing, like keys
@@ -63,11 +70,11 @@ func (w *agentWire) Write(p []byte) (int, error) {
 func newAgents() *agents { return &agents{open: make(map[string]*agentConn)} }
 
 // agentSocket is the agent that an endpoint uses, "" for none: ssh_config's
-// IdentityAgent, else Options.AgentSocket.
-func (d *Dialer) agentSocket(e *endpoint) string {
+// IdentityAgent, else Caller.AgentSocket.
+func (v *View) agentSocket(e *endpoint) string {
 	switch s := e.conf.IdentityAgent; {
 	case s == "" || s == "SSH_AUTH_SOCK":
-		return d.o.AgentSocket
+		return v.caller.AgentSocket
 	case strings.EqualFold(s, "none"):
 		return ""
 	default:
@@ -89,7 +96,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("agent (no socket at %s)", socket)
 		}
-		return nil, fmt.Errorf("agent (%s)", farText(err.Error()))
+		return nil, caused{fmt.Sprintf("agent (%s)", farText(err.Error())), err}
 	}
 	var out []candidate
 	for _, k := range keys {
@@ -112,6 +119,7 @@ func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) 
 	if err != nil {
 		return nil, err
 	}
+	defer a.rest(socket, c)
 	select {
 	case c.listing <- struct{}{}:
 		defer func() { <-c.listing }()
@@ -146,6 +154,7 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 			return nil, err
 		}
 		sig, err := call(ctx, a, func() (*ssh.Signature, error) { return c.client.SignWithFlags(key, data, flags) })
+		a.rest(socket, c)
 		if err == nil || !c.conn.failed.Load() {
 			return sig, err
 		}
@@ -156,7 +165,7 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 	}
 }
 
-// connect returns the connection to a socket.
+// connect returns the connection to a socket; give it back with rest.
 func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,6 +173,7 @@ func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error)
 		return nil, errDialerClosed
 	}
 	if c := a.open[socket]; c != nil {
+		c.users++
 		return c, nil
 	}
 	// A Unix socket answers at once or not at all; the lock may be held.
@@ -172,9 +182,31 @@ func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error)
 		return nil, err
 	}
 	w := &agentWire{Conn: conn}
-	c := &agentConn{conn: w, client: agent.NewClient(w), listing: make(chan struct{}, 1)}
+	c := &agentConn{conn: w, client: agent.NewClient(w), users: 1, listing: make(chan struct{}, 1)}
 	a.open[socket] = c
 	return c, nil
+}
+
+// rest gives a connection back, which is closed when nobody has used it for a
+// while.
+func (a *agents) rest(socket string, c *agentConn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.users--; c.users > 0 || a.open[socket] != c {
+		return
+	}
+	if c.idle != nil {
+		c.idle.Reset(agentIdle)
+		return
+	}
+	c.idle = time.AfterFunc(agentIdle, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if c.users == 0 && a.open[socket] == c {
+			delete(a.open, socket)
+			c.conn.Close()
+		}
+	})
 }
 
 // drop forgets a connection that has failed.
@@ -182,6 +214,9 @@ func (a *agents) drop(socket string, c *agentConn) {
 	a.mu.Lock()
 	if a.open[socket] == c {
 		delete(a.open, socket)
+	}
+	if c.idle != nil {
+		c.idle.Stop()
 	}
 	a.mu.Unlock()
 	c.conn.Close()
@@ -192,6 +227,9 @@ func (a *agents) close() {
 	a.mu.Lock()
 	a.closed = true
 	for _, c := range a.open {
+		if c.idle != nil {
+			c.idle.Stop()
+		}
 		c.conn.Close()
 	}
 	clear(a.open)

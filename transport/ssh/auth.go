@@ -33,7 +33,10 @@ type authRecord struct {
 	used       map[string]bool // identities of the steps begun
 	notes      []string        // for the hint
 	reconnects int
-	more       bool // the last connection ended with steps left
+	more       bool   // the last connection ended with steps left
+	wanted     string // a key file that the server would accept, were it not locked
+	maybe      string // one of which only its passphrase tells if it would
+	limit      error  // of this process: what was tried says nothing
 }
 
 func newAuthRecord() *authRecord { return &authRecord{used: make(map[string]bool)} }
@@ -46,6 +49,34 @@ func (r *authRecord) note(format string, args ...any) {
 	if !slices.Contains(r.notes, line) {
 		r.notes = append(r.notes, line)
 	}
+}
+
+// want notes a locked key file; the first one counts.
+func (r *authRecord) want(path string, accepted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if accepted {
+		r.wanted = cmp.Or(r.wanted, path)
+	} else {
+		r.maybe = cmp.Or(r.maybe, path)
+	}
+}
+
+// ask is the key file whose passphrase would have helped, maybe.
+func (r *authRecord) ask() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.wanted, r.maybe)
+}
+
+// limited notes an error that comes from a limit of this process.
+func (r *authRecord) limited(err error) {
+	if !outOfFiles(err) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limit = err
 }
 
 // begin marks a step as used; false if it was used before.
@@ -98,16 +129,16 @@ type authentication struct {
 // other agent keys (unless IdentitiesOnly), key files, password,
 // keyboard-interactive. Keys that worked for the same settings before go
 // first, so that a long list costs its round trips once.
-func (d *Dialer) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, record *authRecord) *authentication {
+func (v *View) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, record *authRecord) *authentication {
 	a := &authentication{e: e, record: record}
-	credentials := d.keys.credentials(e)
-	a.learned = func(id string) { d.keys.learn(credentials, id) }
+	credentials := v.credentials(e)
+	a.learned = func(id string) { v.d.files.learn(credentials, id) }
 	a.steps = func() []authStep {
 		var steps []authStep
-		for _, k := range d.candidates(ctx, e, record) {
-			steps = append(steps, authStep{methodPublicKey, k.id, d.withKey(ctx, k, limit, a)})
+		for _, k := range v.candidates(ctx, e, record) {
+			steps = append(steps, authStep{methodPublicKey, k.id, v.withKey(ctx, k, limit, a)})
 		}
-		d.keys.order(credentials, steps)
+		v.d.files.order(credentials, steps)
 		if e.to.Password.IsSet() {
 			steps = append(steps,
 				authStep{methodPassword, methodPassword, ssh.Password(e.to.Password.Reveal())},
@@ -157,8 +188,11 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 	tooMany := strings.Contains(disconnected(err), "Too many authentication failures")
 	a.record.mu.Lock()
 	a.record.more = false
+	limit := a.record.limit
 	a.record.mu.Unlock()
 	switch {
+	case limit != nil:
+		return limitError(e.to.Host, limit)
 	case tooMany:
 		more := a.left()
 		a.record.mu.Lock()
@@ -173,7 +207,7 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 	default:
 		a.record.note("%s", farText(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: ")))
 	}
-	return &transport.Error{Class: transport.ClassAuth, Code: codeAuth, Err: err, Hint: a.hint(),
+	return &transport.Error{Class: transport.ClassAuth, Code: codeAuth, Err: err, Hint: a.hint(), Ask: a.record.ask(),
 		Msg: fmt.Sprintf("Authentication failed for user %s@%s", e.user, e.to.Host)}
 }
 

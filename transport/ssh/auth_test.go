@@ -529,7 +529,7 @@ func TestDefaultKeys(t *testing.T) {
 func TestKeysAreReadOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	sshtest.WriteKey(t, file, "ed25519")
-	k := newKeyring(nil)
+	k := newKeyring(newKeyFiles(), nil)
 	a, err := k.load(file)
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func BenchmarkDialSSHD(b *testing.B) {
 
 func BenchmarkRun(b *testing.B) {
 	_, to := fleet(b, 1)
-	l := newLab(b, func(o *Options) { o.KeepSpare = true })
+	l := newLab(b, func(o *Options) { o.Keep = true })
 	c := l.mustDial(b, to[0])
 	for b.Loop() {
 		if _, _, _, err := output(b.Context(), c, "true", "", false); err != nil {
@@ -103,7 +103,7 @@ func BenchmarkRun(b *testing.B) {
 
 func BenchmarkRunSSHD(b *testing.B) {
 	s := sshtest.Start(b, sshtest.Options{})
-	l := newLab(b, func(o *Options) { o.KeepSpare = true }, s)
+	l := newLab(b, func(o *Options) { o.Keep = true }, s)
 	c := l.mustDial(b, dest(s))
 	for b.Loop() {
 		if _, _, _, err := output(b.Context(), c, "true", "", false); err != nil {

@@ -58,10 +58,12 @@ type hostConfig struct {
 }
 
 // configFiles are ssh_config files, parsed. Nothing is read again after
-// loadConfigFiles. They are safe for concurrent use.
+// loadConfigFiles. They are safe for concurrent use, also by callers whose
+// environments differ: local's holds for reading the files, not for lookups.
 type configFiles struct {
 	local localFacts
 	log   *slog.Logger
+	read  configReads
 
 	blocks  []block
 	byName  map[string][]int // blocks of a Host line that has only plain names, by name
@@ -69,8 +71,19 @@ type configFiles struct {
 	final   bool             // there is a "Match final"
 
 	mu     sync.Mutex
-	cache  map[configKey]hostConfig
+	cache  map[configKey]cachedHost
 	warned map[position]bool // settings that are not evaluated, and have been told of
+	notes  []string          // what went to log, for callers who do not read it
+}
+
+// maxCachedHosts bounds the answers that are kept; it is well above the
+// targets of one invocation.
+const maxCachedHosts = 50_000
+
+// A cachedHost is an answer, and the environment that it depends on.
+type cachedHost struct {
+	*hostConfig
+	env []envRead
 }
 
 type configKey struct {
@@ -97,9 +110,10 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 		local:  local,
 		log:    log,
 		byName: make(map[string][]int),
-		cache:  make(map[configKey]hostConfig),
+		cache:  make(map[configKey]cachedHost),
 		warned: make(map[position]bool),
 	}
+	c.local.env = recordEnv(local.env, &c.read.env)
 	for _, f := range []struct {
 		path string
 		user bool
@@ -112,33 +126,41 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 		// included ones (readconf.c, SSHCONF_CHECKPERM).
 		err := r.read(f.path, nil, f.user)
 		switch {
+		case r.limit != nil: // half of the settings may lead to another machine
+			return nil, fmt.Errorf("read ssh config: %w", r.limit)
 		case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		case errors.Is(err, fs.ErrPermission):
 			log.Warn("ssh config file is not used", "file", f.path, "reason", err)
+			c.note("%s: %v", f.path, err)
 		default:
 			return nil, fmt.Errorf("read ssh config: %w", err)
 		}
 	}
+	c.local.env = local.env
 	return c, nil
 }
 
-// lookup returns the settings of the host that is asked for as alias. A user
+// find returns the settings of the host that is asked for as alias. A user
 // or port that the caller already knows (not "" or 0) goes before the files'
 // ones, and Match user sees it. The error is an *transport.Error: a setting
 // that applies to this host cannot be expanded, and to go on without it could
 // lead to another machine or key than was meant.
-func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
+//
+// env is whose ${NAME} counts.
+func (c *configFiles) find(env environment, alias, user string, port int) (*hostConfig, error) {
 	key := configKey{alias, user, port}
 	c.mu.Lock()
 	h, ok := c.cache[key]
 	c.mu.Unlock()
-	if ok {
-		return h, nil
+	if ok && sameEnv(h.env, env) {
+		return h.hostConfig, nil
 	}
-	e := evaluation{files: c, key: key, host: alias}
-	h, err := e.run()
+	h = cachedHost{}
+	e := evaluation{files: c, local: c.local, key: key, host: alias}
+	e.local.env = recordEnv(env, &h.env)
+	found, err := e.run()
 	if err != nil {
-		return hostConfig{}, &transport.Error{
+		return nil, &transport.Error{
 			Class: transport.ClassUnsupported,
 			Code:  "CONNECT_ERROR",
 			Msg:   fmt.Sprintf("ssh config for %s: %v", alias, err),
@@ -146,15 +168,20 @@ func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
 			Err:   err,
 		}
 	}
+	h.hostConfig = &found
 	c.mu.Lock()
+	if len(c.cache) >= maxCachedHosts {
+		clear(c.cache)
+	}
 	c.cache[key] = h
 	c.mu.Unlock()
-	return h, nil
+	return h.hostConfig, nil
 }
 
 // evaluation is one walk over the blocks for one host.
 type evaluation struct {
 	files *configFiles
+	local localFacts // with the caller's environment
 	key   configKey
 
 	host  string // what Host patterns are held against: the alias, in the final pass the HostName
@@ -261,7 +288,7 @@ func (e *evaluation) rawHostName() (string, error) {
 	case s == nil:
 		return e.key.alias, nil
 	}
-	return s.expand(e.files.local, false, func(token byte) (string, error) {
+	return s.expand(e.local, false, func(token byte) (string, error) {
 		if token == 'h' {
 			return e.key.alias, nil
 		}
@@ -277,7 +304,7 @@ func (e *evaluation) user() string {
 	case e.first[optUser] != nil:
 		return e.first[optUser].args[0]
 	}
-	return e.files.local.user
+	return e.local.user
 }
 
 // result turns what was found into a hostConfig.
@@ -336,8 +363,23 @@ func (e *evaluation) warnUnevaluated() {
 		if !again {
 			c.log.Warn("ssh config line is not used", "at", s.at.String(), "keyword", o.keyword, "target", e.key.alias,
 				"reason", "this setting is not evaluated")
+			c.note("%s: %s is not evaluated", s.at, o.keyword)
 		}
 	}
+}
+
+// note keeps a line that was not used.
+func (c *configFiles) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// notesFrom returns the notes after the first n.
+func (c *configFiles) notesFrom(n int) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notes[n:]
 }
 
 // expandInto fills in the settings that have tokens.
@@ -356,12 +398,12 @@ func (e *evaluation) expandInto(h *hostConfig) (err error) {
 		if s.err != nil {
 			return s.errorf(s.err)
 		}
-		if h.ProxyJump, err = s.expand(e.files.local, false, tokens.forProxy(false)); err != nil {
+		if h.ProxyJump, err = s.expand(e.local, false, tokens.forProxy(false)); err != nil {
 			return err
 		}
 	}
 	if s := e.first[optProxyCommand]; s != nil && !s.none() {
-		if h.ProxyCommand, err = s.expand(e.files.local, false, tokens.forProxy(true)); err != nil {
+		if h.ProxyCommand, err = s.expand(e.local, false, tokens.forProxy(true)); err != nil {
 			return err
 		}
 	}
@@ -372,7 +414,7 @@ func (e *evaluation) expandInto(h *hostConfig) (err error) {
 		if s.err != nil {
 			return s.errorf(s.err)
 		}
-		if h.RevokedHostKeys, err = s.path(e.files.local, s.args[0], tokens); err != nil {
+		if h.RevokedHostKeys, err = s.path(e.local, s.args[0], tokens); err != nil {
 			return err
 		}
 	}
@@ -391,7 +433,7 @@ func (e *evaluation) paths(from []*setting, t *tokens) ([]string, error) {
 		if s.none() {
 			continue
 		}
-		p, err := s.path(e.files.local, s.args[0], t)
+		p, err := s.path(e.local, s.args[0], t)
 		if err != nil {
 			return nil, err
 		}
@@ -411,12 +453,12 @@ func (e *evaluation) agent(t *tokens) (string, error) {
 	case s.args[0] == "none":
 		return "none", nil
 	case strings.HasPrefix(s.args[0], "$") && !strings.HasPrefix(s.args[0], "${"):
-		if sock, ok := e.files.local.getenv(s.args[0][1:]); ok && sock != "" {
+		if sock, ok := e.local.getenv(s.args[0][1:]); ok && sock != "" {
 			return sock, nil
 		}
 		return "none", nil
 	}
-	return s.path(e.files.local, s.args[0], t)
+	return s.path(e.local, s.args[0], t)
 }
 
 // knownHosts expands a list of known_hosts files, or returns the default one
@@ -426,7 +468,7 @@ func (e *evaluation) knownHosts(opt option, t *tokens) ([]string, error) {
 	s := e.first[opt]
 	switch {
 	case s == nil && opt == optUserKnownHostsFile:
-		return []string{e.files.local.home + "/.ssh/known_hosts", e.files.local.home + "/.ssh/known_hosts2"}, nil
+		return []string{e.local.home + "/.ssh/known_hosts", e.local.home + "/.ssh/known_hosts2"}, nil
 	case s == nil:
 		return []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}, nil
 	case s.none():
@@ -434,7 +476,7 @@ func (e *evaluation) knownHosts(opt option, t *tokens) ([]string, error) {
 	}
 	list := make([]string, 0, len(s.args))
 	for _, a := range s.args {
-		p, err := s.path(e.files.local, a, t)
+		p, err := s.path(e.local, a, t)
 		if err != nil {
 			return nil, err
 		}

@@ -17,12 +17,12 @@ type localFacts struct {
 	user string
 	uid  int
 	host string // as gethostname(2) says it
-	env  func(string) (string, bool)
+	env  environment
 }
 
 // currentFacts asks the system. home is what ~ stands for, "" for the password
 // file's; env looks up environment variables and may be nil.
-func currentFacts(home string, env func(string) (string, bool)) localFacts {
+func currentFacts(home string, env environment) localFacts {
 	f := localFacts{home: home, uid: os.Getuid(), env: env}
 	f.host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
@@ -93,7 +93,7 @@ type tokens struct {
 
 func (e *evaluation) tokens(h *hostConfig) *tokens {
 	t := &tokens{
-		local:    e.files.local,
+		local:    e.local,
 		alias:    e.key.alias,
 		hostName: e.name,
 		user:     e.user(),

@@ -130,7 +130,7 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 		case "user":
 			yes = matchList(c.list, e.user())
 		case "localuser":
-			yes = matchList(c.list, e.files.local.user)
+			yes = matchList(c.list, e.local.user)
 		default:
 			unknown = c.name
 			continue
@@ -147,6 +147,7 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 	if !w.warned.Swap(true) {
 		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "target", e.key.alias,
 			"reason", fmt.Sprintf("Match %s is not evaluated", unknown))
+		e.files.note("%s: Match %s is not evaluated", w.at, unknown)
 	}
 	return false
 }

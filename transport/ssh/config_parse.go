@@ -37,6 +37,7 @@ type configReader struct {
 	user  bool     // relative includes are in ~/.ssh, not in /etc/ssh
 	stack []string // the files being read, the innermost last
 	reads int
+	limit error // that files could not be opened
 }
 
 // read appends the blocks of a file. around is the condition at the Include
@@ -45,7 +46,11 @@ func (r *configReader) read(path string, around *condition, checkOwner bool) err
 	if r.reads++; r.reads > maxConfigReads {
 		return fmt.Errorf("more than %d included files", maxConfigReads)
 	}
+	r.files.read.note(path) // before it is read: a change meanwhile is seen later
 	data, err := readConfigFile(path, checkOwner)
+	if outOfFiles(err) {
+		r.limit = err
+	}
 	if err != nil {
 		return err
 	}
@@ -97,6 +102,7 @@ func (r *configReader) parse(path, text string, around *condition) {
 
 func (r *configReader) warn(at position, what string, err error) {
 	r.files.log.Warn("ssh config line is not used", "at", at.String(), "keyword", what, "reason", err)
+	r.files.note("%s: %s: %v", at, what, err)
 }
 
 // condition reads a Host or Match line. A line that cannot be understood
@@ -203,11 +209,20 @@ func (r *configReader) includePaths(arg string) ([]string, error) {
 		p = "/etc/ssh/" + p
 	}
 	p = strings.ReplaceAll(filepath.Clean(p), "[!", "[^")
-	found, err := filepath.Glob(p)
+	found, err := globFiles(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p, err)
+		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(f string) bool { return !globVisible(p, f) })
+	r.files.read.globs = append(r.files.read.globs, globRead{p, found})
+	return found, nil
+}
+
+func globFiles(pattern string) ([]string, error) {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	found = slices.DeleteFunc(found, func(f string) bool { return !globVisible(pattern, f) })
 	slices.Sort(found)
 	return found, nil
 }

@@ -745,7 +745,7 @@ func FuzzConfig(f *testing.F) {
 		if strings.Contains(strings.ToLower(text), "include") {
 			return // would read this machine's files
 		}
-		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]hostConfig)}
+		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost)}
 		r := configReader{files: c, user: true}
 		r.parse("fuzz", text, nil)
 		h, err := c.lookup(host, user, 0)

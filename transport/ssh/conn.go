@@ -24,32 +24,41 @@ type Conn struct {
 	// ended is closed when the connection has ended, for whatever reason.
 	ended    chan struct{}
 	onClosed func() // gives the jump host back; nil without one
+	via      *Conn  // the jump host, or nil
+	trust    *trust // why its host key was accepted; nil: any will do
+	peer     string // for people
+	keeper   keeper
 
-	places    *places
-	keepSpare bool
+	places *places
+	warm   warm
 
 	closing sync.Once
 	mu      sync.Mutex
-	cause   error       // why it has ended, or is about to
-	spare   chan opened // a session opened ahead, or nil
+	cause   error // why it has ended, or is about to
 }
 
-func newConn(e *endpoint, mux ssh.Conn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, w *wire, sessions int, keepSpare bool, log *slog.Logger) *Conn {
-	c := &Conn{e: e, log: log, mux: mux, wire: w, ended: make(chan struct{}), places: &places{limit: sessions, most: sessions}, keepSpare: keepSpare}
+func newConn(e *endpoint, mux ssh.Conn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, w *wire, sessions int, kept bool, log *slog.Logger) *Conn {
+	c := &Conn{e: e, log: log, mux: mux, wire: w, ended: make(chan struct{}), places: &places{limit: sessions, most: sessions}}
+	c.warm.c, c.warm.kept = c, kept
+	c.peer = e.identity()
+	c.keep()
 	c.work.start(func() { c.serve(channels, requests) })
 	return c
 }
 
-// Run runs a command in a session of its own.
+// Run runs a command in a session of its own. On a connection that is kept it
+// may be one that was started ahead, or a shell that has run others, where the
+// command cannot tell.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
+	c.warm.begin()
+	defer c.warm.end()
 	return shell.Run(ctx, c, cmd, c.options())
 }
 
 // Put copies by the machine's shell and tar; by SFTP if it has no tar.
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
 	err := shell.Put(ctx, c, src, dst, o, c.options())
-	if errors.Is(err, shell.ErrNoTar) && c.isLogin(o.RunAs) {
-		c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
+	if c.goesBySFTP(err, o) {
 		return c.putBySFTP(ctx, src, dst)
 	}
 	return err
@@ -58,15 +67,33 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 // Get copies by the machine's shell and tar; by SFTP if it has no tar.
 func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
 	err := shell.Get(ctx, c, src, dst, o, c.options())
-	if errors.Is(err, shell.ErrNoTar) && c.isLogin(o.RunAs) {
-		c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
+	if c.goesBySFTP(err, o) {
 		return c.getBySFTP(ctx, src, dst)
 	}
 	return err
 }
 
+// Archive implements transport.Archiver by the machine's shell and tar; by
+// SFTP if it has no tar.
+func (c *Conn) Archive(ctx context.Context, src string, to io.Writer, o transport.FileOptions) error {
+	err := shell.Archive(ctx, c, src, to, o, c.options())
+	if c.goesBySFTP(err, o) {
+		return c.archiveBySFTP(ctx, src, to)
+	}
+	return err
+}
+
+// goesBySFTP reports whether a copy that has failed is to be made by SFTP.
+func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
+	if !errors.Is(err, shell.ErrNoTar) || !c.isLogin(o.RunAs) {
+		return false
+	}
+	c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
+	return true
+}
+
 func (c *Conn) options() shell.Options {
-	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Logger: c.log}
+	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proven: &c.warm.proven, Logger: c.log}
 }
 
 // isLogin reports whether r asks for nobody but the login user.
@@ -77,6 +104,7 @@ func (c *Conn) isLogin(r transport.RunAs) bool { return r.User == "" || r.User =
 // host's connection ends; then Close returns after the disconnect timeout.
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
+		c.warm.stop()
 		c.work.stop()
 		c.fail(errClosed)
 		done := make(chan struct{})
@@ -133,18 +161,9 @@ func (c *Conn) lostError(doing string) *transport.Error {
 		Msg: fmt.Sprintf("Connection to %s lost while %s: %v: the outcome is unknown", c.e.to.Host, doing, cause)}
 }
 
-// serve answers the server's own requests and watches for signs of life,
-// until the connection has ended.
+// serve answers the server's own requests until the connection has ended.
 func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
 	defer close(c.ended)
-	tick := time.NewTicker(c.e.keepalive)
-	defer tick.Stop()
-	var (
-		received = c.wire.received.Load()
-		silent   int
-		answered = make(chan struct{}, 1)
-		asking   bool
-	)
 	for channels != nil || requests != nil {
 		select {
 		case ch, ok := <-channels:
@@ -159,29 +178,9 @@ func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Reques
 			} else if err := r.Reply(false, nil); err != nil {
 				c.log.Debug("answer a request", "target", c.e.to.Host, "err", err)
 			}
-		case <-answered:
-			asking = false
-		case <-tick.C:
-			if n := c.wire.received.Load(); n != received {
-				received, silent = n, 0
-				continue
-			}
-			if silent == c.e.keepaliveMisses {
-				c.fail(fmt.Errorf("no answer to %d keepalives in %v", silent, time.Duration(silent)*c.e.keepalive))
-				continue
-			}
-			silent++
-			if asking {
-				continue
-			}
-			asking = c.work.start(func() {
-				// Any answer will do, a refusal too (OpenSSH's PROTOCOL); the
-				// wire counts what comes.
-				c.mux.SendRequest("keepalive@openssh.com", true, nil)
-				answered <- struct{}{}
-			})
 		}
 	}
+	c.unkeep()
 	err := c.mux.Wait()
 	c.mu.Lock()
 	if c.cause == nil {

@@ -21,6 +21,20 @@ func (c *crew) start(f func()) bool {
 	return true
 }
 
+// run is start in the caller's own goroutine.
+func (c *crew) run(f func()) bool {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return false
+	}
+	c.wg.Add(1)
+	c.mu.Unlock()
+	defer c.wg.Done()
+	f()
+	return true
+}
+
 // stop lets no more goroutines start.
 func (c *crew) stop() {
 	c.mu.Lock()

@@ -107,7 +107,7 @@ func TestAlgorithmsAreChosenOnce(t *testing.T) {
 		if change != nil {
 			change(&to)
 		}
-		e, err := l.resolve(to)
+		e, err := l.own.resolve(to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestAlgorithmsAreChosenOnce(t *testing.T) {
 	if len(other.algorithms.ciphers) != 1 || len(a.algorithms.ciphers) == 1 {
 		t.Errorf("ciphers %q and %q", other.algorithms.ciphers, a.algorithms.ciphers)
 	}
-	if _, err := l.resolve(transport.Dest{Protocol: "ssh", Host: "x", Ciphers: "none"}); transport.ClassOf(err) != transport.ClassUnsupported {
+	if _, err := l.own.resolve(transport.Dest{Protocol: "ssh", Host: "x", Ciphers: "none"}); transport.ClassOf(err) != transport.ClassUnsupported {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 // open comes from ssh_config, then from the defaults.
 type endpoint struct {
 	to   transport.Dest
-	conf hostConfig
+	conf *hostConfig // shared, not to be changed
 
 	host, user string
 	port       int
@@ -28,29 +27,33 @@ type endpoint struct {
 	keepaliveMisses                int
 
 	algorithms algorithmSet
+	lists      algorithmLists  // what decided over algorithms
 	jump       *transport.Dest // the machine to go through, or nil
 	command    string          // ProxyCommand, or ""
 }
 
 // resolve makes the endpoint of a destination.
-func (d *Dialer) resolve(to transport.Dest) (*endpoint, error) {
+func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	fail := func(err error) (*endpoint, error) {
 		return nil, connectError(transport.ClassConnect, to.Host, err, "")
 	}
-	files, err := d.noConfig()
-	if to.LoadConfig {
-		files, err = d.config()
+	files, err := v.files(to.LoadConfig)
+	if outOfFiles(err) {
+		return nil, limitError(to.Host, err)
 	}
 	if err != nil {
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
-	conf, err := files.lookup(to.Host, to.User, to.Port)
+	conf, err := files.find(v.local.env, to.Host, to.User, to.Port)
+	if to.LoadConfig {
+		v.tell(files)
+	}
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoint{to: to, conf: conf, host: cmp.Or(conf.HostName, to.Host), user: cmp.Or(to.User, conf.User), port: cmp.Or(to.Port, conf.Port)}
 	if e.user == "" {
-		if e.user, err = d.login(); err != nil {
+		if e.user, err = v.d.login(); err != nil {
 			return fail(fmt.Errorf("login name: %w", err))
 		}
 	}
@@ -65,11 +68,12 @@ func (d *Dialer) resolve(to transport.Dest) (*endpoint, error) {
 		e.keepalive = DefaultKeepalive
 	}
 	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
-	if e.algorithms, err = d.chooseAlgorithms(algorithmLists{
+	e.lists = algorithmLists{
 		kex: to.Kex, ciphers: to.Ciphers, macs: to.MACs, hostKey: to.HostKeyAlgorithms,
 		confKex: conf.KexAlgorithms, confCiphers: conf.Ciphers, confMACs: conf.MACs, confHostKey: conf.HostKeyAlgorithms,
 		confPublicKey: conf.PubkeyAcceptedAlgorithms, confAuthority: conf.CASignatureAlgorithms,
-	}); err != nil {
+	}
+	if e.algorithms, err = v.d.chooseAlgorithms(e.lists); err != nil {
 		return nil, connectError(transport.ClassUnsupported, to.Host, err, "")
 	}
 	switch jumps := to.ProxyJump; {
@@ -94,6 +98,15 @@ func loginName() (string, error) {
 		return "", err
 	}
 	return u.Username, nil
+}
+
+// kept is what an open connection needs to know of it: no secrets.
+func (e *endpoint) kept() *endpoint {
+	k := *e
+	k.to.Password, k.to.KeyData = transport.Secret{}, transport.Secret{}
+	k.algorithms = algorithmSet{authority: e.algorithms.authority}
+	k.lists, k.jump, k.command = algorithmLists{}, nil, ""
+	return &k
 }
 
 // address is what the TCP connection goes to.
@@ -165,23 +178,4 @@ func parseHop(s string) (login, host string, port int, err error) {
 		return "", "", 0, fmt.Errorf("%q is no host name", host)
 	}
 	return login, host, port, nil
-}
-
-// checkJumps follows an endpoint's jump hosts, and theirs, and refuses loops.
-func (d *Dialer) checkJumps(e *endpoint) error {
-	trail := []string{e.identity()}
-	for hop := e; hop.jump != nil; {
-		var err error
-		if hop, err = d.resolve(*hop.jump); err != nil {
-			return err
-		}
-		id := hop.identity()
-		loop := slices.Contains(trail, id)
-		if trail = append(trail, id); loop {
-			return connectError(transport.ClassConnect, e.to.Host,
-				fmt.Errorf("jump hosts form a loop: %s", strings.Join(trail, " through ")),
-				fmt.Sprintf("Give %s a `ProxyJump none` in ssh_config, before the pattern that matches it.", hop.to.Host))
-		}
-	}
-	return nil
 }

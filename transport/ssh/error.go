@@ -67,6 +67,9 @@ func (e *endpoint) reachError(err error) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
 	}
+	if outOfFiles(err) {
+		return limitError(e.to.Host, err)
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		cause := fmt.Errorf("no address for the name %s: %s", dns.Name, dns.Err)
 		hint := "Check the spelling, or set the host option (HostName in ssh_config) to an address."
@@ -90,6 +93,22 @@ func (e *endpoint) reachError(err error) *transport.Error {
 		hint = "There is no route to it; check the network, or go through a jump host (proxyjump)."
 	}
 	return connectError(transport.ClassConnect, e.to.Host, err, hint)
+}
+
+// outOfFiles reports whether err is the limit of open files, of this process or
+// of the machine.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// limitError is a failure to open one file or socket more.
+func limitError(host string, err error) *transport.Error {
+	errno := syscall.EMFILE
+	if errors.Is(err, syscall.ENFILE) {
+		errno = syscall.ENFILE
+	}
+	return connectError(transport.ClassConnect, host, errno,
+		"This process has as many files and connections open as it may: raise its limit (ulimit -n), or hold and open fewer at a time (max-connections, concurrency).")
 }
 
 // rootCause takes the name of the system call off an error.

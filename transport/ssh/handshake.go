@@ -18,9 +18,11 @@ import (
 type stream = net.Conn
 
 // straight dials an endpoint by TCP or by its ProxyCommand.
-func (d *Dialer) straight(e *endpoint) dialFunc {
+func (v *View) straight(e *endpoint) dialFunc {
 	if e.command != "" {
-		return func(ctx context.Context) (stream, error) { return startCommand(ctx, e.command, e.disconnect) }
+		return func(ctx context.Context) (stream, error) {
+			return startCommand(ctx, e.command, v.caller.Dir, v.caller.Environ, e.disconnect)
+		}
 	}
 	return func(ctx context.Context) (stream, error) {
 		// Addresses of both families are tried as RFC 8305 says. TCP's own
@@ -64,7 +66,7 @@ func dialFrom(ctx context.Context, nd net.Dialer, e *endpoint) (c net.Conn, err 
 
 // attempt is one try: dial, key exchange, authentication, all within the
 // endpoint's time. The wire is nil if there was no stream.
-func (d *Dialer) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *authRecord) (*Conn, *wire, error) {
+func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *authRecord) (*Conn, *wire, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := newTimeLimit(e.timeout, func() { cancel(errConnectTimeout) })
@@ -84,8 +86,8 @@ func (d *Dialer) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *
 		err  error
 	}
 	results := make(chan result)
-	if !d.work.start(func() {
-		c, err := d.shakeHands(ctx, e, w, limit, auth)
+	if !v.d.work.start(func() {
+		c, err := v.shakeHands(ctx, e, w, limit, auth)
 		select {
 		case results <- result{c, err}:
 		case <-ctx.Done(): // nobody waits any more
@@ -123,29 +125,39 @@ func (d *Dialer) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *
 }
 
 // shakeHands runs the version and key exchange and authenticates.
-func (d *Dialer) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *timeLimit, auth *authRecord) (*Conn, error) {
+func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *timeLimit, auth *authRecord) (*Conn, error) {
 	config := &ssh.ClientConfig{
 		Config:        ssh.Config{KeyExchanges: e.algorithms.kex, Ciphers: e.algorithms.ciphers, MACs: e.algorithms.macs},
 		User:          e.user,
 		ClientVersion: clientVersion,
 	}
 	var refused error // x/crypto does not promise to wrap it
-	algorithms, check, err := d.hostKeyRules(e)
+	kept := e.kept()
+	trust := v.d.newTrust(kept)
+	algorithms, err := trust.algorithms(e)
+	if outOfFiles(err) {
+		return nil, limitError(e.to.Host, err)
+	}
 	if err != nil {
 		return nil, connectError(transport.ClassConnect, e.to.Host, err, "")
 	}
 	config.HostKeyAlgorithms = algorithms
 	config.HostKeyCallback = func(_ string, remote net.Addr, key ssh.PublicKey) error {
-		refused = check(remote, key)
+		refused = trust.check(remote, key)
 		return refused
 	}
-	attempt := d.authenticate(ctx, e, limit, auth)
-	config.AuthCallback = attempt.next
+	attempt := v.authenticate(ctx, e, limit, auth)
+	// x/crypto keeps its configuration as long as the connection. Nobody's
+	// credentials shall stay with it, nor what they were read from.
+	config.AuthCallback = func(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) { return attempt.next(c) }
+	defer func() { attempt = nil }()
 	mux, channels, requests, err := ssh.NewClientConn(w, e.address(), config)
 	switch {
 	case err == nil:
 		attempt.succeeded()
-		return newConn(e, mux, channels, requests, w, d.o.MaxSessions, d.o.KeepSpare, d.log), nil
+		c := newConn(kept, mux, channels, requests, w, v.d.o.MaxSessions, v.d.o.Keep, v.d.log)
+		c.trust = trust
+		return c, nil
 	case refused != nil:
 		return nil, hostKeyError(e, refused)
 	case attempt.started:
@@ -156,40 +168,6 @@ func (d *Dialer) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *ti
 
 // clientVersion is how we introduce ourselves (RFC 4253 4.2).
 const clientVersion = "SSH-2.0-bolt"
-
-// hostKeyRules returns the host key algorithms to ask for, in order, and the
-// check of the key that the server shows.
-func (d *Dialer) hostKeyRules(e *endpoint) ([]string, func(net.Addr, ssh.PublicKey) error, error) {
-	rule := hostKeyCheck{policy: hostKeyStrict, hash: e.conf.HashKnownHosts}
-	switch e.to.HostKeyCheck {
-	case transport.CheckNone:
-		// Any key, also one that ssh_config has revoked or holds too short.
-		rule.policy = hostKeyNone
-		return e.algorithms.hostKeys(nil), func(net.Addr, ssh.PublicKey) error { return nil }, nil
-	case transport.CheckByConfig:
-		switch e.conf.StrictHostKeyChecking {
-		case "no", "off", "accept-new":
-			rule.policy = hostKeyAcceptNew
-		}
-	}
-	if len(e.conf.UserKnownHostsFiles) > 0 {
-		rule.writeTo = e.conf.UserKnownHostsFiles[0]
-	}
-	known, err := d.known.load(append(append([]string(nil), e.conf.UserKnownHostsFiles...), e.conf.GlobalKnownHostsFiles...))
-	if err != nil {
-		return nil, nil, err
-	}
-	rule.authority = e.algorithms.authority
-	return e.algorithms.hostKeys(known.algorithms(e.hostport)), func(remote net.Addr, key ssh.PublicKey) error {
-		if err := e.longEnough(key); err != nil {
-			return err
-		}
-		if err := d.revoked.check(e.conf.RevokedHostKeys, e.to.Host, key); err != nil {
-			return err
-		}
-		return known.check(rule, e.to.Host, e.hostport, remote, key)
-	}, nil
-}
 
 // longEnough refuses an RSA host key below ssh_config's RequiredRSASize.
 func (e *endpoint) longEnough(key ssh.PublicKey) error {
@@ -215,6 +193,9 @@ func rsaBits(key ssh.PublicKey) int {
 
 // hostKeyError gives a refusal its code if it has none.
 func hostKeyError(e *endpoint, err error) error {
+	if outOfFiles(err) {
+		return limitError(e.to.Host, err)
+	}
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -58,13 +59,15 @@ func newHostKeys(log *slog.Logger) *hostKeys {
 // time or its place on disk has changed. Files that are missing or may not be
 // read hold no records; the latter are reported to the log. The error is for
 // a file that is there and yet cannot be read: what it revokes is not known.
-func (k *hostKeys) load(files []string) (*hostKeyFile, error) {
+//
+// A look at a file that is no older than age will do.
+func (k *hostKeys) load(files []string, age time.Duration) (*hostKeyFile, error) {
 	f := &hostKeyFile{keys: k}
 	for i, path := range files {
 		if slices.Contains(files[:i], path) {
 			continue
 		}
-		known, err := k.slot(path).current(k.log)
+		known, err := k.slot(path).current(k.log, age)
 		if err != nil {
 			return nil, fmt.Errorf("read known hosts: %w", err)
 		}

@@ -81,12 +81,14 @@ type fileStamp struct {
 	dev, ino uint64
 	size     int64
 	time     time.Time
+	mode     fs.FileMode
+	uid, gid uint32
 }
 
 func stampOf(info fs.FileInfo) fileStamp {
-	s := fileStamp{exists: true, size: info.Size(), time: info.ModTime()}
+	s := fileStamp{exists: true, size: info.Size(), time: info.ModTime(), mode: info.Mode()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.dev, s.ino = uint64(st.Dev), st.Ino
+		s.dev, s.ino, s.uid, s.gid = uint64(st.Dev), st.Ino, st.Uid, st.Gid
 	}
 	return s
 }
@@ -99,20 +101,26 @@ type knownSlot struct {
 	mu     sync.Mutex
 	stamp  fileStamp
 	known  *knownFile // nil: never read
+	looked time.Time  // when the stamp was compared last
 	fresh  bool       // it was written so shortly before that its time may not tell a second change
 	warned bool       // its faults are in the log
 }
 
-// current returns the file as it now is.
-func (s *knownSlot) current(log *slog.Logger) (*knownFile, error) {
+// current returns the file as it was when somebody looked, no longer than age
+// ago.
+func (s *knownSlot) current(log *slog.Logger, age time.Duration) (*knownFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.known != nil && age > 0 && time.Since(s.looked) < age {
+		return s.known, nil
+	}
 	return s.refresh(log)
 }
 
 // refresh is current with s.mu held.
 func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 	var stamp fileStamp
+	s.looked = time.Now()
 	info, err := os.Stat(s.path)
 	switch {
 	case err == nil && info.Size() > maxKnownHostsBytes:

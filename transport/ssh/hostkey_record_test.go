@@ -47,7 +47,7 @@ func TestHostKeyAcceptNew(t *testing.T) {
 			}
 			// A cache that has not written it sees the same lines.
 			for _, known := range []*hostKeys{s.known, newHostKeys(nil)} {
-				f, err := known.load([]string{path})
+				f, err := known.load([]string{path}, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +172,7 @@ func TestHostKeyAcceptNew(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 60 {
 			wg.Go(func() {
-				f, err := caches[i%2].load([]string{path})
+				f, err := caches[i%2].load([]string{path}, 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -220,7 +220,7 @@ func BenchmarkHostKeysAcceptNew(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		f, err := known.load([]string{path})
+		f, err := known.load([]string{path}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

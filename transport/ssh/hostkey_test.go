@@ -110,7 +110,7 @@ func (s *hostKeySet) file(t testing.TB, text string) string {
 
 func (s *hostKeySet) load(t testing.TB, paths ...string) *hostKeyFile {
 	t.Helper()
-	f, err := s.known.load(paths)
+	f, err := s.known.load(paths, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +438,7 @@ func TestHostKeyFiles(t *testing.T) {
 	if s.knownLog.Len() > 0 {
 		t.Errorf("complaint: %s", s.knownLog.String())
 	}
-	if _, err := s.known.load([]string{s.dir}); err == nil || !strings.Contains(err.Error(), s.dir) {
+	if _, err := s.known.load([]string{s.dir}, 0); err == nil || !strings.Contains(err.Error(), s.dir) {
 		t.Errorf("a directory: %v", err)
 	}
 }
@@ -557,7 +557,7 @@ func BenchmarkHostKeys10000(b *testing.B) {
 		path, key := manyKnownHosts(b, 10_000, hash)
 		b.Run(kind+" load", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := newHostKeys(nil).load([]string{path}); err != nil {
+				if _, err := newHostKeys(nil).load([]string{path}, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -566,7 +566,7 @@ func BenchmarkHostKeys10000(b *testing.B) {
 			known := newHostKeys(nil)
 			i := 0
 			for b.Loop() {
-				f, err := known.load([]string{path})
+				f, err := known.load([]string{path}, 0)
 				if err != nil {
 					b.Fatal(err)
 				}

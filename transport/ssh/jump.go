@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// A hop is the connection to a jump host, shared by all who go through it
-// with the same settings.
+// A hop is the connection to a jump host, shared by all who go through it by
+// routes of the same key, on whosever behalf.
 type hop struct {
 	cancel context.CancelFunc // of the dial
 	ready  chan struct{}      // closed when conn or err is set
@@ -27,32 +27,35 @@ type hop struct {
 // borrow returns the connection to a jump host, dialling it if nobody has. A
 // caller that gives up does not end a dial that others wait for. The
 // connection ends when the last has called release.
-func (d *Dialer) borrow(ctx context.Context, to transport.Dest) (*Conn, func(), error) {
+func (d *Dialer) borrow(ctx context.Context, via *route) (*Conn, func(), error) {
+	key, host := via.key(), via.e.to.Host
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		return nil, nil, connectError(transport.ClassCancelled, to.Host, errDialerClosed, "")
+		return nil, nil, connectError(transport.ClassCancelled, host, errDialerClosed, "")
 	}
-	h := d.hops[to]
-	if h != nil && h.dead() {
-		delete(d.hops, to) // its users will find out
-		h = nil
-	}
+	h := d.hops[key]
 	if h == nil {
 		dial, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		h = &hop{cancel: cancel, ready: make(chan struct{})}
-		d.hops[to] = h
-		d.work.start(func() { d.dialHop(dial, h, to) })
+		d.hops[key] = h
+		d.work.start(func() { d.dialHop(dial, h, via, key) })
 	}
+	shared := h.users > 0
 	h.users++
 	d.mu.Unlock()
 
-	release := sync.OnceFunc(func() { d.release(h, to) })
+	release := sync.OnceFunc(func() { d.release(h, key) })
 	select {
 	case <-h.ready:
 		if h.err != nil {
 			release()
 			return nil, nil, h.err
+		}
+		if shared && h.conn.Check(ctx) != nil && ctx.Err() == nil {
+			d.forget(h, key) // its users will find out
+			release()
+			return d.borrow(ctx, via)
 		}
 		return h.conn, release, nil
 	case <-ctx.Done():
@@ -61,36 +64,27 @@ func (d *Dialer) borrow(ctx context.Context, to transport.Dest) (*Conn, func(), 
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			class = transport.ClassTimeout
 		}
-		return nil, nil, connectError(class, to.Host, context.Cause(ctx), "")
+		return nil, nil, connectError(class, host, context.Cause(ctx), "")
 	}
 }
 
-// dead reports whether the hop's connection has ended.
-func (h *hop) dead() bool {
-	select {
-	case <-h.ready:
-	default:
-		return false
-	}
-	if h.err != nil {
-		return true
-	}
-	select {
-	case <-h.conn.ended:
-		return true
-	default:
-		return false
+// forget lets nobody else borrow a hop.
+func (d *Dialer) forget(h *hop, key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hops[key] == h {
+		delete(d.hops, key)
 	}
 }
 
-func (d *Dialer) dialHop(ctx context.Context, h *hop, to transport.Dest) {
+func (d *Dialer) dialHop(ctx context.Context, h *hop, via *route, key string) {
 	defer h.cancel()
-	conn, err := d.open(ctx, to)
+	conn, err := via.open(ctx)
 	d.mu.Lock()
 	h.conn, h.err = conn, err
 	abandoned := h.users == 0 || d.closed
-	if (err != nil || abandoned) && d.hops[to] == h {
-		delete(d.hops, to)
+	if (err != nil || abandoned) && d.hops[key] == h {
+		delete(d.hops, key)
 	}
 	close(h.ready)
 	d.mu.Unlock()
@@ -99,12 +93,12 @@ func (d *Dialer) dialHop(ctx context.Context, h *hop, to transport.Dest) {
 	}
 }
 
-func (d *Dialer) release(h *hop, to transport.Dest) {
+func (d *Dialer) release(h *hop, key string) {
 	d.mu.Lock()
 	h.users--
 	last := h.users == 0
-	if last && d.hops[to] == h {
-		delete(d.hops, to)
+	if last && d.hops[key] == h {
+		delete(d.hops, key)
 	}
 	d.mu.Unlock()
 	if !last {

@@ -24,27 +24,44 @@ const maxPassphraseTries = 3
 // defaultKeys are the files below ~/.ssh that are tried when none is named.
 var defaultKeys = [...]string{"id_ed25519", "id_ecdsa", "id_rsa"}
 
-// A keyring holds the key files of a Dialer: each is read and parsed once, and
-// again when it has changed.
-type keyring struct {
-	ask    func(context.Context, string) (transport.Secret, error) // nil: nobody to ask
-	asking chan struct{}                                           // one question at a time
-
+// keyFiles caches key files as they stand on disk, for all callers: each is
+// read and parsed once, and again when it has changed. Keys that were unlocked
+// are never in it.
+type keyFiles struct {
 	mu      sync.Mutex
 	files   map[string]*keyFile
 	learned map[string]string // credentials → the key that worked last
 }
 
-func newKeyring(ask func(context.Context, string) (transport.Secret, error)) *keyring {
-	return &keyring{ask: ask, asking: make(chan struct{}, 1), files: make(map[string]*keyFile), learned: make(map[string]string)}
+const (
+	// maxKeyFiles and maxLearned bound what a long life collects.
+	maxKeyFiles = 1000
+	maxLearned  = 10_000
+)
+
+func newKeyFiles() *keyFiles {
+	return &keyFiles{files: make(map[string]*keyFile), learned: make(map[string]string)}
+}
+
+// A keyring holds the keys of one caller, with what that caller has unlocked.
+type keyring struct {
+	disk   *keyFiles
+	ask    func(context.Context, string) (transport.Secret, error) // nil: nobody to ask
+	asking chan struct{}                                           // one question at a time
+
+	mu    sync.Mutex
+	files map[string]*keyFile
+}
+
+func newKeyring(disk *keyFiles, ask func(context.Context, string) (transport.Secret, error)) *keyring {
+	return &keyring{disk: disk, ask: ask, asking: make(chan struct{}, 1), files: make(map[string]*keyFile)}
 }
 
 // A keyFile is one private key, locked as long as nobody has given the
 // passphrase. All but the lock's fields stay as they were read.
 type keyFile struct {
-	path    string
-	changed time.Time
-	size    int64
+	path  string
+	stamp fileStamp
 
 	public ssh.PublicKey // nil if it is only known after unlocking
 	text   []byte        // of a locked key
@@ -52,17 +69,35 @@ type keyFile struct {
 	mu     sync.Mutex
 	signer ssh.AlgorithmSigner // nil while locked
 	err    error               // why it stays locked
+	wrong  transport.Secret    // the last passphrase that did not fit
 }
 
-// load returns the key of a file.
+// load returns the key of a file, locked as nobody but this caller may have
+// unlocked it.
 func (k *keyring) load(path string) (*keyFile, error) {
+	disk, err := k.disk.load(path)
+	if err != nil || disk.text == nil {
+		return disk, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.files[path]; f != nil && f.stamp == disk.stamp {
+		return f, nil
+	}
+	f := &keyFile{path: path, stamp: disk.stamp, public: disk.public, text: disk.text}
+	k.files[path] = f
+	return f, nil
+}
+
+func (k *keyFiles) load(path string) (*keyFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
+	stamp := stampOf(info)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if f := k.files[path]; f != nil && f.changed.Equal(info.ModTime()) && f.size == info.Size() {
+	if f := k.files[path]; f != nil && f.stamp == stamp {
 		return f, nil
 	}
 	text, err := os.ReadFile(path)
@@ -73,7 +108,10 @@ func (k *keyring) load(path string) (*keyFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	f.changed, f.size = info.ModTime(), info.Size()
+	f.stamp = stamp
+	if len(k.files) >= maxKeyFiles {
+		clear(k.files)
+	}
 	k.files[path] = f
 	return f, nil
 }
@@ -144,7 +182,8 @@ func (f *keyFile) state() (locked bool, why error) {
 
 // unlock returns the signer of a key, asking for its passphrase if need be:
 // once for all who wait for it, one question at a time. An answer that fails
-// is remembered, one that was cut short by ctx is not.
+// is remembered; one that was cut short by ctx is not, nor that there was
+// nobody to give one.
 func (k *keyring) unlock(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner, error) {
 	select {
 	case k.asking <- struct{}{}:
@@ -159,8 +198,11 @@ func (k *keyring) unlock(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner, 
 		return signer, err
 	}
 	signer, err = k.question(ctx, f)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, ErrNobody):
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,13 +214,25 @@ func (k *keyring) question(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner
 	if k.ask == nil || f.path == "" {
 		return nil, errLocked
 	}
+	f.mu.Lock()
+	wrong := f.wrong
+	f.mu.Unlock()
 	for range maxPassphraseTries {
 		phrase, err := k.ask(ctx, f.path)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNobody):
+			return nil, errLocked
+		case err != nil:
 			return nil, fmt.Errorf("passphrase of %s: %w", f.path, err)
+		case wrong.IsSet() && phrase == wrong:
+			return nil, errSameAnswer // by a memory, not a person
 		}
 		raw, err := decryptKey(f.text, []byte(phrase.Reveal()))
 		if err != nil {
+			wrong = phrase
+			f.mu.Lock()
+			f.wrong = phrase
+			f.mu.Unlock()
 			continue
 		}
 		open, err := unlocked(raw, f.path)
@@ -193,8 +247,10 @@ func (k *keyring) question(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner
 	return nil, fmt.Errorf("passphrase of %s: wrong", f.path)
 }
 
-// errLocked says that there is nobody to ask for a passphrase.
-var errLocked = errors.New("key is encrypted and there is nobody to ask for its passphrase; load it into an agent")
+var (
+	errLocked     error = caused{"key is encrypted and there is nobody to ask for its passphrase; load it into an agent", ErrNobody}
+	errSameAnswer error = caused{"key is encrypted and its passphrase is wrong", ErrNobody}
+)
 
 // A candidate is a key that may be tried.
 type candidate struct {
@@ -207,13 +263,14 @@ type candidate struct {
 }
 
 // candidates lists the keys for an endpoint in the order to try them.
-func (d *Dialer) candidates(ctx context.Context, e *endpoint, record *authRecord) []candidate {
-	own, named := d.fileKeys(e, record)
+func (v *View) candidates(ctx context.Context, e *endpoint, record *authRecord) []candidate {
+	own, named := v.fileKeys(e, record)
 	var fromAgent []candidate
 	if e.to.LoadConfig {
 		var err error
-		if fromAgent, err = d.agent.candidates(ctx, d.agentSocket(e)); err != nil {
+		if fromAgent, err = v.d.agent.candidates(ctx, v.agentSocket(e)); err != nil {
 			record.note("%v", err)
+			record.limited(err)
 		}
 	}
 	// The agent's copy of a key signs without a question.
@@ -230,7 +287,7 @@ func (d *Dialer) candidates(ctx context.Context, e *endpoint, record *authRecord
 	}
 	var all []candidate
 	for _, c := range slices.Concat(ownByAgent, own, namedByAgent, others, named) {
-		if !slices.ContainsFunc(all, c.same) && d.usable(e, c, record) {
+		if !slices.ContainsFunc(all, c.same) && v.usable(e, c, record) {
 			all = append(all, c)
 		}
 	}
@@ -240,7 +297,7 @@ func (d *Dialer) candidates(ctx context.Context, e *endpoint, record *authRecord
 func (c candidate) same(o candidate) bool { return c.id == o.id }
 
 // usable drops locked keys that nobody can open; it says so once in the hint.
-func (d *Dialer) usable(e *endpoint, c candidate, record *authRecord) bool {
+func (v *View) usable(e *endpoint, c candidate, record *authRecord) bool {
 	if c.file == nil {
 		return true
 	}
@@ -252,8 +309,9 @@ func (d *Dialer) usable(e *endpoint, c candidate, record *authRecord) bool {
 		record.note("%s (not tried: %v)", c.label, why)
 		return false
 	}
-	if d.o.Passphrase == nil || c.file.path == "" {
+	if v.caller.Passphrase == nil || c.file.path == "" {
 		record.note("%s (not tried: %v)", c.label, errLocked)
+		record.want(c.file.path, false)
 		return false
 	}
 	return true
@@ -261,47 +319,50 @@ func (d *Dialer) usable(e *endpoint, c candidate, record *authRecord) bool {
 
 // fileKeys returns the destination's own key and those of ssh_config, or the
 // defaults, each with its certificates before it.
-func (d *Dialer) fileKeys(e *endpoint, record *authRecord) (own, named []candidate) {
+func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate) {
 	if e.to.KeyData.IsSet() {
-		f, err := d.keys.parse(e.to.KeyData.Reveal())
+		f, err := v.keys.parse(e.to.KeyData.Reveal())
 		if err != nil {
 			record.note("key-data (%v)", err)
 		} else {
-			own = append(own, d.withCertificates(e, f, "key-data", record)...)
+			own = append(own, v.withCertificates(e, f, "key-data", record)...)
 		}
 	}
 	if path := e.to.PrivateKey; path != "" {
 		// That a file cannot be opened is for the inventory to warn of, which
 		// names it; that it holds no key that we can use is only known here.
-		f, err := d.keys.load(path)
+		f, err := v.keys.load(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			record.note("%s (does not exist)", path)
 		case errors.Is(err, fs.ErrPermission):
 			record.note("%s (%v)", path, err)
+		case outOfFiles(err):
+			record.limited(err)
 		case err != nil:
-			d.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s is not usable, trying without it: %v", path, err))
+			v.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s is not usable, trying without it: %v", path, err))
 			record.note("%s (%v)", path, err)
 		default:
-			own = append(own, d.withCertificates(e, f, path, record)...)
+			own = append(own, v.withCertificates(e, f, path, record)...)
 		}
 	}
 	paths, missingMatters := e.conf.IdentityFiles, true
 	if paths == nil && len(own) == 0 { // "IdentityFile none" is an empty list
 		missingMatters = false
 		for _, name := range defaultKeys {
-			paths = append(paths, filepath.Join(d.o.Home, ".ssh", name))
+			paths = append(paths, filepath.Join(v.caller.Home, ".ssh", name))
 		}
 	}
 	for _, path := range paths {
-		f, err := d.keys.load(path)
+		f, err := v.keys.load(path)
 		switch {
 		case err == nil:
-			named = append(named, d.withCertificates(e, f, path, record)...)
+			named = append(named, v.withCertificates(e, f, path, record)...)
 		case !errors.Is(err, fs.ErrNotExist):
 			record.note("%s (%v)", path, err)
+			record.limited(err)
 		case missingMatters:
-			named = append(named, d.publicOnly(path, record)...)
+			named = append(named, v.publicOnly(path, record)...)
 		}
 	}
 	return own, named
@@ -309,22 +370,22 @@ func (d *Dialer) fileKeys(e *endpoint, record *authRecord) (own, named []candida
 
 // publicOnly stands for an IdentityFile of which only the public key is here:
 // the agent may hold the private one (ssh_config(5), IdentityFile).
-func (d *Dialer) publicOnly(path string, record *authRecord) []candidate {
+func (v *View) publicOnly(path string, record *authRecord) []candidate {
 	pub, err := readPublicKey(path + ".pub")
 	if err != nil {
 		record.note("%s (does not exist)", path)
 		return nil
 	}
 	f := &keyFile{path: path, public: pub, err: errors.New("only the public key is here")}
-	return []candidate{{id: string(pub.Marshal()), label: path, public: pub, file: f, sign: d.keys.signerOf(f)}}
+	return []candidate{{id: string(pub.Marshal()), label: path, public: pub, file: f, sign: v.keys.signerOf(f)}}
 }
 
 // withCertificates returns a key's certificates that are valid now, then the
 // key itself.
-func (d *Dialer) withCertificates(e *endpoint, f *keyFile, label string, record *authRecord) []candidate {
+func (v *View) withCertificates(e *endpoint, f *keyFile, label string, record *authRecord) []candidate {
 	if f.public == nil {
 		// Only its passphrase tells which key it is: tried as it stands.
-		return []candidate{{id: f.path, label: label, file: f, sign: d.keys.signerOf(f)}}
+		return []candidate{{id: f.path, label: label, file: f, sign: v.keys.signerOf(f)}}
 	}
 	var out []candidate
 	files := slices.Clone(e.conf.CertificateFiles)
@@ -347,9 +408,9 @@ func (d *Dialer) withCertificates(e *endpoint, f *keyFile, label string, record 
 			record.note("%s (not valid now)", path)
 			continue
 		}
-		out = append(out, candidate{id: string(cert.Marshal()), label: path, public: cert, file: f, sign: d.keys.signerOf(f)})
+		out = append(out, candidate{id: string(cert.Marshal()), label: path, public: cert, file: f, sign: v.keys.signerOf(f)})
 	}
-	return append(out, candidate{id: string(f.public.Marshal()), label: label, public: f.public, file: f, sign: d.keys.signerOf(f)})
+	return append(out, candidate{id: string(f.public.Marshal()), label: label, public: f.public, file: f, sign: v.keys.signerOf(f)})
 }
 
 // signerOf signs with a key file, unlocking it first.
@@ -364,18 +425,21 @@ func (k *keyring) signerOf(f *keyFile) func(context.Context, []byte, string) (*s
 }
 
 // credentials names the settings that decide which keys are tried.
-func (k *keyring) credentials(e *endpoint) string {
-	return strings.Join(slices.Concat([]string{e.to.PrivateKey, e.user, e.conf.IdentityAgent}, e.conf.IdentityFiles), "\x00")
+func (v *View) credentials(e *endpoint) string {
+	return strings.Join(slices.Concat([]string{e.to.PrivateKey, e.user, v.agentSocket(e), v.caller.Home}, e.conf.IdentityFiles), "\x00")
 }
 
-func (k *keyring) learn(credentials, id string) {
+func (k *keyFiles) learn(credentials, id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if len(k.learned) >= maxLearned {
+		clear(k.learned)
+	}
 	k.learned[credentials] = id
 }
 
 // order puts the key that worked last for these settings first.
-func (k *keyring) order(credentials string, steps []authStep) {
+func (k *keyFiles) order(credentials string, steps []authStep) {
 	k.mu.Lock()
 	id, ok := k.learned[credentials]
 	k.mu.Unlock()

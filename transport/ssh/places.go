@@ -24,6 +24,9 @@ const (
 	// relearnAfter is how many sessions must open before one more at a time
 	// is tried again.
 	relearnAfter = 32
+
+	// roomToHold is how many places must be left when a session is held.
+	roomToHold = 2
 )
 
 // places limits the sessions of a connection, below the server's MaxSessions.
@@ -33,6 +36,7 @@ type places struct {
 	most    int // ever
 	taken   int
 	opened  int             // since the limit last changed
+	taught  bool            // the server has refused a session
 	waiting []chan struct{} // closed with a place given
 }
 
@@ -45,6 +49,25 @@ func (p *places) try() bool {
 	}
 	p.taken++
 	return true
+}
+
+// hold takes a place for a session that waits for work, if requests have
+// enough besides and the server's limit, which they might meet, is not near.
+func (p *places) hold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taught || len(p.waiting) > 0 || p.taken+roomToHold >= p.limit {
+		return false
+	}
+	p.taken++
+	return true
+}
+
+// full reports whether the next request would have to wait.
+func (p *places) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0 || p.taken >= p.limit
 }
 
 // take waits for a place. It returns false if ctx or the connection ends first.
@@ -97,6 +120,7 @@ func (p *places) refused() (others int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
+	p.taught = true
 	p.limit = max(1, min(p.limit, p.taken))
 	p.opened = 0
 	p.give()
@@ -150,72 +174,15 @@ func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (open
 	}
 }
 
-// prepareSpare opens a session ahead, in the background, if there is none and
-// a place is free.
-func (c *Conn) prepareSpare() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.spare != nil || !c.places.try() {
-		return
-	}
-	spare := make(chan opened, 1)
-	if !c.work.start(func() {
-		ch, reqs, err := c.mux.OpenChannel("session", nil)
-		spare <- opened{ch, reqs, err}
-	}) {
-		c.places.release()
-		return
-	}
-	c.spare = spare
-}
-
-// session returns a channel for one session, whose place is taken: the spare
-// one, or a new one.
-func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
-	c.mu.Lock()
-	ahead := c.spare
-	c.spare = nil
-	c.mu.Unlock()
-	if ahead != nil {
-		select {
-		case o := <-ahead:
-			if o.err == nil {
-				c.places.used()
-				return o, true, nil
-			}
-			if _, refused := errors.AsType[*ssh.OpenChannelError](o.err); refused {
-				c.places.refused()
-			} else {
-				c.places.release()
-			}
-		case <-ctx.Done():
-			c.mu.Lock()
-			if c.spare == nil {
-				c.spare = ahead
-				c.mu.Unlock()
-			} else {
-				c.mu.Unlock()
-				c.work.start(func() {
-					defer c.places.release()
-					if o := <-ahead; o.err == nil {
-						o.ch.Close()
-						ssh.DiscardRequests(o.reqs)
-					}
-				})
-			}
-			return opened{}, false, c.interrupted(ctx, "opening a session")
-		}
-	}
-	o, err = c.newSession(ctx)
-	return o, false, err
-}
-
 // newSession opens a session. One that the server has no room for is tried
 // again: when another of ours ends, or after a while.
 func (c *Conn) newSession(ctx context.Context) (opened, error) {
 	delay := firstSessionDelay
 	var refusedFrom time.Time
 	for {
+		if c.places.full() {
+			c.warm.yield()
+		}
 		if !c.places.take(ctx, c.ended) {
 			if ctx.Err() != nil {
 				return opened{}, c.interrupted(ctx, "waiting for a free session")
@@ -240,7 +207,9 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
 				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(farText(refusal.Message), refusal.Reason.String()))}
 		}
-		if others := c.places.refused(); others > 0 {
+		others := c.places.refused()
+		c.warm.yield()
+		if others > 0 {
 			refusedFrom = time.Time{}
 		} else if refusedFrom.IsZero() {
 			refusedFrom = time.Now()

@@ -31,12 +31,14 @@ type commandConn struct {
 	closed sync.Once
 }
 
-// startCommand starts a command in a process group of its own.
-func startCommand(ctx context.Context, command string, grace time.Duration) (stream, error) {
+// startCommand starts a command in a process group of its own. An environ of
+// nil is ours.
+func startCommand(ctx context.Context, command, dir string, environ []string, grace time.Duration) (stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command("/bin/sh", "-c", command)
+	cmd.Dir, cmd.Env = dir, environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c := &commandConn{command: command, errors: &tail{}, grace: grace, cmd: cmd, exited: make(chan struct{})}
 	cmd.Stderr = c.errors

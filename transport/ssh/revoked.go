@@ -26,51 +26,64 @@ type revokedKeys struct {
 
 // A revokedFile is one as it was read.
 type revokedFile struct {
-	list  *revocations
-	stamp fileStamp
-	fresh bool // written so shortly before that its time may not tell a second change
+	list   *revocations
+	stamp  fileStamp
+	looked time.Time // when the stamp was compared last
+	fresh  bool      // written so shortly before that its time may not tell a second change
 }
 
 func newRevokedKeys() *revokedKeys { return &revokedKeys{files: make(map[string]revokedFile)} }
 
 // check refuses a key that a file revokes, and every key if the file cannot be
-// read; "" is no file. host names the machine in the error.
-func (r *revokedKeys) check(path, host string, key ssh.PublicKey) error {
+// read; "" is no file. host names the machine in the error. A look at the file
+// that is no older than age will do. It returns the list that was asked.
+func (r *revokedKeys) check(path, host string, key ssh.PublicKey, age time.Duration) (*revocations, error) {
 	if path == "" {
-		return nil
+		return nil, nil
 	}
-	list, err := r.load(path)
+	list, err := r.load(path, age)
 	if err != nil {
-		return &transport.Error{Class: transport.ClassHostKeyUnknown, Code: codeHostKey, Err: err,
+		return nil, &transport.Error{Class: transport.ClassHostKeyUnknown, Code: codeHostKey, Err: err,
 			Msg:  fmt.Sprintf("Host key verification failed for %s: RevokedHostKeys in ssh_config: %v", host, err),
 			Hint: "Without that file nobody knows which keys are revoked: correct it, or take the setting out."}
 	}
 	at, revoked := list.revoke(key)
 	if !revoked {
-		return nil
+		return list, nil
 	}
-	return &transport.Error{Class: transport.ClassHostKeyChanged, Code: codeHostKey,
+	return nil, &transport.Error{Class: transport.ClassHostKeyChanged, Code: codeHostKey,
 		Msg:  fmt.Sprintf("Host key verification failed for %s: its %s is revoked %s", host, describeKey(plain(key)), at),
 		Hint: "A revoked key may be in foreign hands: give the machine a new one and record that. Nothing was sent to it."}
 }
 
-// load returns the list in a file, read again when the file has changed.
-func (r *revokedKeys) load(path string) (*revocations, error) {
+// load returns the list in a file, read again when the file has changed; nil
+// for no file.
+func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error) {
+	if path == "" {
+		return nil, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	f, known := r.files[path]
+	if known && age > 0 && time.Since(f.looked) < age {
+		return f.list, nil
+	}
+	looked := time.Now()
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	stamp := stampOf(info)
-	if f, ok := r.files[path]; ok && f.stamp == stamp && !f.fresh {
+	if known && f.stamp == stamp && !f.fresh {
+		f.looked = looked
+		r.files[path] = f
 		return f.list, nil
 	}
 	list, err := readRevocations(path)
 	if err != nil {
 		return nil, err
 	}
-	r.files[path] = revokedFile{list, stamp, time.Since(stamp.time) < timeGrain}
+	r.files[path] = revokedFile{list, stamp, looked, time.Since(stamp.time) < timeGrain}
 	return list, nil
 }
 

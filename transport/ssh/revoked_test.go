@@ -169,7 +169,7 @@ func TestRevocationsAreReadOnce(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := r.load(path)
+		list, err := r.load(path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 		if err != nil {
 			return nil, err
 		}
-		if c.keepSpare {
+		if c.warm.kept {
 			c.prepareSpare()
 		}
 		return s, nil
@@ -77,6 +77,35 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 
 // errSpent says that a channel was closed before the request was answered.
 var errSpent = errors.New("session is spent")
+
+// newSessionOn is a session before anything carries its streams.
+func (c *Conn) newSessionOn(ch ssh.Channel) (s *session, out, errs *io.PipeWriter) {
+	s = &session{c: c, ch: ch, done: make(chan struct{}), gone: make(chan struct{})}
+	s.stdin.s = s
+	s.stdout, out = io.Pipe()
+	s.stderr, errs = io.Pipe()
+	return s, out, errs
+}
+
+// adopt makes a session of a channel in which something runs already. Its
+// place is given back when the server closes it.
+func (c *Conn) adopt(o opened) *session {
+	s, out, errs := c.newSessionOn(o.ch)
+	running := c.work.start(func() {
+		defer c.places.release()
+		if !c.work.start(func() { pump(out, o.ch) }) || !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
+			out.Close()
+			errs.Close()
+		}
+		s.serve(o.reqs)
+		close(s.done)
+	})
+	if !running {
+		c.places.release()
+		return nil
+	}
+	return s
+}
 
 // ptyRequest asks for a terminal (RFC 4254 6.2), with the modes as they are.
 type ptyRequest struct {
@@ -88,18 +117,14 @@ type ptyRequest struct {
 // begin makes the request that starts something in a channel, whose place
 // it gives back when the server closes it.
 func (c *Conn) begin(ctx context.Context, o opened, request string, payload []byte, tty bool) (*session, error) {
-	s := &session{c: c, ch: o.ch, done: make(chan struct{}), gone: make(chan struct{})}
-	s.stdin.s = s
-	var out, errs *io.PipeWriter
-	s.stdout, out = io.Pipe()
-	s.stderr, errs = io.Pipe()
+	s, out, errs := c.newSessionOn(o.ch)
 	if tty {
 		errs.Close()
 	}
 	begun := make(chan error, 1)
 	running := c.work.start(func() {
 		defer c.places.release()
-		err := s.request(request, payload, tty)
+		err := c.request(o.ch, request, payload, tty)
 		if err != nil {
 			o.ch.Close()
 		} else if !c.work.start(func() { pump(out, o.ch) }) || !tty && !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
@@ -145,10 +170,9 @@ func (c *Conn) interrupted(ctx context.Context, doing string) *transport.Error {
 	return &transport.Error{Class: class, Err: context.Cause(ctx), Msg: fmt.Sprintf("%s on %s while %s", what, c.e.to.Host, doing)}
 }
 
-func (s *session) request(request string, payload []byte, tty bool) error {
-	c := s.c
+func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool) error {
 	if tty {
-		ok, err := s.ch.SendRequest("pty-req", true, ssh.Marshal(&ptyRequest{Term: "xterm", Columns: 80, Rows: 24}))
+		ok, err := ch.SendRequest("pty-req", true, ssh.Marshal(&ptyRequest{Term: "xterm", Columns: 80, Rows: 24}))
 		switch {
 		case err != nil:
 			return c.requestFailed(err)
@@ -157,7 +181,7 @@ func (s *session) request(request string, payload []byte, tty bool) error {
 				Hint: "Its sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
 		}
 	}
-	ok, err := s.ch.SendRequest(request, true, payload)
+	ok, err := ch.SendRequest(request, true, payload)
 	switch {
 	case err != nil:
 		return c.requestFailed(err)

@@ -14,6 +14,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/archive"
 )
 
 func TestStart(t *testing.T) {
@@ -95,7 +96,7 @@ func TestManySessions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sshtest.Start(t, sshtest.Options{Config: c.config})
-			l := newLab(t, func(o *Options) { o.MaxSessions, o.KeepSpare = c.sessions, true }, s)
+			l := newLab(t, func(o *Options) { o.MaxSessions, o.Keep = c.sessions, true }, s)
 			conn := l.mustDial(t, dest(s))
 			var work sync.WaitGroup
 			for i := range 30 {
@@ -313,5 +314,11 @@ func TestCopyWithoutTar(t *testing.T) {
 	}
 	if text, err := os.ReadFile(near + "/tree/file"); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
+	}
+	err = archive.Receive(far+"/tree", "web1", near+"/again", func(to io.Writer) error {
+		return c.Archive(t.Context(), far+"/tree", to, transport.FileOptions{})
+	})
+	if text, rerr := os.ReadFile(near + "/again/tree/file"); err != nil || string(text) != "text" {
+		t.Errorf("%v: %q, %v", err, text, rerr)
 	}
 }

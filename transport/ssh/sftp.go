@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,10 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"bolt/transport"
+	"bolt/transport/archive"
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
@@ -75,10 +77,7 @@ func fileError(code, format string, args ...any) error {
 }
 
 func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
-	name := src.Name
-	if name == "" {
-		name = filepath.Base(src.Path)
-	}
+	name, files := archive.Name(src), archive.Files(src)
 	return c.withSFTP(ctx, func(client *sftp.Client) error {
 		final := dst
 		if info, err := client.Stat(dst); err == nil && info.IsDir() {
@@ -89,7 +88,7 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 		private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
 		temporary := private
 		err := func() error {
-			info, err := os.Stat(src.Path)
+			info, err := fs.Stat(files, src.Path)
 			if err != nil {
 				return err
 			}
@@ -97,14 +96,14 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 				return err
 			}
 			if info.IsDir() {
-				return uploadDir(client, src.Path, private, info.Mode().Perm(), 0)
+				return uploadDir(client, files, src.Path, private, info.Mode().Perm(), 0)
 			}
 			temporary = path.Join(private, name)
-			return upload(client, src.Path, temporary, 0)
+			return upload(client, files, src.Path, temporary, 0)
 		}()
 		if err != nil {
 			remove(client, private)
-			return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", src.Path, dst, c.e.to.Host, err)
+			return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", archive.Describe(src), dst, c.e.to.Host, err)
 		}
 		if err := client.PosixRename(temporary, final); err != nil {
 			remove(client, private)
@@ -138,13 +137,13 @@ func mkdirPrivate(client *sftp.Client, name string) error {
 	return client.Chmod(name, 0o700)
 }
 
-// upload copies a local file or directory, following links, into a directory
+// upload copies a file or directory of files, following links, into a directory
 // that is private.
-func upload(client *sftp.Client, from, to string, depth int) error {
+func upload(client *sftp.Client, files fs.FS, from, to string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
 	}
-	info, err := os.Stat(from)
+	info, err := fs.Stat(files, from)
 	switch {
 	case err != nil:
 		return err
@@ -152,21 +151,21 @@ func upload(client *sftp.Client, from, to string, depth int) error {
 		if err := mkdirPrivate(client, to); err != nil {
 			return err
 		}
-		return uploadDir(client, from, to, info.Mode().Perm(), depth)
+		return uploadDir(client, files, from, to, info.Mode().Perm(), depth)
 	case info.Mode().IsRegular():
-		return uploadFile(client, from, to, info.Mode().Perm())
+		return uploadFile(client, files, from, to, info.Mode().Perm())
 	}
 	return fmt.Errorf("%s is neither a file nor a directory", from)
 }
 
 // uploadDir fills a directory and then gives it its mode.
-func uploadDir(client *sftp.Client, from, to string, mode fs.FileMode, depth int) error {
-	entries, err := os.ReadDir(from)
+func uploadDir(client *sftp.Client, files fs.FS, from, to string, mode fs.FileMode, depth int) error {
+	entries, err := fs.ReadDir(files, from)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if err := upload(client, filepath.Join(from, entry.Name()), path.Join(to, entry.Name()), depth+1); err != nil {
+		if err := upload(client, files, path.Join(from, entry.Name()), path.Join(to, entry.Name()), depth+1); err != nil {
 			return err
 		}
 	}
@@ -175,8 +174,8 @@ func uploadDir(client *sftp.Client, from, to string, mode fs.FileMode, depth int
 
 // uploadFile writes a file and then gives it its mode. Until then its place
 // keeps it private, not its own first mode, which the server chooses.
-func uploadFile(client *sftp.Client, from, to string, mode fs.FileMode) error {
-	in, err := os.Open(from)
+func uploadFile(client *sftp.Client, files fs.FS, from, to string, mode fs.FileMode) error {
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}
@@ -196,35 +195,51 @@ func uploadFile(client *sftp.Client, from, to string, mode fs.FileMode) error {
 }
 
 func (c *Conn) getBySFTP(ctx context.Context, src, dst string) error {
-	return c.withSFTP(ctx, func(client *sftp.Client) error {
-		err := func() error {
-			base := path.Base(src)
-			if base == "." || base == ".." || base == "/" {
-				return fmt.Errorf("%q has no base name", src)
-			}
-			if err := os.MkdirAll(dst, 0o777); err != nil {
-				return err
-			}
-			root, err := os.OpenRoot(dst)
-			if err != nil {
-				return err
-			}
-			defer root.Close()
-			if err := root.RemoveAll(base); err != nil {
-				return err
-			}
-			return download(client, root, src, base, 0)
-		}()
+	return archive.Receive(src, c.e.to.Host, dst, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
+}
+
+// archiveBySFTP makes the archive of transport.Archiver on this side.
+func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) error {
+	_, base, err := archive.Source(src)
+	if err != nil {
+		return err
+	}
+	sink := &sinkWriter{w: to}
+	err = c.withSFTP(ctx, func(client *sftp.Client) error {
+		a := archive.NewWriter(sink, time.Now())
+		err := download(client, a, src, base, 0)
+		if err == nil {
+			err = a.Close()
+		}
 		if err != nil {
 			return fileError("WRITE_ERROR", "Could not copy %s from %s: %w", src, c.e.to.Host, err)
 		}
 		return nil
 	})
+	if sink.err != nil {
+		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
+			Msg: fmt.Sprintf("download on %s was ended because its output could not be stored: %v", c.e.to.Host, sink.err)}
+	}
+	return err
 }
 
-// download copies a file or directory of the machine below root, following
+// sinkWriter remembers that it was the writer that failed.
+type sinkWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sinkWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// download adds a file or directory of the machine to an archive, following
 // the machine's links.
-func download(client *sftp.Client, root *os.Root, from, to string, depth int) error {
+func download(client *sftp.Client, a *archive.Writer, from, to string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
 	}
@@ -236,9 +251,9 @@ func download(client *sftp.Client, root *os.Root, from, to string, depth int) er
 		if !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is neither a file nor a directory", from)
 		}
-		return downloadFile(client, root, from, to, info.Mode().Perm())
+		return downloadFile(client, a, from, to)
 	}
-	if err := root.Mkdir(to, 0o700); err != nil {
+	if err := a.Dir(to, info.Mode()); err != nil {
 		return err
 	}
 	entries, err := client.ReadDir(from)
@@ -247,32 +262,33 @@ func download(client *sftp.Client, root *os.Root, from, to string, depth int) er
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 			return fmt.Errorf("%s: the server names a file %q", from, name)
 		}
-		if err := download(client, root, path.Join(from, name), filepath.Join(to, name), depth+1); err != nil {
+		if err := download(client, a, path.Join(from, name), path.Join(to, name), depth+1); err != nil {
 			return err
 		}
 	}
-	return root.Chmod(to, info.Mode().Perm())
+	return nil
 }
 
-func downloadFile(client *sftp.Client, root *os.Root, from, to string, mode fs.FileMode) error {
+// readAhead is how much of a file is asked for at once, in requests of 32 KiB
+// side by side.
+const readAhead = 1 << 20
+
+func downloadFile(client *sftp.Client, a *archive.Writer, from, to string) error {
 	in, err := client.Open(from)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	defer in.Close()
-	out, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	info, err := in.Stat()
 	if err != nil {
-		return err
-	}
-	if _, err := in.WriteTo(out); err != nil {
-		out.Close()
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	if err := out.Close(); err != nil {
-		return err
+	size := min(max(info.Size(), 1), readAhead)
+	if err := a.File(to, info.Mode(), info.Size(), bufio.NewReaderSize(in, int(size))); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
 	}
-	return root.Chmod(to, mode)
+	return nil
 }

@@ -2,6 +2,9 @@ package ssh
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/archive"
 )
 
 // While a copy by SFTP is under way nobody else can look into it, whatever
@@ -93,6 +97,83 @@ func TestSFTPIsPrivateUntilComplete(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What SFTP makes into an archive is what Pack makes of the same tree here, but
+// for its times.
+func TestArchiveBySFTP(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	c := newLab(t, nil, s).mustDial(t, dest(s))
+	src := t.TempDir() + "/tree"
+	for name, size := range map[string]int{"a": 0, "a.b": 1, "sub/big": 3<<20 + 1, "sub/deep/z": 40_000} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(src, name)), 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(src, name), bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size], 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("sub", src+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	dst := t.TempDir()
+	if err := c.getBySFTP(t.Context(), src, dst); err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, transport.Tree{Path: dst + "/tree"}) != digest(t, transport.Tree{Path: src}) {
+		t.Error("another tree has arrived")
+	}
+	if err := c.putBySFTP(t.Context(), transport.Tree{Path: "tree", FS: os.DirFS(filepath.Dir(src)), Name: "put"}, dst); err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, transport.Tree{Path: dst + "/put", Name: "tree"}) != digest(t, transport.Tree{Path: src}) {
+		t.Error("another tree was put")
+	}
+	if err := c.putBySFTP(t.Context(), transport.Tree{Path: "sub/big", FS: os.DirFS(src)}, dst); err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, transport.Tree{Path: dst + "/big"}) != digest(t, transport.Tree{Path: src + "/sub/big"}) {
+		t.Error("another file was put")
+	}
+
+	full := errors.New("no space")
+	err := c.archiveBySFTP(t.Context(), src, &failing{after: 1 << 20, err: full})
+	if e, ok := errors.AsType[*transport.Error](err); !ok || e.Class != transport.ClassCancelled || !errors.Is(err, full) {
+		t.Errorf("sink that fails: got %v", err)
+	}
+	for name, want := range map[string]transport.Class{"/nonexistent/x": transport.ClassFile, "/dev/null": transport.ClassFile, "/": transport.ClassUnsupported} {
+		if err := c.archiveBySFTP(t.Context(), name, io.Discard); transport.ClassOf(err) != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+	if err := errors.Join(os.Remove(src+"/link"), os.Symlink("..", src+"/sub/up")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.archiveBySFTP(t.Context(), src, io.Discard); transport.ClassOf(err) != transport.ClassFile || !strings.Contains(err.Error(), "form a circle") {
+		t.Errorf("circle: got %v", err)
+	}
+}
+
+func digest(t *testing.T, tree transport.Tree) [32]byte {
+	t.Helper()
+	h := sha256.New()
+	if err := archive.Pack(h, tree); err != nil {
+		t.Fatal(err)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// failing takes some bytes and no more.
+type failing struct {
+	after int
+	err   error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.after -= len(p); f.after < 0 {
+		return 0, f.err
+	}
+	return len(p), nil
 }
 
 // sizeOf is the size of all files at and below a path.

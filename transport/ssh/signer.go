@@ -12,15 +12,18 @@ import (
 
 // withKey is the authentication with one key. It asks for a passphrase only
 // if the server would accept the key, or if nothing else tells which it is.
-func (d *Dialer) withKey(ctx context.Context, c candidate, limit *timeLimit, a *authentication) ssh.AuthMethod {
+func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *authentication) ssh.AuthMethod {
 	return ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 		public := c.public
 		if public == nil {
 			resume := limit.pause()
-			s, err := d.keys.unlock(ctx, c.file)
+			s, err := v.keys.unlock(ctx, c.file)
 			resume()
 			if err != nil {
 				a.record.note("%s (%v)", c.label, err)
+				if errors.Is(err, ErrNobody) {
+					a.record.want(c.file.path, false)
+				}
 				return nil, err
 			}
 			public = s.PublicKey()
@@ -44,6 +47,13 @@ func (d *Dialer) withKey(ctx context.Context, c candidate, limit *timeLimit, a *
 				defer limit.pause()()
 			}
 			sig, err := c.sign(ctx, data, algorithm)
+			if errors.Is(err, ErrNobody) && c.file != nil {
+				// The server has said that it would accept the key: x/crypto
+				// asks first (RFC 4252 7), which costs no authentication attempt.
+				a.record.note("%s (%v)", c.label, err)
+				a.record.want(c.file.path, true)
+				return nil, err
+			}
 			if err != nil {
 				a.record.note("%s (signature: %s)", c.label, farText(err.Error()))
 				return nil, err

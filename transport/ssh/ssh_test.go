@@ -44,11 +44,11 @@ func newLab(t testing.TB, change func(*Options), servers ...*sshtest.Server) *la
 		l.record(t, s.KnownHosts())
 	}
 	l.configure(t, "")
-	o := Options{Home: l.home, SystemConfig: os.DevNull, Warn: func(id, text string) {
+	o := Options{Caller: Caller{Home: l.home, SystemConfig: os.DevNull, Warn: func(id, text string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.warnings = append(l.warnings, id+": "+text)
-	}}
+	}}}
 	if change != nil {
 		change(&o)
 	}

@@ -155,13 +155,13 @@ type dialFunc func(ctx context.Context) (stream, error)
 
 // connect dials and shakes hands until it works, fails, or the server has
 // shed it for too long.
-func (d *Dialer) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, error) {
+func (v *View) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, error) {
 	key := e.to.ProxyJump + " " + e.command + " " + e.address()
 	if e.jump != nil {
 		key = e.jump.Host + " " + key
 	}
-	g := d.gates.borrow(key)
-	defer d.gates.release(key, g)
+	g := v.d.gates.borrow(key)
+	defer v.d.gates.release(key, g)
 	began := time.Now()
 	delay := firstThrottleDelay
 	auth := newAuthRecord()
@@ -170,7 +170,7 @@ func (d *Dialer) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn
 		if err != nil {
 			return nil, e.endedError(ctx, "waiting for a turn at a busy server")
 		}
-		c, w, err := d.attempt(ctx, e, dial, auth)
+		c, w, err := v.attempt(ctx, e, dial, auth)
 		shed := err != nil && w != nil && wasShed(err, w)
 		g.leave(ticket, w != nil && w.greeted(), shed)
 		switch {
@@ -195,7 +195,7 @@ func (d *Dialer) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn
 			}
 			return nil, e.shedError(asError(err, e.to.Host), try, after, strings.Contains(said, penaltyText))
 		}
-		d.log.Debug("connection shed, trying again", "target", e.to.Host, "try", try, "after", after, "said", said)
+		v.d.log.Debug("connection shed, trying again", "target", e.to.Host, "try", try, "after", after, "said", said)
 		if err := pause(ctx, wait); err != nil {
 			return nil, e.endedError(ctx, "waiting for a busy server")
 		}

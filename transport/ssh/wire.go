@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -23,7 +24,10 @@ const (
 type wire struct {
 	net.Conn
 	hurry    atomic.Bool
-	received atomic.Int64 // bytes so far: a sign of life
+	born     time.Time
+	received atomic.Uint64 // bytes so far: a sign of life
+	sent     atomic.Uint64
+	heard    struct{ mono, wall atomic.Int64 } // the moment of the last sign
 
 	// By the reader alone:
 	head []byte // read and not yet passed on
@@ -35,8 +39,9 @@ type wire struct {
 }
 
 func newWire(c net.Conn) *wire {
-	w := &wire{Conn: c}
+	w := &wire{Conn: c, born: time.Now()}
 	w.hurry.Store(true)
+	w.hear()
 	return w
 }
 
@@ -69,12 +74,35 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) receive(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
-		w.received.Add(int64(n))
+		w.received.Add(uint64(n))
+		w.hear()
 		if w.hurry.Load() {
 			ackNow(w.Conn)
 		}
 	}
 	return n, err
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.sent.Add(uint64(n))
+	return n, err
+}
+
+func (w *wire) now() moment {
+	now := time.Now()
+	return moment{now.Sub(w.born), time.Duration(now.UnixNano())}
+}
+
+func (w *wire) hear() {
+	now := w.now()
+	w.heard.mono.Store(int64(now.mono))
+	w.heard.wall.Store(int64(now.wall))
+}
+
+// silence is how long nothing has come.
+func (w *wire) silence() time.Duration {
+	return w.now().since(moment{time.Duration(w.heard.mono.Load()), time.Duration(w.heard.wall.Load())})
 }
 
 // scan looks for the version line.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,32 +29,61 @@ type Env struct {
 	// StartsHome says that commands start in the login user's home directory
 	// rather than in the test's working directory.
 	StartsHome bool
+	// Shared says that Dial hands out a connection that others use, too: what
+	// is about its end is left out.
+	Shared bool
 }
 
 // TestDialer runs the suite. open is called for each case; the destination
 // that it returns logs in as root.
 func TestDialer(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
-	suites := []struct {
-		name  string
-		cases []testCase
-	}{
+	for _, s := range suites() {
+		s.run(t, open)
+	}
+}
+
+// TestDialerAtOnce is TestDialer with most parts of the suite at a time, for a
+// Dialer whose callers do not hinder each other: they wait more than they work,
+// and t.Parallel would run no more of them than there are processors. The first
+// part, which looks at the order of output, is alone.
+func TestDialerAtOnce(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
+	all := suites()
+	all[0].run(t, open)
+	var wg sync.WaitGroup
+	for _, s := range all[1:] {
+		wg.Go(func() { s.run(t, open) })
+	}
+	wg.Wait()
+}
+
+// A suite is a part of the suite: its cases come one after the other.
+type suite struct {
+	name  string
+	cases []testCase
+}
+
+func suites() []suite {
+	return []suite{
 		{"command", commandCases()},
 		{"staged", stagedCases()},
 		{"cancel", cancelCases()},
 		{"terminal", terminalCases()},
 		{"copy", copyCases()},
+		{"file system", fileSystemCases()},
+		{"archive", archiveCases()},
 		{"runas", runAsCases()},
 	}
-	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) {
-			for _, c := range s.cases {
-				t.Run(c.name, func(t *testing.T) {
-					d, to, env := open(t)
-					c.test(t, &machine{dialer: d, dest: to, env: env})
-				})
-			}
-		})
-	}
+}
+
+func (s *suite) run(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
+	t.Run(s.name, func(t *testing.T) {
+		for _, c := range s.cases {
+			t.Run(c.name, func(t *testing.T) {
+				d, to, env := open(t)
+				c.test(t, &machine{dialer: d, dest: to, env: env})
+			})
+		}
+	})
 }
 
 type testCase struct {

@@ -1,4 +1,4 @@
-package shell
+package archive
 
 import (
 	"archive/tar"
@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-type entry struct {
+type member struct {
 	kind       byte
 	name, link string
 	mode       int64
 	text       string
 }
 
-func archive(t testing.TB, entries ...entry) []byte {
+func stream(t testing.TB, entries ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -39,26 +39,26 @@ func archive(t testing.TB, entries ...entry) []byte {
 func TestExtract(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		entries []entry
+		entries []member
 		err     string
 		files   map[string]string
 	}{
-		{"file", []entry{{tar.TypeReg, "./base", "", 0o640, "A"}}, "", map[string]string{"base": "A"}},
-		{"directory", []entry{{tar.TypeDir, "base/", "", 0o500, ""}, {tar.TypeReg, "base/a", "", 0o4755, "A"}}, "", map[string]string{"base/a": "A"}},
-		{"file twice", []entry{{tar.TypeReg, "base", "", 0o400, "A"}, {tar.TypeReg, "base", "", 0o400, "B"}}, "", map[string]string{"base": "B"}},
-		{"hard link", []entry{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeReg, "base/a", "", 0o400, "A"}, {tar.TypeLink, "base/b", "base/a", 0, ""}}, "", map[string]string{"base/a": "A", "base/b": "A"}},
+		{"file", []member{{tar.TypeReg, "./base", "", 0o640, "A"}}, "", map[string]string{"base": "A"}},
+		{"directory", []member{{tar.TypeDir, "base/", "", 0o500, ""}, {tar.TypeReg, "base/a", "", 0o4755, "A"}}, "", map[string]string{"base/a": "A"}},
+		{"file twice", []member{{tar.TypeReg, "base", "", 0o400, "A"}, {tar.TypeReg, "base", "", 0o400, "B"}}, "", map[string]string{"base": "B"}},
+		{"hard link", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeReg, "base/a", "", 0o400, "A"}, {tar.TypeLink, "base/b", "base/a", 0, ""}}, "", map[string]string{"base/a": "A", "base/b": "A"}},
 		{"nothing", nil, "empty", nil},
-		{"absolute", []entry{{tar.TypeReg, "/base", "", 0o600, "A"}}, "not below", nil},
-		{"out of it", []entry{{tar.TypeReg, "base/../../x", "", 0o600, "A"}}, "not below", nil},
-		{"beside it", []entry{{tar.TypeReg, "other", "", 0o600, "A"}}, "not below", nil},
-		{"name that begins alike", []entry{{tar.TypeReg, "base2", "", 0o600, "A"}}, "not below", nil},
-		{"symbolic link", []entry{{tar.TypeSymlink, "base", "/etc", 0o777, ""}}, "neither", nil},
-		{"device", []entry{{tar.TypeChar, "base", "", 0o666, ""}}, "neither", nil},
-		{"pipe", []entry{{tar.TypeFifo, "base", "", 0o666, ""}}, "neither", nil},
-		{"hard link out of it", []entry{{tar.TypeLink, "base", "../secret", 0, ""}}, "not below", nil},
-		{"hard link to itself", []entry{{tar.TypeReg, "base", "", 0o600, "A"}, {tar.TypeLink, "base", "base", 0, ""}}, "to itself", nil},
-		{"hard link to a directory", []entry{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base", 0, ""}}, "no file", nil},
-		{"file in a file", []entry{{tar.TypeReg, "base", "", 0o600, "A"}, {tar.TypeReg, "base/a", "", 0o600, "A"}}, "not a directory", nil},
+		{"absolute", []member{{tar.TypeReg, "/base", "", 0o600, "A"}}, "not below", nil},
+		{"out of it", []member{{tar.TypeReg, "base/../../x", "", 0o600, "A"}}, "not below", nil},
+		{"beside it", []member{{tar.TypeReg, "other", "", 0o600, "A"}}, "not below", nil},
+		{"name that begins alike", []member{{tar.TypeReg, "base2", "", 0o600, "A"}}, "not below", nil},
+		{"symbolic link", []member{{tar.TypeSymlink, "base", "/etc", 0o777, ""}}, "neither", nil},
+		{"device", []member{{tar.TypeChar, "base", "", 0o666, ""}}, "neither", nil},
+		{"pipe", []member{{tar.TypeFifo, "base", "", 0o666, ""}}, "neither", nil},
+		{"hard link out of it", []member{{tar.TypeLink, "base", "../secret", 0, ""}}, "not below", nil},
+		{"hard link to itself", []member{{tar.TypeReg, "base", "", 0o600, "A"}, {tar.TypeLink, "base", "base", 0, ""}}, "to itself", nil},
+		{"hard link to a directory", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base", 0, ""}}, "no file", nil},
+		{"file in a file", []member{{tar.TypeReg, "base", "", 0o600, "A"}, {tar.TypeReg, "base/a", "", 0o600, "A"}}, "not a directory", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			top := t.TempDir()
@@ -66,7 +66,7 @@ func TestExtract(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(top, "dst")
-			err := extractInto(t, dir, archive(t, c.entries...))
+			err := extractInto(t, dir, stream(t, c.entries...))
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Fatalf("got error %v, want %q", err, c.err)
 			}
@@ -92,12 +92,12 @@ func extractInto(t testing.TB, dir string, stream []byte) error {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	return extract(bytes.NewReader(stream), root, "base")
+	return Extract(bytes.NewReader(stream), root, "base")
 }
 
 func TestExtractSetsModes(t *testing.T) {
 	dir := t.TempDir()
-	err := extractInto(t, dir, archive(t, entry{tar.TypeDir, "base", "", 0o510, ""}, entry{tar.TypeReg, "base/a", "", 0o6751, "A"}))
+	err := extractInto(t, dir, stream(t, member{tar.TypeDir, "base", "", 0o510, ""}, member{tar.TypeReg, "base/a", "", 0o6751, "A"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestExtractSetsModes(t *testing.T) {
 
 func TestExtractLeavesNoHalfFile(t *testing.T) {
 	dir := t.TempDir()
-	stream := archive(t, entry{tar.TypeReg, "base", "", 0o600, strings.Repeat("A", 5000)})
+	stream := stream(t, member{tar.TypeReg, "base", "", 0o600, strings.Repeat("A", 5000)})
 	if err := extractInto(t, dir, stream[:3000]); err == nil {
 		t.Error("a stream that was cut: no error")
 	}
@@ -124,7 +124,7 @@ func TestExtractDoesNotFollowLinks(t *testing.T) {
 	if err := os.Symlink(other, filepath.Join(dir, "base")); err != nil {
 		t.Fatal(err)
 	}
-	if err := extractInto(t, dir, archive(t, entry{tar.TypeDir, "base", "", 0o700, ""}, entry{tar.TypeReg, "base/a", "", 0o600, "A"})); err != nil {
+	if err := extractInto(t, dir, stream(t, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeReg, "base/a", "", 0o600, "A"})); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(other + "/*"); got != nil {
@@ -133,8 +133,8 @@ func TestExtractDoesNotFollowLinks(t *testing.T) {
 }
 
 func FuzzExtract(f *testing.F) {
-	f.Add(archive(f, entry{tar.TypeDir, "base", "", 0o700, ""}, entry{tar.TypeReg, "base/a", "", 0o600, "A"}, entry{tar.TypeLink, "base/b", "base/a", 0, ""}))
-	f.Add(archive(f, entry{tar.TypeReg, "base/../../x", "", 0o600, "A"}))
+	f.Add(stream(f, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeReg, "base/a", "", 0o600, "A"}, member{tar.TypeLink, "base/b", "base/a", 0, ""}))
+	f.Add(stream(f, member{tar.TypeReg, "base/../../x", "", 0o600, "A"}))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		top := t.TempDir()

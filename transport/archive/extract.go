@@ -1,4 +1,4 @@
-package shell
+package archive
 
 import (
 	"archive/tar"
@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// extract reads a tar stream of the one file or directory base into root.
+// Extract reads a tar stream of the one file or directory base into root.
 // Nothing is written outside of root, whatever the names say and whatever
 // links lie there already (os.Root). Files and directories come with their
 // permission bits; a hard link becomes a copy of the file that came before;
 // everything else that tar can carry is refused.
-func extract(r io.Reader, root *os.Root, base string) error {
+func Extract(r io.Reader, root *os.Root, base string) error {
 	x := &extractor{root: root, base: base}
 	tr := tar.NewReader(r)
 	for {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+)
+
+// maxPacket is what a client may send in one packet, RFC 4253 section 6.1.
+const maxPacket = 35000
+
+// A link is the packets of one connection, for one goroutine.
+type link struct {
+	conn         net.Conn
+	in           *bufio.Reader
+	out          []byte // packets that flush sends in one piece
+	packet       []byte // the last one that was read
+	open, seal   cipher.AEAD
+	readIV, sent []byte // nonces: 4 bytes that stay and a counter of 8 (RFC 5647)
+}
+
+func newLink(c net.Conn) *link {
+	// What comes is small, and there are thousands of connections.
+	return &link{conn: c, in: bufio.NewReaderSize(c, 2048)}
+}
+
+func (l *link) encryptOut(key, iv []byte) (err error) {
+	l.seal, err = gcm(key)
+	l.sent = iv
+	return err
+}
+
+func (l *link) encryptIn(key, iv []byte) (err error) {
+	l.open, err = gcm(key)
+	l.readIV = iv
+	return err
+}
+
+func gcm(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// put adds a packet to what the next flush sends.
+func (l *link) put(payload []byte) {
+	block := 8
+	counted := 5 // the length counts towards the padding
+	if l.seal != nil {
+		block, counted = aes.BlockSize, 1 // not where it is not encrypted
+	}
+	padding := block - (counted+len(payload))%block
+	if padding < 4 {
+		padding += block
+	}
+	begin := len(l.out)
+	l.out = binary.BigEndian.AppendUint32(l.out, uint32(1+len(payload)+padding))
+	l.out = append(l.out, byte(padding))
+	l.out = append(l.out, payload...)
+	l.out = append(l.out, make([]byte, padding)...)
+	if l.seal != nil {
+		head, body := l.out[begin:begin+4], l.out[begin+4:]
+		l.out = l.seal.Seal(l.out[:begin+4], l.sent, body, head)
+		count(l.sent)
+	}
+}
+
+// flush sends what was put.
+func (l *link) flush() error {
+	if len(l.out) == 0 {
+		return nil
+	}
+	_, err := l.conn.Write(l.out)
+	l.out = l.out[:0]
+	return err
+}
+
+// next reads a packet's payload, which is valid until the next call. Before it
+// waits for the client it sends what was put.
+func (l *link) next() ([]byte, error) {
+	if l.in.Buffered() == 0 {
+		if err := l.flush(); err != nil {
+			return nil, err
+		}
+		if len(l.packet) > keptPacket {
+			l.packet = nil
+		}
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(l.in, head[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head[:]))
+	if n < 8 || n > maxPacket {
+		return nil, fmt.Errorf("a packet of %d bytes", n)
+	}
+	size := n
+	if l.open != nil {
+		size += l.open.Overhead()
+	}
+	if cap(l.packet) < size {
+		l.packet = make([]byte, size)
+	}
+	l.packet = l.packet[:size]
+	if _, err := io.ReadFull(l.in, l.packet); err != nil {
+		return nil, err
+	}
+	plain := l.packet
+	if l.open != nil {
+		var err error
+		if plain, err = l.open.Open(l.packet[:0], l.readIV, l.packet, head[:]); err != nil {
+			return nil, err
+		}
+		count(l.readIV)
+	}
+	padding := int(plain[0])
+	if padding+2 > n {
+		return nil, fmt.Errorf("a packet of %d bytes with %d of padding", n, padding)
+	}
+	return plain[1 : n-padding], nil
+}
+
+// keptPacket is how much room for packets an idle connection keeps.
+const keptPacket = 512
+
+// expect reads packets until one is of the given type; only those that may
+// come at any time may come before it.
+func (l *link) expect(want byte) ([]byte, error) {
+	for {
+		p, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		switch p[0] {
+		case want:
+			return p, nil
+		case msgIgnore, msgDebug, msgUnimplemented, msgExtInfo:
+		default:
+			return nil, fmt.Errorf("message %d instead of %d", p[0], want)
+		}
+	}
+}
+
+func count(nonce []byte) {
+	binary.BigEndian.PutUint64(nonce[4:], binary.BigEndian.Uint64(nonce[4:])+1)
+}

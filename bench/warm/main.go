@@ -1,0 +1,209 @@
+// Command warm measures what work costs on connections that are open already:
+// bolt through its daemon beside ssh, clush, pdsh, pssh and ansible over
+// OpenSSH's ControlMaster, beside bolt without a daemon, and beside the floor:
+// the same on held connections in a bare loop.
+//
+// Each tool does one run that is not counted, then several without a pause
+// (what a busy user has), then, after a pause, one (what a user at a terminal
+// has: connections may prepare themselves in a pause). Tools take turns;
+// figures are medians. A daemon's processor time is charged to the tool that it
+// works for, that of the pause too; ControlMaster's processes are such daemons.
+//
+// It runs from the module's root folder.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bolt/bench/daemon"
+	"bolt/bench/measure"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.bolt, "bolt", "bin/bolt", "`program` to measure; empty: only its peers")
+	flag.StringVar(&o.farmd, "farmd", "", "`program` built from bench/farmd; empty: build it")
+	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- figures: begin --> and end, too")
+	parts := flag.String("parts", "one,fanout,light,jobs,memory", "`what,...` to measure")
+	flag.Func("sizes", "`N,...` targets on real servers (default 1,10,50,100,200)", numbers(&o.sizes))
+	flag.Func("light", "`N,...` targets on the light server (default 1000,5000,10000)", numbers(&o.light))
+	tools := flag.String("tools", "", "`word,...`: only tools in whose name one of them is")
+	flag.IntVar(&o.atOnce, "c", 100, "`targets` at a time, for every tool")
+	flag.IntVar(&o.lightAtOnce, "light-c", 1000, "the same on the light server")
+	flag.IntVar(&o.peerLimit, "peer-limit", 1000, "largest `N` for tools that have a process for each connection")
+	flag.IntVar(&o.jobTargets, "jobs", 50, "`targets` for the part jobs")
+	flag.IntVar(&o.held, "held", 10000, "`connections` for the part memory")
+	flag.IntVar(&o.runs, "runs", 3, "`turns` of each tool")
+	flag.IntVar(&o.burst, "burst", 5, "`runs` without a pause in each turn")
+	flag.DurationVar(&o.pause, "pause", 2*time.Second, "`time` before the run after a pause")
+	flag.DurationVar(&o.idle, "idle", time.Minute, "`time` to watch idle connections")
+	o.sizes, o.light = []int{1, 10, 50, 100, 200}, []int{1000, 5000, 10000}
+	flag.Parse()
+	o.parts, o.tools = words(*parts), words(*tools)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := warm(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "warm:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	bolt, farmd, markdown       string
+	parts, tools                []string
+	sizes, light                []int
+	atOnce, lightAtOnce         int
+	peerLimit, jobTargets, held int
+	daemon                      bool // bolt has one
+	pace
+}
+
+// A pace says how often things are done and how long is waited.
+type pace struct {
+	runs, burst int
+	pause, idle time.Duration
+}
+
+// warm measures all parts. One that fails does not keep the next from being
+// measured.
+func warm(ctx context.Context, o options) (err error) {
+	if o.bolt != "" {
+		if o.bolt, err = filepath.Abs(o.bolt); err != nil {
+			return err
+		}
+		if o.daemon = daemon.Known(ctx, o.bolt); !o.daemon {
+			fmt.Fprintln(os.Stderr, "warm: this bolt has no daemon: it is measured without")
+		}
+	}
+	if err := raiseLimit(); err != nil {
+		return err
+	}
+	if o.farmd, err = lightServer(ctx, o.farmd); err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Dir(o.farmd))
+	var text strings.Builder
+	out := io.MultiWriter(os.Stdout, &text)
+	fmt.Fprintf(out, "%s\n", machine(ctx))
+	failures := []error{}
+	for _, p := range []struct {
+		name    string
+		measure func(context.Context, options, io.Writer) error
+	}{{"one", one}, {"fanout", fanout}, {"light", light}, {"jobs", jobs}, {"memory", memory}} {
+		if slices.Contains(o.parts, p.name) && ctx.Err() == nil {
+			failures = append(failures, p.measure(ctx, o, out))
+		}
+	}
+	if o.markdown != "" && ctx.Err() == nil {
+		failures = append(failures, measure.Replace(o.markdown, "figures", text.String()))
+	}
+	return errors.Join(failures...)
+}
+
+// raiseLimit makes room for the descriptors of thousands of connections, here
+// and in the programs that are started.
+func raiseLimit() error {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return fmt.Errorf("read the limit of descriptors: %w", err)
+	}
+	const wanted = 100_000
+	if r.Max < wanted {
+		higher := syscall.Rlimit{Cur: wanted, Max: wanted}
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &higher) == nil {
+			return nil
+		}
+	}
+	r.Cur = r.Max // as an ordinary user: what is allowed
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return fmt.Errorf("raise the limit of descriptors: %w", err)
+	}
+	return nil
+}
+
+// lightServer returns the path of a farmd program in a folder of its own.
+func lightServer(ctx context.Context, given string) (string, error) {
+	dir, err := os.MkdirTemp("", "bolt-bench.")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "farmd")
+	if given != "" {
+		given, err = filepath.Abs(given)
+		return program, errors.Join(err, os.Symlink(given, program))
+	}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./bench/farmd").CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("build farmd: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	return program, nil
+}
+
+// machine says on what the figures were taken.
+func machine(ctx context.Context) string {
+	facts := []string{strconv.Itoa(cores()) + " cores"}
+	for _, f := range []struct{ file, key string }{{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}} {
+		data, err := os.ReadFile(f.file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == f.key {
+				facts = append(facts, strings.TrimSpace(value))
+				break
+			}
+		}
+	}
+	for _, argv := range [][]string{{"uname", "-sr"}, {"ssh", "-V"}, {"go", "env", "GOVERSION"}} {
+		if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err == nil {
+			facts = append(facts, strings.TrimSpace(string(out)))
+		}
+	}
+	return "Machine: " + strings.Join(facts, "; ") + ". Client and servers share it."
+}
+
+func cores() int {
+	n := 0
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "processor") {
+			n++
+		}
+	}
+	return n
+}
+
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
+}
+
+// numbers returns a flag value that replaces a list; an empty text empties it.
+func numbers(list *[]int) func(string) error {
+	return func(s string) error {
+		*list = nil
+		for _, word := range words(s) {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is no number of targets", word)
+			}
+			*list = append(*list, n)
+		}
+		return nil
+	}
+}

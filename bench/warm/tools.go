@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bolt/bench/daemon"
+	"bolt/bench/farm"
+	"bolt/bench/measure"
+)
+
+// A scene is a farm to which every tool holds connections.
+type scene struct {
+	*farm.Farm
+	o       options
+	atOnce  int
+	masters *masters       // nil: too many targets for a process each
+	floor   *floor         // nil without
+	daemon  *daemon.Daemon // nil: bolt has none
+	pid     int            // the daemon's
+}
+
+// wanted is what a scene is to hold beside bolt's connections.
+type wanted struct{ masters, floor bool }
+
+// connectAll opens the connections of all tools to a farm.
+func connectAll(ctx context.Context, o options, f *farm.Farm, atOnce int, want wanted) (s *scene, err error) {
+	s = &scene{Farm: f, o: o, atOnce: atOnce}
+	if want.masters {
+		s.masters, err = startMasters(ctx, f)
+	}
+	if want.floor && err == nil {
+		s.floor, err = hold(ctx, f, atOnce)
+	}
+	if err == nil && o.bolt != "" && o.daemon {
+		err = s.startDaemon(ctx)
+		if err == nil {
+			err = s.warmUp(ctx)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+func (s *scene) startDaemon(ctx context.Context) (err error) {
+	if s.daemon, err = daemon.New(s.o.bolt, s.Home()); err != nil {
+		return err
+	}
+	if err := s.daemon.Start(ctx); err != nil {
+		return err
+	}
+	status, err := s.daemon.Status(ctx)
+	if err != nil {
+		return err
+	}
+	s.pid = status.PID
+	return nil
+}
+
+// dialsAtOnce is how many connections are opened at a time before anything is
+// measured: handshakes are all processor time, and many at once only wait.
+const dialsAtOnce = 100
+
+// warmUp makes the daemon connect to all targets.
+func (s *scene) warmUp(ctx context.Context) error {
+	_, err := s.boltWarm("", dialsAtOnce, "command", "run", "true").run(ctx)
+	return err
+}
+
+// close ends all connections, but not the farm.
+func (s *scene) close(ctx context.Context) error {
+	var failures []error
+	if s.masters != nil {
+		failures = append(failures, s.masters.stop())
+	}
+	if s.floor != nil {
+		failures = append(failures, s.floor.close())
+	}
+	if s.daemon != nil {
+		failures = append(failures, s.daemon.Stop(ctx))
+	}
+	return errors.Join(failures...)
+}
+
+// hostsFile lists the targets' addresses.
+func (s *scene) hostsFile() string { return filepath.Join(s.Dir, "hosts") }
+
+// bolt is an action of bolt on all targets, which checks host keys as its
+// peers do: its home holds the farm's known_hosts.
+func (s *scene) bolt(env []string, atOnce int, pool string, action ...string) measure.Program {
+	argv := append([]string{s.o.bolt}, action...)
+	argv = append(argv, "-t", "all", "-i", s.Inventory(), "-c", strconv.Itoa(atOnce), "--format", "json")
+	if s.o.daemon {
+		argv = append(argv, "--pool", pool)
+	}
+	return measure.Program{Argv: argv, Env: env, Dir: s.Dir}
+}
+
+func (s *scene) boltCold(action ...string) tool {
+	t := program("bolt, no daemon", s.bolt([]string{"HOME=" + s.Home(), "SSH_AUTH_SOCK="}, s.atOnce, "off", action...))
+	t.cold = true
+	return t
+}
+
+func (s *scene) boltWarm(suffix string, atOnce int, action ...string) tool {
+	t := program("bolt, warm"+suffix, s.bolt(s.daemon.Env(), atOnce, "required", action...))
+	t.behind, t.atOnce = []int{s.pid}, atOnce
+	return t
+}
+
+// ours are bolt's ways to do an action.
+func (s *scene) ours(action ...string) []tool {
+	if s.o.bolt == "" {
+		return nil
+	}
+	var tools []tool
+	if s.daemon != nil {
+		tools = append(tools, s.boltWarm("", s.atOnce, action...))
+		if len(s.Hosts) > s.atOnce {
+			tools = append(tools, s.boltWarm(", all at once", len(s.Hosts), action...))
+		}
+	}
+	return append(tools, s.boltCold(action...))
+}
+
+// floors are the bare loops over held connections.
+func (s *scene) floors() []tool {
+	if s.floor == nil {
+		return nil
+	}
+	return []tool{
+		{name: "floor: an exec each", run: func(context.Context) (measure.Sample, error) { return s.floor.round(s.floor.exec) }},
+		{name: "floor: a line to a held shell", run: func(context.Context) (measure.Sample, error) { return s.floor.round(s.floor.line) }},
+	}
+}
+
+// ansibleLimit is the largest number of targets on which ansible is measured:
+// it takes a tenth of a second for each.
+const ansibleLimit = 200
+
+// peers are the tools that run a command line over the master connections.
+func (s *scene) peers(ctx context.Context, line string) []tool {
+	if s.masters == nil {
+		return nil
+	}
+	c, config := strconv.Itoa(s.atOnce), "-F "+s.masters.config
+	tools := []tool{
+		program("xargs ssh", measure.Program{
+			Argv:  []string{"xargs", "-P", c, "-I{}", "ssh", "-F", s.masters.config, "-n", "{}", line},
+			Stdin: s.hostsFile(),
+		}),
+		program("clush", measure.Program{Argv: []string{"clush", "-S", "-f", c, "-o", config, "--hostfile=" + s.hostsFile(), line}}),
+		program("pdsh", measure.Program{
+			Argv: []string{"pdsh", "-S", "-R", "ssh", "-f", c, "-w", "^" + s.hostsFile(), line},
+			Env:  []string{"PDSH_SSH_ARGS_APPEND=" + config},
+		}),
+		program("pssh", measure.Program{Argv: []string{"parallel-ssh", "-p", c, "-h", s.hostsFile(), "-x", config, line}}),
+	}
+	if len(s.Hosts) <= ansibleLimit {
+		tools = append(tools, s.ansible("ansible raw", nil, "-m", "raw", "-a", line))
+		if strategy := mitogen(ctx); strategy != "" {
+			tools = append(tools, s.ansible("ansible with mitogen", []string{"ANSIBLE_STRATEGY_PLUGINS=" + strategy, "ANSIBLE_STRATEGY=mitogen_linear"}, "-m", "command", "-a", line))
+		}
+	}
+	return s.asPeers(tools)
+}
+
+// asPeers charges the masters to tools that use them.
+func (s *scene) asPeers(tools []tool) []tool {
+	for i := range tools {
+		tools[i].kind, tools[i].behind = peer, s.masters.pids()
+	}
+	return tools
+}
+
+// ansible in its quickest form. It adds no master connections of its own where
+// its ssh arguments speak of none, and uses those of the configuration.
+func (s *scene) ansible(name string, env []string, module ...string) tool {
+	argv := append([]string{"ansible", "all", "-i", s.hostsFile(), "-f", strconv.Itoa(s.atOnce)}, module...)
+	return program(name, measure.Program{Argv: argv, Env: append(env,
+		"ANSIBLE_SSH_ARGS=-F "+s.masters.config, "ANSIBLE_PIPELINING=1", "ANSIBLE_LOCAL_TEMP="+filepath.Join(s.Dir, "ansible"),
+		"ANSIBLE_DEPRECATION_WARNINGS=False", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "LC_ALL=C.UTF-8")})
+}
+
+// mitogen returns the folder of mitogen's strategies, "" where it is not
+// installed.
+func mitogen(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "python3", "-c", "import ansible_mitogen, os; print(os.path.dirname(ansible_mitogen.__file__))").Output()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "plugins", "strategy")
+}

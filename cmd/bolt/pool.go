@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"bolt/internal/fault"
+	"bolt/internal/output"
+	"bolt/pool/client"
+	"bolt/pool/wire"
+)
+
+// poolKind is the kind of the errors about the daemon.
+const poolKind = "bolt/pool-error"
+
+// poolClient is a client of the user's daemon. It starts one if start is set.
+func (a *app) poolClient(start bool) (*client.Client, poolPlace, error) {
+	place, err := findPoolPlace(a.sys)
+	if err != nil {
+		return nil, place, &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, place, fmt.Errorf("working directory: %w", err)
+	}
+	o := client.Options{
+		Socket: place.socket,
+		Build:  version,
+		Made:   made(),
+		Caller: wire.Caller{Home: home(a.sys), Dir: dir, AgentSocket: a.sys.env("SSH_AUTH_SOCK"), Env: a.sys.environ()},
+		Warn:   a.logs.WarnOnce,
+		Logger: a.log,
+
+		Passphrase: a.passphrase,
+	}
+	if start {
+		o.Start = func(ctx context.Context) error { return a.spawnPool(ctx, place) }
+	}
+	return client.New(o), place, nil
+}
+
+// made is when this program's file was last changed: it tells builds of one
+// version apart.
+func made() int64 {
+	path, err := os.Executable()
+	if err != nil {
+		return 0
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
+}
+
+// control connects to the daemon and sends it a command; running is false if
+// there is none.
+func (a *app) control(ctx context.Context, command string) (answer []byte, running bool, err error) {
+	c, _, err := a.poolClient(false)
+	if err != nil {
+		return nil, false, err
+	}
+	defer c.Close()
+	err = c.Connect(ctx)
+	if u, ok := errors.AsType[*client.Unavailable](err); ok && u.Absent {
+		return nil, false, nil
+	}
+	if err == nil {
+		answer, err = c.Control(ctx, command)
+	}
+	if err != nil {
+		return nil, true, poolFault(err)
+	}
+	return answer, true, nil
+}
+
+func poolFault(err error) error {
+	if u, ok := errors.AsType[*client.Unavailable](err); ok && u.Hint != "" {
+		return &fault.Error{Kind: poolKind, Msg: u.Error() + "\n" + u.Hint, Err: err}
+	}
+	return &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
+}
+
+func (a *app) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.sys.out, format+"\n", args...)
+	return written(err)
+}
+
+func runPoolStart(ctx context.Context, a *app, _ []string) error {
+	if _, running, err := a.control(ctx, "ping"); err != nil {
+		return err
+	} else if running {
+		return a.say("The pool daemon runs already.")
+	}
+	c, place, err := a.poolClient(true)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Connect(ctx); err != nil {
+		return poolFault(err)
+	}
+	return a.say("The pool daemon has started: pid %d, socket %s.", c.Peer().PID, place.socket)
+}
+
+func runPoolStop(ctx context.Context, a *app, _ []string) error {
+	_, running, err := a.control(ctx, "stop")
+	if err != nil {
+		return err
+	}
+	if !running {
+		return a.say("No pool daemon runs.")
+	}
+	return a.say("The pool daemon has stopped; its connections are closed.")
+}
+
+func runPoolDrain(ctx context.Context, a *app, _ []string) error {
+	_, running, err := a.control(ctx, "drain")
+	if err != nil {
+		return err
+	}
+	if !running {
+		return a.say("No pool daemon runs.")
+	}
+	return a.say("The pool daemon begins nothing new, and ends with what it is doing.")
+}
+
+func runPoolStatus(ctx context.Context, a *app, _ []string) error {
+	data, running, err := a.control(ctx, "status")
+	if err != nil {
+		return err
+	}
+	place, err := findPoolPlace(a.sys)
+	if err != nil {
+		return err
+	}
+	view := &output.Pool{Socket: place.socket, Now: time.Now()}
+	if running {
+		view.Status = new(wire.Status)
+		if err := json.Unmarshal(data, view.Status); err != nil {
+			return fault.New(poolKind, "The pool daemon's answer cannot be read: %v", err)
+		}
+	}
+	if err := output.PrintPool(a.sys.out, a.listOptions(), view); err != nil {
+		return written(err)
+	}
+	if !running {
+		return errPrinted
+	}
+	return nil
+}
+
+func runPoolMetrics(ctx context.Context, a *app, _ []string) error {
+	data, running, err := a.control(ctx, "metrics")
+	if err != nil {
+		return err
+	}
+	if !running {
+		data = []byte("# HELP bolt_pool_up Whether the pool daemon runs.\n# TYPE bolt_pool_up gauge\nbolt_pool_up 0\n")
+	}
+	_, err = a.sys.out.Write(data)
+	return written(err)
+}
+
+func runPoolLogs(_ context.Context, a *app, _ []string) error {
+	place, err := findPoolPlace(a.sys)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(place.log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(poolKind, "There is no log of a pool daemon at %s.", place.log)
+	}
+	if err != nil {
+		return fault.File(place.log, err, "The pool daemon's log '%s' is unreadable: %v", place.log, fault.WithoutPath(err))
+	}
+	defer f.Close()
+	if _, err := io.Copy(a.sys.out, f); err != nil {
+		return written(err)
+	}
+	return nil
+}

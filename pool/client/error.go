@@ -1,0 +1,95 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"bolt/transport"
+)
+
+const logsHint = "\"bolt pool logs\" may say why."
+
+// stopped is the error of work that ctx ended; fate says what became of it.
+func stopped(ctx context.Context, what, host, fate string) *transport.Error {
+	e := &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx)}
+	verb := "was cancelled"
+	if isTimeout(ctx) {
+		e.Class, verb = transport.ClassTimeout, "ran out of time"
+	}
+	e.Msg = fmt.Sprintf("%s on %s %s%s", strings.ToUpper(what[:1])+what[1:], host, verb, fate)
+	return e
+}
+
+// isTimeout reports whether ctx has ended because time is up.
+func isTimeout(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}
+
+// notDialed is the error of a Dial that ctx ended.
+func notDialed(ctx context.Context, host string) *transport.Error {
+	e := &transport.Error{Class: transport.ClassCancelled, Code: "CONNECT_ERROR", Err: context.Cause(ctx)}
+	verb := "cancelled"
+	if isTimeout(ctx) {
+		e.Class, verb = transport.ClassTimeout, "out of time"
+	}
+	e.Msg = fmt.Sprintf("Failed to connect to %s: %s while the pool daemon was at it", host, verb)
+	return e
+}
+
+// unreached is the error of work that has not begun, because there is no
+// daemon to do it.
+func unreached(ctx context.Context, host string, err error) *transport.Error {
+	if ctx.Err() != nil {
+		return notDialed(ctx, host)
+	}
+	e := &transport.Error{Class: transport.ClassConnect, Code: "CONNECT_ERROR", Err: err}
+	if u, ok := errors.AsType[*Unavailable](err); ok {
+		e.Msg, e.Hint = fmt.Sprintf("Failed to connect to %s: %v", host, u), u.Hint
+		return e
+	}
+	e.Msg = fmt.Sprintf("Failed to connect to %s: pool daemon: %s", host, printable(err.Error()))
+	e.Hint = logsHint
+	return e
+}
+
+// lost is the error of work that was under way when the session ended.
+func lost(what, host string, cause error) *transport.Error {
+	if errors.Is(cause, errClosed) {
+		return &transport.Error{Class: transport.ClassLost, Err: cause,
+			Msg: fmt.Sprintf("The connection to the pool daemon was closed during a %s on %s: the outcome is unknown", what, host)}
+	}
+	return &transport.Error{Class: transport.ClassLost, Err: cause,
+		Msg:  fmt.Sprintf("The pool daemon was lost during a %s on %s: %s: the outcome is unknown", what, host, printable(cause.Error())),
+		Hint: "Look at the machine before you do it again. " + logsHint}
+}
+
+// failed is a Failed, with the cause that only we know.
+func failed(ctx context.Context, e *transport.Error) *transport.Error {
+	if e.Class == "" {
+		e.Class = cmp.Or(e.Class, transport.ClassProtocol)
+	}
+	if ctx.Err() != nil && (e.Class == transport.ClassCancelled || e.Class == transport.ClassTimeout) {
+		e.Err = context.Cause(ctx)
+	}
+	return e
+}
+
+// maxReason bounds what the daemon's words add to a message.
+const maxReason = 1 << 10
+
+// printable makes a text from outside fit for a message.
+func printable(s string) string {
+	if len(s) > maxReason {
+		s = s[:maxReason]
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerOf returns who is at the other end of a unix socket (LOCAL_PEERCRED and
+// LOCAL_PEERPID, unix(4)).
+func peerOf(conn net.Conn) (uid, pid int, err error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, 0, errors.New("not a unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	if ctl := raw.Control(func(fd uintptr) {
+		var cred *unix.Xucred
+		if cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); err == nil {
+			uid = int(cred.Uid)
+			pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+		}
+	}); ctl != nil {
+		return 0, 0, ctl
+	}
+	return uid, pid, err
+}
+
+// ownerOf returns whose a file is.
+func ownerOf(info fs.FileInfo) int {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(st.Uid)
+}

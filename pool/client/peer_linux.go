@@ -1,0 +1,42 @@
+package client
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerOf returns who is at the other end of a unix socket (SO_PEERCRED,
+// unix(7)): who began to listen there.
+func peerOf(conn net.Conn) (uid, pid int, err error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, 0, errors.New("not a unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	var cred *unix.Ucred
+	if ctl := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); ctl != nil {
+		return 0, 0, ctl
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(cred.Uid), int(cred.Pid), nil
+}
+
+// ownerOf returns whose a file is.
+func ownerOf(info fs.FileInfo) int {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(st.Uid)
+}

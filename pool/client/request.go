@@ -1,0 +1,185 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"bolt/pool/wire"
+	"bolt/transport"
+)
+
+// A request waits for its answer. The session's reader puts in what comes, and
+// whoever made the request takes it out.
+type request struct {
+	id      uint32
+	opens   wire.Type     // Dial, Run, Put, Get, Offer or Control
+	content wire.Digest   // of an Offer
+	wake    chan struct{} // one slot: there is something new
+
+	mu     sync.Mutex
+	queue  []piece // not yet taken
+	unread int     // bytes that came and were not acknowledged
+	wanted bool    // an Offer's content
+	gone   bool    // nobody waits any more
+	answer *answer
+}
+
+// A piece is some output.
+type piece struct {
+	stream wire.Type // Stdout, Stderr or Reply
+	data   []byte
+}
+
+// An answer is the last that is heard of a request.
+type answer struct {
+	status transport.Status
+	err    *transport.Error // Failed
+	lost   error            // why there was no answer
+}
+
+// isFinal reports whether a frame is the last of its request.
+func isFinal(f wire.Frame) bool {
+	switch f.Type {
+	case wire.Stdout, wire.Stderr, wire.Wanted:
+		return false
+	case wire.Reply:
+		return len(f.Body) == 0
+	}
+	return true
+}
+
+// expects reports whether a request may be sent a frame of that type.
+func (r *request) expects(t wire.Type) bool {
+	switch t {
+	case wire.Failed:
+		return true
+	case wire.Dialed:
+		return r.opens == wire.Dial
+	case wire.Stdout:
+		return r.opens == wire.Run || r.opens == wire.Get
+	case wire.Stderr, wire.Exited:
+		return r.opens == wire.Run
+	case wire.Finished:
+		return r.opens == wire.Put || r.opens == wire.Get || r.opens == wire.Offer
+	case wire.Wanted, wire.Had:
+		return r.opens == wire.Offer
+	case wire.Reply:
+		return r.opens == wire.Control
+	}
+	return false
+}
+
+// take is called by the reader. The error is the daemon's mistake.
+func (r *request) take(f wire.Frame, final bool) error {
+	if !r.expects(f.Type) {
+		return fmt.Errorf("frame of type %d in answer to one of type %d", f.Type, r.opens)
+	}
+	if final {
+		a, err := decodeAnswer(f)
+		if err == nil {
+			r.finish(a)
+		}
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.Type == wire.Wanted {
+		if r.wanted {
+			return errors.New("a content is wanted twice")
+		}
+		r.wanted = true
+	} else if err := r.output(f); err != nil {
+		return err
+	}
+	r.signal()
+	return nil
+}
+
+func decodeAnswer(f wire.Frame) (*answer, error) {
+	var err error
+	a := new(answer)
+	switch f.Type {
+	case wire.Exited:
+		a.status, err = wire.DecodeStatus(f.Body)
+	case wire.Failed:
+		a.err, err = wire.DecodeError(f.Body)
+	default:
+		if len(f.Body) > 0 {
+			err = fmt.Errorf("frame of type %d with %d bytes in it", f.Type, len(f.Body))
+		}
+	}
+	return a, err
+}
+
+// output queues output; the mutex is held.
+func (r *request) output(f wire.Frame) error {
+	if len(f.Body) == 0 || len(f.Body) > wire.MaxPiece {
+		return fmt.Errorf("piece of %d bytes", len(f.Body))
+	}
+	most := wire.Window
+	if f.Type == wire.Reply {
+		most = wire.MaxReply
+	}
+	if r.unread += len(f.Body); r.unread > most {
+		return fmt.Errorf("more than %d bytes beyond what was taken", most)
+	}
+	if r.gone {
+		return nil
+	}
+	// Many small pieces become one: each would cost more than it holds.
+	if n := len(r.queue); n > 0 && r.queue[n-1].stream == f.Type && len(r.queue[n-1].data)+len(f.Body) <= wire.MaxPiece {
+		r.queue[n-1].data = append(r.queue[n-1].data, f.Body...)
+		return nil
+	}
+	r.queue = append(r.queue, piece{f.Type, append([]byte(nil), f.Body...)})
+	return nil
+}
+
+// signal wakes whoever waits.
+func (r *request) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// finish sets the answer; the first one counts.
+func (r *request) finish(a *answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answer == nil {
+		r.answer = a
+		r.signal()
+	}
+}
+
+// next takes what has come: output, and the answer if there is one.
+func (r *request) next() ([]piece, *answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pieces := r.queue
+	r.queue = nil
+	return pieces, r.answer
+}
+
+// isWanted reports whether an offered content was asked for.
+func (r *request) isWanted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wanted
+}
+
+// credit acknowledges output.
+func (r *request) credit(n int) {
+	r.mu.Lock()
+	r.unread -= n
+	r.mu.Unlock()
+}
+
+// abandon says that nobody waits any more. What still comes is dropped.
+func (r *request) abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone, r.queue = true, nil
+}

@@ -1,0 +1,386 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"bolt/pool/wire"
+	"bolt/transport"
+)
+
+const (
+	// maxLeases and maxRequests bound what one client may hold at a time. A
+	// fan-out has one of each for a target; nobody has so many.
+	maxLeases   = 100_000
+	maxRequests = 200_000
+	// maxWarnings may wait for a client that reads nothing, and maxAnswers are
+	// more than anybody has keys.
+	maxWarnings = 1000
+	maxAnswers  = 1000
+	// lastWords is how long an ending daemon waits for a client to take the
+	// answers to what was ended.
+	lastWords = 5 * time.Second
+)
+
+// errGone is why requests end when their client does.
+var errGone = errors.New("the client has gone")
+
+// A client is one command line, connected.
+type client struct {
+	s      *Server
+	conn   *clientConn
+	w      *wire.Writer
+	log    *slog.Logger
+	dialer transport.Dialer // the pool, through the client's own view
+
+	work sync.WaitGroup // requests, and leases that are being closed
+
+	// Of the reading goroutine alone.
+	offers map[uint32]*offer
+	held   map[wire.Digest]holding
+	stops  bool // has asked the daemon to stop, and is told when it has
+
+	mu       sync.Mutex
+	requests map[uint32]*request
+	leases   map[uint32]*lease
+	answers  map[string]transport.Secret
+	warnings []wire.Warning // not yet sent
+	over     bool           // nothing new is begun
+}
+
+// A request is one that is being worked on.
+type request struct {
+	cancel context.CancelCauseFunc
+	window *window // nil without output
+	dials  bool
+	// control is one that keeps nobody busy.
+	control bool
+	// released is a Dial's that nobody waits for.
+	released bool
+	// contents are what it uses, and gives back.
+	contents []holding
+}
+
+// A lease is a connection, as the pool has leased it.
+type lease struct{ conn transport.Conn }
+
+// A clientConn bounds the time of each write once the daemon ends: until then
+// a client may be stopped for as long as it likes.
+type clientConn struct {
+	net.Conn
+	ending atomic.Bool
+}
+
+func (c *clientConn) Write(p []byte) (int, error) {
+	if c.ending.Load() {
+		_ = c.SetWriteDeadline(time.Now().Add(lastWords)) // an error is Write's too
+	}
+	return c.Conn.Write(p)
+}
+
+// end stops reading, and whoever waits to write for long.
+func (c *clientConn) end() {
+	c.ending.Store(true)
+	_ = c.SetWriteDeadline(time.Now().Add(lastWords))
+	_ = c.SetReadDeadline(time.Unix(1, 0))
+}
+
+// serve is a client from its greeting to its end.
+func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
+	conn := &clientConn{Conn: raw}
+	closes := true
+	defer func() {
+		if closes {
+			conn.Close()
+		}
+	}()
+	frames, w := wire.NewReader(conn), wire.NewWriter(conn)
+	_ = conn.SetDeadline(time.Now().Add(greetTimeout)) // an error is the next read's
+	unhook := context.AfterFunc(ctx, conn.end)         // a refusal that ends us is still sent
+	g, err := s.greet(ctx, frames, w)
+	if err != nil {
+		s.log.Warn("a client did not greet", "pid", pid, "err", err)
+	}
+	if !unhook() || g == nil || err != nil {
+		return
+	}
+	c := &client{
+		s: s, conn: conn, w: w, log: s.log.With("client", pid),
+		offers: make(map[uint32]*offer), held: make(map[wire.Digest]holding),
+		requests: make(map[uint32]*request), leases: make(map[uint32]*lease), answers: make(map[string]transport.Secret),
+	}
+	c.dialer = s.o.Pool.For(s.o.Router(g.Caller, c.answer, c.warn))
+	c.log.Debug("client in", "version", g.Build)
+	c.serve(ctx, frames)
+	closes = !c.stops
+	c.log.Debug("client out")
+}
+
+// serve reads until the client or the daemon ends, and then ends what the
+// client has begun.
+func (c *client) serve(ctx context.Context, frames *wire.Reader) {
+	own, cancel := context.WithCancelCause(ctx)
+	_ = c.conn.SetDeadline(time.Time{})
+	unhook := context.AfterFunc(ctx, c.conn.end)
+	err := c.read(own, frames)
+	if ctx.Err() == nil {
+		c.conn.Close() // and with it, whoever waits to write
+		c.logEnd(err)
+	}
+	unhook()
+	cancel(errGone)
+	c.end()
+}
+
+// logEnd says why a client went, if that is worth it.
+func (c *client) logEnd(err error) {
+	switch {
+	case err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE):
+		c.log.Debug("client broke off", "err", err)
+	default:
+		c.log.Warn("closed a client that broke the protocol", "err", err)
+	}
+}
+
+// end waits for what was cancelled, and gives everything back.
+func (c *client) end() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.work.Wait()
+	c.mu.Lock()
+	leases := c.leases
+	c.leases, c.answers = nil, nil
+	c.mu.Unlock()
+	for _, l := range leases {
+		c.work.Go(func() { c.closeLease(l) })
+	}
+	c.work.Wait()
+	for _, o := range c.offers {
+		o.abandon()
+	}
+	for _, h := range c.held {
+		h.release(c.s.contents)
+	}
+}
+
+// read treats the client's frames, each when it comes and in their order. It
+// waits for nothing but room to answer. Its error is never nil.
+func (c *client) read(ctx context.Context, frames *wire.Reader) error {
+	for {
+		f, err := frames.Next()
+		if err != nil {
+			return err
+		}
+		if err := c.treat(ctx, f); err != nil {
+			return fmt.Errorf("frame of type %d, ID %d: %w", f.Type, f.ID, err)
+		}
+	}
+}
+
+// treat does what a frame asks for, or begins it. An error means that the
+// client does not keep to the protocol, or that it cannot be written to.
+func (c *client) treat(ctx context.Context, f wire.Frame) error {
+	if (f.ID == 0) != (f.Type == wire.Answer || f.Type == wire.Forget) {
+		return errors.New("not the ID of a request")
+	}
+	switch f.Type {
+	case wire.Dial:
+		return c.dial(ctx, f)
+	case wire.Run:
+		return c.run(ctx, f)
+	case wire.Put:
+		return c.put(ctx, f)
+	case wire.Get:
+		return c.get(ctx, f)
+	case wire.Release:
+		return c.release(f)
+	case wire.Cancel:
+		return c.cancel(f)
+	case wire.Credit:
+		return c.credit(f)
+	case wire.Offer:
+		return c.offer(f)
+	case wire.Piece:
+		return c.piece(f)
+	case wire.End:
+		return c.endOffer(f)
+	case wire.Forget:
+		return c.forget(f)
+	case wire.Answer:
+		return c.keepAnswer(f)
+	case wire.Control:
+		return c.control(ctx, f)
+	}
+	return errors.New("unknown type")
+}
+
+// errInUse is a second request of one ID.
+var errInUse = errors.New("the ID is in use")
+
+// begin enters a request, whose ctx ends with it. The error is a protocol
+// error; a refusal is for the client to know.
+func (c *client) begin(ctx context.Context, id uint32, r *request) (own context.Context, refusal *transport.Error, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, leased := c.leases[id]
+	_, working := c.requests[id]
+	_, offered := c.offers[id]
+	switch {
+	case leased || working || offered:
+		return nil, nil, errInUse
+	case len(c.requests) >= maxRequests, r.dials && len(c.leases) >= maxLeases:
+		return nil, tooMany(), nil
+	}
+	own, r.cancel = context.WithCancelCause(ctx)
+	c.requests[id] = r
+	return own, nil, nil
+}
+
+func tooMany() *transport.Error {
+	return &transport.Error{Class: transport.ClassUnsupported,
+		Msg:  fmt.Sprintf("The pool daemon serves one command with at most %d connections at a time", maxLeases),
+		Hint: "Lower the concurrency, or go without the daemon: --pool off."}
+}
+
+// An answer is the last frame of a request.
+type answer struct {
+	kind wire.Type
+	body []byte
+}
+
+// start works on a request in a goroutine of its own and answers it.
+func (c *client) start(ctx context.Context, id uint32, r *request, work func(ctx context.Context) answer) error {
+	own, refusal, err := c.begin(ctx, id, r)
+	if err != nil || refusal != nil {
+		c.letGo(r)
+	}
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return c.w.Send(wire.Failed, id, wire.EncodeError(refusal))
+	}
+	counts := 1
+	if r.control {
+		counts = 0
+	}
+	c.s.life.add(counts, 0)
+	c.work.Go(func() {
+		a := c.guard(own, work)
+		r.cancel(nil)
+		c.letGo(r)
+		c.mu.Lock()
+		delete(c.requests, id)
+		c.mu.Unlock()
+		// A client that cannot be written to is found by its reader.
+		_ = c.w.Send(a.kind, id, a.body)
+		c.s.life.add(-counts, 0)
+	})
+	return nil
+}
+
+// cancel ends what a request does. Its answer may be under way already.
+func (c *client) cancel(f wire.Frame) error {
+	q, err := wire.DecodeCancel(f.Body)
+	if err != nil {
+		return err
+	}
+	if o := c.offers[f.ID]; o != nil {
+		delete(c.offers, f.ID)
+		o.abandon()
+		return c.w.Send(wire.Failed, f.ID, wire.EncodeError(&transport.Error{Class: transport.ClassCancelled, Msg: "The content was given up"}))
+	}
+	cause := context.Canceled
+	if q.Timeout {
+		cause = context.DeadlineExceeded
+	}
+	c.mu.Lock()
+	r := c.requests[f.ID]
+	c.mu.Unlock()
+	if r != nil {
+		r.cancel(cause)
+	}
+	return nil
+}
+
+// credit lets a request send more.
+func (c *client) credit(f wire.Frame) error {
+	n, err := wire.DecodeCredit(f.Body)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	r := c.requests[f.ID]
+	c.mu.Unlock()
+	if r == nil || r.window == nil {
+		return nil
+	}
+	return r.window.credit(n)
+}
+
+// keepAnswer remembers a passphrase.
+func (c *client) keepAnswer(f wire.Frame) error {
+	a, err := wire.DecodeAnswer(f.Body)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers[a.Path] = a.Passphrase; len(c.answers) > maxAnswers {
+		return errors.New("too many answers")
+	}
+	return nil
+}
+
+// answer returns what the client's user has said, for its router.
+func (c *client) answer(path string) (transport.Secret, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.answers[path]
+	return s, ok
+}
+
+// warn takes a warning of the client's router. It must not wait for the
+// client, for others may wait for the same dial.
+func (c *client) warn(id, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || len(c.warnings) == maxWarnings {
+		return
+	}
+	c.warnings = append(c.warnings, wire.Warning{ID: id, Text: text})
+	if len(c.warnings) == 1 {
+		c.work.Go(c.sendWarnings)
+	}
+}
+
+// sendWarnings sends those that wait.
+func (c *client) sendWarnings() {
+	c.mu.Lock()
+	list := c.warnings
+	c.warnings = nil
+	c.mu.Unlock()
+	for i := range list {
+		if c.w.Send(wire.Warned, 0, list[i].Encode()) != nil {
+			return
+		}
+	}
+}
+
+// closeLease gives a connection back, which ends what runs by it.
+func (c *client) closeLease(l *lease) {
+	if err := l.conn.Close(); err != nil {
+		c.log.Debug("give a connection back", "err", err)
+	}
+	c.s.life.add(0, -1)
+}

@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"sync"
+	"time"
+)
+
+// A life decides when the daemon ends. What it counts keeps it alive.
+type life struct {
+	idleTimeout time.Duration
+	inUse       func() bool   // whether a connection is still in use, for whomever
+	over        chan struct{} // closed when it is time to end
+
+	mu       sync.Mutex
+	clients  int // connected, and what they had begun has not ended
+	requests int // being worked on, but for controls
+	leases   int
+	draining bool
+	why      string // it ends, "" while it lives
+	timer    *time.Timer
+}
+
+func newLife(idleTimeout time.Duration, inUse func() bool) *life {
+	return &life{idleTimeout: idleTimeout, inUse: inUse, over: make(chan struct{})}
+}
+
+// start begins to wait for the first client.
+func (l *life) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == "" {
+		l.timer = time.AfterFunc(l.idleTimeout, l.idle)
+	}
+}
+
+// idle ends the daemon if it has nothing to do.
+func (l *life) idle() {
+	busy := l.inUse()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.why != "" || l.clients > 0:
+	case busy:
+		l.timer.Reset(l.idleTimeout)
+	default:
+		l.finish("idle")
+	}
+}
+
+// finish needs the lock.
+func (l *life) finish(why string) {
+	if l.why != "" {
+		return
+	}
+	l.why = why
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	close(l.over)
+}
+
+// end makes the daemon end, if it does not already.
+func (l *life) end(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finish(why)
+}
+
+// reason is why it ends, "" while it lives.
+func (l *life) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+// enter counts a client, unless limit are there already or the daemon ends.
+func (l *life) enter(limit int) (n int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why != "" || l.clients >= limit {
+		return l.clients, false
+	}
+	l.clients++
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	return l.clients, true
+}
+
+func (l *life) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients--
+	if l.clients == 0 && l.timer != nil && l.why == "" {
+		l.timer.Reset(l.idleTimeout)
+	}
+}
+
+// add counts requests and leases that begin, or end.
+func (l *life) add(requests, leases int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests += requests
+	l.leases += leases
+	l.drained()
+}
+
+// drained needs the lock.
+func (l *life) drained() {
+	if l.draining && l.requests == 0 && l.leases == 0 {
+		l.finish("drained")
+	}
+}
+
+// drain makes the daemon end as soon as nothing is under way.
+func (l *life) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	l.drained()
+}
+
+// yield ends the daemon in favour of another, if its one client is all that
+// it has.
+func (l *life) yield(why string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.clients > 1 || l.requests > 0 || l.leases > 0 {
+		return false
+	}
+	l.finish(why)
+	return true
+}
+
+// A pulse is what a life has counted.
+type pulse struct {
+	clients, requests int
+	draining, ending  bool
+}
+
+func (l *life) pulse() pulse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return pulse{l.clients, l.requests, l.draining, l.why != ""}
+}

@@ -1,0 +1,194 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"bolt/pool/wire"
+	"bolt/transport"
+)
+
+// errNoLease is a request for what was never dialed, or given up.
+var errNoLease = errors.New("there is no such lease")
+
+// guard turns our own mistakes into the failure of one request.
+func (c *client) guard(ctx context.Context, work func(ctx context.Context) answer) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("a request panicked", "panic", p, "stack", string(debug.Stack()))
+			a = failed(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	return work(ctx)
+}
+
+// failed is the answer of a request that failed.
+func failed(err error) answer {
+	e, ok := errors.AsType[*transport.Error](err)
+	switch {
+	case ok:
+	case errors.Is(err, context.DeadlineExceeded):
+		e = &transport.Error{Class: transport.ClassTimeout, Msg: "Ran out of time in the pool daemon"}
+	case errors.Is(err, context.Canceled):
+		e = &transport.Error{Class: transport.ClassCancelled, Msg: "Was cancelled in the pool daemon"}
+	default:
+		e = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("Internal error of the pool daemon: %v", err)}
+	}
+	return answer{wire.Failed, wire.EncodeError(e)}
+}
+
+// dial leases a connection from the pool.
+func (c *client) dial(ctx context.Context, f wire.Frame) error {
+	to, err := wire.DecodeDest(f.Body)
+	if err != nil {
+		return err
+	}
+	id, r := f.ID, &request{dials: true}
+	return c.start(ctx, id, r, func(ctx context.Context) answer {
+		conn, err := c.dialer.Dial(ctx, to)
+		c.sendWarnings() // before the answer that they are about
+		if err != nil {
+			return failed(err)
+		}
+		l := &lease{conn}
+		c.s.life.add(0, 1)
+		c.mu.Lock()
+		released := r.released
+		if !released {
+			delete(c.requests, id) // the ID is the lease's from now on
+			c.leases[id] = l
+		}
+		c.mu.Unlock()
+		if released {
+			c.closeLease(l)
+			return failed(context.Canceled)
+		}
+		return answer{kind: wire.Dialed}
+	})
+}
+
+// release gives a lease up, or the dial that would open it. What runs by the
+// lease ends with it, and is answered.
+func (c *client) release(f wire.Frame) error {
+	if len(f.Body) > 0 {
+		return errors.New("a body where none belongs")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.leases[f.ID]; l != nil {
+		delete(c.leases, f.ID)
+		c.work.Go(func() { c.closeLease(l) })
+	} else if r := c.requests[f.ID]; r != nil && r.dials {
+		r.released = true
+		r.cancel(context.Canceled)
+	}
+	return nil
+}
+
+// leased returns the connection of a lease.
+func (c *client) leased(id uint32) (transport.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.leases[id]
+	if l == nil {
+		return nil, errNoLease
+	}
+	return l.conn, nil
+}
+
+// run runs a command.
+func (c *client) run(ctx context.Context, f wire.Frame) error {
+	q, err := wire.DecodeRun(f.Body)
+	if err != nil {
+		return err
+	}
+	conn, err := c.leased(q.Lease)
+	if err != nil {
+		return err
+	}
+	staged := q.Files
+	if q.HasStdin {
+		staged = append(staged, q.Stdin)
+	}
+	id, r := f.ID, &request{window: newWindow()}
+	for i := range staged {
+		if err := c.uses(r, staged[i].Data, staged[i].Size); err != nil {
+			c.letGo(r)
+			return err
+		}
+	}
+	return c.start(ctx, id, r, func(ctx context.Context) answer {
+		cmd := &q.Cmd
+		for i, h := range r.contents {
+			data, release, err := h.bytes()
+			if err != nil {
+				return failed(err)
+			}
+			defer release()
+			if q.HasStdin && i == len(staged)-1 {
+				cmd.Stdin = data
+			} else {
+				cmd.Files = append(cmd.Files, transport.File{Name: staged[i].Name, Mode: staged[i].Mode, Data: data})
+			}
+		}
+		cmd.Stdout = &sink{c.w, id, wire.Stdout, r.window, ctx.Done()}
+		cmd.Stderr = &sink{c.w, id, wire.Stderr, r.window, ctx.Done()}
+		status, err := conn.Run(ctx, cmd)
+		if err != nil {
+			return failed(err)
+		}
+		return answer{wire.Exited, wire.EncodeStatus(status)}
+	})
+}
+
+// put copies a tree to a machine.
+func (c *client) put(ctx context.Context, f wire.Frame) error {
+	q, err := wire.DecodePut(f.Body)
+	if err != nil {
+		return err
+	}
+	conn, err := c.leased(q.Lease)
+	if err != nil {
+		return err
+	}
+	r := new(request)
+	if err := c.uses(r, q.Tree, anySize); err != nil {
+		return err
+	}
+	return c.start(ctx, f.ID, r, func(ctx context.Context) answer {
+		tree, err := r.contents[0].tree(q.Source)
+		if err != nil {
+			return failed(err)
+		}
+		tree.Name = q.Name
+		if err := conn.Put(ctx, tree, q.Dst, q.Options); err != nil {
+			return failed(err)
+		}
+		return answer{kind: wire.Finished}
+	})
+}
+
+// get sends a file or directory of a machine, as a tar stream.
+func (c *client) get(ctx context.Context, f wire.Frame) error {
+	q, err := wire.DecodeGet(f.Body)
+	if err != nil {
+		return err
+	}
+	conn, err := c.leased(q.Lease)
+	if err != nil {
+		return err
+	}
+	id, r := f.ID, &request{window: newWindow()}
+	return c.start(ctx, id, r, func(ctx context.Context) answer {
+		a, ok := conn.(transport.Archiver)
+		if !ok {
+			return failed(&transport.Error{Class: transport.ClassUnsupported, Msg: "Copying from there does not work through the pool daemon", Hint: "Go without it: --pool off."})
+		}
+		if err := a.Archive(ctx, q.Src, &sink{c.w, id, wire.Stdout, r.window, ctx.Done()}, q.Options); err != nil {
+			return failed(err)
+		}
+		return answer{kind: wire.Finished}
+	})
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrRunning is in the chain of New's error when another daemon serves the
+// socket.
+var ErrRunning = errors.New("another daemon is running")
+
+const (
+	lockName = "lock"
+	// maxSocketPath is sizeof(sun_path) without its final NUL (unix(7)).
+	maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+)
+
+// A socket is where the daemon listens. If it made the file, it holds the
+// lock: whoever does may remove the file, and nobody else.
+type socket struct {
+	listener net.Listener
+	path     string
+	lock     *os.File    // nil if the listener was handed to us
+	made     os.FileInfo // the socket's file, as we made it
+	closing  sync.Once
+}
+
+// listen takes the lock and then the place of whatever socket is there: with
+// the lock in hand, it is a dead one.
+func listen(path string) (*socket, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("listen on %s: a path of %d bytes is too long for a socket, which allows %d", path, len(path), maxSocketPath)
+	}
+	dir := filepath.Dir(path)
+	if err := privateDir(dir); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{path: path, lock: lock}
+	if err := s.bind(); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("listen on %s: %w", path, bare(err))
+	}
+	return s, nil
+}
+
+// privateDir makes dir, or sees that it is nobody's but ours.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory %s of the socket: %w", dir, bare(err))
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("directory %s of the socket: %w", dir, bare(err))
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("directory %s of the socket: it is a symbolic link, which somebody else could turn elsewhere", dir)
+	case !info.IsDir():
+		return fmt.Errorf("directory %s of the socket: not a directory", dir)
+	case !ours(info):
+		return fmt.Errorf("directory %s of the socket: it belongs to another user", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("directory %s of the socket: it is open to others (mode %04o): it has to be 0700", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// ours reports whether a file belongs to this process's user.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// takeLock locks the file, which stays: were it removed, two daemons could
+// hold locks on two files of the same name.
+func takeLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock %s: %w", path, bare(err))
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, ErrRunning)
+	case err != nil:
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	// For people alone; a full disk is no reason not to run.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+// bind listens. Nobody can connect before the socket's own mode is set, for
+// its directory is closed.
+func (s *socket) bind() error {
+	switch info, err := os.Lstat(s.path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return errors.New("something is there that is not a socket")
+	default:
+		if err := os.Remove(s.path); err != nil {
+			return err
+		}
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	l.SetUnlinkOnClose(false) // close does it, if the file is still ours
+	s.listener = l
+	if err = os.Chmod(s.path, 0o600); err == nil {
+		s.made, err = os.Lstat(s.path)
+	}
+	if err != nil {
+		_ = os.Remove(s.path)
+		l.Close()
+	}
+	return err
+}
+
+// close gives the place up. Only the first call does anything.
+func (s *socket) close() (err error) {
+	s.closing.Do(func() {
+		if s.made != nil {
+			if now, stat := os.Lstat(s.path); stat == nil && os.SameFile(now, s.made) {
+				err = os.Remove(s.path)
+			}
+		}
+		if s.lock != nil {
+			_ = s.lock.Truncate(0) // the number is for people
+			err = errors.Join(err, s.lock.Close())
+		}
+		// Last, for whoever has not been accepted yet sees that, and may start
+		// another daemon at once.
+		err = errors.Join(err, s.listener.Close())
+	})
+	return err
+}
+
+// bare is the cause alone, where the operation and the path are said already.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.SyscallError](err); ok {
+		return e.Err
+	}
+	return err
+}

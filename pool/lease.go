@@ -1,0 +1,275 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"bolt/transport"
+)
+
+// A lease is a transport.Conn and transport.Archiver on whatever connection
+// of its peer is there. Close must not be called by a sink of a command that
+// runs on it.
+type lease struct {
+	p       *Pool
+	owner   *owner
+	route   transport.Route
+	host    string
+	timeout time.Duration // for a dial
+
+	running sync.WaitGroup
+
+	// The rest is guarded by Pool.mu.
+	peer   *peer
+	link   *link // which it pins, or nil
+	closed bool
+	gone   bool   // dismissed
+	uses   []*use // requests in flight
+}
+
+// A use is one request of a lease.
+type use struct {
+	cancel  context.CancelCauseFunc
+	entered bool
+	index   int // in lease.uses
+}
+
+func (l *lease) Run(ctx context.Context, c *transport.Cmd) (st transport.Status, err error) {
+	err = l.do(ctx, c.Label, func(ctx context.Context, conn transport.Conn) error {
+		st, err = conn.Run(ctx, c)
+		return err
+	})
+	return st, err
+}
+
+func (l *lease) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
+	return l.do(ctx, o.Label, func(ctx context.Context, conn transport.Conn) error {
+		return conn.Put(ctx, src, dst, o)
+	})
+}
+
+func (l *lease) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
+	return l.do(ctx, o.Label, func(ctx context.Context, conn transport.Conn) error {
+		return conn.Get(ctx, src, dst, o)
+	})
+}
+
+// Archive implements transport.Archiver.
+func (l *lease) Archive(ctx context.Context, src string, to io.Writer, o transport.FileOptions) error {
+	return l.do(ctx, o.Label, func(ctx context.Context, conn transport.Conn) error {
+		a, ok := conn.(transport.Archiver)
+		if !ok {
+			return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("The connection to %s makes no archives", l.host)}
+		}
+		return a.Archive(ctx, src, to, o)
+	})
+}
+
+// Close gives the connection back. What still runs through the lease is
+// cancelled and waited for.
+func (l *lease) Close() error {
+	p := l.p
+	p.mu.Lock()
+	l.closed = true
+	if len(l.uses) == 0 {
+		p.dismiss(l)
+		p.mu.Unlock()
+		return nil
+	}
+	cancels := make([]context.CancelCauseFunc, len(l.uses))
+	for i, u := range l.uses {
+		cancels[i] = u.cancel
+	}
+	p.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(errGivenBack)
+	}
+	l.running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dismiss(l)
+	return nil
+}
+
+// do runs a request when a session is free; once more, if the connection had
+// ended before the request began.
+func (l *lease) do(ctx context.Context, label string, f func(context.Context, transport.Conn) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	u := &use{cancel: cancel}
+	for again := false; ; again = true {
+		k, err := l.acquire(ctx, u, cmp.Or(label, l.host))
+		if err != nil {
+			return err
+		}
+		err = f(ctx, k.conn)
+		if !l.release(k, u, err, !again && ctx.Err() == nil) {
+			return err
+		}
+	}
+}
+
+// acquire waits for a session on one of the peer's links. From then on, and
+// while it waits, Close ends the request; release has to follow unless there
+// is an error.
+func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error) {
+	p, pe := l.p, l.peer
+	p.mu.Lock()
+	switch {
+	case p.closed:
+		l.drop(u)
+		p.mu.Unlock()
+		return nil, closedError(name)
+	case u.entered:
+	case l.closed:
+		p.mu.Unlock()
+		return nil, &transport.Error{Class: transport.ClassCancelled, Err: errGivenBack, Msg: fmt.Sprintf("The connection to %s is closed", name)}
+	default:
+		u.entered, u.index = true, len(l.uses)
+		l.uses = append(l.uses, u)
+		l.running.Add(1)
+	}
+	if k := l.link; k != nil && k.link == nil && !k.leaving {
+		p.start(l, k) // of this lease alone, and of those who shared the dial
+		p.mu.Unlock()
+		return k, nil
+	}
+	p.sweep(pe)
+	if k := pe.free(); k != nil && pe.queue.n == 0 {
+		p.start(l, k)
+		p.mu.Unlock()
+		return k, nil
+	}
+	w := newWaiter(l, time.Now())
+	w.begin = func(extra bool) { p.begin(ctx, l, extra) }
+	pe.queue.push(w)
+	p.ensure(pe)
+	p.await(pe)
+	p.mu.Unlock()
+
+	var err error
+	select {
+	case <-w.ready:
+		err = w.err
+	case <-ctx.Done():
+		err = notBegun(ctx, name)
+	}
+	if err == nil {
+		return w.link, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !w.answered():
+		pe.queue.remove(w)
+		p.abandon(pe)
+		p.await(pe)
+	case w.link != nil:
+		p.stop(w.link) // served at the moment at which ctx ended
+	}
+	l.drop(u)
+	return nil, err
+}
+
+// release gives a session back. If again is set it reports whether the
+// request is to be made again, because its error proves that it did not begin;
+// else the request is over.
+func (l *lease) release(k *link, u *use, err error, again bool) bool {
+	p := l.p
+	gone, sessions := k.hasEnded(), unlimited
+	if k.link != nil && !gone {
+		sessions = max(1, k.link.Stats().Sessions)
+	}
+	begun := true
+	if err != nil {
+		switch transport.ClassOf(err) {
+		case transport.ClassConnect:
+			begun = false
+		case transport.ClassThrottled:
+			begun = !gone
+		}
+	}
+	again = again && !begun
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k.sessions = sessions
+	if begun {
+		k.runs++
+		p.counts.Runs++
+	} else {
+		p.retire(k, "it did not begin a request")
+	}
+	if gone {
+		p.drop(k, "it has ended")
+	}
+	p.stop(k)
+	if !again {
+		l.drop(u)
+	}
+	return again
+}
+
+// drop ends the part of a request that Close waits for; locked.
+func (l *lease) drop(u *use) {
+	if !u.entered {
+		return
+	}
+	last := l.uses[len(l.uses)-1]
+	l.uses[u.index], last.index = last, u.index
+	l.uses[len(l.uses)-1] = nil
+	l.uses = l.uses[:len(l.uses)-1]
+	l.running.Done()
+}
+
+// stop takes a request off a link; locked.
+func (p *Pool) stop(k *link) {
+	k.active--
+	p.dispatch(k.peer)
+	p.settle(k)
+}
+
+// enrol makes a lease one of its peer.
+func (p *Pool) enrol(l *lease, to transport.Dest) {
+	key := l.route.Key()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pe := p.peers[key]
+	if pe == nil {
+		pe = &peer{key: key, name: destName(to)}
+		p.peers[key] = pe
+	}
+	pe.leases++
+	p.counts.leases++
+	l.peer = pe
+}
+
+// dismiss undoes enrol; a second time it does nothing. Locked.
+func (p *Pool) dismiss(l *lease) {
+	if l.gone {
+		return
+	}
+	l.gone = true
+	p.pin(l, nil)
+	l.peer.leases--
+	p.counts.leases--
+	p.counts.lastUse = time.Now()
+	p.tidy(l.peer)
+}
+
+// destName names a destination for people.
+func destName(to transport.Dest) string {
+	name := to.Host
+	if to.Port != 0 {
+		name = net.JoinHostPort(to.Host, strconv.Itoa(to.Port))
+	}
+	if to.User != "" {
+		name = to.User + "@" + name
+	}
+	return name
+}

@@ -1,0 +1,174 @@
+package pool
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// maxLinks is how many connections one key gets. Each brings as many
+	// sessions as the server allows; more is a load on its machine that no
+	// fan-out asks for.
+	maxLinks = 4
+
+	// extraPause is how long after a failed extra dial the next one is made.
+	extraPause = time.Minute
+)
+
+// A peer is all that the Pool has for one key. Its fields but key and name are
+// guarded by Pool.mu, and its methods are locked.
+type peer struct {
+	key  string
+	name string // as it was first asked for
+
+	links    []*link // kept ones, the oldest first
+	leases   int     // not closed
+	dials    int     // goroutines that dial
+	dial     *dial   // the one whose end is waited for, or nil
+	arrivals queue   // of those who wait for any connection
+	queue    queue   // of requests that wait for a session
+	saved    uint64
+
+	took     time.Duration // by the last dial that succeeded
+	alarm    *alarm        // for another link; nil if none is set
+	notUntil time.Time     // no extra dial before
+}
+
+// tidy forgets a peer of which nothing is left; locked.
+func (p *Pool) tidy(pe *peer) {
+	if len(pe.links) == 0 && pe.leases == 0 && pe.dials == 0 && p.peers[pe.key] == pe {
+		delete(p.peers, pe.key)
+	}
+}
+
+// remove takes out a link that is retired.
+func (pe *peer) remove(k *link, p *Pool) {
+	i := slices.Index(pe.links, k)
+	if i < 0 {
+		return
+	}
+	pe.links = slices.Delete(pe.links, i, i+1)
+	if len(pe.links) == 0 || !pe.links[0].extra {
+		return
+	}
+	// The next one is the peer's only or oldest now, and is kept as such.
+	heir := pe.links[0]
+	heir.extra = false
+	if heir.at.chain != nil {
+		p.idle.remove(heir)
+		heir.used = time.Now()
+		p.idle.add(heir)
+	}
+}
+
+// sweep retires the links that nothing may begin on any more; locked.
+func (p *Pool) sweep(pe *peer) {
+	for i := 0; i < len(pe.links); {
+		switch k := pe.links[i]; {
+		case k.hasEnded():
+			p.drop(k, "it has ended")
+		case p.o.MaxAge > 0 && time.Since(k.born) >= p.o.MaxAge:
+			p.retire(k, "old")
+		default:
+			i++
+		}
+	}
+}
+
+// free returns a link with a free session, or nil. The oldest comes first, so
+// that the others fall idle.
+func (pe *peer) free() *link {
+	for _, k := range pe.links {
+		if k.active < k.sessions {
+			return k
+		}
+	}
+	return nil
+}
+
+// ensure begins a dial if somebody waits for what is not there; locked.
+func (p *Pool) ensure(pe *peer) {
+	if p.closed || len(pe.links) > 0 || pe.dial != nil {
+		return
+	}
+	switch {
+	case pe.arrivals.n > 0:
+		pe.arrivals.oldest().begin(false)
+	case pe.queue.n > 0:
+		pe.queue.oldest().begin(false)
+	}
+}
+
+// dispatch gives free sessions to the requests that wait for one; locked.
+func (p *Pool) dispatch(pe *peer) {
+	for pe.queue.n > 0 {
+		k := pe.free()
+		if k == nil {
+			break
+		}
+		w := pe.queue.pop()
+		p.start(w.lease, k)
+		w.serve(k)
+	}
+	p.await(pe)
+}
+
+// start puts a request on a link; locked.
+func (p *Pool) start(l *lease, k *link) {
+	k.active++
+	p.idle.remove(k)
+	if l.link == nil || l.link.retired {
+		p.pin(l, k)
+	}
+}
+
+// await sets the alarm for another link: a second connection helps only those
+// who would wait longer for a session than for a dial.
+func (p *Pool) await(pe *peer) {
+	if !pe.wantsMore() || p.closed {
+		pe.stopAlarm()
+		return
+	}
+	if pe.alarm != nil {
+		return
+	}
+	at := pe.queue.oldest().since.Add(pe.took)
+	if at.Before(pe.notUntil) {
+		at = pe.notUntil
+	}
+	a := new(alarm)
+	a.timer = time.AfterFunc(time.Until(at), func() { p.expand(pe, a) })
+	pe.alarm = a
+}
+
+// An alarm goes off when requests have waited for as long as a dial takes. One
+// that is stopped too late takes the lock and finds that it is not the peer's
+// any more.
+type alarm struct{ timer *time.Timer }
+
+func (pe *peer) stopAlarm() {
+	if pe.alarm != nil {
+		pe.alarm.timer.Stop()
+		pe.alarm = nil
+	}
+}
+
+// expand begins the dial of another link, if the alarm still holds.
+func (p *Pool) expand(pe *peer, a *alarm) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pe.alarm != a || p.closed {
+		return // stopped at this moment
+	}
+	pe.alarm = nil
+	if pe.wantsMore() && time.Since(pe.queue.oldest().since) >= pe.took {
+		pe.queue.oldest().begin(true)
+		return
+	}
+	p.await(pe) // who had waited so long has been served
+}
+
+// wantsMore reports whether requests wait for whom another link may be dialed.
+func (pe *peer) wantsMore() bool {
+	return pe.queue.n > 0 && pe.dial == nil && len(pe.links) > 0 && len(pe.links) < maxLinks
+}

@@ -1,0 +1,205 @@
+// Package pool keeps the connections of another transport.Dialer: a Pool is a
+// Dialer whose connections are shared by all who ask for the same one
+// (transport.Route.Key), outlive their users for a while, and are limited in
+// number.
+//
+// Dial hands out a lease: a transport.Conn (and transport.Archiver) whose
+// Close gives the connection back. What runs at a time on one connection stays
+// below what the server allows (transport.LinkStats.Sessions); the rest waits,
+// fairly between those who ask. What a connection that has ended provably did
+// not begin is done again on a new one, once; nothing else ever is.
+//
+// A Pool owns its connections, a goroutine that waits for what is due next (an
+// idle pool wakes nobody), a goroutine for each dial and each connection being
+// closed, and one for every watchWidth open connections, which notices their
+// end. Pool.Close ends and waits for all of them.
+package pool
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"bolt/transport"
+)
+
+// Who owns what, for maintainers.
+//
+// A peer is everything about one key: its links (usually one), the dial under
+// way, and the requests that wait. A link is one open connection. A lease
+// belongs to its caller; it pins one link of its peer, so that the link is not
+// taken for idle, and each of its requests takes a session on whichever link
+// of the peer is free first.
+//
+// One mutex, Pool.mu, guards all of it: peers, links, leases, queues. No other
+// lock of this package is held together with it (watchers.mu is taken alone),
+// and nothing of the other Dialer (Route, Dial, Check, Stats, Run, Close) is
+// called under it. So no lock order can be got wrong. It is held for some
+// hundred nanoseconds at a time.
+//
+// A link is in one of three states. Kept: in its peer's links, may get new
+// work. Retired: in no list but Pool.all; ends with its last use. Leaving: being
+// closed by a goroutine, still counted by room.open. Methods whose comment says
+// "locked" are called with Pool.mu held.
+
+const (
+	// DefaultMaxConnections is more than one machine's operators need, and
+	// less than the descriptors that a raised limit gives.
+	DefaultMaxConnections = 10_000
+
+	// DefaultIdleTimeout spans the pauses of somebody at work.
+	DefaultIdleTimeout = 15 * time.Minute
+
+	// extraIdleTimeout is for connections beyond a key's first, which only a
+	// rush of requests needs.
+	extraIdleTimeout = 30 * time.Second
+)
+
+// Options are the limits of a Pool. The zero value is useful.
+type Options struct {
+	// MaxConnections is how many connections are open or being opened at a
+	// time; 0 for DefaultMaxConnections.
+	MaxConnections int
+	// IdleTimeout is how long an unused connection is kept; 0 for
+	// DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// MaxAge is when a connection gets nothing new any more, to be closed with
+	// its last use; 0 for never.
+	MaxAge time.Duration
+	// Logger gets each connection that is opened or closed, at debug level;
+	// nil discards.
+	Logger *slog.Logger
+}
+
+// A Pool is a transport.Dialer that keeps the connections of another one. It
+// is safe for concurrent use.
+type Pool struct {
+	o    Options
+	log  *slog.Logger
+	self *owner // of Pool.Dial
+
+	wake  chan struct{} // the janitor has something due earlier
+	done  chan struct{} // closed by Close
+	work  sync.WaitGroup
+	watch *watchers
+
+	mu     sync.Mutex
+	closed bool
+	peers  map[string]*peer
+	all    map[*link]struct{} // until they are closed
+	dials  map[*dial]struct{}
+	idle   idleness
+	room   room
+	counts counts
+}
+
+// counts are sums over the life of a Pool.
+type counts struct {
+	Totals
+	leases  int // not closed
+	lastUse time.Time
+}
+
+// New returns a pool of next's connections. Nothing is dialed before somebody
+// asks.
+func New(next transport.Router, o Options) *Pool {
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = DefaultMaxConnections
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = DefaultIdleTimeout
+	}
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	p := &Pool{
+		o: o, log: log,
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+		peers:  make(map[string]*peer),
+		all:    make(map[*link]struct{}),
+		dials:  make(map[*dial]struct{}),
+		counts: counts{lastUse: time.Now()},
+	}
+	p.self = &owner{p: p, next: next}
+	p.watch = newWatchers(p.done, p.ended)
+	p.work.Go(p.janitor)
+	return p
+}
+
+// Dial leases a connection of New's next. A caller that gives up does not end
+// a dial that others wait for.
+func (p *Pool) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
+	return p.self.Dial(ctx, to)
+}
+
+// For returns a Dialer of the same connections for another caller: next makes
+// its routes and dials what is not there yet, and routes of equal keys share
+// connections whoever made them. Where requests have to wait, each such Dialer
+// gets its turn.
+func (p *Pool) For(next transport.Router) transport.Dialer {
+	return &owner{p: p, next: next}
+}
+
+// Drain lets nothing new begin on the connections that exist: those without
+// use are closed now, the others with their last use.
+func (p *Pool) Drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.all {
+		p.retire(k, "drained")
+	}
+}
+
+// CloseIdle closes up to n connections that nobody uses, the least recently
+// used ones first, and returns how many it closed. It waits until they are
+// closed.
+func (p *Pool) CloseIdle(n int) int {
+	p.mu.Lock()
+	var going []*link
+	for len(going) < n {
+		k := p.idle.oldest()
+		if k == nil {
+			break
+		}
+		p.leave(k, "file descriptors are wanted")
+		going = append(going, k)
+	}
+	p.mu.Unlock()
+	var work sync.WaitGroup
+	for _, k := range going {
+		work.Go(func() { p.closeLink(k) })
+	}
+	work.Wait()
+	return len(going)
+}
+
+// Close ends all connections and what runs on them, and waits for the Pool's
+// goroutines. Leases may still be closed afterwards.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.done)
+		for d := range p.dials {
+			d.cancel(errClosed)
+		}
+		for _, pe := range p.peers {
+			pe.stopAlarm()
+			pe.arrivals.failAll(closedError(pe.name))
+			pe.queue.failAll(closedError(pe.name))
+		}
+		for k := range p.all {
+			if !k.leaving {
+				p.leave(k, "pool closed")
+				p.work.Go(func() { p.closeLink(k) })
+			}
+		}
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+	p.watch.wait()
+	return nil
+}

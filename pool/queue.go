@@ -1,0 +1,112 @@
+package pool
+
+import (
+	"container/list"
+	"time"
+)
+
+// A waiter is a request that waits: for a connection, a session or room for a
+// dial.
+type waiter struct {
+	lease *lease
+	since time.Time
+	// begin starts a dial for this request; locked.
+	begin  func(extra bool)
+	joined bool // a dial that another request began
+
+	ready chan struct{} // closed when link or err is set, or there is room
+	link  *link
+	err   error
+
+	turn  *turn
+	place *list.Element
+}
+
+func newWaiter(l *lease, now time.Time) *waiter {
+	return &waiter{lease: l, since: now, ready: make(chan struct{})}
+}
+
+// A queue lets waiters go by turns: each owner's in the order in which they
+// came, the owners one after the other. The zero value is an empty queue. All
+// methods are locked.
+type queue struct {
+	n      int
+	owners map[*owner]*turn
+	order  list.List // of *turn, whose turn is next in front
+}
+
+// A turn is what one owner has waiting.
+type turn struct {
+	owner   *owner
+	waiting list.List // of *waiter
+	place   *list.Element
+}
+
+func (q *queue) push(w *waiter) {
+	t := q.owners[w.lease.owner]
+	if t == nil {
+		t = &turn{owner: w.lease.owner}
+		t.place = q.order.PushBack(t)
+		if q.owners == nil {
+			q.owners = make(map[*owner]*turn)
+		}
+		q.owners[t.owner] = t
+	}
+	w.turn, w.place = t, t.waiting.PushBack(w)
+	q.n++
+}
+
+// pop takes out the waiter whose turn it is. The queue is not empty.
+func (q *queue) pop() *waiter {
+	t := q.order.Front().Value.(*turn)
+	w := t.waiting.Front().Value.(*waiter)
+	q.order.MoveToBack(t.place)
+	q.remove(w)
+	return w
+}
+
+// remove takes out a waiter that is in the queue.
+func (q *queue) remove(w *waiter) {
+	t := w.turn
+	t.waiting.Remove(w.place)
+	if t.waiting.Len() == 0 {
+		q.order.Remove(t.place)
+		delete(q.owners, t.owner)
+	}
+	w.turn, w.place = nil, nil
+	q.n--
+}
+
+// oldest returns who waits longest. The queue is not empty.
+func (q *queue) oldest() *waiter {
+	var first *waiter
+	for e := q.order.Front(); e != nil; e = e.Next() {
+		w := e.Value.(*turn).waiting.Front().Value.(*waiter)
+		if first == nil || w.since.Before(first.since) {
+			first = w
+		}
+	}
+	return first
+}
+
+// failAll answers all with an error.
+func (q *queue) failAll(err error) {
+	for q.n > 0 {
+		q.pop().fail(err)
+	}
+}
+
+// fail answers a waiter that was taken out; locked.
+func (w *waiter) fail(err error) {
+	w.err = err
+	close(w.ready)
+}
+
+// serve answers a waiter that was taken out; locked.
+func (w *waiter) serve(k *link) {
+	w.link = k
+	close(w.ready)
+}
+
+// answered reports whether a waiter was taken out and answered; locked.
+func (w *waiter) answered() bool { return w.turn == nil }

@@ -1,0 +1,340 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"bolt/transport"
+	"github.com/google/go-cmp/cmp"
+)
+
+// sinksAndContents are the fields that do not travel in the message itself.
+var sinksAndContents = map[string]bool{
+	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
+}
+
+// fill sets every field below v to something that is not zero.
+func fill(t *testing.T, r *rand.Rand, v reflect.Value) {
+	t.Helper()
+	switch x := v.Addr().Interface().(type) {
+	case *transport.Secret:
+		*x = transport.NewSecret(text(r))
+		return
+	case *transport.HostKeyCheck:
+		*x = 1 + transport.HostKeyCheck(r.IntN(int(transport.CheckNone)))
+		return
+	case *fs.FileMode:
+		*x = 1 + fs.FileMode(r.IntN(0o777))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); !sinksAndContents[v.Type().Name()+"."+f.Name] {
+				fill(t, r, v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1+r.IntN(4), 8))
+		for i := range v.Len() {
+			fill(t, r, v.Index(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(t, r, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(text(r))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32:
+		v.SetInt(1 + int64(r.Int32N(1<<30)))
+	case reflect.Int64:
+		v.SetInt(1 + r.Int64N(1<<50))
+	case reflect.Uint8:
+		v.SetUint(1 + r.Uint64N(255))
+	case reflect.Uint32:
+		v.SetUint(1 + r.Uint64N(1<<32-1))
+	default:
+		t.Fatalf("a %v has come into a message: decide how it travels", v.Type())
+	}
+}
+
+func text(r *rand.Rand) string {
+	b := make([]byte, 1+r.IntN(200))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+// A coding is a message's two functions.
+type coding struct {
+	name   string
+	new    func() any // a pointer to the message
+	encode func(any) []byte
+	decode func([]byte) (any, error)
+}
+
+// codec makes a coding of typed functions.
+func codec[T any](name string, encode func(*T) []byte, decode func([]byte) (*T, error)) coding {
+	return coding{name, func() any { return new(T) }, func(m any) []byte { return encode(m.(*T)) },
+		func(b []byte) (any, error) { return decode(b) }}
+}
+
+// byValue makes of functions of values functions of pointers.
+func byValue[T any](name string, encode func(T) []byte, decode func([]byte) (T, error)) coding {
+	return codec(name, func(m *T) []byte { return encode(*m) }, func(b []byte) (*T, error) {
+		m, err := decode(b)
+		return &m, err
+	})
+}
+
+func codings() []coding {
+	return []coding{
+		codec("greeting", (*Greeting).Encode, DecodeGreeting),
+		codec("refusal", (*Refusal).Encode, DecodeRefusal),
+		codec("dest", EncodeDest, func(b []byte) (*transport.Dest, error) {
+			to, err := DecodeDest(b)
+			return &to, err
+		}),
+		codec("run", (*RunRequest).Encode, DecodeRun),
+		codec("put", (*PutRequest).Encode, DecodePut),
+		codec("get", (*GetRequest).Encode, DecodeGet),
+		codec("cancel", (*CancelRequest).Encode, DecodeCancel),
+		byValue("credit", EncodeCredit, DecodeCredit),
+		codec("offer", (*OfferRequest).Encode, DecodeOffer),
+		byValue("forget", EncodeForget, DecodeForget),
+		codec("answer", (*AnswerRequest).Encode, DecodeAnswer),
+		byValue("status", EncodeStatus, DecodeStatus),
+		codec("error", EncodeError, DecodeError),
+		codec("warning", (*Warning).Encode, DecodeWarning),
+	}
+}
+
+var secrets = cmp.Comparer(func(a, b transport.Secret) bool { return a == b })
+
+// TestRoundTrip fills every field: one that is added to a message and
+// forgotten in its codec comes back empty.
+func TestRoundTrip(t *testing.T) {
+	for _, c := range codings() {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(50) {
+				in := c.new()
+				fill(t, rand.New(rand.NewPCG(seed, 0)), reflect.ValueOf(in).Elem())
+				switch m := in.(type) {
+				case *Greeting:
+					m.Version = Version
+				case *Refusal:
+					m.Version %= 1 << 20
+				case *int:
+					*m %= Window
+				case *RunRequest:
+					m.Stdin.Name = "" // it is sent too
+				}
+				body := c.encode(in)
+				out, err := c.decode(body)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if diff := cmp.Diff(in, out, secrets); diff != "" {
+					t.Fatalf("seed %d (- sent, + received):\n%s", seed, diff)
+				}
+				for n := range body {
+					if _, err := c.decode(body[:n]); err == nil {
+						t.Fatalf("seed %d: the first %d of %d bytes are accepted", seed, n, len(body))
+					}
+				}
+				if _, err := c.decode(append(body, 0)); err == nil {
+					t.Fatalf("seed %d: a byte too many is accepted", seed)
+				}
+			}
+		})
+	}
+}
+
+// TestZero: what is empty arrives empty.
+func TestZero(t *testing.T) {
+	for _, c := range codings() {
+		t.Run(c.name, func(t *testing.T) {
+			in := c.new()
+			if g, ok := in.(*Greeting); ok {
+				g.Version = Version
+			}
+			out, err := c.decode(c.encode(in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(in, out, secrets); diff != "" {
+				t.Errorf("(- sent, + received):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNegativeNumbers(t *testing.T) {
+	to := transport.Dest{Port: -1, ConnectTimeout: -time.Second, DisconnectTimeout: -1, Keepalive: -1 << 63}
+	got, err := DecodeDest(EncodeDest(&to))
+	if err != nil || got != to {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	st := transport.Status{Code: -1, Signal: "TERM"}
+	if got, err := DecodeStatus(EncodeStatus(st)); err != nil || got != st {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	enc := func(f func(e *encoder)) []byte { var e encoder; f(&e); return e }
+	run := (&RunRequest{Lease: 1}).Encode()
+	file := func(mode, size uint64) []byte {
+		return enc(func(e *encoder) { e.text("x"); e.uint(mode); e.uint(size); e.digest(Digest{}) })
+	}
+	files := func(f []byte) []byte {
+		n := len(run) - 2 // before the count of files and HasStdin
+		return append(append(append(bytes.Clone(run[:n]), 1), f...), 0)
+	}
+	decodeRun := func(b []byte) error { _, err := DecodeRun(b); return err }
+	decodeStatus := func(b []byte) error { _, err := DecodeStatus(b); return err }
+	decodeCancel := func(b []byte) error { _, err := DecodeCancel(b); return err }
+	decodeCredit := func(b []byte) error { _, err := DecodeCredit(b); return err }
+	decodeGreeting := func(b []byte) error { _, err := DecodeGreeting(b); return err }
+	if err := decodeRun(files(file(0o777, 1))); err != nil {
+		t.Fatalf("a good file: %v", err)
+	}
+	cases := []struct {
+		name   string
+		decode func([]byte) error
+		body   []byte
+		want   string
+	}{
+		{"mode with more than permissions", decodeRun, files(file(0o1000, 1)), "larger than"},
+		{"size beyond reason", decodeRun, files(file(0o777, 1<<51)), "larger than"},
+		{"a list longer than the message", decodeRun, append(bytes.Clone(run[:len(run)-2]), 200, 1), "too short"},
+		{"a lease of 33 bits", decodeRun, enc(func(e *encoder) { e.uint(1 << 32) }), "larger than"},
+		{"status beyond 32 bits", decodeStatus, enc(func(e *encoder) { e.int(1 << 32); e.text("") }), "out of range"},
+		{"neither true nor false", decodeCancel, []byte{2}, "neither"},
+		{"credit beyond the window", decodeCredit, enc(func(e *encoder) { e.uint(Window + 1) }), "larger than"},
+		{"number not in its shortest form", decodeCredit, []byte{0x80, 0}, "shortest"},
+		{"number beyond 64 bits", decodeCredit, bytes.Repeat([]byte{0xff}, 11), "too large"},
+		{"stranger", decodeGreeting, []byte("GET / HTTP/1.1\r\n\r\n"), "does not speak"},
+		{"nothing", decodeGreeting, nil, "does not speak"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.decode(c.body); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+// TestOtherVersion: a greeting of another version says who it is, whatever
+// else is in it.
+func TestOtherVersion(t *testing.T) {
+	g := Greeting{Version: Version + 1, Build: "9.9", Made: -7, PID: 12}
+	body := append(g.Encode()[:len(magic)+1+1+4+1], "something else altogether"...)
+	got, err := DecodeGreeting(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (&Greeting{Version: Version + 1, Build: "9.9", Made: -7}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	cases := []struct {
+		name string
+		err  *transport.Error
+		want string
+	}{
+		{"message and hint", &transport.Error{Class: transport.ClassAuth, Msg: "No", Hint: "Ask"}, "No\nAsk"},
+		{"cause alone", &transport.Error{Class: transport.ClassLost, Err: errors.New("gone")}, "lost: gone"},
+		{"class alone", &transport.Error{Class: transport.ClassLost}, "lost"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.err.Error(); got != c.want {
+				t.Fatalf("the error itself says %q", got)
+			}
+			got, err := DecodeError(EncodeError(c.err))
+			if err != nil || got.Error() != c.want || got.Class != c.err.Class {
+				t.Errorf("got %q of class %s, %v", got, got.Class, err)
+			}
+		})
+	}
+}
+
+// TestLongText: an error always fits in a frame, and is not cut within a
+// character.
+func TestLongText(t *testing.T) {
+	long := "x" + strings.Repeat("é", MaxPiece)
+	body := EncodeError(&transport.Error{Class: transport.ClassLost, Msg: long, Hint: long})
+	if len(body) > MaxFrame {
+		t.Fatalf("%d bytes do not fit in a frame", len(body))
+	}
+	got, err := DecodeError(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{got.Msg, got.Hint} {
+		if len(s) != MaxPiece-1 || !utf8.ValidString(s) {
+			t.Errorf("%d bytes, valid: %v", len(s), utf8.ValidString(s))
+		}
+	}
+	binary := strings.Repeat("\x80", 2*MaxPiece)
+	if n := len(clip(binary)); n > MaxPiece || n < MaxPiece-utf8.UTFMax {
+		t.Errorf("%d bytes of no text", n)
+	}
+}
+
+// FuzzDecode: no bytes make a decoder panic, and what it accepts is what the
+// encoder would have made.
+func FuzzDecode(f *testing.F) {
+	all := codings()
+	for i, c := range all {
+		m := c.new()
+		f.Add(byte(i), c.encode(m))
+	}
+	f.Add(byte(0), (&Greeting{Version: Version, Caller: Caller{Env: []string{"A=b", ""}}}).Encode())
+	f.Add(byte(3), (&RunRequest{Files: []StagedFile{{Name: "x", Mode: 0o755, Size: 5}}, HasStdin: true}).Encode())
+	f.Fuzz(func(t *testing.T, which byte, body []byte) {
+		c := all[int(which)%len(all)]
+		m, err := c.decode(body)
+		if err != nil {
+			return
+		}
+		switch x := m.(type) {
+		case *Greeting:
+			if x.Version != Version {
+				return // the rest was not read
+			}
+		case *transport.Error:
+			if x.Msg == "" || len(x.Msg)+len(x.Hint) > MaxPiece {
+				return
+			}
+		case *Warning:
+			if len(x.Text) > MaxPiece {
+				return
+			}
+		}
+		if again := c.encode(m); !bytes.Equal(body, again) {
+			t.Errorf("%s: %x was accepted, and is sent as %x", c.name, body, again)
+		}
+	})
+}
+
+func TestDigestText(t *testing.T) {
+	if got := fmt.Sprint(Digest{0xab, 31: 0x01}); got != "ab"+strings.Repeat("00", 30)+"01" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,90 @@
+package archive
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"bolt/transport"
+)
+
+// Source splits the path of a file or directory to download into its directory
+// and the name that it has on the way. A path without a name of its own is an
+// error, a *transport.Error.
+func Source(src string) (dir, base string, err error) {
+	if src == "" || strings.Contains(src, "\x00") {
+		return "", "", unsupported("download source %q is not a path", src)
+	}
+	dir, base = path.Dir(path.Clean(src)), path.Base(src)
+	if !isBase(base) {
+		return "", "", unsupported("download source %q has no name of its own", src)
+	}
+	return dir, base, nil
+}
+
+// Receive does the local part of transport.Conn's Get: it makes the directory
+// dst if it is missing and writes into it what read, which is
+// transport.Archiver's Archive of src, hands over. host names the machine in
+// messages.
+//
+// An error of read's counts before ours, because a stream that ends too soon is
+// only its consequence; but if we could not write, and read was stopped by
+// that, our reason counts. The error is a *transport.Error if read's is.
+func Receive(src, host, dst string, read func(to io.Writer) error) error {
+	_, base, err := Source(src)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dst, 0o777); err != nil {
+		return writeError(err)
+	}
+	root, err := os.OpenRoot(dst)
+	if err != nil {
+		return writeError(err)
+	}
+	defer root.Close()
+
+	pr, pw := io.Pipe()
+	to := &receiver{w: pw}
+	var wg sync.WaitGroup
+	var unpacked error
+	wg.Go(func() {
+		unpacked = Extract(pr, root, base)
+		if unpacked == nil || unpacked == errEmptyArchive {
+			_, _ = io.Copy(io.Discard, pr) // tar pads its last record
+		}
+		pr.CloseWithError(unpacked)
+	})
+	defer wg.Wait()
+	defer pw.Close() // also if read panics
+	err = read(to)
+	pw.Close()
+	wg.Wait()
+	if unpacked != nil && (to.refused || err == nil) {
+		return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: unpacked,
+			Msg: fmt.Sprintf("Could not download %s from %s to %s: %s", src, host, filepath.Join(dst, base), printable(unpacked.Error()))}
+	}
+	return err
+}
+
+// receiver remembers that it has refused to take more.
+type receiver struct {
+	w       io.Writer
+	refused bool
+}
+
+func (r *receiver) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	if err != nil {
+		r.refused = true
+	}
+	return n, err
+}
+
+func writeError(err error) *transport.Error {
+	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err, Msg: fmt.Sprintf("Could not write the download: %v", err)}
+}

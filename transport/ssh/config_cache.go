@@ -1,0 +1,166 @@
+package ssh
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// environment looks environment variables up; nil: there are none.
+type environment func(string) (string, bool)
+
+func (e environment) get(name string) (string, bool) {
+	if e == nil {
+		return "", false
+	}
+	return e(name)
+}
+
+// environOf looks up in a list of NAME=value.
+func environOf(list []string) environment {
+	return func(name string) (string, bool) {
+		for _, v := range slices.Backward(list) { // the last one counts, as in exec.Cmd
+			if n, value, ok := strings.Cut(v, "="); ok && n == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// An envRead is a variable that was looked up, and what came of it.
+type envRead struct {
+	name, value string
+	set         bool
+}
+
+// recordEnv appends what is looked up to into.
+func recordEnv(env environment, into *[]envRead) environment {
+	return func(name string) (string, bool) {
+		value, ok := env.get(name)
+		if r := (envRead{name, value, ok}); !slices.Contains(*into, r) {
+			*into = append(*into, r)
+		}
+		return value, ok
+	}
+}
+
+// sameEnv reports whether an environment gives the same answers.
+func sameEnv(reads []envRead, env environment) bool {
+	for _, r := range reads {
+		if value, ok := env.get(r.name); value != r.value || ok != r.set {
+			return false
+		}
+	}
+	return true
+}
+
+// configReads are what decided over parsed files besides their text: as long
+// as it is the same, they need not be read again.
+type configReads struct {
+	files []stamped
+	globs []globRead // of Include
+	env   []envRead
+	fresh bool // a file was written so shortly before that its time may not tell a second change
+}
+
+type stamped struct {
+	path  string
+	stamp fileStamp
+}
+
+type globRead struct {
+	pattern string
+	found   []string
+}
+
+// stampPath is the stamp of what is at a path now, the zero one for nothing.
+func stampPath(path string) fileStamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileStamp{}
+	}
+	return stampOf(info)
+}
+
+func (r *configReads) note(path string) {
+	s := stampPath(path)
+	r.fresh = r.fresh || s.exists && time.Since(s.time) < timeGrain
+	r.files = append(r.files, stamped{path, s})
+}
+
+// current reports whether a reading would give the same again.
+func (r *configReads) current(env environment) bool {
+	if r.fresh || !sameEnv(r.env, env) {
+		return false
+	}
+	for _, f := range r.files {
+		if stampPath(f.path) != f.stamp {
+			return false
+		}
+	}
+	for _, g := range r.globs {
+		if found, err := globFiles(g.pattern); err != nil || !slices.Equal(found, g.found) {
+			return false
+		}
+	}
+	return true
+}
+
+// configCache keeps parsed ssh_config files for all callers.
+type configCache struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	slots map[configSource]*configSlot
+}
+
+// A configSource is all but the environment that callers can differ in.
+type configSource struct {
+	home, user, host string
+	userFile         string
+	systemFile       string
+}
+
+// maxConfigSources bounds the cache: one user has few sets of files.
+const maxConfigSources = 64
+
+type configSlot struct {
+	mu    sync.Mutex // also held while the files are read
+	files *configFiles
+}
+
+func newConfigCache(log *slog.Logger) *configCache {
+	return &configCache{log: log, slots: make(map[configSource]*configSlot)}
+}
+
+// load returns the files as they are now, "" for none: read again if they, or
+// what else decided over them, have changed.
+func (k *configCache) load(local localFacts, userFile, systemFile string) (*configFiles, error) {
+	source := configSource{local.home, local.user, local.host, userFile, systemFile}
+	k.mu.Lock()
+	s := k.slots[source]
+	if s == nil {
+		if len(k.slots) >= maxConfigSources {
+			clear(k.slots)
+		}
+		s = &configSlot{}
+		k.slots[source] = s
+	}
+	k.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files != nil && s.files.read.current(local.env) {
+		return s.files, nil
+	}
+	files, err := loadConfigFiles(local, userFile, systemFile, k.log)
+	if err != nil {
+		return nil, err
+	}
+	files.local.env = nil // it is the first caller's alone
+	s.files = files
+	return files, nil
+}

@@ -1,0 +1,138 @@
+package ssh
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/transport"
+)
+
+// lookup is find for the environment that the files were read with.
+func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
+	h, err := c.find(c.local.env, alias, user, port)
+	if err != nil {
+		return hostConfig{}, err
+	}
+	return *h, nil
+}
+
+// A changed ssh_config counts for the next View, and one that is the same is
+// not read again. A View stays with what it has read.
+func TestConfigIsReadAgain(t *testing.T) {
+	l := newLab(t, nil)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(l.home, ".ssh", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// Older than the grain of file times, as files are.
+		old := time.Now().Add(-time.Hour).Add(time.Duration(len(text)) * time.Second)
+		if err := os.Chtimes(filepath.Join(l.home, ".ssh", name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := []string{"WHERE=10"}
+	view := func() *View { return l.as(func(c *Caller) { c.Environ = environ }) }
+	port := func(v *View) int {
+		t.Helper()
+		e, err := v.resolve(transport.Dest{Host: "web", LoadConfig: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.port
+	}
+	write("config", "Include conf.d/* more.${WHERE}\nPort 1\n")
+	for _, step := range []struct {
+		name   string
+		change func()
+		port   int
+		same   bool // parsed no more than before
+	}{
+		{"first", func() {}, 1, false},
+		{"unchanged", func() {}, 1, true},
+		{"written anew", func() { write("config", "Include conf.d/* more.${WHERE}\n\nPort 2\n") }, 2, false},
+		{"a directory to include from", func() { os.Mkdir(filepath.Join(l.home, ".ssh", "conf.d"), 0o700) }, 2, true},
+		{"a file to include", func() { write("conf.d/a", "Port 3\n") }, 3, false},
+		{"included file written anew", func() { write("conf.d/a", "\nPort 4\n") }, 4, false},
+		{"unchanged with includes", func() {}, 4, true},
+		{"included file refused", func() { os.Chmod(filepath.Join(l.home, ".ssh", "conf.d", "a"), 0o666) }, 2, false},
+		{"included file allowed", func() { os.Chmod(filepath.Join(l.home, ".ssh", "conf.d", "a"), 0o600) }, 4, false},
+		{"included file gone", func() { os.Remove(filepath.Join(l.home, ".ssh", "conf.d", "a")) }, 2, false},
+		{"file that the environment names", func() { write("more.10", "Port 5\n") }, 5, false},
+		{"other environment", func() { environ = []string{"WHERE=20"} }, 2, false},
+		{"environment that is not asked for", func() { environ = []string{"WHERE=20", "X=y"} }, 2, true},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			before := view()
+			was := port(before)
+			parsed, _ := before.files(true)
+			step.change()
+			after := view()
+			if got := port(after); got != step.port {
+				t.Errorf("port %d, want %d", got, step.port)
+			}
+			if got := port(before); got != was {
+				t.Errorf("port %d for the View of before, want %d", got, was)
+			}
+			again, _ := after.files(true)
+			if same := again == parsed; same != step.same && step.name != "first" {
+				t.Errorf("not read again: %v, want %v", same, step.same)
+			}
+		})
+	}
+}
+
+// What one caller's environment says is not told to another, also if both
+// ask for the same host.
+func TestConfigByEnvironment(t *testing.T) {
+	l := newLab(t, nil)
+	l.configure(t, "Host web\n IdentityFile /keys/${WHO}\n")
+	if err := os.Chtimes(l.config, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err) // as old as files are: it is read once
+	}
+	var work sync.WaitGroup
+	for i := range 4 {
+		v := l.as(func(c *Caller) { c.Environ = []string{fmt.Sprintf("WHO=%d", i)} })
+		work.Go(func() {
+			for range 200 {
+				e, err := v.resolve(transport.Dest{Host: "web", LoadConfig: true})
+				if want := fmt.Sprintf("/keys/%d", i); err != nil || e.conf.IdentityFiles[0] != want {
+					t.Errorf("%v, %v, want %s", e, err, want)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	if _, err := l.as(nil).resolve(transport.Dest{Host: "web", LoadConfig: true}); transport.ClassOf(err) != transport.ClassUnsupported {
+		t.Errorf("without the variable: %v", err)
+	}
+}
+
+// What is not used of an ssh_config is told to each caller, also to one for
+// whom it was not read again.
+func TestCallersAreToldOfConfig(t *testing.T) {
+	l := newLab(t, nil)
+	l.configure(t, "Port x\nMatch exec true\n User x\n")
+	if err := os.Chtimes(l.config, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var warned []string
+		v := l.as(func(c *Caller) { c.Warn = func(id, text string) { warned = append(warned, id+" "+text) } })
+		for range 2 {
+			if _, err := v.Route(t.Context(), transport.Dest{Host: "web", LoadConfig: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(warned) != 1 {
+			t.Errorf("warned %q", warned)
+		}
+		wantText(t, "warning", strings.Join(warned, ""), "ssh_config ", l.config+":1: port", l.config+":2: Match exec is not evaluated")
+	}
+}

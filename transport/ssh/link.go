@@ -1,0 +1,66 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bolt/transport"
+)
+
+const (
+	// aliveSlack is how much longer than the keepalive interval a peer may be
+	// silent before Check asks it: an answer takes its time.
+	aliveSlack = 5 * time.Second
+	// checkTakes is how long Check waits for the answer.
+	checkTakes = 5 * time.Second
+)
+
+// Done implements transport.Link.
+func (c *Conn) Done() <-chan struct{} { return c.ended }
+
+// Check implements transport.Link. The error's class is of the host key's
+// kind, or ClassConnect for a connection that has ended or does not answer:
+// then it is given up, unless ssh_config has ServerAliveCountMax 0.
+func (c *Conn) Check(ctx context.Context) error {
+	select {
+	case <-c.ended:
+		return c.lostError("")
+	default:
+	}
+	for hop := c; hop != nil; hop = hop.via {
+		if err := hop.trust.still(); err != nil {
+			return err
+		}
+	}
+	if c.wire.silence() <= c.e.keepalive+aliveSlack {
+		return nil
+	}
+	before := c.wire.received.Load()
+	wait := time.NewTimer(checkTakes)
+	defer wait.Stop()
+	select {
+	case <-c.ask():
+	case <-wait.C:
+	case <-ctx.Done():
+		return c.interrupted(ctx, "waiting for a sign of life")
+	}
+	if c.wire.received.Load() != before {
+		return nil
+	}
+	silent := fmt.Errorf("no answer to a keepalive in %v", checkTakes)
+	if c.e.keepaliveMisses >= 0 {
+		c.fail(silent)
+		return c.lostError("")
+	}
+	return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: silent,
+		Msg: fmt.Sprintf("Connection to %s does not answer: %v", c.e.to.Host, silent)}
+}
+
+// Stats implements transport.Link.
+func (c *Conn) Stats() transport.LinkStats {
+	c.places.mu.Lock()
+	sessions := c.places.limit
+	c.places.mu.Unlock()
+	return transport.LinkStats{Peer: c.peer, Sessions: sessions, Sent: c.wire.sent.Load(), Received: c.wire.received.Load()}
+}

@@ -1,0 +1,391 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+var (
+	_ transport.Router = (*Dialer)(nil)
+	_ transport.Router = (*View)(nil)
+	_ transport.Link   = (*Conn)(nil)
+)
+
+// past makes a connection believe that nothing has come for a while.
+func (w *wire) past(d time.Duration) {
+	w.heard.mono.Add(-int64(d))
+	w.heard.wall.Add(-int64(d))
+}
+
+// expired makes all files be looked at again.
+func (l *lab) expired() {
+	l.Dialer.known.mu.Lock()
+	for _, s := range l.Dialer.known.slots {
+		s.mu.Lock()
+		s.looked = time.Time{}
+		s.mu.Unlock()
+	}
+	l.Dialer.known.mu.Unlock()
+	l.revoked.mu.Lock()
+	defer l.revoked.mu.Unlock()
+	for path, f := range l.revoked.files {
+		f.looked = time.Time{}
+		l.revoked.files[path] = f
+	}
+}
+
+// A key that would not be accepted any more is found when the connection is
+// used again, by the same rules as when it was opened.
+func TestCheckHostKey(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	other := sshtest.Start(t, sshtest.Options{})
+	foreign := strings.ReplaceAll(other.KnownHosts(), other.Addr[strings.LastIndexByte(other.Addr, ':'):], s.Addr[strings.LastIndexByte(s.Addr, ':'):])
+	revoked := func(c *Conn) string {
+		return fmt.Sprintf("@revoked * %s", ssh.MarshalAuthorizedKey(c.trust.key))
+	}
+	for _, c := range []struct {
+		name   string
+		config string
+		check  transport.HostKeyCheck
+		change func(t *testing.T, l *lab, c *Conn, revocations string)
+		class  transport.Class
+	}{
+		{"unchanged", "", transport.CheckStrict, func(*testing.T, *lab, *Conn, string) {}, ""},
+		{"more is known", "", transport.CheckStrict, func(t *testing.T, l *lab, _ *Conn, _ string) { l.record(t, other.KnownHosts()) }, ""},
+		{"known as another", "", transport.CheckStrict, func(t *testing.T, l *lab, _ *Conn, _ string) {
+			os.Remove(l.known)
+			l.record(t, foreign)
+		}, transport.ClassHostKeyChanged},
+		{"forgotten", "", transport.CheckStrict, func(t *testing.T, l *lab, _ *Conn, _ string) { os.Remove(l.known) }, transport.ClassHostKeyUnknown},
+		{"forgotten, and new ones are accepted", "StrictHostKeyChecking accept-new\n", transport.CheckByConfig,
+			func(t *testing.T, l *lab, _ *Conn, _ string) { os.Remove(l.known) }, ""},
+		{"forgotten, and any is accepted", "", transport.CheckNone, func(t *testing.T, l *lab, _ *Conn, _ string) { os.Remove(l.known) }, ""},
+		{"revoked in known_hosts", "", transport.CheckStrict, func(t *testing.T, l *lab, c *Conn, _ string) { l.record(t, revoked(c)) }, transport.ClassHostKeyChanged},
+		{"revoked, and new ones are accepted", "StrictHostKeyChecking accept-new\n", transport.CheckByConfig,
+			func(t *testing.T, l *lab, c *Conn, _ string) { l.record(t, revoked(c)) }, transport.ClassHostKeyChanged},
+		{"in RevokedHostKeys", "RevokedHostKeys REVOKED\n", transport.CheckStrict, func(t *testing.T, _ *lab, c *Conn, file string) {
+			if err := os.WriteFile(file, ssh.MarshalAuthorizedKey(c.trust.key), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, transport.ClassHostKeyChanged},
+		{"RevokedHostKeys is gone", "RevokedHostKeys REVOKED\n", transport.CheckStrict, func(_ *testing.T, _ *lab, _ *Conn, file string) { os.Remove(file) },
+			transport.ClassHostKeyUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, nil, s)
+			file := writeText(t, "# none\n")
+			l.configure(t, strings.ReplaceAll(c.config, "REVOKED", file))
+			to := dest(s)
+			to.HostKeyCheck = c.check
+			if err := os.Chtimes(l.known, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+				t.Fatal(err) // as old as files are: it is read once
+			}
+			conn := l.mustDial(t, to)
+			if err := conn.Check(t.Context()); err != nil {
+				t.Fatalf("before the change: %v", err)
+			}
+			c.change(t, l, conn, file)
+			l.expired()
+			for range 2 {
+				if err := conn.Check(t.Context()); transport.ClassOf(err) != c.class {
+					t.Errorf("%v, want class %q", err, c.class)
+				}
+			}
+			select {
+			case <-conn.Done():
+				t.Error("the connection was ended")
+			default:
+			}
+		})
+	}
+}
+
+// Many connections share one look at the files.
+func TestCheckLooksSeldom(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	c := l.mustDial(t, dest(s))
+	l.expired()
+	if err := c.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slot := l.Dialer.known.slot(l.known)
+	slot.mu.Lock()
+	looked := slot.looked
+	slot.mu.Unlock()
+	for time.Since(looked) < trustAge/2 {
+		if err := c.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if !slot.looked.Equal(looked) {
+		t.Error("looked again")
+	}
+}
+
+// A peer that has been silent for long is asked; one that does not answer is
+// given up in a named time.
+func TestCheckAlive(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	link := sshtest.Delay(t, s.Addr, 0)
+	l := newLab(t, nil)
+	to := dest(s)
+	to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
+	reach := func() *Conn {
+		c := l.mustDial(t, to)
+		say(t, c, "true")
+		return c
+	}
+	t.Run("it answers", func(t *testing.T) {
+		c := reach()
+		c.wire.past(time.Hour)
+		before := c.Stats()
+		if err := c.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asked := c.Stats()
+		if asked.Sent == before.Sent || asked.Received == before.Received {
+			t.Errorf("not asked: %+v, then %+v", before, asked)
+		}
+		if err := c.Check(t.Context()); err != nil || c.Stats() != asked {
+			t.Errorf("asked again: %v", err)
+		}
+		say(t, c, "true")
+	})
+	t.Run("it does not", func(t *testing.T) {
+		c := reach()
+		link.BlackHole(true)
+		defer link.BlackHole(false)
+		if err := c.Check(t.Context()); err != nil {
+			t.Errorf("heard of a moment ago: %v", err)
+		}
+		c.wire.past(time.Hour)
+		began := time.Now()
+		var work sync.WaitGroup
+		for range 3 {
+			work.Go(func() {
+				err := c.Check(t.Context())
+				if transport.ClassOf(err) != transport.ClassConnect {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		work.Wait()
+		if took := time.Since(began); took < checkTakes-time.Second || took > checkTakes+3*time.Second {
+			t.Errorf("took %v, want %v", took, checkTakes)
+		}
+		<-c.Done()
+		e, _ := errors.AsType[*transport.Error](c.Check(t.Context()))
+		if e == nil || e.Class != transport.ClassConnect || !strings.Contains(e.Msg, "no answer to a keepalive in 5s") {
+			t.Errorf("afterwards %v", e)
+		}
+	})
+	t.Run("the caller gives up", func(t *testing.T) {
+		c := reach()
+		link.BlackHole(true)
+		defer link.BlackHole(false)
+		c.wire.past(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := c.Check(ctx); transport.ClassOf(err) != transport.ClassTimeout {
+			t.Errorf("error %v", err)
+		}
+		link.BlackHole(false)
+	})
+	t.Run("it has ended", func(t *testing.T) {
+		c := reach()
+		link.Cut()
+		<-c.Done()
+		if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// What is told of a connection.
+func TestStats(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	link := sshtest.Delay(t, s.Addr, 0)
+	l := newLab(t, func(o *Options) { o.MaxSessions = 5 })
+	to := dest(s)
+	to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
+	c := l.mustDial(t, to)
+	say(t, c, "echo hello")
+	c.Close()
+	st := c.Stats()
+	if st.Peer != "root@"+link.Addr || st.Sessions != 5 {
+		t.Errorf("%+v", st)
+	}
+	if sent, received := link.Carried(); st.Received != uint64(received) || st.Sent < uint64(sent) {
+		t.Errorf("%+v, but the link carried %d and %d", st, sent, received)
+	}
+}
+
+// Nobody's credentials stay with an open connection.
+func TestConnKeepsNoSecrets(t *testing.T) {
+	l := newLab(t, nil)
+	e, err := l.own.resolve(transport.Dest{Host: "web", Password: transport.NewSecret("x"), KeyData: transport.NewSecret("y")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := e.kept(); k.to.Password.IsSet() || k.to.KeyData.IsSet() {
+		t.Error("secrets are kept")
+	}
+	if !e.to.Password.IsSet() || !e.to.KeyData.IsSet() {
+		t.Error("secrets are gone from the endpoint itself")
+	}
+}
+
+func TestPulse(t *testing.T) {
+	const s = time.Second
+	type step struct {
+		mono, wall time.Duration // since the step before
+		received   uint64
+		want       beat
+	}
+	usual := func(received uint64, want beat) step { return step{15 * s, 15 * s, received, want} }
+	for _, c := range []struct {
+		name   string
+		misses int
+		steps  []step
+	}{
+		{"something comes", 3, []step{usual(1, beatQuiet), usual(2, beatQuiet)}},
+		{"silence", 3, []step{usual(0, beatAsk), usual(0, beatAsk), usual(0, beatAsk), usual(0, beatDead)}},
+		{"an answer in time", 2, []step{usual(0, beatAsk), usual(0, beatAsk), usual(1, beatQuiet), usual(1, beatAsk), usual(1, beatAsk), usual(1, beatDead)}},
+		{"never counted dead", -1, []step{usual(0, beatAsk), usual(0, beatAsk), usual(0, beatAsk), usual(0, beatAsk)}},
+		{"we were stopped", 1, []step{usual(0, beatAsk), {300 * s, 300 * s, 0, beatAsk}, usual(0, beatDead)}},
+		{"we were suspended", 1, []step{usual(0, beatAsk), {15 * s, 3600 * s, 0, beatAsk}, usual(0, beatDead)}},
+		{"stopped, and the answer is read", 1, []step{usual(0, beatAsk), {300 * s, 300 * s, 1, beatQuiet}}},
+		{"the clock was put back", 1, []step{usual(0, beatAsk), {15 * s, -3600 * s, 0, beatDead}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := moment{wall: 1e6 * s}
+			p := pulse{interval: 15 * s, misses: c.misses, last: now}
+			for i, step := range c.steps {
+				now.mono += step.mono
+				now.wall += step.wall
+				if got := p.next(now, step.received); got != step.want {
+					t.Fatalf("step %d: %v, want %v", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// At the limit of open files the error says so, wherever it is met.
+func TestOutOfFiles(t *testing.T) {
+	if addr := os.Getenv("BOLT_TEST_OUT_OF_FILES"); addr != "" {
+		outOfFilesChild(t, addr)
+		return
+	}
+	s := sshtest.Start(t, sshtest.Options{})
+	// The limit is the process's: in a child of our own.
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOutOfFiles$", "-test.v")
+	cmd.Env = append(os.Environ(), "BOLT_TEST_OUT_OF_FILES="+s.Addr, "BOLT_TEST_KEY="+s.KeyFile)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func outOfFilesChild(t *testing.T, addr string) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := transport.Dest{Protocol: "ssh", Host: host, User: "root", PrivateKey: os.Getenv("BOLT_TEST_KEY"), HostKeyCheck: transport.CheckNone}
+	if _, err := fmt.Sscan(port, &to.Port); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, config string
+		change       func(*transport.Dest)
+	}{
+		{"without ssh_config", "", func(*transport.Dest) {}},
+		{"with ssh_config", "", func(to *transport.Dest) { to.LoadConfig = true }},
+		{"key by ssh_config", "IdentityFile " + to.PrivateKey, func(to *transport.Dest) { to.LoadConfig, to.PrivateKey = true, "" }},
+		{"known_hosts", "StrictHostKeyChecking accept-new", func(to *transport.Dest) { to.LoadConfig, to.HostKeyCheck = true, transport.CheckByConfig }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, nil)
+			l.configure(t, c.config)
+			to := to
+			c.change(&to)
+			scarce(t, l, to)
+			if err := login(t, l, to); err != nil {
+				t.Errorf("with room again: %v", err)
+			}
+		})
+	}
+}
+
+// scarce dials with room for few descriptors more than are open.
+func scarce(t *testing.T, d transport.Dialer, to transport.Dest) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	low := limit
+	failed := 0
+	for room := range 4 {
+		// The limit is on the number of a descriptor, and they have gaps.
+		low.Cur = 0
+		for free := 0; free <= room; low.Cur++ {
+			if _, err := os.Lstat(fmt.Sprintf("/proc/self/fd/%d", low.Cur)); err != nil {
+				free++
+			}
+		}
+		low.Cur--
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.Dial(t.Context(), to)
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			t.Logf("room for %d is enough", room)
+			c.Close()
+			continue
+		}
+		failed++
+		e, _ := errors.AsType[*transport.Error](err)
+		if e == nil || e.Class != transport.ClassConnect || !errors.Is(err, syscall.EMFILE) || !strings.Contains(e.Hint, "ulimit -n") || strings.Count(e.Msg, "\n") > 0 {
+			t.Errorf("room for %d: %#v", room, e)
+		}
+	}
+	if failed == 0 {
+		t.Error("there was room enough all the time")
+	}
+}
+
+// A caller who comes after a change of the files finds what they say now.
+func TestCheckForNewCaller(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	c := l.mustDial(t, dest(s))
+	if err := c.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.known, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.As(Caller{})
+	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassHostKeyUnknown {
+		t.Errorf("got %v, want an unknown host key", err)
+	}
+}

@@ -1,0 +1,145 @@
+package ssh
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"golang.org/x/crypto/ssh"
+)
+
+// trustAge is how long a look at known_hosts and RevokedHostKeys counts for
+// connections that are open: many are checked at once, and share the look. A
+// caller that has come since looks again.
+const trustAge = 100 * time.Millisecond
+
+// lookAge is trustAge, or less if the latest caller has come since.
+func (d *Dialer) lookAge() time.Duration {
+	return max(1, min(trustAge, time.Since(d.made)-time.Duration(d.viewed.Load())))
+}
+
+// A trust is why a connection's host key was accepted, and whether it still
+// would be. It is safe for concurrent use.
+type trust struct {
+	known   *hostKeys
+	revoked *revokedKeys
+	age     func() time.Duration // that a look may have
+	e       *endpoint
+	rule    hostKeyCheck
+	files   []string // known_hosts
+
+	mu     sync.Mutex
+	key    ssh.PublicKey // the last that was accepted
+	remote net.Addr
+	by     evidence
+}
+
+// An evidence is the state of the files by which a key was accepted.
+type evidence struct {
+	known   []*knownFile
+	revoked *revocations
+}
+
+// newTrust returns the rules for an endpoint's host key, nil if any will do.
+func (d *Dialer) newTrust(e *endpoint) *trust {
+	t := &trust{known: d.known, revoked: d.revoked, age: d.lookAge, e: e, rule: hostKeyCheck{policy: hostKeyStrict, hash: e.conf.HashKnownHosts}}
+	switch e.to.HostKeyCheck {
+	case transport.CheckNone:
+		// Any key, also one that ssh_config has revoked or holds too short.
+		return nil
+	case transport.CheckByConfig:
+		switch e.conf.StrictHostKeyChecking {
+		case "no", "off", "accept-new":
+			t.rule.policy = hostKeyAcceptNew
+		}
+	}
+	if len(e.conf.UserKnownHostsFiles) > 0 {
+		t.rule.writeTo = e.conf.UserKnownHostsFiles[0]
+	}
+	t.rule.authority = e.algorithms.authority
+	t.files = slices.Concat(e.conf.UserKnownHostsFiles, e.conf.GlobalKnownHostsFiles)
+	return t
+}
+
+// algorithms are the host key algorithms to ask for, in order.
+func (t *trust) algorithms(e *endpoint) ([]string, error) {
+	if t == nil {
+		return e.algorithms.hostKeys(nil), nil
+	}
+	known, err := t.known.load(t.files, 0)
+	if err != nil {
+		return nil, err
+	}
+	return e.algorithms.hostKeys(known.algorithms(e.hostport)), nil
+}
+
+// check judges a key that the server shows, by the files as they are now. One
+// that it has shown before is good until the connection is checked: keys are
+// exchanged anew under running commands (sshconnect.c, verify_host_key).
+func (t *trust) check(remote net.Addr, key ssh.PublicKey) error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	before := t.key
+	t.mu.Unlock()
+	if before != nil && bytes.Equal(before.Marshal(), key.Marshal()) {
+		return nil
+	}
+	return t.judge(remote, key, 0)
+}
+
+// judge is check by files that were looked at within age.
+func (t *trust) judge(remote net.Addr, key ssh.PublicKey, age time.Duration) error {
+	if err := t.e.longEnough(key); err != nil {
+		return err
+	}
+	list, err := t.revoked.check(t.e.conf.RevokedHostKeys, t.e.to.Host, key, age)
+	if err != nil {
+		return err
+	}
+	known, err := t.known.load(t.files, age)
+	if err != nil {
+		return err
+	}
+	if err := known.check(t.rule, t.e.to.Host, t.e.hostport, remote, key); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.key, t.remote, t.by = key, remote, evidence{known.files, list}
+	return nil
+}
+
+// still reports whether the key would still be accepted: nil, or why not. As
+// long as the files are as they were, it compares a few pointers.
+func (t *trust) still() error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	key, remote, by := t.key, t.remote, t.by
+	t.mu.Unlock()
+	age := t.age()
+	known, err := t.known.load(t.files, age)
+	if err != nil {
+		return connectError(transport.ClassConnect, t.e.to.Host, err, "")
+	}
+	list, err := t.revoked.load(t.e.conf.RevokedHostKeys, age)
+	if err == nil && list == by.revoked && slices.Equal(known.files, by.known) && !outdated(key) {
+		return nil
+	}
+	if err := t.judge(remote, key, age); err != nil {
+		return hostKeyError(t.e, err)
+	}
+	return nil
+}
+
+// outdated reports whether a key is a certificate whose time is over.
+func outdated(key ssh.PublicKey) bool {
+	cert, ok := key.(*ssh.Certificate)
+	return ok && uint64(time.Now().Unix()) >= cert.ValidBefore
+}

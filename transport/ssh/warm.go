@@ -1,0 +1,353 @@
+package ssh
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bolt/transport/shell"
+	"golang.org/x/crypto/ssh"
+)
+
+// On a connection that is kept, shells are started ahead beside the spare
+// session: a ready shell for the next script, a resident one for builtin
+// commands (package shell says what these are). They cost the machine a
+// process each, and us a session's start, so there is one only where the last
+// command of its kind is not long ago, and none stands in the way of a
+// command: they are started when the connection is idle, and given up when
+// places run short.
+//
+// A shell that waits has no goroutine here: that it has ended is seen when it
+// is to be used.
+
+const (
+	// warmSettles is how long a connection must be idle before a shell is
+	// started ahead: longer than between the commands of one fan-out.
+	warmSettles = 75 * time.Millisecond
+	// warmLasts is how long after the last command of its kind a shell is
+	// there; then the machine has its processes and its home directory back.
+	warmLasts = time.Minute
+	// warmStarts bounds the start of a shell ahead: there may be start-up
+	// files that wait for something.
+	warmStarts = 10 * time.Second
+	// maxWarmFailures is how many shells may fail one after the other before
+	// no more are started.
+	maxWarmFailures = 2
+	// maxResidentAnswer bounds what is held of an answer.
+	maxResidentAnswer = 64 << 10
+)
+
+// warm is what was started ahead on a connection.
+type warm struct {
+	c    *Conn
+	kept bool // the connection is to be kept
+	// proven: a command has shown that the login shell runs what it is given.
+	proven atomic.Bool
+
+	mu              sync.Mutex
+	spare           chan opened // a session opened ahead, or nil
+	running         int         // commands
+	over            bool
+	timer           *time.Timer // wakes tend; made when first wanted
+	due             time.Time   // when it does; zero: never
+	ready, resident waiting
+}
+
+// waiting is the place of one shell that waits.
+type waiting struct {
+	shell    *held
+	starting bool
+	busy     bool      // it has been taken and will come back
+	wanted   time.Time // when there was last a command for it
+	failures int       // in a row
+}
+
+// held is a channel in which a shell waits.
+type held struct {
+	opened
+	buf []byte // what answers are read into
+}
+
+// begin and end are around each command.
+func (w *warm) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running++
+}
+
+func (w *warm) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running--
+	if w.running == 0 && (w.ready.lacks() || w.resident.lacks()) {
+		w.wake(warmSettles)
+	}
+}
+
+// lacks reports whether a shell ought to be started.
+func (s *waiting) lacks() bool {
+	return s.shell == nil && !s.starting && !s.busy && s.failures < maxWarmFailures && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
+}
+
+// wake has tend run in a while, or sooner; the caller holds the lock.
+func (w *warm) wake(after time.Duration) {
+	due := time.Now().Add(after)
+	if w.over || !w.due.IsZero() && w.due.Before(due) {
+		return
+	}
+	w.due = due
+	switch {
+	case w.timer == nil:
+		w.timer = time.AfterFunc(after, func() { w.c.work.start(w.tend) })
+	default:
+		w.timer.Reset(after)
+	}
+}
+
+// tend starts what is wanted and ends what is not any more.
+func (w *warm) tend() {
+	w.mu.Lock()
+	w.due = time.Time{}
+	var unused []*held
+	var start []*waiting
+	next := time.Duration(-1)
+	for _, s := range []*waiting{&w.ready, &w.resident} {
+		left := warmLasts - time.Since(s.wanted)
+		switch {
+		case s.shell != nil && left <= 0:
+			unused = append(unused, s.shell)
+			s.shell = nil
+		case s.shell != nil:
+			if next < 0 || left < next {
+				next = left
+			}
+		case w.running == 0 && !w.over && s.lacks():
+			s.starting = true
+			start = append(start, s)
+		}
+	}
+	if next >= 0 {
+		w.wake(next)
+	}
+	w.mu.Unlock()
+	for _, h := range unused {
+		w.drop(h)
+	}
+	for _, s := range start {
+		w.start(s)
+	}
+}
+
+// start starts one shell and waits until it can be used.
+func (w *warm) start(s *waiting) {
+	token := "bolt%" + rand.Text()
+	var h *held
+	var err error
+	if s == &w.ready {
+		h, err = w.open(shell.ReadyLine(token), shell.ReadyMark(token), ssh.Channel.Stderr)
+	} else {
+		h, err = w.open(shell.ResidentLine(token), shell.ResidentMark(token), func(ch ssh.Channel) io.ReadWriter { return ch })
+	}
+	w.mu.Lock()
+	s.starting = false
+	switch {
+	case errors.Is(err, errNoRoom):
+	case err != nil:
+		s.failures = maxWarmFailures
+		w.c.log.Debug("no shell ahead", "target", w.c.e.to.Host, "err", err)
+	case w.over:
+	default:
+		s.shell, h = h, nil
+		w.wake(warmLasts - time.Since(s.wanted))
+	}
+	w.mu.Unlock()
+	if h != nil {
+		w.drop(h)
+	}
+}
+
+// errNoRoom says that places are short.
+var errNoRoom = errors.New("no place for a session ahead")
+
+// open runs a line in a session whose place is held, and reads the mark that
+// it prints before anything else on one of its streams.
+func (w *warm) open(line, mark string, stream func(ssh.Channel) io.ReadWriter) (*held, error) {
+	c := w.c
+	if !c.places.hold() {
+		return nil, errNoRoom
+	}
+	ch, reqs, err := c.mux.OpenChannel("session", nil)
+	if err != nil {
+		if _, refused := errors.AsType[*ssh.OpenChannelError](err); refused {
+			c.places.refused()
+		} else {
+			c.places.release()
+		}
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	h := &held{opened: opened{ch: ch, reqs: reqs}}
+	late := time.AfterFunc(warmStarts, func() { c.work.start(func() { ch.Close() }) })
+	defer late.Stop()
+	said := make([]byte, len(mark))
+	ok, err := ch.SendRequest("exec", true, ssh.Marshal(&struct{ Line string }{line}))
+	if err == nil && !ok {
+		err = errors.New("the server refuses it")
+	}
+	if err == nil {
+		_, err = io.ReadFull(stream(ch), said)
+	}
+	if err == nil && string(said) != mark {
+		err = errors.New("it said something else")
+	}
+	if err != nil {
+		w.drop(h)
+		return nil, err
+	}
+	return h, nil
+}
+
+// drop ends a shell. Its place is free at once: places are fewer than the
+// server has, by more than there are such shells.
+func (w *warm) drop(h *held) {
+	w.c.places.release()
+	w.c.work.start(func() {
+		h.ch.Close()
+		ssh.DiscardRequests(h.reqs)
+	})
+}
+
+// take takes the shell out, if it is there, and notes that it was wanted.
+func (w *warm) take(s *waiting) *held {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.wanted = time.Now()
+	h := s.shell
+	s.shell = nil
+	s.busy = h != nil && s == &w.resident
+	return h
+}
+
+// yield ends the shells that wait, because somebody needs their places.
+func (w *warm) yield() {
+	for _, s := range []*waiting{&w.ready, &w.resident} {
+		w.mu.Lock()
+		h := s.shell
+		s.shell = nil
+		w.mu.Unlock()
+		if h != nil {
+			w.drop(h)
+		}
+	}
+}
+
+// stop ends the timer; what waits ends with the connection.
+func (w *warm) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// Ready implements shell.Warmer.
+func (c *Conn) Ready() (shell.Session, func(bool)) {
+	if !c.warm.kept {
+		return nil, nil
+	}
+	h := c.warm.take(&c.warm.ready)
+	if h == nil {
+		return nil, nil
+	}
+	s := c.adopt(h.opened)
+	if s == nil {
+		return nil, nil
+	}
+	return s, func(taken bool) { c.warm.learn(&c.warm.ready, taken) }
+}
+
+// learn notes how a shell did.
+func (w *warm) learn(s *waiting, well bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if well {
+		s.failures = 0
+	} else {
+		s.failures++
+	}
+}
+
+// Ask implements shell.Warmer.
+func (c *Conn) Ask(ctx context.Context, request []byte, enough func([]byte) bool) ([]byte, bool) {
+	if !c.warm.kept {
+		return nil, false
+	}
+	w := &c.warm
+	h := w.take(&w.resident)
+	if h == nil {
+		return nil, false
+	}
+	answers := make(chan []byte, 1) // nil for none
+	if !c.work.start(func() {
+		answer, err := h.ask(request, enough)
+		w.giveBack(&w.resident, h, err == nil)
+		answers <- answer
+	}) {
+		w.giveBack(&w.resident, h, false)
+		return nil, false
+	}
+	select {
+	case answer := <-answers:
+		return answer, answer != nil
+	case <-ctx.Done():
+		// The end of its input ends the shell, too.
+		c.work.start(func() { h.ch.Close() })
+		return nil, false
+	}
+}
+
+// giveBack returns a shell that can be used again, or ends it.
+func (w *warm) giveBack(s *waiting, h *held, well bool) {
+	w.learn(s, well)
+	w.mu.Lock()
+	s.busy = false
+	if well && !w.over {
+		s.shell, h = h, nil
+	}
+	w.mu.Unlock()
+	if h != nil {
+		w.drop(h)
+	}
+}
+
+// ask writes a request and reads until enough has come.
+func (h *held) ask(request []byte, enough func([]byte) bool) ([]byte, error) {
+	if _, err := h.ch.Write(request); err != nil {
+		return nil, err
+	}
+	var answer []byte
+	if h.buf == nil {
+		h.buf = make([]byte, residentBuffer)
+	}
+	for {
+		n, err := h.ch.Read(h.buf)
+		answer = append(answer, h.buf[:n]...)
+		if n > 0 && enough(answer) {
+			return answer, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(answer) > maxResidentAnswer {
+			return nil, errors.New("answer without end")
+		}
+	}
+}
+
+// residentBuffer is what most answers fit in.
+const residentBuffer = 512

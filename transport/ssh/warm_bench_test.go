@@ -1,0 +1,127 @@
+package ssh
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// BenchmarkWarm tells what a command costs on a connection to a real server:
+// the CPU time of the server with all that it starts, and ours, beside the
+// time. With -benchtime=500x both are known to some hundredths of a
+// millisecond.
+func BenchmarkWarm(b *testing.B) {
+	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ntrue\n")}}
+	for _, k := range []struct {
+		name string
+		kept bool
+		cmd  transport.Cmd
+	}{
+		{"exec of a builtin", false, transport.Cmd{Line: "true"}},
+		{"resident shell", true, transport.Cmd{Line: "true"}},
+		{"exec", true, transport.Cmd{Line: "true | true"}},
+		{"script by exec", false, transport.Cmd{Argv: []string{"./x"}, Files: script}},
+		{"script by ready shell", true, transport.Cmd{Argv: []string{"./x"}, Files: script}},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			s := sshtest.Start(b, sshtest.Options{})
+			l := newLab(b, func(o *Options) { o.Keep = k.kept }, s)
+			c := l.mustDial(b, dest(s))
+			if !k.kept { // the spare session is not what is compared
+				c.warm.kept = true
+				c.warm.ready.failures, c.warm.resident.failures = maxWarmFailures, maxWarmFailures
+			}
+			run := func() {
+				if st, err := c.Run(b.Context(), &k.cmd); err != nil || !st.OK() {
+					b.Fatalf("%+v, %v", st, err)
+				}
+			}
+			waits := len(k.cmd.Files) > 0 // a ready shell needs a pause to start; so that both have one
+			run()
+			warmed(b, c)
+			server, own := serverCPU(b, s), ownCPU()
+			for b.Loop() {
+				run()
+				if waits {
+					b.StopTimer()
+					time.Sleep(2 * warmSettles)
+					b.StartTimer()
+				}
+			}
+			n := float64(b.N)
+			b.ReportMetric(float64((serverCPU(b, s)-server).Microseconds())/n/1000, "server-ms/op")
+			b.ReportMetric(float64((ownCPU()-own).Microseconds())/n/1000, "own-ms/op")
+		})
+	}
+}
+
+// BenchmarkShellLine tells what a shell needs to start a line by itself, as
+// a resident shell would have to for what is no builtin.
+func BenchmarkShellLine(b *testing.B) {
+	for _, line := range []string{"true", `setsid "$SHELL" -c 'true | true' </dev/null`} {
+		b.Run(line, func(b *testing.B) {
+			loop := fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", b.N, line)
+			cmd := exec.Command("/bin/bash", "-c", loop)
+			cmd.Env = append(os.Environ(), "SHELL=/bin/bash")
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+			cpu := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
+			b.ReportMetric(float64(cpu.Microseconds())/float64(b.N)/1000, "cpu-ms/op")
+		})
+	}
+}
+
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// serverCPU is the CPU time of a server's processes for connections, with
+// all that they have started and waited for.
+func serverCPU(b *testing.B, s *sshtest.Server) time.Duration {
+	b.Helper()
+	out, err := exec.Command("pgrep", "-f", filepath.Join(s.Dir, "sshd_config")).Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const tick = 10 * time.Millisecond // USER_HZ is 100
+	parents := make(map[string]string)
+	spent := make(map[string]time.Duration)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, _ := os.ReadFile(file) // a process may have gone
+		_, rest, ok := strings.Cut(string(text), ") ")
+		f := strings.Fields(rest)
+		if !ok || len(f) < 15 {
+			continue
+		}
+		pid := filepath.Base(filepath.Dir(file))
+		parents[pid] = f[1]
+		for _, ticks := range f[11:15] {
+			n, _ := strconv.Atoi(ticks)
+			spent[pid] += time.Duration(n) * tick
+		}
+	}
+	main := strings.Fields(string(out))[0]
+	var total time.Duration
+	for pid := range parents {
+		for up := parents[pid]; up != ""; up = parents[up] {
+			if up == main {
+				total += spent[pid]
+				break
+			}
+		}
+	}
+	return total
+}

@@ -150,7 +150,7 @@ func (d *dial) others(l *lease, err error) bool {
 // trusted any more it is closed under those who use it; else with its last use,
 // or as soon as it has ended.
 func (p *Pool) refuse(k *link, err error) {
-	p.log.Debug("connection not used again", "peer", k.peer.name, "err", err)
+	p.log.Info("connection not used again", "peer", k.peer.name, "err", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k.peer.saved--
@@ -202,7 +202,7 @@ func (p *Pool) dial(ctx context.Context, d *dial, l *lease) {
 		}
 		p.tidy(pe)
 		p.mu.Unlock()
-		p.log.Debug("dial ended", "peer", pe.name, "err", err)
+		p.log.Info("dial failed", "peer", pe.name, "err", err)
 		return
 	}
 	pe.took = took

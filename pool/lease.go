@@ -206,7 +206,7 @@ func (l *lease) release(k *link, u *use, err error, again bool) bool {
 		p.retire(k, "it did not begin a request")
 	}
 	if gone {
-		p.drop(k, "it has ended")
+		p.drop(k, hasEnded)
 	}
 	p.stop(k)
 	if !again {

@@ -117,10 +117,17 @@ func (p *Pool) leave(k *link, why string) {
 	}
 }
 
+// hasEnded is why a link goes that the peer, or the network, has ended.
+const hasEnded = "it has ended"
+
 // closeLink closes what leave has taken out.
 func (p *Pool) closeLink(k *link) {
 	err := k.conn.Close()
-	p.log.Debug("connection closed", "peer", k.peer.name, "why", k.why, "age", time.Since(k.born), "err", err)
+	say := p.log.Debug
+	if k.why == hasEnded {
+		say = p.log.Info // nobody here wanted that
+	}
+	say("connection closed", "peer", k.peer.name, "why", k.why, "age", time.Since(k.born), "err", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, k)
@@ -136,7 +143,7 @@ func (p *Pool) ended(k *link) {
 	if p.closed || k.leaving {
 		return
 	}
-	p.drop(k, "it has ended")
+	p.drop(k, hasEnded)
 }
 
 // drop closes a link at once, whatever runs on it; locked.

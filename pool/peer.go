@@ -66,7 +66,7 @@ func (p *Pool) sweep(pe *peer) {
 	for i := 0; i < len(pe.links); {
 		switch k := pe.links[i]; {
 		case k.hasEnded():
-			p.drop(k, "it has ended")
+			p.drop(k, hasEnded)
 		case p.o.MaxAge > 0 && time.Since(k.born) >= p.o.MaxAge:
 			p.retire(k, "old")
 		default:

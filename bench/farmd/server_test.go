@@ -27,7 +27,14 @@ func newServer(t *testing.T, output string) (address string, config *ssh.ClientC
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{host: host, accepted: user.PublicKey().Marshal(), output: []byte(output)}
+	address = listen(t, &server{host: host, accepted: user.PublicKey().Marshal(), output: []byte(output)})
+	return address, &ssh.ClientConfig{User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(user)},
+		HostKeyCallback: ssh.FixedHostKey(host.PublicKey()), Timeout: 10 * time.Second}
+}
+
+// listen runs a server until the test ends.
+func listen(t *testing.T, s *server) (address string) {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +49,7 @@ func newServer(t *testing.T, output string) (address string, config *ssh.ClientC
 			go s.greet(c)
 		}
 	}()
-	return l.Addr().String(), &ssh.ClientConfig{User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(user)},
-		HostKeyCallback: ssh.FixedHostKey(host.PublicKey()), Timeout: 10 * time.Second}
+	return l.Addr().String()
 }
 
 func dial(t *testing.T, address string, config *ssh.ClientConfig) *ssh.Client {

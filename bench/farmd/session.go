@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -32,7 +31,8 @@ const window = 1 << 20
 type channel struct {
 	taken  uint32 // bytes that came since the window was opened
 	shell  bool
-	closed bool // by us
+	line   []byte // what a shell has of a line without an end
+	closed bool   // by us
 }
 
 // serve answers on a connection until it ends.
@@ -106,9 +106,7 @@ func (s *server) channel(l *link, c *channel, id uint32, p []byte) error {
 			c.taken = 0
 		}
 		if c.shell && !c.closed {
-			for range bytes.Count(data, []byte{'\n'}) {
-				print(l, id, []byte("0\n"))
-			}
+			return s.read(l, c, id, data)
 		}
 	case msgChannelEOF:
 		if c.shell && !c.closed {
@@ -124,9 +122,8 @@ func (s *server) channel(l *link, c *channel, id uint32, p []byte) error {
 	return nil
 }
 
-// request answers the first exec with the output and success, RFC 4254
-// sections 6.5 and 6.10. A shell takes every line for "true; echo $?".
-// All else is refused.
+// request answers the first exec or shell, RFC 4254 sections 6.5 and 6.10. All
+// else is refused.
 func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	var ask struct {
 		ID    uint32 `sshtype:"98"`
@@ -152,10 +149,11 @@ func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 		c.shell = true
 		return nil
 	}
-	if len(s.output) > 0 {
-		print(l, id, s.output)
+	var exec struct{ Line []byte }
+	if err := ssh.Unmarshal(ask.Rest, &exec); err != nil {
+		return err
 	}
-	c.end(l, id)
+	s.exec(l, c, id, exec.Line)
 	return nil
 }
 
@@ -172,10 +170,16 @@ func (c *channel) end(l *link, id uint32) {
 	c.closed = true
 }
 
-// print sends output, of which there is always less than a client's first
-// window.
+// print sends output, of which there is always less than a client's window.
 func print(l *link, id uint32, data []byte) {
 	p := message(msgChannelData, id, uint32(len(data)))
+	l.put(append(p, data...))
+}
+
+// complain sends what belongs on stderr, likewise.
+func complain(l *link, id uint32, data []byte) {
+	const stderr = 1 // RFC 4254 section 5.2
+	p := message(msgExtendedData, id, stderr, uint32(len(data)))
 	l.put(append(p, data...))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,6 +128,17 @@ func (s *scene) ours(action ...string) []tool {
 		}
 	}
 	return append(tools, s.boltCold(action...))
+}
+
+// oursTrue are bolt's ways to run true: where it runs in a shell that stays, it
+// does that also in a session for each, as most commands do.
+func (s *scene) oursTrue() []tool {
+	tools := s.ours("command", "run", "true")
+	if s.daemon == nil || s.o.bolt == "" {
+		return tools
+	}
+	// The line is for the login shell alone: it is not one that bolt knows.
+	return slices.Insert(tools, 1, s.boltWarm(", an exec each", s.atOnce, "command", "run", "command true"))
 }
 
 // floors are the bare loops over held connections.

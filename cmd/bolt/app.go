@@ -44,8 +44,14 @@ type app struct {
 // inventoryVariable may hold a whole inventory, as YAML.
 const inventoryVariable = "BOLT_INVENTORY"
 
-// quiet opens an app that logs nothing and asks nothing, for completion.
-const quiet = true
+// A voice says where an app logs.
+type voice uint8
+
+const (
+	loud    voice = iota // to the console and to the project's files
+	noFiles              // to the console: the files are about the work on targets
+	quiet                // nowhere, and it asks nothing: for completion
+)
 
 // start runs a command whose name and flags are known: it checks the words,
 // reads the configuration, and prints what goes wrong in the format asked for.
@@ -56,7 +62,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if err := checkFlags(c, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
-	a, err := openApp(ctx, values, sys, c.silent)
+	a, err := openApp(ctx, values, sys, c.voice)
 	if err != nil {
 		// As with Puppet Bolt this is plain text in every format: which one is
 		// wanted stands in what could not be read.
@@ -90,7 +96,7 @@ func printCauses(w io.Writer, err error) {
 }
 
 // openApp finds the project, reads the configuration, and opens the log.
-func openApp(ctx context.Context, values flagValues, sys system, silent bool) (*app, error) {
+func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
@@ -110,7 +116,7 @@ func openApp(ctx context.Context, values flagValues, sys system, silent bool) (*
 	}
 	a := &app{sys: sys, values: values, project: p, console: &console{w: sys.err}}
 	a.ask = &prompter{in: sys.in, out: a.console}
-	flags, err := a.overrides(ctx, silent)
+	flags, err := a.overrides(ctx, v == quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +126,10 @@ func openApp(ctx context.Context, values flagValues, sys system, silent bool) (*
 	logTo := a.config.Log
 	logTo.Console = a.console
 	logTo.Color = logTo.Color && sys.env("NO_COLOR") == "" && term.IsTerminal(int(sys.err.Fd()))
-	if silent {
+	switch v {
+	case noFiles:
+		logTo.Files = nil
+	case quiet:
 		logTo = logging.Options{}
 	}
 	if a.logs, err = logging.Open(logTo); err != nil {

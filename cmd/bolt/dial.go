@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"bolt/internal/project"
 	"bolt/pool/client"
@@ -78,19 +80,22 @@ type pooled struct {
 	direct transport.Dialer // nil: the daemon is required
 	warn   func(id, text string)
 
-	mu   sync.Mutex
-	past bool // there is no daemon
+	past atomic.Bool // there is no daemon
+
+	mu      sync.Mutex
+	checked bool // the daemon sees the network that we see
 }
 
 // Dial makes it a transport.Dialer.
 func (p *pooled) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
-	p.mu.Lock()
-	past := p.past
-	p.mu.Unlock()
-	if past {
+	if p.past.Load() {
 		return p.direct.Dial(ctx, to)
 	}
-	c, err := p.daemon.Dial(ctx, to)
+	var c transport.Conn
+	err := p.check(ctx)
+	if err == nil {
+		c, err = p.daemon.Dial(ctx, to)
+	}
 	u, absent := errors.AsType[*client.Unavailable](err)
 	switch {
 	case !absent:
@@ -99,11 +104,35 @@ func (p *pooled) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Err: err, Hint: u.Hint,
 			Msg: fmt.Sprintf("The pool daemon is required and not to be had: %v", u)}
 	}
-	p.warn("pool_unavailable", fmt.Sprintf("Connecting without the pool daemon: %v", u))
-	p.mu.Lock()
-	p.past = true
-	p.mu.Unlock()
+	text := fmt.Sprintf("Connecting without the pool daemon: %v", u)
+	if u.Hint != "" {
+		text += ". " + u.Hint
+	}
+	p.warn("pool_unavailable", text)
+	p.past.Store(true)
 	return p.direct.Dial(ctx, to)
+}
+
+// check sees, once, that the daemon's network is ours: in another network
+// namespace (ip-netns(8)) an address may be another machine's.
+func (p *pooled) check(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checked {
+		return nil
+	}
+	if err := p.daemon.Connect(ctx); err != nil {
+		return err
+	}
+	pid := p.daemon.Peer().PID
+	ours, err := os.Readlink("/proc/self/ns/net")
+	theirs, terr := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	if err == nil && terr == nil && ours != theirs {
+		return &client.Unavailable{Reason: fmt.Sprintf("process %d is in another network namespace", pid),
+			Hint: "Set BOLT_POOL_SOCKET for a daemon in this one, or BOLT_POOL=off."}
+	}
+	p.checked = true
+	return nil
 }
 
 // passphrase asks for that of a key file.

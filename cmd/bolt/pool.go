@@ -110,25 +110,48 @@ func runPoolStart(ctx context.Context, a *app, _ []string) error {
 }
 
 func runPoolStop(ctx context.Context, a *app, _ []string) error {
-	_, running, err := a.control(ctx, "stop")
-	if err != nil {
+	before, err := a.ending(ctx, "stop")
+	if before == nil || err != nil {
 		return err
 	}
-	if !running {
-		return a.say("No pool daemon runs.")
+	text := fmt.Sprintf("The pool daemon (pid %d) has stopped; its connections are closed.", before.PID)
+	if n := before.InFlight; n > 0 {
+		text += fmt.Sprintf(" What it was doing (actions on targets: %d) was ended.", n)
 	}
-	return a.say("The pool daemon has stopped; its connections are closed.")
+	return a.say("%s", text)
 }
 
 func runPoolDrain(ctx context.Context, a *app, _ []string) error {
-	_, running, err := a.control(ctx, "drain")
-	if err != nil {
+	before, err := a.ending(ctx, "drain")
+	if before == nil || err != nil {
 		return err
 	}
-	if !running {
-		return a.say("No pool daemon runs.")
+	text := fmt.Sprintf("The pool daemon (pid %d) begins nothing new and has ended.", before.PID)
+	if n := before.InFlight; n > 0 {
+		text = fmt.Sprintf("The pool daemon (pid %d) begins nothing new, and ends with what it is doing (actions on targets: %d). To end it before: kill %d", before.PID, n, before.PID)
 	}
-	return a.say("The pool daemon begins nothing new, and ends with what it is doing.")
+	return a.say("%s", text)
+}
+
+// ending tells the daemon to end, in one way or another, and returns its
+// status before; nil if there is none.
+func (a *app) ending(ctx context.Context, command string) (*wire.Status, error) {
+	data, running, err := a.control(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	if !running {
+		return nil, a.say("No pool daemon runs.")
+	}
+	return decodeStatus(data)
+}
+
+func decodeStatus(data []byte) (*wire.Status, error) {
+	s := new(wire.Status)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fault.New(poolKind, "The pool daemon's answer cannot be read: %v", err)
+	}
+	return s, nil
 }
 
 func runPoolStatus(ctx context.Context, a *app, _ []string) error {
@@ -142,9 +165,8 @@ func runPoolStatus(ctx context.Context, a *app, _ []string) error {
 	}
 	view := &output.Pool{Socket: place.socket, Now: time.Now()}
 	if running {
-		view.Status = new(wire.Status)
-		if err := json.Unmarshal(data, view.Status); err != nil {
-			return fault.New(poolKind, "The pool daemon's answer cannot be read: %v", err)
+		if view.Status, err = decodeStatus(data); err != nil {
+			return err
 		}
 	}
 	if err := output.PrintPool(a.sys.out, a.listOptions(), view); err != nil {
@@ -168,10 +190,20 @@ func runPoolMetrics(ctx context.Context, a *app, _ []string) error {
 	return written(err)
 }
 
-func runPoolLogs(_ context.Context, a *app, _ []string) error {
+func runPoolLogs(ctx context.Context, a *app, _ []string) error {
 	place, err := findPoolPlace(a.sys)
 	if err != nil {
 		return err
+	}
+	// One that hangs may have said why.
+	if data, running, err := a.control(ctx, "status"); running && err == nil {
+		status, err := decodeStatus(data)
+		if err != nil {
+			return err
+		}
+		if status.Log == "" {
+			return fault.New(poolKind, "The pool daemon (pid %d) logs to its standard error, where whoever started it reads it: under systemd, with journalctl --user -u bolt-pool.", status.PID)
+		}
 	}
 	f, err := os.Open(place.log)
 	if errors.Is(err, fs.ErrNotExist) {

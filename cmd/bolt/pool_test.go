@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -96,6 +97,7 @@ func inTime(t *testing.T, cmd *exec.Cmd, limit time.Duration) {
 // TestPoolDaemonKilled: every target ends with a result, and the next
 // invocation starts a new daemon.
 func TestPoolDaemonKilled(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
 	d := newDesk(t, server)
 	const mark = "4712.25"
@@ -124,6 +126,7 @@ func TestPoolDaemonKilled(t *testing.T) {
 // TestPoolClientKilled: what a killed invocation ran ends, and the connection
 // stays.
 func TestPoolClientKilled(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	const mark = "4712.5"
@@ -144,6 +147,7 @@ func TestPoolClientKilled(t *testing.T) {
 // TestPoolDaemonStopped: a daemon that does not answer holds nobody up, and
 // goes on where it was when it is let.
 func TestPoolDaemonStopped(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	d.works("command", "run", "true", "-t", "host1")
@@ -175,6 +179,7 @@ func TestPoolDaemonStopped(t *testing.T) {
 // TestPoolConfigChanges: what ssh_config, known_hosts and the server say now
 // is what counts.
 func TestPoolConfigChanges(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	file := func(name string) string { return filepath.Join(d.home, ".ssh", name) }
@@ -244,6 +249,7 @@ func TestPoolManyClients(t *testing.T) {
 
 // TestPoolTwoUsers: another user of the machine does not get at a daemon.
 func TestPoolTwoUsers(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	d.works("command", "run", "true", "-t", "host1")
@@ -292,6 +298,7 @@ sys.exit(len(data))`, d.socket())
 // TestPoolDiskFull: without room for a socket and a log, bolt connects by
 // itself and says why.
 func TestPoolDiskFull(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	full := filepath.Join(d.dir, "full")
@@ -312,6 +319,7 @@ func TestPoolDiskFull(t *testing.T) {
 // TestPoolFewFiles: at the limit of descriptors, connections that nobody uses
 // make room.
 func TestPoolFewFiles(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
 	d := newDesk(t, server)
 	start := exec.Command("bash", "-c", `ulimit -n 40; exec -a bolt "$0" "$@"`, d.command().Path, "pool", "start")
@@ -319,8 +327,12 @@ func TestPoolFewFiles(t *testing.T) {
 	if out, err := start.CombinedOutput(); err != nil {
 		t.Fatalf("bolt pool start: %v\n%s", err, out)
 	}
+	var hosts []string
 	for i := range 60 {
-		d.works("command", "run", "true", "-t", fmt.Sprintf("host%d", i), "--pool", "required")
+		hosts = append(hosts, fmt.Sprintf("host%d", i))
+	}
+	for some := range slices.Chunk(hosts, 10) {
+		d.works("command", "run", "true", "-t", strings.Join(some, ","), "--concurrency", "4", "--pool", "required")
 	}
 	if s := d.status(); len(s.Connections) == 0 || len(s.Connections) >= 40 {
 		t.Errorf("%d connections are kept, with 40 descriptors", len(s.Connections))
@@ -329,6 +341,7 @@ func TestPoolFewFiles(t *testing.T) {
 
 // TestPoolNewVersion: a newer program replaces an idle daemon of an older one.
 func TestPoolNewVersion(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	d.works("command", "run", "true", "-t", "host1")
@@ -356,6 +369,7 @@ func TestPoolNewVersion(t *testing.T) {
 // TestPoolSocketActivation: a service manager listens, and starts the daemon
 // with the socket when somebody comes.
 func TestPoolSocketActivation(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
 	if err := os.MkdirAll(filepath.Dir(d.socket()), 0o700); err != nil {
@@ -397,4 +411,60 @@ func TestPoolSocketActivation(t *testing.T) {
 		t.Errorf("the service manager's socket is gone: %v", err)
 	}
 	os.Remove(d.socket())
+}
+
+// TestPoolInheritsNothing: a daemon holds nothing of whoever happened to start
+// it: not his lock, not the end of his pipe.
+func TestPoolInheritsNothing(t *testing.T) {
+	t.Parallel()
+	server := sshtest.Start(t, sshtest.Options{})
+	d := newDesk(t, server)
+	lock := filepath.Join(d.dir, "lock")
+	cmd := exec.Command("bash", "-c", `exec 9>"$1"; flock 9; exec 250>&1; exec -a bolt "$0" command run true -t host1 --pool required`, d.command().Path, lock)
+	cmd.Dir, cmd.Env = d.dir, d.env
+	var out bytes.Buffer
+	cmd.Stdout = &out // a pipe: Wait waits for its last writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inTime(t, cmd, 20*time.Second)
+	if !cmd.ProcessState.Success() {
+		t.Fatalf("%v\n%s", cmd.ProcessState, out.String())
+	}
+	d.status() // it runs
+	if out, err := exec.Command("flock", "-n", lock, "true").CombinedOutput(); err != nil {
+		t.Errorf("the lock is held by the daemon: %v %s", err, out)
+	}
+}
+
+// TestPoolStartUpFileChanges: a start-up file that comes to end all sessions is
+// noticed on a connection that has worked before.
+func TestPoolStartUpFileChanges(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	server := sshtest.Start(t, sshtest.Options{Config: "SetEnv HOME=" + home + " SHLVL=0\n"})
+	d := newDesk(t, server)
+	d.works("command", "run", "true", "-t", "host1")
+	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("exit 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(6 * time.Second) // a burst of commands is over
+	if out, code := d.bolt("command", "run", "touch "+home+"/x", "-t", "host1"); code != 1 || !strings.Contains(out, "did not run what it was given") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestPoolNetworkNamespace: from another network, the daemon's connections are
+// not what the addresses mean.
+func TestPoolNetworkNamespace(t *testing.T) {
+	t.Parallel()
+	server := sshtest.Start(t, sshtest.Options{})
+	d := newDesk(t, server)
+	d.works("command", "run", "true", "-t", "host1")
+	cmd := d.command("command", "run", "true", "-t", "host1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "is in another network namespace") {
+		t.Errorf("exit %d\n%s", cmd.ProcessState.ExitCode(), out)
+	}
 }

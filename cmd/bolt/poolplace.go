@@ -14,6 +14,10 @@ const (
 	poolSocketVariable = "BOLT_POOL_SOCKET" // path of the daemon's socket
 )
 
+// lastResort is where the directory goes without a runtime directory. TMPDIR
+// does not count: it may be a job's own, and gone before the daemon.
+const lastResort = "/tmp"
+
 // poolPlace is where the pool daemon's files are: a directory for nobody but
 // the user, on this machine alone, gone with the next boot.
 type poolPlace struct {
@@ -40,7 +44,7 @@ func findPoolPlace(sys system) (poolPlace, error) {
 			return placeOf(filepath.Join(dir, "bolt", "pool.sock")), nil
 		}
 	}
-	return placeOf(filepath.Join(os.TempDir(), "bolt-"+strconv.Itoa(uid), "pool.sock")), nil
+	return placeOf(filepath.Join(lastResort, "bolt-"+strconv.Itoa(uid), "pool.sock")), nil
 }
 
 func placeOf(socket string) poolPlace {

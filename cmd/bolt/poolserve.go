@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"bolt/internal/fault"
 	"bolt/internal/logging"
 	"bolt/pool"
@@ -22,9 +24,15 @@ import (
 // runPoolServe is the daemon: it serves until it is told to stop, or nobody
 // has needed it for a while.
 func runPoolServe(ctx context.Context, a *app, _ []string) error {
+	// What it makes is for its user alone, and what it knows is not for a file.
+	unix.Umask(0o077)
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	server, closeAll, err := a.poolServer()
 	tellReady(a.sys, err)
-	if err != nil {
+	switch {
+	case err != nil && isSpawned(a.sys):
+		return errPrinted // whoever started us has been told
+	case err != nil:
 		return &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
 	}
 	defer closeAll()
@@ -46,6 +54,9 @@ func (a *app) poolServer() (server *daemon.Server, closeAll func(), err error) {
 	}
 	if listener != nil {
 		place = placeOf(listener.Addr().String())
+	}
+	if !isSpawned(a.sys) {
+		place.log = ""
 	}
 	log, closeLog, err := a.poolLogger(place)
 	if err != nil {
@@ -96,6 +107,9 @@ func routerOf(dialer *ssh.Dialer) func(wire.Caller, func(string) (transport.Secr
 	}
 }
 
+// isSpawned reports whether a command line has started us in the background.
+func isSpawned(sys system) bool { return sys.env(readyVariable) != "" }
+
 // poolLogger logs to the daemon's file, or to standard error when somebody
 // runs it there.
 func (a *app) poolLogger(place poolPlace) (*slog.Logger, func(), error) {
@@ -103,7 +117,7 @@ func (a *app) poolLogger(place poolPlace) (*slog.Logger, func(), error) {
 	if a.values.has("log-level") {
 		level, _ = logging.ParseLevel(a.values.last("log-level")) // it was checked when it was read
 	}
-	if a.sys.env(readyVariable) == "" {
+	if place.log == "" {
 		return slog.New(slog.NewTextHandler(a.sys.err, &slog.HandlerOptions{Level: level})), func() {}, nil
 	}
 	file, err := openPoolLog(place.log)

@@ -9,9 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // How "pool serve" tells whoever started it that it listens: it writes to the
@@ -33,7 +36,7 @@ func (a *app) spawnPool(ctx context.Context, place poolPlace) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	if err := os.MkdirAll(place.dir, 0o700); err != nil {
+	if err := os.Mkdir(place.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	log, err := os.OpenFile(place.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
@@ -46,13 +49,20 @@ func (a *app) spawnPool(ctx context.Context, place poolPlace) error {
 		return err
 	}
 	defer ready.Close()
-	cmd := exec.Command(program, "pool", "serve", "--project", a.project.Dir)
+	args := []string{"pool", "serve", "--project", a.project.Dir}
+	if a.values.has("log-level") {
+		args = append(args, "--log-level", a.values.last("log-level"))
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Args[0] = "bolt"
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log // for the stack of a panic
 	cmd.ExtraFiles = []*os.File{tell}
 	cmd.Env = a.poolEnvironment(place)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := closeOnExec(); err != nil {
+		return fmt.Errorf("keep our open files from the daemon: %w", err)
+	}
 	a.log.Debug("starting the pool daemon", "program", program, "socket", place.socket)
 	err = cmd.Start()
 	tell.Close()
@@ -74,6 +84,22 @@ func (a *app) spawnPool(ctx context.Context, place poolPlace) error {
 	return errors.New(said)
 }
 
+// closeOnExec keeps what whoever called us left open (a lock, the end of a
+// pipe) from the daemon, which would hold it for hours. Our own files are
+// marked anyway.
+func closeOnExec() error {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
 // readReady reads what a starting daemon says.
 func readReady(ctx context.Context, ready *os.File) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
@@ -91,7 +117,7 @@ func readReady(ctx context.Context, ready *os.File) (string, error) {
 // and may be secret, it gets from that invocation when it dials.
 func (a *app) poolEnvironment(place poolPlace) []string {
 	env := []string{readyVariable + "=3", poolSocketVariable + "=" + place.socket}
-	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "TZ", "LANG", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
 		if v, ok := a.sys.lookup(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -21,7 +21,7 @@ type command struct {
 	run     func(ctx context.Context, app *app, args []string) error
 	words   func(args []string) error // checks the words that are no flags, before anything is read
 	targets bool                      // needs --targets or --rerun
-	silent  bool                      // keeps no log of the project
+	voice   voice
 }
 
 // groups are the commands by their first word, with a sentence for each.
@@ -111,7 +111,7 @@ settings (passwords left out), variables, facts, features, groups.`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool start", run: runPoolStart, words: noWords,
+			name: "pool start", run: runPoolStart, words: noWords, voice: noFiles,
 			short: "Start the daemon that keeps connections",
 			long: `Starts the pool daemon, which keeps SSH connections open between invocations.
 There is seldom need to: whatever connects starts it, unless the setting pool
@@ -120,7 +120,7 @@ is off. Its limits are those of the project in which it starts.`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool stop", run: runPoolStop, words: noWords,
+			name: "pool stop", run: runPoolStop, words: noWords, voice: noFiles,
 			short: "Stop the daemon and close its connections",
 			long: `Ends the pool daemon at once: what runs on targets through it is ended there,
 all connections are closed, and what it knew of passwords is gone.`,
@@ -128,7 +128,7 @@ all connections are closed, and what it knew of passwords is gone.`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool drain", run: runPoolDrain, words: noWords,
+			name: "pool drain", run: runPoolDrain, words: noWords, voice: noFiles,
 			short: "Let the daemon finish, then end",
 			long: `Tells the pool daemon to begin nothing new and to end when what it is doing
 is done. The next invocation starts a new one.`,
@@ -136,7 +136,7 @@ is done. The next invocation starts a new one.`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool status", run: runPoolStatus, words: noWords,
+			name: "pool status", run: runPoolStatus, words: noWords, voice: noFiles,
 			short: "Show the daemon and its connections",
 			long: `Prints the state of the pool daemon, and for each connection its state, age,
 time without use, requests in flight and waiting, sessions that the server
@@ -147,7 +147,7 @@ no daemon runs.`,
 			lists: []string{onShow},
 		},
 		{
-			name: "pool metrics", run: runPoolMetrics, words: noWords,
+			name: "pool metrics", run: runPoolMetrics, words: noWords, voice: noFiles,
 			short: "Print the daemon's counters for Prometheus",
 			long: `Prints the pool daemon's counters in Prometheus's text format, for its
 textfile collector or a scrape through a command.`,
@@ -155,14 +155,14 @@ textfile collector or a scrape through a command.`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool logs", run: runPoolLogs, words: noWords,
+			name: "pool logs", run: runPoolLogs, words: noWords, voice: noFiles,
 			short:   "Print the daemon's log",
 			long:    `Prints the log of the pool daemon. "bolt pool status" tells where it is.`,
 			example: `  bolt pool logs | tail`,
 			lists:   []string{onShow},
 		},
 		{
-			name: "pool serve", run: runPoolServe, words: noWords, silent: true,
+			name: "pool serve", run: runPoolServe, words: noWords, voice: noFiles,
 			short: "Be the daemon, in the foreground",
 			long: `Serves as the pool daemon until it is stopped, logging to standard error. It
 is for service managers: under systemd it takes over a socket that systemd

@@ -13,9 +13,19 @@ import (
 	"bolt/internal/sshtest"
 )
 
+// The race detector keeps each process for a second at its end, in case that
+// another thread finds a race. Here processes are many and short.
+const (
+	raceVariable = "GORACE"
+	raceOptions  = "atexit_sleep_ms=0"
+)
+
 // TestMain lets the test binary be the program, for scripts and for tests that
 // need a process of their own.
 func TestMain(m *testing.M) {
+	if err := os.Setenv(raceVariable, raceOptions); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"bolt": main})
 }
 
@@ -33,6 +43,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("PORT", strconv.Itoa(server.Port))
 			e.Setenv("KEY", server.KeyFile)
 			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv(raceVariable, raceOptions)
 			socket := filepath.Join(e.WorkDir, "pool", "pool.sock")
 			e.Setenv("BOLT_POOL_SOCKET", socket)
 			e.Defer(func() { stopPool(t, socket) })
@@ -80,7 +91,7 @@ func stopPool(t *testing.T, socket string) {
 	}
 	cmd := exec.Command(self, "pool", "stop")
 	cmd.Args[0] = "bolt"
-	cmd.Env = []string{"HOME=" + t.TempDir(), "BOLT_POOL_SOCKET=" + socket}
+	cmd.Env = []string{"HOME=" + t.TempDir(), "BOLT_POOL_SOCKET=" + socket, raceVariable + "=" + raceOptions}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("bolt pool stop: %v\n%s", err, out)
 	}

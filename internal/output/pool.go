@@ -39,7 +39,11 @@ func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
 	}
 	heading(out, o.Color, "Pool daemon")
 	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), period(p.Now.Sub(s.Started)))
-	fmt.Fprintf(out, "  socket %s\n  log    %s\n", s.Socket, s.Log)
+	log := s.Log
+	if log == "" {
+		log = "its standard error (under systemd: journalctl --user -u bolt-pool)"
+	}
+	fmt.Fprintf(out, "  socket %s\n  log    %s\n", s.Socket, log)
 	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", counted(s.Clients, "client"), counted(s.InFlight, "request"), counted(len(s.Connections), "machine"))
 	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", counted(int(s.Dials), "connection"), counted(int(s.DialsFailed), "dial"), counted(int(s.DialsSaved), "dial"), counted(int(s.Runs), "action"))
 	fmt.Fprintf(out, "  memory %s, %s in %d contents; %d open files\n", size(s.Memory), size(uint64(s.ContentSize)), s.Contents, s.Files)

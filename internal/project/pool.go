@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ const poolKey = "pool"
 // poolSchema describes the setting: a mode alone, or a map. YAML reads the
 // word off as false, and on as true.
 func poolSchema() *schema.Schema {
-	period := &schema.Schema{Type: schema.Integer | schema.String, Min: schema.Limit(1)}
+	period := &schema.Schema{Type: schema.Integer | schema.String, Min: schema.Limit(1), Max: schema.Limit(math.MaxInt64 / int64(time.Second))}
 	return &schema.Schema{Type: schema.String | schema.Boolean | schema.Hash, Enum: PoolModes(),
 		Properties: map[string]*schema.Schema{
 			"mode":            {Type: schema.String | schema.Boolean, Enum: PoolModes()},

@@ -50,6 +50,7 @@ func TestPoolMistakes(t *testing.T) {
 		{"unknown mode in a map", "pool: {mode: x}", []string{"Value at 'pool.mode' must be one of"}},
 		{"no time", "pool: {max-age: soon}", []string{"pool.max-age", "90s, 15m"}},
 		{"negative time", "pool: {max-age: -5s}", []string{"pool.max-age"}},
+		{"more seconds than a time can hold", "pool: {idle-timeout: 10000000000}", []string{"'pool.idle-timeout' must be a maximum of"}},
 		{"no connections", "pool: {max-connections: 0}", []string{"'pool.max-connections' must be a minimum of 1"}},
 		{"list", "pool: []", []string{"Value at 'pool' must be of type"}},
 	} {

@@ -114,23 +114,32 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 			return s, err
 		}
 		s, err := c.connect(ctx)
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case err == nil && !c.adopt(s): // Close does not know it
+			s.fail(errClosed)
+			s.wg.Wait()
+			return nil, errClosed
 		case err != nil:
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.failure, c.retryAt = err, time.Now().Add(failureHolds)
 			return nil, err
 		}
-		c.sessions = append(c.sessions, s)
-		if c.closed {
-			s.fail(errClosed)
-			return nil, errClosed
-		}
-		c.current = s
 		return s, nil
 	})
+}
+
+// adopt makes a session the current one, unless the Client was closed.
+func (c *Client) adopt(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.current, c.sessions = s, append(c.sessions, s)
+	return true
 }
 
 // live returns the session if it is open, or why there is no sense in opening

@@ -101,6 +101,7 @@ func (h *house) client(t *testing.T, change func(*client.Options)) *client.Clien
 // like any other. Each case has a client of its own, as each invocation has;
 // the connections behind them are shared.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
 	h := newHouse(t, s)
 	p, _ := h.serve(t)

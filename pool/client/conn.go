@@ -14,7 +14,8 @@ import (
 )
 
 // answerSlack is how long after Grace the daemon may take to answer a cancelled
-// request: it waits a second or two for the machine itself.
+// request: it waits a second or two for the machine itself. One that is known
+// to be silent is not waited for.
 const answerSlack = 5 * time.Second
 
 // A Conn is a lease of one of the daemon's connections. Lock order: sending, mu.
@@ -220,6 +221,7 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 		sinkErr error
 		taken   int
 		limit   <-chan time.Time
+		waited  = w.grace // by whoever gives up, in the end
 		done    = ctx.Done()
 	)
 	for {
@@ -228,9 +230,10 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 			if sinkErr == nil {
 				if sinkErr = w.deliver(p); sinkErr != nil {
 					s.sendLater(wire.Cancel, r.id, (&wire.CancelRequest{}).Encode())
-					limit = time.After(w.grace + answerSlack)
+					limit = time.After(w.grace)
 				}
 			}
+			r.buffers.put(p.data)
 			if taken += len(p.data); taken >= wire.Window/2 && a == nil {
 				r.credit(taken)
 				s.tell(wire.Credit, r.id, wire.EncodeCredit(taken))
@@ -245,11 +248,16 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 		case <-done:
 			done = nil
 			if limit == nil {
-				limit = time.After(w.grace + answerSlack)
+				limit = time.After(w.grace)
 			}
 		case <-limit:
+			if waited == w.grace && !s.silent() {
+				waited += answerSlack
+				limit = time.After(answerSlack)
+				continue
+			}
 			r.abandon()
-			fate := fmt.Sprintf(", but the pool daemon did not answer within %v: it may still be running there", w.grace+answerSlack)
+			fate := fmt.Sprintf(", but the pool daemon did not answer within %v: it may still be running there", waited)
 			if sinkErr != nil {
 				e := w.sinkError(sinkErr)
 				e.Msg += fate

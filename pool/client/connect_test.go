@@ -145,6 +145,7 @@ func TestAbsent(t *testing.T) {
 }
 
 func TestGreeting(t *testing.T) {
+	t.Parallel()
 	sends := func(typ wire.Type, id uint32, body []byte) func(*peer) {
 		return func(p *peer) { p.send(typ, id, body) }
 	}
@@ -308,6 +309,34 @@ func TestReplacedBySocketActivation(t *testing.T) {
 		return errors.New("no")
 	}})
 	say(t, mustDial(t, c), "hello")
+}
+
+// TestCloseWhileConnecting: a session that opens too late is gone when its
+// dial has returned, goroutines and all.
+func TestCloseWhileConnecting(t *testing.T) {
+	var c *Client
+	var over atomic.Bool
+	warned := make(chan struct{})
+	d := newFake(t, func(p *peer, f wire.Frame) bool {
+		check(t, c.Close())
+		p.send(wire.Welcome, 0, (&wire.Greeting{Version: wire.Version}).Encode())
+		p.send(wire.Warned, 0, (&wire.Warning{ID: "x"}).Encode())
+		return true
+	})
+	c = newClient(t, Options{Socket: d.socket, Warn: func(string, string) {
+		time.Sleep(50 * time.Millisecond)
+		if over.Load() {
+			t.Error("a warning after the end")
+		}
+		close(warned)
+	}})
+	_, err := c.Dial(testContext(t), transport.Dest{Host: "web1"})
+	over.Store(true)
+	expectClass(t, err, transport.ClassConnect, "the client was closed")
+	select {
+	case <-warned:
+	case <-time.After(100 * time.Millisecond): // the reader may have been too late for it
+	}
 }
 
 // TestLeaderGivesUp: the first who connects is cancelled, and the others do

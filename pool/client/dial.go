@@ -123,10 +123,10 @@ func (a *answers) tell(s *session) int {
 	if len(list) == 0 {
 		return 0
 	}
-	s.answering.Lock()
-	defer s.answering.Unlock()
-	for ; s.answered < len(list); s.answered++ {
-		s.tell(wire.Answer, 0, list[s.answered].Encode())
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	for ; s.told.n < len(list); s.told.n++ {
+		s.tell(wire.Answer, 0, list[s.told.n].Encode())
 	}
 	return len(list)
 }

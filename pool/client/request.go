@@ -16,6 +16,7 @@ type request struct {
 	opens   wire.Type     // Dial, Run, Put, Get, Offer or Control
 	content wire.Digest   // of an Offer
 	wake    chan struct{} // one slot: there is something new
+	buffers *buffers      // of the session
 
 	mu     sync.Mutex
 	queue  []piece // not yet taken
@@ -132,7 +133,7 @@ func (r *request) output(f wire.Frame) error {
 		r.queue[n-1].data = append(r.queue[n-1].data, f.Body...)
 		return nil
 	}
-	r.queue = append(r.queue, piece{f.Type, append([]byte(nil), f.Body...)})
+	r.queue = append(r.queue, piece{f.Type, append(r.buffers.get(len(f.Body)), f.Body...)})
 	return nil
 }
 

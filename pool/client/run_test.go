@@ -124,7 +124,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // TestSmallPieces: what a command prints byte by byte while its sink is slow
 // is not kept byte by byte.
 func TestSmallPieces(t *testing.T) {
-	r := &request{opens: wire.Run, wake: make(chan struct{}, 1)}
+	r := &request{opens: wire.Run, wake: make(chan struct{}, 1), buffers: new(buffers)}
 	for i := range wire.Window {
 		if err := r.take(wire.Frame{Type: wire.Stdout, ID: 1, Body: []byte{byte(i)}}, false); err != nil {
 			t.Fatal(err)

@@ -32,14 +32,20 @@ type session struct {
 	ended    chan struct{}      // closed by fail
 	wg       sync.WaitGroup     // all goroutines
 	contents *contents
-
-	answering sync.Mutex
-	answered  int // of the client's answers: how many the daemon knows
+	buffers  buffers
+	watch    watch
+	told     told
 
 	mu       sync.Mutex
 	last     uint32 // ID
 	requests map[uint32]*request
 	err      error // why it ended
+}
+
+// told is how many of the client's answers the daemon knows.
+type told struct {
+	mu sync.Mutex
+	n  int
 }
 
 // newSession begins to read. warn may be nil.
@@ -89,6 +95,9 @@ func (s *session) fail(why error) {
 	s.err = why
 	lost := s.requests
 	s.requests = nil
+	if s.watch.timer != nil {
+		s.watch.timer.Stop()
+	}
 	close(s.ended)
 	s.mu.Unlock()
 	s.conn.Close()
@@ -104,7 +113,7 @@ func (s *session) begin(opens wire.Type) (*request, error) {
 }
 
 func (s *session) register(r *request) (*request, error) {
-	r.wake = make(chan struct{}, 1)
+	r.wake, r.buffers = make(chan struct{}, 1), &s.buffers
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -113,6 +122,7 @@ func (s *session) register(r *request) (*request, error) {
 	s.last++
 	r.id = s.last
 	s.requests[r.id] = r
+	s.beginWatch()
 	return r, nil
 }
 
@@ -168,6 +178,7 @@ func (s *session) read(r *wire.Reader) {
 			s.fail(err)
 			return
 		}
+		s.watch.heard.Add(1)
 		if err := s.take(f); err != nil {
 			s.log.Warn("pool daemon broke the protocol", "pid", s.peer.PID, "err", err)
 			s.fail(&protocolError{err})

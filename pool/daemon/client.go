@@ -28,6 +28,10 @@ const (
 	// lastWords is how long an ending daemon waits for a client to take the
 	// answers to what was ended.
 	lastWords = 5 * time.Second
+	// socketBuffer is what the system may hold for a client that is about to
+	// read, as far as it allows (net.core.wmem_max of Linux): with its usual
+	// 208 KiB a stream has the two processes wait for each other all the time.
+	socketBuffer = 1 << 20
 )
 
 // errGone is why requests end when their client does.
@@ -52,8 +56,16 @@ type client struct {
 	requests map[uint32]*request
 	leases   map[uint32]*lease
 	answers  map[string]transport.Secret
-	warnings []wire.Warning // not yet sent
-	over     bool           // nothing new is begun
+	warnings warnings
+	over     bool // nothing new is begun
+}
+
+// warnings are those of a client's router. Lock order: sending, client.mu.
+type warnings struct {
+	// sending is held by whoever sends some, so that the next one, who finds
+	// none left, knows that they have been sent.
+	sending sync.Mutex
+	waiting []wire.Warning // guarded by client.mu
 }
 
 // A request is one that is being worked on.
@@ -96,6 +108,9 @@ func (c *clientConn) end() {
 // serve is a client from its greeting to its end.
 func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
 	conn := &clientConn{Conn: raw}
+	if u, ok := raw.(*net.UnixConn); ok {
+		_ = u.SetWriteBuffer(socketBuffer) // or less goes in at a time
+	}
 	closes := true
 	defer func() {
 		if closes {
@@ -277,6 +292,9 @@ func (c *client) start(ctx context.Context, id uint32, r *request, work func(ctx
 	c.s.life.add(counts, 0)
 	c.work.Go(func() {
 		a := c.guard(own, work)
+		if a.kind == wire.Failed && errors.Is(context.Cause(own), errEnding) {
+			a = stoppedWith(a)
+		}
 		r.cancel(nil)
 		c.letGo(r)
 		c.mu.Lock()
@@ -355,20 +373,22 @@ func (c *client) answer(path string) (transport.Secret, bool) {
 func (c *client) warn(id, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || len(c.warnings) == maxWarnings {
+	if c.over || len(c.warnings.waiting) == maxWarnings {
 		return
 	}
-	c.warnings = append(c.warnings, wire.Warning{ID: id, Text: text})
-	if len(c.warnings) == 1 {
+	c.warnings.waiting = append(c.warnings.waiting, wire.Warning{ID: id, Text: text})
+	if len(c.warnings.waiting) == 1 {
 		c.work.Go(c.sendWarnings)
 	}
 }
 
-// sendWarnings sends those that wait.
+// sendWarnings returns when those that wait have been sent.
 func (c *client) sendWarnings() {
+	c.warnings.sending.Lock()
+	defer c.warnings.sending.Unlock()
 	c.mu.Lock()
-	list := c.warnings
-	c.warnings = nil
+	list := c.warnings.waiting
+	c.warnings.waiting = nil
 	c.mu.Unlock()
 	for i := range list {
 		if c.w.Send(wire.Warned, 0, list[i].Encode()) != nil {

@@ -20,8 +20,11 @@ func (c *client) control(ctx context.Context, f wire.Frame) error {
 	case "metrics":
 		return c.reply(ctx, id, func() ([]byte, error) { return metrics(c.s.status()), nil })
 	case "drain":
-		c.s.drain()
-		return c.w.Send(wire.Reply, id, nil)
+		return c.reply(ctx, id, func() ([]byte, error) {
+			before, err := json.Marshal(c.s.status())
+			c.s.drain()
+			return before, err
+		})
 	case "stop":
 		c.stop(id)
 		return nil
@@ -37,25 +40,37 @@ func (c *client) reply(ctx context.Context, id uint32, body func() ([]byte, erro
 		if err != nil {
 			return failed(err)
 		}
-		for len(rest) > 0 {
-			n := min(len(rest), wire.MaxPiece)
-			if c.w.Send(wire.Reply, id, rest[:n]) != nil {
-				break // the reader finds out
-			}
-			rest = rest[n:]
-		}
+		c.pieces(id, rest)
 		return answer{kind: wire.Reply}
 	})
 }
 
-// stop ends the daemon. The answer comes last of all, when it has ended.
+// pieces sends all of a reply but its end. That the client has gone is for its
+// reader to find.
+func (c *client) pieces(id uint32, body []byte) {
+	for len(body) > 0 {
+		n := min(len(body), wire.MaxPiece)
+		if c.w.Send(wire.Reply, id, body[:n]) != nil {
+			return
+		}
+		body = body[n:]
+	}
+}
+
+// stop ends the daemon. The answer, which is the status before, comes last of
+// all, when it has ended.
 func (c *client) stop(id uint32) {
 	if c.stops {
 		return
 	}
 	c.stops = true
+	before, err := json.Marshal(c.s.status())
+	if err != nil {
+		before = nil // what it would have told does not matter now
+	}
 	c.s.last.Go(func() {
 		<-c.s.stopped
+		c.pieces(id, before)
 		_ = c.w.Send(wire.Reply, id, nil) // or it has gone
 		c.conn.Close()
 	})

@@ -9,6 +9,7 @@ import (
 type life struct {
 	idleTimeout time.Duration
 	inUse       func() bool   // whether a connection is still in use, for whomever
+	giveBack    func()        // memory, restAfter the last client
 	over        chan struct{} // closed when it is time to end
 
 	mu       sync.Mutex
@@ -18,10 +19,11 @@ type life struct {
 	draining bool
 	why      string // it ends, "" while it lives
 	timer    *time.Timer
+	rest     *time.Timer // for giveBack
 }
 
 func newLife(idleTimeout time.Duration, inUse func() bool) *life {
-	return &life{idleTimeout: idleTimeout, inUse: inUse, over: make(chan struct{})}
+	return &life{idleTimeout: idleTimeout, inUse: inUse, giveBack: new(rest).giveBack, over: make(chan struct{})}
 }
 
 // start begins to wait for the first client.
@@ -30,6 +32,7 @@ func (l *life) start() {
 	defer l.mu.Unlock()
 	if l.why == "" {
 		l.timer = time.AfterFunc(l.idleTimeout, l.idle)
+		l.rest = time.AfterFunc(restAfter, l.giveBack)
 	}
 }
 
@@ -55,6 +58,7 @@ func (l *life) finish(why string) {
 	l.why = why
 	if l.timer != nil {
 		l.timer.Stop()
+		l.rest.Stop()
 	}
 	close(l.over)
 }
@@ -83,6 +87,7 @@ func (l *life) enter(limit int) (n int, ok bool) {
 	l.clients++
 	if l.timer != nil {
 		l.timer.Stop()
+		l.rest.Stop()
 	}
 	return l.clients, true
 }
@@ -93,6 +98,7 @@ func (l *life) leave() {
 	l.clients--
 	if l.clients == 0 && l.timer != nil && l.why == "" {
 		l.timer.Reset(l.idleTimeout)
+		l.rest.Reset(restAfter)
 	}
 }
 

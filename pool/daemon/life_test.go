@@ -282,7 +282,7 @@ func TestStatus(t *testing.T) {
 	if st.PID != os.Getpid() || st.Version != "1.0-test" || st.Protocol != wire.Version || st.Socket != v.Addr() || st.Log != "/log" || time.Since(st.Started) > time.Minute {
 		t.Errorf("who: %+v", st)
 	}
-	if st.Clients != 1 || st.InFlight != 0 || st.Draining || st.Dials != 1 || st.DialsSaved != 1 || st.Runs != 2 || st.Limits.MaxConnections != 7 {
+	if st.Clients != 0 || st.InFlight != 0 || st.Draining || st.Dials != 1 || st.DialsSaved != 1 || st.Runs != 2 || st.Limits.MaxConnections != 7 {
 		t.Errorf("counts: %+v", st)
 	}
 	if st.Memory < 1<<20 || st.Goroutines < 3 || st.Files < 3 {
@@ -316,7 +316,7 @@ func TestMetrics(t *testing.T) {
 	p.finish(p.start(p.dial("a"), "true"))
 	values, kinds := parseMetrics(t, string(p.control("metrics")))
 	for name, want := range map[string]string{
-		"bolt_pool_up": "1", "bolt_pool_clients": "1", "bolt_pool_runs_total": "1", "bolt_pool_dials_total": "1",
+		"bolt_pool_up": "1", "bolt_pool_clients": "0", "bolt_pool_runs_total": "1", "bolt_pool_dials_total": "1",
 		`bolt_pool_connections{state="busy"}`: "1", `bolt_pool_connections{state="idle"}`: "0",
 		`bolt_pool_build_info{version="1.0 \"odd\\",protocol="1"}`: "1",
 	} {

@@ -39,6 +39,17 @@ func failed(err error) answer {
 	return answer{wire.Failed, wire.EncodeError(e)}
 }
 
+// stoppedWith says of what failed because the daemon ended that it did: whoever
+// waits for it has not given it up.
+func stoppedWith(a answer) answer {
+	e, err := wire.DecodeError(a.body)
+	if err != nil || e.Class != transport.ClassCancelled {
+		return a
+	}
+	e.Msg += ", because the pool daemon was stopped"
+	return failed(e)
+}
+
 // dial leases a connection from the pool.
 func (c *client) dial(ctx context.Context, f wire.Frame) error {
 	to, err := wire.DecodeDest(f.Body)

@@ -56,9 +56,10 @@ func listen(path string) (*socket, error) {
 	return s, nil
 }
 
-// privateDir makes dir, or sees that it is nobody's but ours.
+// privateDir makes dir, but not what it is in, or sees that it is nobody's but
+// ours.
 func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the directory %s of the socket: %w", dir, bare(err))
 	}
 	info, err := os.Lstat(dir)

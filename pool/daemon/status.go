@@ -8,13 +8,14 @@ import (
 	"bolt/pool/wire"
 )
 
-// status is what the daemon tells of itself.
+// status is what the daemon tells of itself. The client that asks is not
+// counted.
 func (s *Server) status() *wire.Status {
 	p, totals := s.life.pulse(), s.o.Pool.Totals()
 	st := &wire.Status{
 		PID: os.Getpid(), Version: s.o.Build, Protocol: wire.Version,
 		Socket: s.socket.path, Log: s.o.Log, Started: s.started, Draining: p.draining,
-		Clients: p.clients, InFlight: p.requests,
+		Clients: max(0, p.clients-1), InFlight: p.requests,
 		Dials: totals.Dials, DialsSaved: totals.DialsSaved, DialsFailed: totals.DialsFailed, Runs: totals.Runs,
 		Memory: residentBytes(), Goroutines: runtime.NumGoroutine(), Files: openFiles(),
 		Limits:      s.o.Limits,

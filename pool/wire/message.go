@@ -208,7 +208,7 @@ func DecodeRun(body []byte) (*RunRequest, error) {
 		Label: d.text(), Line: d.text(), Argv: d.texts(), Interpreter: d.texts(), Env: d.texts(), Dir: d.text(),
 		RunAs: d.runAs(), TTY: d.bool(), TmpDir: d.text(), ScriptDir: d.text(), KeepFiles: d.bool(), Grace: time.Duration(d.int()),
 	}
-	for range d.count() {
+	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r.Files = append(r.Files, d.file())
 	}
 	if r.HasStdin = d.bool(); r.HasStdin {

@@ -239,6 +239,19 @@ func TestRefused(t *testing.T) {
 
 // TestOtherVersion: a greeting of another version says who it is, whatever
 // else is in it.
+// TestFalseCount: a list that says it is long takes no memory for it.
+func TestFalseCount(t *testing.T) {
+	var e encoder
+	e = append(e, (&RunRequest{}).Encode()...)
+	e = e[:len(e)-2]                     // the number of files, and HasStdin
+	e.uint(1000)                         // files
+	e = append(e, make([]byte, 1000)...) // a file takes 35 at least
+	r, err := DecodeRun(e)
+	if err == nil || len(r.Files) > 30 {
+		t.Errorf("%d files, %v", len(r.Files), err)
+	}
+}
+
 func TestOtherVersion(t *testing.T) {
 	g := Greeting{Version: Version + 1, Build: "9.9", Made: -7, PID: 12}
 	body := append(g.Encode()[:len(magic)+1+1+4+1], "something else altogether"...)

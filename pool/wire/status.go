@@ -12,7 +12,7 @@ type Status struct {
 	Log         string       `json:"log"`
 	Started     time.Time    `json:"started"`
 	Draining    bool         `json:"draining"`
-	Clients     int          `json:"clients"`
+	Clients     int          `json:"clients"`   // besides the one that asks
 	InFlight    int          `json:"in_flight"` // requests being worked on
 	Dials       uint64       `json:"dials"`     // that opened a connection
 	DialsSaved  uint64       `json:"dials_saved"`

@@ -42,6 +42,12 @@ const (
 	MaxReply = 64 << 20
 
 	headerSize = 9
+
+	// firstBuffer is a Reader's, which has room for requests and answers, and
+	// streamBuffer what it grows to under a stream: some pieces at a time, so
+	// that reading costs little more than the copying.
+	firstBuffer  = 16 << 10
+	streamBuffer = 256 << 10
 )
 
 // A Type is the kind of a frame.
@@ -95,11 +101,12 @@ type Frame struct {
 type Reader struct {
 	r    io.Reader
 	buf  []byte
-	a, b int // what is read and not yet handed out
+	a, b int  // what is read and not yet handed out
+	full bool // the last read would have brought more
 }
 
 // NewReader returns a Reader with a buffer of its own.
-func NewReader(r io.Reader) *Reader { return &Reader{r: r, buf: make([]byte, 16<<10)} }
+func NewReader(r io.Reader) *Reader { return &Reader{r: r, buf: make([]byte, firstBuffer)} }
 
 // Next returns the next frame. At the end of the stream between two frames
 // the error is io.EOF, within a frame io.ErrUnexpectedEOF.
@@ -130,14 +137,15 @@ func (r *Reader) fill(n int) error {
 		r.b = copy(r.buf, r.buf[r.a:r.b])
 		r.a = 0
 	}
-	if n > len(r.buf) {
-		bigger := make([]byte, max(n, min(2*len(r.buf), headerSize+MaxFrame)))
+	if n > len(r.buf) || r.full && len(r.buf) < streamBuffer {
+		bigger := make([]byte, max(n, min(2*len(r.buf), streamBuffer)))
 		copy(bigger, r.buf[:r.b])
 		r.buf = bigger
 	}
 	for r.b < n {
 		got, err := r.r.Read(r.buf[r.b:])
 		r.b += got
+		r.full = r.b == len(r.buf)
 		if err != nil && r.b < n {
 			if err == io.EOF && r.b > 0 {
 				return io.ErrUnexpectedEOF

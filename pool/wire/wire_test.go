@@ -61,6 +61,48 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestReaderGrows: a stream gets a larger buffer, and fewer reads; what comes
+// in small parts does not.
+func TestReaderGrows(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		frame    string
+		way      func(io.Reader) io.Reader
+		min, max int // of the buffer, in the end
+	}{
+		{"stream", frame(Stdout, 1, strings.Repeat("x", MaxPiece/2)), func(r io.Reader) io.Reader { return r }, streamBuffer, streamBuffer},
+		{"bytewise", frame(Stdout, 1, "x"), iotest.OneByteReader, firstBuffer, firstBuffer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const frames = 500
+			from := &counted{r: c.way(strings.NewReader(strings.Repeat(c.frame, frames)))}
+			r := NewReader(from)
+			for range frames {
+				if f, err := r.Next(); err != nil || frame(f.Type, f.ID, string(f.Body)) != c.frame {
+					t.Fatalf("got type %d, %d bytes, %v", f.Type, len(f.Body), err)
+				}
+			}
+			if n := len(r.buf); n < c.min || n > c.max {
+				t.Errorf("a buffer of %d bytes", n)
+			}
+			if most := frames*len(c.frame)*5/4/streamBuffer + 10; c.name == "stream" && from.reads > most {
+				t.Errorf("%d reads, want no more than %d", from.reads, most)
+			}
+		})
+	}
+}
+
+// counted counts reads.
+type counted struct {
+	r     io.Reader
+	reads int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	c.reads++
+	return c.r.Read(p)
+}
+
 func pipe(t *testing.T, b []byte) io.Reader {
 	near, far := net.Pipe()
 	var wg sync.WaitGroup

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// streamBuffer is what one read of a stream may return.
+	// streamBuffer is what one read of a stream may return, once firstBuffer
+	// was not enough: most commands print little, and thousands run at once.
 	streamBuffer = 32 << 10
+	firstBuffer  = 1 << 10
 	// smallPiece and lateStdout: a server sends what waits on stdout before
 	// what waits on stderr, but two readers may be woken in the other order.
 	// So a piece of stderr below smallPiece lets stdout pass for lateStdout.
@@ -263,7 +265,7 @@ func (r *running) read(from io.Reader, quit <-chan struct{}) stream {
 	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
 	r.wg.Go(func() {
 		defer close(s.pieces)
-		buf := make([]byte, streamBuffer)
+		buf := make([]byte, firstBuffer)
 		for {
 			n, err := from.Read(buf)
 			if n > 0 {
@@ -280,6 +282,9 @@ func (r *running) read(from io.Reader, quit <-chan struct{}) stream {
 			}
 			if err != nil {
 				return // how the session ended is Wait's to tell
+			}
+			if n == len(buf) && n < streamBuffer {
+				buf = make([]byte, streamBuffer)
 			}
 		}
 	})

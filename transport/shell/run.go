@@ -64,8 +64,8 @@ func runsLines(ctx context.Context, s Starter, o Options) bool {
 
 // outcome is what an exchange came to.
 func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.Status, error) {
-	if x.begun && p.o.Proven != nil {
-		p.o.Proven.Store(true)
+	if x.begun && p.o.Proof != nil {
+		p.o.Proof.renew()
 	}
 	switch {
 	case err != nil:
@@ -99,7 +99,7 @@ type plan struct {
 	env   string   // the block that sets Env, as it travels
 	grace time.Duration
 	ready bool // the script is for a ready shell
-	// proves: a plain line, the first on its connection, is accompanied by a
+	// proves: a plain line, the first on its connection for a while, is accompanied by a
 	// proof, because an account's shell may run nothing and report success.
 	proves bool
 }
@@ -127,7 +127,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	if len(c.Files) > 0 || len(c.Stdin) > 0 {
 		p.addStage()
 	}
-	p.proves = o.Proven != nil && !o.Proven.Load() && p.shell == posix && !c.TTY && p.plain()
+	p.proves = o.Proof != nil && !o.Proof.Fresh() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"bolt/transport"
 )
@@ -60,11 +61,30 @@ type Options struct {
 	// Local says that commands start where we are: RunAs does not change
 	// into the home directory of the other user.
 	Local bool
-	// Proven remembers that the login shell has run what it was given. Until
-	// then a plain line is accompanied by a proof of that; with nil it never
-	// is.
-	Proven *atomic.Bool
+	// Proof remembers that the login shell has run what it was given. When
+	// that is long ago, a plain line is accompanied by a new one; with nil it
+	// never is.
+	Proof *Proof
 	// Logger gets what is odd but no failure, such as a private directory
 	// that could not be removed; nil discards.
 	Logger *slog.Logger
+}
+
+// proofLasts is how long a login shell is trusted to run what it is given: as
+// long as a burst of commands. Its start-up files may change.
+const proofLasts = 5 * time.Second
+
+// A Proof is when a login shell was last seen to run what it was given. The
+// zero value is never.
+type Proof struct{ at atomic.Pointer[time.Time] }
+
+// Fresh reports whether that was not long ago.
+func (p *Proof) Fresh() bool {
+	at := p.at.Load()
+	return at != nil && time.Since(*at) < proofLasts
+}
+
+func (p *Proof) renew() {
+	now := time.Now()
+	p.at.Store(&now)
 }

@@ -58,6 +58,7 @@ func sshKeygen(t *testing.T, args ...string) {
 }
 
 func TestKeyFormats(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	var asked atomic.Int32
 	l := newLab(t, func(o *Options) {
@@ -110,6 +111,7 @@ func TestKeyFormats(t *testing.T) {
 }
 
 func TestPassphrase(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	file := filepath.Join(t.TempDir(), "key")
 	sshKeygen(t, "-q", "-t", "ed25519", "-N", "right", "-f", file)
@@ -185,6 +187,7 @@ func TestPassphrase(t *testing.T) {
 }
 
 func TestCertificate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "ca")
 	sshtest.WriteKey(t, ca, "ed25519")
@@ -413,6 +416,7 @@ func TestManyKeys(t *testing.T) {
 }
 
 func TestPassword(t *testing.T) {
+	t.Parallel()
 	account := transporttest.Users(t).Asked
 	password := account.Password
 	for _, c := range []struct {

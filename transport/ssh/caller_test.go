@@ -128,6 +128,7 @@ func TestAgentConnectionEnds(t *testing.T) {
 // A key that one caller has unlocked stays locked for all others; and the
 // error names the file whose passphrase is wanted.
 func TestCallersUnlockForThemselves(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	file := filepath.Join(t.TempDir(), "key")
 	sshKeygen(t, "-q", "-t", "ed25519", "-N", "right", "-f", file)
@@ -192,6 +193,7 @@ func TestCallersUnlockForThemselves(t *testing.T) {
 // accepted before one that nobody can tell; and to find out costs none of the
 // few tries that the server allows.
 func TestAskForWhatHelps(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxAuthTries 2\n"})
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

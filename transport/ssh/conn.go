@@ -50,13 +50,20 @@ func newConn(e *endpoint, mux ssh.Conn, channels <-chan ssh.NewChannel, requests
 // may be one that was started ahead, or a shell that has run others, where the
 // command cannot tell.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
-	c.warm.begin()
-	defer c.warm.end()
+	defer c.started()()
 	return shell.Run(ctx, c, cmd, c.options())
+}
+
+// started notes that an action begins; it returns what notes its end.
+func (c *Conn) started() (ended func()) {
+	c.warm.begin()
+	c.expect()
+	return c.warm.end
 }
 
 // Put copies by the machine's shell and tar; by SFTP if it has no tar.
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
+	defer c.started()()
 	err := shell.Put(ctx, c, src, dst, o, c.options())
 	if c.goesBySFTP(err, o) {
 		return c.putBySFTP(ctx, src, dst)
@@ -66,6 +73,7 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 
 // Get copies by the machine's shell and tar; by SFTP if it has no tar.
 func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
+	defer c.started()()
 	err := shell.Get(ctx, c, src, dst, o, c.options())
 	if c.goesBySFTP(err, o) {
 		return c.getBySFTP(ctx, src, dst)
@@ -76,6 +84,7 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 // Archive implements transport.Archiver by the machine's shell and tar; by
 // SFTP if it has no tar.
 func (c *Conn) Archive(ctx context.Context, src string, to io.Writer, o transport.FileOptions) error {
+	defer c.started()()
 	err := shell.Archive(ctx, c, src, to, o, c.options())
 	if c.goesBySFTP(err, o) {
 		return c.archiveBySFTP(ctx, src, to)
@@ -93,7 +102,7 @@ func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
 }
 
 func (c *Conn) options() shell.Options {
-	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proven: &c.warm.proven, Logger: c.log}
+	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Logger: c.log}
 }
 
 // isLogin reports whether r asks for nobody but the login user.

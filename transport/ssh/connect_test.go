@@ -55,6 +55,7 @@ func TestDialAddresses(t *testing.T) {
 }
 
 func TestDialFailures(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, nil)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

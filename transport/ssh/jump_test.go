@@ -13,6 +13,7 @@ import (
 )
 
 func TestProxyJump(t *testing.T) {
+	t.Parallel()
 	a := sshtest.Start(t, sshtest.Options{})
 	b := sshtest.Start(t, sshtest.Options{})
 	c := sshtest.Start(t, sshtest.Options{})

@@ -14,6 +14,7 @@ import (
 // it sends data. The same on a link without delay tells what the machine
 // itself needs.
 func TestRoundTrips(t *testing.T) {
+	t.Parallel()
 	const rtt = 400 * time.Millisecond
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, func(o *Options) { o.Keep = true }, s)

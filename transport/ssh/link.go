@@ -23,10 +23,8 @@ func (c *Conn) Done() <-chan struct{} { return c.ended }
 // kind, or ClassConnect for a connection that has ended or does not answer:
 // then it is given up, unless ssh_config has ServerAliveCountMax 0.
 func (c *Conn) Check(ctx context.Context) error {
-	select {
-	case <-c.ended:
+	if c.isOver() || c.failing() {
 		return c.lostError("")
-	default:
 	}
 	for hop := c; hop != nil; hop = hop.via {
 		if err := hop.trust.still(); err != nil {
@@ -55,6 +53,13 @@ func (c *Conn) Check(ctx context.Context) error {
 	}
 	return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: silent,
 		Msg: fmt.Sprintf("Connection to %s does not answer: %v", c.e.to.Host, silent)}
+}
+
+// failing reports whether the connection is about to end.
+func (c *Conn) failing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause != nil
 }
 
 // Stats implements transport.Link.

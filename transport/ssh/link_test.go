@@ -141,6 +141,7 @@ func TestCheckLooksSeldom(t *testing.T) {
 // A peer that has been silent for long is asked; one that does not answer is
 // given up in a named time.
 func TestCheckAlive(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	link := sshtest.Delay(t, s.Addr, 0)
 	l := newLab(t, nil)
@@ -287,6 +288,23 @@ func TestPulse(t *testing.T) {
 	}
 }
 
+// TestUntilBeat: connections of any age beat together, and a late beat brings
+// them out of step for no longer than until the next.
+func TestUntilBeat(t *testing.T) {
+	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct{ after, interval, want time.Duration }{
+		{0, 15 * time.Second, 15 * time.Second},
+		{300 * time.Millisecond, 15 * time.Second, 14700 * time.Millisecond},
+		{700 * time.Millisecond, 15 * time.Second, 15300 * time.Millisecond},
+		{time.Millisecond, 15 * time.Second, 14999 * time.Millisecond},
+		{700 * time.Millisecond, time.Second, time.Second}, // too short for that
+	} {
+		if got := untilBeat(begin.Add(c.after), c.interval); got != c.want {
+			t.Errorf("%v after a full second, every %v: the next in %v, want %v", c.after, c.interval, got, c.want)
+		}
+	}
+}
+
 // At the limit of open files the error says so, wherever it is met.
 func TestOutOfFiles(t *testing.T) {
 	if addr := os.Getenv("BOLT_TEST_OUT_OF_FILES"); addr != "" {
@@ -387,5 +405,42 @@ func TestCheckForNewCaller(t *testing.T) {
 	l.As(Caller{})
 	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassHostKeyUnknown {
 		t.Errorf("got %v, want an unknown host key", err)
+	}
+}
+
+// A machine that goes silent right after it was used is given up when a new
+// connection would have been, and not only when its keepalive ends.
+func TestSilentAsCommandBegins(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	link := sshtest.Delay(t, s.Addr, 0)
+	l := newLab(t, nil, s)
+	to := dest(s)
+	to.Host, to.Port, to.HostKeyCheck, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, 2*time.Second
+	c := l.mustDial(t, to)
+	if _, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil {
+		t.Fatal(err)
+	}
+	link.BlackHole(true)
+	begin := time.Now()
+	_, err := c.Run(t.Context(), &transport.Cmd{Line: "true"})
+	if c := transport.ClassOf(err); c != transport.ClassLost && c != transport.ClassConnect {
+		t.Errorf("got %v, want a connection that is lost, or was before the command began", err)
+	}
+	if took := time.Since(begin); took < 1500*time.Millisecond || took > 10*time.Second {
+		t.Errorf("it took %v, want about two seconds", took)
+	}
+}
+
+// One that is only quiet, because its command is, is left alone.
+func TestQuietCommand(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	to := dest(s)
+	to.ConnectTimeout = time.Second
+	c := l.mustDial(t, to)
+	if st, err := c.Run(t.Context(), &transport.Cmd{Line: "sleep 3"}); err != nil || !st.OK() {
+		t.Errorf("%+v, %v", st, err)
 	}
 }

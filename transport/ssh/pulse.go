@@ -63,6 +63,27 @@ type keeper struct {
 	timer *time.Timer   // nil before it began and after it has ended
 	open  chan struct{} // closed when the question under way has an answer; nil: there is none
 	over  bool
+
+	// An answer is owed while a command has begun and nothing has come since.
+	owed              *time.Timer // nil before it was first wanted
+	owing             bool
+	asked             bool   // for a sign of life, in vain so far
+	owedFrom          uint64 // bytes received when it began
+	owedSince, owedAt moment // when it began, and when owed was last set
+}
+
+// beatGrid is what beats are a multiple of: those of many connections come
+// together, so that one wake-up serves them, and their answers too.
+const beatGrid = time.Second
+
+// untilBeat is the time from now to the beat that is an interval away, or up to
+// half a beatGrid sooner or later.
+func untilBeat(now time.Time, interval time.Duration) time.Duration {
+	if interval < 2*beatGrid {
+		return interval
+	}
+	due := now.Add(interval)
+	return interval + due.Round(beatGrid).Sub(due)
 }
 
 // keep begins to watch.
@@ -71,7 +92,7 @@ func (c *Conn) keep() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pulse = pulse{interval: c.e.keepalive, misses: c.e.keepaliveMisses, received: c.wire.received.Load(), last: c.wire.now()}
-	k.timer = time.AfterFunc(c.e.keepalive, func() { c.work.run(c.beat) })
+	k.timer = time.AfterFunc(untilBeat(time.Now(), c.e.keepalive), func() { c.work.run(c.beat) })
 }
 
 // unkeep ends the watch.
@@ -81,6 +102,68 @@ func (c *Conn) unkeep() {
 	defer k.mu.Unlock()
 	k.over = true
 	k.timer.Stop()
+	if k.owed != nil {
+		k.owed.Stop()
+	}
+}
+
+// expect is told that a command begins. If nothing at all comes for as long as
+// it may take to connect, the peer is gone: whoever would have waited so long
+// for a new connection need not wait for the keepalive of this one.
+func (c *Conn) expect() {
+	if c.e.timeout <= 0 {
+		return
+	}
+	k := &c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	received := c.wire.received.Load()
+	if k.over || k.owing && k.owedFrom == received {
+		return // the time of a command before this one runs
+	}
+	k.owedFrom, k.owedSince, k.asked = received, c.wire.now(), false
+	if !k.owing {
+		k.owing = true
+		c.setOwed()
+	}
+}
+
+// setOwed needs the keeper's lock.
+func (c *Conn) setOwed() {
+	k := &c.keeper
+	k.owedAt = c.wire.now()
+	if k.owed == nil {
+		k.owed = time.AfterFunc(c.e.timeout/2, func() { c.work.run(c.overdue) })
+	} else {
+		k.owed.Reset(c.e.timeout / 2)
+	}
+}
+
+// overdue asks for a sign of life in the middle of the time, and gives the
+// connection up at its end; unless we have slept ourselves.
+func (c *Conn) overdue() {
+	k := &c.keeper
+	k.mu.Lock()
+	slept := c.wire.now().since(k.owedAt) > c.e.timeout
+	switch {
+	case k.over:
+	case c.wire.received.Load() != k.owedFrom || !c.warm.busy():
+		k.owing = false
+	case k.asked && !slept:
+		k.owing = false
+		k.mu.Unlock()
+		c.fail(fmt.Errorf("nothing has come for %v", c.e.timeout))
+		return
+	case c.wire.now().since(k.owedSince) < c.e.timeout/2:
+		c.setOwed() // it began later than the one that owed was set for
+	default:
+		k.asked = true
+		c.setOwed()
+		k.mu.Unlock()
+		c.ask()
+		return
+	}
+	k.mu.Unlock()
 }
 
 func (c *Conn) beat() {
@@ -92,15 +175,14 @@ func (c *Conn) beat() {
 	}
 	what := k.pulse.next(c.wire.now(), c.wire.received.Load())
 	if what != beatDead {
-		k.timer.Reset(k.pulse.interval)
+		k.timer.Reset(untilBeat(time.Now(), k.pulse.interval))
 	}
-	silent := k.pulse.silent
 	k.mu.Unlock()
 	switch what {
 	case beatAsk:
 		c.ask()
 	case beatDead:
-		c.fail(fmt.Errorf("no answer to %d keepalives in %v", silent, time.Duration(silent)*c.e.keepalive))
+		c.fail(fmt.Errorf("no sign of life for %v", c.wire.silence().Round(time.Second)))
 	}
 }
 

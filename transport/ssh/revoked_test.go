@@ -83,6 +83,7 @@ func TestRevokedHostKeys(t *testing.T) {
 
 // Lists and keys of all kinds are judged as ssh-keygen -Q does.
 func TestRevocationLists(t *testing.T) {
+	t.Parallel()
 	s := newHostKeySet(t)
 	certs := make(map[string]ssh.PublicKey)
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	smallBuffer = 4 << 10  // what a session begins to read with
+	smallBuffer = 1 << 10  // what a session begins to read with
 	fullBuffer  = 32 << 10 // x/crypto's largest packet
 )
 

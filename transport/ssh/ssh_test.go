@@ -3,6 +3,7 @@ package ssh
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +18,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !given("test.parallel") {
+		flag.Set("test.parallel", "6") // most tests wait, for servers and for clocks
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// given reports whether a flag is on the command line.
+func given(name string) (is bool) {
+	flag.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
 
 // A lab is a Dialer with files of its own.
 type lab struct {

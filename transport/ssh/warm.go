@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"bolt/transport/shell"
@@ -29,7 +28,7 @@ const (
 	// warmSettles is how long a connection must be idle before a shell is
 	// started ahead: longer than between the commands of one fan-out.
 	warmSettles = 75 * time.Millisecond
-	// warmLasts is how long after the last command of its kind a shell is
+	// warmLasts is how long after the last use of its kind a shell is
 	// there; then the machine has its processes and its home directory back.
 	warmLasts = time.Minute
 	// warmStarts bounds the start of a shell ahead: there may be start-up
@@ -44,10 +43,9 @@ const (
 
 // warm is what was started ahead on a connection.
 type warm struct {
-	c    *Conn
-	kept bool // the connection is to be kept
-	// proven: a command has shown that the login shell runs what it is given.
-	proven atomic.Bool
+	c     *Conn
+	kept  bool // the connection is to be kept
+	proof shell.Proof
 
 	mu              sync.Mutex
 	spare           chan opened // a session opened ahead, or nil
@@ -78,6 +76,16 @@ func (w *warm) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running++
+	if w.kept {
+		w.ready.wanted = time.Now() // whoever runs commands may run a script next
+	}
+}
+
+// busy reports whether commands run.
+func (w *warm) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running > 0
 }
 
 func (w *warm) end() {

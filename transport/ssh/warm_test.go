@@ -178,6 +178,7 @@ func scripts() []transport.Cmd {
 // TestWarmIsFresh compares what commands see on a connection of their own with
 // what they see on one where shells wait for them.
 func TestWarmIsFresh(t *testing.T) {
+	t.Parallel()
 	// bash is to read its start-up files, which SHLVL would keep it from.
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
 	cold := newLab(t, nil, s)
@@ -239,6 +240,7 @@ func maySudo(t *testing.T, user string) {
 
 // What changes on the machine counts for the next command.
 func TestWarmSeesChanges(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
 	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 	user, home := account(t, "chg", "/bin/bash")
@@ -337,6 +339,7 @@ func TestWarmSeesChanges(t *testing.T) {
 // Nothing waits in accounts where something of ours would be seen or where
 // less would happen than in a session.
 func TestNothingIsStartedAhead(t *testing.T) {
+	t.Parallel()
 	wrapper := filepath.Join(t.TempDir(), "bash")
 	if err := os.WriteFile(wrapper, []byte("#!/bin/bash\nexec /bin/bash \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -344,7 +347,7 @@ func TestNothingIsStartedAhead(t *testing.T) {
 	for dir := filepath.Dir(wrapper); dir != "/tmp"; dir = filepath.Dir(dir) {
 		os.Chmod(dir, 0o755)
 	}
-	for _, k := range []struct {
+	for i, k := range []struct {
 		name, config, loginShell string
 		file, text               string
 		ready                    bool // yet a script is not concerned
@@ -361,12 +364,13 @@ func TestNothingIsStartedAhead(t *testing.T) {
 		{name: "two sessions", config: "MaxSessions 2\n"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			s := sshtest.Start(t, sshtest.Options{Config: k.config + "SetEnv BOLT_TEST=1\n"})
 			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 			if k.loginShell == "" {
 				k.loginShell = "/bin/bash"
 			}
-			user, home := account(t, "no", k.loginShell)
+			user, home := account(t, fmt.Sprintf("no%d", i), k.loginShell)
 			if k.file != "" {
 				os.Mkdir(home+"/.ssh", 0o755)
 				if err := os.WriteFile(filepath.Join(home, k.file), []byte(k.text), 0o644); err != nil {
@@ -401,6 +405,7 @@ func warmedBut(t *testing.T, c *Conn, unknown bool) {
 // What waits ends with the connection, however that ends, and when nobody has
 // wanted it for long.
 func TestWhatWaitsEnds(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 	user, _ := account(t, "end", "/bin/bash")
@@ -444,8 +449,10 @@ func TestWhatWaitsEnds(t *testing.T) {
 
 // Shells that wait do not take places from commands.
 func TestWaitingShellsYield(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"", "MaxSessions 4\n", "MaxSessions 3\n", "MaxSessions 2\n", "MaxSessions 1\n"} {
 		t.Run(strings.TrimSpace(config), func(t *testing.T) {
+			t.Parallel()
 			s := sshtest.Start(t, sshtest.Options{Config: config})
 			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 			c := kept.mustDial(t, dest(s))
@@ -502,6 +509,7 @@ func TestWaitingShellsTakeNoRoom(t *testing.T) {
 
 // A builtin line that hangs, and one whose shell is killed.
 func TestResidentEnds(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 	user, _ := account(t, "res", "/bin/bash")
@@ -599,6 +607,7 @@ func TestWaitingIsSmall(t *testing.T) {
 // A plain line on an account whose shell runs nothing is no success, and the
 // proof of it shows in no shell's messages.
 func TestProof(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
 	t.Run("shell that runs nothing", func(t *testing.T) {
@@ -658,7 +667,7 @@ func TestProof(t *testing.T) {
 						t.Errorf("%q, %s: %+v %v %q %q, want %+v %q %q", line, way, st, err, out.String(), errs.String(), rawStatus, raw, rawErr)
 					}
 				}
-				if line == "exit 0" && !c.warm.proven.Load() {
+				if line == "exit 0" && !c.warm.proof.Fresh() {
 					t.Error("a line that runs is no proof")
 				}
 			}

@@ -38,7 +38,7 @@ type Env struct {
 // that it returns logs in as root.
 func TestDialer(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
 	for _, s := range suites() {
-		s.run(t, open)
+		s.run(t, open, 1)
 	}
 }
 
@@ -48,15 +48,15 @@ func TestDialer(t *testing.T, open func(t *testing.T) (transport.Dialer, transpo
 // part, which looks at the order of output, is alone.
 func TestDialerAtOnce(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
 	all := suites()
-	all[0].run(t, open)
+	all[0].run(t, open, 1)
 	var wg sync.WaitGroup
 	for _, s := range all[1:] {
-		wg.Go(func() { s.run(t, open) })
+		wg.Go(func() { s.run(t, open, 2) })
 	}
 	wg.Wait()
 }
 
-// A suite is a part of the suite: its cases come one after the other.
+// A suite is a part of the suite.
 type suite struct {
 	name  string
 	cases []testCase
@@ -75,14 +75,21 @@ func suites() []suite {
 	}
 }
 
-func (s *suite) run(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
+// run runs the cases, so many at a time.
+func (s *suite) run(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env), lanes int) {
 	t.Run(s.name, func(t *testing.T) {
-		for _, c := range s.cases {
-			t.Run(c.name, func(t *testing.T) {
-				d, to, env := open(t)
-				c.test(t, &machine{dialer: d, dest: to, env: env})
+		var wg sync.WaitGroup
+		for lane := range lanes {
+			wg.Go(func() {
+				for i := lane; i < len(s.cases); i += lanes {
+					t.Run(s.cases[i].name, func(t *testing.T) {
+						d, to, env := open(t)
+						s.cases[i].test(t, &machine{dialer: d, dest: to, env: env})
+					})
+				}
 			})
 		}
+		wg.Wait()
 	})
 }
 

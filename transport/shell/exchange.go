@@ -23,7 +23,7 @@ const (
 	// what waits on stderr, but two readers may be woken in the other order.
 	// So a piece of stderr below smallPiece lets stdout pass for lateStdout.
 	smallPiece = 16 << 10
-	lateStdout = time.Millisecond
+	lateStdout = 3 * time.Millisecond
 	// stderrFirst is how long stdout waits for the first of stderr under
 	// sudo. Puppet Bolt looks for a password prompt for that long before it
 	// reads stdout, so merged output begins with stderr there.
@@ -416,6 +416,12 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 	}
 	r.endSaid()
 	return true
+}
+
+// isMark reports whether a piece of stderr is a mark and nothing else, to which
+// nothing on stdout can belong.
+func (r *running) isMark(p []byte) bool {
+	return r.token != "" && len(p) <= len(r.token)+2 && bytes.HasPrefix(p, []byte(r.token))
 }
 
 // letPass delivers what stdout has, or gets within a moment.

@@ -418,12 +418,6 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 	return true
 }
 
-// isMark reports whether a piece of stderr is a mark and nothing else, to which
-// nothing on stdout can belong.
-func (r *running) isMark(p []byte) bool {
-	return r.token != "" && len(p) <= len(r.token)+2 && bytes.HasPrefix(p, []byte(r.token))
-}
-
 // letPass delivers what stdout has, or gets within a moment.
 func (r *running) letPass(outs chan []byte, stdout stream) chan []byte {
 	if outs == nil {

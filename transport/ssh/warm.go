@@ -28,6 +28,9 @@ const (
 	// warmSettles is how long a connection must be idle before a shell is
 	// started ahead: longer than between the commands of one fan-out.
 	warmSettles = 75 * time.Millisecond
+	// guessSettles is the same for a ready shell where no script has run of
+	// late: only somebody who pauses may be about to run one.
+	guessSettles = time.Second
 	// warmLasts is how long after the last use of its kind a shell is
 	// there; then the machine has its processes and its home directory back.
 	warmLasts = time.Minute
@@ -50,6 +53,7 @@ type warm struct {
 	mu              sync.Mutex
 	spare           chan opened // a session opened ahead, or nil
 	running         int         // commands
+	idle            time.Time   // when the last of them ended
 	over            bool
 	timer           *time.Timer // wakes tend; made when first wanted
 	due             time.Time   // when it does; zero: never
@@ -61,7 +65,8 @@ type waiting struct {
 	shell    *held
 	starting bool
 	busy     bool      // it has been taken and will come back
-	wanted   time.Time // when there was last a command for it
+	wanted   time.Time // when there was last a command that it could be for
+	used     time.Time // when there was last one that it was for
 	failures int       // in a row
 }
 
@@ -91,10 +96,23 @@ func (w *warm) busy() bool {
 func (w *warm) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running--
-	if w.running == 0 && (w.ready.lacks() || w.resident.lacks()) {
-		w.wake(warmSettles)
+	if w.running--; w.running > 0 {
+		return
 	}
+	w.idle = time.Now()
+	for _, s := range []*waiting{&w.ready, &w.resident} {
+		if s.lacks() {
+			w.wake(w.settles(s))
+		}
+	}
+}
+
+// settles is how long the connection is to be idle before a shell is started.
+func (w *warm) settles(s *waiting) time.Duration {
+	if s == &w.ready && time.Since(s.used) > warmLasts {
+		return guessSettles
+	}
+	return warmSettles
 }
 
 // lacks reports whether a shell ought to be started.
@@ -126,6 +144,7 @@ func (w *warm) tend() {
 	next := time.Duration(-1)
 	for _, s := range []*waiting{&w.ready, &w.resident} {
 		left := warmLasts - time.Since(s.wanted)
+		early := w.settles(s) - time.Since(w.idle)
 		switch {
 		case s.shell != nil && left <= 0:
 			unused = append(unused, s.shell)
@@ -133,6 +152,10 @@ func (w *warm) tend() {
 		case s.shell != nil:
 			if next < 0 || left < next {
 				next = left
+			}
+		case w.running == 0 && !w.over && s.lacks() && early > 0:
+			if next < 0 || early < next {
+				next = early
 			}
 		case w.running == 0 && !w.over && s.lacks():
 			s.starting = true
@@ -234,6 +257,7 @@ func (w *warm) take(s *waiting) *held {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.wanted = time.Now()
+	s.used = s.wanted
 	h := s.shell
 	s.shell = nil
 	s.busy = h != nil && s == &w.resident

@@ -51,7 +51,7 @@ func TestGiveBack(t *testing.T) {
 	debug.FreeOSMemory()
 	before := backed()
 	rush := make([]byte, size)
-	if n := backed(); n < before+size {
+	if n := backed(); n < before+size-size/8 { // other tests' garbage goes meanwhile
 		t.Fatalf("%d bytes grew to %d by %d", before, n, size)
 	}
 	runtime.KeepAlive(rush)

@@ -120,6 +120,15 @@ func (s *waiting) lacks() bool {
 	return s.shell == nil && !s.starting && !s.busy && s.failures < maxWarmFailures && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
+// early is how much longer a guess has to wait. A shell that is known to be
+// wanted waits for a moment without a command, and not for a pause.
+func (w *warm) early(s *waiting) time.Duration {
+	if w.settles(s) == warmSettles {
+		return 0
+	}
+	return guessSettles - time.Since(w.idle)
+}
+
 // wake has tend run in a while, or sooner; the caller holds the lock.
 func (w *warm) wake(after time.Duration) {
 	due := time.Now().Add(after)
@@ -144,7 +153,7 @@ func (w *warm) tend() {
 	next := time.Duration(-1)
 	for _, s := range []*waiting{&w.ready, &w.resident} {
 		left := warmLasts - time.Since(s.wanted)
-		early := w.settles(s) - time.Since(w.idle)
+		early := w.early(s)
 		switch {
 		case s.shell != nil && left <= 0:
 			unused = append(unused, s.shell)

@@ -9,7 +9,6 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
 	l := newLab(t, nil, s)
 	transporttest.TestDialer(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {

@@ -12,7 +12,6 @@ import (
 
 // The suite on connections that are warm: all cases share them.
 func TestWarmConformance(t *testing.T) {
-	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, func(o *Options) { o.Keep = true }, s)
 	shared := &sharedDialer{t: t, lab: l, conns: make(map[transport.Dest]*Conn)}

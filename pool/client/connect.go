@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"bolt/internal/peercred"
 	"bolt/pool/wire"
 )
 
@@ -130,8 +131,8 @@ func checkPlace(socket string) error {
 			return refuse("others may use the directory %s (mode %04o)", path, info.Mode().Perm())
 		case path == socket && info.Mode().Type() != fs.ModeSocket:
 			return refuse("%s is no socket", path)
-		case ownerOf(info) != os.Geteuid():
-			return refuse("%s belongs to user %d, and we are %d", path, ownerOf(info), os.Geteuid())
+		case peercred.Owner(info) != os.Geteuid():
+			return refuse("%s belongs to user %d, and we are %d", path, peercred.Owner(info), os.Geteuid())
 		}
 	}
 	return nil
@@ -139,7 +140,7 @@ func checkPlace(socket string) error {
 
 // greet exchanges the greetings.
 func (c *Client) greet(ctx context.Context, conn net.Conn) (*session, error) {
-	uid, pid, err := peerOf(conn)
+	uid, pid, err := peercred.Of(conn)
 	switch {
 	case err != nil:
 		return nil, &Unavailable{Reason: fmt.Sprintf("who listens at %s is not known: %v", c.o.Socket, err), Err: err}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"bolt/internal/peercred"
 	"bolt/pool/wire"
 )
 
@@ -68,7 +69,7 @@ func passing(err error) bool {
 
 // admit starts to serve whoever has connected, if it is one of us.
 func (s *Server) admit(ctx context.Context, conn net.Conn) {
-	uid, pid, err := peerOf(conn)
+	uid, pid, err := peercred.Of(conn)
 	if err != nil || uid != os.Geteuid() {
 		s.log.Warn("turned a stranger away", "uid", uid, "pid", pid, "err", err)
 		conn.Close()

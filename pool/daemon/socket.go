@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bolt/internal/peercred"
 )
 
 // ErrRunning is in the chain of New's error when another daemon serves the
@@ -71,18 +73,12 @@ func privateDir(dir string) error {
 		return fmt.Errorf("directory %s of the socket: it is a symbolic link, which somebody else could turn elsewhere", dir)
 	case !info.IsDir():
 		return fmt.Errorf("directory %s of the socket: not a directory", dir)
-	case !ours(info):
+	case peercred.Owner(info) != os.Geteuid():
 		return fmt.Errorf("directory %s of the socket: it belongs to another user", dir)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("directory %s of the socket: it is open to others (mode %04o): it has to be 0700", dir, info.Mode().Perm())
 	}
 	return nil
-}
-
-// ours reports whether a file belongs to this process's user.
-func ours(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }
 
 // takeLock locks the file, which stays: were it removed, two daemons could

@@ -17,7 +17,7 @@ import (
 // session: a ready shell for the next script, a resident one for builtin
 // commands (package shell says what these are). They cost the machine a
 // process each, and us a session's start, so there is one only where the last
-// command of its kind is not long ago, and none stands in the way of a
+// command that it could be for is not long ago, and none stands in the way of a
 // command: they are started when the connection is idle, and given up when
 // places run short.
 //

@@ -1,4 +1,4 @@
-package daemon
+package peercred
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf returns who is at the other end of a unix socket (LOCAL_PEERCRED and
+// Of returns who is at the other end of a unix socket (LOCAL_PEERCRED and
 // LOCAL_PEERPID, unix(4)).
-func peerOf(conn net.Conn) (uid, pid int, err error) {
+func Of(conn net.Conn) (uid, pid int, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, 0, errors.New("not a unix socket")

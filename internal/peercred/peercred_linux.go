@@ -1,17 +1,16 @@
-package client
+package peercred
 
 import (
 	"errors"
-	"io/fs"
 	"net"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// peerOf returns who is at the other end of a unix socket (SO_PEERCRED,
-// unix(7)): who began to listen there.
-func peerOf(conn net.Conn) (uid, pid int, err error) {
+// Of returns who is at the other end of a unix socket (SO_PEERCRED,
+// unix(7)): for a client who began to listen there, for a server who
+// connected.
+func Of(conn net.Conn) (uid, pid int, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, 0, errors.New("not a unix socket")
@@ -30,13 +29,4 @@ func peerOf(conn net.Conn) (uid, pid int, err error) {
 		return 0, 0, err
 	}
 	return int(cred.Uid), int(cred.Pid), nil
-}
-
-// ownerOf returns whose a file is.
-func ownerOf(info fs.FileInfo) int {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return -1
-	}
-	return int(st.Uid)
 }

@@ -94,8 +94,7 @@ func (a *app) poolServer() (server *daemon.Server, closeAll func(), err error) {
 func routerOf(dialer *ssh.Dialer) func(wire.Caller, func(string) (transport.Secret, bool), func(string, string)) transport.Router {
 	return func(c wire.Caller, answer func(string) (transport.Secret, bool), warn func(id, text string)) transport.Router {
 		return dialer.As(ssh.Caller{
-			Home: c.Home, Dir: c.Dir, Environ: c.Env,
-			UserConfig: c.UserConfig, SystemConfig: c.SystemConf, AgentSocket: c.AgentSocket,
+			Home: c.Home, Dir: c.Dir, Environ: c.Env, AgentSocket: c.AgentSocket,
 			Passphrase: func(_ context.Context, path string) (transport.Secret, error) {
 				if secret, ok := answer(path); ok {
 					return secret, nil

@@ -57,7 +57,7 @@ func (h *house) serve(t *testing.T) (p *pool.Pool, end func()) {
 	}
 	p = pool.New(d, pool.Options{})
 	router := func(c wire.Caller, answer func(string) (transport.Secret, bool), warn func(id, text string)) transport.Router {
-		return d.As(ssh.Caller{Home: c.Home, Dir: c.Dir, Environ: c.Env, UserConfig: c.UserConfig, SystemConfig: c.SystemConf, AgentSocket: c.AgentSocket,
+		return d.As(ssh.Caller{Home: c.Home, Dir: c.Dir, Environ: c.Env, AgentSocket: c.AgentSocket,
 			Passphrase: func(_ context.Context, path string) (transport.Secret, error) {
 				if secret, ok := answer(path); ok {
 					return secret, nil

@@ -34,8 +34,6 @@ type Caller struct {
 	Home        string
 	Dir         string // working directory
 	AgentSocket string
-	UserConfig  string // ssh_config files, "" for the usual ones
-	SystemConf  string
 	Env         []string // NAME=value
 }
 
@@ -51,8 +49,6 @@ func (g *Greeting) Encode() []byte {
 	e.text(c.Home)
 	e.text(c.Dir)
 	e.text(c.AgentSocket)
-	e.text(c.UserConfig)
-	e.text(c.SystemConf)
 	e.texts(c.Env)
 	return e
 }
@@ -69,7 +65,7 @@ func DecodeGreeting(body []byte) (*Greeting, error) {
 		return g, nil
 	}
 	g.PID = d.small(1 << 31)
-	g.Caller = Caller{Home: d.text(), Dir: d.text(), AgentSocket: d.text(), UserConfig: d.text(), SystemConf: d.text(), Env: d.texts()}
+	g.Caller = Caller{Home: d.text(), Dir: d.text(), AgentSocket: d.text(), Env: d.texts()}
 	return g, d.end("greeting")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -55,19 +56,15 @@ const maxShared = 2
 // connect pins a link for a lease.
 func (p *Pool) connect(ctx context.Context, l *lease) error {
 	for shared := 0; ; {
-		k, warm, joined, err := p.take(ctx, l)
+		warm, joined, err := p.take(ctx, l)
 		switch {
-		case err == nil && !warm:
+		case err == nil && len(warm) == 0:
 			return nil
 		case err == nil:
-			err := k.link.Check(ctx)
-			if err == nil {
-				return nil
-			}
-			if ctx.Err() != nil {
+			fit, err := p.check(ctx, warm)
+			if err != nil || fit {
 				return err
 			}
-			p.refuse(k, err)
 		case joined != nil && ctx.Err() == nil && shared < maxShared && joined.others(l, err):
 			shared++
 		default:
@@ -76,26 +73,48 @@ func (p *Pool) connect(ctx context.Context, l *lease) error {
 	}
 }
 
-// take pins a link that is there (warm: it has to be checked), or waits for
-// the dial under way (joined), or for one of its own.
-func (p *Pool) take(ctx context.Context, l *lease) (k *link, warm bool, joined *dial, err error) {
+// check asks the links of a peer whether they may be used, all of them: a
+// request runs on whichever has a free session. The first is pinned; fit is
+// whether it may be. The error is ctx's.
+func (p *Pool) check(ctx context.Context, links []*link) (fit bool, err error) {
+	fit = true
+	for i, k := range links {
+		err := k.link.Check(ctx)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return false, err
+		}
+		if i == 0 {
+			fit = false
+			p.unsave(k)
+		}
+		p.refuse(k, err)
+	}
+	return fit, nil
+}
+
+// take pins the first of the links that are there (warm: they have to be
+// checked), or one from the dial under way (joined), or from one of its own.
+func (p *Pool) take(ctx context.Context, l *lease) (warm []*link, joined *dial, err error) {
 	if ctx.Err() != nil {
-		return nil, false, nil, dialEnded(ctx, l.host, "looking for a connection")
+		return nil, nil, dialEnded(ctx, l.host, "looking for a connection")
 	}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, false, nil, closedError(l.host)
+		return nil, nil, closedError(l.host)
 	}
 	pe := l.peer
 	p.sweep(pe)
 	if len(pe.links) > 0 {
-		k := pe.links[0]
-		p.pin(l, k)
+		p.pin(l, pe.links[0])
 		pe.saved++
 		p.counts.DialsSaved++
+		warm = slices.Clone(pe.links)
 		p.mu.Unlock()
-		return k, true, nil, nil
+		return warm, nil, nil
 	}
 	w := newWaiter(l, time.Now())
 	w.begin = func(extra bool) { p.begin(ctx, l, extra) }
@@ -113,7 +132,7 @@ func (p *Pool) take(ctx context.Context, l *lease) (k *link, warm bool, joined *
 	}
 	select {
 	case <-w.ready:
-		return w.link, false, joined, w.err
+		return nil, joined, w.err
 	case <-ctx.Done():
 		err = dialEnded(ctx, l.host, "waiting for a connection")
 	case <-late:
@@ -128,7 +147,7 @@ func (p *Pool) take(ctx context.Context, l *lease) (k *link, warm bool, joined *
 		pe.arrivals.remove(w)
 		p.abandon(pe)
 	}
-	return nil, false, joined, err
+	return nil, joined, err
 }
 
 // others reports whether an error of a dial that another caller began need not
@@ -146,6 +165,14 @@ func (d *dial) others(l *lease, err error) bool {
 	return false
 }
 
+// unsave takes back that a link has saved a dial.
+func (p *Pool) unsave(k *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k.peer.saved--
+	p.counts.DialsSaved--
+}
+
 // refuse retires a link that Check has found unfit. If its peer is not to be
 // trusted any more it is closed under those who use it; else with its last use,
 // or as soon as it has ended.
@@ -153,8 +180,6 @@ func (p *Pool) refuse(k *link, err error) {
 	p.log.Info("connection not used again", "peer", k.peer.name, "err", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k.peer.saved--
-	p.counts.DialsSaved--
 	const why = "it did not pass its check"
 	switch transport.ClassOf(err) {
 	case transport.ClassHostKeyChanged, transport.ClassHostKeyUnknown:
@@ -226,7 +251,10 @@ func (p *Pool) dialFailed(d *dial, err error) {
 	p.counts.DialsFailed++
 	pe.arrivals.failAll(err)
 	if len(pe.links) == 0 {
-		pe.queue.failAll(err)
+		// A request in the queue that the error does not concern waits on, for
+		// a dial of its own.
+		pe.queue.fail(err, func(w *waiter) bool { return !d.others(w.lease, err) })
+		p.ensure(pe)
 	}
 }
 

@@ -91,8 +91,18 @@ func (q *queue) oldest() *waiter {
 
 // failAll answers all with an error.
 func (q *queue) failAll(err error) {
-	for q.n > 0 {
-		q.pop().fail(err)
+	q.fail(err, func(*waiter) bool { return true })
+}
+
+// fail answers those that are concerned with an error.
+func (q *queue) fail(err error, concerned func(*waiter) bool) {
+	for n := q.n; n > 0; n-- {
+		w := q.pop()
+		if concerned(w) {
+			w.fail(err)
+		} else {
+			q.push(w)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func dialerFor(t testing.TB, known string) (*ssh.Dialer, string) {
 	if err := os.WriteFile(file, []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := ssh.NewDialer(ssh.Options{Caller: ssh.Caller{Home: home, SystemConfig: os.DevNull}})
+	d, err := ssh.NewDialer(ssh.Options{Caller: ssh.Caller{Home: home, SystemConfig: os.DevNull}, Keep: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -508,3 +508,64 @@ func TestPoolClose(t *testing.T) {
 		c.Close()
 	})
 }
+
+// TestEveryLinkIsChecked: a request may run on any of a machine's connections.
+func TestEveryLinkIsChecked(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
+		n.sessions, n.takes = 1, time.Second
+		conn := mustDial(t, p, host("a"))
+		twoAtOnce(t, conn)
+		conn.Close()
+		n.wantOpen(t, 2)
+		n.set(func() { // the second one's key has been revoked
+			n.checks = func(k *fakeLink) error {
+				if k == n.links[1] {
+					return &transport.Error{Class: transport.ClassHostKeyChanged}
+				}
+				return nil
+			}
+		})
+		c := mustDial(t, p, host("a"))
+		defer c.Close()
+		before := n.links[1].total
+		var work sync.WaitGroup
+		for range 2 {
+			work.Go(func() { mustRun(t, c, 100*time.Millisecond) })
+		}
+		work.Wait()
+		if n.links[1].total != before {
+			t.Errorf("%d commands ran on a connection that is not to be trusted", n.links[1].total-before)
+		}
+	})
+}
+
+// TestErrorOfAnother: who waits in the queue gets no error that is the other
+// caller's own.
+func TestErrorOfAnother(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
+		a, b := mustDial(t, p, host("a")), mustDial(t, p.For(n), host("a"))
+		defer a.Close()
+		defer b.Close()
+		asked := false
+		n.set(func() {
+			n.takes = time.Second
+			n.fails = func(string) error {
+				if asked {
+					return nil
+				}
+				asked = true
+				return &transport.Error{Class: transport.ClassAuth, Ask: "/key"}
+			}
+		})
+		n.links[0].die()
+		synctest.Wait()
+		var work sync.WaitGroup
+		work.Go(func() {
+			_, err := a.Run(t.Context(), &transport.Cmd{})
+			wantClass(t, err, transport.ClassAuth)
+		})
+		synctest.Wait()
+		work.Go(func() { mustRun(t, b, 0) })
+		work.Wait()
+	})
+}

@@ -115,7 +115,7 @@ type Dest struct {
 	PrivateKey string // path of a key file, "" for the defaults
 	KeyData    Secret // the text of a key, instead of a path
 
-	ConnectTimeout    time.Duration // TCP, handshake and authentication together; 0: no limit
+	ConnectTimeout    time.Duration // TCP, handshake and authentication together, but no waiting for a turn before; 0: no limit
 	DisconnectTimeout time.Duration // for a polite end before the socket is closed
 	Keepalive         time.Duration // interval; 0: the transport's default
 

@@ -93,8 +93,12 @@ func (a *app) poolServer() (server *daemon.Server, closeAll func(), err error) {
 // routerOf makes each client's view of the daemon's dialer.
 func routerOf(dialer *ssh.Dialer) func(wire.Caller, func(string) (transport.Secret, bool), func(string, string)) transport.Router {
 	return func(c wire.Caller, answer func(string) (transport.Secret, bool), warn func(id, text string)) transport.Router {
+		environ := c.Env
+		if environ == nil {
+			environ = []string{} // the caller's is empty; nil would be ours
+		}
 		return dialer.As(ssh.Caller{
-			Home: c.Home, Dir: c.Dir, Environ: c.Env, AgentSocket: c.AgentSocket,
+			Home: c.Home, Dir: c.Dir, Environ: environ, AgentSocket: c.AgentSocket,
 			Passphrase: func(_ context.Context, path string) (transport.Secret, error) {
 				if secret, ok := answer(path); ok {
 					return secret, nil

@@ -173,18 +173,18 @@ func (p *Pool) unsave(k *link) {
 	p.counts.DialsSaved--
 }
 
-// refuse retires a link that Check has found unfit. If its peer is not to be
-// trusted any more it is closed under those who use it; else with its last use,
-// or as soon as it has ended.
+// refuse retires a link that Check has found unfit. If its peer has another key
+// than it should it is closed under those who use it; else with its last use, or
+// as soon as it has ended: a key is unknown for a moment, too, while somebody
+// rewrites known_hosts.
 func (p *Pool) refuse(k *link, err error) {
 	p.log.Info("connection not used again", "peer", k.peer.name, "err", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	const why = "it did not pass its check"
-	switch transport.ClassOf(err) {
-	case transport.ClassHostKeyChanged, transport.ClassHostKeyUnknown:
+	if transport.ClassOf(err) == transport.ClassHostKeyChanged {
 		p.drop(k, why)
-	default:
+	} else {
 		p.retire(k, why)
 	}
 }

@@ -372,7 +372,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{transport.ClassConnect, false},
 		{transport.ClassHostKeyChanged, true},
-		{transport.ClassHostKeyUnknown, true},
+		{transport.ClassHostKeyUnknown, false},
 		{transport.ClassProtocol, false},
 	}
 	for _, c := range cases {

@@ -26,9 +26,14 @@ type dialers struct {
 
 // dialer wires the transports.
 func (a *app) dialer() (*dialers, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
 	direct, err := ssh.NewDialer(ssh.Options{
 		Caller: ssh.Caller{
 			Home:        home(a.sys),
+			Dir:         dir,
 			Environ:     a.sys.environ(),
 			AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
 			Passphrase:  a.passphrase,

@@ -21,9 +21,15 @@ import "strings"
 // read options there; printf's conversions but %s and %% because they can
 // fail or print without bound.
 
-// maxBuiltin bounds such a line: a shell reads it byte by byte, and what it
-// prints is held in memory.
-const maxBuiltin = 4 << 10
+const (
+	// maxBuiltin bounds such a line: a shell reads it byte by byte.
+	maxBuiltin = 4 << 10
+	// maxPrinted bounds what it may print, which is held in memory: printf
+	// goes through its format again for each argument.
+	maxPrinted = 16 << 10
+	// maxHome is what pwd is taken to print at most.
+	maxHome = 1 << 10
+)
 
 // A word is a shell word without its quotes.
 type word struct {
@@ -38,6 +44,7 @@ func isBuiltin(line string) bool {
 	}
 	more := true // a command must or, behind ";", may follow
 	optional := false
+	room := maxPrinted
 	for {
 		words, op, rest, ok := splitCommand(line)
 		switch {
@@ -46,6 +53,9 @@ func isBuiltin(line string) bool {
 		case len(words) == 0:
 			return op == "" && optional
 		case !more || !builtinCommand(words):
+			return false
+		}
+		if room -= prints(words); room < 0 {
 			return false
 		}
 		more, optional = op != "", op == ";"
@@ -157,6 +167,24 @@ func builtinCommand(words []word) bool {
 		return n >= 0 && args[n] == word{text: "]"} && plainCheck(args[:n])
 	}
 	return false
+}
+
+// prints is no less than what a builtin command prints.
+func prints(words []word) int {
+	args := words[1:]
+	n := 0
+	for _, w := range args {
+		n += len(w.text) + 1
+	}
+	switch words[0].text {
+	case "pwd":
+		return maxHome
+	case "echo":
+		return n + 1
+	case "printf":
+		return n + len(args)*len(args[0].text)
+	}
+	return 0
 }
 
 func anyHas(words []word, part string) bool {

@@ -2,18 +2,23 @@ package shell
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"bolt/transport"
 )
 
 func TestIsBuiltin(t *testing.T) {
 	for _, line := range []string{
 		"true", " true ", "true;", "true ; ", "false || true", "true&&false||:", "pwd", "echo", "echo a b", "echo 'a b'\"c\" ''", "echo a;echo b",
 		"printf '%s\\n' a", `printf "a%%"`, "printf a", "[ a = b ]", "[ -n x ]", "[ '' = x ] || echo no", "test 1 -lt 22", "[ -d /etc ]", "test -x '/bin/a b'",
+		"printf '" + strings.Repeat("a", 1000) + "%s'" + strings.Repeat(" b", 14), strings.Repeat("pwd;", maxPrinted/maxHome), "echo " + strings.Repeat("a", maxBuiltin-5),
 		"echo if then", "echo ]", "echo a=b", "echo a@b:c,d+e%f-g/h.i_j", "echo -n a",
 	} {
 		if !isBuiltin(line) {
@@ -28,7 +33,8 @@ func TestIsBuiltin(t *testing.T) {
 		"printf", "printf -v a", "printf %d 1", "printf '%1000d'", "printf '%'", `printf '\`, `printf '\x'`, `printf '\''`, "printf '%s' '\\n'", "printf -- a",
 		"[", "[ ]", "[ a", "[ a ]", "[ a b", "[ -t 0 ]", "[ -N /x ]", "[ a = b", "[ a = b ']'", "[ a == b ]", "[ a -a b ]", "[ ! a ]", "[ ! -e /x ]", "[ -n -n ]", "[ -a = b ]", "[ '(' = ')' ]", "[ -e x ]",
 		"[ -e /proc/self/fd/9 ]", "[ -e /dev/fd/0 ]", "[ -e /x/../proc ]", "[ -e ' /proc' ]", "[ 1 -eq a ]", "[ 1 -eq -1 ]", "[ 01 -eq 1 ]", "[ 9999999999 -eq 1 ]", "[ '' -eq 1 ]", "[ a '=' b ]", "[ /a -nt /b ]", "test", "test a", "[ a = b ] ]", "[ -v x ]",
-		"echo " + strings.Repeat("a", maxBuiltin),
+		"echo " + strings.Repeat("a", maxBuiltin), strings.Repeat("pwd;", maxPrinted/maxHome+1),
+		"printf '" + strings.Repeat("a", 1000) + "%s'" + strings.Repeat(" b", 18), strings.Repeat("printf aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"+strings.Repeat(" b", 32)+";", 18),
 	} {
 		if isBuiltin(line) {
 			t.Errorf("%q is taken", line)
@@ -42,7 +48,7 @@ func FuzzBuiltin(f *testing.F) {
 	for _, line := range []string{
 		"true", "false;", "false || echo a", "true && pwd; false", "echo", "echo -n a", "echo -e a -n", "echo 'a  b'\"c d\" ''", "echo [ ] = != if done", "printf '%s-%s\\n' a b c", "printf 'a\\\\b%%\\t'",
 		"printf '%s'", "[ a = b ]", "[ '' != '' ]", "test 7 -ge 7", "[ -d /etc ] && [ -r /etc/passwd ] && echo yes", "[ -L /etc/passwd ]", "[ -z '' ]", "echo a=b @+%,:", "echo ''x'' \"\"", "printf 'no end'",
-		"echo $(id)", "echo a; exit 1", "echo bolt%0 0",
+		"echo $(id)", "echo a; exit 1", "echo bolt%0 0", "printf 'aaaaaaaaaaaaaaaa%s\\n' 1 2 3 4 5 6 7 8", "printf 'aaaa' 1 2 3", "printf '%s%s' 1 2 3; pwd; pwd",
 	} {
 		f.Add(line)
 	}
@@ -74,6 +80,9 @@ func FuzzBuiltin(f *testing.F) {
 			if errs != "" || code > 1 {
 				t.Errorf("%s: %q fails: %d, %q", sh, line, code, errs)
 			}
+			if len(out) > maxPrinted {
+				t.Errorf("%s: %q prints %d bytes", sh, line, len(out))
+			}
 			const token = "bolt%token"
 			one := string(residentRequest(line, token))
 			want := fmt.Sprintf("ready\n%s\n%s %d\n", out, token, code)
@@ -103,6 +112,73 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// warmer is a Warmer whose resident shell says what it is told to.
+type warmer struct {
+	starterFunc
+	says func(request []byte) []string
+	kept bool // the shell, after the last request
+}
+
+func (*warmer) Ready() (Session, func(bool)) { return nil, nil }
+
+func (w *warmer) Ask(ctx context.Context, request []byte, enough func([]byte) bool) ([]byte, bool) {
+	var answer []byte
+	w.kept = false
+	for _, piece := range w.says(request) {
+		answer = append(answer, piece...)
+		if w.kept = enough(answer); w.kept {
+			return answer, true
+		}
+		if ctx.Err() != nil {
+			return nil, false
+		}
+	}
+	<-ctx.Done() // there is no more to come
+	return nil, false
+}
+
+// A shell whose answer is not as it should be is not used again, and the line
+// runs in a session.
+func TestAnswerDecides(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		says []string // $ is the token
+		kept bool
+		out  string
+	}{
+		{"good", []string{"a\n\n$ 0\n"}, true, "a\n"},
+		{"in pieces", []string{"a\n", "\n$", " ", "1", "\n"}, true, "a\n"},
+		{"not a status", []string{"a\n\n$ x\n"}, false, "session\n"},
+		{"no status", []string{"a\n\n$ 256\n"}, false, "session\n"},
+		{"more than a status", []string{"a\n\n$ 0\nb\n"}, false, "session\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &warmer{
+				starterFunc: start(t, func(f *farSide) {
+					f.say(f.stdout, "session\n")
+					f.end(0)
+				}),
+				says: func(request []byte) []string {
+					_, told, _ := strings.Cut(string(request), `%s %d\n' `)
+					token, _, _ := strings.Cut(told, " ")
+					var says []string
+					for _, piece := range c.says {
+						says = append(says, strings.ReplaceAll(piece, "$", token))
+					}
+					return says
+				},
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var out bytes.Buffer
+			_, err := Run(ctx, w, &transport.Cmd{Line: "echo a", Stdout: &out}, Options{Host: "web"})
+			if err != nil || out.String() != c.out || w.kept != c.kept {
+				t.Errorf("%v, %q, the shell is kept: %v; want %q, %v", err, &out, w.kept, c.out, c.kept)
+			}
+		})
+	}
 }
 
 func TestReadyText(t *testing.T) {

@@ -61,6 +61,7 @@ type exchange struct {
 	stdout, stderr func([]byte) error // never nil
 	stderrFirst    bool
 	grace          time.Duration
+	proven         *Proof // renewed when the script begins; nil for none
 	log            *slog.Logger
 
 	told
@@ -69,9 +70,8 @@ type exchange struct {
 // told is what is known of a script beside its output and its status.
 type told struct {
 	failed   *failed // the step that failed
-	begun    bool
-	unproven bool // the session ended well, but the script did not begin
-	declined bool // a ready shell has ended without having taken the script
+	unproven bool    // the session ended well, but the script did not begin
+	declined bool    // a ready shell has ended without having taken the script
 }
 
 // Give-up reasons of our own, beside the end of the context.
@@ -114,7 +114,7 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 	}
 	sess, err := s.Start(ctx, x.line, x.tty)
 	if err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(err, ErrMayRun) && transport.ClassOf(err) != transport.ClassLost {
 			return transport.Status{}, stopped(ctx, x.what, x.host, " before it started")
 		}
 		return transport.Status{}, err
@@ -514,7 +514,10 @@ func (r *running) onStep(f *failed) {
 }
 
 func (r *running) onBegan() {
-	r.began, r.begun = true, true
+	r.began = true
+	if r.proven != nil {
+		r.proven.renew()
+	}
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()

@@ -336,3 +336,54 @@ func FuzzStderr(f *testing.F) {
 		}
 	})
 }
+
+// What Start says of a line that may run stays, also when the time is up.
+func TestStartThatMayRun(t *testing.T) {
+	lost := &transport.Error{Class: transport.ClassLost, Msg: "lost while starting a command"}
+	maybe := &transport.Error{Class: transport.ClassTimeout, Err: ErrMayRun, Msg: "out of time; it may run"}
+	for _, c := range []struct {
+		name string
+		err  *transport.Error
+		text string
+	}{
+		{"lost", lost, lost.Msg},
+		{"no answer", maybe, maybe.Msg},
+		{"not begun", &transport.Error{Class: transport.ClassCancelled, Msg: "waiting for a session"}, "before it started"},
+		{"no connection", &transport.Error{Class: transport.ClassConnect, Msg: "it has ended"}, "before it started"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := starterFunc(func(context.Context, string, bool) (Session, error) {
+				cancel()
+				return nil, c.err
+			})
+			_, err := Run(ctx, s, &transport.Cmd{Line: "x"}, Options{Host: "web"})
+			if err == nil || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %q", err, c.text)
+			}
+		})
+	}
+}
+
+// A login shell has proved itself when the command began: what has happened to
+// it since, nobody knows.
+func TestProofIsOfTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var proof Proof
+		s := start(t, func(f *farSide) {
+			f.say(f.stderr, f.token()+"!\n")
+			synctest.Wait()
+			if !proof.Fresh() {
+				t.Error("no proof as it begins")
+			}
+			time.Sleep(proofLasts + time.Second)
+			f.end(0)
+		})
+		if st, err := Run(t.Context(), s, &transport.Cmd{Line: "x"}, Options{Host: "web", Proof: &proof}); err != nil || !st.OK() {
+			t.Fatalf("%+v, %v", st, err)
+		}
+		if proof.Fresh() {
+			t.Error("a long command is a proof of its end")
+		}
+	})
+}

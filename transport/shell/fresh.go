@@ -54,8 +54,9 @@ type Warmer interface {
 	// end and told whether the shell has taken the script.
 	Ready() (s Session, taken func(bool))
 	// Ask writes a request to a shell that has run ResidentLine as far as
-	// its mark, and returns all that comes on its stdout until enough says so.
-	// It returns false if there is no such shell, if it is busy, if it has
-	// failed, or if ctx has ended; it is not used any more after the last two.
+	// its mark, and returns all that comes on its stdout until enough says that
+	// it is whole and good. It returns false if there is no such shell, if it is
+	// busy, if it has failed or talks without end, or if ctx has ended; it is not
+	// used any more after the last three.
 	Ask(ctx context.Context, request []byte, enough func(answer []byte) bool) (answer []byte, ok bool)
 }

@@ -40,15 +40,9 @@ func residentRequest(line, token string) []byte {
 	return []byte(strings.TrimRight(line, " ;") + `; printf '\n%s %d\n' ` + token + " $?\n")
 }
 
-// maxAnswer is more than a line of maxBuiltin bytes can print.
-const maxAnswer = 4 * maxBuiltin
-
 // parseAnswer takes an answer apart; done says that it is whole, ok that it is
 // one.
 func parseAnswer(answer []byte, token string) (out []byte, code int, done, ok bool) {
-	if len(answer) > maxAnswer {
-		return nil, 0, true, false
-	}
 	if !bytes.HasSuffix(answer, []byte("\n")) {
 		return nil, 0, false, false
 	}
@@ -66,9 +60,14 @@ func (p *plan) askResident(ctx context.Context, w Warmer) (transport.Status, err
 	if p.c.TTY || !p.plain() || p.shell != posix || ctx.Err() != nil || !isBuiltin(p.c.Line) {
 		return transport.Status{}, nil, false
 	}
-	answer, ok := w.Ask(ctx, residentRequest(p.c.Line, p.token), func(answer []byte) bool {
-		_, _, done, _ := parseAnswer(answer, p.token)
-		return done
+	asking, reject := context.WithCancel(ctx)
+	defer reject()
+	answer, ok := w.Ask(asking, residentRequest(p.c.Line, p.token), func(answer []byte) bool {
+		_, _, done, ok := parseAnswer(answer, p.token)
+		if done && !ok {
+			reject() // who knows what else it has to say
+		}
+		return ok
 	})
 	if !ok {
 		if ctx.Err() != nil {
@@ -76,10 +75,7 @@ func (p *plan) askResident(ctx context.Context, w Warmer) (transport.Status, err
 		}
 		return transport.Status{}, nil, false
 	}
-	out, code, _, ok := parseAnswer(answer, p.token)
-	if !ok {
-		return transport.Status{}, nil, false
-	}
+	out, code, _, _ := parseAnswer(answer, p.token)
 	if p.c.Stdout != nil && len(out) > 0 {
 		if _, err := p.c.Stdout.Write(out); err != nil {
 			return transport.Status{}, sinkFailed("command", p.o.Host, err), true

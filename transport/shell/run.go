@@ -64,9 +64,6 @@ func runsLines(ctx context.Context, s Starter, o Options) bool {
 
 // outcome is what an exchange came to.
 func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.Status, error) {
-	if x.begun && p.o.Proof != nil {
-		p.o.Proof.renew()
-	}
 	switch {
 	case err != nil:
 		return transport.Status{}, err
@@ -249,6 +246,7 @@ func (p *plan) exchange() *exchange {
 		stderr:      sink(p.c.Stderr),
 		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0,
 		grace:       p.grace,
+		proven:      p.o.Proof,
 		log:         logger(&p.o),
 	}
 	if p.env != "" || p.stage != nil {

@@ -8,6 +8,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -42,9 +43,13 @@ type Starter interface {
 	// Start runs line under the login shell of the machine, with a terminal
 	// on its three streams if tty is set. ctx is for starting alone: it
 	// does not end a session that has started. The error is a
-	// *transport.Error.
+	// *transport.Error, of ClassLost or wrapping ErrMayRun if the line may run
+	// all the same.
 	Start(ctx context.Context, line string, tty bool) (Session, error)
 }
+
+// ErrMayRun says of a Start that has failed that the line may run.
+var ErrMayRun = errors.New("it may run")
 
 // Options say what is known of the machine. The zero value is a machine with
 // a POSIX login shell.

@@ -24,19 +24,26 @@ const agentListAge = 2 * time.Second
 // forwarded agent's socket is gone with the login that it came from.
 const agentIdle = 30 * time.Second
 
-// agents are the connections to ssh-agents, one for each socket, opened when
-// first needed. x/crypto's client pipelines the requests of all users of a
+// agents are the connections to ssh-agents, one for each socket as it is now (a
+// path may lead to another agent later), opened when first needed. x/crypto's client pipelines the requests of all users of a
 // connection; the agent answers in order.
 type agents struct {
 	work sync.WaitGroup // calls under way
 
 	mu     sync.Mutex
 	closed bool
-	open   map[string]*agentConn
+	open   map[agentSocket]*agentConn
+}
+
+// An agentSocket is a socket and what was there when it was looked at.
+type agentSocket struct {
+	path  string
+	stamp fileStamp
 }
 
 // An agentConn is one connection.
 type agentConn struct {
+	socket agentSocket
 	conn   *agentWire
 	client agent.ExtendedAgent
 
@@ -67,7 +74,7 @@ func (w *agentWire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func newAgents() *agents { return &agents{open: make(map[string]*agentConn)} }
+func newAgents() *agents { return &agents{open: make(map[agentSocket]*agentConn)} }
 
 // agentSocket is the agent that an endpoint uses, "" for none: ssh_config's
 // IdentityAgent, else Caller.AgentSocket.
@@ -119,7 +126,7 @@ func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer a.rest(socket, c)
+	defer a.rest(c)
 	select {
 	case c.listing <- struct{}{}:
 		defer func() { <-c.listing }()
@@ -131,7 +138,7 @@ func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) 
 	}
 	keys, err := call(ctx, a, func() ([]*agent.Key, error) { return c.client.List() })
 	if err != nil {
-		a.drop(socket, c)
+		a.drop(c)
 		return nil, err
 	}
 	c.keys, c.listed = keys, time.Now()
@@ -154,11 +161,11 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 			return nil, err
 		}
 		sig, err := call(ctx, a, func() (*ssh.Signature, error) { return c.client.SignWithFlags(key, data, flags) })
-		a.rest(socket, c)
+		a.rest(c)
 		if err == nil || !c.conn.failed.Load() {
 			return sig, err
 		}
-		a.drop(socket, c)
+		a.drop(c)
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
@@ -166,33 +173,40 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 }
 
 // connect returns the connection to a socket; give it back with rest.
-func (a *agents) connect(ctx context.Context, socket string) (*agentConn, error) {
+func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return nil, errDialerClosed
 	}
-	if c := a.open[socket]; c != nil {
-		c.users++
+	for {
+		socket := agentSocket{path, stampPath(path)}
+		if c := a.open[socket]; c != nil {
+			c.users++
+			return c, nil
+		}
+		// A Unix socket answers at once or not at all; the lock may be held.
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		if err != nil {
+			return nil, err
+		}
+		if stampPath(path) != socket.stamp { // whose is it?
+			conn.Close()
+			continue
+		}
+		w := &agentWire{Conn: conn}
+		c := &agentConn{socket: socket, conn: w, client: agent.NewClient(w), users: 1, listing: make(chan struct{}, 1)}
+		a.open[socket] = c
 		return c, nil
 	}
-	// A Unix socket answers at once or not at all; the lock may be held.
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, err
-	}
-	w := &agentWire{Conn: conn}
-	c := &agentConn{conn: w, client: agent.NewClient(w), users: 1, listing: make(chan struct{}, 1)}
-	a.open[socket] = c
-	return c, nil
 }
 
 // rest gives a connection back, which is closed when nobody has used it for a
 // while.
-func (a *agents) rest(socket string, c *agentConn) {
+func (a *agents) rest(c *agentConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.users--; c.users > 0 || a.open[socket] != c {
+	if c.users--; c.users > 0 || a.open[c.socket] != c {
 		return
 	}
 	if c.idle != nil {
@@ -202,18 +216,18 @@ func (a *agents) rest(socket string, c *agentConn) {
 	c.idle = time.AfterFunc(agentIdle, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if c.users == 0 && a.open[socket] == c {
-			delete(a.open, socket)
+		if c.users == 0 && a.open[c.socket] == c {
+			delete(a.open, c.socket)
 			c.conn.Close()
 		}
 	})
 }
 
 // drop forgets a connection that has failed.
-func (a *agents) drop(socket string, c *agentConn) {
+func (a *agents) drop(c *agentConn) {
 	a.mu.Lock()
-	if a.open[socket] == c {
-		delete(a.open, socket)
+	if a.open[c.socket] == c {
+		delete(a.open, c.socket)
 	}
 	if c.idle != nil {
 		c.idle.Stop()

@@ -30,6 +30,10 @@ type algorithmLists struct {
 	confHostKey, confPublicKey, confAuthority string
 }
 
+// maxAlgorithmLists bounds what is worked out ahead: there are few settings for
+// many machines.
+const maxAlgorithmLists = 256
+
 // chooseAlgorithms returns what a connection offers. It is worked out once for
 // all machines with the same lists; nobody changes the slices in it.
 func (d *Dialer) chooseAlgorithms(l algorithmLists) (algorithmSet, error) {
@@ -40,6 +44,9 @@ func (d *Dialer) chooseAlgorithms(l algorithmLists) (algorithmSet, error) {
 	}
 	set, err := l.choose()
 	if err == nil {
+		if len(d.algorithms) >= maxAlgorithmLists {
+			clear(d.algorithms)
+		}
 		d.algorithms[l] = set
 	}
 	return set, err

@@ -330,7 +330,7 @@ func TestAgentSignsAgain(t *testing.T) {
 	connection := func() *agentConn {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.open[socket]
+		return a.open[agentSocket{socket, stampPath(socket)}]
 	}
 	connection().conn.Close()
 	if err := sign(); err != nil {

@@ -19,7 +19,8 @@ type Caller struct {
 	// Home is the home directory whose .ssh holds the user's files, and what ~
 	// stands for; "" for the Dialer's own.
 	Home string
-	// Dir is the working directory of a ProxyCommand, "" for this process's.
+	// Dir is the working directory: of a ProxyCommand, and for relative paths in
+	// ssh_config; "" for this process's.
 	Dir string
 	// Environ is the environment as "NAME=value": of a ProxyCommand, and for
 	// what ssh_config mentions. nil is this process's for a ProxyCommand, and

@@ -103,8 +103,9 @@ func TestAgentConnectionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
-	conn := a.open[socket].conn
-	a.open[socket].idle.Reset(time.Millisecond)
+	c := a.open[agentSocket{socket, stampPath(socket)}]
+	conn := c.conn
+	c.idle.Reset(time.Millisecond)
 	a.mu.Unlock()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		a.mu.Lock()
@@ -347,5 +348,104 @@ func TestCallersShareJumpHosts(t *testing.T) {
 	}
 	if err := login(t, l.as(nil), to); transport.ClassOf(err) != transport.ClassHostKeyChanged {
 		t.Errorf("dial through a revoked jump host: %v", err)
+	}
+}
+
+// A socket's path may lead to another agent, which has other keys: screen and
+// tmux are given a link that moves with each login.
+func TestAgentMoved(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	good, bad := agentWith(t, s), agentWith(t, nil)
+	l := newLab(t, nil, s)
+	to := dest(s)
+	to.PrivateKey = ""
+	link := filepath.Join(t.TempDir(), "agent")
+	point := func(socket string) error {
+		os.Remove(link)
+		if err := os.Symlink(socket, link); err != nil {
+			t.Fatal(err)
+		}
+		return login(t, l.as(func(c *Caller) { c.AgentSocket = link }), to)
+	}
+	if err := point(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := point(bad); transport.ClassOf(err) != transport.ClassAuth {
+		t.Errorf("logged in by the agent that was there before: %v", err)
+	}
+	if err := point(good); err != nil {
+		t.Errorf("back again: %v", err)
+	}
+}
+
+// Relative paths in ssh_config are of the caller's directory.
+func TestRelativePaths(t *testing.T) {
+	l := newLab(t, nil)
+	text := "Host *\nIdentityFile id\nCertificateFile cert\nIdentityAgent agent\nUserKnownHostsFile kh ~/kh2\nGlobalKnownHostsFile kh3\nRevokedHostKeys revoked\n"
+	if err := os.WriteFile(l.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := transport.Dest{Host: "web", LoadConfig: true}
+	resolved := func(dir string) (*endpoint, string) {
+		r, err := l.as(func(c *Caller) { c.Dir = dir }).Route(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.(*route).e, r.Key()
+	}
+	a, keyA := resolved("/a")
+	b, keyB := resolved("/b")
+	if keyA == keyB {
+		t.Error("callers in different directories, with different files, share a connection")
+	}
+	for dir, c := range map[string]*hostConfig{"/a/": a.conf, "/b/": b.conf} {
+		got := fmt.Sprintf("%v %v %v %v %v %v", c.IdentityFiles, c.CertificateFiles, c.IdentityAgent, c.UserKnownHostsFiles, c.GlobalKnownHostsFiles, c.RevokedHostKeys)
+		want := fmt.Sprintf("[%[1]sid] [%[1]scert] %[1]sagent [%[1]skh %[2]s/kh2] [%[1]skh3] %[1]srevoked", dir, l.home)
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if e, _ := resolved(""); e.conf.IdentityFiles[0] != "id" {
+		t.Errorf("in our own directory: %v", e.conf.IdentityFiles)
+	}
+	if err := os.WriteFile(l.config, []byte("Host *\nIdentityAgent none\nIdentityFile none\nUserKnownHostsFile none\nRevokedHostKeys none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := resolved("/a"); e.conf.IdentityAgent != "none" || e.conf.IdentityFiles == nil || len(e.conf.IdentityFiles)+len(e.conf.UserKnownHostsFiles) > 0 || e.conf.RevokedHostKeys != "" {
+		t.Errorf("none: %+v", e.conf)
+	}
+}
+
+// What is kept of files and settings has bounds.
+func TestCachesAreBounded(t *testing.T) {
+	l := newLab(t, nil)
+	dir := t.TempDir()
+	for i := range 3 * maxKnownSlots {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if _, err := l.Dialer.known.load([]string{path}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3*maxRevokedFiles {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.revoked.load(path, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i < 3*maxAlgorithmLists {
+			if _, err := l.chooseAlgorithms(algorithmLists{ciphers: fmt.Sprintf("defaults,x%d", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := len(l.Dialer.known.slots); n > maxKnownSlots {
+		t.Errorf("%d known_hosts files", n)
+	}
+	if n := len(l.revoked.files); n > maxRevokedFiles {
+		t.Errorf("%d files of revoked keys", n)
+	}
+	if n := len(l.algorithms); n > maxAlgorithmLists {
+		t.Errorf("%d sets of algorithms", n)
 	}
 }

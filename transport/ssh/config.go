@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -422,6 +423,33 @@ func (e *evaluation) expandInto(h *hostConfig) (err error) {
 	return err
 }
 
+// in returns the settings with the paths in them relative to a directory, which
+// is the working directory of who asks; "" leaves them as they are.
+func (h *hostConfig) in(dir string) *hostConfig {
+	relative := func(path string) bool { return path != "" && path[0] != '/' }
+	agent := relative(h.IdentityAgent) && h.IdentityAgent != "none"
+	lists := [...][]string{h.IdentityFiles, h.CertificateFiles, h.UserKnownHostsFiles, h.GlobalKnownHostsFiles}
+	if dir == "" || !agent && !relative(h.RevokedHostKeys) && !slices.ContainsFunc(lists[:], func(l []string) bool { return slices.ContainsFunc(l, relative) }) {
+		return h
+	}
+	there := *h
+	for i, into := range []*[]string{&there.IdentityFiles, &there.CertificateFiles, &there.UserKnownHostsFiles, &there.GlobalKnownHostsFiles} {
+		*into = slices.Clone(lists[i]) // nil stays nil
+		for j, path := range *into {
+			if relative(path) {
+				(*into)[j] = filepath.Join(dir, path)
+			}
+		}
+	}
+	if agent {
+		there.IdentityAgent = filepath.Join(dir, h.IdentityAgent)
+	}
+	if relative(h.RevokedHostKeys) {
+		there.RevokedHostKeys = filepath.Join(dir, h.RevokedHostKeys)
+	}
+	return &there
+}
+
 // paths expands IdentityFile or CertificateFile. "none" leaves an empty list
 // behind, which is not the same as no list.
 func (e *evaluation) paths(from []*setting, t *tokens) ([]string, error) {
@@ -453,7 +481,7 @@ func (e *evaluation) agent(t *tokens) (string, error) {
 	case s.args[0] == "none":
 		return "none", nil
 	case strings.HasPrefix(s.args[0], "$") && !strings.HasPrefix(s.args[0], "${"):
-		if sock, ok := e.local.getenv(s.args[0][1:]); ok && sock != "" {
+		if sock, ok := e.local.env.get(s.args[0][1:]); ok && sock != "" {
 			return sock, nil
 		}
 		return "none", nil

@@ -12,6 +12,7 @@ import (
 // environment looks environment variables up; nil: there are none.
 type environment func(string) (string, bool)
 
+// get is a call, of nil too.
 func (e environment) get(name string) (string, bool) {
 	if e == nil {
 		return "", false

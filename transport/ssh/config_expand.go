@@ -37,13 +37,6 @@ func currentFacts(home string, env environment) localFacts {
 	return f
 }
 
-func (f localFacts) getenv(name string) (string, bool) {
-	if f.env == nil {
-		return "", false
-	}
-	return f.env(name)
-}
-
 // token expands the tokens that do not depend on the remote host.
 func (f localFacts) token(token byte) (string, error) {
 	switch token {
@@ -216,7 +209,7 @@ func expandText(s string, env bool, local localFacts, token func(byte) (string, 
 			if !ok || name == "" {
 				return "", fmt.Errorf("%q: a ${NAME} is not complete", s)
 			}
-			value, ok := local.getenv(name)
+			value, ok := local.env.get(name)
 			if !ok {
 				return "", fmt.Errorf("%q: environment variable %s is not set", s, name)
 			}

@@ -29,6 +29,9 @@ type Conn struct {
 	peer     string // for people
 	keeper   keeper
 
+	// Requests on channels that wait come to serve and go from it.
+	watching, claiming chan *requests
+
 	places *places
 	warm   warm
 
@@ -37,12 +40,23 @@ type Conn struct {
 	cause   error // why it has ended, or is about to
 }
 
-func newConn(e *endpoint, mux ssh.Conn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, w *wire, sessions int, kept bool, log *slog.Logger) *Conn {
-	c := &Conn{e: e, log: log, mux: mux, wire: w, ended: make(chan struct{}), places: &places{limit: sessions, most: sessions}}
-	c.warm.c, c.warm.kept = c, kept
+// secured is what a handshake has made.
+type secured struct {
+	mux      ssh.Conn
+	channels <-chan ssh.NewChannel
+	requests <-chan *ssh.Request
+	wire     *wire
+	trust    *trust
+}
+
+func newConn(d *Dialer, e *endpoint, s secured) *Conn {
+	c := &Conn{e: e, log: d.log, mux: s.mux, wire: s.wire, trust: s.trust, ended: make(chan struct{}),
+		watching: make(chan *requests), claiming: make(chan *requests),
+		places: &places{limit: d.o.MaxSessions, most: d.o.MaxSessions}}
+	c.warm.c, c.warm.kept = c, d.o.Keep
 	c.peer = e.identity()
 	c.keep()
-	c.work.start(func() { c.serve(channels, requests) })
+	c.work.start(func() { c.serve(s.channels, s.requests) })
 	return c
 }
 
@@ -138,15 +152,50 @@ func (c *Conn) Close() error {
 // errClosed is the cause of our own end.
 var errClosed = errors.New("closed by us")
 
-// fail ends the connection for a reason; the first one counts.
+// fail ends the connection for a reason. It waits for a ProxyCommand to end.
 func (c *Conn) fail(cause error) {
+	c.doom(cause)
+	c.wire.Close()
+}
+
+// doom notes why the connection is about to end; the first reason counts.
+func (c *Conn) doom(cause error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.cause == nil {
 		c.cause = cause
 	}
-	c.mu.Unlock()
-	c.wire.Close()
 }
+
+// isOver reports whether the connection has ended. It does not wait.
+func (c *Conn) isOver() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitEnd reports whether the connection has ended, or does so now: x/crypto
+// closes the channels first, and ended only when a ProxyCommand is gone.
+func (c *Conn) awaitEnd() bool {
+	if c.wire.down.Load() {
+		return true
+	}
+	t := time.NewTimer(endingTakes)
+	defer t.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-t.C:
+		return c.isOver() || c.wire.down.Load()
+	}
+}
+
+// endingTakes is more than x/crypto needs from closing the first channel to
+// closing the stream.
+const endingTakes = 200 * time.Millisecond
 
 // lostError says that the connection has ended. With doing, something was
 // under way whose outcome nobody knows; else nothing was begun.
@@ -170,31 +219,79 @@ func (c *Conn) lostError(doing string) *transport.Error {
 		Msg: fmt.Sprintf("Connection to %s lost while %s: %v: the outcome is unknown", c.e.to.Host, doing, cause)}
 }
 
-// serve answers the server's own requests until the connection has ended.
+// serve answers the server's own requests, and those on channels that wait,
+// until the connection has ended. It is there as long as the connection, so its
+// stack is kept small: what is done now and then is elsewhere.
 func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
-	defer close(c.ended)
+	var w watchList
 	for channels != nil || requests != nil {
+		watching := c.watching
+		if w.full() {
+			watching = nil
+		}
+		var r *ssh.Request
+		var ok bool
+		i := 0
 		select {
-		case ch, ok := <-channels:
-			if !ok {
+		case ch, open := <-channels:
+			if !open {
 				channels = nil
-			} else if err := ch.Reject(ssh.Prohibited, "no channels from the server"); err != nil {
-				c.log.Debug("reject a channel", "target", c.e.to.Host, "err", err)
+			} else {
+				c.reject(ch)
 			}
-		case r, ok := <-requests:
+			continue
+		case r, ok = <-requests:
 			if !ok {
 				requests = nil
-			} else if err := r.Reply(false, nil); err != nil {
-				c.log.Debug("answer a request", "target", c.e.to.Host, "err", err)
+			} else {
+				c.refuse(r)
 			}
+			continue
+		case q := <-watching:
+			w.replace(nil, q)
+			continue
+		case q := <-c.claiming:
+			w.replace(q, nil)
+			continue
+		case r, ok = <-w.in(0):
+		case r, ok = <-w.in(1):
+			i = 1
+		case r, ok = <-w.in(2):
+			i = 2
+		case r, ok = <-w.in(3):
+			i = 3
+		}
+		if !ok {
+			w[i] = nil // the server has closed the channel
+		} else {
+			c.answered(w[i].note(r))
+		}
+	}
+	c.served(&w)
+}
+
+func (c *Conn) reject(ch ssh.NewChannel) {
+	c.answered(ch.Reject(ssh.Prohibited, "no channels from the server"))
+}
+
+func (c *Conn) refuse(r *ssh.Request) { c.answered(r.Reply(false, nil)) }
+
+// answered logs why an answer could not be given.
+func (c *Conn) answered(err error) {
+	if err != nil {
+		c.log.Debug("answer the server", "target", c.e.to.Host, "err", err)
+	}
+}
+
+// served is the end of serve.
+func (c *Conn) served(w *watchList) {
+	defer close(c.ended)
+	for _, q := range w {
+		if q != nil {
+			q.drain()
 		}
 	}
 	c.unkeep()
-	err := c.mux.Wait()
-	c.mu.Lock()
-	if c.cause == nil {
-		c.cause = err
-	}
-	c.mu.Unlock()
+	c.doom(c.mux.Wait())
 	c.work.stop()
 }

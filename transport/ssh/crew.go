@@ -21,18 +21,17 @@ func (c *crew) start(f func()) bool {
 	return true
 }
 
-// run is start in the caller's own goroutine.
-func (c *crew) run(f func()) bool {
+// run is start in the caller's own goroutine; after finish it does nothing.
+func (c *crew) run(f func()) {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.wg.Add(1)
 	c.mu.Unlock()
 	defer c.wg.Done()
 	f()
-	return true
 }
 
 // stop lets no more goroutines start.

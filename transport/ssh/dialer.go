@@ -41,7 +41,7 @@ type Options struct {
 	Caller
 
 	// MaxSessions is how many sessions a connection has open at a time until
-	// the server teaches it a lower number; 0 for DefaultMaxSessions.
+	// the server teaches it a lower number; 0 for the default.
 	MaxSessions int
 
 	// Keep is for connections that are kept: a new spare session is opened
@@ -53,18 +53,18 @@ type Options struct {
 }
 
 const (
-	// DefaultMaxSessions stays below OpenSSH's MaxSessions of 10: a session's
+	// defaultMaxSessions stays below OpenSSH's MaxSessions of 10: a session's
 	// place is only free again when the server has reaped its process.
-	DefaultMaxSessions = 8
+	defaultMaxSessions = 8
 
-	// DefaultKeepalive is how long a connection may be silent before the peer
+	// defaultKeepalive is how long a connection may be silent before the peer
 	// is asked for a sign of life, and defaultKeepaliveMisses how many of these
 	// questions in a row may stay unanswered.
-	DefaultKeepalive       = 15 * time.Second
+	defaultKeepalive       = 15 * time.Second
 	defaultKeepaliveMisses = 3
 
-	// DefaultDisconnectTimeout bounds a polite Close.
-	DefaultDisconnectTimeout = 5 * time.Second
+	// defaultDisconnectTimeout bounds a polite Close.
+	defaultDisconnectTimeout = 5 * time.Second
 )
 
 // A Dialer is a transport.Dialer for the protocol "ssh". It serves any number
@@ -112,7 +112,7 @@ func NewDialer(o Options) (*Dialer, error) {
 		return nil, fmt.Errorf("MaxSessions %d: must not be negative", o.MaxSessions)
 	}
 	if o.MaxSessions == 0 {
-		o.MaxSessions = DefaultMaxSessions
+		o.MaxSessions = defaultMaxSessions
 	}
 	d := &Dialer{
 		o: o, log: log, home: o.Home, made: time.Now(),

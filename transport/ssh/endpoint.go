@@ -51,6 +51,7 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	conf = conf.in(v.caller.Dir)
 	e := &endpoint{to: to, conf: conf, host: cmp.Or(conf.HostName, to.Host), user: cmp.Or(to.User, conf.User), port: cmp.Or(to.Port, conf.Port)}
 	if e.user == "" {
 		if e.user, err = v.d.login(); err != nil {
@@ -60,12 +61,12 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	e.port = cmp.Or(e.port, 22)
 	e.hostport = cmp.Or(conf.HostKeyAlias, net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	e.timeout = cmp.Or(to.ConnectTimeout, conf.ConnectTimeout)
-	e.disconnect = cmp.Or(to.DisconnectTimeout, DefaultDisconnectTimeout)
+	e.disconnect = cmp.Or(to.DisconnectTimeout, defaultDisconnectTimeout)
 	// Differs from OpenSSH: ServerAliveInterval 0 does not switch the questions
 	// off but means the default. Nobody sits at a run to see that it hangs.
-	e.keepalive = cmp.Or(to.Keepalive, conf.ServerAliveInterval, DefaultKeepalive)
+	e.keepalive = cmp.Or(to.Keepalive, conf.ServerAliveInterval, defaultKeepalive)
 	if e.keepalive < 0 {
-		e.keepalive = DefaultKeepalive
+		e.keepalive = defaultKeepalive
 	}
 	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
 	e.lists = algorithmLists{
@@ -98,6 +99,17 @@ func loginName() (string, error) {
 		return "", err
 	}
 	return u.Username, nil
+}
+
+// patience is how long a peer may be silent as a command begins: as long as it
+// may take to connect. Others share the connection who may have more time for
+// that, so it is no less than the keepalive's interval usually is; 0 is any
+// time, for who does not want silence to count (ServerAliveCountMax 0).
+func (e *endpoint) patience() time.Duration {
+	if e.timeout <= 0 || e.keepaliveMisses < 0 {
+		return 0
+	}
+	return max(e.timeout, defaultKeepalive)
 }
 
 // kept is what an open connection needs to know of it: no secrets.

@@ -155,9 +155,7 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 	switch {
 	case err == nil:
 		attempt.succeeded()
-		c := newConn(kept, mux, channels, requests, w, v.d.o.MaxSessions, v.d.o.Keep, v.d.log)
-		c.trust = trust
-		return c, nil
+		return newConn(v.d, kept, secured{mux, channels, requests, w, trust}), nil
 	case refused != nil:
 		return nil, hostKeyError(e, refused)
 	case attempt.started:

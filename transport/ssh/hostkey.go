@@ -25,7 +25,6 @@ type hostKeyPolicy uint8
 const (
 	hostKeyStrict    hostKeyPolicy = iota // refuse it
 	hostKeyAcceptNew                      // record it, but refuse changed ones
-	hostKeyNone                           // accept any key, read and write nothing
 )
 
 // hostKeyCheck is how one connection wants its key checked.
@@ -47,6 +46,10 @@ type hostKeys struct {
 	mu    sync.Mutex
 	slots map[string]*knownSlot // by path
 }
+
+// maxKnownSlots bounds the cache. One user has few files, but their names may
+// have the machine's in them (ssh_config(5), TOKENS).
+const maxKnownSlots = 1024
 
 func newHostKeys(log *slog.Logger) *hostKeys {
 	if log == nil {
@@ -81,6 +84,9 @@ func (k *hostKeys) slot(path string) *knownSlot {
 	defer k.mu.Unlock()
 	s := k.slots[path]
 	if s == nil {
+		if len(k.slots) >= maxKnownSlots {
+			clear(k.slots)
+		}
 		s = &knownSlot{path: path}
 		k.slots[path] = s
 	}
@@ -201,9 +207,6 @@ func recordedTypes(records []found) (authority bool, types map[string]bool) {
 // As with OpenSSH's default (CheckHostIP no) the address is not looked up,
 // only the name.
 func (f *hostKeyFile) check(c hostKeyCheck, host, hostport string, remote net.Addr, key ssh.PublicKey) error {
-	if c.policy == hostKeyNone {
-		return nil
-	}
 	q := newHostKeyQuestion(host, hostport, remote, key)
 	q.authority = c.authority
 	v := f.judge(q)

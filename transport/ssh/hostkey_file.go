@@ -120,7 +120,7 @@ func (s *knownSlot) current(log *slog.Logger, age time.Duration) (*knownFile, er
 // refresh is current with s.mu held.
 func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 	var stamp fileStamp
-	s.looked = time.Now()
+	looked := time.Now()
 	info, err := os.Stat(s.path)
 	switch {
 	case err == nil && info.Size() > maxKnownHostsBytes:
@@ -131,6 +131,7 @@ func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 		return nil, err
 	}
 	if s.known != nil && s.stamp == stamp && !s.fresh {
+		s.looked = looked
 		return s.known, nil
 	}
 	var data []byte
@@ -157,7 +158,7 @@ func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 		}
 		s.warned = true
 	}
-	s.known, s.stamp = known, stamp
+	s.known, s.stamp, s.looked = known, stamp, looked
 	s.fresh = stamp.exists && time.Since(stamp.time) < timeGrain
 	return known, nil
 }

@@ -414,11 +414,6 @@ func TestHostKeyErrorTexts(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("none", func(t *testing.T) {
-		if err := s.load(t, s.file(t, "web1 ED2\n@revoked * ED\n")).check(hostKeyCheck{policy: hostKeyNone}, "web1", "web1:22", nil, s.ed.pub); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestHostKeyFiles(t *testing.T) {

@@ -129,7 +129,7 @@ func (c *Conn) reach(e *endpoint) dialFunc {
 		if err != nil {
 			return nil, c.reachRefused(e, err)
 		}
-		if !c.work.start(func() { ssh.DiscardRequests(o.reqs) }) {
+		if !c.work.start(o.reqs.drain) {
 			return nil, c.lostError("")
 		}
 		return &tunnel{Channel: o.ch, host: e.host, port: e.port}, nil

@@ -48,7 +48,8 @@ func (c *Conn) Check(ctx context.Context) error {
 	}
 	silent := fmt.Errorf("no answer to a keepalive in %v", checkTakes)
 	if c.e.keepaliveMisses >= 0 {
-		c.fail(silent)
+		c.doom(silent)
+		c.work.start(func() { c.wire.Close() }) // or Close has done so
 		return c.lostError("")
 	}
 	return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: silent,
@@ -57,6 +58,9 @@ func (c *Conn) Check(ctx context.Context) error {
 
 // failing reports whether the connection is about to end.
 func (c *Conn) failing() bool {
+	if c.wire.down.Load() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause != nil

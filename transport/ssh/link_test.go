@@ -260,6 +260,7 @@ func TestPulse(t *testing.T) {
 		want       beat
 	}
 	usual := func(received uint64, want beat) step { return step{15 * s, 15 * s, received, want} }
+	mute := step{mono: -1} // nothing is sent until the next one
 	for _, c := range []struct {
 		name   string
 		misses int
@@ -272,15 +273,23 @@ func TestPulse(t *testing.T) {
 		{"we were stopped", 1, []step{usual(0, beatAsk), {300 * s, 300 * s, 0, beatAsk}, usual(0, beatDead)}},
 		{"we were suspended", 1, []step{usual(0, beatAsk), {15 * s, 3600 * s, 0, beatAsk}, usual(0, beatDead)}},
 		{"stopped, and the answer is read", 1, []step{usual(0, beatAsk), {300 * s, 300 * s, 1, beatQuiet}}},
+		{"we say nothing", 1, []step{usual(1, beatQuiet), mute, usual(2, beatAsk), usual(3, beatQuiet), mute, usual(4, beatAsk), usual(4, beatAsk), usual(4, beatDead)}},
 		{"the clock was put back", 1, []step{usual(0, beatAsk), {15 * s, -3600 * s, 0, beatDead}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := moment{wall: 1e6 * s}
 			p := pulse{interval: 15 * s, misses: c.misses, last: now}
+			sent, says := uint64(0), uint64(1)
 			for i, step := range c.steps {
+				if step == mute {
+					says = 0
+					continue
+				}
 				now.mono += step.mono
 				now.wall += step.wall
-				if got := p.next(now, step.received); got != step.want {
+				sent += says
+				says = 1
+				if got := p.next(now, step.received, sent); got != step.want {
 					t.Fatalf("step %d: %v, want %v", i, got, step.want)
 				}
 			}
@@ -418,6 +427,7 @@ func TestSilentAsCommandBegins(t *testing.T) {
 	to := dest(s)
 	to.Host, to.Port, to.HostKeyCheck, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, 2*time.Second
 	c := l.mustDial(t, to)
+	c.keeper.patience = to.ConnectTimeout // less than the least
 	if _, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil {
 		t.Fatal(err)
 	}
@@ -438,9 +448,107 @@ func TestQuietCommand(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
 	to := dest(s)
-	to.ConnectTimeout = time.Second
 	c := l.mustDial(t, to)
+	c.keeper.patience = time.Second
 	if st, err := c.Run(t.Context(), &transport.Cmd{Line: "sleep 3"}); err != nil || !st.OK() {
 		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// A connection is shared: whoever opened it with little time does not decide
+// for those who have more.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		name, config  string
+		timeout, want time.Duration
+	}{
+		{"short", "", 2 * time.Second, defaultKeepalive},
+		{"long", "", time.Minute, time.Minute},
+		{"no limit", "", 0, 0},
+		{"by ssh_config", "ConnectTimeout 90\n", 0, 90 * time.Second},
+		{"silence does not count", "ServerAliveCountMax 0\n", time.Minute, 0},
+	} {
+		l := newLab(t, nil)
+		l.configure(t, c.config)
+		e, err := l.own.resolve(transport.Dest{Host: "web", LoadConfig: true, ConnectTimeout: c.timeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.patience(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A server that hangs for some seconds loses no commands of a connection that
+// was opened with less time than that.
+func TestOpenedInHaste(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	to := dest(s)
+	to.ConnectTimeout = 2 * time.Second
+	c := l.mustDial(t, to)
+	pid := strings.TrimSpace(say(t, c, "echo $PPID"))
+	if err := exec.Command("kill", "-STOP", pid).Run(); err != nil {
+		t.Fatal(err)
+	}
+	goOn := time.AfterFunc(4*time.Second, func() { exec.Command("kill", "-CONT", pid).Run() })
+	defer func() {
+		if goOn.Stop() {
+			exec.Command("kill", "-CONT", pid).Run()
+		}
+	}()
+	if st, err := c.Run(t.Context(), &transport.Cmd{Line: "echo y"}); err != nil || !st.OK() {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// Check obeys its limits where a ProxyCommand takes its time to end.
+func TestCheckDoesNotWaitForProxyCommand(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	link := sshtest.Delay(t, s.Addr, 0)
+	l := newLab(t, nil, s)
+	// Of what it leaves behind, standard error is waited for.
+	l.configure(t, fmt.Sprintf("ProxyCommand setsid sleep 8 >/dev/null </dev/null & exec bash -c 'exec 3<>/dev/tcp/%s/%d; cat >&3 <&0 & cat <&3; kill $!'\n", link.Host, link.Port))
+	to := dest(s)
+	to.HostKeyCheck = transport.CheckNone
+	c := l.mustDial(t, to)
+	say(t, c, "true")
+	link.BlackHole(true)
+	c.wire.past(time.Hour)
+	began := time.Now()
+	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(began); took > checkTakes+2*time.Second {
+		t.Errorf("took %v, want %v", took, checkTakes)
+	}
+	began = time.Now()
+	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect || time.Since(began) > time.Second {
+		t.Errorf("again, after %v: %v", time.Since(began), err)
+	}
+}
+
+// What cannot be read is no reason to trust, at the second look either.
+func TestCheckUnreadable(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	c := l.mustDial(t, dest(s))
+	if err := c.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(l.known); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(l.known, 0o700); err != nil { // it is there, and cannot be read
+		t.Fatal(err)
+	}
+	l.expired()
+	for i := range 3 {
+		if err := c.Check(t.Context()); err == nil {
+			t.Errorf("look %d: what was read before counts", i+1)
+		}
 	}
 }

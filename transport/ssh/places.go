@@ -63,15 +63,16 @@ func (p *places) hold() bool {
 	return true
 }
 
-// full reports whether the next request would have to wait.
-func (p *places) full() bool {
+// short reports whether somebody waits for a place.
+func (p *places) short() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.waiting) > 0 || p.taken >= p.limit
+	return len(p.waiting) > 0
 }
 
-// take waits for a place. It returns false if ctx or the connection ends first.
-func (p *places) take(ctx context.Context, ended <-chan struct{}) bool {
+// take waits for a place; queued is called when it has to. It returns false if
+// ctx or the connection ends first.
+func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) bool {
 	if p.try() {
 		return true
 	}
@@ -80,6 +81,7 @@ func (p *places) take(ctx context.Context, ended <-chan struct{}) bool {
 	p.waiting = append(p.waiting, turn)
 	p.give()
 	p.mu.Unlock()
+	queued()
 	select {
 	case <-turn:
 		return true
@@ -141,7 +143,7 @@ func (p *places) used() {
 // opened is a channel with its requests, or why there is none.
 type opened struct {
 	ch   ssh.Channel
-	reqs <-chan *ssh.Request
+	reqs *requests
 	err  error
 }
 
@@ -151,12 +153,12 @@ func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (open
 	results := make(chan opened)
 	asked := c.work.start(func() {
 		ch, reqs, err := c.mux.OpenChannel(kind, extra)
+		o := opened{ch, &requests{in: reqs}, err}
 		select {
-		case results <- opened{ch, reqs, err}:
+		case results <- o:
 		case <-ctx.Done():
 			if err == nil {
-				ch.Close()
-				ssh.DiscardRequests(reqs)
+				c.abandon(o)
 			}
 		}
 	})
@@ -180,10 +182,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 	delay := firstSessionDelay
 	var refusedFrom time.Time
 	for {
-		if c.places.full() {
-			c.warm.yield()
-		}
-		if !c.places.take(ctx, c.ended) {
+		if !c.places.take(ctx, c.ended, c.warm.yield) {
 			if ctx.Err() != nil {
 				return opened{}, c.interrupted(ctx, "waiting for a free session")
 			}

@@ -19,7 +19,7 @@ func (m moment) since(before moment) time.Duration {
 type beat uint8
 
 const (
-	beatQuiet beat = iota // something has come
+	beatQuiet beat = iota // something has come, and gone
 	beatAsk               // ask for a sign of life
 	beatDead              // too many questions have had no answer
 )
@@ -30,21 +30,28 @@ type pulse struct {
 	interval time.Duration
 	misses   int // questions that may stay open; -1: any number
 
-	received uint64
-	last     moment
-	silent   int
+	received, sent uint64
+	last           moment
+	silent         int
 }
 
-// next is one beat, at a moment when so many bytes had come in all.
+// next is one beat, at a moment when so many bytes had come and gone in all.
+// The peer may count what it hears from us (sshd_config(5), ClientAliveInterval),
+// so we speak once an interval, too.
 //
 // A beat that comes far too late says that we were stopped or suspended. What
 // the peer has sent meanwhile may not be read yet, so it is asked anew.
-func (p *pulse) next(now moment, received uint64) beat {
+func (p *pulse) next(now moment, received, sent uint64) beat {
 	late := now.since(p.last) > 2*p.interval
 	p.last = now
+	mute := sent == p.sent
+	p.sent = sent
 	switch {
 	case received != p.received:
 		p.received, p.silent = received, 0
+		if mute {
+			return beatAsk
+		}
 		return beatQuiet
 	case late:
 		p.silent = 0
@@ -55,12 +62,14 @@ func (p *pulse) next(now moment, received uint64) beat {
 	return beatAsk
 }
 
-// A keeper asks the peer of one connection for signs of life. It has a timer
+// A keeper asks the peer of one connection for signs of life. It has two timers
 // and, while a question is open, a goroutine of the Conn's crew.
 type keeper struct {
+	patience time.Duration // with a peer that owes an answer; 0: any
+
 	mu    sync.Mutex
 	pulse pulse
-	timer *time.Timer   // nil before it began and after it has ended
+	timer *time.Timer   // of the next beat
 	open  chan struct{} // closed when the question under way has an answer; nil: there is none
 	over  bool
 
@@ -91,7 +100,8 @@ func (c *Conn) keep() {
 	k := &c.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.pulse = pulse{interval: c.e.keepalive, misses: c.e.keepaliveMisses, received: c.wire.received.Load(), last: c.wire.now()}
+	k.patience = c.e.patience()
+	k.pulse = pulse{interval: c.e.keepalive, misses: c.e.keepaliveMisses, received: c.wire.received.Load(), sent: c.wire.sent.Load(), last: c.wire.now()}
 	k.timer = time.AfterFunc(untilBeat(time.Now(), c.e.keepalive), func() { c.work.run(c.beat) })
 }
 
@@ -111,10 +121,10 @@ func (c *Conn) unkeep() {
 // it may take to connect, the peer is gone: whoever would have waited so long
 // for a new connection need not wait for the keepalive of this one.
 func (c *Conn) expect() {
-	if c.e.timeout <= 0 {
+	k := &c.keeper
+	if k.patience <= 0 {
 		return
 	}
-	k := &c.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	received := c.wire.received.Load()
@@ -133,9 +143,9 @@ func (c *Conn) setOwed() {
 	k := &c.keeper
 	k.owedAt = c.wire.now()
 	if k.owed == nil {
-		k.owed = time.AfterFunc(c.e.timeout/2, func() { c.work.run(c.overdue) })
+		k.owed = time.AfterFunc(k.patience/2, func() { c.work.run(c.overdue) })
 	} else {
-		k.owed.Reset(c.e.timeout / 2)
+		k.owed.Reset(k.patience / 2)
 	}
 }
 
@@ -144,7 +154,7 @@ func (c *Conn) setOwed() {
 func (c *Conn) overdue() {
 	k := &c.keeper
 	k.mu.Lock()
-	slept := c.wire.now().since(k.owedAt) > c.e.timeout
+	slept := c.wire.now().since(k.owedAt) > k.patience
 	switch {
 	case k.over:
 	case c.wire.received.Load() != k.owedFrom || !c.warm.busy():
@@ -152,9 +162,9 @@ func (c *Conn) overdue() {
 	case k.asked && !slept:
 		k.owing = false
 		k.mu.Unlock()
-		c.fail(fmt.Errorf("nothing has come for %v", c.e.timeout))
+		c.fail(fmt.Errorf("nothing has come for %v", k.patience))
 		return
-	case c.wire.now().since(k.owedSince) < c.e.timeout/2:
+	case c.wire.now().since(k.owedSince) < k.patience/2:
 		c.setOwed() // it began later than the one that owed was set for
 	default:
 		k.asked = true
@@ -173,7 +183,7 @@ func (c *Conn) beat() {
 		k.mu.Unlock()
 		return
 	}
-	what := k.pulse.next(c.wire.now(), c.wire.received.Load())
+	what := k.pulse.next(c.wire.now(), c.wire.received.Load(), c.wire.sent.Load())
 	if what != beatDead {
 		k.timer.Reset(untilBeat(time.Now(), k.pulse.interval))
 	}

@@ -24,6 +24,9 @@ type revokedKeys struct {
 	files map[string]revokedFile
 }
 
+// maxRevokedFiles bounds the cache: one user has few such files.
+const maxRevokedFiles = 64
+
 // A revokedFile is one as it was read.
 type revokedFile struct {
 	list   *revocations
@@ -82,6 +85,9 @@ func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error)
 	list, err := readRevocations(path)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.files) >= maxRevokedFiles {
+		clear(r.files)
 	}
 	r.files[path] = revokedFile{list, stamp, looked, time.Since(stamp.time) < timeGrain}
 	return list, nil

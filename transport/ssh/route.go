@@ -163,8 +163,9 @@ func (r *route) key() string {
 
 // describe lists what makes the connection what it is, in a fixed order.
 //
-// Not in it: limits of time for dialling and closing, which are the dial's and
-// the closer's own; whether a key file's passphrase is known, since whoever is
+// Not in it: limits of time for dialling and closing, which are those of who
+// opened the connection (endpoint.patience says what that means for others);
+// whether a key file's passphrase is known, since whoever is
 // let through to a connection by an agent, or by a daemon of the same user, is
 // not asked for it either.
 func (r *route) describe(f *fields) {

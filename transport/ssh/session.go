@@ -2,11 +2,9 @@ package ssh
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,8 +51,13 @@ func (c *Conn) Start(ctx context.Context, line string, tty bool) (shell.Session,
 
 // start opens a session and makes one request on it.
 func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bool) (*session, error) {
-	for {
+	for sent := false; ; sent = true {
 		ch, spare, err := c.session(ctx)
+		if sent && transport.ClassOf(err) == transport.ClassConnect {
+			// The request was in a session that ended then, and the connection
+			// after it: who knows what it has come to.
+			err = c.lostError("starting a command")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -121,21 +124,28 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 	if tty {
 		errs.Close()
 	}
-	begun := make(chan error, 1)
 	running := c.work.start(func() {
 		defer c.places.release()
-		err := c.request(o.ch, request, payload, tty)
-		if err != nil {
-			o.ch.Close()
-		} else if !c.work.start(func() { pump(out, o.ch) }) || !tty && !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
-			err = c.lostError("starting a command")
-		}
-		begun <- err
 		s.serve(o.reqs)
 		close(s.done)
 	})
 	if !running {
 		c.places.release()
+		return nil, c.lostError("")
+	}
+	begun := make(chan error, 1)
+	if !c.work.start(func() {
+		err := c.request(o.ch, request, payload, tty)
+		if err != nil {
+			o.ch.Close()
+		} else if !tty && !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
+			err = c.lostError("starting a command")
+		}
+		begun <- err
+		if err == nil {
+			pump(out, o.ch)
+		}
+	}) {
 		return nil, c.lostError("")
 	}
 	var late <-chan time.Time
@@ -152,7 +162,9 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 			done, late = nil, time.After(answerTakes)
 		case <-late:
 			s.Close()
-			return nil, c.interrupted(ctx, "starting a command; it may run")
+			err := c.interrupted(ctx, "starting a command; it may run")
+			err.Err = errors.Join(shell.ErrMayRun, err.Err)
+			return nil, err
 		}
 	}
 }
@@ -195,28 +207,11 @@ func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool)
 
 // requestFailed tells a channel that has ended from a connection that has.
 func (c *Conn) requestFailed(err error) error {
-	if c.hasEnded() || !errors.Is(err, io.EOF) {
+	if !errors.Is(err, io.EOF) || c.awaitEnd() {
 		return c.lostError("starting a command")
 	}
 	return errSpent
 }
-
-// hasEnded reports whether the connection has ended. Its channels end a
-// moment before it knows, so it waits for that moment.
-func (c *Conn) hasEnded() bool {
-	t := time.NewTimer(endingTakes)
-	defer t.Stop()
-	select {
-	case <-c.ended:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
-// endingTakes is more than x/crypto needs from closing the first channel to
-// closing the last.
-const endingTakes = 200 * time.Millisecond
 
 // pump carries output from a channel to its reader, and throws away what comes
 // when there is none any more.
@@ -240,35 +235,15 @@ func pump(w *io.PipeWriter, r io.Reader) {
 	}
 }
 
-// serve takes the server's requests until it closes the channel, and finds
-// the status among them (RFC 4254 6.10).
-func (s *session) serve(reqs <-chan *ssh.Request) {
-	told := false
-	for r := range reqs {
-		switch r.Type {
-		case "exit-status":
-			if len(r.Payload) >= 4 {
-				s.status, told = transport.Status{Code: int(binary.BigEndian.Uint32(r.Payload))}, true
-			}
-		case "exit-signal":
-			var sig struct {
-				Name       string
-				CoreDumped bool
-				Message    string
-				Language   string
-			}
-			if err := ssh.Unmarshal(r.Payload, &sig); err == nil {
-				s.status, told = transport.Status{Code: -1, Signal: farText(strings.TrimPrefix(sig.Name, "SIG"))}, true
-			}
-		}
-		if r.WantReply {
-			r.Reply(false, nil)
-		}
-	}
-	if told {
+// serve takes the server's requests until it closes the channel; the status is
+// among them.
+func (s *session) serve(q *requests) {
+	s.c.claim(q)
+	q.drain()
+	if s.status = q.status; q.told {
 		return
 	}
-	if s.c.hasEnded() {
+	if s.c.awaitEnd() {
 		s.err = s.c.lostError("a command ran")
 		return
 	}

@@ -60,16 +60,6 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client) error) error {
 	return err
 }
 
-// isOver reports whether the connection has ended, without waiting.
-func (c *Conn) isOver() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)

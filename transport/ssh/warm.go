@@ -21,7 +21,7 @@ import (
 // command: they are started when the connection is idle, and given up when
 // places run short.
 //
-// A shell that waits has no goroutine here: that it has ended is seen when it
+// A shell that waits has no goroutine of its own: that it has ended is seen when it
 // is to be used.
 
 const (
@@ -38,8 +38,10 @@ const (
 	// files that wait for something.
 	warmStarts = 10 * time.Second
 	// maxWarmFailures is how many shells may fail one after the other before
-	// no more are started.
+	// no more are started, until failuresLast after the latest: what was in
+	// their way may have gone.
 	maxWarmFailures = 2
+	failuresLast    = 10 * time.Minute
 	// maxResidentAnswer bounds what is held of an answer.
 	maxResidentAnswer = 64 << 10
 )
@@ -68,12 +70,27 @@ type waiting struct {
 	wanted   time.Time // when there was last a command that it could be for
 	used     time.Time // when there was last one that it was for
 	failures int       // in a row
+	failed   time.Time // when the latest of them was
 }
 
 // held is a channel in which a shell waits.
 type held struct {
 	opened
 	buf []byte // what answers are read into
+}
+
+// fails counts failures in a row. Old ones are forgotten.
+func (s *waiting) fails(n int) {
+	if time.Since(s.failed) >= failuresLast {
+		s.failures = 0
+	}
+	s.failures += n
+	s.failed = time.Now()
+}
+
+// hopeless reports whether too many shells have failed of late.
+func (s *waiting) hopeless() bool {
+	return s.failures >= maxWarmFailures && time.Since(s.failed) < failuresLast
 }
 
 // begin and end are around each command.
@@ -117,7 +134,7 @@ func (w *warm) settles(s *waiting) time.Duration {
 
 // lacks reports whether a shell ought to be started.
 func (s *waiting) lacks() bool {
-	return s.shell == nil && !s.starting && !s.busy && s.failures < maxWarmFailures && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
+	return s.shell == nil && !s.starting && !s.busy && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
 // early is how much longer a guess has to wait. A shell that is known to be
@@ -198,7 +215,7 @@ func (w *warm) start(s *waiting) {
 	switch {
 	case errors.Is(err, errNoRoom):
 	case err != nil:
-		s.failures = maxWarmFailures
+		s.fails(maxWarmFailures)
 		w.c.log.Debug("no shell ahead", "target", w.c.e.to.Host, "err", err)
 	case w.over:
 	default:
@@ -209,6 +226,7 @@ func (w *warm) start(s *waiting) {
 	if h != nil {
 		w.drop(h)
 	}
+	w.yieldIfShort()
 }
 
 // errNoRoom says that places are short.
@@ -221,16 +239,12 @@ func (w *warm) open(line, mark string, stream func(ssh.Channel) io.ReadWriter) (
 	if !c.places.hold() {
 		return nil, errNoRoom
 	}
-	ch, reqs, err := c.mux.OpenChannel("session", nil)
-	if err != nil {
-		if _, refused := errors.AsType[*ssh.OpenChannelError](err); refused {
-			c.places.refused()
-		} else {
-			c.places.release()
-		}
-		return nil, fmt.Errorf("open a session: %w", err)
+	o := c.openWatched()
+	if o.err != nil {
+		c.noneAhead(o.err)
+		return nil, fmt.Errorf("open a session: %w", o.err)
 	}
-	h := &held{opened: opened{ch: ch, reqs: reqs}}
+	h, ch := &held{opened: o}, o.ch
 	late := time.AfterFunc(warmStarts, func() { c.work.start(func() { ch.Close() }) })
 	defer late.Stop()
 	said := make([]byte, len(mark))
@@ -251,14 +265,12 @@ func (w *warm) open(line, mark string, stream func(ssh.Channel) io.ReadWriter) (
 	return h, nil
 }
 
-// drop ends a shell. Its place is free at once: places are fewer than the
-// server has, by more than there are such shells.
+// drop ends a shell. Its place is free at once, before the server has closed
+// it: there are two such shells, and OpenSSH's MaxSessions is two more than our
+// places. Where it is less, a refusal will say so.
 func (w *warm) drop(h *held) {
 	w.c.places.release()
-	w.c.work.start(func() {
-		h.ch.Close()
-		ssh.DiscardRequests(h.reqs)
-	})
+	w.c.work.start(func() { w.c.abandon(h.opened) })
 }
 
 // take takes the shell out, if it is there, and notes that it was wanted.
@@ -273,8 +285,17 @@ func (w *warm) take(s *waiting) *held {
 	return h
 }
 
-// yield ends the shells that wait, because somebody needs their places.
+// yieldIfShort is yield if somebody waits for a place: for who has just put a
+// shell where yield did not see it.
+func (w *warm) yieldIfShort() {
+	if w.c.places.short() {
+		w.yield()
+	}
+}
+
+// yield ends what waits, because somebody needs the places.
 func (w *warm) yield() {
+	w.c.yieldSpare()
 	for _, s := range []*waiting{&w.ready, &w.resident} {
 		w.mu.Lock()
 		h := s.shell
@@ -319,7 +340,7 @@ func (w *warm) learn(s *waiting, well bool) {
 	if well {
 		s.failures = 0
 	} else {
-		s.failures++
+		s.fails(1)
 	}
 }
 
@@ -336,6 +357,9 @@ func (c *Conn) Ask(ctx context.Context, request []byte, enough func([]byte) bool
 	answers := make(chan []byte, 1) // nil for none
 	if !c.work.start(func() {
 		answer, err := h.ask(request, enough)
+		if err == nil || ctx.Err() == nil { // else the caller has ended it
+			w.learn(&w.resident, err == nil)
+		}
 		w.giveBack(&w.resident, h, err == nil)
 		answers <- answer
 	}) {
@@ -354,7 +378,6 @@ func (c *Conn) Ask(ctx context.Context, request []byte, enough func([]byte) bool
 
 // giveBack returns a shell that can be used again, or ends it.
 func (w *warm) giveBack(s *waiting, h *held, well bool) {
-	w.learn(s, well)
 	w.mu.Lock()
 	s.busy = false
 	if well && !w.over {
@@ -364,6 +387,7 @@ func (w *warm) giveBack(s *waiting, h *held, well bool) {
 	if h != nil {
 		w.drop(h)
 	}
+	w.yieldIfShort()
 }
 
 // ask writes a request and reads until enough has come.
@@ -391,4 +415,4 @@ func (h *held) ask(request []byte, enough func([]byte) bool) ([]byte, error) {
 }
 
 // residentBuffer is what most answers fit in.
-const residentBuffer = 512
+const residentBuffer = 256

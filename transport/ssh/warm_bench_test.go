@@ -38,7 +38,8 @@ func BenchmarkWarm(b *testing.B) {
 			c := l.mustDial(b, dest(s))
 			if !k.kept { // the spare session is not what is compared
 				c.warm.kept = true
-				c.warm.ready.failures, c.warm.resident.failures = maxWarmFailures, maxWarmFailures
+				c.warm.ready.fails(maxWarmFailures)
+				c.warm.resident.fails(maxWarmFailures)
 			}
 			run := func() {
 				if st, err := c.Run(b.Context(), &k.cmd); err != nil || !st.OK() {

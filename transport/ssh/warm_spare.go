@@ -17,10 +17,7 @@ func (c *Conn) prepareSpare() {
 		return
 	}
 	spare := make(chan opened, 1)
-	if !c.work.start(func() {
-		ch, reqs, err := c.mux.OpenChannel("session", nil)
-		spare <- opened{ch, reqs, err}
-	}) {
+	if !c.work.start(func() { spare <- c.openWatched() }) {
 		c.places.release()
 		return
 	}
@@ -42,11 +39,7 @@ func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
 				c.places.used()
 				return o, true, nil
 			}
-			if _, refused := errors.AsType[*ssh.OpenChannelError](o.err); refused {
-				c.places.refused()
-			} else {
-				c.places.release()
-			}
+			c.noneAhead(o.err)
 		case <-ctx.Done():
 			w.mu.Lock()
 			if w.spare == nil {
@@ -54,17 +47,49 @@ func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
 				w.mu.Unlock()
 			} else {
 				w.mu.Unlock()
-				c.work.start(func() {
-					defer c.places.release()
-					if o := <-ahead; o.err == nil {
-						o.ch.Close()
-						ssh.DiscardRequests(o.reqs)
-					}
-				})
+				c.giveUpSpare(ahead)
+			}
+			if c.places.short() {
+				c.yieldSpare()
 			}
 			return opened{}, false, c.interrupted(ctx, "opening a session")
 		}
 	}
 	o, err = c.newSession(ctx)
 	return o, false, err
+}
+
+// yieldSpare gives the spare session up, because somebody needs its place.
+func (c *Conn) yieldSpare() {
+	w := &c.warm
+	w.mu.Lock()
+	ahead := w.spare
+	w.spare = nil
+	w.mu.Unlock()
+	if ahead != nil {
+		c.giveUpSpare(ahead)
+	}
+}
+
+// giveUpSpare closes a spare session. Its place is free when the server has
+// closed it, too.
+func (c *Conn) giveUpSpare(ahead <-chan opened) {
+	c.work.start(func() {
+		o := <-ahead
+		if o.err != nil {
+			c.noneAhead(o.err)
+			return
+		}
+		c.abandon(o)
+		c.places.release()
+	})
+}
+
+// noneAhead gives the place of a session back that did not open.
+func (c *Conn) noneAhead(err error) {
+	if _, refused := errors.AsType[*ssh.OpenChannelError](err); refused {
+		c.places.refused()
+	} else {
+		c.places.release()
+	}
 }

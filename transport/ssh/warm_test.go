@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -314,6 +313,7 @@ func TestWarmSeesChanges(t *testing.T) {
 			if k.before != nil {
 				k.before()
 			}
+			warmed(t, c)                      // none is being started in what was before
 			c.warm.learn(&c.warm.ready, true) // that one has ended is no failure here
 			c.warm.learn(&c.warm.resident, true)
 			warmUp(t, c)
@@ -493,18 +493,7 @@ func TestWaitingShellsTakeNoRoom(t *testing.T) {
 	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
 	c := kept.mustDial(t, dest(s))
 	warmUp(t, c)
-	dir := t.TempDir()
-	all := fmt.Sprintf("; n=0; while [ $(ls %s | wc -l) -lt %d ]; do sleep 0.05; n=$((n+1)); [ $n -lt 200 ] || exit 1; done", dir, DefaultMaxSessions)
-	var work sync.WaitGroup
-	for i := range DefaultMaxSessions {
-		work.Go(func() {
-			st, err := c.Run(t.Context(), &transport.Cmd{Line: fmt.Sprintf("echo >%s/%d", dir, i) + all})
-			if err != nil || !st.OK() {
-				t.Errorf("%+v, %v", st, err)
-			}
-		})
-	}
-	work.Wait()
+	barrier(t, c)
 }
 
 // A builtin line that hangs, and one whose shell is killed.
@@ -529,6 +518,7 @@ func TestResidentEnds(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		warmUp(t, c)
+		seen(t, c, builtinCmd) // whatever has failed before is over
 		out, err := exec.Command("pgrep", "-u", user, "-f", "_bolt_q").Output()
 		pid := strings.TrimSpace(string(out))
 		if err != nil {
@@ -547,6 +537,17 @@ func TestResidentEnds(t *testing.T) {
 		}
 		if got := seen(t, c, transport.Cmd{Line: "echo a"}); !strings.Contains(got, `stdout "a\n"`) {
 			t.Error(got)
+		}
+		exec.Command("kill", "-KILL", pid).Run()
+		r := &c.warm.resident
+		for end, busy := time.Now().Add(10*time.Second), true; busy; time.Sleep(time.Millisecond) {
+			c.warm.mu.Lock()
+			busy = r.busy
+			n := r.failures
+			c.warm.mu.Unlock()
+			if n != 0 || time.Now().After(end) {
+				t.Fatalf("busy %v, %d failures: the caller's cancel is none of the shell's", busy, n)
+			}
 		}
 	})
 }
@@ -568,7 +569,8 @@ func TestWaitingIsSmall(t *testing.T) {
 	var conns []*Conn
 	for range n {
 		c := kept.mustDial(t, dest(s))
-		c.warm.ready.failures, c.warm.resident.failures = maxWarmFailures, maxWarmFailures
+		c.warm.ready.fails(maxWarmFailures)
+		c.warm.resident.fails(maxWarmFailures)
 		conns = append(conns, c)
 	}
 	use := func() {

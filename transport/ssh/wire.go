@@ -28,6 +28,7 @@ type wire struct {
 	received atomic.Uint64 // bytes so far: a sign of life
 	sent     atomic.Uint64
 	heard    struct{ mono, wall atomic.Int64 } // the moment of the last sign
+	down     atomic.Bool                       // nothing comes any more
 
 	// By the reader alone:
 	head []byte // read and not yet passed on
@@ -80,7 +81,16 @@ func (w *wire) receive(p []byte) (int, error) {
 			ackNow(w.Conn)
 		}
 	}
+	if err != nil {
+		w.down.Store(true)
+	}
 	return n, err
+}
+
+// Close may take as long as a ProxyCommand needs to end.
+func (w *wire) Close() error {
+	w.down.Store(true)
+	return w.Conn.Close()
 }
 
 func (w *wire) Write(p []byte) (int, error) {

@@ -54,6 +54,36 @@ func (p *Path) Module(name string) (Module, bool) {
 	return Module{}, false
 }
 
+// All returns every module of the path, in its order. Of modules with one name
+// the first is there.
+func (p *Path) All() []Module {
+	var list []Module
+	seen := map[string]bool{}
+	if p.project.Name != "" {
+		seen[p.project.Name] = true
+		list = append(list, p.project)
+	}
+	for _, dir := range p.dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // a folder of the path need not exist
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if !ValidName(name) || seen[name] {
+				continue
+			}
+			m := Module{Name: name, Dir: filepath.Join(dir, name)}
+			if info, err := os.Stat(m.Dir); err != nil || !info.IsDir() {
+				continue
+			}
+			seen[name] = true
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 // File returns the path of a module's file. Name is looked up below "files"
 // first and then below the module itself, so that "x.sh", "files/x.sh" and
 // "scripts/x.sh" all mean something.

@@ -1,0 +1,270 @@
+// Package autoload finds what programs of the Puppet language name, in the
+// files of modules: functions, types, classes, defines and plans, each in the
+// file that its name tells.
+//
+// Source: the language specification, module.md, and Puppet 8
+// (pops/loader/loader_paths.rb, parser/type_loader.rb).
+package autoload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/modules"
+	"bolt/puppet/check"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+)
+
+// A Loader is an eval.Loader over a module path. It reads each file once; who
+// wants changed files makes a new one. It is safe for many goroutines.
+type Loader struct {
+	path  *modules.Path
+	tasks bool
+
+	files sync.Map // path → *file
+	names sync.Map // name → *entry
+	all   func() []modules.Module
+}
+
+// New returns a Loader. tasks are the rules of plans.
+func New(path *modules.Path, tasks bool) *Loader {
+	return &Loader{path: path, tasks: tasks, all: sync.OnceValue(path.All)}
+}
+
+// A name is what can be asked for.
+type name struct {
+	kind eval.Kind
+	name string
+}
+
+type entry struct {
+	once sync.Once
+	def  *eval.Definition
+	err  error
+}
+
+// Load returns the definition of a name; see eval.Loader. What a file of the
+// name has instead, and a function in Ruby, is an error.
+func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
+	key := name{kind, qualified}
+	v, ok := l.names.Load(key)
+	if !ok {
+		v, _ = l.names.LoadOrStore(key, new(entry))
+	}
+	e := v.(*entry)
+	e.once.Do(func() { e.def, e.err = l.find(kind, qualified) })
+	return e.def, e.err
+}
+
+// folders are where definitions of a kind are.
+func folder(kind eval.Kind) string {
+	switch kind {
+	case eval.KindFunction:
+		return "functions"
+	case eval.KindType:
+		return "types"
+	case eval.KindClass, eval.KindDefine:
+		return "manifests"
+	case eval.KindPlan:
+		return "plans"
+	}
+	return ""
+}
+
+func (l *Loader) find(kind eval.Kind, qualified string) (*eval.Definition, error) {
+	if kind == eval.KindResourceType {
+		return l.resourceType(qualified)
+	}
+	dir := folder(kind)
+	if dir == "" {
+		return nil, nil
+	}
+	segments := strings.Split(qualified, "::")
+	m, ok := l.path.Module(segments[0])
+	if !ok {
+		if kind == eval.KindFunction {
+			return nil, l.ruby(qualified, nil)
+		}
+		return nil, nil
+	}
+	for _, path := range candidates(kind, filepath.Join(m.Dir, dir), segments[1:]) {
+		f := l.file(path, m.Name)
+		if f.err != nil {
+			return nil, f.err
+		}
+		if d := f.defs[name{kind, qualified}]; d != nil {
+			return d, nil
+		}
+		if f.defs != nil && exact(kind) {
+			return nil, fmt.Errorf("%s has to define the %v %s, and %s: the name of a file tells what is in it", path, kind, qualified, f.holds())
+		}
+	}
+	if kind == eval.KindFunction {
+		return nil, l.ruby(qualified, &m)
+	}
+	return nil, nil
+}
+
+// exact reports whether a file holds one definition, that of its name.
+// Manifests may hold several.
+func exact(kind eval.Kind) bool { return kind != eval.KindClass && kind != eval.KindDefine }
+
+// candidates are the files in which a name may be, the likeliest first: a
+// class may also be in the file of one around it.
+func candidates(kind eval.Kind, dir string, rest []string) []string {
+	if len(rest) == 0 {
+		list := []string{filepath.Join(dir, "init.pp")}
+		switch kind {
+		case eval.KindType:
+			list = append(list, filepath.Join(dir, "init_typeset.pp"))
+		case eval.KindFunction:
+			return nil
+		}
+		return list
+	}
+	file := filepath.Join(dir, filepath.Join(rest...)+".pp")
+	if exact(kind) {
+		return []string{file}
+	}
+	return append([]string{file}, candidates(kind, dir, rest[:len(rest)-1])...)
+}
+
+// A file is what was read of one; no defs and no err: it does not exist.
+type file struct {
+	once sync.Once
+	defs map[name]*eval.Definition
+	err  error
+}
+
+// file reads a file, once.
+func (l *Loader) file(path, module string) *file {
+	v, ok := l.files.Load(path)
+	if !ok {
+		v, _ = l.files.LoadOrStore(path, new(file))
+	}
+	f := v.(*file)
+	f.once.Do(func() { f.defs, f.err = l.read(path, module) })
+	return f
+}
+
+func (l *Loader) read(path, module string) (map[name]*eval.Definition, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := syntax.Parse(syntax.NewFile(path, string(data)), syntax.Options{Tasks: l.tasks})
+	if err != nil {
+		return nil, err
+	}
+	if err := check.Program(p, check.Options{Tasks: l.tasks}).Err(); err != nil {
+		return nil, err
+	}
+	defs := map[name]*eval.Definition{}
+	for _, d := range eval.Definitions(p, module) {
+		defs[name{d.Kind, d.Name}] = d
+	}
+	return defs, nil
+}
+
+// holds says what a file defines, for messages.
+func (f *file) holds() string {
+	if len(f.defs) == 0 {
+		return "defines nothing"
+	}
+	var list []string
+	for n := range f.defs {
+		list = append(list, "the "+n.kind.String()+" "+n.name)
+	}
+	slices.Sort(list)
+	return "defines " + strings.Join(list, ", ")
+}
+
+// ruby returns an error if a function exists, but is written in Ruby. m is the
+// module that its name tells, nil if it tells none.
+func (l *Loader) ruby(qualified string, m *modules.Module) error {
+	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
+	where := l.all
+	if m != nil {
+		where = func() []modules.Module { return []modules.Module{*m} }
+	}
+	for _, m := range where() {
+		for _, dir := range []string{"lib/puppet/functions", "lib/puppet/parser/functions"} {
+			path := filepath.Join(m.Dir, filepath.FromSlash(dir), file)
+			if _, err := os.Stat(path); err == nil {
+				return fmt.Errorf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: write it in the Puppet language, as %s, or do without it",
+					qualified, m.Name, path, filepath.Join(m.Dir, "functions", filepath.Base(strings.TrimSuffix(file, ".rb"))+".pp"))
+			}
+		}
+	}
+	return nil
+}
+
+// withAgents are the types of resources that come with Puppet's agent packages
+// as modules, beside those of its core.
+var withAgents = [...]string{
+	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
+}
+
+// resourceType knows types of resources that are written in Ruby: that they
+// exist is all that can be known of them here.
+func (l *Loader) resourceType(qualified string) (*eval.Definition, error) {
+	if slices.Contains(withAgents[:], qualified) {
+		return &eval.Definition{Kind: eval.KindResourceType, Name: qualified}, nil
+	}
+	for _, m := range l.all() {
+		if _, err := os.Stat(filepath.Join(m.Dir, "lib", "puppet", "type", qualified+".rb")); err == nil {
+			return &eval.Definition{Kind: eval.KindResourceType, Name: qualified, Module: m.Name}, nil
+		}
+	}
+	return nil, nil
+}
+
+// Files are the files of modules, as package builtin's functions ask for them.
+type Files struct{ Path *modules.Path }
+
+// Find returns where a file is: "module/path" below a folder of that module,
+// or an absolute path.
+func (f Files) Find(area, path string) (string, bool) {
+	if !filepath.IsAbs(path) {
+		name, rest, _ := strings.Cut(path, "/")
+		m, ok := f.Path.Module(name)
+		if !ok || rest == "" || !filepath.IsLocal(rest) {
+			return "", false
+		}
+		path = filepath.Join(m.Dir, area, filepath.FromSlash(rest))
+	}
+	_, err := os.Stat(path)
+	return path, err == nil
+}
+
+// Read returns a file's bytes.
+func (Files) Read(path string) ([]byte, error) { return os.ReadFile(path) }
+
+// Module returns a module's folder.
+func (f Files) Module(name string) (string, bool) {
+	m, ok := f.Path.Module(name)
+	return m.Dir, ok
+}
+
+// Root is Module, by the name that package hiera has for it.
+func (f Files) Root(name string) (string, bool) { return f.Module(name) }
+
+// Names returns the names of all modules.
+func (f Files) Names() []string {
+	var names []string
+	for _, m := range f.Path.All() {
+		names = append(names, m.Name)
+	}
+	return names
+}

@@ -1,0 +1,130 @@
+package hocon
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"bolt/internal/ordered"
+)
+
+// TestOriginal compares with what ruby-hocon 1.3.1 made of the same text
+// (testdata/cases.jsonl): values with the order of keys, or that there was an
+// error.
+func TestOriginal(t *testing.T) {
+	file := "testdata/cases.jsonl"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	n := 0
+	for lines.Scan() {
+		var c struct {
+			In    string
+			Out   json.RawMessage
+			Error bool
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		n++
+		got, err := Decode([]byte(c.In), "", Options{})
+		if c.Error {
+			if err == nil {
+				t.Errorf("%q: %s, want an error", c.In, show(t, got))
+			}
+			continue
+		}
+		want, perr := ordered.ParseJSON(c.Out)
+		if perr != nil {
+			t.Fatal(perr)
+		}
+		if err != nil {
+			t.Errorf("%q: %v, want %s", c.In, err, c.Out)
+		} else if a, b := show(t, got), show(t, want); a != b {
+			t.Errorf("%q: %s, want %s", c.In, a, b)
+		}
+	}
+	if n == 0 {
+		t.Fatalf("%s holds no cases", file)
+	}
+}
+
+func show(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestGetenv(t *testing.T) {
+	o := Options{Getenv: func(name string) (string, bool) {
+		return "/home/" + name, name == "HOME"
+	}}
+	got, err := Decode([]byte("a = ${HOME}/x, b = ${?NOPE}"), "", o)
+	if err != nil || show(t, got) != `{"a":"/home/HOME/x"}` {
+		t.Errorf("%s, %v", show(t, got), err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"a=1\nb=${nope}", "parse f.conf, line 2: nothing is found for the substitution ${nope}"},
+		{"a=1\n\nb", "line 3: the field b must be followed by a : or ="},
+		{"a=\"\"\"\n\n\"\"\"\nb=@", "line 4: the character @ is reserved"},
+		{"a=${b}\nb=${a}", "leads back to itself"},
+		{strings.Repeat("[", 3) + "]", "the root is a list"},
+		{"a=" + strings.Repeat("[", 1000), "nested deeper than 200"},
+		{strings.Repeat("a{", 1000), "nested deeper than 200"},
+		{strings.Repeat("a.", 1000) + "a=1", "nested deeper than 200"},
+		{bomb(), "more data, or take more steps, than is allowed"},
+		{strings.Repeat("a = ${?a}${?a}\n", 60), "more steps, than is allowed"},
+	} {
+		_, err := Decode([]byte(c.in), "f.conf", Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: %v, want %q in it", c.in, err, c.want)
+		}
+	}
+}
+
+// bomb doubles a string forty times.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("x0 = aaaaaaaaaaaaaaaa\n")
+	for i := range 40 {
+		x, y := string(rune('a'+i/10)), string(rune('0'+i%10))
+		px, py := string(rune('a'+(i-1)/10)), string(rune('0'+(i+9)%10))
+		prev := "k" + px + py
+		if i == 0 {
+			prev = "x0"
+		}
+		b.WriteString("k" + x + y + " = ${" + prev + "}${" + prev + "}\n")
+	}
+	return b.String()
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{
+		"a=1", "a.b: {c: [1, 2.5, true, null]}", "a=${b} c\nb=x", "a=[1]\na += 2", "p=/usr\np=${p}\":/bin\"",
+		"a=\"\"\"x\"\"\"\"", "include file(\"x\")", "a={b:${?a.c}}\na={c:1}", "{\"a\":\"\\u0041\"}", "a=${a.b}\na.b=${a}",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := Decode([]byte(s), "", Options{})
+		if err != nil {
+			return
+		}
+		if m == nil {
+			t.Fatal("no value and no error")
+		}
+		show(t, m)
+	})
+}

@@ -1,0 +1,422 @@
+package hocon
+
+import (
+	"fmt"
+	"strings"
+)
+
+type parser struct {
+	tokens []token
+	i      int
+	depth  int
+	lists  int      // lists around the value
+	path   []string // of the field whose value is read
+}
+
+func parse(s string) (*object, error) {
+	tokens, err := scan(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: trim(tokens)}
+	p.skip()
+	if p.peek().is("[") {
+		return nil, fail(p.peek(), "the root is a list, where an object is needed")
+	}
+	braces := p.peek().is("{")
+	if braces {
+		p.i++
+	}
+	root, err := p.object(braces)
+	if err != nil {
+		return nil, err
+	}
+	p.skip()
+	if t := p.peek(); t.kind != tokEnd {
+		return nil, fail(t, "%v follows the end of the document", t)
+	}
+	return root, nil
+}
+
+// trim turns white space that the scanner took for part of a value, but that
+// no simple value follows, into white space.
+func trim(tokens []token) []token {
+	for i, t := range tokens {
+		if t.blank() && (i+1 == len(tokens) || !tokens[i+1].simple()) {
+			tokens[i].kind = tokSpace
+		}
+	}
+	return tokens
+}
+
+func fail(t token, format string, args ...any) error {
+	return &Error{Line: t.line, Problem: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) peek() token { return p.tokens[p.i] }
+
+func (p *parser) next() token {
+	t := p.tokens[p.i]
+	if t.kind != tokEnd {
+		p.i++
+	}
+	return t
+}
+
+// skip passes white space and line ends.
+func (p *parser) skip() {
+	for t := p.peek(); t.kind == tokNewline || t.blank(); t = p.peek() {
+		p.i++
+	}
+}
+
+// separator passes a comma or line ends and tells whether there was one.
+func (p *parser) separator() (comma, found bool) {
+	for {
+		t := p.peek()
+		switch {
+		case t.kind == tokSpace:
+		case t.kind == tokNewline:
+			found = true
+		case t.is(","):
+			p.i++
+			return true, true
+		default:
+			return false, found
+		}
+		p.i++
+	}
+}
+
+// object reads fields up to the closing brace, or to the end of the text.
+func (p *parser) object(braces bool) (*object, error) {
+	if p.depth++; p.depth > maxDepth {
+		return nil, fail(p.peek(), "values are nested deeper than %d", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	o := newObject(p.peek().line)
+	for {
+		p.skip()
+		t := p.peek()
+		switch {
+		case t.is("}") && braces:
+			p.i++
+			return o, nil
+		case t.is("}"):
+			return nil, fail(t, "a } closes nothing")
+		case t.kind == tokEnd && !braces:
+			return o, nil
+		case t.kind == tokText && t.text == "include":
+			if err := p.include(); err != nil {
+				return nil, err
+			}
+		default:
+			if err := p.field(o); err != nil {
+				return nil, err
+			}
+		}
+		if _, found := p.separator(); found {
+			continue
+		}
+		t = p.peek()
+		switch {
+		case t.is("}") && braces, t.kind == tokEnd && !braces:
+		case braces:
+			return nil, fail(t, "expected a } or a comma, got %v", t)
+		default:
+			return nil, fail(t, "expected a comma or the end of the line, got %v", t)
+		}
+	}
+}
+
+// field = path ( ":" | "=" | "+=" ) value | path object
+func (p *parser) field(o *object) error {
+	first := p.peek()
+	from := p.i
+	for k := p.peek().kind; k == tokText || k == tokString || k == tokValue; k = p.peek().kind {
+		p.i++
+	}
+	if from == p.i {
+		return fail(first, "expected the name of a field, got %v", first)
+	}
+	path, err := parsePath(p.tokens[from:p.i], first.line)
+	if err != nil {
+		return err
+	}
+	if len(path)+p.depth > maxDepth {
+		return fail(first, "values are nested deeper than %d", maxDepth)
+	}
+	p.skip()
+	t := p.peek()
+	appends := t.is("+=")
+	switch {
+	case t.is(":"), t.is("="):
+		p.i++
+	case appends && p.lists > 0:
+		return fail(t, "+= cannot be used inside a list")
+	case appends:
+		p.i++
+		p.lists++
+	case !t.is("{"):
+		return fail(t, "the field %s must be followed by a : or =, got %v", strings.Join(path, "."), t)
+	}
+	outer := p.path
+	p.path = append(append([]string(nil), outer...), path...)
+	var v node
+	if t.is("{") { // without a separator nothing is joined to the object
+		p.i++
+		v, err = p.object(true)
+	} else {
+		v, err = p.value()
+	}
+	if appends {
+		p.lists--
+		if err == nil {
+			v = join([]node{&ref{line: t.line, path: p.path, optional: true}, &list{t.line, []node{v}}})
+		}
+	}
+	p.path = outer
+	if err != nil {
+		return err
+	}
+	for i := len(path) - 1; i > 0; i-- {
+		under := newObject(first.line)
+		under.set(path[i], v)
+		v = under
+	}
+	o.set(path[0], over(v, o.fields[path[0]]))
+	return nil
+}
+
+// value = piece { piece }
+func (p *parser) value() (node, error) {
+	p.skip()
+	var pieces []node
+	for {
+		t := p.peek()
+		switch {
+		case t.kind == tokSpace:
+			p.i++
+			continue
+		case t.is("{"):
+			p.i++
+			n, err := p.object(true)
+			if err != nil {
+				return nil, err
+			}
+			n.line = t.line
+			pieces = append(pieces, n)
+			continue
+		case t.is("["):
+			p.i++
+			n, err := p.list(t.line)
+			if err != nil {
+				return nil, err
+			}
+			pieces = append(pieces, n)
+			continue
+		case t.simple():
+			p.i++
+			pieces = append(pieces, simpleNode(t))
+			continue
+		}
+		switch len(pieces) {
+		case 0:
+			return nil, fail(t, "expected a value, got %v", t)
+		case 1:
+			return pieces[0], nil
+		}
+		n, err := consolidate(pieces)
+		if err != nil {
+			return nil, err
+		}
+		return join(n), nil
+	}
+}
+
+func simpleNode(t token) node {
+	switch t.kind {
+	case tokRef:
+		return &ref{t.line, t.path, t.optional}
+	case tokValue:
+		return &scalar{line: t.line, v: t.v, text: t.text}
+	}
+	return &scalar{line: t.line, v: t.text, text: t.text, bare: t.kind == tokText}
+}
+
+// list reads elements up to the closing bracket.
+func (p *parser) list(line int) (*list, error) {
+	if p.depth++; p.depth > maxDepth {
+		return nil, fail(p.peek(), "values are nested deeper than %d", maxDepth)
+	}
+	p.lists++
+	defer func() { p.depth--; p.lists-- }()
+	l := &list{line: line}
+	for {
+		p.skip()
+		if p.peek().is("]") {
+			p.i++
+			return l, nil
+		}
+		v, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		l.elems = append(l.elems, v)
+		if _, found := p.separator(); !found && !p.peek().is("]") {
+			return nil, fail(p.peek(), "expected a ] or a comma, got %v", p.peek())
+		}
+	}
+}
+
+// include checks the statement and leaves it at that: data files stand alone.
+// The original finds nothing for a document that is not read from a file of
+// that name, either.
+func (p *parser) include() error {
+	p.i++
+	p.skip()
+	t := p.next()
+	if t.kind == tokString {
+		return nil
+	}
+	if t.kind == tokText && (t.text == "url(" || t.text == "file(" || t.text == "classpath(") {
+		p.skip()
+		if s := p.next(); s.kind != tokString {
+			return fail(s, "include %s must be followed by a name in quotes, got %v", t.text, s)
+		}
+		p.skip()
+		if c := p.next(); c.kind != tokText || c.text != ")" {
+			return fail(c, "include %s must be closed with a ), got %v", t.text, c)
+		}
+		return nil
+	}
+	return fail(t, "include must be followed by a name in quotes, got %v", t)
+}
+
+// parsePath reads the elements of a path: periods outside quotes divide it.
+func parsePath(tokens []token, line int) ([]string, error) {
+	bad := func(problem string) ([]string, error) { return nil, &Error{Line: line, Problem: problem} }
+	if len(tokens) == 0 {
+		return bad("expected a path, got nothing")
+	}
+	// White space after the last token is not part of the name.
+	for len(tokens) > 0 {
+		if !tokens[len(tokens)-1].blank() {
+			break
+		}
+		tokens = tokens[:len(tokens)-1]
+	}
+	path := []string{""}
+	empty := []bool{false} // the element may be empty: a quoted "" is in it
+	for _, t := range tokens {
+		last := len(path) - 1
+		switch t.kind {
+		case tokSpace:
+		case tokString:
+			path[last] += t.text
+			empty[last] = empty[last] || path[last] == ""
+		case tokText, tokValue:
+			for i, part := range strings.Split(t.text, ".") {
+				if i > 0 {
+					path, empty = append(path, ""), append(empty, false)
+					last++
+				}
+				path[last] += part
+			}
+		default:
+			return bad(fmt.Sprintf("%v is not allowed in a path; put it in quotes", t))
+		}
+	}
+	for i, e := range path {
+		if e == "" && !empty[i] {
+			return bad("a path begins or ends with a period, or has two in a row; write \"\" for an empty element")
+		}
+	}
+	return path, nil
+}
+
+// consolidate joins neighbours that can be joined before substitutions are
+// known.
+func consolidate(pieces []node) ([]node, error) {
+	var out []node
+	for _, right := range pieces {
+		if c, ok := right.(*concat); ok {
+			more, err := consolidate(append(out, c.pieces...))
+			if err != nil {
+				return nil, err
+			}
+			out = more
+			continue
+		}
+		if len(out) == 0 {
+			out = append(out, right)
+			continue
+		}
+		left := out[len(out)-1]
+		if open(left) || open(right) {
+			if s, ok := right.(*scalar); ok && s.bare && isCollection(left) {
+				continue
+			}
+			out = append(out, right)
+			continue
+		}
+		joined, err := joinTwo(left, right)
+		if err != nil {
+			return nil, err
+		}
+		out[len(out)-1] = joined
+	}
+	return out, nil
+}
+
+func isCollection(n node) bool {
+	switch n.(type) {
+	case *object, *list:
+		return true
+	}
+	return false
+}
+
+func joinTwo(left, right node) (node, error) {
+	switch l := left.(type) {
+	case *object:
+		if r, ok := right.(*object); ok {
+			return overObject(r, l), nil
+		}
+	case *list:
+		if r, ok := right.(*list); ok {
+			return &list{l.line, append(append([]node(nil), l.elems...), r.elems...)}, nil
+		}
+	case *scalar:
+		if r, ok := right.(*scalar); ok {
+			return &scalar{line: l.line, v: l.text + r.text, text: l.text + r.text}, nil
+		}
+	}
+	if r, ok := right.(*scalar); ok && r.bare && isCollection(left) {
+		return left, nil
+	}
+	return nil, &Error{Line: right.at(), Problem: fmt.Sprintf("%s cannot be joined with %s", describe(left), describe(right))}
+}
+
+// describe names a value for messages.
+func describe(n node) string {
+	switch n := n.(type) {
+	case *object:
+		return "an object"
+	case *list:
+		return "a list"
+	case *scalar:
+		if n.v == nil {
+			return "null"
+		}
+		return fmt.Sprintf("%q", n.text)
+	}
+	return "a substitution"
+}
+
+func join(pieces []node) node {
+	if len(pieces) == 1 {
+		return pieces[0]
+	}
+	return &concat{pieces[0].at(), pieces}
+}

@@ -1,0 +1,177 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+)
+
+// A Finding is what is wrong at a place of a program's text, or what it said
+// there.
+type Finding struct {
+	Level        string // error, warning, deprecation; of a log: notice, …
+	Kind         string // "" for what a program said
+	Msg          string
+	File         string
+	Line, Column int
+	Excerpt      string   // the line and a caret below the place; "" where there is none
+	Stack        []string // the calls around it, the innermost first
+}
+
+// An Evaluation is what became of a program of the Puppet language.
+type Evaluation struct {
+	Value  json.RawMessage // rich data; nil after an error
+	Text   string          // the value as it is written in the language
+	Type   string
+	String string
+	Logs   []Finding
+	Errors []Finding
+}
+
+// place is "file:line:column" without what is not known.
+func (f *Finding) place() string {
+	var parts []string
+	if f.File != "" {
+		parts = append(parts, f.File)
+	}
+	if f.Line > 0 {
+		parts = append(parts, fmt.Sprint(f.Line))
+		if f.Column > 0 {
+			parts = append(parts, fmt.Sprint(f.Column))
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// write prints a finding for people.
+func (f *Finding) write(w io.Writer, color bool) {
+	level := paint(colorOf(f.Level), color, f.Level+":")
+	if at := f.place(); at != "" && f.Kind != "" {
+		fmt.Fprintf(w, "%s: %s %s\n", safetext.TerminalString(at), level, safetext.TerminalString(f.Msg))
+	} else {
+		fmt.Fprintf(w, "%s %s\n", level, safetext.TerminalString(f.Msg))
+	}
+	for line := range strings.Lines(f.Excerpt) {
+		fmt.Fprintf(w, "  %s\n", safetext.TerminalString(strings.TrimSuffix(line, "\n")))
+	}
+	for _, frame := range f.Stack {
+		fmt.Fprintf(w, "  from %s\n", safetext.TerminalString(frame))
+	}
+}
+
+func colorOf(level string) string {
+	switch level {
+	case "error", "err", "alert", "crit", "emerg":
+		return red
+	case "warning", "deprecation":
+		return yellow
+	}
+	return cyan
+}
+
+// data is a finding for programs.
+func (f *Finding) data() *ordered.Map {
+	m := ordered.Of("level", f.Level, "message", f.Msg)
+	if f.Kind != "" {
+		m.Set("kind", f.Kind)
+	}
+	if f.File != "" {
+		m.Set("file", f.File)
+	}
+	if f.Line > 0 {
+		m.Set("line", int64(f.Line))
+	}
+	if f.Column > 0 {
+		m.Set("column", int64(f.Column))
+	}
+	if len(f.Stack) > 0 {
+		stack := make([]any, len(f.Stack))
+		for i, s := range f.Stack {
+			stack[i] = s
+		}
+		m.Set("stack", stack)
+	}
+	return m
+}
+
+func findings(list []Finding) []any {
+	out := make([]any, len(list))
+	for i := range list {
+		out[i] = list[i].data()
+	}
+	return out
+}
+
+// PrintEvaluation prints what became of a program.
+func PrintEvaluation(w io.Writer, f Format, color bool, e *Evaluation) error {
+	out := bufio.NewWriter(w)
+	if f == JSON || f == NDJSON {
+		m := &ordered.Map{}
+		if len(e.Errors) > 0 {
+			m.Set("error", e.Errors[0].data())
+			if len(e.Errors) > 1 {
+				m.Set("errors", findings(e.Errors))
+			}
+		} else {
+			m.Set("value", e.Value)
+			m.Set("type", e.Type)
+			m.Set("string", e.String)
+		}
+		if len(e.Logs) > 0 {
+			m.Set("logs", findings(e.Logs))
+		}
+		if err := writeLine(out, m); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	for i := range e.Logs {
+		e.Logs[i].write(out, color)
+	}
+	for i := range e.Errors {
+		e.Errors[i].write(out, color)
+	}
+	if len(e.Errors) == 0 {
+		fmt.Fprintf(out, "%s\n", safetext.TerminalString(e.Text))
+		fmt.Fprintf(out, "%s\n", paint(cyan, color, "type: "+safetext.TerminalString(e.Type)))
+	}
+	return out.Flush()
+}
+
+// PrintEvaluationLine prints what became of one expression of many, in one
+// line: value, type and string, or an error with line, column and message.
+func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
+	if len(e.Errors) == 0 {
+		return writeLine(w, ordered.Of("value", e.Value, "type", e.Type, "string", e.String))
+	}
+	first := e.Errors[0]
+	m := &ordered.Map{}
+	if first.Line > 0 {
+		m.Set("line", int64(first.Line))
+	}
+	if first.Column > 0 {
+		m.Set("column", int64(first.Column))
+	}
+	m.Set("message", first.Msg)
+	return writeLine(w, ordered.Of("error", m))
+}
+
+// PrintFindings prints what is wrong with files; nothing, if that is nothing.
+func PrintFindings(w io.Writer, f Format, color bool, list []Finding) error {
+	out := bufio.NewWriter(w)
+	if f == JSON || f == NDJSON {
+		if err := writeLine(out, ordered.Of("problems", findings(list))); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	for i := range list {
+		list[i].write(out, color)
+	}
+	return out.Flush()
+}

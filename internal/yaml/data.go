@@ -1,0 +1,246 @@
+package yaml
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+
+	yamlv3 "gopkg.in/yaml.v3"
+
+	"bolt/internal/ordered"
+)
+
+// Pairs is a mapping with keys that are not strings, in order. No two keys are
+// equal.
+type Pairs struct {
+	keys, values []any
+	index        map[any]int
+}
+
+// All iterates over the pairs.
+func (p *Pairs) All() iter.Seq2[any, any] {
+	return func(yield func(any, any) bool) {
+		for i, k := range p.keys {
+			if !yield(k, p.values[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Symbol is a symbol (":name") that is not the key of a mapping.
+type Symbol string
+
+// SymbolName returns the name.
+func (s Symbol) SymbolName() string { return string(s) }
+
+// maxAliased limits how many values aliases may repeat, so that few lines
+// cannot become more data than fits in memory.
+const maxAliased = 1 << 20
+
+// DecodeData is Decode for data files of Puppet, which are loaded with fewer
+// restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
+// or their name where they are the key of a mapping; keys that are not strings
+// stay what they are, and a mapping that has such is a *Pairs; binary data is
+// []byte.
+func DecodeData(data []byte, file string) (any, error) {
+	v, _, err := decodeData(data, file)
+	return v, err
+}
+
+// DecodeLocated is DecodeData that also tells where values stand: at returns
+// the line and column, from 1, of what a path of keys and indexes leads to,
+// or of the last element on the way that there is. For a key of a mapping it
+// is the place of the key.
+func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line, column int), err error) {
+	v, doc, err := decodeData(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, func(path ...any) (int, int) { return locate(doc, path) }, nil
+}
+
+func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
+	var doc yamlv3.Node
+	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, &doc, nil
+	}
+	if err != nil {
+		return nil, nil, syntaxError(err, file)
+	}
+	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv3.Node]any{}, size: map[*yamlv3.Node]int{}}
+	v, _, err := d.value(&doc, 0)
+	return v, &doc, err
+}
+
+type dataDecoder struct {
+	decoder
+	anchors map[*yamlv3.Node]any // what anchored nodes are; those in work are nil
+	size    map[*yamlv3.Node]int // of anchored nodes: how many values they are
+	aliased int
+}
+
+// value returns what n is, and how many values that are.
+func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err error) {
+	if depth > maxDepth {
+		return nil, 0, d.fail(n, "collections are nested deeper than %d", maxDepth)
+	}
+	if n.Style&yamlv3.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
+		return nil, 0, d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
+	}
+	if n.Kind == yamlv3.AliasNode {
+		v, done := d.anchors[n.Alias]
+		if !done || v == nil && d.size[n.Alias] == 0 {
+			return nil, 0, d.fail(n, "the alias *%s is inside of what it stands for", n.Value)
+		}
+		if d.aliased += d.size[n.Alias]; d.aliased > maxAliased {
+			return nil, 0, d.fail(n, "the aliases make more data than is allowed")
+		}
+		return v, d.size[n.Alias], nil
+	}
+	if n.Anchor != "" {
+		d.anchors[n] = nil
+		defer func() { d.anchors[n], d.size[n] = v, size }()
+	}
+	switch n.Kind {
+	case yamlv3.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil, 1, nil
+		}
+		return d.value(n.Content[0], depth)
+	case yamlv3.SequenceNode:
+		list := make([]any, len(n.Content))
+		size = 1
+		for i, c := range n.Content {
+			e, more, err := d.value(c, depth+1)
+			if err != nil {
+				return nil, 0, err
+			}
+			list[i], size = e, size+more
+		}
+		return list, size, nil
+	case yamlv3.MappingNode:
+		return d.mapping(n, depth)
+	}
+	v, err = d.scalar(n, depth)
+	return v, 1, err
+}
+
+func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
+	if n.Kind == yamlv3.ScalarNode {
+		switch {
+		case n.Style&yamlv3.TaggedStyle != 0 && (n.Tag == "!!binary" || n.Tag == "!binary"):
+			v, err := d.decoder.value(n, depth)
+			if s, ok := v.(string); ok {
+				return []byte(s), err
+			}
+			return v, err
+		case n.Style == 0 && len(n.Value) > 1 && n.Value[0] == ':':
+			if _, refused := resolve(n.Value); refused == "symbol" {
+				return Symbol(n.Value[1:]), nil
+			}
+		}
+	}
+	return d.decoder.value(n, depth)
+}
+
+func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
+	m := &ordered.Map{}
+	var others *Pairs // once a key is no string
+	size := 1
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, err := d.key(n.Content[i], depth)
+		if err != nil {
+			return nil, 0, err
+		}
+		v, more, err := d.value(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, 0, err
+		}
+		size += more
+		if k == "<<" && n.Content[i].Style == 0 && others == nil && mergeInto(m, v) {
+			continue
+		}
+		if s, ok := k.(string); ok && others == nil {
+			m.Set(s, v)
+			continue
+		}
+		if others == nil {
+			others = &Pairs{}
+			for k, v := range m.All() {
+				others.set(k, v)
+			}
+		}
+		if !others.set(k, v) {
+			return nil, 0, d.fail(n.Content[i], "a collection cannot be a key here")
+		}
+	}
+	if others != nil {
+		return others, size, nil
+	}
+	return m, size, nil
+}
+
+// key is value for the key of a mapping.
+func (d *dataDecoder) key(n *yamlv3.Node, depth int) (any, error) {
+	k, _, err := d.value(n, depth+1)
+	if s, ok := k.(Symbol); ok {
+		return string(s), err
+	}
+	return k, err
+}
+
+// set reports false for a key that cannot be compared.
+func (p *Pairs) set(k, v any) bool {
+	switch k.(type) {
+	case nil, string, bool, int64, float64:
+	default:
+		return false
+	}
+	if i, ok := p.index[k]; ok {
+		p.values[i] = v
+		return true
+	}
+	if p.index == nil {
+		p.index = map[any]int{}
+	}
+	p.index[k] = len(p.keys)
+	p.keys, p.values = append(p.keys, k), append(p.values, v)
+	return true
+}
+
+// locate walks the tree; aliases are followed.
+func locate(n *yamlv3.Node, path []any) (line, column int) {
+	if n.Kind == yamlv3.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	line, column = n.Line, n.Column
+	for _, p := range path {
+		for n.Kind == yamlv3.AliasNode {
+			n = n.Alias
+		}
+		var next *yamlv3.Node
+		switch p := p.(type) {
+		case int:
+			if n.Kind == yamlv3.SequenceNode && p < len(n.Content) {
+				next = n.Content[p]
+				line, column = next.Line, next.Column
+			}
+		case string:
+			for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == p {
+					next = n.Content[i+1]
+					line, column = n.Content[i].Line, n.Content[i].Column
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return line, column
+}

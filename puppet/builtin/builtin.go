@@ -1,0 +1,78 @@
+// Package builtin has the functions of the Puppet language that have no effect
+// beyond their result: those of Puppet's core, but for the ones that need a
+// catalog, data or files (packages catalog/compile and hiera, and Files below,
+// give these).
+//
+// Sources: the function reference of Puppet 8, and what Puppet 8 answers.
+package builtin
+
+import (
+	"slices"
+	"time"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// Options are what functions need of the world.
+type Options struct {
+	Files Files            // that templates and file() read; nil: there are none
+	Now   func() time.Time // the present, for Timestamp(); never nil
+}
+
+// Functions returns all functions.
+func Functions(o Options) []*eval.Function {
+	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files))
+}
+
+// one is the only signature of a function.
+func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Signature {
+	return []eval.Signature{{Params: params, Run: run}}
+}
+
+func isUndef(v value.Value) bool {
+	_, ok := v.(value.Undef)
+	return ok
+}
+
+// Plain returns values as functions of the oldest kind get them, which know
+// only plain data: expressions, versions, times and bytes are texts, at any
+// depth. An iterator is an error.
+func Plain(list []value.Value) ([]value.Value, error) {
+	out := make([]value.Value, len(list))
+	for i, v := range list {
+		var err error
+		if out[i], err = plain(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func plain(v value.Value) (value.Value, error) {
+	switch v := v.(type) {
+	case *value.Array:
+		out, err := Plain(v.Elems())
+		return value.NewArray(out...), err
+	case *value.Hash:
+		var out value.HashBuilder
+		for k, e := range v.All() {
+			k, err := plain(k)
+			if err != nil {
+				return nil, err
+			}
+			if e, err = plain(e); err != nil {
+				return nil, err
+			}
+			out.Put(k, e)
+		}
+		return out.Build(), nil
+	case *value.Iterator:
+		return nil, eval.Errorf("type-mismatch", "an iterator is of no use here: make an array of it with Array()")
+	case *value.Regexp:
+		return value.String(value.Inspect(v)), nil
+	case *value.SemVer, *value.SemVerRange, *value.Binary, value.Timespan, value.Timestamp:
+		return value.String(value.RubyString(v)), nil
+	}
+	return v, nil
+}

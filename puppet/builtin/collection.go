@@ -1,0 +1,187 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// collections are the functions over arrays and hashes that take no block, or
+// may.
+func collections() []*eval.Function {
+	return []*eval.Function{
+		{Name: "keys", Doc: "Returns the keys of a hash, in its order.",
+			Signatures: one("Hash $hash", func(c *eval.Call) (value.Value, error) { return c.Args[0].(*value.Hash).Keys(), nil })},
+		{Name: "values", Doc: "Returns the values of a hash, in its order.",
+			Signatures: one("Hash $hash", func(c *eval.Call) (value.Value, error) { return c.Args[0].(*value.Hash).Values(), nil })},
+		{Name: "length", Doc: "Returns how many elements a collection has, or how many characters a string, or how many bytes a binary.",
+			Signatures: one("Variant[Collection, String, Binary] $value", lengthOf)},
+		{Name: "size", Doc: "The same as length.",
+			Signatures: one("Variant[Collection, String, Binary] $value", lengthOf)},
+		{Name: "empty", Doc: "Tells whether a collection, a string or a binary has nothing in it; undef has nothing.",
+			Signatures: one("Variant[Collection, String, Numeric, Binary, Undef, Sensitive[String]] $value", empty)},
+		{Name: "flatten", Doc: "Returns one array of the arguments, in which arrays inside arrays have become their elements.",
+			Signatures: one("Any *$values", func(c *eval.Call) (value.Value, error) {
+				out, err := flatten(c, nil, c.Args)
+				return value.NewArray(out...), err
+			})},
+		{Name: "unique", Doc: "Returns the value without what is in it twice; the block says what two elements are compared by. " +
+			"Of a hash, it returns keys with the same value, as an array, each with that value.",
+			Signatures: uniques()},
+		{Name: "join", Doc: "Returns one string of the elements of an array, those of arrays in it too, with a text between them.",
+			Signatures: one("Array $list, String $between = ''", join)},
+	}
+}
+
+// length returns how many items a value has, if it is known without going
+// through them.
+func length(v value.Value) (n int, ok bool) {
+	switch v := v.(type) {
+	case *value.Array:
+		return v.Len(), true
+	case *value.Hash:
+		return v.Len(), true
+	}
+	return 0, false
+}
+
+func lengthOf(c *eval.Call) (value.Value, error) {
+	switch v := c.Args[0].(type) {
+	case value.String:
+		return value.Int(utf8.RuneCountInString(string(v))), nil
+	case *value.Binary:
+		return value.Int(len(v.Bytes())), nil
+	}
+	n, _ := length(c.Args[0])
+	return value.Int(n), nil
+}
+
+func empty(c *eval.Call) (value.Value, error) {
+	v := c.Args[0]
+	if s, ok := v.(*value.Sensitive); ok {
+		v = s.Unwrap()
+	}
+	switch v := v.(type) {
+	case value.Undef:
+		return value.Bool(true), nil
+	case value.String:
+		return value.Bool(v == ""), nil
+	case *value.Binary:
+		return value.Bool(len(v.Bytes()) == 0), nil
+	}
+	n, ok := length(v)
+	return value.Bool(ok && n == 0), nil
+}
+
+func flatten(c *eval.Call, out, list []value.Value) ([]value.Value, error) {
+	for _, v := range list {
+		a, ok := v.(*value.Array)
+		if !ok {
+			out = append(out, v)
+			continue
+		}
+		var err error
+		if out, err = flatten(c, out, a.Elems()); err != nil {
+			return nil, err
+		}
+	}
+	return out, c.Elements(len(out))
+}
+
+// uniques are the signatures of unique.
+func uniques() []eval.Signature {
+	by := func(c *eval.Call, v value.Value) (value.Value, error) {
+		if c.Block == nil {
+			return v, nil
+		}
+		return c.Yield(v)
+	}
+	return []eval.Signature{
+		{Params: "Hash $hash", Block: "Optional[Callable[Any]]", Run: func(c *eval.Call) (value.Value, error) {
+			var groups value.HashBuilder // of places in keys and values
+			var keys, values [][]value.Value
+			for k, v := range c.Args[0].(*value.Hash).All() {
+				sign, err := by(c, v)
+				if err != nil {
+					return nil, err
+				}
+				at, ok := groups.Get(sign)
+				if !ok {
+					at = value.Int(len(keys))
+					groups.Put(sign, at)
+					keys, values = append(keys, nil), append(values, nil)
+				}
+				i := at.(value.Int)
+				keys[i], values[i] = append(keys[i], k), append(values[i], v)
+			}
+			var out value.HashBuilder
+			for i := range keys {
+				out.Put(value.NewArray(keys[i]...), value.NewArray(distinct(values[i])...))
+			}
+			return out.Build(), nil
+		}},
+		{Params: "Iterable $list", Block: "Optional[Callable[Any]]", Run: func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			var seen value.HashBuilder
+			var out []value.Value
+			for i := range seq {
+				sign, err := by(c, i.value())
+				if err != nil {
+					return nil, err
+				}
+				if _, ok := seen.Get(sign); !ok {
+					seen.Put(sign, value.Undef{})
+					out = append(out, i.value())
+				}
+			}
+			if _, ok := c.Args[0].(value.String); ok {
+				return joined(out), nil
+			}
+			return value.NewArray(out...), nil
+		}},
+	}
+}
+
+func distinct(list []value.Value) []value.Value {
+	var seen value.HashBuilder
+	return slices.DeleteFunc(list, func(v value.Value) bool {
+		_, ok := seen.Get(v)
+		seen.Put(v, v)
+		return ok
+	})
+}
+
+// joined is strings, one after another.
+func joined(list []value.Value) value.String {
+	var b strings.Builder
+	for _, v := range list {
+		b.WriteString(string(v.(value.String)))
+	}
+	return value.String(b.String())
+}
+
+func join(c *eval.Call) (value.Value, error) {
+	between := ""
+	if s, ok := c.Arg(1).(value.String); ok {
+		between = string(s)
+	}
+	flat, err := flatten(c, nil, c.Args[:1])
+	if err != nil {
+		return nil, err
+	}
+	parts, n := make([]string, len(flat)), 0
+	for i, v := range flat {
+		parts[i] = value.RubyString(v)
+		n += len(parts[i]) + len(between)
+	}
+	if err := c.Size(n); err != nil {
+		return nil, err
+	}
+	return value.String(strings.Join(parts, between)), nil
+}

@@ -1,0 +1,55 @@
+package builtin
+
+import (
+	"strings"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// control are the functions that end what runs, and those that say something.
+func control() []*eval.Function {
+	functions := []*eval.Function{
+		{Name: "fail", Doc: "Ends the evaluation with an error whose text is the arguments.",
+			Signatures: one("Any *$texts", func(c *eval.Call) (value.Value, error) {
+				args, err := Plain(c.Args)
+				if err != nil {
+					return nil, err
+				}
+				return nil, eval.Errorf("fail", "%s", words(args, value.RubyString))
+			})},
+		{Name: "break", Doc: "Ends the iteration whose block calls it.",
+			Signatures: one("", func(c *eval.Call) (value.Value, error) { return nil, eval.Break(c) })},
+		{Name: "next", Doc: "Ends the block that calls it with a value, and the iteration goes on; in a function or class it ends that.",
+			Signatures: one("Any $value = undef", func(c *eval.Call) (value.Value, error) { return nil, eval.Next(c, argOr(c)) })},
+		{Name: "return", Doc: "Ends the function, class or define with a value, also from a block in it.",
+			Signatures: one("Any $value = undef", func(c *eval.Call) (value.Value, error) { return nil, eval.Return(c, argOr(c)) })},
+	}
+	for _, l := range []eval.Level{eval.Debug, eval.Info, eval.Notice, eval.Warning, eval.Err, eval.Alert, eval.Emerg, eval.Crit} {
+		functions = append(functions, &eval.Function{
+			Name: l.String(),
+			Doc:  "Writes its arguments to the log at the level " + l.String() + ".",
+			Signatures: one("Any *$texts", func(c *eval.Call) (value.Value, error) {
+				c.Log(l, words(c.Args, value.ToString))
+				return value.Undef{}, nil
+			}),
+		})
+	}
+	return functions
+}
+
+func argOr(c *eval.Call) value.Value {
+	if v := c.Arg(0); v != nil {
+		return v
+	}
+	return value.Undef{}
+}
+
+// words are values as texts with spaces between them.
+func words(list []value.Value, text func(value.Value) string) string {
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = text(v)
+	}
+	return strings.Join(parts, " ")
+}

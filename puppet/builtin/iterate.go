@@ -1,0 +1,610 @@
+package builtin
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// An item is what an iteration yields: an entry of a hash, or a value.
+type item struct {
+	key value.Value // of an entry; else nil
+	val value.Value
+}
+
+// value returns the item as one value: an entry is an array of two.
+func (i item) value() value.Value {
+	if i.key != nil {
+		return value.NewArray(i.key, i.val)
+	}
+	return i.val
+}
+
+// items returns what a value iterates over. Signatures have made sure that it
+// does, but for what a type does not tell: an endless range, a negative
+// number.
+func items(v value.Value) (iter.Seq[item], error) {
+	switch v := v.(type) {
+	case *value.Array:
+		return func(yield func(item) bool) {
+			for _, e := range v.Elems() {
+				if !yield(item{val: e}) {
+					return
+				}
+			}
+		}, nil
+	case *value.Hash:
+		return func(yield func(item) bool) {
+			for k, e := range v.All() {
+				if !yield(item{k, e}) {
+					return
+				}
+			}
+		}, nil
+	case value.String:
+		return func(yield func(item) bool) {
+			for s := string(v); s != ""; {
+				_, n := utf8.DecodeRuneInString(s)
+				if !yield(item{val: value.String(s[:n])}) {
+					return
+				}
+				s = s[n:]
+			}
+		}, nil
+	case value.Int:
+		if v >= 0 {
+			return count(0, int64(v)-1), nil
+		}
+	case *value.IntegerType:
+		if v.HasMin && v.HasMax {
+			return count(v.Min, v.Max), nil
+		}
+	case *value.EnumType:
+		return func(yield func(item) bool) {
+			for _, s := range v.Values {
+				if !yield(item{val: value.String(s)}) {
+					return
+				}
+			}
+		}, nil
+	case *value.Iterator:
+		return iterated(v), nil
+	case *value.AliasType:
+		return items(v.Resolved())
+	}
+	return nil, eval.Errorf("not-iterable", "%s cannot be iterated over", value.TypeString(value.Infer(v)))
+}
+
+// iterated is what an iterator yields.
+func iterated(it *value.Iterator) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for v := range it.All() {
+			i := item{val: v}
+			if pair, ok := v.(*value.Array); it.Pairs && ok && pair.Len() == 2 {
+				i = item{pair.At(0), pair.At(1)}
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// count is the numbers from lo to hi.
+func count(lo, hi int64) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for i := lo; i <= hi; i++ {
+			if !yield(item{val: value.Int(i)}) || i == hi {
+				return
+			}
+		}
+	}
+}
+
+// A loop is one call of a function that gives items to its block.
+type loop struct {
+	*eval.Call
+	seq    iter.Seq[item]
+	two    bool // the block gets key and value, or place and value
+	values bool // a block of one parameter gets values of entries
+}
+
+// each calls the block with each item, and f with the item, its place and the
+// block's result. f returns false to end the loop.
+func (l *loop) each(f func(place int, i item, result value.Value) bool) error {
+	place := 0
+	for i := range l.seq {
+		var v value.Value
+		var err error
+		switch {
+		case !l.two && l.values:
+			v, err = l.Yield(i.val)
+		case !l.two:
+			v, err = l.Yield(i.value())
+		case i.key != nil:
+			v, err = l.Yield(i.key, i.val)
+		default:
+			v, err = l.Yield(value.Int(place), i.val)
+		}
+		if err != nil {
+			return err
+		}
+		if !f(place, i, v) {
+			return nil
+		}
+		place++
+	}
+	return nil
+}
+
+// unlessBreak is err, but nil for break(): the loop has what it has.
+func unlessBreak(err error) error {
+	if eval.IsBreak(err) {
+		return nil
+	}
+	return err
+}
+
+// loops are the signatures of a function that iterates over its first
+// argument, with a block of two parameters or of one.
+func loops(params string, run func(l *loop) (value.Value, error)) []eval.Signature {
+	with := func(two bool) func(c *eval.Call) (value.Value, error) {
+		return func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			return run(&loop{Call: c, seq: seq, two: two})
+		}
+	}
+	return []eval.Signature{
+		{Params: params, Block: "Callable[2, 2]", Run: with(true)},
+		{Params: params, Block: "Callable[1, 1]", Run: with(false)},
+	}
+}
+
+// iteration are the functions that go through values with a block.
+func iteration() []*eval.Function {
+	return []*eval.Function{
+		{
+			Name:       "each",
+			Doc:        "Calls the block with each element, and returns the value itself.",
+			Signatures: loops("Iterable $list", each),
+		},
+		{
+			Name:       "map",
+			Doc:        "Returns the array of what the block answers for each element.",
+			Signatures: loops("Iterable $list", mapEach),
+		},
+		{
+			Name:       "filter",
+			Doc:        "Returns the elements for which the block's answer is true: of a hash a hash, else an array.",
+			Signatures: loops("Iterable $list", filter),
+		},
+		{
+			Name:       "all",
+			Doc:        "Tells whether the block's answer is true for every element; it is asked until one is not.",
+			Signatures: loops("Iterable $list", all),
+		},
+		{
+			Name:       "any",
+			Doc:        "Tells whether the block's answer is true for some element; it is asked until one is.",
+			Signatures: loops("Iterable $list", anyOf),
+		},
+		{
+			Name: "index",
+			Doc: "Returns the key or the place of the first element for which the block's answer is true, or that is equal to a value; " +
+				"in a string, the place of a text or of a match. Without any, undef.",
+			Signatures: append(loops("Iterable $list", index), indexOf()...),
+		},
+		{
+			Name:       "reduce",
+			Doc:        "Calls the block with what it answered last and the next element, and returns its last answer. It begins with a start value, or with the first element.",
+			Signatures: reductions(),
+		},
+		{
+			Name:       "group_by",
+			Doc:        "Returns a hash of the block's answers, each with the array of elements for which that was the answer.",
+			Signatures: loops("Collection $list", groupBy),
+		},
+		{
+			Name:       "partition",
+			Doc:        "Returns two arrays: the elements for which the block's answer is true, and the others.",
+			Signatures: loops("Collection $list", partition),
+		},
+		{
+			Name:       "slice",
+			Doc:        "Cuts the elements into arrays of a size. The block gets each array, or as many parameters as the size; without one, the arrays are returned.",
+			Signatures: cuts(),
+		},
+		{
+			Name: "step",
+			Doc:  "Goes through every n-th element, the first one first: calls the block with each, or returns an iterator.",
+			Signatures: lazily("Iterable $list, Integer[1] $n", func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item] {
+				return every(seq, int64(c.Args[1].(value.Int)))
+			}),
+		},
+		{
+			Name: "reverse_each",
+			Doc:  "Goes through the elements from the last to the first: calls the block with each, or returns an iterator.",
+			Signatures: lazily("Iterable $list", func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item] {
+				return backwards(c.Args[0], seq)
+			}),
+		},
+		{
+			Name: "with",
+			Doc:  "Calls the block with the arguments and returns its answer.",
+			Signatures: []eval.Signature{{Params: "Any *$args", Block: "Callable", Run: func(c *eval.Call) (value.Value, error) {
+				return c.Yield(c.Args...)
+			}}},
+		},
+		{
+			Name: "then",
+			Doc:  "Calls the block with the value, unless that is undef.",
+			Signatures: []eval.Signature{{Params: "Any $value", Block: "Callable[1, 1]", Run: func(c *eval.Call) (value.Value, error) {
+				if isUndef(c.Args[0]) {
+					return value.Undef{}, nil
+				}
+				return c.Yield(c.Args[0])
+			}}},
+		},
+		{
+			Name: "lest",
+			Doc:  "Returns the value, or what the block answers if the value is undef.",
+			Signatures: []eval.Signature{{Params: "Any $value", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+				if isUndef(c.Args[0]) {
+					return c.Yield()
+				}
+				return c.Args[0], nil
+			}}},
+		},
+	}
+}
+
+func each(l *loop) (value.Value, error) {
+	err := l.each(func(int, item, value.Value) bool { return true })
+	return l.Args[0], unlessBreak(err)
+}
+
+func mapEach(l *loop) (value.Value, error) {
+	var out []value.Value
+	if n, ok := length(l.Args[0]); ok {
+		out = make([]value.Value, 0, n)
+	}
+	err := l.each(func(_ int, _ item, v value.Value) bool {
+		out = append(out, v)
+		return true
+	})
+	return value.NewArray(out...), unlessBreak(err)
+}
+
+// filter: break() is an error where a hash is filtered, as in Puppet.
+func filter(l *loop) (value.Value, error) {
+	if _, ok := l.Args[0].(*value.Hash); ok {
+		var out value.HashBuilder
+		err := l.each(func(_ int, i item, v value.Value) bool {
+			if value.Truthy(v) {
+				out.Put(i.key, i.val)
+			}
+			return true
+		})
+		return out.Build(), err
+	}
+	var out []value.Value
+	err := l.each(func(_ int, i item, v value.Value) bool {
+		if value.Truthy(v) {
+			out = append(out, i.value())
+		}
+		return true
+	})
+	return value.NewArray(out...), unlessBreak(err)
+}
+
+func all(l *loop) (value.Value, error) {
+	yes := true
+	err := l.each(func(_ int, _ item, v value.Value) bool {
+		yes = value.Truthy(v)
+		return yes
+	})
+	return value.Bool(yes), err
+}
+
+func anyOf(l *loop) (value.Value, error) {
+	yes := false
+	err := l.each(func(_ int, _ item, v value.Value) bool {
+		yes = value.Truthy(v)
+		return !yes
+	})
+	return value.Bool(yes), err
+}
+
+func index(l *loop) (value.Value, error) {
+	l.values = true
+	var at value.Value = value.Undef{}
+	err := l.each(func(place int, i item, v value.Value) bool {
+		if !value.Truthy(v) {
+			return true
+		}
+		at = i.place(place)
+		return false
+	})
+	return at, err
+}
+
+// place is how an item is found again: its key, or where it is.
+func (i item) place(n int) value.Value {
+	if i.key != nil {
+		return i.key
+	}
+	return value.Int(n)
+}
+
+// indexOf are the signatures of index without a block.
+func indexOf() []eval.Signature {
+	return []eval.Signature{
+		{Params: "String $text, Variant[String, Regexp] $part", Run: func(c *eval.Call) (value.Value, error) {
+			text := string(c.Args[0].(value.String))
+			at := -1
+			switch part := c.Args[1].(type) {
+			case value.String:
+				at = strings.Index(text, string(part))
+			case *value.Regexp:
+				loc, err := part.FindIndex(text, 0)
+				if err != nil {
+					return nil, err
+				}
+				if loc != nil {
+					at = loc[0]
+				}
+			}
+			if at < 0 {
+				return value.Undef{}, nil
+			}
+			return value.Int(utf8.RuneCountInString(text[:at])), nil
+		}},
+		{Params: "Iterable $list, Any $element", Run: func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			place := 0
+			for i := range seq {
+				if value.Same(i.val, c.Args[1]) || sameNumber(i.val, c.Args[1]) {
+					return i.place(place), nil
+				}
+				place++
+			}
+			return value.Undef{}, nil
+		}},
+	}
+}
+
+// sameNumber: 1 and 1.0 are equal, though they are two keys of a hash.
+func sameNumber(a, b value.Value) bool {
+	switch a := a.(type) {
+	case value.Int:
+		f, ok := b.(value.Float)
+		return ok && value.Float(a) == f
+	case value.Float:
+		i, ok := b.(value.Int)
+		return ok && a == value.Float(i)
+	}
+	return false
+}
+
+// reductions are the signatures of reduce.
+func reductions() []eval.Signature {
+	reduce := func(c *eval.Call, memo value.Value) (value.Value, error) {
+		seq, err := items(c.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		for i := range seq {
+			if memo == nil {
+				memo = i.value()
+				continue
+			}
+			v, err := c.Yield(memo, i.value())
+			if eval.IsBreak(err) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			memo = v
+		}
+		if memo == nil {
+			memo = value.Undef{}
+		}
+		return memo, nil
+	}
+	return []eval.Signature{
+		{Params: "Iterable $list", Block: "Callable[2, 2]", Run: func(c *eval.Call) (value.Value, error) { return reduce(c, nil) }},
+		{Params: "Iterable $list, Any $start", Block: "Callable[2, 2]", Run: func(c *eval.Call) (value.Value, error) { return reduce(c, c.Args[1]) }},
+	}
+}
+
+func groupBy(l *loop) (value.Value, error) {
+	var keys value.HashBuilder // to places in groups
+	var groups [][]value.Value
+	err := l.each(func(_ int, i item, v value.Value) bool {
+		at, ok := keys.Get(v)
+		if !ok {
+			at = value.Int(len(groups))
+			keys.Put(v, at)
+			groups = append(groups, nil)
+		}
+		g := &groups[at.(value.Int)]
+		*g = append(*g, i.value())
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out value.HashBuilder
+	for k, at := range keys.Build().All() {
+		out.Put(k, value.NewArray(groups[at.(value.Int)]...))
+	}
+	return out.Build(), nil
+}
+
+func partition(l *loop) (value.Value, error) {
+	var yes, no []value.Value
+	err := l.each(func(_ int, i item, v value.Value) bool {
+		if value.Truthy(v) {
+			yes = append(yes, i.value())
+		} else {
+			no = append(no, i.value())
+		}
+		return true
+	})
+	return value.NewArray(value.NewArray(yes...), value.NewArray(no...)), err
+}
+
+// cuts are the signatures of slice.
+func cuts() []eval.Signature {
+	return []eval.Signature{
+		{Params: "Hash $list, Integer[1] $size", Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
+			return cut(c, value.NewArray())
+		}},
+		{Params: "Iterable $list, Integer[1] $size", Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
+			return cut(c, value.Undef{})
+		}},
+	}
+}
+
+// cut gives slices to the block; filler takes the places that a last, shorter
+// slice leaves to the parameters of a block.
+func cut(c *eval.Call, filler value.Value) (value.Value, error) {
+	seq, err := items(c.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	size := int(min(c.Args[1].(value.Int), maxSlice))
+	single := true
+	if c.Block != nil {
+		lo, hi := c.Block.Arity()
+		switch {
+		case hi == 0:
+			return nil, eval.Errorf("block-arity", "the block of slice() has no parameter")
+		case hi != lo || hi < 0:
+			single = size == 1
+		case lo == 1:
+		case lo == size:
+			single = false
+		default:
+			return nil, eval.Errorf("block-arity", "the block of slice() has %d parameters: it can have one, or as many as a slice has elements (%d)", lo, size)
+		}
+	}
+	var out, part []value.Value
+	give := func() error {
+		defer func() { part = nil }()
+		switch {
+		case c.Block == nil:
+			out = append(out, value.NewArray(part...))
+			return nil
+		case single:
+			_, err := c.Yield(value.NewArray(part...))
+			return err
+		}
+		for len(part) < size {
+			part = append(part, filler)
+		}
+		_, err := c.Yield(part...)
+		return err
+	}
+	for i := range seq {
+		part = append(part, i.value())
+		if len(part) == size {
+			if err := give(); err != nil {
+				return c.Args[0], unlessBreak(err)
+			}
+		}
+	}
+	if len(part) > 0 {
+		if err := give(); err != nil {
+			return c.Args[0], unlessBreak(err)
+		}
+	}
+	if c.Block == nil {
+		return value.NewArray(out...), nil
+	}
+	return c.Args[0], nil
+}
+
+// maxSlice is larger than any list that fits in memory.
+const maxSlice = 1 << 31
+
+// every is each n-th item.
+func every(seq iter.Seq[item], n int64) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		left := int64(0)
+		for i := range seq {
+			if left == 0 {
+				if !yield(i) {
+					return
+				}
+				left = n
+			}
+			left--
+		}
+	}
+}
+
+// backwards is the items from the last to the first.
+func backwards(v value.Value, seq iter.Seq[item]) iter.Seq[item] {
+	if t, ok := v.(*value.IntegerType); ok {
+		return countdown(t.Max, t.Min)
+	}
+	if n, ok := v.(value.Int); ok {
+		return countdown(int64(n)-1, 0)
+	}
+	return func(yield func(item) bool) {
+		all := slices.Collect(seq)
+		for _, i := range slices.Backward(all) {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func countdown(hi, lo int64) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for i := hi; i >= lo; i-- {
+			if !yield(item{val: value.Int(i)}) || i == lo {
+				return
+			}
+		}
+	}
+}
+
+// lazily are the signatures of a function that goes through items in another
+// way: without a block it returns an iterator.
+func lazily(params string, way func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item]) []eval.Signature {
+	return []eval.Signature{
+		{Params: params, Run: func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			seq = way(c, seq)
+			return value.NewIterator(value.ElementType(c.Args[0]), func(yield func(value.Value) bool) {
+				seq(func(i item) bool { return yield(i.value()) })
+			}), nil
+		}},
+		{Params: params, Block: "Callable[1, 1]", Run: func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			l := &loop{Call: c, seq: way(c, seq)}
+			err = l.each(func(int, item, value.Value) bool { return true })
+			return value.Undef{}, unlessBreak(err)
+		}},
+	}
+}

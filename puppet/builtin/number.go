@@ -1,0 +1,83 @@
+package builtin
+
+import (
+	"math"
+	"strings"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// numbers are the functions of arithmetic.
+func numbers() []*eval.Function {
+	return []*eval.Function{
+		{Name: "abs", Doc: "Returns a number without its sign.",
+			Signatures: []eval.Signature{
+				{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return abs(c.Args[0]) }},
+				{Params: "String $number", Run: func(c *eval.Call) (value.Value, error) {
+					s := string(c.Args[0].(value.String))
+					v, ok := value.ParseNumber(s)
+					if !ok || !isDecimal(s) {
+						return nil, eval.Errorf("not-numeric", "%s is no number", value.Inspect(c.Args[0]))
+					}
+					return abs(v)
+				}},
+			}},
+		{Name: "ceiling", Doc: "Returns the smallest whole number that is not below a number.", Signatures: rounding(math.Ceil)},
+		{Name: "floor", Doc: "Returns the largest whole number that is not above a number.", Signatures: rounding(math.Floor)},
+		{Name: "round", Doc: "Returns the whole number next to a number; halves go away from zero.",
+			Signatures: one("Numeric $number", func(c *eval.Call) (value.Value, error) {
+				return whole(c.Args[0], func(x float64) float64 {
+					if x > 0 {
+						return math.Trunc(x + 0.5)
+					}
+					return math.Trunc(x - 0.5)
+				})
+			})},
+	}
+}
+
+func abs(v value.Value) (value.Value, error) {
+	switch v := v.(type) {
+	case value.Int:
+		if v < 0 {
+			return value.SubInt(0, v)
+		}
+	case value.Float:
+		return value.Float(math.Abs(float64(v))), nil
+	}
+	return v, nil
+}
+
+// isDecimal reports whether a text is digits with an optional sign and
+// fraction: what abs() takes of texts.
+func isDecimal(s string) bool {
+	whole, fraction, dot := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return isDigits(whole) && (!dot || isDigits(fraction))
+}
+
+// rounding are the signatures of a function that makes numbers whole.
+func rounding(round func(float64) float64) []eval.Signature {
+	return []eval.Signature{
+		{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return whole(c.Args[0], round) }},
+		{Params: "String $number", Run: func(c *eval.Call) (value.Value, error) {
+			v, ok := value.ParseNumber(strings.TrimSpace(string(c.Args[0].(value.String))))
+			if !ok {
+				return nil, eval.Errorf("not-numeric", "%s is no number", value.Inspect(c.Args[0]))
+			}
+			return whole(v, round)
+		}},
+	}
+}
+
+func whole(v value.Value, round func(float64) float64) (value.Value, error) {
+	f, ok := v.(value.Float)
+	if !ok {
+		return v, nil
+	}
+	x := round(float64(f))
+	if !(math.Abs(x) < 1<<63) {
+		return nil, eval.Errorf("out-of-range", "%s is not in the range of integers", value.Inspect(v))
+	}
+	return value.Int(x), nil
+}

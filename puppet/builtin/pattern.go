@@ -1,0 +1,222 @@
+package builtin
+
+import (
+	"strings"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/regexp"
+	"bolt/puppet/value"
+)
+
+// patterns are the functions of regular expressions.
+func patterns() []*eval.Function {
+	const target = "Variant[String, Sensitive[String], Array[Variant[String, Sensitive[String]]], Sensitive[Array[Variant[String, Sensitive[String]]]]] $target"
+	return []*eval.Function{
+		{Name: "split", Doc: "Returns the parts of a string that a pattern separates; groups of the pattern are parts too, and empty parts at the end are left out. Of something sensitive, the result is sensitive.",
+			Signatures: one("Variant[String, Sensitive[String]] $text, Variant[String, Regexp, Type[Regexp]] $pattern", split)},
+		{Name: "match", Doc: "Returns the text that a pattern matches and the texts of its groups, or undef. Of an array of strings, it returns an array of these.",
+			Signatures: []eval.Signature{
+				{Params: "String $text, Any $pattern", Run: func(c *eval.Call) (value.Value, error) {
+					return match(c.Args[0].(value.String), c.Args[1])
+				}},
+				{Params: "Array[String] $texts, Any $pattern", Run: func(c *eval.Call) (value.Value, error) {
+					list := c.Args[0].(*value.Array)
+					out := make([]value.Value, list.Len())
+					for i, s := range list.All() {
+						var err error
+						if out[i], err = match(s.(value.String), c.Args[1]); err != nil {
+							return nil, err
+						}
+					}
+					return value.NewArray(out...), nil
+				}},
+			}},
+		{Name: "regsubst", Doc: "Returns a string in which what a pattern matches is replaced: by a text, in which \\1 and \\k<name> are groups, or by what a hash has for it. " +
+			"Flags: G replaces all matches, I ignores case, M lets a dot match line ends, E allows white space in the pattern.",
+			Signatures: []eval.Signature{
+				{Params: target + ", String $pattern, Variant[String, Hash[String, String]] $replacement, Optional[Pattern[/^[GEIM]*$/]] $flags = undef, Enum['N', 'E', 'S', 'U'] $encoding = 'N'", Run: regsubst},
+				{Params: target + ", Variant[Regexp, Type[Regexp]] $pattern, Variant[String, Hash[String, String]] $replacement, Pattern[/^G?$/] $flags = ''", Run: regsubst},
+			}},
+	}
+}
+
+// regexpOf makes a pattern of a string, a Regexp or a type of one.
+func regexpOf(v value.Value, options string) (*value.Regexp, error) {
+	src := ""
+	switch v := v.(type) {
+	case *value.Regexp:
+		return v, nil
+	case value.String:
+		src = string(v)
+	case *value.RegexpType:
+		if v.Pattern != nil {
+			return v.Pattern, nil
+		}
+	}
+	if options != "" {
+		// The line end closes a comment that the pattern may end with.
+		src = "(?" + options + ":" + src + ")"
+		if strings.Contains(options, "x") {
+			src = src[:len(src)-1] + "\n)"
+		}
+	}
+	return value.NewRegexp(src)
+}
+
+func split(c *eval.Call) (value.Value, error) {
+	re, err := regexpOf(c.Args[1], "")
+	if err != nil {
+		return nil, err
+	}
+	v, secret := c.Args[0], false
+	if s, ok := v.(*value.Sensitive); ok {
+		v, secret = s.Unwrap(), true
+	}
+	parts, err := re.Split(string(v.(value.String)), 0)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]value.Value, len(parts))
+	for i, p := range parts {
+		out[i] = value.String(p)
+	}
+	if secret {
+		return value.NewSensitive(value.NewArray(out...)), nil
+	}
+	return value.NewArray(out...), nil
+}
+
+func match(s value.String, pattern value.Value) (value.Value, error) {
+	any := func(list []value.Value) (value.Value, error) {
+		for _, p := range list {
+			if v, err := match(s, p); err != nil || !isUndef(v) {
+				return v, err
+			}
+		}
+		return value.Undef{}, nil
+	}
+	switch p := pattern.(type) {
+	case value.String, *value.Regexp:
+		re, err := regexpOf(p, "")
+		if err != nil {
+			return nil, err
+		}
+		groups, ok, err := re.Match(string(s))
+		if err != nil || !ok {
+			return value.Undef{}, err
+		}
+		return value.NewArray(groups...), nil
+	case *value.RegexpType:
+		if p.Pattern == nil {
+			return nil, eval.Errorf("type-mismatch", "the type Regexp has no pattern to match")
+		}
+		return match(s, p.Pattern)
+	case *value.PatternType:
+		for _, re := range p.Patterns {
+			if v, err := match(s, re); err != nil || !isUndef(v) {
+				return v, err
+			}
+		}
+		return value.Undef{}, nil
+	case *value.VariantType:
+		for _, t := range p.Types {
+			if v, err := match(s, t); err != nil || !isUndef(v) {
+				return v, err
+			}
+		}
+		return value.Undef{}, nil
+	case *value.AliasType:
+		return match(s, p.Resolved())
+	case *value.Array:
+		return any(p.Elems())
+	}
+	return nil, eval.Errorf("type-mismatch", "match() takes a string, a Regexp, a Regexp or Pattern type, or an array of these as the pattern, and not %s", kindOf(pattern))
+}
+
+func regsubst(c *eval.Call) (value.Value, error) {
+	all, options := false, ""
+	if flags, ok := c.Arg(3).(value.String); ok {
+		for _, f := range string(flags) {
+			switch f {
+			case 'G':
+				all = true
+			case 'E':
+				options += "x"
+			case 'I':
+				options += "i"
+			case 'M':
+				options += "m"
+			}
+		}
+	}
+	pattern := c.Args[1]
+	if t, ok := pattern.(*value.RegexpType); ok { // as in Puppet, its text is looked for as it is
+		source := ""
+		if t.Pattern != nil {
+			source = t.Pattern.Source()
+		}
+		pattern = value.String(regexp.QuoteMeta(source))
+	}
+	re, err := regexpOf(pattern, options)
+	if err != nil {
+		return nil, err
+	}
+	replace := func(s string) (string, error) {
+		switch r := c.Args[2].(type) {
+		case *value.Hash:
+			return replaceFrom(re, s, r, all)
+		default:
+			return re.Replace(s, string(r.(value.String)), all)
+		}
+	}
+	var change func(v value.Value) (value.Value, error)
+	change = func(v value.Value) (value.Value, error) {
+		switch v := v.(type) {
+		case *value.Array:
+			out := make([]value.Value, v.Len())
+			for i, e := range v.All() {
+				var err error
+				if out[i], err = change(e); err != nil {
+					return nil, err
+				}
+			}
+			return value.NewArray(out...), nil
+		case *value.Sensitive:
+			r, err := change(v.Unwrap())
+			if err != nil {
+				return nil, err
+			}
+			// Differs from Puppet: what is made of a sensitive array stays
+			// sensitive there, too.
+			return value.NewSensitive(r), nil
+		default:
+			s, err := replace(string(v.(value.String)))
+			if err != nil {
+				return nil, err
+			}
+			return value.String(s), c.Size(len(s))
+		}
+	}
+	return change(c.Args[0])
+}
+
+// replaceFrom replaces matches by what a hash has for their text, or nothing.
+func replaceFrom(re *value.Regexp, s string, by *value.Hash, all bool) (string, error) {
+	var b strings.Builder
+	at := 0
+	for loc, err := range re.All(s) {
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(s[at:loc[0]])
+		if v, ok := by.GetString(s[loc[0]:loc[1]]); ok {
+			b.WriteString(string(v.(value.String)))
+		}
+		at = loc[1]
+		if !all {
+			break
+		}
+	}
+	b.WriteString(s[at:])
+	return b.String(), nil
+}

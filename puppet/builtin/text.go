@@ -1,0 +1,170 @@
+package builtin
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// texts are the functions over strings that need no regular expression.
+func texts() []*eval.Function {
+	return []*eval.Function{
+		{Name: "upcase", Doc: "Returns a string in upper case; in arrays and hashes, each string.", Signatures: deep(value.Upcase)},
+		{Name: "downcase", Doc: "Returns a string in lower case; in arrays and hashes, each string.", Signatures: deep(value.Downcase)},
+		{Name: "capitalize", Doc: "Returns a string with its first character in upper case and the others in lower case; of an array, each.", Signatures: flat(value.Capitalize)},
+		{Name: "camelcase", Doc: "Returns a string with each word that underscores separate capitalized, without these; of an array, each.", Signatures: flat(camelcase)},
+		{Name: "chomp", Doc: "Returns a string without the line end at its end; of an array, each.", Signatures: flat(chomp)},
+		{Name: "chop", Doc: "Returns a string without its last character, or line end; of an array, each.", Signatures: flat(chop)},
+		{Name: "strip", Doc: "Returns a string without the white space at its ends; of an array, each.", Signatures: flat(func(s string) string { return rstrip(lstrip(s)) })},
+		{Name: "lstrip", Doc: "Returns a string without the white space before it; of an array, each.", Signatures: flat(lstrip)},
+		{Name: "rstrip", Doc: "Returns a string without the white space behind it; of an array, each.", Signatures: flat(rstrip)},
+		{Name: "sprintf", Doc: "Returns a format filled with values: %s, %d, %05.1f and the others of C, %<name>d and %{name} from a hash.",
+			Signatures: one("String $format, Any *$values", func(c *eval.Call) (value.Value, error) {
+				args, err := Plain(c.Args[1:])
+				if err != nil {
+					return nil, err
+				}
+				s, err := value.Sprintf(string(c.Args[0].(value.String)), args)
+				return value.String(s), err
+			})},
+		{Name: "shellquote", Doc: "Returns the arguments, and the elements of arrays, as words for a shell, quoted where they have to be.",
+			Signatures: one("Any *$words", shellquote)},
+	}
+}
+
+// flat are the signatures of a function for a string or a list of them;
+// numbers pass as they are.
+func flat(change func(string) string) []eval.Signature {
+	return []eval.Signature{
+		{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return c.Args[0], nil }},
+		{Params: "String $text", Run: func(c *eval.Call) (value.Value, error) {
+			return value.String(change(string(c.Args[0].(value.String)))), nil
+		}},
+		{Params: "Iterable[Variant[String, Numeric]] $list", Run: func(c *eval.Call) (value.Value, error) {
+			seq, err := items(c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			var out []value.Value
+			for i := range seq {
+				v := i.value()
+				if s, ok := v.(value.String); ok {
+					v = value.String(change(string(s)))
+				}
+				out = append(out, v)
+			}
+			return value.NewArray(out...), nil
+		}},
+	}
+}
+
+// deep are the signatures of a function for all strings in a value.
+func deep(change func(string) string) []eval.Signature {
+	var walk func(v value.Value) (value.Value, error)
+	walk = func(v value.Value) (value.Value, error) {
+		switch v := v.(type) {
+		case value.String:
+			return value.String(change(string(v))), nil
+		case value.Int, value.Float:
+			return v, nil
+		case *value.Array:
+			out := make([]value.Value, v.Len())
+			for i, e := range v.All() {
+				var err error
+				if out[i], err = walk(e); err != nil {
+					return nil, err
+				}
+			}
+			return value.NewArray(out...), nil
+		case *value.Hash:
+			var out value.HashBuilder
+			for k, e := range v.All() {
+				k, err := walk(k)
+				if err != nil {
+					return nil, err
+				}
+				if e, err = walk(e); err != nil {
+					return nil, err
+				}
+				out.Put(k, e)
+			}
+			return out.Build(), nil
+		}
+		return nil, eval.Errorf("type-mismatch", "the value holds %s: it can hold strings, numbers, and arrays and hashes of them", kindOf(v))
+	}
+	return one("Variant[String, Numeric, Array, Hash] $value", func(c *eval.Call) (value.Value, error) { return walk(c.Args[0]) })
+}
+
+func camelcase(s string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(s, "_") {
+		b.WriteString(value.Capitalize(word))
+	}
+	return b.String()
+}
+
+func chomp(s string) string {
+	if t, ok := strings.CutSuffix(s, "\n"); ok {
+		return strings.TrimSuffix(t, "\r")
+	}
+	return strings.TrimSuffix(s, "\r")
+}
+
+func chop(s string) string {
+	if t, ok := strings.CutSuffix(s, "\r\n"); ok {
+		return t
+	}
+	_, n := utf8.DecodeLastRuneInString(s)
+	return s[:len(s)-n]
+}
+
+// spaces are what Ruby strips.
+const spaces = "\x00\t\n\v\f\r "
+
+func lstrip(s string) string { return strings.TrimLeft(s, spaces) }
+func rstrip(s string) string { return strings.TrimRight(s, spaces) }
+
+func shellquote(c *eval.Call) (value.Value, error) {
+	words, err := flatten(c, nil, c.Args)
+	if err != nil {
+		return nil, err
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		s, ok := w.(value.String)
+		if !ok {
+			return nil, eval.Errorf("type-mismatch", "argument %d is %s: shellquote() takes strings and arrays of them", i+1, kindOf(w))
+		}
+		quoted[i] = quote(string(s))
+	}
+	return value.String(strings.Join(quoted, " ")), nil
+}
+
+func quote(s string) string {
+	const dangerous = "!\"`$\\" // inside double quotes
+	plain := s != ""
+	for i := range len(s) {
+		c := s[i]
+		plain = plain && (isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte("@%_+=:,./-", c) >= 0)
+	}
+	switch {
+	case plain:
+		return s
+	case !strings.ContainsAny(s, dangerous):
+		return `"` + s + `"`
+	case !strings.Contains(s, "'"):
+		return "'" + s + "'"
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		if strings.IndexByte(dangerous, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,380 @@
+package eval
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"bolt/puppet/value"
+)
+
+// A callNode is a call of a function, also as a method.
+type callNode struct {
+	pos
+	name   string // as it is written
+	key    string // as it is looked up
+	args   items  // with the receiver of a method first
+	lambda *code
+	method bool
+	cache  callCache
+}
+
+// A callCache remembers what a name was found to be.
+type callCache struct {
+	own    atomic.Pointer[ownCallee]    // in an Interp's own definitions
+	shared atomic.Pointer[sharedCallee] // in a Library
+}
+
+type ownCallee struct {
+	w *world
+	d *Definition // nil: it is not there
+}
+
+type sharedCallee struct {
+	lib *Library
+	d   *Definition
+}
+
+// resolve returns what a name stands for, nil without anything.
+func (c *callCache) resolve(t *thread, kind Kind, key string) (*Definition, error) {
+	if w := t.w; w.defs != nil {
+		own := c.own.Load()
+		if own == nil || own.w != w {
+			own = &ownCallee{w, w.defs[defKey{kind, key}]}
+			c.own.Store(own)
+		}
+		if own.d != nil {
+			return own.d, nil
+		}
+	}
+	lib := t.w.lib
+	if shared := c.shared.Load(); shared != nil && shared.lib == lib {
+		return shared.d, nil
+	}
+	d, err := lib.find(t, kind, key)
+	if d != nil {
+		c.shared.Store(&sharedCallee{lib, d})
+	}
+	return d, err
+}
+
+func (n *callNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if n.method {
+		return n.evalMethod(t, s)
+	}
+	d, err := n.cache.resolve(t, KindFunction, n.key)
+	if err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	if d != nil && d.Function == nil && n.lambda == nil && n.args.splat == nil {
+		return n.direct(t, s, d)
+	}
+	args, err := n.args.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	return n.invoke(t, s, d, args)
+}
+
+// direct calls a function of the language, whose arguments are evaluated into
+// its variables.
+func (n *callNode) direct(t *thread, s *Scope, d *Definition) (value.Value, error) {
+	c := d.compiled()
+	if !c.plain || len(n.args.nodes) != len(c.params) {
+		args, err := n.args.eval(t, s)
+		if err != nil {
+			return nil, err
+		}
+		return t.function(s, n.pos, d, args)
+	}
+	f := t.scope(c, nil, t.in.top.named)
+	f.function = true
+	for i, x := range n.args.nodes {
+		v, err := x.eval(t, s)
+		if err != nil {
+			return nil, err
+		}
+		f.slots[i] = v
+	}
+	return t.enterFunction(n.pos, c, f)
+}
+
+func (n *callNode) evalMethod(t *thread, s *Scope) (value.Value, error) {
+	args, err := n.args.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 0 {
+		if v, is, err := t.member(n, s, args); is || err != nil {
+			return v, err
+		}
+	}
+	d, err := n.cache.resolve(t, KindFunction, n.key)
+	if err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	return n.invoke(t, s, d, args)
+}
+
+func (n *callNode) invoke(t *thread, s *Scope, d *Definition, args []value.Value) (value.Value, error) {
+	if d == nil {
+		if n.key == "new" {
+			return t.create(n.pos, args)
+		}
+		return nil, t.fail(n.pos, "unknown-function", "unknown function %s", n.name)
+	}
+	var block *Closure
+	if n.lambda != nil {
+		block = &Closure{code: n.lambda, scope: s, at: n.pos}
+	}
+	return t.call(s, n.pos, n.name, d, args, block)
+}
+
+// call calls what was found.
+func (t *thread) call(s *Scope, at pos, name string, d *Definition, args []value.Value, block *Closure) (value.Value, error) {
+	if d.Function != nil {
+		return t.native(s, at, name, d.Function, args, block)
+	}
+	if block != nil {
+		return nil, t.fail(at, "type-mismatch", "function %s does not take a block", name)
+	}
+	return t.function(s, at, d, args)
+}
+
+// callNamed calls a function by its name.
+func (t *thread) callNamed(s *Scope, at pos, name string, args []value.Value, block *Closure) (value.Value, error) {
+	d, err := t.find(KindFunction, name)
+	if err != nil {
+		return nil, t.wrap(at, err)
+	}
+	if d == nil {
+		return nil, t.fail(at, "unknown-function", "unknown function %s", name)
+	}
+	return t.call(s, at, name, d, args, block)
+}
+
+// function calls a function of the language.
+func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (value.Value, error) {
+	c := d.compiled()
+	f := t.scope(c, nil, t.in.top.named)
+	f.function = true
+	if c.plain && len(args) == len(c.params) {
+		copy(f.slots, args)
+		return t.enterFunction(at, c, f)
+	}
+	if err := t.enter(c.name, at); err != nil {
+		return nil, err
+	}
+	var v value.Value
+	err := t.spread(at, c, f, args)
+	if err == nil {
+		v, err = t.evalBody(at, c, f)
+	}
+	return t.leaveFunction(c, f, v, err)
+}
+
+// enterFunction checks the arguments in a function's scope and evaluates its
+// body.
+func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
+	if err := t.enter(c.name, at); err != nil {
+		return nil, err
+	}
+	v, err := t.evalBody(at, c, f)
+	return t.leaveFunction(c, f, v, err)
+}
+
+// leaveFunction ends a call. Puppet does not check the type of what return()
+// returns.
+func (t *thread) leaveFunction(c *code, f *Scope, v value.Value, err error) (value.Value, error) {
+	t.leave()
+	if err != nil {
+		if j, is := err.(*jump); is && j.kind == jumpReturn {
+			return j.value, nil
+		}
+		return nil, err
+	}
+	t.release(c, f)
+	return v, nil
+}
+
+// evalBody checks arguments, evaluates a body, and checks the result. next
+// ends it.
+func (t *thread) evalBody(at pos, c *code, f *Scope) (value.Value, error) {
+	if c.typed {
+		types, err := t.typesOf(c, f)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.check(at, c, types, f); err != nil {
+			return nil, err
+		}
+	}
+	v, err := c.body.eval(t, f)
+	if err != nil {
+		j, is := err.(*jump)
+		if !is || j.kind != jumpNext {
+			return nil, err
+		}
+		v = j.value
+	}
+	if c.returns != nil {
+		return t.result(at, c, f, v)
+	}
+	return v, nil
+}
+
+// result checks the type of a result.
+func (t *thread) result(at pos, c *code, f *Scope, v value.Value) (value.Value, error) {
+	if c.returns == nil {
+		return v, nil
+	}
+	types, err := t.typesOf(c, f)
+	if err != nil {
+		return nil, err
+	}
+	if r := types.returns; r != nil && !value.Instance(r, v) {
+		return nil, t.fail(at, "type-mismatch", "%s", value.Mismatch("the value that "+c.title()+" returns", r, v))
+	}
+	return v, nil
+}
+
+// title is what messages call it.
+func (c *code) title() string {
+	if c.name == "lambda" {
+		return "the block"
+	}
+	return c.name + "()"
+}
+
+// scope returns a local scope for a call.
+func (t *thread) scope(c *code, outer *Scope, named *namedScope) *Scope {
+	n := len(c.names)
+	if c.leaf {
+		if i := len(t.free) - 1; i >= 0 && cap(t.free[i].slots) >= n {
+			f := t.free[i]
+			t.free = t.free[:i]
+			f.named, f.outer, f.names, f.slots = named, outer, c.names, f.slots[:n]
+			return f
+		}
+	}
+	if n <= 4 {
+		f := &struct {
+			Scope
+			room [4]value.Value
+		}{}
+		f.named, f.outer, f.names, f.slots = named, outer, c.names, f.room[:n]
+		return &f.Scope
+	}
+	return &Scope{named: named, outer: outer, names: c.names, slots: make([]value.Value, n)}
+}
+
+// release gives a scope back that nothing refers to: there is no lambda in the
+// body, and functions do not keep the scope of their caller.
+func (t *thread) release(c *code, f *Scope) {
+	if !c.leaf || len(t.free) >= 64 {
+		return
+	}
+	clear(f.slots)
+	f.match, f.function = nil, false
+	t.free = append(t.free, f)
+}
+
+// call calls a block.
+func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
+	if b.native != nil {
+		return b.native(append([]value.Value(nil), args...)) // so that args stay on the stack
+	}
+	c := b.code
+	if err := t.enter(c.name, b.at); err != nil {
+		return nil, err
+	}
+	f := t.scope(c, b.scope, b.scope.named)
+	var err error
+	if c.plain && len(args) == len(c.params) {
+		copy(f.slots, args)
+	} else {
+		err = t.spread(b.at, c, f, args)
+	}
+	var v value.Value
+	if err == nil {
+		v, err = t.evalBody(b.at, c, f)
+	}
+	t.leave()
+	if err != nil {
+		return nil, err
+	}
+	t.release(c, f)
+	return v, nil
+}
+
+// spread puts arguments into parameters, with defaults and a rest.
+func (t *thread) spread(at pos, c *code, f *Scope, args []value.Value) error {
+	if c.misplaced >= 0 {
+		p := &c.params[c.misplaced]
+		return t.fail(p.at, "parameter-order", "parameter $%s needs a value but stands behind one that does not", p.name)
+	}
+	if c.taken >= 0 {
+		return t.fail(at, "reserved-variable", "parameter $%s of %s has a reserved name", c.params[c.taken].name, c.title())
+	}
+	// A block is given what there is and takes what it wants.
+	if c.max >= 0 && len(args) > c.max && c.name != "lambda" {
+		return t.mismatch(at, c, args)
+	}
+	for i := range c.params {
+		p := &c.params[i]
+		var v value.Value
+		switch {
+		case p.rest:
+			rest := []value.Value{}
+			if i < len(args) {
+				rest = append(rest, args[i:]...)
+			}
+			given := len(rest) > 0
+			if len(rest) == 1 {
+				_, undef := rest[0].(value.Undef)
+				given = !undef
+			}
+			if given || p.value == nil {
+				v = value.NewArray(rest...)
+				break
+			}
+			d, err := t.defaultOf(at, c, f, i)
+			if err != nil {
+				return err
+			}
+			if _, is := d.(*value.Array); !is {
+				d = value.NewArray(d)
+			}
+			v = d
+		case i < len(args):
+			v = args[i]
+		case p.value != nil:
+			d, err := t.defaultOf(at, c, f, i)
+			if err != nil {
+				return err
+			}
+			v = d
+		default:
+			if c.name != "lambda" {
+				return t.mismatch(at, c, args)
+			}
+			return t.fail(p.at, "missing-argument", "the block needs a value for its parameter $%s", p.name)
+		}
+		f.slots[i] = v
+	}
+	return nil
+}
+
+// defaultOf evaluates the default of parameter i.
+func (t *thread) defaultOf(at pos, c *code, f *Scope, i int) (value.Value, error) {
+	match := f.match
+	v, err := c.params[i].value.eval(t, f)
+	f.match = match
+	var unset *unsetParam
+	if err != nil && errors.As(err, &unset) {
+		if unset.slot < i {
+			return nil, t.fail(at, "missing-argument", "%s: parameter $%s needs a value", c.title(), unset.name)
+		}
+		return nil, t.fail(at, "parameter-order", "%s: the default of $%s reads $%s, which has no value yet", c.title(), c.params[i].name, unset.name)
+	}
+	return v, err
+}

@@ -1,0 +1,43 @@
+package eval
+
+import "bolt/puppet/value"
+
+// A Closure is a lambda with the scope it was written in, or a function in Go
+// that stands for one.
+type Closure struct {
+	code  *code
+	scope *Scope
+	at    pos // of the call that it is the block of
+
+	native   func(args []value.Value) (value.Value, error)
+	min, max int
+}
+
+// NewBlock returns a block that is written in Go and takes from min to max
+// arguments; max < 0: as many as come.
+func NewBlock(min, max int, f func(args []value.Value) (value.Value, error)) *Closure {
+	return &Closure{native: f, min: min, max: max}
+}
+
+// Arity returns how many arguments the block takes; max < 0: as many as come.
+func (b *Closure) Arity() (min, max int) {
+	if b.native != nil {
+		return b.min, b.max
+	}
+	return b.code.min, b.code.max
+}
+
+// Params returns the names of the parameters.
+func (b *Closure) Params() []string {
+	if b.native != nil {
+		return nil
+	}
+	names := make([]string, len(b.code.params))
+	for i := range b.code.params {
+		names[i] = b.code.params[i].name
+	}
+	return names
+}
+
+// Type returns the block's type, a Callable.
+func (b *Closure) Type(s *Site) (value.Type, error) { return b.callable(s.t) }

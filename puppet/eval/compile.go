@@ -1,0 +1,513 @@
+package eval
+
+import (
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A compiler makes nodes of the syntax of one body.
+//
+// Variables of local scopes become slots. Evaluation goes through a body in
+// the order of its text, and there is no way back but a new call with a scope
+// of its own. So a variable that has not been assigned above the place where
+// it is read cannot be a local one there, and one pass is enough: what the
+// compiler has not seen is looked for in the named scope. What it has seen may
+// still be unset (it was assigned in a branch not taken); then the slot is nil
+// and the variable is looked up by its name.
+type compiler struct {
+	file *syntax.File
+	vars *vars
+	// lenient: unknown types stand for themselves.
+	lenient bool
+}
+
+// vars are the variables of a local scope, or stand for those of a named one.
+type vars struct {
+	outer *vars
+	names []string
+	// named: there are no slots; variables are kept by name.
+	named bool
+	// loose: scopes around may have variables that the compiler cannot know
+	// (a template sees those of its caller).
+	loose bool
+	// defaults: the default of a parameter is compiled, which cannot assign,
+	// and the first params names are the parameters.
+	defaults bool
+	params   int
+	lambdas  bool
+}
+
+func (v *vars) slot(name string) int {
+	for i := len(v.names) - 1; i >= 0; i-- {
+		if v.names[i] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *compiler) at(n syntax.Node) pos { return pos{c.file, n.At().Off} }
+
+// compileProgram compiles the text of a file outside of definitions.
+func compileProgram(p *syntax.Program) *code {
+	c := &compiler{file: p.File, vars: &vars{named: true}}
+	return &code{at: pos{p.File, 0}, body: c.block(p.Body)}
+}
+
+// compileAlias compiles what a type stands for. Names in it that nothing is
+// known of are types too, which nothing is an instance of.
+func compileAlias(file *syntax.File, x syntax.Expr) node {
+	c := &compiler{file: file, vars: &vars{named: true}, lenient: true}
+	return c.expr(x)
+}
+
+// compileExpr compiles an expression without variables around it.
+func compileExpr(file *syntax.File, x syntax.Expr) node {
+	c := &compiler{file: file, vars: &vars{named: true}}
+	return c.expr(x)
+}
+
+// compileDefinition compiles what a definition defines.
+func compileDefinition(d *Definition) *code {
+	var file *syntax.File
+	if d.Program != nil {
+		file = d.Program.File
+	}
+	c := &compiler{file: file, vars: &vars{}}
+	var k *code
+	switch x := d.Node.(type) {
+	case *syntax.Function:
+		k = c.callable(x.Params, x.Returns, x.Body, false)
+	case *syntax.Plan:
+		k = c.callable(x.Params, nil, x.Body, false)
+	case *syntax.Class:
+		k = c.callable(x.Params, nil, x.Body, true)
+	case *syntax.Define:
+		k = c.callable(x.Params, nil, x.Body, true)
+	case *syntax.NodeDef:
+		k = c.callable(nil, nil, x.Body, true)
+	default:
+		k = &code{body: undefNode, misplaced: -1, taken: -1}
+	}
+	k.name, k.def = d.Name, d
+	if d.Node != nil {
+		k.at = c.at(d.Node)
+	}
+	return k
+}
+
+// compileTemplate compiles a template. Names that are given to it without
+// being declared are variables too.
+func compileTemplate(p *syntax.Program, names []string) *code {
+	c := &compiler{file: p.File, vars: &vars{loose: true}}
+	epp, ok := p.Body.Exprs[0].(*syntax.EPP)
+	if !ok {
+		return nil
+	}
+	k := &code{at: c.at(epp)}
+	c.params(k, epp.Params)
+	for _, name := range names {
+		if c.vars.slot(name) < 0 {
+			c.vars.names = append(c.vars.names, name)
+		}
+	}
+	k.body = c.block(epp.Body)
+	c.finish(k)
+	return k
+}
+
+// callable compiles parameters and a body. With named the body is that of a
+// named scope, and the slots are for the parameters' defaults only.
+func (c *compiler) callable(params []*syntax.Param, returns syntax.Expr, body *syntax.Block, named bool) *code {
+	k := &code{misplaced: -1, taken: -1}
+	c.params(k, params)
+	if returns != nil {
+		k.typed = true
+		k.returns = c.outside(returns)
+	}
+	if named {
+		k.names = c.vars.names // of the parameters
+		c.vars = &vars{named: true}
+		k.body = c.block(body)
+		return k
+	}
+	k.body = c.block(body)
+	c.finish(k)
+	return k
+}
+
+func (c *compiler) finish(k *code) {
+	k.names = c.vars.names
+	k.leaf = !c.vars.lambdas
+}
+
+// outside compiles an expression in the scope around the one in work.
+func (c *compiler) outside(x syntax.Expr) node {
+	o := *c
+	o.vars = c.vars.outer
+	if o.vars == nil {
+		o.vars = &vars{named: true, loose: c.vars.loose}
+	}
+	return o.expr(x)
+}
+
+// params compiles parameters into slots.
+func (c *compiler) params(k *code, list []*syntax.Param) {
+	c.vars.params = len(list)
+	for _, p := range list {
+		c.vars.names = append(c.vars.names, p.Name)
+	}
+	k.plain, k.misplaced, k.taken = true, -1, -1
+	k.params = make([]param, len(list))
+	for i, p := range list {
+		q := &k.params[i]
+		*q = param{name: p.Name, at: c.at(p), rest: p.Rest, fixed: true}
+		if reserved(p.Name) {
+			k.plain, k.taken = false, i
+		}
+		if p.Type != nil {
+			k.typed = true
+			q.typ, q.fixed = c.outside(p.Type), constant(p.Type)
+			if !q.fixed {
+				k.plain = false
+			}
+		}
+		if p.Value != nil {
+			c.vars.defaults = true
+			q.value = c.expr(p.Value)
+			c.vars.defaults = false
+		}
+		switch {
+		case k.max < 0: // behind *$rest, which has taken all
+			if k.misplaced < 0 {
+				k.misplaced = i
+			}
+		case p.Rest:
+			k.max, k.plain = -1, false
+		case p.Value != nil:
+			k.max++
+			k.plain = false
+		default:
+			if k.max > k.min && k.misplaced < 0 {
+				k.misplaced = i
+			}
+			k.max++
+			k.min = k.max
+		}
+	}
+}
+
+// constant tells whether an expression of a type has the same value always.
+func constant(x syntax.Expr) bool {
+	switch x := x.(type) {
+	case *syntax.TypeName, *syntax.Undef, *syntax.Default, *syntax.Bool, *syntax.Int, *syntax.Float, *syntax.Str, *syntax.Regexp, *syntax.Name:
+		return true
+	case *syntax.Neg:
+		return constant(x.X)
+	case *syntax.Paren:
+		return constant(x.X)
+	case *syntax.Index:
+		return constant(x.X) && constants(x.Keys)
+	case *syntax.List:
+		return constants(x.Items)
+	case *syntax.Hash:
+		for i := range x.Entries {
+			if !constant(x.Entries[i].Key) || !constant(x.Entries[i].Value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func constants(list []syntax.Expr) bool {
+	for _, x := range list {
+		if !constant(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// lambda compiles a lambda.
+func (c *compiler) lambda(l *syntax.Lambda) *code {
+	if l == nil {
+		return nil
+	}
+	for v := c.vars; v != nil; v = v.outer {
+		v.lambdas = true
+	}
+	in := &compiler{file: c.file, vars: &vars{outer: c.vars, loose: c.vars.loose}}
+	k := in.callable(l.Params, l.Returns, l.Body, false)
+	k.name, k.at = "lambda", c.at(l)
+	return k
+}
+
+// block compiles expressions one after another.
+func (c *compiler) block(b *syntax.Block) node {
+	if b == nil {
+		return undefNode
+	}
+	list := make([]node, 0, len(b.Exprs))
+	for i, x := range b.Exprs {
+		n := c.expr(x)
+		if _, is := n.(constNode); is && i < len(b.Exprs)-1 {
+			continue // a definition, or a value that nobody asks for
+		}
+		list = append(list, n)
+	}
+	switch len(list) {
+	case 0:
+		return undefNode
+	case 1:
+		return list[0]
+	}
+	return &blockNode{list}
+}
+
+// optional compiles an expression that need not be there.
+func (c *compiler) optional(x syntax.Expr) node {
+	switch x := x.(type) {
+	case nil:
+		return undefNode
+	case *syntax.Block:
+		return c.block(x)
+	}
+	return c.expr(x)
+}
+
+// exprs compiles expressions, each of which may be a splat.
+func (c *compiler) exprs(list []syntax.Expr) items {
+	var l items
+	for _, x := range list {
+		n, splat := c.item(x)
+		l.nodes = append(l.nodes, n)
+		if splat && l.splat == nil {
+			l.splat = make([]bool, len(list))
+		}
+		if splat {
+			l.splat[len(l.nodes)-1] = true
+		}
+	}
+	return l
+}
+
+// item compiles an expression that may be a splat, in parentheses or not.
+func (c *compiler) item(x syntax.Expr) (n node, splat bool) {
+	for {
+		switch y := x.(type) {
+		case *syntax.Paren:
+			x = y.X
+			continue
+		case *syntax.Splat:
+			return c.expr(y.X), true
+		}
+		return c.expr(x), false
+	}
+}
+
+// expr compiles an expression.
+func (c *compiler) expr(x syntax.Expr) node {
+	switch x := x.(type) {
+	case nil, *syntax.Nop, *syntax.Undef:
+		return undefNode
+	case *syntax.Default:
+		return constNode{value.Default{}}
+	case *syntax.Bool:
+		return constNode{value.Bool(x.Value)}
+	case *syntax.Int:
+		return constNode{value.Int(x.Value)}
+	case *syntax.Float:
+		return constNode{value.Float(x.Value)}
+	case *syntax.Str:
+		return constNode{value.String(x.Value)}
+	case *syntax.Name:
+		return constNode{value.String(x.Value)}
+	case *syntax.RenderText:
+		return &renderTextNode{c.at(x), x.Value}
+	case *syntax.Regexp:
+		r, err := value.NewRegexp(x.Source)
+		if err != nil {
+			return &failNode{c.at(x), "bad-regexp", err.Error()}
+		}
+		return constNode{r}
+	case *syntax.TypeName:
+		if t, ok := value.Builtin(lower(x.Value)); ok {
+			return constNode{t}
+		}
+		return &typeNode{pos: c.at(x), name: x.Value, key: lower(x.Value), lenient: c.lenient}
+	case *syntax.Reserved:
+		return &failNode{c.at(x), "reserved-word", "the word " + x.Word + " is reserved"}
+	case *syntax.Var:
+		return c.variable(x, x.Name)
+	case *syntax.Concat:
+		return c.concat(x)
+	case *syntax.Text:
+		return &concatNode{pos: c.at(x), parts: []node{c.text(x)}}
+	case *syntax.Heredoc:
+		text := c.expr(x.Text)
+		if x.Syntax == "" {
+			return text
+		}
+		if k, is := text.(constNode); is {
+			if s, is := k.v.(value.String); is {
+				if err := checkSyntax(x.Syntax, string(s)); err != nil {
+					return &failNode{c.at(x.Text), "bad-heredoc", "the heredoc is not " + x.Syntax + ": " + err.Error()}
+				}
+			}
+			return text
+		}
+		return &syntaxNode{c.at(x.Text), x.Syntax, text}
+	case *syntax.List:
+		return c.list(x)
+	case *syntax.Hash:
+		return c.hash(x)
+	case *syntax.Not:
+		return &notNode{c.expr(x.X)}
+	case *syntax.Neg:
+		return c.neg(x)
+	case *syntax.Splat:
+		return &splatNode{c.at(x), c.expr(x.X)}
+	case *syntax.Paren:
+		return c.expr(x.X)
+	case *syntax.Binary:
+		return c.binary(x)
+	case *syntax.Assign:
+		return c.assign(x)
+	case *syntax.Relation:
+		return &relationNode{c.at(x), x.Op, c.expr(x.X), c.expr(x.Y)}
+	case *syntax.Index:
+		return c.index(x)
+	case *syntax.Call:
+		return c.call(x)
+	case *syntax.Method:
+		return c.method(x)
+	case *syntax.If:
+		return &ifNode{c.expr(x.Cond), c.block(x.Then), c.optional(x.Else)}
+	case *syntax.Unless:
+		return &ifNode{&notNode{c.expr(x.Cond)}, c.block(x.Then), c.optional(x.Else)}
+	case *syntax.Case:
+		return c.caseOf(x)
+	case *syntax.Selector:
+		return c.selector(x)
+	case *syntax.Block:
+		return c.block(x)
+	case *syntax.EPP:
+		return c.block(x.Body)
+	case *syntax.Render:
+		return &renderNode{c.at(x), c.expr(x.X)}
+	case *syntax.Resource, *syntax.Defaults, *syntax.Override, *syntax.Collect:
+		return c.resource(x)
+	case *syntax.Apply:
+		return &applyNode{c.at(x), c.exprs(x.Args), x}
+	case *syntax.Class, *syntax.Define, *syntax.NodeDef, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeMapping:
+		return undefNode // definitions were known before
+	case *syntax.TypeDef:
+		return &failNode{c.at(x), "unsupported", "types are defined with =, as type " + x.Name + " = Object[{…}]"}
+	case *syntax.Lambda:
+		return &failNode{c.at(x), "illegal-expression", "a lambda is not a value"}
+	}
+	return &failNode{c.at(x), "internal", "internal error: an expression that the evaluator does not know"}
+}
+
+func (c *compiler) variable(at syntax.Node, name string) node {
+	p := c.at(at)
+	if name != "" && name[0] >= '0' && name[0] <= '9' {
+		n := 0
+		for _, d := range name {
+			if d < '0' || d > '9' {
+				return &failNode{p, "illegal-variable", "$" + name + " is not the name of a variable"}
+			}
+			if n = n*10 + int(d-'0'); n > 1<<20 {
+				return undefNode
+			}
+		}
+		return matchVar(n)
+	}
+	if qualified(name) {
+		return &qualifiedVar{p, unrooted(name)}
+	}
+	up := 0
+	for v := c.vars; v != nil; v = v.outer {
+		if i := v.slot(name); i >= 0 && !v.named {
+			if v.defaults && i < v.params {
+				return &paramVar{p, name, up, i}
+			}
+			if up == 0 {
+				return &slotVar{p, name, i}
+			}
+			return &outerVar{p, name, up, i}
+		}
+		if v.named {
+			break
+		}
+		up++
+	}
+	if c.vars.loose {
+		return &looseVar{p, name}
+	}
+	return &nameVar{p, name}
+}
+
+// unrooted returns a qualified variable's name without leading ::.
+func unrooted(name string) string {
+	if len(name) > 2 && name[:2] == "::" {
+		return name[2:]
+	}
+	return name
+}
+
+func qualified(name string) bool {
+	for i := 1; i < len(name); i++ {
+		if name[i] == ':' && name[i-1] == ':' {
+			return true
+		}
+	}
+	return false
+}
+
+// assign compiles an assignment. The value comes first, since it does not see
+// the variable.
+func (c *compiler) assign(x *syntax.Assign) node {
+	if x.Op != syntax.Set {
+		return &failNode{c.at(x), "unsupported-operator", "the operator " + x.Op.String() + " is not part of the language any more"}
+	}
+	y := c.expr(x.Y)
+	return &assignNode{c.at(x), c.target(x.X, x), y, c.at(x.Y)}
+}
+
+// target compiles the left side of an assignment.
+func (c *compiler) target(x syntax.Expr, whole *syntax.Assign) target {
+	switch x := x.(type) {
+	case *syntax.Var:
+		t := target{at: c.at(x), name: x.Name, slot: -1}
+		switch {
+		case x.Name != "" && x.Name[0] >= '0' && x.Name[0] <= '9':
+			t.fault, t.why = "numeric-assignment", "$"+x.Name+" is set by regular expressions and cannot be assigned"
+		case qualified(x.Name):
+			t.fault, t.why = "cross-scope-assignment", "$"+x.Name+" is in another scope and cannot be assigned"
+		case reserved(x.Name):
+			t.fault, t.why = "reserved-variable", "$"+x.Name+" is reserved and cannot be assigned"
+		case c.vars.defaults:
+			t.fault, t.why = "assignment-in-parameters", "$"+x.Name+" cannot be assigned in the default of a parameter"
+		case !c.vars.named:
+			if t.slot = c.vars.slot(x.Name); t.slot < 0 {
+				t.slot = len(c.vars.names)
+				c.vars.names = append(c.vars.names, x.Name)
+			}
+		}
+		return t
+	case *syntax.List:
+		t := target{at: c.at(x), list: []target{}}
+		for _, y := range x.Items {
+			t.list = append(t.list, c.target(y, whole))
+		}
+		return t
+	}
+	return target{at: c.at(x), fault: "illegal-assignment", why: "only variables, and lists of them, can be assigned"}
+}
+
+func reserved(name string) bool {
+	return name == "facts" || name == "trusted" || name == "server_facts"
+}

@@ -1,0 +1,98 @@
+package eval
+
+import (
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// An Env is what an Interp is made of. The zero Env evaluates expressions
+// without functions.
+type Env struct {
+	// Library is what programs can name; nil: an empty one.
+	Library *Library
+	// Facts, Trusted and ServerFacts are the variables of these names, each
+	// absent when nil.
+	Facts, Trusted, ServerFacts *value.Hash
+	// Variables are further variables of the top scope: $osfamily,
+	// $environment, an ENC's parameters.
+	Variables *value.Hash
+	// Settings are $settings::name.
+	Settings *value.Hash
+
+	// Strict says what numeric strings in arithmetic and the like are.
+	Strict Strict
+	// LooseVariables makes an unknown variable undef, with what Strict says;
+	// otherwise it is an error (strict_variables).
+	LooseVariables bool
+	// Tasks are the rules of plans (the setting tasks): plans can be called,
+	// expressions that need a catalog are refused.
+	Tasks bool
+
+	Limits Limits
+	// Log gets what programs and the evaluator say, from the thread that
+	// evaluates; nil: nobody does.
+	Log func(Log)
+	// Builder gets resources; nil: they are refused.
+	Builder Builder
+	// Apply evaluates apply(…) { … } of plans: the arguments are in c.Args,
+	// the variables that the block sees in c.Scope. nil: it is refused.
+	Apply func(c *Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
+}
+
+// Strict is the setting strict.
+type Strict uint8
+
+// What happens at places that the setting strict decides about.
+const (
+	StrictError Strict = iota
+	StrictWarning
+	StrictOff
+)
+
+// Limits end programs that would not end or would not fit. Zero fields are
+// the defaults.
+type Limits struct {
+	Steps int64 // calls of functions and blocks; 0: as many as it takes
+	Depth int   // calls inside each other; 0: DefaultDepth
+	Size  int   // bytes of a string; 16 for each element of an array or a hash; 0: DefaultSize
+}
+
+// Default limits.
+const (
+	// DefaultDepth is many times what Ruby's stack gives Puppet, and a tenth
+	// of what Go's stack would take.
+	DefaultDepth = 10_000
+	// DefaultSize is more than any catalog needs, and fits in memory.
+	DefaultSize = 64 << 20
+)
+
+// A Level says how important a message is.
+type Level uint8
+
+// Levels, as the functions of these names have them.
+const (
+	Debug Level = iota
+	Info
+	Notice
+	Warning
+	Err
+	Alert
+	Emerg
+	Crit
+)
+
+var levelNames = [...]string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}
+
+// String returns the level in lower case.
+func (l Level) String() string { return levelNames[l] }
+
+// A Log is a message of a program or about it.
+type Log struct {
+	Level Level
+	Msg   string
+	Pos   syntax.Position
+	// Scope is where it was said: "Scope(Class[main])"; "" from the evaluator
+	// itself.
+	Scope string
+	Kind  string // of a warning of the evaluator: "unknown-variable"
+}

@@ -1,0 +1,127 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// An Error is what went wrong in a program.
+type Error struct {
+	// Kind is a word or two in kebab case that stays as it is between
+	// versions: "unknown-variable", "type-mismatch", "internal". Errors that
+	// functions raise for their callers have kinds of their own.
+	Kind string
+	Msg  string // one line, lower case, without the place
+	// Pos is where the expression is written. An Error that a function of Go
+	// returns without one gets the place of the call.
+	Pos syntax.Position
+	// Stack are the calls around it, the innermost first.
+	Stack []Frame
+	// Details are for programs (Bolt's error hashes); nil without.
+	Details *value.Hash
+	// Err is the cause, for errors that are not of the language; nil without.
+	Err error
+}
+
+// A Frame is a call that had not returned: the function that was in work, and
+// the place inside it that was reached.
+type Frame struct {
+	Function string // "" for the text of a file outside of functions
+	File     string
+	Line     int
+}
+
+// Error returns "file:line:column: text".
+func (e *Error) Error() string {
+	if e.Pos.Line == 0 && e.Pos.File == "" {
+		return e.Msg
+	}
+	return e.Pos.String() + ": " + e.Msg
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Backtrace returns the stack for people, one call a line; "" when there is
+// none.
+func (e *Error) Backtrace() string {
+	var b strings.Builder
+	for _, f := range e.Stack {
+		name := f.Function
+		if name == "" {
+			name = "(top)"
+		}
+		fmt.Fprintf(&b, "  %s %s:%d\n", name, f.File, f.Line)
+	}
+	return b.String()
+}
+
+// Errorf returns an Error of a kind without a place: what functions return.
+func Errorf(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// A jump is next, break or return on its way to where it ends.
+type jump struct {
+	kind  jumpKind
+	value value.Value
+	pos   syntax.Position
+}
+
+type jumpKind uint8
+
+const (
+	jumpNext jumpKind = iota
+	jumpBreak
+	jumpReturn
+)
+
+var jumpNames = [...]string{jumpNext: "next", jumpBreak: "break", jumpReturn: "return"}
+
+func (j *jump) Error() string { return jumpNames[j.kind] + "() outside of what it could end" }
+
+// Next returns the error that ends the innermost lambda, function, class or
+// define with a value (nil: undef). It is what the function next returns.
+func Next(c *Call, v value.Value) error { return &jump{jumpNext, orUndef(v), c.Position()} }
+
+// Break returns the error that ends the innermost iteration.
+func Break(c *Call) error { return &jump{jumpBreak, nil, c.Position()} }
+
+// Return returns the error that ends the innermost function, class or define
+// with a value (nil: undef).
+func Return(c *Call, v value.Value) error { return &jump{jumpReturn, orUndef(v), c.Position()} }
+
+func orUndef(v value.Value) value.Value {
+	if v == nil {
+		return value.Undef{}
+	}
+	return v
+}
+
+// IsBreak tells whether an error that a block gave is break(): an iterating
+// function then stops and returns what it has. All other errors it passes on
+// unchanged.
+func IsBreak(err error) bool {
+	j, ok := err.(*jump)
+	return ok && j.kind == jumpBreak
+}
+
+// IsJump tells whether an error is next, break or return on its way, and not
+// a failure: functions that catch errors must pass these on.
+func IsJump(err error) bool {
+	_, ok := err.(*jump)
+	return ok
+}
+
+// AsError returns err as an *Error, wrapping what is not one.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: "call", Msg: err.Error(), Err: err}
+}

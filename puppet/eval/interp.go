@@ -1,0 +1,159 @@
+package eval
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// An Interp is one evaluation: a top scope, the classes that have been
+// evaluated, and the definitions of its own programs.
+//
+// Runs of one Interp may be concurrent as long as they only read named scopes:
+// local scopes belong to their run.
+type Interp struct {
+	env   Env
+	world atomic.Pointer[world]
+	top   *Scope
+
+	mu        sync.Mutex // guards what follows, and changes of world
+	classes   map[string]*Scope
+	nodes     []*Definition
+	templates map[*syntax.Program]*code // by what was parsed
+}
+
+// New returns an Interp.
+func New(env Env) *Interp {
+	in := &Interp{env: env}
+	if env.Library == nil {
+		in.env.Library = NewLibrary(nil)
+	}
+	in.world.Store(in.env.Library.world)
+	in.top = in.NewScope(ScopeOptions{Kind: TopScope})
+	vars := in.top.named.vars
+	if env.Variables != nil {
+		for k, v := range env.Variables.All() {
+			if k, ok := k.(value.String); ok {
+				vars[string(k)] = v
+			}
+		}
+	}
+	for name, h := range map[string]*value.Hash{"facts": env.Facts, "trusted": env.Trusted, "server_facts": env.ServerFacts} {
+		if h != nil {
+			vars[name] = h
+		}
+	}
+	return in
+}
+
+// Env returns what the Interp was made of.
+func (in *Interp) Env() *Env { return &in.env }
+
+// Top returns the top scope.
+func (in *Interp) Top() *Scope { return in.top }
+
+// ClassScope returns the scope of a class that has been evaluated, nil
+// without one. The name is in lower case and has no leading ::.
+func (in *Interp) ClassScope(name string) *Scope {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.classes[name]
+}
+
+// SetClassScope makes a scope known as a class's, so that $name::x is found.
+func (in *Interp) SetClassScope(name string, s *Scope) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.classes == nil {
+		in.classes = map[string]*Scope{}
+	}
+	in.classes[name] = s
+}
+
+// Nodes returns the node definitions of the programs that were run or
+// defined, in order.
+func (in *Interp) Nodes() []*Definition {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.nodes
+}
+
+// Site returns a place to begin at from outside: for lookups, calls and
+// bodies that no program asks for. scope nil is the top.
+func (in *Interp) Site(ctx context.Context, scope *Scope) *Site {
+	if scope == nil {
+		scope = in.top
+	}
+	return &Site{Interp: in, Scope: scope, t: newThread(ctx, in)}
+}
+
+// Call calls a function by its name from outside.
+func (in *Interp) Call(ctx context.Context, name string, args ...value.Value) (v value.Value, err error) {
+	s := in.Site(ctx, nil)
+	defer s.t.recover(&err)
+	return s.Call(name, nil, args...)
+}
+
+// Run evaluates a program in a scope (nil: the top) and returns the value of
+// its last expression. Definitions in it become known first; its errors are
+// *Error.
+func (in *Interp) Run(ctx context.Context, p *syntax.Program, scope *Scope) (v value.Value, err error) {
+	if err := in.Define(p, ""); err != nil {
+		return nil, err
+	}
+	s := in.Site(ctx, scope)
+	defer s.t.recover(&err)
+	return s.t.program(s, p)
+}
+
+// Define makes the definitions of a program known, without running it.
+func (in *Interp) Define(p *syntax.Program, module string) error {
+	if len(p.Definitions) == 0 {
+		return nil
+	}
+	list := Definitions(p, module)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, d := range list {
+		d.own = true
+		if d.Kind == KindNode {
+			in.nodes = append(in.nodes, d)
+		}
+	}
+	in.world.Store(in.world.Load().with(list))
+	return nil
+}
+
+// qualified returns a variable by its qualified name without leading ::, nil
+// when it is unknown.
+func (in *Interp) qualified(name string) value.Value {
+	i := strings.LastIndex(name, "::")
+	if i < 0 {
+		if v := in.top.named.vars[name]; v != nil {
+			return v
+		}
+		return nil
+	}
+	class, leaf := name[:i], name[i+2:]
+	if class == "settings" && in.env.Settings != nil {
+		if leaf == "all_local" {
+			return in.env.Settings
+		}
+		if v, is := in.env.Settings.GetString(leaf); is {
+			return v
+		}
+	}
+	if v, is := in.top.named.vars[name]; is { // set by a template's arguments
+		return v
+	}
+	for s := in.ClassScope(class); s != nil; s = s.named.Inherits {
+		if v, is := s.named.vars[leaf]; is {
+			return v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,348 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A signature is a Signature, parsed.
+type signature struct {
+	params []sigParam
+	lo, hi int // arguments; hi < 0: as many as come
+	rest   bool
+	block  blockNeed
+	blo    int // arguments that the block is called with
+	bhi    int // < 0: as many as come
+	btype  value.Type
+	run    func(*Call) (value.Value, error)
+}
+
+type sigParam struct {
+	name string
+	typ  value.Type // nil: any; of a rest parameter its elements'
+	word string     // the type as it is written
+}
+
+type blockNeed uint8
+
+const (
+	noBlock blockNeed = iota
+	mayBlock
+	mustBlock
+)
+
+// signatures returns the parsed signatures of a function.
+func (f *Function) signatures(t *thread) ([]signature, error) {
+	f.once.Do(func() {
+		was := t.w
+		t.w = t.w.lib.world // functions are shared; an Interp's own types are not theirs
+		defer func() { t.w = was }()
+		for i := range f.Signatures {
+			s, err := t.parseSignature(&f.Signatures[i])
+			if err != nil {
+				f.fault = fmt.Errorf("internal error: signature %d of %s: %w", i+1, f.Name, err)
+				return
+			}
+			f.sigs = append(f.sigs, s)
+		}
+	})
+	return f.sigs, f.fault
+}
+
+func (t *thread) parseSignature(in *Signature) (s signature, err error) {
+	s = signature{run: in.Run}
+	p, err := syntax.Parse(syntax.NewFile("", "f() |"+in.Params+"| {}"), syntax.Options{})
+	if err != nil {
+		return s, err
+	}
+	call, is := p.Body.Exprs[0].(*syntax.Call)
+	if !is || call.Lambda == nil {
+		return s, fmt.Errorf("parameters %q", in.Params)
+	}
+	for _, p := range call.Lambda.Params {
+		q := sigParam{name: p.Name, word: "Any"}
+		lo, hi := 1, 1
+		if p.Value != nil {
+			lo = 0
+		}
+		if p.Type != nil {
+			if q.typ, err = t.typeFrom(pos{}, compileExpr(nil, p.Type), t.in.top); err != nil {
+				return s, err
+			}
+			q.word = value.TypeString(q.typ)
+		}
+		if p.Rest {
+			s.rest = true
+			lo, hi = 0, -1
+			if q.typ != nil {
+				q.typ, lo, hi = restType(q.typ)
+			}
+		}
+		if _, any := q.typ.(value.AnyType); any {
+			q.typ = nil
+		}
+		s.lo += lo
+		if s.hi += hi; hi < 0 {
+			s.hi = -1
+		}
+		s.params = append(s.params, q)
+	}
+	return s, t.parseBlock(&s, in.Block)
+}
+
+// parseBlock reads the type of a block.
+func (t *thread) parseBlock(s *signature, text string) error {
+	if text == "" {
+		return nil
+	}
+	typ, err := t.parseType(pos{}, text)
+	if err != nil {
+		return err
+	}
+	s.block = mustBlock
+	if o, is := typ.(*value.OptionalType); is {
+		s.block, typ = mayBlock, o.Type
+	}
+	c, is := typ.(*value.CallableType)
+	if !is {
+		return fmt.Errorf("block %q", text)
+	}
+	s.blo, s.bhi = 0, -1
+	if c.Params == nil {
+		s.btype, s.blo = nil, -1 // any block
+		return nil
+	}
+	s.blo, s.bhi = tupleSize(c.Params)
+	for _, p := range c.Params.Types {
+		switch p.(type) {
+		case value.AnyType, value.UnitType:
+		default:
+			s.btype = c
+		}
+	}
+	return nil
+}
+
+// tupleSize returns how many elements a tuple has; hi < 0: no limit.
+func tupleSize(t *value.TupleType) (lo, hi int) {
+	if t.Size == nil {
+		return len(t.Types), len(t.Types)
+	}
+	hi = -1
+	if t.Size.HasMax {
+		hi = int(t.Size.Max)
+	}
+	if t.Size.HasMin {
+		lo = int(t.Size.Min)
+	}
+	return lo, hi
+}
+
+// accepts tells whether a call fits.
+func (s *signature) accepts(t *thread, args []value.Value, block *Closure) bool {
+	if len(args) < s.lo || s.hi >= 0 && len(args) > s.hi {
+		return false
+	}
+	for i, v := range args {
+		p := s.param(i)
+		if p.typ != nil && !instance(p.typ, v) {
+			return false
+		}
+	}
+	return s.takes(t, block)
+}
+
+// param returns the parameter that argument i is for.
+func (s *signature) param(i int) *sigParam {
+	return &s.params[min(i, len(s.params)-1)]
+}
+
+// takes tells whether the block fits, or its absence.
+func (s *signature) takes(t *thread, block *Closure) bool {
+	if block == nil {
+		return s.block != mustBlock
+	}
+	if s.block == noBlock {
+		return false
+	}
+	if s.blo < 0 {
+		return true
+	}
+	lo, hi := block.Arity()
+	if hi >= 0 && s.bhi < 0 || lo > s.blo || hi >= 0 && s.bhi > hi {
+		return false
+	}
+	if s.btype == nil {
+		return true
+	}
+	typ, err := block.callable(t)
+	return err == nil && value.Assignable(s.btype, typ)
+}
+
+// native calls a function that is written in Go.
+func (t *thread) native(s *Scope, at pos, name string, f *Function, args []value.Value, block *Closure) (value.Value, error) {
+	if f.Catalog {
+		if err := t.catalog(at, "the function "+f.Name); err != nil {
+			return nil, err
+		}
+	}
+	if !f.parsed.Load() {
+		if _, err := f.signatures(t); err != nil {
+			return nil, t.fail(at, "internal", "%v", err)
+		}
+		f.parsed.Store(true)
+	}
+	sigs := f.sigs
+	for i := range sigs {
+		if sigs[i].accepts(t, args, block) {
+			return t.run(s, at, name, sigs[i].run, args, block)
+		}
+	}
+	return nil, t.noSignature(at, f.Name, sigs, args, block)
+}
+
+// run runs a function of Go.
+func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value, error), args []value.Value, block *Closure) (value.Value, error) {
+	if t.depth >= t.deep {
+		return nil, t.fail(at, "too-deep", "calls are nested deeper than %d", t.deep)
+	}
+	if t.poll--; t.poll <= 0 {
+		if err := t.look(at); err != nil {
+			return nil, err
+		}
+	}
+	t.depth++
+	if t.nested == len(t.calls) {
+		t.calls = append(t.calls, &Call{})
+	}
+	c := t.calls[t.nested]
+	t.nested++
+	*c = Call{Site: Site{Interp: t.in, Scope: s, t: t, at: at}, Name: name, Args: args, Block: block}
+	v, err := run(c)
+	*c = Call{}
+	t.nested--
+	t.depth--
+	if err != nil {
+		return nil, t.wrap(at, err)
+	}
+	if v == nil {
+		v = value.Undef{}
+	}
+	return v, nil
+}
+
+// noSignature describes a call that fits no signature.
+func (t *thread) noSignature(at pos, name string, sigs []signature, args []value.Value, block *Closure) error {
+	if len(sigs) == 1 {
+		return t.fail(at, "type-mismatch", "%s(): %s", name, sigs[0].why(t, args, block))
+	}
+	var b strings.Builder
+	b.WriteString(name)
+	b.WriteString("() takes one of")
+	for i := range sigs {
+		s := &sigs[i]
+		fmt.Fprintf(&b, "\n  (%s): %s", s, s.why(t, args, block))
+	}
+	return t.fail(at, "type-mismatch", "%s", b.String())
+}
+
+// why says what is wrong with a call.
+func (s *signature) why(t *thread, args []value.Value, block *Closure) string {
+	if len(args) < s.lo || s.hi >= 0 && len(args) > s.hi {
+		return fmt.Sprintf("it takes %s, got %d", count(s.lo, s.hi), len(args))
+	}
+	for i, v := range args {
+		if p := s.param(i); p.typ != nil && !value.Instance(p.typ, v) {
+			return value.Mismatch("parameter '"+p.name+"'", p.typ, v)
+		}
+	}
+	switch {
+	case block == nil:
+		return "it needs a block"
+	case s.block == noBlock:
+		return "it takes no block"
+	}
+	lo, hi := block.Arity()
+	if hi >= 0 && s.bhi < 0 || lo > s.blo || hi >= 0 && s.bhi > hi {
+		return fmt.Sprintf("its block is called with %s, but takes %s", count(s.blo, s.bhi), span(lo, hi))
+	}
+	return "its block takes other arguments"
+}
+
+// String returns the signature as messages show it.
+func (s *signature) String() string {
+	var b strings.Builder
+	for i, p := range s.params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.word)
+		b.WriteByte(' ')
+		if s.rest && i == len(s.params)-1 {
+			b.WriteByte('*')
+		}
+		b.WriteString(p.name)
+	}
+	return b.String()
+}
+
+// callable returns the type of a block.
+func (b *Closure) callable(t *thread) (value.Type, error) {
+	size := func(lo, hi int) *value.IntegerType {
+		return &value.IntegerType{Min: int64(lo), Max: int64(hi), HasMin: true, HasMax: hi >= 0}
+	}
+	if b.native != nil {
+		return value.NewCallableType(value.NewTupleType([]value.Type{value.AnyType{}}, size(b.min, b.max)), nil, nil), nil
+	}
+	return t.callableOf(b.code, b.scope)
+}
+
+// callableOf returns the type of a function or a block.
+func (t *thread) callableOf(c *code, outer *Scope) (value.Type, error) {
+	types, err := t.typesOf(c, &Scope{outer: outer, named: outer.named})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]value.Type, len(c.params))
+	lo, hi := c.min, c.max
+	for i := range list {
+		if list[i] = types.params[i]; list[i] == nil {
+			list[i] = value.AnyType{}
+		}
+		if c.params[i].rest {
+			lo += types.lo
+			if types.hi >= 0 {
+				hi = len(c.params) - 1 + types.hi
+			}
+		}
+	}
+	size := &value.IntegerType{Min: int64(lo), Max: int64(hi), HasMin: true, HasMax: hi >= 0}
+	return value.NewCallableType(value.NewTupleType(list, size), nil, types.returns), nil
+}
+
+// create is new(type, args…) where there is no function new.
+func (t *thread) create(at pos, args []value.Value) (value.Value, error) {
+	if len(args) == 0 {
+		return nil, t.fail(at, "argument-count", "new() takes a type")
+	}
+	typ, is := args[0].(value.Type)
+	if !is {
+		return nil, t.fail(at, "type-mismatch", "new(): %s is not a type", t.inspect(args[0]))
+	}
+	v, err := value.New(typ, args[1:])
+	if err != nil {
+		return nil, t.wrap(at, err)
+	}
+	return v, nil
+}
+
+// catalog refuses what needs a catalog where there is none.
+func (t *thread) catalog(at pos, what string) error {
+	if t.in.env.Builder != nil && !t.in.env.Tasks {
+		return nil
+	}
+	return t.fail(at, "catalog-operation", "%s needs a catalog, and there is none here", what)
+}

@@ -1,0 +1,435 @@
+package eval
+
+import (
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+func (t *thread) site(s *Scope, at pos) *Site {
+	return &Site{Interp: t.in, Scope: s, t: t, at: at}
+}
+
+// attr is an attribute, or with splat a hash of them.
+type attr struct {
+	pos
+	name       string
+	add, splat bool
+	x          node
+	xAt        pos
+}
+
+// attrs evaluates attributes. Without repeats a name may come only once.
+func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute, error) {
+	out := make([]Attribute, 0, len(list))
+	put := func(a Attribute) error {
+		if !repeats {
+			for i := range out {
+				if out[i].Name == a.Name {
+					return t.fail(at, "duplicate-attribute", "the attribute %s is given twice", a.Name)
+				}
+			}
+		}
+		out = append(out, a)
+		return nil
+	}
+	for i := range list {
+		a := &list[i]
+		v, err := a.x.eval(t, s)
+		if err != nil {
+			return nil, err
+		}
+		if !a.splat {
+			if err := put(Attribute{a.name, v, a.add, a.position()}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		h, is := v.(*value.Hash)
+		if !is {
+			return nil, t.fail(a.xAt, "type-mismatch", "* => takes a hash of attributes, not %s", t.kindOf(v))
+		}
+		for k, v := range h.All() {
+			if err := put(Attribute{value.ToString(k), v, false, a.position()}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// A resourceNode is type { title: attributes }.
+type resourceNode struct {
+	pos
+	form   syntax.Form
+	name   string // a bare word; else:
+	typ    node
+	typeOK bool // typ is the name of a type, with [] or not
+	typeAt pos
+	bodies []resourceBody
+}
+
+type resourceBody struct {
+	pos
+	title   node
+	titleAt pos
+	attrs   []attr
+}
+
+func (n *resourceNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if err := t.catalog(n.pos, "a resource"); err != nil {
+		return nil, err
+	}
+	name, err := n.typeName(t, s)
+	if err != nil {
+		return nil, err
+	}
+	d := &Declaration{Type: name, Form: n.form, Pos: n.position()}
+	var defaults []Attribute
+	seen := map[string]bool{}
+	for i := range n.bodies {
+		b := &n.bodies[i]
+		titles, isDefault, err := n.titles(t, s, b, seen)
+		if err != nil {
+			return nil, err
+		}
+		attrs, err := t.attrs(s, n.pos, b.attrs, false)
+		if err != nil {
+			return nil, err
+		}
+		if isDefault {
+			defaults = attrs
+		}
+		d.Bodies = append(d.Bodies, Body{titles, attrs, b.position()})
+	}
+	for i := range d.Bodies {
+		d.Bodies[i].Attrs = over(defaults, d.Bodies[i].Attrs)
+	}
+	refs, err := t.in.env.Builder.Declare(t.site(s, n.pos), d)
+	if err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	return value.NewArray(refs...), nil
+}
+
+// over returns attributes with others put over them, in their places.
+func over(defaults, attrs []Attribute) []Attribute {
+	if len(defaults) == 0 {
+		return attrs
+	}
+	out := append([]Attribute{}, defaults...)
+next:
+	for _, a := range attrs {
+		for i := range out {
+			if out[i].Name == a.Name {
+				out[i] = a
+				continue next
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// typeName returns the name of the type of resources, in lower case.
+func (n *resourceNode) typeName(t *thread, s *Scope) (string, error) {
+	if n.name != "" {
+		return lower(n.name), nil
+	}
+	v, err := n.typ.eval(t, s)
+	if err != nil {
+		return "", err
+	}
+	if n.typeOK {
+		switch r := v.(type) {
+		case *value.ClassType:
+			if r.Title == "" {
+				return "class", nil
+			}
+		case *value.ResourceType:
+			if !r.HasTitle && r.TypeName != "" {
+				return lower(r.TypeName), nil
+			}
+		}
+	}
+	return "", t.fail(n.typeAt, "bad-resource-type", "%s is not a type of resources", t.inspect(v))
+}
+
+// titles evaluates the title of a body, which may be many.
+func (n *resourceNode) titles(t *thread, s *Scope, b *resourceBody, seen map[string]bool) (titles []string, isDefault bool, err error) {
+	v, err := b.title.eval(t, s)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, undef := v.(value.Undef); undef {
+		return nil, false, t.fail(b.titleAt, "bad-title", "the title of a resource is undef")
+	}
+	for i, v := range flatten([]value.Value{v}) {
+		switch v := v.(type) {
+		case value.String:
+			if v == "" {
+				return nil, false, t.fail(b.titleAt, "bad-title", "the title of a resource is empty")
+			}
+			if seen["="+string(v)] {
+				return nil, false, t.fail(n.pos, "duplicate-title", "the title %s is given twice", value.Inspect(v))
+			}
+			seen["="+string(v)] = true
+			titles = append(titles, string(v))
+		case value.Default:
+			if seen["default"] {
+				return nil, false, t.fail(n.pos, "duplicate-title", "the title default is given twice")
+			}
+			seen["default"] = true
+			isDefault = true
+		default:
+			return nil, false, t.fail(b.titleAt, "bad-title", "title %d of a resource is %s, not a string", i+1, t.kindOf(v))
+		}
+	}
+	return titles, isDefault, nil
+}
+
+// A defaultsNode is Type { attributes }.
+type defaultsNode struct {
+	pos
+	typ    node
+	typeAt pos
+	attrs  []attr
+}
+
+func (n *defaultsNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if err := t.catalog(n.pos, "defaults of resources"); err != nil {
+		return nil, err
+	}
+	v, err := n.typ.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	r, is := v.(*value.ResourceType)
+	if !is || r.TypeName == "" || r.HasTitle {
+		return nil, t.fail(n.typeAt, "bad-resource-type", "%s is not a type of resources", t.inspect(v))
+	}
+	attrs, err := t.attrs(s, n.pos, n.attrs, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.in.env.Builder.Default(t.site(s, n.pos), lower(r.TypeName), attrs); err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	return v, nil
+}
+
+// An overrideNode is X { attributes }.
+type overrideNode struct {
+	pos
+	x     node
+	form  syntax.Form
+	attrs []attr
+}
+
+func (n *overrideNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if err := t.catalog(n.pos, "an override of resources"); err != nil {
+		return nil, err
+	}
+	v, err := n.x.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	attrs, err := t.attrs(s, n.pos, n.attrs, true)
+	if err != nil {
+		return nil, err
+	}
+	o := &Override{Attrs: attrs, Form: n.form, Pos: n.position()}
+	for _, v := range flatten([]value.Value{v}) {
+		r, is := v.(*value.ResourceType)
+		if !is || strings.EqualFold(r.TypeName, "class") {
+			return nil, t.fail(n.pos, "bad-override", "only resources can be overridden, not %s", t.inspect(v))
+		}
+		o.Refs = append(o.Refs, Ref{lower(r.TypeName), r.Title})
+	}
+	if err := t.in.env.Builder.Override(t.site(s, n.pos), o); err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	return v, nil
+}
+
+// A collectNode is Type <| query |> { attributes }.
+type collectNode struct {
+	pos
+	typ      string
+	exported bool
+	query    queryNode
+	attrs    []attr
+}
+
+func (n *collectNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if err := t.catalog(n.pos, "a collector"); err != nil {
+		return nil, err
+	}
+	if n.typ == "" || n.typ == "class" {
+		return nil, t.fail(n.pos, "bad-collector", "only resources can be collected")
+	}
+	c := &Collector{Type: n.typ, Exported: n.exported, Pos: n.position()}
+	var err error
+	if c.Attrs, err = t.attrs(s, n.pos, n.attrs, true); err != nil {
+		return nil, err
+	}
+	if n.query != nil {
+		if c.Query, err = n.query.eval(t, s); err != nil {
+			return nil, err
+		}
+	}
+	v, err := t.in.env.Builder.Collect(t.site(s, n.pos), c)
+	if err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	if v == nil {
+		v = value.Undef{}
+	}
+	return v, nil
+}
+
+// A queryNode is the query of a collector, or a part of it.
+type queryNode interface {
+	eval(t *thread, s *Scope) (Query, error)
+}
+
+type queryBool struct {
+	or   bool
+	x, y queryNode
+}
+
+func (n *queryBool) eval(t *thread, s *Scope) (Query, error) {
+	x, err := n.x.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	y, err := n.y.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	return &QueryBool{n.or, x, y}, nil
+}
+
+type queryCompare struct {
+	not  bool
+	x, y node
+	at   pos
+}
+
+func (n *queryCompare) eval(t *thread, s *Scope) (Query, error) {
+	x, err := n.x.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	y, err := n.y.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	name, is := x.(value.String)
+	if !is {
+		return nil, t.fail(n.at, "bad-query", "%s is not the name of an attribute", t.inspect(x))
+	}
+	return &QueryCompare{string(name), n.not, y}, nil
+}
+
+type queryFault struct{ at pos }
+
+func (n *queryFault) eval(t *thread, s *Scope) (Query, error) {
+	return nil, t.fail(n.at, "bad-query", "a query is made of ==, !=, and, or")
+}
+
+// A relationNode is X -> Y and the like.
+type relationNode struct {
+	pos
+	op   syntax.Op
+	x, y node
+}
+
+func (n *relationNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if err := t.catalog(n.pos, "a relation of resources"); err != nil {
+		return nil, err
+	}
+	x, err := n.x.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	y, err := n.y.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	left, err := n.side(t, x)
+	if err != nil {
+		return nil, err
+	}
+	right, err := n.side(t, y)
+	if err != nil {
+		return nil, err
+	}
+	r := &Relation{Sources: left, Targets: right, Pos: n.position()}
+	if n.op == syntax.After || n.op == syntax.Subscribes {
+		r.Sources, r.Targets = right, left
+	}
+	r.Notify = n.op == syntax.Notify || n.op == syntax.Subscribes
+	r.Left = left
+	if err := t.in.env.Builder.Relate(t.site(s, n.pos), r); err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	// What follows in a chain is related to the right side, or past it when
+	// there is nothing.
+	if len(right) == 0 {
+		return value.NewArray(left...), nil
+	}
+	return value.NewArray(right...), nil
+}
+
+// side returns the resources on one side, each once.
+func (n *relationNode) side(t *thread, v value.Value) ([]value.Value, error) {
+	var list []value.Value
+next:
+	for _, v := range flatten([]value.Value{v}) {
+		switch r := v.(type) {
+		case value.String:
+			typ, err := t.parseType(n.pos, string(r))
+			if err != nil {
+				return nil, err
+			}
+			v = typ
+		case *value.Runtime:
+		case value.Type:
+		default:
+			return nil, t.fail(n.pos, "bad-relation", "%s cannot be in a relation of resources", t.inspect(v))
+		}
+		switch v.(type) {
+		case *value.ResourceType, *value.ClassType, *value.Runtime:
+		default:
+			return nil, t.fail(n.pos, "bad-relation", "%s is not a reference to a resource or a class", t.inspect(v))
+		}
+		for _, o := range list {
+			if value.Same(o, v) {
+				continue next
+			}
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// An applyNode is apply(targets) { … }.
+type applyNode struct {
+	pos
+	args  items
+	apply *syntax.Apply
+}
+
+func (n *applyNode) eval(t *thread, s *Scope) (value.Value, error) {
+	args, err := n.args.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	apply := t.in.env.Apply
+	if apply == nil {
+		return nil, t.fail(n.pos, "unsupported", "there is no apply here")
+	}
+	return t.run(s, n.pos, "apply", func(c *Call) (value.Value, error) { return apply(c, n.file, n.apply) }, args, nil)
+}

@@ -1,0 +1,169 @@
+package eval
+
+import (
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A rendering is the text of a template in work.
+type rendering struct {
+	buf       []byte
+	sensitive bool
+}
+
+type renderTextNode struct {
+	pos
+	text string
+}
+
+func (n *renderTextNode) eval(t *thread, s *Scope) (value.Value, error) {
+	return t.render(n.pos, value.String(n.text))
+}
+
+type renderNode struct {
+	pos
+	x node
+}
+
+func (n *renderNode) eval(t *thread, s *Scope) (value.Value, error) {
+	v, err := n.x.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	return t.render(n.pos, v)
+}
+
+func (t *thread) render(at pos, v value.Value) (value.Value, error) {
+	r := t.rendering
+	if r == nil {
+		return nil, t.fail(at, "internal", "internal error: text outside of a template")
+	}
+	if hidden, is := v.(*value.Sensitive); is {
+		r.sensitive = true
+		v = hidden.Unwrap()
+	}
+	var err error
+	r.buf, err = t.appendText(at, r.buf, v)
+	return value.Undef{}, err
+}
+
+// template evaluates a template.
+func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bool) (value.Value, error) {
+	if p.Body == nil || len(p.Body.Exprs) != 1 {
+		return nil, t.fail(s.at, "bad-template", "the text is not a template")
+	}
+	epp, is := p.Body.Exprs[0].(*syntax.EPP)
+	if !is {
+		return nil, t.fail(s.at, "bad-template", "the text is not a template")
+	}
+	if len(p.Definitions) > 0 {
+		return nil, t.fail(s.at, "bad-template", "a template cannot define anything")
+	}
+	args, names, err := t.templateArgs(s, args)
+	if err != nil {
+		return nil, err
+	}
+	c := t.in.template(p, names)
+	f := &Scope{named: s.Scope.named, names: c.names, slots: make([]value.Value, len(c.names))}
+	if local {
+		f.outer = s.Scope
+	} else {
+		f.named, f.function = s.Scope.named.global(), true
+	}
+	if err := t.enter("template "+p.File.Name, s.at); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	outer := t.rendering
+	t.rendering = &rendering{}
+	defer func() { t.rendering = outer }()
+	if err := t.templateParams(s, epp, c, f, args); err != nil {
+		return nil, err
+	}
+	if _, err := c.body.eval(t, f); err != nil {
+		j, is := err.(*jump)
+		if !is || j.kind != jumpNext {
+			return nil, err
+		}
+	}
+	text := value.String(t.rendering.buf)
+	if t.rendering.sensitive {
+		return value.NewSensitive(text), nil
+	}
+	return text, nil
+}
+
+// maxTemplates is how many compiled templates an Interp keeps: a template is
+// often rendered for each of many resources.
+const maxTemplates = 64
+
+// template returns a template, compiled. One to which undeclared names are
+// given is compiled for them.
+func (in *Interp) template(p *syntax.Program, names []string) *code {
+	epp := p.Body.Exprs[0].(*syntax.EPP)
+	if !epp.HasParams && len(names) > 0 {
+		return compileTemplate(p, names)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	c := in.templates[p]
+	if c == nil {
+		c = compileTemplate(p, nil)
+		if in.templates == nil || len(in.templates) == maxTemplates {
+			in.templates = map[*syntax.Program]*code{}
+		}
+		in.templates[p] = c
+	}
+	return c
+}
+
+// templateArgs sets variables of the caller that args name with ::, and
+// returns the rest and their names.
+func (t *thread) templateArgs(s *Site, args *value.Hash) (*value.Hash, []string, error) {
+	if args == nil {
+		return nil, nil, nil
+	}
+	var names []string
+	var b value.HashBuilder
+	for k, v := range args.All() {
+		name := value.ToString(k)
+		if !strings.Contains(name, "::") {
+			names = append(names, name)
+			b.Put(value.String(name), v)
+			continue
+		}
+		if err := s.Scope.Set(strings.TrimPrefix(name, "::"), v); err != nil {
+			return nil, nil, t.wrap(s.at, err)
+		}
+	}
+	return b.Build(), names, nil
+}
+
+// templateParams gives a template its parameters. One that declares none may
+// be given any, or none.
+func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, args *value.Hash) error {
+	given := args
+	if given == nil {
+		given = value.NewHash()
+	}
+	if epp.HasParams || args == nil {
+		return t.named(s.at, c.subject(), c, f, given)
+	}
+	for k, v := range given.All() {
+		for i, name := range f.names {
+			if k == value.String(name) {
+				f.slots[i] = v
+			}
+		}
+	}
+	return nil
+}
+
+func (c *code) subject() string {
+	if c.name == "" {
+		return "the template"
+	}
+	return c.title()
+}

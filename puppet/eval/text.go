@@ -1,0 +1,172 @@
+package eval
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// appendText appends "${v}".
+func (t *thread) appendText(at pos, buf []byte, v value.Value) ([]byte, error) {
+	switch v := v.(type) {
+	case value.String:
+		buf = append(buf, v...)
+	case value.Int:
+		buf = strconv.AppendInt(buf, int64(v), 10)
+	case value.Bool:
+		buf = strconv.AppendBool(buf, bool(v))
+	case value.Undef:
+	default:
+		if err := t.printable(at, v); err != nil {
+			return nil, err
+		}
+		buf = append(buf, value.ToString(v)...)
+	}
+	if len(buf) > t.wide {
+		return nil, t.size(at, len(buf))
+	}
+	return buf, nil
+}
+
+// printable refuses values whose text would be too large. The strings in them
+// are counted up to the limit only.
+func (t *thread) printable(at pos, v value.Value) error {
+	_, nodes := value.Measure(v)
+	if nodes > t.wide {
+		return t.size(at, nodes)
+	}
+	if size := textSize(v, t.wide); size > t.wide {
+		return t.size(at, size)
+	}
+	return t.step(at, nodes>>6)
+}
+
+// textSize returns about how many bytes a value's text has, or more than limit
+// as soon as it is known to have more.
+func textSize(v value.Value, limit int) int {
+	size := 0
+	switch v := v.(type) {
+	case value.String:
+		return len(v)
+	case *value.Array:
+		for _, e := range v.Elems() {
+			if size += 2 + textSize(e, limit-size); size > limit {
+				return size
+			}
+		}
+	case *value.Hash:
+		for k, e := range v.All() {
+			if size += 6 + textSize(k, limit-size); size > limit {
+				return size
+			}
+			if size += textSize(e, limit-size); size > limit {
+				return size
+			}
+		}
+	}
+	return size
+}
+
+// shown is how much of a value messages show.
+const shown = 80
+
+// inspect returns a value as it is written, cut for a message.
+func (t *thread) inspect(v value.Value) string {
+	switch x := v.(type) {
+	case *value.Array, *value.Hash:
+		if _, nodes := value.Measure(v); nodes > 200 || textSize(v, 4*shown) > 4*shown {
+			return t.kindOf(v)
+		}
+	case value.String:
+		if len(x) > 4*shown {
+			v = x[:4*shown]
+		}
+	case *value.Iterator:
+		return t.kindOf(v)
+	}
+	s := value.Inspect(v)
+	if len(s) > shown {
+		i := shown
+		for i > 0 && s[i]&0xc0 == 0x80 {
+			i--
+		}
+		s = s[:i] + "…"
+	}
+	return s
+}
+
+// kindOf returns a value's type in words, without its parameters: "an Integer".
+func (t *thread) kindOf(v value.Value) string {
+	switch v.(type) {
+	case value.Undef:
+		return "undef"
+	case value.Default:
+		return "default"
+	}
+	return article(value.TypeString(value.Generalize(value.InferReduced(v))))
+}
+
+func article(name string) string {
+	if name != "" && strings.IndexByte("AEIOU", name[0]) >= 0 && !strings.HasPrefix(name, "UR") {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// checkSyntax checks the text of a heredoc whose syntax is told.
+func checkSyntax(name, text string) error {
+	for {
+		switch strings.ToLower(name) {
+		case "json":
+			var v any
+			return json.Unmarshal([]byte(text), &v)
+		case "base64":
+			clean := strings.Map(func(r rune) rune {
+				if r == '\n' || r == '\r' {
+					return -1
+				}
+				return r
+			}, text)
+			_, err := base64.StdEncoding.DecodeString(clean)
+			return err
+		case "pp":
+			_, err := syntax.Parse(syntax.NewFile("", text), syntax.Options{})
+			return err
+		case "epp":
+			_, err := syntax.ParseTemplate(syntax.NewFile("", text), syntax.Options{})
+			return err
+		}
+		// application+json is checked as json when nothing knows the whole.
+		i := strings.IndexByte(name, '+')
+		if i < 0 {
+			return nil
+		}
+		name = name[i+1:]
+	}
+}
+
+// joinURI resolves a reference against an address.
+func joinURI(base, ref string) (value.Value, error) {
+	b, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	r, err := url.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	if b.Scheme == "" && r.Scheme == "" {
+		return nil, errors.New("both URIs are relative")
+	}
+	u, err := value.ParseURI(b.ResolveReference(r).String())
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}

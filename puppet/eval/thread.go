@@ -1,0 +1,266 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A pos is a place in a file, unresolved: positions are worked out for errors
+// only.
+type pos struct {
+	file *syntax.File
+	off  uint32
+}
+
+func (p pos) position() syntax.Position {
+	if p.file == nil {
+		return syntax.Position{}
+	}
+	return p.file.Position(p.off)
+}
+
+// A thread is one flow of evaluation. It belongs to one goroutine.
+type thread struct {
+	in    *Interp
+	w     *world
+	ctx   context.Context
+	log   func(Log)
+	poll  int   // calls until the next look at ctx and the budget
+	left  int64 // calls left, when limited
+	depth int
+	deep  int // depth that is too much
+	wide  int // size that is too much
+
+	frames     []frame
+	calls      []*Call                    // by nesting, to be used again
+	free       []*Scope                   // local scopes that nothing refers to any more
+	nested     int                        // how many of calls are in use
+	resolving  map[*Definition]value.Type // types in work, and what they need
+	sets       []*value.TypeSetType       // whose types are in work
+	rendering  *rendering                 // of the innermost template
+	lastRegexp *value.Regexp              // the last one that was made of a string
+}
+
+// A frame is a call in progress.
+type frame struct {
+	name string
+	call pos // where the call is written
+}
+
+// pollEvery is how many calls are made between looks at the context: a few
+// microseconds' worth.
+const pollEvery = 256
+
+func newThread(ctx context.Context, in *Interp) *thread {
+	t := &thread{in: in, w: in.world.Load(), ctx: ctx, log: in.env.Log, poll: pollEvery, left: in.env.Limits.Steps}
+	t.deep, t.wide = in.env.Limits.Depth, in.env.Limits.Size
+	if t.deep == 0 {
+		t.deep = DefaultDepth
+	}
+	if t.wide == 0 {
+		t.wide = DefaultSize
+	}
+	return t
+}
+
+// fork returns a thread that goes on from here in another goroutine.
+func (t *thread) fork(ctx context.Context) *thread {
+	f := newThread(ctx, t.in)
+	f.depth = t.depth
+	f.frames = append(f.frames, t.frames...)
+	if f.left > 0 {
+		f.left = max(1, t.left)
+	}
+	return f
+}
+
+// enter begins a call.
+func (t *thread) enter(name string, at pos) error {
+	if t.depth >= t.deep {
+		return t.fail(at, "too-deep", "calls are nested deeper than %d", t.deep)
+	}
+	if t.poll--; t.poll <= 0 {
+		if err := t.look(at); err != nil {
+			return err
+		}
+	}
+	t.depth++
+	t.frames = append(t.frames, frame{name, at})
+	return nil
+}
+
+// leave ends a call.
+func (t *thread) leave() {
+	t.depth--
+	t.frames = t.frames[:len(t.frames)-1]
+}
+
+// look ends the evaluation when the context is done or the budget used up.
+func (t *thread) look(at pos) error {
+	used := int64(pollEvery - t.poll)
+	t.poll = pollEvery
+	if err := t.ctx.Err(); err != nil {
+		e := t.fail(at, "canceled", "the evaluation was ended: %v", context.Cause(t.ctx))
+		e.Err = err
+		return e
+	}
+	if t.in.env.Limits.Steps > 0 {
+		if t.left -= used; t.left <= 0 {
+			return t.fail(at, "too-long", "the evaluation took more than %d calls", t.in.env.Limits.Steps)
+		}
+	}
+	return nil
+}
+
+// step counts n calls' worth of work.
+func (t *thread) step(at pos, n int) error {
+	if t.poll -= n; t.poll <= 0 {
+		return t.look(at)
+	}
+	return nil
+}
+
+// size refuses what is too large.
+func (t *thread) size(at pos, n int) error {
+	if n > t.wide {
+		return t.fail(at, "too-large", "a string of %d bytes is larger than the limit of %d", n, t.wide)
+	}
+	return nil
+}
+
+// elements refuses collections that are too large.
+func (t *thread) elements(at pos, n int) error {
+	if n > t.wide/16 {
+		return t.fail(at, "too-large", "a collection of %d elements is larger than the limit of %d", n, t.wide/16)
+	}
+	return nil
+}
+
+// fail returns an error at a place.
+func (t *thread) fail(at pos, kind, format string, args ...any) *Error {
+	msg := format
+	if len(args) > 0 {
+		msg = fmt.Sprintf(format, args...)
+	}
+	return &Error{Kind: kind, Msg: msg, Pos: at.position(), Stack: t.stack(at)}
+}
+
+// stackDepth is how many frames of a stack are told: the innermost half and
+// the outermost half.
+const stackDepth = 100
+
+// stack returns the calls around a place.
+func (t *thread) stack(at pos) []Frame {
+	p := at.position()
+	stack := make([]Frame, 0, min(len(t.frames), stackDepth)+1)
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		f := &t.frames[i]
+		if n := len(t.frames) - i; n > stackDepth/2 && i >= stackDepth/2 {
+			p = f.call.position()
+			continue
+		}
+		stack = append(stack, Frame{f.name, p.File, p.Line})
+		p = f.call.position()
+	}
+	return append(stack, Frame{"", p.File, p.Line})
+}
+
+// wrap gives an error that came out of Go code a place and a stack.
+func (t *thread) wrap(at pos, err error) error {
+	switch e := err.(type) {
+	case *jump:
+		return e
+	case *Error:
+		if e.Pos.Line != 0 {
+			return e
+		}
+		c := *e
+		c.Pos = at.position()
+		if c.Stack == nil {
+			c.Stack = t.stack(at)
+		}
+		return &c
+	}
+	var in *Error
+	if errors.As(err, &in) && in.Pos.Line != 0 {
+		return err
+	}
+	e := t.fail(at, "call", "")
+	e.Msg, e.Err = err.Error(), err
+	var parse syntax.Errors
+	if errors.As(err, &parse) && len(parse) > 0 {
+		// A file that was loaded here is told where it is wrong.
+		e.Kind, e.Msg, e.Pos = parse[0].Kind, parse[0].Msg, parse[0].Position()
+	}
+	var te *value.TypeError
+	if errors.As(err, &te) {
+		e.Kind = te.Kind
+	}
+	return e
+}
+
+// strict is for what the setting strict decides about.
+func (t *thread) strict(at pos, kind, msg string) error {
+	switch t.in.env.Strict {
+	case StrictError:
+		return t.fail(at, kind, "%s", msg)
+	case StrictWarning:
+		t.warn(at, kind, msg)
+	}
+	return nil
+}
+
+func (t *thread) warn(at pos, kind, msg string) {
+	if t.log != nil {
+		t.log(Log{Level: Warning, Kind: kind, Msg: msg, Pos: at.position()})
+	}
+}
+
+// recover is deferred at the package's entries: it makes errors of what
+// escaped, be it a jump or a panic.
+func (t *thread) recover(err *error) {
+	if r := recover(); r != nil {
+		at := pos{}
+		if n := len(t.frames); n > 0 {
+			at = t.frames[n-1].call
+		}
+		e := t.fail(at, "internal", "internal error: %v", r)
+		e.Err = &internalError{r, debug.Stack()}
+		*err = e
+		return
+	}
+	*err = t.escaped(*err)
+}
+
+// An internalError is a panic of ours; its text is for us.
+type internalError struct {
+	reason any
+	stack  []byte
+}
+
+func (e *internalError) Error() string { return fmt.Sprintf("%v\n%s", e.reason, e.stack) }
+
+// escaped makes an error of a jump that nothing took.
+func (t *thread) escaped(err error) error {
+	j, ok := err.(*jump)
+	if !ok {
+		return err
+	}
+	return &Error{
+		Kind:  "illegal-" + jumpNames[j.kind],
+		Msg:   jumpNames[j.kind] + "() is used where there is nothing that it could end",
+		Pos:   j.pos,
+		Stack: []Frame{{File: j.pos.File, Line: j.pos.Line}},
+	}
+}
+
+// lower returns a qualified name as it is looked up.
+func lower(name string) string {
+	return strings.ToLower(strings.TrimPrefix(name, "::"))
+}

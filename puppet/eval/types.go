@@ -1,0 +1,428 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// typesOf returns the types of parameters and result, evaluated once for a
+// world where they are constant.
+func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
+	w := t.w
+	if c.def != nil && !c.def.own {
+		w = w.lib.world
+	}
+	if types := c.types.Load(); types != nil && types.w == w {
+		return types, nil
+	}
+	was := t.w
+	t.w = w
+	defer func() { t.w = was }()
+	types := &codeTypes{w: w, params: make([]value.Type, len(c.params))}
+	fixed := true
+	around := f.outer
+	if around == nil {
+		around = f.named.root
+	}
+	for i := range c.params {
+		p := &c.params[i]
+		if p.typ == nil {
+			if p.rest {
+				types.hi = -1
+			}
+			continue
+		}
+		fixed = fixed && p.fixed
+		typ, err := t.typeFrom(p.at, p.typ, around)
+		if err != nil {
+			return nil, err
+		}
+		if p.rest {
+			typ, types.lo, types.hi = restType(typ)
+		}
+		types.params[i] = typ
+		if _, any := typ.(value.AnyType); any {
+			types.params[i] = nil
+		}
+	}
+	if c.returns != nil {
+		typ, err := t.typeFrom(c.at, c.returns, around)
+		if err != nil {
+			return nil, err
+		}
+		types.returns = typ
+	}
+	if fixed {
+		c.types.Store(types)
+	}
+	return types, nil
+}
+
+// restType returns the type of each value of a rest parameter, and how many
+// there may be: Array[Integer, 1, 3] *$x are one to three integers.
+func restType(typ value.Type) (elem value.Type, lo, hi int) {
+	a, is := typ.(*value.ArrayType)
+	if !is {
+		return typ, 0, -1
+	}
+	lo, hi = 0, -1
+	if a.Size != nil {
+		if a.Size.HasMin {
+			lo = int(a.Size.Min)
+		}
+		if a.Size.HasMax {
+			hi = int(a.Size.Max)
+		}
+	}
+	return a.Elem, lo, hi
+}
+
+// typeFrom evaluates an expression whose value must be a type.
+func (t *thread) typeFrom(at pos, n node, s *Scope) (value.Type, error) {
+	v, err := n.eval(t, s)
+	if err != nil {
+		return nil, err
+	}
+	typ, is := v.(value.Type)
+	if !is {
+		return nil, t.fail(at, "not-a-type", "%s is not a type", t.inspect(v))
+	}
+	return typ, nil
+}
+
+// check checks the arguments in a scope.
+func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope) error {
+	for i := range c.params {
+		typ := types.params[i]
+		if c.params[i].rest {
+			if rest, is := f.slots[i].(*value.Array); is && !fitsRest(types, typ, rest.Elems()) {
+				return t.mismatchSlots(at, c, types, f)
+			}
+			continue
+		}
+		if typ != nil && !instance(typ, f.slots[i]) {
+			return t.mismatchSlots(at, c, types, f)
+		}
+	}
+	return nil
+}
+
+func fitsRest(types *codeTypes, typ value.Type, rest []value.Value) bool {
+	if len(rest) < types.lo || types.hi >= 0 && len(rest) > types.hi {
+		return false
+	}
+	if typ == nil {
+		return true
+	}
+	for _, v := range rest {
+		if !instance(typ, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// instance is value.Instance with a short way for the types that parameters
+// have most.
+func instance(typ value.Type, v value.Value) bool {
+	switch typ := typ.(type) {
+	case *value.IntegerType:
+		i, is := v.(value.Int)
+		return is && (!typ.HasMin || int64(i) >= typ.Min) && (!typ.HasMax || int64(i) <= typ.Max)
+	case *value.BooleanType:
+		if !typ.HasValue {
+			_, is := v.(value.Bool)
+			return is
+		}
+	}
+	return value.Instance(typ, v)
+}
+
+// mismatchSlots describes arguments that are in a scope already.
+func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope) error {
+	for i := range c.params {
+		p, typ := &c.params[i], types.params[i]
+		if p.rest {
+			rest, is := f.slots[i].(*value.Array)
+			if !is {
+				continue
+			}
+			if n := rest.Len(); n < types.lo || types.hi >= 0 && n > types.hi {
+				return t.fail(at, "type-mismatch", "%s takes %s values for *$%s, got %d", c.title(), span(types.lo, types.hi), p.name, n)
+			}
+			for _, v := range rest.Elems() {
+				if typ != nil && !value.Instance(typ, v) {
+					return t.fail(at, "type-mismatch", "%s: %s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, v))
+				}
+			}
+			continue
+		}
+		if typ != nil && !value.Instance(typ, f.slots[i]) {
+			return t.fail(at, "type-mismatch", "%s: %s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, f.slots[i]))
+		}
+	}
+	return t.fail(at, "type-mismatch", "%s does not take these arguments", c.title())
+}
+
+// mismatch describes a wrong number of arguments.
+func (t *thread) mismatch(at pos, c *code, args []value.Value) error {
+	return t.fail(at, "argument-count", "%s takes %s, got %d", c.title(), count(c.min, c.max), len(args))
+}
+
+// count says how many arguments are taken.
+func count(lo, hi int) string {
+	if lo == hi && hi == 1 {
+		return "1 argument"
+	}
+	if hi == 0 {
+		return "no arguments"
+	}
+	return span(lo, hi) + " arguments"
+}
+
+func span(lo, hi int) string {
+	switch {
+	case hi < 0:
+		return fmt.Sprintf("at least %d", lo)
+	case lo == hi:
+		return fmt.Sprint(lo)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// A typeNode is the name of a type that is not part of the language.
+type typeNode struct {
+	pos
+	name, key string
+	// lenient: an unknown name stands for itself, as it does in aliases.
+	lenient bool
+	cache   callCache
+}
+
+func (n *typeNode) eval(t *thread, s *Scope) (value.Value, error) {
+	typ, err := n.resolve(t)
+	if err != nil {
+		return nil, err
+	}
+	if typ == nil {
+		if n.lenient {
+			return &value.ReferenceType{Text: n.name}, nil
+		}
+		return nil, t.fail(n.pos, "unknown-type", "unknown type %s", n.name)
+	}
+	return typ, nil
+}
+
+// resolve returns the type, nil when there is none.
+func (n *typeNode) resolve(t *thread) (value.Type, error) {
+	for i := len(t.sets) - 1; i >= 0; i-- {
+		if typ, is := t.sets[i].Lookup(n.key); is {
+			return typ, nil
+		}
+	}
+	d, err := n.cache.resolve(t, KindType, n.key)
+	if err != nil {
+		return nil, t.wrap(n.pos, err)
+	}
+	if d != nil {
+		return t.defined(n.pos, d)
+	}
+	return t.otherType(n.pos, n.key)
+}
+
+// typeNamed returns the type of a name in lower case, nil when there is none.
+func (t *thread) typeNamed(at pos, key string) (value.Type, error) {
+	if typ, is := value.Builtin(key); is {
+		return typ, nil
+	}
+	d, err := t.find(KindType, key)
+	if err != nil {
+		return nil, t.wrap(at, err)
+	}
+	if d != nil {
+		return t.defined(at, d)
+	}
+	return t.otherType(at, key)
+}
+
+// otherType returns a type of resources, or one that is in a type set.
+func (t *thread) otherType(at pos, key string) (value.Type, error) {
+	if typ, err := t.resourceType(at, key); typ != nil || err != nil {
+		return typ, err
+	}
+	i := strings.LastIndex(key, "::")
+	if i < 0 {
+		return nil, nil
+	}
+	outer, err := t.typeNamed(at, key[:i])
+	if err != nil {
+		return nil, err
+	}
+	if set, is := outer.(*value.TypeSetType); is {
+		if typ, is := set.Lookup(key[i+2:]); is {
+			return typ, nil
+		}
+	}
+	return nil, nil
+}
+
+// coreResources are the types of resources that Puppet itself has.
+var coreResources = [...]string{
+	"component", "exec", "file", "filebucket", "group", "notify", "package", "resources",
+	"schedule", "service", "stage", "tidy", "user", "whit",
+}
+
+// resourceType returns the type of resources of a name, nil when there is
+// none.
+func (t *thread) resourceType(at pos, key string) (value.Type, error) {
+	for _, name := range coreResources {
+		if name == key {
+			return resourceRef(key), nil
+		}
+	}
+	for _, kind := range [...]Kind{KindResourceType, KindDefine} {
+		d, err := t.find(kind, key)
+		if err != nil {
+			return nil, t.wrap(at, err)
+		}
+		if d != nil {
+			return resourceRef(key), nil
+		}
+	}
+	return nil, nil
+}
+
+// resourceRef returns the type of resources of a name in lower case.
+func resourceRef(key string) value.Type {
+	return &value.ResourceType{TypeName: capitalize(key)}
+}
+
+// capitalize returns a qualified name with a capital in each part.
+func capitalize(name string) string {
+	parts := strings.Split(name, "::")
+	for i, p := range parts {
+		if p != "" {
+			parts[i] = strings.ToUpper(p[:1]) + strings.ToLower(p[1:])
+		}
+	}
+	return strings.Join(parts, "::")
+}
+
+// A typeCell is a type that a definition has been found to be.
+type typeCell struct{ p atomic.Pointer[value.Type] }
+
+// defined returns the type that a definition defines.
+//
+// Types may refer to themselves and to each other. While one is resolved, it
+// is known to its own thread as an alias that is yet empty; only when the
+// outermost one is complete are all of them published. Threads that resolve
+// the same type at the same time wait for each other.
+//
+// Differs from Puppet: aliases of a manifest may refer to ones further down,
+// which Puppet takes for unknown types then.
+func (t *thread) defined(at pos, d *Definition) (value.Type, error) {
+	if d.Type != nil {
+		return d.Type, nil
+	}
+	if p := d.typ.p.Load(); p != nil {
+		return *p, nil
+	}
+	if typ := t.resolving[d]; typ != nil {
+		return typ, nil
+	}
+	if t.resolving == nil {
+		lib := t.w.lib
+		lib.types.Lock()
+		defer lib.types.Unlock()
+		if p := d.typ.p.Load(); p != nil {
+			return *p, nil
+		}
+		t.resolving = map[*Definition]value.Type{}
+		defer func() { t.resolving = nil }()
+		typ, err := t.resolve(at, d)
+		if err != nil {
+			return nil, t.aliasFault(at, err)
+		}
+		for d := range t.resolving {
+			typ := t.resolving[d]
+			d.typ.p.Store(&typ)
+		}
+		return typ, nil
+	}
+	return t.resolve(at, d)
+}
+
+// aliasFault tells what is wrong with a type where it is used, as Puppet does.
+func (t *thread) aliasFault(at pos, err error) error {
+	e, is := err.(*Error)
+	if !is {
+		return err
+	}
+	c := *e
+	c.Msg += " (" + e.Pos.String() + ")"
+	c.Pos, c.Stack = at.position(), t.stack(at)
+	return &c
+}
+
+func (t *thread) resolve(at pos, d *Definition) (value.Type, error) {
+	x, is := d.Node.(*syntax.TypeAlias)
+	if !is {
+		return nil, t.fail(at, "internal", "internal error: %s %s is not a type", d.Kind, d.Name)
+	}
+	if len(t.resolving) > 1000 {
+		return nil, t.fail(at, "too-deep", "type %s refers to types that refer to more than 1000 others", x.Name)
+	}
+	was := t.w
+	if !d.own {
+		t.w = t.w.lib.world
+	}
+	defer func() { t.w = was }()
+	src := typeSource{x.Name, d.Program.File, x.Value, at}
+	if init := argOf(x.Value, "typeset"); init != nil {
+		typ, err := t.typeSet(src, init)
+		if err == nil {
+			t.resolving[d] = typ
+		}
+		return typ, err
+	}
+	typ, define := t.declare(src)
+	t.resolving[d] = typ
+	if err := define(); err != nil {
+		delete(t.resolving, d)
+		return nil, err
+	}
+	return typ, nil
+}
+
+// parseType returns the type that a text is.
+func (t *thread) parseType(at pos, text string) (value.Type, error) {
+	if typ, ok := value.Builtin(text); ok {
+		return typ, nil
+	}
+	p, err := syntax.Parse(syntax.NewFile("", text), syntax.Options{})
+	if err != nil {
+		return nil, t.fail(at, "not-a-type", "%q is not a type: %v", text, err)
+	}
+	if p.Body == nil || len(p.Body.Exprs) != 1 || !constant(p.Body.Exprs[0]) {
+		return nil, t.fail(at, "not-a-type", "%q is not a type", text)
+	}
+	n := compileExpr(p.File, p.Body.Exprs[0])
+	v, err := n.eval(t, t.in.top)
+	if err != nil {
+		if e, is := err.(*Error); is {
+			c := *e
+			c.Pos = at.position()
+			return nil, &c
+		}
+		return nil, err
+	}
+	typ, is := v.(value.Type)
+	if !is {
+		return nil, t.fail(at, "not-a-type", "%q is not a type", text)
+	}
+	return typ, nil
+}

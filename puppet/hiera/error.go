@@ -1,0 +1,65 @@
+package hiera
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An Error is what went wrong in a lookup.
+type Error struct {
+	// Kind is a word in kebab case: "config" (hiera.yaml), "data" (a data
+	// file), "key" (it is not one), "interpolation", "unknown-variable",
+	// "recursion", "merge", "type-mismatch", "function", "not-found",
+	// "canceled", "internal" (a mistake of ours).
+	Kind string
+	Msg  string
+	File string // the file that is to blame, "" if none is
+	Line int    // from 1; 0 if it is not known
+	// Column is from 1; 0 if it is not known.
+	Column int
+	// Err is the cause, nil without.
+	Err error
+}
+
+// Error returns "file:line:column: text".
+func (e *Error) Error() string {
+	if e.File == "" {
+		return e.Msg
+	}
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+		if e.Column > 0 {
+			fmt.Fprintf(&b, ":%d", e.Column)
+		}
+	}
+	return b.String() + ": " + e.Msg
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// errorf returns an Error without a place.
+func errorf(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// IsNotFound tells whether an error says that a lookup found nothing.
+func IsNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == "not-found"
+}
+
+// quoteNames writes 'a', 'b'.
+func quoteNames(names []string) string {
+	var b strings.Builder
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("'" + n + "'")
+	}
+	return b.String()
+}

@@ -1,0 +1,100 @@
+package hiera
+
+import (
+	"strings"
+
+	"bolt/puppet/value"
+)
+
+// eyaml is the function eyaml_lookup_key: YAML whose strings may have
+// encrypted blocks in them.
+func (l *lookup) eyaml(p *provider, i int, key string) (value.Value, bool, error) {
+	loc := p.locations[i]
+	if loc == nil || loc.uri {
+		return nil, false, p.config.blame(errorf("config", "the level '%s' uses eyaml_lookup_key and so needs one of path, paths, glob, globs and mapped_paths", p.entry.name), p.entry)
+	}
+	d, err := l.s.h.data(loc.path, "yaml")
+	if err != nil {
+		return nil, false, err
+	}
+	if d.notHash {
+		l.s.warn("%s: the file has no keys", loc.path)
+	}
+	v, ok := d.hash.GetString(key)
+	if !ok {
+		return nil, false, nil
+	}
+	e := &eyamlValue{l: l, p: p, at: i, key: key}
+	v, err = e.decrypt(v)
+	return v, err == nil, err
+}
+
+// An eyamlValue is the value of a key while its strings are decrypted.
+type eyamlValue struct {
+	l    *lookup
+	p    *provider
+	at   int
+	key  string
+	open func(string) (string, error) // nil until it is needed
+}
+
+func (e *eyamlValue) decrypt(v value.Value) (value.Value, error) {
+	switch v := v.(type) {
+	case value.String:
+		s := string(v)
+		if strings.Contains(s, "ENC[") {
+			plain, err := e.plain(s)
+			if err != nil {
+				return nil, e.p.bad(e.at, "data", "the value of '%s' cannot be decrypted: %v", e.key, err)
+			}
+			s = plain
+		}
+		return e.l.interpolate(value.String(s), true)
+	case *value.Array:
+		out := make([]value.Value, v.Len())
+		for i, c := range v.All() {
+			d, err := e.decrypt(c)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = d
+		}
+		return value.NewArray(out...), nil
+	case *value.Hash:
+		var b value.HashBuilder
+		for k, c := range v.All() {
+			key, err := e.l.interpolate(k, true)
+			if err != nil {
+				return nil, err
+			}
+			d, err := e.decrypt(c)
+			if err != nil {
+				return nil, err
+			}
+			b.Put(key, d)
+		}
+		return b.Build(), nil
+	}
+	return v, nil
+}
+
+func (e *eyamlValue) plain(s string) (string, error) {
+	if e.open == nil {
+		o := e.l.s.h.o
+		if o.Eyaml == nil {
+			return "", errorf("config", "there is nothing here that could decrypt")
+		}
+		options := map[string]string{}
+		for k, v := range e.p.options.All() {
+			if s, ok := v.(value.String); ok {
+				options[value.ToString(k)] = string(s)
+			}
+		}
+		open, err := o.Eyaml(options)
+		if err != nil {
+			return "", err
+		}
+		e.open = open
+	}
+	return e.open(s)
+}

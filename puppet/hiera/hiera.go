@@ -1,0 +1,162 @@
+// Package hiera looks up data in hierarchies of files: Hiera 5.
+//
+// A [Hiera] is the configuration of an environment: the layers that are
+// searched (global, environment, and for a key "mod::…" that module's own),
+// each with a hiera.yaml. It keeps parsed files and is shared by all
+// goroutines. A [Session] is one compilation or one run: it remembers which
+// paths its variables led to, lookup_options, and what data functions have
+// cached, so that one compilation sees one state of the data.
+//
+//	h := hiera.New(hiera.Options{Files: files, YAML: yaml, Global: "/p/hiera.yaml"})
+//	s := h.Session(hiera.SessionOptions{})
+//	v, err := s.Lookup(ctx, hiera.AtSite(site), hiera.Request{Names: []string{"port"}})
+//	lib := eval.NewLibrary(loader, s.Functions()...)
+//
+// The package has no effects of its own. Files come through the interface
+// [Files]; YAML, JSON, HOCON and eyaml are decoded by functions that Options
+// give; variables and functions of the language are reached through [Caller].
+//
+// Data functions are yaml_data, json_data, hocon_data, eyaml_lookup_key and
+// those written in the Puppet language. Errors are [*Error], with the file and
+// the line where they are known, or errors of the Caller. An [Explanation]
+// tells how a value was found.
+//
+// It follows Puppet 8; where it does not, a comment says "Differs from
+// Puppet:". Hierarchies of version 3 and 4 are refused.
+package hiera
+
+import (
+	"fmt"
+	"path"
+	"sync"
+
+	"bolt/puppet/eval"
+)
+
+// A Stamp tells versions of a file apart.
+type Stamp struct {
+	Size    int64
+	ModTime int64  // in nanoseconds
+	Inode   uint64 // 0 where there is none
+}
+
+// Files is how data is read. Paths are as configuration has them, joined to
+// the roots that Options name. It is safe for many goroutines.
+type Files interface {
+	// Stat returns the stamp of a file; ok is false when there is none.
+	Stat(path string) (s Stamp, ok bool)
+	// ReadFile returns the content of a file.
+	ReadFile(path string) ([]byte, error)
+	// Glob returns the files, and no directories, that match a pattern as
+	// Ruby's Dir.glob has it (*, **, ?, [a-z], {a,b}), sorted.
+	Glob(pattern string) ([]string, error)
+}
+
+// A Decoder reads text into nil, bool, int64, float64, string, []byte (binary
+// data), []any and maps that keep their order: anything with a method
+//
+//	All() iter.Seq2[string, any]   // or iter.Seq2[any, any]
+//
+// A symbol of YAML is anything with a method SymbolName() string.
+// file is for messages. An error tells the file and, if known, the line.
+type Decoder func(text []byte, file string) (any, error)
+
+// A Locator tells where in a file a value stands: the line and column of what
+// a path of keys (string) and indexes (int) leads to, 0 if it is not known.
+type Locator func(path ...any) (line, column int)
+
+// Modules are the modules of an environment.
+type Modules interface {
+	// Root returns the directory of a module; ok is false when there is none.
+	Root(name string) (dir string, ok bool)
+	// Names returns the names of all modules.
+	Names() []string
+}
+
+// Options are what a Hiera is made of.
+type Options struct {
+	Files Files
+
+	// YAML reads yaml_data's files and eyaml's; JSON json_data's; HOCON
+	// hocon_data's. A format without a decoder is refused.
+	YAML, JSON, HOCON Decoder
+	// Config reads hiera.yaml; nil: YAML does, and messages have no lines.
+	Config func(text []byte, file string) (any, Locator, error)
+	// Eyaml returns what decrypts the strings of files, for the options of a
+	// hierarchy entry that are strings (pkcs7_public_key, …). Nil: eyaml is
+	// refused.
+	Eyaml func(options map[string]string) (func(s string) (string, error), error)
+
+	// Global is the path of the global hiera.yaml; "" for none.
+	Global string
+	// Environment is the directory of the environment, which may have a
+	// hiera.yaml; "" for none.
+	Environment string
+	// EnvironmentName is what the environment is called.
+	EnvironmentName string
+	// Modules may be nil.
+	Modules Modules
+}
+
+// A Hiera is a set of hierarchies. It is safe for many goroutines.
+type Hiera struct {
+	o     Options
+	files fileCache
+}
+
+// New returns a Hiera.
+func New(o Options) *Hiera {
+	return &Hiera{o: o, files: fileCache{files: o.Files}}
+}
+
+// SessionOptions say what is particular to a compilation.
+type SessionOptions struct {
+	// Plan uses plan_hierarchy where a configuration has one, and makes every
+	// unknown variable an error: in a plan there are no facts.
+	Plan bool
+	// Strict is the setting strict: what an unknown variable in an
+	// interpolation is. In paths of a hierarchy it is a warning at most.
+	Strict eval.Strict
+	// Warn gets warnings, each once; nil: nobody does.
+	Warn func(msg string)
+	// Record gets the keys that are looked up; nil: nobody does.
+	Record func(key string)
+}
+
+// Session returns a new session.
+func (h *Hiera) Session(o SessionOptions) *Session {
+	s := &Session{h: h, o: o, modules: map[string]*layer{}, lookupOptions: map[optionsKey]*lookupOptions{}, warned: map[string]bool{}}
+	s.global = &layer{place: placeGlobal, configPath: h.o.Global, root: path.Dir(h.o.Global), required: true}
+	if h.o.Global == "" {
+		s.global.root = ""
+	}
+	return s
+}
+
+// A Session is the lookups of one compilation. It is safe for many goroutines.
+type Session struct {
+	h *Hiera
+	o SessionOptions
+
+	mu            sync.Mutex // guards what follows, and the layers' fields
+	global        *layer
+	env           *layer // nil: not known yet
+	modules       map[string]*layer
+	lookupOptions map[optionsKey]*lookupOptions
+	warned        map[string]bool
+}
+
+// warn tells a warning once.
+func (s *Session) warn(format string, args ...any) {
+	if s.o.Warn == nil {
+		return
+	}
+	msg := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	told := s.warned[msg]
+	s.warned[msg] = true
+	s.mu.Unlock()
+	if !told {
+		s.o.Warn(msg)
+	}
+}

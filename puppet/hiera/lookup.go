@@ -1,0 +1,374 @@
+package hiera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"bolt/puppet/value"
+)
+
+// ErrNoFunction is what a Caller returns for a function that does not exist.
+var ErrNoFunction = errors.New("there is no such function")
+
+// A Caller is the place a lookup is made at.
+type Caller interface {
+	// Variable returns the value of a variable as it is seen there; names may
+	// be qualified ("::x", "mod::x").
+	Variable(name string) (value.Value, bool)
+	// Call calls a function; ErrNoFunction if there is none. Lookups that it
+	// makes must be given ctx.
+	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)
+	// ParseType returns the type that a text is.
+	ParseType(text string) (value.Type, error)
+}
+
+// A Request is what is looked up, and what is made of it.
+type Request struct {
+	Names []string // the first that is found counts
+	// Type is what the value must be; nil: anything.
+	Type value.Type
+	// Merge is a strategy's name or a hash of options; nil: what
+	// lookup_options say, else the first value found.
+	Merge value.Value
+	// Default is the value when nothing is found; nil: that is an error of
+	// kind "not-found".
+	Default value.Value
+	// Block gives the value when nothing is found, before Default; nil: none.
+	Block func() (value.Value, error)
+	// Overrides are used instead of the data, Defaults when nothing is found;
+	// both may be nil.
+	Overrides, Defaults *value.Hash
+	// Global searches the global layer alone.
+	Global bool
+	// Explain collects how it went; nil: nobody wants to know.
+	Explain *Explanation
+}
+
+// A lookup is a Request in work, or one that is made on behalf of another.
+type lookup struct {
+	s                   *Session
+	ctx                 context.Context
+	caller              Caller
+	overrides, defaults *value.Hash
+	ex                  *Explanation
+	names               []string // keys that are being looked up, outermost first
+	module              string   // of the key
+	global              bool
+	depth               int
+	spent               *int // expressions interpolated, with those on whose behalf this is
+
+	// While a hierarchy is resolved:
+	used    *[]usedVariable // variables that it depends on; nil otherwise
+	local   *localVariable  // of mapped_paths
+	lenient bool            // an unknown variable is a warning at most
+}
+
+type localVariable struct {
+	name  string
+	value value.Value
+}
+
+// A usedVariable is one that the paths of a hierarchy depend on.
+type usedVariable struct {
+	key, root string
+	segments  []value.Value
+	value     value.Value
+}
+
+// contextKey is the key under which a lookup is in a context.
+type contextKey struct{}
+
+// start returns the lookup for a request. A lookup that a data function makes
+// is one on behalf of the lookup that the function serves: so it is known
+// which keys are being looked up, and the explanation is one.
+func (s *Session) start(ctx context.Context, caller Caller, r Request) *lookup {
+	l := &lookup{s: s, ctx: ctx, caller: caller, overrides: r.Overrides, defaults: r.Defaults, ex: r.Explain, global: r.Global}
+	if outer, ok := ctx.Value(contextKey{}).(*lookup); ok && outer.s == s {
+		l.names, l.depth, l.spent = outer.names, outer.depth, outer.spent
+		l.global = l.global || outer.global
+		if l.ex == nil {
+			l.ex = outer.ex
+		}
+	}
+	if l.spent == nil {
+		l.spent = new(int)
+	}
+	return l
+}
+
+// sub returns a lookup on behalf of l.
+func (l *lookup) sub() *lookup {
+	c := *l
+	c.names = slices.Clip(l.names)
+	c.used, c.local, c.lenient = nil, nil, false
+	return &c
+}
+
+// meta returns a lookup on behalf of l that knows nothing of its overrides.
+func (l *lookup) meta() *lookup {
+	c := l.sub()
+	c.overrides, c.defaults = nil, nil
+	return c
+}
+
+// check runs f with name among those that are being looked up; it is an error
+// if it is there already.
+func (l *lookup) check(name string, f func() error) error {
+	if slices.Contains(l.names, name) {
+		return errorf("recursion", "the lookup of '%s' leads back to itself: %s", name, quoteNames(append(slices.Clip(l.names), name)))
+	}
+	if len(l.names) >= maxNesting {
+		return errorf("recursion", "lookups lead to each other more than %d deep", maxNesting)
+	}
+	l.names = append(slices.Clip(l.names), name)
+	err := f()
+	l.names = l.names[:len(l.names)-1]
+	return err
+}
+
+// Lookup looks up a value. Errors are *Error, or come from the caller's
+// functions.
+func (s *Session) Lookup(ctx context.Context, caller Caller, r Request) (v value.Value, err error) {
+	defer recoverBug(&err)
+	return s.start(ctx, caller, r).find(r)
+}
+
+// Parameter looks up the value of a parameter of a class: the key
+// "class::parameter". found is false if the data has none.
+func (s *Session) Parameter(ctx context.Context, caller Caller, key string) (v value.Value, found bool, err error) {
+	defer recoverBug(&err)
+	return s.start(ctx, caller, Request{}).key(key, nil)
+}
+
+// recoverBug makes an error of a panic, which is a mistake of ours.
+func recoverBug(err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{Kind: "internal", Msg: fmt.Sprintf("internal error in a lookup: %v", r), Err: fmt.Errorf("%s", debug.Stack())}
+	}
+}
+
+// find is what the function lookup does.
+func (l *lookup) find(r Request) (value.Value, error) {
+	for _, name := range r.Names {
+		if l.overrides != nil {
+			if v, ok := l.overrides.GetString(name); ok {
+				return v, checkType("value for '"+name+"' in the override hash", r.Type, v)
+			}
+		}
+		v, found, err := l.key(name, r.Merge)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return v, checkType("value found for '"+name+"'", r.Type, v)
+		}
+	}
+	if l.defaults != nil {
+		for _, name := range r.Names {
+			if v, ok := l.defaults.GetString(name); ok {
+				return v, checkType("value for '"+name+"' in the hash of default values", r.Type, v)
+			}
+		}
+	}
+	if r.Block != nil {
+		v, err := r.Block()
+		if err != nil {
+			return nil, err
+		}
+		return v, checkType("value that the block returned", r.Type, v)
+	}
+	if r.Default != nil {
+		return r.Default, checkType("default value", r.Type, r.Default)
+	}
+	if len(r.Names) == 1 {
+		return nil, errorf("not-found", "lookup found no value for the name '%s'", r.Names[0])
+	}
+	return nil, errorf("not-found", "lookup found no value for any of the names %s", quoteNames(r.Names))
+}
+
+func checkType(subject string, t value.Type, v value.Value) error {
+	if t == nil || value.Instance(t, v) {
+		return nil
+	}
+	return errorf("type-mismatch", "%s", value.Mismatch(subject, t, v))
+}
+
+// key looks up one key. merge nil: what lookup_options say.
+func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) {
+	if text == optionsName || len(text) > len(optionsName) && text[:len(optionsName)+1] == optionsName+"." {
+		l.ex.leaf(&Node{Type: NodeInvalidKey, Name: optionsName})
+		return nil, false, nil
+	}
+	if err := l.ctx.Err(); err != nil {
+		return nil, false, &Error{Kind: "canceled", Msg: "the lookup of '" + text + "' was ended: " + context.Cause(l.ctx).Error(), Err: err}
+	}
+	if l.s.o.Record != nil {
+		l.s.o.Record(text)
+	}
+	k, err := parseKey(text)
+	if err != nil {
+		return nil, false, err
+	}
+	l = l.keeping()
+	l.module = k.module
+	if l.ex != nil && l.ex.OnlyOptions {
+		_, _, err := l.layers(optionsRoot, hashMerge)
+		return value.Undef{}, true, err
+	}
+	options, err := l.optionsFor(k)
+	if err != nil {
+		return nil, false, err
+	}
+	var convert value.Value
+	if options != nil {
+		if m, ok := options.GetString("merge"); ok && !isUndef(m) && (merge == nil || isUndef(merge)) {
+			merge = m
+			l.ex.leaf(&Node{Type: NodeMergeSource, Name: optionsName})
+		}
+		if c, ok := options.GetString("convert_to"); ok && !isUndef(c) {
+			convert = c
+		}
+	}
+	m, err := parseStrategy(merge)
+	if err != nil {
+		return nil, false, err
+	}
+	v, found, err := l.value(k, m)
+	if err != nil || !found || convert == nil {
+		return v, found, err
+	}
+	v, err = l.convert(text, convert, v)
+	return v, true, err
+}
+
+// keeping returns a copy of l, so that what is set in it stays there.
+func (l *lookup) keeping() *lookup {
+	c := *l
+	c.names = slices.Clip(l.names)
+	return &c
+}
+
+func (l *lookup) value(k *lookupKey, m *strategy) (value.Value, bool, error) {
+	if l.ex != nil {
+		defer l.ex.push(&Node{Type: NodeData, Name: k.text})()
+	}
+	v, found, err := l.layers(k, m)
+	if err != nil {
+		return nil, false, err
+	}
+	if found {
+		if v, found, err = l.dig(k, v); found || err != nil {
+			return v, found, err
+		}
+	}
+	if l.global {
+		return nil, false, nil
+	}
+	if v, found, err = l.moduleDefault(k); found {
+		return l.dig(k, v)
+	}
+	return nil, false, err
+}
+
+// layers searches the layers in order.
+func (l *lookup) layers(k *lookupKey, m *strategy) (value.Value, bool, error) {
+	if l.global {
+		return l.inLayer(l.s.global, k, m)
+	}
+	return l.search(m, 3, func(i int) (value.Value, bool, error) {
+		y, err := l.layer(i)
+		if y == nil || err != nil {
+			return nil, false, err
+		}
+		return l.inLayer(y, k, m)
+	})
+}
+
+// layer returns the i-th layer for l's module, nil if there is none.
+func (l *lookup) layer(i int) (*layer, error) {
+	switch i {
+	case 0:
+		return l.s.global, nil
+	case 1:
+		return l.s.environment()
+	}
+	if l.module == "" {
+		return nil, nil
+	}
+	y, known, err := l.s.moduleLayer(l.module)
+	if y == nil && err == nil {
+		e := EventNoModule
+		if known {
+			e = EventNoModuleConfig
+		}
+		l.ex.leaf(&Node{Type: NodeModule, Name: l.module, Event: e})
+	}
+	return y, err
+}
+
+// moduleDefault searches the default_hierarchy of the key's module.
+func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
+	if k.module == "" {
+		return nil, false, nil
+	}
+	y, _, err := l.s.moduleLayer(k.module)
+	if y == nil || err != nil {
+		return nil, false, err
+	}
+	c, err := y.config(l.s)
+	if err != nil || !c.hasDefaults {
+		return nil, false, err
+	}
+	if l.ex != nil {
+		defer l.ex.push(&Node{Type: NodeScope, Name: "Searching default_hierarchy of module \"" + k.module + "\""})()
+	}
+	options, err := l.moduleDefaultOptions(y)
+	if err != nil {
+		return nil, false, err
+	}
+	m := firstFound
+	if o := options.of(k.root); o != nil {
+		merge, _ := o.GetString("merge")
+		if m, err = parseStrategy(merge); err != nil {
+			return nil, false, err
+		}
+	}
+	if l.ex != nil {
+		defer l.ex.push(&Node{Type: NodeScope, Name: "Searching for \"" + k.text + "\""})()
+	}
+	return l.inDefaults(y, k, m)
+}
+
+// convert applies convert_to: a type, or an array of a type and arguments.
+func (l *lookup) convert(key string, to, v value.Value) (value.Value, error) {
+	args := []value.Value{to}
+	if a, ok := to.(*value.Array); ok {
+		args = slices.Clone(a.Elems())
+	}
+	if len(args) == 0 {
+		return v, nil
+	}
+	if s, ok := args[0].(value.String); ok {
+		t, err := l.caller.ParseType(string(s))
+		if err != nil {
+			return nil, &Error{Kind: "type-mismatch", Msg: "lookup_options for '" + key + "': convert_to '" + string(s) + "' is not a type: " + err.Error(), Err: err}
+		}
+		args[0] = t
+	}
+	l.ex.text("Applying convert_to lookup_option with arguments " + value.ToString(value.NewArray(args...)))
+	call := append([]value.Value{args[0], v}, args[1:]...)
+	out, err := l.caller.Call(l.inside(), "new", call...)
+	if err != nil {
+		return nil, &Error{Kind: "type-mismatch", Msg: "lookup_options for '" + key + "': convert_to: " + err.Error(), Err: err}
+	}
+	return out, nil
+}
+
+// inside returns the context for functions that are called on behalf of l.
+//
+// It carries the lookup: recursion can go through data functions, which make
+// lookups of their own, and there is no other way through the evaluator.
+func (l *lookup) inside() context.Context { return context.WithValue(l.ctx, contextKey{}, l) }

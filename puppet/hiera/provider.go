@@ -1,0 +1,285 @@
+package hiera
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"sync"
+
+	"bolt/puppet/value"
+)
+
+// A provider is a level of a resolved hierarchy.
+type provider struct {
+	layer     *layer
+	config    *config
+	entry     *entry
+	options   *value.Hash
+	locations []*location // [nil] for a level without locations
+	contexts  []*functionContext
+}
+
+// A functionContext is what is kept for a function and a location during a
+// session.
+type functionContext struct {
+	mu    sync.Mutex // guards what follows
+	hash  *fileData  // what a data_hash function returned
+	found map[string]value.Value
+	cache value.HashBuilder // what the function itself keeps
+}
+
+func (c *functionContext) get(key string) (value.Value, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.found[key]
+	return v, ok
+}
+
+func (c *functionContext) put(key string, v value.Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found == nil {
+		c.found = map[string]value.Value{}
+	}
+	c.found[key] = v
+}
+
+// errNoKey is how a data function says that it has no value.
+var errNoKey = errors.New("not_found() is for functions that Hiera calls")
+
+// inProvider searches the locations of a level.
+func (l *lookup) inProvider(p *provider, k *lookupKey, m *strategy) (value.Value, bool, error) {
+	if l.ex != nil {
+		defer l.ex.push(&Node{Type: NodeProvider, Name: "Hierarchy entry \"" + p.entry.name + "\""})()
+	}
+	return l.search(m, len(p.locations), func(i int) (value.Value, bool, error) {
+		loc := p.locations[i]
+		if l.ex != nil && loc != nil {
+			n := &Node{Type: NodePath, Name: loc.path, Original: loc.original}
+			if loc.uri {
+				n.Type = NodeURI
+			}
+			defer l.ex.push(n)()
+		}
+		if loc != nil && !loc.exists {
+			l.ex.noLocation()
+			return nil, false, nil
+		}
+		name := k.root
+		if p.entry.kind == "data_dig" {
+			name = k.text
+		}
+		v, found, err := l.ask(p, i, k)
+		if errors.Is(err, errNoKey) {
+			found, err = false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if !found {
+			l.ex.notFound(name)
+			return nil, false, nil
+		}
+		l.ex.found(name, v)
+		if p.entry.kind == "data_dig" {
+			v = k.undig(v)
+		}
+		return v, true, nil
+	})
+}
+
+// ask asks the function of a level for a key.
+func (l *lookup) ask(p *provider, i int, k *lookupKey) (value.Value, bool, error) {
+	if p.entry.kind == "data_hash" {
+		return l.inHash(p, i, k.root)
+	}
+	ctx := p.contexts[i]
+	name := k.root
+	if p.entry.kind == "data_dig" {
+		name = k.text
+	}
+	if v, ok := ctx.get(name); ok {
+		return v, true, nil
+	}
+	var v value.Value
+	var err error
+	switch {
+	case p.entry.kind == "data_dig":
+		v, err = l.call(p, i, k.all(), p.optionsAt(i))
+	case p.entry.function == "eyaml_lookup_key":
+		var found bool
+		if v, found, err = l.eyaml(p, i, name); !found && err == nil {
+			return nil, false, nil
+		}
+	default:
+		v, err = l.call(p, i, value.String(name), p.optionsAt(i))
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !isRichData(v) {
+		return nil, false, errorf("data", "the %s function '%s' returned a value for '%s' that is no data, but of type %s", p.entry.kind, p.entry.function, name, typeName(v))
+	}
+	ctx.put(name, v)
+	return v, true, nil
+}
+
+// inHash looks in what a data_hash function gives.
+func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, error) {
+	d, err := l.hash(p, i)
+	if err != nil {
+		return nil, false, err
+	}
+	v, ok := d.hash.GetString(root)
+	if !ok {
+		return nil, false, nil
+	}
+	t := d.traits[root]
+	if t&traitIllegal != 0 {
+		return nil, false, p.bad(i, "data", "the value of '%s' is no data: keys of hashes must be strings or numbers", root)
+	}
+	if t&traitInterpolates == 0 {
+		return v, true, nil
+	}
+	v, err = l.interpolate(v, true)
+	if e, ok := err.(*Error); ok && e.File == "" && (e.Kind == "interpolation" || e.Kind == "unknown-variable") {
+		err = p.bad(i, e.Kind, "the value of '%s': %s", root, e.Msg)
+	}
+	return v, err == nil, err
+}
+
+// bad returns an error about a location's data.
+func (p *provider) bad(i int, kind, format string, args ...any) *Error {
+	e := errorf(kind, format, args...)
+	if loc := p.locations[i]; loc != nil && !loc.uri {
+		e.File = loc.path
+	}
+	return e
+}
+
+// hash returns what a data_hash function gives.
+func (l *lookup) hash(p *provider, i int) (*fileData, error) {
+	ctx := p.contexts[i]
+	ctx.mu.Lock()
+	d := ctx.hash
+	ctx.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	var err error
+	if format, ok := strings.CutSuffix(p.entry.function, "_data"); ok && (format == "yaml" || format == "json" || format == "hocon") {
+		d, err = l.dataFile(p, i, format)
+	} else {
+		var v value.Value
+		if v, err = l.call(p, i, p.optionsAt(i)); err == nil {
+			h, ok := v.(*value.Hash)
+			if !ok {
+				return nil, errorf("data", "the data_hash function '%s' must return a hash; it returned a value of type %s", p.entry.function, typeName(v))
+			}
+			d = newFileData(h)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m := p.layer.module; m != "" {
+		l.warnForeign(p, i, d.hash)
+	}
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	ctx.hash = d
+	return d, nil
+}
+
+// warnForeign warns of keys in a module's data that are not the module's:
+// nobody can look them up.
+func (l *lookup) warnForeign(p *provider, i int, h *value.Hash) {
+	if l.s.o.Warn == nil {
+		return
+	}
+	where := "what " + p.entry.function + " returned"
+	if loc := p.locations[i]; loc != nil {
+		where = loc.path
+	}
+	for k := range h.All() {
+		s := value.ToString(k)
+		if s != optionsName && !strings.HasPrefix(s, p.layer.module+"::") {
+			l.s.warn("module '%s': the key '%s' in %s is never found, because it does not begin with '%s::'", p.layer.module, s, where, p.layer.module)
+		}
+	}
+}
+
+func (l *lookup) dataFile(p *provider, i int, format string) (*fileData, error) {
+	loc := p.locations[i]
+	if loc == nil || loc.uri {
+		return nil, p.config.blame(errorf("config", "the level '%s' uses %s and so needs one of path, paths, glob, globs and mapped_paths", p.entry.name, p.entry.function), p.entry)
+	}
+	if p.entry.options.Len() > 0 {
+		return nil, p.config.blame(errorf("config", "the level '%s' uses %s, which takes no options", p.entry.name, p.entry.function), p.entry)
+	}
+	d, err := l.s.h.data(loc.path, format)
+	if err == nil && d.notHash {
+		l.s.warn("%s: the file has no keys", loc.path)
+	}
+	return d, err
+}
+
+// optionsAt returns the options for a location, as functions get them.
+func (p *provider) optionsAt(i int) *value.Hash {
+	loc := p.locations[i]
+	switch {
+	case loc == nil:
+		return p.options
+	case loc.uri:
+		return p.options.With(value.String("uri"), value.String(loc.path))
+	}
+	return p.options.With(value.String("path"), value.String(loc.path))
+}
+
+// call calls a function that is written in the Puppet language.
+func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, error) {
+	c := &Context{l: l.sub(), p: p, fc: p.contexts[i]}
+	v, err := l.caller.Call(c.l.inside(), p.entry.function, append(args, c.value())...)
+	if errors.Is(err, ErrNoFunction) {
+		return nil, p.config.blame(p.noFunction(l.s.h), p.entry)
+	}
+	return v, err
+}
+
+// noFunction says why a function is not found. It may be there in Ruby.
+func (p *provider) noFunction(h *Hiera) *Error {
+	name := p.entry.function
+	if module, file, ok := h.findRuby(name); ok {
+		return errorf("function", "the %s function '%s' of the module '%s' is written in Ruby (%s) and cannot run here: write it in the Puppet language, or keep the data of the level '%s' in files", p.entry.kind, name, module, file, p.entry.name)
+	}
+	switch name {
+	case "hiera_vault", "vault_lookup_key", "trocla_lookup_key", "lookup_http":
+		return errorf("function", "the %s function '%s' is not found; it is one that is written in Ruby, which cannot run here", p.entry.kind, name)
+	}
+	return errorf("function", "the %s function '%s' of the level '%s' is not found", p.entry.kind, name, p.entry.name)
+}
+
+// findRuby looks for a function's file among those for Ruby.
+func (h *Hiera) findRuby(name string) (module, file string, ok bool) {
+	rel := path.Join("lib/puppet/functions", strings.ReplaceAll(name, "::", "/")+".rb")
+	if dir := h.o.Environment; dir != "" {
+		if _, ok := h.o.Files.Stat(path.Join(dir, rel)); ok {
+			return "environment", path.Join(dir, rel), true
+		}
+	}
+	if h.o.Modules == nil {
+		return "", "", false
+	}
+	candidates := h.o.Modules.Names()
+	if m, _, qualified := strings.Cut(name, "::"); qualified {
+		candidates = []string{m}
+	}
+	for _, m := range candidates {
+		if dir, ok := h.o.Modules.Root(m); ok {
+			if _, ok := h.o.Files.Stat(path.Join(dir, rel)); ok {
+				return m, path.Join(dir, rel), true
+			}
+		}
+	}
+	return "", "", false
+}

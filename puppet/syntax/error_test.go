@@ -1,0 +1,202 @@
+package syntax
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func errorsOf(t *testing.T, src string) Errors {
+	t.Helper()
+	_, err := Parse(NewFile("x.pp", src), Options{})
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(Errors)
+	if !ok {
+		t.Fatalf("%T is not Errors", err)
+	}
+	return list
+}
+
+func TestErrorKinds(t *testing.T) {
+	for _, c := range []struct {
+		src, want  string // place and kind of each
+		incomplete bool
+	}{
+		{"$x = ]", "1:6 unexpected-token", false},
+		{"$x = ", "1:6 unexpected-end", true},
+		{"class a {\n  $x = 1\n", "3:1 unexpected-end", true},
+		{"'abc", "1:2 unclosed-string", true},
+		{"\"abc ${x", "1:9 unclosed-string", true},
+		{"/* abc", "1:1 unclosed-comment", true},
+		{"$x = @(END)\nabc", "2:1 unclosed-heredoc", true},
+		{"$x = @(END", "1:6 unclosed-heredoc-tag", true},
+		{"$x = @(END)", "1:12 heredoc-without-text", true},
+		{"$x = @(E/q)\nE\n", "1:12 bad-heredoc-escape", false},
+		{"$x = 089", "1:6 bad-number", false},
+		{"$x = 1x", "1:6 bad-number", false},
+		{"$x = 99999999999999999999", "1:6 number-out-of-range", false},
+		{"$x = 1e999", "1:6 number-out-of-range", false},
+		{"$x = Foo::bar", "1:10 bad-type-name", false},
+		{"$x = foo::", "1:11 bad-name", false},
+		{"class 'a' { }", "1:7 quoted-name", false},
+		{"class class { }", "1:7 reserved-word", false},
+		{"1, 2", "1:2 unexpected-list", false},
+		{"foo 1, 2", "1:6 call-without-parentheses", false},
+		{"@foo", "1:1 not-a-resource", false},
+		{"$x { a => 1 }", "1:1 not-a-resource", false},
+		{"\"\\u{ffffff}\"", "1:2 bad-unicode-escape", false},
+		{"\xef\xbb\xbf$x", "1:1 byte-order-mark", false},
+	} {
+		var got []string
+		list := errorsOf(t, c.src)
+		for _, e := range list {
+			p := e.Position()
+			got = append(got, fmt.Sprintf("%d:%d %s", p.Line, p.Column, e.Kind))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%q: %v, want %s", c.src, list, c.want)
+		}
+		if len(list) > 0 && list[0].Incomplete != c.incomplete {
+			t.Errorf("%q: incomplete is %v", c.src, list[0].Incomplete)
+		}
+	}
+}
+
+// TestRecovery expects one error a broken statement, and the rest of the tree.
+func TestRecovery(t *testing.T) {
+	src := `class a {
+  $x = = 1
+  file { '/a':
+    ensure = present,
+    mode   => '0644',
+  }
+  notice 'kept'
+  if $x {
+    notice(]
+  }
+}
+
+class b { }
+
+define c($y {
+  notice $y
+}
+
+node 'd' {
+  $z = Foo::bar
+}
+notice 'end' end(
+`
+	prog, err := Parse(NewFile("x.pp", src), Options{})
+	var got []string
+	for _, e := range err.(Errors) {
+		p := e.Position()
+		got = append(got, fmt.Sprintf("%d:%d", p.Line, p.Column))
+	}
+	if want := "2:8 4:12 9:12 15:13 20:12 23:1"; strings.Join(got, " ") != want {
+		t.Errorf("errors at %v, want %s\n%v", got, want, err)
+	}
+	if tree := dumpText(t, prog, PN); !strings.Contains(tree, `"kept"`) || !strings.Contains(tree, `(class {:name "b"})`) {
+		t.Errorf("what is right is not in the tree: %s", tree)
+	}
+	var one *Error
+	if !errors.As(err, &one) {
+		t.Error("errors.As does not find an *Error")
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	if got, want := errorsOf(t, "$a = 1\n\t$b = 'é' + ) + 2\n")[0].Excerpt(), "\t$b = 'é' + ) + 2\n\t           ^"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestErrorLimit(t *testing.T) {
+	if n := len(errorsOf(t, strings.Repeat("$x = )\n", 1000))); n != maxErrors {
+		t.Errorf("%d errors, want %d", n, maxErrors)
+	}
+}
+
+// TestHostile expects an error, soon and without a deep stack.
+func TestHostile(t *testing.T) {
+	const n = 200_000
+	for name, src := range map[string]string{
+		"parentheses":    strings.Repeat("(", n),
+		"lists":          strings.Repeat("[", n),
+		"hashes":         strings.Repeat("{a=>", n),
+		"blocks":         strings.Repeat("if true {", n),
+		"elsif":          "if true { }" + strings.Repeat(" elsif true { }", n),
+		"not":            strings.Repeat("!", n) + "1",
+		"minus":          strings.Repeat("-", n) + "1",
+		"virtual":        strings.Repeat("@", n) + "file",
+		"assignments":    strings.Repeat("$x = ", n) + "1",
+		"sum":            "1" + strings.Repeat(" + 1", n),
+		"methods":        "1" + strings.Repeat(".a", n),
+		"indexes":        "$x" + strings.Repeat("[1]", n),
+		"calls":          "f" + strings.Repeat("()", n),
+		"relations":      "a" + strings.Repeat(" -> a", n),
+		"bodies":         "file" + strings.Repeat("{a:}", n),
+		"selectors":      "1" + strings.Repeat(" ? a => 1", n),
+		"brace selector": "1" + strings.Repeat(" ? { a => 1 }", n),
+		"strings":        strings.Repeat(`"${`, n),
+		"lambdas":        strings.Repeat("f() |$x| {", n),
+		"classes":        strings.Repeat("class a {", n),
+		"collectors":     strings.Repeat("A <| ", n),
+		"types":          "type A = " + strings.Repeat("B[", n),
+		"heredocs":       strings.Repeat("@(\"A\")\n${", n),
+		"sums in sums":   strings.Repeat("(", 900) + "1" + strings.Repeat(strings.Repeat(" + 1", 100)+")", 900),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			list := errorsOf(t, src)
+			if list == nil {
+				t.Error("no error")
+			}
+			if d := time.Since(begin); d > 20*time.Second {
+				t.Errorf("took %v", d)
+			}
+		})
+	}
+}
+
+// TestLarge expects what is large and not deep to be read.
+func TestLarge(t *testing.T) {
+	for name, src := range map[string]string{
+		"string":      "$x = '" + strings.Repeat("x", 10<<20) + "'",
+		"expressions": strings.Repeat("$x\n", 200_000),
+		"list":        "[" + strings.Repeat("1,", 300_000) + "]",
+		"strings":     "\"" + strings.Repeat("$x ${y}", 100_000) + "\"",
+		"dollars":     "\"" + strings.Repeat("$ ", 200_000) + "\"",
+		"escapes":     "\"" + strings.Repeat(`\n`, 500_000) + "\"",
+		"lines":       "@(END)\n" + strings.Repeat("  line\n", 200_000) + "  | END\n",
+		"comments":    strings.Repeat("/**/", 500_000),
+		"elsif":       "if true { }" + strings.Repeat(" elsif true { }", 500),
+		"sum":         "1" + strings.Repeat(" + 1", 3000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if list := errorsOf(t, src); list != nil {
+				t.Error(list)
+			}
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	prog, err := Parse(NewFile("x.pp", `$x = "a\qb\u00"`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range prog.Warnings {
+		got = append(got, w.Kind)
+	}
+	if strings.Join(got, " ") != "unknown-escape bad-unicode-escape" {
+		t.Errorf("%v", prog.Warnings)
+	}
+}

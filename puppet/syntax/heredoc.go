@@ -1,0 +1,293 @@
+package syntax
+
+import (
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A heredocSpec is what @(…) says.
+type heredocSpec struct {
+	tag      string
+	syntax   string
+	interpol bool
+	escapes  escapes
+}
+
+// heredocStart makes the token of @(…) and enters its text, which begins on the
+// next line, or behind the text of the heredoc before it on the same line.
+func (l *lexer) heredocStart(t *token) {
+	start := l.pos
+	i := strings.IndexByte(l.src[start:], ')')
+	if i < 0 {
+		l.endsIn(t, start, "unclosed-heredoc-tag", "the heredoc that begins here with @( has no )")
+		return
+	}
+	after := start + i + 1
+	spec, kind, msg := parseHeredocSpec(l.src[start:after])
+	if kind != "" {
+		l.pos = after
+		l.fail(t, after, kind, msg)
+		return
+	}
+	if len(l.frames) >= maxStrings {
+		l.endsIn(t, start, "too-deep", "heredocs are nested too deep")
+		l.err.Incomplete = false
+		return
+	}
+	text := l.jump
+	if text == 0 {
+		i := strings.IndexByte(l.src[after:], '\n')
+		if i < 0 {
+			l.endsIn(t, after, "heredoc-without-text", "no line follows with the heredoc's text")
+			return
+		}
+		text = after + i + 1
+	}
+
+	l.pos = after
+	l.set(t, tHeredoc, start)
+	t.text = spec.syntax
+
+	// Find the line with the tag.
+	for pos := text; pos < len(l.src); {
+		next := len(l.src)
+		if i := strings.IndexByte(l.src[pos:], '\n'); i >= 0 {
+			next = pos + i + 1
+		}
+		leading, hasMargin, trim, ok := endsHeredoc(l.src[pos:next], spec.tag)
+		if !ok {
+			pos = next
+			continue
+		}
+		if !hasMargin {
+			leading = ""
+		}
+		f := l.heredocFrame(text, pos, leading, hasMargin)
+		if trim {
+			f.src = strings.TrimSuffix(f.src, "\n")
+			if len(f.src) < f.untrimmed {
+				f.src = strings.TrimSuffix(f.src, "\r")
+			}
+		}
+		f.frame.interpol, f.frame.escapes = spec.interpol, spec.escapes
+		f.frame.heredoc, f.frame.segment = true, true
+		f.frame.strs = len(l.strs)
+		l.jump = next
+		l.frames = append(l.frames, l.frame)
+		l.frame = f.frame
+		return
+	}
+	l.endsIn(t, text, "unclosed-heredoc", "the heredoc that begins here has no line with its end tag '"+spec.tag+"'")
+}
+
+// leave goes back to the text that the heredoc is in.
+func (l *lexer) leave() {
+	l.frame = l.frames[len(l.frames)-1]
+	l.frames = l.frames[:len(l.frames)-1]
+}
+
+type heredocText struct {
+	frame
+	untrimmed int
+}
+
+// heredocFrame returns the lines of a heredoc without their margin.
+func (l *lexer) heredocFrame(begin, end int, leading string, hasMargin bool) heredocText {
+	text := l.src[begin:end]
+	f := heredocText{untrimmed: len(text)}
+	f.src = text
+	f.base = l.base + uint32(begin)
+	stripped := false
+	if leading != "" {
+		for pos := 0; pos < len(text) && !stripped; {
+			stripped = strings.HasPrefix(text[pos:], leading)
+			i := strings.IndexByte(text[pos:], '\n')
+			if i < 0 {
+				break
+			}
+			pos += i + 1
+		}
+	}
+	if !stripped && l.margin == nil {
+		return f
+	}
+	m := &margin{parent: l.margin, base: l.base, lead: begin, cut: []int{0}}
+	var b strings.Builder
+	b.Grow(len(text))
+	for line := range strings.Lines(text) {
+		m.lines = append(m.lines, b.Len())
+		cut := m.cut[len(m.cut)-1]
+		if leading != "" && strings.HasPrefix(line, leading) {
+			cut += len(leading)
+			line = line[len(leading):]
+		}
+		m.cut = append(m.cut, cut)
+		b.WriteString(line)
+	}
+	f.src = b.String()
+	f.margin = m
+	f.untrimmed = len(f.src)
+	return f
+}
+
+// A margin maps positions in the text of a heredoc, whose lines have lost their
+// margin, to offsets in the file.
+type margin struct {
+	parent *margin // of the text that the heredoc is in
+	base   uint32  // of that text, if it has no margin
+	lead   int     // where the heredoc's text begins in that text
+	lines  []int   // where lines begin
+	cut    []int   // bytes cut up to line n, counted from 1; 0 before the first
+}
+
+func (m *margin) at(pos int) uint32 {
+	out := m.lead
+	// The beginning is that of the line, before its margin, as in Puppet.
+	if pos > 0 {
+		line := sort.Search(len(m.lines), func(i int) bool { return m.lines[i] > pos })
+		out += pos + m.cut[line]
+	}
+	if m.parent != nil {
+		return m.parent.at(out)
+	}
+	return m.base + uint32(out)
+}
+
+// endsHeredoc tells whether a line ends a heredoc: blanks, | for a margin, - to
+// leave out the last line's end, and the tag, of which only the last has to be
+// there. What comes before on the line is of no account, as in Puppet.
+func endsHeredoc(line, tag string) (leading string, hasMargin, trim, ok bool) {
+	line = strings.TrimSuffix(line, "\n")
+	line = strings.TrimSuffix(line, "\r")
+	line = trimBlanksRight(line)
+	if !strings.HasSuffix(line, tag) {
+		return "", false, false, false
+	}
+	line = line[:len(line)-len(tag)]
+	if s := trimBlanksRight(line); strings.HasSuffix(s, "-") {
+		trim = true
+		line = s[:len(s)-1]
+	}
+	if s := trimBlanksRight(line); strings.HasSuffix(s, "|") {
+		hasMargin = true
+		line = s[:len(s)-1]
+	}
+	return line[len(trimBlanksRight(line)):], hasMargin, trim, true
+}
+
+func trimBlanksRight(s string) string {
+	for s != "" {
+		r, n := utf8.DecodeLastRuneInString(s)
+		if r != ' ' && r != '\t' && !unicode.Is(unicode.Zs, r) {
+			break
+		}
+		s = s[:len(s)-n]
+	}
+	return s
+}
+
+func trimBlanksLeft(s string) string {
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
+		if r != ' ' && r != '\t' && !unicode.Is(unicode.Zs, r) {
+			break
+		}
+		s = s[n:]
+	}
+	return s
+}
+
+// parseHeredocSpec reads @(tag), @("tag"), @(tag:syntax), @(tag/escapes).
+func parseHeredocSpec(s string) (spec heredocSpec, kind, msg string) {
+	const shape = "a heredoc begins with @(TAG), @(\"TAG\"), @(TAG:syntax), @(TAG/escapes)"
+	tag, syntax, flags, hasFlags, ok := splitHeredocSpec(s)
+	if !ok {
+		return spec, "bad-heredoc-tag", shape
+	}
+	const space = " \t\n\v\f\r\x00"
+	tag = strings.Trim(tag, space)
+	if len(tag) >= 2 && tag[0] == '"' && tag[len(tag)-1] == '"' {
+		spec.interpol = true
+		tag = strings.Trim(tag[1:len(tag)-1], space)
+	}
+	if tag == "" {
+		return spec, "empty-heredoc-tag", "the tag of the heredoc is empty"
+	}
+	spec.tag, spec.syntax = tag, syntax
+	if !hasFlags {
+		return spec, "", ""
+	}
+	if flags == "" {
+		flags = "trnsuL$"
+	}
+	spec.escapes = escBackslash
+	for i := 0; i < len(flags); i++ {
+		if strings.IndexByte(flags[:i], flags[i]) >= 0 {
+			return spec, "bad-heredoc-escape", "the escape '" + flags[i:i+1] + "' is given twice"
+		}
+	}
+	for i := 0; i < len(flags); i++ {
+		switch flags[i] {
+		case 't':
+			spec.escapes |= escT
+		case 'r':
+			spec.escapes |= escR
+		case 'n':
+			spec.escapes |= escN
+		case 's':
+			spec.escapes |= escS
+		case 'u':
+			spec.escapes |= escU
+		case '$':
+			spec.escapes |= escDollar
+		case 'L':
+			spec.escapes |= escLine
+		default:
+			return spec, "bad-heredoc-escape", "'" + flags[i:i+1] + "' is no escape of a heredoc: it can be t, r, n, s, u, L or $"
+		}
+	}
+	return spec, "", ""
+}
+
+// splitHeredocSpec cuts @(tag:syntax/flags) in its parts.
+func splitHeredocSpec(s string) (tag, syntax, flags string, hasFlags, ok bool) {
+	for {
+		i := strings.Index(s, "@(")
+		if i < 0 {
+			return "", "", "", false, false
+		}
+		s = s[i+2:]
+		end := strings.IndexAny(s, ":/\r\n)")
+		if end <= 0 {
+			continue
+		}
+		tag = s[:end]
+		rest := s[end:]
+		syntax, flags, hasFlags = "", "", false
+		if rest[0] == ':' {
+			rest = trimBlanksLeft(rest[1:])
+			n := 0
+			for n < len(rest) && (class[rest[n]]&wordByte != 0 || rest[n] == '+') {
+				n++
+			}
+			if n < 2 || rest[0] < 'a' || rest[0] > 'z' {
+				continue
+			}
+			syntax = rest[:n]
+			rest = trimBlanksLeft(rest[n:])
+		}
+		if rest != "" && rest[0] == '/' {
+			n := 1
+			for n < len(rest) && (class[rest[n]]&wordByte != 0 || rest[n] == '$') {
+				n++
+			}
+			flags, hasFlags = rest[1:n], true
+			rest = trimBlanksLeft(rest[n:])
+		}
+		if rest == ")" {
+			return tag, syntax, flags, hasFlags, true
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package syntax
+
+import "strings"
+
+// An eppMode says what part of a template the lexer is in.
+type eppMode uint8
+
+const (
+	eppNone   eppMode = iota // the text is no template
+	eppText                  // outside of tags
+	eppCode                  // <% … %>
+	eppRender                // <%= … %>
+)
+
+func (l *lexer) inEPP() bool { return l.epp != eppNone && len(l.frames) == 0 }
+
+// startEPP makes the first tokens of a template.
+func (l *lexer) startEPP() {
+	l.epp = eppText
+	l.queue = append(l.queue, token{kind: tEPPStart})
+	l.templateText(false)
+}
+
+// endTag reads %> or, with trim, -%> and the text behind it. It leaves the
+// first token of what it found in t, or tEOF if there is none.
+func (l *lexer) endTag(t *token, trim bool) {
+	start := l.pos
+	l.pos += 2
+	if trim {
+		l.pos++
+	}
+	n := len(l.queue)
+	if l.epp == eppRender {
+		var end token
+		l.set(&end, tEPPEnd, start)
+		l.queue = append(l.queue, end)
+	}
+	if !trim {
+		l.epp = eppText
+	}
+	l.templateText(trim)
+	t.kind = tEOF
+	if len(l.queue) > n {
+		*t = l.queue[n]
+		l.queue = append(l.queue[:n], l.queue[n+1:]...)
+		if len(l.strs) == 0 {
+			l.after = t.kind
+		}
+	}
+}
+
+// templateText reads the text of a template up to the next tag and queues it.
+// What has a tag at its end that takes blanks away is trimmed, <%% and %%>
+// become <% and %>, and comments vanish.
+func (l *lexer) templateText(trim bool) {
+	start := l.pos
+	if start >= len(l.src) {
+		l.eppOpen = false
+		return
+	}
+	text := ""
+	emit := func(kinds ...kind) {
+		if text != "" {
+			var t token
+			l.set(&t, tRenderText, start)
+			t.text = text
+			l.queue = append(l.queue, t)
+		}
+		for _, k := range kinds {
+			t := token{kind: k, off: l.at(start), end: l.at(start)}
+			l.queue = append(l.queue, t)
+		}
+		l.eppOpen = true
+	}
+	problem := func(kind, msg string) {
+		var t token
+		l.endsIn(&t, l.pos, kind, msg)
+		l.queue = append(l.queue, t)
+	}
+	for l.pos < len(l.src) {
+		i := strings.Index(l.src[l.pos:], "<%")
+		part := l.src[l.pos:]
+		if i >= 0 {
+			part = part[:i]
+			l.pos += i + 2
+		} else {
+			l.pos = len(l.src)
+		}
+		if trim {
+			part = trimLineStart(part)
+			trim = false
+		}
+		part = strings.ReplaceAll(part, "%%>", "%>")
+		if text == "" {
+			text = part
+		} else {
+			text += part
+		}
+		if i < 0 {
+			if strings.HasSuffix(text, "<%") { // <%% and nothing behind it: as Puppet
+				problem("unclosed-tag", "the template ends behind <%: %> is missing")
+				return
+			}
+			var t token
+			l.set(&t, tRenderText, start)
+			t.text = text
+			l.queue = append(l.queue, t)
+			l.eppOpen = false
+			return
+		}
+		if l.pos == len(l.src) {
+			problem("unclosed-tag", "the template ends behind <%: %> is missing")
+			return
+		}
+		switch l.src[l.pos] {
+		case '-':
+			l.pos++
+			text = strings.TrimRight(text, " \t")
+			l.epp = eppCode
+			emit()
+			return
+		case '=':
+			l.pos++
+			l.epp = eppRender
+			emit(tRenderExpr)
+			return
+		case '%':
+			l.pos++
+			text += "<%"
+		case '#':
+			end := commentEnd(l.src, l.pos)
+			if end < 0 {
+				problem("unclosed-comment", "the template ends inside a comment: %> is missing behind <%#")
+				return
+			}
+			if l.src[l.pos+1] == '-' {
+				text = strings.TrimRight(text, " \t")
+			}
+			trim = l.src[end-3] == '-'
+			l.pos = end
+		default:
+			l.epp = eppCode
+			emit()
+			return
+		}
+	}
+	// The template ends with a comment or <%%: what was read is lost, as in Puppet.
+	l.eppOpen = false
+}
+
+// trimLineStart takes blanks at the beginning away, and the line's end if
+// nothing else is on the line.
+func trimLineStart(s string) string {
+	s = strings.TrimLeft(s, " \t")
+	if strings.HasPrefix(s, "\r\n") {
+		return s[2:]
+	}
+	s = strings.TrimPrefix(s, "\r")
+	return strings.TrimPrefix(s, "\n")
+}
+
+// commentEnd returns where the comment whose # is at pos ends: behind the next
+// %> that is not %%>; -1 if nowhere.
+func commentEnd(src string, pos int) int {
+	for i := pos + 1; ; {
+		n := strings.Index(src[i:], "%>")
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if src[i-1] != '%' {
+			return i + 2
+		}
+		i += 2
+	}
+}

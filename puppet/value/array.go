@@ -1,0 +1,47 @@
+package value
+
+import "iter"
+
+// An Array is a list of values. It never changes.
+type Array struct {
+	elems []Value
+	shape
+}
+
+// emptyArray is what every empty array is, to save the allocation.
+var emptyArray = &Array{shape: shape{1, 1}}
+
+// NewArray returns the array of elems and keeps the slice.
+func NewArray(elems ...Value) *Array {
+	if len(elems) == 0 {
+		return emptyArray
+	}
+	var s shape
+	for _, v := range elems {
+		s.add(v)
+	}
+	return &Array{elems, s.close()}
+}
+
+// Len returns the number of elements.
+func (a *Array) Len() int { return len(a.elems) }
+
+// At returns element i, which must be in range.
+func (a *Array) At(i int) Value { return a.elems[i] }
+
+// Elems returns the elements, which are to be read only.
+func (a *Array) Elems() []Value { return a.elems }
+
+// Slice returns elements i to j, j not included, without copying them.
+func (a *Array) Slice(i, j int) *Array { return NewArray(a.elems[i:j:j]...) }
+
+// All returns an iterator over indexes and elements.
+func (a *Array) All() iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) {
+		for i, v := range a.elems {
+			if !yield(i, v) {
+				return
+			}
+		}
+	}
+}

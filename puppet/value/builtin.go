@@ -1,0 +1,159 @@
+package value
+
+import "strings"
+
+// Builtin returns the type of a name, which may be written in any case:
+// "Integer", "scalardata". Types of resources (File), which depend on what is
+// there, are not among them.
+func Builtin(name string) (Type, bool) {
+	if t := builtin(name); t != nil {
+		return t, true
+	}
+	t := builtin(strings.ToLower(name))
+	return t, t != nil
+}
+
+// builtin looks the name up as it is: lower case, or as it is usually written.
+func builtin(name string) Type {
+	switch name {
+	case "Any", "any":
+		return AnyType{}
+	case "Undef", "undef":
+		return UndefType{}
+	case "Default", "default":
+		return DefaultType{}
+	case "Scalar", "scalar":
+		return ScalarType{}
+	case "ScalarData", "scalardata":
+		return ScalarDataType{}
+	case "Numeric", "numeric":
+		return NumericType{}
+	case "Integer", "integer":
+		return anyInteger
+	case "Float", "float":
+		return anyFloat
+	case "Boolean", "boolean":
+		return anyBoolean
+	case "String", "string":
+		return anyString
+	case "Enum", "enum":
+		return anyEnum
+	case "Pattern", "pattern":
+		return anyPattern
+	case "Regexp", "regexp":
+		return anyRegexp
+	case "SemVer", "semver":
+		return anySemVer
+	case "SemVerRange", "semverrange":
+		return SemVerRangeType{}
+	case "Timespan", "timespan":
+		return anyTimespan
+	case "Timestamp", "timestamp":
+		return anyTimestamp
+	case "Binary", "binary":
+		return BinaryType{}
+	case "URI", "uri":
+		return anyURI
+	}
+	return builtinNested(name)
+}
+
+func builtinNested(name string) Type {
+	switch name {
+	case "Array", "array":
+		return anyArray
+	case "Hash", "hash":
+		return anyHash
+	case "Struct", "struct":
+		return anyStruct
+	case "Tuple", "tuple":
+		return anyTuple
+	case "Collection", "collection":
+		return anyCollection
+	case "Optional", "optional":
+		return anyOptional
+	case "NotUndef", "notundef":
+		return anyNotUndef
+	case "Variant", "variant":
+		return anyVariant
+	case "Sensitive", "sensitive":
+		return anySensitive
+	case "Type", "type":
+		return anyType
+	case "Callable", "callable":
+		return anyCallable
+	case "Iterable", "iterable":
+		return anyIterable
+	case "Iterator", "iterator":
+		return anyIterator
+	case "Init", "init":
+		return anyInit
+	case "Runtime", "runtime":
+		return anyRuntime
+	case "CatalogEntry", "catalogentry":
+		return CatalogEntryType{}
+	case "Class", "class":
+		return anyClass
+	case "Resource", "resource":
+		return anyResource
+	case "Object", "object":
+		return anyObject
+	case "TypeSet", "typeset":
+		return anyTypeSet
+	case "TypeAlias", "typealias":
+		return anyAlias
+	case "TypeReference", "typereference":
+		return anyReference
+	}
+	return builtinAlias(name)
+}
+
+// builtinAlias looks up what is not a kind of its own.
+func builtinAlias(name string) Type {
+	switch name {
+	case "Data", "data":
+		return dataType
+	case "RichData", "richdata":
+		return richDataType
+	case "RichDataKey", "richdatakey":
+		return richDataKeyType
+	case "Puppet::LookupKey", "puppet::lookupkey":
+		return lookupKeyType
+	case "Puppet::LookupValue", "puppet::lookupvalue":
+		return lookupValueType
+	case "Deferred", "deferred":
+		return DeferredType()
+	case "Error", "error":
+		return ErrorType()
+	}
+	return nil
+}
+
+// The aliases that the language has.
+var (
+	dataType        = newData()
+	richDataKeyType = builtinAliasOf("RichDataKey", NewVariantType(anyString, NumericType{}))
+	richDataType    = newRichData()
+	lookupKeyType   = builtinAliasOf("Puppet::LookupKey", richDataKeyType)
+	lookupValueType = builtinAliasOf("Puppet::LookupValue", richDataType)
+
+	anyReference = &ReferenceType{"UnresolvedReference"}
+	anyAlias     = &AliasType{name: "UnresolvedAlias", resolved: anyReference}
+)
+
+func builtinAliasOf(name string, t Type) *AliasType {
+	return &AliasType{name: name, resolved: t, builtin: true}
+}
+
+func newData() *AliasType {
+	a := &AliasType{name: "Data", recursive: true, builtin: true}
+	a.resolved = NewVariantType(ScalarDataType{}, UndefType{}, newHashType(anyString, a, nil), newArrayType(a, nil))
+	return a
+}
+
+func newRichData() *AliasType {
+	a := &AliasType{name: "RichData", recursive: true, builtin: true}
+	a.resolved = NewVariantType(ScalarType{}, SemVerRangeType{}, BinaryType{}, anySensitive, anyType, anyTypeSet, anyURI,
+		anyObject, UndefType{}, DefaultType{}, newHashType(richDataKeyType, a, nil), newArrayType(a, nil))
+	return a
+}

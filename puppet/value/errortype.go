@@ -1,0 +1,65 @@
+package value
+
+import "sync/atomic"
+
+// languageTypes are the object types that the language has.
+type languageTypes struct{ error, deferred *ObjectType }
+
+// languageCache holds them from their first use on. It is no sync.OnceValue,
+// because what makes them can ask for them.
+var languageCache atomic.Pointer[languageTypes]
+
+func ofLanguage() *languageTypes {
+	if languageCache.Load() == nil {
+		languageCache.CompareAndSwap(nil, &languageTypes{newErrorType(), newDeferredType()})
+	}
+	return languageCache.Load()
+}
+
+// ErrorType returns Error: what an error is as a value.
+func ErrorType() *ObjectType { return ofLanguage().error }
+
+// DeferredType returns Deferred: a call that is made later.
+func DeferredType() *ObjectType { return ofLanguage().deferred }
+
+func hashOf(pairs ...any) *Hash {
+	var b HashBuilder
+	for i := 0; i < len(pairs); i += 2 {
+		b.Put(String(pairs[i].(string)), pairs[i+1].(Value))
+	}
+	return b.Build()
+}
+
+// mustObject is for the descriptions of this file, which are right.
+func mustObject(name string, init *Hash) *ObjectType {
+	t, err := NewObjectType(name, init)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func newErrorType() *ObjectType {
+	matcher := NewVariantType(anyString, anyRegexp, NewTypeType(anyEnum), NewTypeType(anyPattern), NewTypeType(anyNotUndef), NewTypeType(UndefType{}))
+	optional := func(t Type) *Hash { return hashOf("type", NewOptionalType(t), "value", Undef{}) }
+	return mustObject("Error", hashOf(
+		"type_parameters", hashOf("kind", NewOptionalType(matcher), "issue_code", NewOptionalType(matcher)),
+		"attributes", hashOf(
+			"msg", nonEmptyString,
+			"kind", optional(nonEmptyString),
+			"details", optional(newHashType(nonEmptyString, dataType, nil)),
+			"issue_code", optional(nonEmptyString)),
+		"functions", hashOf("message", NewCallableType(newTupleType(nil, noSize), nil, nonEmptyString)),
+	))
+}
+
+func newDeferredType() *ObjectType {
+	name, err := NewRegexp(`\A[$]?[a-z][a-z0-9_]*(?:::[a-z][a-z0-9_]*)*\z`)
+	if err != nil {
+		panic(err)
+	}
+	return mustObject("Deferred", hashOf("attributes", hashOf(
+		"name", hashOf("type", newPatternType([]*RegexpType{{name}})),
+		"arguments", hashOf("type", NewOptionalType(anyArray), "value", Undef{}),
+	)))
+}

@@ -1,0 +1,21 @@
+package value
+
+import "iter"
+
+// An Iterator yields values one by one and can be asked for them again and
+// again.
+type Iterator struct {
+	Elem Type // of what it yields; nil if unknown
+	// Pairs: it yields entries of a hash, as arrays of two.
+	Pairs bool
+	seq   iter.Seq[Value]
+}
+
+// NewIterator returns an iterator over seq, which must yield the same each time
+// it is asked.
+func NewIterator(elem Type, seq iter.Seq[Value]) *Iterator {
+	return &Iterator{Elem: elem, seq: seq}
+}
+
+// All returns what the iterator yields.
+func (it *Iterator) All() iter.Seq[Value] { return it.seq }

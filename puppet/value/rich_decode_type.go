@@ -1,0 +1,321 @@
+package value
+
+// typ is a type that is told by its attributes.
+func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
+	if name == "Struct" {
+		return d.structure(h, depth)
+	}
+	fields, err := d.fields(h, depth)
+	if err != nil {
+		return nil, err
+	}
+	f := richFields{h: fields, name: name}
+	t, err := f.typ()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.bad != "":
+		return nil, badRich("the %s of a type %s is wrong", f.bad, clip(name))
+	case typeDepth(t) > MaxTypeDepth:
+		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	}
+	return t, nil
+}
+
+// richFields are the attributes of a type; bad is the first that is wrong.
+type richFields struct {
+	h    *Hash
+	name string
+	bad  string
+}
+
+// get returns an attribute, or nil.
+func (f *richFields) get(key string) Value {
+	v, ok := f.h.GetString(key)
+	if _, undef := v.(Undef); !ok || undef {
+		return nil
+	}
+	return v
+}
+
+func (f *richFields) wrong(key string) {
+	if f.bad == "" {
+		f.bad = key
+	}
+}
+
+// typeAt returns an attribute that is a type, or usual.
+func (f *richFields) typeAt(key string, usual Type) Type {
+	v := f.get(key)
+	if v == nil {
+		return usual
+	}
+	t, ok := v.(Type)
+	if !ok {
+		f.wrong(key)
+		return usual
+	}
+	return t
+}
+
+func (f *richFields) size(key string) *IntegerType {
+	t := f.typeAt(key, nil)
+	if t == nil {
+		return nil
+	}
+	n, ok := t.(*IntegerType)
+	if !ok || n.HasMin && n.Min < 0 || n.HasMax && n.Max < 0 {
+		f.wrong(key)
+	}
+	return n
+}
+
+func (f *richFields) text(key string) string {
+	v := f.get(key)
+	s, ok := v.(String)
+	if v != nil && !ok {
+		f.wrong(key)
+	}
+	return string(s)
+}
+
+func (f *richFields) list(key string) []Value {
+	v := f.get(key)
+	if v == nil {
+		return nil
+	}
+	a, ok := v.(*Array)
+	if !ok {
+		f.wrong(key)
+		return nil
+	}
+	return a.Elems()
+}
+
+func (f *richFields) typeList(key string) []Type {
+	list := f.list(key)
+	types := make([]Type, 0, len(list))
+	for _, v := range list {
+		t, ok := v.(Type)
+		if !ok {
+			f.wrong(key)
+			return nil
+		}
+		types = append(types, t)
+	}
+	return types
+}
+
+// args are attributes as parameters, with default for what is missing.
+func (f *richFields) args(keys ...string) []Value {
+	args := make([]Value, len(keys))
+	some := false
+	for i, key := range keys {
+		if args[i] = f.get(key); args[i] == nil {
+			args[i] = Default{}
+		} else {
+			some = true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return args
+}
+
+func (f *richFields) parametrize(args []Value) (Type, error) {
+	t, ok := Builtin(f.name)
+	if !ok {
+		return nil, badRich("there is no type %s", clip(f.name))
+	}
+	if len(args) == 0 {
+		return t, nil
+	}
+	return Parametrize(t, args)
+}
+
+func (f *richFields) typ() (Type, error) {
+	switch f.name {
+	case "Integer", "Float", "Timespan", "Timestamp":
+		return f.parametrize(f.args("from", "to"))
+	case "String":
+		switch v := f.get("size_type_or_value").(type) {
+		case nil:
+			return anyString, nil
+		case String:
+			return NewStringType(string(v)), nil
+		}
+		return &StringType{Size: f.size("size_type_or_value")}, nil
+	case "Enum":
+		args := f.list("values")
+		if fold, ok := f.get("case_insensitive").(Bool); ok && bool(fold) {
+			args = append(append([]Value{}, args...), fold)
+		}
+		return f.parametrize(args)
+	case "Pattern":
+		return f.parametrize(f.list("patterns"))
+	case "SemVer":
+		return f.parametrize(f.list("ranges"))
+	case "Regexp":
+		if f.get("pattern") == nil {
+			return anyRegexp, nil
+		}
+		return f.parametrize([]Value{String(f.text("pattern"))})
+	case "Runtime":
+		return f.runtime()
+	case "URI":
+		if p := f.get("parameters"); p != nil {
+			return f.parametrize([]Value{p})
+		}
+		return anyURI, nil
+	case "Class":
+		if s := f.text("class_name"); s != "" {
+			return NewClassRef(s), nil
+		}
+		return anyClass, nil
+	case "Resource":
+		return f.resource(), nil
+	case "TypeReference":
+		return &ReferenceType{f.text("type_string")}, nil
+	case "TypeAlias":
+		a := NewAlias(f.text("name"))
+		if t := f.typeAt("resolved_type", nil); t != nil {
+			if err := a.Resolve(t); err != nil {
+				return nil, err
+			}
+		}
+		return a, nil
+	case "Object":
+		h, ok := f.get("_pcore_init_hash").(*Hash)
+		if !ok || h.Len() == 0 {
+			return anyObject, nil
+		}
+		return NewObjectType("", h)
+	}
+	return f.nested()
+}
+
+// nested are types made of types.
+func (f *richFields) nested() (Type, error) {
+	switch f.name {
+	case "Collection":
+		return &CollectionType{Size: f.size("size_type")}, nil
+	case "Array":
+		return NewArrayType(f.typeAt("element_type", AnyType{}), f.size("size_type")), nil
+	case "Hash":
+		return NewHashType(f.typeAt("key_type", AnyType{}), f.typeAt("value_type", AnyType{}), f.size("size_type")), nil
+	case "Tuple":
+		return NewTupleType(f.typeList("types"), f.size("size_type")), nil
+	case "Variant":
+		if types := f.typeList("types"); len(types) > 0 {
+			return NewVariantType(types...), nil
+		}
+		return anyVariant, nil
+	case "Callable":
+		params := f.typeAt("param_types", nil)
+		tuple, ok := params.(*TupleType)
+		if params != nil && !ok {
+			f.wrong("param_types")
+		}
+		return NewCallableType(tuple, f.typeAt("block_type", nil), f.typeAt("return_type", nil)), nil
+	case "Init":
+		if t := f.typeAt("type", nil); t != nil {
+			return newInitType(t, f.list("init_args")), nil
+		}
+		return anyInit, nil
+	case "Unit":
+		return UnitType{}, nil
+	}
+	t := f.typeAt("type", nil)
+	if t == nil {
+		return f.parametrize(nil)
+	}
+	switch f.name {
+	case "Iterable":
+		return NewIterableType(t), nil
+	case "Iterator":
+		return NewIteratorType(t), nil
+	case "Optional":
+		return NewOptionalType(t), nil
+	case "NotUndef":
+		return NewNotUndefType(t), nil
+	case "Type":
+		return NewTypeType(t), nil
+	case "Sensitive":
+		return NewSensitiveType(t), nil
+	}
+	return nil, badRich("a type %s is not made of a type", clip(f.name))
+}
+
+func (f *richFields) resource() Type {
+	name := f.text("type_name")
+	switch {
+	case name == "":
+		return anyResource
+	case f.get("title") == nil:
+		return NewResourceType(name)
+	}
+	return NewResourceRef(name, f.text("title"))
+}
+
+func (f *richFields) runtime() (Type, error) {
+	t := &RuntimeType{Runtime: f.text("runtime")}
+	if list, ok := f.get("name_or_pattern").(*Array); ok {
+		if list.Len() == 2 {
+			pattern, ok1 := list.At(0).(*Regexp)
+			replacement, ok2 := list.At(1).(String)
+			if ok1 && ok2 {
+				t.Pattern, t.Replacement = pattern, string(replacement)
+				return t, nil
+			}
+		}
+		f.wrong("name_or_pattern")
+		return t, nil
+	}
+	t.TypeOf = f.text("name_or_pattern")
+	if t.Runtime == "" && t.TypeOf == "" {
+		return anyRuntime, nil
+	}
+	return t, nil
+}
+
+// structure is a Struct, whose elements are told in a way of their own.
+func (d *richReader) structure(h *Hash, depth int) (Value, error) {
+	bad := badRich("the elements of a type Struct are wrong")
+	v, _ := h.GetString("elements")
+	list, ok := v.(*Array)
+	if !ok {
+		return nil, bad
+	}
+	elements := make([]StructElement, 0, list.Len())
+	seen := make(map[string]bool, list.Len())
+	deepest := int32(0)
+	for _, raw := range list.All() {
+		e, ok := raw.(*Hash)
+		if !ok {
+			return nil, bad
+		}
+		fields, err := d.fields(e, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		f := richFields{h: fields}
+		key := f.typeAt("key_type", nil)
+		optional, isOptional := key.(*OptionalType)
+		if isOptional {
+			key = optional.Type
+		}
+		name, ok := key.(*StringType)
+		value := f.typeAt("value_type", nil)
+		if !ok || !name.Literal || value == nil || f.bad != "" || seen[name.Value] {
+			return nil, bad
+		}
+		seen[name.Value] = true
+		deepest = max(deepest, typeDepth(value))
+		elements = append(elements, StructElement{Name: name.Value, Optional: isOptional, Elem: value})
+	}
+	if deepest >= MaxTypeDepth {
+		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	}
+	return NewStructType(elements), nil
+}

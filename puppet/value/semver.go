@@ -1,0 +1,306 @@
+package value
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A SemVer is a version as semver.org has it: 1.2.3-rc.1+build.
+type SemVer struct {
+	Major, Minor, Patch int64
+	pre                 []preID // identifiers of the pre-release
+	hasPre              bool    // also true of the lowest version, which has none
+	build               []string
+}
+
+func (*SemVer) value() {}
+
+// A preID is one identifier of a pre-release: a number or a text.
+type preID struct {
+	num   int64
+	text  string
+	isNum bool
+}
+
+func (p preID) String() string {
+	if p.isNum {
+		return strconv.FormatInt(p.num, 10)
+	}
+	return p.text
+}
+
+// infinite is the major number of a version above all others.
+const infinite = math.MaxInt64
+
+// The ends of what ranges can hold.
+var (
+	lowestVersion  = &SemVer{hasPre: true}
+	highestVersion = &SemVer{Major: infinite}
+)
+
+// ParseSemVer returns the version that s is. The error is a *[ConversionError].
+func ParseSemVer(s string) (*SemVer, error) {
+	v, rest, ok := scanVersion(s)
+	if !ok || rest != "" && rest != "\n" {
+		return nil, convErr(KindValue, "%q is not a semantic version, such as 1.2.3 or 1.2.3-rc.1", clip(s))
+	}
+	return v.check()
+}
+
+// A rawVersion is a version whose identifiers have not been looked at.
+type rawVersion struct {
+	nums       [3]string
+	pre, build string
+	hasPre     bool
+	hasBuild   bool
+}
+
+// scanVersion reads a version at the beginning of s.
+func scanVersion(s string) (v rawVersion, rest string, ok bool) {
+	for i := range v.nums {
+		if i > 0 {
+			if s == "" || s[0] != '.' {
+				return v, s, false
+			}
+			s = s[1:]
+		}
+		n := scanNumber(s)
+		if n == 0 {
+			return v, s, false
+		}
+		v.nums[i], s = s[:n], s[n:]
+	}
+	v.pre, v.build, v.hasPre, v.hasBuild, s = scanQualifier(s)
+	return v, s, true
+}
+
+// scanQualifier reads -pre+build, both optional.
+func scanQualifier(s string) (pre, build string, hasPre, hasBuild bool, rest string) {
+	if strings.HasPrefix(s, "-") {
+		if n := scanIdentifiers(s[1:]); n > 0 {
+			pre, hasPre, s = s[1:n+1], true, s[n+1:]
+		}
+	}
+	if strings.HasPrefix(s, "+") {
+		if n := scanIdentifiers(s[1:]); n > 0 {
+			build, hasBuild, s = s[1:n+1], true, s[n+1:]
+		}
+	}
+	return pre, build, hasPre, hasBuild, s
+}
+
+// scanNumber returns how many bytes of s are a number without leading zeros.
+func scanNumber(s string) int {
+	if s == "" || !isDigit(s[0]) {
+		return 0
+	}
+	if s[0] == '0' {
+		return 1
+	}
+	n := 1
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// scanIdentifiers returns how many bytes of s are identifiers with dots between.
+func scanIdentifiers(s string) int {
+	n, end := 0, 0
+	for {
+		start := n
+		for n < len(s) && isIdentifierByte(s[n]) {
+			n++
+		}
+		if n == start {
+			return end
+		}
+		end = n
+		if n == len(s) || s[n] != '.' {
+			return end
+		}
+		n++
+	}
+}
+
+func isIdentifierByte(c byte) bool {
+	return isDigit(c) || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// check makes a version of what was read.
+func (r rawVersion) check() (*SemVer, error) {
+	v := &SemVer{hasPre: r.hasPre}
+	for i, p := range []*int64{&v.Major, &v.Minor, &v.Patch} {
+		if r.nums[i] == "" {
+			continue
+		}
+		n, err := versionNumber(r.nums[i])
+		if err != nil {
+			return nil, err
+		}
+		*p = n
+	}
+	if r.hasPre {
+		pre, err := parsePre(r.pre)
+		if err != nil {
+			return nil, err
+		}
+		v.pre = pre
+	}
+	if r.hasBuild {
+		v.build = strings.Split(r.build, ".")
+	}
+	return v, nil
+}
+
+// versionNumber is the number that digits are. Differs from Puppet: numbers end
+// below 2^63-1.
+func versionNumber(digits string) (int64, error) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n == infinite {
+		return 0, convErr(KindRange, "number %s of a version is too large", clip(digits))
+	}
+	return n, nil
+}
+
+func parsePre(s string) ([]preID, error) {
+	parts := strings.Split(s, ".")
+	ids := make([]preID, len(parts))
+	for i, p := range parts {
+		if !allDigits(p) {
+			ids[i].text = p
+			continue
+		}
+		if len(p) > 1 && p[0] == '0' {
+			return nil, convErr(KindValue, "number %s of a pre-release begins with a zero", clip(p))
+		}
+		n, err := versionNumber(p)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = preID{num: n, isNum: true}
+	}
+	return ids, nil
+}
+
+// NewSemVer returns a version of its parts. Pre-release and build may be empty;
+// they are taken as they are, without a look for numbers in them.
+func NewSemVer(major, minor, patch int64, pre, build string) *SemVer {
+	v := &SemVer{Major: major, Minor: minor, Patch: patch}
+	if pre != "" {
+		v.hasPre, v.pre = true, []preID{{text: pre}}
+	}
+	if build != "" {
+		v.build = []string{build}
+	}
+	return v
+}
+
+// String returns the version as it is written.
+func (v *SemVer) String() string { return string(v.append(nil)) }
+
+func (v *SemVer) append(b []byte) []byte {
+	if v.Major == infinite {
+		b = append(b, "Infinity"...)
+	} else {
+		b = strconv.AppendInt(b, v.Major, 10)
+	}
+	b = append(b, '.')
+	b = strconv.AppendInt(b, v.Minor, 10)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, v.Patch, 10)
+	if v.hasPre {
+		b = append(b, '-')
+		b = append(b, v.Prerelease()...)
+	}
+	if v.build != nil {
+		b = append(b, '+')
+		b = append(b, v.Build()...)
+	}
+	return b
+}
+
+// Prerelease returns what stands after the - of the version, or "".
+func (v *SemVer) Prerelease() string {
+	parts := make([]string, len(v.pre))
+	for i, p := range v.pre {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, ".")
+}
+
+// Build returns what stands after the + of the version, or "".
+func (v *SemVer) Build() string { return strings.Join(v.build, ".") }
+
+// Stable reports whether the version is no pre-release.
+func (v *SemVer) Stable() bool { return len(v.pre) == 0 }
+
+// Compare orders versions; the build plays no part in it.
+func (v *SemVer) Compare(o *SemVer) int {
+	for _, p := range [3][2]int64{{v.Major, o.Major}, {v.Minor, o.Minor}, {v.Patch, o.Patch}} {
+		if p[0] != p[1] {
+			return order(p[0] < p[1])
+		}
+	}
+	if v.hasPre != o.hasPre {
+		return order(v.hasPre)
+	}
+	for i, p := range v.pre {
+		if i >= len(o.pre) {
+			return 1
+		}
+		if c := p.compare(o.pre[i]); c != 0 {
+			return c
+		}
+	}
+	return order(len(v.pre) < len(o.pre)) * boolInt(len(v.pre) != len(o.pre))
+}
+
+func (p preID) compare(o preID) int {
+	switch {
+	case p == o:
+		return 0
+	case p.isNum != o.isNum:
+		return order(p.isNum)
+	case p.isNum:
+		return order(p.num < o.num)
+	}
+	return strings.Compare(p.text, o.text)
+}
+
+// Equal reports whether the versions are written the same, build included.
+func (v *SemVer) Equal(o *SemVer) bool {
+	return v.Compare(o) == 0 && v.Build() == o.Build() && len(v.build) == len(o.build) && len(v.pre) == len(o.pre)
+}
+
+// next returns the version with the patch number after v's.
+func (v *SemVer) next() *SemVer {
+	return &SemVer{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
+}
+
+// order is -1 if less, else 1.
+func order(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

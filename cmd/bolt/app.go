@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type app struct {
 	ask     *prompter
 	modules *modules.Path
 
+	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
 	stdinRead bool                 // somebody has had standard input
 }
@@ -62,6 +64,11 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if err := checkFlags(c, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
+	own := ""
+	if f := values.last("format"); slices.Contains(c.formats, f) {
+		own = f
+		delete(values, "format")
+	}
 	a, err := openApp(ctx, values, sys, c.voice)
 	if err != nil {
 		// As with Puppet Bolt this is plain text in every format: which one is
@@ -69,6 +76,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 		return err
 	}
 	defer a.close()
+	a.own = own
 	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
 	err = c.run(ctx, a, args)
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {

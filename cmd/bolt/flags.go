@@ -35,11 +35,12 @@ const (
 	secContext   = "Run context"
 	secRemote    = "Remote environment"
 	secTransport = "Transport"
+	secPuppet    = "Puppet language"
 	secDisplay   = "Display"
 	secGlobal    = "Global"
 )
 
-var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secDisplay, secGlobal}
+var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secDisplay, secGlobal}
 
 // Where a flag is listed.
 const (
@@ -49,8 +50,12 @@ const (
 	onInventory = "inventory" // inventory show and actions
 	onShow      = "show"      // everything that reads a project
 	onAll       = "all"
-	onDetail    = "detail" // inventory show
-	onNone      = ""       // understood, and answered with what to do instead
+	onDetail    = "detail"  // inventory show
+	onModules   = "modules" // everything that looks for modules
+	onPuppet    = "puppet"  // programs of the Puppet language
+	onExecute   = "execute" // where the program may stand on the command line
+	onEval      = "eval"    // puppet eval
+	onNone      = ""        // understood, and answered with what to do instead
 )
 
 // flagTable holds all flags. Names, short forms and values are those of
@@ -84,7 +89,7 @@ func flagTable() []flag {
 		{name: "timeout", arg: "SECONDS", section: secContext, on: onAction,
 			help: "End the action on a target when it has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
 		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
-		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onAction, help: "Look for modules in these directories, separated by colons."},
+		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onModules, help: "Look for modules in these directories, separated by colons."},
 		{name: "project", arg: "DIR", section: secContext, on: onShow, help: "Use the Bolt project in this directory."},
 		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onShow, help: "Read the inventory from this file."},
 		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
@@ -101,6 +106,11 @@ func flagTable() []flag {
 		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
 		{name: "copy-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
 		{name: "tmpdir", arg: "DIR", config: asText, section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
+
+		{name: "execute", short: "e", arg: "CODE", section: secPuppet, on: onExecute, help: "Take this text for the program."},
+		{name: "tasks", section: secPuppet, on: onPuppet, help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
+		{name: "facts", arg: "FILE", section: secPuppet, on: onEval, help: "Read the variable $facts from this file, JSON or YAML."},
+		{name: "batch", arg: "FILE", section: secPuppet, on: onEval, help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
 
 		{name: "format", arg: "FORMAT", values: project.Formats(), config: asText, section: secDisplay, on: onShow,
 			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},
@@ -146,18 +156,18 @@ func (v flagValues) on(name string, def bool) bool {
 	return v.last(name) == "true"
 }
 
-// value is the pflag.Value that records into a flagValues.
-type value struct {
+// flagValue is the pflag.Value that records into a flagValues.
+type flagValue struct {
 	f    flag
 	into flagValues
 	text string // what a negative form stands for
 }
 
-func (v *value) String() string   { return "" }
-func (v *value) Type() string     { return "string" }
-func (v *value) IsBoolFlag() bool { return v.f.arg == "" }
+func (v *flagValue) String() string   { return "" }
+func (v *flagValue) Type() string     { return "string" }
+func (v *flagValue) IsBoolFlag() bool { return v.f.arg == "" }
 
-func (v *value) Set(s string) error {
+func (v *flagValue) Set(s string) error {
 	if v.f.arg == "" && v.text != "" {
 		s = v.text
 	}
@@ -174,7 +184,7 @@ func addFlags(cmd *cobra.Command, into flagValues, lists ...string) {
 		}
 		hidden := f.on != onAll && !slices.Contains(lists, f.on)
 		define := func(name, short, text string) {
-			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: f.help, Value: &value{f, into, text}, Hidden: hidden}
+			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: f.help, Value: &flagValue{f, into, text}, Hidden: hidden}
 			if f.arg == "" {
 				pf.NoOptDefVal = "true"
 			}

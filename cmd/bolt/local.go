@@ -15,7 +15,7 @@ const maxLocalFile = 256 << 20
 // readLocal reads a file whole. A pipe, as from the shell's <(…), is read to
 // its end; one that nobody writes to is empty and does not hang.
 func readLocal(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := openLocal(path)
 	if err != nil {
 		return nil, err
 	}
@@ -25,4 +25,9 @@ func readLocal(path string) ([]byte, error) {
 		err = fmt.Errorf("more than %d MiB", maxLocalFile>>20)
 	}
 	return data, err
+}
+
+// openLocal opens a file for reading; a pipe without a writer does not block.
+func openLocal(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }

@@ -22,6 +22,7 @@ type command struct {
 	words   func(args []string) error // checks the words that are no flags, before anything is read
 	targets bool                      // needs --targets or --rerun
 	voice   voice
+	formats []string // values of --format that it alone knows
 }
 
 // groups are the commands by their first word, with a sentence for each.
@@ -32,12 +33,13 @@ var groups = []struct{ name, short string }{
 	{"inventory", "Show the targets that the inventory knows"},
 	{"group", "Show the groups of the inventory"},
 	{"pool", "Control the daemon that keeps connections open"},
+	{"puppet", "Work on programs of the Puppet language"},
 }
 
 // otherCommands are Puppet Bolt's that are not here.
 var otherCommands = []string{"apply", "guide", "lookup", "module", "plan", "plugin", "policy", "project", "secret", "task"}
 
-var actionLists = []string{onAction, onInventory, onShow}
+var actionLists = []string{onAction, onInventory, onModules, onShow}
 
 const exitCodes = `Exit codes
   0  everything succeeded
@@ -169,6 +171,38 @@ is for service managers: under systemd it takes over a socket that systemd
 listens on. See docs/pool.md.`,
 			example: `  bolt pool serve --log-level debug`,
 			lists:   []string{onShow},
+		},
+		{
+			name: "puppet validate", args: "FILE...", run: runPuppetValidate, words: wordsOfFiles, voice: noFiles,
+			short: "Check manifests, plans and templates",
+			long: `Reads files of the Puppet language and prints what is wrong with them, with the
+place and the line. Files that end in .epp are templates; files in a folder
+called plans have the rules of plans. Nothing is evaluated.`,
+			example: `  bolt puppet validate manifests/*.pp templates/*.epp
+  bolt puppet validate plans/deploy.pp --format json`,
+			lists: []string{onPuppet, onShow},
+		},
+		{
+			name: "puppet dump", args: "[FILE]", run: runPuppetDump, words: oneFileAtMost, voice: noFiles, formats: []string{formatPN},
+			short: "Print the syntax tree of a program",
+			long: `Prints the tree that a program of the Puppet language is read as, in Puppet
+Node notation (--format pn, the default) or the same as JSON (--format json).`,
+			example: `  bolt puppet dump manifests/init.pp
+  bolt puppet dump -e '$x = 1 + 2' --format json`,
+			lists: []string{onPuppet, onExecute, onShow},
+		},
+		{
+			name: "puppet eval", args: "[FILE]", run: runPuppetEval, words: oneFileAtMost, voice: noFiles,
+			short: "Evaluate a program of the Puppet language",
+			long: `Evaluates a program and prints what it said, its value and the value's type.
+Functions and types of modules are there; what needs a catalog is not. With
+--format json the value is rich data. --batch reads expressions, one JSON
+object {"expr": "..."} a line, and answers each with one line: value, type and
+string, or an error with line, column and message.`,
+			example: `  bolt puppet eval -e '[1, 2, 3].map |$x| { $x * 2 }'
+  bolt puppet eval check.pp --facts facts.json --format json
+  echo '{"expr": "1 + 1"}' | bolt puppet eval --batch -`,
+			lists: []string{onPuppet, onExecute, onEval, onModules, onShow},
 		},
 	}
 }

@@ -153,3 +153,12 @@ func TestRubyGenerated(t *testing.T) {
 		t.Errorf("%d patterns of %d differ", differ, *numPatterns)
 	}
 }
+
+func (g *generator) rubyCase() rubyCase {
+	c := rubyCase{Pattern: g.pattern(), Limit: 2 + g.rand.IntN(3)}
+	c.Template = g.pick(`<\0>`, `\1-\2`, "[\\`|\\']", `\&\\x`, "", `\k<n>`)
+	for range 4 {
+		c.Subjects = append(c.Subjects, g.subject())
+	}
+	return c
+}

@@ -153,12 +153,3 @@ func (g *generator) subject() string {
 	}
 	return b.String()
 }
-
-func (g *generator) rubyCase() rubyCase {
-	c := rubyCase{Pattern: g.pattern(), Limit: 2 + g.rand.IntN(3)}
-	c.Template = g.pick(`<\0>`, `\1-\2`, "[\\`|\\']", `\&\\x`, "", `\k<n>`)
-	for range 4 {
-		c.Subjects = append(c.Subjects, g.subject())
-	}
-	return c
-}

@@ -133,7 +133,7 @@ func parseFloat(s string) (float64, bool) {
 		}
 	}
 	s = strings.ReplaceAll(s, "_", "")
-	if hex && strings.IndexAny(s, "pP") < 0 {
+	if hex && !strings.ContainsAny(s, "pP") {
 		if point {
 			return 0, false
 		}

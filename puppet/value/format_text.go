@@ -499,7 +499,7 @@ func appendRubyQuoted(b []byte, s string, bytes bool) []byte {
 			b = append(b, '\\', byte(r))
 		case r == '#' && rest != "" && strings.IndexByte("{$@", rest[0]) >= 0:
 			b = append(b, '\\', '#')
-		case strings.IndexRune("\a\b\t\n\v\f\r\x1b", r) >= 0:
+		case strings.ContainsRune("\a\b\t\n\v\f\r\x1b", r):
 			b = append(b, '\\', "abtnvfr"[min(r, '\r')-'\a'])
 			if r == 0x1b {
 				b[len(b)-1] = 'e'

@@ -194,8 +194,11 @@ func TestServerKilled(t *testing.T) {
 		if got := p.Totals(); got.Dials != 1 {
 			t.Errorf("totals %+v: what was lost must not be done again", got)
 		}
+		// Lost, if the end of the connection is seen while the command starts.
 		_, err := c.Run(t.Context(), &transport.Cmd{Line: "true"})
-		wantClass(t, err, transport.ClassConnect)
+		if class := transport.ClassOf(err); class != transport.ClassConnect && class != transport.ClassLost {
+			t.Errorf("a command after the server was killed: %v", err)
+		}
 	})
 	t.Run("cut and back", func(t *testing.T) {
 		t.Parallel()

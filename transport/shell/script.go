@@ -51,7 +51,8 @@ func watcher(grace time.Duration, dir, token string) string {
 // A closed terminal hangs up the leader alone, and everything else when the
 // leader has gone; so the leader cannot catch the signal and go on to clean up.
 func cleaner(grace time.Duration, dir, mark string) string {
-	script := alive + `( trap "" HUP; while a "$1"; do sleep 1; done; [ -e "$2/$3" ] || exit; ` +
+	// What is ignored before the fork is ignored from the first moment on.
+	script := alive + `trap "" HUP; ( while a "$1"; do sleep 1; done; [ -e "$2/$3" ] || exit; ` +
 		`trap "" TERM; kill -TERM 0; rm -rf -- "$2"; ` + sleepFor(grace) + `; kill -KILL 0 ) &`
 	return `/bin/sh -c ` + Quote(script) + ` sh $$ ` + Quote(dir) + ` ` + mark + ` </dev/null >/dev/null 2>&1`
 }

@@ -56,6 +56,8 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	c.warm.c, c.warm.kept = c, d.o.Keep
 	c.peer = e.identity()
 	c.keep()
+	last := c.lastWrite
+	c.wire.onDown.Store(&last)
 	c.work.start(func() { c.serve(s.channels, s.requests) })
 	return c
 }
@@ -147,6 +149,24 @@ func (c *Conn) Close() error {
 		}
 	})
 	return nil
+}
+
+// lastWrite fails, now that the wire is down, and so x/crypto refuses all that
+// come after it. It must before it closes the channels that it knows: one that
+// is opened later would have no answer, and never an end. A writer before us
+// that is stuck may keep us waiting, but not for long.
+func (c *Conn) lastWrite() {
+	done := make(chan struct{})
+	go func() {
+		_, _, _ = c.mux.SendRequest("end@bolt", false, nil)
+		close(done)
+	}()
+	in := time.NewTimer(endingTakes)
+	defer in.Stop()
+	select {
+	case <-done:
+	case <-in.C:
+	}
 }
 
 // errClosed is the cause of our own end.

@@ -147,8 +147,8 @@ type opened struct {
 	err  error
 }
 
-// openChannel opens a channel. When ctx ends first, the channel is closed as
-// soon as it is there.
+// openChannel opens a channel. When ctx or the connection ends first, the
+// channel is closed as soon as it is there.
 func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (opened, error) {
 	results := make(chan opened)
 	asked := c.work.start(func() {
@@ -156,10 +156,12 @@ func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (open
 		o := opened{ch, &requests{in: reqs}, err}
 		select {
 		case results <- o:
+			return
 		case <-ctx.Done():
-			if err == nil {
-				c.abandon(o)
-			}
+		case <-c.ended:
+		}
+		if err == nil {
+			c.abandon(o)
 		}
 	})
 	if !asked {
@@ -173,6 +175,8 @@ func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (open
 		return o, o.err
 	case <-ctx.Done():
 		return opened{}, ctx.Err()
+	case <-c.ended:
+		return opened{}, c.lostError("")
 	}
 }
 

@@ -28,7 +28,8 @@ type wire struct {
 	received atomic.Uint64 // bytes so far: a sign of life
 	sent     atomic.Uint64
 	heard    struct{ mono, wall atomic.Int64 } // the moment of the last sign
-	down     atomic.Bool                       // nothing comes any more
+	down     atomic.Bool                       // nothing comes any more, and nothing goes
+	onDown   atomic.Pointer[func()]            // called before the reader is told so
 
 	// By the reader alone:
 	head []byte // read and not yet passed on
@@ -83,6 +84,9 @@ func (w *wire) receive(p []byte) (int, error) {
 	}
 	if err != nil {
 		w.down.Store(true)
+		if f := w.onDown.Load(); f != nil {
+			(*f)()
+		}
 	}
 	return n, err
 }
@@ -94,6 +98,9 @@ func (w *wire) Close() error {
 }
 
 func (w *wire) Write(p []byte) (int, error) {
+	if w.down.Load() {
+		return 0, net.ErrClosed
+	}
 	n, err := w.Conn.Write(p)
 	w.sent.Add(uint64(n))
 	return n, err

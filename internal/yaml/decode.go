@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	yamlv3 "gopkg.in/yaml.v3"
 
+	"bolt/internal/lazyregexp"
 	"bolt/internal/ordered"
 )
 
@@ -38,11 +38,11 @@ func Decode(data []byte, file string) (any, error) {
 }
 
 // where takes the line out of the library's message; it tells no column.
-var where = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+var where = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 func syntaxError(err error, file string) error {
 	e := &Error{File: file, Problem: err.Error()}
-	if m := where.FindStringSubmatch(err.Error()); m != nil {
+	if m := where().FindStringSubmatch(err.Error()); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Problem = m[2]
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"bolt/internal/lazyregexp"
 	"bolt/internal/ordered"
 )
 
@@ -251,10 +251,10 @@ const (
 )
 
 // notWordFirst is Psych's test for text that is better in double quotes.
-var notWordFirst = regexp.MustCompile(`(?m)^[^\pL\pM\pN\p{Pc}][^"]*$`)
+var notWordFirst = lazyregexp.New(`(?m)^[^\pL\pM\pN\p{Pc}][^"]*$`)
 
 // zeroFloat is text that other readers could take for a number.
-var zeroFloat = regexp.MustCompile(`^0[0-7]*\.[0-9]`)
+var zeroFloat = lazyregexp.New(`^0[0-7]*\.[0-9]`)
 
 // style chooses as Psych's visitor and then libyaml's emitter do.
 func style(s string, key bool) scalarStyle {
@@ -267,11 +267,11 @@ func style(s string, key bool) scalarStyle {
 		want = double
 	case s == "<<":
 		want = single
-	case notWordFirst.MatchString(s):
+	case notWordFirst().MatchString(s):
 		want = double
 	default:
 		v, refused := resolve(s)
-		if _, text := v.(string); !text || refused != "" || zeroFloat.MatchString(s) {
+		if _, text := v.(string); !text || refused != "" || zeroFloat().MatchString(s) {
 			want = single
 		}
 	}

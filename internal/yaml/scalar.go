@@ -3,25 +3,26 @@ package yaml
 import (
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"bolt/internal/lazyregexp"
 )
 
 // The patterns are those of Psych's scalar scanner, in the order in which it
 // tries them. See https://yaml.org/type/ for the YAML 1.1 types that they
 // approximate.
 var (
-	wordLike  = regexp.MustCompile(`^[^0-9.:-]?[A-Za-z_\s!@#$%^&*(){}<>|/\\~;=]+`)
-	timeLike  = regexp.MustCompile(`^-?\d{4}-\d{1,2}-\d{1,2}(?:[Tt]|\s+)\d{1,2}:\d\d:\d\d(?:\.\d*)?(?:\s*(?:Z|[-+]\d{1,2}:?(?:\d\d)?))?$`)
-	dateLike  = regexp.MustCompile(`^\d{4}-(?:1[012]|0\d|\d)-(?:[12]\d|3[01]|0\d|\d)$`)
-	base60    = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9]){1,2}$`)
-	base60Dot = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9]){1,2}\.[0-9_]*$`)
-	floatLike = regexp.MustCompile(`^[-+]?(?:[0-9][0-9_,]*)?\.[0-9]*(?:[eE][+-][0-9]+)?$`)
-	binary    = regexp.MustCompile(`^[-+]?0b[_,]*[01][01_,]*$`)
-	octal     = regexp.MustCompile(`^[-+]?0[_,]*[0-7][0-7_,]*$`)
-	decimal   = regexp.MustCompile(`^[-+]?(?:0|[1-9](?:[0-9]|,[0-9]|_[0-9])*)$`)
-	hex       = regexp.MustCompile(`^[-+]?0x[_,]*[0-9a-fA-F][0-9a-fA-F_,]*$`)
+	wordLike  = lazyregexp.New(`^[^0-9.:-]?[A-Za-z_\s!@#$%^&*(){}<>|/\\~;=]+`)
+	timeLike  = lazyregexp.New(`^-?\d{4}-\d{1,2}-\d{1,2}(?:[Tt]|\s+)\d{1,2}:\d\d:\d\d(?:\.\d*)?(?:\s*(?:Z|[-+]\d{1,2}:?(?:\d\d)?))?$`)
+	dateLike  = lazyregexp.New(`^\d{4}-(?:1[012]|0\d|\d)-(?:[12]\d|3[01]|0\d|\d)$`)
+	base60    = lazyregexp.New(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9]){1,2}$`)
+	base60Dot = lazyregexp.New(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9]){1,2}\.[0-9_]*$`)
+	floatLike = lazyregexp.New(`^[-+]?(?:[0-9][0-9_,]*)?\.[0-9]*(?:[eE][+-][0-9]+)?$`)
+	binary    = lazyregexp.New(`^[-+]?0b[_,]*[01][01_,]*$`)
+	octal     = lazyregexp.New(`^[-+]?0[_,]*[0-7][0-7_,]*$`)
+	decimal   = lazyregexp.New(`^[-+]?(?:0|[1-9](?:[0-9]|,[0-9]|_[0-9])*)$`)
+	hex       = lazyregexp.New(`^[-+]?0x[_,]*[0-9a-fA-F][0-9a-fA-F_,]*$`)
 )
 
 // resolve gives the value of a plain scalar. refused names the type of a
@@ -33,13 +34,13 @@ func resolve(s string) (v any, refused string) {
 	if c := s[0] | 0x20; c >= 'a' && c <= 'z' { // most scalars; wordLike would match
 		return word(s), ""
 	}
-	if wordLike.MatchString(s) || strings.Contains(s, "\n") {
+	if wordLike().MatchString(s) || strings.Contains(s, "\n") {
 		return word(s), ""
 	}
 	switch {
-	case timeLike.MatchString(s):
+	case timeLike().MatchString(s):
 		return nil, "time"
-	case dateLike.MatchString(s):
+	case dateLike().MatchString(s):
 		return nil, "date"
 	}
 	switch strings.ToLower(s) {
@@ -53,19 +54,19 @@ func resolve(s string) (v any, refused string) {
 	switch {
 	case s[0] == ':' && len(s) > 1:
 		return nil, "symbol"
-	case base60.MatchString(s):
+	case base60().MatchString(s):
 		return sexagesimal(s), ""
-	case base60Dot.MatchString(s):
+	case base60Dot().MatchString(s):
 		return sexagesimalFloat(s), ""
-	case floatLike.MatchString(s):
+	case floatLike().MatchString(s):
 		return float(s), ""
-	case binary.MatchString(s):
+	case binary().MatchString(s):
 		return integer(s, "0b", 2), ""
-	case octal.MatchString(s):
+	case octal().MatchString(s):
 		return integer(s, "0", 8), ""
-	case decimal.MatchString(s):
+	case decimal().MatchString(s):
 		return integer(s, "", 10), ""
-	case hex.MatchString(s):
+	case hex().MatchString(s):
 		return integer(s, "0x", 16), ""
 	}
 	return s, ""

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/transport"
 )
 
@@ -72,9 +72,9 @@ const foreignPrompt = 10 * time.Second
 
 // sudo's refusals, as sudo 1.8 and 1.9 word them (plugins/sudoers).
 var (
-	refusedPassword = regexp.MustCompile(`(?m)^(?:Sorry, try again\.|sudo: \d+ incorrect password attempts?)`)
-	refusedUser     = regexp.MustCompile(`(?m)^(?:\S+ is not in the sudoers file|Sorry, user \S+ (?:is not allowed to execute|may not run sudo))`)
-	refusedTTY      = regexp.MustCompile(`(?m)^(?:sudo: )?sorry, you must have a tty to run sudo`)
+	refusedPassword = lazyregexp.New(`(?m)^(?:Sorry, try again\.|sudo: \d+ incorrect password attempts?)`)
+	refusedUser     = lazyregexp.New(`(?m)^(?:\S+ is not in the sudoers file|Sorry, user \S+ (?:is not allowed to execute|may not run sudo))`)
+	refusedTTY      = lazyregexp.New(`(?m)^(?:sudo: )?sorry, you must have a tty to run sudo`)
 )
 
 // refusal recognises sudo's own refusal in what came before the script began
@@ -84,12 +84,12 @@ func (e *escalation) refusal(said []byte) *transport.Error {
 	switch {
 	case !e.sudo():
 		return nil
-	case refusedTTY.Match(said):
+	case refusedTTY().Match(said):
 		return e.error("SUDO_DENIED", fmt.Sprintf("sudo on %s runs only from a terminal", e.host),
 			"Set tty to true for the target, or remove requiretty from its sudoers file.")
-	case refusedUser.Match(said):
+	case refusedUser().Match(said):
 		return e.error("SUDO_DENIED", fmt.Sprintf("User %s does not have sudo permission on %s", e.user, e.host), "")
-	case refusedPassword.Match(said):
+	case refusedPassword().Match(said):
 		return e.badPassword()
 	}
 	return nil

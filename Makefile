@@ -15,7 +15,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test check bench man completion install clean help
+.PHONY: build demo test check confirm bench man completion install clean help
 
 build: ## build bin/bolt, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
@@ -30,6 +30,9 @@ test: ## run the whole test suite with the race detector (installs what it needs
 
 check: ## formatting, vet, staticcheck, go.mod, architecture: all of them, also after a failure
 	@scripts/check.sh
+
+confirm: ## compare the corpus in testdata/puppet with an installed puppet
+	@scripts/confirm-corpus.sh
 
 bench: build ## measure against ssh, clush, pdsh, pssh and ansible, and at 1,000 and 5,000 targets
 	scripts/bench.sh bin/bolt

@@ -39,6 +39,11 @@ var kinds = map[transport.Class]struct{ kind, code string }{
 	transport.ClassCancelled:      {"puppetlabs.tasks/cancelled-error", "CANCELLED"},
 }
 
+// Skipped is the failure of a target that was never begun.
+func Skipped() *Error {
+	return &Error{Kind: kindSkipped, Code: "SKIPPED", Class: ClassSkipped, Details: &ordered.Map{}, Msg: "Not run: stopped before its turn came"}
+}
+
 // newError words err, which kept an action from happening on a target.
 func newError(err error) *Error {
 	if e, ok := errors.AsType[*transport.Error](err); ok {

@@ -42,7 +42,7 @@ type Event struct {
 // Result with Err set, never a Go error.
 type Result struct {
 	Target *inventory.Target
-	Action string // "command", "script", "upload", "download"
+	Action string // "command", "script", "upload", "download", "lookup"
 	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
 
 	// Output is what a command or script printed; nil for other actions and

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"bolt/internal/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )
@@ -106,8 +105,7 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, sink func(Event)) {
 	res := &Result{Target: t, Action: action.Name()}
 	if ctx.Err() != nil {
-		res.Err = &Error{Kind: kindSkipped, Code: "SKIPPED", Class: ClassSkipped, Details: &ordered.Map{},
-			Msg: "Not run: stopped before its turn came"}
+		res.Err = Skipped()
 		sink(Event{Kind: Finished, Target: t, Result: res})
 		return
 	}

@@ -92,7 +92,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 		return terr
 	}
 	if terr == nil && len(targets) == 0 {
-		a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets or --rerun says.")
+		a.warnNoTargets()
 	}
 	if a.config.ConcurrencyLowered && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
@@ -155,6 +155,10 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 		}
 	}
 	return nil
+}
+
+func (a *app) warnNoTargets() {
+	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets or --rerun says.")
 }
 
 // hints collects what to do about failures, so that a hundred targets with

@@ -76,7 +76,7 @@ func FuzzArrange(f *testing.F) {
 		if err != nil {
 			return
 		}
-		cmd := newRoot(flagValues{}, system{lookup: func(string) (string, bool) { return "", false }})
+		cmd := newRoot(flagValues{}, system{lookup: func(string) (string, bool) { return "", false }}, nil)
 		for _, c := range cmd.Commands() {
 			if c.Name() != "command" {
 				continue

@@ -18,7 +18,7 @@ func addCompletion(cmd *cobra.Command, values flagValues, sys system) {
 			}
 		case f.values != nil:
 			complete = cobra.FixedCompletions(f.values, cobra.ShellCompDirectiveNoFileComp)
-		case f.name == "inventoryfile":
+		case f.name == "inventoryfile", f.name == "hiera-config":
 			complete = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 		case f.name == "project", f.name == "modulepath":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)

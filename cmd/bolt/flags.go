@@ -36,11 +36,12 @@ const (
 	secRemote    = "Remote environment"
 	secTransport = "Transport"
 	secPuppet    = "Puppet language"
+	secLookup    = "Lookup"
 	secDisplay   = "Display"
 	secGlobal    = "Global"
 )
 
-var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secDisplay, secGlobal}
+var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secDisplay, secGlobal}
 
 // Where a flag is listed.
 const (
@@ -55,6 +56,8 @@ const (
 	onPuppet    = "puppet"  // programs of the Puppet language
 	onExecute   = "execute" // where the program may stand on the command line
 	onEval      = "eval"    // puppet eval
+	onHiera     = "hiera"   // what looks up data
+	onLookup    = "lookup"  // lookup
 	onNone      = ""        // understood, and answered with what to do instead
 )
 
@@ -92,6 +95,7 @@ func flagTable() []flag {
 		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onModules, help: "Look for modules in these directories, separated by colons."},
 		{name: "project", arg: "DIR", section: secContext, on: onShow, help: "Use the Bolt project in this directory."},
 		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onShow, help: "Read the inventory from this file."},
+		{name: "hiera-config", arg: "FILE", config: asText, section: secContext, on: onHiera, help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
 		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
 
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, help: "Set an environment variable for the command or script."},
@@ -111,6 +115,9 @@ func flagTable() []flag {
 		{name: "tasks", section: secPuppet, on: onPuppet, help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
 		{name: "facts", arg: "FILE", section: secPuppet, on: onEval, help: "Read the variable $facts from this file, JSON or YAML."},
 		{name: "batch", arg: "FILE", section: secPuppet, on: onEval, help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
+
+		{name: "plan-hierarchy", section: secLookup, on: onLookup, help: "Look up what a plan finds outside of apply blocks, with the plan_hierarchy of hiera.yaml and for no target."},
+		{name: "explain", section: secLookup, on: onLookup, help: "Print where the value was looked for, and what was found there."},
 
 		{name: "format", arg: "FORMAT", values: project.Formats(), config: asText, section: secDisplay, on: onShow,
 			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},

@@ -12,12 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/autoload"
+	"bolt/internal/environment"
 	"bolt/internal/fault"
 	"bolt/internal/output"
-	"bolt/internal/valuedata"
-	"bolt/internal/yaml"
-	"bolt/puppet/builtin"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -250,59 +247,28 @@ func (a *app) evalBatch(ctx context.Context, l *language) error {
 	}
 }
 
-// language is what programs of the Puppet language see: functions, modules and
-// facts.
+// environment is what programs of the Puppet language see.
+func (a *app) environment() *environment.Environment {
+	return environment.New(environment.Options{
+		Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Getenv: a.sys.lookup, Now: time.Now,
+	})
+}
+
+// A language evaluates programs, each on its own, with the same facts.
 type language struct {
-	library *eval.Library
-	facts   *value.Hash
-	trusted *value.Hash
+	env  *environment.Environment
+	node environment.Node
 }
 
 func (a *app) language() (*language, error) {
-	functions := builtin.Functions(builtin.Options{Files: autoload.Files{Path: a.modules}, Now: time.Now})
-	l := &language{library: eval.NewLibrary(autoload.New(a.modules, false), functions...), facts: value.NewHash()}
+	facts := value.NewHash()
 	if a.values.has("facts") {
-		facts, err := a.facts()
-		if err != nil {
+		var err error
+		if facts, err = environment.ReadFacts(a.values.last("facts")); err != nil {
 			return nil, err
 		}
-		l.facts = facts
 	}
-	l.trusted = trusted(l.facts)
-	return l, nil
-}
-
-// facts reads the file of --facts: JSON or YAML.
-func (a *app) facts() (*value.Hash, error) {
-	name := a.values.last("facts")
-	data, err := yaml.ReadMap(name, "facts")
-	if err != nil {
-		return nil, err
-	}
-	v, err := valuedata.Of(data)
-	if err != nil {
-		return nil, fault.File(name, err, "The facts of '%s' cannot be used: %v", name, err)
-	}
-	return v.(*value.Hash), nil
-}
-
-// trusted is what a node proves of itself; here that is what its facts say.
-func trusted(facts *value.Hash) *value.Hash {
-	get := func(name string) value.Value {
-		if net, ok := facts.GetString("networking"); ok {
-			if h, ok := net.(*value.Hash); ok {
-				if v, ok := h.GetString(name); ok {
-					return v
-				}
-			}
-		}
-		return value.Undef{}
-	}
-	entry := func(k string, v value.Value) value.Entry { return value.Entry{Key: value.String(k), Value: v} }
-	return value.NewHash(
-		entry("authenticated", value.String("local")), entry("certname", get("fqdn")), entry("hostname", get("hostname")), entry("domain", get("domain")),
-		entry("extensions", value.NewHash()), entry("external", value.NewHash()),
-	)
+	return &language{a.environment(), environment.Local(facts)}, nil
 }
 
 // evaluate runs a program on its own.
@@ -319,13 +285,12 @@ func (l *language) evaluate(ctx context.Context, s source) *output.Evaluation {
 	if p == nil {
 		return e
 	}
-	in := eval.New(eval.Env{
-		Library: l.library, Facts: l.facts, Variables: l.facts.With(value.String("environment"), value.String("production")), Trusted: l.trusted, Tasks: s.plans,
-		Log: func(log eval.Log) {
-			e.Logs = append(e.Logs, output.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column})
-		},
-	})
-	v, err := in.Run(ctx, p, nil)
+	node := l.node
+	node.Plans = s.plans
+	node.Log = func(log eval.Log) {
+		e.Logs = append(e.Logs, output.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column})
+	}
+	v, err := l.env.Evaluation(node).Run(ctx, p)
 	if err == nil {
 		err = result(e, v)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 
 // A command is one action of the command line.
 type command struct {
-	name    string // "command run"
+	name    string // "command run", or one word
 	args    string // of its usage line
 	short   string
 	long    string
@@ -25,7 +24,12 @@ type command struct {
 	formats []string // values of --format that it alone knows
 }
 
-// groups are the commands by their first word, with a sentence for each.
+// lookupCommand is the name of the command that takes its flags --explain and
+// --plan-hierarchy.
+const lookupCommand = "lookup"
+
+// groups are the commands of two words by their first, with a sentence for
+// each.
 var groups = []struct{ name, short string }{
 	{"command", "Run a command on targets"},
 	{"script", "Run a local script on targets"},
@@ -37,7 +41,7 @@ var groups = []struct{ name, short string }{
 }
 
 // otherCommands are Puppet Bolt's that are not here.
-var otherCommands = []string{"apply", "guide", "lookup", "module", "plan", "plugin", "policy", "project", "secret", "task"}
+var otherCommands = []string{"apply", "guide", "module", "plan", "plugin", "policy", "project", "secret", "task"}
 
 var actionLists = []string{onAction, onInventory, onModules, onShow}
 
@@ -111,6 +115,19 @@ settings (passwords left out), variables, facts, features, groups.`,
 			long:    `Prints the names of all groups of the inventory.`,
 			example: `  bolt group show`,
 			lists:   []string{onShow},
+		},
+		{
+			name: lookupCommand, args: "KEY [NAME=VALUE...]", targets: true, run: runLookup, words: wordsOfLookup,
+			short: "Look up data with Hiera",
+			long: `Looks up a key in the data of the project (hiera.yaml) and of its modules, for
+each target as an apply block would: with the facts and variables that the
+inventory has of it. Nothing is connected to. NAME=VALUE gives further
+variables for interpolation. With --plan-hierarchy the key is looked up once,
+as a plan does it outside of apply blocks.`,
+			example: `  bolt lookup ntp::servers -t web1,web2
+  bolt lookup profile::port -t web1 --explain
+  bolt lookup release::branch --plan-hierarchy stage=test`,
+			lists: append([]string{onHiera, onLookup}, actionLists...),
 		},
 		{
 			name: "pool start", run: runPoolStart, words: noWords, voice: noFiles,
@@ -195,14 +212,14 @@ Node notation (--format pn, the default) or the same as JSON (--format json).`,
 			name: "puppet eval", args: "[FILE]", run: runPuppetEval, words: oneFileAtMost, voice: noFiles,
 			short: "Evaluate a program of the Puppet language",
 			long: `Evaluates a program and prints what it said, its value and the value's type.
-Functions and types of modules are there; what needs a catalog is not. With
---format json the value is rich data. --batch reads expressions, one JSON
+Functions and types of modules are there, and data of Hiera; what needs a
+catalog is not. With --format json the value is rich data. --batch reads expressions, one JSON
 object {"expr": "..."} a line, and answers each with one line: value, type and
 string, or an error with line, column and message.`,
 			example: `  bolt puppet eval -e '[1, 2, 3].map |$x| { $x * 2 }'
   bolt puppet eval check.pp --facts facts.json --format json
   echo '{"expr": "1 + 1"}' | bolt puppet eval --batch -`,
-			lists: []string{onPuppet, onExecute, onEval, onModules, onShow},
+			lists: []string{onPuppet, onExecute, onEval, onHiera, onModules, onShow},
 		},
 	}
 }
@@ -210,8 +227,8 @@ string, or an error with line, column and message.`,
 // execute carries out one command line.
 func execute(ctx context.Context, argv []string, sys system) error {
 	values := flagValues{}
-	root := newRoot(values, sys)
 	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || argv[0] == "completion" || argv[0] == "man") {
+		root := newRoot(values, sys, nil)
 		root.SetArgs(argv)
 		return root.ExecuteContext(ctx)
 	}
@@ -228,52 +245,67 @@ func execute(ctx context.Context, argv []string, sys system) error {
 		help, words = true, words[1:]
 	}
 	if help || len(words) == 0 {
-		return printHelp(root, words, sys.out)
+		return printHelp(words, sys)
 	}
-	if err := checkCommand(words); err != nil {
+	c, rest, err := findCommand(words)
+	if err != nil {
 		return err
 	}
-	args := append(slices.Clone(words[:2]), flags...)
-	args = append(append(args, "--"), words[2:]...)
+	args := append(strings.Fields(c.name), flags...)
+	args = append(append(args, "--"), rest...)
+	root := newRoot(values, sys, c)
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
 
-// checkCommand looks whether the first two words are a command that exists.
-func checkCommand(words []string) error {
-	known := slices.ContainsFunc(groups, func(g struct{ name, short string }) bool { return g.name == words[0] })
-	if !known {
-		err := usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
-		var names []string
-		for _, g := range groups {
-			names = append(names, g.name)
-		}
-		if slices.Contains(otherCommands, words[0]) {
-			return hinted(err, "this version runs commands and scripts and copies files; %s is Puppet Bolt's", words[0])
-		}
-		if near := nearest(words[0], names); near != "" {
-			return hinted(err, "did you mean %s?", near)
-		}
-		return err
-	}
-	if len(words) == 1 {
-		return usagef("Expected an action of the form 'bolt %s <action>'", words[0])
-	}
-	var actions []string
+// named returns the command whose name words begin with, and the words after
+// it; nil if there is none.
+func named(words []string) (c *command, rest []string) {
 	for _, c := range commands() {
-		if g, action, _ := strings.Cut(c.name, " "); g == words[0] {
+		name := strings.Fields(c.name)
+		if len(words) >= len(name) && slices.Equal(words[:len(name)], name) {
+			return &c, words[len(name):]
+		}
+	}
+	return nil, nil
+}
+
+// findCommand is named for words that must begin with a command.
+func findCommand(words []string) (c *command, rest []string, err error) {
+	if c, rest := named(words); c != nil {
+		return c, rest, nil
+	}
+	var names, actions []string
+	for _, c := range commands() {
+		name, action, _ := strings.Cut(c.name, " ")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if name == words[0] {
 			actions = append(actions, action)
 		}
 	}
-	slices.Sort(actions)
-	if !slices.Contains(actions, words[1]) {
-		return usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
+	switch {
+	case actions == nil:
+		err := usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
+		if slices.Contains(otherCommands, words[0]) {
+			return nil, nil, hinted(err, "this version runs commands and scripts and copies files; %s is Puppet Bolt's", words[0])
+		}
+		if near := nearest(words[0], names); near != "" {
+			return nil, nil, hinted(err, "did you mean %s?", near)
+		}
+		return nil, nil, err
+	case len(words) == 1:
+		return nil, nil, usagef("Expected an action of the form 'bolt %s <action>'", words[0])
 	}
-	return nil
+	slices.Sort(actions)
+	return nil, nil, usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
 }
 
-// newRoot builds the tree of commands; flags are recorded in values.
-func newRoot(values flagValues, sys system) *cobra.Command {
+// newRoot builds the tree of commands; flags are recorded in values. Only the
+// command called only has flags, if it is not nil: they take a millisecond for
+// all.
+func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "bolt",
 		Short:         "Run things on many machines at once, over SSH, with nothing installed on them",
@@ -283,16 +315,19 @@ func newRoot(values flagValues, sys system) *cobra.Command {
 	root.SetOut(sys.out)
 	root.SetErr(sys.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	parents := map[string]*cobra.Command{}
+	parents := map[string]*cobra.Command{"": root}
 	for _, g := range groups {
 		p := &cobra.Command{Use: g.name, Short: g.short, RunE: func(*cobra.Command, []string) error { return nil }}
 		parents[g.name] = p
 		root.AddCommand(p)
 	}
 	for _, c := range commands() {
-		group, action, _ := strings.Cut(c.name, " ")
+		group, last, ok := strings.Cut(c.name, " ")
+		if !ok {
+			group, last = "", c.name
+		}
 		cmd := &cobra.Command{
-			Use:                   strings.TrimSpace(action + " " + c.args),
+			Use:                   strings.TrimSpace(last + " " + c.args),
 			DisableFlagsInUseLine: true,
 			Short:                 c.short,
 			Long:                  c.long,
@@ -302,8 +337,10 @@ func newRoot(values flagValues, sys system) *cobra.Command {
 			},
 			ValidArgsFunction: completeWords(c),
 		}
-		addFlags(cmd, values, c.lists...)
-		addCompletion(cmd, values, sys)
+		if only == nil || only.name == c.name {
+			addFlags(cmd, values, c.lists...)
+			addCompletion(cmd, values, sys)
+		}
 		parents[group].AddCommand(cmd)
 	}
 	root.AddCommand(manCommand(sys.out))
@@ -311,17 +348,15 @@ func newRoot(values flagValues, sys system) *cobra.Command {
 }
 
 // printHelp prints the page for the words of a command, or the general page.
-func printHelp(root *cobra.Command, words []string, w io.Writer) error {
-	for _, c := range commands() {
-		group, action, _ := strings.Cut(c.name, " ")
-		if len(words) > 1 && words[0] == group && words[1] == action {
-			cmd, _, err := root.Find([]string{group, action})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(w, helpPage(c, cmd))
+func printHelp(words []string, sys system) error {
+	w := sys.out
+	if c, _ := named(words); c != nil {
+		cmd, _, err := newRoot(flagValues{}, sys, c).Find(strings.Fields(c.name))
+		if err != nil {
 			return err
 		}
+		_, err = fmt.Fprint(w, helpPage(c, cmd))
+		return err
 	}
 	if len(words) > 0 {
 		for _, g := range groups {
@@ -336,7 +371,7 @@ func printHelp(root *cobra.Command, words []string, w io.Writer) error {
 }
 
 // helpPage is the help of one command.
-func helpPage(c command, cmd *cobra.Command) string {
+func helpPage(c *command, cmd *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\n%s", c.short,
 		strings.TrimSpace("bolt "+c.name+" "+c.args), c.long, c.example, exitCodes)

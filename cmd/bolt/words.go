@@ -66,6 +66,11 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 			}
 		}
 	}
+	lookup := c.name == lookupCommand
+	if v.has("explain") && !lookup {
+		return usagef("Option '--explain' can only be specified when looking up a value")
+	}
+	planned := lookup && v.on("plan-hierarchy", false)
 	n := 0
 	for _, f := range []string{"targets", "query", "rerun"} {
 		if v.has(f) {
@@ -73,9 +78,13 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 		}
 	}
 	switch {
+	case planned && n > 0:
+		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
+	case planned && v.on("fold", false):
+		return usagef("Options '--fold' and '--plan-hierarchy' contradict each other: without targets there is one answer")
 	case n > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
-	case n == 0 && c.targets:
+	case n == 0 && c.targets && !planned:
 		return usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'")
 	case v.has("inventoryfile") && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")

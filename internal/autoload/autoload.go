@@ -190,8 +190,22 @@ func (f *file) holds() string {
 	return "defines " + strings.Join(list, ", ")
 }
 
-// ruby returns an error if a function exists, but is written in Ruby. m is the
-// module that its name tells, nil if it tells none.
+// A RubyError is the error of a function that a module has, but in Ruby.
+type RubyError struct {
+	Function string
+	Module   modules.Module
+	Path     string // the file it is in
+}
+
+// Error says where the function is, and what can be done.
+func (e *RubyError) Error() string {
+	base := strings.TrimSuffix(filepath.Base(e.Path), ".rb")
+	return fmt.Sprintf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: write it in the Puppet language, as %s, or do without it",
+		e.Function, e.Module.Name, e.Path, filepath.Join(e.Module.Dir, "functions", base+".pp"))
+}
+
+// ruby returns a *RubyError if a function exists, but is written in Ruby. m is
+// the module that its name tells, nil if it tells none.
 func (l *Loader) ruby(qualified string, m *modules.Module) error {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
 	where := l.all
@@ -202,8 +216,7 @@ func (l *Loader) ruby(qualified string, m *modules.Module) error {
 		for _, dir := range []string{"lib/puppet/functions", "lib/puppet/parser/functions"} {
 			path := filepath.Join(m.Dir, filepath.FromSlash(dir), file)
 			if _, err := os.Stat(path); err == nil {
-				return fmt.Errorf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: write it in the Puppet language, as %s, or do without it",
-					qualified, m.Name, path, filepath.Join(m.Dir, "functions", filepath.Base(strings.TrimSuffix(file, ".rb"))+".pp"))
+				return &RubyError{Function: qualified, Module: m, Path: path}
 			}
 		}
 	}

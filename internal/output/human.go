@@ -20,6 +20,7 @@ type human struct {
 	o       Options
 	out     *bufio.Writer
 	rainbow *rainbow // nil for the plain colours
+	lookup  bool
 	targets []*inventory.Target
 	ended   map[*inventory.Target]ending
 	lines   *lineStream // with Stream
@@ -51,7 +52,7 @@ func newHuman(o Options, out *bufio.Writer) *human {
 
 // Start prints nothing: people see each target begin.
 func (h *human) Start(info Info) error {
-	h.targets = info.Targets
+	h.targets, h.lookup = info.Targets, info.Action == Lookup
 	return h.out.Flush()
 }
 
@@ -92,7 +93,7 @@ func (h *human) finished(r *run.Result) error {
 		return h.folder.add(r)
 	}
 	defer r.Output.Close()
-	if !h.o.Verbose {
+	if !h.o.Verbose && !h.lookup {
 		return nil
 	}
 	return h.block(r, r.Target.SafeName(), func(s string) string { return s })
@@ -113,7 +114,11 @@ func (h *human) End(elapsed time.Duration) error {
 	if len(left) > 0 {
 		h.println(paint(yellow, h.o.Color, "Not run on "+plural(len(left), "target")+": "+h.join(left)))
 	}
-	h.println(h.total("Ran on " + plural(len(good)+len(bad), "target") + " in " + durationText(elapsed)))
+	total := "Ran on " + plural(len(good)+len(bad), "target")
+	if !h.lookup {
+		total += " in " + durationText(elapsed)
+	}
+	h.println(h.total(total))
 	return h.out.Flush()
 }
 
@@ -172,9 +177,29 @@ func (h *human) block(r *run.Result, name string, rename func(string) string) er
 		_ = f.Flush()
 		_ = in.Flush()
 	}
-	if rest.Len() > 0 {
+	switch {
+	case h.lookup && r.OK():
+		return h.value(rest.Value("value"))
+	case rest.Len() > 0:
 		return h.data(rest, rename)
 	}
+	return nil
+}
+
+// value prints what was looked up: text as it is, all else as JSON.
+func (h *human) value(v any) error {
+	if s, ok := v.(string); ok {
+		if s == "" {
+			h.println("  ")
+		}
+		h.indent(h.out, h.plain(s))
+		return nil
+	}
+	var b strings.Builder
+	if err := safetext.WriteIndentedJSON(&b, v); err != nil {
+		return err
+	}
+	h.indent(h.out, h.plain(b.String()))
 	return nil
 }
 

@@ -14,9 +14,11 @@ import (
 )
 
 // document renders Puppet Bolt's JSON: one object over many lines, put
-// together as results come, whose line breaks are part of the format.
+// together as results come, whose line breaks are part of the format; or of a
+// lookup a list in one line.
 type document struct {
 	out   *bufio.Writer
+	list  bool
 	lines *lineStream // with Stream, on Err
 	count int         // results so far
 }
@@ -30,8 +32,13 @@ func newJSON(o Options, out *bufio.Writer) *document {
 	return d
 }
 
-// Start opens the object.
-func (d *document) Start(Info) error { return d.write("{ \"items\": [\n") }
+// Start opens the object, or the list.
+func (d *document) Start(info Info) error {
+	if d.list = info.Action == Lookup; d.list {
+		return d.write("[")
+	}
+	return d.write("{ \"items\": [\n")
+}
 
 // Event prints a result as soon as there is one.
 func (d *document) Event(e run.Event) error {
@@ -51,23 +58,38 @@ func (d *document) Event(e run.Event) error {
 	if e.Kind != run.Finished {
 		return nil
 	}
+	between, after := ",\n", "\n"
+	if d.list {
+		between, after = ",", ""
+	}
 	if d.count > 0 {
-		_, _ = d.out.WriteString(",\n")
+		_, _ = d.out.WriteString(between)
 	}
 	d.count++
 	if err := e.Result.WriteJSON(d.out); err != nil {
 		return err
 	}
-	return d.write("\n")
+	return d.write(after)
 }
 
 // End closes the list and the object.
 func (d *document) End(elapsed time.Duration) error {
+	if d.list {
+		return d.write("]\n")
+	}
 	return d.write(fmt.Sprintf("],\n\"target_count\": %d, \"elapsed_time\": %d }\n", d.count, int64(elapsed/time.Second)))
 }
 
-// Fatal closes the list and puts the error into the object.
+// Fatal closes the list and puts the error into the object. A list has no
+// place for it: there it is a line of its own.
 func (d *document) Fatal(err error) error {
+	if d.list {
+		_, _ = d.out.WriteString("]\n")
+		if err := writeLine(d.out, errorMap(err)); err != nil {
+			return err
+		}
+		return d.out.Flush()
+	}
 	_, _ = d.out.WriteString("],\n\"_error\": \n")
 	if err := writeLine(d.out, errorMap(err)); err != nil {
 		return err

@@ -33,10 +33,15 @@ type Renderer interface {
 
 // Info is what is known before an action begins.
 type Info struct {
-	Action  string              // as in run.Result
+	// Action is as in run.Result. What is looked up (Lookup) has a layout of
+	// its own: no time in the summary, as nothing ran, and in JSON a list.
+	Action  string
 	Object  string              // what is run or copied
 	Targets []*inventory.Target // in the order of the summary
 }
+
+// Lookup is the action that prints values: each result has one as "value".
+const Lookup = "lookup"
 
 // Format names an output format.
 type Format string

@@ -35,6 +35,7 @@ type Config struct {
 
 	Modulepath    []string // absolute, without built-in modules
 	InventoryFile string   // absolute; "" for Project.InventoryFile
+	HieraConfig   string   // absolute; the file need not exist unless a setting names it
 	Rerun         Rerun
 	SaveRerun     bool
 
@@ -107,6 +108,9 @@ func (c *Config) fill(s Sources, transports []string) {
 
 	c.Modulepath = c.modulepath(s)
 	c.InventoryFile = c.path(s, "inventoryfile")
+	if c.HieraConfig = c.path(s, "hiera-config"); c.HieraConfig == "" {
+		c.HieraConfig = c.Project.HieraConfig()
+	}
 	c.Rerun.Path = c.path(s, "rerunfile")
 	if c.Rerun.Path == "" {
 		c.Rerun.Path = filepath.Join(c.Project.Dir, ".rerun.json")

@@ -30,8 +30,9 @@ func TestDefaults(t *testing.T) {
 		Concurrency: 100, CompileConcurrency: runtime.NumCPU(),
 		Log: logging.Options{ConsoleLevel: slog.LevelWarn, Color: true,
 			Files: []logging.File{{Path: dir + "/bolt-debug.log", Level: slog.LevelDebug, Optional: true}}},
-		Modulepath: []string{dir + "/modules", dir + "/.modules"},
-		Rerun:      Rerun{dir + "/.rerun.json"}, SaveRerun: true,
+		Modulepath:  []string{dir + "/modules", dir + "/.modules"},
+		HieraConfig: dir + "/hiera.yaml",
+		Rerun:       Rerun{dir + "/.rerun.json"}, SaveRerun: true,
 		Transport: "ssh", Transports: map[string]*ordered.Map{},
 		Pool:        Pool{Mode: PoolAuto},
 		PluginHooks: &ordered.Map{},
@@ -131,7 +132,7 @@ save-rerun: false
 			{Path: w.path("cwd/bolt-debug.log"), Level: slog.LevelInfo, Append: true, Optional: true},
 			{Path: w.path("home/sys.log"), Level: slog.LevelDebug, Append: true}}},
 		{"modulepath", c.Modulepath, []string{w.path("cwd/one"), w.path("home/two"), "/three", w.path("cwd/.modules")}},
-		{"hiera-config", c.path(s, "hiera-config"), w.path("cwd/h.yaml")},
+		{"hiera-config", c.HieraConfig, w.path("cwd/h.yaml")},
 		{"inventoryfile", c.InventoryFile, w.path("cwd/i.yaml")},
 		{"rerunfile", c.Rerun.Path, w.path("cwd/sub/r.json")},
 		{"script_interpreter", c.ScriptInterpreter, true},
@@ -155,7 +156,7 @@ func TestRelativePaths(t *testing.T) {
 	s.Dir = "../other"
 	c, _, err := w.load(s, nil)
 	w.check(err)
-	got := []string{c.Modulepath[0], c.path(s, "hiera-config"), c.Log.Files[1].Path, c.Log.Files[2].Path}
+	got := []string{c.Modulepath[0], c.HieraConfig, c.Log.Files[1].Path, c.Log.Files[2].Path}
 	want := []string{w.path("other/mods"), w.path("other/h.yaml"), w.path("other/x.log"), w.path("other/y.log")}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -166,7 +167,7 @@ func TestRelativePaths(t *testing.T) {
 
 	c, _, err = w.load(s, ordered.Of("modulepath", "mods:/abs", "hiera-config", "h.yaml", "inventoryfile", "inv.yaml"))
 	w.check(err)
-	got = append([]string{c.path(s, "hiera-config"), c.InventoryFile}, c.Modulepath...)
+	got = append([]string{c.HieraConfig, c.InventoryFile}, c.Modulepath...)
 	want = []string{w.path("cwd/h.yaml"), w.path("cwd/inv.yaml"), w.path("cwd/mods"), "/abs", w.path("other/.modules")}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

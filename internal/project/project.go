@@ -141,6 +141,9 @@ func (p *Project) File() string { return filepath.Join(p.Dir, FileName) }
 // named. It need not exist.
 func (p *Project) InventoryFile() string { return filepath.Join(p.Dir, "inventory.yaml") }
 
+// HieraConfig is where the configuration of Hiera is, if nothing else is said.
+func (p *Project) HieraConfig() string { return filepath.Join(p.Dir, "hiera.yaml") }
+
 // ManagedModules is the directory of installed modules, the last of the
 // module path.
 func (p *Project) ManagedModules() string { return filepath.Join(p.Dir, ".modules") }

@@ -15,13 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/autoload"
-	"bolt/internal/hieradata"
+	"bolt/internal/environment"
 	"bolt/modules"
-	"bolt/puppet/builtin"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
-	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
@@ -102,20 +99,13 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 	if err != nil {
 		return run{err: err}
 	}
-	path := modules.NewPath(modules.Module{}, filepath.Join(corpus, "env", "modules"))
-	functions := builtin.Functions(builtin.Options{Files: autoload.Files{Path: path}, Now: time.Now})
-	var loader eval.Loader = autoload.New(path, s.tasks)
-	o := hieradata.Options(hieradata.Source{Getenv: os.LookupEnv, Dir: corpus})
-	o.EnvironmentName = "production"
-	o.Modules = autoload.Files{Path: path}
+	o := environment.Options{
+		Modules: modules.NewPath(modules.Module{}, filepath.Join(corpus, "env", "modules")),
+		Keys:    corpus, Plans: s.tasks, Getenv: os.LookupEnv, Now: time.Now,
+	}
 	if s.sessions != "" {
-		o.Environment = filepath.Join(corpus, "env", "hiera", s.sessions)
+		o.Dir = filepath.Join(corpus, "env", "hiera", s.sessions)
 	}
-	session := hiera.New(o).Session(hiera.SessionOptions{})
-	if loader, err = hiera.NewLoader(loader); err != nil {
-		t.Fatal(err)
-	}
-	functions = append(functions, session.Functions()...)
 	trusted, err := value.FromJSON([]byte(fmt.Sprintf(`{"authenticated":"remote","certname":%q,"hostname":%q,"domain":%q,"extensions":{"pp_role":"web"},"external":{}}`,
 		s.node, strings.Split(s.node, ".")[0], strings.Join(strings.Split(s.node, ".")[1:], "."))))
 	if err != nil {
@@ -125,13 +115,12 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 	for k, v := range map[string]string{"serverversion": "X", "servername": "server.example.com", "serverip": "192.0.2.9"} {
 		server = server.With(value.String(k), value.String(v))
 	}
-	in := eval.New(eval.Env{
-		Library: eval.NewLibrary(loader, functions...), Facts: s.facts, Variables: s.facts.Merge(server).With(value.String("environment"), value.String("production")),
-		Trusted: trusted.(*value.Hash), ServerFacts: server,
-		Tasks: s.tasks, Strict: s.strict, LooseVariables: s.loose,
+	r.value, r.err = environment.New(o).Evaluation(environment.Node{
+		Facts: s.facts, Trusted: trusted.(*value.Hash), Server: server,
+		Variables: s.facts.Merge(server).With(value.String("environment"), value.String(environment.Name)),
+		Plans:     s.tasks, Strict: s.strict, LooseVariables: s.loose,
 		Log: func(l eval.Log) { r.logs = append(r.logs, l) },
-	})
-	r.value, r.err = in.Run(t.Context(), p, nil)
+	}).Run(t.Context(), p)
 	return r
 }
 

@@ -1,9 +1,13 @@
 package valuedata
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/internal/yaml"
 	"bolt/puppet/value"
 )
 
@@ -14,6 +18,8 @@ func TestOf(t *testing.T) {
 	}{
 		{nil, "undef"}, {true, "true"}, {int64(7), "7"}, {1.5, "1.5"}, {"a", "'a'"},
 		{[]any{nil, "x"}, "[undef, 'x']"},
+		{[]byte("hi"), `Binary("aGk=")`},
+		{yaml.Symbol("s"), "'s'"},
 		{ordered.Of("b", int64(1), "a", []any{}), "{'b' => 1, 'a' => []}"},
 	} {
 		v, err := Of(tt.data)
@@ -26,5 +32,22 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := Of([]any{struct{}{}}); err == nil {
 		t.Error("a struct is data")
+	}
+}
+
+func TestTo(t *testing.T) {
+	for _, tt := range []struct {
+		v    value.Value
+		want string
+	}{
+		{value.NewHash(value.Entry{Key: value.Int(2), Value: value.Undef{}}, value.Entry{Key: value.String("a"), Value: value.Float(1)}), `{"2":null,"a":1.0}`},
+		{value.NewArray(value.Bool(true), value.NewSensitive(value.String("secret")), value.Default{}), `[true,"Sensitive [value redacted]","default"]`},
+		{value.Float(math.NaN()), `"NaN"`},
+		{value.Float(math.Inf(-1)), `"-Infinity"`},
+	} {
+		var b strings.Builder
+		if err := safetext.WriteJSON(&b, To(tt.v)); err != nil || b.String() != tt.want {
+			t.Errorf("%v is %s, %v, want %s", tt.v, b.String(), err, tt.want)
+		}
 	}
 }

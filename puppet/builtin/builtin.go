@@ -1,7 +1,7 @@
 // Package builtin has the functions of the Puppet language that have no effect
-// beyond their result: those of Puppet's core, but for the ones that need a
-// catalog, data or files (packages catalog/compile and hiera, and Files below,
-// give these).
+// beyond their result: those of Puppet's core, but for the ones that need data
+// (package hiera). Files are read through Files below, catalogs are changed
+// through the eval.Builder, which has to be an eval.Cataloger for that.
 //
 // Sources: the function reference of Puppet 8, and what Puppet 8 answers.
 package builtin
@@ -22,12 +22,43 @@ type Options struct {
 
 // Functions returns all functions.
 func Functions(o Options) []*eval.Function {
-	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files))
+	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files), cataloging())
 }
 
 // one is the only signature of a function.
 func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Signature {
 	return []eval.Signature{{Params: params, Run: run}}
+}
+
+// old are the signatures of a function of Puppet's oldest kind: it takes any
+// values, as many as params says, passes over a block, and gets plain data with
+// "" for undef.
+func old(params string, run func(c *eval.Call, args []value.Value) (value.Value, error)) []eval.Signature {
+	return []eval.Signature{{
+		Params: params,
+		Block:  "Optional[Callable]",
+		Run: func(c *eval.Call) (value.Value, error) {
+			args, err := Plain(c.Args)
+			if err != nil {
+				return nil, err
+			}
+			for i, v := range args {
+				if isUndef(v) {
+					args[i] = value.String("")
+				}
+			}
+			return run(c, args)
+		},
+	}}
+}
+
+// oldText is an argument that has to be a string.
+func oldText(c *eval.Call, args []value.Value, i int) (string, error) {
+	s, ok := args[i].(value.String)
+	if !ok {
+		return "", eval.Errorf("type-mismatch", "argument %d is %s: %s() takes a string there", i+1, kindOf(args[i]), c.Name)
+	}
+	return string(s), nil
 }
 
 func isUndef(v value.Value) bool {

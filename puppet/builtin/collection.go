@@ -99,6 +99,34 @@ func uniques() []eval.Signature {
 		}
 		return c.Yield(v)
 	}
+	list := func(c *eval.Call) (value.Value, error) {
+		seq, err := items(c.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		var seen value.HashBuilder
+		var out []value.Value
+		for i := range seq {
+			if err := c.Step(1); err != nil {
+				return nil, err
+			}
+			if err := c.Elements(len(out)); err != nil {
+				return nil, err
+			}
+			sign, err := by(c, i.value())
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := seen.Get(sign); !ok {
+				seen.Put(sign, value.Undef{})
+				out = append(out, i.value())
+			}
+		}
+		if _, ok := c.Args[0].(value.String); ok {
+			return joined(out), nil
+		}
+		return value.NewArray(out...), nil
+	}
 	return []eval.Signature{
 		{Params: "Hash $hash", Block: "Optional[Callable[Any]]", Run: func(c *eval.Call) (value.Value, error) {
 			var groups value.HashBuilder // of places in keys and values
@@ -123,28 +151,8 @@ func uniques() []eval.Signature {
 			}
 			return out.Build(), nil
 		}},
-		{Params: "Iterable $list", Block: "Optional[Callable[Any]]", Run: func(c *eval.Call) (value.Value, error) {
-			seq, err := items(c.Args[0])
-			if err != nil {
-				return nil, err
-			}
-			var seen value.HashBuilder
-			var out []value.Value
-			for i := range seq {
-				sign, err := by(c, i.value())
-				if err != nil {
-					return nil, err
-				}
-				if _, ok := seen.Get(sign); !ok {
-					seen.Put(sign, value.Undef{})
-					out = append(out, i.value())
-				}
-			}
-			if _, ok := c.Args[0].(value.String); ok {
-				return joined(out), nil
-			}
-			return value.NewArray(out...), nil
-		}},
+		{Params: "String $text", Block: "Optional[Callable[String]]", Run: list},
+		{Params: "Iterable $list", Block: "Optional[Callable[Any]]", Run: list},
 	}
 }
 
@@ -171,17 +179,32 @@ func join(c *eval.Call) (value.Value, error) {
 	if s, ok := c.Arg(1).(value.String); ok {
 		between = string(s)
 	}
-	flat, err := flatten(c, nil, c.Args[:1])
-	if err != nil {
+	parts := pieces(nil, c.Args[0])
+	if err := c.Elements(len(parts)); err != nil {
 		return nil, err
 	}
-	parts, n := make([]string, len(flat)), 0
-	for i, v := range flat {
-		parts[i] = value.RubyString(v)
-		n += len(parts[i]) + len(between)
+	n := 0
+	for _, p := range parts {
+		n += len(p) + len(between)
 	}
 	if err := c.Size(n); err != nil {
 		return nil, err
 	}
 	return value.String(strings.Join(parts, between)), nil
+}
+
+// pieces appends what Ruby joins of a value: elements of arrays at any depth,
+// and an empty text for an array without any.
+func pieces(out []string, v value.Value) []string {
+	a, ok := v.(*value.Array)
+	switch {
+	case !ok:
+		return append(out, value.RubyString(v))
+	case a.Len() == 0:
+		return append(out, "")
+	}
+	for _, e := range a.All() {
+		out = pieces(out, e)
+	}
+	return out
 }

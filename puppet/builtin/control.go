@@ -11,11 +11,7 @@ import (
 func control() []*eval.Function {
 	functions := []*eval.Function{
 		{Name: "fail", Doc: "Ends the evaluation with an error whose text is the arguments.",
-			Signatures: one("Any *$texts", func(c *eval.Call) (value.Value, error) {
-				args, err := Plain(c.Args)
-				if err != nil {
-					return nil, err
-				}
+			Signatures: old("Any *$texts", func(_ *eval.Call, args []value.Value) (value.Value, error) {
 				return nil, eval.Errorf("fail", "%s", words(args, value.RubyString))
 			})},
 		{Name: "break", Doc: "Ends the iteration whose block calls it.",

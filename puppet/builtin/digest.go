@@ -16,8 +16,9 @@ import (
 // digests are the functions that make numbers of texts.
 func digests() []*eval.Function {
 	sum := func(hash func(string) []byte) []eval.Signature {
-		return one("String $text", func(c *eval.Call) (value.Value, error) {
-			return value.String(hex.EncodeToString(hash(string(c.Args[0].(value.String))))), nil
+		return old("Any $text", func(c *eval.Call, args []value.Value) (value.Value, error) {
+			s, err := oldText(c, args, 0)
+			return value.String(hex.EncodeToString(hash(s))), err
 		})
 	}
 	return []*eval.Function{
@@ -26,29 +27,21 @@ func digests() []*eval.Function {
 		{Name: "sha256", Doc: "Returns the SHA-256 sum of a string, in hexadecimal.", Signatures: sum(sha256Sum)},
 		{Name: "digest", Doc: "Returns the SHA-256 sum of a string, in hexadecimal.", Signatures: sum(sha256Sum)},
 		{Name: "fqdn_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a node and a seed, and another for other nodes: to spread what they do over time.",
-			Signatures: one("Any $limit, Any $seed = '', Any $downcase = false", fqdnRand)},
+			Signatures: old("Any $limit, Any $seed = '', Any $downcase = false, Any *$more", fqdnRand)},
 	}
 }
 
 func md5Sum(s string) []byte    { h := md5.Sum([]byte(s)); return h[:] }
 func sha256Sum(s string) []byte { h := sha256.Sum256([]byte(s)); return h[:] }
 
-func fqdnRand(c *eval.Call) (value.Value, error) {
-	limit := leadingInt(value.RubyString(c.Args[0]))
+func fqdnRand(c *eval.Call, args []value.Value) (value.Value, error) {
+	limit := leadingInt(value.RubyString(args[0]))
 	if limit <= 0 {
-		return nil, eval.Errorf("out-of-range", "fqdn_rand(): the limit is %s: it has to be above 0", value.Inspect(c.Args[0]))
+		return nil, eval.Errorf("out-of-range", "fqdn_rand(): the limit is %s: it has to be above 0", value.Inspect(args[0]))
 	}
 	seed := ""
-	if v := c.Arg(1); v != nil {
-		parts, err := flatten(c, nil, []value.Value{v})
-		if err != nil {
-			return nil, err
-		}
-		texts := make([]string, len(parts))
-		for i, p := range parts {
-			texts[i] = value.RubyString(p)
-		}
-		seed = strings.Join(texts, ":")
+	if len(args) > 1 {
+		seed = strings.Join(pieces(nil, args[1]), ":")
 	}
 	fqdn := ""
 	if facts, ok := c.Scope.Lookup("facts"); ok {
@@ -62,7 +55,7 @@ func fqdnRand(c *eval.Call) (value.Value, error) {
 			}
 		}
 	}
-	if v := c.Arg(2); v != nil && value.Truthy(v) {
+	if len(args) > 2 && value.Truthy(args[2]) {
 		fqdn = strings.ToLower(fqdn)
 	}
 	return value.Int(SeededRand(md5Sum(fmt.Sprintf("%s:%d:%s", fqdn, limit, seed)), uint64(limit))), nil

@@ -121,7 +121,7 @@ func named(find func(string) (string, bool)) []eval.Signature {
 	}
 	return []eval.Signature{
 		{Params: "String *$names", Run: func(c *eval.Call) (value.Value, error) { return first(c.Args) }},
-		{Params: "Array[String] *$names", Run: func(c *eval.Call) (value.Value, error) {
+		{Params: "Array[Array[String]] *$names", Run: func(c *eval.Call) (value.Value, error) {
 			list, err := flatten(c, nil, c.Args)
 			if err != nil {
 				return nil, err

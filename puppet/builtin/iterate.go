@@ -111,6 +111,7 @@ type loop struct {
 	seq    iter.Seq[item]
 	two    bool // the block gets key and value, or place and value
 	values bool // a block of one parameter gets values of entries
+	kept   int  // elements that the result has by now
 }
 
 // each calls the block with each item, and f with the item, its place and the
@@ -135,6 +136,9 @@ func (l *loop) each(f func(place int, i item, result value.Value) bool) error {
 		}
 		if !f(place, i, v) {
 			return nil
+		}
+		if err := l.Elements(l.kept); err != nil {
+			return err
 		}
 		place++
 	}
@@ -165,6 +169,14 @@ func loops(params string, run func(l *loop) (value.Value, error)) []eval.Signatu
 		{Params: params, Block: "Callable[2, 2]", Run: with(true)},
 		{Params: params, Block: "Callable[1, 1]", Run: with(false)},
 	}
+}
+
+// clustered are the signatures of a function that would rather call its block
+// with one argument than with two.
+func clustered(run func(l *loop) (value.Value, error)) []eval.Signature {
+	list := loops("Collection $list", run)
+	slices.Reverse(list)
+	return list
 }
 
 // iteration are the functions that go through values with a block.
@@ -209,12 +221,12 @@ func iteration() []*eval.Function {
 		{
 			Name:       "group_by",
 			Doc:        "Returns a hash of the block's answers, each with the array of elements for which that was the answer.",
-			Signatures: loops("Collection $list", groupBy),
+			Signatures: clustered(groupBy),
 		},
 		{
 			Name:       "partition",
 			Doc:        "Returns two arrays: the elements for which the block's answer is true, and the others.",
-			Signatures: loops("Collection $list", partition),
+			Signatures: clustered(partition),
 		},
 		{
 			Name:       "slice",
@@ -224,16 +236,14 @@ func iteration() []*eval.Function {
 		{
 			Name: "step",
 			Doc:  "Goes through every n-th element, the first one first: calls the block with each, or returns an iterator.",
-			Signatures: lazily("Iterable $list, Integer[1] $n", func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item] {
-				return every(seq, int64(c.Args[1].(value.Int)))
+			Signatures: lazily("Iterable $list, Integer[1] $n", func(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error) {
+				return every(seq, int64(c.Args[1].(value.Int))), nil
 			}),
 		},
 		{
-			Name: "reverse_each",
-			Doc:  "Goes through the elements from the last to the first: calls the block with each, or returns an iterator.",
-			Signatures: lazily("Iterable $list", func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item] {
-				return backwards(c.Args[0], seq)
-			}),
+			Name:       "reverse_each",
+			Doc:        "Goes through the elements from the last to the first: calls the block with each, or returns an iterator.",
+			Signatures: lazily("Iterable $list", backwards),
 		},
 		{
 			Name: "with",
@@ -277,6 +287,7 @@ func mapEach(l *loop) (value.Value, error) {
 	}
 	err := l.each(func(_ int, _ item, v value.Value) bool {
 		out = append(out, v)
+		l.kept++
 		return true
 	})
 	return value.NewArray(out...), unlessBreak(err)
@@ -298,6 +309,7 @@ func filter(l *loop) (value.Value, error) {
 	err := l.each(func(_ int, i item, v value.Value) bool {
 		if value.Truthy(v) {
 			out = append(out, i.value())
+			l.kept++
 		}
 		return true
 	})
@@ -373,6 +385,9 @@ func indexOf() []eval.Signature {
 			}
 			place := 0
 			for i := range seq {
+				if err := c.Step(1); err != nil {
+					return nil, err
+				}
 				if value.Same(i.val, c.Args[1]) || sameNumber(i.val, c.Args[1]) {
 					return i.place(place), nil
 				}
@@ -519,6 +534,12 @@ func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 	}
 	for i := range seq {
 		part = append(part, i.value())
+		if err := c.Step(1); err != nil {
+			return nil, err
+		}
+		if err := c.Elements(len(part) + 2*len(out)); err != nil { // each slice is an array of its own
+			return nil, err
+		}
 		if len(part) == size {
 			if err := give(); err != nil {
 				return c.Args[0], unlessBreak(err)
@@ -556,21 +577,27 @@ func every(seq iter.Seq[item], n int64) iter.Seq[item] {
 }
 
 // backwards is the items from the last to the first.
-func backwards(v value.Value, seq iter.Seq[item]) iter.Seq[item] {
-	if t, ok := v.(*value.IntegerType); ok {
-		return countdown(t.Max, t.Min)
+func backwards(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error) {
+	if t, ok := c.Args[0].(*value.IntegerType); ok {
+		return countdown(t.Max, t.Min), nil
 	}
-	if n, ok := v.(value.Int); ok {
-		return countdown(int64(n)-1, 0)
+	if n, ok := c.Args[0].(value.Int); ok {
+		return countdown(int64(n)-1, 0), nil
+	}
+	var all []item
+	for i := range seq {
+		all = append(all, i)
+		if err := c.Elements(len(all)); err != nil {
+			return nil, err
+		}
 	}
 	return func(yield func(item) bool) {
-		all := slices.Collect(seq)
 		for _, i := range slices.Backward(all) {
 			if !yield(i) {
 				return
 			}
 		}
-	}
+	}, nil
 }
 
 func countdown(hi, lo int64) iter.Seq[item] {
@@ -585,14 +612,16 @@ func countdown(hi, lo int64) iter.Seq[item] {
 
 // lazily are the signatures of a function that goes through items in another
 // way: without a block it returns an iterator.
-func lazily(params string, way func(c *eval.Call, seq iter.Seq[item]) iter.Seq[item]) []eval.Signature {
+func lazily(params string, way func(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error)) []eval.Signature {
 	return []eval.Signature{
 		{Params: params, Run: func(c *eval.Call) (value.Value, error) {
 			seq, err := items(c.Args[0])
 			if err != nil {
 				return nil, err
 			}
-			seq = way(c, seq)
+			if seq, err = way(c, seq); err != nil {
+				return nil, err
+			}
 			return value.NewIterator(value.ElementType(c.Args[0]), func(yield func(value.Value) bool) {
 				seq(func(i item) bool { return yield(i.value()) })
 			}), nil
@@ -602,7 +631,10 @@ func lazily(params string, way func(c *eval.Call, seq iter.Seq[item]) iter.Seq[i
 			if err != nil {
 				return nil, err
 			}
-			l := &loop{Call: c, seq: way(c, seq)}
+			if seq, err = way(c, seq); err != nil {
+				return nil, err
+			}
+			l := &loop{Call: c, seq: seq}
 			err = l.each(func(int, item, value.Value) bool { return true })
 			return value.Undef{}, unlessBreak(err)
 		}},

@@ -154,13 +154,17 @@ func extremes(name string, sign int) []eval.Signature {
 			}
 			return nil, eval.Errorf("argument-count", "%s() of nothing: it takes one value at least", name)
 		}
+		compare := coerced
+		if ordered(list) {
+			compare = value.Compare
+		}
 		best := list[0]
 		for _, v := range list[1:] {
 			n, err := 0, error(nil)
 			if c.Block != nil {
 				n, err = compareBy(c, v, best)
 			} else {
-				n, err = coerced(v, best)
+				n, err = compare(v, best)
 			}
 			if err != nil {
 				return nil, err
@@ -179,16 +183,28 @@ func extremes(name string, sign int) []eval.Signature {
 	}
 }
 
-// coerced compares values of one kind by nature, and others as max and min
-// have always done it: as numbers if both look like one, else as strings.
-func coerced(a, b value.Value) (int, error) {
-	_, as := a.(value.String)
-	_, bs := b.(value.String)
-	if !as && !bs {
-		if n, err := value.Compare(a, b); err == nil {
-			return n, nil
+// ordered tells whether values are of one kind that has an order.
+func ordered(list []value.Value) bool {
+	kind := func(v value.Value) int {
+		switch v.(type) {
+		case value.Int, value.Float:
+			return 1
+		case *value.SemVer:
+			return 2
+		case value.Timespan:
+			return 3
+		case value.Timestamp:
+			return 4
 		}
+		return 0
 	}
+	first := kind(list[0])
+	return first != 0 && !slices.ContainsFunc(list, func(v value.Value) bool { return kind(v) != first })
+}
+
+// coerced compares values as max and min do when they have no order: as
+// numbers if both look like one, else as strings.
+func coerced(a, b value.Value) (int, error) {
 	x, y := value.RubyString(a), value.RubyString(b)
 	if f, ok := number(x); ok {
 		if g, ok := number(y); ok {

@@ -21,16 +21,16 @@ func texts() []*eval.Function {
 		{Name: "lstrip", Doc: "Returns a string without the white space before it; of an array, each.", Signatures: flat(lstrip)},
 		{Name: "rstrip", Doc: "Returns a string without the white space behind it; of an array, each.", Signatures: flat(rstrip)},
 		{Name: "sprintf", Doc: "Returns a format filled with values: %s, %d, %05.1f and the others of C, %<name>d and %{name} from a hash.",
-			Signatures: one("String $format, Any *$values", func(c *eval.Call) (value.Value, error) {
-				args, err := Plain(c.Args[1:])
+			Signatures: old("Any $format, Any *$values", func(c *eval.Call, args []value.Value) (value.Value, error) {
+				format, err := oldText(c, args, 0)
 				if err != nil {
 					return nil, err
 				}
-				s, err := value.Sprintf(string(c.Args[0].(value.String)), args)
+				s, err := value.Sprintf(format, args[1:])
 				return value.String(s), err
 			})},
 		{Name: "shellquote", Doc: "Returns the arguments, and the elements of arrays, as words for a shell, quoted where they have to be.",
-			Signatures: one("Any *$words", shellquote)},
+			Signatures: old("Any *$words", shellquote)},
 	}
 }
 
@@ -50,6 +50,9 @@ func flat(change func(string) string) []eval.Signature {
 			var out []value.Value
 			for i := range seq {
 				v := i.value()
+				if err := c.Elements(len(out)); err != nil {
+					return nil, err
+				}
 				if s, ok := v.(value.String); ok {
 					v = value.String(change(string(s)))
 				}
@@ -126,8 +129,8 @@ const spaces = "\x00\t\n\v\f\r "
 func lstrip(s string) string { return strings.TrimLeft(s, spaces) }
 func rstrip(s string) string { return strings.TrimRight(s, spaces) }
 
-func shellquote(c *eval.Call) (value.Value, error) {
-	words, err := flatten(c, nil, c.Args)
+func shellquote(c *eval.Call, args []value.Value) (value.Value, error) {
+	words, err := flatten(c, nil, args)
 	if err != nil {
 		return nil, err
 	}

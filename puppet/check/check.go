@@ -1,7 +1,7 @@
 // Package check finds what is wrong with a program of the Puppet language
 // before anything of it runs: definitions in the wrong place, expressions
 // without an effect, names that cannot be, keys and parameters that stand
-// twice, what plans cannot have.
+// twice, regular expressions that are none, what plans cannot have.
 //
 // What a program cannot be parsed with is found by package syntax, what
 // depends on values by package eval.
@@ -11,6 +11,7 @@
 package check
 
 import (
+	"bolt/puppet/regexp"
 	"bolt/puppet/syntax"
 )
 
@@ -142,6 +143,10 @@ func (c *checker) node(n syntax.Node) {
 		}
 	case *syntax.Var:
 		c.variable(n)
+	case *syntax.Regexp:
+		if _, err := regexp.Compile(n.Source); err != nil {
+			c.errorf(n, "bad-regexp", "%v", err)
+		}
 	case *syntax.Int:
 		if n.Over != "" {
 			c.errorf(n, "number-out-of-range", "%s is not in the range of integers", n.Over)
@@ -386,6 +391,8 @@ func (c *checker) variable(n *syntax.Var) {
 		if !isNumber(n.Name) {
 			c.errorf(n, "illegal-name", "$%s is no variable: a number as a name has no zero before it", n.Name)
 		}
+	case (n.Name == "true" || n.Name == "false") && c.file.Src[n.Off] != '$':
+		c.errorf(n, "illegal-name", "${%s} is no variable: write ${$%s} for the variable of this name, or ${(%s)} for the value", n.Name, n.Name, n.Name)
 	case !isVariable(n.Name):
 		c.errorf(n, "illegal-name", "$%s is no name of a variable: it begins with a small letter or _, and each part of a qualified name with a small letter", n.Name)
 	}

@@ -379,6 +379,8 @@ func (n *indexNode) resource(t *thread, s *Scope, r *value.ResourceType, keys []
 				return k, nil
 			}
 			name = k.TypeName
+		case *value.ReferenceType: // a name in an alias that nothing is known of
+			name = k.Text
 		case value.String:
 			name = capitalize(string(k))
 		}
@@ -407,7 +409,7 @@ func (n *indexNode) resource(t *thread, s *Scope, r *value.ResourceType, keys []
 		return n.parameters(t, s, lower(name), value.TypeString(r), r.Title, flat, many)
 	}
 	if given == 0 {
-		return &value.ResourceType{TypeName: name}, nil
+		return value.NewResourceType(name), nil
 	}
 	list := make([]value.Value, len(flat))
 	for i, v := range flat {

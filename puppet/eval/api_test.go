@@ -58,7 +58,7 @@ func TestBlock(t *testing.T) {
 		"here() |Integer $a, $b = 1, *$c| >> String { 'x' }": "[a b c] 1 -1 Callable[[Integer, Any, Any, 1], String]",
 		"here() |$a, $b| { }":                                "[a b] 2 2 Callable[Any, Any, 2, 2]",
 		"here() || { }":                                      "[] 0 0 Callable[0, 0]",
-		"here() |Array[Integer, 1, 2] *$a| { }":              "[a] 0 -1 Callable[Integer, 1, 2]",
+		"here() |Array[Integer, 1, 2] *$a| { }":              "[a] 1 2 Callable[Integer, 1, 2]",
 	} {
 		var got string
 		_, err := within(t, newEnv(), src, func(c *eval.Call) (value.Value, error) {

@@ -435,8 +435,14 @@ func (n *arithNode) merge(t *thread, h *value.Hash, y value.Value) (value.Value,
 	return h.Merge(o), nil
 }
 
-// hashOf returns the hash of an array of pairs, or of keys and values in turn.
+// hashOf returns the hash of an array of pairs, or of keys and values in turn,
+// or the only element if that is a hash.
 func (n *arithNode) hashOf(t *thread, a *value.Array) (*value.Hash, error) {
+	if a.Len() == 1 {
+		if h, is := a.At(0).(*value.Hash); is {
+			return h, nil
+		}
+	}
 	var b value.HashBuilder
 	arrays := a.Len() > 0
 	for _, v := range a.Elems() {
@@ -522,6 +528,8 @@ func (n *arithNode) versions(t *thread, x, y value.Value) error {
 	_, f := x.(value.Float)
 	_, span := y.(value.Timespan)
 	switch {
+	case y == value.Int(0) && n.op == syntax.Mod: // the only thing that versions have of numbers
+		return t.fail(n.yAt, "division-by-zero", "division by zero")
 	case version(x) && !(timed(y) && n.op == syntax.Add || span && n.op == syntax.Mul),
 		n.op == syntax.Shl, n.op == syntax.Shr, f && n.op == syntax.Mod:
 		return n.inapplicable(t, x)

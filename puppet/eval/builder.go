@@ -31,6 +31,30 @@ type Builder interface {
 	Parameter(s *Site, typeName, title, name string) (v value.Value, found bool, err error)
 }
 
+// A Cataloger is a Builder that can do what functions of the language ask for.
+// Without it include, contain, require, realize, tag and tagged are refused.
+type Cataloger interface {
+	// Include evaluates those of the classes that have not been evaluated yet.
+	// Names are in lower case and without leading ::.
+	Include(s *Site, how Inclusion, classes []string) error
+	// Realize makes virtual resources real, also those that are declared later.
+	Realize(s *Site, refs []Ref) error
+	// Tag adds tags to the container: the class or resource that s.Scope is of.
+	Tag(s *Site, tags []string) error
+	// Tagged tells whether the container or the catalog has all of the tags.
+	Tagged(s *Site, tags []string) (bool, error)
+}
+
+// An Inclusion says what becomes of classes that are included.
+type Inclusion uint8
+
+// What include, contain and require do.
+const (
+	Include Inclusion = iota
+	Contain           // the container contains them
+	Require           // they are applied before the container
+)
+
 // A Declaration is a resource expression, evaluated.
 type Declaration struct {
 	Type string // in lower case; "class" for classes

@@ -125,6 +125,9 @@ func (n *callNode) invoke(t *thread, s *Scope, d *Definition, args []value.Value
 	var block *Closure
 	if n.lambda != nil {
 		block = &Closure{code: n.lambda, scope: s, at: n.pos}
+		if err := block.size(t); err != nil {
+			return nil, err
+		}
 	}
 	return t.call(s, n.pos, n.name, d, args, block)
 }

@@ -10,7 +10,8 @@ type Closure struct {
 	at    pos // of the call that it is the block of
 
 	native   func(args []value.Value) (value.Value, error)
-	min, max int
+	min, max int // of native, or when the type of a rest parameter limits them
+	sized    bool
 }
 
 // NewBlock returns a block that is written in Go and takes from min to max
@@ -21,10 +22,29 @@ func NewBlock(min, max int, f func(args []value.Value) (value.Value, error)) *Cl
 
 // Arity returns how many arguments the block takes; max < 0: as many as come.
 func (b *Closure) Arity() (min, max int) {
-	if b.native != nil {
+	if b.native != nil || b.sized {
 		return b.min, b.max
 	}
 	return b.code.min, b.code.max
+}
+
+// size finds how many arguments the block takes when its last parameter is
+// Array[T, 1, 3] *$x.
+func (b *Closure) size(t *thread) error {
+	c := b.code
+	last := len(c.params) - 1
+	if last < 0 || !c.params[last].rest || c.params[last].typ == nil {
+		return nil
+	}
+	types, err := t.typesOf(c, &Scope{outer: b.scope, named: b.scope.named})
+	if err != nil {
+		return err
+	}
+	b.sized, b.min, b.max = true, c.min+types.lo, -1
+	if types.hi >= 0 {
+		b.max = last + types.hi
+	}
+	return nil
 }
 
 // Params returns the names of the parameters.

@@ -107,7 +107,34 @@ func (c *compiler) index(x *syntax.Index) node {
 			}
 		}
 	}
+	if name, is := n.x.(*typeNode); is && name.lenient {
+		return &lenientNode{name: name, index: n, fixed: constants(x.Keys), text: bracketed(c.file.Src[x.X.At().Off:])}
+	}
 	return n
+}
+
+// bracketed returns what src begins with, up to the bracket that ends it.
+func bracketed(src string) string {
+	depth := 0
+	var quote byte
+	for i := 0; i < len(src); i++ {
+		switch b := src[i]; {
+		case quote != 0 && b == '\\':
+			i++
+		case quote != 0 && b == quote:
+			quote = 0
+		case quote != 0:
+		case b == '\'' || b == '"':
+			quote = b
+		case b == '[':
+			depth++
+		case b == ']':
+			if depth--; depth == 0 {
+				return src[:i+1]
+			}
+		}
+	}
+	return src
 }
 
 func (c *compiler) call(x *syntax.Call) node {

@@ -118,7 +118,7 @@ func (t *thread) parseBlock(s *signature, text string) error {
 	s.blo, s.bhi = tupleSize(c.Params)
 	for _, p := range c.Params.Types {
 		switch p.(type) {
-		case value.AnyType, value.UnitType:
+		case value.UnitType:
 		default:
 			s.btype = c
 		}

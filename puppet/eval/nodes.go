@@ -298,7 +298,7 @@ func (n *caseNode) choose(t *thread, s *Scope) (value.Value, error) {
 				other = o.then
 				continue
 			}
-			ok, err := p.matches(t, s, x)
+			ok, err := p.matches(t, s, n.at, x)
 			if err != nil {
 				return nil, err
 			}
@@ -316,20 +316,20 @@ func (n *caseNode) choose(t *thread, s *Scope) (value.Value, error) {
 	return value.Undef{}, nil
 }
 
-func (p *pattern) matches(t *thread, s *Scope, x value.Value) (bool, error) {
+func (p *pattern) matches(t *thread, s *Scope, at pos, x value.Value) (bool, error) {
 	v, err := p.x.eval(t, s)
 	if err != nil {
 		return false, err
 	}
 	if !p.splat {
-		return t.matches(s, p.at, v, x)
+		return t.matches(s, at, v, x)
 	}
 	list, err := t.splat(v)
 	if err != nil {
 		return false, err
 	}
 	for _, v := range list {
-		if ok, err := t.matches(s, p.at, v, x); ok || err != nil {
+		if ok, err := t.matches(s, at, v, x); ok || err != nil {
 			return ok, err
 		}
 	}

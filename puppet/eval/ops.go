@@ -77,7 +77,26 @@ func (n *equalNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value.Bool(equal(x, y) == (n.op == syntax.Eq)), nil
+	same := equal(x, y)
+	if a, is := x.(value.Type); is && !same {
+		if b, is := y.(value.Type); is {
+			if same, err = alike(a, b); err != nil {
+				return nil, t.fail(n.pos, "not-comparable", "%s %s %s: %v", t.inspect(x), n.op, t.inspect(y), err)
+			}
+		}
+	}
+	return value.Bool(same == (n.op == syntax.Eq)), nil
+}
+
+// alike tells whether types that are not written the same have the same
+// instances.
+func alike(x, y value.Type) (bool, error) {
+	if i, is := y.(*value.InitType); is {
+		if err := i.Check(); err != nil {
+			return false, err
+		}
+	}
+	return value.Assignable(y, x) && value.Assignable(x, y), nil
 }
 
 // equal is value.Equal with a short way for what is compared most.
@@ -138,16 +157,28 @@ func (n *compareNode) incomparable(t *thread, x, y value.Value, err error) error
 func (n *compareNode) types(t *thread, x value.Type, v value.Value) (value.Value, error) {
 	y, is := v.(value.Type)
 	if !is {
+		if _, is := x.(*value.IterableType); is && (n.op == syntax.Gt || n.op == syntax.Ge) {
+			return nil, n.incomparable(t, x, v, nil)
+		}
 		return value.Bool(false), nil
 	}
 	var ok bool
+	wide := y
+	if n.op == syntax.Gt || n.op == syntax.Ge {
+		wide = x
+	}
+	if i, is := wide.(*value.InitType); is {
+		if err := i.Check(); err != nil {
+			return nil, n.incomparable(t, x, v, err)
+		}
+	}
 	switch n.op {
 	case syntax.Lt:
-		ok = value.Assignable(y, x) && !equal(x, y)
+		ok = value.Assignable(y, x) && !value.Assignable(x, y)
 	case syntax.Le:
 		ok = value.Assignable(y, x)
 	case syntax.Gt:
-		ok = value.Assignable(x, y) && !equal(x, y)
+		ok = value.Assignable(x, y) && !value.Assignable(y, x)
 	case syntax.Ge:
 		ok = value.Assignable(x, y)
 	}
@@ -184,7 +215,7 @@ func (n *matchNode) eval(t *thread, s *Scope) (value.Value, error) {
 func (n *matchNode) match(t *thread, s *Scope, x, y value.Value) (bool, error) {
 	switch y := y.(type) {
 	case value.Type:
-		return value.Instance(y, x), nil
+		return t.instance(n.pos, y, x)
 	case *value.SemVerRange:
 		return inRange(y, x), nil
 	case value.String:
@@ -197,6 +228,17 @@ func (n *matchNode) match(t *thread, s *Scope, x, y value.Value) (bool, error) {
 		return n.regexp(t, s, x, y)
 	}
 	return false, t.fail(n.yAt, "bad-regexp", "%s is neither a regular expression nor a type", t.inspect(y))
+}
+
+// instance is value.Instance, and refuses an Init type that nothing is an
+// instance of.
+func (t *thread) instance(at pos, typ value.Type, v value.Value) (bool, error) {
+	if i, is := typ.(*value.InitType); is {
+		if err := i.Check(); err != nil {
+			return false, t.wrap(at, err)
+		}
+	}
+	return value.Instance(typ, v), nil
 }
 
 func (n *matchNode) regexp(t *thread, s *Scope, x value.Value, r *value.Regexp) (bool, error) {
@@ -255,7 +297,7 @@ func (t *thread) matches(s *Scope, at pos, option, x value.Value) (bool, error) 
 	case value.Default:
 		return true, nil
 	case value.Type:
-		return value.Instance(p, x), nil
+		return t.instance(at, p, x)
 	case *value.SemVer:
 		return sameVersion(p, x), nil
 	case *value.SemVerRange:

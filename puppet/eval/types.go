@@ -217,6 +217,32 @@ func (n *typeNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return typ, nil
 }
 
+// A lenientNode is Name[arguments] in an alias. When nothing is known of the
+// name, it stands for itself with its arguments.
+//
+// Differs from Puppet: there the text of an alias that is nothing else begins
+// and ends at other places.
+type lenientNode struct {
+	name  *typeNode
+	index *indexNode
+	fixed bool // the arguments are constants
+	text  string
+}
+
+func (n *lenientNode) eval(t *thread, s *Scope) (value.Value, error) {
+	typ, err := n.name.resolve(t)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case typ == nil && !n.fixed:
+		return nil, t.fail(n.index.pos, "unknown-type", "unknown type %s", n.name.name)
+	case typ == nil:
+		return &value.ReferenceType{Text: n.text}, nil
+	}
+	return n.index.eval(t, s)
+}
+
 // resolve returns the type, nil when there is none.
 func (n *typeNode) resolve(t *thread) (value.Type, error) {
 	for i := len(t.sets) - 1; i >= 0; i-- {
@@ -298,7 +324,7 @@ func (t *thread) resourceType(at pos, key string) (value.Type, error) {
 
 // resourceRef returns the type of resources of a name in lower case.
 func resourceRef(key string) value.Type {
-	return &value.ResourceType{TypeName: capitalize(key)}
+	return value.NewResourceType(capitalize(key))
 }
 
 // capitalize returns a qualified name with a capital in each part.

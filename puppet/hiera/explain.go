@@ -76,6 +76,43 @@ func (ex *Explanation) Root() *Node { ex.root.Type = NodeRoot; return &ex.root }
 // Add adds a text at the end.
 func (ex *Explanation) Add(text string) { ex.text(text) }
 
+// mark returns where the explanation is now.
+func (ex *Explanation) mark() int {
+	if ex == nil {
+		return 0
+	}
+	return len(ex.top().Branches)
+}
+
+// hideSince hides what was explained since a mark.
+func (ex *Explanation) hideSince(mark int) {
+	if ex == nil {
+		return
+	}
+	for _, n := range ex.top().Branches[mark:] {
+		n.hide()
+	}
+}
+
+// hide makes the values of a node and below it sensitive, and leaves out
+// expressions and texts, which may have parts of them. What is told of
+// lookup_options stays.
+func (n *Node) hide() {
+	if n.Type == NodeMeta {
+		return
+	}
+	if n.Value != nil {
+		n.Value = value.NewSensitive(n.Value)
+	}
+	if n.Type == NodeInterpolate {
+		n.Name = value.Redacted
+	}
+	n.Texts = nil
+	for _, b := range n.Branches {
+		b.hide()
+	}
+}
+
 func (ex *Explanation) top() *Node {
 	if len(ex.stack) == 0 {
 		return &ex.root

@@ -111,8 +111,8 @@ func New(o Options) *Hiera {
 
 // SessionOptions say what is particular to a compilation.
 type SessionOptions struct {
-	// Plan uses plan_hierarchy where a configuration has one, and makes every
-	// unknown variable an error: in a plan there are no facts.
+	// Plan uses plan_hierarchy where a configuration has one. That a variable
+	// is unknown is told as what it is in a plan: there are no facts.
 	Plan bool
 	// Strict is the setting strict: what an unknown variable in an
 	// interpolation is. In paths of a hierarchy it is a warning at most.

@@ -88,7 +88,7 @@ func TestDataErrors(t *testing.T) {
 		{"unknown method", "a: \"%{lokup('x')}\"", "a", "uses the method 'lokup', which does not exist"},
 		{"alias", "a: \"x%{alias('b')}\"\nb: 1", "a", "must be the whole string"},
 		{"recursion", "a: \"%{lookup('b')}\"\nb: \"%{lookup('a')}\"", "a", "the lookup of 'a' leads back to itself: 'a', 'b', 'a'"},
-		{"nothing", "a: 1", "b", "lookup found no value for the name 'b'"},
+		{"nothing", "a: 1", "b", "Function lookup() did not find a value for the name 'b'"},
 		{"bad key", "a: 1", "a..b", "'a..b' is not a key"},
 		{"deep key", "a: text", "a.b", "the key 'a.b' goes on with 'b' where the data has a value of type String"},
 		{"strategy", "lookup_options: {a: {merge: depe}}\na: 1", "a", "there is no merge strategy 'depe'"},
@@ -184,8 +184,9 @@ func TestPlanHierarchy(t *testing.T) {
 	}
 	files["p/hiera.yaml"] = defaults + "hierarchy: [{name: a, path: '%{nofacts.os.name}plan.yaml'}]\n"
 	without := newWorld(t, worldOptions{files: files, global: "p/hiera.yaml", plan: true})
-	_, err = without.lookup("a")
-	without.wantError(t, err, "outside of an apply block there are no facts")
+	if v, err := without.lookup("a"); err != nil || v != value.String("plan") || len(without.warnings) != 1 {
+		t.Errorf("without plan_hierarchy: %v, %v, warnings %q", v, err, without.warnings)
+	}
 }
 
 func TestStrict(t *testing.T) {
@@ -497,6 +498,27 @@ Searching for "h.a"
 `
 	if got := strings.ReplaceAll(w.explain("h.a").String(), w.dir, "/t"); got != want {
 		t.Errorf("got:\n%s", got)
+	}
+}
+
+// TestExplainSensitive: what becomes sensitive is nowhere in the explanation,
+// also where another value is made of it.
+func TestExplainSensitive(t *testing.T) {
+	w := newWorld(t, worldOptions{files: map[string]string{
+		env + "hiera.yaml": defaults + "hierarchy: [{name: a, paths: [a.yaml, b.yaml]}]\n",
+		env + "data/a.yaml": "lookup_options: {'^s': {convert_to: Sensitive}, sh: {convert_to: Sensitive, merge: hash}, sbad: {convert_to: [Sensitive, 1, 2]}}\n" +
+			"sh: {k: hunter2}\nsi: \"x%{lookup('spart')}hunter2\"\nspart: hunter2\nuses: \"%{lookup('sh')}\"\nsbad: hunter2\nplain: seen\n",
+		env + "data/b.yaml": "sh: {l: hunter2}\n",
+	}})
+	if text := w.explain("plain").String(); !strings.Contains(text, "seen") || !strings.Contains(text, `"convert_to" => "Sensitive"`) {
+		t.Errorf("plain:\n%s", text)
+	}
+	for _, key := range []string{"sh", "si", "uses", "sbad"} {
+		ex := w.explain(key)
+		tree := value.Inspect(ex.Root().Data())
+		if text := ex.String(); strings.Contains(text+tree, "hunter2") || !strings.Contains(text, "a.yaml") {
+			t.Errorf("%s:\n%s\n%s", key, text, tree)
+		}
 	}
 }
 

@@ -274,10 +274,6 @@ func (l *lookup) unknownVariable(name string) error {
 	}
 	s := l.s
 	switch {
-	case s.o.Plan:
-		// Differs from Puppet: there it depends on the version whether paths
-		// quietly have nothing in the variable's place.
-		return errorf("unknown-variable", "the variable '%s' is unknown: outside of an apply block there are no facts and no variables of a target to interpolate", name)
 	case s.o.Strict == eval.StrictOff:
 		return nil
 	case s.o.Strict == eval.StrictWarning:
@@ -286,6 +282,8 @@ func (l *lookup) unknownVariable(name string) error {
 	case l.lenient:
 		s.warn("the variable '%s', which a path of a hierarchy uses, is unknown; nothing is put in its place", name)
 		return nil
+	case s.o.Plan:
+		return errorf("unknown-variable", "the variable '%s' is unknown: outside of an apply block there are no facts and no variables of a target to interpolate", name)
 	}
 	return errorf("unknown-variable", "the variable '%s', which an interpolation uses, is unknown", name)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"bolt/puppet/value"
 )
@@ -184,9 +185,9 @@ func (l *lookup) find(r Request) (value.Value, error) {
 		return r.Default, checkType("default value", r.Type, r.Default)
 	}
 	if len(r.Names) == 1 {
-		return nil, errorf("not-found", "lookup found no value for the name '%s'", r.Names[0])
+		return nil, errorf("not-found", "Function lookup() did not find a value for the name '%s'", r.Names[0])
 	}
-	return nil, errorf("not-found", "lookup found no value for any of the names %s", quoteNames(r.Names))
+	return nil, errorf("not-found", "Function lookup() did not find a value for any of the names [%s]", quoteNames(r.Names))
 }
 
 func checkType(subject string, t value.Type, v value.Value) error {
@@ -236,11 +237,17 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	if err != nil {
 		return nil, false, err
 	}
+	mark := l.ex.mark()
 	v, found, err := l.value(k, m)
 	if err != nil || !found || convert == nil {
 		return v, found, err
 	}
 	v, err = l.convert(text, convert, v)
+	// Differs from Puppet: there an explanation shows in clear what is made
+	// sensitive after it was found.
+	if _, secret := v.(*value.Sensitive); secret || err != nil && strings.Contains(value.ToString(convert), "Sensitive") {
+		l.ex.hideSince(mark)
+	}
 	return v, true, err
 }
 

@@ -142,7 +142,7 @@ func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, err
 		return v, true, nil
 	}
 	v, err = l.interpolate(v, true)
-	if e, ok := err.(*Error); ok && e.File == "" && (e.Kind == "interpolation" || e.Kind == "unknown-variable") {
+	if e, ok := err.(*Error); ok && e.File == "" && (e.Kind == "interpolation" || e.Kind == "unknown-variable" || e.Kind == "recursion") {
 		err = p.bad(i, e.Kind, "the value of '%s': %s", root, e.Msg)
 	}
 	return v, err == nil, err

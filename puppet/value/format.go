@@ -69,19 +69,14 @@ func userFormats(v, formats Value) (formatMap, error) {
 		}
 		return formatMap{{t, spec}}, nil
 	case *Hash:
-		return formatsOfHash(f, 0)
+		return formatsOfHash(f, false)
 	}
 	return nil, convErr(KindArguments, "formats are a string, or a hash of types to formats, not %s", article(formats))
 }
 
-// maxFormatNesting bounds how deep string_formats stand in each other.
-const maxFormatNesting = 100
-
-// formatsOfHash reads a map of types to formats.
-func formatsOfHash(h *Hash, depth int) (formatMap, error) {
-	if depth > maxFormatNesting {
-		return nil, convErr(KindLimit, "formats stand more than %d deep in each other", maxFormatNesting)
-	}
+// formatsOfHash reads a map of types to formats. Those of what is inside
+// arrays and hashes are strings only.
+func formatsOfHash(h *Hash, inside bool) (formatMap, error) {
 	m := make(formatMap, 0, h.Len())
 	for k, v := range h.All() {
 		t, ok := k.(Type)
@@ -94,7 +89,10 @@ func formatsOfHash(h *Hash, depth int) (formatMap, error) {
 		case String:
 			spec, err = parseFormat(string(v))
 		case *Hash:
-			spec, err = formatOfContainer(v, depth)
+			if inside {
+				return nil, convErr(KindArguments, "the formats in string_formats are strings, not hashes")
+			}
+			spec, err = formatOfContainer(v)
 		default:
 			err = convErr(KindArguments, "the format of %s is a string or a hash, not %s", clip(TypeString(t)), article(v))
 		}
@@ -107,7 +105,7 @@ func formatsOfHash(h *Hash, depth int) (formatMap, error) {
 }
 
 // formatOfContainer reads the format of arrays or hashes.
-func formatOfContainer(h *Hash, depth int) (*formatSpec, error) {
+func formatOfContainer(h *Hash) (*formatSpec, error) {
 	var spec *formatSpec
 	if f, ok := h.GetString("format"); ok {
 		s, ok := f.(String)
@@ -142,7 +140,7 @@ func formatOfContainer(h *Hash, depth int) (*formatSpec, error) {
 				return nil, convErr(KindArguments, "string_formats is a hash, not %s", article(v))
 			}
 			var err error
-			if spec.inner, err = formatsOfHash(inner, depth+1); err != nil {
+			if spec.inner, err = formatsOfHash(inner, true); err != nil {
 				return nil, err
 			}
 		default:

@@ -200,3 +200,21 @@ func TestRichReferences(t *testing.T) {
 		}
 	}
 }
+
+// TestWideTypes: a type that is twice its last one, forty times, is refused
+// when it is made.
+func TestWideTypes(t *testing.T) {
+	tuple, _ := Builtin("tuple")
+	var typ Type = &IntegerType{}
+	for range 40 {
+		next, err := Parametrize(tuple, []Value{typ, typ})
+		if err != nil {
+			if e, is := err.(*TypeError); !is || e.Kind != "depth" {
+				t.Fatal(err)
+			}
+			return
+		}
+		typ = next
+	}
+	t.Fatal("is not refused")
+}

@@ -96,6 +96,17 @@ func (f *initForms) withArgs(t *InitType, ways []*TupleType, within *initChain) 
 	f.none = len(f.single) == 1
 }
 
+// Check returns an error when there is nothing that the type could be made of,
+// which is told when a value is matched with it.
+//
+// Differs from Puppet: there it is told when it stands inside another type, too.
+func (t *InitType) Check() error {
+	if t.Type == nil || !t.find().none {
+		return nil
+	}
+	return typeErrorf("unsupported", -1, "%s is a type that no value can be made of", TypeString(t))
+}
+
 // holds reports whether v is something that the type could be made of.
 func (t *InitType) holds(v Value, seen trail) bool {
 	if t.Type == nil {

@@ -34,7 +34,7 @@ var (
 	anyOptional    = &OptionalType{}
 	anyVariant     = &VariantType{}
 	anyType        = &TypeType{}
-	anySensitive   = &SensitiveType{AnyType{}, nested{1}}
+	anySensitive   = &SensitiveType{AnyType{}, nested{1, 2}}
 	anyCallable    = &CallableType{}
 	anyInit        = &InitType{}
 	anyRuntime     = &RuntimeType{}
@@ -58,46 +58,51 @@ func exactly(n int) *IntegerType {
 
 // deeper returns the depth of a type around ts, each of which may be nil.
 func deeper(ts ...Type) nested {
-	deepest := int32(0)
+	n := nested{count: 1}
 	for _, t := range ts {
-		deepest = max(deepest, typeDepth(t))
+		in := nestedIn(t)
+		n.depth = max(n.depth, in.depth)
+		n.count = min(n.count+max(1, in.count), MaxTypes+1)
 	}
-	return nested{deepest + 1}
+	n.depth++
+	return n
 }
 
-// typeDepth returns how many types stand in each other in t. An alias and an
+// nestedIn returns how many types stand in t. An alias and an
 // object type count as one, so that recursive ones have an end.
-func typeDepth(t Type) int32 {
+func nestedIn(t Type) nested {
 	switch t := t.(type) {
 	case *ArrayType:
-		return t.depth
+		return t.nested
 	case *HashType:
-		return t.depth
+		return t.nested
 	case *TupleType:
-		return t.depth
+		return t.nested
 	case *StructType:
-		return t.depth
+		return t.nested
 	case *IterableType:
-		return t.depth
+		return t.nested
 	case *IteratorType:
-		return t.depth
+		return t.nested
 	case *NotUndefType:
-		return t.depth
+		return t.nested
 	case *OptionalType:
-		return t.depth
+		return t.nested
 	case *VariantType:
-		return t.depth
+		return t.nested
 	case *TypeType:
-		return t.depth
+		return t.nested
 	case *SensitiveType:
-		return t.depth
+		return t.nested
 	case *CallableType:
-		return t.depth
+		return t.nested
 	case *InitType:
-		return t.depth
+		return t.nested
 	}
-	return 0
+	return nested{}
 }
+
+func typeDepth(t Type) int32 { return nestedIn(t).depth }
 
 // NewIntegerType returns Integer[lo, hi].
 func NewIntegerType(lo, hi int64) *IntegerType {

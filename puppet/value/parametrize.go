@@ -10,6 +10,10 @@ import (
 // refused by [Parametrize].
 const MaxTypeDepth = 500
 
+// MaxTypes is how many types may stand in a type, each counted as often as it
+// would be written; larger ones are refused by [Parametrize].
+const MaxTypes = 100_000
+
 // Parametrize returns t[args…]. Arrays among args count as their elements, for
 // most types. An error is a [*TypeError]. For references that make several types
 // at once, File['a', 'b'], see [Refer].
@@ -17,6 +21,9 @@ func Parametrize(t Type, args []Value) (Type, error) {
 	made, err := parametrize(t, args)
 	if err != nil {
 		return nil, err
+	}
+	if nestedIn(made).count > MaxTypes {
+		return nil, typeErrorf("depth", -1, "a type is made of more than %d others", MaxTypes)
 	}
 	if typeDepth(made) > MaxTypeDepth {
 		return nil, typeErrorf("depth", -1, "types are nested more than %d levels deep", MaxTypeDepth)

@@ -210,10 +210,12 @@ type (
 	}
 )
 
-// nested tells how many types stand in each other, so that types too deep are
-// refused when they are made rather than when they are used.
+// nested tells how many types stand in each other, and how many there are in
+// all, so that types too deep or too large are refused when they are made
+// rather than when they are used.
 type nested struct {
 	depth int32
+	count int32 // each as often as it is written; ends at MaxTypes + 1
 }
 
 func (AnyType) value()          {}

@@ -1,0 +1,171 @@
+// Package environment makes what programs of the Puppet language see: the
+// functions of packages builtin, stdlib and hiera, what modules define, data
+// of hiera, facts, trusted facts and variables of the top scope.
+//
+// An [Environment] is what the programs of one invocation share. An
+// [Evaluation] is one of them, for one machine:
+//
+//	env := environment.New(environment.Options{Modules: path, Hiera: "/project/hiera.yaml", Now: time.Now})
+//	x := env.Evaluation(environment.Node{Facts: facts})
+//	v, err := x.Run(ctx, program)
+//	v, err = x.Lookup(ctx, hiera.Request{Names: []string{"port"}})
+//
+// Functions beside those of the core are made when the first of them is asked
+// for: most programs end before.
+package environment
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"time"
+
+	"bolt/internal/autoload"
+	"bolt/internal/hieradata"
+	"bolt/internal/hocon"
+	"bolt/internal/valuedata"
+	"bolt/internal/yaml"
+	"bolt/modules"
+	"bolt/puppet/builtin"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/stdlib"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// Options are what an Environment is made of.
+type Options struct {
+	Modules *modules.Path
+	// Hiera is the hiera.yaml of the global layer; without such a file its
+	// defaults hold, as in Puppet. "": there is no global layer.
+	Hiera string
+	// Dir is a directory whose hiera.yaml is the layer of the environment; ""
+	// for none.
+	Dir string
+	// Keys is what relative paths of eyaml's keys are relative to.
+	Keys string
+	// Plans reads the files of modules by the rules of plans.
+	Plans  bool
+	Getenv func(name string) (string, bool) // for HOCON and eyaml's keys
+	Now    func() time.Time
+}
+
+// An Environment is what programs share. It reads each file of a module once,
+// and is safe for many goroutines.
+type Environment struct {
+	library *eval.Library
+	hiera   *hiera.Hiera
+}
+
+// Name is what every environment is called, unless it is a target's.
+const Name = "production"
+
+// New returns an Environment. It reads nothing.
+func New(o Options) *Environment {
+	files := autoload.Files{Path: o.Modules}
+	data := hieradata.Options(hieradata.Source{Getenv: o.Getenv, Dir: o.Keys})
+	data.Global, data.Environment, data.EnvironmentName, data.Modules = o.Hiera, o.Dir, Name, files
+	loader := newLoader(autoload.New(o.Modules, o.Plans), func() []*eval.Function {
+		return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
+	})
+	return &Environment{
+		library: eval.NewLibrary(loader, builtin.Functions(builtin.Options{Files: files, Now: o.Now})...),
+		hiera:   hiera.New(data),
+	}
+}
+
+// stdlibOptions are what stdlib needs. Addresses of the web are not read: a
+// program's text shall not decide what this machine connects to.
+func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
+	return stdlib.Options{
+		Now:  o.Now,
+		Rand: rand.Reader,
+		YAML: func(text []byte) (value.Value, error) {
+			data, err := yaml.DecodeData(text, "")
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(data)
+		},
+		HOCON: func(text []byte) (value.Value, error) {
+			data, err := hocon.Decode(text, "", hocon.Options{Getenv: o.Getenv})
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(data)
+		},
+		ReadFile: os.ReadFile,
+		Glob:     hieradata.Files{}.Glob,
+		Module:   files.Module,
+	}
+}
+
+// A Node is what an evaluation knows of the machine that it is for.
+type Node struct {
+	// Facts, Trusted and Server are the variables $facts, $trusted and
+	// $server_facts, each absent when nil.
+	Facts, Trusted, Server *value.Hash
+	// Variables are further variables of the top scope.
+	Variables *value.Hash
+	// Plans are the rules of plans: expressions that need a catalog are
+	// refused, and data comes from plan_hierarchy where there is one.
+	Plans bool
+
+	Strict         eval.Strict
+	LooseVariables bool
+	// Log gets what programs and lookups say; nil: nobody does.
+	Log func(eval.Log)
+}
+
+// An Evaluation is one run of programs, or one compilation: it sees one state
+// of the data.
+type Evaluation struct {
+	Interp  *eval.Interp
+	session *hiera.Session
+}
+
+// Evaluation returns a new evaluation. It is cheap.
+func (e *Environment) Evaluation(n Node) *Evaluation {
+	o := hiera.SessionOptions{Plan: n.Plans, Strict: n.Strict}
+	if n.Log != nil {
+		o.Warn = func(msg string) { n.Log(eval.Log{Level: eval.Warning, Kind: "lookup", Msg: msg}) }
+	}
+	return &Evaluation{
+		Interp: eval.New(eval.Env{
+			Library: e.library, Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
+			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Log: n.Log,
+		}),
+		session: e.hiera.Session(o),
+	}
+}
+
+// Run evaluates a program in the top scope and returns its value.
+func (x *Evaluation) Run(ctx context.Context, p *syntax.Program) (value.Value, error) {
+	return x.Interp.Run(x.Context(ctx), p, nil)
+}
+
+// Lookup looks up data as the top scope sees it. Errors are *hiera.Error, or
+// come from functions that the hierarchy names.
+func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, error) {
+	ctx = x.Context(ctx)
+	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, nil)), r)
+}
+
+// Context returns the context that whatever is evaluated with x.Interp needs.
+// It carries the session: the functions of the library are shared by all
+// evaluations, and a call brings nothing else that is its own.
+func (x *Evaluation) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sessionKey{}, x.session)
+}
+
+type sessionKey struct{}
+
+// sessionOf returns the session of a call.
+func sessionOf(c *eval.Call) (*hiera.Session, error) {
+	s, ok := c.Context().Value(sessionKey{}).(*hiera.Session)
+	if !ok {
+		return nil, eval.Errorf("internal", "%s: the evaluation has no data", c.Name)
+	}
+	return s, nil
+}

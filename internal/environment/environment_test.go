@@ -1,0 +1,273 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/autoload"
+	"bolt/internal/ordered"
+	"bolt/modules"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// world makes files and returns their directory.
+func world(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func at(dir string) *Environment {
+	return New(Options{
+		Modules: modules.NewPath(modules.Module{}, filepath.Join(dir, "modules")), Hiera: filepath.Join(dir, "hiera.yaml"), Keys: dir,
+		Getenv: os.LookupEnv, Now: time.Now,
+	})
+}
+
+func run(t *testing.T, e *Environment, n Node, text string) (value.Value, error) {
+	t.Helper()
+	p, err := syntax.Parse(syntax.NewFile("p.pp", text), syntax.Options{Tasks: n.Plans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Evaluation(n).Run(t.Context(), p)
+}
+
+func TestFunctions(t *testing.T) {
+	with := world(t, map[string]string{
+		"modules/stdlib/lib/puppet/functions/stdlib/start_with.rb": "",
+		"modules/stdlib/lib/puppet/parser/functions/concat.rb":     "",
+		"modules/stdlib/lib/puppet/functions/stdlib/unheard_of.rb": "",
+		"modules/stdlib/functions/ensure.pp":                       "function stdlib::ensure($x) { \"own ${x}\" }",
+		"modules/stdlib/functions/end_with.pp":                     "function stdlib::end_with($x) {",
+		"modules/stdlib/types/port.pp":                             "type Stdlib::Port = Integer[7, 7]",
+		"modules/own/functions/add.pp":                             "function own::add($a, $b) { $a + $b }",
+	})
+	for _, c := range []struct {
+		dir, expr, want string // want begins with "! " for an error
+	}{
+		{"", "concat([1], 2)", "[1, 2]"},
+		{"", "'abc'.stdlib::start_with('ab')", "true"},
+		{"", "80 =~ Stdlib::Port", "true"},
+		{"", "stdlib::ensure(true)", "'present'"},
+		{"", "parseyaml(\"a: [1, ~]\\n1: :b\")", "{'a' => [1, undef], 1 => 'b'}"},
+		{"", "stdlib::parsehocon('a { b = 1 }')", "{'a' => {'b' => 1}}"},
+		{"", "'a b'.split(' ').map |$x| { $x.upcase }", "['A', 'B']"},
+		{"", "loadyaml('http://localhost/x')", "! addresses cannot be read here"},
+		{"", "nothing_of_this_name()", "! nothing_of_this_name"},
+		{with, "concat([1], 2)", "[1, 2]"},
+		{with, "'abc'.stdlib::start_with('ab')", "true"},
+		{with, "80 =~ Stdlib::Port", "false"},
+		{with, "stdlib::ensure(true)", "'own true'"},
+		{with, "'present' =~ Stdlib::Ensure::File", "true"},
+		{with, "stdlib::end_with('abc')", "! end_with.pp"},
+		{with, "stdlib::unheard_of()", "! unheard_of.rb"},
+		{with, "own::add(1, 2)", "3"},
+	} {
+		if c.dir == "" {
+			c.dir = t.TempDir()
+		}
+		v, err := run(t, at(c.dir), Node{}, c.expr)
+		if want, bad := strings.CutPrefix(c.want, "! "); bad {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s is %v, %v, want an error with %q", c.expr, v, err, want)
+			}
+		} else if err != nil || value.Inspect(v) != c.want {
+			t.Errorf("%s is %v, %v, want %s", c.expr, v, err, c.want)
+		}
+	}
+}
+
+// inRuby is an eval.Loader of nothing but functions in Ruby.
+type inRuby struct{ asked int }
+
+func (l *inRuby) Load(_ context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
+	l.asked++
+	if kind == eval.KindFunction {
+		return nil, &autoload.RubyError{Function: name}
+	}
+	return nil, nil
+}
+
+// TestLazy: the functions are made when one is asked for and once, and files
+// are not looked for where a function has no module in its name.
+func TestLazy(t *testing.T) {
+	made, m := 0, &inRuby{}
+	l := newLoader(m, func() []*eval.Function {
+		made++
+		return []*eval.Function{{Name: "here"}, {Name: "stdlib::here"}}
+	})
+	load := func(kind eval.Kind, name string) (*eval.Definition, error) {
+		t.Helper()
+		return l.Load(t.Context(), kind, name)
+	}
+	if _, err := load(eval.KindClass, "c"); err != nil || made != 0 || m.asked != 1 {
+		t.Errorf("a class: %v, made %d times, asked %d times", err, made, m.asked)
+	}
+	for range 2 {
+		d, err := load(eval.KindFunction, "here")
+		if d == nil || err != nil || made != 1 || m.asked != 1 {
+			t.Errorf("a function: %v, %v, made %d times, asked %d times", d, err, made, m.asked)
+		}
+	}
+	if d, err := load(eval.KindFunction, "stdlib::here"); d == nil || err != nil || m.asked != 2 {
+		t.Errorf("in Ruby, and here: %v, %v, asked %d times", d, err, m.asked)
+	}
+	if _, err := load(eval.KindFunction, "gone"); err == nil {
+		t.Error("a function in Ruby alone is no error")
+	}
+}
+
+const config = `
+version: 5
+hierarchy:
+  - {name: os, path: "%{facts.os}.yaml"}
+  - {name: common, path: common.yaml}
+plan_hierarchy:
+  - {name: plan, path: plan.yaml}
+`
+
+func TestData(t *testing.T) {
+	dir := world(t, map[string]string{
+		"hiera.yaml":                    config,
+		"data/Debian.yaml":              "port: 1\nlist: [b]\n",
+		"data/common.yaml":              "port: 2\nname: 'on %{os}, %{who}'\nlist: [a]\nmod::key: ours\n",
+		"data/plan.yaml":                "port: 3\nname: 'in a plan, %{who}'\n",
+		"modules/mod/hiera.yaml":        "version: 5\nhierarchy: [{name: d, data_hash: mod::data}]\n",
+		"modules/mod/functions/data.pp": "function mod::data($options, $context) { { 'mod::key' => 'its', 'mod::own' => lookup('port') } }",
+	})
+	e := at(dir)
+	debian := Local(value.NewHash(value.Entry{Key: value.String("os"), Value: value.String("Debian")}))
+	debian.Variables = debian.Variables.With(value.String("who"), value.String("me"))
+	plan := Plan(map[string]string{"who": "a=b"})
+	for _, c := range []struct {
+		node       Node
+		expr, want string
+	}{
+		{debian, "[lookup('port'), lookup('name'), lookup('list', Array, unique), hiera('port')]", "[1, 'on Debian, me', ['b', 'a'], 1]"},
+		{debian, "[lookup('mod::key'), lookup('mod::own')]", "['ours', 1]"},
+		{plan, "[lookup('port'), lookup('name'), lookup('list', default_value => x)]", "[3, 'in a plan, a=b', 'x']"},
+	} {
+		v, err := run(t, e, c.node, c.expr)
+		if err != nil || value.Inspect(v) != c.want {
+			t.Errorf("%s is %v, %v, want %s", c.expr, v, err, c.want)
+		}
+	}
+	v, err := e.Evaluation(debian).Lookup(t.Context(), hiera.Request{Names: []string{"mod::own"}})
+	if err != nil || v != value.Int(1) {
+		t.Errorf("Lookup is %v, %v", v, err)
+	}
+	if _, err := e.Evaluation(debian).Lookup(t.Context(), hiera.Request{Names: []string{"nope"}}); !hiera.IsNotFound(err) {
+		t.Errorf("what is not there is %v", err)
+	}
+	var said []string
+	n := Node{Variables: value.NewHash(), Log: func(l eval.Log) { said = append(said, l.Msg) }}
+	if v, err := run(t, e, n, "lookup('port')"); err != nil || v != value.Int(2) || len(said) != 1 || !strings.Contains(said[0], "'facts'") {
+		t.Errorf("without facts: %v, %v, said %q", v, err, said)
+	}
+	// An Interp that was not given the context says so.
+	_, err = e.Evaluation(debian).Interp.Call(t.Context(), "lookup", value.String("port"))
+	if err == nil || !strings.Contains(err.Error(), "no data") {
+		t.Errorf("without the context: %v", err)
+	}
+}
+
+// TestShared: evaluations for many machines at once.
+func TestShared(t *testing.T) {
+	e := at(world(t, map[string]string{
+		"hiera.yaml": config, "data/common.yaml": "x: '%{n}'\n", "modules/m/functions/f.pp": "function m::f($k) { concat([lookup($k)], $facts) }",
+	}))
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			facts := value.NewHash(value.Entry{Key: value.String("n"), Value: value.Int(i)})
+			v, err := run(t, e, Local(facts), "m::f('x')")
+			if want := fmt.Sprintf("['%d', {'n' => %d}]", i, i); err != nil || value.Inspect(v) != want {
+				t.Errorf("is %v, %v, want %s", v, err, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestTarget(t *testing.T) {
+	target := Target{
+		Name:  "web1.example.com",
+		Facts: ordered.Of("role", "fact", "os", ordered.Of("name", "Debian")),
+		Vars:  ordered.Of("role", "var", "tier", "var", "own", []any{int64(1)}),
+		Given: map[string]string{"tier": "given", "os": "given"},
+	}
+	n, collisions, err := target.Node()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := run(t, at(t.TempDir()), n, "[$role, $os['name'], $tier, $own, $environment, $trusted['certname'], $trusted['hostname'], $trusted['domain'], $facts['role'], $server_facts]")
+	want := "['fact', 'Debian', 'given', [1], 'web1.example.com', 'web1.example.com', 'web1', 'example.com', 'fact', {'environment' => 'web1.example.com'}]"
+	if err != nil || value.Inspect(v) != want {
+		t.Errorf("is %v, %v, want %s", v, err, want)
+	}
+	wanted := []string{
+		"The inventory's variable $role is overridden by the fact of the same name",
+		"The inventory's variable $tier is overridden by the one of the command line",
+		"The variable $os is overridden by the fact of the same name",
+	}
+	if !slices.Equal(collisions, wanted) {
+		t.Errorf("collisions %q, want %q", collisions, wanted)
+	}
+	for _, bad := range []Target{{Vars: ordered.Of("No", "x")}, {Vars: ordered.Of("facts", "x")}, {Vars: ordered.Of("a", struct{}{})}, {Facts: ordered.Of("a", struct{}{})}} {
+		if _, _, err := bad.Node(); err == nil {
+			t.Errorf("%+v is no error", bad)
+		}
+	}
+	if n, _, err := (&Target{Name: "short"}).Node(); err != nil || value.Inspect(n.Trusted) != "{'authenticated' => 'local', 'certname' => 'short', 'hostname' => 'short', 'domain' => undef, 'extensions' => {}, 'external' => {}}" {
+		t.Errorf("trusted is %v, %v", n.Trusted, err)
+	}
+}
+
+func TestCheckVariable(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "_a": true, "a1_B": true, "a::b": true, "::a": true, "a::_b": true, "a::B": false, "_a::b": false, "A": false, "": false, "::": false,
+		"a::": false, "1": false, "a-b": false, "a b": false, "é": false, "a.b": false, "facts": false, "trusted": false, "server_facts": false, "environment": false,
+	} {
+		if err := CheckVariable(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestReadFacts(t *testing.T) {
+	dir := world(t, map[string]string{"f.yaml": "a: {b: [1]}", "f.json": `{"z": 1, "a": null}`, "bad.yaml": "- a"})
+	for name, want := range map[string]string{"f.yaml": "{'a' => {'b' => [1]}}", "f.json": "{'z' => 1, 'a' => undef}"} {
+		if v, err := ReadFacts(filepath.Join(dir, name)); err != nil || value.Inspect(v) != want {
+			t.Errorf("%s is %v, %v, want %s", name, v, err, want)
+		}
+	}
+	for _, name := range []string{"bad.yaml", "none.yaml"} {
+		if _, err := ReadFacts(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ReadFacts(filepath.Join(dir, "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"bolt/internal/autoload"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/stdlib"
+)
+
+// A loader finds functions and types in Go beside what modules define, and
+// makes them when they are first asked for.
+//
+// Where there is a module stdlib, what it has in the Puppet language is used:
+// it is of the version that the user chose. Its functions in Ruby are replaced
+// by those here.
+type loader struct {
+	modules   eval.Loader
+	types     func() (eval.Loader, error) // with those of modules
+	functions func() map[string]*eval.Definition
+}
+
+func newLoader(modules eval.Loader, functions func() []*eval.Function) *loader {
+	return &loader{
+		modules: modules,
+		types: sync.OnceValues(func() (eval.Loader, error) {
+			contexts, err := hiera.NewLoader(modules)
+			if err != nil {
+				return nil, err
+			}
+			return stdlib.Loader(contexts), nil
+		}),
+		functions: sync.OnceValue(func() map[string]*eval.Definition {
+			list := functions()
+			m := make(map[string]*eval.Definition, len(list))
+			for _, f := range list {
+				m[f.Name] = &eval.Definition{Kind: eval.KindFunction, Name: f.Name, Function: f}
+			}
+			return m
+		}),
+	}
+}
+
+// Load is eval.Loader's.
+func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
+	switch kind {
+	case eval.KindFunction:
+		return l.function(ctx, name)
+	case eval.KindType:
+		types, err := l.types()
+		if err != nil {
+			return nil, err
+		}
+		return types.Load(ctx, kind, name)
+	}
+	return l.modules.Load(ctx, kind, name)
+}
+
+func (l *loader) function(ctx context.Context, name string) (*eval.Definition, error) {
+	here := l.functions()[name]
+	if here != nil && !strings.Contains(name, "::") { // modules have qualified names only
+		return here, nil
+	}
+	d, err := l.modules.Load(ctx, eval.KindFunction, name)
+	if here == nil || d != nil {
+		return d, err
+	}
+	if _, ruby := errors.AsType[*autoload.RubyError](err); err != nil && !ruby {
+		return nil, err
+	}
+	return here, nil
+}

@@ -1,0 +1,182 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// cataloging are the functions that change a catalog or ask about it. Without
+// one they are refused.
+func cataloging() []*eval.Function {
+	list := []*eval.Function{
+		{Name: "include", Doc: "Declares classes, unless they are declared already, and returns them.", Signatures: including(eval.Include)},
+		{Name: "contain", Doc: "Declares classes as include does, and makes what calls it contain them: it is done when they are.", Signatures: including(eval.Contain)},
+		{Name: "require", Doc: "Declares classes as include does, and applies them before what calls it.", Signatures: including(eval.Require)},
+		{Name: "realize", Doc: "Makes virtual resources real.", Signatures: old("Any $resource, Any *$resources", realize)},
+		{Name: "create_resources", Doc: "Declares resources of a type from a hash of titles to hashes of attributes, with further attributes for all; @ or @@ before the type makes them virtual or exported.",
+			Signatures: old("Any $type, Any $resources, Any $defaults = {}", createResources)},
+		{Name: "tag", Doc: "Adds tags to the class or resource that calls it.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
+			catalog, err := catalogOf(c)
+			if err != nil {
+				return nil, err
+			}
+			return value.Undef{}, catalog.Tag(&c.Site, tagsOf(args))
+		})},
+		{Name: "tagged", Doc: "Tells whether the class or resource that calls it, or the catalog, has all of some tags.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
+			catalog, err := catalogOf(c)
+			if err != nil {
+				return nil, err
+			}
+			yes, err := catalog.Tagged(&c.Site, tagsOf(args))
+			return value.Bool(yes), err
+		})},
+	}
+	for _, f := range list {
+		f.Catalog = true
+	}
+	return list
+}
+
+// tagsOf are arguments as tags.
+func tagsOf(args []value.Value) []string {
+	var list []string
+	for _, v := range args {
+		list = pieces(list, v)
+	}
+	return list
+}
+
+// catalogOf returns the Builder as what functions need.
+func catalogOf(c *eval.Call) (eval.Cataloger, error) {
+	catalog, ok := c.Interp.Env().Builder.(eval.Cataloger)
+	if !ok {
+		return nil, eval.Errorf("catalog-operation", "%s() is not possible here: what is built has no classes and no tags", c.Name)
+	}
+	return catalog, nil
+}
+
+// including are the signatures of the functions that declare classes.
+func including(how eval.Inclusion) []eval.Signature {
+	return one("Array[Any, 1] *$names", func(c *eval.Call) (value.Value, error) {
+		catalog, err := catalogOf(c)
+		if err != nil {
+			return nil, err
+		}
+		list, err := flatten(c, nil, c.Args)
+		if err != nil {
+			return nil, err
+		}
+		names, refs := make([]string, len(list)), make([]value.Value, len(list))
+		for i, v := range list {
+			if names[i], err = className(v); err != nil {
+				return nil, err
+			}
+			refs[i] = value.NewClassRef(names[i])
+		}
+		if err := catalog.Include(&c.Site, how, names); err != nil {
+			return nil, err
+		}
+		return value.NewArray(refs...), nil
+	})
+}
+
+// className returns the name of the class that a value names, in lower case
+// and without leading ::.
+func className(v value.Value) (string, error) {
+	name := ""
+	switch v := v.(type) {
+	case value.String:
+		name = string(v)
+	case *value.ClassType:
+		name = v.Title
+	case *value.ResourceType:
+		if strings.EqualFold(v.TypeName, "class") {
+			name = v.Title
+		}
+	}
+	if name == "" {
+		return "", eval.Errorf("bad-class-name", "%s is not the name of a class, nor a reference to one", value.Inspect(v))
+	}
+	return strings.ToLower(strings.TrimPrefix(name, "::")), nil
+}
+
+func realize(c *eval.Call, args []value.Value) (value.Value, error) {
+	catalog, err := catalogOf(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := flatten(c, nil, args)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]eval.Ref, len(list))
+	for i, v := range list {
+		if s, ok := v.(value.String); ok {
+			if t, err := c.ParseType(string(s)); err == nil {
+				v = t
+			}
+		}
+		r, ok := v.(*value.ResourceType)
+		if !ok || !r.HasTitle {
+			return nil, eval.Errorf("bad-reference", "realize() takes references to resources, not %s", value.Inspect(v))
+		}
+		refs[i] = eval.Ref{Type: strings.ToLower(r.TypeName), Title: r.Title}
+	}
+	return value.Undef{}, catalog.Realize(&c.Site, refs)
+}
+
+func createResources(c *eval.Call, args []value.Value) (value.Value, error) {
+	name, err := oldText(c, args, 0)
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]*value.Hash, 2)
+	for i, v := range args[1:] {
+		h, ok := v.(*value.Hash)
+		if !ok {
+			return nil, eval.Errorf("type-mismatch", "argument %d is %s: create_resources() takes a hash there", i+2, kindOf(v))
+		}
+		hashes[i] = h
+	}
+	d := &eval.Declaration{Pos: c.Position()}
+	name, d.Form = form(name)
+	if d.Type = strings.ToLower(strings.TrimPrefix(name, "::")); d.Type == "class" && d.Form != syntax.Regular {
+		return nil, eval.Errorf("not-virtualizable", "a class cannot be declared as virtual or exported")
+	}
+	for title, params := range hashes[0].All() {
+		attrs, ok := params.(*value.Hash)
+		if !ok {
+			return nil, eval.Errorf("type-mismatch", "create_resources(): the attributes of %s are %s, not a hash", value.Inspect(title), kindOf(params))
+		}
+		b := eval.Body{Pos: d.Pos}
+		for _, t := range pieces(nil, title) {
+			if !slices.Contains(b.Titles, t) {
+				b.Titles = append(b.Titles, t)
+			}
+		}
+		if hashes[1] != nil {
+			attrs = hashes[1].Merge(attrs)
+		}
+		for k, v := range attrs.All() {
+			b.Attrs = append(b.Attrs, eval.Attribute{Name: value.RubyString(k), Value: v, Pos: d.Pos})
+		}
+		d.Bodies = append(d.Bodies, b)
+	}
+	_, err = c.Interp.Env().Builder.Declare(&c.Site, d)
+	return value.Undef{}, err
+}
+
+// form cuts the @ or @@ off that makes resources virtual or exported.
+func form(name string) (string, syntax.Form) {
+	if s, ok := strings.CutPrefix(name, "@@"); ok {
+		return s, syntax.Exported
+	}
+	if s, ok := strings.CutPrefix(name, "@"); ok {
+		return s, syntax.Virtual
+	}
+	return name, syntax.Regular
+}

@@ -1,0 +1,174 @@
+package builtin
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A plainBuilder notes what it is told, and has no classes and no tags.
+type plainBuilder struct {
+	eval.Builder // nil: what is not used here
+	events       []string
+}
+
+func (b *plainBuilder) say(format string, args ...any) {
+	b.events = append(b.events, fmt.Sprintf(format, args...))
+}
+
+func (b *plainBuilder) Declare(_ *eval.Site, d *eval.Declaration) ([]value.Value, error) {
+	for _, body := range d.Bodies {
+		var attrs strings.Builder
+		for _, a := range body.Attrs {
+			fmt.Fprintf(&attrs, " %s => %s", a.Name, value.Inspect(a.Value))
+		}
+		b.say("declare %s %q form %d at %d:%d:%s", d.Type, body.Titles, d.Form, body.Pos.Line, body.Pos.Column, attrs.String())
+	}
+	return nil, nil
+}
+
+// A fullBuilder has them.
+type fullBuilder struct{ plainBuilder }
+
+func (b *fullBuilder) Include(_ *eval.Site, how eval.Inclusion, classes []string) error {
+	b.say("include %d %q", how, classes)
+	if classes[0] == "gone" {
+		return eval.Errorf("unknown-class", "there is no class gone")
+	}
+	return nil
+}
+
+func (b *fullBuilder) Realize(_ *eval.Site, refs []eval.Ref) error {
+	b.say("realize %v", refs)
+	return nil
+}
+
+func (b *fullBuilder) Tag(_ *eval.Site, tags []string) error {
+	b.say("tag %q", tags)
+	return nil
+}
+
+func (b *fullBuilder) Tagged(_ *eval.Site, tags []string) (bool, error) {
+	b.say("tagged %q", tags)
+	return tags[0] == "yes", nil
+}
+
+func runWith(t *testing.T, env eval.Env, src string) (value.Value, error) {
+	t.Helper()
+	env.Library = eval.NewLibrary(nil, Functions(Options{})...)
+	p, err := syntax.Parse(syntax.NewFile("", src), syntax.Options{Tasks: env.Tasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eval.New(env).Run(t.Context(), p, nil)
+}
+
+func TestCatalogFunctions(t *testing.T) {
+	for _, c := range []struct{ src, value, events string }{
+		{"include('A::b', ['::c', [Class['d']]])", "[Class[a::b], Class[c], Class[d]]", `include 0 ["a::b" "c" "d"]`},
+		{"contain a", "[Class[a]]", `include 1 ["a"]`},
+		{"require(Resource['class', 'a'])", "[Class[a]]", `include 2 ["a"]`},
+		{"realize(User['x'], [File['/a', '/b'], 'Exec[c]'])", "undef", "realize [{user x} {file /a} {file /b} {exec c}]"},
+		{"tag('a', ['b', 1])", "undef", `tag ["a" "b" "1"]`},
+		{"[tagged('yes'), tagged('no', 'yes')]", "[true, false]", `tagged ["yes"]|tagged ["no" "yes"]`},
+		{"create_resources('file', { '/a' => { mode => '1', owner => undef }, ['/b', '/c'] => {} }, { mode => '2', group => 'g' })", "undef",
+			`declare file ["/a"] form 0 at 1:1: mode => '1' group => 'g' owner => undef|declare file ["/b" "/c"] form 0 at 1:1: mode => '2' group => 'g'`},
+		{"create_resources('@@User', { 'x' => {} })", "undef", `declare user ["x"] form 2 at 1:1:`},
+		{"create_resources('@user', { 1 => {} })", "undef", `declare user ["1"] form 1 at 1:1:`},
+		{"create_resources('class', { 'a' => { x => 1 } }) |$x| { 'the block is passed over' }", "undef", `declare class ["a"] form 0 at 1:1: x => 1`},
+		{"create_resources('user', {})", "undef", ""},
+	} {
+		b := &fullBuilder{}
+		v, err := runWith(t, eval.Env{Builder: b}, c.src)
+		if err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		if got := value.Inspect(v); got != c.value {
+			t.Errorf("%s\n got %s\nwant %s", c.src, got, c.value)
+		}
+		if got := strings.Join(b.events, "|"); got != c.events {
+			t.Errorf("%s\n got %s\nwant %s", c.src, got, c.events)
+		}
+	}
+}
+
+// TestCatalogFunctionErrors has the places where Puppet 8 sees errors.
+func TestCatalogFunctionErrors(t *testing.T) {
+	for _, c := range []struct {
+		src, kind string
+		column    int
+	}{
+		{"include()", "type-mismatch", 1},
+		{"include(undef)", "bad-class-name", 1},
+		{"include('')", "bad-class-name", 1},
+		{"include(1)", "bad-class-name", 1},
+		{"include(Class)", "bad-class-name", 1},
+		{"include(File['a'])", "bad-class-name", 1},
+		{"[1].each |$x| { include('gone') }", "unknown-class", 17},
+		{"realize()", "type-mismatch", 1},
+		{"realize('x')", "bad-reference", 1},
+		{"realize(File)", "bad-reference", 1},
+		{"create_resources('notify')", "type-mismatch", 1},
+		{"create_resources('notify', 1)", "type-mismatch", 1},
+		{"create_resources('notify', {}, 1)", "type-mismatch", 1},
+		{"create_resources('notify', {}, {}, {})", "type-mismatch", 1},
+		{"create_resources(Notify, {})", "type-mismatch", 1},
+		{"create_resources('@class', {})", "not-virtualizable", 1},
+		{"create_resources('notify', { a => 1 })", "type-mismatch", 1},
+		{"tag()", "type-mismatch", 1},
+	} {
+		_, err := runWith(t, eval.Env{Builder: &fullBuilder{}}, c.src)
+		e, is := err.(*eval.Error)
+		if !is || e.Kind != c.kind || e.Pos.Column != c.column {
+			t.Errorf("%s\n got %v\nwant %s at column %d", c.src, err, c.kind, c.column)
+		}
+	}
+}
+
+// TestCatalogFunctionsRefused: without a catalog, in plans, and where the
+// Builder has no classes.
+func TestCatalogFunctionsRefused(t *testing.T) {
+	for _, src := range []string{"include('a')", "contain('a')", "require('a')", "realize(File['a'])", "tag('a')", "tagged('a')"} {
+		for name, env := range map[string]eval.Env{
+			"no catalog": {}, "plan": {Builder: &fullBuilder{}, Tasks: true}, "plain": {Builder: &plainBuilder{}},
+		} {
+			_, err := runWith(t, env, src)
+			if e, is := err.(*eval.Error); !is || e.Kind != "catalog-operation" || e.Pos.Column != 1 {
+				t.Errorf("%s: %s: got %v", name, src, err)
+			}
+		}
+	}
+	b := &plainBuilder{}
+	if _, err := runWith(t, eval.Env{Builder: b}, "create_resources('user', { 'x' => {} })"); err != nil || !reflect.DeepEqual(b.events, []string{`declare user ["x"] form 0 at 1:1:`}) {
+		t.Errorf("got %v, %v", b.events, err)
+	}
+}
+
+// TestHuge: functions that collect end with an error before memory does, and
+// those that only look end with their context.
+func TestHuge(t *testing.T) {
+	for _, src := range []string{
+		"Integer[0, 9999999999].map |$x| { $x }",
+		"Integer[0, 9999999999].filter |$x| { true }",
+		"Integer[0, 9999999999].slice(2)",
+		"Integer[0, 9999999999].unique",
+		"Integer[0, 9999999999].step(2).reverse_each",
+	} {
+		_, err := runWith(t, eval.Env{Limits: eval.Limits{Size: 1 << 16}}, src)
+		if e, is := err.(*eval.Error); !is || e.Kind != "too-large" {
+			t.Errorf("%s: got %v", src, err)
+		}
+	}
+	for _, src := range []string{"Integer[0, 9999999999].index('x')", "Integer[0, 9999999999].each |$x| { }"} {
+		_, err := runWith(t, eval.Env{Limits: eval.Limits{Steps: 10000}}, src)
+		if e, is := err.(*eval.Error); !is || e.Kind != "too-long" {
+			t.Errorf("%s: got %v", src, err)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package stdlib
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// data are the functions that read data.
+func data(o Options) []*eval.Function {
+	parse := func(name string, decode Decoder, doc string) *eval.Function {
+		return old(name, "Any $text, Any $default = undef, Any *$ignored", doc, func(c *eval.Call, args []value.Value) (value.Value, error) {
+			if decode == nil {
+				return nil, missing(c, "no decoder")
+			}
+			s, ok := args[0].(value.String)
+			if !ok {
+				return orDefault(nil, wrong(c, args[0], "a string"), arg(args, 1))
+			}
+			v, err := decode([]byte(s))
+			if err != nil {
+				err = invalid(c, "%v", err)
+			}
+			return orDefault(v, err, arg(args, 1))
+		})
+	}
+	load := func(name string, decode Decoder, doc string) *eval.Function {
+		return old(name, "Any $file, Any $default = undef, Any *$ignored", doc, func(c *eval.Call, args []value.Value) (value.Value, error) {
+			if decode == nil || o.ReadFile == nil {
+				return nil, missing(c, "no decoder, or no access to files,")
+			}
+			s, ok := args[0].(value.String)
+			if !ok {
+				return orDefault(nil, wrong(c, args[0], "the name of a file, or an address"), arg(args, 1))
+			}
+			text, err := o.read(c, string(s))
+			if errors.Is(err, fs.ErrNotExist) {
+				c.Log(eval.Warning, name+"(): the file "+string(s)+" does not exist")
+				return orDefault(value.Undef{}, nil, arg(args, 1))
+			}
+			v := value.Value(value.Undef{})
+			if err == nil {
+				v, err = decode(text)
+			}
+			if err != nil {
+				err = invalid(c, "%s: %v", s, err)
+			}
+			return orDefault(v, err, arg(args, 1))
+		})
+	}
+	return []*eval.Function{
+		parse("parsejson", decodeJSON, "Returns the data that a text is in JSON; if it is none, or null or false, a default."),
+		parse("parseyaml", o.YAML, "Returns the data that a text is in YAML; if it is none, or null or false, a default."),
+		load("loadjson", decodeJSON, "Returns the data in a file of JSON, or at an address; if there is none, a default."),
+		load("loadyaml", o.YAML, "Returns the data in a file of YAML, or at an address; if there is none, a default."),
+		{Name: "stdlib::parsehocon", Doc: "Returns the data that a text is in HOCON; if it is none, a default.",
+			Signatures: one("String $text, Any $default = undef", func(c *eval.Call) (value.Value, error) {
+				if o.HOCON == nil {
+					return nil, missing(c, "no decoder")
+				}
+				v, err := o.HOCON([]byte(c.Args[0].(value.String)))
+				switch {
+				case err == nil:
+					return v, nil
+				case len(c.Args) > 1:
+					return c.Args[1], nil
+				}
+				return nil, invalid(c, "%v", err)
+			})},
+	}
+}
+
+// orDefault is what functions return that read data: without data that is
+// true, the default; an error only without a default that is true.
+func orDefault(v value.Value, err error, def value.Value) (value.Value, error) {
+	switch {
+	case err != nil && (def == nil || !value.Truthy(def)):
+		return nil, err
+	case err == nil && value.Truthy(v):
+		return v, nil
+	case def == nil:
+		return value.Undef{}, nil
+	}
+	return def, nil
+}
+
+// read returns the bytes of a file or of an address.
+func (o *Options) read(c *eval.Call, name string) ([]byte, error) {
+	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
+		return o.ReadFile(name)
+	}
+	if o.Fetch == nil {
+		return nil, errors.New("addresses cannot be read here")
+	}
+	return o.Fetch(c.Context(), name)
+}
+
+var errSurrogate = errors.New("json: half of a pair of surrogates, such as \\ud83d, without the other half")
+
+// decodeJSON reads JSON as Ruby does: with comments, and with backslashes
+// before characters that need none.
+//
+// Differs from Puppet: numbers that do not fit 64 bits are errors.
+func decodeJSON(text []byte) (value.Value, error) {
+	v, err := value.FromJSON(strictJSON(text))
+	if err == nil && loneSurrogate(text) {
+		err = errSurrogate
+	}
+	return v, err
+}
+
+// loneSurrogate tells whether good JSON has half a pair of surrogates, for
+// which there is no character.
+func loneSurrogate(text []byte) bool {
+	unit := func(i int) rune { // of the escape at i, or else 0
+		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
+			return 0
+		}
+		n, _ := strconv.ParseUint(string(text[i+2:i+6]), 16, 16) // it is good JSON
+		return rune(n)
+	}
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if r := unit(i); utf16.IsSurrogate(r) {
+			if utf16.DecodeRune(r, unit(i+6)) == utf8.RuneError {
+				return true
+			}
+			i += 6
+		}
+		i++ // what is escaped
+	}
+	return false
+}
+
+// strictJSON returns JSON without comments and without backslashes that mean
+// nothing; bad text stays bad.
+func strictJSON(text []byte) []byte {
+	if bytes.IndexByte(text, '/') < 0 && bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\' && i+1 < len(text):
+			i++
+			if strings.IndexByte(`"\/bfnrtu`, text[i]) >= 0 || text[i] < ' ' {
+				out = append(out, c)
+			}
+			c = text[i]
+		case !quoted && c == '/':
+			n := commentLen(text[i:])
+			if n == 0 {
+				return text // the / says that it is bad
+			}
+			i += n - 1
+			c = ' '
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// commentLen is how long the comment is that a text begins with, 0 without
+// one.
+func commentLen(text []byte) int {
+	end := ""
+	switch {
+	case bytes.HasPrefix(text, []byte("//")):
+		end = "\n"
+	case bytes.HasPrefix(text, []byte("/*")):
+		end = "*/"
+	default:
+		return 0
+	}
+	n := bytes.Index(text[2:], []byte(end))
+	if n < 0 {
+		return 0
+	}
+	return 2 + n + len(end)
+}
+
+// modules are the functions that look at modules and files.
+func modules(o Options) []*eval.Function {
+	find := func(c *eval.Call, v value.Value) (string, error) {
+		s, ok := v.(value.String)
+		if !ok {
+			return "", wrong(c, v, "the name of a module")
+		}
+		if o.Module != nil {
+			if dir, ok := o.Module(string(s)); ok {
+				return dir, nil
+			}
+		}
+		return "", eval.Errorf("no-module", "%s(): there is no module %s", bare(c), inspect(s))
+	}
+	return []*eval.Function{
+		old("get_module_path", "Any $module", "Returns the folder of a module.",
+			func(c *eval.Call, args []value.Value) (value.Value, error) {
+				dir, err := find(c, args[0])
+				return value.String(dir), err
+			}),
+		old("load_module_metadata", "Any $module, Any $may_be_missing = false", "Returns what is in metadata.json of a module; with true as the second argument, an empty hash if there is none.",
+			func(c *eval.Call, args []value.Value) (value.Value, error) {
+				dir, err := find(c, args[0])
+				if err != nil {
+					return nil, err
+				}
+				if o.ReadFile == nil {
+					return nil, missing(c, "no access to files")
+				}
+				text, err := o.ReadFile(path.Join(dir, "metadata.json"))
+				if errors.Is(err, fs.ErrNotExist) {
+					if v := arg(args, 1); v != nil && value.Truthy(v) {
+						return value.NewHash(), nil
+					}
+					return nil, eval.Errorf("no-file", "load_module_metadata(): the module %s has no metadata.json", inspect(args[0]))
+				}
+				if err != nil {
+					return nil, err
+				}
+				return decodeJSON(text)
+			}),
+		old("glob", "Any $patterns", "Returns the files that a pattern, or one of some patterns, is for.",
+			func(c *eval.Call, args []value.Value) (value.Value, error) {
+				if o.Glob == nil {
+					return nil, missing(c, "no access to files")
+				}
+				var out []string
+				for _, v := range flatten(nil, args) {
+					s, ok := v.(value.String)
+					if !ok {
+						return nil, wrong(c, v, "patterns as strings")
+					}
+					found, err := o.Glob(string(s))
+					if err != nil {
+						return nil, err
+					}
+					out = append(out, found...)
+				}
+				return stringsOf(out), nil
+			}),
+		{Name: "stdlib::deferrable_epp", Doc: "Returns a template in the Puppet language with variables, or, if a variable is Deferred, a Deferred that renders it later.",
+			Signatures: one("String $template, Hash $variables", deferrableEPP)},
+	}
+}
+
+func deferrableEPP(c *eval.Call) (value.Value, error) {
+	later := false
+	for _, v := range nestedValues(nil, c.Args[1].(*value.Hash)) {
+		later = later || value.Instance(value.DeferredType(), v)
+	}
+	if !later {
+		return c.Call("epp", nil, c.Args...)
+	}
+	at, err := c.Call("find_template", nil, c.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	if isUndef(at) {
+		return nil, eval.Errorf("no-file", "stdlib::deferrable_epp(): the template %s does not exist", inspect(c.Args[0]))
+	}
+	text, err := c.Call("file", nil, at)
+	if err != nil {
+		return nil, err
+	}
+	return value.New(value.DeferredType(), []value.Value{value.String("inline_epp"), value.NewArray(text, c.Args[1])})
+}
+
+// clocks is stdlib::time.
+func clocks(now func() time.Time) []*eval.Function {
+	return []*eval.Function{{Name: "stdlib::time", Doc: "Returns the seconds since 1970. Timestamp() says more.",
+		Signatures: one("Optional[String] $ignored = undef", func(c *eval.Call) (value.Value, error) {
+			if now == nil {
+				return nil, missing(c, "no clock")
+			}
+			return value.Int(now().Unix()), nil
+		})}}
+}

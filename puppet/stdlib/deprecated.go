@@ -1,0 +1,113 @@
+package stdlib
+
+import (
+	"sync"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// said remembers what has been said, so that each is said once a Library.
+type said struct {
+	mu   sync.Mutex
+	keys map[string]bool // guarded by mu
+}
+
+// maxSaid bounds what is remembered; after that, nothing more is said.
+const maxSaid = 100
+
+func (s *said) first(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[key] || len(s.keys) == maxSaid {
+		return false
+	}
+	s.keys[key] = true
+	return true
+}
+
+// formerNames are functions under the names they had before they were called
+// stdlib::something.
+func formerNames() []*eval.Function {
+	once := &said{keys: map[string]bool{}}
+	former := func(name string, blocks ...string) *eval.Function {
+		f := &eval.Function{Name: name, Doc: "The former name of stdlib::" + name + "."}
+		for _, block := range append([]string{""}, blocks...) {
+			f.Signatures = append(f.Signatures, eval.Signature{Params: "Any *$args", Block: block, Run: func(c *eval.Call) (value.Value, error) {
+				if once.first(name) {
+					c.Log(eval.Warning, name+"() is deprecated: use stdlib::"+name+"()")
+				}
+				return c.Call("stdlib::"+name, c.Block, c.Args...)
+			}})
+		}
+		return f
+	}
+	list := []*eval.Function{former("merge", "Callable[2, 2]", "Callable[3, 3]")}
+	for _, name := range []string{
+		"batch_escape", "ensure_packages", "fqdn_rand_string", "fqdn_rotate", "has_interface_with", "has_ip_address", "has_ip_network",
+		"os_version_gte", "parsehocon", "powershell_escape", "seeded_rand", "seeded_rand_string", "shell_escape", "time", "to_json",
+		"to_json_pretty", "to_python", "to_ruby", "to_toml", "to_yaml", "type_of", "validate_domain_name", "validate_email_address",
+	} {
+		list = append(list, former(name))
+	}
+	return list
+}
+
+// deprecations are the functions that are there to say that something should
+// not be used, and those that cannot be had.
+func deprecations() []*eval.Function {
+	once := &said{keys: map[string]bool{}}
+	never := func(name, why string) *eval.Function {
+		return &eval.Function{Name: name, Doc: "Is refused: " + why + ".", Signatures: one("Any *$args", func(c *eval.Call) (value.Value, error) {
+			return nil, eval.Errorf("not-available", "%s(): %s", bare(c), why)
+		})}
+	}
+	return []*eval.Function{
+		{Name: "deprecation", Doc: "Says that something is deprecated: as the setting strict has it, or, with false as the third argument, as a warning.",
+			Signatures: one("String $key, String $message, Boolean $strict = true", func(c *eval.Call) (value.Value, error) {
+				msg := string(c.Args[1].(value.String))
+				if c.Arg(2) != value.Bool(false) {
+					return value.Undef{}, c.Warn("deprecation", msg)
+				}
+				if once.first(string(c.Args[0].(value.String))) {
+					c.Log(eval.Warning, msg)
+				}
+				return value.Undef{}, nil
+			})},
+		{Name: "validate_legacy", Doc: "Is an error unless a value is of a type. Types of parameters do the same.",
+			Signatures: []eval.Signature{
+				{Params: "Type $type, String $function, Any $value, Any *$ignored", Run: func(c *eval.Call) (value.Value, error) {
+					return validateLegacy(c, c.Args[0].(value.Type))
+				}},
+				{Params: "String $type, String $function, Any $value, Any *$ignored", Run: func(c *eval.Call) (value.Value, error) {
+					t, err := c.ParseType(string(c.Args[0].(value.String)))
+					if err != nil {
+						return nil, err
+					}
+					return validateLegacy(c, t)
+				}},
+			}},
+		{Name: "parsepson", Doc: "Is undef with a warning, or an error, as the setting strict has it: there is no PSON any more. Use parsejson().",
+			Signatures: one("String[1] $text, Any $default = undef", func(c *eval.Call) (value.Value, error) {
+				err := c.Warn("deprecation", "parsepson() is deprecated, and reads nothing any more: use parsejson()")
+				if err != nil && len(c.Args) > 1 {
+					return c.Args[1], nil
+				}
+				return value.Undef{}, err
+			})},
+		never("uriescape", "what it did is not in Ruby any more, and Puppet 8 refuses it too; String(URI(…)) does something alike"),
+		never("validate_augeas", "there is no Augeas here; check the file on the target with validate_cmd of the resource file"),
+		never("validate_cmd", "commands are not run during evaluation; check the file on the target with validate_cmd of the resource file"),
+		never("pry", "it starts a debugger of Ruby, and there is no Ruby here"),
+	}
+}
+
+func validateLegacy(c *eval.Call, t value.Type) (value.Value, error) {
+	if err := c.Warn("deprecation", "validate_legacy() is deprecated: give parameters types"); err != nil {
+		return nil, err
+	}
+	if v := c.Args[2]; !value.Instance(t, v) {
+		return nil, eval.Errorf("type-mismatch", "%s", value.Mismatch("validate_legacy()", t, v))
+	}
+	return value.Undef{}, nil
+}

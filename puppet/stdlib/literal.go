@@ -1,0 +1,81 @@
+package stdlib
+
+import (
+	"strings"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// literalOf writes the argument as an expression of a language in which
+// hashes have arrow between keys and values; word is what the language has
+// for a value, "" if that is what Ruby has.
+func literalOf(c *eval.Call, arrow string, word func(value.Value) string) (value.Value, error) {
+	if err := c.Size(textSize(c.Args...)); err != nil {
+		return nil, err
+	}
+	data, err := value.MarshalRich(c.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	v, err := value.FromJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	w := literalWriter{c: c, arrow: arrow, word: word}
+	err = w.write(v)
+	return value.String(w.b.String()), err
+}
+
+type literalWriter struct {
+	c     *eval.Call
+	b     strings.Builder
+	arrow string
+	word  func(value.Value) string
+}
+
+func (w *literalWriter) write(v value.Value) error {
+	switch v := v.(type) {
+	case *value.Array:
+		w.b.WriteByte('[')
+		for i, e := range v.All() {
+			if i > 0 {
+				w.b.WriteString(", ")
+			}
+			if err := w.write(e); err != nil {
+				return err
+			}
+		}
+		w.b.WriteByte(']')
+		return w.c.Size(w.b.Len())
+	case *value.Hash:
+		w.b.WriteByte('{')
+		for i := range v.Len() {
+			if i > 0 {
+				w.b.WriteString(", ")
+			}
+			e := v.At(i)
+			if err := w.write(e.Key); err != nil {
+				return err
+			}
+			w.b.WriteString(w.arrow)
+			if err := w.write(e.Value); err != nil {
+				return err
+			}
+		}
+		w.b.WriteByte('}')
+		return w.c.Size(w.b.Len())
+	}
+	if w.word != nil {
+		if s := w.word(v); s != "" {
+			w.b.WriteString(s)
+			return nil
+		}
+	}
+	s, err := rubyInspect(v)
+	if err != nil {
+		return err
+	}
+	w.b.WriteString(s)
+	return w.c.Size(w.b.Len())
+}

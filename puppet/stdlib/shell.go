@@ -1,0 +1,147 @@
+package stdlib
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// shells are the functions for the words of command lines.
+func shells() []*eval.Function {
+	escape := func(how func(string) string) []eval.Signature {
+		return one("Any $value", func(c *eval.Call) (value.Value, error) {
+			return value.String(how(value.RubyString(c.Args[0]))), nil
+		})
+	}
+	return []*eval.Function{
+		{Name: "stdlib::shell_escape", Doc: "Returns a value as a word for a POSIX shell that means its text.", Signatures: escape(shellEscape)},
+		{Name: "stdlib::batch_escape", Doc: "Returns a value as a word for the cmd shell of Windows, in quotes.", Signatures: escape(batchEscape)},
+		{Name: "stdlib::powershell_escape", Doc: "Returns a value as a word for PowerShell.", Signatures: escape(powershellEscape)},
+		old("shell_join", "Any $words", "Returns the elements of an array as one command line for a POSIX shell.",
+			func(c *eval.Call, args []value.Value) (value.Value, error) {
+				list, ok := args[0].(*value.Array)
+				if !ok {
+					return nil, wrong(c, args[0], "an array")
+				}
+				var b strings.Builder
+				for i, v := range list.All() {
+					if i > 0 {
+						b.WriteByte(' ')
+					}
+					b.WriteString(shellEscape(value.RubyString(v)))
+					if err := c.Size(b.Len()); err != nil {
+						return nil, err
+					}
+				}
+				return value.String(b.String()), nil
+			}),
+		old("shell_split", "Any $line", "Returns the words of a command line, as a POSIX shell splits it.",
+			func(c *eval.Call, args []value.Value) (value.Value, error) {
+				words, ok := shellSplit(value.RubyString(args[0]))
+				if !ok {
+					return nil, invalid(c, "a quote has no end in %s", inspect(args[0]))
+				}
+				return stringsOf(words), nil
+			}),
+	}
+}
+
+func shellEscape(s string) string {
+	if s == "" {
+		return "''"
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteString("'\n'")
+			continue
+		case !isWord(r) && (r >= utf8.RuneSelf || strings.IndexByte("-.,:+/@", byte(r)) < 0):
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// isWord tells whether r is a letter, a digit or an underscore of ASCII.
+func isWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
+}
+
+func notWord(r rune) bool { return !isWord(r) }
+
+func batchEscape(s string) string {
+	return `"` + strings.NewReplacer(`"`, `""`, `$`, `\$`, `\`, `\\`).Replace(s) + `"`
+}
+
+func powershellEscape(s string) string {
+	return strings.NewReplacer(" ", "` ", "'", "`'", "`", "``", "|", "`|", "\n", "`\n", "$", "`$", `"`, "\\`\"").Replace(s)
+}
+
+const shellSpace = " \t\n\v\f\r"
+
+// shellSplit is Ruby's Shellwords.split. ok is false if a quote has no end.
+func shellSplit(line string) (words []string, ok bool) {
+	var field strings.Builder
+	for {
+		if line = strings.TrimLeft(line, shellSpace); line == "" {
+			return words, true
+		}
+		end := strings.IndexAny(line, shellSpace+`\'"`)
+		switch {
+		case end != 0:
+			if end < 0 {
+				end = len(line)
+			}
+			field.WriteString(line[:end])
+		case line[0] == '\'':
+			n := strings.IndexByte(line[1:], '\'')
+			if n < 0 {
+				return nil, false
+			}
+			field.WriteString(line[1 : 1+n])
+			end = n + 2
+		case line[0] == '"':
+			n := doubleQuoted(&field, line[1:])
+			if n < 0 {
+				return nil, false
+			}
+			end = n + 1
+		default: // a backslash, and the character behind it
+			_, n := utf8.DecodeRuneInString(line[1:])
+			if n == 0 || line[1] == '\n' {
+				field.WriteByte('\\')
+			}
+			field.WriteString(line[1 : 1+n])
+			end = 1 + n
+		}
+		if line = line[end:]; line == "" || strings.IndexByte(shellSpace, line[0]) >= 0 {
+			words = append(words, field.String())
+			field.Reset()
+		}
+	}
+}
+
+// doubleQuoted writes what is before the next double quote and returns how
+// long that is with the quote, below 0 without one.
+func doubleQuoted(b *strings.Builder, s string) int {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			if i+1 == len(s) {
+				return -1
+			}
+			i++
+			if strings.IndexByte("$`\"\\\n", s[i]) < 0 {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return -1
+}

@@ -11,10 +11,10 @@ import (
 // package transport/shell.
 var (
 	// proof is how a line begins that says that a shell runs it.
-	proof = regexp.MustCompile(`^printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
+	proof = regexp.MustCompile(`^command printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
 	// resident is the end of a line that makes the shell say so, and then run
 	// what it reads, line after line.
-	resident = regexp.MustCompile(`; printf '%s\\n' '(bolt%[0-9A-Za-z]+)'; while IFS= read -r (\w+); do [^;]*; eval "\$(\w+)"; done$`)
+	resident = regexp.MustCompile(`; printf '%s\\n' '(bolt%[0-9A-Za-z]+)' >&2; while IFS= TMOUT= read -r (\w+); do [^;]*; eval "\$(\w+)"; done ;; esac$`)
 	// told is the end of a line for such a shell that asks how the rest ended.
 	told = regexp.MustCompile(`; printf '\\n%s %d\\n' (\S+) \$\?$`)
 )
@@ -23,7 +23,9 @@ var (
 func (s *server) exec(l *link, c *channel, id uint32, line []byte) {
 	if m := resident.FindSubmatch(line); m != nil && bytes.Equal(m[2], m[3]) {
 		c.shell = true
-		print(l, id, append(bytes.Clone(m[1]), '\n'))
+		mark := append(bytes.Clone(m[1]), '\n')
+		print(l, id, mark)
+		complain(l, id, mark)
 		return
 	}
 	if m := proof.FindSubmatch(line); m != nil {

@@ -152,7 +152,7 @@ func (f *Fleet) serve(c net.Conn, config *ssh.ServerConfig, exec Exec) {
 
 // proof is how a line begins that proves that a shell runs it; an Exec is
 // spared that.
-var proof = regexp.MustCompile(`^printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
+var proof = regexp.MustCompile(`^command printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
 
 // session answers the first exec of a channel.
 func session(conn *ssh.ServerConn, ch ssh.Channel, reqs <-chan *ssh.Request, exec Exec) {

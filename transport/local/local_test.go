@@ -2,8 +2,11 @@ package local
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"os/user"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -19,6 +22,14 @@ func TestConformance(t *testing.T) {
 	transporttest.TestDialer(t, func(t *testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 		return NewDialer(Options{}), transport.Dest{Protocol: "local"}, transporttest.Env{As: dialerAs}
 	})
+}
+
+// TestIgnoredSignals: commands obey what we were started to ignore.
+func TestIgnoredSignals(t *testing.T) {
+	child := exec.Command("sh", "-c", `trap "" HUP INT; exec "$0" "$@"`, os.Args[0], "-test.v", "-test.run", "^TestConformance$/^terminal$/^cancel")
+	if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestConformance/terminal/cancel_of_a_script") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // dialerAs starts processes as another user, as if that user had started us.

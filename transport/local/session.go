@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,18 @@ type starter struct {
 	shell []string            // instead of sh
 }
 
+// heedSignals has what we start obey the end of its terminal, whatever we do
+// ourselves: nohup(1), and shells for jobs in the background, have us ignore
+// signals, which a child would inherit and no shell can undo. In a child Go
+// resets what is caught here; nobody reads what comes.
+var heedSignals = sync.OnceFunc(func() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+})
+
 // Start implements shell.Starter: "sh -c line", the leader of a session and
 // process group of its own, as sshd would start it.
 func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session, error) {
@@ -30,6 +43,7 @@ func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session,
 	if s.shell != nil {
 		cmd.Path, cmd.Args = s.shell[0], append(s.shell[:len(s.shell):len(s.shell)], "-c", line)
 	}
+	heedSignals()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.cred}
 	sess := &session{cmd: cmd, reaped: make(chan struct{})}
 	theirs, err := sess.connect(tty)

@@ -38,7 +38,7 @@ func (f *failed) reason() string {
 	case f.text != "":
 		return f.text
 	case f.step == stepShort:
-		return "the data did not arrive whole; the disk may be full"
+		return "the data did not arrive whole; the disk may be full, or a start-up file of the login shell may take standard input away"
 	}
 	return "the shell gave no reason"
 }
@@ -55,6 +55,10 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 	case stepChdir:
 		e.Code = "CHDIR_ERROR"
 		e.Msg = fmt.Sprintf("Could not change the working directory on %s: %s", host, f.reason())
+	case stepInput:
+		e.Code = "EXEC_ERROR"
+		e.Msg = fmt.Sprintf("The environment variables did not arrive whole on %s, and nothing was run", host)
+		e.Hint = "A start-up file of the login shell may read standard input, or put something else in its place."
 	default:
 		e.Code = "WRITE_ERROR"
 		e.Msg = fmt.Sprintf("Could not write to the temporary directory %s on %s: %s", dir, host, f.reason())

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,9 @@ type exchange struct {
 	// proof says that the script tells when it has begun; if it does not, an
 	// exit status of 0 is some other program's.
 	proof bool
-	// merged says that something may have joined stderr to stdout, so that
-	// the mark may come there.
-	merged bool
+	// twice says that the mark of the beginning comes on both streams, for one
+	// of them may have been thrown away.
+	twice bool
 	// text, if there is one, is the script for a ready shell, which goes to the
 	// session's stdin before all else.
 	text string
@@ -80,16 +81,19 @@ type sinkError struct{ err error }
 func (e *sinkError) Error() string { return e.err.Error() }
 func (e *sinkError) Unwrap() error { return e.err }
 
+// A marker finds marks in a stream.
+type marker interface {
+	scan(text []byte, emit func(piece))
+	end(emit func(piece))
+}
+
 // running is the state of an exchange that has started. All of it belongs to
 // the goroutine of run; the others only read the streams and write stdin.
 type running struct {
 	*exchange
-	sess Session
-	scan interface {
-		scan([]byte, func(piece))
-		end(func(piece))
-	}
-	scanOut *scanner // of stdout, if it is merged
+	sess    Session
+	scan    marker
+	scanOut marker // of stdout, as long as marks may come there: something may have joined stderr to it
 	wg      sync.WaitGroup
 	outbox  chan func(io.Writer)
 	sent    chan error // of a send that failed by itself
@@ -97,13 +101,17 @@ type running struct {
 	started time.Time
 	taken   bool
 	began   bool
+	byErr   bool // the mark of the beginning has come on stderr
+	byOut   bool // and on stdout
 	prompts int
 	answer  int    // where in said the prompt was
 	said    []byte // text before began
+	early   []byte // of stdout, before a ready shell has taken the script
 	asked   <-chan time.Time
 	talked  bool  // stderr has said something
 	giveUp  error // why we stop, if not by ctx
 	kill    <-chan time.Time
+	late    <-chan time.Time // it ought to have begun, since data waits for it
 }
 
 // run starts the session and returns when it has ended and all of its
@@ -125,18 +133,24 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 // runOn is run in a session that has started.
 func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
 	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), sent: make(chan error, 1), started: time.Now()}
-	switch {
-	case x.token != "" && x.cut != "":
-		r.scan = &scanCutter{scanner{token: []byte(x.token), begun: !x.proof}, cutter{text: []byte(x.cut), keep: 1}}
-	case x.token != "":
-		r.scan = &scanner{token: []byte(x.token), begun: !x.proof}
-	case x.cut != "":
-		r.scan = &cutter{text: []byte(x.cut), keep: 1}
-	}
-	if x.merged {
-		r.scanOut = &scanner{token: []byte(x.token)}
+	r.scan = x.marker()
+	if !x.tty && (x.token != "" && x.proof || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
+		r.scanOut = x.marker()
 	}
 	return r.run(ctx)
+}
+
+// marker is what a stream of the exchange goes through; nil for nothing.
+func (x *exchange) marker() marker {
+	switch {
+	case x.token != "" && x.cut != "":
+		return &scanCutter{scanner{token: []byte(x.token), begun: !x.proof}, cutter{text: []byte(x.cut), keep: 1}}
+	case x.token != "":
+		return &scanner{token: []byte(x.token), begun: !x.proof}
+	case x.cut != "":
+		return &cutter{text: []byte(x.cut), keep: 1}
+	}
+	return nil
 }
 
 func (r *running) run(ctx context.Context) (transport.Status, error) {
@@ -163,6 +177,10 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	}
 	if r.send != nil && !r.afterBegan {
 		r.queueSend()
+	} else if r.send != nil && r.escalation == nil { // sudo may wait for somebody's second factor
+		late := time.NewTimer(beginsWithin)
+		defer late.Stop()
+		r.late = late.C
 	}
 	if !r.deliver(ctx, stdout, stderr) {
 		return transport.Status{}, r.stopError(ctx, false, nil)
@@ -189,7 +207,7 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 			}
 			if e.err == nil && e.status.OK() && r.proof && !r.began && r.failed == nil {
 				r.unproven = true
-				return transport.Status{}, r.notRun()
+				return transport.Status{}, r.notProven()
 			}
 			return e.status, e.err
 		case <-done:
@@ -201,11 +219,24 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	}
 }
 
-// notRun is the error for a session that ended well and did nothing.
-func (r *running) notRun() *transport.Error {
+// notProven is the error for a session that ended well and gave no proof of
+// having done anything.
+func (r *running) notProven() *transport.Error {
 	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
-		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given", r.host),
-		Hint: "The account may have a shell that runs nothing, or a start-up file that exits. If the shell is fish, csh or tcsh, set login-shell to that."}
+		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given, or hid all sign of it: it may have run", r.host),
+		Hint: "The account may have a shell that runs nothing, or a start-up file that exits or redirects output. If the shell is fish, csh or tcsh, set login-shell to that."}
+}
+
+// beginsWithin is how long a login shell may take to begin with what waits for
+// data: start-up files may be slow, but nobody is to wait for ever.
+const beginsWithin = time.Minute
+
+// notBegun is the error for a session that did not say in time that it has
+// begun, and so was sent nothing.
+func (r *running) notBegun() *transport.Error {
+	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
+		Msg:  fmt.Sprintf("The login shell on %s gave no sign within %v of running what it was given, and was sent none of the data", r.host, beginsWithin),
+		Hint: "A start-up file may wait for something, or throw away what is printed."}
 }
 
 // ttySettles is more than a busy server needs from the answer to a request to
@@ -244,13 +275,22 @@ func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 	case r.giveUp != nil:
 		return r.giveUp
 	case !ended:
-		return stopped(ctx, r.what, r.host, fmt.Sprintf(", but did not end within %v: it may still be running there", r.grace+killSlack))
+		return r.stopped(ctx, fmt.Sprintf(", but did not end within %v: it may still be running there", r.grace+killSlack))
 	case r.tty:
-		return stopped(ctx, r.what, r.host, " and its terminal was hung up: what ignores that is still running there")
+		return r.stopped(ctx, " and its terminal was hung up: what ignores that is still running there")
 	case err != nil && !r.hangUp:
-		return stopped(ctx, r.what, r.host, " while the connection was lost: it may still be running there")
+		return r.stopped(ctx, " while the connection was lost: it may still be running there")
 	}
-	return stopped(ctx, r.what, r.host, "; it has ended there")
+	return r.stopped(ctx, "; it has ended there")
+}
+
+// stopped is the error of an exchange that ctx ended.
+func (r *running) stopped(ctx context.Context, fate string) error {
+	e := stopped(ctx, r.what, r.host, fate)
+	if e.Class == transport.ClassTimeout && r.proof && !r.began && r.escalation == nil {
+		e.Hint = "There was no sign that it has begun: a start-up file of the login shell may wait for something."
+	}
+	return e
 }
 
 // sinkFailed is the error for output that was not taken from us.
@@ -388,7 +428,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 				release()
 				break
 			}
-			if holdEnds == nil && len(p) < smallPiece && (r.began || !r.proof) { // before it has begun, stdout is silent
+			if holdEnds == nil && len(p) < smallPiece && (r.byErr || !r.proof) { // before it has begun, stdout is silent
 				outs = r.letPass(outs, stdout)
 			}
 			r.onStderr(p)
@@ -401,6 +441,12 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 		case <-r.asked:
 			if r.giveUp == nil {
 				r.refuse(r.escalation.foreign(r.said))
+			}
+		case <-r.late:
+			if !r.began && r.giveUp == nil {
+				r.giveUp = r.notBegun()
+				r.startKill()
+				r.wg.Go(r.stop)
 			}
 		case err := <-r.sent:
 			if r.giveUp == nil {
@@ -452,18 +498,25 @@ func (r *running) onStdout(p []byte) {
 	r.toStdout(p)
 }
 
-// onMerged is output of a stdout that may hold the mark of the beginning.
+// onMerged is output of a stdout that may hold marks.
 func (r *running) onMerged(p piece) {
-	if p.mark == beganMark {
+	switch p.mark {
+	case noMark:
+		r.toStdout(p.text)
+	case beganMark:
+		r.byOut = true
 		r.onBegan()
-		return
+	default:
+		r.onPiece(p)
 	}
-	r.toStdout(p.text)
 }
 
 func (r *running) onStderr(p []byte) {
 	if !r.tty && r.scan != nil {
 		r.scan.scan(p, r.onPiece)
+		if r.scanOut != nil && r.byErr && (r.byOut || !r.twice) {
+			r.endStdout() // no more marks there
+		}
 		return
 	}
 	r.toStderr(p)
@@ -475,6 +528,7 @@ func (r *running) endStdout() {
 	}
 	if r.scanOut != nil {
 		r.scanOut.end(r.onMerged)
+		r.scanOut = nil
 	}
 }
 
@@ -490,9 +544,12 @@ func (r *running) onPiece(p piece) {
 	case p.mark == stepMark:
 		r.onStep(parseFailed(p.text))
 	case p.mark == beganMark:
+		r.byErr = true
 		r.onBegan()
 	case p.mark == takenMark:
 		r.taken = true
+		r.toStdout(r.early)
+		r.early = nil
 	case p.mark == promptMark:
 		r.onPrompt()
 	case r.text != "" && !r.taken: // not of the command
@@ -514,10 +571,16 @@ func (r *running) onStep(f *failed) {
 }
 
 func (r *running) onBegan() {
-	r.began = true
 	if r.proven != nil {
 		r.proven.renew()
+		if !r.twice {
+			r.proven.joined.Store(r.byOut)
+		}
 	}
+	if r.began {
+		return // it is told twice
+	}
+	r.began = true
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()
@@ -599,7 +662,28 @@ func (r *running) output(p []byte) {
 	r.toStderr(p)
 }
 
-func (r *running) toStdout(p []byte) { r.toSink(r.stdout, p) }
+func (r *running) toStdout(p []byte) {
+	if r.text != "" && !r.taken {
+		// It may be the shell's, which will not be asked if it declines; or be
+		// faster than the mark.
+		if len(r.early)+len(p) <= maxEarly {
+			r.early = append(r.early, p...)
+			return
+		}
+		r.giveUp = cmp.Or(r.giveUp, error(errEarly(r.what, r.host)))
+		r.sess.Close()
+	}
+	if len(p) > 0 {
+		r.toSink(r.stdout, p)
+	}
+}
+
+// maxEarly is far more than a server sends of one stream before the other.
+const maxEarly = 4 << 20
+
+func errEarly(what, host string) *transport.Error {
+	return &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("%s on %s prints without having begun", what, host)}
+}
 
 func (r *running) toStderr(p []byte) {
 	r.talked = true

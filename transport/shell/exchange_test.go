@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -102,6 +103,7 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 		name  string
 		cmd   transport.Cmd
 		limit time.Duration // of the context
+		proof *Proof
 		play  func(f *farSide)
 		class transport.Class
 		code  string
@@ -144,6 +146,20 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 			class: transport.ClassTimeout, text: "has ended", took: time.Second,
 		},
 		{
+			name: "it does not begin", limit: time.Hour, proof: new(Proof),
+			cmd: transport.Cmd{Line: "x", Stdin: []byte("data")},
+			play: func(f *farSide) {
+				_, _ = io.Copy(io.Discard, f.stdin)
+				f.end(0)
+			},
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "sent none of the data", took: beginsWithin,
+		},
+		{
+			name: "it waits before it begins", limit: time.Second, proof: new(Proof), cmd: transport.Cmd{Line: "x"},
+			play:  func(*farSide) {},
+			class: transport.ClassTimeout, text: "start-up file", took: time.Second + transport.DefaultGrace + killSlack,
+		},
+		{
 			name: "sudo asks for something else", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
 			play:  func(f *farSide) { f.say(f.stderr, "Verification code: ") },
 			class: transport.ClassRunAs, text: `"Verification code:"`, took: foreignPrompt,
@@ -152,12 +168,12 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 			name: "a script that never ran", limit: time.Hour,
 			cmd:   transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Data: []byte("y")}}},
 			play:  func(f *farSide) { f.end(0) },
-			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given",
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given, or hid all sign of it: it may have run",
 		},
 		{
 			name: "sudo that never ran anything", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
 			play:  func(f *farSide) { f.end(0) },
-			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given",
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given, or hid all sign of it: it may have run",
 		},
 		{
 			name: "sudo asks twice", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
@@ -198,7 +214,7 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), c.limit)
 				defer cancel()
 				begin := time.Now()
-				_, err := Run(ctx, start(t, c.play), &c.cmd, Options{Host: "web1", User: "deploy"})
+				_, err := Run(ctx, start(t, c.play), &c.cmd, Options{Host: "web1", User: "deploy", Proof: c.proof})
 				e, ok := errors.AsType[*transport.Error](err)
 				if !ok || e.Class != c.class || e.Code != c.code || !strings.Contains(e.Error(), c.text) {
 					t.Errorf("got %#v", err)
@@ -279,6 +295,54 @@ func TestOrderOfOutput(t *testing.T) {
 					t.Errorf("got %q, want %q", out.String(), c.want)
 				}
 			})
+		})
+	}
+}
+
+// warmFarSide is a far side with a ready shell.
+type warmFarSide struct {
+	starterFunc
+	ready starterFunc
+}
+
+func (w *warmFarSide) Ready() (Session, func(bool)) {
+	s, _ := w.ready(context.Background(), "", false)
+	return s, func(bool) {}
+}
+
+func (w *warmFarSide) Ask(context.Context, []byte, func([]byte) bool) ([]byte, bool) {
+	return nil, false
+}
+
+// What a ready shell prints counts if it takes the script, and only then.
+func TestOutputOfReadyShell(t *testing.T) {
+	for _, takes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			far := &warmFarSide{
+				starterFunc: start(t, func(f *farSide) {
+					f.say(f.stderr, f.token()+"!\n")
+					f.say(f.stdout, f.token()+"!\nexec\n")
+					f.end(0)
+				}),
+				ready: start(t, func(f *farSide) {
+					line, _ := bufio.NewReader(f.stdin).ReadString('\n')
+					f.line = line
+					f.say(f.stdout, "ready\n")
+					if takes {
+						f.say(f.stderr, f.token()+"+\n"+f.token()+"!\n")
+					}
+					f.end(0)
+				}),
+			}
+			want := "exec\n"
+			if takes {
+				want = "ready\n"
+			}
+			var out bytes.Buffer
+			st, err := Run(t.Context(), far, &transport.Cmd{Argv: []string{"x"}, Stdin: []byte("data"), Stdout: &out}, Options{Host: "web1"})
+			if err != nil || !st.OK() || out.String() != want {
+				t.Errorf("takes %v: %+v, %v, %q, want %q", takes, st, err, out.String(), want)
+			}
 		})
 	}
 }

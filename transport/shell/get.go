@@ -50,11 +50,11 @@ func (p *transfer) archive(ctx context.Context, s Starter, src string, to io.Wri
 	steps := append(p.prelude(),
 		`f() { printf '%s#%s %s%s.\n' `+p.token+` "$1" "$2" `+p.token+` >&2; exit 1; }`,
 		`command -v tar >/dev/null 2>&1 || f `+stepNoTar,
-		began(p.token, "1"),
+		`printf '%s=\n' `+p.token,
 		`LC_ALL=C tar -chf - -C `+Quote(dir)+` -- `+Quote("./"+base))
 	p.hangUp = true
 
-	out := &afterMark{w: to, mark: []byte(p.token + string(beganMark) + "\n")}
+	out := &afterMark{w: to, mark: []byte(p.token + "=\n")}
 	st, err := p.do(ctx, s, strings.Join(steps, "; "), out)
 	switch {
 	case errors.Is(err, errNoise):

@@ -40,8 +40,8 @@ type piece struct {
 // back no more than what may be the beginning of a mark, and of a step's text
 // no more than maxStepText.
 //
-// Once the script has begun, only steps are marks: a command that prints what
-// looks like sudo's prompt prints text.
+// Once the script has begun, its beginning (which may be told again) and steps
+// alone are marks: a command that prints what looks like sudo's prompt prints text.
 type scanner struct {
 	token   []byte
 	begun   bool
@@ -102,7 +102,7 @@ func (s *scanner) next(emit func(piece)) bool {
 	case !s.begun && !s.inStep && kind == byte(takenMark):
 		emit(piece{mark: takenMark})
 		s.lineEnd = true
-	case !s.begun && !s.inStep && kind == byte(beganMark):
+	case !s.inStep && kind == byte(beganMark):
 		emit(piece{mark: beganMark})
 		s.begun, s.lineEnd = true, true
 	default:

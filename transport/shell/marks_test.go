@@ -62,7 +62,7 @@ func TestScanner(t *testing.T) {
 		{name: "token in a step", in: tok + "#a " + tok + "?b" + tok + ".", want: "{#a " + tok + "?b}"},
 		{name: "unknown kind", in: tok + "~" + tok + "!", want: "<" + tok + "~>{!}"},
 		{name: "token twice", in: tok[:10] + tok + "!", want: "<" + tok[:10] + ">{!}"},
-		{name: "after began", in: tok + "!\n" + tok + "?\n" + tok + "!\n", want: "{!}<" + tok + "?\n" + tok + "!\n>"},
+		{name: "after began", in: tok + "!\n" + tok + "?\n" + tok + "!\n", want: "{!}<" + tok + "?\n>{!}"},
 		{name: "begun before", in: tok + "?" + tok + "#clean x" + tok + ".\n", begun: true, want: "<" + tok + "?>{#clean x}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -185,8 +185,8 @@ func newTransfer(what string, fo transport.FileOptions, o *Options) (*transfer, 
 	p := &transfer{fo: fo, o: o, shell: shell, dir: privateDir(fo.TmpDir, fo.ScriptDir)}
 	p.exchange = exchange{what: what, host: o.Host, token: newToken(), grace: transport.DefaultGrace, log: logger(o)}
 	p.escalation = escalate(fo.RunAs, p.token, o)
-	p.afterBegan = p.escalation != nil
-	p.proof = true
+	p.afterBegan = p.escalation != nil || o.unproven()
+	p.proof, p.twice, p.proven = true, true, o.Proof
 	return p, nil
 }
 
@@ -203,7 +203,7 @@ func (p *transfer) prelude() []string {
 	if p.escalation.sudo() {
 		steps = append(steps, restoreLocale)
 	}
-	steps = append(steps, began(p.token, "2"))
+	steps = append(steps, beganTwice(p.token))
 	if p.escalation != nil && !p.o.Local {
 		steps = append(steps, `cd`)
 	}

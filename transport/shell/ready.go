@@ -21,14 +21,20 @@ import (
 const maxReadyText = 16 << 10
 
 // ReadyLine is the line that makes a login shell ready. It prints
-// ReadyMark(token) on stderr once it can be given a script, and ends with its
-// standard input or if it is none that may be used.
+// ReadyMark(token) on stdout and stderr once it can be given a script, and ends
+// with its standard input or if it is none that may be used.
 func ReadyLine(token string) string {
-	return mayProve + `case ${SHELL##*/} in ksh*) exit 0;; esac; ` + isFresh + `_bolt_ok || exit 0; ` +
-		`_bolt_n=; _bolt_s=; _bolt_d=; printf '%s\n' ` + Quote(token) + ` >&2; ` +
-		`while IFS= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; esac; ` +
+	return proving(`case ${SHELL##*/} in ksh*) exit 0;; esac; ` + isFresh + `_bolt_ok || exit 0; ` +
+		`_bolt_n=; _bolt_s=; _bolt_d=; ` + waits(token) +
+		`while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; esac; ` +
 		`[ -n "$_bolt_n" ] || { _bolt_n=$(printf '\nx'); _bolt_n=${_bolt_n%x}; }; _bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n; done; ` +
-		`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`
+		`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`)
+}
+
+// waits says on both streams that a shell waits. Whatever else its start prints
+// would come in each new session, too, and is looked for in front of that.
+func waits(token string) string {
+	return `printf '%s\n' ` + Quote(token) + `; printf '%s\n' ` + Quote(token) + ` >&2; `
 }
 
 // ReadyMark is what a ready shell says of itself.

@@ -21,14 +21,13 @@ import (
 const residentBuiltins = "true false : echo printf test [ pwd"
 
 // ResidentLine is the line that makes a login shell resident. It prints
-// ResidentMark(token) on stdout once it takes requests, and ends with its
-// standard input, when it is not as a new session's would be any more, or if
+// ResidentMark(token) on stdout and stderr once it takes requests, and ends with
+// its standard input, when it is not as a new session's would be any more, or if
 // it is none that may be used.
 func ResidentLine(token string) string {
-	return mayProve + `[ -z "${BASH_VERSION-}" ] || [ -z "$(declare -F)" ] || exit 0; ` +
-		`[ "$(for _bolt_c in ` + residentBuiltins + `; do command -v "$_bolt_c"; done | tr '\n' ' ')" = '` + residentBuiltins + ` ' ] || exit 0; ` +
-		isFresh + `_bolt_ok || exit 0; printf '%s\n' ` + Quote(token) + `; ` +
-		`while IFS= read -r _bolt_q; do _bolt_ok || exit 0; eval "$_bolt_q"; done`
+	return proving(`[ "$(for _bolt_c in ` + residentBuiltins + `; do command -v "$_bolt_c"; done | tr '\n' ' ')" = '` + residentBuiltins + ` ' ] || exit 0; ` +
+		isFresh + `_bolt_ok || exit 0; ` + waits(token) +
+		`while IFS= TMOUT= read -r _bolt_q; do _bolt_ok || exit 0; eval "$_bolt_q"; done`)
 }
 
 // ResidentMark is what a resident shell says of itself.

@@ -1,18 +1,17 @@
 package shell
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/transport"
 )
 
@@ -48,18 +47,24 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 	}
 	st, err := x.run(ctx, s)
 	if x.unproven && p.proves && runsLines(ctx, s, p.o) {
-		err = nil // its stderr goes elsewhere
+		err = nil // the proof went where its stderr goes
 	}
 	return p.outcome(x, st, err)
 }
 
-// runsLines asks a login shell that gave no proof for another one.
+// runsLines asks a login shell that gave no proof of a plain line for one on
+// stdout, behind all that is in front of such a line: fish refuses that, with
+// success.
 func runsLines(ctx context.Context, s Starter, o Options) bool {
-	token := newToken()
-	var said bytes.Buffer
-	x := &exchange{what: "command", host: o.Host, line: `printf '%s\n' ` + token, stdout: sink(&said), stderr: sink(nil), log: logger(&o)}
-	st, err := x.run(ctx, s)
-	return err == nil && st.OK() && strings.Contains(said.String(), token)
+	p, err := newPlan(&transport.Cmd{Line: "exit 0"}, o)
+	if err != nil {
+		return false
+	}
+	x := p.exchange()
+	x.line = strings.Join(append([]string{began(p.token, "1")}, p.asLeader()...), "; ")
+	x.token, x.proof, x.cut = p.token, true, ""
+	_, err = x.run(ctx, s)
+	return err == nil && !x.unproven
 }
 
 // outcome is what an exchange came to.
@@ -124,7 +129,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	if len(c.Files) > 0 || len(c.Stdin) > 0 {
 		p.addStage()
 	}
-	p.proves = o.Proof != nil && !o.Proof.Fresh() && p.shell == posix && !c.TTY && p.plain()
+	p.proves = o.unproven() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
 
@@ -241,7 +246,7 @@ func (p *plan) exchange() *exchange {
 		tty:         p.c.TTY,
 		token:       p.token,
 		escalation:  p.as,
-		afterBegan:  p.as != nil || p.c.TTY,
+		afterBegan:  p.as != nil || p.c.TTY || !p.ready && p.o.unproven(),
 		stdout:      sink(p.c.Stdout),
 		stderr:      sink(p.c.Stderr),
 		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0,
@@ -252,7 +257,7 @@ func (p *plan) exchange() *exchange {
 	if p.env != "" || p.stage != nil {
 		x.send = p.send
 	}
-	x.proof = p.tells()
+	x.proof, x.twice = p.tells(), p.tellsTwice()
 	switch {
 	case p.ready:
 		x.line = p.script()
@@ -277,7 +282,7 @@ func (p *plan) exchange() *exchange {
 		if p.plain() {
 			// bash shows the whole line with a syntax error in it.
 			x.cut = "`" + strings.TrimSuffix(x.line, p.c.Line)
-			if x.merged = x.proof; !x.proof {
+			if !x.proof {
 				x.token = ""
 			}
 		}
@@ -295,6 +300,12 @@ func (p *plan) tells() bool {
 	return p.ready || p.as != nil || p.env != "" || p.stage != nil || p.proves
 }
 
+// tellsTwice reports whether it says so on stdout, too. Under sudo it is so
+// always, since SUDO_COMMAND shows the script.
+func (p *plan) tellsTwice() bool {
+	return p.tells() && !p.c.TTY && !p.plain() && (p.as != nil || !p.ready)
+}
+
 // script is what the login shell, or the sh under it or under sudo, is told.
 func (p *plan) script() string {
 	var steps []string
@@ -307,7 +318,9 @@ func (p *plan) script() string {
 		// Bytes must come through the terminal as they are.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
 	}
-	if p.tells() {
+	if p.tellsTwice() {
+		add(beganTwice(p.token))
+	} else if p.tells() {
 		add(began(p.token, "2"))
 	}
 	if p.as != nil && !p.o.Local {
@@ -455,17 +468,17 @@ func writeAll(w io.Writer, parts [][]byte) error {
 	return err
 }
 
-// The environment travels as assignments for eval, ended by a line of its own.
+// The environment travels as assignments for eval, between two lines of its own.
 // The shell's read takes it byte by byte, so that what follows stays unread.
 
-var exportable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var exportable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // special variables cannot be set in every shell, or change how it works.
-var specialNames = regexp.MustCompile(`^(?:_|IFS|PS[0-9]|ENV|UID|EUID|GID|EGID|PPID|OPTIND|LINENO|SHELLOPTS|SECONDS|RANDOM|BASH.*)$`)
+var specialNames = lazyregexp.New(`^(?:_|IFS|PS[0-9]|ENV|UID|EUID|GID|EGID|PPID|OPTIND|LINENO|SHELLOPTS|SECONDS|RANDOM|BASH.*)$`)
 
 func viaEnv(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
-	return !exportable.MatchString(name) || specialNames.MatchString(name)
+	return !exportable().MatchString(name) || specialNames().MatchString(name)
 }
 
 // unexportable is the env(1) prefix for the entries that a shell cannot
@@ -483,10 +496,12 @@ func unexportable(env []string) string {
 	return "env " + quoteWords(words) + " "
 }
 
-func envEnd(token string) string { return token + "$" }
+func envBegin(token string) string { return token + "<" }
+func envEnd(token string) string   { return token + ">" }
 
 func envBlock(env []string, token string) string {
 	var b strings.Builder
+	b.WriteString(envBegin(token) + "\n")
 	for _, e := range env {
 		if viaEnv(e) {
 			continue
@@ -498,13 +513,15 @@ func envBlock(env []string, token string) string {
 }
 
 // readEnv reads the block into a variable, setEnv obeys it: in between other
-// programs run, which are not to see it.
+// programs run, which are not to see it. A start-up file that has read from the
+// block leaves no whole one. TMOUT would end the read.
 func readEnv(token string) string {
-	return `_bolt_e=; while :; do IFS= read -r _bolt_l || exit 1; [ "$_bolt_l" != ` + Quote(envEnd(token)) + ` ] || break; ` +
-		"_bolt_e=$_bolt_e$_bolt_l'\n'; done"
+	return `_bolt_t=` + token + `; _bolt_e=; IFS= TMOUT= read -r _bolt_l; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
+		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e="$_bolt_e$_bolt_l` + "\n" + `"; done && ` +
+		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }
 
-const setEnv = `eval "$_bolt_e"; unset _bolt_e _bolt_l`
+const setEnv = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t`
 
 // sink makes a function of a writer, which may be nil.
 func sink(w io.Writer) func([]byte) error {

@@ -31,17 +31,26 @@ import (
 // before all is clean.
 func watcher(grace time.Duration, dir, token string) string {
 	if dir == "" {
-		script := alive + `( while read -r l; do :; done <&3; a "$1" || exit; trap "" TERM HUP; kill -TERM 0; ` + sleepFor(grace) + `; kill -KILL 0 ) &`
+		script := alive + watch + `a "$1" || exit; kill -TERM 0; ` + sleepFor(grace) + `; kill -KILL 0 ) &`
 		return `/bin/sh -c ` + Quote(script) + ` sh $$ 3<&0 >/dev/null 2>&1`
 	}
 	step := failure(token, stepClean, `$m`, "4")
-	script := alive + `( while read -r l; do :; done <&3; k=; if a "$1"; then k=1; trap "" TERM HUP; kill -TERM 0; ` +
+	script := alive + watch + `k=; if a "$1"; then k=1; kill -TERM 0; ` +
 		`n=` + strconv.Itoa(int(grace/(100*time.Millisecond))) + `; ` +
 		`while [ "$n" -gt 0 ] && a "$1"; do n=$((n-1)); sleep 0.1 || { sleep 1; n=$((n-9)); }; done; fi; ` +
 		`m=$(rm -rf -- "$2" 2>&1) || ` + step + `; exec 4>&-; [ -n "$k" ] || exit; ` +
 		`[ "$n" -le 0 ] || sleep $(( (n+9)/10 )); kill -KILL 0 ) &`
-	return `/bin/sh -c ` + Quote(script) + ` sh $$ ` + Quote(dir) + ` 3<&0 4>&2 >/dev/null 2>&1`
+	// A start-up file may have closed what the watcher is to have.
+	return `true 3<&0 || exec </dev/null; true 3>&2 || exec 2>/dev/null; ` +
+		`/bin/sh -c ` + Quote(script) + ` sh $$ ` + Quote(dir) + ` 3<&0 4>&2 >/dev/null 2>&1`
 }
+
+// watch begins the watcher's subshell, which no signal to the group ends, from
+// its first moment on, and waits for the end of its input. Where a start-up file
+// has put an empty one in its place, it waits for the end of the leader. TMOUT
+// would end the read of bash and ksh.
+const watch = `trap "" TERM HUP INT; ( [ /dev/fd/3 -ef /dev/null ] && while a "$1"; do sleep 1; done; ` +
+	`TMOUT=; while read -r l; do :; done <&3; `
 
 // cleaner starts the process that removes a private directory when the leader
 // has been hung up before it could do so itself, and ends what is left of the
@@ -80,6 +89,7 @@ const (
 	stepMove  = "move"  // to the destination
 	stepNoTar = "notar" // there is no tar
 	stepClean = "clean" // the private directory stays behind
+	stepInput = "input" // standard input is not as it was sent
 )
 
 // failure is a command that marks a step as failed on descriptor fd. message
@@ -88,8 +98,12 @@ func failure(token, step, message, fd string) string {
 	return `printf '%s#` + step + ` %s%s.\n' ` + token + ` "` + message + `" ` + token + ` >&` + fd
 }
 
-// began is a command that says on descriptor fd that the script has begun.
-func began(token, fd string) string { return `printf '%s!\n' ` + token + ` >&` + fd }
+// began is a command that says on descriptor fd that the script has begun. A
+// start-up file may have a function of printf's name.
+func began(token, fd string) string { return `command printf '%s!\n' ` + token + ` >&` + fd }
+
+// beganTwice is one that says so on stdout and stderr.
+func beganTwice(token string) string { return began(token, "2") + `; ` + began(token, "1") }
 
 // A staging is a private directory and what shall be in it.
 type staging struct {

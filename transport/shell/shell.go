@@ -75,13 +75,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// unproven says that the login shell may not run what it is given: what bytes
+// follow must wait, or what it became instead (exec in a start-up file) would
+// take them for commands.
+func (o *Options) unproven() bool { return o.Proof != nil && !o.Proof.Fresh() }
+
 // proofLasts is how long a login shell is trusted to run what it is given: as
 // long as a burst of commands. Its start-up files may change.
 const proofLasts = 5 * time.Second
 
 // A Proof is when a login shell was last seen to run what it was given. The
 // zero value is never.
-type Proof struct{ at atomic.Pointer[time.Time] }
+type Proof struct {
+	at     atomic.Pointer[time.Time]
+	joined atomic.Bool // its stderr came on stdout
+}
 
 // Fresh reports whether that was not long ago.
 func (p *Proof) Fresh() bool {

@@ -65,7 +65,7 @@ func warmed(t testing.TB, c *Conn) {
 		w := &c.warm
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return len(w.spare) == 1 && !w.ready.lacks() && !w.resident.lacks() && !w.ready.starting && !w.resident.starting && w.running == 0
+		return len(w.spare) == 1 && !w.ready.lacks() && !w.resident.lacks() && w.ready.starting == nil && w.resident.starting == nil && w.running == 0
 	}
 	for deadline := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -68,8 +68,5 @@ func (c *Conn) failing() bool {
 
 // Stats implements transport.Link.
 func (c *Conn) Stats() transport.LinkStats {
-	c.places.mu.Lock()
-	sessions := c.places.limit
-	c.places.mu.Unlock()
-	return transport.LinkStats{Peer: c.peer, Sessions: sessions, Sent: c.wire.sent.Load(), Received: c.wire.received.Load()}
+	return transport.LinkStats{Peer: c.peer, Sessions: c.places.free(), Sent: c.wire.sent.Load(), Received: c.wire.received.Load()}
 }

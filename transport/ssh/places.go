@@ -38,6 +38,50 @@ type places struct {
 	opened  int             // since the limit last changed
 	taught  bool            // the server has refused a session
 	waiting []chan struct{} // closed with a place given
+
+	// left are sessions that we have given up and the server has not closed:
+	// what runs there may never end, and keeps its place till then.
+	left map[*session]time.Time
+}
+
+// lostAfter is how long after it was given up a session's place counts as lost:
+// far more than the server needs to close a channel whose process has ended.
+const lostAfter = time.Second
+
+// leave notes that a session has been given up.
+func (p *places) leave(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-s.done:
+		return
+	default:
+	}
+	if p.left == nil {
+		p.left = make(map[*session]time.Time)
+	}
+	p.left[s] = time.Now()
+}
+
+// end gives the place of a session back that the server has closed.
+func (p *places) end(s *session) {
+	p.mu.Lock()
+	delete(p.left, s)
+	p.mu.Unlock()
+	p.release()
+}
+
+// free is how many sessions may run as long as those that are lost do not end.
+func (p *places) free() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.limit
+	for _, at := range p.left {
+		if time.Since(at) >= lostAfter {
+			n--
+		}
+	}
+	return max(0, n)
 }
 
 // try takes a place if one is free and nobody waits.
@@ -71,7 +115,7 @@ func (p *places) short() bool {
 }
 
 // take waits for a place; queued is called when it has to. It returns false if
-// ctx or the connection ends first.
+// ctx or the connection ends first, or when all places are lost.
 func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) bool {
 	if p.try() {
 		return true
@@ -82,11 +126,8 @@ func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func())
 	p.give()
 	p.mu.Unlock()
 	queued()
-	select {
-	case <-turn:
+	if p.await(ctx, turn, ended) {
 		return true
-	case <-ctx.Done():
-	case <-ended:
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,6 +139,24 @@ func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func())
 	}
 	p.taken-- // given at the same moment
 	p.give()
+	return false
+}
+
+// await is the wait of take.
+func (p *places) await(ctx context.Context, turn, ended <-chan struct{}) bool {
+	look := time.NewTicker(lostAfter)
+	defer look.Stop()
+	for p.free() > 0 {
+		select {
+		case <-turn:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-ended:
+			return false
+		case <-look.C:
+		}
+	}
 	return false
 }
 
@@ -189,6 +248,10 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		if !c.places.take(ctx, c.ended, c.warm.yield) {
 			if ctx.Err() != nil {
 				return opened{}, c.interrupted(ctx, "waiting for a free session")
+			}
+			if !c.isOver() {
+				return opened{}, &transport.Error{Class: transport.ClassConnect, Code: codeConnect,
+					Msg: fmt.Sprintf("The connection to %s has no session left: commands that were given up have not ended there", c.e.to.Host)}
 			}
 			return opened{}, c.lostError("")
 		}

@@ -95,7 +95,7 @@ func (c *Conn) newSessionOn(ch ssh.Channel) (s *session, out, errs *io.PipeWrite
 func (c *Conn) adopt(o opened) *session {
 	s, out, errs := c.newSessionOn(o.ch)
 	running := c.work.start(func() {
-		defer c.places.release()
+		defer c.places.end(s)
 		if !c.work.start(func() { pump(out, o.ch) }) || !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
 			out.Close()
 			errs.Close()
@@ -125,7 +125,7 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 		errs.Close()
 	}
 	running := c.work.start(func() {
-		defer c.places.release()
+		defer c.places.end(s)
 		s.serve(o.reqs)
 		close(s.done)
 	})
@@ -278,6 +278,7 @@ func (s *session) Close() error {
 		select {
 		case <-s.done:
 		default:
+			s.c.places.leave(s)
 			s.c.work.start(func() { s.ch.Close() }) // may wait for the network
 		}
 	})

@@ -42,6 +42,9 @@ const (
 	// their way may have gone.
 	maxWarmFailures = 2
 	failuresLast    = 10 * time.Minute
+	// askTakes is how long a builtin command may take: the shell may have been
+	// stopped, or a file system be away, and then a session is as good.
+	askTakes = 3 * time.Second
 	// maxResidentAnswer bounds what is held of an answer.
 	maxResidentAnswer = 64 << 10
 )
@@ -65,12 +68,12 @@ type warm struct {
 // waiting is the place of one shell that waits.
 type waiting struct {
 	shell    *held
-	starting bool
-	busy     bool      // it has been taken and will come back
-	wanted   time.Time // when there was last a command that it could be for
-	used     time.Time // when there was last one that it was for
-	failures int       // in a row
-	failed   time.Time // when the latest of them was
+	starting chan struct{} // gets word when the one that is being started is given up; nil for none
+	busy     bool          // it has been taken and will come back
+	wanted   time.Time     // when there was last a command that it could be for
+	used     time.Time     // when there was last one that it was for
+	failures int           // in a row
+	failed   time.Time     // when the latest of them was
 }
 
 // held is a channel in which a shell waits.
@@ -134,7 +137,7 @@ func (w *warm) settles(s *waiting) time.Duration {
 
 // lacks reports whether a shell ought to be started.
 func (s *waiting) lacks() bool {
-	return s.shell == nil && !s.starting && !s.busy && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
+	return s.shell == nil && s.starting == nil && !s.busy && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
 // early is how much longer a guess has to wait. A shell that is known to be
@@ -166,7 +169,7 @@ func (w *warm) tend() {
 	w.mu.Lock()
 	w.due = time.Time{}
 	var unused []*held
-	var start []*waiting
+	var start []func()
 	next := time.Duration(-1)
 	for _, s := range []*waiting{&w.ready, &w.resident} {
 		left := warmLasts - time.Since(s.wanted)
@@ -184,8 +187,9 @@ func (w *warm) tend() {
 				next = early
 			}
 		case w.running == 0 && !w.over && s.lacks():
-			s.starting = true
-			start = append(start, s)
+			yielded := make(chan struct{}, 1)
+			s.starting = yielded
+			start = append(start, func() { w.start(s, yielded) })
 		}
 	}
 	if next >= 0 {
@@ -195,23 +199,23 @@ func (w *warm) tend() {
 	for _, h := range unused {
 		w.drop(h)
 	}
-	for _, s := range start {
-		w.start(s)
+	for _, f := range start {
+		f()
 	}
 }
 
-// start starts one shell and waits until it can be used.
-func (w *warm) start(s *waiting) {
+// start starts one shell and waits until it can be used, or is given up.
+func (w *warm) start(s *waiting, yielded <-chan struct{}) {
 	token := "bolt%" + rand.Text()
 	var h *held
 	var err error
 	if s == &w.ready {
-		h, err = w.open(shell.ReadyLine(token), shell.ReadyMark(token), ssh.Channel.Stderr)
+		h, err = w.open(yielded, shell.ReadyLine(token), shell.ReadyMark(token))
 	} else {
-		h, err = w.open(shell.ResidentLine(token), shell.ResidentMark(token), func(ch ssh.Channel) io.ReadWriter { return ch })
+		h, err = w.open(yielded, shell.ResidentLine(token), shell.ResidentMark(token))
 	}
 	w.mu.Lock()
-	s.starting = false
+	s.starting = nil
 	switch {
 	case errors.Is(err, errNoRoom):
 	case err != nil:
@@ -232,9 +236,9 @@ func (w *warm) start(s *waiting) {
 // errNoRoom says that places are short.
 var errNoRoom = errors.New("no place for a session ahead")
 
-// open runs a line in a session whose place is held, and reads the mark that
-// it prints before anything else on one of its streams.
-func (w *warm) open(line, mark string, stream func(ssh.Channel) io.ReadWriter) (*held, error) {
+// open runs a line in a session whose place is held, until it says that it
+// waits.
+func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 	c := w.c
 	if !c.places.hold() {
 		return nil, errNoRoom
@@ -244,25 +248,48 @@ func (w *warm) open(line, mark string, stream func(ssh.Channel) io.ReadWriter) (
 		c.noneAhead(o.err)
 		return nil, fmt.Errorf("open a session: %w", o.err)
 	}
-	h, ch := &held{opened: o}, o.ch
-	late := time.AfterFunc(warmStarts, func() { c.work.start(func() { ch.Close() }) })
+	h := &held{opened: o}
+	late := time.NewTimer(warmStarts)
 	defer late.Stop()
-	said := make([]byte, len(mark))
-	ok, err := ch.SendRequest("exec", true, ssh.Marshal(&struct{ Line string }{line}))
-	if err == nil && !ok {
-		err = errors.New("the server refuses it")
+	begun := make(chan error, 1)
+	if !c.work.start(func() { begun <- h.begin(line, mark) }) {
+		begun <- c.lostError("")
 	}
-	if err == nil {
-		_, err = io.ReadFull(stream(ch), said)
-	}
-	if err == nil && string(said) != mark {
-		err = errors.New("it said something else")
+	var err error
+	select {
+	case err = <-begun:
+	case <-yielded:
+		err = errNoRoom
+	case <-late.C: // the server may never close it
+		err = fmt.Errorf("it did not start in %v", warmStarts)
 	}
 	if err != nil {
 		w.drop(h)
 		return nil, err
 	}
 	return h, nil
+}
+
+// begin starts a line and reads the mark that it prints before anything else
+// on each of its streams.
+func (h *held) begin(line, mark string) error {
+	ok, err := h.ch.SendRequest("exec", true, ssh.Marshal(&struct{ Line string }{line}))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errors.New("the server refuses it")
+	}
+	said := make([]byte, len(mark))
+	for _, stream := range []io.Reader{h.ch, h.ch.Stderr()} {
+		if _, err := io.ReadFull(stream, said); err != nil {
+			return err
+		}
+		if string(said) != mark {
+			return errors.New("it said something else")
+		}
+	}
+	return nil
 }
 
 // drop ends a shell. Its place is free at once, before the server has closed
@@ -300,6 +327,10 @@ func (w *warm) yield() {
 		w.mu.Lock()
 		h := s.shell
 		s.shell = nil
+		select {
+		case s.starting <- struct{}{}:
+		default: // none, or it has word
+		}
 		w.mu.Unlock()
 		if h != nil {
 			w.drop(h)
@@ -355,25 +386,23 @@ func (c *Conn) Ask(ctx context.Context, request []byte, enough func([]byte) bool
 		return nil, false
 	}
 	answers := make(chan []byte, 1) // nil for none
-	if !c.work.start(func() {
-		answer, err := h.ask(request, enough)
-		if err == nil || ctx.Err() == nil { // else the caller has ended it
-			w.learn(&w.resident, err == nil)
-		}
-		w.giveBack(&w.resident, h, err == nil)
-		answers <- answer
-	}) {
+	if !c.work.start(func() { answers <- h.ask(request, enough) }) {
 		w.giveBack(&w.resident, h, false)
 		return nil, false
 	}
+	late := time.NewTimer(askTakes)
+	defer late.Stop()
+	var answer []byte
 	select {
-	case answer := <-answers:
-		return answer, answer != nil
+	case answer = <-answers:
+	case <-late.C:
 	case <-ctx.Done():
-		// The end of its input ends the shell, too.
-		c.work.start(func() { h.ch.Close() })
-		return nil, false
 	}
+	if answer != nil || ctx.Err() == nil {
+		w.learn(&w.resident, answer != nil)
+	}
+	w.giveBack(&w.resident, h, answer != nil)
+	return answer, answer != nil
 }
 
 // giveBack returns a shell that can be used again, or ends it.
@@ -390,28 +419,27 @@ func (w *warm) giveBack(s *waiting, h *held, well bool) {
 	w.yieldIfShort()
 }
 
-// ask writes a request and reads until enough has come.
-func (h *held) ask(request []byte, enough func([]byte) bool) ([]byte, error) {
+// ask writes a request and reads until enough has come. It returns nil if it
+// does not come.
+func (h *held) ask(request []byte, enough func([]byte) bool) []byte {
 	if _, err := h.ch.Write(request); err != nil {
-		return nil, err
+		return nil
 	}
-	var answer []byte
 	if h.buf == nil {
 		h.buf = make([]byte, residentBuffer)
 	}
-	for {
+	var answer []byte
+	for len(answer) <= maxResidentAnswer {
 		n, err := h.ch.Read(h.buf)
 		answer = append(answer, h.buf[:n]...)
 		if n > 0 && enough(answer) {
-			return answer, nil
+			return answer
 		}
 		if err != nil {
-			return nil, err
-		}
-		if len(answer) > maxResidentAnswer {
-			return nil, errors.New("answer without end")
+			return nil
 		}
 	}
+	return nil // it is without end
 }
 
 // residentBuffer is what most answers fit in.

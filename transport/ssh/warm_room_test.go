@@ -98,7 +98,7 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 		seen(t, c, builtinCmd)
 		for end, starting := time.Now().Add(10*time.Second), false; !starting; time.Sleep(time.Millisecond) {
 			c.warm.mu.Lock()
-			starting = c.warm.resident.starting
+			starting = c.warm.resident.starting != nil
 			there := c.warm.resident.shell != nil
 			c.warm.mu.Unlock()
 			if there || time.Now().After(end) {

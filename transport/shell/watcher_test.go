@@ -1,0 +1,168 @@
+package shell
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// posixShells are programs that may be a machine's /bin/sh, by name.
+func posixShells(t *testing.T) map[string]string {
+	t.Helper()
+	bin := t.TempDir()
+	all := make(map[string]string)
+	for name, path := range map[string]string{"bash": "/bin/bash", "dash": "/bin/dash", "ksh": "/bin/ksh93", "mksh": "/bin/mksh", "zsh": "/bin/zsh", "busybox": "/usr/bin/busybox"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(bin, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = filepath.Join(dir, "sh") // the name makes bash and zsh what they are as sh
+		if err := os.Symlink(path, all[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// The watcher ends the command when its input ends, and nothing else ends the
+// watcher.
+func TestWatcher(t *testing.T) {
+	t.Parallel()
+	const grace = time.Second
+	for _, k := range []struct {
+		name, before, after string
+		env                 []string
+		dir                 bool
+		cancel              bool // after a while
+		want                string
+		took                time.Duration // at most
+	}{
+		{name: "it does nothing", after: "sleep 0.2; echo done", want: "done\n", took: time.Second},
+		{name: "it cancels", after: "sleep 20; echo done", cancel: true, took: 5 * time.Second},
+		{name: "TMOUT", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, want: "done\n", took: 5 * time.Second},
+		{name: "TMOUT, with a directory", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, dir: true, want: "done\n", took: 5 * time.Second},
+		{name: "kill 0", after: "kill 0", dir: true, took: 5 * time.Second},
+		{name: "kill 0, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", dir: true, cancel: true, want: "done\n", took: 6 * time.Second},
+		{name: "no stderr", before: "exec 2>&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
+		{name: "no stdin", before: "exec <&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
+		{name: "empty stdin", before: "exec </dev/null; ", after: "sleep 0.3; echo done", want: "done\n", took: 5 * time.Second},
+		{name: "empty stdin, with a directory", before: "exec </dev/null; ", after: "sleep 0.3; echo done", dir: true, want: "done\n", took: 5 * time.Second},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			var all sync.WaitGroup
+			defer all.Wait()
+			for name, sh := range posixShells(t) {
+				private := filepath.Join(t.TempDir(), "private")
+				all.Go(func() {
+					dir := ""
+					if k.dir {
+						dir = private
+						if err := os.Mkdir(dir, 0o700); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+					line := k.before + strings.ReplaceAll(watcher(grace, dir, testToken), "/bin/sh", sh) + "; exec </dev/null; " + k.after
+					cmd := exec.Command(sh, "-c", line)
+					cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, k.env...)
+					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+					var out bytes.Buffer
+					cmd.Stdout = &out
+					stdin, err := cmd.StdinPipe()
+					began := time.Now()
+					if err == nil {
+						err = cmd.Start()
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if k.cancel {
+						time.Sleep(500 * time.Millisecond)
+						stdin.Close()
+					}
+					late := time.AfterFunc(20*time.Second, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+					err = cmd.Wait()
+					late.Stop()
+					stdin.Close() // as sshd does when the leader has ended
+					if took := time.Since(began); out.String() != k.want || took > k.took {
+						t.Errorf("%s: %q after %v: %v", name, out.String(), took, err)
+					}
+					if dir == "" {
+						return
+					}
+					for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+						if _, err := os.Stat(dir); os.IsNotExist(err) {
+							return
+						}
+						if time.Now().After(end) {
+							t.Errorf("%s: the private directory is left", name)
+							return
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// The environment comes whole or not at all.
+func TestReadEnv(t *testing.T) {
+	t.Parallel()
+	env := []string{"A=1 '\n\\x", "B=2"}
+	block := envBlock(env, testToken)
+	line := readEnv(testToken) + "; " + setEnv + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
+	for name, sh := range posixShells(t) {
+		run := func(in string) (string, error) {
+			cmd := exec.Command(sh, "-c", line)
+			cmd.Env = []string{"PATH=/usr/bin:/bin"}
+			cmd.Stdin = strings.NewReader(in)
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		slow := exec.Command("sh", "-c", `sleep 1.5; cat`)
+		slow.Stdin = strings.NewReader(block + "rest\n")
+		in, err := slow.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := slow.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := exec.Command(sh, "-c", line)
+		late.Env, late.Stdin = []string{"PATH=/usr/bin:/bin", "TMOUT=1"}, in
+		if out, err := late.CombinedOutput(); err != nil || string(out) != "1 '\n\\x|2|rest" {
+			t.Errorf("%s, TMOUT: %q, %v", name, out, err)
+		}
+		if err := slow.Wait(); err != nil {
+			t.Error(err)
+		}
+		if out, err := run(block + "rest\n"); err != nil || out != "1 '\n\\x|2|rest" {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+		for n, eaten := 0, block; eaten != ""; n++ {
+			_, eaten, _ = strings.Cut(eaten, "\n")
+			if out, err := run(eaten); err == nil || out != testToken+"#"+stepInput+" "+testToken+".\n" {
+				t.Errorf("%s, %d lines missing: %q, %v", name, n+1, out, err)
+			}
+		}
+		for n := range len(block) - 1 {
+			if out, err := run(block[:n]); err == nil || out != testToken+"#"+stepInput+" "+testToken+".\n" {
+				t.Errorf("%s, cut: %q, %v", name, out, err)
+			}
+		}
+	}
+	if err := stagingError(parseFailed([]byte(stepInput+" ")), "bootstrap", "", "web"); err.Code != "EXEC_ERROR" || !strings.Contains(err.Msg, "nothing was run") {
+		t.Errorf("%+v", err)
+	}
+}

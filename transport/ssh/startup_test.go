@@ -1,0 +1,392 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// startUp is a server, and an account there with a .bashrc that sshd's bash
+// reads.
+func startUp(t *testing.T, name, bashrc string) (l *lab, to transport.Dest, home string) {
+	t.Helper()
+	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
+	l = newLab(t, func(o *Options) { o.Keep = true }, s)
+	to = dest(s)
+	to.User, home = account(t, name, "/bin/bash")
+	maySudo(t, to.User)
+	writeStartUp(t, home, bashrc)
+	return l, to, home
+}
+
+func writeStartUp(t *testing.T, home, bashrc string) {
+	t.Helper()
+	if err := os.WriteFile(home+"/.bashrc", []byte(bashrc+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start-up files that do something to the streams: what runs is reported as it
+// ran, and what cannot run is an error.
+func TestStartUpFiles(t *testing.T) {
+	t.Parallel()
+	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\necho out\nsleep 0.1\necho err >&2\nexit $1\n")}}
+	sudo := transport.RunAs{User: "root"}
+	cmds := map[string]transport.Cmd{
+		"plain":       {Line: "echo out; sleep 0.1; echo err >&2; true"},
+		"environment": {Line: "echo $A; sleep 0.1; echo err >&2; true", Env: []string{"A=out", "B=x"}},
+		"script":      {Argv: []string{"./x", "0"}, Files: script},
+		"failing":     {Argv: []string{"./x", "4"}, Files: script},
+		"run-as":      {Argv: []string{"./x", "0"}, Files: script, RunAs: sudo},
+		"sudo line":   {Line: "echo out; sleep 0.1; echo err >&2; true", RunAs: sudo},
+	}
+	type outcome struct{ out, errs string }
+	apart, merged, silent := outcome{"out\n", "err\n"}, outcome{"out\nerr\n", ""}, outcome{"out\n", ""}
+	for i, k := range []struct {
+		name, bashrc string
+		want         outcome
+		fails        string // commands that must fail, with an error that says so
+		text         string // in it
+		noCopy       bool
+	}{
+		{name: "nothing", want: apart},
+		{name: "stderr is thrown away", bashrc: "exec 2>/dev/null", want: silent},
+		{name: "stderr is closed", bashrc: "exec 2>&-", want: silent},
+		{name: "stderr goes to stdout", bashrc: "exec 2>&1", want: merged},
+		{name: "both go through a process", bashrc: "exec > >(cat) 2>&1", want: merged},
+		{name: "no printf", bashrc: "printf() { :; }", want: apart},
+		{name: "stdin is empty", bashrc: "exec </dev/null", want: apart, fails: "environment, script, failing, run-as", text: "whole", noCopy: true},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			l, to, home := startUp(t, fmt.Sprintf("su%d", i), k.bashrc)
+			if out, err := exec.Command("install", "-d", "-m", "1777", home+"/tmp").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			c := l.mustDial(t, to)
+			for _, first := range []bool{true, false} {
+				for name, cmd := range cmds {
+					if first {
+						c.Close()
+						c = l.mustDial(t, to)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					var out, errs bytes.Buffer
+					cmd.Stdout, cmd.Stderr, cmd.TmpDir = &out, &errs, home+"/tmp"
+					st, err := c.Run(ctx, &cmd)
+					cancel()
+					if strings.Contains(k.fails, name) {
+						if transport.ClassOf(err) != transport.ClassBootstrap || !strings.Contains(err.Error(), k.text) {
+							t.Errorf("%s: %+v, %v", name, st, err)
+						}
+						continue
+					}
+					code := 0
+					if name == "failing" {
+						code = 4
+					}
+					want := k.want
+					if err != nil || st != (transport.Status{Code: code}) || out.String() != want.out || errs.String() != want.errs {
+						t.Errorf("%s, first %v: %+v, %v, %q, %q, want %q", name, first, st, err, out.String(), errs.String(), want)
+					}
+				}
+			}
+			src := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(src, []byte("text"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err := c.Put(ctx, transport.Tree{Path: src}, home+"/file", transport.FileOptions{TmpDir: home + "/tmp"})
+			if k.noCopy {
+				if transport.ClassOf(err) != transport.ClassFile || !strings.Contains(err.Error(), "whole") {
+					t.Errorf("put: %v", err)
+				}
+			} else if text, rerr := os.ReadFile(home + "/file"); err != nil || string(text) != "text" {
+				t.Errorf("put: %v, %q, %v", err, text, rerr)
+			}
+			if !k.noCopy {
+				back := t.TempDir()
+				err = c.Get(ctx, home+"/file", back, transport.FileOptions{})
+				if text, rerr := os.ReadFile(back + "/file"); err != nil || string(text) != "text" {
+					t.Errorf("get: %v, %q, %v", err, text, rerr)
+				}
+			}
+			for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				left, _ := filepath.Glob(home + "/tmp/*")
+				if len(left) == 0 {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("left behind: %s", left)
+				}
+			}
+		})
+	}
+}
+
+// Where a start-up file hides all, nobody knows whether a command has run.
+func TestStartUpFileHidesAll(t *testing.T) {
+	t.Parallel()
+	l, to, _ := startUp(t, "hid", "exec >/dev/null 2>&1")
+	_, err := l.mustDial(t, to).Run(t.Context(), &transport.Cmd{Line: "true"})
+	if transport.ClassOf(err) != transport.ClassBootstrap || !strings.Contains(err.Error(), "may have run") {
+		t.Error(err)
+	}
+}
+
+// What a start-up file makes of the shell does not get bytes that it would
+// take for commands, nor is half an environment an environment.
+func TestStartUpFileTakesInput(t *testing.T) {
+	t.Parallel()
+	for i, bashrc := range []string{"exec dash", "read x", "exec sh -s"} {
+		t.Run(bashrc, func(t *testing.T) {
+			t.Parallel()
+			l, to, home := startUp(t, fmt.Sprintf("in%d", i), bashrc)
+			c := l.mustDial(t, to)
+			src := filepath.Join(t.TempDir(), "file")
+			evil := []byte("touch " + home + "/executed\n")
+			if err := os.WriteFile(src, evil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for name, do := range map[string]func(context.Context) error{
+				"put": func(ctx context.Context) error {
+					return c.Put(ctx, transport.Tree{Path: src}, home+"/file", transport.FileOptions{})
+				},
+				"script": func(ctx context.Context) error {
+					st, err := c.Run(ctx, &transport.Cmd{Argv: []string{"true"}, Stdin: evil})
+					if err == nil && !st.OK() {
+						err = fmt.Errorf("%+v", st)
+					}
+					return err
+				},
+				"environment": func(ctx context.Context) error {
+					_, err := c.Run(ctx, &transport.Cmd{Line: "echo $A$B >" + home + "/executed", Env: []string{"A=1", "B=2"}})
+					return err
+				},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				if err := do(ctx); err == nil {
+					t.Errorf("%s: no error", name)
+				}
+				cancel()
+				if text, err := os.ReadFile(home + "/executed"); err == nil {
+					t.Errorf("%s: it was run: %q", name, text)
+				}
+			}
+		})
+	}
+}
+
+// fish, where nothing says so, does not run a line with our watcher in it.
+func TestUnnamedFish(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, func(o *Options) { o.Keep = true }, s)
+	to := dest(s)
+	user, home := account(t, "fis", "/usr/bin/fish")
+	to.User = user
+	c := l.mustDial(t, to)
+	for range 2 {
+		st, err := c.Run(t.Context(), &transport.Cmd{Line: "touch " + home + "/x"})
+		_, there := os.Stat(home + "/x")
+		if (err == nil && st.OK()) != (there == nil) {
+			t.Errorf("%+v, %v; the file: %v", st, err, there)
+		}
+	}
+}
+
+// Sessions that were given up and do not end are no places any more, and a
+// connection without any says so.
+func TestStuckSessions(t *testing.T) {
+	t.Parallel()
+	for i, k := range []struct {
+		name, bashrc, config string
+		sessions             int
+	}{
+		{"sleeping", "sleep 777", "", 3},
+		{"sleeping, and shells ahead as well", "sleep 777", "", 5},
+		{"stopped", "kill -STOP $$", "MaxSessions 3\n", 3},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n" + k.config})
+			l := newLab(t, func(o *Options) { o.Keep, o.MaxSessions = true, k.sessions }, s)
+			to := dest(s)
+			user, home := account(t, fmt.Sprintf("st%d", i), "/bin/bash")
+			to.User = user
+			t.Cleanup(func() { exec.Command("pkill", "-KILL", "-u", user).Run() })
+			c := l.mustDial(t, to)
+			seen(t, c, transport.Cmd{Line: "id"})
+			writeStartUp(t, home, k.bashrc)
+			for end := time.Now().Add(5 * time.Second); k.sessions > 3 && !c.warm.starts(&c.warm.ready); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("no shell is started ahead")
+				}
+			}
+			before := c.Stats().Sessions
+			for range before {
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				if _, err := c.Run(ctx, &transport.Cmd{Line: "id", Grace: 100 * time.Millisecond}); transport.ClassOf(err) != transport.ClassTimeout {
+					t.Errorf("a command that cannot begin: %v", err)
+				}
+				cancel()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := c.Run(ctx, &transport.Cmd{Line: "id"}); transport.ClassOf(err) != transport.ClassConnect {
+				t.Fatal(err)
+			}
+			if n := c.Stats().Sessions; n != 0 {
+				t.Errorf("%d sessions, all of which are stuck", n)
+			}
+			writeStartUp(t, home, "")
+			exec.Command("pkill", "-KILL", "-u", user, "sleep|bash").Run()
+			for end := time.Now().Add(10 * time.Second); c.Stats().Sessions != before; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%d sessions, want %d", c.Stats().Sessions, before)
+				}
+			}
+			if got := seen(t, c, transport.Cmd{Line: "echo a"}); !strings.Contains(got, `stdout "a\n"`) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// Where a shell must not be kept, or must not be asked, there is none.
+func TestStartUpAndWarm(t *testing.T) {
+	t.Parallel()
+	program := func(name, text string) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for dir := filepath.Dir(file); dir != "/tmp"; dir = filepath.Dir(dir) {
+			os.Chmod(dir, 0o755)
+		}
+		return file
+	}
+	child := program("bash", "#!/bin/bash\nexport SHELL=/bin/bash\nPATH=/bin\nbash \"$@\"\n")
+	named := program("bash", "#!/bin/bash\nexport SHELL=/bin/bash\nexec -a bash /bin/bash \"$@\"\n")
+	wrapper := program("bash", "#!/bin/bash\nexport SHELL=/bin/bash\nexec /bin/bash \"$@\"\n")
+	force := program("force", "#!/bin/sh\ncmd=$SSH_ORIGINAL_COMMAND; unset SSH_ORIGINAL_COMMAND\nexec /bin/bash -c \"$cmd\"\n")
+	under := program("under", "#!/bin/sh\ncmd=$SSH_ORIGINAL_COMMAND; unset SSH_ORIGINAL_COMMAND\nPATH=/bin; bash -c \"$cmd\"; exit $?\n")
+	for i, k := range []struct{ name, config, loginShell, bashrc string }{
+		{name: "wrapper", loginShell: wrapper},
+		{name: "wrapper with a child", loginShell: child},
+		{name: "wrapper that takes the name", loginShell: named},
+		{name: "forced command", config: "ForceCommand " + force + "\n"},
+		{name: "forced command with a child", config: "ForceCommand " + under + "\n"},
+		{name: "a message on each start", config: "SetEnv LC_ALL=xx_XX.UTF-8\n"},
+		{name: "a function [", bashrc: "[() { :; }"},
+		{name: "a function exit", bashrc: "exit() { :; }"},
+		{name: "a function read", bashrc: "read() { :; }"},
+		{name: "functions that come from the environment", config: "SetEnv \"BASH_FUNC_[%%=() { :; }\"\n"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			if k.config == "" {
+				k.config = "SetEnv BOLT_TEST=1\n"
+			}
+			s := sshtest.Start(t, sshtest.Options{Config: k.config})
+			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+			if k.loginShell == "" {
+				k.loginShell = "/bin/bash"
+			}
+			user, home := account(t, fmt.Sprintf("sw%d", i), k.loginShell)
+			if k.bashrc != "" {
+				writeStartUp(t, home, k.bashrc)
+			}
+			to := dest(s)
+			to.User = user
+			c := kept.mustDial(t, to)
+			for range 2 {
+				seen(t, c, scriptCmd)
+				seen(t, c, builtinCmd)
+				warmed(t, c)
+			}
+			if c.warm.waits(&c.warm.ready) || c.warm.waits(&c.warm.resident) {
+				t.Errorf("ready %+v, resident %+v", c.warm.ready, c.warm.resident)
+			}
+		})
+	}
+}
+
+// A shell that does not answer is asked for a while only.
+func TestResidentStopped(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	user, _ := account(t, "stp", "/bin/bash")
+	to := dest(s)
+	to.User = user
+	c := kept.mustDial(t, to)
+	warmUp(t, c)
+	for range 3 {
+		seen(t, c, builtinCmd)
+	}
+	out, err := exec.Command("pgrep", "-u", user, "-f", "_bolt_q").Output()
+	pid := strings.TrimSpace(string(out))
+	if err != nil {
+		t.Fatalf("no resident shell: %v", err)
+	}
+	if err := exec.Command("kill", "-STOP", pid).Run(); err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Command("kill", "-KILL", pid).Run()
+	began := time.Now()
+	if got := seen(t, c, transport.Cmd{Line: "echo a"}); !strings.Contains(got, `stdout "a\n"`) || time.Since(began) < askTakes || time.Since(began) > askTakes+5*time.Second {
+		t.Errorf("after %v: %s", time.Since(began), got)
+	}
+}
+
+// A directory above the home directory that becomes a link is seen.
+func TestWarmSeesParents(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	user, first := account(t, "par", "/bin/bash")
+	base, err := os.MkdirTemp("/tmp", "bolt-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		exec.Command("usermod", "-d", first, user).Run() // which goes with the account
+		os.RemoveAll(base)
+	})
+	os.Chmod(base, 0o755)
+	home := base + "/a/home"
+	for _, cmd := range [][]string{{"mkdir", base + "/a"}, {"install", "-d", "-o", user, home}, {"usermod", "-d", home, user}} {
+		if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", cmd, err, out)
+		}
+	}
+	to := dest(s)
+	to.User = user
+	c := kept.mustDial(t, to)
+	warmUp(t, c)
+	if !c.warm.waits(&c.warm.ready) || !c.warm.waits(&c.warm.resident) {
+		t.Fatal("nothing waits")
+	}
+	if err := os.Rename(base+"/a", base+"/b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("b", base+"/a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []transport.Cmd{{Line: "pwd"}, {Line: "pwd", Env: []string{"A=b"}}} {
+		if got := seen(t, c, cmd); !strings.Contains(got, fmt.Sprintf("stdout %q", base+"/b/home\n")) {
+			t.Errorf("%+v: %s", cmd, got)
+		}
+	}
+}

@@ -514,7 +514,8 @@ func envBlock(env []string, token string) string {
 
 // readEnv reads the block into a variable, setEnv obeys it: in between other
 // programs run, which are not to see it. A start-up file that has read from the
-// block leaves no whole one. TMOUT would end the read.
+// block leaves no whole one. TMOUT would end the read; ksh93 heeds it all the
+// same, and then what comes late is an error.
 func readEnv(token string) string {
 	return `_bolt_t=` + token + `; _bolt_e=; IFS= TMOUT= read -r _bolt_l; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
 		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e="$_bolt_e$_bolt_l` + "\n" + `"; done && ` +

@@ -141,7 +141,8 @@ func TestReadEnv(t *testing.T) {
 		}
 		late := exec.Command(sh, "-c", line)
 		late.Env, late.Stdin = []string{"PATH=/usr/bin:/bin", "TMOUT=1"}, in
-		if out, err := late.CombinedOutput(); err != nil || string(out) != "1 '\n\\x|2|rest" {
+		out, err := late.CombinedOutput()
+		if ok := err == nil && string(out) == "1 '\n\\x|2|rest"; !ok && (name != "ksh" || err == nil) { // ksh may give up, but not go on
 			t.Errorf("%s, TMOUT: %q, %v", name, out, err)
 		}
 		if err := slow.Wait(); err != nil {

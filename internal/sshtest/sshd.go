@@ -157,6 +157,7 @@ func (s *Server) start(t testing.TB) bool {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	before := len(s.Log())
 	s.cmd = exec.Command(sshdProgram, "-D", "-e", "-f", filepath.Join(s.Dir, "sshd_config"))
 	s.cmd.Stderr = log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -169,7 +170,8 @@ func (s *Server) start(t testing.TB) bool {
 		close(s.exited)
 	}()
 	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); {
-		if greets(s.Addr) {
+		// Who greets there may be the server of somebody who has found the same port.
+		if greets(s.Addr) && strings.Contains(s.Log()[before:], "Server listening on ") {
 			return true
 		}
 		select {

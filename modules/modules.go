@@ -84,6 +84,44 @@ func (p *Path) All() []Module {
 	return list
 }
 
+// Of returns the module that a file is in, and the file's path from the
+// module's directory.
+//
+// Differs from Puppet: a module that is hidden by another of its name has
+// files of its own here, too, so that they can be checked.
+func (p *Path) Of(file string) (m Module, rel string, ok bool) {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return Module{}, "", false
+	}
+	for _, dir := range p.dirs {
+		rel, ok := below(dir, file)
+		if !ok {
+			continue
+		}
+		name, rest, ok := strings.Cut(rel, string(filepath.Separator))
+		if ok && ValidName(name) {
+			return Module{Name: name, Dir: filepath.Join(dir, name)}, rest, true
+		}
+	}
+	if p.project.Name != "" {
+		if rel, ok := below(p.project.Dir, file); ok {
+			return p.project, rel, true
+		}
+	}
+	return Module{}, "", false
+}
+
+// below returns the path of a file from a directory that it is in.
+func below(dir, file string) (string, bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, file)
+	return rel, err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
 // File returns the path of a module's file. Name is looked up below "files"
 // first and then below the module itself, so that "x.sh", "files/x.sh" and
 // "scripts/x.sh" all mean something.

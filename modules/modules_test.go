@@ -102,3 +102,24 @@ func BenchmarkFind(b *testing.B) {
 		p.Find("m499/x.sh")
 	}
 }
+
+func TestOf(t *testing.T) {
+	dir := t.TempDir()
+	p := NewPath(Module{"depot", filepath.Join(dir, "project")}, filepath.Join(dir, "project", "modules"), filepath.Join(dir, "two"))
+	t.Chdir(dir)
+	for file, want := range map[string]string{
+		"project/modules/a/manifests/init.pp":                 "a manifests/init.pp",
+		"two/b/functions/x/y.pp":                              "b functions/x/y.pp",
+		filepath.Join(dir, "two", "b", "types", "t.pp"):       "b types/t.pp",
+		"project/manifests/site.pp":                           "depot manifests/site.pp",
+		"project/modules/Bad/manifests/init.pp":               "depot modules/Bad/manifests/init.pp",
+		"two/b":                                               "",
+		"two/../other/b/manifests/init.pp":                    "",
+		"two/b/../../project/modules/../plans/deploy/init.pp": "depot plans/deploy/init.pp",
+	} {
+		m, rel, ok := p.Of(filepath.FromSlash(file))
+		if got := m.Name + " " + filepath.ToSlash(rel); ok != (want != "") || ok && got != want {
+			t.Errorf("%s is of %q, %v, want %q", file, got, ok, want)
+		}
+	}
+}

@@ -1,9 +1,23 @@
 # confirm-corpus.rb CORPUS WORK [words of confirm-corpus.sh]: see there.
 require 'json'
 require 'fileutils'
-require 'puppet'
+require 'io/wait'
+
+# fail_with says why nothing can be confirmed. Status 1 is for answers that differ.
+def fail_with(why)
+  warn "confirm-corpus: #{why}"
+  exit 2
+end
+
+begin
+  require 'puppet'
+  require 'puppet/pops/pn' # or there are no syntax trees
+rescue LoadError => e
+  fail_with "this ruby does not find puppet: #{e.message}"
+end
 
 MADE_WITH = '8.11'.freeze
+PATIENCE = Float(ENV.fetch('CONFIRM_TIMEOUT', '60')) # seconds for one answer
 CORPUS, WORK, *WORDS = ARGV
 
 # Puppet's settings as the corpus was made with, whatever the version's defaults are.
@@ -29,10 +43,27 @@ def plain(value)
   end
 end
 
+# place is where an error is, or the one that it was made of: the compiler says again what it caught.
 def place(error)
-  line = error.respond_to?(:line) ? error.line : nil
-  column = error.respond_to?(:pos) ? error.pos : nil
-  line || column ? { 'line' => line, 'column' => column }.compact : true
+  while error
+    line = error.respond_to?(:line) ? error.line : nil
+    column = error.respond_to?(:pos) ? error.pos : nil
+    return { 'line' => line, 'column' => column }.compact if line || column
+    error = error.cause
+  end
+  true
+end
+
+# What messages of sorts that are easily right for the wrong reason have in them: see kinds.txt.
+SORTS = { 'unknown-function' => /Unknown function/, 'catalog-operation' => /only available when compiling a catalog/ }.freeze
+
+# fault is an error as the corpus has it, with its sort. A message that says what is in the way, and where, names that
+# place first, and the corpus has the first one.
+def fault(error)
+  at = place(error)
+  first = error.message[/\(file: [^,()]*, line: (\d+)/, 1]
+  at = { 'line' => first.to_i } if at != true && first && first.to_i != at['line']
+  { 'error' => at, 'sort' => SORTS.find { |_, text| text.match?(error.message) }&.first }.compact
 end
 
 # evaluate answers one expression as tables.jsonl has it.
@@ -55,9 +86,15 @@ def evaluate(expr, facts)
     end
   end
 rescue Puppet::Error => e
-  { 'error' => place(e) }
+  fault(e)
 rescue StandardError, SystemStackError, LoadError => e
   { 'error' => true, 'error_class' => e.class.to_s }
+end
+
+# expression is evaluate in a process of its own: many are asked in one.
+def expression(expr, facts)
+  settings unless Puppet.settings.global_defaults_initialized?
+  evaluate(expr, facts)
 end
 
 # A header line of a case says how to run it.
@@ -113,7 +150,7 @@ def play(name, facts)
     parsed = Puppet::Pops::Parser::Parser.new.parse_file("#{dir}/manifests/site.pp")
     answer['ast'] = Puppet::Pops::Model::PNTransformer.transform(parsed.model).to_data
   rescue Puppet::Error => e
-    return { 'error' => place(e) }
+    return answer.update(fault(e))
   rescue StandardError
     answer['ast'] = nil # there are trees that Puppet cannot say this way
   end
@@ -121,7 +158,7 @@ def play(name, facts)
     begin
       Puppet::Pops::Parser::EvaluatingParser.new.parse_file("#{dir}/manifests/site.pp")
     rescue Puppet::Error => e
-      answer['error'] = place(e)
+      answer.update(fault(e))
     end
     return answer
   end
@@ -139,43 +176,73 @@ def play(name, facts)
   end
   answer
 rescue Puppet::Error => e
-  answer.merge('error' => place(e))
+  answer.update(fault(e))
 rescue StandardError, SystemStackError => e
-  answer.merge('error' => true, 'class' => e.class.to_s)
+  answer.update('error' => true, 'error_class' => e.class.to_s)
 ensure
   answer['logs'] = logs.select { |l| %i[notice info].include?(l.level) }.map { |l| { 'level' => l.level.to_s, 'message' => l.message, 'source' => l.source } } if answer
 end
 
-# apart runs a block in a process of its own and returns what it answers.
-def apart
+# apart answers questions with a block, in a process of its own. It returns the answers by the questions' names. That
+# the process dies, or is silent for too long, is no answer: it ends everything.
+def apart(questions)
   read, write = IO.pipe
   pid = fork do
     read.close
     STDOUT.reopen('/dev/null')
-    write.write(JSON.generate(yield))
+    questions.each { |name, question| write.puts(JSON.generate('name' => name, 'answer' => yield(question))) }
     write.close
     exit!(0)
+  rescue Exception => e # rubocop:disable Lint/RescueException: whatever it is, it is told
+    warn "#{e.class}: #{e.message}"
+    exit!(1)
   end
   write.close
-  text = read.read
-  Process.wait(pid)
-  text.empty? ? { 'error' => true, 'class' => 'the process died' } : JSON.parse(text)
+  answers = collect(pid, read, questions.keys)
+  _, status = Process.wait2(pid)
+  missing = questions.keys - answers.keys
+  fail_with "puppet ended (#{status}) at: #{missing.first}" unless missing.empty? && status.success?
+  answers
+end
+
+# collect reads the answers as they come.
+def collect(pid, read, names)
+  answers = {}
+  text = +''
+  loop do
+    unless read.wait_readable(PATIENCE)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      fail_with "puppet gave no answer within #{PATIENCE.round} s (CONFIRM_TIMEOUT) to: #{(names - answers.keys).first}"
+    end
+    text << read.readpartial(1 << 16)
+    while (line = text.slice!(/\A.*\n/))
+      said = JSON.parse(line)
+      answers[said['name']] = said['answer']
+    end
+  rescue EOFError
+    return answers
+  end
 end
 
 # same_error: a place that the corpus does not have is any.
 def same_error(want, got)
   return want.nil? && got.nil? if want.nil? || got.nil?
-  return true if want == true || got == true
+  return true if want == true
+  return false if got == true
   %w[line column].all? { |k| want[k].nil? || want[k] == got[k] }
 end
+
+# same: 1 is not 1.0, and the order of keys counts.
+def same(want, got) = JSON.generate(want) == JSON.generate(got)
 
 # first_difference goes into arrays and hashes as far as they are alike.
 def first_difference(want, got, path = '')
   if want.is_a?(Hash) && got.is_a?(Hash)
-    key = (want.keys | got.keys).find { |k| want[k] != got[k] }
+    key = (want.keys | got.keys).find { |k| !same(want[k], got[k]) }
     return first_difference(want[key], got[key], "#{path}.#{key}") if key
   elsif want.is_a?(Array) && got.is_a?(Array) && want.length == got.length
-    i = want.each_index.find { |n| want[n] != got[n] }
+    i = want.each_index.find { |n| !same(want[n], got[n]) }
     return first_difference(want[i], got[i], "#{path}[#{i}]") if i
   end
   [path, want, got]
@@ -192,6 +259,7 @@ class Report
 
   def initialize
     @bad = 0
+    @passed_over = 0
     @told = 0
     @version = Puppet.version
     @known = {}
@@ -200,6 +268,12 @@ class Report
       version, name, why = line.split("\t", 3)
       @known[name] = why if @version.start_with?("#{version}.")
     end
+  end
+
+  # passes_over tells what could not be compared.
+  def passes_over(name, what, why)
+    @passed_over += 1
+    puts "#{name.inspect[1..-2]}: not compared: #{what}: #{why}"
   end
 
   def differs(name, parts)
@@ -215,7 +289,8 @@ class Report
 
   def close(asked, all)
     @known.each_key { |name| puts "#{name.inspect[1..-2]}: stands in versions.txt, and does not differ"; @bad += 1 } if all
-    puts "puppet #{@version} (the corpus is of #{MADE_WITH}): #{asked} asked, #{@bad} answered otherwise, #{@told} more that are known to differ in this version"
+    puts "puppet #{@version} (the corpus is of #{MADE_WITH}): #{asked} asked, #{@bad} answered otherwise, #{@told} more that are known to differ in this version; #{@passed_over} parts not compared"
+    puts 'never compared: the order of application, warnings and other problems (cases), matrix.json' if all
     @bad.zero? ? 0 : 1
   end
 end
@@ -240,67 +315,101 @@ def tables
 end
 
 def add(expr, table, facts)
-  if tables.any? { |t| t['expr'] == expr }
-    warn 'confirm-corpus: the corpus has this expression'
-    return 2
-  end
-  entry = { 'table' => table, 'expr' => expr }.merge(apart { settings; evaluate(expr, facts) })
-  entry['puppet'] = Puppet.version unless Puppet.version.start_with?(MADE_WITH)
+  fail_with 'the corpus has this expression' if tables.any? { |t| t['expr'] == expr }
+  answer = apart(expr => expr) { |x| expression(x, facts) }[expr]
+  fail_with 'cannot be asked: this puppet lacks a library of Ruby for it' if answer['error_class'] == 'LoadError'
+  entry = { 'table' => table, 'expr' => expr }.merge(answer.reject { |k, _| k == 'sort' })
+  entry['puppet'] = Puppet.version unless Puppet.version.start_with?("#{MADE_WITH}.")
   File.open("#{CORPUS}/expected/tables.jsonl", 'a') { |f| f.puts JSON.generate(entry) }
   puts JSON.generate(entry)
   0
 end
 
-def confirm(names, facts)
-  report = Report.new
-  asked = 0
+# kinds of our errors, by expression or case.
+def kinds
+  lines = File.readlines("#{CORPUS}/kinds.txt", chomp: true).reject { |line| line.start_with?('#') }
+  lines.to_h { |line| line.split("\t").first(2) }
+end
+
+# sorts compares the sort of an error where ours is of one that is easily right for the wrong reason.
+def sorts(kind, got)
+  return [] unless SORTS.key?(kind) && got['sort'] != kind
+  [['sort of the error', kind, got['sort'] || 'another']]
+end
+
+def confirm_tables(names, facts, ours, report)
   list = tables.select { |t| names.empty? || names.include?(t['table']) }
-  answers = list.each_slice(200).flat_map { |some| apart { settings; some.map { |t| evaluate(t['expr'], facts) } } }
-  list.zip(answers) do |want, got|
+  answers = list.map { |t| t['expr'] }.uniq.each_slice(200).map { |some| apart(some.to_h { |x| [x, x] }) { |x| expression(x, facts) } }.reduce({}, :merge)
+  list.each do |want|
+    got = answers.fetch(want['expr'])
     if got['error_class'] == 'LoadError'
-      puts "#{want['expr']}: cannot be asked: this puppet lacks a library of Ruby for it"
+      report.passes_over(want['expr'], 'all', 'this puppet lacks a library of Ruby for it')
       next
     end
-    asked += 1
     parts = []
     parts << ['error', want['error'] || 'none', got['error'] || 'none'] unless same_error(want['error'], got['error'])
-    %w[value type string].each { |k| parts << [k, want[k], got[k]] if want[k] != got[k] && !want['error'] && !got['error'] }
+    %w[value type string].each { |k| parts << [k, want[k], got[k]] if !same(want[k], got[k]) && !want['error'] && !got['error'] }
+    parts.concat(sorts(ours[want['expr']], got)) if want['error']
     report.differs(want['expr'], parts) unless parts.empty?
   end
+  list.length
+end
+
+def confirm_case(want, facts, ours, report)
+  name = want['case']
+  got = apart(name => name) { |x| play(x, facts) }[name]
+  error = want['error'] || want['parse_error']
+  parts = []
+  parts << ['error', error || 'none', got['error'] || 'none'] unless same_error(error, got['error'])
+  parts.concat(sorts(ours[name], got)) if error
+  report.passes_over(name, 'the syntax tree', 'the corpus has it in another form') if want['ast_tree']
+  %w[ast catalog].each do |k|
+    next unless want[k]
+    if got[k]
+      parts << [k, want[k], got[k]] unless same(want[k], got[k])
+    elsif same_error(error, got['error'])
+      report.passes_over(name, k, 'this puppet gives none')
+    end
+  end
+  parts << ['logs', want['logs'] || [], got['logs']] unless same(want['logs'] || [], got['logs'])
+  report.differs(name, parts) unless parts.empty?
+end
+
+def confirm(names, facts)
+  report = Report.new
+  ours = kinds
+  asked = confirm_tables(names, facts, ours, report)
   File.foreach("#{CORPUS}/expected/cases.jsonl") do |line|
     want = JSON.parse(line)
     next unless names.empty? || names.include?(want['case'])
     asked += 1
-    got = apart { play(want['case'], facts) }
-    parts = []
-    error = want['error'] || want['parse_error']
-    parts << ['error', error || 'none', got['error'] || 'none'] unless same_error(error, got['error'])
-    %w[ast catalog].each { |k| parts << [k, want[k], got[k]] if want[k] && got[k] && want[k] != got[k] }
-    parts << ['logs', want['logs'], got['logs']] if !error && (want['logs'] || []) != (got['logs'] || [])
-    report.differs(want['case'], parts) unless parts.empty?
+    confirm_case(want, facts, ours, report)
   end
-  if asked.zero?
-    warn "confirm-corpus: the corpus has nothing named #{names.join(', ')}"
-    return 2
-  end
+  fail_with "the corpus has nothing named #{names.join(', ')}" if asked.zero?
   report.close(asked, names.empty?)
 end
 
-facts = JSON.parse(File.read("#{CORPUS}/facts.json"))
-table = 'added'
-if (at = WORDS.index('--table'))
-  table = WORDS.slice!(at, 2)[1]
+def main
+  facts = JSON.parse(File.read("#{CORPUS}/facts.json"))
+  table = 'added'
+  if (at = WORDS.index('--table'))
+    table = WORDS.slice!(at, 2)[1]
+    fail_with '--table takes a name' unless table
+  end
+  case WORDS[0]
+  when '--version'
+    puts "puppet #{Puppet.version}, corpus #{MADE_WITH}"
+    0
+  when '--add'
+    fail_with '--add takes one expression' unless WORDS.length == 2
+    add(WORDS[1], table, facts)
+  when /\A-/
+    fail_with "unknown option #{WORDS[0]}"
+  else
+    confirm(WORDS, facts)
+  end
+rescue StandardError => e
+  fail_with e.full_message(highlight: false)
 end
-case WORDS[0]
-when '--version'
-  puts "puppet #{Puppet.version}, corpus #{MADE_WITH}"
-  exit 0
-when '--add'
-  abort 'confirm-corpus: --add takes one expression' unless WORDS.length == 2
-  exit add(WORDS[1], table, facts)
-when /\A-/
-  warn "confirm-corpus: unknown option #{WORDS[0]}"
-  exit 2
-else
-  exit confirm(WORDS, facts)
-end
+
+exit main

@@ -1,11 +1,13 @@
 #!/bin/sh
 # confirm-corpus.sh: asks an installed puppet (Debian's package puppet-agent, or Puppet's own) about every expression
 # and every case of testdata/puppet, and prints those that it answers otherwise than the corpus says. Status 1: there
-# are some; 2: the asking failed. What versions.txt knows about the installed version is told, and is no failure.
+# are some; 2: the asking failed, also when puppet dies, or gives no answer for CONFIRM_TIMEOUT (60) seconds. What could
+# not be compared is told and counted. What versions.txt knows about the installed version is told, and is no failure.
 #
 #   confirm-corpus.sh              everything
 #   confirm-corpus.sh NAME...      these cases (area/name) and tables
-#   confirm-corpus.sh --add EXPR   appends an expression with the installed puppet's answer (--table NAME: to that table)
+#   confirm-corpus.sh --add EXPR   appends an expression with the installed puppet's answer (--table NAME: to that table);
+#                                  "go test ./internal/puppettest -update" then notes the kind of an error
 #   confirm-corpus.sh --version    the versions of the installed puppet and of the corpus
 #
 # PUPPET names another puppet; a checkout's is used with RUBYLIB=CHECKOUT/lib PUPPET=CHECKOUT/bin/puppet.

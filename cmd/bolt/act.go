@@ -129,6 +129,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	outcome := make(map[*inventory.Target]bool, len(targets))
 	begin := time.Now()
 	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
+	a.sys.remote.Store(true)
 	runner.Run(ctx, action, targets, func(e run.Event) {
 		if e.Kind == run.Finished {
 			outcome[e.Target] = e.Result.OK()

@@ -65,9 +65,9 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 		return err
 	}
 	own := ""
-	if f := values.last("format"); slices.Contains(c.formats, f) {
+	if f := values.last("format"); f != "" && !slices.Contains(project.Formats(), f) {
 		own = f
-		delete(values, "format")
+		delete(values, "format") // the configuration does not know it
 	}
 	a, err := openApp(ctx, values, sys, c.voice)
 	if err != nil {
@@ -77,6 +77,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	}
 	defer a.close()
 	a.own = own
+	a.config.Format = c.nearestFormat(a.config.Format)
 	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
 	err = c.run(ctx, a, args)
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {

@@ -8,7 +8,7 @@ import (
 
 // addCompletion tells the shell what may follow the flags of cmd: target and
 // group names from the inventory, and the words of flags that take only some.
-func addCompletion(cmd *cobra.Command, values flagValues, sys system) {
+func addCompletion(cmd *cobra.Command, c *command, values flagValues, sys system) {
 	for _, f := range flagTable() {
 		var complete cobra.CompletionFunc
 		switch {
@@ -16,13 +16,17 @@ func addCompletion(cmd *cobra.Command, values flagValues, sys system) {
 			complete = func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 				return completeTargets(cmd, values, sys, prefix)
 			}
+		case f.name == "format":
+			complete = cobra.FixedCompletions(c.formats, cobra.ShellCompDirectiveNoFileComp)
 		case f.values != nil:
 			complete = cobra.FixedCompletions(f.values, cobra.ShellCompDirectiveNoFileComp)
 		case f.name == "inventoryfile", f.name == "hiera-config":
 			complete = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
+		case f.name == "facts":
+			complete = cobra.FixedCompletions([]string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 		case f.name == "project", f.name == "modulepath":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-		case f.name == "private-key":
+		case f.name == "private-key", f.name == "batch":
 			continue // files
 		case f.arg != "":
 			complete = cobra.NoFileCompletions
@@ -44,6 +48,8 @@ func completeWords(c command) cobra.CompletionFunc {
 		switch {
 		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
 			return nil, cobra.ShellCompDirectiveDefault
+		case c.name == "puppet validate", c.name == "puppet dump", c.name == "puppet eval" && len(args) == 0:
+			return []string{"pp", "epp"}, cobra.ShellCompDirectiveFilterFileExt
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"bolt/internal/logging"
+	"bolt/internal/output"
 	"bolt/internal/project"
 	"bolt/inventory"
 )
 
-// A flag is one option of the command line. Every command accepts every flag,
-// as users of Bolt's scripts expect; a command's help lists those that mean
-// something to it.
+// A flag is one option of the command line. A command's help lists the flags
+// that mean something to it. Puppet Bolt's commands accept Bolt's others, too,
+// as Bolt does and its users' scripts expect; see checkFlags for what is refused.
 type flag struct {
 	name, short string
 	arg         string // name of its value in help; "" for a switch
@@ -24,7 +25,8 @@ type flag struct {
 	config      func(string) any // its value for the configuration, above whose files it stands; nil if it is no setting
 	section     string
 	help        string
-	on          string // which commands list it: a key of listed
+	on          string // which commands list it
+	strict      bool   // refused by all other commands: Bolt does not know it, or refuses it itself
 }
 
 // The sections of a help page, in their order.
@@ -48,28 +50,52 @@ const (
 	onAction    = "action"    // commands that act on targets
 	onRun       = "run"       // command run, script run
 	onTmpdir    = "tmpdir"    // script run, file upload
-	onInventory = "inventory" // inventory show and actions
-	onShow      = "show"      // everything that reads a project
+	onTimeout   = "timeout"   // what may be ended for taking too long
+	onResults   = "results"   // commands with a result for each target
+	onTargets   = "targets"   // commands that targets are named to
+	onInventory = "inventory" // commands that read the inventory
+	onDetail    = "detail"    // inventory show
+	onModules   = "modules"   // commands that look for modules
+	onPuppet    = "puppet"    // programs of the Puppet language
+	onExecute   = "execute"   // where the program may stand on the command line
+	onDump      = "dump"      // puppet dump
+	onEval      = "eval"      // puppet eval
+	onHiera     = "hiera"     // commands that look up data
+	onLookup    = "lookup"    // lookup
 	onAll       = "all"
-	onDetail    = "detail"  // inventory show
-	onModules   = "modules" // everything that looks for modules
-	onPuppet    = "puppet"  // programs of the Puppet language
-	onExecute   = "execute" // where the program may stand on the command line
-	onEval      = "eval"    // puppet eval
-	onHiera     = "hiera"   // what looks up data
-	onLookup    = "lookup"  // lookup
-	onNone      = ""        // understood, and answered with what to do instead
+	onNone      = "" // understood, and answered with what to do instead
 )
 
+// occasions says of each place when its flags can be given, for the error that
+// they cannot be given elsewhere.
+var occasions = map[string]string{
+	onAction:    "acting on targets",
+	onRun:       "running a command or script", // Bolt's words
+	onTmpdir:    "running a script or uploading a file",
+	onTimeout:   "acting on targets, looking up a value or evaluating a program",
+	onResults:   "acting on targets or looking up a value",
+	onTargets:   "acting on targets, showing them or looking up a value",
+	onInventory: "acting on targets, showing them or looking up a value",
+	onDetail:    "showing targets",
+	onModules:   "acting on targets, looking up a value, or checking or evaluating a program",
+	onPuppet:    "working on a program of the Puppet language",
+	onExecute:   "dumping or evaluating a program",
+	onDump:      "dumping a program",
+	onEval:      "evaluating a program",
+	onHiera:     "looking up a value or evaluating a program",
+	onLookup:    "looking up a value",
+	onNone:      "acting on targets",
+}
+
 // flagTable holds all flags. Names, short forms and values are those of
-// Puppet Bolt; --fold, --timeout and the format ndjson are ours.
+// Puppet Bolt; strict ones but --env-var, and some of the formats, are ours.
 func flagTable() []flag {
 	return []flag{
-		{name: "targets", short: "t", arg: "TARGETS", repeat: true, section: secInventory, on: onInventory,
+		{name: "targets", short: "t", arg: "TARGETS", repeat: true, section: secInventory, on: onTargets,
 			help: "Act on these targets: names, aliases, groups, globs (web*), URIs; several are separated by commas. @FILE reads them from a file, - from standard input."},
 		{name: "query", short: "q", arg: "PQL", section: secInventory, on: onNone,
 			help: "Act on the targets that a PuppetDB query returns."},
-		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onInventory,
+		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onTargets,
 			help: "Act on targets of the last run again: all of them, or those that failed or succeeded."},
 		{name: "detail", section: secInventory, on: onDetail,
 			help: "Show each target's settings, variables, facts, features and groups."},
@@ -89,21 +115,21 @@ func flagTable() []flag {
 		{name: "sudo-executable", arg: "PROGRAM", config: asText, section: secEscalate, on: onAction, help: "Use this program instead of sudo."},
 
 		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
-		{name: "timeout", arg: "SECONDS", section: secContext, on: onAction,
-			help: "End the action on a target when it has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
+		{name: "timeout", arg: "SECONDS", section: secContext, on: onTimeout, strict: true,
+			help: "End each action, lookup or evaluation that has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
 		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
 		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onModules, help: "Look for modules in these directories, separated by colons."},
-		{name: "project", arg: "DIR", section: secContext, on: onShow, help: "Use the Bolt project in this directory."},
-		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onShow, help: "Read the inventory from this file."},
+		{name: "project", arg: "DIR", section: secContext, on: onAll, help: "Use the Bolt project in this directory."},
+		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onInventory, help: "Read the inventory from this file."},
 		{name: "hiera-config", arg: "FILE", config: asText, section: secContext, on: onHiera, help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
-		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onAction, help: "Record the outcome for --rerun (default)."},
+		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onResults, help: "Record the outcome for --rerun (default)."},
 
-		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, help: "Set an environment variable for the command or script."},
+		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, strict: true, help: "Set an environment variable for the command or script."},
 
 		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
 			help: "How to reach targets that do not say it themselves: ssh or local."},
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
-		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction,
+		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction, strict: true,
 			help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
 		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
 		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
@@ -112,27 +138,79 @@ func flagTable() []flag {
 		{name: "tmpdir", arg: "DIR", config: asText, section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
 
 		{name: "execute", short: "e", arg: "CODE", section: secPuppet, on: onExecute, help: "Take this text for the program."},
-		{name: "tasks", section: secPuppet, on: onPuppet, help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
-		{name: "facts", arg: "FILE", section: secPuppet, on: onEval, help: "Read the variable $facts from this file, JSON or YAML."},
-		{name: "batch", arg: "FILE", section: secPuppet, on: onEval, help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
+		{name: "pretty", section: secPuppet, on: onDump, strict: true, help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
+		{name: "tasks", section: secPuppet, on: onPuppet, strict: true, help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
+		{name: "facts", arg: "FILE", section: secPuppet, on: onEval, strict: true, help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact."},
+		{name: "batch", arg: "FILE", section: secPuppet, on: onEval, strict: true, help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
 
 		{name: "plan-hierarchy", section: secLookup, on: onLookup, help: "Look up what a plan finds outside of apply blocks, with the plan_hierarchy of hiera.yaml and for no target."},
-		{name: "explain", section: secLookup, on: onLookup, help: "Print where the value was looked for, and what was found there."},
+		{name: "explain", section: secLookup, on: onLookup, strict: true, help: "Print where the value was looked for, and what was found there."},
 
-		{name: "format", arg: "FORMAT", values: project.Formats(), config: asText, section: secDisplay, on: onShow,
-			help: "How to print results: human, json, ndjson (one event a line, as it happens) or rainbow."},
-		{name: "fold", section: secDisplay, on: onAction, help: "Print equal outputs once, under the folded names of their targets, at the end."},
+		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
+			help: formatHelp(eventFormats)},
+		{name: "fold", section: secDisplay, on: onResults, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},
 		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
-		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onShow, help: "Use colours on a terminal (default)."},
+		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default)."},
 		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only."},
-		{name: "trace", section: secDisplay, on: onAction, help: "Print the chain of causes with an error that ends the run."},
+		{name: "trace", section: secDisplay, on: onAll, help: "Print the chain of causes with an error that ends the run."},
 
 		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
-			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn)."},
+			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn). Notices of programs are printed as warnings are."},
 		{name: "clear-cache", section: secGlobal, on: onAll, help: "Remove the caches that Puppet Bolt keeps in the project."},
 		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
 		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
 	}
+}
+
+// ndjson is the format that Bolt does not have.
+const ndjson = string(output.NDJSON)
+
+// The values of --format that commands have, the default first.
+var (
+	eventFormats = project.Formats()                    // commands with a result for each target
+	listFormats  = []string{"human", "json", "rainbow"} // Bolt's others
+	plainFormats = []string{"human", "json"}            // ours
+	treeFormats  = []string{formatPN, "json"}           // puppet dump
+)
+
+// formatNames are all formats.
+func formatNames() []string { return append(slices.Clone(eventFormats), formatPN) }
+
+// nearestFormat is the format of c that is meant by one that a configuration
+// file sets, for all commands.
+func (c *command) nearestFormat(f string) string {
+	switch {
+	case slices.Contains(c.formats, f):
+		return f
+	case f == ndjson:
+		return "json"
+	}
+	return "human"
+}
+
+// formatHelp explains --format to users of a command that has these formats.
+func formatHelp(formats []string) string {
+	words := slices.Clone(formats)
+	for i, f := range words {
+		switch f {
+		case "human":
+			words[i] += " (default)"
+		case ndjson:
+			words[i] += " (one event a line, as it happens)"
+		case formatPN:
+			words[i] += " (Puppet Node notation, the default)"
+		}
+	}
+	return "How to print results: " + enumerate(words) + "."
+}
+
+// enumerate joins alternatives: "a, b or c".
+func enumerate(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func asText(s string) any { return s }
@@ -182,14 +260,17 @@ func (v *flagValue) Set(s string) error {
 	return nil
 }
 
-// addFlags defines all flags on cmd; those that cmd's help does not list are
-// hidden from completion as well.
-func addFlags(cmd *cobra.Command, into flagValues, lists ...string) {
+// takes reports whether a flag means something to a command.
+func (c *command) takes(f flag) bool { return f.on == onAll || slices.Contains(c.lists, f.on) }
+
+// addFlags defines all flags on cmd; those that mean nothing to c are hidden
+// from completion as well.
+func addFlags(cmd *cobra.Command, c *command, into flagValues) {
 	for _, f := range flagTable() {
 		if f.name == "help" || f.name == "version" {
 			continue
 		}
-		hidden := f.on != onAll && !slices.Contains(lists, f.on)
+		hidden := !c.takes(f)
 		define := func(name, short, text string) {
 			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: f.help, Value: &flagValue{f, into, text}, Hidden: hidden}
 			if f.arg == "" {
@@ -204,17 +285,17 @@ func addFlags(cmd *cobra.Command, into flagValues, lists ...string) {
 	}
 }
 
-// flagHelp renders the flags of cmd's help page, by section.
-func flagHelp(cmd *cobra.Command) string {
+// flagHelp renders the flags of c's help page, by section.
+func flagHelp(c *command) string {
 	var b strings.Builder
 	for _, sec := range sections {
 		first := true
 		for _, f := range flagTable() {
-			if f.section != sec {
+			if f.section != sec || !c.takes(f) {
 				continue
 			}
-			if pf := cmd.Flags().Lookup(f.name); f.name != "help" && f.name != "version" && (pf == nil || pf.Hidden) {
-				continue
+			if f.name == "format" {
+				f.help = formatHelp(c.formats)
 			}
 			if first {
 				b.WriteString("\n" + sec + "\n")

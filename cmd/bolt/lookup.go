@@ -4,12 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"bolt/internal/environment"
 	"bolt/internal/fault"
+	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
 	"bolt/internal/valuedata"
@@ -18,12 +25,16 @@ import (
 	"bolt/puppet/hiera"
 	"bolt/puppet/value"
 	"bolt/run"
+	"bolt/transport"
 )
 
 // wordsOfLookup are a key, and variables for the lookup.
 func wordsOfLookup(args []string) error {
 	if len(args) == 0 {
 		return usagef("Must specify a key to look up")
+	}
+	if name, _, is := strings.Cut(args[0], "="); is {
+		return hinted(usagef("Must specify a key to look up"), "%s is the variable %s: the key stands before it", args[0], name)
 	}
 	for _, arg := range args[1:] {
 		name, _, ok := strings.Cut(arg, "=")
@@ -37,23 +48,37 @@ func wordsOfLookup(args []string) error {
 	return nil
 }
 
-// A search is one key, looked up for many targets or for none.
+// A search is one key, looked up for many targets or for none. Its lookups run
+// beside each other; all that they have to say is said by one goroutine.
 type search struct {
 	app     *app
 	env     *environment.Environment
 	key     string
 	given   map[string]string
 	explain bool
-	warned  map[string]bool // what was said already
+	warned  map[string]bool     // what was said already
+	refused map[string][]string // targets by what is wrong with a variable of them
+}
+
+// A found is what became of a lookup.
+type found struct {
+	result *run.Result
+	odd    environment.Odd
+	logs   []eval.Log
 }
 
 func runLookup(ctx context.Context, a *app, args []string) error {
-	s := &search{app: a, env: a.environment(), key: args[0], given: map[string]string{}, explain: a.values.on("explain", false), warned: map[string]bool{}}
+	a.warnModulepath()
+	planned := a.values.on("plan-hierarchy", false)
+	s := &search{
+		app: a, env: a.environment(planned), key: args[0], given: map[string]string{}, explain: a.values.on("explain", false),
+		warned: map[string]bool{}, refused: map[string][]string{},
+	}
 	for _, arg := range args[1:] {
 		name, val, _ := strings.Cut(arg, "=")
 		s.given[name] = val
 	}
-	if a.values.on("plan-hierarchy", false) {
+	if planned {
 		return s.inPlan(ctx)
 	}
 	return s.onTargets(ctx)
@@ -62,7 +87,9 @@ func runLookup(ctx context.Context, a *app, args []string) error {
 // inPlan looks up what a plan would find.
 func (s *search) inPlan(ctx context.Context) error {
 	a := s.app
-	v, ex, err := s.find(ctx, environment.Plan(s.given))
+	ctx, cancel := a.limited(ctx)
+	defer cancel()
+	v, ex, err := s.find(ctx, environment.Plan(s.given), s.log)
 	if err != nil {
 		if hint := s.hint(err); hint != "" && a.format() != output.NDJSON {
 			fmt.Fprintln(a.console, "hint:", hint)
@@ -130,14 +157,19 @@ func (s *search) onTargets(ctx context.Context) error {
 	var hints hints
 	outcome := make(map[*inventory.Target]bool, len(targets))
 	begin := time.Now()
-	for _, t := range targets {
-		r := s.onTarget(ctx, t)
-		outcome[t] = r.OK()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	for f := range inOrder(targets, func(t *inventory.Target) *found { return s.onTarget(ctx, t) }) {
+		s.tell(f)
+		r := f.result
+		outcome[r.Target] = r.OK()
 		hints.add(r)
-		if view.Event(run.Event{Kind: run.Finished, Target: t, Result: r}) != nil {
-			break // End returns the error again
+		if view.Event(run.Event{Kind: run.Finished, Target: r.Target, Result: r}) != nil {
+			stop(run.ErrStopped) // End returns the error again
+			break
 		}
 	}
+	s.tellRefused()
 	a.saveRerun(targets, outcome)
 	if err := view.End(time.Since(begin)); err != nil {
 		return written(err)
@@ -153,15 +185,60 @@ func (s *search) onTargets(ctx context.Context) error {
 	return nil
 }
 
+// inOrder yields f of each element, in their order. As many of them are in
+// work as there are processors, and not many more wait to be taken.
+func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
+	return func(yield func(R) bool) {
+		workers := min(runtime.GOMAXPROCS(0), len(list))
+		results := make([]chan R, len(list))
+		for i := range results {
+			results[i] = make(chan R, 1)
+		}
+		// What has been begun and was not taken yet: a slow reader slows the work.
+		ahead := make(chan struct{}, 4*workers)
+		var next atomic.Int64
+		var all sync.WaitGroup
+		done := make(chan struct{})
+		defer all.Wait()
+		defer close(done)
+		for range workers {
+			all.Go(func() {
+				for {
+					select {
+					case ahead <- struct{}{}:
+					case <-done:
+						return
+					}
+					i := int(next.Add(1)) - 1
+					if i >= len(list) {
+						return
+					}
+					results[i] <- f(list[i])
+				}
+			})
+		}
+		for _, r := range results {
+			v := <-r
+			<-ahead
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
 // onTarget looks the key up for one target.
-func (s *search) onTarget(ctx context.Context, t *inventory.Target) *run.Result {
+func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
 	r := &run.Result{Target: t, Action: output.Lookup, Value: &ordered.Map{}}
+	f := &found{result: r}
 	if ctx.Err() != nil {
 		r.Err = run.Skipped()
-		return r
+		return f
 	}
+	ctx, cancel := s.app.limited(ctx)
+	defer cancel()
 	begin := time.Now()
-	v, ex, err := s.asTarget(ctx, t)
+	v, ex, err := s.asTarget(ctx, t, f)
 	r.Elapsed = time.Since(begin)
 	json := s.app.format().IsJSON()
 	if ex != nil && !json {
@@ -170,7 +247,7 @@ func (s *search) onTarget(ctx context.Context, t *inventory.Target) *run.Result 
 	if err != nil {
 		// Bolt's own word for this; nothing was done that has an object.
 		r.Action = "action"
-		r.Err = s.failure(err)
+		r.Err = s.failure(ctx, err)
 	} else {
 		r.Object = s.key
 		r.Value.Set("value", valuedata.To(v))
@@ -178,29 +255,48 @@ func (s *search) onTarget(ctx context.Context, t *inventory.Target) *run.Result 
 	if ex != nil && json {
 		r.Value.Set("explanation", valuedata.To(ex.Root().Data()))
 	}
-	return r
+	return f
 }
 
-func (s *search) asTarget(ctx context.Context, t *inventory.Target) (value.Value, *hiera.Explanation, error) {
+func (s *search) asTarget(ctx context.Context, t *inventory.Target, f *found) (value.Value, *hiera.Explanation, error) {
 	data, err := t.Data(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	of := environment.Target{Name: t.Name, Facts: data.Facts, Vars: data.Vars, Given: s.given}
-	node, collisions, err := of.Node()
+	node, odd, err := of.Node()
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, text := range collisions {
+	f.odd = odd
+	return s.find(ctx, node, func(l eval.Log) { f.logs = append(f.logs, l) })
+}
+
+// tell says what a lookup had to say.
+func (s *search) tell(f *found) {
+	for _, text := range f.odd.Overridden {
 		s.warn("variable_overridden", text)
 	}
-	return s.find(ctx, node)
+	for _, err := range f.odd.Refused {
+		s.refused[err.Error()] = append(s.refused[err.Error()], f.result.Target.SafeName())
+	}
+	for _, l := range f.logs {
+		s.log(l)
+	}
+}
+
+// tellRefused warns of the inventory's variables that programs cannot name,
+// once for all targets that have one.
+func (s *search) tellRefused() {
+	for _, what := range slices.Sorted(maps.Keys(s.refused)) {
+		s.warn("variable_refused", fmt.Sprintf("A variable that %s has for %s is left out: %s", s.app.inventorySource(), nodeset.Fold(s.refused[what]), what))
+	}
 }
 
 // find looks the key up. The explanation is nil unless one is wanted; it is
 // there after an error, too.
-func (s *search) find(ctx context.Context, n environment.Node) (value.Value, *hiera.Explanation, error) {
-	n.Log = s.log
+func (s *search) find(ctx context.Context, n environment.Node, log func(eval.Log)) (value.Value, *hiera.Explanation, error) {
+	n.Log = log
 	var ex *hiera.Explanation
 	if s.explain {
 		ex = &hiera.Explanation{}
@@ -227,8 +323,15 @@ func (s *search) warn(id, text string) {
 	}
 }
 
-// failure is the failure of a lookup for a target, as Bolt words it.
-func (s *search) failure(err error) *run.Error {
+// failure is the failure of a lookup for a target, as Bolt words it. ctx was
+// the lookup's.
+func (s *search) failure(ctx context.Context, err error) *run.Error {
+	if late, is := errors.AsType[*lateError](context.Cause(ctx)); is {
+		return &run.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
+	}
+	if ctx.Err() != nil {
+		return &run.Error{Kind: "puppetlabs.tasks/cancelled-error", Code: "CANCELLED", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassCancelled}
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		m := f.Details
 		if m == nil {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"bolt/run"
@@ -28,8 +29,9 @@ const (
 )
 
 func main() {
-	ctx, stop := catchSignals(context.Background(), os.Stderr)
-	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ})
+	remote := new(atomic.Bool)
+	ctx, stop := catchSignals(context.Background(), os.Stderr, remote)
+	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ, remote})
 	stop()
 	os.Exit(code)
 }
@@ -40,6 +42,7 @@ type system struct {
 	out, err *os.File
 	lookup   func(name string) (value string, ok bool) // environment
 	environ  func() []string                           // all of it
+	remote   *atomic.Bool                              // set when something begins to run on targets
 }
 
 func (s system) env(name string) string {
@@ -79,8 +82,8 @@ var (
 
 // catchSignals returns a context that ends at the first interrupt, which lets
 // running commands be ended and partial results printed; the second leaves at
-// once.
-func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func()) {
+// once. remote says whether anything runs on targets.
+func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -99,11 +102,15 @@ func catchSignals(ctx context.Context, notice io.Writer) (context.Context, func(
 			case <-done:
 				return
 			case s := <-signals:
+				ending, left := "", "."
+				if remote.Load() {
+					ending, left = ": ending what runs on the targets", ": commands may go on running on some targets."
+				}
 				if n > 0 {
-					fmt.Fprintln(notice, "\nLeaving at once: commands may go on running on some targets.")
+					fmt.Fprintln(notice, "\nLeaving at once"+left)
 					os.Exit(exitFailed)
 				}
-				fmt.Fprintf(notice, "\nStopping (%v): ending what runs on the targets. Press ^C again to leave at once.\n", s)
+				fmt.Fprintf(notice, "\nStopping (%v)%s. Press ^C again to leave at once.\n", s, ending)
 				cancel(run.ErrStopped)
 			}
 		}

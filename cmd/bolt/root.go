@@ -16,16 +16,23 @@ type command struct {
 	short   string
 	long    string
 	example string
-	lists   []string // which flags its help lists
+	exit    string   // what its exit codes mean
+	note    string   // of its help, about flags that it does not list
+	lists   []string // which flags mean something to it
 	run     func(ctx context.Context, app *app, args []string) error
 	words   func(args []string) error // checks the words that are no flags, before anything is read
 	targets bool                      // needs --targets or --rerun
 	voice   voice
-	formats []string // values of --format that it alone knows
+	formats []string // values of --format that it has
 }
 
-// lookupCommand is the name of the command that takes its flags --explain and
-// --plan-hierarchy.
+// ours reports whether Puppet Bolt has no such command.
+func (c *command) ours() bool {
+	group, _, _ := strings.Cut(c.name, " ")
+	return group == "pool" || group == "puppet"
+}
+
+// lookupCommand is the name of the command that knows --plan-hierarchy.
 const lookupCommand = "lookup"
 
 // groups are the commands of two words by their first, with a sentence for
@@ -40,16 +47,34 @@ var groups = []struct{ name, short string }{
 	{"puppet", "Work on programs of the Puppet language"},
 }
 
+// purpose says what the program does, in the infinitive.
+const purpose = "run commands and scripts, copy files, look up data with Hiera, and check and evaluate programs of the Puppet language"
+
+// description is the first paragraph of the general help and of the manual.
+const description = "bolt runs commands and scripts and copies files on many machines at once, over SSH, with nothing installed on them. " +
+	"It looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby."
+
+// cobraCommands are those that are not in commands.
+var cobraCommands = []string{"completion", "man"}
+
 // otherCommands are Puppet Bolt's that are not here.
 var otherCommands = []string{"apply", "guide", "module", "plan", "plugin", "policy", "project", "secret", "task"}
 
-var actionLists = []string{onAction, onInventory, onModules, onShow}
+var actionLists = []string{onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
-const exitCodes = `Exit codes
-  0  everything succeeded
-  1  a target failed, or was not reached; or the command line, a file or
-     the configuration is wrong
-`
+// What exit codes mean; 1 is also that of a mistake in the request.
+const (
+	exitAction   = "0  everything succeeded\n1  a target failed, or was not reached; or "
+	exitFound    = "0  a value was found, for every target\n1  no value was found, for one target at least; or "
+	exitShown    = "0  everything was printed\n1  "
+	exitPool     = "0  it was done\n1  it could not be done; or "
+	exitStatus   = "0  a daemon runs\n1  no daemon runs; or "
+	exitServe    = "0  the daemon was stopped\n1  it could not serve; or "
+	exitValidate = "0  no file has errors; warnings do not count\n1  a file has errors, or could not be read; or "
+	exitDump     = "0  the program was read\n1  the program has errors, or could not be read; or "
+	exitEval     = "0  the program has a value; with --batch: all lines were answered\n1  the program has errors, or could not be read; or "
+	exitMistake  = "the command line, a file or the configuration is wrong"
+)
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
@@ -65,7 +90,7 @@ standard input on the target.`,
   bolt command run 'systemctl is-active nginx' -t web --fold
   bolt command run @check.sh -t 'db*' --run-as postgres --timeout 30
   bolt command run 'df -P /' -t all --format json`,
-			lists: append([]string{onRun}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onRun}, actionLists...),
 		},
 		{
 			name: "script run", args: "SCRIPT [ARGUMENTS]", targets: true, run: runScript, words: wordsOfScript,
@@ -77,7 +102,7 @@ arguments that begin with a dash.`,
 			example: `  bolt script run ./setup.sh -t web
   bolt script run ./report.py -t all -- --since yesterday
   bolt script run mymodule/check.sh quick -t db --env-var DEBUG=1`,
-			lists: append([]string{onRun, onTmpdir}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onRun, onTmpdir}, actionLists...),
 		},
 		{
 			name: "file upload", args: "SOURCE DESTINATION", targets: true, run: runUpload, words: wordsOfFile,
@@ -87,7 +112,7 @@ SOURCE is a path on this machine, or MODULE/NAME for a file of a module. If
 DESTINATION is a directory that exists, the copy is placed inside it.`,
 			example: `  bolt file upload ./nginx.conf /etc/nginx/nginx.conf -t web --run-as root
   bolt file upload ./site /srv/www -t web`,
-			lists: append([]string{onTmpdir}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onTmpdir}, actionLists...),
 		},
 		{
 			name: "file download", args: "SOURCE DESTINATION", targets: true, run: runDownload, words: wordsOfFile,
@@ -96,7 +121,7 @@ DESTINATION is a directory that exists, the copy is placed inside it.`,
 target gets a directory of its own below DESTINATION, with its name.`,
 			example: `  bolt file download /etc/os-release ./facts -t all
   bolt file download /var/log/nginx ./logs -t web --run-as root`,
-			lists: actionLists,
+			exit: exitAction, formats: eventFormats, lists: actionLists,
 		},
 		{
 			name: "inventory show", run: showInventory, words: noWordsButTargets,
@@ -107,14 +132,16 @@ settings (passwords left out), variables, facts, features, groups.`,
 			example: `  bolt inventory show
   bolt inventory show -t 'web*' --detail
   bolt inventory show --format json`,
-			lists: []string{onInventory, onDetail, onShow},
+			note: "Options about connecting, such as --user or --transport, are accepted: they are among the settings that --detail shows.",
+			exit: exitShown, formats: listFormats, lists: []string{onTargets, onInventory, onDetail},
 		},
 		{
 			name: "group show", run: showGroups, words: noWords,
 			short:   "Show groups",
 			long:    `Prints the names of all groups of the inventory.`,
 			example: `  bolt group show`,
-			lists:   []string{onShow},
+			note:    "Options of commands that act on targets are accepted, and change nothing here.",
+			exit:    exitShown, formats: listFormats, lists: []string{onInventory},
 		},
 		{
 			name: lookupCommand, args: "KEY [NAME=VALUE...]", targets: true, run: runLookup, words: wordsOfLookup,
@@ -122,12 +149,14 @@ settings (passwords left out), variables, facts, features, groups.`,
 			long: `Looks up a key in the data of the project (hiera.yaml) and of its modules, for
 each target as an apply block would: with the facts and variables that the
 inventory has of it. Nothing is connected to. NAME=VALUE gives further
-variables for interpolation. With --plan-hierarchy the key is looked up once,
-as a plan does it outside of apply blocks.`,
+variables for interpolation, whose values are always strings. With
+--plan-hierarchy the key is looked up once, as a plan does it outside of apply
+blocks.`,
 			example: `  bolt lookup ntp::servers -t web1,web2
   bolt lookup profile::port -t web1 --explain
   bolt lookup release::branch --plan-hierarchy stage=test`,
-			lists: append([]string{onHiera, onLookup}, actionLists...),
+			note: "Options of commands that act on targets, such as --user, --run-as or --no-verbose, are accepted, and change nothing here: nothing is connected to, and values are always printed.",
+			exit: exitFound, formats: eventFormats, lists: []string{onHiera, onLookup, onTimeout, onResults, onTargets, onInventory, onModules},
 		},
 		{
 			name: "pool start", run: runPoolStart, words: noWords, voice: noFiles,
@@ -136,7 +165,7 @@ as a plan does it outside of apply blocks.`,
 There is seldom need to: whatever connects starts it, unless the setting pool
 is off. Its limits are those of the project in which it starts.`,
 			example: `  bolt pool start`,
-			lists:   []string{onShow},
+			exit:    exitPool, formats: plainFormats,
 		},
 		{
 			name: "pool stop", run: runPoolStop, words: noWords, voice: noFiles,
@@ -144,7 +173,7 @@ is off. Its limits are those of the project in which it starts.`,
 			long: `Ends the pool daemon at once: what runs on targets through it is ended there,
 all connections are closed, and what it knew of passwords is gone.`,
 			example: `  bolt pool stop`,
-			lists:   []string{onShow},
+			exit:    exitPool, formats: plainFormats,
 		},
 		{
 			name: "pool drain", run: runPoolDrain, words: noWords, voice: noFiles,
@@ -152,7 +181,7 @@ all connections are closed, and what it knew of passwords is gone.`,
 			long: `Tells the pool daemon to begin nothing new and to end when what it is doing
 is done. The next invocation starts a new one.`,
 			example: `  bolt pool drain`,
-			lists:   []string{onShow},
+			exit:    exitPool, formats: plainFormats,
 		},
 		{
 			name: "pool status", run: runPoolStatus, words: noWords, voice: noFiles,
@@ -163,7 +192,7 @@ allows at a time, actions done, dials saved, and bytes. The exit code is 1 if
 no daemon runs.`,
 			example: `  bolt pool status
   bolt pool status --format json`,
-			lists: []string{onShow},
+			exit: exitStatus, formats: plainFormats,
 		},
 		{
 			name: "pool metrics", run: runPoolMetrics, words: noWords, voice: noFiles,
@@ -171,14 +200,14 @@ no daemon runs.`,
 			long: `Prints the pool daemon's counters in Prometheus's text format, for its
 textfile collector or a scrape through a command.`,
 			example: `  bolt pool metrics > /var/lib/node_exporter/bolt_pool.prom`,
-			lists:   []string{onShow},
+			exit:    exitPool, formats: plainFormats,
 		},
 		{
 			name: "pool logs", run: runPoolLogs, words: noWords, voice: noFiles,
 			short:   "Print the daemon's log",
 			long:    `Prints the log of the pool daemon. "bolt pool status" tells where it is.`,
 			example: `  bolt pool logs | tail`,
-			lists:   []string{onShow},
+			exit:    exitPool, formats: plainFormats,
 		},
 		{
 			name: "pool serve", run: runPoolServe, words: noWords, voice: noFiles,
@@ -187,39 +216,54 @@ textfile collector or a scrape through a command.`,
 is for service managers: under systemd it takes over a socket that systemd
 listens on. See docs/pool.md.`,
 			example: `  bolt pool serve --log-level debug`,
-			lists:   []string{onShow},
+			exit:    exitServe, formats: plainFormats,
 		},
 		{
 			name: "puppet validate", args: "FILE...", run: runPuppetValidate, words: wordsOfFiles, voice: noFiles,
 			short: "Check manifests, plans and templates",
-			long: `Reads files of the Puppet language and prints what is wrong with them, with the
-place and the line. Files that end in .epp are templates; files in a folder
-called plans have the rules of plans. Nothing is evaluated.`,
+			long: `Reads files of the Puppet language and prints what is wrong with them, with
+the place and the line. Files that end in .epp are templates; files in a
+folder called plans have the rules of plans. Of a directory all such files
+below it are read. In modules on the module path, definitions must be in the
+files that their names tell. The FILE - is standard input. Nothing is
+evaluated.`,
 			example: `  bolt puppet validate manifests/*.pp templates/*.epp
+  bolt puppet validate modules/profile
   bolt puppet validate plans/deploy.pp --format json`,
-			lists: []string{onPuppet, onShow},
+			exit: exitValidate, formats: plainFormats, lists: []string{onPuppet, onModules},
 		},
 		{
-			name: "puppet dump", args: "[FILE]", run: runPuppetDump, words: oneFileAtMost, voice: noFiles, formats: []string{formatPN},
+			name: "puppet dump", args: "[FILE...]", run: runPuppetDump, words: anyFiles, voice: noFiles,
 			short: "Print the syntax tree of a program",
 			long: `Prints the tree that a program of the Puppet language is read as, in Puppet
-Node notation (--format pn, the default) or the same as JSON (--format json).`,
+Node notation (--format pn, the default) or the same as JSON (--format json).
+The FILE - is standard input. Templates have to be in files that end in .epp:
+--execute and - take none. Of several files each tree has the file's name above
+it; as JSON each is one document, null for a file that has none.`,
 			example: `  bolt puppet dump manifests/init.pp
   bolt puppet dump -e '$x = 1 + 2' --format json`,
-			lists: []string{onPuppet, onExecute, onShow},
+			exit: exitDump, formats: treeFormats, lists: []string{onPuppet, onExecute, onDump},
 		},
 		{
 			name: "puppet eval", args: "[FILE]", run: runPuppetEval, words: oneFileAtMost, voice: noFiles,
 			short: "Evaluate a program of the Puppet language",
 			long: `Evaluates a program and prints what it said, its value and the value's type.
-Functions and types of modules are there, and data of Hiera; what needs a
-catalog is not. With --format json the value is rich data. --batch reads expressions, one JSON
-object {"expr": "..."} a line, and answers each with one line: value, type and
-string, or an error with line, column and message.`,
+The FILE - is standard input; of one that ends in .epp the value is its text,
+and all its parameters must have defaults. Functions and types of modules are
+there, and data of Hiera; what needs a catalog is not. Notices and what is
+graver are printed, info and debug with --log-level. With --format json the
+value is rich data, which shows what a Sensitive hides.
+
+--batch reads expressions, one JSON object {"expr": "..."} a line, and answers
+each with one line as soon as it has its value: {"value", "type", "string"}, or
+{"error": {"line", "column", "message"}}, with "id" before them if the line has
+one and "logs" behind them if something was said. Each is evaluated on its own.
+Empty lines are skipped; a line that is something else, or longer than 64 MiB,
+is answered with an error. An expression may make 10 million calls.`,
 			example: `  bolt puppet eval -e '[1, 2, 3].map |$x| { $x * 2 }'
   bolt puppet eval check.pp --facts facts.json --format json
   echo '{"expr": "1 + 1"}' | bolt puppet eval --batch -`,
-			lists: []string{onPuppet, onExecute, onEval, onHiera, onModules, onShow},
+			exit: exitEval, formats: plainFormats, lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},
 		},
 	}
 }
@@ -227,7 +271,7 @@ string, or an error with line, column and message.`,
 // execute carries out one command line.
 func execute(ctx context.Context, argv []string, sys system) error {
 	values := flagValues{}
-	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || argv[0] == "completion" || argv[0] == "man") {
+	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || slices.Contains(cobraCommands, argv[0])) {
 		root := newRoot(values, sys, nil)
 		root.SetArgs(argv)
 		return root.ExecuteContext(ctx)
@@ -245,7 +289,7 @@ func execute(ctx context.Context, argv []string, sys system) error {
 		help, words = true, words[1:]
 	}
 	if help || len(words) == 0 {
-		return printHelp(words, sys)
+		return printHelp(ctx, words, sys)
 	}
 	c, rest, err := findCommand(words)
 	if err != nil {
@@ -285,21 +329,26 @@ func findCommand(words []string) (c *command, rest []string, err error) {
 			actions = append(actions, action)
 		}
 	}
+	slices.Sort(actions)
 	switch {
 	case actions == nil:
 		err := usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
 		if slices.Contains(otherCommands, words[0]) {
-			return nil, nil, hinted(err, "this version runs commands and scripts and copies files; %s is Puppet Bolt's", words[0])
+			return nil, nil, hinted(err, "this version can %s; %s is Puppet Bolt's", purpose, words[0])
 		}
 		if near := nearest(words[0], names); near != "" {
 			return nil, nil, hinted(err, "did you mean %s?", near)
 		}
 		return nil, nil, err
 	case len(words) == 1:
-		return nil, nil, usagef("Expected an action of the form 'bolt %s <action>'", words[0])
+		err := usagef("Expected an action of the form 'bolt %s <action>'", words[0])
+		return nil, nil, hinted(err, "the action is %s", enumerate(actions))
 	}
-	slices.Sort(actions)
-	return nil, nil, usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
+	err = usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
+	if near := nearest(words[1], actions); near != "" {
+		err = hinted(err, "did you mean %s?", near)
+	}
+	return nil, nil, err
 }
 
 // newRoot builds the tree of commands; flags are recorded in values. Only the
@@ -308,7 +357,7 @@ func findCommand(words []string) (c *command, rest []string, err error) {
 func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "bolt",
-		Short:         "Run things on many machines at once, over SSH, with nothing installed on them",
+		Short:         strings.ToUpper(purpose[:1]) + purpose[1:],
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -338,8 +387,8 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 			ValidArgsFunction: completeWords(c),
 		}
 		if only == nil || only.name == c.name {
-			addFlags(cmd, values, c.lists...)
-			addCompletion(cmd, values, sys)
+			addFlags(cmd, &c, values)
+			addCompletion(cmd, &c, values, sys)
 		}
 		parents[group].AddCommand(cmd)
 	}
@@ -348,34 +397,56 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 }
 
 // printHelp prints the page for the words of a command, or the general page.
-func printHelp(words []string, sys system) error {
-	w := sys.out
-	if c, _ := named(words); c != nil {
-		cmd, _, err := newRoot(flagValues{}, sys, c).Find(strings.Fields(c.name))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprint(w, helpPage(c, cmd))
+//
+// Differs from Bolt: it prints the general page for words that are no command.
+func printHelp(ctx context.Context, words []string, sys system) error {
+	if len(words) == 0 || words[0] == "help" {
+		_, err := fmt.Fprint(sys.out, generalPage())
 		return err
 	}
-	if len(words) > 0 {
+	if len(words) == 1 {
 		for _, g := range groups {
 			if g.name == words[0] {
-				_, err := fmt.Fprint(w, groupPage(g.name, g.short))
+				_, err := fmt.Fprint(sys.out, groupPage(g.name, g.short))
 				return err
 			}
 		}
 	}
-	_, err := fmt.Fprint(w, generalPage())
+	if slices.Contains(cobraCommands, words[0]) {
+		root := newRoot(flagValues{}, sys, nil)
+		root.SetArgs(append(words, "--help"))
+		return root.ExecuteContext(ctx)
+	}
+	c, _, err := findCommand(words)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(sys.out, helpPage(c))
 	return err
 }
 
 // helpPage is the help of one command.
-func helpPage(c *command, cmd *cobra.Command) string {
+func helpPage(c *command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\n%s", c.short,
-		strings.TrimSpace("bolt "+c.name+" "+c.args), c.long, c.example, exitCodes)
-	b.WriteString(flagHelp(cmd))
+	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\nExit codes\n%s", c.short,
+		strings.TrimSpace("bolt "+c.name+" "+c.args), c.long, c.example, exitCodes(c.exit))
+	b.WriteString(flagHelp(c))
+	if c.note != "" {
+		b.WriteString("\n" + wrap(c.note, helpWidth, "") + "\n")
+	}
+	return b.String()
+}
+
+// helpWidth is how wide the text of a help page is.
+const helpWidth = 78
+
+// exitCodes renders what exit codes mean.
+func exitCodes(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text + exitMistake) {
+		code, meaning, _ := strings.Cut(line, "  ")
+		fmt.Fprintf(&b, "  %s  %s\n", code, wrap(meaning, helpWidth-5, "     "))
+	}
 	return b.String()
 }
 
@@ -395,8 +466,7 @@ func groupPage(name, short string) string {
 // generalPage is the help of the program.
 func generalPage() string {
 	var b strings.Builder
-	b.WriteString(`bolt runs commands and scripts and copies files on many machines at once,
-over SSH, with nothing installed on them.
+	b.WriteString(wrap(description, helpWidth, "") + `
 
 Usage
   bolt <command> <action> [options]
@@ -413,6 +483,8 @@ Examples
   bolt command run 'systemctl restart nginx' -t web --run-as root
   bolt script run ./setup.sh -t all --fold
   bolt inventory show
+  bolt lookup ntp::servers -t web1.example.com --explain
+  bolt puppet validate manifests/*.pp
 
 Targets come from inventory.yaml of the project, or are named on the command
 line. A project is a directory with a bolt-project.yaml; the nearest one at or

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,21 +56,22 @@ func noWords(args []string) error {
 }
 
 // checkFlags looks for flags that contradict each other or the command.
+//
+// A flag that means nothing to the command is refused, unless it is one of
+// Puppet Bolt's at one of Bolt's commands: Bolt accepts these everywhere, and
+// scripts rest on that.
 func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
-	if v.has("env-var") {
-		if c.name != "command run" && c.name != "script run" {
-			return usagef("Option '--env-var' can only be specified when running a command or script")
+	for _, f := range flagTable() {
+		if v.has(f.name) && !c.takes(f) && (f.strict || c.ours()) {
+			return usagef("Option '--%s' can only be specified when %s", f.name, occasions[f.on])
 		}
-		for _, kv := range v["env-var"] {
-			if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
-				return usagef("Environment variables must be specified using 'myenvvar=key' format")
-			}
+	}
+	for _, kv := range v["env-var"] {
+		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
+			return usagef("Environment variables must be specified using 'myenvvar=key' format")
 		}
 	}
 	lookup := c.name == lookupCommand
-	if v.has("explain") && !lookup {
-		return usagef("Option '--explain' can only be specified when looking up a value")
-	}
 	planned := lookup && v.on("plan-hierarchy", false)
 	n := 0
 	for _, f := range []string{"targets", "query", "rerun"} {
@@ -97,7 +99,26 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	return nil
+	formats := c.formats
+	if planned {
+		formats = listFormats // one value is no stream of events
+	}
+	return checkFormat(formats, v)
+}
+
+// checkFormat refuses a format that a command does not have, in Bolt's words.
+// The list is Bolt's as well: what is there beside it is in the hint.
+func checkFormat(formats []string, v flagValues) error {
+	f := v.last("format")
+	if !v.has("format") || slices.Contains(formats, f) {
+		return nil
+	}
+	bolts := slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == ndjson })
+	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(bolts, ", "))
+	if len(bolts) < len(formats) {
+		return hinted(err, "another one is %s: one event a line, as it happens", ndjson)
+	}
+	return err
 }
 
 // parseCount reads a whole number as Ruby's optparse does: decimal, 0x…, 0….

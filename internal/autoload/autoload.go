@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"bolt/modules"
 	"bolt/puppet/check"
@@ -29,8 +30,8 @@ type Loader struct {
 	path  *modules.Path
 	tasks bool
 
-	files sync.Map // path → *file
-	names sync.Map // name → *entry
+	files memo[string, file]
+	names memo[name, *eval.Definition]
 	all   func() []modules.Module
 }
 
@@ -45,26 +46,16 @@ type name struct {
 	name string
 }
 
-type entry struct {
-	once sync.Once
-	def  *eval.Definition
-	err  error
-}
-
 // Load returns the definition of a name; see eval.Loader. What a file of the
 // name has instead, and a function in Ruby, is an error.
 func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
-	key := name{kind, qualified}
-	v, ok := l.names.Load(key)
-	if !ok {
-		v, _ = l.names.LoadOrStore(key, new(entry))
-	}
-	e := v.(*entry)
-	e.once.Do(func() { e.def, e.err = l.find(kind, qualified) })
-	return e.def, e.err
+	return l.names.get(name{kind, qualified}, func() (*eval.Definition, bool, error) {
+		d, err := l.find(kind, qualified)
+		return d, d != nil, err
+	})
 }
 
-// folders are where definitions of a kind are.
+// folder is where definitions of a kind are.
 func folder(kind eval.Kind) string {
 	switch kind {
 	case eval.KindFunction:
@@ -96,14 +87,14 @@ func (l *Loader) find(kind eval.Kind, qualified string) (*eval.Definition, error
 		return nil, nil
 	}
 	for _, path := range candidates(kind, filepath.Join(m.Dir, dir), segments[1:]) {
-		f := l.file(path, m.Name)
-		if f.err != nil {
-			return nil, f.err
+		f, err := l.file(path, m.Name)
+		if err != nil {
+			return nil, err
 		}
-		if d := f.defs[name{kind, qualified}]; d != nil {
+		if d := f[name{kind, qualified}]; d != nil {
 			return d, nil
 		}
-		if f.defs != nil && exact(kind) {
+		if f != nil && exact(kind) {
 			return nil, fmt.Errorf("%s has to define the %v %s, and %s: the name of a file tells what is in it", path, kind, qualified, f.holds())
 		}
 	}
@@ -137,27 +128,20 @@ func candidates(kind eval.Kind, dir string, rest []string) []string {
 	return append([]string{file}, candidates(kind, dir, rest[:len(rest)-1])...)
 }
 
-// A file is what was read of one; no defs and no err: it does not exist.
-type file struct {
-	once sync.Once
-	defs map[name]*eval.Definition
-	err  error
-}
+// A file is what one defines; nil: it does not exist.
+type file map[name]*eval.Definition
 
 // file reads a file, once.
-func (l *Loader) file(path, module string) *file {
-	v, ok := l.files.Load(path)
-	if !ok {
-		v, _ = l.files.LoadOrStore(path, new(file))
-	}
-	f := v.(*file)
-	f.once.Do(func() { f.defs, f.err = l.read(path, module) })
-	return f
+func (l *Loader) file(path, module string) (file, error) {
+	return l.files.get(path, func() (file, bool, error) {
+		f, err := l.read(path, module)
+		return f, f != nil, err
+	})
 }
 
-func (l *Loader) read(path, module string) (map[name]*eval.Definition, error) {
+func (l *Loader) read(path, module string) (file, error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return nil, nil
 	}
 	if err != nil {
@@ -170,7 +154,7 @@ func (l *Loader) read(path, module string) (map[name]*eval.Definition, error) {
 	if err := check.Program(p, check.Options{Tasks: l.tasks}).Err(); err != nil {
 		return nil, err
 	}
-	defs := map[name]*eval.Definition{}
+	defs := file{}
 	for _, d := range eval.Definitions(p, module) {
 		defs[name{d.Kind, d.Name}] = d
 	}
@@ -178,12 +162,12 @@ func (l *Loader) read(path, module string) (map[name]*eval.Definition, error) {
 }
 
 // holds says what a file defines, for messages.
-func (f *file) holds() string {
-	if len(f.defs) == 0 {
+func (f file) holds() string {
+	if len(f) == 0 {
 		return "defines nothing"
 	}
 	var list []string
-	for n := range f.defs {
+	for n := range f {
 		list = append(list, "the "+n.kind.String()+" "+n.name)
 	}
 	slices.Sort(list)
@@ -199,9 +183,25 @@ type RubyError struct {
 
 // Error says where the function is, and what can be done.
 func (e *RubyError) Error() string {
-	base := strings.TrimSuffix(filepath.Base(e.Path), ".rb")
-	return fmt.Sprintf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: write it in the Puppet language, as %s, or do without it",
-		e.Function, e.Module.Name, e.Path, filepath.Join(e.Module.Dir, "functions", base+".pp"))
+	return fmt.Sprintf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: %s, or do without it",
+		e.Function, e.Module.Name, e.Path, e.advice())
+}
+
+// advice says how the function can be had. One in the Puppet language has the
+// name of its module in its own, and is in the file that its name tells.
+func (e *RubyError) advice() string {
+	segments := strings.Split(e.Function, "::")
+	at := func(dir string, rest []string) string {
+		return filepath.Join(dir, "functions", filepath.Join(rest...)+".pp")
+	}
+	switch module, rest := segments[0], segments[1:]; {
+	case len(rest) == 0:
+		return fmt.Sprintf("write it in the Puppet language as %s::%s, in %s, and call it by that name", e.Module.Name, e.Function, at(e.Module.Dir, segments))
+	case module != e.Module.Name:
+		return fmt.Sprintf("write it in the Puppet language, in %s of a module %s", at("", rest), module)
+	default:
+		return "write it in the Puppet language, in " + at(e.Module.Dir, rest)
+	}
 }
 
 // ruby returns a *RubyError if a function exists, but is written in Ruby. m is
@@ -272,12 +272,3 @@ func (f Files) Module(name string) (string, bool) {
 
 // Root is Module, by the name that package hiera has for it.
 func (f Files) Root(name string) (string, bool) { return f.Module(name) }
-
-// Names returns the names of all modules.
-func (f Files) Names() []string {
-	var names []string
-	for _, m := range f.Path.All() {
-		names = append(names, m.Name)
-	}
-	return names
-}

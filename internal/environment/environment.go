@@ -75,8 +75,7 @@ func New(o Options) *Environment {
 	}
 }
 
-// stdlibOptions are what stdlib needs. Addresses of the web are not read: a
-// program's text shall not decide what this machine connects to.
+// stdlibOptions are what stdlib needs.
 func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
 	return stdlib.Options{
 		Now:  o.Now,
@@ -114,6 +113,9 @@ type Node struct {
 
 	Strict         eval.Strict
 	LooseVariables bool
+	// Limits end programs that would not end or would not fit; zero fields are
+	// eval's defaults.
+	Limits eval.Limits
 	// Log gets what programs and lookups say; nil: nobody does.
 	Log func(eval.Log)
 }
@@ -131,39 +133,31 @@ func (e *Environment) Evaluation(n Node) *Evaluation {
 	if n.Log != nil {
 		o.Warn = func(msg string) { n.Log(eval.Log{Level: eval.Warning, Kind: "lookup", Msg: msg}) }
 	}
+	session := e.hiera.Session(o)
 	return &Evaluation{
 		Interp: eval.New(eval.Env{
 			Library: e.library, Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
-			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Log: n.Log,
+			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: session,
 		}),
-		session: e.hiera.Session(o),
+		session: session,
 	}
 }
 
 // Run evaluates a program in the top scope and returns its value.
 func (x *Evaluation) Run(ctx context.Context, p *syntax.Program) (value.Value, error) {
-	return x.Interp.Run(x.Context(ctx), p, nil)
+	return x.Interp.Run(ctx, p, nil)
 }
 
 // Lookup looks up data as the top scope sees it. Errors are *hiera.Error, or
 // come from functions that the hierarchy names.
 func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, error) {
-	ctx = x.Context(ctx)
 	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, nil)), r)
 }
 
-// Context returns the context that whatever is evaluated with x.Interp needs.
-// It carries the session: the functions of the library are shared by all
-// evaluations, and a call brings nothing else that is its own.
-func (x *Evaluation) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sessionKey{}, x.session)
-}
-
-type sessionKey struct{}
-
-// sessionOf returns the session of a call.
+// sessionOf returns the session of a call: the functions of the library are
+// shared by all evaluations.
 func sessionOf(c *eval.Call) (*hiera.Session, error) {
-	s, ok := c.Context().Value(sessionKey{}).(*hiera.Session)
+	s, ok := c.Interp.Env().Data.(*hiera.Session)
 	if !ok {
 		return nil, eval.Errorf("internal", "%s: the evaluation has no data", c.Name)
 	}

@@ -83,6 +83,9 @@ func TestFunctions(t *testing.T) {
 		{with, "stdlib::end_with('abc')", "! end_with.pp"},
 		{with, "stdlib::unheard_of()", "! unheard_of.rb"},
 		{with, "own::add(1, 2)", "3"},
+		{with, "['stdlib::unheard_of', 'stdlib::start_with', 'stdlib::ensure', 'own::add', 'own::nothing'].map |$f| { [stdlib::has_function($f), defined($f)] }",
+			"[[false, false], [true, false], [true, false], [true, false], [false, false]]"},
+		{with, "stdlib::has_function('stdlib::end_with')", "! end_with.pp"},
 	} {
 		if c.dir == "" {
 			c.dir = t.TempDir()
@@ -98,10 +101,10 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// inRuby is an eval.Loader of nothing but functions in Ruby.
-type inRuby struct{ asked int }
+// ruby is an eval.Loader of nothing but functions in Ruby.
+type ruby struct{ asked int }
 
-func (l *inRuby) Load(_ context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
+func (l *ruby) Load(_ context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
 	l.asked++
 	if kind == eval.KindFunction {
 		return nil, &autoload.RubyError{Function: name}
@@ -112,7 +115,7 @@ func (l *inRuby) Load(_ context.Context, kind eval.Kind, name string) (*eval.Def
 // TestLazy: the functions are made when one is asked for and once, and files
 // are not looked for where a function has no module in its name.
 func TestLazy(t *testing.T) {
-	made, m := 0, &inRuby{}
+	made, m := 0, &ruby{}
 	l := newLoader(m, func() []*eval.Function {
 		made++
 		return []*eval.Function{{Name: "here"}, {Name: "stdlib::here"}}
@@ -185,10 +188,53 @@ func TestData(t *testing.T) {
 	if v, err := run(t, e, n, "lookup('port')"); err != nil || v != value.Int(2) || len(said) != 1 || !strings.Contains(said[0], "'facts'") {
 		t.Errorf("without facts: %v, %v, said %q", v, err, said)
 	}
-	// An Interp that was not given the context says so.
-	_, err = e.Evaluation(debian).Interp.Call(t.Context(), "lookup", value.String("port"))
+	// Whatever begins in the Interp has the data.
+	if v, err := e.Evaluation(debian).Interp.Call(t.Context(), "lookup", value.String("port")); err != nil || v != value.Int(1) {
+		t.Errorf("a call from outside is %v, %v", v, err)
+	}
+	// An Interp of another maker has none, and says so.
+	_, err = eval.New(eval.Env{Library: e.library}).Call(t.Context(), "lookup", value.String("port"))
 	if err == nil || !strings.Contains(err.Error(), "no data") {
-		t.Errorf("without the context: %v", err)
+		t.Errorf("without a session: %v", err)
+	}
+}
+
+// TestTypeOfData: a type can be made of data, which a function with types of
+// its own gives.
+func TestTypeOfData(t *testing.T) {
+	e := at(world(t, map[string]string{
+		"hiera.yaml":                 "version: 5\nhierarchy: [{name: f, lookup_key: m::key}]\n",
+		"modules/m/types/k.pp":       "type M::K = String",
+		"modules/m/types/t.pp":       "type M::T = Integer[lookup('k')]",
+		"modules/m/functions/key.pp": "function m::key(M::K $k, Hash $o, Puppet::LookupContext $c) { if $k == 'k' { 5 } else { $c.not_found } }",
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, text := range []string{"type A = Integer[lookup('k')] [5 =~ A, 4 =~ A]", "[5 =~ M::T, 4 =~ M::T]"} {
+		p, err := syntax.Parse(syntax.NewFile("p.pp", text), syntax.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if v, err := e.Evaluation(Local(value.NewHash())).Run(ctx, p); err != nil || value.Inspect(v) != "[true, false]" {
+				t.Errorf("%s is %v, %v", text, v, err)
+			}
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			t.Fatalf("%s does not end", text)
+		}
+	}
+}
+
+// TestLimits: those of a Node hold.
+func TestLimits(t *testing.T) {
+	n := Node{Limits: eval.Limits{Steps: 1000}}
+	if _, err := run(t, at(t.TempDir()), n, "Integer[0, 99999999999].reduce |$m, $x| { $m }"); err == nil || !strings.Contains(err.Error(), "more than 1000 calls") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -217,7 +263,7 @@ func TestTarget(t *testing.T) {
 		Vars:  ordered.Of("role", "var", "tier", "var", "own", []any{int64(1)}),
 		Given: map[string]string{"tier": "given", "os": "given"},
 	}
-	n, collisions, err := target.Node()
+	n, odd, err := target.Node()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,10 +277,19 @@ func TestTarget(t *testing.T) {
 		"The inventory's variable $tier is overridden by the one of the command line",
 		"The variable $os is overridden by the fact of the same name",
 	}
-	if !slices.Equal(collisions, wanted) {
-		t.Errorf("collisions %q, want %q", collisions, wanted)
+	if !slices.Equal(odd.Overridden, wanted) || odd.Refused != nil {
+		t.Errorf("odd is %q, want %q", odd, wanted)
 	}
-	for _, bad := range []Target{{Vars: ordered.Of("No", "x")}, {Vars: ordered.Of("facts", "x")}, {Vars: ordered.Of("a", struct{}{})}, {Facts: ordered.Of("a", struct{}{})}} {
+	// Inventories are not written for the language alone.
+	target = Target{Vars: ordered.Of("No", "x", "facts", "x", "yes", "x")}
+	n, odd, err = target.Node()
+	if err != nil || len(odd.Refused) != 2 || !strings.Contains(odd.Refused[0].Error(), "'No'") || !strings.Contains(odd.Refused[1].Error(), "'facts'") {
+		t.Errorf("with names that cannot be: %q, %v", odd, err)
+	}
+	if v, err := run(t, at(t.TempDir()), n, "$yes"); err != nil || v != value.String("x") {
+		t.Errorf("the other variable is %v, %v", v, err)
+	}
+	for _, bad := range []Target{{Given: map[string]string{"No": "x"}}, {Vars: ordered.Of("a", struct{}{})}, {Facts: ordered.Of("a", struct{}{})}} {
 		if _, _, err := bad.Node(); err == nil {
 			t.Errorf("%+v is no error", bad)
 		}

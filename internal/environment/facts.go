@@ -67,17 +67,24 @@ type Target struct {
 	Given       map[string]string // variables of the command line
 }
 
+// Odd is what is odd about the variables of a target. It keeps nobody from
+// going on.
+type Odd struct {
+	Overridden []string // sentences about what was beaten
+	Refused    []error  // about the inventory's variables that cannot have their names, and so are left out
+}
+
 // Node returns the node of a target, as Bolt compiles for it: the target's
 // name is that of the certificate and of the environment, facts beat given
-// variables, and these beat the inventory's. collisions tell what was beaten.
-func (t *Target) Node() (n Node, collisions []string, err error) {
+// variables, and these beat the inventory's.
+func (t *Target) Node() (n Node, odd Odd, err error) {
 	facts, err := hash(t.Facts)
 	if err != nil {
-		return Node{}, nil, fmt.Errorf("the facts of the inventory cannot be used: %w", err)
+		return Node{}, odd, fmt.Errorf("the facts of the inventory cannot be used: %w", err)
 	}
 	vars, err := hash(t.Vars)
 	if err != nil {
-		return Node{}, nil, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
+		return Node{}, odd, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
 	}
 	name := value.String(t.Name)
 	var top value.HashBuilder
@@ -87,7 +94,7 @@ func (t *Target) Node() (n Node, collisions []string, err error) {
 	top.Put(value.String("environment"), name)
 	put := func(what, k string, v value.Value) error {
 		if _, is := facts.GetString(k); is {
-			collisions = append(collisions, fmt.Sprintf("%s $%s is overridden by the fact of the same name", what, k))
+			odd.Overridden = append(odd.Overridden, fmt.Sprintf("%s $%s is overridden by the fact of the same name", what, k))
 			return nil
 		}
 		if err := CheckVariable(k); err != nil {
@@ -99,16 +106,16 @@ func (t *Target) Node() (n Node, collisions []string, err error) {
 	for k, v := range vars.All() {
 		k := value.RubyString(k)
 		if _, is := t.Given[k]; is {
-			collisions = append(collisions, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the command line", k))
+			odd.Overridden = append(odd.Overridden, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the command line", k))
 			continue
 		}
 		if err := put("The inventory's variable", k, v); err != nil {
-			return Node{}, nil, err
+			odd.Refused = append(odd.Refused, err)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.Given)) {
 		if err := put("The variable", k, value.String(t.Given[k])); err != nil {
-			return Node{}, nil, err
+			return Node{}, odd, err
 		}
 	}
 	host, domain, qualified := strings.Cut(t.Name, ".")
@@ -119,7 +126,7 @@ func (t *Target) Node() (n Node, collisions []string, err error) {
 	return Node{
 		Facts: facts, Variables: top.Build(), Trusted: trusted(name, value.String(host), in),
 		Server: value.NewHash(value.Entry{Key: value.String("environment"), Value: name}),
-	}, collisions, nil
+	}, odd, nil
 }
 
 // Plan is the node of a plan: it has no facts, only variables of the command

@@ -66,11 +66,18 @@ func (l *loader) function(ctx context.Context, name string) (*eval.Definition, e
 		return here, nil
 	}
 	d, err := l.modules.Load(ctx, eval.KindFunction, name)
-	if here == nil || d != nil {
-		return d, err
+	ruby, foreign := errors.AsType[*autoload.RubyError](err)
+	switch {
+	case here != nil && (foreign || d == nil && err == nil):
+		return here, nil
+	case foreign:
+		return nil, inRuby{ruby}
 	}
-	if _, ruby := errors.AsType[*autoload.RubyError](err); err != nil && !ruby {
-		return nil, err
-	}
-	return here, nil
+	return d, err
 }
+
+// inRuby tells the evaluator what a RubyError is.
+type inRuby struct{ *autoload.RubyError }
+
+// Unwrap returns the kind of error, and the error itself.
+func (e inRuby) Unwrap() []error { return []error{eval.ErrForeign, e.RubyError} }

@@ -11,18 +11,17 @@ package hieradata
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 
 	"bolt/internal/eyaml"
 	"bolt/internal/hocon"
 	"bolt/internal/ordered"
+	"bolt/internal/valuedata"
 	"bolt/internal/yaml"
 	"bolt/puppet/hiera"
+	"bolt/puppet/value"
 )
 
 // A Source is where data that is not in files comes from.
@@ -40,18 +39,25 @@ type Source struct {
 func Options(from Source) hiera.Options {
 	return hiera.Options{
 		Files: Files{},
-		YAML:  yaml.DecodeData,
-		Config: func(text []byte, file string) (any, hiera.Locator, error) {
-			v, at, err := yaml.DecodeLocated(text, file)
+		YAML: func(text []byte, file string) (value.Value, error) {
+			v, err := yaml.DecodeData(text, file)
+			return data(v, file, err)
+		},
+		Config: func(text []byte, file string) (value.Value, hiera.Locator, error) {
+			plain, at, err := yaml.DecodeLocated(text, file)
+			v, err := data(plain, file, err)
 			return v, at, err
 		},
-		JSON: decodeJSON,
-		HOCON: func(text []byte, file string) (any, error) {
-			m, err := hocon.Decode(text, file, hocon.Options{Getenv: from.Getenv})
+		JSON: func(text []byte, file string) (value.Value, error) {
+			v, err := ordered.ParseJSON(blankComments(text))
 			if err != nil {
-				return nil, err
+				return nil, &hiera.Error{Kind: "data", File: file, Msg: err.Error(), Err: err}
 			}
-			return m, nil
+			return data(v, file, nil)
+		},
+		HOCON: func(text []byte, file string) (value.Value, error) {
+			v, err := hocon.Decode(text, file, hocon.Options{Getenv: from.Getenv})
+			return data(v, file, err)
 		},
 		Eyaml: func(options map[string]string) (func(string) (string, error), error) {
 			keys, err := eyaml.Open(options, eyaml.Source{
@@ -77,12 +83,27 @@ func Options(from Source) hiera.Options {
 	}
 }
 
-func decodeJSON(text []byte, file string) (any, error) {
-	v, err := ordered.ParseJSON(blankComments(text))
+// data is what was decoded as a value. The decoder's error tells the file.
+func data(v any, file string, err error) (value.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	d, err := valuedata.WithSymbols(v, symbol)
 	if err != nil {
 		return nil, &hiera.Error{Kind: "data", File: file, Msg: err.Error(), Err: err}
 	}
-	return v, nil
+	return d, nil
+}
+
+// symbol is what a symbol of YAML is in data.
+func symbol(name string) value.Value {
+	switch name {
+	case "default":
+		return value.Default{}
+	case "undef":
+		return value.Undef{}
+	}
+	return &value.Runtime{Runtime: "ruby", Name: "Symbol", Value: name}
 }
 
 // blankComments replaces comments by white space: Ruby's JSON allows /* … */ and
@@ -143,139 +164,3 @@ func (Files) Stat(path string) (hiera.Stamp, bool) {
 
 // ReadFile is hiera.Files's.
 func (Files) ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }
-
-// Glob is hiera.Files's. Names that begin with a period match only patterns
-// that do.
-func (Files) Glob(pattern string) ([]string, error) {
-	var out []string
-	for _, p := range braces(pattern) {
-		root := "."
-		if filepath.IsAbs(p) {
-			root, p = "/", strings.TrimLeft(p, "/")
-		}
-		found, err := expand(root, strings.Split(p, "/"))
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			if info, err := os.Stat(f); err == nil && !info.IsDir() {
-				out = append(out, f)
-			}
-		}
-	}
-	return out, nil
-}
-
-// maxAlternatives limits what {a,b}{c,d}… may become.
-const maxAlternatives = 10_000
-
-// braces returns the patterns that one with {a,b} stands for.
-func braces(p string) []string {
-	out := []string{p}
-	for i := 0; i < len(out) && len(out) < maxAlternatives; {
-		before, choices, after, ok := firstBrace(out[i])
-		if !ok {
-			i++
-			continue
-		}
-		var alternatives []string
-		for _, c := range choices {
-			alternatives = append(alternatives, before+c+after)
-		}
-		out = slices.Replace(out, i, i+1, alternatives...)
-	}
-	return out
-}
-
-// firstBrace divides a pattern at its first group; groups may be nested.
-func firstBrace(p string) (before string, choices []string, after string, ok bool) {
-	start, depth, from := -1, 0, 0
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case c == '\\':
-			i++
-		case c == '{':
-			if depth == 0 {
-				start, from = i, i+1
-			}
-			depth++
-		case c == ',' && depth == 1:
-			choices = append(choices, p[from:i])
-			from = i + 1
-		case c == '}' && depth > 0:
-			if depth--; depth == 0 {
-				return p[:start], append(choices, p[from:i]), p[i+1:], true
-			}
-		}
-	}
-	return "", nil, "", false
-}
-
-// expand returns what parts of a pattern match below dir, sorted.
-func expand(dir string, parts []string) ([]string, error) {
-	if len(parts) == 0 {
-		return []string{dir}, nil
-	}
-	part, rest := parts[0], parts[1:]
-	if part == "**" && len(rest) > 0 {
-		return expandDeep(dir, rest)
-	}
-	if !strings.ContainsAny(part, `*?[\`) {
-		next := filepath.Join(dir, part)
-		if part == "" {
-			next = dir
-		}
-		if _, err := os.Stat(next); err != nil {
-			return nil, nil
-		}
-		return expand(next, rest)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, nil // as if it were empty
-	}
-	var out []string
-	for _, e := range entries {
-		name := e.Name()
-		if name[0] == '.' && part[0] != '.' {
-			continue
-		}
-		ok, err := filepath.Match(part, name)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		found, err := expand(filepath.Join(dir, name), rest)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
-}
-
-// expandDeep is expand for what follows **: in dir and all directories below.
-// Links to directories are not followed.
-func expandDeep(dir string, rest []string) ([]string, error) {
-	out, err := expand(dir, rest)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return out, nil
-	}
-	for _, e := range entries {
-		if e.Type()&fs.ModeType != fs.ModeDir || e.Name()[0] == '.' {
-			continue
-		}
-		found, err := expandDeep(filepath.Join(dir, e.Name()), rest)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
-}

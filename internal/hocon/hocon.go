@@ -9,12 +9,14 @@
 // follows that library where it departs from the specification: a number may
 // be octal (010 is 8), [1] followed by unquoted text is the list alone.
 //
-// Documents are limited in depth and in what substitutions may make of them,
-// so that hostile text ends with an error. Errors are *Error.
+// Documents are limited in depth, in length and in what substitutions may make
+// of them, and reading one takes time in proportion to that: hostile text ends
+// with an error. Errors are *Error.
 package hocon
 
 import (
 	"fmt"
+	"slices"
 
 	"bolt/internal/ordered"
 )
@@ -22,8 +24,9 @@ import (
 // Limits on a document. Nobody writes one so deep or so large; text that would
 // exceed them is made to.
 const (
-	maxDepth = 200
-	maxSize  = 1 << 22 // of all values and bytes of strings that substitutions repeat
+	maxDepth  = 200
+	maxTokens = 1 << 20
+	maxSize   = 1 << 22 // of all values and bytes of strings that substitutions repeat
 )
 
 // Error says why text is not HOCON, or what a substitution lacks.
@@ -132,46 +135,93 @@ func (o *object) set(key string, n node) {
 	o.fields[key] = n
 }
 
-// over lays a newer value on an older one.
-func over(newer, older node) node {
-	if older == nil {
-		return newer
+// closed tells whether n hides all that is older.
+func closed(n node) bool {
+	switch n.(type) {
+	case *scalar, *list:
+		return true
 	}
-	switch n := newer.(type) {
-	case *object:
-		switch o := older.(type) {
-		case *object:
-			return overObject(n, o)
-		case *ref, *concat:
-			return &merge{n.line, []node{n, o}}
-		case *merge:
-			return &merge{n.line, append([]node{n}, o.stack...)}
-		}
-		return n
-	case *ref, *concat:
-		if o, ok := older.(*merge); ok {
-			return &merge{n.at(), append([]node{n}, o.stack...)}
-		}
-		return &merge{n.at(), []node{n, older}}
-	case *merge:
-		stack := append([]node(nil), n.stack...)
-		if o, ok := older.(*merge); ok {
-			return &merge{n.line, append(stack, o.stack...)}
-		}
-		return &merge{n.line, append(stack, older)}
-	}
-	return newer
+	return false
 }
 
-func overObject(newer, older *object) *object {
-	m := newObject(newer.line)
-	for _, k := range newer.keys {
-		m.set(k, over(newer.fields[k], older.fields[k]))
-	}
-	for _, k := range older.keys {
-		if _, ok := m.fields[k]; !ok {
-			m.set(k, older.fields[k])
+// over lays values on each other, of which there is one at least, the newest
+// first: what the older ones make is beneath each. It takes time in proportion
+// to what they hold.
+func over(values []node) node {
+	for i, v := range values {
+		if !closed(v) {
+			continue
 		}
+		if values = values[:i+1]; i > 0 && !open(values[i-1]) {
+			values = values[:i] // an object wants nothing of it
+		}
+		break
+	}
+	// What stands below the oldest substitution can be merged now.
+	n := len(values)
+	for n > 0 && !open(values[n-1]) {
+		n--
+	}
+	below := values[n:]
+	if len(below) > 1 {
+		below = []node{overObjects(below, over)}
+	}
+	return stack(values[:n], below)
+}
+
+// overResolved is over with another sense: what the newer ones make is laid on
+// each, so an object beneath a plain value, that an object is on, comes through.
+// The original does so with what it merges after substitution.
+func overResolved(values []node) node {
+	if closed(values[0]) {
+		return values[0]
+	}
+	n := 0
+	var objects []node
+	for ; n < len(values) && !open(values[n]); n++ {
+		if !closed(values[n]) {
+			objects = append(objects, values[n])
+		}
+	}
+	if len(objects) > 1 {
+		objects = []node{overObjects(objects, overResolved)}
+	}
+	return stack(objects, values[n:])
+}
+
+// stack returns values that cannot be merged yet, the newest first.
+func stack(newer, older []node) node {
+	all := slices.Concat(newer, older)
+	if len(all) == 1 {
+		return all[0]
+	}
+	m := &merge{line: all[0].at()}
+	for _, v := range all {
+		if inner, ok := v.(*merge); ok {
+			m.stack = append(m.stack, inner.stack...)
+		} else {
+			m.stack = append(m.stack, v)
+		}
+	}
+	return m
+}
+
+// overObjects merges objects, the newest first, with fold for what they have
+// under one key. Keys of the newest come first.
+func overObjects(objects []node, fold func([]node) node) *object {
+	m := newObject(objects[0].at())
+	values := map[string][]node{}
+	for _, n := range objects {
+		o := n.(*object)
+		for _, k := range o.keys {
+			if values[k] == nil {
+				m.keys = append(m.keys, k)
+			}
+			values[k] = append(values[k], o.fields[k])
+		}
+	}
+	for _, k := range m.keys {
+		m.fields[k] = fold(values[k])
 	}
 	return m
 }

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"bolt/internal/ordered"
 )
@@ -90,6 +92,67 @@ func TestErrors(t *testing.T) {
 		_, err := Decode([]byte(c.in), "f.conf", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.40q: %v, want %q in it", c.in, err, c.want)
+		}
+	}
+}
+
+// TestLinear: long text takes time in proportion to its length. Each text would
+// take minutes if what it repeats were read or copied again and again.
+func TestLinear(t *testing.T) {
+	const size = 1 << 18
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	repeated := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	for _, c := range []struct{ name, text, want string }{ // what is in the error; "" for none
+		{"digits and spaces", "a = " + repeated("1 "), ""},
+		{"strings", "a = " + repeated(`"b" `), ""},
+		{"substitution and text", "b = 1\na = " + repeated("${b}1 "), ""},
+		{"lists", "a = " + repeated("[1] "), ""},
+		{"list and text", "a = [1] " + repeated("w "), ""},
+		{"objects", "a = " + numbered("{x%d = 1} "), ""},
+		{"one object again", numbered("a {x%d = 1}\n"), ""},
+		{"paths below one", numbered("a.x%d = 1\n"), ""},
+		{"objects on a substitution", "a = ${?z}\n" + numbered("a {x%d = 1}\n"), ""},
+		{"substitutions and objects", numbered("a = ${?b} {x%d = 1}\n"), ""},
+		{"substituted objects", "b {x = 1}\na = " + repeated("${b}"), ""},
+		{"a long key", repeated("1 ") + " = 1", ""},
+		{"a key of strings", repeated(`"b"`) + " = 1", ""},
+		{"a long path", "a = ${?" + repeated("1 ") + "}", ""},
+		{"+=", repeated("a += 1\n"), "lead to others without end"},
+		{"on itself", repeated("a = ${?a} 1\n"), "lead to others without end"},
+		{"16 MB of digits and spaces", "a = " + strings.Repeat("1 ", 1<<23), "more than 1048576 words"},
+		{"the same in a substitution", "a = ${?" + strings.Repeat("1 ", 1<<23) + "}", "more than 1048576 words"},
+	} {
+		start := time.Now()
+		_, err := Decode([]byte(c.text), "", Options{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %.200v, want %q", c.name, err, c.want)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s: took %v", c.name, d)
+		}
+	}
+}
+
+// TestHidden: what ruby-hocon 1.3.1 makes of an object beneath a value that an
+// object is on.
+func TestHidden(t *testing.T) {
+	for text, want := range map[string]string{
+		"a {x {p = 1}}\na {x = 5}\na {x {q = 2}}":                                      `{"a":{"x":{"q":2}}}`,
+		"a = ${?no} {x {p = 1}}\na = ${?no} {x = 5}\na = ${?no} {x {q = 2}}":           `{"a":{"x":{"q":2,"p":1}}}`,
+		"a = ${?no} {x {p = 1}}\na = ${?no} {x = 5}\na = ${?no} {x {q = 2}}\nb=${a.x}": `{"a":{"x":{"q":2,"p":1}},"b":{"q":2,"p":1}}`,
+	} {
+		m, err := Decode([]byte(text), "", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(m); err != nil || string(got) != want {
+			t.Errorf("%s\nis %s, %v, want %s", text, got, err, want)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package hocon
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -94,18 +96,18 @@ func (p *parser) object(braces bool) (*object, error) {
 		return nil, fail(p.peek(), "values are nested deeper than %d", maxDepth)
 	}
 	defer func() { p.depth-- }()
-	o := newObject(p.peek().line)
+	o := fields{newObject(p.peek().line), map[string][]node{}}
 	for {
 		p.skip()
 		t := p.peek()
 		switch {
 		case t.is("}") && braces:
 			p.i++
-			return o, nil
+			return o.object(), nil
 		case t.is("}"):
 			return nil, fail(t, "a } closes nothing")
 		case t.kind == tokEnd && !braces:
-			return o, nil
+			return o.object(), nil
 		case t.kind == tokText && t.text == "include":
 			if err := p.include(); err != nil {
 				return nil, err
@@ -129,8 +131,34 @@ func (p *parser) object(braces bool) (*object, error) {
 	}
 }
 
+// fields collects what an object is given.
+type fields struct {
+	o     *object
+	given map[string][]node // values of keys, the oldest first
+}
+
+// give lays a value on what a key has.
+func (f fields) give(key string, v node) {
+	values := f.given[key]
+	if values == nil {
+		f.o.keys = append(f.o.keys, key)
+	}
+	if closed(v) {
+		values = values[:0]
+	}
+	f.given[key] = append(values, v)
+}
+
+func (f fields) object() *object {
+	for k, values := range f.given {
+		slices.Reverse(values)
+		f.o.fields[k] = over(values)
+	}
+	return f.o
+}
+
 // field = path ( ":" | "=" | "+=" ) value | path object
-func (p *parser) field(o *object) error {
+func (p *parser) field(o fields) error {
 	first := p.peek()
 	from := p.i
 	for k := p.peek().kind; k == tokText || k == tokString || k == tokValue; k = p.peek().kind {
@@ -184,7 +212,7 @@ func (p *parser) field(o *object) error {
 		under.set(path[i], v)
 		v = under
 	}
-	o.set(path[0], over(v, o.fields[path[0]]))
+	o.give(path[0], v)
 	return nil
 }
 
@@ -306,65 +334,57 @@ func parsePath(tokens []token, line int) ([]string, error) {
 		}
 		tokens = tokens[:len(tokens)-1]
 	}
-	path := []string{""}
-	empty := []bool{false} // the element may be empty: a quoted "" is in it
+	var path []string
+	var element strings.Builder
+	quoted := false // the element may be empty: a quoted "" is in it
+	misplaced := false
+	end := func() {
+		misplaced = misplaced || element.Len() == 0 && !quoted
+		path = append(path, element.String())
+		element.Reset()
+		quoted = false
+	}
 	for _, t := range tokens {
-		last := len(path) - 1
 		switch t.kind {
 		case tokSpace:
 		case tokString:
-			path[last] += t.text
-			empty[last] = empty[last] || path[last] == ""
+			element.WriteString(t.text)
+			quoted = true
 		case tokText, tokValue:
 			for i, part := range strings.Split(t.text, ".") {
 				if i > 0 {
-					path, empty = append(path, ""), append(empty, false)
-					last++
+					end()
 				}
-				path[last] += part
+				element.WriteString(part)
 			}
 		default:
 			return bad(fmt.Sprintf("%v is not allowed in a path; put it in quotes", t))
 		}
 	}
-	for i, e := range path {
-		if e == "" && !empty[i] {
-			return bad("a path begins or ends with a period, or has two in a row; write \"\" for an empty element")
-		}
+	if end(); misplaced {
+		return bad("a path begins or ends with a period, or has two in a row; write \"\" for an empty element")
 	}
 	return path, nil
 }
 
 // consolidate joins neighbours that can be joined before substitutions are
-// known.
+// known. No piece is a concat.
 func consolidate(pieces []node) ([]node, error) {
 	var out []node
-	for _, right := range pieces {
-		if c, ok := right.(*concat); ok {
-			more, err := consolidate(append(out, c.pieces...))
-			if err != nil {
-				return nil, err
-			}
-			out = more
+	for len(pieces) > 0 {
+		if open(pieces[0]) {
+			out, pieces = append(out, pieces[0]), pieces[1:]
 			continue
 		}
-		if len(out) == 0 {
-			out = append(out, right)
-			continue
+		n := 1
+		for n < len(pieces) && !open(pieces[n]) {
+			n++
 		}
-		left := out[len(out)-1]
-		if open(left) || open(right) {
-			if s, ok := right.(*scalar); ok && s.bare && isCollection(left) {
-				continue
-			}
-			out = append(out, right)
-			continue
-		}
-		joined, err := joinTwo(left, right)
+		joined, err := joinAll(pieces[:n])
 		if err != nil {
 			return nil, err
 		}
-		out[len(out)-1] = joined
+		out, pieces = append(out, joined), pieces[n:]
 	}
 	return out, nil
 }
@@ -377,25 +397,40 @@ func isCollection(n node) bool {
 	return false
 }
 
-func joinTwo(left, right node) (node, error) {
-	switch l := left.(type) {
+// joinAll joins objects, lists or simple values. Unquoted text behind objects
+// and lists vanishes.
+func joinAll(pieces []node) (node, error) {
+	first := pieces[0]
+	same := []node{first}
+	for _, p := range pieces[1:] {
+		s, simple := p.(*scalar)
+		if simple && s.bare && isCollection(first) {
+			continue
+		}
+		if reflect.TypeOf(p) != reflect.TypeOf(first) {
+			return nil, &Error{Line: p.at(), Problem: fmt.Sprintf("%s cannot be joined with %s", describe(same[len(same)-1]), describe(p))}
+		}
+		same = append(same, p)
+	}
+	if len(same) == 1 {
+		return first, nil
+	}
+	switch first := first.(type) {
 	case *object:
-		if r, ok := right.(*object); ok {
-			return overObject(r, l), nil
-		}
+		slices.Reverse(same)
+		return overObjects(same, over), nil
 	case *list:
-		if r, ok := right.(*list); ok {
-			return &list{l.line, append(append([]node(nil), l.elems...), r.elems...)}, nil
+		l := &list{line: first.line}
+		for _, n := range same {
+			l.elems = append(l.elems, n.(*list).elems...)
 		}
-	case *scalar:
-		if r, ok := right.(*scalar); ok {
-			return &scalar{line: l.line, v: l.text + r.text, text: l.text + r.text}, nil
-		}
+		return l, nil
 	}
-	if r, ok := right.(*scalar); ok && r.bare && isCollection(left) {
-		return left, nil
+	var text strings.Builder
+	for _, n := range same {
+		text.WriteString(n.(*scalar).text)
 	}
-	return nil, &Error{Line: right.at(), Problem: fmt.Sprintf("%s cannot be joined with %s", describe(left), describe(right))}
+	return &scalar{line: first.at(), v: text.String(), text: text.String()}, nil
 }
 
 // describe names a value for messages.

@@ -179,7 +179,7 @@ func (r *resolver) fold(n *merge, parts []node) (node, error) {
 	if len(parts) == 0 {
 		return nil, errCycle{}
 	}
-	var out node
+	var objects []node
 	for i, part := range parts {
 		restore()
 		if open(part) {
@@ -192,19 +192,18 @@ func (r *resolver) fold(n *merge, parts []node) (node, error) {
 		if v == nil {
 			continue
 		}
-		if out == nil {
-			out = v
-		} else {
-			out = over(out, v)
-		}
-		if _, ok := out.(*object); !ok {
-			break
-		}
 		if _, ok := v.(*object); !ok {
+			if objects == nil {
+				return v, nil
+			}
 			break
 		}
+		objects = append(objects, v)
 	}
-	return out, nil
+	if objects == nil {
+		return nil, nil
+	}
+	return overResolved(objects), nil
 }
 
 // lookup finds the value at path below n, unresolved; nil if there is none.
@@ -244,8 +243,11 @@ func (r *resolver) lookup(n node, path []string) (node, error) {
 func (r *resolver) lookupMerge(n *merge, parts []node, path []string) (node, error) {
 	restore := r.remember(n)
 	defer restore()
-	var found node
+	var found []node
 	for i, part := range parts {
+		if err := r.spend(1, n); err != nil {
+			return nil, err
+		}
 		restore()
 		if open(part) {
 			r.below[n] = parts[i+1:]
@@ -274,16 +276,14 @@ func (r *resolver) lookupMerge(n *merge, parts []node, path []string) (node, err
 		if v == nil {
 			continue
 		}
-		if found == nil {
-			found = v
-		} else {
-			found = over(found, v)
-		}
-		if _, ok := found.(*object); !ok && !open(found) {
+		if found = append(found, v); closed(found[0]) {
 			break
 		}
 	}
-	return found, nil
+	if found == nil {
+		return nil, nil
+	}
+	return overResolved(found), nil
 }
 
 // plain makes what callers get.

@@ -62,6 +62,7 @@ type scanner struct {
 	i      int
 	line   int
 	tokens []token
+	count  int // of tokens, with those of substitutions
 }
 
 func scan(s string) ([]token, error) {
@@ -76,7 +77,10 @@ func (sc *scanner) fail(format string, args ...any) error {
 	return &Error{Line: sc.line, Problem: fmt.Sprintf(format, args...)}
 }
 
-func (sc *scanner) add(t token) { sc.tokens = append(sc.tokens, t) }
+func (sc *scanner) add(t token) {
+	sc.tokens = append(sc.tokens, t)
+	sc.count++
+}
 
 // reserved characters never stand in unquoted text.
 const reserved = "$\"{}[]:=,+#`^?!@*&\\"
@@ -86,6 +90,9 @@ const reserved = "$\"{}[]:=,+#`^?!@*&\\"
 func (sc *scanner) until(brace bool) error {
 	simple := false // the token before was a simple value
 	for {
+		if sc.count > maxTokens {
+			return sc.fail("the document has more than %d words, signs and spaces", maxTokens)
+		}
 		from := sc.i
 		sc.skipSpace()
 		space := sc.s[from:sc.i]

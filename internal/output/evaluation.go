@@ -19,6 +19,7 @@ type Finding struct {
 	Msg          string
 	File         string
 	Line, Column int
+	ID           string   // what disable-warnings calls it; "" if it cannot be disabled
 	Excerpt      string   // the line and a caret below the place; "" where there is none
 	Stack        []string // the calls around it, the innermost first
 }
@@ -31,6 +32,8 @@ type Evaluation struct {
 	String string
 	Logs   []Finding
 	Errors []Finding
+
+	ID json.RawMessage // of one of many: what its asker knows it by; nil without
 }
 
 // place is "file:line:column" without what is not known.
@@ -51,10 +54,14 @@ func (f *Finding) place() string {
 // write prints a finding for people.
 func (f *Finding) write(w io.Writer, color bool) {
 	level := paint(colorOf(f.Level), color, f.Level+":")
+	msg := f.Msg
+	if f.ID != "" {
+		msg += " [ID: " + f.ID + "]" // as in the log
+	}
 	if at := f.place(); at != "" && f.Kind != "" {
-		fmt.Fprintf(w, "%s: %s %s\n", safetext.TerminalString(at), level, safetext.TerminalString(f.Msg))
+		fmt.Fprintf(w, "%s: %s %s\n", safetext.TerminalString(at), level, safetext.TerminalString(msg))
 	} else {
-		fmt.Fprintf(w, "%s %s\n", level, safetext.TerminalString(f.Msg))
+		fmt.Fprintf(w, "%s %s\n", level, safetext.TerminalString(msg))
 	}
 	for line := range strings.Lines(f.Excerpt) {
 		fmt.Fprintf(w, "  %s\n", safetext.TerminalString(strings.TrimSuffix(line, "\n")))
@@ -144,21 +151,33 @@ func PrintEvaluation(w io.Writer, f Format, color bool, e *Evaluation) error {
 }
 
 // PrintEvaluationLine prints what became of one expression of many, in one
-// line: value, type and string, or an error with line, column and message.
+// line: value, type and string, or an error with line, column and message;
+// before them the id if there is one, behind them the logs if there are any.
 func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
+	answer := &ordered.Map{}
+	if e.ID != nil {
+		answer.Set("id", e.ID)
+	}
 	if len(e.Errors) == 0 {
-		return writeLine(w, ordered.Of("value", e.Value, "type", e.Type, "string", e.String))
+		answer.Set("value", e.Value)
+		answer.Set("type", e.Type)
+		answer.Set("string", e.String)
+	} else {
+		first := e.Errors[0]
+		m := &ordered.Map{}
+		if first.Line > 0 {
+			m.Set("line", int64(first.Line))
+		}
+		if first.Column > 0 {
+			m.Set("column", int64(first.Column))
+		}
+		m.Set("message", first.Msg)
+		answer.Set("error", m)
 	}
-	first := e.Errors[0]
-	m := &ordered.Map{}
-	if first.Line > 0 {
-		m.Set("line", int64(first.Line))
+	if len(e.Logs) > 0 {
+		answer.Set("logs", findings(e.Logs))
 	}
-	if first.Column > 0 {
-		m.Set("column", int64(first.Column))
-	}
-	m.Set("message", first.Msg)
-	return writeLine(w, ordered.Of("error", m))
+	return writeLine(w, answer)
 }
 
 // PrintFindings prints what is wrong with files; nothing, if that is nothing.

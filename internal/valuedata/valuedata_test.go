@@ -35,6 +35,45 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestYAML: what YAML has and JSON has not.
+func TestYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		"1: 2":                    "{1 => 2}",
+		"1: 2\na: b":              "{1 => 2, 'a' => 'b'}",
+		"{1.5: {~: [{true: x}]}}": "{1.5 => {undef => [{true => 'x'}]}}",
+		"a: :b":                   "{'a' => 'b'}",
+	} {
+		data, err := yaml.DecodeData([]byte(text), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := Of(data); err != nil || value.Inspect(v) != want {
+			t.Errorf("%q is %v, %v, want %s", text, v, err, want)
+		}
+	}
+	data, err := yaml.DecodeData([]byte("1: :b"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := WithSymbols(data, func(name string) value.Value { return value.String("<" + name + ">") })
+	if err != nil || value.Inspect(v) != "{1 => '<b>'}" {
+		t.Errorf("with symbols of our own: %v, %v", v, err)
+	}
+}
+
+func TestDepth(t *testing.T) {
+	var data any = "x"
+	for range maxDepth + 1 {
+		data = []any{data}
+	}
+	if _, err := Of(data); err == nil || !strings.Contains(err.Error(), "nested deeper") {
+		t.Errorf("too deep: %v", err)
+	}
+	if _, err := Of(data.([]any)[0]); err != nil {
+		t.Errorf("as deep as may be: %v", err)
+	}
+}
+
 func TestTo(t *testing.T) {
 	for _, tt := range []struct {
 		v    value.Value

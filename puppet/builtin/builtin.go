@@ -22,7 +22,23 @@ type Options struct {
 
 // Functions returns all functions.
 func Functions(o Options) []*eval.Function {
-	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files), cataloging())
+	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files), cataloging(), refused())
+}
+
+// refused are functions that Puppet has and that cannot be here.
+func refused() []*eval.Function {
+	never := func(name, why string) *eval.Function {
+		return &eval.Function{Name: name, Doc: "Is refused: " + why + ".", Signatures: []eval.Signature{{
+			Params: "Any *$args", Block: "Optional[Callable]", Run: func(*eval.Call) (value.Value, error) {
+				return nil, eval.Errorf("not-available", "%s() is not possible here: %s", name, why)
+			},
+		}}}
+	}
+	return []*eval.Function{
+		never("generate", "it runs a program on the machine that evaluates, and evaluation runs none; find the value out before, and give it as data"),
+		never("import", "Puppet has no import any more, and refuses it too; classes and functions are found by their names in modules"),
+		never("annotate", "annotations are objects of Ruby that are put beside others, and there is no Ruby here"),
+	}
 }
 
 // one is the only signature of a function.

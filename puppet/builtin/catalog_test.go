@@ -150,15 +150,61 @@ func TestCatalogFunctionsRefused(t *testing.T) {
 	}
 }
 
+// TestRefused: functions of Puppet's that cannot be here say why.
+func TestRefused(t *testing.T) {
+	for src, want := range map[string]string{
+		"generate('/bin/date', '-u')": "runs a program", "import('x.pp')": "no import", "annotate(Integer, 1)": "objects of Ruby",
+	} {
+		_, err := runWith(t, eval.Env{}, src)
+		if e, is := err.(*eval.Error); !is || e.Kind != "not-available" || !strings.Contains(e.Msg, want) {
+			t.Errorf("%s: got %v", src, err)
+		}
+	}
+}
+
+// TestProgression: what is passed over of a range is not counted out.
+func TestProgression(t *testing.T) {
+	for src, want := range map[string]string{
+		"Integer[1, 9223372036854775807].step(9223372036854775806).map |$x| { $x }":                                 "[1, 9223372036854775807]",
+		"Integer[-9223372036854775807, 9223372036854775807].step(9223372036854775807).map |$x| { $x }":              "[-9223372036854775807, 0, 9223372036854775807]",
+		"Integer[-9223372036854775807, 9223372036854775807].step(9223372036854775807).step(2).map |$x| { $x }":      "[-9223372036854775807, 9223372036854775807]",
+		"Integer[-9223372036854775807, 9223372036854775807].reverse_each.step(9223372036854775807).map |$x| { $x }": "[9223372036854775807, 0, -9223372036854775807]",
+		"Integer[0, 99999999999].step(99999999998).reverse_each.map |$x| { $x }":                                    "[99999999998, 0]",
+		"Integer[1, 10].step(4).reverse_each.step(2).map |$x| { $x }":                                               "[9, 1]",
+		"99999999999.step(99999999998).map |$x| { $x }":                                                             "[0, 99999999998]",
+		"0.step(2).map |$x| { $x }": "[]",
+		"Integer[3, 3].step(9223372036854775807).reverse_each.map |$x| { $x }": "[3]",
+		"[1, 2, 3, 4, 5].step(2).map |$x| { $x }":                              "[1, 3, 5]",
+		"[1, 2, 3, 4].step(9223372036854775807).map |$x| { $x }":               "[1]",
+		"[].step(2).map |$x| { $x }":                                           "[]",
+		"{a => 1, b => 2, c => 3}.step(2).map |$x| { $x }":                     "[['a', 1], ['c', 3]]",
+		"[1, 2, 3, 4].reverse_each.step(3).map |$x| { $x }":                    "[4, 1]",
+		"Integer[0, 99999999999].step(50000000000).map |$i, $x| { [$i, $x] }":  "[[0, 0], [1, 50000000000]]",
+	} {
+		v, err := runWith(t, eval.Env{Limits: eval.Limits{Steps: 100_000}}, src)
+		if err != nil || value.Inspect(v) != want {
+			t.Errorf("%s is %v, %v, want %s", src, v, err, want)
+		}
+	}
+}
+
 // TestHuge: functions that collect end with an error before memory does, and
 // those that only look end with their context.
 func TestHuge(t *testing.T) {
+	deep := "$a = [[], []] $b = [$a, $a, $a, $a, $a, $a, $a, $a] $c = [$b, $b, $b, $b, $b, $b, $b, $b] $d = [$c, $c, $c, $c, $c, $c, $c, $c] $e = [$d, $d, $d, $d, $d, $d, $d, $d]\n"
 	for _, src := range []string{
 		"Integer[0, 9999999999].map |$x| { $x }",
 		"Integer[0, 9999999999].filter |$x| { true }",
 		"Integer[0, 9999999999].slice(2)",
 		"Integer[0, 9999999999].unique",
-		"Integer[0, 9999999999].step(2).reverse_each",
+		"sort(sprintf('%70000d', 1))",
+		"split(sprintf('%70000d', 1), '')",
+		"split(sprintf('%70000d', 1), ' ')",
+		deep + "flatten($e)",
+		deep + "join($e)",
+		deep + "upcase($e)",
+		deep + "$e.tree_each |$v| { }",
+		deep + "$e.tree_each({order => breadth_first}) |$v| { }",
 	} {
 		_, err := runWith(t, eval.Env{Limits: eval.Limits{Size: 1 << 16}}, src)
 		if e, is := err.(*eval.Error); !is || e.Kind != "too-large" {

@@ -76,12 +76,22 @@ func empty(c *eval.Call) (value.Value, error) {
 	return value.Bool(ok && n == 0), nil
 }
 
+// measured returns an error if there are too many values in v to walk through.
+// A value that stands in many places counts in each.
+func measured(c *eval.Call, v value.Value) error {
+	_, nodes := value.Measure(v)
+	return c.Elements(nodes)
+}
+
 func flatten(c *eval.Call, out, list []value.Value) ([]value.Value, error) {
 	for _, v := range list {
 		a, ok := v.(*value.Array)
 		if !ok {
 			out = append(out, v)
 			continue
+		}
+		if err := measured(c, a); err != nil {
+			return nil, err
 		}
 		var err error
 		if out, err = flatten(c, out, a.Elems()); err != nil {
@@ -110,7 +120,7 @@ func uniques() []eval.Signature {
 			if err := c.Step(1); err != nil {
 				return nil, err
 			}
-			if err := c.Elements(len(out)); err != nil {
+			if err := c.Elements(len(out) * groupCost); err != nil {
 				return nil, err
 			}
 			sign, err := by(c, i.value())
@@ -141,6 +151,9 @@ func uniques() []eval.Signature {
 					at = value.Int(len(keys))
 					groups.Put(sign, at)
 					keys, values = append(keys, nil), append(values, nil)
+				}
+				if err := c.Elements(len(keys) * groupCost); err != nil {
+					return nil, err
 				}
 				i := at.(value.Int)
 				keys[i], values[i] = append(keys[i], k), append(values[i], v)
@@ -179,10 +192,10 @@ func join(c *eval.Call) (value.Value, error) {
 	if s, ok := c.Arg(1).(value.String); ok {
 		between = string(s)
 	}
-	parts := pieces(nil, c.Args[0])
-	if err := c.Elements(len(parts)); err != nil {
+	if err := measured(c, c.Args[0]); err != nil {
 		return nil, err
 	}
+	parts := pieces(nil, c.Args[0])
 	n := 0
 	for _, p := range parts {
 		n += len(p) + len(between)

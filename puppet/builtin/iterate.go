@@ -28,6 +28,9 @@ func (i item) value() value.Value {
 // does, but for what a type does not tell: an endless range, a negative
 // number.
 func items(v value.Value) (iter.Seq[item], error) {
+	if p, ok := progressionOf(v); ok {
+		return p.items(), nil
+	}
 	switch v := v.(type) {
 	case *value.Array:
 		return func(yield func(item) bool) {
@@ -55,14 +58,6 @@ func items(v value.Value) (iter.Seq[item], error) {
 				s = s[n:]
 			}
 		}, nil
-	case value.Int:
-		if v >= 0 {
-			return count(0, int64(v)-1), nil
-		}
-	case *value.IntegerType:
-		if v.HasMin && v.HasMax {
-			return count(v.Min, v.Max), nil
-		}
 	case *value.EnumType:
 		return func(yield func(item) bool) {
 			for _, s := range v.Values {
@@ -88,17 +83,6 @@ func iterated(it *value.Iterator) iter.Seq[item] {
 				i = item{pair.At(0), pair.At(1)}
 			}
 			if !yield(i) {
-				return
-			}
-		}
-	}
-}
-
-// count is the numbers from lo to hi.
-func count(lo, hi int64) iter.Seq[item] {
-	return func(yield func(item) bool) {
-		for i := lo; i <= hi; i++ {
-			if !yield(item{val: value.Int(i)}) || i == hi {
 				return
 			}
 		}
@@ -234,11 +218,9 @@ func iteration() []*eval.Function {
 			Signatures: cuts(),
 		},
 		{
-			Name: "step",
-			Doc:  "Goes through every n-th element, the first one first: calls the block with each, or returns an iterator.",
-			Signatures: lazily("Iterable $list, Integer[1] $n", func(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error) {
-				return every(seq, int64(c.Args[1].(value.Int))), nil
-			}),
+			Name:       "step",
+			Doc:        "Goes through every n-th element, the first one first: calls the block with each, or returns an iterator.",
+			Signatures: lazily("Iterable $list, Integer[1] $n", steps),
 		},
 		{
 			Name:       "reverse_each",
@@ -443,10 +425,15 @@ func reductions() []eval.Signature {
 	}
 }
 
+// groupCost is how many elements a group counts as: it is an entry of a hash
+// that is being built, one of the result, and an array.
+const groupCost = 2
+
 func groupBy(l *loop) (value.Value, error) {
 	var keys value.HashBuilder // to places in groups
 	var groups [][]value.Value
 	err := l.each(func(_ int, i item, v value.Value) bool {
+		before := len(groups)
 		at, ok := keys.Get(v)
 		if !ok {
 			at = value.Int(len(groups))
@@ -455,6 +442,7 @@ func groupBy(l *loop) (value.Value, error) {
 		}
 		g := &groups[at.(value.Int)]
 		*g = append(*g, i.value())
+		l.kept += 1 + (len(groups)-before)*groupCost
 		return true
 	})
 	if err != nil {
@@ -475,6 +463,7 @@ func partition(l *loop) (value.Value, error) {
 		} else {
 			no = append(no, i.value())
 		}
+		l.kept++
 		return true
 	})
 	return value.NewArray(value.NewArray(yes...), value.NewArray(no...)), err
@@ -560,10 +549,51 @@ func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 // maxSlice is larger than any list that fits in memory.
 const maxSlice = 1 << 31
 
-// every is each n-th item.
-func every(seq iter.Seq[item], n int64) iter.Seq[item] {
-	return func(yield func(item) bool) {
-		left := int64(0)
+// A way is how to go through items: a progression, or what gives them.
+type way struct {
+	numbers *progression
+	seq     iter.Seq[item]
+}
+
+func (w way) items() iter.Seq[item] {
+	if w.numbers != nil {
+		return w.numbers.items()
+	}
+	return w.seq
+}
+
+// iterator returns what goes through the items of a value this way.
+func (w way) iterator(of value.Value) value.Value {
+	it := value.NewIterator(value.ElementType(of), func(yield func(value.Value) bool) {
+		w.items()(func(i item) bool { return yield(i.value()) })
+	})
+	if w.numbers != nil {
+		it.Source = *w.numbers
+	}
+	return it
+}
+
+// steps is each n-th item. What is no progression is in memory, so that
+// counting out what is passed over ends.
+func steps(c *eval.Call) (way, error) {
+	n := uint64(c.Args[1].(value.Int))
+	if p, ok := progressionOf(c.Args[0]); ok {
+		p = p.every(n)
+		return way{numbers: &p}, nil
+	}
+	if a, ok := c.Args[0].(*value.Array); ok {
+		return way{seq: func(yield func(item) bool) {
+			for i := uint64(0); i < uint64(a.Len()); {
+				if !yield(item{val: a.At(int(i))}) || n >= uint64(a.Len())-i {
+					return
+				}
+				i += n
+			}
+		}}, nil
+	}
+	seq, err := items(c.Args[0])
+	return way{seq: func(yield func(item) bool) {
+		left := uint64(0)
 		for i := range seq {
 			if left == 0 {
 				if !yield(i) {
@@ -573,68 +603,52 @@ func every(seq iter.Seq[item], n int64) iter.Seq[item] {
 			}
 			left--
 		}
-	}
+	}}, err
 }
 
 // backwards is the items from the last to the first.
-func backwards(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error) {
-	if t, ok := c.Args[0].(*value.IntegerType); ok {
-		return countdown(t.Max, t.Min), nil
+func backwards(c *eval.Call) (way, error) {
+	if p, ok := progressionOf(c.Args[0]); ok {
+		p = p.reversed()
+		return way{numbers: &p}, nil
 	}
-	if n, ok := c.Args[0].(value.Int); ok {
-		return countdown(int64(n)-1, 0), nil
+	seq, err := items(c.Args[0])
+	if err != nil {
+		return way{}, err
 	}
 	var all []item
 	for i := range seq {
 		all = append(all, i)
 		if err := c.Elements(len(all)); err != nil {
-			return nil, err
+			return way{}, err
 		}
 	}
-	return func(yield func(item) bool) {
+	return way{seq: func(yield func(item) bool) {
 		for _, i := range slices.Backward(all) {
 			if !yield(i) {
 				return
 			}
 		}
-	}, nil
-}
-
-func countdown(hi, lo int64) iter.Seq[item] {
-	return func(yield func(item) bool) {
-		for i := hi; i >= lo; i-- {
-			if !yield(item{val: value.Int(i)}) || i == lo {
-				return
-			}
-		}
-	}
+	}}, nil
 }
 
 // lazily are the signatures of a function that goes through items in another
 // way: without a block it returns an iterator.
-func lazily(params string, way func(c *eval.Call, seq iter.Seq[item]) (iter.Seq[item], error)) []eval.Signature {
+func lazily(params string, in func(c *eval.Call) (way, error)) []eval.Signature {
 	return []eval.Signature{
 		{Params: params, Run: func(c *eval.Call) (value.Value, error) {
-			seq, err := items(c.Args[0])
+			w, err := in(c)
 			if err != nil {
 				return nil, err
 			}
-			if seq, err = way(c, seq); err != nil {
-				return nil, err
-			}
-			return value.NewIterator(value.ElementType(c.Args[0]), func(yield func(value.Value) bool) {
-				seq(func(i item) bool { return yield(i.value()) })
-			}), nil
+			return w.iterator(c.Args[0]), nil
 		}},
 		{Params: params, Block: "Callable[1, 1]", Run: func(c *eval.Call) (value.Value, error) {
-			seq, err := items(c.Args[0])
+			w, err := in(c)
 			if err != nil {
 				return nil, err
 			}
-			if seq, err = way(c, seq); err != nil {
-				return nil, err
-			}
-			l := &loop{Call: c, seq: seq}
+			l := &loop{Call: c, seq: w.items()}
 			err = l.each(func(int, item, value.Value) bool { return true })
 			return value.Undef{}, unlessBreak(err)
 		}},

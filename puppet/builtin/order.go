@@ -24,6 +24,9 @@ func ordering() []*eval.Function {
 					var list []value.Value
 					for i := range seq {
 						list = append(list, i.val)
+						if err := c.Elements(len(list)); err != nil {
+							return nil, err
+						}
 					}
 					err = sortBy(c, list)
 					return joined(list), err
@@ -230,10 +233,10 @@ func CompareVersions(a, b string, ignoreZeroes bool) int {
 	if ignoreZeroes {
 		a, b = withoutZeroes(a), withoutZeroes(b)
 	}
-	x, y := versionParts(a), versionParts(b)
-	for len(x) > 0 && len(y) > 0 {
-		p, q := x[0], y[0]
-		x, y = x[1:], y[1:]
+	for x, y := a, b; x != "" && y != ""; {
+		var p, q string
+		p, x = versionPart(x)
+		q, y = versionPart(y)
 		switch {
 		case p == q:
 			continue
@@ -253,27 +256,22 @@ func CompareVersions(a, b string, ignoreZeroes bool) int {
 	return strings.Compare(a, b)
 }
 
-// versionParts cuts a version into numbers, words, dots and dashes; what else
-// is in it only separates.
-func versionParts(s string) []string {
-	var parts []string
-	for i := 0; i < len(s); {
-		begin := i
-		switch c := s[i]; {
-		case c == '.' || c == '-':
+// versionPart returns what a version begins with, a number, a word, a dot or a
+// dash, and the rest.
+func versionPart(s string) (part, rest string) {
+	i := 1
+	switch c := s[0]; {
+	case c == '.' || c == '-':
+	case isDigit(c):
+		for i < len(s) && isDigit(s[i]) {
 			i++
-		case isDigit(c):
-			for i < len(s) && isDigit(s[i]) {
-				i++
-			}
-		case !isDigit(c):
-			for i < len(s) && s[i] != '.' && s[i] != '-' && !isDigit(s[i]) {
-				i++
-			}
 		}
-		parts = append(parts, s[begin:i])
+	default:
+		for i < len(s) && s[i] != '.' && s[i] != '-' && !isDigit(s[i]) {
+			i++
+		}
 	}
-	return parts
+	return s[:i], s[i:]
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -72,7 +72,20 @@ func split(c *eval.Call) (value.Value, error) {
 	if s, ok := v.(*value.Sensitive); ok {
 		v, secret = s.Unwrap(), true
 	}
-	parts, err := re.Split(string(v.(value.String)), 0)
+	text := string(v.(value.String))
+	if c.Elements(len(text)+1) != nil { // so long that the parts may be too many
+		n := 0
+		for groups, err := range re.All(text) {
+			if err != nil {
+				return nil, err
+			}
+			n += len(groups) / 2
+			if err := c.Elements(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	parts, err := re.Split(text, 0)
 	if err != nil {
 		return nil, err
 	}

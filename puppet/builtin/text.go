@@ -97,7 +97,12 @@ func deep(change func(string) string) []eval.Signature {
 		}
 		return nil, eval.Errorf("type-mismatch", "the value holds %s: it can hold strings, numbers, and arrays and hashes of them", kindOf(v))
 	}
-	return one("Variant[String, Numeric, Array, Hash] $value", func(c *eval.Call) (value.Value, error) { return walk(c.Args[0]) })
+	return one("Variant[String, Numeric, Array, Hash] $value", func(c *eval.Call) (value.Value, error) {
+		if err := measured(c, c.Args[0]); err != nil {
+			return nil, err
+		}
+		return walk(c.Args[0])
+	})
 }
 
 func camelcase(s string) string {

@@ -60,6 +60,9 @@ type tree struct {
 }
 
 func newTree(c *eval.Call) (*tree, error) {
+	if err := measured(c, c.Args[0]); err != nil {
+		return nil, err
+	}
 	t := &tree{root: c.Args[0], withRoot: true, inner: true, leaves: true}
 	if o, ok := c.Arg(1).(*value.Hash); ok {
 		for k, v := range o.All() {

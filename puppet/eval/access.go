@@ -120,7 +120,7 @@ func (n *indexNode) access(t *thread, s *Scope, x value.Value, keys []value.Valu
 	case *value.ClassType:
 		return n.class(t, s, x, keys)
 	case *value.ReferenceType:
-		return nil, t.fail(n.pos, "unknown-type", "unknown type %s", x.Text)
+		return nil, t.unheard(n.pos, KindType, x.Text)
 	case value.Type:
 		return n.typed(t, x, keys)
 	case *value.Object:

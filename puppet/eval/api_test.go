@@ -187,13 +187,22 @@ func TestCatchErrors(t *testing.T) {
 
 func TestMismatchTellsAll(t *testing.T) {
 	e := fault(t, newEnv(), "each(1.5) |$x| { }")
-	for _, want := range []string{"each()", "Iterable list", "Iterable", "1 argument", "2 arguments"} {
-		if want == "1 argument" || want == "2 arguments" {
-			continue
-		}
-		if !strings.Contains(e.Msg, want) {
-			t.Errorf("%q is not in %q", want, e.Msg)
-		}
+	if want := "each(): parameter 'list' expects an Iterable value, got Float"; e.Msg != want { // the other signature needs another block
+		t.Errorf("got %q, want %q", e.Msg, want)
+	}
+	e = fault(t, newEnv(), "each([1])")
+	if want := "each() takes one of\n  (Iterable list, Callable[2, 2] block): it needs a block\n  (Iterable list, Callable[1, 1] block): it needs a block"; e.Msg != want {
+		t.Errorf("got %q, want %q", e.Msg, want)
+	}
+	env := newEnv()
+	run := func(*eval.Call) (value.Value, error) { return nil, nil }
+	long := "Struct[{first => String, second => String, third => String, fourth => String}] $options"
+	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "f", Signatures: []eval.Signature{
+		{Params: long, Run: run}, {Params: long, Run: run}, {Params: "String $a", Run: run}, {Params: "String $a, Integer $b", Run: run},
+	}})
+	e = fault(t, env, "f(1)")
+	if n := strings.Count(e.Msg, "\n"); n != 2 || !strings.Contains(e.Msg, "(Struct[…] options): ") || !strings.Contains(e.Msg, "(String a): ") {
+		t.Errorf("got %d lines, want 2: %s", n, e.Msg)
 	}
 	e = fault(t, newEnv(), "[1].each |$x, $y, $z| { }")
 	for _, want := range []string{"1 argument", "2 arguments", "takes 3"} {

@@ -120,7 +120,7 @@ func (n *callNode) invoke(t *thread, s *Scope, d *Definition, args []value.Value
 		if n.key == "new" {
 			return t.create(n.pos, args)
 		}
-		return nil, t.fail(n.pos, "unknown-function", "unknown function %s", n.name)
+		return nil, t.unheard(n.pos, KindFunction, n.name)
 	}
 	var block *Closure
 	if n.lambda != nil {
@@ -150,7 +150,7 @@ func (t *thread) callNamed(s *Scope, at pos, name string, args []value.Value, bl
 		return nil, t.wrap(at, err)
 	}
 	if d == nil {
-		return nil, t.fail(at, "unknown-function", "unknown function %s", name)
+		return nil, t.unheard(at, KindFunction, name)
 	}
 	return t.call(s, at, name, d, args, block)
 }

@@ -34,6 +34,10 @@ type Env struct {
 	Log func(Log)
 	// Builder gets resources; nil: they are refused.
 	Builder Builder
+	// Data is what functions of the Library need of the evaluation that they
+	// are called in, for those who made them: the Library is shared, and a
+	// call brings nothing else that is the evaluation's own.
+	Data any
 	// Apply evaluates apply(…) { … } of plans: the arguments are in c.Args,
 	// the variables that the block sees in c.Scope. nil: it is refused.
 	Apply func(c *Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
@@ -52,18 +56,23 @@ const (
 // Limits end programs that would not end or would not fit. Zero fields are
 // the defaults.
 type Limits struct {
-	Steps int64 // calls of functions and blocks; 0: as many as it takes
+	Steps int64 // calls of functions and blocks, of all threads of an Interp; 0: DefaultSteps
 	Depth int   // calls inside each other; 0: DefaultDepth
 	Size  int   // bytes of a string; 16 for each element of an array or a hash; 0: DefaultSize
 }
 
 // Default limits.
 const (
+	// DefaultSteps is half a minute's worth of work, and a thousand times what the
+	// largest catalogs need.
+	DefaultSteps = 500_000_000
 	// DefaultDepth is many times what Ruby's stack gives Puppet, and a tenth
 	// of what Go's stack would take.
 	DefaultDepth = 10_000
-	// DefaultSize is more than any catalog needs, and fits in memory.
-	DefaultSize = 64 << 20
+	// DefaultSize is more than any catalog needs: strings of 16 MiB, collections
+	// of a million elements. An expression makes some copies of what it works
+	// on, and all of them fit in memory.
+	DefaultSize = 16 << 20
 )
 
 // A Level says how important a message is.

@@ -3,7 +3,6 @@ package eval
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -16,6 +15,9 @@ type Error struct {
 	// functions raise for their callers have kinds of their own.
 	Kind string
 	Msg  string // one line, lower case, without the place
+	// Name is what is unknown, for errors of the kinds unknown-function and
+	// unknown-type; "" for others.
+	Name string
 	// Pos is where the expression is written. An Error that a function of Go
 	// returns without one gets the place of the call.
 	Pos syntax.Position
@@ -45,20 +47,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Backtrace returns the stack for people, one call a line; "" when there is
-// none.
-func (e *Error) Backtrace() string {
-	var b strings.Builder
-	for _, f := range e.Stack {
-		name := f.Function
-		if name == "" {
-			name = "(top)"
-		}
-		fmt.Fprintf(&b, "  %s %s:%d\n", name, f.File, f.Line)
-	}
-	return b.String()
-}
 
 // Errorf returns an Error of a kind without a place: what functions return.
 func Errorf(kind, format string, args ...any) *Error {

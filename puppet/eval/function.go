@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"bolt/puppet/value"
@@ -18,10 +17,7 @@ type Function struct {
 	// a Builder, or with the rules of plans, they are refused.
 	Catalog bool
 
-	once   sync.Once
-	parsed atomic.Bool // sigs can be read without once
-	sigs   []signature // Signatures, parsed
-	fault  error       // a Signature that does not parse: our bug
+	parsed atomic.Pointer[[]signature] // Signatures, parsed
 }
 
 // A Signature is one way to call a Function.

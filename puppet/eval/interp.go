@@ -19,6 +19,9 @@ type Interp struct {
 	env   Env
 	world atomic.Pointer[world]
 	top   *Scope
+	used  atomic.Int64 // steps, of all threads
+	said  sync.Map     // what FirstTime was asked for, while few
+	saids atomic.Int64 // how many these are
 
 	mu        sync.Mutex // guards what follows, and changes of world
 	classes   map[string]*Scope

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"bolt/puppet/syntax"
@@ -28,12 +29,18 @@ var kindNames = [...]string{"function", "type", "class", "define", "plan", "task
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
 
+// ErrForeign is what is there but cannot be used, being written in another
+// language. Calls of it are errors; who only asks whether it is there takes it
+// for absent.
+var ErrForeign = errors.New("it is written in another language")
+
 // A Loader finds what modules define.
 type Loader interface {
 	// Load returns what a qualified name in lower case, without leading ::,
 	// stands for; nil and nil when there is none. It returns the same
 	// *Definition each time (it caches; a Library and the call sites do too),
-	// and is safe for many goroutines.
+	// and is safe for many goroutines. What is there, but in another language,
+	// is an error that is ErrForeign.
 	Load(ctx context.Context, kind Kind, name string) (*Definition, error)
 }
 
@@ -118,7 +125,7 @@ type Library struct {
 	loader    Loader
 	functions map[string]*Definition
 	world     *world     // without definitions of a program's own
-	types     sync.Mutex // held while types are resolved
+	types     sync.Mutex // held while types are published; nothing is evaluated under it
 }
 
 // NewLibrary returns a library of functions and, when loader is not nil, of

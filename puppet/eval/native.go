@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bolt/puppet/syntax"
@@ -17,6 +18,7 @@ type signature struct {
 	blo    int // arguments that the block is called with
 	bhi    int // < 0: as many as come
 	btype  value.Type
+	words  string // the type of the block as it is written
 	run    func(*Call) (value.Value, error)
 }
 
@@ -34,22 +36,29 @@ const (
 	mustBlock
 )
 
-// signatures returns the parsed signatures of a function.
+// signatures returns the parsed signatures of a function. Types of modules can
+// be in them, and are evaluated: so nothing is locked, and what was made with
+// types that are yet in work is not kept.
 func (f *Function) signatures(t *thread) ([]signature, error) {
-	f.once.Do(func() {
-		was := t.w
-		t.w = t.w.lib.world // functions are shared; an Interp's own types are not theirs
-		defer func() { t.w = was }()
-		for i := range f.Signatures {
-			s, err := t.parseSignature(&f.Signatures[i])
-			if err != nil {
-				f.fault = fmt.Errorf("internal error: signature %d of %s: %w", i+1, f.Name, err)
-				return
-			}
-			f.sigs = append(f.sigs, s)
+	if p := f.parsed.Load(); p != nil {
+		return *p, nil
+	}
+	w, private := t.w, t.private
+	t.w = t.w.lib.world // functions are shared; an Interp's own types are not theirs
+	t.private = false
+	defer func() { t.w, t.private = w, t.private || private }()
+	sigs := make([]signature, 0, len(f.Signatures))
+	for i := range f.Signatures {
+		s, err := t.parseSignature(&f.Signatures[i])
+		if err != nil {
+			return nil, fmt.Errorf("internal error: signature %d of %s: %w", i+1, f.Name, err)
 		}
-	})
-	return f.sigs, f.fault
+		sigs = append(sigs, s)
+	}
+	if !t.private {
+		f.parsed.Store(&sigs)
+	}
+	return sigs, nil
 }
 
 func (t *thread) parseSignature(in *Signature) (s signature, err error) {
@@ -102,7 +111,7 @@ func (t *thread) parseBlock(s *signature, text string) error {
 	if err != nil {
 		return err
 	}
-	s.block = mustBlock
+	s.block, s.words = mustBlock, text
 	if o, is := typ.(*value.OptionalType); is {
 		s.block, typ = mayBlock, o.Type
 	}
@@ -189,13 +198,10 @@ func (t *thread) native(s *Scope, at pos, name string, f *Function, args []value
 			return nil, err
 		}
 	}
-	if !f.parsed.Load() {
-		if _, err := f.signatures(t); err != nil {
-			return nil, t.fail(at, "internal", "%v", err)
-		}
-		f.parsed.Store(true)
+	sigs, err := f.signatures(t)
+	if err != nil {
+		return nil, t.fail(at, "internal", "%v", err)
 	}
-	sigs := f.sigs
 	for i := range sigs {
 		if sigs[i].accepts(t, args, block) {
 			return t.run(s, at, name, sigs[i].run, args, block)
@@ -236,17 +242,39 @@ func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value
 
 // noSignature describes a call that fits no signature.
 func (t *thread) noSignature(at pos, name string, sigs []signature, args []value.Value, block *Closure) error {
-	if len(sigs) == 1 {
-		return t.fail(at, "type-mismatch", "%s(): %s", name, sigs[0].why(t, args, block))
+	meant := meantBy(t, sigs, args, block)
+	if len(meant) == 1 {
+		return t.fail(at, "type-mismatch", "%s(): %s", name, meant[0].why(t, args, block))
 	}
 	var b strings.Builder
 	b.WriteString(name)
 	b.WriteString("() takes one of")
-	for i := range sigs {
-		s := &sigs[i]
-		fmt.Fprintf(&b, "\n  (%s): %s", s, s.why(t, args, block))
+	var told []string
+	for _, s := range meant {
+		line := fmt.Sprintf("\n  (%s): %s", s, s.why(t, args, block))
+		if !slices.Contains(told, line) {
+			told = append(told, line)
+			b.WriteString(line)
+		}
 	}
 	return t.fail(at, "type-mismatch", "%s", b.String())
+}
+
+// meantBy returns the signatures that a call can have been meant for: those
+// that take as many arguments and such a block; if there are none, all.
+func meantBy(t *thread, sigs []signature, args []value.Value, block *Closure) []*signature {
+	var meant, all []*signature
+	for i := range sigs {
+		s := &sigs[i]
+		all = append(all, s)
+		if len(args) >= s.lo && (s.hi < 0 || len(args) <= s.hi) && s.takes(t, block) {
+			meant = append(meant, s)
+		}
+	}
+	if meant == nil {
+		return all
+	}
+	return meant
 }
 
 // why says what is wrong with a call.
@@ -272,6 +300,9 @@ func (s *signature) why(t *thread, args []value.Value, block *Closure) string {
 	return "its block takes other arguments"
 }
 
+// maxWord is how much of a type signatures show in messages.
+const maxWord = 60
+
 // String returns the signature as messages show it.
 func (s *signature) String() string {
 	var b strings.Builder
@@ -279,12 +310,22 @@ func (s *signature) String() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(p.word)
+		if name, _, more := strings.Cut(p.word, "["); more && len(p.word) > maxWord {
+			b.WriteString(name + "[…]")
+		} else {
+			b.WriteString(p.word)
+		}
 		b.WriteByte(' ')
 		if s.rest && i == len(s.params)-1 {
 			b.WriteByte('*')
 		}
 		b.WriteString(p.name)
+	}
+	if s.words != "" {
+		if len(s.params) > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(s.words + " block")
 	}
 	return b.String()
 }

@@ -20,6 +20,37 @@ type Site struct {
 // Context returns the context of the run.
 func (s *Site) Context() context.Context { return s.t.ctx }
 
+// Behalf returns what is evaluated on behalf of here: what the innermost
+// CallFor around the site was given, nil outside of any.
+func (s *Site) Behalf() any { return s.t.of }
+
+// CallFor is Call on behalf of something that functions further inside need to
+// know of. next and break cannot get out of it.
+func (s *Site) CallFor(of any, name string, args ...value.Value) (value.Value, error) {
+	was := s.t.of
+	s.t.of = of
+	defer func() { s.t.of = was }()
+	v, err := s.t.callNamed(s.Scope, s.at, name, args, nil)
+	return v, s.t.escaped(err)
+}
+
+// FirstTime tells whether it is asked with these words for the first time in
+// this evaluation: so that something is said once. After a hundred different
+// ones the answer is false.
+func (s *Site) FirstTime(about, what string) bool {
+	in := s.Interp
+	if in.saids.Load() >= maxSaid {
+		return false
+	}
+	if _, before := in.said.LoadOrStore([2]string{about, what}, nil); before {
+		return false
+	}
+	return in.saids.Add(1) <= maxSaid
+}
+
+// maxSaid bounds what FirstTime remembers.
+const maxSaid = 100
+
 // Position returns where the expression is written.
 func (s *Site) Position() syntax.Position { return s.at.position() }
 

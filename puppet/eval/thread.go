@@ -31,8 +31,9 @@ type thread struct {
 	w     *world
 	ctx   context.Context
 	log   func(Log)
-	poll  int   // calls until the next look at ctx and the budget
-	left  int64 // calls left, when limited
+	of    any // what it works on behalf of: see Site.CallFor
+	poll  int // calls until the next look at ctx and the budget
+	steps int64
 	depth int
 	deep  int // depth that is too much
 	wide  int // size that is too much
@@ -42,6 +43,7 @@ type thread struct {
 	free       []*Scope                   // local scopes that nothing refers to any more
 	nested     int                        // how many of calls are in use
 	resolving  map[*Definition]value.Type // types in work, and what they need
+	private    bool                       // one of these has been used: what was made with it is not for others
 	sets       []*value.TypeSetType       // whose types are in work
 	rendering  *rendering                 // of the innermost template
 	lastRegexp *value.Regexp              // the last one that was made of a string
@@ -58,8 +60,11 @@ type frame struct {
 const pollEvery = 256
 
 func newThread(ctx context.Context, in *Interp) *thread {
-	t := &thread{in: in, w: in.world.Load(), ctx: ctx, log: in.env.Log, poll: pollEvery, left: in.env.Limits.Steps}
-	t.deep, t.wide = in.env.Limits.Depth, in.env.Limits.Size
+	t := &thread{in: in, w: in.world.Load(), ctx: ctx, log: in.env.Log, poll: pollEvery}
+	t.steps, t.deep, t.wide = in.env.Limits.Steps, in.env.Limits.Depth, in.env.Limits.Size
+	if t.steps == 0 {
+		t.steps = DefaultSteps
+	}
 	if t.deep == 0 {
 		t.deep = DefaultDepth
 	}
@@ -69,14 +74,13 @@ func newThread(ctx context.Context, in *Interp) *thread {
 	return t
 }
 
-// fork returns a thread that goes on from here in another goroutine.
+// fork returns a thread that goes on from here in another goroutine. Types
+// that are in work here are not known to it: they belong to this goroutine.
+// Should it need one of them, it resolves that anew, for itself.
 func (t *thread) fork(ctx context.Context) *thread {
 	f := newThread(ctx, t.in)
-	f.depth = t.depth
+	f.of, f.depth = t.of, t.depth
 	f.frames = append(f.frames, t.frames...)
-	if f.left > 0 {
-		f.left = max(1, t.left)
-	}
 	return f
 }
 
@@ -110,10 +114,8 @@ func (t *thread) look(at pos) error {
 		e.Err = err
 		return e
 	}
-	if t.in.env.Limits.Steps > 0 {
-		if t.left -= used; t.left <= 0 {
-			return t.fail(at, "too-long", "the evaluation took more than %d calls", t.in.env.Limits.Steps)
-		}
+	if t.in.used.Add(used) > t.steps {
+		return t.fail(at, "too-long", "the evaluation took more than %d calls", t.steps)
 	}
 	return nil
 }

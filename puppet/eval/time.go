@@ -65,7 +65,7 @@ func (n *arithNode) span(t *thread, a value.Timespan, y value.Value) (value.Valu
 			return n.spanResult(t, ns.Sub(ns, big.NewInt(int64(b))))
 		case syntax.Div:
 			f := float64(a) / float64(b)
-			if math.IsInf(f, 0) || f != f {
+			if math.IsInf(f, 0) {
 				return nil, t.fail(n.xAt, "overflow", "the result of %s is infinite", n.op)
 			}
 			return value.Float(f), nil

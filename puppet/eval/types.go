@@ -56,7 +56,7 @@ func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
 		}
 		types.returns = typ
 	}
-	if fixed {
+	if fixed && t.resolving == nil {
 		c.types.Store(types)
 	}
 	return types, nil
@@ -212,7 +212,7 @@ func (n *typeNode) eval(t *thread, s *Scope) (value.Value, error) {
 		if n.lenient {
 			return &value.ReferenceType{Text: n.name}, nil
 		}
-		return nil, t.fail(n.pos, "unknown-type", "unknown type %s", n.name)
+		return nil, t.unheard(n.pos, KindType, n.name)
 	}
 	return typ, nil
 }
@@ -236,7 +236,7 @@ func (n *lenientNode) eval(t *thread, s *Scope) (value.Value, error) {
 	}
 	switch {
 	case typ == nil && !n.fixed:
-		return nil, t.fail(n.index.pos, "unknown-type", "unknown type %s", n.name.name)
+		return nil, t.unheard(n.index.pos, KindType, n.name.name)
 	case typ == nil:
 		return &value.ReferenceType{Text: n.text}, nil
 	}
@@ -345,8 +345,12 @@ type typeCell struct{ p atomic.Pointer[value.Type] }
 //
 // Types may refer to themselves and to each other. While one is resolved, it
 // is known to its own thread as an alias that is yet empty; only when the
-// outermost one is complete are all of them published. Threads that resolve
-// the same type at the same time wait for each other.
+// outermost one is complete are all of them published, at once. What is
+// written in a type can be any expression, with calls of functions that need
+// types in their turn; so nothing is locked meanwhile, and threads do not wait
+// for each other. Two that resolve the same type at the same time both do the
+// work; the second one throws its own away and uses what the first has
+// published, so that there is one type of a name in the end.
 //
 // Differs from Puppet: aliases of a manifest may refer to ones further down,
 // which Puppet takes for unknown types then.
@@ -354,32 +358,56 @@ func (t *thread) defined(at pos, d *Definition) (value.Type, error) {
 	if d.Type != nil {
 		return d.Type, nil
 	}
+	if typ := t.resolving[d]; typ != nil { // also if another thread has published one by now
+		t.private = true
+		return typ, nil
+	}
 	if p := d.typ.p.Load(); p != nil {
 		return *p, nil
 	}
-	if typ := t.resolving[d]; typ != nil {
-		return typ, nil
+	if t.resolving != nil {
+		t.private = true
+		return t.resolve(at, d)
 	}
-	if t.resolving == nil {
-		lib := t.w.lib
-		lib.types.Lock()
-		defer lib.types.Unlock()
-		if p := d.typ.p.Load(); p != nil {
-			return *p, nil
-		}
-		t.resolving = map[*Definition]value.Type{}
-		defer func() { t.resolving = nil }()
-		typ, err := t.resolve(at, d)
+	for {
+		typ, made, err := t.resolveAll(at, d)
 		if err != nil {
 			return nil, t.aliasFault(at, err)
 		}
-		for d := range t.resolving {
-			typ := t.resolving[d]
-			d.typ.p.Store(&typ)
+		if t.w.lib.publish(made) {
+			return typ, nil
 		}
-		return typ, nil
+		// Each time around, one more of the types has been published.
+		if p := d.typ.p.Load(); p != nil {
+			return *p, nil
+		}
 	}
-	return t.resolve(at, d)
+}
+
+// resolveAll resolves a type and all that it needs, which others do not know
+// yet.
+func (t *thread) resolveAll(at pos, d *Definition) (typ value.Type, made map[*Definition]value.Type, err error) {
+	made = map[*Definition]value.Type{}
+	t.resolving = made
+	defer func() { t.resolving, t.private = nil, false }()
+	typ, err = t.resolve(at, d)
+	return typ, made, err
+}
+
+// publish makes types known to all threads, unless one of them is known by
+// now: the others refer to one that is not it then.
+func (l *Library) publish(made map[*Definition]value.Type) bool {
+	l.types.Lock()
+	defer l.types.Unlock()
+	for d := range made {
+		if d.typ.p.Load() != nil {
+			return false
+		}
+	}
+	for d, typ := range made {
+		d.typ.p.Store(&typ)
+	}
+	return true
 }
 
 // aliasFault tells what is wrong with a type where it is used, as Puppet does.

@@ -106,13 +106,9 @@ func (h *Hiera) data(path, format string) (*fileData, error) {
 		if decode == nil {
 			return nil, &Error{Kind: "data", File: path, Msg: "files of the format " + format + " cannot be read here"}
 		}
-		plain, err := decode(text, path)
+		v, err := decode(text, path)
 		if err != nil {
 			return nil, &Error{Kind: "data", Msg: err.Error(), Err: err}
-		}
-		v, err := fromPlain(plain)
-		if err != nil {
-			return nil, &Error{Kind: "data", File: path, Msg: err.Error(), Err: err}
 		}
 		if h, ok := v.(*value.Hash); ok {
 			return newFileData(h), nil
@@ -154,18 +150,14 @@ func (h *Hiera) readConfig(text []byte, file, place string) (*config, error) {
 		if h.o.YAML == nil {
 			return nil, &Error{Kind: "config", File: file, Msg: "files of the format yaml cannot be read here"}
 		}
-		read = func(text []byte, file string) (any, Locator, error) {
+		read = func(text []byte, file string) (value.Value, Locator, error) {
 			v, err := h.o.YAML(text, file)
 			return v, nil, err
 		}
 	}
-	plain, at, err := read(text, file)
+	v, at, err := read(text, file)
 	if err != nil {
 		return nil, &Error{Kind: "config", Msg: err.Error(), Err: err}
-	}
-	v, err := fromPlain(plain)
-	if err != nil {
-		return nil, &Error{Kind: "config", File: file, Msg: err.Error(), Err: err}
 	}
 	r := &configReader{file: file, at: at, place: place}
 	return r.read(v)

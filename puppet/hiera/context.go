@@ -97,7 +97,23 @@ func (c *Context) Explain(text string) { c.l.ex.text(text) }
 // get, whatever their blocks.
 func (c *Context) CachedFileData(path string) (string, error) { return c.l.s.h.text(path) }
 
-// contextParam is the first parameter of the functions below.
+// Data returns the keys and values of a file of the format yaml, json or hocon.
+func (c *Context) Data(path, format string) (*value.Hash, error) {
+	d, err := c.l.fileData(path, format)
+	if err != nil {
+		return nil, err
+	}
+	return d.hash, nil
+}
+
+// Eyaml returns the value of a key in a file of YAML, with its encrypted
+// strings in clear and its interpolations resolved; options say where the keys
+// for that are. found is false if the file has no such key.
+func (c *Context) Eyaml(path, key string, options *value.Hash) (v value.Value, found bool, err error) {
+	return c.l.eyamlFile(path, key, options)
+}
+
+// contextParam is the parameter of the functions below that is a Context.
 const contextParam = "Runtime[go, '" + ContextType + "'] $context"
 
 // contextFunctions are the methods of a Context: "$context.cached_value('k')"

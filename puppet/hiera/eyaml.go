@@ -13,29 +13,31 @@ func (l *lookup) eyaml(p *provider, i int, key string) (value.Value, bool, error
 	if loc == nil || loc.uri {
 		return nil, false, p.config.blame(errorf("config", "the level '%s' uses eyaml_lookup_key and so needs one of path, paths, glob, globs and mapped_paths", p.entry.name), p.entry)
 	}
-	d, err := l.s.h.data(loc.path, "yaml")
+	return l.eyamlFile(loc.path, key, p.options)
+}
+
+// eyamlFile is eyaml for a file and what its hierarchy's level, or a function,
+// says about keys.
+func (l *lookup) eyamlFile(path, key string, options *value.Hash) (value.Value, bool, error) {
+	h, err := l.fileData(path, "yaml")
 	if err != nil {
 		return nil, false, err
 	}
-	if d.notHash {
-		l.s.warn("%s: the file has no keys", loc.path)
-	}
-	v, ok := d.hash.GetString(key)
+	v, ok := h.hash.GetString(key)
 	if !ok {
 		return nil, false, nil
 	}
-	e := &eyamlValue{l: l, p: p, at: i, key: key}
+	e := &eyamlValue{l: l, path: path, key: key, options: options}
 	v, err = e.decrypt(v)
 	return v, err == nil, err
 }
 
 // An eyamlValue is the value of a key while its strings are decrypted.
 type eyamlValue struct {
-	l    *lookup
-	p    *provider
-	at   int
-	key  string
-	open func(string) (string, error) // nil until it is needed
+	l         *lookup
+	path, key string
+	options   *value.Hash
+	open      func(string) (string, error) // nil until it is needed
 }
 
 func (e *eyamlValue) decrypt(v value.Value) (value.Value, error) {
@@ -45,7 +47,9 @@ func (e *eyamlValue) decrypt(v value.Value) (value.Value, error) {
 		if strings.Contains(s, "ENC[") {
 			plain, err := e.plain(s)
 			if err != nil {
-				return nil, e.p.bad(e.at, "data", "the value of '%s' cannot be decrypted: %v", e.key, err)
+				bad := errorf("data", "the value of '%s' cannot be decrypted: %v", e.key, err)
+				bad.File = e.path
+				return nil, bad
 			}
 			s = plain
 		}
@@ -85,7 +89,7 @@ func (e *eyamlValue) plain(s string) (string, error) {
 			return "", errorf("config", "there is nothing here that could decrypt")
 		}
 		options := map[string]string{}
-		for k, v := range e.p.options.All() {
+		for k, v := range e.options.All() {
 			if s, ok := v.(value.String); ok {
 				options[value.ToString(k)] = string(s)
 			}

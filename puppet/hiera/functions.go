@@ -6,8 +6,9 @@ import (
 )
 
 // Functions returns the functions of the language that look up data in the
-// session: lookup, hiera, hiera_array, hiera_hash and hiera_include, and the
-// methods of what data functions get (see [Context]).
+// session: lookup, hiera, hiera_array, hiera_hash and hiera_include, the data
+// functions, which others may call, and the methods of what these get (see
+// [Context]).
 func (s *Session) Functions() []*eval.Function {
 	return Functions(func(*eval.Call) (*Session, error) { return s, nil })
 }
@@ -34,7 +35,7 @@ func Functions(of func(*eval.Call) (*Session, error)) []*eval.Function {
 		f.legacy("hiera_array", "unique", "Looks up all values of a key as one array without duplicates. Use lookup with the merge 'unique' instead.", nil),
 		f.legacy("hiera_hash", "hash", "Looks up all values of a key, which are hashes, as one hash. Use lookup with the merge 'hash' instead.", nil),
 		f.legacy("hiera_include", "unique", "Declares the classes whose names are found under a key. Use lookup('classes', Array[String], 'unique').include instead.", include),
-	}, contextFunctions()...)
+	}, append(dataFunctions(), contextFunctions()...)...)
 }
 
 const (

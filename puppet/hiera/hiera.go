@@ -31,6 +31,7 @@ import (
 	"sync"
 
 	"bolt/puppet/eval"
+	"bolt/puppet/value"
 )
 
 // A Stamp tells versions of a file apart.
@@ -52,14 +53,11 @@ type Files interface {
 	Glob(pattern string) ([]string, error)
 }
 
-// A Decoder reads text into nil, bool, int64, float64, string, []byte (binary
-// data), []any and maps that keep their order: anything with a method
-//
-//	All() iter.Seq2[string, any]   // or iter.Seq2[any, any]
-//
-// A symbol of YAML is anything with a method SymbolName() string.
-// file is for messages. An error tells the file and, if known, the line.
-type Decoder func(text []byte, file string) (any, error)
+// A Decoder reads text. Maps keep their order. A symbol of YAML is what it is
+// in the language (default, undef), or else a *value.Runtime, which no lookup
+// may return. file is for messages. An error tells the file and, if known, the
+// line.
+type Decoder func(text []byte, file string) (value.Value, error)
 
 // A Locator tells where in a file a value stands: the line and column of what
 // a path of keys (string) and indexes (int) leads to, 0 if it is not known.
@@ -69,8 +67,6 @@ type Locator func(path ...any) (line, column int)
 type Modules interface {
 	// Root returns the directory of a module; ok is false when there is none.
 	Root(name string) (dir string, ok bool)
-	// Names returns the names of all modules.
-	Names() []string
 }
 
 // Options are what a Hiera is made of.
@@ -81,7 +77,7 @@ type Options struct {
 	// hocon_data's. A format without a decoder is refused.
 	YAML, JSON, HOCON Decoder
 	// Config reads hiera.yaml; nil: YAML does, and messages have no lines.
-	Config func(text []byte, file string) (any, Locator, error)
+	Config func(text []byte, file string) (value.Value, Locator, error)
 	// Eyaml returns what decrypts the strings of files, for the options of a
 	// hierarchy entry that are strings (pkcs7_public_key, …). Nil: eyaml is
 	// refused.

@@ -149,20 +149,29 @@ func aliases(n int) string {
 	return b.String()
 }
 
-// TestRuby: functions in Ruby are told from functions that are not there.
-func TestRuby(t *testing.T) {
+// TestNoFunction: why a function of a level cannot be called is told with the
+// level's place.
+func TestNoFunction(t *testing.T) {
 	for _, c := range []struct{ file, function, want string }{
-		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the module 'm' is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb) and cannot run here"},
-		{module + "lib/puppet/functions/hiera_http.rb", "hiera_http", "of the module 'm' is written in Ruby"},
-		{env + "lib/puppet/functions/local.rb", "local", "of the module 'environment' is written in Ruby"},
+		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the level 'secrets' cannot be called: the function m::data of module m is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb)"},
+		{module + "lib/puppet/functions/hiera_http.rb", "hiera_http", "cannot be called: the function hiera_http of module m is written in Ruby"},
+		{module + "functions/bad.pp", "m::bad", "cannot be called: /t/env/production/modules/m/functions/bad.pp has to define the function m::bad"},
+		{module + "functions/good.pp", "m::data", "the lookup_key function 'm::data' of the level 'secrets' is not found"},
 	} {
 		w := newWorld(t, worldOptions{files: map[string]string{
 			env + "hiera.yaml": "version: 5\nhierarchy:\n  - name: secrets\n    lookup_key: " + c.function + "\n",
 			c.file:             "",
 		}})
-		_, err := w.lookup("a")
-		w.wantError(t, err, c.want)
-		w.wantError(t, err, "/t/env/production/hiera.yaml:3:5: ")
+		for _, expr := range []string{"", "lookup('a')"} { // from outside of a program, and inside
+			var err error
+			if expr == "" {
+				_, err = w.lookup("a")
+			} else {
+				_, err = w.eval(t, expr)
+			}
+			w.wantError(t, err, "/t/env/production/hiera.yaml:3:5: ")
+			w.wantError(t, err, c.want)
+		}
 	}
 }
 
@@ -228,25 +237,27 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
+// block is an encrypted text, for the keys of pem.
+func block(t *testing.T, i int) string {
+	t.Helper()
+	var list []struct{ Block string }
+	if err := json.Unmarshal([]byte(pem(t, "blocks.json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	return "ENC[PKCS7," + list[i].Block + "]"
+}
+
+func pem(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../internal/eyaml/testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestEyaml(t *testing.T) {
-	block := func(i int) string {
-		data, err := os.ReadFile("../../internal/eyaml/testdata/blocks.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var list []struct{ Block string }
-		if err := json.Unmarshal(data, &list); err != nil {
-			t.Fatal(err)
-		}
-		return "ENC[PKCS7," + list[i].Block + "]"
-	}
-	key := func(name string) string {
-		text, err := os.ReadFile("../../internal/eyaml/testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	block := func(i int) string { return block(t, i) }
 	files := map[string]string{
 		env + "hiera.yaml": `version: 5
 hierarchy:
@@ -260,8 +271,8 @@ hierarchy:
 		env + "data/a.eyaml": "plain: text %{facts.kernel}\nsecret: " + block(0) + "\nfolded: >\n  " + block(0)[:60] + "\n  " + block(0)[60:] + "\n" +
 			"deep: {list: ['" + block(0) + "', 1], '%{facts.kernel}': 'user=" + block(0) + "'}\nwrong: ENC[GPG,aaaa]\nlookup_options: {secret: {convert_to: Sensitive}}\n",
 		env + "data/b.eyaml": "low: " + block(3) + "\n",
-		"keys/private.pem":   key("private_key.pkcs7.pem"),
-		"keys/public.pem":    key("public_key.pkcs7.pem"),
+		"keys/private.pem":   pem(t, "private_key.pkcs7.pem"),
+		"keys/public.pem":    pem(t, "public_key.pkcs7.pem"),
 	}
 	w := newWorld(t, worldOptions{files: files})
 	for key, want := range map[string]string{
@@ -283,6 +294,74 @@ hierarchy:
 	w.wantError(t, err, "the value of 'secret' cannot be decrypted: private key: ")
 	if v, err := w.lookup("plain"); err != nil || v != value.String("text Linux") {
 		t.Errorf("plain text without keys: %v, %v", v, err)
+	}
+}
+
+// TestDataFunctions: data functions in the language may call those that read
+// files.
+func TestDataFunctions(t *testing.T) {
+	w := newWorld(t, worldOptions{files: map[string]string{
+		env + "hiera.yaml": `version: 5
+hierarchy:
+  - {name: y, data_hash: "m::hash", path: a.yaml, datadir: data}
+  - {name: j, data_hash: "m::json", path: a.json, datadir: data}
+  - {name: h, data_hash: "m::hocon", path: a.conf, datadir: data}
+  - {name: l, lookup_key: "m::upper", path: b.yaml, datadir: data}
+  - {name: e, lookup_key: "m::secret", path: c.eyaml, datadir: data, options: {pkcs7_private_key: keys/private.pem, pkcs7_public_key: keys/public.pem}}
+  - {name: last, data_hash: yaml_data, path: last.yaml, datadir: data}
+`,
+		module + "functions/hash.pp":   "function m::hash(Hash $o, Puppet::LookupContext $c) { yaml_data($o, $c) + { 'more' => $o['path'] } }",
+		module + "functions/json.pp":   "function m::json($o, $c) { json_data($o, $c) }",
+		module + "functions/hocon.pp":  "function m::hocon($o, $c) { hocon_data({ 'path' => $o['path'] }, $c) }",
+		module + "functions/upper.pp":  "function m::upper($k, $o, $c) { $v = yaml_data($o, $c)[\"own_${k}\"] if $v =~ Undef { $c.not_found } \"${k} is ${v}\" }",
+		module + "functions/secret.pp": "function m::secret($k, $o, $c) { [eyaml_lookup_key($k, $o, $c)] }",
+		env + "data/a.yaml":            "y: in %{facts.kernel}\n",
+		env + "data/a.json":            `{"j": [1]}`,
+		env + "data/a.conf":            "h { x = 1 }",
+		env + "data/b.yaml":            "own_l: raw %{facts.kernel}\n",
+		env + "data/c.eyaml":           "e: '%{facts.kernel} " + block(t, 0) + "'\n",
+		env + "data/last.yaml":         "last: 1\n",
+		"keys/private.pem":             pem(t, "private_key.pkcs7.pem"),
+		"keys/public.pem":              pem(t, "public_key.pkcs7.pem"),
+	}})
+	for key, want := range map[string]string{
+		"y": `"in Linux"`, "more": `"/t/env/production/data/a.yaml"`, "j": "[1]", "h": `{"x":1}`, "l": `"l is raw %{facts.kernel}"`, "e": `["Linux secret"]`, "last": "1",
+	} {
+		v, err := w.lookup(key)
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+		} else if got := w.rich(t, v); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}
+
+func TestDataFunctionErrors(t *testing.T) {
+	for _, c := range []struct{ level, call, want string }{
+		{"data_hash: m::f", "yaml_data($o, $c)", "yaml_data needs the option path: its level in hiera.yaml must have one of path"},
+		{"data_hash: m::f, path: a.yaml, options: {x: 1}", "yaml_data($o, $c)", "yaml_data takes no options but the path"},
+		{"data_hash: m::f, path: list.yaml", "yaml_data($o, $c)", "/t/env/production/data/list.yaml:1: a data file must be a hash"},
+		{"data_hash: m::f, path: none.json", "json_data({ 'path' => '/none.json' }, $c)", ""},
+		{"data_hash: m::f, path: a.yaml", "json_data({ 'path' => '/none.json' }, $c)", "/none.json: "},
+		{"data_hash: m::f, path: a.yaml", "yaml_data($o, 1)", "yaml_data"},
+		{"data_hash: m::f", "eyaml_lookup_key('k', $o, $c)", "eyaml_lookup_key needs the option path"},
+		{"data_hash: m::f, path: e.eyaml", "{ 'k' => eyaml_lookup_key('wrong', $o, $c) }", "e.eyaml: the value of 'wrong' cannot be decrypted"},
+	} {
+		w := newWorld(t, worldOptions{files: map[string]string{
+			env + "hiera.yaml":        "version: 5\ndefaults: {datadir: data}\nhierarchy: [{name: l, " + c.level + "}]\n",
+			module + "functions/f.pp": "function m::f($o, $c) { " + c.call + " }",
+			env + "data/a.yaml":       "k: 1\n",
+			env + "data/list.yaml":    "- k\n",
+			env + "data/e.eyaml":      "wrong: ENC[GPG,aaaa]\n",
+		}})
+		v, err := w.lookup("k")
+		if c.want == "" { // the level's file is not there, so nobody asks the function
+			c.want = "did not find a value"
+		}
+		if err == nil {
+			t.Errorf("%s: %v", c.call, v)
+		}
+		w.wantError(t, err, c.want)
 	}
 }
 
@@ -506,14 +585,15 @@ Searching for "h.a"
 func TestExplainSensitive(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{
 		env + "hiera.yaml": defaults + "hierarchy: [{name: a, paths: [a.yaml, b.yaml]}]\n",
-		env + "data/a.yaml": "lookup_options: {'^s': {convert_to: Sensitive}, sh: {convert_to: Sensitive, merge: hash}, sbad: {convert_to: [Sensitive, 1, 2]}}\n" +
-			"sh: {k: hunter2}\nsi: \"x%{lookup('spart')}hunter2\"\nspart: hunter2\nuses: \"%{lookup('sh')}\"\nsbad: hunter2\nplain: seen\n",
+		env + "data/a.yaml": "lookup_options: {'^s': {convert_to: Sensitive}, sh: {convert_to: Sensitive, merge: hash}, sbad: {convert_to: [Sensitive, 1, 2]}, sopt: {convert_to: 5}}\n" +
+			"sh: {k: hunter2}\nsi: \"x%{lookup('spart')}hunter2\"\nspart: hunter2\nuses: \"%{lookup('sh')}\"\nsbad: hunter2\nplain: seen\n" +
+			"sopt: hunter2\nsmiss: {k: hunter2}\nsdig: {k: hunter2}\n",
 		env + "data/b.yaml": "sh: {l: hunter2}\n",
 	}})
 	if text := w.explain("plain").String(); !strings.Contains(text, "seen") || !strings.Contains(text, `"convert_to" => "Sensitive"`) {
 		t.Errorf("plain:\n%s", text)
 	}
-	for _, key := range []string{"sh", "si", "uses", "sbad"} {
+	for _, key := range []string{"sh", "si", "uses", "sbad", "sopt", "smiss.typo", "sdig.k.x"} {
 		ex := w.explain(key)
 		tree := value.Inspect(ex.Root().Data())
 		if text := ex.String(); strings.Contains(text+tree, "hunter2") || !strings.Contains(text, "a.yaml") {

@@ -279,8 +279,8 @@ func (l *lookup) unknownVariable(name string) error {
 	case s.o.Strict == eval.StrictWarning:
 		s.warn("the variable '%s', which an interpolation uses, is unknown", name)
 		return nil
-	case l.lenient:
-		s.warn("the variable '%s', which a path of a hierarchy uses, is unknown; nothing is put in its place", name)
+	case l.level.entry != nil:
+		s.warn("%s: the variable '%s' in a path is unknown; nothing is put in its place", l.level, name)
 		return nil
 	case s.o.Plan:
 		return errorf("unknown-variable", "the variable '%s' is unknown: outside of an apply block there are no facts and no variables of a target to interpolate", name)

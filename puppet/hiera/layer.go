@@ -1,6 +1,7 @@
 package hiera
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -269,13 +270,28 @@ func (c *config) blame(err error, e *entry) error {
 	return b
 }
 
+// A level is one of a hierarchy, for messages.
+type level struct {
+	config *config
+	entry  *entry
+}
+
+// String is the level's place in hiera.yaml, and its name.
+func (v level) String() string {
+	e := Error{File: v.config.path, Msg: fmt.Sprintf("level '%s'", v.entry.name)}
+	if v.config.at != nil {
+		e.Line, e.Column = v.config.at(v.entry.at...)
+	}
+	return e.Error()
+}
+
 func (l *lookup) provider(y *layer, c *config, e *entry) (*provider, error) {
 	p := &provider{layer: y, config: c, entry: e}
 	dir, err := l.expand(join(y.root, e.datadir))
 	if err != nil {
 		return nil, err
 	}
-	if p.locations, err = l.locations(dir, e); err != nil {
+	if p.locations, err = l.locations(dir, c, e); err != nil {
 		return nil, err
 	}
 	if c.path == "" {
@@ -308,10 +324,10 @@ func (l *lookup) expand(s string) (string, error) {
 	return value.ToString(v), nil
 }
 
-func (l *lookup) locations(dir string, e *entry) ([]*location, error) {
-	outer := l.lenient
-	l.lenient = true
-	defer func() { l.lenient = outer }()
+func (l *lookup) locations(dir string, c *config, e *entry) ([]*location, error) {
+	outer := l.level
+	l.level = level{c, e}
+	defer func() { l.level = outer }()
 	if e.location == "mapped_paths" {
 		return l.mappedPaths(dir, e.values)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"bolt/puppet/value"
 )
@@ -19,8 +18,7 @@ type Caller interface {
 	// Variable returns the value of a variable as it is seen there; names may
 	// be qualified ("::x", "mod::x").
 	Variable(name string) (value.Value, bool)
-	// Call calls a function; ErrNoFunction if there is none. Lookups that it
-	// makes must be given ctx.
+	// Call calls a function; ErrNoFunction if there is none.
 	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)
 	// ParseType returns the type that a text is.
 	ParseType(text string) (value.Type, error)
@@ -62,9 +60,9 @@ type lookup struct {
 	spent               *int // expressions interpolated, with those on whose behalf this is
 
 	// While a hierarchy is resolved:
-	used    *[]usedVariable // variables that it depends on; nil otherwise
-	local   *localVariable  // of mapped_paths
-	lenient bool            // an unknown variable is a warning at most
+	used  *[]usedVariable // variables that it depends on; nil otherwise
+	local *localVariable  // of mapped_paths
+	level level           // whose paths are in work, where an unknown variable is a warning at most
 }
 
 type localVariable struct {
@@ -79,15 +77,19 @@ type usedVariable struct {
 	value     value.Value
 }
 
-// contextKey is the key under which a lookup is in a context.
-type contextKey struct{}
+// An insider is a Caller that lookups can follow into the functions that they
+// call, so that one made there is made on behalf of the one outside.
+type insider interface {
+	outer() *lookup          // the lookup that the place is inside of, nil for none
+	inside(l *lookup) Caller // the same place, with what it calls inside of l
+}
 
 // start returns the lookup for a request. A lookup that a data function makes
 // is one on behalf of the lookup that the function serves: so it is known
 // which keys are being looked up, and the explanation is one.
 func (s *Session) start(ctx context.Context, caller Caller, r Request) *lookup {
 	l := &lookup{s: s, ctx: ctx, caller: caller, overrides: r.Overrides, defaults: r.Defaults, ex: r.Explain, global: r.Global}
-	if outer, ok := ctx.Value(contextKey{}).(*lookup); ok && outer.s == s {
+	if outer := outerOf(caller); outer != nil && outer.s == s {
 		l.names, l.depth, l.spent = outer.names, outer.depth, outer.spent
 		l.global = l.global || outer.global
 		if l.ex == nil {
@@ -100,11 +102,28 @@ func (s *Session) start(ctx context.Context, caller Caller, r Request) *lookup {
 	return l
 }
 
+func outerOf(caller Caller) *lookup {
+	if in, ok := caller.(insider); ok {
+		return in.outer()
+	}
+	return nil
+}
+
+// invoke calls a function on behalf of l. Recursion can go through functions,
+// which make lookups of their own.
+func (l *lookup) invoke(function string, args ...value.Value) (value.Value, error) {
+	caller := l.caller
+	if in, ok := caller.(insider); ok {
+		caller = in.inside(l)
+	}
+	return caller.Call(l.ctx, function, args...)
+}
+
 // sub returns a lookup on behalf of l.
 func (l *lookup) sub() *lookup {
 	c := *l
 	c.names = slices.Clip(l.names)
-	c.used, c.local, c.lenient = nil, nil, false
+	c.used, c.local, c.level = nil, nil, level{}
 	return &c
 }
 
@@ -239,16 +258,21 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	}
 	mark := l.ex.mark()
 	v, found, err := l.value(k, m)
-	if err != nil || !found || convert == nil {
+	if convert == nil {
 		return v, found, err
 	}
-	v, err = l.convert(text, convert, v)
+	secret := true
+	if err == nil && found {
+		v, err = l.convert(text, convert, v)
+		_, made := v.(*value.Sensitive)
+		secret = made || err != nil
+	}
 	// Differs from Puppet: there an explanation shows in clear what is made
-	// sensitive after it was found.
-	if _, secret := v.(*value.Sensitive); secret || err != nil && strings.Contains(value.ToString(convert), "Sensitive") {
+	// sensitive after it was found. What was not converted might have been.
+	if secret {
 		l.ex.hideSince(mark)
 	}
-	return v, true, err
+	return v, found, err
 }
 
 // keeping returns a copy of l, so that what is set in it stays there.
@@ -367,15 +391,9 @@ func (l *lookup) convert(key string, to, v value.Value) (value.Value, error) {
 	}
 	l.ex.text("Applying convert_to lookup_option with arguments " + value.ToString(value.NewArray(args...)))
 	call := append([]value.Value{args[0], v}, args[1:]...)
-	out, err := l.caller.Call(l.inside(), "new", call...)
+	out, err := l.invoke("new", call...)
 	if err != nil {
 		return nil, &Error{Kind: "type-mismatch", Msg: "lookup_options for '" + key + "': convert_to: " + err.Error(), Err: err}
 	}
 	return out, nil
 }
-
-// inside returns the context for functions that are called on behalf of l.
-//
-// It carries the lookup: recursion can go through data functions, which make
-// lookups of their own, and there is no other way through the evaluator.
-func (l *lookup) inside() context.Context { return context.WithValue(l.ctx, contextKey{}, l) }

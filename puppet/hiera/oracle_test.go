@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
+	"bolt/internal/autoload"
 	"bolt/internal/hieradata"
+	"bolt/modules"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
@@ -38,56 +39,6 @@ type worldOptions struct {
 	options func(*hiera.Options)
 }
 
-// roots are the modules below a directory.
-type roots string
-
-func (r roots) Root(name string) (string, bool) {
-	dir := filepath.Join(string(r), name)
-	info, err := os.Stat(dir)
-	return dir, err == nil && info.IsDir()
-}
-
-func (r roots) Names() []string {
-	entries, _ := os.ReadDir(string(r))
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-// functionLoader finds functions of modules.
-type functionLoader struct {
-	roots roots
-	mu    sync.Mutex
-	found map[string]*eval.Definition
-}
-
-func (l *functionLoader) Load(_ context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
-	module, rest, ok := strings.Cut(name, "::")
-	if kind != eval.KindFunction || !ok {
-		return nil, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if d, ok := l.found[name]; ok {
-		return d, nil
-	}
-	dir, _ := l.roots.Root(module)
-	path := filepath.Join(dir, "functions", strings.ReplaceAll(rest, "::", "/")+".pp")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil
-	}
-	p, err := syntax.Parse(syntax.NewFile(path, string(text)), syntax.Options{})
-	if err != nil {
-		return nil, err
-	}
-	d := eval.Definitions(p, module)[0]
-	l.found[name] = d
-	return d, nil
-}
-
 func newWorld(t testing.TB, o worldOptions) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -108,9 +59,9 @@ func newWorld(t testing.TB, o worldOptions) *world {
 			t.Fatal(err)
 		}
 	}
-	modules := roots(filepath.Join(env, "modules"))
+	path := modules.NewPath(modules.Module{}, filepath.Join(env, "modules"))
 	ho := hieradata.Options(hieradata.Source{Dir: dir})
-	ho.Environment, ho.EnvironmentName, ho.Modules = env, "production", modules
+	ho.Environment, ho.EnvironmentName, ho.Modules = env, "production", autoload.Files{Path: path}
 	if o.global != "" {
 		ho.Global = filepath.Join(dir, o.global)
 	}
@@ -121,7 +72,7 @@ func newWorld(t testing.TB, o worldOptions) *world {
 	w.s = w.h.Session(hiera.SessionOptions{Plan: o.plan, Strict: o.strict, Warn: func(msg string) {
 		w.warnings = append(w.warnings, strings.ReplaceAll(msg, dir, "/t"))
 	}})
-	loader, err := hiera.NewLoader(&functionLoader{roots: modules, found: map[string]*eval.Definition{}})
+	loader, err := hiera.NewLoader(autoload.New(path, false))
 	if err != nil {
 		t.Fatal(err)
 	}

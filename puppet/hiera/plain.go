@@ -1,101 +1,10 @@
 package hiera
 
 import (
-	"fmt"
-	"iter"
-	"sort"
 	"strings"
 
 	"bolt/puppet/value"
 )
-
-// maxDepth is how deep data may be nested. Nobody writes files so deep, and
-// what walks values needs stack for each level.
-const maxDepth = 1000
-
-// fromPlain turns what a Decoder gives into a value.
-func fromPlain(v any) (value.Value, error) { return convert(v, 0) }
-
-func convert(v any, depth int) (value.Value, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("the data is nested deeper than %d", maxDepth)
-	}
-	switch v := v.(type) {
-	case nil:
-		return value.Undef{}, nil
-	case string:
-		return value.String(v), nil
-	case bool:
-		return value.Bool(v), nil
-	case int64:
-		return value.Int(v), nil
-	case int:
-		return value.Int(v), nil
-	case float64:
-		return value.Float(v), nil
-	case []byte:
-		return value.NewBinary(v), nil
-	case interface{ SymbolName() string }:
-		switch name := v.SymbolName(); name {
-		case "default":
-			return value.Default{}, nil
-		case "undef":
-			return value.Undef{}, nil
-		default: // an error if it is looked up
-			return &value.Runtime{Runtime: "ruby", Name: "Symbol", Value: name}, nil
-		}
-	case []any:
-		elems := make([]value.Value, len(v))
-		for i, e := range v {
-			c, err := convert(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			elems[i] = c
-		}
-		return value.NewArray(elems...), nil
-	case interface{ All() iter.Seq2[string, any] }:
-		var b value.HashBuilder
-		for k, e := range v.All() {
-			c, err := convert(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			b.Put(value.String(k), c)
-		}
-		return b.Build(), nil
-	case interface{ All() iter.Seq2[any, any] }:
-		var b value.HashBuilder
-		for k, e := range v.All() {
-			key, err := convert(k, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			c, err := convert(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			b.Put(key, c)
-		}
-		return b.Build(), nil
-	case map[string]any: // from decoders that keep no order: any will do
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		sort.Strings(keys)
-		var b value.HashBuilder
-		for _, k := range keys {
-			c, err := convert(v[k], depth+1)
-			if err != nil {
-				return nil, err
-			}
-			b.Put(value.String(k), c)
-		}
-		return b.Build(), nil
-	}
-	return nil, fmt.Errorf("a value of type %T cannot be data", v)
-}
 
 // isRichData tells whether v is what lookups may return: data, and values of
 // the richer kinds in it. Keys of hashes are strings and numbers.

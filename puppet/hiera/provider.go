@@ -2,7 +2,6 @@ package hiera
 
 import (
 	"errors"
-	"path"
 	"strings"
 	"sync"
 
@@ -217,9 +216,14 @@ func (l *lookup) dataFile(p *provider, i int, format string) (*fileData, error) 
 	if p.entry.options.Len() > 0 {
 		return nil, p.config.blame(errorf("config", "the level '%s' uses %s, which takes no options", p.entry.name, p.entry.function), p.entry)
 	}
-	d, err := l.s.h.data(loc.path, format)
+	return l.fileData(loc.path, format)
+}
+
+// fileData returns a data file, and warns of one that has nothing in it.
+func (l *lookup) fileData(path, format string) (*fileData, error) {
+	d, err := l.s.h.data(path, format)
 	if err == nil && d.notHash {
-		l.s.warn("%s: the file has no keys", loc.path)
+		l.s.warn("%s: the file has no keys", path)
 	}
 	return d, err
 }
@@ -239,47 +243,19 @@ func (p *provider) optionsAt(i int) *value.Hash {
 // call calls a function that is written in the Puppet language.
 func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, error) {
 	c := &Context{l: l.sub(), p: p, fc: p.contexts[i]}
-	v, err := l.caller.Call(c.l.inside(), p.entry.function, append(args, c.value())...)
+	v, err := c.l.invoke(p.entry.function, append(args, c.value())...)
 	if errors.Is(err, ErrNoFunction) {
-		return nil, p.config.blame(p.noFunction(l.s.h), p.entry)
+		return nil, p.config.blame(p.noFunction(err), p.entry)
 	}
 	return v, err
 }
 
-// noFunction says why a function is not found. It may be there in Ruby.
-func (p *provider) noFunction(h *Hiera) *Error {
-	name := p.entry.function
-	if module, file, ok := h.findRuby(name); ok {
-		return errorf("function", "the %s function '%s' of the module '%s' is written in Ruby (%s) and cannot run here: write it in the Puppet language, or keep the data of the level '%s' in files", p.entry.kind, name, module, file, p.entry.name)
+// noFunction says why the function of a level cannot be called.
+func (p *provider) noFunction(err error) *Error {
+	if why, ok := errors.AsType[*unusable](err); ok {
+		e := errorf("function", "the %s function '%s' of the level '%s' cannot be called: %v", p.entry.kind, p.entry.function, p.entry.name, why)
+		e.Err = why.cause
+		return e
 	}
-	switch name {
-	case "hiera_vault", "vault_lookup_key", "trocla_lookup_key", "lookup_http":
-		return errorf("function", "the %s function '%s' is not found; it is one that is written in Ruby, which cannot run here", p.entry.kind, name)
-	}
-	return errorf("function", "the %s function '%s' of the level '%s' is not found", p.entry.kind, name, p.entry.name)
-}
-
-// findRuby looks for a function's file among those for Ruby.
-func (h *Hiera) findRuby(name string) (module, file string, ok bool) {
-	rel := path.Join("lib/puppet/functions", strings.ReplaceAll(name, "::", "/")+".rb")
-	if dir := h.o.Environment; dir != "" {
-		if _, ok := h.o.Files.Stat(path.Join(dir, rel)); ok {
-			return "environment", path.Join(dir, rel), true
-		}
-	}
-	if h.o.Modules == nil {
-		return "", "", false
-	}
-	candidates := h.o.Modules.Names()
-	if m, _, qualified := strings.Cut(name, "::"); qualified {
-		candidates = []string{m}
-	}
-	for _, m := range candidates {
-		if dir, ok := h.o.Modules.Root(m); ok {
-			if _, ok := h.o.Files.Stat(path.Join(dir, rel)); ok {
-				return m, path.Join(dir, rel), true
-			}
-		}
-	}
-	return "", "", false
+	return errorf("function", "the %s function '%s' of the level '%s' is not found", p.entry.kind, p.entry.function, p.entry.name)
 }

@@ -81,10 +81,6 @@ func Compile(src string) (*Regexp, error) {
 // Source gives the pattern as it was compiled.
 func (r *Regexp) Source() string { return r.src }
 
-// NumGroups gives the number of groups that capture. If some have names, only
-// those do.
-func (r *Regexp) NumGroups() int { return len(r.pat.groups) - 1 }
-
 // Names gives the names of groups, each once, in the order of the pattern.
 func (r *Regexp) Names() []string {
 	if len(r.pat.names) == 0 {

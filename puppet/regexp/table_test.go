@@ -86,8 +86,8 @@ func compare(c rubyCase) (problems []string) {
 		}
 		return problems
 	}
-	if r.NumGroups() != c.Groups {
-		bad("groups", "", r.NumGroups(), c.Groups)
+	if (len(r.pat.groups) - 1) != c.Groups {
+		bad("groups", "", (len(r.pat.groups) - 1), c.Groups)
 	}
 	if !slices.Equal(r.Names(), c.Names) {
 		bad("names", "", r.Names(), c.Names)

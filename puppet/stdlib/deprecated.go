@@ -1,40 +1,18 @@
 package stdlib
 
 import (
-	"sync"
-
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
 
-// said remembers what has been said, so that each is said once a Library.
-type said struct {
-	mu   sync.Mutex
-	keys map[string]bool // guarded by mu
-}
-
-// maxSaid bounds what is remembered; after that, nothing more is said.
-const maxSaid = 100
-
-func (s *said) first(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keys[key] || len(s.keys) == maxSaid {
-		return false
-	}
-	s.keys[key] = true
-	return true
-}
-
 // formerNames are functions under the names they had before they were called
 // stdlib::something.
 func formerNames() []*eval.Function {
-	once := &said{keys: map[string]bool{}}
 	former := func(name string, blocks ...string) *eval.Function {
 		f := &eval.Function{Name: name, Doc: "The former name of stdlib::" + name + "."}
 		for _, block := range append([]string{""}, blocks...) {
 			f.Signatures = append(f.Signatures, eval.Signature{Params: "Any *$args", Block: block, Run: func(c *eval.Call) (value.Value, error) {
-				if once.first(name) {
+				if c.FirstTime("former name", name) {
 					c.Log(eval.Warning, name+"() is deprecated: use stdlib::"+name+"()")
 				}
 				return c.Call("stdlib::"+name, c.Block, c.Args...)
@@ -56,7 +34,6 @@ func formerNames() []*eval.Function {
 // deprecations are the functions that are there to say that something should
 // not be used, and those that cannot be had.
 func deprecations() []*eval.Function {
-	once := &said{keys: map[string]bool{}}
 	never := func(name, why string) *eval.Function {
 		return &eval.Function{Name: name, Doc: "Is refused: " + why + ".", Signatures: one("Any *$args", func(c *eval.Call) (value.Value, error) {
 			return nil, eval.Errorf("not-available", "%s(): %s", bare(c), why)
@@ -69,7 +46,7 @@ func deprecations() []*eval.Function {
 				if c.Arg(2) != value.Bool(false) {
 					return value.Undef{}, c.Warn("deprecation", msg)
 				}
-				if once.first(string(c.Args[0].(value.String))) {
+				if c.FirstTime("deprecation", string(c.Args[0].(value.String))) {
 					c.Log(eval.Warning, msg)
 				}
 				return value.Undef{}, nil

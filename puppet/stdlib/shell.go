@@ -53,15 +53,18 @@ func shellEscape(s string) string {
 		return "''"
 	}
 	var b strings.Builder
-	for _, r := range s {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s) // a byte that is no UTF-8 is one that needs a backslash
 		switch {
 		case r == '\n':
 			b.WriteString("'\n'")
+			s = s[n:]
 			continue
 		case !isWord(r) && (r >= utf8.RuneSelf || strings.IndexByte("-.,:+/@", byte(r)) < 0):
 			b.WriteByte('\\')
 		}
-		b.WriteRune(r)
+		b.WriteString(s[:n])
+		s = s[n:]
 	}
 	return b.String()
 }

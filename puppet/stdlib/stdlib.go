@@ -3,10 +3,10 @@
 // in the original most of them are Ruby.
 //
 // [Functions] are given to a Library like those of package builtin; [Loader]
-// adds the types Stdlib::*. A function in a Library goes before what a Loader
-// finds, so where a module stdlib is on the module path, these functions stand
-// in for the module's, those that it has in the Puppet language too. Types of a
-// module stdlib go before the types here.
+// adds the types Stdlib::*. Where a module stdlib is on the module path, its
+// types go before the types here. Whether its functions in the Puppet language
+// go before the functions here is for who puts these in a Library (where they
+// go before all that a Loader finds) or behind a Loader.
 //
 // Files, decoders, clocks and randomness come through [Options]; a function
 // whose part of them is missing says so when it is called.
@@ -16,7 +16,6 @@
 package stdlib
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -48,9 +47,6 @@ type Options struct {
 	Glob func(pattern string) ([]string, error)
 	// Module returns the folder of a module.
 	Module func(name string) (dir string, ok bool)
-	// Fetch returns what an http or https address gives, for loadyaml() and
-	// loadjson(). A user and a password may be in the address.
-	Fetch func(ctx context.Context, url string) ([]byte, error)
 }
 
 // Functions returns all functions.

@@ -2,6 +2,8 @@ package syntax
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,20 +16,32 @@ type Format uint8
 
 // The notations that Dump writes, all of them Puppet's.
 const (
-	PN   Format = iota // S-expressions: (invoke {:functor (qn "notice") :args [1]})
-	JSON               // the same as JSON: {"^": ["invoke", {"#": ["functor", …]}]}
-	Tree               // the older notation: (invoke notice 1)
+	PN         Format = iota // S-expressions: (invoke {:functor (qn "notice") :args [1]})
+	JSON                     // the same as JSON: {"^": ["invoke", {"#": ["functor", …]}]}
+	Tree                     // the older notation: (invoke notice 1)
+	PrettyPN                 // PN with each element on a line of its own
+	PrettyJSON               // JSON in the same way
 )
 
 // Dump writes a program's tree in one of Puppet's notations, as its command
 // "parser dump" does, without a line's end behind it.
 func Dump(w io.Writer, prog *Program, format Format) error {
 	b := bufio.NewWriter(w)
-	if format == Tree {
+	switch format {
+	case Tree:
 		d := &treeDumper{}
 		b.WriteString(d.dump(d.body(prog.Body)))
-	} else {
-		d := &dumper{w: b, json: format == JSON, src: prog.File.Src}
+	case PrettyJSON:
+		var compact, indented bytes.Buffer
+		if err := Dump(&compact, prog, JSON); err != nil {
+			return err
+		}
+		if err := json.Indent(&indented, compact.Bytes(), "", "  "); err != nil {
+			return err
+		}
+		b.Write(indented.Bytes())
+	default:
+		d := &dumper{w: b, json: format == JSON, pretty: format == PrettyPN, src: prog.File.Src}
 		d.body(prog.Body)
 	}
 	return b.Flush()
@@ -40,11 +54,24 @@ type dumper struct {
 	json  bool
 	first bool
 	src   string
+
+	pretty bool
+	depth  int  // of calls, lists and maps around, for pretty
+	keyed  bool // what comes next is the value of a key, for pretty
 }
 
 // sep writes what is between two elements.
 func (d *dumper) sep() {
 	switch {
+	case d.pretty && d.depth == 0:
+	case d.pretty && d.keyed:
+		d.keyed = false
+		d.w.WriteByte(' ')
+	case d.pretty:
+		d.w.WriteByte('\n')
+		for range d.depth {
+			d.w.WriteString("  ")
+		}
 	case d.first:
 		d.first = false
 	case d.json:
@@ -65,9 +92,8 @@ func (d *dumper) call(name string, elements func()) {
 		d.w.WriteString(name)
 	}
 	if elements != nil {
-		elements()
+		d.inside(elements)
 	}
-	d.first = false
 	if d.json {
 		d.w.WriteString("]}")
 	} else {
@@ -75,12 +101,19 @@ func (d *dumper) call(name string, elements func()) {
 	}
 }
 
+// inside writes what is between brackets.
+func (d *dumper) inside(elements func()) {
+	d.depth++
+	elements()
+	d.depth--
+	d.first = false
+}
+
 func (d *dumper) list(elements func()) {
 	d.sep()
 	d.w.WriteByte('[')
 	d.first = true
-	elements()
-	d.first = false
+	d.inside(elements)
 	d.w.WriteByte(']')
 }
 
@@ -92,8 +125,7 @@ func (d *dumper) mapping(entries func()) {
 		d.w.WriteByte('{')
 	}
 	d.first = true
-	entries()
-	d.first = false
+	d.inside(entries)
 	if d.json {
 		d.w.WriteString("]}")
 	} else {
@@ -109,6 +141,7 @@ func (d *dumper) key(name string) {
 	}
 	d.w.WriteByte(':')
 	d.w.WriteString(name)
+	d.keyed = true
 }
 
 // literal writes a value that is written alike in both notations.

@@ -13,7 +13,6 @@ import (
 // A conversionCase is a line of testdata/conversions.jsonl.gz.
 type conversionCase struct {
 	Case   string
-	Op     string
 	Args   json.RawMessage
 	Value  json.RawMessage
 	Type   string
@@ -43,12 +42,9 @@ func readGzip(t *testing.T, name string) []byte {
 // run does what the case says.
 func (c *conversionCase) run(args []Value) (Value, error) {
 	kind, _, _ := strings.Cut(c.Case, "\t")
-	switch kind {
-	case "text":
+	if kind == "text" {
 		s, err := Text(args[0])
 		return String(s), err
-	case "calc":
-		return Calculate(c.Op, args[0], args[1])
 	}
 	name, _ := strings.CutPrefix(kind, "new ")
 	t, err := ParseTypeWith(name, func(name string) (Type, bool) {
@@ -63,13 +59,16 @@ func (c *conversionCase) run(args []Value) (Value, error) {
 	return New(t, args)
 }
 
-// TestConversions compares conversions, interpolations and arithmetic with what
+// TestConversions compares conversions and interpolations with what
 // the original was seen to do.
 func TestConversions(t *testing.T) {
 	for line := range bytes.Lines(readGzip(t, "testdata/conversions.jsonl.gz")) {
 		var c conversionCase
 		if err := json.Unmarshal(line, &c); err != nil {
 			t.Fatalf("%s: %v", line, err)
+		}
+		if strings.HasPrefix(c.Case, "calc\t") {
+			continue // package eval has the operators, and looks at these
 		}
 		in, err := UnmarshalRich(c.Args)
 		if err != nil {

@@ -504,7 +504,7 @@ func appendRubyQuoted(b []byte, s string, bytes bool) []byte {
 			if r == 0x1b {
 				b[len(b)-1] = 'e'
 			}
-		case r < 0x20 && bytes || r == 0x7f:
+		case (r < 0x20 || r == 0x7f) && bytes:
 			b = append(b, '\\', 'x', hexUpper[r>>4], hexUpper[r&15])
 		case !rubyPrintable(r):
 			b = appendCodePoint(b, r)
@@ -528,6 +528,8 @@ func appendCodePoint(b []byte, r rune) []byte {
 // rubyPrintable reports whether Ruby prints a character as it is.
 func rubyPrintable(r rune) bool {
 	switch {
+	case r == 0x85: // which Onigmo takes for graphic
+		return true
 	case r < 0x20 || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029:
 		return false
 	case unicode.IsPrint(r), r == 0xa0:

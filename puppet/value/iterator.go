@@ -8,7 +8,10 @@ type Iterator struct {
 	Elem Type // of what it yields; nil if unknown
 	// Pairs: it yields entries of a hash, as arrays of two.
 	Pairs bool
-	seq   iter.Seq[Value]
+	// Source is for the use of whoever made it: what it goes through. nil: its
+	// values tell nothing of each other.
+	Source any
+	seq    iter.Seq[Value]
 }
 
 // NewIterator returns an iterator over seq, which must yield the same each time

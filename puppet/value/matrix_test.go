@@ -88,7 +88,7 @@ func newWorld(t *testing.T, aliases map[string]string) *world {
 		switch typ := w.types[strings.ToLower(name)].(type) {
 		case *ObjectType:
 			var init Value
-			if init, err = ParseLiteral(strings.TrimSuffix(strings.TrimPrefix(aliases[name], "Object["), "]"), w.lookup); err == nil {
+			if init, err = parseLiteral(strings.TrimSuffix(strings.TrimPrefix(aliases[name], "Object["), "]"), w.lookup); err == nil {
 				err = typ.Define(init.(*Hash))
 			}
 		case *AliasType:
@@ -131,13 +131,13 @@ func (w *world) value(t *testing.T, src string) Value {
 	}
 	m := call.FindStringSubmatch(src)
 	if m == nil {
-		v, err := ParseLiteral(src, w.lookup)
+		v, err := parseLiteral(src, w.lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
 		return v
 	}
-	args, err := ParseLiteral("["+m[2]+"]", w.lookup)
+	args, err := parseLiteral("["+m[2]+"]", w.lookup)
 	if err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -51,58 +50,5 @@ func TestMismatch(t *testing.T) {
 		if got := Mismatch("it", typ, w.value(t, c.v)); got != c.want {
 			t.Errorf("%s =~ %s:\n got %s\nwant %s", c.v, c.typ, got, c.want)
 		}
-	}
-}
-
-func TestMismatchCall(t *testing.T) {
-	callable := func(src string) *CallableType {
-		typ, err := ParseType(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return typ.(*CallableType)
-	}
-	one := []Candidate{{[]string{"a", "b"}, callable("Callable[Integer, String, 1, 2]")}}
-	two := []Candidate{
-		{[]string{"n"}, callable("Callable[Integer]")},
-		{[]string{"s", "rest"}, callable("Callable[String, Boolean, 1, default]")},
-	}
-	block := []Candidate{{[]string{"list"}, callable("Callable[Array, Callable[1, 1]]")}}
-	optional := []Candidate{{[]string{"list"}, callable("Callable[Array, Optional[Callable[1, 2]]]")}}
-	lambda := func(src string) Type { return callable(src) }
-	for _, c := range []struct {
-		name  string
-		cs    []Candidate
-		args  []Value
-		block Type
-		want  string
-	}{
-		{"none", one, nil, nil, "f: expects 1 to 2 arguments, got none"},
-		{"many", one, []Value{Int(1), String(""), Int(3)}, nil, "f: expects 1 to 2 arguments, got 3"},
-		{"type", one, []Value{String("x")}, nil, "f: parameter 'a' expects an Integer value, got String"},
-		{"block", one, []Value{Int(1)}, lambda("Callable[0, 0]"), "f: does not take a block"},
-		{"two: arity", two, nil, nil, "f: expects at least 1 argument, got none"},
-		{"two: one is meant", two, []Value{String("a"), Int(1)}, nil, "f: parameter 'rest' expects a Boolean value, got Integer"},
-		{"two: both", two, []Value{Float(1)}, nil, "f: the arguments fit none of its 2 signatures\n" +
-			"  (Integer $n): parameter 'n' expects an Integer value, got Float\n  (String $s, *Boolean $rest): parameter 's' expects a String value, got Float"},
-		{"no block", block, []Value{NewArray()}, nil, "f: expects a block"},
-		{"block of two", block, []Value{NewArray()}, lambda("Callable[2, 2]"), "f: the block has to take 1 argument, it takes 2 arguments"},
-		{"block of three", optional, []Value{NewArray()}, lambda("Callable[3, 3]"), "f: the block has to take 1 to 2 arguments, it takes 3 arguments"},
-	} {
-		if got := MismatchCall("f", c.cs, c.args, c.block); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
-		for _, k := range c.cs {
-			if k.Fits(c.args, c.block) {
-				t.Errorf("%s: a candidate fits", c.name)
-			}
-		}
-	}
-	if !optional[0].Fits([]Value{NewArray()}, nil) || !block[0].Fits([]Value{NewArray()}, lambda("Callable[1, 1]")) {
-		t.Error("a call that is right does not fit")
-	}
-	many := strings.Repeat("x", 1000)
-	if got := MismatchCall("f", one, []Value{Int(1), NewSensitive(String(many))}, nil); strings.Contains(got, "xxx") {
-		t.Errorf("shows what is hidden: %s", got)
 	}
 }

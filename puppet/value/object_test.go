@@ -8,7 +8,7 @@ import (
 // object defines an object type of a hash as it is written.
 func object(t *testing.T, w *world, name, init string) *ObjectType {
 	t.Helper()
-	v, err := ParseLiteral(init, w.lookup)
+	v, err := parseLiteral(init, w.lookup)
 	if err != nil {
 		t.Fatalf("%s: %v", init, err)
 	}
@@ -155,7 +155,7 @@ func TestObjectParentFirst(t *testing.T) {
 func TestTypeSet(t *testing.T) {
 	w := testTypes(t)
 	set := func(src string) (*TypeSetType, error) {
-		v, err := ParseLiteral(src, w.lookup)
+		v, err := parseLiteral(src, w.lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}

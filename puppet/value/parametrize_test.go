@@ -36,7 +36,7 @@ func TestParametrizePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		name, inner, _ := strings.Cut(strings.TrimSuffix(c.Expr, "]"), "[")
-		args, err := ParseLiteral("["+inner+"]", w.lookup)
+		args, err := parseLiteral("["+inner+"]", w.lookup)
 		if err != nil {
 			t.Errorf("%s: %v", c.Expr, err)
 			continue
@@ -92,4 +92,10 @@ func column(expr string, n int) int {
 		}
 	}
 	return -1
+}
+
+// parseLiteral parses what [ParseTypeWith] takes as an argument of a type.
+func parseLiteral(src string, lookup func(name string) (Type, bool)) (Value, error) {
+	p := typeParser{src: src, lookup: lookup}
+	return p.whole()
 }

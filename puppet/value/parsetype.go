@@ -27,12 +27,6 @@ func ParseTypeWith(src string, lookup func(name string) (Type, bool)) (Type, err
 	return t, nil
 }
 
-// ParseLiteral parses a literal: what [ParseTypeWith] takes as an argument.
-func ParseLiteral(src string, lookup func(name string) (Type, bool)) (Value, error) {
-	p := typeParser{src: src, lookup: lookup}
-	return p.whole()
-}
-
 // clipText returns the beginning of a text, for messages.
 func clipText(s string) string {
 	if len(s) > 60 {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestReadLine(t *testing.T) {
+	const most = 5000 // more than a buffer holds
+	exact, over := strings.Repeat("a", most-1)+"\n", strings.Repeat("b", most)+"\n"
+	r := bufio.NewReader(strings.NewReader("x\n" + exact + over + "\n" + over + "end"))
+	for i, want := range []struct {
+		line string
+		long bool
+		err  error
+	}{{"x\n", false, nil}, {exact, false, nil}, {"", true, nil}, {"\n", false, nil}, {"", true, nil}, {"end", false, io.EOF}} {
+		line, long, err := readLine(r, most)
+		if string(line) != want.line || long != want.long || !errors.Is(err, want.err) {
+			t.Errorf("line %d is %.20q, %v, %v, want %.20q, %v, %v", i+1, line, long, err, want.line, want.long, want.err)
+		}
+	}
+}
+
+// TestBatchInterrupted: an answer comes as soon as its line has, also when a
+// part of the next is there; and an interrupt ends the wait for the rest.
+func TestBatchInterrupted(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "puppet", "eval", "--batch", "-")
+	cmd.Args[0] = "bolt"
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "BOLT_PROJECT="+cmd.Dir)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	if _, err := io.WriteString(in, `{"expr": "1 + 1"}`+"\n"+`{"expr": `); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(out)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, `{"value":2,`) {
+		t.Errorf("the answer is %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(answers)
+	err = cmd.Wait()
+	if status, ok := errors.AsType[*exec.ExitError](err); !ok || status.ExitCode() != exitFailed || len(rest) > 0 {
+		t.Errorf("it ended with %v, and said %q", err, rest)
+	}
+	if text := said.String(); !strings.Contains(text, "Stopping (interrupt). Press") || strings.Contains(text, "target") {
+		t.Errorf("on standard error is %q", text)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// boltsFlags are the flags of our table that Puppet Bolt has as well.
+var boltsFlags = strings.Fields(`targets query rerun detail user password password-prompt private-key host-key-check
+	run-as sudo-password sudo-password-prompt sudo-executable concurrency cleanup modulepath project inventoryfile
+	hiera-config save-rerun transport connect-timeout tty native-ssh ssh-command copy-command tmpdir execute
+	plan-hierarchy format stream color verbose trace log-level clear-cache help version`)
+
+// TestFlagsElsewhere gives each command each flag that means nothing to it:
+// Bolt's own are for Bolt's commands to ignore, all others are refused.
+func TestFlagsElsewhere(t *testing.T) {
+	for _, c := range commands() {
+		bolts := !strings.HasPrefix(c.name, "pool ") && !strings.HasPrefix(c.name, "puppet ")
+		for _, f := range flagTable() {
+			if f.on != onAll && occasions[f.on] == "" {
+				t.Errorf("--%s: there are no words for when it can be given", f.name)
+			}
+			v := flagValues{f.name: {"x=y"}}
+			if c.targets && f.name != "targets" && f.name != "rerun" && f.name != "query" {
+				v["targets"] = []string{"a"}
+			}
+			if c.takes(f) || f.name == "query" && bolts {
+				continue
+			}
+			err := checkFlags(c, v, false)
+			ignored := bolts && slices.Contains(boltsFlags, f.name)
+			switch {
+			case ignored && err != nil:
+				t.Errorf("bolt %s --%s: %v, but Bolt ignores it", c.name, f.name, err)
+			case !ignored && err == nil:
+				t.Errorf("bolt %s --%s is accepted", c.name, f.name)
+			case !ignored && !strings.HasPrefix(err.Error(), "Option '--"+f.name+"' can only be specified when "):
+				t.Errorf("bolt %s --%s: %v", c.name, f.name, err)
+			}
+		}
+	}
+}
+
+// TestHelpFits looks at the width of help pages, and that each says all that
+// a page must.
+func TestHelpFits(t *testing.T) {
+	pages := map[string]string{"": generalPage()}
+	for _, c := range commands() {
+		pages[c.name] = helpPage(&c)
+		if c.exit == "" || len(c.formats) == 0 {
+			t.Errorf("bolt %s: no exit codes or formats", c.name)
+		}
+		if !strings.Contains(c.name+c.exit, "pool") && !c.targets && strings.Contains(c.exit, "target") {
+			t.Errorf("bolt %s: its exit codes speak of targets: %s", c.name, c.exit)
+		}
+	}
+	for name, page := range pages {
+		for line := range strings.Lines(page) {
+			width := 80
+			if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") || strings.HasPrefix(line, strings.Repeat(" ", 34)) {
+				width = 101 // options; 100 and the line's end
+			}
+			if len(line) > width {
+				t.Errorf("help %s: %d bytes: %s", name, len(line), line)
+			}
+		}
+	}
+}
+
+// TestManPage reads the manual as it is written. Macros of one font take their
+// words apart at blanks and set them with blanks; those of two fonts (.RI) join
+// them, so they are only for references to other pages.
+func TestManPage(t *testing.T) {
+	page := manPage()
+	_, synopsis, _ := strings.Cut(page, ".SH SYNOPSIS\n")
+	synopsis, rest, ok := strings.Cut(synopsis, ".SH DESCRIPTION\n")
+	if !ok {
+		t.Fatal("no synopsis, or no description after it")
+	}
+	for _, c := range commands() {
+		if !strings.Contains(synopsis, ".B bolt "+c.name+"\n") {
+			t.Errorf("the synopsis lacks bolt %s", c.name)
+		}
+	}
+	for _, want := range []string{
+		".B bolt lookup\n\\fIKEY\\fR [\\fINAME=VALUE\\fR...] [options]\n.br\n",
+		".B bolt file upload\n\\fISOURCE\\fR \\fIDESTINATION\\fR [options]\n.br\n",
+		".B bolt puppet eval\n[\\fIFILE\\fR] [options]\n.br\n",
+		".B bolt pool stop\n[options]\n.br\n",
+		".B bolt completion\n\\fISHELL\\fR\n",
+	} {
+		if !strings.Contains(synopsis, want) {
+			t.Errorf("the synopsis lacks %q:\n%s", want, synopsis)
+		}
+	}
+	name := page[:strings.Index(page, ".SH SYNOPSIS")]
+	description := rest[:strings.Index(rest, ".SH ")]
+	for part, text := range map[string]string{"NAME": name, "DESCRIPTION": description} {
+		if !strings.Contains(text, "Puppet language") || !strings.Contains(text, "Hiera") {
+			t.Errorf("%s does not speak of Puppet or Hiera: %s", part, text)
+		}
+	}
+	_, files, _ := strings.Cut(page, ".SH FILES\n")
+	for _, want := range []string{"hiera.yaml", "data/", "bolt\\-debug.log", ".rerun.json", "bolt\\-defaults.yaml"} {
+		if !strings.Contains(files, want) {
+			t.Errorf("FILES lacks %s", want)
+		}
+	}
+	for line := range strings.Lines(page) {
+		if words := strings.Fields(line); len(words) > 3 && (words[0] == ".RI" || words[0] == ".BR") {
+			t.Errorf("these words are joined: %s", line)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bolt/internal/environment"
+	"bolt/internal/logging"
+	"bolt/internal/output"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// environment is what programs of the Puppet language see. plans are the rules
+// by which files of modules are read.
+func (a *app) environment(plans bool) *environment.Environment {
+	return environment.New(environment.Options{
+		Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: plans, Getenv: a.sys.lookup, Now: time.Now,
+	})
+}
+
+// warnModulepath tells of directories of --modulepath that do not exist: those
+// of a project need not, but who names one means it.
+func (a *app) warnModulepath() {
+	if !a.values.has("modulepath") {
+		return
+	}
+	for _, dir := range filepath.SplitList(a.values.last("modulepath")) {
+		if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			a.logs.Warn("missing_modulepath", fmt.Sprintf("There is no directory %s, which --modulepath names.", dir))
+		}
+	}
+}
+
+// A language evaluates programs, each on its own, with the same facts.
+type language struct {
+	app  *app
+	node environment.Node
+
+	// Made when they are asked for: what manifests see, and what plans see.
+	manifests, plans *environment.Environment
+}
+
+func (a *app) language() (*language, error) {
+	a.warnModulepath()
+	facts := value.NewHash()
+	if a.values.has("facts") {
+		var err error
+		if facts, err = environment.ReadFacts(a.values.last("facts")); err != nil {
+			return nil, err
+		}
+	}
+	return &language{app: a, node: environment.Local(facts)}, nil
+}
+
+func (l *language) env(plans bool) *environment.Environment {
+	e := &l.manifests
+	if plans {
+		e = &l.plans
+	}
+	if *e == nil {
+		*e = l.app.environment(plans)
+	}
+	return *e
+}
+
+// evaluate runs a program, or renders a template, on its own.
+func (l *language) evaluate(ctx context.Context, s source) *output.Evaluation {
+	e := &output.Evaluation{}
+	p, problems := s.check("")
+	for _, f := range problems {
+		if f.Level == "error" {
+			e.Errors = append(e.Errors, f)
+		} else {
+			l.say(e, f, slog.LevelWarn)
+		}
+	}
+	if p == nil {
+		return e
+	}
+	node := l.node
+	node.Plans = s.plans
+	node.Log = func(log eval.Log) {
+		f := output.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column}
+		l.say(e, f, severity(log.Level))
+	}
+	ctx, cancel := l.app.limited(ctx)
+	defer cancel()
+	x := l.env(s.plans).Evaluation(node)
+	run := x.Run
+	if s.template {
+		run = x.Render
+	}
+	v, err := run(ctx, p)
+	if err != nil {
+		e.Errors = append(e.Errors, l.failure(p.File, err))
+	} else if err := result(e, v); err != nil {
+		e.Errors = append(e.Errors, output.Finding{Level: "error", Kind: "unprintable-value", Msg: "the program has a value that cannot be printed: " + err.Error()})
+	}
+	return e
+}
+
+// say keeps what was said by a program or about it, unless nobody wants to
+// hear it.
+func (l *language) say(e *output.Evaluation, f output.Finding, level slog.Level) {
+	log := l.app.config.Log
+	if level < log.ConsoleLevel {
+		return
+	}
+	if f.Kind != "" && (f.Level == "warning" || f.Level == "deprecation") {
+		if slices.Contains(log.Disabled, f.Kind) {
+			return
+		}
+		f.ID = f.Kind
+	}
+	e.Logs = append(e.Logs, f)
+}
+
+// severity is the level of the log from which on a program's message is shown.
+//
+// A notice is shown as a warning is: the log has no level of its own for it,
+// and Puppet shows both unless it is told otherwise.
+func severity(l eval.Level) slog.Level {
+	switch l {
+	case eval.Debug:
+		return slog.LevelDebug
+	case eval.Info:
+		return slog.LevelInfo
+	case eval.Notice, eval.Warning:
+		return slog.LevelWarn
+	case eval.Err:
+		return slog.LevelError
+	}
+	return logging.LevelFatal
+}
+
+// limited returns a context that ends when --timeout says so.
+func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	d := a.timeout()
+	if d == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, d, &lateError{d})
+}
+
+// A lateError is the end of what took longer than --timeout allows.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("not finished within %v", e.after) }
+
+// failure is an error of an evaluation as it is printed.
+func (l *language) failure(file *syntax.File, err error) output.Finding {
+	if x, ok := errors.AsType[*eval.Error](err); ok {
+		f := output.Finding{Level: "error", Kind: x.Kind, Msg: l.app.explain(x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
+		switch x.Pos.File {
+		case "":
+			f.File = file.Name
+		case file.Name:
+			f.Excerpt = file.Excerpt(x.Pos)
+		}
+		for _, frame := range x.Stack {
+			name := frame.Function
+			if name == "" {
+				name = "the program"
+			}
+			at := fmt.Sprintf("line %d", frame.Line)
+			if frame.File != "" {
+				at = fmt.Sprintf("%s:%d", frame.File, frame.Line)
+			}
+			f.Stack = append(f.Stack, name+" ("+at+")")
+		}
+		return f
+	}
+	if errs, ok := errors.AsType[syntax.Errors](err); ok {
+		return findingOf("error", errs[0])
+	}
+	return output.Finding{Level: "error", Kind: "internal", Msg: err.Error()}
+}
+
+// result fills in the value of a program that has ended well.
+func result(e *output.Evaluation, v value.Value) error {
+	data, err := value.MarshalRich(v)
+	if err != nil {
+		return err
+	}
+	text, err := value.Format(v, value.Default{})
+	if err != nil {
+		return err
+	}
+	e.Value, e.Type, e.String, e.Text = data, value.TypeString(value.Infer(v)), string(text), value.Inspect(v)
+	return nil
+}

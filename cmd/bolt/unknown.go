@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bolt/internal/environment"
+	"bolt/puppet/eval"
+)
+
+// planFunctions are the functions of Bolt's plans: those of its modules
+// boltlib, ctrl, dir, file, log, out, prompt and system.
+var planFunctions = strings.Fields(`
+	add_facts add_to_group apply_prep background catch_errors download_file fail_plan facts get_resources get_target get_targets
+	parallelize puppetdb_command puppetdb_fact puppetdb_query remove_from_group resolve_references resource run_command
+	run_container run_plan run_script run_task run_task_with set_config set_feature set_resources set_var upload_file vars
+	wait wait_until_available without_default_logging write_file
+	ctrl::do_until ctrl::sleep dir::children file::delete file::exists file::join file::read file::readable file::write
+	log::debug log::error log::fatal log::info log::trace log::warn out::message out::verbose prompt prompt::menu system::env`)
+
+// planTypes are the types of Bolt's plans.
+var planTypes = strings.Fields(`
+	ApplyResult Boltlib::PlanResult Boltlib::TargetSpec ContainerResult Future PlanResult ResourceInstance Result ResultSet Target TargetSpec`)
+
+// languageTypes are the types of the language itself, for advice.
+var languageTypes = strings.Fields(`
+	Any Array Binary Boolean Callable CatalogEntry Class Collection Data Default Deferred Enum Error Float Hash Init Integer
+	Iterable Iterator NotUndef Numeric Object Optional Pattern Regexp Resource RichData Runtime Scalar ScalarData SemVer
+	SemVerRange Sensitive String Struct Timespan Timestamp Tuple Type TypeAlias TypeReference TypeSet Undef URI Variant`)
+
+// explain is the text of an error; of an unknown name it says where that was
+// looked for, and what was probably meant.
+func (a *app) explain(e *eval.Error) string {
+	switch {
+	case e.Name == "":
+		return e.Msg
+	case e.Kind == "unknown-function":
+		if slices.Contains(planFunctions, e.Name) {
+			return e.Name + " is a function of Bolt's plans, which this version does not run"
+		}
+		return e.Msg + a.advise(e.Name, "functions", environment.Functions)
+	case e.Kind == "unknown-type":
+		if slices.Contains(planTypes, e.Name) {
+			return e.Name + " is a type of Bolt's plans, which this version does not run"
+		}
+		return e.Msg + a.advise(e.Name, "types", func() []string { return append(environment.Types(), languageTypes...) })
+	}
+	return e.Msg
+}
+
+// advise says where a name was looked for in modules, whose folder of that
+// name has such things, and which name is near.
+func (a *app) advise(name, folder string, known func() []string) string {
+	lower := strings.ToLower(strings.TrimPrefix(name, "::"))
+	module, rest, qualified := strings.Cut(lower, "::")
+	names := known()
+	advice := ""
+	if qualified {
+		if m, ok := a.modules.Module(module); ok {
+			dir := filepath.Join(m.Dir, folder)
+			advice = fmt.Sprintf(": there is no %s.pp in %s", filepath.Join(strings.Split(rest, "::")...), dir)
+			names = append(names, definedIn(dir, module)...)
+		} else {
+			advice = fmt.Sprintf(": there is no module %s in %s", module, strings.Join(a.config.Modulepath, string(filepath.ListSeparator)))
+		}
+	}
+	// Names of files have no capitals, those of types have.
+	byLower := map[string]string{}
+	for i, n := range names {
+		names[i] = strings.ToLower(n)
+		if folder == "types" && n == names[i] {
+			n = capitalized(n)
+		}
+		byLower[names[i]] = n
+	}
+	// Two slips in a short word make any other of it.
+	if near := nearest(lower, names); near != "" && (len(lower) > 5 || distance(lower, near) == 1) {
+		advice += fmt.Sprintf("; did you mean %s?", byLower[near])
+	}
+	return advice
+}
+
+// definedIn are the names that the files of a module's folder tell.
+func definedIn(dir, module string) []string {
+	var names []string
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if rel, ok := strings.CutSuffix(path, ".pp"); err == nil && ok && !d.IsDir() {
+			if rel, err := filepath.Rel(dir, rel); err == nil {
+				names = append(names, module+"::"+strings.ReplaceAll(filepath.ToSlash(rel), "/", "::"))
+			}
+		}
+		return nil // what cannot be read gives no advice
+	})
+	return names
+}
+
+// capitalized is a name as types have it.
+func capitalized(name string) string {
+	segments := strings.Split(name, "::")
+	for i, s := range segments {
+		if s != "" {
+			segments[i] = strings.ToUpper(s[:1]) + s[1:]
+		}
+	}
+	return strings.Join(segments, "::")
+}

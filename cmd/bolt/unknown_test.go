@@ -1,0 +1,29 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"bolt/internal/environment"
+	"bolt/puppet/value"
+)
+
+// TestNames: what is said of a name is true of it.
+func TestNames(t *testing.T) {
+	known := environment.Functions()
+	for _, name := range planFunctions {
+		if slices.Contains(known, name) {
+			t.Errorf("the function %s is there", name)
+		}
+	}
+	for _, name := range planTypes {
+		if _, ok := value.Builtin(name); ok || slices.Contains(environment.Types(), name) {
+			t.Errorf("the type %s is there", name)
+		}
+	}
+	for _, name := range languageTypes {
+		if _, ok := value.Builtin(name); !ok {
+			t.Errorf("there is no type %s", name)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestEvaluationLine(t *testing.T) {
+	notice := []Finding{{Level: "notice", Msg: "n", Line: 1, Column: 2}}
+	for _, c := range []struct {
+		e    Evaluation
+		want string
+	}{
+		{Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2"}, `{"value":2,"type":"Integer","string":"2"}`},
+		{Evaluation{Errors: []Finding{{Msg: "bad", Line: 3}}}, `{"error":{"line":3,"message":"bad"}}`},
+		{
+			Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2", ID: json.RawMessage(`{"a":1}`), Logs: notice},
+			`{"id":{"a":1},"value":2,"type":"Integer","string":"2","logs":[{"level":"notice","message":"n","line":1,"column":2}]}`,
+		},
+	} {
+		var b strings.Builder
+		w := bufio.NewWriter(&b)
+		if err := PrintEvaluationLine(w, &c.e); err != nil || w.Flush() != nil || b.String() != c.want+"\n" {
+			t.Errorf("%v, is %s want %s", err, b.String(), c.want)
+		}
+	}
+}
+
+// TestWarningID: a warning shows what disable-warnings calls it, as one of the
+// log does.
+func TestWarningID(t *testing.T) {
+	var b strings.Builder
+	e := &Evaluation{Text: "1", Type: "Integer", Logs: []Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
+	if err := PrintEvaluation(&b, Human, false, e); err != nil || !strings.HasPrefix(b.String(), "warning: odd [ID: lookup]\n") {
+		t.Errorf("%v, is %q", err, b.String())
+	}
+}

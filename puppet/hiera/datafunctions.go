@@ -1,0 +1,78 @@
+package hiera
+
+import (
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// dataFunctions are the functions that a hiera.yaml can name without a module,
+// for data functions in the language that make something of what these return.
+func dataFunctions() []*eval.Function {
+	file := func(format string) *eval.Function {
+		name := format + "_data"
+		return &eval.Function{Name: name, Doc: "The keys and values of a data file in " + format + ", whose path is among the options. Interpolations in it are not resolved.",
+			Signatures: []eval.Signature{
+				{Params: "Struct[{path => String[1]}] $options, " + contextParam, Run: onContext(func(c *eval.Call, x *Context) (value.Value, error) {
+					return whole(x.Data(pathOf(c.Args[0]), format))
+				})},
+				{Params: "Hash $options, " + contextParam, Run: func(c *eval.Call) (value.Value, error) {
+					if pathOf(c.Args[0]) == "" {
+						return nil, noPath(name)
+					}
+					return nil, eval.Errorf("type-mismatch", "%s takes no options but the path", name)
+				}},
+			}}
+	}
+	return []*eval.Function{
+		file("yaml"), file("json"), file("hocon"),
+		{Name: "eyaml_lookup_key", Doc: "The value of a key in a data file in yaml, whose path is among the options, with its encrypted strings in clear and its interpolations resolved.",
+			Signatures: []eval.Signature{{
+				Params: "String[1] $key, Hash[String[1], Any] $options, " + contextParam,
+				Run: onContext(func(c *eval.Call, x *Context) (value.Value, error) {
+					options := c.Args[1].(*value.Hash)
+					path := pathOf(options)
+					if path == "" {
+						return nil, noPath(c.Name)
+					}
+					v, found, err := x.Eyaml(path, string(c.Args[0].(value.String)), options)
+					switch {
+					case err != nil:
+						return nil, evalError(err)
+					case !found:
+						return nil, x.NotFound()
+					}
+					return v, nil
+				}),
+			}}},
+	}
+}
+
+// onContext returns what runs a function whose last argument is a Context.
+func onContext(run func(c *eval.Call, x *Context) (value.Value, error)) func(*eval.Call) (value.Value, error) {
+	return func(c *eval.Call) (value.Value, error) {
+		x, ok := ContextOf(c.Args[len(c.Args)-1])
+		if !ok {
+			return nil, eval.Errorf("type-mismatch", "%s needs a %s", c.Name, ContextType)
+		}
+		return run(c, x)
+	}
+}
+
+func whole(h *value.Hash, err error) (value.Value, error) {
+	if err != nil {
+		return nil, evalError(err)
+	}
+	return h, nil
+}
+
+// pathOf returns the option path, "" without one.
+func pathOf(options value.Value) string {
+	h, _ := options.(*value.Hash)
+	path, _ := h.GetString("path")
+	s, _ := path.(value.String)
+	return string(s)
+}
+
+func noPath(function string) error {
+	return eval.Errorf("type-mismatch", "%s needs the option path: its level in hiera.yaml must have one of path, paths, glob, globs and mapped_paths", function)
+}

@@ -103,7 +103,7 @@ func TestShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Shell(); err != nil {
+	if err := s.Start(plainShell); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(out)

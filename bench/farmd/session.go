@@ -122,8 +122,8 @@ func (s *server) channel(l *link, c *channel, id uint32, p []byte) error {
 	return nil
 }
 
-// request answers the first exec or shell, RFC 4254 sections 6.5 and 6.10. All
-// else is refused.
+// request answers the first exec, RFC 4254 sections 6.5 and 6.10. All else is
+// refused.
 func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	var ask struct {
 		ID    uint32 `sshtype:"98"`
@@ -134,7 +134,7 @@ func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	if err := ssh.Unmarshal(p, &ask); err != nil {
 		return err
 	}
-	known := !c.closed && !c.shell && (ask.Kind == "exec" || ask.Kind == "shell")
+	known := !c.closed && !c.shell && ask.Kind == "exec"
 	if ask.Reply && !c.closed {
 		answer := byte(msgChannelFailure)
 		if known {
@@ -143,10 +143,6 @@ func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 		l.put(message(answer, id))
 	}
 	if !known {
-		return nil
-	}
-	if ask.Kind == "shell" {
-		c.shell = true
 		return nil
 	}
 	var exec struct{ Line []byte }

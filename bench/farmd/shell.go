@@ -19,8 +19,15 @@ var (
 	told = regexp.MustCompile(`; printf '\\n%s %d\\n' (\S+) \$\?$`)
 )
 
+// plainShell is the line for a shell that reads its input.
+const plainShell = "exec sh"
+
 // exec runs a line.
 func (s *server) exec(l *link, c *channel, id uint32, line []byte) {
+	if string(line) == plainShell {
+		c.shell = true
+		return
+	}
 	if m := resident.FindSubmatch(line); m != nil && bytes.Equal(m[2], m[3]) {
 		c.shell = true
 		mark := append(bytes.Clone(m[1]), '\n')

@@ -126,7 +126,8 @@ func start(c *ssh.Client) (shell, error) {
 	if err != nil {
 		return shell{}, err
 	}
-	return shell{s, in, bufio.NewReaderSize(out, 64)}, s.Shell()
+	// A login shell would read this user's profile, whatever that does.
+	return shell{s, in, bufio.NewReaderSize(out, 64)}, s.Start("exec sh")
 }
 
 // each calls do for every connection, at most atOnce at a time.

@@ -186,7 +186,7 @@ func (n *arithNode) numbers(t *thread, x, y value.Value) (value.Value, error) {
 	case syntax.Div:
 		c = a / b
 	case syntax.Mod:
-		return nil, t.fail(n.xAt, "operator-not-applicable", "the operator %% cannot be applied to an Integer and a Float")
+		return nil, t.fail(n.xAt, "operator-not-applicable", "the operator %s cannot be applied to an Integer and a Float", n.op)
 	case syntax.Shl, syntax.Shr:
 		// The shift count is cut to a whole number, as Ruby does.
 		if b != b || math.Abs(b) > 1<<40 {

@@ -200,3 +200,12 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%v", prog.Warnings)
 	}
 }
+
+// TestLongNumber: a number of megabytes is refused at once, with a short message.
+func TestLongNumber(t *testing.T) {
+	_, err := Parse(NewFile("", strings.Repeat("9", 5_000_000)), Options{}) // 30 s if it were converted
+	errs, ok := errors.AsType[Errors](err)
+	if !ok || errs[0].Kind != "number-out-of-range" || len(errs[0].Msg) > 200 {
+		t.Errorf("got %.300v", err)
+	}
+}

@@ -189,6 +189,14 @@ func zeroWithExponent(s string) bool {
 // maxDigits is how long a number may be to be kept though it is too big.
 const maxDigits = 1000
 
+// shortened is a number for a message.
+func shortened(text string) string {
+	if len(text) > maxDigits {
+		return text[:20] + "…"
+	}
+	return text
+}
+
 func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
 	n := p.ints.get()
 	*n = Int{Span: span, Radix: radix}
@@ -202,10 +210,12 @@ func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
 	if err != nil {
 		if len(p.late) < maxErrors {
 			p.late = append(p.late, &Error{File: p.file, Span: span, Kind: "number-out-of-range",
-				Msg: text + " is more than an integer can hold, 9223372036854775807"})
+				Msg: shortened(text) + " is more than an integer can hold, 9223372036854775807"})
 		}
-		if big, ok := new(big.Int).SetString(digits, int(radix)); ok && len(digits) < maxDigits {
-			n.Over = big.String()
+		if len(digits) < maxDigits { // reading more takes long
+			if big, ok := new(big.Int).SetString(digits, int(radix)); ok {
+				n.Over = big.String()
+			}
 		}
 	}
 	n.Value = v

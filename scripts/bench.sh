@@ -15,7 +15,7 @@ programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
-go build -buildvcs=false -o "$programs/" ./bench/fanout ./bench/farmd ./bench/files ./bench/soak ./bench/start ./bench/warm
+go build -buildvcs=false -o "$programs/" ./bench/fanout ./bench/farmd ./bench/files ./bench/language ./bench/soak ./bench/start ./bench/warm
 
 sizes=1,10,50,100,200 light=1000,5000 warm=1000,5000,10000 runs=3 held=10000 idle=60s soak=2m
 [ -z "${QUICK:-}" ] || { sizes=1,50 light=1000 warm=1000 runs=1 held=2000 idle=10s soak=20s; }
@@ -31,5 +31,6 @@ status=0
 "$programs/files" -bolt "$bolt" -runs $runs || status=1
 "$programs/warm" -bolt "$bolt" -farmd "$programs/farmd" -sizes $sizes -light $warm -runs $runs -held $held -idle $idle \
 	-markdown "${DOCUMENT:-}" || status=1
+"$programs/language" -bolt "$bolt" -runs $runs -markdown "${DOCUMENT:-}" || status=1
 "$programs/soak" -bolt "$bolt" -wild "${SOAK:-$soak}" || status=1
 exit $status

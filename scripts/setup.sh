@@ -29,6 +29,7 @@ clush clustershell
 pdsh pdsh
 parallel-ssh pssh
 ansible ansible-core
+puppet puppet-agent
 '
 needs=$servers
 headers=

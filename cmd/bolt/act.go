@@ -14,13 +14,14 @@ import (
 	"bolt/internal/ordered"
 	"bolt/internal/output"
 	"bolt/internal/project"
+	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
 )
 
 func runCommand(ctx context.Context, a *app, args []string) error {
-	line, err := a.readArg(args[0])
+	line, err := a.readArg(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func runScript(ctx context.Context, a *app, args []string) error {
 		if err := project.CheckFile("script", path); err != nil {
 			return nil, err
 		}
-		data, err := readLocal(path)
+		data, err := readfile.Read(ctx, path, readfile.Payload)
 		if err != nil {
 			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
 		}

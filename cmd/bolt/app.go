@@ -119,7 +119,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 		OpenFiles: openFiles(),
 	}
 	var early logging.Early
-	p, err := project.Find(sources, early.Warn)
+	p, err := project.Find(ctx, sources, early.Warn)
 	if err != nil {
 		return nil, err
 	}

@@ -11,15 +11,20 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/output"
+	"bolt/internal/readfile"
+	"bolt/puppet/eval"
 	"bolt/run"
 )
 
 const (
 	// maxRequest bounds a line of --batch: it is held in memory, several times.
-	maxRequest = 64 << 20
+	maxRequest = 16 << 20
 	// batchSteps ends an expression of --batch that would not end. It is about a
 	// second of work; a program of its own may take longer.
 	batchSteps = 10_000_000
+	// batchMemory ends one that keeps too much. What the one before kept is gone
+	// by then; what was read of modules stays, and counts.
+	batchMemory = 512 << 20
 )
 
 // A request is a line of --batch. What else is in it is passed over.
@@ -36,7 +41,7 @@ func (l *language) batch(ctx context.Context, name string) error {
 	if name == "-" {
 		name = standardInput
 	} else {
-		f, err := openLocal(name)
+		f, err := readfile.Open(name)
 		if err != nil {
 			return fault.File(name, err, "The file '%s' could not be read: %v", name, fault.WithoutPath(err))
 		}
@@ -48,7 +53,6 @@ func (l *language) batch(ctx context.Context, name string) error {
 		return err
 	}
 	defer stop()
-	l.node.Limits.Steps = batchSteps
 	lines, out := bufio.NewReader(in), bufio.NewWriter(l.app.sys.out)
 	for n := 1; ctx.Err() == nil; n++ {
 		line, long, err := readLine(lines, maxRequest)
@@ -101,7 +105,7 @@ func (l *language) answer(ctx context.Context, name string, n int, line []byte, 
 	if r.Expr == nil {
 		return refused(r, form+": it has no expr")
 	}
-	e := l.evaluate(ctx, source{text: *r.Expr, plans: l.app.values.on("tasks", false)})
+	e := l.evaluate(ctx, source{text: *r.Expr, plans: l.app.values.on("tasks", false)}, eval.Limits{Steps: batchSteps, Memory: batchMemory})
 	e.ID = compact(r.ID)
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,5 +73,61 @@ func TestBatchInterrupted(t *testing.T) {
 	}
 	if text := said.String(); !strings.Contains(text, "Stopping (interrupt). Press") || strings.Contains(text, "target") {
 		t.Errorf("on standard error is %q", text)
+	}
+}
+
+// TestBatchChanges: a file of a module that has changed, was mended or is new
+// counts from the next line on.
+func TestBatchChanges(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "puppet", "eval", "--batch", "-")
+	cmd.Args[0] = "bolt"
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "BOLT_PROJECT="+cmd.Dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := filepath.Join(cmd.Dir, "modules", "m", "functions")
+	if err := os.MkdirAll(functions, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	answers := bufio.NewReader(out)
+	for _, c := range []struct{ text, want string }{
+		{"", `{"error":{"line":1,"column":1,"message":"unknown function m::f`},
+		{"function m::f() { 1 }", `{"value":1,`},
+		{"function m::f() { 2 }", `{"value":2,`},
+		{"function m::f() {\n", `{"error":{"file":"` + filepath.Join(functions, "f.pp") + `","line":2,`},
+		{"function m::f() { 3 }", `{"value":3,`},
+	} {
+		if c.text != "" {
+			if err := os.WriteFile(filepath.Join(functions, "f.pp"), []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(in, `{"expr": "m::f()"}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, c.want) {
+			t.Errorf("with %q the answer is %q, %v, want %q", c.text, line, err, c.want)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -145,6 +145,7 @@ func flagTable() []flag {
 
 		{name: "plan-hierarchy", section: secLookup, on: onLookup, help: "Look up what a plan finds outside of apply blocks, with the plan_hierarchy of hiera.yaml and for no target."},
 		{name: "explain", section: secLookup, on: onLookup, strict: true, help: "Print where the value was looked for, and what was found there."},
+		{name: "explain-options", section: secLookup, on: onLookup, strict: true, help: "Print where lookup_options were looked for, which say how the key is merged and converted, and not the value."},
 
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},

@@ -49,12 +49,12 @@ type language struct {
 	manifests, plans *environment.Environment
 }
 
-func (a *app) language() (*language, error) {
+func (a *app) language(ctx context.Context) (*language, error) {
 	a.warnModulepath()
 	facts := value.NewHash()
 	if a.values.has("facts") {
 		var err error
-		if facts, err = environment.ReadFacts(a.values.last("facts")); err != nil {
+		if facts, err = environment.ReadFacts(ctx, a.values.last("facts")); err != nil {
 			return nil, err
 		}
 	}
@@ -72,8 +72,8 @@ func (l *language) env(plans bool) *environment.Environment {
 	return *e
 }
 
-// evaluate runs a program, or renders a template, on its own.
-func (l *language) evaluate(ctx context.Context, s source) *output.Evaluation {
+// evaluate runs a program, or renders a template, on its own, within limits.
+func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *output.Evaluation {
 	e := &output.Evaluation{}
 	p, problems := s.check("")
 	for _, f := range problems {
@@ -87,7 +87,7 @@ func (l *language) evaluate(ctx context.Context, s source) *output.Evaluation {
 		return e
 	}
 	node := l.node
-	node.Plans = s.plans
+	node.Plans, node.Limits = s.plans, within
 	node.Log = func(log eval.Log) {
 		f := output.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column}
 		l.say(e, f, severity(log.Level))
@@ -101,7 +101,7 @@ func (l *language) evaluate(ctx context.Context, s source) *output.Evaluation {
 	}
 	v, err := run(ctx, p)
 	if err != nil {
-		e.Errors = append(e.Errors, l.failure(p.File, err))
+		e.Errors = append(e.Errors, l.failure(ctx, p.File, err))
 	} else if err := result(e, v); err != nil {
 		e.Errors = append(e.Errors, output.Finding{Level: "error", Kind: "unprintable-value", Msg: "the program has a value that cannot be printed: " + err.Error()})
 	}
@@ -157,32 +157,42 @@ type lateError struct{ after time.Duration }
 func (e *lateError) Error() string { return fmt.Sprintf("not finished within %v", e.after) }
 
 // failure is an error of an evaluation as it is printed.
-func (l *language) failure(file *syntax.File, err error) output.Finding {
+func (l *language) failure(ctx context.Context, file *syntax.File, err error) output.Finding {
 	if x, ok := errors.AsType[*eval.Error](err); ok {
-		f := output.Finding{Level: "error", Kind: x.Kind, Msg: l.app.explain(x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
+		f := output.Finding{Level: "error", Kind: x.Kind, Msg: l.app.explain(ctx, x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
 		switch x.Pos.File {
 		case "":
 			f.File = file.Name
 		case file.Name:
 			f.Excerpt = file.Excerpt(x.Pos)
 		}
-		for _, frame := range x.Stack {
-			name := frame.Function
-			if name == "" {
-				name = "the program"
-			}
-			at := fmt.Sprintf("line %d", frame.Line)
-			if frame.File != "" {
-				at = fmt.Sprintf("%s:%d", frame.File, frame.Line)
-			}
-			f.Stack = append(f.Stack, name+" ("+at+")")
-		}
+		f.Stack = frames(x.Stack)
 		return f
 	}
 	if errs, ok := errors.AsType[syntax.Errors](err); ok {
 		return findingOf("error", errs[0])
 	}
 	return output.Finding{Level: "error", Kind: "internal", Msg: err.Error()}
+}
+
+// frames are the calls around an error as they are printed.
+func frames(stack []eval.Frame) []string {
+	var list []string
+	for _, frame := range stack {
+		name := frame.Function
+		if name == "" {
+			name = "the program"
+		}
+		at := fmt.Sprintf("line %d", frame.Line)
+		switch {
+		case frame.File != "":
+			at = fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		case frame.Line == 0:
+			continue // a call that nothing of a program makes, as that of a lookup
+		}
+		list = append(list, name+" ("+at+")")
+	}
+	return list
 }
 
 // result fills in the value of a program that has ended well.

@@ -23,6 +23,7 @@ import (
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/transport"
@@ -56,6 +57,7 @@ type search struct {
 	key     string
 	given   map[string]string
 	explain bool
+	options bool                // explain lookup_options, and look up nothing else
 	warned  map[string]bool     // what was said already
 	refused map[string][]string // targets by what is wrong with a variable of them
 }
@@ -70,8 +72,9 @@ type found struct {
 func runLookup(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
 	planned := a.values.on("plan-hierarchy", false)
+	options := a.values.on("explain-options", false)
 	s := &search{
-		app: a, env: a.environment(planned), key: args[0], given: map[string]string{}, explain: a.values.on("explain", false),
+		app: a, env: a.environment(planned), key: args[0], given: map[string]string{}, explain: options || a.values.on("explain", false), options: options,
 		warned: map[string]bool{}, refused: map[string][]string{},
 	}
 	for _, arg := range args[1:] {
@@ -94,10 +97,14 @@ func (s *search) inPlan(ctx context.Context) error {
 		if hint := s.hint(err); hint != "" && a.format() != output.NDJSON {
 			fmt.Fprintln(a.console, "hint:", hint)
 		}
-		f := &fault.Error{Kind: "bolt/pal-error", Msg: err.Error(), Err: err}
+		msg, details := s.mistake(ctx, err)
+		if _, ok := errors.AsType[*eval.Error](err); !ok {
+			details = &ordered.Map{} // as Bolt has them here
+		}
+		f := &fault.Error{Kind: "bolt/pal-error", Msg: msg, Details: details, Err: err}
 		if ex != nil {
 			if a.format().IsJSON() {
-				f.Details = ordered.Of("explanation", valuedata.To(ex.Root().Data()))
+				f.Details.Set("explanation", valuedata.To(ex.Root().Data()))
 			} else if err := output.PrintValue(a.sys.out, a.format(), a.terminal(), ex.String(), nil); err != nil {
 				return written(err)
 			}
@@ -105,7 +112,10 @@ func (s *search) inPlan(ctx context.Context) error {
 		return f
 	}
 	text, data := lines(v), valuedata.To(v)
-	if ex != nil {
+	switch {
+	case s.options:
+		text, data = ex.String(), ordered.Of("explanation", valuedata.To(ex.Root().Data()))
+	case ex != nil:
 		text, data = ex.String()+text, ordered.Of("value", data, "explanation", valuedata.To(ex.Root().Data()))
 	}
 	return written(output.PrintValue(a.sys.out, a.format(), a.terminal(), text, data))
@@ -118,7 +128,7 @@ func lines(v value.Value) string {
 	if !ok || list.Len() == 0 {
 		text := ""
 		if !ok {
-			text = value.RubyString(v)
+			text = value.RubyShown(v)
 		}
 		return strings.TrimSuffix(text, "\n") + "\n"
 	}
@@ -250,7 +260,9 @@ func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
 		r.Err = s.failure(ctx, err)
 	} else {
 		r.Object = s.key
-		r.Value.Set("value", valuedata.To(v))
+		if !s.options {
+			r.Value.Set("value", valuedata.To(v))
+		}
 	}
 	if ex != nil && json {
 		r.Value.Set("explanation", valuedata.To(ex.Root().Data()))
@@ -280,8 +292,17 @@ func (s *search) tell(f *found) {
 	for _, err := range f.odd.Refused {
 		s.refused[err.Error()] = append(s.refused[err.Error()], f.result.Target.SafeName())
 	}
+	var said []string
 	for _, l := range f.logs {
-		s.log(l)
+		if text := textOf(l); l.Kind != "" || !s.warned[text] {
+			s.log(l)
+			said = append(said, text)
+		}
+	}
+	// What functions of the hierarchy say counts once, however many targets they
+	// say it for; but all of what they say for one of these.
+	for _, text := range said {
+		s.warned[text] = true
 	}
 }
 
@@ -299,7 +320,7 @@ func (s *search) find(ctx context.Context, n environment.Node, log func(eval.Log
 	n.Log = log
 	var ex *hiera.Explanation
 	if s.explain {
-		ex = &hiera.Explanation{}
+		ex = &hiera.Explanation{OnlyOptions: s.options}
 	}
 	v, err := s.env.Evaluation(n).Lookup(ctx, hiera.Request{Names: []string{s.key}, Explain: ex})
 	return v, ex, err
@@ -307,12 +328,24 @@ func (s *search) find(ctx context.Context, n environment.Node, log func(eval.Log
 
 // log passes on what the lookup, or a function of the hierarchy, says.
 func (s *search) log(l eval.Log) {
-	switch l.Level {
-	case eval.Debug, eval.Info, eval.Notice:
-		s.app.log.Info(l.Msg)
-	default:
-		s.warn("lookup", l.Msg)
+	if l.Kind != "" {
+		s.warn(l.Kind, textOf(l))
+		return
 	}
+	s.app.log.Log(context.Background(), severity(l.Level), textOf(l))
+}
+
+// textOf is what was said, with its place; and with its level, where a function
+// has chosen that.
+func textOf(l eval.Log) string {
+	text := l.Msg
+	if l.Kind == "" {
+		text = l.Level.String() + ": " + text
+	}
+	if l.Pos.File != "" {
+		text = l.Pos.String() + ": " + text
+	}
+	return text
 }
 
 // warn warns of what may be so for every target, once.
@@ -339,12 +372,58 @@ func (s *search) failure(ctx context.Context, err error) *run.Error {
 		}
 		return &run.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: m, Class: run.ClassFailed, Command: true}
 	}
-	details := &ordered.Map{}
-	if _, ok := errors.AsType[*hiera.Error](err); ok {
+	msg, details := s.mistake(ctx, err)
+	return &run.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: msg, Details: details,
+		Class: run.ClassFailed, Command: true, Hint: s.hint(err)}
+}
+
+// mistake is an error of a lookup, or of a function of the hierarchy, in words
+// and as details: class, kind, file, line, column and stack, as far as they are
+// known. For people the stack is among the words.
+func (s *search) mistake(ctx context.Context, err error) (msg string, details *ordered.Map) {
+	details = &ordered.Map{}
+	msg = err.Error()
+	at := syntax.Position{}
+	var stack []string
+	h, inData := errors.AsType[*hiera.Error](err)
+	if inData {
 		details.Set("class", "Puppet::DataBinding::LookupError") // what programs know it by
 	}
-	return &run.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: details,
-		Class: run.ClassFailed, Command: true, Hint: s.hint(err)}
+	x, inProgram := errors.AsType[*eval.Error](err)
+	switch {
+	case inProgram && (x.Pos.File != "" || !inData):
+		details.Set("kind", x.Kind)
+		at, stack = x.Pos, frames(x.Stack)
+		if error(x) == err && x.Name != "" {
+			explained := *x
+			explained.Msg = s.app.explain(ctx, x)
+			msg = explained.Error()
+		}
+	case inData:
+		details.Set("kind", "lookup-"+h.Kind)
+		at = syntax.Position{File: h.File, Line: h.Line, Column: h.Column}
+	}
+	if at.File != "" {
+		details.Set("file", at.File)
+	}
+	if at.Line > 0 {
+		details.Set("line", int64(at.Line))
+	}
+	if at.Column > 0 {
+		details.Set("column", int64(at.Column))
+	}
+	if len(stack) == 0 {
+		return msg, details
+	}
+	list := make([]any, len(stack))
+	for i, frame := range stack {
+		list[i] = frame
+		if !s.app.format().IsJSON() {
+			msg += "\n  from " + frame
+		}
+	}
+	details.Set("stack", list)
+	return msg, details
 }
 
 // hint says what to do about a lookup that found nothing.

@@ -3,9 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 
 	"bolt/internal/output"
+	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
+	"bolt/run"
 )
 
 // formatPN is the format of puppet dump that no other command has.
@@ -45,6 +48,9 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 			return
 		}
 		s, err := a.readSource(ctx, name)
+		if errors.Is(err, run.ErrStopped) {
+			return // who stopped it knows
+		}
 		if err != nil {
 			add(unreadable(name, err))
 			return
@@ -90,8 +96,13 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	} else {
 		programs(ctx, args, func(name string) {
 			s, err := a.readSource(ctx, name)
-			list = append(list, input{s, err})
+			if !errors.Is(err, run.ErrStopped) {
+				list = append(list, input{s, err})
+			}
 		}, func(f output.Finding) { problems = append(problems, f) })
+		if ctx.Err() != nil {
+			return errPrinted
+		}
 	}
 	out := bufio.NewWriter(a.sys.out)
 	for _, in := range list {
@@ -133,7 +144,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 }
 
 func runPuppetEval(ctx context.Context, a *app, args []string) error {
-	l, err := a.language()
+	l, err := a.language(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,8 +158,8 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	e := l.evaluate(ctx, list[0])
-	if err := output.PrintEvaluation(a.sys.out, a.format(), a.color(), e); err != nil {
+	e := l.evaluate(ctx, list[0], eval.Limits{})
+	if err := output.PrintEvaluation(a.sys.out, a.format(), a.terminal(), a.color(), e); err != nil {
 		return written(err)
 	}
 	if len(e.Errors) > 0 {

@@ -257,9 +257,11 @@ value is rich data, which shows what a Sensitive hides.
 --batch reads expressions, one JSON object {"expr": "..."} a line, and answers
 each with one line as soon as it has its value: {"value", "type", "string"}, or
 {"error": {"line", "column", "message"}}, with "id" before them if the line has
-one and "logs" behind them if something was said. Each is evaluated on its own.
-Empty lines are skipped; a line that is something else, or longer than 64 MiB,
-is answered with an error. An expression may make 10 million calls.`,
+one and "logs" behind them if something was said. An error that is not in the
+expression, but in a file of a module, has "file" and "kind" besides. Each is
+evaluated on its own, and files that have changed are read again. Empty lines
+are skipped; a line that is something else, or longer than 16 MiB, is answered
+with an error. An expression may make 10 million calls.`,
 			example: `  bolt puppet eval -e '[1, 2, 3].map |$x| { $x * 2 }'
   bolt puppet eval check.pp --facts facts.json --format json
   echo '{"expr": "1 + 1"}' | bolt puppet eval --batch -`,

@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bolt/internal/fault"
 	"bolt/internal/output"
+	"bolt/internal/readfile"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"
 	"bolt/run"
@@ -59,21 +60,12 @@ func (a *app) given(ctx context.Context, args []string) ([]source, error) {
 func (a *app) readSource(ctx context.Context, name string) (source, error) {
 	s := source{name: name, template: filepath.Ext(name) == ".epp", plans: a.values.on("tasks", false) || inPlans(name)}
 	if name != "-" {
-		text, err := readLocal(name)
+		text, err := readfile.Read(ctx, name, readfile.Language)
 		s.text = string(text)
 		return s, err
 	}
-	if a.stdinRead {
-		return s, usagef("Standard input ('-') can be read only once")
-	}
-	a.stdinRead = true
+	text, err := a.readInput(ctx, readfile.Language)
 	s.name = standardInput
-	in, stop, err := wakeable(ctx, a.sys.in)
-	if err != nil {
-		return s, err
-	}
-	defer stop()
-	text, err := io.ReadAll(in)
 	s.text = string(text)
 	return s, err
 }
@@ -148,32 +140,87 @@ func unreadable(name string, err error) output.Finding {
 // templates below it, by their names, without those in hidden directories.
 func programs(ctx context.Context, args []string, file func(name string), bad func(output.Finding)) {
 	for _, arg := range args {
-		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+		info, err := os.Stat(arg)
+		if err != nil || !info.IsDir() {
 			file(arg)
 			continue
 		}
-		found := false
-		_ = filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case ctx.Err() != nil:
-				return fs.SkipAll
-			case err != nil:
-				bad(unreadable(name, err))
-				return nil
-			case d.IsDir() && name != arg && strings.HasPrefix(d.Name(), "."):
-				return fs.SkipDir
-			case filepath.Ext(name) != ".pp" && filepath.Ext(name) != ".epp":
-				return nil
-			}
-			if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-				return nil
-			}
-			found = true
-			file(name)
-			return nil
-		})
-		if !found && ctx.Err() == nil {
+		t := tree{ctx: ctx, seen: map[place]bool{}, file: file, bad: bad}
+		t.walk(arg, info)
+		if !t.found && ctx.Err() == nil {
 			bad(output.Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
 		}
+	}
+}
+
+// A tree is the walk through a directory. Each directory is read once, by the
+// first name that leads to it: links can make loops.
+type tree struct {
+	ctx   context.Context
+	seen  map[place]bool
+	links []link // to directories, which come after what has names of its own
+	file  func(name string)
+	bad   func(output.Finding)
+	found bool
+}
+
+// A place is what tells directories apart, whatever they are called.
+type place struct{ dev, ino uint64 }
+
+type link struct {
+	name string
+	to   fs.FileInfo
+}
+
+func (t *tree) walk(root string, info fs.FileInfo) {
+	t.dir(root, info)
+	for len(t.links) > 0 {
+		l := t.links[0]
+		t.links = t.links[1:]
+		t.dir(l.name, l.to)
+	}
+}
+
+func (t *tree) dir(name string, info fs.FileInfo) {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		at := place{uint64(sys.Dev), sys.Ino}
+		if t.seen[at] {
+			return
+		}
+		t.seen[at] = true
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		t.bad(unreadable(name, err))
+	}
+	for _, e := range entries {
+		if t.ctx.Err() != nil {
+			return
+		}
+		t.entry(filepath.Join(name, e.Name()), e)
+	}
+}
+
+func (t *tree) entry(name string, e fs.DirEntry) {
+	ext := filepath.Ext(name)
+	program := ext == ".pp" || ext == ".epp"
+	linked := e.Type()&fs.ModeSymlink != 0
+	if !program && !linked && !e.IsDir() {
+		return
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case linked:
+			t.links = append(t.links, link{name, info})
+		default:
+			t.dir(name, info)
+		}
+	case !program || err == nil && !info.Mode().IsRegular():
+	default: // also one that leads nowhere: reading it will say so
+		t.found = true
+		t.file(name)
 	}
 }

@@ -22,7 +22,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	if a.inv != nil {
 		return a.inv, nil
 	}
-	data, source, err := a.inventoryData()
+	data, source, err := a.inventoryData(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 
 // inventoryData reads the inventory from where it is: the environment, the
 // file that is named, the project's own.
-func (a *app) inventoryData() (data *ordered.Map, source string, err error) {
+func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source string, err error) {
 	if text := a.sys.env(inventoryVariable); text != "" {
 		v, err := yaml.Decode([]byte(text), "$BOLT_INVENTORY")
 		m, ok := v.(*ordered.Map)
@@ -65,7 +65,7 @@ func (a *app) inventoryData() (data *ordered.Map, source string, err error) {
 	if err := project.CheckFile("inventoryfile", source); err != nil {
 		return nil, "", &usageError{msg: err.Error()}
 	}
-	data, err = yaml.ReadMap(source, "inventory")
+	data, err = yaml.ReadMap(ctx, source, "inventory")
 	return data, source, err
 }
 
@@ -142,12 +142,12 @@ func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inv
 	var patterns []string
 	switch {
 	case a.values.has("rerun"):
-		if patterns, err = a.config.Rerun.Targets(a.values.last("rerun")); err != nil {
+		if patterns, err = a.config.Rerun.Targets(ctx, a.values.last("rerun")); err != nil {
 			return nil, err
 		}
 	case a.values.has("targets"):
 		for _, t := range a.values["targets"] {
-			text, err := a.readArg(t)
+			text, err := a.readArg(ctx, t)
 			if err != nil {
 				return nil, err
 			}

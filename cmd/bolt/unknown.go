@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/internal/environment"
+	"bolt/modules"
 	"bolt/puppet/eval"
 )
 
@@ -33,7 +35,7 @@ var languageTypes = strings.Fields(`
 
 // explain is the text of an error; of an unknown name it says where that was
 // looked for, and what was probably meant.
-func (a *app) explain(e *eval.Error) string {
+func (a *app) explain(ctx context.Context, e *eval.Error) string {
 	switch {
 	case e.Name == "":
 		return e.Msg
@@ -41,29 +43,29 @@ func (a *app) explain(e *eval.Error) string {
 		if slices.Contains(planFunctions, e.Name) {
 			return e.Name + " is a function of Bolt's plans, which this version does not run"
 		}
-		return e.Msg + a.advise(e.Name, "functions", environment.Functions)
+		return e.Msg + a.advise(ctx, e.Name, "functions", environment.Functions)
 	case e.Kind == "unknown-type":
 		if slices.Contains(planTypes, e.Name) {
 			return e.Name + " is a type of Bolt's plans, which this version does not run"
 		}
-		return e.Msg + a.advise(e.Name, "types", func() []string { return append(environment.Types(), languageTypes...) })
+		return e.Msg + a.advise(ctx, e.Name, "types", func() []string { return append(environment.Types(), languageTypes...) })
 	}
 	return e.Msg
 }
 
 // advise says where a name was looked for in modules, whose folder of that
 // name has such things, and which name is near.
-func (a *app) advise(name, folder string, known func() []string) string {
+func (a *app) advise(ctx context.Context, name, folder string, known func() []string) string {
 	lower := strings.ToLower(strings.TrimPrefix(name, "::"))
 	module, rest, qualified := strings.Cut(lower, "::")
 	names := known()
 	advice := ""
-	if qualified {
+	if qualified && !slices.ContainsFunc(strings.Split(rest, "::"), func(s string) bool { return !modules.ValidName(s) }) {
 		if m, ok := a.modules.Module(module); ok {
 			dir := filepath.Join(m.Dir, folder)
 			advice = fmt.Sprintf(": there is no %s.pp in %s", filepath.Join(strings.Split(rest, "::")...), dir)
-			names = append(names, definedIn(dir, module)...)
-		} else {
+			names = append(names, definedIn(ctx, dir, module)...)
+		} else if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(strings.ToLower(n), module+"::") }) {
 			advice = fmt.Sprintf(": there is no module %s in %s", module, strings.Join(a.config.Modulepath, string(filepath.ListSeparator)))
 		}
 	}
@@ -83,10 +85,18 @@ func (a *app) advise(name, folder string, known func() []string) string {
 	return advice
 }
 
-// definedIn are the names that the files of a module's folder tell.
-func definedIn(dir, module string) []string {
+// maxAdvice bounds how many files are looked at for advice.
+const maxAdvice = 10_000
+
+// definedIn are the names that the files of a module's folder tell, at most so
+// many.
+func definedIn(ctx context.Context, dir, module string) []string {
 	var names []string
+	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if seen++; seen > maxAdvice || ctx.Err() != nil {
+			return fs.SkipAll
+		}
 		if rel, ok := strings.CutSuffix(path, ".pp"); err == nil && ok && !d.IsDir() {
 			if rel, err := filepath.Rel(dir, rel); err == nil {
 				names = append(names, module+"::"+strings.ReplaceAll(filepath.ToSlash(rel), "/", "::"))

@@ -17,28 +17,46 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
+	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 )
 
-// A Loader is an eval.Loader over a module path. It reads each file once; who
-// wants changed files makes a new one. It is safe for many goroutines.
+// A Loader is an eval.Loader over a module path. It reads each file once: who
+// asks it sees one state of files. Whether that still is theirs, Current tells;
+// if not, Renewed is a Loader that sees them as they are. It is safe for many
+// goroutines.
 type Loader struct {
 	path  *modules.Path
 	tasks bool
 
-	files memo[string, file]
-	names memo[name, *eval.Definition]
-	all   func() []modules.Module
+	files  memo[string, *file]
+	names  memo[name, *eval.Definition]
+	rubies memo[string, struct{}]
+	all    func() []modules.Module
+	seen   seen
+	parsed *programs // of all Loaders that have come of one
 }
 
 // New returns a Loader. tasks are the rules of plans.
-func New(path *modules.Path, tasks bool) *Loader {
-	return &Loader{path: path, tasks: tasks, all: sync.OnceValue(path.All)}
+func New(path *modules.Path, tasks bool) *Loader { return loaderOf(path, tasks, &programs{}) }
+
+func loaderOf(path *modules.Path, tasks bool, parsed *programs) *Loader {
+	return &Loader{path: path, tasks: tasks, all: sync.OnceValue(path.All), parsed: parsed}
 }
+
+// Renewed returns a Loader that has found nothing yet. It parses no file again
+// that has not changed.
+func (l *Loader) Renewed() *Loader { return loaderOf(l.path, l.tasks, l.parsed) }
+
+// Current reports whether all that the Loader has found, or not found, still
+// is so. That costs a stat(2) for each file. It is false after an error: who
+// has mended what was wrong need not wait.
+func (l *Loader) Current() bool { return l.seen.current(l.path) }
 
 // A name is what can be asked for.
 type name struct {
@@ -49,10 +67,52 @@ type name struct {
 // Load returns the definition of a name; see eval.Loader. What a file of the
 // name has instead, and a function in Ruby, is an error.
 func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
-	return l.names.get(name{kind, qualified}, func() (*eval.Definition, bool, error) {
-		d, err := l.find(kind, qualified)
+	d, err := l.Written(ctx, kind, qualified)
+	if d != nil || err != nil || kind != eval.KindFunction || !isName(qualified) {
+		return d, err
+	}
+	_, err = l.rubies.get(ctx, qualified, func() (struct{}, bool, error) {
+		l.seen.incomplete()
+		return struct{}{}, false, l.ruby(qualified)
+	})
+	return nil, Ended(ctx, err)
+}
+
+// Written is Load for those whom a function in Ruby does not matter.
+func (l *Loader) Written(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
+	if !isName(qualified) {
+		return nil, nil // nor shall it lead to a file
+	}
+	d, err := l.names.get(ctx, name{kind, qualified}, func() (*eval.Definition, bool, error) {
+		d, err := l.find(ctx, kind, qualified)
+		if err != nil {
+			l.seen.incomplete()
+		}
 		return d, d != nil, err
 	})
+	return d, Ended(ctx, err)
+}
+
+// isName tells whether a name in lower case is one that the language has.
+// Programs can ask for any text.
+func isName(s string) bool {
+	for part := range strings.SplitSeq(s, "::") {
+		if !modules.ValidName(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ended is an error of what was read for a program: that the program is to
+// end, if that is why.
+func Ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	e := eval.Errorf("canceled", "the evaluation was ended: %v", context.Cause(ctx))
+	e.Err = ctx.Err()
+	return e
 }
 
 // folder is where definitions of a kind are.
@@ -70,7 +130,7 @@ func folder(kind eval.Kind) string {
 	return ""
 }
 
-func (l *Loader) find(kind eval.Kind, qualified string) (*eval.Definition, error) {
+func (l *Loader) find(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
 	if kind == eval.KindResourceType {
 		return l.resourceType(qualified)
 	}
@@ -80,26 +140,23 @@ func (l *Loader) find(kind eval.Kind, qualified string) (*eval.Definition, error
 	}
 	segments := strings.Split(qualified, "::")
 	m, ok := l.path.Module(segments[0])
-	if !ok {
-		if kind == eval.KindFunction {
-			return nil, l.ruby(qualified, nil)
-		}
+	if l.seen.module(segments[0], m); !ok {
 		return nil, nil
 	}
-	for _, path := range candidates(kind, filepath.Join(m.Dir, dir), segments[1:]) {
-		f, err := l.file(path, m.Name)
-		if err != nil {
+	for _, rel := range candidates(kind, dir, segments[1:]) {
+		f, err := l.file(ctx, m, rel, kind)
+		switch {
+		case err != nil:
 			return nil, err
+		case f == nil:
+			continue
 		}
-		if d := f[name{kind, qualified}]; d != nil {
+		if d := f.defs[name{kind, qualified}]; d != nil {
 			return d, nil
 		}
-		if f != nil && exact(kind) {
-			return nil, fmt.Errorf("%s has to define the %v %s, and %s: the name of a file tells what is in it", path, kind, qualified, f.holds())
+		if exact(kind) {
+			return nil, f.lacks(kind, qualified)
 		}
-	}
-	if kind == eval.KindFunction {
-		return nil, l.ruby(qualified, &m)
 	}
 	return nil, nil
 }
@@ -108,6 +165,9 @@ func (l *Loader) find(kind eval.Kind, qualified string) (*eval.Definition, error
 // Manifests may hold several.
 func exact(kind eval.Kind) bool { return kind != eval.KindClass && kind != eval.KindDefine }
 
+// typeSet is the file of a module's set of types.
+const typeSet = "init_typeset.pp"
+
 // candidates are the files in which a name may be, the likeliest first: a
 // class may also be in the file of one around it.
 func candidates(kind eval.Kind, dir string, rest []string) []string {
@@ -115,7 +175,7 @@ func candidates(kind eval.Kind, dir string, rest []string) []string {
 		list := []string{filepath.Join(dir, "init.pp")}
 		switch kind {
 		case eval.KindType:
-			list = append(list, filepath.Join(dir, "init_typeset.pp"))
+			list = append(list, filepath.Join(dir, typeSet))
 		case eval.KindFunction:
 			return nil
 		}
@@ -128,50 +188,97 @@ func candidates(kind eval.Kind, dir string, rest []string) []string {
 	return append([]string{file}, candidates(kind, dir, rest[:len(rest)-1])...)
 }
 
-// A file is what one defines; nil: it does not exist.
-type file map[name]*eval.Definition
+// A file is one that was read.
+type file struct {
+	program *syntax.Program
+	defs    map[name]*eval.Definition
+}
 
-// file reads a file, once.
-func (l *Loader) file(path, module string) (file, error) {
-	return l.files.get(path, func() (file, bool, error) {
-		f, err := l.read(path, module)
+// file reads a file of a module, once; nil: it does not exist. kind is what
+// the files of its folder define.
+func (l *Loader) file(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
+	return l.files.get(ctx, filepath.Join(m.Dir, rel), func() (*file, bool, error) {
+		f, err := l.read(ctx, m, rel, kind)
 		return f, f != nil, err
 	})
 }
 
-func (l *Loader) read(path, module string) (file, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
-		return nil, nil
+func (l *Loader) read(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
+	path := filepath.Join(m.Dir, rel)
+	// Before it is read: a file that changes meanwhile has another stamp then.
+	at, stamp := time.Now(), stampOf(path)
+	l.seen.file(path, stamp, at)
+	p := l.parsed.get(path, stamp)
+	if p == nil {
+		data, err := readfile.Read(ctx, path, readfile.Language)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p, err = l.parse(m, rel, kind, string(data)); err != nil {
+			return nil, err
+		}
+		l.parsed.put(path, stamp, at, p)
 	}
-	if err != nil {
-		return nil, err
+	f := &file{p, map[name]*eval.Definition{}}
+	for _, d := range eval.Definitions(p, m.Name) {
+		f.defs[name{d.Kind, d.Name}] = d
 	}
-	p, err := syntax.Parse(syntax.NewFile(path, string(data)), syntax.Options{Tasks: l.tasks})
-	if err != nil {
-		return nil, err
-	}
-	if err := check.Program(p, check.Options{Tasks: l.tasks}).Err(); err != nil {
-		return nil, err
-	}
-	defs := file{}
-	for _, d := range eval.Definitions(p, module) {
-		defs[name{d.Kind, d.Name}] = d
-	}
-	return defs, nil
+	return f, nil
 }
 
-// holds says what a file defines, for messages.
-func (f file) holds() string {
-	if len(f) == 0 {
-		return "defines nothing"
+// parse parses the text of a file, and checks it.
+func (l *Loader) parse(m modules.Module, rel string, kind eval.Kind, text string) (*syntax.Program, error) {
+	p, err := syntax.Parse(syntax.NewFile(filepath.Join(m.Dir, rel), text), syntax.Options{Tasks: l.tasks})
+	if err != nil {
+		return nil, err
 	}
-	var list []string
-	for n := range f {
-		list = append(list, "the "+n.kind.String()+" "+n.name)
+	o := check.Options{Tasks: l.tasks}
+	o.Namespace, _ = check.Namespace(m.Name, filepath.ToSlash(rel))
+	if filepath.Base(rel) == typeSet {
+		o.Namespace = m.Name
 	}
-	slices.Sort(list)
-	return "defines " + strings.Join(list, ", ")
+	if err := check.Program(p, o).Err(); err != nil {
+		return nil, err
+	}
+	if exact(kind) {
+		err = alone(p, kind)
+	}
+	return p, err
+}
+
+// alone returns an error if there is more in a file than one definition; what
+// is none has been refused before. The apply blocks of a plan may have nodes
+// inside.
+func alone(p *syntax.Program, kind eval.Kind) error {
+	n := 0
+	for _, d := range p.Definitions {
+		if _, is := d.(*syntax.NodeDef); is && kind == eval.KindPlan {
+			continue
+		}
+		if n++; n > 1 {
+			return wrong(p, d.At(), "several-definitions", "there is another definition before this one: a file that is to define a %v has that and nothing else", kind)
+		}
+	}
+	return nil
+}
+
+func wrong(p *syntax.Program, at syntax.Span, kind, format string, args ...any) error {
+	return syntax.Errors{{File: p.File, Span: at, Kind: kind, Msg: fmt.Sprintf(format, args...)}}
+}
+
+// lacks is the error of a file that does not define what its name tells.
+func (f *file) lacks(kind eval.Kind, qualified string) error {
+	at, holds := syntax.Span{}, "nothing"
+	for _, x := range f.program.Definitions {
+		at = x.At()
+	}
+	for n := range f.defs {
+		holds = "the " + n.kind.String() + " " + n.name
+	}
+	return wrong(f.program, at, "wrong-definition", "the file has to define the %v %s, and defines %s: the name of a file tells what is in it", kind, qualified, holds)
 }
 
 // A RubyError is the error of a function that a module has, but in Ruby.
@@ -204,15 +311,18 @@ func (e *RubyError) advice() string {
 	}
 }
 
-// ruby returns a *RubyError if a function exists, but is written in Ruby. m is
-// the module that its name tells, nil if it tells none.
-func (l *Loader) ruby(qualified string, m *modules.Module) error {
+// ruby returns a *RubyError if a function exists, but is written in Ruby: in the
+// module that its name tells, or in any if it tells none.
+func (l *Loader) ruby(qualified string) error {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
-	where := l.all
-	if m != nil {
-		where = func() []modules.Module { return []modules.Module{*m} }
+	module, _, _ := strings.Cut(qualified, "::")
+	var where []modules.Module
+	if m, ok := l.path.Module(module); ok {
+		where = []modules.Module{m}
+	} else {
+		where = l.all()
 	}
-	for _, m := range where() {
+	for _, m := range where {
 		for _, dir := range []string{"lib/puppet/functions", "lib/puppet/parser/functions"} {
 			path := filepath.Join(m.Dir, filepath.FromSlash(dir), file)
 			if _, err := os.Stat(path); err == nil {
@@ -235,6 +345,7 @@ func (l *Loader) resourceType(qualified string) (*eval.Definition, error) {
 	if slices.Contains(withAgents[:], qualified) {
 		return &eval.Definition{Kind: eval.KindResourceType, Name: qualified}, nil
 	}
+	l.seen.incomplete()
 	for _, m := range l.all() {
 		if _, err := os.Stat(filepath.Join(m.Dir, "lib", "puppet", "type", qualified+".rb")); err == nil {
 			return &eval.Definition{Kind: eval.KindResourceType, Name: qualified, Module: m.Name}, nil
@@ -261,8 +372,11 @@ func (f Files) Find(area, path string) (string, bool) {
 	return path, err == nil
 }
 
-// Read returns a file's bytes.
-func (Files) Read(path string) ([]byte, error) { return os.ReadFile(path) }
+// Read returns a file's bytes. The end of ctx is one of the evaluation.
+func (Files) Read(ctx context.Context, path string) ([]byte, error) {
+	data, err := readfile.Read(ctx, path, readfile.Language)
+	return data, Ended(ctx, err)
+}
 
 // Module returns a module's folder.
 func (f Files) Module(name string) (string, bool) {

@@ -1,6 +1,7 @@
 package autoload
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bolt/modules"
 	"bolt/puppet/eval"
@@ -47,6 +51,21 @@ func TestLoad(t *testing.T) {
 		"m/manifests/init.pp":       "class m { class inside {} }",
 		"m/manifests/c.pp":          "class m::c {} \n define m::c::d() {}",
 		"m/manifests/e/g.pp":        "class m::e::g {}",
+		"m/manifests/l.pp":          "class m::l {}\n$x = 1",
+		"m/manifests/far.pp":        "class m::far {} class m::near {}",
+		"m/functions/two.pp":        "function m::two() { 1 }\nfunction m::two::more() { 2 }",
+		"m/functions/mixed.pp":      "type M::Mixed::T = String\nfunction m::mixed() { 1 }",
+		"m/functions/logic.pp":      "function m::logic() { 1 }\n  $x = 1",
+		"m/functions/mapped.pp":     "function m::mapped() { 1 }\ntype Runtime[ruby, 'X'] = Integer",
+		"m/functions/longer.pp":     "\n function m::longer2() { 1 }",
+		"m/functions/class.pp":      "class m::class_of {}",
+		"m/functions/dir.pp/x":      "",
+		"m/types/several.pp":        "type M::Several = String type M::Several::T = String",
+		"m/types/init_typeset.pp":   "type M = TypeSet[{pcore_version => '1.0.0', version => '1.0.0', types => {A => Integer}}]",
+		"set/types/init_typeset.pp": "type Set = TypeSet[{pcore_version => '1.0.0', version => '1.0.0', types => {A => Integer}}]",
+		"m/outside.pp":              "function m::outside() { 1 }",
+		"outside.pp":                "function outside() { 1 }",
+		"lib/puppet/type/out.rb":    "",
 		"m/plans/p.pp":              "plan m::p() {}",
 		"m/lib/puppet/type/kind.rb": "",
 		"Upper/functions/f.pp":      "function upper::f() { 1 }",
@@ -59,8 +78,32 @@ func TestLoad(t *testing.T) {
 		{eval.KindFunction, "m::f", "m::f"},
 		{eval.KindFunction, "m::a::b", "m::a::b"},
 		{eval.KindFunction, "m::another", ""},
-		{eval.KindFunction, "m::other", "! other.pp has to define the function m::other, and defines the function m::another"},
-		{eval.KindFunction, "m::empty", "! defines nothing"},
+		{eval.KindFunction, "m::other", "! other.pp:1:1: m::another is defined in a file for m::other"},
+		{eval.KindFunction, "m::empty", "! empty.pp:1:1: the file has to define the function m::empty, and defines nothing"},
+		{eval.KindFunction, "m::two", "! two.pp:2:1: there is another definition before this one"},
+		{eval.KindFunction, "m::mixed", "! mixed.pp:2:1: there is another definition before this one"},
+		{eval.KindFunction, "m::logic", "! logic.pp:2:6: an assignment stands outside of definitions"},
+		{eval.KindFunction, "m::mapped", "! mapped.pp:2:6: there is another definition before this one"},
+		{eval.KindFunction, "m::longer", "! longer.pp:2:2: the file has to define the function m::longer, and defines the function m::longer2"},
+		{eval.KindFunction, "m::class", "! class.pp:1:1: the file has to define the function m::class, and defines the class m::class_of"},
+		{eval.KindFunction, "m::dir", "! is a directory"},
+		{eval.KindFunction, "m::../outside", ""},
+		{eval.KindFunction, "m::..::outside", ""},
+		{eval.KindFunction, "m::..", ""},
+		{eval.KindFunction, "m::", ""},
+		{eval.KindFunction, "m::/outside", ""},
+		{eval.KindFunction, "m::_f", ""},
+		{eval.KindFunction, "../outside", ""},
+		{eval.KindFunction, "m::a/b", ""},
+		{eval.KindClass, "m::../outside", ""},
+		{eval.KindType, "m::../outside", ""},
+		{eval.KindPlan, "m::../outside", ""},
+		{eval.KindResourceType, "../../../../lib/puppet/type/out", ""},
+		{eval.KindClass, "m::l", "! l.pp:2:4: an assignment stands outside of definitions"},
+		{eval.KindClass, "m::far", "! far.pp:1:17: m::near is defined in a file for m::far"},
+		{eval.KindType, "m::several", "! several.pp:1:31: there is another definition before this one"},
+		{eval.KindType, "m::init", "! the file has to define the type m::init, and defines the type m"},
+		{eval.KindType, "set", "set"},
 		{eval.KindFunction, "m::bad", "! bad.pp"},
 		{eval.KindFunction, "m::unchecked", "! unchecked.pp"},
 		{eval.KindFunction, "m", ""},
@@ -199,7 +242,7 @@ func TestMemoOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for key := range 500 {
-				v, err := m.get(key, func() (int, bool, error) {
+				v, err := m.get(t.Context(), key, func() (int, bool, error) {
 					searches.Add(1)
 					return key * 2, key%2 == 0, nil
 				})
@@ -222,7 +265,7 @@ func TestFiles(t *testing.T) {
 	if !ok || path != filepath.Join(dir, "m/files/a/b.txt") {
 		t.Errorf("Find: %q, %v", path, ok)
 	}
-	if text, err := f.Read(path); err != nil || string(text) != "text" {
+	if text, err := f.Read(t.Context(), path); err != nil || string(text) != "text" {
 		t.Errorf("Read: %q, %v", text, err)
 	}
 	if p, ok := f.Find("files", path); !ok || p != path {
@@ -235,5 +278,146 @@ func TestFiles(t *testing.T) {
 	}
 	if root, ok := f.Root("m"); !ok || root != filepath.Join(dir, "m") {
 		t.Errorf("Root: %q, %v", root, ok)
+	}
+}
+
+// TestEnded: a search that its context ended is no answer for others, whether
+// they wait for it or come later.
+func TestEnded(t *testing.T) {
+	dir := tree(t, map[string]string{"m/functions/g.pp": "function m::g() { 1 }"})
+	fifo := filepath.Join(dir, "m/functions/f.pp")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(fifo, os.O_RDWR, 0) // so that readers wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	l := newLoader(dir)
+	load := func(ctx context.Context) chan error {
+		ended := make(chan error, 1)
+		go func() {
+			d, err := l.Load(ctx, eval.KindFunction, "m::f")
+			if err == nil && (d == nil || d.Name != "m::f") {
+				err = fmt.Errorf("it is %v", d)
+			}
+			ended <- err
+		}()
+		return ended
+	}
+	first, stop := context.WithCancelCause(t.Context())
+	second, stopSecond := context.WithCancelCause(t.Context())
+	reads := load(first)
+	time.Sleep(50 * time.Millisecond) // it reads
+	waits, other := load(second), load(t.Context())
+	time.Sleep(50 * time.Millisecond)
+	stopSecond(errors.New("second is over"))
+	if err := <-waits; err == nil || err.Error() != "the evaluation was ended: second is over" {
+		t.Errorf("who waits: %v", err)
+	}
+	// Whoever reads it from now on finds a file.
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("function m::f() { 1 }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(text, fifo); err != nil {
+		t.Fatal(err)
+	}
+	stop(errors.New("first is over"))
+	if err := <-reads; err == nil || err.Error() != "the evaluation was ended: first is over" {
+		t.Errorf("who reads: %v", err)
+	}
+	if err := <-other; err != nil {
+		t.Errorf("who has not ended: %v", err)
+	}
+	if err := <-load(t.Context()); err != nil {
+		t.Errorf("who comes later: %v", err)
+	}
+}
+
+// TestRenewed: a Loader knows whether what it has found is still so, and the
+// next one parses only what has changed.
+func TestRenewed(t *testing.T) {
+	dir := tree(t, map[string]string{"m/functions/f.pp": "function m::f() { 1 }", "m/functions/g.pp": "function m::g() { 1 }"})
+	old := time.Now().Add(-time.Hour)
+	age := func(name string) {
+		t.Helper()
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func(l *Loader, name string) *eval.Definition {
+		t.Helper()
+		d, err := l.Load(t.Context(), eval.KindFunction, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	age("m/functions/f.pp")
+	age("m/functions/g.pp")
+	l := newLoader(dir)
+	f, g := load(l, "m::f"), load(l, "m::g")
+	if !l.Current() {
+		t.Error("nothing has changed")
+	}
+	if d, err := l.Written(t.Context(), eval.KindFunction, "n::f"); d != nil || err != nil || !l.Current() {
+		t.Errorf("a module that is not there: %v, %v", d, err)
+	}
+	if err := os.Rename(filepath.Join(dir, "m/functions/g.pp"), filepath.Join(dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if l.Current() {
+		t.Error("a file is gone")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "m/functions/g.pp"), []byte("function m::g() { 2 }"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	age("m/functions/g.pp")
+	if l.Current() {
+		t.Error("a file of the same size and time is another")
+	}
+	next := l.Renewed()
+	f2, g2 := load(next, "m::f"), load(next, "m::g")
+	if f2 == f || f2.Program != f.Program || g2 == g || g2.Program == g.Program {
+		t.Error("a definition is of one state of the files, a program of its file")
+	}
+	if load(l, "m::f") != f || load(l, "m::g") != g {
+		t.Error("who has the old state keeps it")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if l.Current() || !next.Current() {
+		t.Error("a module that was asked for is there now")
+	}
+	if load(next, "m::nothing") != nil || next.Current() {
+		t.Error("what was looked for in Ruby, too, is not watched")
+	}
+	// A file that has just been written can change again without a trace.
+	fresh := l.Renewed()
+	if err := os.WriteFile(filepath.Join(dir, "m/functions/f.pp"), []byte("function m::f() { 3 }"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	future := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "m/functions/f.pp"), future, future); err != nil {
+		t.Fatal(err)
+	}
+	if load(fresh, "m::f"); fresh.Current() {
+		t.Error("the stamp of a fresh file is believed")
+	}
+}
+
+// TestSeenBounded: programs can make up names without end.
+func TestSeenBounded(t *testing.T) {
+	l := newLoader(tree(t, nil))
+	for i := range maxSeen + 10 {
+		if _, err := l.Written(t.Context(), eval.KindFunction, fmt.Sprintf("m%d::f", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(l.seen.modules); n > maxSeen || l.Current() {
+		t.Errorf("%d modules are watched, current %v", n, l.Current())
 	}
 }

@@ -17,7 +17,7 @@ package environment
 import (
 	"context"
 	"crypto/rand"
-	"os"
+	"sync"
 	"time"
 
 	"bolt/internal/autoload"
@@ -51,11 +51,21 @@ type Options struct {
 	Now    func() time.Time
 }
 
-// An Environment is what programs share. It reads each file of a module once,
-// and is safe for many goroutines.
+// An Environment is what programs share. It reads a file of a module again only
+// when that has changed, and is safe for many goroutines.
 type Environment struct {
+	core      []*eval.Function                   // of builtin
+	functions func() map[string]*eval.Definition // the others
+	hiera     *hiera.Hiera
+
+	mu    sync.Mutex // guards state
+	state *state
+}
+
+// A state is what evaluations see that begin while no file changes.
+type state struct {
+	modules *autoload.Loader
 	library *eval.Library
-	hiera   *hiera.Hiera
 }
 
 // Name is what every environment is called, unless it is a target's.
@@ -66,13 +76,32 @@ func New(o Options) *Environment {
 	files := autoload.Files{Path: o.Modules}
 	data := hieradata.Options(hieradata.Source{Getenv: o.Getenv, Dir: o.Keys})
 	data.Global, data.Environment, data.EnvironmentName, data.Modules = o.Hiera, o.Dir, Name, files
-	loader := newLoader(autoload.New(o.Modules, o.Plans), func() []*eval.Function {
-		return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
-	})
-	return &Environment{
-		library: eval.NewLibrary(loader, builtin.Functions(builtin.Options{Files: files, Now: o.Now})...),
-		hiera:   hiera.New(data),
+	e := &Environment{
+		core: builtin.Functions(builtin.Options{Files: files, Now: o.Now, Template: new(templates).parse}),
+		functions: once(func() []*eval.Function {
+			return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
+		}),
+		hiera: hiera.New(data),
 	}
+	e.state = e.over(autoload.New(o.Modules, o.Plans))
+	return e
+}
+
+func (e *Environment) over(modules *autoload.Loader) *state {
+	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions), e.core...)}
+}
+
+// library returns what programs can name that begin now. What has been found in
+// modules is kept as long as no file of it has changed; then everything is found
+// anew, because what was found refers to each other. Evaluations that are in
+// work go on with what they have.
+func (e *Environment) library() *eval.Library {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.state.modules.Current() {
+		e.state = e.over(e.state.modules.Renewed())
+	}
+	return e.state.library
 }
 
 // stdlibOptions are what stdlib needs.
@@ -94,9 +123,12 @@ func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
 			}
 			return valuedata.Of(data)
 		},
-		ReadFile: os.ReadFile,
-		Glob:     hieradata.Files{}.Glob,
-		Module:   files.Module,
+		ReadFile: files.Read,
+		Glob: func(ctx context.Context, pattern string) ([]string, error) {
+			found, err := hieradata.Entries(ctx, pattern)
+			return found, autoload.Ended(ctx, err)
+		},
+		Module: files.Module,
 	}
 }
 
@@ -121,7 +153,7 @@ type Node struct {
 }
 
 // An Evaluation is one run of programs, or one compilation: it sees one state
-// of the data.
+// of the data and of what modules define.
 type Evaluation struct {
 	Interp  *eval.Interp
 	session *hiera.Session
@@ -136,7 +168,7 @@ func (e *Environment) Evaluation(n Node) *Evaluation {
 	session := e.hiera.Session(o)
 	return &Evaluation{
 		Interp: eval.New(eval.Env{
-			Library: e.library, Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
+			Library: e.library(), Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
 			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: session,
 		}),
 		session: session,

@@ -112,14 +112,19 @@ func (l *ruby) Load(_ context.Context, kind eval.Kind, name string) (*eval.Defin
 	return nil, nil
 }
 
+func (l *ruby) Written(context.Context, eval.Kind, string) (*eval.Definition, error) {
+	l.asked++
+	return nil, nil
+}
+
 // TestLazy: the functions are made when one is asked for and once, and files
 // are not looked for where a function has no module in its name.
 func TestLazy(t *testing.T) {
 	made, m := 0, &ruby{}
-	l := newLoader(m, func() []*eval.Function {
+	l := newLoader(m, once(func() []*eval.Function {
 		made++
 		return []*eval.Function{{Name: "here"}, {Name: "stdlib::here"}}
-	})
+	}))
 	load := func(kind eval.Kind, name string) (*eval.Definition, error) {
 		t.Helper()
 		return l.Load(t.Context(), kind, name)
@@ -193,7 +198,7 @@ func TestData(t *testing.T) {
 		t.Errorf("a call from outside is %v, %v", v, err)
 	}
 	// An Interp of another maker has none, and says so.
-	_, err = eval.New(eval.Env{Library: e.library}).Call(t.Context(), "lookup", value.String("port"))
+	_, err = eval.New(eval.Env{Library: e.library()}).Call(t.Context(), "lookup", value.String("port"))
 	if err == nil || !strings.Contains(err.Error(), "no data") {
 		t.Errorf("without a session: %v", err)
 	}
@@ -311,18 +316,168 @@ func TestCheckVariable(t *testing.T) {
 }
 
 func TestReadFacts(t *testing.T) {
-	dir := world(t, map[string]string{"f.yaml": "a: {b: [1]}", "f.json": `{"z": 1, "a": null}`, "bad.yaml": "- a"})
+	dir := world(t, map[string]string{"f.yaml": "a: {b: [1]}", "f.json": `{"z": 1, "a": null}`, "bad.yaml": "- a", "long.json": "{\"a\":\n{\"b\": [1, 9223372036854775808]}}"})
+	if _, err := ReadFacts(t.Context(), filepath.Join(dir, "long.json")); err == nil || !strings.Contains(err.Error(), "line 2, column 11: a.b.1: 9223372036854775808 does not fit") {
+		t.Errorf("more than 64 bits: %v", err)
+	}
 	for name, want := range map[string]string{"f.yaml": "{'a' => {'b' => [1]}}", "f.json": "{'z' => 1, 'a' => undef}"} {
-		if v, err := ReadFacts(filepath.Join(dir, name)); err != nil || value.Inspect(v) != want {
+		if v, err := ReadFacts(t.Context(), filepath.Join(dir, name)); err != nil || value.Inspect(v) != want {
 			t.Errorf("%s is %v, %v, want %s", name, v, err, want)
 		}
 	}
 	for _, name := range []string{"bad.yaml", "none.yaml"} {
-		if _, err := ReadFacts(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := ReadFacts(t.Context(), filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadFacts(filepath.Join(dir, "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadFacts(t.Context(), filepath.Join(dir, "none.yaml")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that does not exist: %v", err)
+	}
+}
+
+// TestChanges: what modules define is read again when it has changed, by those
+// who begin after that; with it what refers to it.
+func TestChanges(t *testing.T) {
+	dir := world(t, map[string]string{
+		"modules/m/functions/outer.pp": "function m::outer() { [m::inner(), 1 =~ M::Outer] }",
+		"modules/m/functions/inner.pp": "function m::inner() { 1 }",
+		"modules/m/types/outer.pp":     "type M::Outer = Variant[String, M::Inner]",
+		"modules/m/types/inner.pp":     "type M::Inner = Integer[1, 1]",
+	})
+	e := at(dir)
+	old := time.Now().Add(-time.Hour)
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(expr, want string) {
+		t.Helper()
+		v, err := run(t, e, Node{}, expr)
+		got := ""
+		if err != nil {
+			got = "! " + err.Error()
+		} else {
+			got = value.Inspect(v)
+		}
+		if rest, bad := strings.CutPrefix(want, "! "); bad && err != nil && strings.Contains(got, rest) {
+			return
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s", expr, got, want)
+		}
+	}
+	// Twice: with files that have just been written, and with such as have a
+	// stamp to rely on.
+	for range 2 {
+		expect("m::outer()", "[1, true]")
+		write("modules/m/functions/inner.pp", "function m::inner() { 2 }")
+		expect("m::outer()", "[2, true]")
+		write("modules/m/types/inner.pp", "type M::Inner = Integer[2, 2]")
+		expect("m::outer()", "[2, false]")
+		write("modules/m/functions/inner.pp", "function m::inner() {")
+		expect("m::outer()", "! inner.pp")
+		write("modules/m/functions/inner.pp", "function m::inner() { 3 }")
+		expect("m::outer()", "[3, false]")
+		expect("m::late()", "! unknown function m::late")
+		write("modules/m/functions/late.pp", "function m::late() { 4 }")
+		expect("m::late()", "4")
+		expect("n::late()", "! unknown function n::late")
+		write("modules/n/functions/late.pp", "function n::late() { 5 }")
+		expect("n::late()", "5")
+		expect("stdlib::ensure(true)", "'present'")
+		write("modules/stdlib/functions/ensure.pp", "function stdlib::ensure($x) { 'own' }")
+		expect("stdlib::ensure(true)", "'own'")
+		if err := os.RemoveAll(filepath.Join(dir, "modules/n")); err != nil {
+			t.Fatal(err)
+		}
+		expect("n::late()", "! unknown function n::late")
+		for _, name := range []string{"modules/m/functions/late.pp", "modules/stdlib"} {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("modules/m/functions/inner.pp", "function m::inner() { 1 }")
+		write("modules/m/types/inner.pp", "type M::Inner = Integer[1, 1]")
+		for _, name := range []string{"functions/outer.pp", "functions/inner.pp", "types/outer.pp", "types/inner.pp"} {
+			if err := os.Chtimes(filepath.Join(dir, "modules/m", name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Nobody finds anew what has not changed.
+	expect("m::outer()", "[1, true]")
+	before := e.library()
+	expect("m::outer()", "[1, true]")
+	if e.library() != before {
+		t.Error("without a change, everything is found anew")
+	}
+	// One that is in work goes on with what it has.
+	x := e.Evaluation(Node{})
+	p, err := syntax.Parse(syntax.NewFile("p.pp", "m::outer()"), syntax.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if v, err := x.Run(t.Context(), p); err != nil || value.Inspect(v) != "[1, true]" {
+			t.Errorf("in one evaluation: %v, %v", v, err)
+		}
+		write("modules/m/functions/inner.pp", "function m::inner() { 7 }")
+		expect("m::outer()", "[7, true]")
+	}
+}
+
+// TestTemplates: a template is checked as a program is, by the rules of plans
+// where these hold, and parsed again when its text is another.
+func TestTemplates(t *testing.T) {
+	dir := world(t, map[string]string{"modules/m/templates/t.epp": "<%= 1 %>", "modules/m/templates/bad.epp": "a\n<% 1 %>b"})
+	e := at(dir)
+	for _, c := range []struct{ expr, want string }{
+		{`inline_epp('<% 1 %>x')`, "no effect"},
+		{`inline_epp('<% | $a=1, $a=2 | %><%= $a %>')`, "$a"},
+		{`inline_epp('<%= {a=>1,a=>2} %>')`, "twice"},
+		{`inline_epp('<% case 1 { default: {1} default: {2} } %>')`, "default"},
+		{`inline_epp('<% site {} %>')`, "site"},
+		{`inline_epp('<% produces a %>x')`, "no effect"},
+		{"inline_epp('\n<%= 1 + %>')", "line 2, column 9"},
+	} {
+		_, err := run(t, e, Node{}, "notice("+c.expr+")")
+		x, ok := errors.AsType[*eval.Error](err)
+		if !ok || !strings.Contains(x.Msg, c.want) || x.Pos != (syntax.Position{File: "p.pp", Line: 1, Column: 8}) {
+			t.Errorf("%s: %v, want %q at the call", c.expr, err, c.want)
+		}
+	}
+	_, err := run(t, e, Node{}, "epp('m/bad.epp')")
+	if x, ok := errors.AsType[*eval.Error](err); !ok || x.Pos.Line != 2 || !strings.HasSuffix(x.Pos.File, "bad.epp") {
+		t.Errorf("in a file: %v", err)
+	}
+	catalog := `inline_epp('<% if false { notify { a: } } %>x')`
+	if v, err := run(t, e, Node{}, catalog); err != nil || v != value.String("x") {
+		t.Errorf("for a catalog: %v, %v", v, err)
+	}
+	if v, err := run(t, e, Node{Plans: true}, catalog); err == nil {
+		t.Errorf("for a catalog, in a plan: %v", v)
+	}
+	for _, text := range []string{"<%= 1 %>", "<%= 2 %>"} {
+		if err := os.WriteFile(filepath.Join(dir, "modules/m/templates/t.epp"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := run(t, e, Node{}, "epp('m/t.epp')"); err != nil || v != value.String(text[4:5]) {
+			t.Errorf("%s is %v, %v", text, v, err)
+		}
+	}
+	var kept templates
+	for i := range 3 * maxTemplates {
+		text := fmt.Sprintf("<%%= %d %%>", i) + strings.Repeat("x", maxTemplateBytes/100)
+		p, err := kept.parse("t", text, false)
+		again, _ := kept.parse("t", text, false)
+		if err != nil || p != again || len(kept.kept) > maxTemplates || kept.bytes > maxTemplateBytes {
+			t.Fatalf("template %d: %v, the same: %v, %d of %d bytes are kept", i, err, p == again, len(kept.kept), kept.bytes)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package environment
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +16,24 @@ import (
 )
 
 // ReadFacts reads a file of facts, JSON or YAML.
-func ReadFacts(name string) (*value.Hash, error) {
-	data, err := yaml.ReadMap(name, "facts")
+func ReadFacts(ctx context.Context, name string) (*value.Hash, error) {
+	text, err := yaml.Read(ctx, name, "facts")
+	if err != nil {
+		return nil, err
+	}
+	data, err := yaml.DecodeMap(text, name, "facts")
 	if err != nil {
 		return nil, err
 	}
 	facts, err := hash(data)
 	if err != nil {
-		return nil, fault.File(name, err, "The facts of '%s' cannot be used: %v", name, err)
+		at := ""
+		if e, ok := errors.AsType[*valuedata.Error](err); ok {
+			if line, column := yaml.Locate(text, e.Path...); line > 0 {
+				at = fmt.Sprintf(", line %d, column %d", line, column)
+			}
+		}
+		return nil, fault.File(name, err, "The facts of '%s' cannot be used%s: %v", name, at, err)
 	}
 	return facts, nil
 }
@@ -104,7 +116,7 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 		return nil
 	}
 	for k, v := range vars.All() {
-		k := value.RubyString(k)
+		k := value.RubyShown(k)
 		if _, is := t.Given[k]; is {
 			odd.Overridden = append(odd.Overridden, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the command line", k))
 			continue

@@ -19,12 +19,19 @@ import (
 // it is of the version that the user chose. Its functions in Ruby are replaced
 // by those here.
 type loader struct {
-	modules   eval.Loader
+	modules   modular
 	types     func() (eval.Loader, error) // with those of modules
 	functions func() map[string]*eval.Definition
 }
 
-func newLoader(modules eval.Loader, functions func() []*eval.Function) *loader {
+// A modular is what finds things in modules: *autoload.Loader.
+type modular interface {
+	eval.Loader
+	// Written is Load for those whom a function in Ruby does not matter.
+	Written(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error)
+}
+
+func newLoader(modules modular, functions func() map[string]*eval.Definition) *loader {
 	return &loader{
 		modules: modules,
 		types: sync.OnceValues(func() (eval.Loader, error) {
@@ -34,15 +41,20 @@ func newLoader(modules eval.Loader, functions func() []*eval.Function) *loader {
 			}
 			return stdlib.Loader(contexts), nil
 		}),
-		functions: sync.OnceValue(func() map[string]*eval.Definition {
-			list := functions()
-			m := make(map[string]*eval.Definition, len(list))
-			for _, f := range list {
-				m[f.Name] = &eval.Definition{Kind: eval.KindFunction, Name: f.Name, Function: f}
-			}
-			return m
-		}),
+		functions: functions,
 	}
+}
+
+// once returns what makes functions when they are first asked for.
+func once(functions func() []*eval.Function) func() map[string]*eval.Definition {
+	return sync.OnceValue(func() map[string]*eval.Definition {
+		list := functions()
+		m := make(map[string]*eval.Definition, len(list))
+		for _, f := range list {
+			m[f.Name] = &eval.Definition{Kind: eval.KindFunction, Name: f.Name, Function: f}
+		}
+		return m
+	})
 }
 
 // Load is eval.Loader's.
@@ -62,15 +74,18 @@ func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.D
 
 func (l *loader) function(ctx context.Context, name string) (*eval.Definition, error) {
 	here := l.functions()[name]
-	if here != nil && !strings.Contains(name, "::") { // modules have qualified names only
-		return here, nil
+	if here != nil {
+		if !strings.Contains(name, "::") { // modules have qualified names only
+			return here, nil
+		}
+		d, err := l.modules.Written(ctx, eval.KindFunction, name)
+		if d == nil && err == nil {
+			d = here
+		}
+		return d, err
 	}
 	d, err := l.modules.Load(ctx, eval.KindFunction, name)
-	ruby, foreign := errors.AsType[*autoload.RubyError](err)
-	switch {
-	case here != nil && (foreign || d == nil && err == nil):
-		return here, nil
-	case foreign:
+	if ruby, foreign := errors.AsType[*autoload.RubyError](err); foreign {
 		return nil, inRuby{ruby}
 	}
 	return d, err

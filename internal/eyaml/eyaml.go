@@ -15,6 +15,7 @@ package eyaml
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/rsa"
 	"crypto/x509"
@@ -97,10 +98,10 @@ func find(text []byte, kind string) []byte {
 	}
 }
 
-// Encrypted tells whether s has something that looks like a block. As
+// encrypted tells whether s has something that looks like a block. As
 // hiera-eyaml does, it wants the block to end on the line it begins on: YAML's
 // folded text has no line ends left where the writer broke the line.
-func Encrypted(s string) bool {
+func encrypted(s string) bool {
 	for {
 		_, rest, found := strings.Cut(s, "ENC[")
 		if !found {
@@ -122,7 +123,7 @@ var block = regexp.MustCompile(`ENC\[(\w+,)?([a-zA-Z0-9+/ =\n]+?)\]`)
 // line end at the end of the whole. A string without a block is returned as
 // it is.
 func (k *Keys) Decrypt(s string) (string, error) {
-	if !Encrypted(s) {
+	if !encrypted(s) {
 		return s, nil
 	}
 	var b strings.Builder
@@ -197,27 +198,27 @@ func (k *Keys) decrypt(der []byte) (plain []byte, err error) {
 
 // Source is where Open finds keys.
 type Source struct {
-	ReadFile func(path string) ([]byte, error)
-	Getenv   func(name string) string // nil: there are no variables
+	ReadFile func(ctx context.Context, path string) ([]byte, error) // ends with ctx
+	Getenv   func(name string) string                               // nil: there are no variables
 }
 
 // Open finds the keys that the options of a hierarchy entry name:
 // pkcs7_public_key and pkcs7_private_key (paths), pkcs7_public_key_env_var and
 // pkcs7_private_key_env_var (variables that hold the PEM text), else
 // hiera-eyaml's own defaults below ./keys.
-func Open(options map[string]string, from Source) (*Keys, error) {
-	public, err := from.read(options, "pkcs7_public_key", defaultPublicKey)
+func Open(ctx context.Context, options map[string]string, from Source) (*Keys, error) {
+	public, err := from.read(ctx, options, "pkcs7_public_key", defaultPublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("public key: %w", err)
 	}
-	private, err := from.read(options, "pkcs7_private_key", defaultPrivateKey)
+	private, err := from.read(ctx, options, "pkcs7_private_key", defaultPrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("private key: %w", err)
 	}
 	return Parse(public, private)
 }
 
-func (from Source) read(options map[string]string, name, otherwise string) ([]byte, error) {
+func (from Source) read(ctx context.Context, options map[string]string, name, otherwise string) ([]byte, error) {
 	if variable := options[name+"_env_var"]; variable != "" {
 		if from.Getenv != nil {
 			if text := from.Getenv(variable); text != "" {
@@ -230,7 +231,7 @@ func (from Source) read(options map[string]string, name, otherwise string) ([]by
 	if path == "" {
 		path = otherwise
 	}
-	text, err := from.ReadFile(path)
+	text, err := from.ReadFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

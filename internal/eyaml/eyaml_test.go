@@ -1,6 +1,7 @@
 package eyaml
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,10 +13,10 @@ import (
 // keys reads the pair under testdata, made by OpenSSL for these tests alone.
 func keys(t testing.TB, private string) *Keys {
 	t.Helper()
-	k, err := Open(map[string]string{
+	k, err := Open(t.Context(), map[string]string{
 		"pkcs7_public_key":  "testdata/public_key.pkcs7.pem",
 		"pkcs7_private_key": filepath.Join("testdata", private),
-	}, Source{ReadFile: os.ReadFile})
+	}, Source{ReadFile: func(_ context.Context, path string) ([]byte, error) { return os.ReadFile(path) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestOpen(t *testing.T) {
 	files := map[string]string{defaultPublicKey: string(public), defaultPrivateKey: string(private)}
 	from := Source{
 		Getenv: func(name string) string { return env[name] },
-		ReadFile: func(path string) ([]byte, error) {
+		ReadFile: func(_ context.Context, path string) ([]byte, error) {
 			if text, ok := files[path]; ok {
 				return []byte(text), nil
 			}
@@ -123,7 +124,7 @@ func TestOpen(t *testing.T) {
 		{"no file", map[string]string{"pkcs7_public_key": "other"}, "other: no such file"},
 		{"swapped", map[string]string{"pkcs7_public_key_env_var": "PRIV"}, "CERTIFICATE"},
 	} {
-		k, err := Open(c.options, from)
+		k, err := Open(t.Context(), c.options, from)
 		if c.want == "" {
 			if err != nil || k == nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -145,7 +146,7 @@ func FuzzDecrypt(f *testing.F) {
 	f.Add("ENC[PKCS7,MAAwAA==]\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := k.Decrypt(s)
-		if err == nil && !Encrypted(s) && got != s {
+		if err == nil && !encrypted(s) && got != s {
 			t.Errorf("%q without a block became %q", s, got)
 		}
 	})

@@ -1,12 +1,15 @@
 package hieradata
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limits on a pattern. Nobody writes one that reaches them; a program's text
@@ -25,7 +28,21 @@ const (
 //
 // Differs from Ruby: links that lead nowhere are not there, nor is "." for a
 // pattern such as .*/x.
-func (Files) Glob(pattern string) ([]string, error) {
+func (Files) Glob(ctx context.Context, pattern string) ([]string, error) {
+	return glob(ctx, pattern, false)
+}
+
+// Entries returns all that a pattern is for, as Dir.glob does: folders too,
+// and links that lead nowhere. What a pattern with a slash at its end is for
+// are folders alone.
+//
+// Differs from Ruby: "." is not there for a pattern such as .*, nor are slashes
+// doubled as in the pattern.
+func Entries(ctx context.Context, pattern string) ([]string, error) {
+	return glob(ctx, pattern, true)
+}
+
+func glob(ctx context.Context, pattern string, folders bool) ([]string, error) {
 	if len(pattern) > maxPattern {
 		return nil, errors.New("the pattern is too long")
 	}
@@ -33,13 +50,10 @@ func (Files) Glob(pattern string) ([]string, error) {
 	if err := b.expand(pattern); err != nil {
 		return nil, err
 	}
-	g := globber{}
+	g := globber{ctx: ctx, folders: folders}
 	for _, p := range b.out {
-		if strings.HasSuffix(p, "/") {
-			continue // which is for folders
-		}
 		g.parts = parts(p)
-		if len(g.parts) == 0 {
+		if len(g.parts) == 0 || g.parts[len(g.parts)-1].end && !folders {
 			continue
 		}
 		root := ""
@@ -105,22 +119,27 @@ type part struct {
 	text  string
 	deep  bool // **: any number of folders
 	magic bool // text is a pattern; otherwise it is a name
+	end   bool // what a slash at the end stands before: the folder itself
 }
 
-// parts divides a pattern. Of several ** in a row one is enough; the last part
-// is the name of a file, where ** is *.
+// parts divides a pattern. Of several ** in a row one is enough; a last part
+// without a slash behind it is the name of a file, where ** is *.
 func parts(pattern string) []part {
 	names := strings.Split(pattern, "/")
 	names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
+	end := strings.HasSuffix(pattern, "/")
 	var out []part
 	for i, name := range names {
-		deep := name == "**" && i+1 < len(names)
+		deep := name == "**" && (end || i+1 < len(names))
 		if deep && len(out) > 0 && out[len(out)-1].deep {
 			continue
 		}
 		p := newPart(name)
 		p.deep = deep
 		out = append(out, p)
+	}
+	if end {
+		out = append(out, part{end: true})
 	}
 	return out
 }
@@ -144,7 +163,7 @@ func newPart(text string) part {
 // matches tells whether the part is for a name.
 func (p part) matches(name string) bool {
 	switch {
-	case p.deep:
+	case p.deep, p.end:
 		return false
 	case p.magic:
 		return match(p.text, name)
@@ -156,9 +175,11 @@ func (p part) matches(name string) bool {
 // with all the places in the pattern that what it has passed may have come to:
 // so a file is found once however many ** could have led there.
 type globber struct {
-	parts []part
-	steps int
-	out   []string
+	ctx     context.Context
+	folders bool // are wanted, and links that lead nowhere
+	parts   []part
+	steps   int
+	out     []string
 }
 
 // walk looks for what the parts from any index of at on match below prefix,
@@ -175,6 +196,15 @@ func (g *globber) walk(prefix string, at []int) error {
 		}
 		list = list || g.parts[i].magic
 	}
+	if n := len(all); n > 0 && g.parts[all[n-1]].end {
+		all = all[:n-1]
+		if info, err := os.Stat(prefix); err == nil && info.IsDir() {
+			g.out = append(g.out, prefix)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
 	if !list {
 		return g.named(prefix, all)
 	}
@@ -185,9 +215,9 @@ func (g *globber) walk(prefix string, at []int) error {
 	if err := g.spend(folderSteps); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := g.list(dir)
 	if err != nil {
-		return nil // as if it were empty
+		return err
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -236,7 +266,11 @@ func (g *globber) step(path string, next []int, kind fs.FileMode) error {
 	}
 	if n := len(next); n > 0 && next[n-1] == len(g.parts) {
 		next = next[:n-1]
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if g.folders {
+			if _, err := os.Lstat(path); err == nil {
+				g.out = append(g.out, path)
+			}
+		} else if info, err := os.Stat(path); err == nil && !info.IsDir() {
 			g.out = append(g.out, path)
 			return nil
 		}
@@ -247,7 +281,34 @@ func (g *globber) step(path string, next []int, kind fs.FileMode) error {
 	return g.walk(path+"/", next)
 }
 
+// list returns what is in a folder, by its names. One that cannot be read is
+// as if it were empty.
+func (g *globber) list(dir string) ([]fs.DirEntry, error) {
+	// A pipe of that name must not make anybody wait.
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	var all []fs.DirEntry
+	for {
+		some, err := f.ReadDir(1024)
+		all = append(all, some...)
+		if g.ctx.Err() != nil || g.steps+len(all) > maxSteps {
+			return nil, g.spend(len(all))
+		}
+		if err != nil {
+			break // at the end, or what comes cannot be read
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return all, nil
+}
+
 func (g *globber) spend(steps int) error {
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
+	}
 	if g.steps += steps; g.steps > maxSteps {
 		return errors.New("the pattern leads to too many files and folders")
 	}

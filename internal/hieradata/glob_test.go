@@ -1,6 +1,10 @@
 package hieradata
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,11 +35,60 @@ func files(t *testing.T, names ...string) string {
 	return dir
 }
 
+// globbed is the folder that patterns are tried in.
+func globbed(t *testing.T) string {
+	return files(t, "a.yaml", "b.yaml", "c.json", ".hidden.yaml", "d/e.yaml", "d/f/g.yaml", "d.yaml/x", "[k].yaml", "z.yaml", "a[b", "a-b", "!a", "^a", "a]b",
+		"é.yaml", "sub/x/a.yaml", "sub/x/y/a.yaml", ".dot", "x*y", "q{r", "back\\slash", ".hd/a.yaml", "link -> d", "broken -> nowhere", "la.yaml -> a.yaml")
+}
+
+// TestEntries compares with what Ruby 3.1's Dir.glob gives
+// (testdata/glob.jsonl).
+func TestEntries(t *testing.T) {
+	f, err := os.Open(filepath.Join("testdata", "glob.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	t.Chdir(globbed(t))
+	n := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		var c struct {
+			Pattern string
+			Want    []string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Entries(t.Context(), c.Pattern)
+		if err != nil || !slices.Equal(got, c.Want) {
+			t.Errorf("%s: %q, %v, want %q", c.Pattern, got, err, c.Want)
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d patterns", n)
+	}
+}
+
+// TestGlobEnds: the end of a context ends a search.
+func TestGlobEnds(t *testing.T) {
+	dir := files(t, strings.Repeat("d/", 20)+"f.yaml")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, pattern := range []string{"/**/*", "/*", "/d/d", "/d/*/"} {
+		if got, err := (Files{}).Glob(ctx, dir+pattern); !errors.Is(err, why) && !strings.HasSuffix(pattern, "/") || got != nil {
+			t.Errorf("%s: %q, %v", pattern, got, err)
+		}
+		if got, err := Entries(ctx, dir+pattern); !errors.Is(err, why) || got != nil {
+			t.Errorf("%s: %q, %v", pattern, got, err)
+		}
+	}
+}
+
 // TestGlob compares with what Ruby 3.1's Dir.glob gives without directories and
 // without links that lead nowhere.
 func TestGlob(t *testing.T) {
-	t.Chdir(files(t, "a.yaml", "b.yaml", "c.json", ".hidden.yaml", "d/e.yaml", "d/f/g.yaml", "d.yaml/x", "[k].yaml", "z.yaml", "a[b", "a-b", "!a", "^a", "a]b",
-		"é.yaml", "sub/x/a.yaml", "sub/x/y/a.yaml", ".dot", "x*y", "q{r", "back\\slash", ".hd/a.yaml", "link -> d", "broken -> nowhere", "la.yaml -> a.yaml"))
+	t.Chdir(globbed(t))
 	for _, c := range []struct {
 		pattern string
 		want    []string
@@ -139,7 +192,7 @@ func TestGlob(t *testing.T) {
 		{"*a*a*", []string{"a.yaml", "back\\slash", "la.yaml"}},
 		{"?*?*.yaml", []string{"[k].yaml", "la.yaml"}},
 	} {
-		got, err := Files{}.Glob(c.pattern)
+		got, err := Files{}.Glob(t.Context(), c.pattern)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, %v, want %q", c.pattern, got, err, c.want)
 		}
@@ -149,7 +202,7 @@ func TestGlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pattern, want := range map[string]string{dir + "/**/**/g.*": dir + "/d/f/g.yaml", "../" + filepath.Base(dir) + "/b.*": "../" + filepath.Base(dir) + "/b.yaml"} {
-		if got, err := (Files{}).Glob(pattern); err != nil || !slices.Equal(got, []string{want}) {
+		if got, err := (Files{}).Glob(t.Context(), pattern); err != nil || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %q, %v, want %q", pattern, got, err, want)
 		}
 	}
@@ -171,7 +224,7 @@ func TestGlobLimits(t *testing.T) {
 		{"folders below folders", strings.Repeat("**/d/", 100) + "*", ""},
 	} {
 		start := time.Now()
-		got, err := Files{}.Glob(dir + "/" + c.pattern)
+		got, err := Files{}.Glob(t.Context(), dir+"/"+c.pattern)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %d files, %v, want %q", c.name, len(got), err, c.want)
 		}
@@ -179,7 +232,7 @@ func TestGlobLimits(t *testing.T) {
 			t.Errorf("%s: took %v", c.name, d)
 		}
 	}
-	got, err := Files{}.Glob(dir + "/" + strings.Repeat("**/", 40) + "d/**/d/**/f.yaml")
+	got, err := Files{}.Glob(t.Context(), dir+"/"+strings.Repeat("**/", 40)+"d/**/d/**/f.yaml")
 	if err != nil || len(got) != 1 {
 		t.Errorf("one file below many folders: %q, %v", got, err)
 	}

@@ -10,14 +10,15 @@
 package hieradata
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"bolt/internal/eyaml"
 	"bolt/internal/hocon"
-	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 	"bolt/internal/valuedata"
 	"bolt/internal/yaml"
 	"bolt/puppet/hiera"
@@ -49,23 +50,23 @@ func Options(from Source) hiera.Options {
 			return v, at, err
 		},
 		JSON: func(text []byte, file string) (value.Value, error) {
-			v, err := ordered.ParseJSON(blankComments(text))
-			if err != nil {
-				return nil, &hiera.Error{Kind: "data", File: file, Msg: err.Error(), Err: err}
+			v, err := value.FromRubyJSON(text)
+			if e, ok := errors.AsType[*value.JSONError](err); ok {
+				return nil, &hiera.Error{Kind: "data", File: file, Line: e.Line, Column: e.Column, Msg: e.Problem.Msg, Err: err}
 			}
-			return data(v, file, nil)
+			return v, err
 		},
 		HOCON: func(text []byte, file string) (value.Value, error) {
 			v, err := hocon.Decode(text, file, hocon.Options{Getenv: from.Getenv})
 			return data(v, file, err)
 		},
-		Eyaml: func(options map[string]string) (func(string) (string, error), error) {
-			keys, err := eyaml.Open(options, eyaml.Source{
-				ReadFile: func(path string) ([]byte, error) {
+		Eyaml: func(ctx context.Context, options map[string]string) (func(string) (string, error), error) {
+			keys, err := eyaml.Open(ctx, options, eyaml.Source{
+				ReadFile: func(ctx context.Context, path string) ([]byte, error) {
 					if from.Dir != "" && !filepath.IsAbs(path) {
 						path = filepath.Join(from.Dir, path)
 					}
-					return os.ReadFile(path)
+					return readfile.Read(ctx, path, readfile.Key)
 				},
 				Getenv: func(name string) string {
 					if from.Getenv == nil {
@@ -83,16 +84,27 @@ func Options(from Source) hiera.Options {
 	}
 }
 
-// data is what was decoded as a value. The decoder's error tells the file.
+// data is what was decoded as a value.
 func data(v any, file string, err error) (value.Value, error) {
 	if err != nil {
-		return nil, err
+		return nil, placed(err)
 	}
 	d, err := valuedata.WithSymbols(v, symbol)
 	if err != nil {
 		return nil, &hiera.Error{Kind: "data", File: file, Msg: err.Error(), Err: err}
 	}
 	return d, nil
+}
+
+// placed is the error of a decoder, with its place as hiera has it.
+func placed(err error) error {
+	if e, ok := errors.AsType[*yaml.Error](err); ok {
+		return &hiera.Error{Kind: "data", File: e.File, Line: e.Line, Column: e.Column, Msg: e.Problem, Err: err}
+	}
+	if e, ok := errors.AsType[*hocon.Error](err); ok {
+		return &hiera.Error{Kind: "data", File: e.File, Line: e.Line, Msg: e.Problem, Err: err}
+	}
+	return err
 }
 
 // symbol is what a symbol of YAML is in data.
@@ -104,46 +116,6 @@ func symbol(name string) value.Value {
 		return value.Undef{}
 	}
 	return &value.Runtime{Runtime: "ruby", Name: "Symbol", Value: name}
-}
-
-// blankComments replaces comments by white space: Ruby's JSON allows /* … */ and
-// // … in data files.
-func blankComments(text []byte) []byte {
-	if !bytes.Contains(text, []byte("/*")) && !bytes.Contains(text, []byte("//")) {
-		return text
-	}
-	out := bytes.Clone(text)
-	for i := 0; i < len(out); i++ {
-		var end int
-		switch {
-		case out[i] == '"':
-			for i++; i < len(out) && out[i] != '"'; i++ {
-				if out[i] == '\\' {
-					i++
-				}
-			}
-			continue
-		case bytes.HasPrefix(out[i:], []byte("/*")):
-			if end = bytes.Index(out[i+2:], []byte("*/")); end < 0 {
-				return text // which the decoder refuses
-			}
-			end += i + 4
-		case bytes.HasPrefix(out[i:], []byte("//")):
-			if end = bytes.IndexByte(out[i:], '\n'); end < 0 {
-				end = len(out) - i
-			}
-			end += i
-		default:
-			continue
-		}
-		for ; i < end; i++ {
-			if out[i] != '\n' {
-				out[i] = ' '
-			}
-		}
-		i--
-	}
-	return out
 }
 
 // Files are the files of the operating system.
@@ -163,4 +135,6 @@ func (Files) Stat(path string) (hiera.Stamp, bool) {
 }
 
 // ReadFile is hiera.Files's.
-func (Files) ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }
+func (Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return readfile.Read(ctx, path, readfile.Language)
+}

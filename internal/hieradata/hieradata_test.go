@@ -1,9 +1,13 @@
 package hieradata
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bolt/puppet/hiera"
+	"bolt/puppet/value"
 )
 
 func TestStat(t *testing.T) {
@@ -26,15 +30,29 @@ func TestStat(t *testing.T) {
 	}
 }
 
-func TestJSONComments(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"a": 1}`: `{"a": 1}`,
-		"{/* x */\"a//b\": \"/* \\\" */\", // y\n\"c\": 1}": "{       \"a//b\": \"/* \\\" */\",     \n\"c\": 1}",
-		"{} //":      "{}   ",
-		"{} /* open": "{} /* open",
+// TestPlaces: what cannot be decoded is told with its file and place.
+func TestPlaces(t *testing.T) {
+	o := Options(Source{})
+	for _, c := range []struct {
+		decode hiera.Decoder
+		text   string
+		line   int
+		column int
+	}{
+		{o.YAML, "a: 1\nb: 99999999999999999999\n", 2, 4},
+		{o.YAML, "a: 1\nb: [\n", 2, 0},
+		{o.JSON, "{\"a\": // comments\n /* are */ 99999999999999999999}", 2, 12},
+		{o.JSON, "{\"a\": 1,\n", 2, 1},
+		{o.HOCON, "a: 1\nb: ]\n", 2, 0},
 	} {
-		if got := string(blankComments([]byte(in))); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
+		v, err := c.decode([]byte(c.text), "f")
+		e, ok := errors.AsType[*hiera.Error](err)
+		if !ok || e.Kind != "data" || e.File != "f" || e.Line != c.line || e.Column != c.column {
+			t.Errorf("%q is %v, %#v, want an error at %d:%d", c.text, v, err, c.line, c.column)
 		}
+	}
+	v, err := o.JSON([]byte("{/* x */\"a//b\": \"/* \\\" */\", // y\n\"c\": 1} // z\n"), "f")
+	if want := `{'a//b' => '/* " */', 'c' => 1}`; err != nil || value.Inspect(v) != want {
+		t.Errorf("with comments: %v, %v, want %s", v, err, want)
 	}
 }

@@ -1,12 +1,12 @@
 // Package hocon reads HOCON (https://github.com/lightbend/config/blob/main/HOCON.md)
-// into plain ordered values: nil, bool, int64, float64, string, []any and
-// *ordered.Map.
+// into plain ordered values: nil, bool, int64, *big.Int (what does not fit
+// int64), float64, string, []any and *ordered.Map.
 //
 // Decode parses text and resolves its substitutions, as the ruby-hocon
 // library does for Puppet's hocon_data: objects of one key are merged with
 // the newer one's keys first, += appends, ${path} looks in the document and
-// then in the environment that Options give it, include finds nothing. It
-// follows that library where it departs from the specification: a number may
+// then in the environment that Options give it, include finds nothing or, as
+// include file("…"), is refused. It follows that library where it departs from the specification: a number may
 // be octal (010 is 8), [1] followed by unquoted text is the list alone.
 //
 // Documents are limited in depth, in length and in what substitutions may make
@@ -25,6 +25,7 @@ import (
 // exceed them is made to.
 const (
 	maxDepth  = 200
+	maxDigits = 4096
 	maxTokens = 1 << 20
 	maxSize   = 1 << 22 // of all values and bytes of strings that substitutions repeat
 )
@@ -84,7 +85,7 @@ type (
 		line  int
 		elems []node
 	}
-	// scalar is nil, bool, int64, float64 or string. text is how it joins
+	// scalar is nil, bool, int64, *big.Int, float64 or string. text is how it joins
 	// with others; bare that it is an unquoted string.
 	scalar struct {
 		line int

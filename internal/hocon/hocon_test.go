@@ -13,6 +13,25 @@ import (
 	"bolt/internal/ordered"
 )
 
+// TestInclude: what would be missing is told.
+func TestInclude(t *testing.T) {
+	for in, want := range map[string]string{
+		`include "x.conf"`:                     "",
+		`x { include "x.conf" }`:               "",
+		"a = 1\ninclude file(\"/etc/passwd\")": "line 2: include file(…) is refused",
+		`x { include file( "a" ) }`:            "include file(…) is refused",
+		`include url("http://localhost/x")`:    "include url(…) is refused",
+		`include classpath("x")`:               "include classpath(…) is refused",
+		`include file("x"`:                     "must be closed",
+		`include required(file("x"))`:          "must be followed by a name",
+	} {
+		_, err := Decode([]byte(in), "f.conf", Options{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", in, err, want)
+		}
+	}
+}
+
 // TestOriginal compares with what ruby-hocon 1.3.1 made of the same text
 // (testdata/cases.jsonl): values with the order of keys, or that there was an
 // error.

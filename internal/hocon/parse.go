@@ -297,9 +297,12 @@ func (p *parser) list(line int) (*list, error) {
 	}
 }
 
-// include checks the statement and leaves it at that: data files stand alone.
-// The original finds nothing for a document that is not read from a file of
-// that name, either.
+// include finds nothing for a plain name: the original, which gets a document
+// as text and not as a file, finds nothing either.
+//
+// Differs from Puppet: there include file("…") reads a file, from the working
+// directory of the program where the name is relative. Here data files stand
+// alone, and what would be missing is an error.
 func (p *parser) include() error {
 	p.i++
 	p.skip()
@@ -316,7 +319,7 @@ func (p *parser) include() error {
 		if c := p.next(); c.kind != tokText || c.text != ")" {
 			return fail(c, "include %s must be closed with a ), got %v", t.text, c)
 		}
-		return nil
+		return fail(t, "include %s…) is refused: a document stands alone here. Files of data that belong together are levels of the hierarchy", t.text)
 	}
 	return fail(t, "include must be followed by a name in quotes, got %v", t)
 }

@@ -1,8 +1,10 @@
 package hocon
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -223,7 +225,8 @@ func (sc *scanner) number() {
 
 // numeral converts as Ruby's Integer and Float do: 010 is octal, and a float
 // has digits on both sides of its point. A float without a fraction is an
-// integer, as the original has it.
+// integer, as the original has it. What has more digits than anybody counts
+// with stays text: it would cost too much to convert.
 func numeral(s string, float bool) (any, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || strings.Contains(digits[1:], "-") && !float {
@@ -250,9 +253,10 @@ func numeral(s string, float bool) (any, bool) {
 	if err == nil {
 		return n, true
 	}
-	if e, ok := err.(*strconv.NumError); ok && e.Err == strconv.ErrRange && base == 10 {
-		f, _ := strconv.ParseFloat(s, 64)
-		return f, true
+	if errors.Is(err, strconv.ErrRange) && len(digits) <= maxDigits {
+		if n, ok := new(big.Int).SetString(s, base); ok {
+			return n, true
+		}
 	}
 	return nil, false
 }

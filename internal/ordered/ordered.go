@@ -7,14 +7,19 @@ package ordered
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Map is an insertion-ordered map from string to any of: nil, bool, int64,
-// float64, string, []any, *Map. The zero value is empty and ready; a nil *Map
+// float64, string, []any, *Map, and *big.Int for whole numbers that do not fit
+// int64; nobody changes one of these. The zero value is empty and ready; a nil *Map
 // may be read. It is not safe for concurrent writes.
 type Map struct {
 	keys   []string
@@ -172,8 +177,7 @@ func (m *Map) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object, keeping its order; numbers become int64
-// where they fit and float64 elsewhere.
+// UnmarshalJSON is ParseJSON for an object.
 func (m *Map) UnmarshalJSON(data []byte) error {
 	v, err := ParseJSON(data)
 	if err != nil {
@@ -191,16 +195,32 @@ func (m *Map) UnmarshalJSON(data []byte) error {
 // each level costs stack.
 const maxDepth = 1000
 
-// ParseJSON reads one JSON document of any kind into the types that a Map holds.
+// maxDigits limits whole numbers: what is longer costs too much to convert, and
+// is no number that anybody counts with.
+const maxDigits = 4096
+
+// ParseJSON reads one JSON document of any kind into the types that a Map
+// holds; the order of keys is kept. No number is rounded to one of another
+// kind: whole ones without an exponent stay whole, and one that is larger than
+// a float64 can be is an error. Errors say where they are.
 func ParseJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	v, err := parse(d, maxDepth)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if _, after := d.Token(); after != io.EOF {
+			err = errors.New("text after the JSON document")
+		}
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("text after the JSON document at offset %d", d.InputOffset())
+	if err != nil {
+		offset := d.InputOffset()
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset = syntax.Offset
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("line %d: %w", bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))+1, err)
 	}
 	return v, nil
 }
@@ -242,11 +262,29 @@ func parse(d *json.Decoder, depth int) (any, error) {
 		_, err := d.Token()
 		return m, err
 	case json.Number:
-		if n, err := t.Int64(); err == nil {
-			return n, nil
-		}
-		return t.Float64()
+		return number(string(t))
 	default:
 		return t, nil
 	}
+}
+
+func number(s string) (any, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	if strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%.80s is too large for a number", s)
+		}
+		return f, nil
+	}
+	n, ok := new(big.Int), false
+	if len(s) <= maxDigits {
+		n, ok = n.SetString(s, 10)
+	}
+	if !ok {
+		return nil, fmt.Errorf("a number of %d digits is too long", len(s))
+	}
+	return n, nil
 }

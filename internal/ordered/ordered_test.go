@@ -51,6 +51,8 @@ func TestJSON(t *testing.T) {
 		{`{"z":1,"a":[true,null,1.5,"<&>"],"m":{}}`, `{"z":1,"a":[true,null,1.5,"<&>"],"m":{}}`},
 		{`{"a":1,"a":2}`, `{"a":2}`},
 		{`{"n":9223372036854775807}`, `{"n":9223372036854775807}`},
+		{`{"n":-9223372036854775809,"m":[123456789012345678901234567890]}`, `{"n":-9223372036854775809,"m":[123456789012345678901234567890]}`},
+		{`{"n":` + strings.Repeat("1", 2_000_000) + `}`, ""},
 		{`{"n":1e400}`, ""},
 		{`{"a":1} x`, ""},
 		{`{"a":1`, ""},
@@ -73,6 +75,20 @@ func TestJSON(t *testing.T) {
 		out, err := m.MarshalJSON()
 		if err != nil || string(out) != tt.out {
 			t.Errorf("%s → %s, %v; want %s", tt.in, out, err, tt.out)
+		}
+	}
+}
+
+func TestJSONErrors(t *testing.T) {
+	for in, want := range map[string]string{
+		"{\n\"a\": 1e400}": "line 2: 1e400 is too large for a number",
+		"[1,\n\n2,]":       "line 3: invalid character ']'",
+		"[1,\n2":           "line 2: unexpected EOF",
+		"[1]\n[2]":         "line 2: text after the JSON document",
+		"[\n" + strings.Repeat("9", maxDigits+1) + "]": "line 2: a number of 4097 digits is too long",
+	} {
+		if _, err := ParseJSON([]byte(in)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.30q: %v, want %s", in, err, want)
 		}
 	}
 }

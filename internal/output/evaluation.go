@@ -114,8 +114,9 @@ func findings(list []Finding) []any {
 	return out
 }
 
-// PrintEvaluation prints what became of a program.
-func PrintEvaluation(w io.Writer, f Format, color bool, e *Evaluation) error {
+// PrintEvaluation prints what became of a program. Where that is no terminal,
+// the bytes of a value stay as they are.
+func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation) error {
 	out := bufio.NewWriter(w)
 	if f == JSON || f == NDJSON {
 		m := &ordered.Map{}
@@ -144,15 +145,20 @@ func PrintEvaluation(w io.Writer, f Format, color bool, e *Evaluation) error {
 		e.Errors[i].write(out, color)
 	}
 	if len(e.Errors) == 0 {
-		fmt.Fprintf(out, "%s\n", safetext.TerminalString(e.Text))
+		text := safetext.String
+		if terminal {
+			text = safetext.TerminalString
+		}
+		fmt.Fprintf(out, "%s\n", text(e.Text))
 		fmt.Fprintf(out, "%s\n", paint(cyan, color, "type: "+safetext.TerminalString(e.Type)))
 	}
 	return out.Flush()
 }
 
 // PrintEvaluationLine prints what became of one expression of many, in one
-// line: value, type and string, or an error with line, column and message;
-// before them the id if there is one, behind them the logs if there are any.
+// line: value, type and string, or an error with line, column and message, and
+// with its file and kind if it is not in the expression itself; before them the
+// id if there is one, behind them the logs if there are any.
 func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 	answer := &ordered.Map{}
 	if e.ID != nil {
@@ -165,6 +171,9 @@ func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 	} else {
 		first := e.Errors[0]
 		m := &ordered.Map{}
+		if first.File != "" {
+			m.Set("file", first.File)
+		}
 		if first.Line > 0 {
 			m.Set("line", int64(first.Line))
 		}
@@ -172,6 +181,9 @@ func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 			m.Set("column", int64(first.Column))
 		}
 		m.Set("message", first.Msg)
+		if first.File != "" {
+			m.Set("kind", first.Kind)
+		}
 		answer.Set("error", m)
 	}
 	if len(e.Logs) > 0 {

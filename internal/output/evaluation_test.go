@@ -33,7 +33,19 @@ func TestEvaluationLine(t *testing.T) {
 func TestWarningID(t *testing.T) {
 	var b strings.Builder
 	e := &Evaluation{Text: "1", Type: "Integer", Logs: []Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
-	if err := PrintEvaluation(&b, Human, false, e); err != nil || !strings.HasPrefix(b.String(), "warning: odd [ID: lookup]\n") {
+	if err := PrintEvaluation(&b, Human, false, false, e); err != nil || !strings.HasPrefix(b.String(), "warning: odd [ID: lookup]\n") {
 		t.Errorf("%v, is %q", err, b.String())
+	}
+}
+
+// TestEvaluationText: control characters of a value are kept from terminals,
+// and nowhere else.
+func TestEvaluationText(t *testing.T) {
+	e := &Evaluation{Text: "'a\u009b2Jb\x1b[31m'", Type: "String"}
+	for terminal, want := range map[bool]string{true: "'a2Jb'\ntype: String\n", false: e.Text + "\ntype: String\n"} {
+		var b strings.Builder
+		if err := PrintEvaluation(&b, Human, terminal, false, e); err != nil || b.String() != want {
+			t.Errorf("%v: %v, is %q, want %q", terminal, err, b.String(), want)
+		}
 	}
 }

@@ -179,7 +179,10 @@ func (h *human) block(r *run.Result, name string, rename func(string) string) er
 	}
 	switch {
 	case h.lookup && r.OK():
-		return h.value(rest.Value("value"))
+		if v, ok := rest.Get("value"); ok {
+			return h.value(v)
+		}
+		return nil
 	case rest.Len() > 0:
 		return h.data(rest, rename)
 	}
@@ -209,7 +212,7 @@ func (h *human) data(m *ordered.Map, rename func(string) string) error {
 	if err := safetext.WriteIndentedJSON(&b, m); err != nil {
 		return err
 	}
-	h.indent(h.out, rename(b.String()))
+	h.indent(h.out, h.plain(rename(b.String()))) // JSON leaves some control characters as they are
 	return nil
 }
 

@@ -40,6 +40,13 @@ func TestLookup(t *testing.T) {
 			"Finished on web[1-2] (2 targets):\n  1\nFinished on web3:\n  \nSuccessful on 3 targets: web[1-3]\nRan on 3 targets\n"},
 		{"terminal", Options{Verbose: true, Terminal: true}, []run.Event{looked(f[0], "a\x1b[2Jb", "")},
 			"Finished on web1:\n  ab\nSuccessful on 1 target: web1\nRan on 1 target\n"},
+		{"data on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
+			"Finished on web1:\n  [\n    \"a2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
+		{"details on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{finished(&run.Result{Target: f[0], Action: "action", Value: ordered.Of("k", "a\u009b2Jb"),
+			Err: &run.Error{Kind: "k", Code: "C", Msg: "wrong", Details: &ordered.Map{}, Class: run.ClassFailed, Command: true}})},
+			"Failed on web1:\n  wrong\n  {\n    \"k\": \"a2Jb\"\n  }\nFailed on 1 target: web1\nRan on 1 target\n"},
+		{"data elsewhere", Options{Verbose: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
+			"Finished on web1:\n  [\n    \"a\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
 		{"json", Options{Format: JSON}, events, `[{"target":"web1","action":"lookup","object":"key","status":"success","value":{"value":"text\nof lines"}},` +
 			`{"target":"web2","action":"lookup","object":"key","status":"success","value":{"value":{"a":[1,null,true]}}},` +
 			`{"target":"web3","action":"lookup","object":"key","status":"success","value":{"value":null}},` +

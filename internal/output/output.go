@@ -40,7 +40,8 @@ type Info struct {
 	Targets []*inventory.Target // in the order of the summary
 }
 
-// Lookup is the action that prints values: each result has one as "value".
+// Lookup is the action that prints values: each result has one as "value",
+// unless an explanation was asked for alone.
 const Lookup = "lookup"
 
 // Format names an output format.

@@ -93,13 +93,13 @@ func TestRerun(t *testing.T) {
 	for filter, want := range map[string][]string{
 		"all": {"web1", "ssh://a&b:<pw>@h", "db\"2"}, "success": {"web1"}, "failure": {"ssh://a&b:<pw>@h", "db\"2"},
 	} {
-		if got, err := r.Targets(filter); err != nil || !slices.Equal(got, want) {
+		if got, err := r.Targets(t.Context(), filter); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", filter, got, err)
 		}
 	}
 
 	w.check(r.Save(nil))
-	if got, err := r.Targets("all"); err != nil || len(got) != 0 {
+	if got, err := r.Targets(t.Context(), "all"); err != nil || len(got) != 0 {
 		t.Errorf("empty file: %q, %v", got, err)
 	}
 }
@@ -126,7 +126,7 @@ func TestRerunErrors(t *testing.T) {
 			if tt.text != "-" {
 				w.check(os.WriteFile(r.Path, []byte(tt.text), 0o600))
 			}
-			_, err := r.Targets(tt.filter)
+			_, err := r.Targets(t.Context(), tt.filter)
 			w.wantError(err, tt.kind)
 			if got := w.strip(err.Error()); tt.want != "" && got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -151,7 +151,7 @@ func FuzzRerun(f *testing.F) {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		names, err := Rerun{name}.Targets("all")
+		names, err := Rerun{name}.Targets(t.Context(), "all")
 		if err != nil && kindOf(err) != "bolt/file-error" {
 			t.Errorf("error %v", err)
 		}

@@ -309,7 +309,7 @@ func TestFormats(t *testing.T) {
 
 func TestLoadCancelled(t *testing.T) {
 	w := newWorld(t, nil)
-	p, err := Find(w.sources(), nil)
+	p, err := Find(t.Context(), w.sources(), nil)
 	w.check(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -341,7 +341,7 @@ func BenchmarkFindAndLoad(b *testing.B) {
 	}
 	s := Sources{Cwd: dir, Home: dir, SystemDir: SystemDir}
 	for b.Loop() {
-		p, err := Find(s, nil)
+		p, err := Find(b.Context(), s, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

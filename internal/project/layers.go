@@ -40,7 +40,7 @@ func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *or
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		data, err := t.readDefaults(file, warn)
+		data, err := t.readDefaults(ctx, file, warn)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +113,8 @@ func builtin(p *Project, s Sources) *ordered.Map {
 
 // readDefaults reads a bolt-defaults.yaml. What stands under inventory-config
 // moves to the top, beside the other settings.
-func (t *tables) readDefaults(file string, warn Warn) (*ordered.Map, error) {
-	data, err := yaml.ReadMap(file, "config")
+func (t *tables) readDefaults(ctx context.Context, file string, warn Warn) (*ordered.Map, error) {
+	data, err := yaml.ReadMap(ctx, file, "config")
 	if err != nil {
 		return nil, err
 	}

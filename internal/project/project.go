@@ -10,6 +10,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,7 @@ type Project struct {
 // A directory that everybody may write to is refused (kind
 // bolt/world-writable-error) unless BOLT_PROJECT names it: whoever can put a
 // bolt-project.yaml there decides what runs.
-func Find(s Sources, warn Warn) (*Project, error) {
+func Find(ctx context.Context, s Sources, warn Warn) (*Project, error) {
 	if warn == nil {
 		warn = func(string, string) {}
 	}
@@ -95,7 +96,7 @@ func Find(s Sources, warn Warn) (*Project, error) {
 			"The project directory '%s' can be written to by everybody, so anybody could change what is run from it. "+
 				"Take the permission away (chmod o-w), or set BOLT_PROJECT='%s' to use it all the same.", p.Dir, p.Dir)
 	}
-	return p, p.read(warn)
+	return p, p.read(ctx, warn)
 }
 
 func (s Sources) locate(warn Warn) (*Project, error) {
@@ -157,14 +158,14 @@ func (p *Project) Module() modules.Module {
 }
 
 // read loads and checks bolt-project.yaml.
-func (p *Project) read(warn Warn) error {
+func (p *Project) read(ctx context.Context, warn Warn) error {
 	p.settings = &ordered.Map{}
 	info, err := os.Stat(p.File())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	t := newTables()
-	data, err := yaml.ReadMap(p.File(), "project")
+	data, err := yaml.ReadMap(ctx, p.File(), "project")
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 			if tt.change != nil {
 				tt.change(w, &s)
 			}
-			p, err := Find(s, func(id, text string) { t.Errorf("warning %s: %s", id, text) })
+			p, err := Find(t.Context(), s, func(id, text string) { t.Errorf("warning %s: %s", id, text) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestFindErrors(t *testing.T) {
 			if tt.change != nil {
 				tt.change(w, &s)
 			}
-			_, err := Find(s, nil)
+			_, err := Find(t.Context(), s, nil)
 			w.wantError(err, tt.kind, tt.parts...)
 		})
 	}
@@ -130,7 +130,7 @@ func TestFindErrors(t *testing.T) {
 		w.check(os.Chmod(w.path("cwd"), 0o777))
 		s := w.sources()
 		s.FromEnv = w.path("cwd")
-		if p, err := Find(s, nil); err != nil || p.Name != "p" {
+		if p, err := Find(t.Context(), s, nil); err != nil || p.Name != "p" {
 			t.Errorf("got %v, %v", p, err)
 		}
 	})
@@ -184,7 +184,7 @@ trusted-external-command: /bin/true
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.files)
 			var ids, texts []string
-			_, err := Find(w.sources(), func(id, text string) {
+			_, err := Find(t.Context(), w.sources(), func(id, text string) {
 				ids, texts = append(ids, id), append(texts, w.strip(text))
 			})
 			w.check(err)

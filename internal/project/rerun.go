@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"bolt/internal/atomicfile"
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 )
 
 // Rerun is the file that remembers on which targets the last action
@@ -33,13 +35,13 @@ const (
 )
 
 // Targets returns the names that filter selects: all, failure or success.
-func (r Rerun) Targets(filter string) ([]string, error) {
+func (r Rerun) Targets(ctx context.Context, filter string) ([]string, error) {
 	switch filter {
 	case "all", rerunFailure, rerunSuccess:
 	default:
 		return nil, fault.New("bolt/cli-error", "Unexpected option %s for '--retry'", filter)
 	}
-	entries, err := r.read()
+	entries, err := r.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +60,8 @@ func (r Rerun) Targets(filter string) ([]string, error) {
 	return names, nil
 }
 
-func (r Rerun) read() ([]any, error) {
-	data, err := os.ReadFile(r.Path)
+func (r Rerun) read(ctx context.Context) ([]any, error) {
+	data, err := readfile.Read(ctx, r.Path, readfile.Config)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.File(r.Path, err, "Could not read rerun file at %s", r.Path)

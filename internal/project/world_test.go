@@ -62,7 +62,7 @@ func (w world) load(s Sources, flags *ordered.Map) (*Config, []string, error) {
 		}
 		ids = append(ids, id)
 	}
-	p, err := Find(s, warn)
+	p, err := Find(w.t.Context(), s, warn)
 	if err != nil {
 		return nil, ids, err
 	}

@@ -2,7 +2,6 @@ package puppettest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,31 +16,21 @@ import (
 
 // A ledger is a Builder that writes down what programs declare, and evaluates
 // classes and defines when Puppet does. It is no compiler: it knows nothing of
-// containment, of an order, of inherited tags and metaparameters, nor of what
-// types of resources accept.
+// containment by classes, nor of an order, and of what types of resources
+// accept only as much as it needs for notify.
 type ledger struct {
 	x       *environment.Evaluation
 	list    []*entry
-	byRef   map[eval.Ref]*entry
-	classes []string // evaluated, in order
-	tags    map[*eval.Scope][]string
+	byRef   map[eval.Ref]*entry // by titles and by aliases
+	main    *entry              // the class main, which references do not find
+	classes []string            // evaluated, in order
+	heirs   []string            // the classes whose inherited ones are being written down
 
-	defaults  map[*eval.Scope]map[string]bool // type and attribute
+	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
 	overrides []*order
 	wanted    []*wish
 	relations []*eval.Relation
 	realized  []eval.Ref
-}
-
-// An entry is a resource or a class that was declared.
-type entry struct {
-	ref    eval.Ref
-	form   syntax.Form
-	params *value.Hash
-	scope  *eval.Scope // where it was declared
-	// pos is where it is written; a class that was included has none.
-	pos syntax.Position
-	def *eval.Definition // of a class or a define, until it is evaluated
 }
 
 // An order is an override that waits for its resources.
@@ -53,18 +42,23 @@ type order struct {
 // A wish is a collector with what it has found.
 type wish struct {
 	*eval.Collector
+	scope *eval.Scope
 	found []*entry
+	left  []value.Value // of the relation on whose right side it is
 }
 
 func newLedger(x *environment.Evaluation) *ledger {
-	l := &ledger{
-		x: x, byRef: map[eval.Ref]*entry{}, tags: map[*eval.Scope][]string{}, defaults: map[*eval.Scope]map[string]bool{},
-	}
-	for _, r := range []eval.Ref{{Type: "stage", Title: "main"}, {Type: "class", Title: "main"}, {Type: "class", Title: "settings"}} {
-		l.byRef[r] = &entry{ref: r, params: value.NewHash()}
+	l := &ledger{x: x, byRef: map[eval.Ref]*entry{}, main: newEntry(nil), defaults: map[*eval.Scope]map[string][]eval.Attribute{}}
+	l.main.ref = eval.Ref{Type: "class", Title: "main"}
+	for _, r := range []eval.Ref{{Type: "stage", Title: "main"}, {Type: "class", Title: "settings"}} {
+		l.byRef[r] = newEntry(nil)
+		l.byRef[r].ref = r
 	}
 	return l
 }
+
+// maxRounds is how often generate may find something, as in Puppet.
+const maxRounds = 1000
 
 // run evaluates a program, the definition of the node that it is for, and what
 // these declared.
@@ -81,53 +75,15 @@ func (l *ledger) run(ctx context.Context, p *syntax.Program, node string) (value
 	if err := l.node(ctx, node); err != nil {
 		return nil, err
 	}
-	for more := true; more; {
+	for rounds, more := 0, true; more; rounds++ {
+		if rounds > maxRounds {
+			return nil, eval.Errorf("limit", "instances of defines declare others without an end")
+		}
 		if more, err = l.generate(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return v, l.finish()
-}
-
-// node evaluates the definition that is for a node: the one of its name, or of
-// a pattern, or the default.
-func (l *ledger) node(ctx context.Context, name string) error {
-	var best *eval.Definition
-	rank := 0
-	label := "default"
-	for _, d := range l.x.Interp.Nodes() {
-		for _, m := range d.Node.(*syntax.NodeDef).Matches {
-			r, as := 0, name
-			switch m := m.(type) {
-			case *syntax.Str:
-				if m.Value == name {
-					r = 3
-				}
-			case *syntax.Regexp:
-				x, err := value.NewRegexp(m.Source)
-				if err != nil {
-					return err
-				}
-				if ok, err := x.MatchString(name); err != nil {
-					return err
-				} else if ok {
-					r = 2
-				}
-			case *syntax.Default:
-				r, as = 1, "default"
-			}
-			if r > rank {
-				best, rank, label = d, r, as
-			}
-		}
-	}
-	if best == nil {
-		return nil
-	}
-	l.classes = append(l.classes, label)
-	scope := l.x.Interp.NewScope(eval.ScopeOptions{Kind: eval.NodeScope, Name: label, Label: "Node[" + label + "]", Parent: l.x.Interp.Top()})
-	_, err := l.x.Interp.Site(ctx, nil).Body(best, scope)
-	return err
 }
 
 // at gives an error the place of a declaration, unless it has one.
@@ -143,27 +99,32 @@ func at(pos syntax.Position, err error) error {
 func (l *ledger) generate(ctx context.Context) (more bool, err error) {
 	for _, w := range l.wanted {
 		for _, e := range l.list {
-			if e.ref.Type != w.Type || slices.Contains(w.found, e) || !matches(w.Query, e) || w.Exported && e.form != syntax.Exported {
+			if e.ref.Type != w.Type || slices.Contains(w.found, e) || !l.matches(w.Query, e) {
 				continue
 			}
 			w.found = append(w.found, e)
 			e.form = syntax.Regular
-			e.change(w.Attrs)
+			e.change(w.scope, w.Attrs)
+			if len(w.Attrs) > 0 {
+				e.fill(w.scope, l.defaultsFor(w.scope, w.Type))
+			}
 			more = true
 		}
 	}
 	for _, r := range l.realized {
-		if e := l.byRef[r]; e != nil && e.form == syntax.Virtual {
+		if e := l.look(r); e != nil && e.form != syntax.Regular {
 			e.form, more = syntax.Regular, true
 		}
 	}
 	for _, e := range slices.Clone(l.list) {
-		if e.def == nil || e.def.Kind != eval.KindDefine || e.form != syntax.Regular {
+		d := e.def
+		if e.done || d == nil || d.Kind != eval.KindDefine || e.form != syntax.Regular {
 			continue
 		}
-		d := e.def
-		e.def, more = nil, true
-		scope := l.x.Interp.NewScope(eval.ScopeOptions{Kind: eval.DefineScope, Name: d.Name, Label: reference(e.ref), Module: d.Module, Parent: e.scope})
+		e.done, more = true, true
+		scope := l.x.Interp.NewScope(eval.ScopeOptions{
+			Kind: eval.DefineScope, Name: d.Name, Label: reference(e.ref), Module: d.Module, Parent: e.scope, Owner: e,
+		})
 		site := l.x.Interp.Site(ctx, e.scope)
 		if err := l.bind(site, d, scope, e, nil); err != nil {
 			return false, at(e.pos, err)
@@ -175,104 +136,30 @@ func (l *ledger) generate(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// finish does what waits for all resources to be known.
-func (l *ledger) finish() error {
-	for _, o := range l.overrides {
-		return eval.Errorf("unknown-resource", "%v are overridden and not declared", o.Refs)
-	}
-	for _, r := range l.realized {
-		if l.byRef[r] == nil {
-			return eval.Errorf("unknown-resource", "%s is realized and not declared", reference(r))
-		}
-	}
-	for _, e := range l.list {
-		for _, name := range []string{"before", "notify", "require", "subscribe"} {
-			v, _ := e.params.GetString(name)
-			for _, v := range elements(v) {
-				if r := refOf(v); r.Title != "" && l.byRef[r] == nil {
-					return at(e.pos, eval.Errorf("unknown-resource", "%s is named by %s and not declared", reference(r), reference(e.ref)))
-				}
-			}
-		}
-	}
-	for _, r := range l.relations {
-		name := "before"
-		if r.Notify {
-			name = "notify"
-		}
-		targets, err := l.side(r.Targets)
-		if err != nil {
-			return err
-		}
-		sources, err := l.side(r.Sources)
-		if err != nil {
-			return err
-		}
-		for _, e := range sources {
-			for _, t := range targets {
-				list, _ := e.params.GetString(name)
-				a, _ := list.(*value.Array)
-				if a == nil {
-					a = value.NewArray()
-				}
-				e.params = e.params.With(value.String(name), value.NewArray(append(slices.Clone(a.Elems()), value.String(reference(t.ref)))...))
-			}
-		}
-	}
-	return nil
-}
-
-// side returns what stands on one side of a relation.
-func (l *ledger) side(list []value.Value) (found []*entry, err error) {
-	for _, v := range list {
-		if r, ok := v.(*value.Runtime); ok {
-			found = append(found, r.Value.(*wish).found...)
-			continue
-		}
-		r := refOf(v)
-		e := l.byRef[r]
-		if e == nil {
-			return nil, eval.Errorf("unknown-resource", "%s is in a relation and not declared", reference(r))
-		}
-		found = append(found, e)
-	}
-	return found, nil
-}
-
-// change puts attributes over those of an entry.
-func (e *entry) change(attrs []eval.Attribute) {
-	for _, a := range attrs {
-		v := a.Value
-		if old, ok := e.params.GetString(a.Name); ok && a.Add {
-			v = value.NewArray(append(slices.Clone(elements(old)), elements(v)...)...)
-		}
-		e.params = e.params.With(value.String(a.Name), v)
-	}
-}
-
-func elements(v value.Value) []value.Value {
-	if a, ok := v.(*value.Array); ok {
-		return a.Elems()
-	}
-	return []value.Value{v}
-}
-
 // matches tells whether a collector's query is true of an entry.
-func matches(q eval.Query, e *entry) bool {
+func (l *ledger) matches(q eval.Query, e *entry) bool {
 	switch q := q.(type) {
 	case *eval.QueryBool:
 		if q.Or {
-			return matches(q.X, e) || matches(q.Y, e)
+			return l.matches(q.X, e) || l.matches(q.Y, e)
 		}
-		return matches(q.X, e) && matches(q.Y, e)
+		return l.matches(q.X, e) && l.matches(q.Y, e)
 	case *eval.QueryCompare:
-		var has bool
-		if q.Name == "title" {
-			has = value.Equal(q.Value, value.String(e.ref.Title))
-		} else if v, ok := e.params.GetString(q.Name); ok {
-			has = slices.ContainsFunc(elements(v), func(v value.Value) bool { return value.Equal(q.Value, v) })
+		v, ok := e.params.GetString(q.Name)
+		switch {
+		case q.Name == "title":
+			v = value.String(e.ref.Title)
+		case q.Name == "tag" && !q.Not:
+			return slices.ContainsFunc(elements(q.Value), func(v value.Value) bool {
+				return l.hasTag(e, strings.ToLower(value.ToString(v)))
+			})
+		case !ok:
+			v = value.Undef{}
 		}
-		return has != q.Not
+		if q.Not {
+			return !value.Equal(v, q.Value)
+		}
+		return slices.ContainsFunc(elements(v), func(v value.Value) bool { return value.Equal(v, q.Value) })
 	}
 	return true
 }
@@ -282,7 +169,11 @@ func matches(q eval.Query, e *entry) bool {
 // from data, then defaults.
 func (l *ledger) bind(s *eval.Site, d *eval.Definition, scope *eval.Scope, e *entry, data func(string) (value.Value, bool, error)) error {
 	title := e.ref.Title
-	for _, v := range [][2]string{{"title", title}, {"name", title}, {"module_name", d.Module}, {"caller_module_name", s.Scope.Options().Module}} {
+	name := title
+	if v, is := e.params.GetString("name"); is {
+		name = value.ToString(v)
+	}
+	for _, v := range [][2]string{{"title", title}, {"name", name}, {"module_name", d.Module}, {"caller_module_name", s.Scope.Options().Module}} {
 		if err := scope.Set(v[0], value.String(v[1])); err != nil {
 			return err
 		}
@@ -302,9 +193,15 @@ func (l *ledger) bind(s *eval.Site, d *eval.Definition, scope *eval.Scope, e *en
 	for _, p := range d.Params() {
 		known = append(known, p.Name)
 	}
-	for k := range e.params.All() {
-		if name := string(k.(value.String)); !slices.Contains(known, name) && !slices.Contains(metaparams, name) {
+	for k, v := range e.params.All() {
+		name := string(k.(value.String))
+		if !e.accepts(name) {
 			return eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(e.ref), name)
+		}
+		if slices.Contains(metaparams, name) && !slices.Contains(known, name) {
+			if err := scope.Set(name, v); err != nil {
+				return err
+			}
 		}
 	}
 	bound, err := s.Bind(d, scope, e.params, ask)
@@ -329,28 +226,65 @@ func (l *ledger) bind(s *eval.Site, d *eval.Definition, scope *eval.Scope, e *en
 	return nil
 }
 
-// metaparams can be given to any resource.
-var metaparams = strings.Fields("alias audit before loglevel noop notify require schedule stage subscribe tag")
-
+// add writes an entry down under its title and its other names.
 func (l *ledger) add(e *entry) error {
-	if l.byRef[e.ref] != nil {
-		return eval.Errorf("duplicate-declaration", "%s is declared already", reference(e.ref))
+	if o := l.byRef[e.ref]; o != nil {
+		return eval.Errorf("duplicate-declaration", "%s is declared already%s", reference(e.ref), o.where())
+	}
+	if v, is := e.params.GetString("tag"); is {
+		for _, tag := range texts(v) {
+			if !isTag(tag) {
+				return eval.Errorf("bad-tag", "%q cannot be a tag", tag)
+			}
+		}
+	}
+	if _, is := e.params.GetString("stage"); is && e.ref.Type != "class" {
+		return eval.Errorf("bad-stage", "%s cannot be in a stage: only classes can", reference(e.ref))
 	}
 	l.byRef[e.ref] = e
 	l.list = append(l.list, e)
+	for _, name := range e.aliases() {
+		r := eval.Ref{Type: e.ref.Type, Title: name}
+		if o := l.byRef[r]; o != nil && o != e {
+			return eval.Errorf("duplicate-declaration", "%s cannot be %s too, which is declared already%s", reference(e.ref), reference(r), o.where())
+		}
+		l.byRef[r] = e
+	}
 	return nil
+}
+
+// look returns what a reference is to, nil if that is not there.
+func (l *ledger) look(r eval.Ref) *entry {
+	if e := l.byRef[r]; e != nil {
+		return e
+	}
+	return l.byRef[canonicalTitle(r)]
+}
+
+// find returns the definition of a type of resources, nil for one that is no
+// define.
+func (l *ledger) find(s *eval.Site, typ string) (*eval.Definition, error) {
+	def, err := s.Find(eval.KindDefine, typ)
+	if def != nil || err != nil {
+		return def, err
+	}
+	if known, err := s.HasResourceType(typ); err != nil || !known {
+		return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s", typ)
+	}
+	return nil, nil
 }
 
 // Declare writes resources down and evaluates classes.
 func (l *ledger) Declare(s *eval.Site, d *eval.Declaration) ([]value.Value, error) {
+	if d.Form == syntax.Exported {
+		l.warn(s.Scope, d.Pos, "no-exports", "exported resources are kept nowhere: nothing is exported")
+	}
 	var refs []value.Value
 	for _, b := range d.Bodies {
 		for _, title := range b.Titles {
-			var params value.HashBuilder
-			for _, a := range b.Attrs {
-				params.Put(value.String(a.Name), a.Value)
-			}
-			e := &entry{form: d.Form, params: params.Build(), scope: s.Scope, pos: d.Pos}
+			e := newEntry(s.Scope)
+			e.form, e.exported, e.pos = d.Form, d.Form == syntax.Exported, d.Pos
+			e.change(s.Scope, b.Attrs)
 			if d.Type == "class" {
 				e.ref = eval.Ref{Type: "class", Title: strings.ToLower(strings.TrimPrefix(title, "::"))}
 				if err := l.class(s, e); err != nil {
@@ -363,28 +297,14 @@ func (l *ledger) Declare(s *eval.Site, d *eval.Declaration) ([]value.Value, erro
 				continue
 			}
 			e.ref = eval.Ref{Type: d.Type, Title: title}
-			def, err := s.Find(eval.KindDefine, d.Type)
+			def, err := l.find(s, d.Type)
 			if err != nil {
 				return nil, err
 			}
-			if def == nil {
-				if known, err := s.HasResourceType(d.Type); err != nil || !known {
-					return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s", d.Type)
-				}
-			}
 			e.def = def
+			e.fill(s.Scope, l.defaultsFor(s.Scope, d.Type))
 			if err := l.add(e); err != nil {
 				return nil, err
-			}
-			for i := 0; i < len(l.overrides); i++ {
-				if slices.Contains(l.overrides[i].Refs, e.ref) {
-					o := l.overrides[i]
-					l.overrides = slices.Delete(l.overrides, i, i+1)
-					if err := l.override(o, e); err != nil {
-						return nil, err
-					}
-					i--
-				}
 			}
 			refs = append(refs, value.NewResourceRef(d.Type, title))
 		}
@@ -402,6 +322,11 @@ func (l *ledger) class(s *eval.Site, e *entry) error {
 	if d == nil {
 		return eval.Errorf("unknown-class", "there is no class %s", name)
 	}
+	if slices.Contains(l.heirs, name) {
+		return eval.Errorf("inheritance-cycle", "the class %s inherits itself", name)
+	}
+	l.heirs = append(l.heirs, name)
+	defer func() { l.heirs = l.heirs[:len(l.heirs)-1] }()
 	if parent := parentOf(d); parent != "" {
 		if err := l.mention(s, parent); err != nil {
 			return at(d.Program.File.Position(d.Node.At().Off), err)
@@ -420,18 +345,20 @@ func (l *ledger) mention(s *eval.Site, name string) error {
 	if l.byRef[eval.Ref{Type: "class", Title: name}] != nil {
 		return nil
 	}
-	return l.class(s, &entry{ref: eval.Ref{Type: "class", Title: name}, params: value.NewHash(), scope: s.Scope})
+	e := newEntry(s.Scope)
+	e.ref = eval.Ref{Type: "class", Title: name}
+	return l.class(s, e)
 }
 
 // enter evaluates a class that was written down, unless that has been done.
 func (l *ledger) enter(s *eval.Site, name string) error {
 	e := l.byRef[eval.Ref{Type: "class", Title: name}]
 	d := e.def
-	if d == nil {
+	if d == nil || e.done {
 		return nil
 	}
-	e.def = nil
-	o := eval.ScopeOptions{Kind: eval.ClassScope, Name: name, Label: reference(e.ref), Module: d.Module, Parent: s.Scope}
+	e.done = true
+	o := eval.ScopeOptions{Kind: eval.ClassScope, Name: name, Label: reference(e.ref), Module: d.Module, Parent: s.Scope, Owner: e}
 	if parent := parentOf(d); parent != "" {
 		if err := l.enter(s, parent); err != nil {
 			return err
@@ -452,12 +379,34 @@ func (l *ledger) enter(s *eval.Site, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := l.stage(e); err != nil {
+		return err
+	}
 	_, err = s.Body(d, scope)
 	return err
 }
 
-// Include writes classes down, then evaluates them; what contains them is not written down.
-func (l *ledger) Include(s *eval.Site, _ eval.Inclusion, names []string) error {
+// stage gives a class the stage of the one in which it was declared, unless it
+// has one, which must be there.
+func (l *ledger) stage(e *entry) error {
+	v, own := e.params.GetString("stage")
+	if !own {
+		if v, _ = l.owner(e.scope).params.GetString("stage"); v == nil {
+			return nil
+		}
+	}
+	title, _ := v.(value.String)
+	if l.byRef[eval.Ref{Type: "stage", Title: string(title)}] == nil {
+		return eval.Errorf("unknown-resource", "%s is to be in the stage %s, which is not declared", reference(e.ref), value.Inspect(v))
+	}
+	if !own && title != "main" {
+		e.params = e.params.With(value.String("stage"), v)
+	}
+	return nil
+}
+
+// Include writes classes down, then evaluates them; that a class contains them is not written down.
+func (l *ledger) Include(s *eval.Site, how eval.Inclusion, names []string) error {
 	for _, name := range names {
 		if err := l.mention(s, name); err != nil {
 			return err
@@ -466,6 +415,12 @@ func (l *ledger) Include(s *eval.Site, _ eval.Inclusion, names []string) error {
 	for _, name := range names {
 		if err := l.enter(s, name); err != nil {
 			return err
+		}
+	}
+	if how == eval.Require {
+		e := l.owner(s.Scope)
+		for _, name := range names {
+			e.change(nil, []eval.Attribute{{Name: "require", Value: value.NewArray(value.NewClassRef(name)), Add: true}})
 		}
 	}
 	return nil
@@ -477,39 +432,37 @@ func (l *ledger) Realize(_ *eval.Site, refs []eval.Ref) error {
 	return nil
 }
 
-// Tag adds tags to the class or resource of a scope.
-func (l *ledger) Tag(s *eval.Site, tags []string) error {
-	at := s.Scope.Named()
-	l.tags[at] = append(l.tags[at], tags...)
-	return nil
-}
-
-// Tagged tells whether the class or resource of a scope was given all of some
-// tags, or is in a class of that name.
-func (l *ledger) Tagged(s *eval.Site, tags []string) (bool, error) {
-	for _, tag := range tags {
-		if !slices.Contains(l.tags[s.Scope.Named()], tag) && !slices.Contains(l.classes, tag) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// Default refuses a second default in one scope. No case has a catalog with
-// defaults in it.
+// Default notes attributes for resources of a type that are declared in a
+// scope from here on. Each can be given once.
 func (l *ledger) Default(s *eval.Site, typ string, attrs []eval.Attribute) error {
 	at := s.Scope.Named()
 	if l.defaults[at] == nil {
-		l.defaults[at] = map[string]bool{}
+		l.defaults[at] = map[string][]eval.Attribute{}
 	}
 	for _, a := range attrs {
-		key := typ + " " + a.Name
-		if l.defaults[at][key] {
+		if slices.ContainsFunc(l.defaults[at][typ], func(o eval.Attribute) bool { return o.Name == a.Name }) {
 			return eval.Errorf("duplicate-default", "%s has a default for %s in this scope", typ, a.Name)
 		}
-		l.defaults[at][key] = true
+		l.defaults[at][typ] = append(l.defaults[at][typ], a)
 	}
 	return nil
+}
+
+// defaultsFor returns the defaults for resources of a type in a scope. What
+// the scopes in which it was declared have applies too.
+func (l *ledger) defaultsFor(s *eval.Scope, typ string) (list []eval.Attribute) {
+	if o := s.Options(); o.Parent != nil {
+		list = l.defaultsFor(o.Parent, typ)
+	}
+	for _, a := range l.defaults[s.Named()][typ] {
+		i := slices.IndexFunc(list, func(o eval.Attribute) bool { return o.Name == a.Name })
+		if i < 0 {
+			list = append(list, a)
+		} else {
+			list[i] = a
+		}
+	}
+	return list
 }
 
 // Override changes resources, or waits for them.
@@ -518,7 +471,7 @@ func (l *ledger) Override(s *eval.Site, o *eval.Override) error {
 		one := *o
 		one.Refs = []eval.Ref{ref}
 		wait := &order{&one, s.Scope}
-		if e := l.byRef[ref]; e == nil {
+		if e := l.look(ref); e == nil {
 			l.overrides = append(l.overrides, wait)
 		} else if err := l.override(wait, e); err != nil {
 			return err
@@ -528,34 +481,73 @@ func (l *ledger) Override(s *eval.Site, o *eval.Override) error {
 }
 
 // override changes a resource. Only the class may that declared it, or one that
-// inherits that class; and what has a value already, only the latter.
+// inherits that class; and what has a value already, only one that inherits the
+// class that gave it, unless that was by a default.
 func (l *ledger) override(o *order, e *entry) error {
-	own, heir := o.scope.Named() == e.scope.Named(), false
-	for s := o.scope.Options().Inherits; s != nil; s = s.Options().Inherits {
-		heir = heir || s.Named() == e.scope.Named()
-	}
-	if !own && !heir {
+	if !same(o.scope, e.scope) && !heir(o.scope, e.scope) {
 		return eval.Errorf("override-refused", "%s is not to be changed in %s", reference(e.ref), o.scope)
 	}
-	for _, a := range o.Attrs {
-		if _, is := e.params.GetString(a.Name); is && !heir {
-			return at(e.pos, eval.Errorf("override-refused", "%s of %s has a value already", a.Name, reference(e.ref)))
+	if e.done {
+		msg := fmt.Sprintf("%s is changed after it was evaluated%s", reference(e.ref), e.where())
+		switch l.x.Interp.Env().Strict {
+		case eval.StrictError:
+			return eval.Errorf("override-refused", "%s", msg)
+		case eval.StrictWarning:
+			l.warn(o.scope, o.Pos, "override-refused", msg)
 		}
 	}
-	e.change(o.Attrs)
+	for _, a := range o.Attrs {
+		g, is := e.given[a.Name]
+		if is && g.scope != nil && !heir(o.scope, g.scope) && !(g.isDefault && same(o.scope, g.scope)) {
+			return at(a.Pos, eval.Errorf("override-refused", "%s of %s has a value already, at %s:%d", a.Name, reference(e.ref), g.pos.File, g.pos.Line))
+		}
+		e.change(o.scope, []eval.Attribute{a})
+	}
 	return nil
 }
 
-// Collect remembers a collector.
-func (l *ledger) Collect(_ *eval.Site, c *eval.Collector) (value.Value, error) {
-	w := &wish{Collector: c}
-	l.wanted = append(l.wanted, w)
+// same tells whether two scopes are of the same class.
+func same(a, b *eval.Scope) bool { return a.Named() == b.Named() }
+
+// heir tells whether a scope is of a class that inherits another's.
+func heir(s, of *eval.Scope) bool {
+	for s = s.Options().Inherits; s != nil; s = s.Options().Inherits {
+		if same(s, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// Collect remembers a collector. There is nowhere that exported resources could
+// be collected from.
+func (l *ledger) Collect(s *eval.Site, c *eval.Collector) (value.Value, error) {
+	w := &wish{Collector: c, scope: s.Scope}
+	if c.Exported {
+		l.warn(s.Scope, c.Pos, "no-exports", "exported resources are kept nowhere: nothing is collected")
+	}
+	if _, err := l.find(s, c.Type); err != nil {
+		return nil, err
+	}
+	if !c.Exported {
+		l.wanted = append(l.wanted, w)
+	}
 	return &value.Runtime{Runtime: "go", Name: "collector", Value: w}, nil
+}
+
+// warn says something that ends nothing.
+func (l *ledger) warn(s *eval.Scope, pos syntax.Position, kind, msg string) {
+	l.x.Interp.Env().Log(eval.Log{Level: eval.Warning, Kind: kind, Msg: msg, Pos: pos, Scope: s.String()})
 }
 
 // Relate remembers a relation.
 func (l *ledger) Relate(_ *eval.Site, r *eval.Relation) error {
 	l.relations = append(l.relations, r)
+	if len(r.Targets) == 1 {
+		if c, is := r.Targets[0].(*value.Runtime); is && c.Value.(*wish).left == nil {
+			c.Value.(*wish).left = r.Sources
+		}
+	}
 	return nil
 }
 
@@ -564,183 +556,20 @@ func (l *ledger) Parameter(_ *eval.Site, typ, title, name string) (value.Value, 
 	if typ == "class" {
 		title = strings.ToLower(title)
 	}
-	e := l.byRef[eval.Ref{Type: typ, Title: title}]
-	switch {
-	case e == nil:
+	e := l.look(eval.Ref{Type: typ, Title: title})
+	if e == nil {
 		return nil, false, nil
-	case name == "title":
-		return value.String(e.ref.Title), true, nil
+	}
+	if !e.accepts(name) {
+		return nil, true, eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(e.ref), name)
 	}
 	v, ok := e.params.GetString(name)
-	if !ok {
-		v = value.Undef{}
+	if _, undef := v.(value.Undef); (!ok || undef) && e.scope != nil {
+		for _, a := range l.defaultsFor(e.scope, typ) {
+			if a.Name == name {
+				return a.Value, true, nil
+			}
+		}
 	}
 	return v, true, nil
-}
-
-// capitals writes a name as references do: App::Params.
-func capitals(name string) string {
-	parts := strings.Split(name, "::")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "::")
-}
-
-// reference writes a reference as catalogs have it: File[/x], Class[App].
-func reference(r eval.Ref) string {
-	title := r.Title
-	if r.Type == "class" && title != "main" {
-		title = capitals(title)
-	}
-	return fmt.Sprintf("%s[%s]", capitals(r.Type), title)
-}
-
-// A stock is what a case keeps of a catalog and is compared here.
-type stock struct {
-	Resources []struct {
-		Type, Title, File string
-		Line              int
-		Exported          bool
-		Parameters        json.RawMessage
-		Sensitive         []string `json:"sensitive_parameters"`
-	}
-	Classes []string
-}
-
-// lines returns what was declared, one thing a line, without what each
-// catalog begins with.
-func (s *stock) lines() (list []string, err error) {
-	for _, r := range s.Resources {
-		name := fmt.Sprintf("%s[%s]", r.Type, r.Title)
-		switch {
-		case name == "Stage[main]", name == "Class[main]", name == "Class[Settings]", r.Type == "Node":
-			continue
-		}
-		params := "{ }"
-		if r.Parameters != nil {
-			if params, err = canonical(r.Parameters); err != nil {
-				return nil, err
-			}
-		}
-		list = append(list, fmt.Sprintf("%s at %s:%d, exported %v, sensitive %v: %s", name, r.File, r.Line, r.Exported, r.Sensitive, params))
-	}
-	return append(list, fmt.Sprintf("classes %q", slices.DeleteFunc(slices.Clone(s.Classes), func(c string) bool { return c == "settings" }))), nil
-}
-
-// lines returns what is in the ledger in the same way.
-func (l *ledger) lines() (list []string, err error) {
-	for _, e := range l.list {
-		if e.form != syntax.Regular {
-			continue
-		}
-		file := e.pos.File
-		if i := strings.LastIndex(file, "modules/"); i >= 0 {
-			file = file[i:]
-		}
-		var params value.HashBuilder
-		var secret []string
-		for k, v := range e.params.All() {
-			if s, ok := v.(*value.Sensitive); ok {
-				secret = append(secret, string(k.(value.String)))
-				v = s.Unwrap()
-			}
-			if _, undef := v.(value.Undef); !undef {
-				params.Put(k, written(flat(v)))
-			}
-		}
-		data, err := value.MarshalRich(params.Build())
-		if err != nil {
-			return nil, err
-		}
-		text, err := canonical(data)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, fmt.Sprintf("%s at %s:%d, exported %v, sensitive %v: %s", reference(e.ref), file, e.pos.Line, false, secret, text))
-	}
-	return append(list, fmt.Sprintf("classes %q", l.classes)), nil
-}
-
-// flat returns an array with references in it without arrays inside.
-func flat(v value.Value) value.Value {
-	a, ok := v.(*value.Array)
-	if !ok || !slices.ContainsFunc(a.Elems(), func(v value.Value) bool { return refOf(v).Title != "" }) {
-		return v
-	}
-	var list []value.Value
-	var add func(*value.Array)
-	add = func(a *value.Array) {
-		for _, v := range a.Elems() {
-			if in, ok := v.(*value.Array); ok {
-				add(in)
-			} else {
-				list = append(list, v)
-			}
-		}
-	}
-	add(a)
-	return value.NewArray(list...)
-}
-
-// written returns a parameter as catalogs have it: references are strings.
-func written(v value.Value) value.Value {
-	switch v := v.(type) {
-	case *value.ClassType:
-		return value.String(reference(refOf(v)))
-	case *value.ResourceType:
-		if v.HasTitle {
-			return value.String(reference(refOf(v)))
-		}
-	case *value.Array:
-		list := slices.Clone(v.Elems())
-		for i := range list {
-			list[i] = written(list[i])
-		}
-		return value.NewArray(list...)
-	case *value.Hash:
-		var b value.HashBuilder
-		for k, x := range v.All() {
-			b.Put(written(k), written(x))
-		}
-		return b.Build()
-	}
-	return v
-}
-
-// compare says how what was declared differs from a catalog, "" if it does
-// not. Order counts, of resources and of parameters.
-func (l *ledger) compare(catalog []byte) (string, error) {
-	var s stock
-	if err := json.Unmarshal(catalog, &s); err != nil {
-		return "", err
-	}
-	want, err := s.lines()
-	if err != nil {
-		return "", err
-	}
-	got, err := l.lines()
-	if err != nil {
-		return "", err
-	}
-	if slices.Equal(got, want) {
-		return "", nil
-	}
-	return fmt.Sprintf("declared\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  ")), nil
-}
-
-// refOf returns what a type is a reference to.
-func refOf(v value.Value) eval.Ref {
-	switch v := v.(type) {
-	case *value.ClassType:
-		return eval.Ref{Type: "class", Title: strings.ToLower(v.Title)}
-	case *value.ResourceType:
-		if r := (eval.Ref{Type: strings.ToLower(v.TypeName), Title: v.Title}); r.Type != "class" {
-			return r
-		}
-		return eval.Ref{Type: "class", Title: strings.ToLower(v.Title)}
-	}
-	return eval.Ref{}
 }

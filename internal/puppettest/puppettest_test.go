@@ -3,6 +3,7 @@ package puppettest
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,7 +12,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +45,18 @@ func (p *place) UnmarshalJSON(data []byte) error {
 func (p *place) accepts(pos syntax.Position) bool {
 	return (p.Line == 0 || p.Line == pos.Line) && (p.Column == 0 || p.Column == pos.Column)
 }
+
+// namedBy reports whether an error says that what is in its way, or is wrong,
+// is on this line. Of such an error, the corpus has the place that is first in
+// Puppet's message, which may be that one, and is without a column then.
+func (p *place) namedBy(err error) bool {
+	line := strconv.Itoa(p.Line)
+	return p.Column == 0 && slices.ContainsFunc(placed.FindAllStringSubmatch(err.Error(), -1), func(m []string) bool {
+		return m[1] == line
+	})
+}
+
+var placed = regexp.MustCompile(`(?:\.\w+:|, line )(\d+)`)
 
 // lines calls f with each line of a file of the corpus.
 func lines(t *testing.T, name string, f func(line []byte)) {
@@ -92,15 +107,58 @@ func defaults(t testing.TB) setup {
 	return setup{node: "oracle.example.com", facts: facts.(*value.Hash)}
 }
 
+// strictName is the value of the setting strict.
+func (s setup) strictName() string {
+	return map[eval.Strict]string{eval.StrictError: "error", eval.StrictWarning: "warning", eval.StrictOff: "off"}[s.strict]
+}
+
+// hashOf is a hash of texts, keys and values in turn.
+func hashOf(pairs ...string) *value.Hash {
+	var b value.HashBuilder
+	for i := 0; i < len(pairs); i += 2 {
+		b.Put(value.String(pairs[i]), value.String(pairs[i+1]))
+	}
+	return b.Build()
+}
+
+// read parses and checks a program, and returns the warnings about it.
+func (s setup) read(name, src string) (p *syntax.Program, logs []eval.Log, err error) {
+	p, err = syntax.Parse(syntax.NewFile(name, src), syntax.Options{Tasks: s.tasks})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := check.Options{Tasks: s.tasks}
+	switch s.strict {
+	case eval.StrictWarning:
+		o.Keys = check.Warning
+	case eval.StrictOff:
+		o.Keys = check.Ignore
+	}
+	found := check.Program(p, o)
+	warn := func(w *syntax.Error) {
+		logs = append(logs, eval.Log{Level: eval.Warning, Kind: w.Kind, Msg: w.Msg, Pos: w.Position()})
+	}
+	for range 2 { // the corpus has them twice: its programs were parsed for their trees, and then to be run
+		for _, w := range p.Warnings {
+			warn(w)
+		}
+	}
+	for _, f := range found {
+		if f.Severity != check.Error {
+			warn(f.Error)
+		}
+	}
+	return p, logs, found.Err()
+}
+
 // play parses, checks and evaluates a program.
 func (s setup) play(t testing.TB, name, src string) (r run) {
 	t.Helper()
-	p, err := syntax.Parse(syntax.NewFile(name, src), syntax.Options{Tasks: s.tasks})
-	if err == nil {
-		err = check.Program(p, check.Options{Tasks: s.tasks}).Err()
-	}
+	p, logs, err := s.read(name, src)
+	r.logs = logs
 	if err != nil {
-		return run{err: err}
+		r.err = err
+		return r
 	}
 	o := environment.Options{
 		Modules: modules.NewPath(modules.Module{}, filepath.Join(corpus, "env", "modules")),
@@ -114,17 +172,15 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := value.NewHash()
-	for k, v := range map[string]string{"serverversion": "X", "servername": "server.example.com", "serverip": "192.0.2.9"} {
-		server = server.With(value.String(k), value.String(v))
-	}
+	server := hashOf("serverversion", "X", "servername", "server.example.com", "serverip", "192.0.2.9", "environment", environment.Name)
 	x := environment.New(o).Evaluation(environment.Node{
 		Facts: s.facts, Trusted: trusted.(*value.Hash), Server: server,
-		Variables: s.facts.Merge(server).With(value.String("environment"), value.String(environment.Name)),
+		Variables: s.facts.Merge(server),
 		Plans:     s.tasks, Strict: s.strict, LooseVariables: s.loose,
 		Log: func(l eval.Log) { r.logs = append(r.logs, l) },
 	})
 	if !s.tasks {
+		x.Interp.Env().Settings = hashOf("environment", environment.Name, "strict", s.strictName())
 		r.ledger = newLedger(x)
 		x.Interp.Env().Builder = r.ledger
 	}
@@ -158,7 +214,7 @@ func kindOf(err error) string {
 	return ""
 }
 
-var update = flag.Bool("update", false, "write the kinds of errors to kinds.txt")
+var update = flag.Bool("update", false, "write the kinds of errors to kinds.txt, and our own answers to differs.txt and later.txt")
 
 // kinds are those of the errors of a test, and what kinds.txt says of them.
 type kinds struct {
@@ -248,10 +304,96 @@ func (k *kinds) write(t *testing.T) {
 	}
 }
 
+// A known list is a file of what answers otherwise: a name, a tab, why, a tab
+// and our own answer, so that a change of it shows.
+type known struct {
+	file string
+	rows map[string]string
+	got  map[string]string
+}
+
+func newKnown(t *testing.T, file string) *known {
+	t.Helper()
+	return &known{file, reasons(t, file), map[string]string{}}
+}
+
+// check tells whether a name is in the list, and if so what is wrong there, ""
+// if nothing is; bad is how it differs from Puppet.
+func (k *known) check(name, bad string, r run) (wrong string, is bool) {
+	row, is := k.rows[name]
+	if !is {
+		return "", false
+	}
+	why, want, _ := strings.Cut(row, "\t")
+	answer := r.answer()
+	k.got[name] = answer
+	switch kind := kindOf(r.err); {
+	case bad == "":
+		return fmt.Sprintf("is in %s (%s), and does not differ", k.file, why), true
+	case r.err != nil && (kind == "" || kind == "internal"):
+		return fmt.Sprintf("got the error %v, which is a mistake of ours", r.err), true
+	case answer != want && !*update:
+		return fmt.Sprintf("is in %s (%s) with the answer\n  %s\nand answers\n  %s", k.file, why, want, answer), true
+	}
+	return "", true
+}
+
+// close writes the answers that were got into the file.
+func (k *known) close(t *testing.T) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	path := filepath.Join(corpus, k.file)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if answer, ok := k.got[parts[0]]; ok && line[0] != '#' {
+			line = parts[0] + "\t" + parts[1] + "\t" + answer + "\n"
+		}
+		b.WriteString(line)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is what a program came to, on one line: an error's kind and place, or
+// the value, and a sum of what was logged and declared.
+func (r run) answer() string {
+	if r.err != nil {
+		pos, _ := position(r.err)
+		return fmt.Sprintf("error %s at %d:%d", kindOf(r.err), pos.Line, pos.Column)
+	}
+	var parts []string
+	if r.value != nil {
+		parts = append(parts, strconv.QuoteToGraphic(value.InspectShort(r.value, 200)))
+	}
+	sum := sha256.New()
+	for _, l := range r.logs {
+		if l.Level != eval.Debug {
+			fmt.Fprintf(sum, "%s %s %d: %s\n", l.Level, l.Scope, l.Pos.Line, l.Msg)
+		}
+	}
+	if r.ledger != nil {
+		list, err := r.ledger.lines()
+		if err != nil {
+			return err.Error()
+		}
+		fmt.Fprintf(sum, "%s\n", strings.Join(list, "\n"))
+		parts = append(parts, fmt.Sprintf("%d resources", len(list)-1))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d logs", len(r.logs)), fmt.Sprintf("sum %x", sum.Sum(nil)[:6])), ", ")
+}
+
 // TestTables compares values, types and texts of expressions.
 func TestTables(t *testing.T) {
 	s := defaults(t)
-	differs, kinds := reasons(t, "differs.txt"), newKinds(t, false)
+	differs, kinds := newKnown(t, "differs.txt"), newKinds(t, false)
 	lines(t, "expected/tables.jsonl", func(line []byte) {
 		var want struct {
 			Table, Expr, Type, String string
@@ -267,12 +409,8 @@ func TestTables(t *testing.T) {
 			if bad == "" && want.Error != nil {
 				bad = kinds.check(want.Expr, r.err)
 			}
-			if _, known := differs[want.Expr]; known {
-				delete(differs, want.Expr)
-				if bad == "" {
-					t.Errorf("%s: is in differs.txt, and does not differ", want.Expr)
-				}
-				return
+			if wrong, is := differs.check(want.Expr, bad, r); is {
+				bad = wrong
 			}
 			if bad != "" {
 				t.Errorf("%s\n%s", want.Expr, bad)
@@ -280,8 +418,9 @@ func TestTables(t *testing.T) {
 		})
 	})
 	kinds.close(t)
-	for name := range differs {
-		if !isCase(name) {
+	differs.close(t)
+	for name := range differs.rows {
+		if _, ok := differs.got[name]; !ok && !isCase(name) {
 			t.Errorf("differs.txt has %q, which is neither an expression nor a case", name)
 		}
 	}
@@ -410,8 +549,7 @@ type want struct {
 // TestCases runs every case of the corpus. What only a compiler could answer
 // stands in later.txt.
 func TestCases(t *testing.T) {
-	later, kinds := reasons(t, "later.txt"), newKinds(t, true)
-	differs := reasons(t, "differs.txt")
+	later, differs, kinds := newKnown(t, "later.txt"), newKnown(t, "differs.txt"), newKinds(t, true)
 	seen := 0
 	lines(t, "expected/cases.jsonl", func(line []byte) {
 		var w want
@@ -420,19 +558,11 @@ func TestCases(t *testing.T) {
 		}
 		seen++
 		t.Run(w.Case, func(t *testing.T) {
-			bad := judge(t, &w, kinds)
-			if why, is := later[w.Case]; is {
-				delete(later, w.Case)
-				if bad == "" {
-					t.Errorf("passes, and stands in later.txt (%s)", why)
+			bad, r := judge(t, &w, kinds)
+			for _, list := range []*known{later, differs} {
+				if wrong, is := list.check(w.Case, bad, r); is {
+					bad = wrong
 				}
-				return
-			}
-			if why, is := differs[w.Case]; is {
-				if bad == "" {
-					t.Errorf("passes, and stands in differs.txt (%s)", why)
-				}
-				return
 			}
 			if bad != "" {
 				t.Error(bad)
@@ -443,13 +573,17 @@ func TestCases(t *testing.T) {
 		t.Errorf("only %d cases", seen)
 	}
 	kinds.close(t)
-	for _, name := range slices.Sorted(maps.Keys(later)) {
-		t.Errorf("later.txt has %q, which is no case", name)
+	later.close(t)
+	differs.close(t)
+	for _, name := range slices.Sorted(maps.Keys(later.rows)) {
+		if _, ok := later.got[name]; !ok {
+			t.Errorf("later.txt has %q, which is no case", name)
+		}
 	}
 }
 
 // judge runs one case and says what is wrong, "" if nothing is.
-func judge(t *testing.T, w *want, kinds *kinds) string {
+func judge(t *testing.T, w *want, kinds *kinds) (string, run) {
 	data, err := os.ReadFile(filepath.Join(corpus, "cases", w.Case+".pp"))
 	if err != nil {
 		t.Fatal(err)
@@ -457,14 +591,16 @@ func judge(t *testing.T, w *want, kinds *kinds) string {
 	s, parseOnly := caseSetup(t, string(data))
 	var r run
 	if parseOnly {
-		p, err := syntax.Parse(syntax.NewFile("manifests/site.pp", string(data)), syntax.Options{Tasks: s.tasks})
-		if err == nil {
-			err = check.Program(p, check.Options{Tasks: s.tasks}).Err()
-		}
-		r.err = err
+		_, r.logs, r.err = s.read("manifests/site.pp", string(data))
 	} else {
 		r = s.play(t, "manifests/site.pp", string(data))
 	}
+	return verdict(t, w, r, kinds), r
+}
+
+// verdict says how a run differs from what Puppet did, "" if it does not.
+func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
+	t.Helper()
 	wantErr := w.Error
 	if wantErr == nil {
 		wantErr = w.ParseError
@@ -474,7 +610,7 @@ func judge(t *testing.T, w *want, kinds *kinds) string {
 		if r.err == nil {
 			return "is accepted, want an error"
 		}
-		if !ok || !wantErr.accepts(pos) {
+		if !ok || !wantErr.accepts(pos) && !wantErr.namedBy(r.err) {
 			return fmt.Sprintf("the error %v, want one at %v", r.err, *wantErr)
 		}
 		if bad := kinds.check(w.Case, r.err); bad != "" {
@@ -532,6 +668,8 @@ func caseSetup(t *testing.T, text string) (s setup, parseOnly bool) {
 				s.loose = true
 			case "strict=warning":
 				s.strict = eval.StrictWarning
+			case "strict=off":
+				s.strict = eval.StrictOff
 			case "strict_variables=true", "strict=error":
 			default:
 				t.Fatalf("unknown setting %s", val)

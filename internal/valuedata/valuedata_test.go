@@ -33,6 +33,13 @@ func TestOf(t *testing.T) {
 	if _, err := Of([]any{struct{}{}}); err == nil {
 		t.Error("a struct is data")
 	}
+	long, err := ordered.ParseJSON([]byte(`{"a":[1,{"b":9223372036854775808}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of(long); err == nil || err.Error() != "a.1.b: 9223372036854775808 does not fit a whole number of 64 bits" {
+		t.Errorf("more than 64 bits: %v", err)
+	}
 }
 
 // TestYAML: what YAML has and JSON has not.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math/big"
+	"slices"
 	"strings"
 
 	yamlv3 "gopkg.in/yaml.v3"
@@ -44,7 +46,8 @@ const maxAliased = 1 << 20
 // restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
 // or their name where they are the key of a mapping; keys that are not strings
 // stay what they are, and a mapping that has such is a *Pairs; binary data is
-// []byte.
+// []byte; and a whole number beyond int64, which the language does not have, is
+// an error.
 func DecodeData(data []byte, file string) (any, error) {
 	v, _, err := decodeData(data, file)
 	return v, err
@@ -60,6 +63,16 @@ func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line,
 		return nil, nil, err
 	}
 	return v, func(path ...any) (int, int) { return locate(doc, path) }, nil
+}
+
+// Locate is what DecodeLocated tells of places, for text that was decoded
+// before; 0 where nothing is known.
+func Locate(data []byte, path ...any) (line, column int) {
+	var doc yamlv3.Node
+	if yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc) != nil {
+		return 0, 0
+	}
+	return locate(&doc, path)
 }
 
 func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
@@ -126,6 +139,9 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 		return d.mapping(n, depth)
 	}
 	v, err = d.scalar(n, depth)
+	if long, ok := v.(*big.Int); ok {
+		return nil, 0, d.fail(n, "%s does not fit a whole number of 64 bits; put it in quotes to make it a string", clip(long.String()))
+	}
 	return v, 1, err
 }
 
@@ -148,8 +164,7 @@ func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
 }
 
 func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
-	m := &ordered.Map{}
-	var others *Pairs // once a key is no string
+	var m mixed
 	size := 1
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, err := d.key(n.Content[i], depth)
@@ -161,27 +176,72 @@ func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
 			return nil, 0, err
 		}
 		size += more
-		if k == "<<" && n.Content[i].Style == 0 && others == nil && mergeInto(m, v) {
+		_, list := v.([]any) // by an alias is no merge for Psych
+		if k == "<<" && isMerge(n.Content[i]) && (!list || n.Content[i+1].Kind != yamlv3.AliasNode) && m.merge(v) {
 			continue
 		}
-		if s, ok := k.(string); ok && others == nil {
-			m.Set(s, v)
-			continue
-		}
-		if others == nil {
-			others = &Pairs{}
-			for k, v := range m.All() {
-				others.set(k, v)
-			}
-		}
-		if !others.set(k, v) {
+		if !m.set(k, v) {
 			return nil, 0, d.fail(n.Content[i], "a collection cannot be a key here")
 		}
 	}
-	if others != nil {
-		return others, size, nil
+	return m.value(), size, nil
+}
+
+// A mixed is a mapping in the making: a Map as long as all keys are strings.
+type mixed struct {
+	texts  ordered.Map
+	others *Pairs
+}
+
+// set reports false for a key that cannot be compared.
+func (m *mixed) set(k, v any) bool {
+	if s, ok := k.(string); ok && m.others == nil {
+		m.texts.Set(s, v)
+		return true
 	}
-	return m, size, nil
+	if m.others == nil {
+		m.others = &Pairs{}
+		for k, v := range m.texts.All() {
+			m.others.set(k, v)
+		}
+	}
+	return m.others.set(k, v)
+}
+
+// merge is mergeInto.
+func (m *mixed) merge(v any) bool {
+	switch v := v.(type) {
+	case *ordered.Map:
+		for k, e := range v.All() {
+			m.set(k, e)
+		}
+		return true
+	case *Pairs:
+		for k, e := range v.All() {
+			m.set(k, e)
+		}
+		return true
+	case []any:
+		for _, e := range v {
+			switch e.(type) {
+			case *ordered.Map, *Pairs:
+			default:
+				return false
+			}
+		}
+		for _, e := range slices.Backward(v) {
+			m.merge(e)
+		}
+		return true
+	}
+	return false
+}
+
+func (m *mixed) value() any {
+	if m.others != nil {
+		return m.others
+	}
+	return &m.texts
 }
 
 // key is value for the key of a mapping.

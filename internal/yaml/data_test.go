@@ -38,6 +38,11 @@ func TestDecodeData(t *testing.T) {
 		{"alias", "a: &x [1, 2]\nb: *x", `{"a":[1 2] "b":[1 2]}`},
 		{"alias of null", "a: &x ~\nb: *x", `{"a":<nil> "b":<nil>}`},
 		{"merge key", "a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}", `{"a":{"k":1 "l":2} "b":{"k":1 "l":3}}`},
+		{"merge into other keys", "b: {1: 1, <<: {k: 1}}", `{"b":<1:1 "k":1>}`},
+		{"merge of other keys", "b: {x: 1, <<: {1: 2}, 1: 3}", `{"b":<"x":1 1:3>}`},
+		{"merge of many", "b: {<<: [{1: 2}, {2: 3, 1: 9}], 5: 5}", `{"b":<2:3 1:2 5:5>}`},
+		{"no merge", "b: {<<: [{1: 2}, 4], 5: 5}", `{"b":<"<<":[<1:2> 4] 5:5>}`},
+		{"merge of an alias for many", "a: &x [{k: 1}]\nb: {<<: *x}", `{"a":[{"k":1}] "b":{"<<":[{"k":1}]}}`},
 		{"symbol as key", ":backends: yaml", `{"backends":"yaml"}`},
 		{"symbol as value", "a: :b\nb: \":c\"", `{"a":"b" "b":":c"}`},
 		{"binary", "a: !!binary aGk=", `{"a":[]byte{0x68, 0x69}}`},
@@ -62,6 +67,8 @@ func TestDecodeDataErrors(t *testing.T) {
 		{"date", "a: 2026-01-02", "is a date"},
 		{"Ruby object", "a: !ruby/object:Object {}", "asks for a Ruby object"},
 		{"collection as key", "? [1]\n: 2", "a collection cannot be a key"},
+		{"whole number", "a: 1\nb: [9223372036854775808]", "f.yaml, line 2, column 5: 9223372036854775808 does not fit"},
+		{"whole number as key", "0xffffffffffffffff: 1", "line 1, column 1: 18446744073709551615 does not fit"},
 		{"syntax", "a: [", "f.yaml, line 1"},
 	} {
 		_, err := DecodeData([]byte(c.in), "f.yaml")

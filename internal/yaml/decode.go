@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,8 @@ import (
 const maxDepth = 500
 
 // Decode reads the first document of data: nil, bool, int64, float64, string,
-// []any or *ordered.Map, and nil for no document. An integer beyond int64
-// becomes a float64. Of equal keys in a mapping the last one wins. Keys that
+// []any or *ordered.Map, and nil for no document. A whole number beyond int64
+// is a *big.Int. Of equal keys in a mapping the last one wins. Keys that
 // are no strings become strings, as Ruby's JSON writes them. file is for
 // messages. Errors are *Error.
 func Decode(data []byte, file string) (any, error) {
@@ -100,12 +101,18 @@ func (d *decoder) mapping(n *yamlv3.Node, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if k == "<<" && n.Content[i].Style == 0 && mergeInto(m, v) {
+		if k == "<<" && isMerge(n.Content[i]) && mergeInto(m, v) {
 			continue
 		}
 		m.Set(keyText(k), v)
 	}
 	return m, nil
+}
+
+// isMerge reports whether a key that is << asks for a merge. For Psych it does
+// also in quotes.
+func isMerge(key *yamlv3.Node) bool {
+	return key.Style&yamlv3.TaggedStyle == 0 || key.Tag != "!!str"
 }
 
 // mergeInto does what the merge key (https://yaml.org/type/merge.html) asks
@@ -150,6 +157,9 @@ func (d *decoder) scalar(n *yamlv3.Node) (any, error) {
 				return float64(f), nil
 			case float64:
 				return f, nil
+			case *big.Int:
+				x, _ := new(big.Float).SetInt(f).Float64()
+				return x, nil
 			}
 			if err == nil {
 				err = d.fail(n, "%q after %s is not a number", n.Value, n.Tag)
@@ -167,9 +177,18 @@ func (d *decoder) scalar(n *yamlv3.Node) (any, error) {
 func (d *decoder) plain(n *yamlv3.Node) (any, error) {
 	v, refused := resolve(n.Value)
 	if refused != "" {
-		return nil, d.fail(n, "%s is a %s, which is not supported here; put it in quotes to make it a string", n.Value, refused)
+		return nil, d.fail(n, "%s is a %s, which is not supported here; put it in quotes to make it a string", clip(n.Value), refused)
 	}
 	return v, nil
+}
+
+// clip shortens text for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
 }
 
 // keyText is the string for a mapping's key.
@@ -183,6 +202,8 @@ func keyText(k any) string {
 		return strconv.FormatBool(k)
 	case int64:
 		return strconv.FormatInt(k, 10)
+	case *big.Int:
+		return k.String()
 	case float64:
 		return floatText(k)
 	}

@@ -3,6 +3,7 @@ package yaml
 import (
 	"errors"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,11 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 )
+
+func whole(s string) *big.Int {
+	n, _ := new(big.Int).SetString(s, 10)
+	return n
+}
 
 func TestPlainScalars(t *testing.T) {
 	tests := map[string]any{
@@ -26,7 +32,8 @@ func TestPlainScalars(t *testing.T) {
 		"1.5": 1.5, "1.": 1.0, ".5": 0.5, "-1.5": -1.5, "1_000.5": 1000.5, "1.0e+3": 1000.0, "1.0e3": "1.0e3", "1e3": "1e3",
 		".": ".", "-.": "-.", "1.2.3": "1.2.3", "127.0.0.1": "127.0.0.1",
 		".inf": math.Inf(1), "+.INF": math.Inf(1), "-.inf": math.Inf(-1),
-		"9223372036854775807": int64(math.MaxInt64), "9223372036854775808": 9223372036854775808.0,
+		"9223372036854775807": int64(math.MaxInt64), "9223372036854775808": whole("9223372036854775808"), "-0x8000000000000001": whole("-9223372036854775809"),
+		"99999999999999999999:20": whole("359999999999999999997600"), "1.5e400": "1.5e400", "1.5e+400": math.Inf(1),
 		"a b": "a b", "fe80::1": "fe80::1", "web[01-03]": "web[01-03]", "/tmp": "/tmp", "-x": "-x", "=": "=", "<<": "<<",
 		"2024-13-01": "2024-13-01", "2024": int64(2024), "v1": "v1", "0.10.0": "0.10.0",
 	}
@@ -70,6 +77,10 @@ func TestDecode(t *testing.T) {
 		{"collections as keys", "? [a, 1]\n: x\n? {b: ~}\n: y\n", ordered.Of(`["a", 1]`, "x", `{"b"=>nil}`, "y")},
 		{"string tag", "a: !!str 1\n", ordered.Of("a", "1")},
 		{"float tag", "a: !!float 1\n", ordered.Of("a", 1.0)},
+		{"float tag of many digits", "a: !!float 99999999999999999999\n", ordered.Of("a", 1e20)},
+		{"many digits as key", "99999999999999999999: 1\n", ordered.Of("99999999999999999999", int64(1))},
+		{"merge key in quotes", "a: 1\n\"<<\": {b: 3}\n", ordered.Of("a", int64(1), "b", int64(3))},
+		{"merge key as text", "!!str <<: {b: 3}\n", ordered.Of("<<", ordered.Of("b", int64(3)))},
 		{"binary tag", "a: !!binary aGk=\n", ordered.Of("a", "hi")},
 		{"merge key", "a: 1\n<<: {a: 2, b: 3}\n", ordered.Of("a", int64(2), "b", int64(3))},
 		{"merge key with text", "<<: x\n", ordered.Of("<<", "x")},
@@ -104,6 +115,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"ruby object", "a: !ruby/object:Object {}\n", 1, 4, false, "Ruby object"},
 		{"tab", "a:\n\tb: 1\n", 2, 0, false, "cannot start"},
 		{"bad binary", "a: !!binary '***'\n", 1, 4, false, "base64"},
+		{"digits", "a: " + strings.Repeat("1", 2_000_000), 1, 4, false, "111… is a number of too many digits"},
+		{"hours", "a: " + strings.Repeat("1", 2_000_000) + ":30", 1, 4, false, "number of too many digits"},
 		{"deep", strings.Repeat("[", 600) + strings.Repeat("]", 600), 1, 502, false, "nested"},
 	}
 	for _, tt := range tests {
@@ -138,7 +151,7 @@ func TestReadMap(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			m, err := ReadMap(path, "inventory")
+			m, err := ReadMap(t.Context(), path, "inventory")
 			if tt.says == "" {
 				if err != nil || m == nil {
 					t.Fatalf("got %v, %v", m, err)
@@ -151,7 +164,7 @@ func TestReadMap(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadMap(filepath.Join(dir, "none"), "inventory"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadMap(t.Context(), filepath.Join(dir, "none"), "inventory"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want a missing file", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -139,6 +140,8 @@ func (e *emitter) scalar(v any, at position) {
 		e.inline("", at)
 	case string:
 		e.text(v, at)
+	case *big.Int:
+		e.inline(v.String(), at)
 	case encoding.TextMarshaler:
 		b, err := v.MarshalText()
 		if err != nil {

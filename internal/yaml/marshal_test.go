@@ -15,6 +15,7 @@ func TestMarshal(t *testing.T) {
 		want string
 	}{
 		{"scalars", ordered.Of("s", "text", "i", int64(22), "f", 1.5, "t", true, "u", nil), "s: text\ni: 22\nf: 1.5\nt: true\nu:\n"},
+		{"whole number beyond 64 bits", ordered.Of("k", whole("-123456789012345678901234567890")), "k: -123456789012345678901234567890\n"},
 		{"empty collections", ordered.Of("m", &ordered.Map{}, "l", []any{}), "m: {}\nl: []\n"},
 		{"list below a key", ordered.Of("g", []any{"web", "all"}, "x", int64(1)), "g:\n- web\n- all\nx: 1\n"},
 		{"nested maps", ordered.Of("a", ordered.Of("x", ordered.Of("z", int64(1))), "b", int64(2)), "a:\n  x:\n    z: 1\nb: 2\n"},

@@ -25,8 +25,13 @@ var (
 	hex       = lazyregexp.New(`^[-+]?0x[_,]*[0-9a-fA-F][0-9a-fA-F_,]*$`)
 )
 
+// maxDigits limits whole numbers: what is longer costs too much to convert, and
+// is no number that anybody counts with.
+const maxDigits = 4096
+
 // resolve gives the value of a plain scalar. refused names the type of a
-// value that the safe loader does not make.
+// value that the safe loader does not make. A whole number beyond int64 is a
+// *big.Int.
 func resolve(s string) (v any, refused string) {
 	if s == "" {
 		return nil, ""
@@ -55,19 +60,19 @@ func resolve(s string) (v any, refused string) {
 	case s[0] == ':' && len(s) > 1:
 		return nil, "symbol"
 	case base60().MatchString(s):
-		return sexagesimal(s), ""
+		return sexagesimal(s)
 	case base60Dot().MatchString(s):
 		return sexagesimalFloat(s), ""
 	case floatLike().MatchString(s):
 		return float(s), ""
 	case binary().MatchString(s):
-		return integer(s, "0b", 2), ""
+		return integer(s, "0b", 2)
 	case octal().MatchString(s):
-		return integer(s, "0", 8), ""
+		return integer(s, "0", 8)
 	case decimal().MatchString(s):
-		return integer(s, "", 10), ""
+		return integer(s, "", 10)
 	case hex().MatchString(s):
-		return integer(s, "0x", 16), ""
+		return integer(s, "0x", 16)
 	}
 	return s, ""
 }
@@ -86,8 +91,10 @@ func word(s string) any {
 
 var separators = strings.NewReplacer(",", "", "_", "")
 
+const tooLong = "number of too many digits"
+
 // integer converts text that one of the integer patterns has matched.
-func integer(s, prefix string, base int) any {
+func integer(s, prefix string, base int) (v any, refused string) {
 	digits := separators.Replace(s)
 	sign := ""
 	if digits[0] == '-' || digits[0] == '+' {
@@ -97,14 +104,16 @@ func integer(s, prefix string, base int) any {
 		digits = trimmed
 	}
 	if n, err := strconv.ParseInt(sign+digits, base, 64); err == nil {
-		return n
+		return n, ""
+	}
+	if digits = strings.TrimLeft(digits, "0"); len(digits) > maxDigits {
+		return nil, tooLong
 	}
 	n, ok := new(big.Int).SetString(sign+digits, base)
 	if !ok {
-		return s
+		return s, ""
 	}
-	f, _ := new(big.Float).SetInt(n).Float64()
-	return f
+	return n, ""
 }
 
 // float converts text that floatLike has matched. A lone dot is a string.
@@ -122,17 +131,24 @@ func float(s string) any {
 
 // sexagesimal counts the first part as hours, whether two or three parts are
 // given, as Psych does.
-func sexagesimal(s string) any {
-	var total int64
+func sexagesimal(s string) (v any, refused string) {
+	total := new(big.Int)
 	weights := [...]int64{3600, 60, 1}
 	for i, part := range strings.Split(s, ":") {
-		n, err := strconv.ParseInt(strings.ReplaceAll(part, "_", ""), 10, 64)
-		if err != nil || n > math.MaxInt64/7200 || n < math.MinInt64/7200 {
-			return sexagesimalFloat(s)
+		digits := strings.ReplaceAll(part, "_", "")
+		if len(digits) > maxDigits {
+			return nil, tooLong
 		}
-		total += n * weights[i]
+		n, ok := new(big.Int).SetString(digits, 10)
+		if !ok {
+			return s, ""
+		}
+		total.Add(total, n.Mul(n, big.NewInt(weights[i])))
 	}
-	return total
+	if total.IsInt64() {
+		return total.Int64(), ""
+	}
+	return total, ""
 }
 
 func sexagesimalFloat(s string) float64 {

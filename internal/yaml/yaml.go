@@ -15,14 +15,15 @@
 package yaml
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 )
 
 // Error says why text is not the YAML that we read.
@@ -62,15 +63,24 @@ func (e *Error) position() string {
 // ReadMap reads the file at path, which must hold a mapping or nothing. what
 // names the kind of file for messages: "inventory", "project". Errors are
 // *fault.Error of kind bolt/file-error with the path in their details.
-func ReadMap(path, what string) (*ordered.Map, error) {
-	data, err := os.ReadFile(path)
+func ReadMap(ctx context.Context, path, what string) (*ordered.Map, error) {
+	data, err := Read(ctx, path, what)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeMap(data, path, what)
+}
+
+// Read returns the bytes that ReadMap decodes.
+func Read(ctx context.Context, path, what string) ([]byte, error) {
+	data, err := readfile.Read(ctx, path, readfile.Config)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fault.File(path, err, "Could not read %s file at %s: there is no such file", what, path)
 		}
 		return nil, fault.File(path, err, "Could not read %s file at %s: %v", what, path, fault.WithoutPath(err))
 	}
-	return DecodeMap(data, path, what)
+	return data, nil
 }
 
 // DecodeMap is ReadMap for text that is in memory already.

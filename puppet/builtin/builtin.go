@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
@@ -18,11 +19,41 @@ import (
 type Options struct {
 	Files Files            // that templates and file() read; nil: there are none
 	Now   func() time.Time // the present, for Timestamp(); never nil
+	// Template parses the text of a template and finds what is wrong with it;
+	// tasks are the rules of plans. nil: it is parsed, and nothing more.
+	Template func(name, text string, tasks bool) (*syntax.Program, error)
 }
 
 // Functions returns all functions.
 func Functions(o Options) []*eval.Function {
-	return slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o.Files), cataloging(), refused())
+	list := slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o), cataloging(), members(), refused())
+	for _, f := range list {
+		for i, s := range f.Signatures {
+			f.Signatures[i].Run = Sized(s.Run)
+		}
+	}
+	return list
+}
+
+// Sized refuses what a function returns if it is too large a string.
+func Sized(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (value.Value, error) {
+	return func(c *eval.Call) (value.Value, error) {
+		v, err := run(c)
+		if s, ok := v.(value.String); ok && err == nil {
+			err = c.Size(len(s))
+		}
+		return v, err
+	}
+}
+
+// Text returns a value as Ruby's to_s writes it, if it is not too large a
+// string.
+func Text(c *eval.Call, v value.Value) (string, error) {
+	s, err := value.RubyText(v, c.Size)
+	if err != nil {
+		return "", err
+	}
+	return s, c.Step(len(s) / bytesPerStep)
 }
 
 // refused are functions that Puppet has and that cannot be here.
@@ -58,11 +89,6 @@ func old(params string, run func(c *eval.Call, args []value.Value) (value.Value,
 			if err != nil {
 				return nil, err
 			}
-			for i, v := range args {
-				if isUndef(v) {
-					args[i] = value.String("")
-				}
-			}
 			return run(c, args)
 		},
 	}}
@@ -72,20 +98,30 @@ func old(params string, run func(c *eval.Call, args []value.Value) (value.Value,
 func oldText(c *eval.Call, args []value.Value, i int) (string, error) {
 	s, ok := args[i].(value.String)
 	if !ok {
-		return "", eval.Errorf("type-mismatch", "argument %d is %s: %s() takes a string there", i+1, kindOf(args[i]), c.Name)
+		return "", eval.Errorf("type-mismatch", "argument %d is %s: %s() takes a string there", i+1, value.DescribeValue(args[i]), c.Name)
 	}
 	return string(s), nil
 }
 
-func isUndef(v value.Value) bool {
-	_, ok := v.(value.Undef)
-	return ok
+// maxShown is how many bytes of a value messages show.
+const maxShown = 200
+
+func inspect(v value.Value) string { return value.InspectShort(v, maxShown) }
+
+// Plain returns arguments as functions of the oldest kind get them, which know
+// only plain data: an argument that is undef is the empty string; expressions,
+// versions, times and bytes are texts, at any depth. An iterator is an error.
+func Plain(args []value.Value) ([]value.Value, error) {
+	out, err := plainList(args)
+	for i, v := range out {
+		if value.IsUndef(v) {
+			out[i] = value.String("")
+		}
+	}
+	return out, err
 }
 
-// Plain returns values as functions of the oldest kind get them, which know
-// only plain data: expressions, versions, times and bytes are texts, at any
-// depth. An iterator is an error.
-func Plain(list []value.Value) ([]value.Value, error) {
+func plainList(list []value.Value) ([]value.Value, error) {
 	out := make([]value.Value, len(list))
 	for i, v := range list {
 		var err error
@@ -99,7 +135,7 @@ func Plain(list []value.Value) ([]value.Value, error) {
 func plain(v value.Value) (value.Value, error) {
 	switch v := v.(type) {
 	case *value.Array:
-		out, err := Plain(v.Elems())
+		out, err := plainList(v.Elems())
 		return value.NewArray(out...), err
 	case *value.Hash:
 		var out value.HashBuilder
@@ -119,7 +155,8 @@ func plain(v value.Value) (value.Value, error) {
 	case *value.Regexp:
 		return value.String(value.Inspect(v)), nil
 	case *value.SemVer, *value.SemVerRange, *value.Binary, value.Timespan, value.Timestamp:
-		return value.String(value.RubyString(v)), nil
+		s, err := value.RubyText(v, nil)
+		return value.String(s), err
 	}
 	return v, nil
 }

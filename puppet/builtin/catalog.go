@@ -24,14 +24,22 @@ func cataloging() []*eval.Function {
 			if err != nil {
 				return nil, err
 			}
-			return value.Undef{}, catalog.Tag(&c.Site, tagsOf(args))
+			tags, err := tagsOf(c, args)
+			if err != nil {
+				return nil, err
+			}
+			return value.Undef{}, catalog.Tag(&c.Site, tags)
 		})},
 		{Name: "tagged", Doc: "Tells whether the class or resource that calls it, or the catalog, has all of some tags.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
 			catalog, err := catalogOf(c)
 			if err != nil {
 				return nil, err
 			}
-			yes, err := catalog.Tagged(&c.Site, tagsOf(args))
+			tags, err := tagsOf(c, args)
+			if err != nil {
+				return nil, err
+			}
+			yes, err := catalog.Tagged(&c.Site, tags)
 			return value.Bool(yes), err
 		})},
 	}
@@ -42,12 +50,13 @@ func cataloging() []*eval.Function {
 }
 
 // tagsOf are arguments as tags.
-func tagsOf(args []value.Value) []string {
-	var list []string
-	for _, v := range args {
-		list = pieces(list, v)
-	}
-	return list
+func tagsOf(c *eval.Call, args []value.Value) (list []string, err error) {
+	err = eachPiece(value.NewArray(args...), func(v value.Value) error {
+		s, err := Text(c, v)
+		list = append(list, s)
+		return err
+	})
+	return list, err
 }
 
 // catalogOf returns the Builder as what functions need.
@@ -66,7 +75,7 @@ func including(how eval.Inclusion) []eval.Signature {
 		if err != nil {
 			return nil, err
 		}
-		list, err := flatten(c, nil, c.Args)
+		list, err := flatten(c, c.Args)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +108,7 @@ func className(v value.Value) (string, error) {
 		}
 	}
 	if name == "" {
-		return "", eval.Errorf("bad-class-name", "%s is not the name of a class, nor a reference to one", value.Inspect(v))
+		return "", eval.Errorf("bad-class-name", "%s is not the name of a class, nor a reference to one", inspect(v))
 	}
 	return strings.ToLower(strings.TrimPrefix(name, "::")), nil
 }
@@ -109,22 +118,32 @@ func realize(c *eval.Call, args []value.Value) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := flatten(c, nil, args)
+	list, err := flatten(c, args)
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]eval.Ref, len(list))
-	for i, v := range list {
+	refs := make([]eval.Ref, 0, len(list))
+	for _, v := range list {
 		if s, ok := v.(value.String); ok {
 			if t, err := c.ParseType(string(s)); err == nil {
 				v = t
 			}
 		}
+		if class, ok := v.(*value.ClassType); ok && class.Title != "" {
+			yes, err := c.Declared("class", class.Title)
+			if err != nil {
+				return nil, err
+			}
+			if !yes {
+				return nil, eval.Errorf("unknown-resource", "Class[%s] is not in the catalog, and classes are not virtual", class.Title)
+			}
+			continue // it is real
+		}
 		r, ok := v.(*value.ResourceType)
 		if !ok || !r.HasTitle {
-			return nil, eval.Errorf("bad-reference", "realize() takes references to resources, not %s", value.Inspect(v))
+			return nil, eval.Errorf("bad-reference", "realize() takes references to resources, not %s", inspect(v))
 		}
-		refs[i] = eval.Ref{Type: strings.ToLower(r.TypeName), Title: r.Title}
+		refs = append(refs, eval.Ref{Type: strings.ToLower(r.TypeName), Title: r.Title})
 	}
 	return value.Undef{}, catalog.Realize(&c.Site, refs)
 }
@@ -138,7 +157,7 @@ func createResources(c *eval.Call, args []value.Value) (value.Value, error) {
 	for i, v := range args[1:] {
 		h, ok := v.(*value.Hash)
 		if !ok {
-			return nil, eval.Errorf("type-mismatch", "argument %d is %s: create_resources() takes a hash there", i+2, kindOf(v))
+			return nil, eval.Errorf("type-mismatch", "argument %d is %s: create_resources() takes a hash there", i+2, value.DescribeValue(v))
 		}
 		hashes[i] = h
 	}
@@ -150,19 +169,28 @@ func createResources(c *eval.Call, args []value.Value) (value.Value, error) {
 	for title, params := range hashes[0].All() {
 		attrs, ok := params.(*value.Hash)
 		if !ok {
-			return nil, eval.Errorf("type-mismatch", "create_resources(): the attributes of %s are %s, not a hash", value.Inspect(title), kindOf(params))
+			return nil, eval.Errorf("type-mismatch", "create_resources(): the attributes of %s are %s, not a hash", inspect(title), value.DescribeValue(params))
 		}
 		b := eval.Body{Pos: d.Pos}
-		for _, t := range pieces(nil, title) {
-			if !slices.Contains(b.Titles, t) {
+		err := eachPiece(title, func(v value.Value) error {
+			t, err := Text(c, v)
+			if err == nil && !slices.Contains(b.Titles, t) {
 				b.Titles = append(b.Titles, t)
 			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 		if hashes[1] != nil {
 			attrs = hashes[1].Merge(attrs)
 		}
 		for k, v := range attrs.All() {
-			b.Attrs = append(b.Attrs, eval.Attribute{Name: value.RubyString(k), Value: v, Pos: d.Pos})
+			name, err := Text(c, k)
+			if err != nil {
+				return nil, err
+			}
+			b.Attrs = append(b.Attrs, eval.Attribute{Name: name, Value: v, Pos: d.Pos})
 		}
 		d.Bodies = append(d.Bodies, b)
 	}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func collections() []*eval.Function {
 			Signatures: one("Variant[Collection, String, Numeric, Binary, Undef, Sensitive[String]] $value", empty)},
 		{Name: "flatten", Doc: "Returns one array of the arguments, in which arrays inside arrays have become their elements.",
 			Signatures: one("Any *$values", func(c *eval.Call) (value.Value, error) {
-				out, err := flatten(c, nil, c.Args)
+				out, err := flatten(c, c.Args)
 				return value.NewArray(out...), err
 			})},
 		{Name: "unique", Doc: "Returns the value without what is in it twice; the block says what two elements are compared by. " +
@@ -71,6 +72,9 @@ func empty(c *eval.Call) (value.Value, error) {
 		return value.Bool(v == ""), nil
 	case *value.Binary:
 		return value.Bool(len(v.Bytes()) == 0), nil
+	case value.Int, value.Float:
+		c.Deprecated("empty() of a number, which is never empty, is deprecated")
+		return value.Bool(false), nil
 	}
 	n, ok := length(v)
 	return value.Bool(ok && n == 0), nil
@@ -83,22 +87,11 @@ func measured(c *eval.Call, v value.Value) error {
 	return c.Elements(nodes)
 }
 
-func flatten(c *eval.Call, out, list []value.Value) ([]value.Value, error) {
-	for _, v := range list {
-		a, ok := v.(*value.Array)
-		if !ok {
-			out = append(out, v)
-			continue
-		}
-		if err := measured(c, a); err != nil {
-			return nil, err
-		}
-		var err error
-		if out, err = flatten(c, out, a.Elems()); err != nil {
-			return nil, err
-		}
+func flatten(c *eval.Call, list []value.Value) ([]value.Value, error) {
+	if err := measured(c, value.NewArray(list...)); err != nil {
+		return nil, err
 	}
-	return out, c.Elements(len(out))
+	return value.Flatten(list), nil
 }
 
 // uniques are the signatures of unique.
@@ -127,6 +120,9 @@ func uniques() []eval.Signature {
 			if err != nil {
 				return nil, err
 			}
+			if err := c.Walk(sign); err != nil {
+				return nil, err
+			}
 			if _, ok := seen.Get(sign); !ok {
 				seen.Put(sign, value.Undef{})
 				out = append(out, i.value())
@@ -144,6 +140,9 @@ func uniques() []eval.Signature {
 			for k, v := range c.Args[0].(*value.Hash).All() {
 				sign, err := by(c, v)
 				if err != nil {
+					return nil, err
+				}
+				if err := cmp.Or(c.Walk(sign), c.Walk(v)); err != nil {
 					return nil, err
 				}
 				at, ok := groups.Get(sign)
@@ -192,32 +191,47 @@ func join(c *eval.Call) (value.Value, error) {
 	if s, ok := c.Arg(1).(value.String); ok {
 		between = string(s)
 	}
-	if err := measured(c, c.Args[0]); err != nil {
-		return nil, err
-	}
-	parts := pieces(nil, c.Args[0])
-	n := 0
-	for _, p := range parts {
-		n += len(p) + len(between)
-	}
-	if err := c.Size(n); err != nil {
-		return nil, err
-	}
-	return value.String(strings.Join(parts, between)), nil
+	s, err := Joined(c, c.Args[0], between)
+	return value.String(s), err
 }
 
-// pieces appends what Ruby joins of a value: elements of arrays at any depth,
-// and an empty text for an array without any.
-func pieces(out []string, v value.Value) []string {
+// Joined is what Ruby's join makes of a value: the texts of the elements of
+// arrays at any depth, in which an array without any is an empty text.
+func Joined(c *eval.Call, v value.Value, between string) (string, error) {
+	if err := measured(c, v); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	first := true
+	err := eachPiece(v, func(v value.Value) error {
+		if !first {
+			b.WriteString(between)
+		}
+		first = false
+		s, err := value.RubyText(v, func(bytes int) error { return c.Size(b.Len() + bytes) })
+		b.WriteString(s)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return b.String(), c.Step(b.Len() / bytesPerStep)
+}
+
+// eachPiece calls f with what Ruby joins of a value: elements of arrays at any
+// depth, and an empty text for an array without any.
+func eachPiece(v value.Value, f func(v value.Value) error) error {
 	a, ok := v.(*value.Array)
 	switch {
 	case !ok:
-		return append(out, value.RubyString(v))
+		return f(v)
 	case a.Len() == 0:
-		return append(out, "")
+		return f(value.String(""))
 	}
 	for _, e := range a.All() {
-		out = pieces(out, e)
+		if err := eachPiece(e, f); err != nil {
+			return err
+		}
 	}
-	return out
+	return nil
 }

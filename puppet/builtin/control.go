@@ -11,8 +11,12 @@ import (
 func control() []*eval.Function {
 	functions := []*eval.Function{
 		{Name: "fail", Doc: "Ends the evaluation with an error whose text is the arguments.",
-			Signatures: old("Any *$texts", func(_ *eval.Call, args []value.Value) (value.Value, error) {
-				return nil, eval.Errorf("fail", "%s", words(args, value.RubyString))
+			Signatures: old("Any *$texts", func(c *eval.Call, args []value.Value) (value.Value, error) {
+				text, err := words(c, args, value.RubyText)
+				if err != nil {
+					return nil, err
+				}
+				return nil, eval.Errorf("fail", "%s", text)
 			})},
 		{Name: "break", Doc: "Ends the iteration whose block calls it.",
 			Signatures: one("", func(c *eval.Call) (value.Value, error) { return nil, eval.Break(c) })},
@@ -26,7 +30,11 @@ func control() []*eval.Function {
 			Name: l.String(),
 			Doc:  "Writes its arguments to the log at the level " + l.String() + ".",
 			Signatures: one("Any *$texts", func(c *eval.Call) (value.Value, error) {
-				c.Log(l, words(c.Args, value.ToString))
+				text, err := words(c, c.Args, value.TextWithin)
+				if err != nil {
+					return nil, err
+				}
+				c.Log(l, text)
 				return value.Undef{}, nil
 			}),
 		})
@@ -42,10 +50,17 @@ func argOr(c *eval.Call) value.Value {
 }
 
 // words are values as texts with spaces between them.
-func words(list []value.Value, text func(value.Value) string) string {
-	parts := make([]string, len(list))
+func words(c *eval.Call, list []value.Value, text func(value.Value, func(bytes int) error) (string, error)) (string, error) {
+	var b strings.Builder
 	for i, v := range list {
-		parts[i] = text(v)
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		s, err := text(v, func(bytes int) error { return c.Size(b.Len() + bytes) })
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(s)
 	}
-	return strings.Join(parts, " ")
+	return b.String(), nil
 }

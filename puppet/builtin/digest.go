@@ -18,6 +18,9 @@ func digests() []*eval.Function {
 	sum := func(hash func(string) []byte) []eval.Signature {
 		return old("Any $text", func(c *eval.Call, args []value.Value) (value.Value, error) {
 			s, err := oldText(c, args, 0)
+			if err := c.Step(len(s) / bytesPerStep); err != nil {
+				return nil, err
+			}
 			return value.String(hex.EncodeToString(hash(s))), err
 		})
 	}
@@ -31,17 +34,26 @@ func digests() []*eval.Function {
 	}
 }
 
+// bytesPerStep is how much of a text is summed in the time of a step.
+const bytesPerStep = 32
+
 func md5Sum(s string) []byte    { h := md5.Sum([]byte(s)); return h[:] }
 func sha256Sum(s string) []byte { h := sha256.Sum256([]byte(s)); return h[:] }
 
 func fqdnRand(c *eval.Call, args []value.Value) (value.Value, error) {
-	limit := leadingInt(value.RubyString(args[0]))
+	text, err := Text(c, args[0])
+	if err != nil {
+		return nil, err
+	}
+	limit := leadingInt(text)
 	if limit <= 0 {
-		return nil, eval.Errorf("out-of-range", "fqdn_rand(): the limit is %s: it has to be above 0", value.Inspect(args[0]))
+		return nil, eval.Errorf("out-of-range", "fqdn_rand(): the limit is %s: it has to be above 0", inspect(args[0]))
 	}
 	seed := ""
 	if len(args) > 1 {
-		seed = strings.Join(pieces(nil, args[1]), ":")
+		if seed, err = Joined(c, args[1], ":"); err != nil {
+			return nil, err
+		}
 	}
 	fqdn := ""
 	if facts, ok := c.Scope.Lookup("facts"); ok {
@@ -49,7 +61,9 @@ func fqdnRand(c *eval.Call, args []value.Value) (value.Value, error) {
 			if net, ok := h.GetString("networking"); ok {
 				if h, ok := net.(*value.Hash); ok {
 					if v, ok := h.GetString("fqdn"); ok {
-						fqdn = value.RubyString(v)
+						if fqdn, err = Text(c, v); err != nil {
+							return nil, err
+						}
 					}
 				}
 			}

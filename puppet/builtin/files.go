@@ -1,6 +1,9 @@
 package builtin
 
 import (
+	"context"
+	"errors"
+
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -13,8 +16,8 @@ type Files interface {
 	// "templates") of a module, or the path itself if it is absolute and
 	// there. ok is false if there is none.
 	Find(area, path string) (found string, ok bool)
-	// Read returns the bytes of a file that Find has found.
-	Read(found string) ([]byte, error)
+	// Read returns the bytes of a file that Find has found. It ends with ctx.
+	Read(ctx context.Context, found string) ([]byte, error)
 	// Module returns the folder of a module.
 	Module(name string) (dir string, ok bool)
 }
@@ -22,14 +25,20 @@ type Files interface {
 // nothing is Files where there are none.
 type nothing struct{}
 
-func (nothing) Find(string, string) (string, bool) { return "", false }
-func (nothing) Read(string) ([]byte, error)        { return nil, nil }
-func (nothing) Module(string) (string, bool)       { return "", false }
+func (nothing) Find(string, string) (string, bool)           { return "", false }
+func (nothing) Read(context.Context, string) ([]byte, error) { return nil, nil }
+func (nothing) Module(string) (string, bool)                 { return "", false }
 
 // fromFiles are the functions that read files.
-func fromFiles(files Files) []*eval.Function {
+func fromFiles(o Options) []*eval.Function {
+	files, parse := o.Files, o.Template
 	if files == nil {
 		files = nothing{}
+	}
+	if parse == nil {
+		parse = func(name, text string, tasks bool) (*syntax.Program, error) {
+			return syntax.ParseTemplate(syntax.NewFile(name, text), syntax.Options{Tasks: tasks})
+		}
 	}
 	const params = "Hash[Pattern[/^\\w+$/], Any] $params = {}"
 	return []*eval.Function{
@@ -41,14 +50,18 @@ func fromFiles(files Files) []*eval.Function {
 			Signatures: one("String *$paths", func(c *eval.Call) (value.Value, error) {
 				for _, p := range c.Args {
 					if at, ok := files.Find("files", string(p.(value.String))); ok {
-						data, err := files.Read(at)
+						data, err := files.Read(c.Context(), at)
 						if err != nil {
 							return nil, err
 						}
 						return value.String(data), nil
 					}
 				}
-				return nil, eval.Errorf("no-file", "none of these files exists: %s", words(c.Args, value.ToString))
+				names, err := words(c, c.Args, value.TextWithin)
+				if err != nil {
+					return nil, err
+				}
+				return nil, eval.Errorf("no-file", "none of these files exists: %s", names)
 			})},
 		{Name: "binary_file", Doc: "Returns the bytes of a file, written as module/path or as an absolute path.",
 			Signatures: one("String $path", func(c *eval.Call) (value.Value, error) {
@@ -57,7 +70,7 @@ func fromFiles(files Files) []*eval.Function {
 				if !ok {
 					return nil, eval.Errorf("no-file", "the file %q does not exist", path)
 				}
-				data, err := files.Read(at)
+				data, err := files.Read(c.Context(), at)
 				if err != nil {
 					return nil, err
 				}
@@ -70,15 +83,23 @@ func fromFiles(files Files) []*eval.Function {
 				if !ok {
 					return nil, eval.Errorf("no-file", "the template %q does not exist", path)
 				}
-				data, err := files.Read(at)
+				data, err := files.Read(c.Context(), at)
 				if err != nil {
 					return nil, err
 				}
-				return render(c, at, string(data), false)
+				p, err := parse(at, string(data), c.Tasks())
+				if err != nil {
+					return nil, err
+				}
+				return render(c, p, false)
 			})},
 		{Name: "inline_epp", Doc: "Returns the text of a template that is a string of the Puppet language, with parameters.",
 			Signatures: one("String $template, "+params, func(c *eval.Call) (value.Value, error) {
-				return render(c, "", string(c.Args[0].(value.String)), true)
+				p, err := parse(inlineName, string(c.Args[0].(value.String)), c.Tasks())
+				if err != nil {
+					return nil, within(err)
+				}
+				return render(c, p, true)
 			})},
 		{Name: "template", Doc: "Is refused: templates in Ruby (ERB) cannot be rendered without Ruby.", Signatures: one("Any *$paths", noRuby)},
 		{Name: "inline_template", Doc: "Is refused: templates in Ruby (ERB) cannot be rendered without Ruby.", Signatures: one("Any *$texts", noRuby)},
@@ -93,12 +114,22 @@ func noRuby(c *eval.Call) (value.Value, error) {
 	return nil, eval.Errorf("needs-ruby", "%s() renders templates written in Ruby (ERB), and there is no Ruby here: write the template in the Puppet language, and use %s", c.Name, instead)
 }
 
-// render parses a template and evaluates it.
-func render(c *eval.Call, name, text string, local bool) (value.Value, error) {
-	p, err := syntax.ParseTemplate(syntax.NewFile(name, text), syntax.Options{Tasks: c.Tasks()})
-	if err != nil {
-		return nil, err
+// inlineName is what Puppet calls the file of a template that is in none.
+const inlineName = "inlined-epp-text"
+
+// within is the error of a template that is a text of the program: its place is
+// that of the call, and its message tells the place in the text.
+func within(err error) error {
+	errs, ok := errors.AsType[syntax.Errors](err)
+	if !ok || len(errs) == 0 {
+		return err
 	}
+	at := errs[0].Position()
+	return eval.Errorf(errs[0].Kind, "the template: %s (%s, line %d, column %d)", errs[0].Msg, inlineName, at.Line, at.Column)
+}
+
+// render evaluates a template with the parameters of a call.
+func render(c *eval.Call, p *syntax.Program, local bool) (value.Value, error) {
 	params, _ := c.Arg(1).(*value.Hash)
 	return c.Template(p, params, local)
 }
@@ -122,7 +153,7 @@ func named(find func(string) (string, bool)) []eval.Signature {
 	return []eval.Signature{
 		{Params: "String *$names", Run: func(c *eval.Call) (value.Value, error) { return first(c.Args) }},
 		{Params: "Array[Array[String]] *$names", Run: func(c *eval.Call) (value.Value, error) {
-			list, err := flatten(c, nil, c.Args)
+			list, err := flatten(c, c.Args)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func items(v value.Value) (iter.Seq[item], error) {
 	case *value.AliasType:
 		return items(v.Resolved())
 	}
-	return nil, eval.Errorf("not-iterable", "%s cannot be iterated over", value.TypeString(value.Infer(v)))
+	return nil, eval.Errorf("not-iterable", "%s cannot be iterated over", value.DescribeValue(v))
 }
 
 // iterated is what an iterator yields.
@@ -238,7 +239,7 @@ func iteration() []*eval.Function {
 			Name: "then",
 			Doc:  "Calls the block with the value, unless that is undef.",
 			Signatures: []eval.Signature{{Params: "Any $value", Block: "Callable[1, 1]", Run: func(c *eval.Call) (value.Value, error) {
-				if isUndef(c.Args[0]) {
+				if value.IsUndef(c.Args[0]) {
 					return value.Undef{}, nil
 				}
 				return c.Yield(c.Args[0])
@@ -248,7 +249,7 @@ func iteration() []*eval.Function {
 			Name: "lest",
 			Doc:  "Returns the value, or what the block answers if the value is undef.",
 			Signatures: []eval.Signature{{Params: "Any $value", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
-				if isUndef(c.Args[0]) {
+				if value.IsUndef(c.Args[0]) {
 					return c.Yield()
 				}
 				return c.Args[0], nil
@@ -347,7 +348,7 @@ func indexOf() []eval.Signature {
 			case value.String:
 				at = strings.Index(text, string(part))
 			case *value.Regexp:
-				loc, err := part.FindIndex(text, 0)
+				loc, err := part.Within(c.Budget()).FindIndex(text, 0)
 				if err != nil {
 					return nil, err
 				}
@@ -368,6 +369,9 @@ func indexOf() []eval.Signature {
 			place := 0
 			for i := range seq {
 				if err := c.Step(1); err != nil {
+					return nil, err
+				}
+				if err := c.Walk(i.val); err != nil {
 					return nil, err
 				}
 				if value.Same(i.val, c.Args[1]) || sameNumber(i.val, c.Args[1]) {
@@ -432,7 +436,11 @@ const groupCost = 2
 func groupBy(l *loop) (value.Value, error) {
 	var keys value.HashBuilder // to places in groups
 	var groups [][]value.Value
+	var tired error
 	err := l.each(func(_ int, i item, v value.Value) bool {
+		if tired = l.Walk(v); tired != nil {
+			return false
+		}
 		before := len(groups)
 		at, ok := keys.Get(v)
 		if !ok {
@@ -445,7 +453,7 @@ func groupBy(l *loop) (value.Value, error) {
 		l.kept += 1 + (len(groups)-before)*groupCost
 		return true
 	})
-	if err != nil {
+	if err = cmp.Or(err, tired); err != nil {
 		return nil, err
 	}
 	var out value.HashBuilder
@@ -553,6 +561,7 @@ const maxSlice = 1 << 31
 type way struct {
 	numbers *progression
 	seq     iter.Seq[item]
+	through int // how many iterators seq goes through
 }
 
 func (w way) items() iter.Seq[item] {
@@ -562,6 +571,12 @@ func (w way) items() iter.Seq[item] {
 	return w.seq
 }
 
+// through is how many iterators an iterator goes through: that of one takes
+// stack for each of them.
+type through int
+
+const maxThrough = 1000
+
 // iterator returns what goes through the items of a value this way.
 func (w way) iterator(of value.Value) value.Value {
 	it := value.NewIterator(value.ElementType(of), func(yield func(value.Value) bool) {
@@ -569,6 +584,8 @@ func (w way) iterator(of value.Value) value.Value {
 	})
 	if w.numbers != nil {
 		it.Source = *w.numbers
+	} else if w.through > 0 {
+		it.Source = through(w.through)
 	}
 	return it
 }
@@ -591,8 +608,15 @@ func steps(c *eval.Call) (way, error) {
 			}
 		}}, nil
 	}
+	within := 0
+	if it, ok := c.Args[0].(*value.Iterator); ok {
+		n, _ := it.Source.(through)
+		if within = int(n) + 1; within > maxThrough {
+			return way{}, c.Errorf("too-deep", "iterators go through each other more than %d deep", maxThrough)
+		}
+	}
 	seq, err := items(c.Args[0])
-	return way{seq: func(yield func(item) bool) {
+	return way{through: within, seq: func(yield func(item) bool) {
 		left := uint64(0)
 		for i := range seq {
 			if left == 0 {

@@ -4,15 +4,17 @@ import "math/bits"
 
 // SeededRand returns the number from 0 to below limit that Ruby's
 // Random.new(seed).rand(limit) gives, for a seed written as bytes, the most
-// significant first. Ruby's generator is the Mersenne Twister MT19937
-// (Matsumoto and Nishimura, 1998), seeded by array.
-func SeededRand(seed []byte, limit uint64) uint64 {
+// significant first.
+func SeededRand(seed []byte, limit uint64) uint64 { return NewTwister(seed).Below(limit) }
+
+// Below returns the next number from 0 to below limit: Ruby's Random#rand,
+// which takes as many bits as there can be, again until they are below.
+func (m *Twister) Below(limit uint64) uint64 {
 	if limit <= 1 {
 		return 0
 	}
 	top := limit - 1
 	mask := uint64(1)<<bits.Len64(top) - 1
-	m := newTwister(wordsOf(seed))
 	for {
 		var v uint64
 		if mask > 1<<32-1 {
@@ -55,13 +57,18 @@ const (
 	twisterShift = 397
 )
 
-type twister struct {
+// A Twister is Ruby's Random: the Mersenne Twister MT19937 (Matsumoto and
+// Nishimura, 1998), seeded by an array of words.
+type Twister struct {
 	state [twisterSize]uint32
 	at    int
 }
 
-func newTwister(key []uint32) *twister {
-	m := &twister{at: twisterSize}
+// NewTwister returns Random.new of a seed that is written as bytes, the most
+// significant first.
+func NewTwister(seed []byte) *Twister {
+	key := wordsOf(seed)
+	m := &Twister{at: twisterSize}
 	s := &m.state
 	if len(key) == 1 {
 		m.seed(key[0])
@@ -88,7 +95,7 @@ func newTwister(key []uint32) *twister {
 	return m
 }
 
-func (m *twister) seed(x uint32) {
+func (m *Twister) seed(x uint32) {
 	m.state[0] = x
 	for i := 1; i < twisterSize; i++ {
 		x = 1812433253*(x^x>>30) + uint32(i)
@@ -96,7 +103,7 @@ func (m *twister) seed(x uint32) {
 	}
 }
 
-func (m *twister) next() uint32 {
+func (m *Twister) next() uint32 {
 	s := &m.state
 	if m.at == twisterSize {
 		for i := range s {

@@ -34,9 +34,12 @@ type errPath struct {
 
 func (e *errPath) Error() string { return e.msg }
 
+// Unwrap gives the error its kind.
+func (e *errPath) Unwrap() error { return eval.Errorf("bad-index", "%s", e.msg) }
+
 func dig(data value.Value, keys []value.Value) (value.Value, error) {
 	for i, k := range keys {
-		if isUndef(data) || isUndef(k) {
+		if value.IsUndef(data) || value.IsUndef(k) {
 			return value.Undef{}, nil
 		}
 		walked := func(n int) value.Value { return value.NewArray(keys[:n]...) }
@@ -45,7 +48,7 @@ func dig(data value.Value, keys []value.Value) (value.Value, error) {
 			n, ok := k.(value.Int)
 			if !ok {
 				t := value.Infer(k)
-				return nil, &errPath{"EXPECTED_INTEGER_INDEX", "an array at " + value.Inspect(walked(i+1)) + " is asked by " + value.TypeString(t) + ", and not by a whole number",
+				return nil, &errPath{"EXPECTED_INTEGER_INDEX", "an array at " + inspect(walked(i+1)) + " is asked by " + value.TypeString(t) + ", and not by a whole number",
 					value.NewHash(value.Entry{Key: value.String("walked_path"), Value: walked(i + 1)}, value.Entry{Key: value.String("index_type"), Value: value.String(value.TypeString(t))})}
 			}
 			if n < 0 {
@@ -63,7 +66,7 @@ func dig(data value.Value, keys []value.Value) (value.Value, error) {
 			data = v
 		default:
 			t := value.Infer(data)
-			return nil, &errPath{"EXPECTED_COLLECTION", "there is no collection at " + value.Inspect(walked(i)) + ", but " + value.TypeString(t),
+			return nil, &errPath{"EXPECTED_COLLECTION", "there is no collection at " + inspect(walked(i)) + ", but " + value.TypeString(t),
 				value.NewHash(value.Entry{Key: value.String("walked_path"), Value: walked(i)}, value.Entry{Key: value.String("value_type"), Value: value.String(value.TypeString(t))})}
 		}
 	}
@@ -77,7 +80,7 @@ func get(c *eval.Call, data value.Value, path string) (value.Value, error) {
 		fallback = value.Undef{}
 	}
 	switch {
-	case isUndef(data):
+	case value.IsUndef(data):
 		return fallback, nil
 	case path == "":
 		return data, nil
@@ -89,12 +92,12 @@ func get(c *eval.Call, data value.Value, path string) (value.Value, error) {
 	switch data.(type) {
 	case *value.Array, *value.Hash:
 	default:
-		return nil, eval.Errorf("type-mismatch", "%s is no collection to find %q in", kindOf(data), path)
+		return nil, eval.Errorf("type-mismatch", "%s is no collection to find %q in", value.DescribeValue(data), path)
 	}
 	v, err := dig(data, keys)
 	var wrong *errPath
 	switch {
-	case err == nil && isUndef(v):
+	case err == nil && value.IsUndef(v):
 		return fallback, nil
 	case err == nil:
 		return v, nil

@@ -15,10 +15,11 @@ func numbers() []*eval.Function {
 			Signatures: []eval.Signature{
 				{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return abs(c.Args[0]) }},
 				{Params: "String $number", Run: func(c *eval.Call) (value.Value, error) {
+					c.Deprecated("abs() of a string, which is made a number, is deprecated")
 					s := string(c.Args[0].(value.String))
 					v, ok := value.ParseNumber(s)
 					if !ok || !isDecimal(s) {
-						return nil, eval.Errorf("not-numeric", "%s is no number", value.Inspect(c.Args[0]))
+						return nil, eval.Errorf("not-numeric", "%s is no number", inspect(c.Args[0]))
 					}
 					return abs(v)
 				}},
@@ -61,9 +62,10 @@ func rounding(round func(float64) float64) []eval.Signature {
 	return []eval.Signature{
 		{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return whole(c.Args[0], round) }},
 		{Params: "String $number", Run: func(c *eval.Call) (value.Value, error) {
+			c.Deprecated(c.Name + "() of a string, which is made a number, is deprecated")
 			v, ok := value.ParseNumber(strings.TrimSpace(string(c.Args[0].(value.String))))
 			if !ok {
-				return nil, eval.Errorf("not-numeric", "%s is no number", value.Inspect(c.Args[0]))
+				return nil, eval.Errorf("not-numeric", "%s is no number", inspect(c.Args[0]))
 			}
 			return whole(v, round)
 		}},
@@ -77,7 +79,7 @@ func whole(v value.Value, round func(float64) float64) (value.Value, error) {
 	}
 	x := round(float64(f))
 	if !(math.Abs(x) < 1<<63) {
-		return nil, eval.Errorf("out-of-range", "%s is not in the range of integers", value.Inspect(v))
+		return nil, eval.Errorf("out-of-range", "%s is not in the range of integers", inspect(v))
 	}
 	return value.Int(x), nil
 }

@@ -68,6 +68,9 @@ func sortBy(c *eval.Call, list []value.Value) error {
 // compareBy asks the block, or compares by nature.
 func compareBy(c *eval.Call, a, b value.Value) (int, error) {
 	if c.Block == nil {
+		if err := c.Walk(a); err != nil {
+			return 0, err
+		}
 		return natural(a, b)
 	}
 	v, err := c.Yield(a, b)
@@ -80,7 +83,7 @@ func compareBy(c *eval.Call, a, b value.Value) (int, error) {
 	case value.Float:
 		return cmp.Compare(n, 0), nil
 	}
-	return 0, eval.Errorf("not-comparable", "the block answered %s, which is no number, for %s and %s", kindOf(v), kindOf(a), kindOf(b))
+	return 0, eval.Errorf("not-comparable", "the block answered %s, which is no number, for %s and %s", value.DescribeValue(v), value.DescribeValue(a), value.DescribeValue(b))
 }
 
 // natural is the order that values of a kind have among each other: strings
@@ -110,11 +113,8 @@ func natural(a, b value.Value) (int, error) {
 	if value.Same(a, b) {
 		return 0, nil
 	}
-	return 0, eval.Errorf("not-comparable", "%s and %s have no order", kindOf(a), kindOf(b))
+	return 0, eval.Errorf("not-comparable", "%s and %s have no order", value.DescribeValue(a), value.DescribeValue(b))
 }
-
-// kindOf names the type of a value in messages.
-func kindOf(v value.Value) string { return value.TypeString(value.Generalize(value.Infer(v))) }
 
 // comparisons are the signatures of compare.
 func comparisons() []eval.Signature {
@@ -157,7 +157,15 @@ func extremes(name string, sign int) []eval.Signature {
 			}
 			return nil, eval.Errorf("argument-count", "%s() of nothing: it takes one value at least", name)
 		}
-		compare := coerced
+		told := map[string]bool{}
+		compare := func(a, b value.Value) (int, error) {
+			n, as, err := coerced(c, a, b)
+			if as != "" && !told[as] {
+				told[as] = true
+				c.Deprecated(name + "() of values that are made " + as + " is deprecated")
+			}
+			return n, err
+		}
 		if ordered(list) {
 			compare = value.Compare
 		}
@@ -206,15 +214,27 @@ func ordered(list []value.Value) bool {
 }
 
 // coerced compares values as max and min do when they have no order: as
-// numbers if both look like one, else as strings.
-func coerced(a, b value.Value) (int, error) {
-	x, y := value.RubyString(a), value.RubyString(b)
+// numbers if both look like one, else as strings. as is what values of another
+// kind were made.
+func coerced(c *eval.Call, a, b value.Value) (n int, as string, err error) {
+	x, err := Text(c, a)
+	if err != nil {
+		return 0, "", err
+	}
+	y, err := Text(c, b)
+	if err != nil {
+		return 0, "", err
+	}
 	if f, ok := number(x); ok {
 		if g, ok := number(y); ok {
-			return cmp.Compare(f, g), nil
+			return cmp.Compare(f, g), "numbers", nil
 		}
 	}
-	return strings.Compare(x, y), nil
+	_, text := a.(value.String)
+	if _, ok := b.(value.String); !ok || !text {
+		as = "strings"
+	}
+	return strings.Compare(x, y), as, nil
 }
 
 // number reads what looks like a number to max and min.

@@ -17,14 +17,14 @@ func patterns() []*eval.Function {
 		{Name: "match", Doc: "Returns the text that a pattern matches and the texts of its groups, or undef. Of an array of strings, it returns an array of these.",
 			Signatures: []eval.Signature{
 				{Params: "String $text, Any $pattern", Run: func(c *eval.Call) (value.Value, error) {
-					return match(c.Args[0].(value.String), c.Args[1])
+					return match(c, c.Args[0].(value.String), c.Args[1])
 				}},
 				{Params: "Array[String] $texts, Any $pattern", Run: func(c *eval.Call) (value.Value, error) {
 					list := c.Args[0].(*value.Array)
 					out := make([]value.Value, list.Len())
 					for i, s := range list.All() {
 						var err error
-						if out[i], err = match(s.(value.String), c.Args[1]); err != nil {
+						if out[i], err = match(c, s.(value.String), c.Args[1]); err != nil {
 							return nil, err
 						}
 					}
@@ -75,7 +75,7 @@ func split(c *eval.Call) (value.Value, error) {
 	text := string(v.(value.String))
 	if c.Elements(len(text)+1) != nil { // so long that the parts may be too many
 		n := 0
-		for groups, err := range re.All(text) {
+		for groups, err := range re.Within(c.Budget()).All(text) {
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +85,7 @@ func split(c *eval.Call) (value.Value, error) {
 			}
 		}
 	}
-	parts, err := re.Split(text, 0)
+	parts, err := re.Within(c.Budget()).Split(text, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +99,10 @@ func split(c *eval.Call) (value.Value, error) {
 	return value.NewArray(out...), nil
 }
 
-func match(s value.String, pattern value.Value) (value.Value, error) {
+func match(c *eval.Call, s value.String, pattern value.Value) (value.Value, error) {
 	any := func(list []value.Value) (value.Value, error) {
 		for _, p := range list {
-			if v, err := match(s, p); err != nil || !isUndef(v) {
+			if v, err := match(c, s, p); err != nil || !value.IsUndef(v) {
 				return v, err
 			}
 		}
@@ -114,39 +114,42 @@ func match(s value.String, pattern value.Value) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		groups, ok, err := re.Match(string(s))
-		if err != nil || !ok {
+		loc, err := re.Within(c.Budget()).FindIndex(string(s), 0)
+		if err != nil || loc == nil {
 			return value.Undef{}, err
 		}
-		return value.NewArray(groups...), nil
+		return value.NewArray(value.Groups(string(s), loc)...), nil
 	case *value.RegexpType:
 		if p.Pattern == nil {
 			return nil, eval.Errorf("type-mismatch", "the type Regexp has no pattern to match")
 		}
-		return match(s, p.Pattern)
+		return match(c, s, p.Pattern)
 	case *value.PatternType:
 		for _, re := range p.Patterns {
-			if v, err := match(s, re); err != nil || !isUndef(v) {
+			if v, err := match(c, s, re); err != nil || !value.IsUndef(v) {
 				return v, err
 			}
 		}
 		return value.Undef{}, nil
 	case *value.VariantType:
 		for _, t := range p.Types {
-			if v, err := match(s, t); err != nil || !isUndef(v) {
+			if v, err := match(c, s, t); err != nil || !value.IsUndef(v) {
 				return v, err
 			}
 		}
 		return value.Undef{}, nil
 	case *value.AliasType:
-		return match(s, p.Resolved())
+		return match(c, s, p.Resolved())
 	case *value.Array:
 		return any(p.Elems())
 	}
-	return nil, eval.Errorf("type-mismatch", "match() takes a string, a Regexp, a Regexp or Pattern type, or an array of these as the pattern, and not %s", kindOf(pattern))
+	return nil, eval.Errorf("type-mismatch", "match() takes a string, a Regexp, a Regexp or Pattern type, or an array of these as the pattern, and not %s", value.DescribeValue(pattern))
 }
 
 func regsubst(c *eval.Call) (value.Value, error) {
+	if c.Arg(4) != nil {
+		c.Deprecated("the encoding that is given to regsubst() does nothing, and is deprecated")
+	}
 	all, options := false, ""
 	if flags, ok := c.Arg(3).(value.String); ok {
 		for _, f := range string(flags) {
@@ -177,11 +180,12 @@ func regsubst(c *eval.Call) (value.Value, error) {
 	replace := func(s string) (string, error) {
 		switch r := c.Args[2].(type) {
 		case *value.Hash:
-			return replaceFrom(re, s, r, all)
+			return replaceFrom(c, re, s, r, all)
 		default:
-			return re.Replace(s, string(r.(value.String)), all)
+			return re.Within(c.Budget()).Replace(s, string(r.(value.String)), all)
 		}
 	}
+	bytes := 0 // of all strings that are made
 	var change func(v value.Value) (value.Value, error)
 	change = func(v value.Value) (value.Value, error) {
 		switch v := v.(type) {
@@ -207,18 +211,22 @@ func regsubst(c *eval.Call) (value.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			return value.String(s), c.Size(len(s))
+			bytes += len(s)
+			return value.String(s), c.Size(bytes)
 		}
 	}
 	return change(c.Args[0])
 }
 
 // replaceFrom replaces matches by what a hash has for their text, or nothing.
-func replaceFrom(re *value.Regexp, s string, by *value.Hash, all bool) (string, error) {
+func replaceFrom(c *eval.Call, re *value.Regexp, s string, by *value.Hash, all bool) (string, error) {
 	var b strings.Builder
 	at := 0
-	for loc, err := range re.All(s) {
+	for loc, err := range re.Within(c.Budget()).All(s) {
 		if err != nil {
+			return "", err
+		}
+		if err := c.Size(b.Len()); err != nil {
 			return "", err
 		}
 		b.WriteString(s[at:loc[0]])

@@ -26,7 +26,7 @@ func texts() []*eval.Function {
 				if err != nil {
 					return nil, err
 				}
-				s, err := value.Sprintf(format, args[1:])
+				s, err := value.Sprintf(format, args[1:], c.Size)
 				return value.String(s), err
 			})},
 		{Name: "shellquote", Doc: "Returns the arguments, and the elements of arrays, as words for a shell, quoted where they have to be.",
@@ -48,13 +48,18 @@ func flat(change func(string) string) []eval.Signature {
 				return nil, err
 			}
 			var out []value.Value
+			bytes := 0
 			for i := range seq {
 				v := i.value()
 				if err := c.Elements(len(out)); err != nil {
 					return nil, err
 				}
 				if s, ok := v.(value.String); ok {
-					v = value.String(change(string(s)))
+					made := change(string(s))
+					if bytes += len(made); c.Size(bytes) != nil {
+						return nil, c.Size(bytes)
+					}
+					v = value.String(made)
 				}
 				out = append(out, v)
 			}
@@ -65,10 +70,14 @@ func flat(change func(string) string) []eval.Signature {
 
 // deep are the signatures of a function for all strings in a value.
 func deep(change func(string) string) []eval.Signature {
-	var walk func(v value.Value) (value.Value, error)
-	walk = func(v value.Value) (value.Value, error) {
+	var walk func(c *eval.Call, bytes *int, v value.Value) (value.Value, error)
+	walk = func(c *eval.Call, bytes *int, v value.Value) (value.Value, error) {
 		switch v := v.(type) {
 		case value.String:
+			*bytes += len(v)
+			if err := c.Size(*bytes); err != nil {
+				return nil, err
+			}
 			return value.String(change(string(v))), nil
 		case value.Int, value.Float:
 			return v, nil
@@ -76,7 +85,7 @@ func deep(change func(string) string) []eval.Signature {
 			out := make([]value.Value, v.Len())
 			for i, e := range v.All() {
 				var err error
-				if out[i], err = walk(e); err != nil {
+				if out[i], err = walk(c, bytes, e); err != nil {
 					return nil, err
 				}
 			}
@@ -84,24 +93,24 @@ func deep(change func(string) string) []eval.Signature {
 		case *value.Hash:
 			var out value.HashBuilder
 			for k, e := range v.All() {
-				k, err := walk(k)
+				k, err := walk(c, bytes, k)
 				if err != nil {
 					return nil, err
 				}
-				if e, err = walk(e); err != nil {
+				if e, err = walk(c, bytes, e); err != nil {
 					return nil, err
 				}
 				out.Put(k, e)
 			}
 			return out.Build(), nil
 		}
-		return nil, eval.Errorf("type-mismatch", "the value holds %s: it can hold strings, numbers, and arrays and hashes of them", kindOf(v))
+		return nil, eval.Errorf("type-mismatch", "the value holds %s: it can hold strings, numbers, and arrays and hashes of them", value.DescribeValue(v))
 	}
 	return one("Variant[String, Numeric, Array, Hash] $value", func(c *eval.Call) (value.Value, error) {
 		if err := measured(c, c.Args[0]); err != nil {
 			return nil, err
 		}
-		return walk(c.Args[0])
+		return walk(c, new(int), c.Args[0])
 	})
 }
 
@@ -135,19 +144,25 @@ func lstrip(s string) string { return strings.TrimLeft(s, spaces) }
 func rstrip(s string) string { return strings.TrimRight(s, spaces) }
 
 func shellquote(c *eval.Call, args []value.Value) (value.Value, error) {
-	words, err := flatten(c, nil, args)
+	words, err := flatten(c, args)
 	if err != nil {
 		return nil, err
 	}
-	quoted := make([]string, len(words))
+	var b strings.Builder
 	for i, w := range words {
 		s, ok := w.(value.String)
 		if !ok {
-			return nil, eval.Errorf("type-mismatch", "argument %d is %s: shellquote() takes strings and arrays of them", i+1, kindOf(w))
+			return nil, eval.Errorf("type-mismatch", "argument %d is %s: shellquote() takes strings and arrays of them", i+1, value.DescribeValue(w))
 		}
-		quoted[i] = quote(string(s))
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(quote(string(s)))
+		if err := c.Size(b.Len()); err != nil {
+			return nil, err
+		}
 	}
-	return value.String(strings.Join(quoted, " ")), nil
+	return value.String(b.String()), nil
 }
 
 func quote(s string) string {

@@ -16,6 +16,11 @@ func types(now func() time.Time) []*eval.Function {
 		if _, ok := t.(*value.TimestampType); ok && len(args) == 0 {
 			v = value.NewTimestamp(now())
 		} else {
+			for _, a := range args {
+				if err := converting(c, a); err != nil {
+					return nil, err
+				}
+			}
 			v, err = value.New(t, args)
 		}
 		if err != nil || c.Block == nil {
@@ -26,6 +31,9 @@ func types(now func() time.Time) []*eval.Function {
 	return []*eval.Function{
 		{Name: "type", Doc: "Returns the type of a value: detailed has the type of each element, reduced what the elements have in common, generalized no sizes and ranges.",
 			Signatures: one("Any $value, Enum['detailed', 'reduced', 'generalized'] $how = 'detailed'", func(c *eval.Call) (value.Value, error) {
+				if err := inferring(c, c.Args[0]); err != nil {
+					return nil, err
+				}
 				switch c.Arg(1) {
 				case value.String("reduced"):
 					return value.Infer(c.Args[0]), nil
@@ -91,12 +99,43 @@ func types(now func() time.Time) []*eval.Function {
 	}
 }
 
+// converting counts the work and the memory of making a value of another.
+func converting(c *eval.Call, v value.Value) error {
+	if err := measured(c, v); err != nil {
+		return err
+	}
+	const bytes = 64 // for each value in it, of what is made on the way
+	_, nodes := value.Measure(v)
+	if err := c.Walk(v); err != nil {
+		return err
+	}
+	return c.Made(nodes * bytes)
+}
+
+// typeBytes is about what the type of a value takes.
+const typeBytes = 128
+
+// inferring counts the work and the memory of a value's type.
+func inferring(c *eval.Call, v value.Value) error {
+	if err := measured(c, v); err != nil {
+		return err
+	}
+	_, nodes := value.Measure(v)
+	if err := c.Step(nodes); err != nil {
+		return err
+	}
+	return c.Made(nodes * typeBytes)
+}
+
 func assertType(c *eval.Call, t value.Type) (value.Value, error) {
 	v := c.Args[1]
 	if value.Instance(t, v) {
 		return v, nil
 	}
 	if c.Block != nil {
+		if err := inferring(c, v); err != nil {
+			return nil, err
+		}
 		return c.Yield(t, value.InferDetailed(v))
 	}
 	return nil, eval.Errorf("type-mismatch", "%s", value.Mismatch("assert_type()", t, v))
@@ -169,7 +208,7 @@ func defined(c *eval.Call, v value.Value) (bool, error) {
 		switch name {
 		case "":
 			return false, nil
-		case "main":
+		case "main", "::":
 			return true, nil
 		}
 		if yes, err := c.HasResourceType(name); yes || err != nil {

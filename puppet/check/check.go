@@ -28,71 +28,65 @@ type Options struct {
 	Keys Severity
 }
 
-// A Severity says how bad a problem is.
-type Severity uint8
-
-// The zero Severity is an error.
-const (
-	Error Severity = iota
-	Warning
-	Deprecation
-	Ignore // it is not told
-)
-
-var severityNames = [...]string{"error", "warning", "deprecation", "ignore"}
-
-// String returns the severity in lower case.
-func (s Severity) String() string { return severityNames[s] }
-
-// A Problem is what is wrong at one place.
-type Problem struct {
-	*syntax.Error
-	Severity Severity
-}
-
-// Problems are all that was found, in the order in which it was found.
-type Problems []Problem
-
-// Err returns the errors among the problems as syntax.Errors, nil without any.
-func (l Problems) Err() error {
-	var errs syntax.Errors
-	for _, p := range l {
-		if p.Severity == Error {
-			errs = append(errs, p.Error)
-		}
-	}
-	if errs == nil {
-		return nil
-	}
-	return errs
-}
-
 // Program checks a program.
 func Program(p *syntax.Program, o Options) Problems {
 	c := &checker{file: p.File, o: o}
-	if o.Namespace != "" {
-		c.topLevel(p.Body)
-	}
-	syntax.Walk(p.Body, c.visit)
-	return c.found
+	return c.program(p)
 }
 
 // A checker goes through one program.
 type checker struct {
-	file  *syntax.File
-	o     Options
-	path  []syntax.Node // from the program's body to the node in work
-	found Problems
+	file    *syntax.File
+	o       Options
+	inside  int           // heredocs that the program is the text of
+	path    []syntax.Node // from the program's body to the node around the one in work
+	facts   []fact        // about each of these
+	now     fact          // about the node in work
+	idles   idles
+	found   Problems
+	tallies [Ignore]tally
+}
+
+// A fact is what is known about a node from those around. It keeps the checks
+// from going through the same nodes again for each node around them.
+type fact uint8
+
+const (
+	applied fact = 1 << iota // it is an apply block or in one
+	valued                   // it is an operator with one operand, which has a value
+)
+
+func (c *checker) program(p *syntax.Program) Problems {
+	if c.o.Namespace != "" {
+		c.topLevel(p.Body)
+	}
+	syntax.Walk(p.Body, c.visit)
+	c.others()
+	return c.found
 }
 
 func (c *checker) visit(n syntax.Node) bool {
 	if n == nil {
 		c.path = c.path[:len(c.path)-1]
+		c.facts = c.facts[:len(c.path)]
 		return true
+	}
+	c.now = c.around() & applied
+	if _, ok := n.(*syntax.Apply); ok {
+		c.now = applied
 	}
 	c.node(n)
 	c.path = append(c.path, n)
+	c.facts = append(c.facts, c.now)
 	return true
+}
+
+// around returns what is known about the node around the one in work.
+func (c *checker) around() fact {
+	if len(c.facts) == 0 {
+		return 0
+	}
+	return c.facts[len(c.facts)-1]
 }
 
 // parent returns the node around the one in work, the i-th from inside, nil
@@ -104,15 +98,8 @@ func (c *checker) parent(i int) syntax.Node {
 	return nil
 }
 
-// inApply reports whether the node in work is in an apply block.
-func (c *checker) inApply() bool {
-	for _, n := range c.path {
-		if _, ok := n.(*syntax.Apply); ok {
-			return true
-		}
-	}
-	return false
-}
+// inApply reports whether an apply block is around the node in work.
+func (c *checker) inApply() bool { return c.around()&applied != 0 }
 
 // node checks one node; what is in it is visited after it.
 func (c *checker) node(n syntax.Node) {
@@ -128,15 +115,15 @@ func (c *checker) node(n syntax.Node) {
 		c.rvalue(n.X)
 		c.rvalue(n.Y)
 	case *syntax.Not:
-		c.rvalue(n.X)
+		c.operand(n.X)
 	case *syntax.Neg:
-		c.rvalue(n.X)
+		c.operand(n.X)
 	case *syntax.Splat:
-		c.rvalue(n.X)
+		c.operand(n.X)
 	case *syntax.Paren:
-		c.rvalue(n.X)
+		c.operand(n.X)
 	case *syntax.Text:
-		c.rvalue(n.X)
+		c.operand(n.X)
 	case *syntax.Index:
 		if len(n.Keys) == 0 {
 			c.errorf(n, "missing-index", "there is nothing between the brackets: a key or a place belongs there")
@@ -346,20 +333,33 @@ func (c *checker) attr(n *syntax.Attr) {
 }
 
 // rvalue tells of what has no value.
-func (c *checker) rvalue(x syntax.Expr) {
-	switch x := x.(type) {
-	case *syntax.Collect, *syntax.Class, *syntax.Define, *syntax.NodeDef, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeDef, *syntax.TypeMapping:
-		c.errorf(x, "not-a-value", "%s has no value, and stands where one is needed", article(x))
-	case *syntax.Not:
-		c.rvalue(x.X)
-	case *syntax.Neg:
-		c.rvalue(x.X)
-	case *syntax.Splat:
-		c.rvalue(x.X)
-	case *syntax.Paren:
-		c.rvalue(x.X)
-	case *syntax.Text:
-		c.rvalue(x.X)
+func (c *checker) rvalue(x syntax.Expr) (ok bool) {
+	for {
+		switch n := x.(type) {
+		case *syntax.Collect, *syntax.Class, *syntax.Define, *syntax.NodeDef, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeDef, *syntax.TypeMapping:
+			c.errorf(x, "not-a-value", "%s has no value, and stands where one is needed", article(x))
+			return false
+		case *syntax.Not:
+			x = n.X
+		case *syntax.Neg:
+			x = n.X
+		case *syntax.Splat:
+			x = n.X
+		case *syntax.Paren:
+			x = n.X
+		case *syntax.Text:
+			x = n.X
+		default:
+			return true
+		}
+	}
+}
+
+// operand is rvalue for the only operand of the node in work. Of several such
+// operators in one another the outermost has looked at what is innermost.
+func (c *checker) operand(x syntax.Expr) {
+	if c.around()&valued != 0 || c.rvalue(x) {
+		c.now |= valued
 	}
 }
 
@@ -416,59 +416,15 @@ func (c *checker) hash(n *syntax.Hash) {
 
 // call checks what is called.
 func (c *checker) call(n *syntax.Call) {
-	f := n.Func
-	if x, ok := f.(*syntax.Index); ok {
-		f = x.X
-		if _, ok := f.(*syntax.TypeName); ok {
-			return
-		}
-		f = n.Func
-	}
-	switch f.(type) {
+	switch f := n.Func.(type) {
 	case *syntax.Name, *syntax.TypeName:
-	default:
-		c.errorf(n.Func, "illegal-expression", "%s cannot be called: the name of a function or a type belongs before the arguments", article(n.Func))
-	}
-}
-
-// block finds expressions that do nothing.
-func (c *checker) block(n *syntax.Block) {
-	if name, ok := withoutTitle(n); ok && !c.o.Tasks {
-		c.errorf(n, "missing-title", "the resource %s has no title: write %s { 'title': … }", name, name)
 		return
-	}
-	for _, x := range n.Exprs[:max(0, len(n.Exprs)-1)] {
-		if idle(x) {
-			c.errorf(x, "no-effect", "%s has no effect here: its value is used by nobody, and only the last expression of a block has a value", article(x))
+	case *syntax.Index:
+		if _, ok := f.X.(*syntax.TypeName); ok {
 			return
 		}
 	}
-}
-
-// withoutTitle recognizes a resource whose title is missing, which the grammar
-// reads as a word and a hash.
-func withoutTitle(x syntax.Expr) (name string, ok bool) {
-	b, is := x.(*syntax.Block)
-	if !is || len(b.Exprs) != 2 {
-		return "", false
-	}
-	n, is := b.Exprs[0].(*syntax.Name)
-	if _, hash := b.Exprs[1].(*syntax.Hash); !is || !hash {
-		return "", false
-	}
-	return n.Value, true
-}
-
-// lastIdle tells of a body whose last expression does nothing: the bodies of
-// classes, defines and nodes have no value.
-func (c *checker) lastIdle(body *syntax.Block, of string) {
-	if len(body.Exprs) == 0 {
-		return
-	}
-	last := body.Exprs[len(body.Exprs)-1]
-	if _, untitled := withoutTitle(last); idle(last) && !untitled {
-		c.errorf(last, "no-effect", "%s has no effect as the last of %s, which has no value", article(last), of)
-	}
+	c.errorf(n.Func, "illegal-expression", "%s cannot be called: the name of a function or a type belongs before the arguments", article(n.Func))
 }
 
 // cases checks a case.

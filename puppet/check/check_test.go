@@ -3,6 +3,7 @@ package check
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +12,17 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// TestProblems compares with what Puppet 8's validator finds, and where.
+// judge parses and checks a text. What stops the parser is returned as err.
+func judge(src string, o Options) (Problems, error) {
+	p, err := syntax.Parse(syntax.NewFile("x.pp", src), syntax.Options{Tasks: o.Tasks})
+	if err != nil {
+		return nil, err
+	}
+	return Program(p, o), nil
+}
+
+// TestProblems compares with what Puppet 8's validator finds, and where; the
+// kinds are ours.
 func TestProblems(t *testing.T) {
 	f, err := os.Open("testdata/problems.jsonl")
 	if err != nil {
@@ -26,16 +37,28 @@ func TestProblems(t *testing.T) {
 			Problems []struct {
 				Severity     string
 				Line, Column int
+				Kind         string
 			}
+			// Parse is where Puppet stops, with an error of its grammar or without a
+			// place in the text; ours may be found here or by the parser.
 			Parse *struct{ Line, Column int }
 		}
 		if err := json.Unmarshal(in.Bytes(), &want); err != nil {
 			t.Fatal(err)
 		}
-		p, err := syntax.Parse(syntax.NewFile("", want.Src), syntax.Options{Tasks: want.Tasks})
+		found, err := judge(want.Src, Options{Tasks: want.Tasks})
 		if want.Parse != nil {
-			if err == nil && Program(p, Options{Tasks: want.Tasks}).Err() == nil {
+			if err == nil {
+				err = found.Err()
+			}
+			errs, _ := errors.AsType[syntax.Errors](err)
+			switch {
+			case len(errs) == 0:
 				t.Errorf("%s\n is accepted, want an error at %d:%d", want.Src, want.Parse.Line, want.Parse.Column)
+			case want.Parse.Line != 0:
+				if pos := errs[0].Position(); pos.Line != want.Parse.Line || pos.Column != want.Parse.Column {
+					t.Errorf("%s\n got %v\nwant it at %d:%d", want.Src, errs[0], want.Parse.Line, want.Parse.Column)
+				}
 			}
 			continue
 		}
@@ -44,13 +67,13 @@ func TestProblems(t *testing.T) {
 			continue
 		}
 		var got, wanted, texts []string
-		for _, x := range Program(p, Options{Tasks: want.Tasks}) {
+		for _, x := range found {
 			pos := x.Position()
-			got = append(got, fmt.Sprintf("%v %d:%d", x.Severity, pos.Line, pos.Column))
+			got = append(got, fmt.Sprintf("%v %d:%d %s", x.Severity, pos.Line, pos.Column, x.Kind))
 			texts = append(texts, x.Msg)
 		}
 		for _, x := range want.Problems {
-			wanted = append(wanted, fmt.Sprintf("%s %d:%d", x.Severity, x.Line, x.Column))
+			wanted = append(wanted, fmt.Sprintf("%s %d:%d %s", x.Severity, x.Line, x.Column, x.Kind))
 		}
 		if strings.Join(got, ", ") != strings.Join(wanted, ", ") {
 			t.Errorf("%s\n got %q (%q)\nwant %q", want.Src, got, texts, wanted)

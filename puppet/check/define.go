@@ -87,7 +87,7 @@ func (c *checker) class(n *syntax.Class) {
 		if p.Type == nil {
 			continue
 		}
-		if _, ok := literal(p.Type); !ok {
+		if !isLiteral(p.Type) {
 			c.problem(Deprecation, p, "computed-type", "the type of $%s is computed: it has to be written out", p.Name)
 		}
 	}
@@ -165,7 +165,7 @@ func (c *checker) param(p *syntax.Param) {
 	}
 	syntax.Walk(p.Value, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.Lambda:
+		case *syntax.Lambda, *syntax.Param: // a parameter of another one checks its own
 			return false
 		case *syntax.Assign:
 			c.errorf(n, "illegal-assignment", "a variable cannot be set in the default of a parameter")

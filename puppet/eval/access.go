@@ -190,6 +190,9 @@ func (n *indexNode) array(t *thread, a *value.Array, keys []value.Value) (value.
 	if !ok {
 		return value.NewArray(), nil
 	}
+	if err := t.step(n.pos, (j-i)/copyPerStep); err != nil {
+		return nil, err
+	}
 	return a.Slice(i, j), nil
 }
 
@@ -234,6 +237,9 @@ func (n *indexNode) indexes(t *thread, kind string, keys []value.Value) (idx [2]
 func (n *indexNode) string(t *thread, v value.String, keys []value.Value) (value.Value, error) {
 	idx, err := n.indexes(t, "a string", keys)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.walk(n.pos, v); err != nil {
 		return nil, err
 	}
 	s := string(v)
@@ -295,6 +301,13 @@ func (n *indexNode) binary(t *thread, b *value.Binary, keys []value.Value) (valu
 func (n *indexNode) typed(t *thread, typ value.Type, keys []value.Value) (value.Value, error) {
 	if last := n.last.Load(); last != nil && last.typ == typ && sameArgs(last.args, keys) {
 		return last.made, nil
+	}
+	size := 0
+	for _, k := range keys {
+		size += typeSize(k)
+	}
+	if err := t.step(n.pos, size); err != nil {
+		return nil, err
 	}
 	made, err := value.Parametrize(typ, keys)
 	if err != nil {

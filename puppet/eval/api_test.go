@@ -340,13 +340,16 @@ func TestHeredocSyntax(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"@(\"E\":json)\n[1, ${1 + 1}]\n| E":      true,
 		"@(\"E\":json)\n[1, ${1 + 1}\n| E":       false,
-		"@(E:json)\n{}\n| E":                     true,
-		"@(E:json)\n{\n| E":                      false,
+		"@(E:json)\n{\n| E":                      true, // package check judges what does not change
 		"@(\"E\":application+json)\n{${''}\n| E": false,
 		"@(\"E\":pp)\nnotice(${1 + 1})\n| E":     true,
 		"@(\"E\":pp)\nnotice(( ${1 + 1}\n| E":    false,
 		"@(\"E\":base64)\n${'YWI='}\n| E":        true,
 		"@(\"E\":base64)\n${'Y'}\n| E":           false,
+		"@(\"E\":base64)\n${'YWI'}\t=\n| E":      true,
+		"@(\"E\":base64)\n${'YWJ='}\n| E":        false, // bits are left
+		"@(\"E\":pp)\nplan ${'a'}() { }\n| E":    false,
+		"@(\"E\":pp)\n${'1'}; 2\n| E":            false, // without an effect
 		"@(\"E\":unheard)\n${'%'}\n| E":          true,
 	} {
 		_, err := run(t, newEnv(), text)
@@ -354,5 +357,15 @@ func TestHeredocSyntax(t *testing.T) {
 		if ok != (err == nil) || err != nil && (!errors.As(err, &e) || e.Kind != "bad-heredoc") {
 			t.Errorf("%s\n got %v", text, err)
 		}
+	}
+	env := newEnv()
+	env.Tasks = true
+	_, err := run(t, env, "@(\"E\":pp)\nplan ${'a'}() { }\n| E")
+	if err != nil {
+		t.Errorf("by the rules of plans: %v", err)
+	}
+	_, err = run(t, env, "@(\"E\":pp)\n\n  notice(${'1'} ${'2'})\n| E")
+	if err == nil || !strings.HasSuffix(err.Error(), "the text is no valid pp: unexpected '2', in line 2 of the text") {
+		t.Errorf("got %v", err)
 	}
 }

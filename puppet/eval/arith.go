@@ -135,7 +135,7 @@ func (n *arithNode) calculate(t *thread, x, y value.Value) (value.Value, error) 
 		case syntax.Add:
 			return n.merge(t, a, y)
 		case syntax.Sub:
-			return n.without(a, y), nil
+			return n.without(t, a, y)
 		case syntax.Shl:
 			return nil, n.inapplicable(t, x)
 		}
@@ -330,7 +330,7 @@ func (n *arithNode) append(t *thread, a *value.Array, more []value.Value) (value
 	if err := t.elements(n.pos, size); err != nil {
 		return nil, err
 	}
-	if err := t.step(n.pos, size>>6); err != nil {
+	if err := t.step(n.pos, size/copyPerStep); err != nil {
 		return nil, err
 	}
 	list := make([]value.Value, 0, size)
@@ -344,6 +344,12 @@ func (n *arithNode) remove(t *thread, a *value.Array, y value.Value) (value.Valu
 	if err := t.step(n.pos, a.Len()*len(gone)>>6); err != nil {
 		return nil, err
 	}
+	if err := t.walk(n.pos, a); err != nil {
+		return nil, err
+	}
+	if err := t.walk(n.pos, y); err != nil {
+		return nil, err
+	}
 	var in value.HashBuilder
 	for _, g := range gone {
 		in.Put(g, value.Undef{})
@@ -354,7 +360,8 @@ func (n *arithNode) remove(t *thread, a *value.Array, y value.Value) (value.Valu
 			list = append(list, v)
 		}
 	}
-	return value.NewArray(list...), nil
+	left := value.NewArray(list...)
+	return left, t.given(n.pos, left)
 }
 
 // loose tells whether a value may be == to one that is not the same key of a
@@ -429,15 +436,19 @@ func (n *arithNode) merge(t *thread, h *value.Hash, y value.Value) (value.Value,
 	if err := t.elements(n.pos, h.Len()+o.Len()); err != nil {
 		return nil, err
 	}
-	if err := t.step(n.pos, (h.Len()+o.Len())>>6); err != nil {
+	if err := t.step(n.pos, h.Len()/entriesPerStep+o.Len()/putPerStep); err != nil {
 		return nil, err
 	}
-	return h.Merge(o), nil
+	sum := h.Merge(o)
+	return sum, t.measure(n.pos, sum)
 }
 
 // hashOf returns the hash of an array of pairs, or of keys and values in turn,
 // or the only element if that is a hash.
 func (n *arithNode) hashOf(t *thread, a *value.Array) (*value.Hash, error) {
+	if err := t.walk(n.pos, a); err != nil {
+		return nil, err
+	}
 	if a.Len() == 1 {
 		if h, is := a.At(0).(*value.Hash); is {
 			return h, nil
@@ -470,7 +481,13 @@ func (n *arithNode) hashOf(t *thread, a *value.Array) (*value.Hash, error) {
 }
 
 // without returns the entries of h whose keys are not in y.
-func (n *arithNode) without(h *value.Hash, y value.Value) value.Value {
+func (n *arithNode) without(t *thread, h *value.Hash, y value.Value) (value.Value, error) {
+	if err := t.walk(n.pos, y); err != nil {
+		return nil, err
+	}
+	if err := t.step(n.pos, h.Len()/putPerStep); err != nil {
+		return nil, err
+	}
 	var in value.HashBuilder
 	switch y := y.(type) {
 	case *value.Hash:
@@ -490,7 +507,8 @@ func (n *arithNode) without(h *value.Hash, y value.Value) value.Value {
 			b.Put(k, v)
 		}
 	}
-	return b.Build()
+	left := b.Build()
+	return left, t.given(n.pos, left)
 }
 
 // join adds to a URI or to bytes.
@@ -508,7 +526,7 @@ func (n *arithNode) join(t *thread, x, y value.Value) (value.Value, error) {
 	case *value.URI:
 		switch y.(type) {
 		case value.String, *value.URI:
-			u, err := joinURI(a.String(), value.ToString(y))
+			u, err := joinURI(a, y)
 			if err != nil {
 				return nil, t.wrap(n.pos, err)
 			}
@@ -545,11 +563,16 @@ func timed(v value.Value) bool {
 	return false
 }
 
-// nanos returns seconds as nanoseconds, cut.
+// nanos returns seconds as nanoseconds, cut. What is infinite or no number is
+// more than any length of time.
 func nanos(v value.Value) *big.Int {
 	if i, is := v.(value.Int); is {
 		return new(big.Int).Mul(big.NewInt(int64(i)), big.NewInt(1e9))
 	}
-	n, _ := big.NewFloat(float(v) * 1e9).Int(nil)
+	f := float(v) * 1e9
+	if f != f || math.IsInf(f, 0) {
+		return new(big.Int).Lsh(big.NewInt(1), 100)
+	}
+	n, _ := big.NewFloat(f).Int(nil)
 	return n
 }

@@ -18,18 +18,22 @@ func (t *thread) program(s *Site, p *syntax.Program) (value.Value, error) {
 }
 
 // body evaluates the body of a class, a define or a node. next and return end
-// it.
+// that of a class and a define. As in Puppet, break in a class ends what
+// includes it.
 func (t *thread) body(s *Site, d *Definition, scope *Scope) (value.Value, error) {
 	c := d.compiled()
-	if err := t.enter(scope.label(), s.at); err != nil {
+	if err := t.enter(scope.label(), s.at, c); err != nil {
 		return nil, err
 	}
 	leave := s.Scope.named.suspend(s.Scope)
 	v, err := c.body.eval(t, scope)
 	leave()
-	t.leave()
-	if j, is := err.(*jump); is && j.kind != jumpBreak {
+	t.leave(c)
+	if j, is := err.(*jump); is && j.kind != jumpBreak && d.Kind != KindNode {
 		return j.value, nil
+	}
+	if d.Kind != KindClass || t.depth == 0 {
+		err = t.escaped(err)
 	}
 	return v, err
 }
@@ -45,6 +49,10 @@ func (s *Scope) label() string {
 // bind gives parameters by name their values.
 func (t *thread) bind(s *Site, d *Definition, scope *Scope, given *value.Hash, data func(string) (value.Value, bool, error)) (*value.Hash, error) {
 	c := d.compiled()
+	if err := t.climb(s.at, c.height); err != nil {
+		return nil, err
+	}
+	defer t.descend(c.height)
 	defer s.Scope.named.suspend(s.Scope)()
 	f := &Scope{named: scope.named, names: c.names, slots: make([]value.Value, len(c.params))}
 	var explicit []bool
@@ -143,11 +151,11 @@ func (t *thread) plan(s *Site, d *Definition, params *value.Hash) (value.Value, 
 	c := d.compiled()
 	f := t.scope(c, nil, t.in.top.named)
 	f.function = true
-	if err := t.enter(c.name, s.at); err != nil {
+	if err := t.enter(c.name, s.at, c); err != nil {
 		return nil, err
 	}
 	v, err := t.planBody(s.at, c, f, params)
-	t.leave()
+	t.leave(c)
 	if j, is := err.(*jump); is && j.kind != jumpBreak {
 		return j.value, nil
 	}
@@ -164,16 +172,15 @@ func (t *thread) planBody(at pos, c *code, f *Scope, params *value.Hash) (value.
 // named puts parameters by name into a local scope.
 func (t *thread) named(at pos, subject string, c *code, f *Scope, params *value.Hash) error {
 	var unknown []string
+	index := make(map[string]int, len(c.params))
+	for i := range c.params {
+		index[c.params[i].name] = i
+	}
 	given := make([]bool, len(c.params))
 	for k, v := range params.All() {
 		name, _ := k.(value.String)
-		i := -1
-		for j := range c.params {
-			if c.params[j].name == string(name) {
-				i = j
-			}
-		}
-		if i < 0 {
+		i, is := index[string(name)]
+		if !is {
 			unknown = append(unknown, value.Inspect(k))
 			continue
 		}

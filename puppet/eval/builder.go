@@ -10,6 +10,9 @@ import (
 // and queries are evaluated already. A Site lets a Builder evaluate further
 // (bodies of classes) as part of the same run, with the same limits and stack.
 // An error without a position gets that of the expression.
+//
+// A Builder may keep s.Scope.Named(), not s itself and not s.Scope: local scopes
+// are used again when what they belong to is done.
 type Builder interface {
 	// Declare adds resources and returns references to them
 	// (value.NewResourceRef, value.NewClassRef).

@@ -20,6 +20,9 @@ type callNode struct {
 
 // A callCache remembers what a name was found to be.
 type callCache struct {
+	// many: it is in a Library's code, which has many Interps. What is one's own
+	// is not remembered then: they would take turns.
+	many   bool
 	own    atomic.Pointer[ownCallee]    // in an Interp's own definitions
 	shared atomic.Pointer[sharedCallee] // in a Library
 }
@@ -37,13 +40,8 @@ type sharedCallee struct {
 // resolve returns what a name stands for, nil without anything.
 func (c *callCache) resolve(t *thread, kind Kind, key string) (*Definition, error) {
 	if w := t.w; w.defs != nil {
-		own := c.own.Load()
-		if own == nil || own.w != w {
-			own = &ownCallee{w, w.defs[defKey{kind, key}]}
-			c.own.Store(own)
-		}
-		if own.d != nil {
-			return own.d, nil
+		if d := c.ofOwn(w, kind, key); d != nil {
+			return d, nil
 		}
 	}
 	lib := t.w.lib
@@ -55,6 +53,18 @@ func (c *callCache) resolve(t *thread, kind Kind, key string) (*Definition, erro
 		c.shared.Store(&sharedCallee{lib, d})
 	}
 	return d, err
+}
+
+func (c *callCache) ofOwn(w *world, kind Kind, key string) *Definition {
+	if c.many {
+		return w.defs[defKey{kind, key}]
+	}
+	own := c.own.Load()
+	if own == nil || own.w != w {
+		own = &ownCallee{w, w.defs[defKey{kind, key}]}
+		c.own.Store(own)
+	}
+	return own.d
 }
 
 func (n *callNode) eval(t *thread, s *Scope) (value.Value, error) {
@@ -164,7 +174,7 @@ func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (
 		copy(f.slots, args)
 		return t.enterFunction(at, c, f)
 	}
-	if err := t.enter(c.name, at); err != nil {
+	if err := t.enter(c.name, at, c); err != nil {
 		return nil, err
 	}
 	var v value.Value
@@ -178,7 +188,7 @@ func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (
 // enterFunction checks the arguments in a function's scope and evaluates its
 // body.
 func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
-	if err := t.enter(c.name, at); err != nil {
+	if err := t.enter(c.name, at, c); err != nil {
 		return nil, err
 	}
 	v, err := t.evalBody(at, c, f)
@@ -188,7 +198,7 @@ func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
 // leaveFunction ends a call. Puppet does not check the type of what return()
 // returns.
 func (t *thread) leaveFunction(c *code, f *Scope, v value.Value, err error) (value.Value, error) {
-	t.leave()
+	t.leave(c)
 	if err != nil {
 		if j, is := err.(*jump); is && j.kind == jumpReturn {
 			return j.value, nil
@@ -273,7 +283,7 @@ func (t *thread) scope(c *code, outer *Scope, named *namedScope) *Scope {
 // release gives a scope back that nothing refers to: there is no lambda in the
 // body, and functions do not keep the scope of their caller.
 func (t *thread) release(c *code, f *Scope) {
-	if !c.leaf || len(t.free) >= 64 {
+	if !c.leaf || f.kept || len(t.free) >= 64 {
 		return
 	}
 	clear(f.slots)
@@ -287,7 +297,7 @@ func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
 		return b.native(append([]value.Value(nil), args...)) // so that args stay on the stack
 	}
 	c := b.code
-	if err := t.enter(c.name, b.at); err != nil {
+	if err := t.enter(c.name, b.at, c); err != nil {
 		return nil, err
 	}
 	f := t.scope(c, b.scope, b.scope.named)
@@ -301,7 +311,7 @@ func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
 	if err == nil {
 		v, err = t.evalBody(b.at, c, f)
 	}
-	t.leave()
+	t.leave(c)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,10 @@ type code struct {
 	// typed: a parameter or the result has a type.
 	typed bool
 	// leaf: no lambda in it, so that its scope ends with the call.
-	leaf  bool
-	types atomic.Pointer[codeTypes]
+	leaf bool
+	// height is how many expressions in it stand in each other.
+	height int
+	types  atomic.Pointer[codeTypes]
 }
 
 type param struct {

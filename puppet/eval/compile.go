@@ -17,14 +17,19 @@ import (
 type compiler struct {
 	file *syntax.File
 	vars *vars
+	def  *Definition // that the code is in; nil outside of any
 	// lenient: unknown types stand for themselves.
 	lenient bool
+	// level is how many expressions are around the one in work, and tallest
+	// the most there were.
+	level, tallest int
 }
 
 // vars are the variables of a local scope, or stand for those of a named one.
 type vars struct {
 	outer *vars
 	names []string
+	index map[string]int // of names, when there are many
 	// named: there are no slots; variables are kept by name.
 	named bool
 	// loose: scopes around may have variables that the compiler cannot know
@@ -37,7 +42,33 @@ type vars struct {
 	lambdas  bool
 }
 
+// manyNames is how many names are looked through one by one.
+const manyNames = 16
+
+// add makes a slot.
+func (v *vars) add(name string) int {
+	i := len(v.names)
+	v.names = append(v.names, name)
+	switch {
+	case v.index != nil:
+		v.index[name] = i
+	case len(v.names) > manyNames:
+		v.index = make(map[string]int)
+		for i, name := range v.names {
+			v.index[name] = i
+		}
+	}
+	return i
+}
+
+// slot returns the slot of a name, the last one that has it.
 func (v *vars) slot(name string) int {
+	if v.index != nil {
+		if i, is := v.index[name]; is {
+			return i
+		}
+		return -1
+	}
 	for i := len(v.names) - 1; i >= 0; i-- {
 		if v.names[i] == name {
 			return i
@@ -51,14 +82,21 @@ func (c *compiler) at(n syntax.Node) pos { return pos{c.file, n.At().Off} }
 // compileProgram compiles the text of a file outside of definitions.
 func compileProgram(p *syntax.Program) *code {
 	c := &compiler{file: p.File, vars: &vars{named: true}}
-	return &code{at: pos{p.File, 0}, body: c.block(p.Body)}
+	k := &code{at: pos{p.File, 0}, body: c.block(p.Body)}
+	k.height = c.tallest
+	return k
 }
 
-// compileAlias compiles what a type stands for. Names in it that nothing is
-// known of are types too, which nothing is an instance of.
-func compileAlias(file *syntax.File, x syntax.Expr) node {
+// alias evaluates a part of what a type stands for. Names in it that nothing
+// is known of are types too, which nothing is an instance of.
+func (t *thread) alias(file *syntax.File, x syntax.Expr) (value.Value, error) {
 	c := &compiler{file: file, vars: &vars{named: true}, lenient: true}
-	return c.expr(x)
+	n := c.expr(x)
+	if err := t.climb(c.at(x), c.tallest); err != nil {
+		return nil, err
+	}
+	defer t.descend(c.tallest)
+	return n.eval(t, &Scope{named: t.in.top.named})
 }
 
 // compileExpr compiles an expression without variables around it.
@@ -73,7 +111,7 @@ func compileDefinition(d *Definition) *code {
 	if d.Program != nil {
 		file = d.Program.File
 	}
-	c := &compiler{file: file, vars: &vars{}}
+	c := &compiler{file: file, vars: &vars{}, def: d}
 	var k *code
 	switch x := d.Node.(type) {
 	case *syntax.Function:
@@ -89,7 +127,7 @@ func compileDefinition(d *Definition) *code {
 	default:
 		k = &code{body: undefNode, misplaced: -1, taken: -1}
 	}
-	k.name, k.def = d.Name, d
+	k.name, k.def, k.height = d.Name, d, c.tallest
 	if d.Node != nil {
 		k.at = c.at(d.Node)
 	}
@@ -98,21 +136,18 @@ func compileDefinition(d *Definition) *code {
 
 // compileTemplate compiles a template. Names that are given to it without
 // being declared are variables too.
-func compileTemplate(p *syntax.Program, names []string) *code {
+func compileTemplate(p *syntax.Program, epp *syntax.EPP, names []string) *code {
 	c := &compiler{file: p.File, vars: &vars{loose: true}}
-	epp, ok := p.Body.Exprs[0].(*syntax.EPP)
-	if !ok {
-		return nil
-	}
 	k := &code{at: c.at(epp)}
 	c.params(k, epp.Params)
 	for _, name := range names {
 		if c.vars.slot(name) < 0 {
-			c.vars.names = append(c.vars.names, name)
+			c.vars.add(name)
 		}
 	}
 	k.body = c.block(epp.Body)
 	c.finish(k)
+	k.height = c.tallest
 	return k
 }
 
@@ -148,14 +183,16 @@ func (c *compiler) outside(x syntax.Expr) node {
 	if o.vars == nil {
 		o.vars = &vars{named: true, loose: c.vars.loose}
 	}
-	return o.expr(x)
+	n := o.expr(x)
+	c.tallest = o.tallest
+	return n
 }
 
 // params compiles parameters into slots.
 func (c *compiler) params(k *code, list []*syntax.Param) {
 	c.vars.params = len(list)
 	for _, p := range list {
-		c.vars.names = append(c.vars.names, p.Name)
+		c.vars.add(p.Name)
 	}
 	k.plain, k.misplaced, k.taken = true, -1, -1
 	k.params = make([]param, len(list))
@@ -238,9 +275,9 @@ func (c *compiler) lambda(l *syntax.Lambda) *code {
 	for v := c.vars; v != nil; v = v.outer {
 		v.lambdas = true
 	}
-	in := &compiler{file: c.file, vars: &vars{outer: c.vars, loose: c.vars.loose}}
+	in := &compiler{file: c.file, def: c.def, vars: &vars{outer: c.vars, loose: c.vars.loose}}
 	k := in.callable(l.Params, l.Returns, l.Body, false)
-	k.name, k.at = "lambda", c.at(l)
+	k.name, k.at, k.def, k.height = "lambda", c.at(l), c.def, in.tallest
 	return k
 }
 
@@ -287,6 +324,7 @@ func (c *compiler) exprs(list []syntax.Expr) items {
 			l.splat = make([]bool, len(list))
 		}
 		if splat {
+			l.at = c.at(x)
 			l.splat[len(l.nodes)-1] = true
 		}
 	}
@@ -309,6 +347,14 @@ func (c *compiler) item(x syntax.Expr) (n node, splat bool) {
 
 // expr compiles an expression.
 func (c *compiler) expr(x syntax.Expr) node {
+	c.level++
+	c.tallest = max(c.tallest, c.level)
+	n := c.node(x)
+	c.level--
+	return n
+}
+
+func (c *compiler) node(x syntax.Expr) node {
 	switch x := x.(type) {
 	case nil, *syntax.Nop, *syntax.Undef:
 		return undefNode
@@ -336,7 +382,7 @@ func (c *compiler) expr(x syntax.Expr) node {
 		if t, ok := value.Builtin(lower(x.Value)); ok {
 			return constNode{t}
 		}
-		return &typeNode{pos: c.at(x), name: x.Value, key: lower(x.Value), lenient: c.lenient}
+		return &typeNode{pos: c.at(x), name: x.Value, key: lower(x.Value), lenient: c.lenient, cache: c.cache()}
 	case *syntax.Reserved:
 		return &failNode{c.at(x), "reserved-word", "the word " + x.Word + " is reserved"}
 	case *syntax.Var:
@@ -347,16 +393,8 @@ func (c *compiler) expr(x syntax.Expr) node {
 		return &concatNode{pos: c.at(x), parts: []node{c.text(x)}}
 	case *syntax.Heredoc:
 		text := c.expr(x.Text)
-		if x.Syntax == "" {
-			return text
-		}
-		if k, is := text.(constNode); is {
-			if s, is := k.v.(value.String); is {
-				if err := checkSyntax(x.Syntax, string(s)); err != nil {
-					return &failNode{c.at(x.Text), "bad-heredoc", "the heredoc is not " + x.Syntax + ": " + err.Error()}
-				}
-			}
-			return text
+		if _, static := x.Text.(*syntax.Str); static || x.Syntax == "" {
+			return text // package check has judged it
 		}
 		return &syntaxNode{c.at(x.Text), x.Syntax, text}
 	case *syntax.List:
@@ -410,6 +448,9 @@ func (c *compiler) expr(x syntax.Expr) node {
 	}
 	return &failNode{c.at(x), "internal", "internal error: an expression that the evaluator does not know"}
 }
+
+// cache returns an empty cache.
+func (c *compiler) cache() callCache { return callCache{many: c.def != nil && !c.def.own} }
 
 func (c *compiler) variable(at syntax.Node, name string) node {
 	p := c.at(at)
@@ -493,8 +534,7 @@ func (c *compiler) target(x syntax.Expr, whole *syntax.Assign) target {
 			t.fault, t.why = "assignment-in-parameters", "$"+x.Name+" cannot be assigned in the default of a parameter"
 		case !c.vars.named:
 			if t.slot = c.vars.slot(x.Name); t.slot < 0 {
-				t.slot = len(c.vars.names)
-				c.vars.names = append(c.vars.names, x.Name)
+				t.slot = c.vars.add(x.Name)
 			}
 		}
 		return t

@@ -140,7 +140,7 @@ func bracketed(src string) string {
 func (c *compiler) call(x *syntax.Call) node {
 	switch f := x.Func.(type) {
 	case *syntax.Name:
-		n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value)}
+		n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value), cache: c.cache()}
 		n.args = c.exprs(x.Args)
 		n.lambda = c.lambda(x.Lambda)
 		return n
@@ -156,7 +156,7 @@ func (c *compiler) call(x *syntax.Call) node {
 
 // construct compiles Type(args), which is new(Type, args).
 func (c *compiler) construct(x *syntax.Call, t syntax.Expr) node {
-	n := &callNode{pos: c.at(x), name: "new", key: "new"}
+	n := &callNode{pos: c.at(x), name: "new", key: "new", cache: c.cache()}
 	n.args = c.exprs(append([]syntax.Expr{t}, x.Args...))
 	n.lambda = c.lambda(x.Lambda)
 	return n
@@ -167,7 +167,7 @@ func (c *compiler) method(x *syntax.Method) node {
 	if !is {
 		return &failNode{c.at(x.Func), "illegal-expression", "only names of functions can be called"}
 	}
-	n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value), method: true}
+	n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value), method: true, cache: c.cache()}
 	n.args = c.exprs(append([]syntax.Expr{x.X}, x.Args...))
 	n.lambda = c.lambda(x.Lambda)
 	return n
@@ -257,6 +257,17 @@ func (c *compiler) attrs(list []syntax.Attr) []attr {
 	return out
 }
 
+// comparable tells whether a query can have an expression beside its == or !=.
+func comparable(x syntax.Expr) bool {
+	switch x := x.(type) {
+	case *syntax.Paren:
+		return comparable(x.X)
+	case *syntax.Str, *syntax.Name, *syntax.Concat, *syntax.Int, *syntax.Float, *syntax.Bool, *syntax.Undef, *syntax.Var, *syntax.Index:
+		return true
+	}
+	return false
+}
+
 // query compiles the query of a collector.
 func (c *compiler) query(x syntax.Expr) queryNode {
 	switch x := x.(type) {
@@ -267,6 +278,9 @@ func (c *compiler) query(x syntax.Expr) queryNode {
 		case syntax.And, syntax.Or:
 			return &queryBool{x.Op == syntax.Or, c.query(x.X), c.query(x.Y)}
 		case syntax.Eq, syntax.Ne:
+			if !comparable(x.X) || !comparable(x.Y) {
+				return &queryFault{c.at(x)}
+			}
 			return &queryCompare{x.Op == syntax.Ne, c.expr(x.X), c.expr(x.Y), c.at(x)}
 		}
 	}

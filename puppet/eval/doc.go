@@ -6,8 +6,8 @@
 // node, each test has its own. Many Interps share one Library and everything
 // that has been loaded through it, without locks on the way.
 //
-//	lib := eval.NewLibrary(loader, builtin.Functions()...)
-//	in := eval.New(eval.Env{Library: lib, Strict: eval.StrictError})
+//	lib := eval.NewLibrary(loader, functions...)
+//	in := eval.New(eval.Env{Library: lib})
 //	v, err := in.Run(ctx, program, nil)
 //
 // The language has effects only through what an [Env] gives: a log, a
@@ -21,11 +21,14 @@
 // variables become slots, constant expressions become values, operators are
 // chosen. The syntax tree is only read. Compiled bodies are kept with their
 // [Definition] and are the same for all threads; a call site remembers its
-// function in one atomic pointer.
+// function in an atomic pointer, but code of a Library does not remember what is
+// an Interp's own.
 //
 // # Errors
 //
 // Every error of a program is an [*Error] with a kind, a position and a stack
 // of the calls of the language. Panics inside end at Run and Call as an Error
-// of kind "internal". Limits end endless programs: see [Limits].
+// of kind "internal". Limits end endless programs: see [Limits]. Calls and the
+// expressions around them together are limited too, so that no program needs
+// more stack than there is.
 package eval

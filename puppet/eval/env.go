@@ -59,6 +59,13 @@ type Limits struct {
 	Steps int64 // calls of functions and blocks, of all threads of an Interp; 0: DefaultSteps
 	Depth int   // calls inside each other; 0: DefaultDepth
 	Size  int   // bytes of a string; 16 for each element of an array or a hash; 0: DefaultSize
+	// Memory is how many bytes of the process's heap may be live while this
+	// evaluates; 0: DefaultMemory, below 0: any. What the process has taken is
+	// about one and a half times that at most. Go cannot tell whose a byte is: of
+	// several evaluations in a process that are together above the limit, the
+	// one that makes most is likely to notice first, and ends; the others go on
+	// when what it kept is gone. A process that has much of its own adds that.
+	Memory int64
 }
 
 // Default limits.
@@ -73,6 +80,8 @@ const (
 	// of a million elements. An expression makes some copies of what it works
 	// on, and all of them fit in memory.
 	DefaultSize = 16 << 20
+	// DefaultMemory is ten times what a catalog of ten thousand resources needs.
+	DefaultMemory = 1 << 30
 )
 
 // A Level says how important a message is.

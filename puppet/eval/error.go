@@ -3,6 +3,7 @@ package eval
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -14,7 +15,10 @@ type Error struct {
 	// versions: "unknown-variable", "type-mismatch", "internal". Errors that
 	// functions raise for their callers have kinds of their own.
 	Kind string
-	Msg  string // one line, lower case, without the place
+	// Msg is lower case and has no place; most are one line. A call that fits
+	// none of several signatures has a line for each, indented by two blanks, and
+	// what functions raise is as they wrote it.
+	Msg string
 	// Name is what is unknown, for errors of the kinds unknown-function and
 	// unknown-type; "" for others.
 	Name string
@@ -107,9 +111,57 @@ func IsJump(err error) bool {
 
 // AsError returns err as an *Error, wrapping what is not one.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, is := err.(*Error); is {
 		return e
 	}
-	return &Error{Kind: "call", Msg: err.Error(), Err: err}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.within(err)
+	}
+	e := &Error{Kind: "call", Msg: err.Error(), Err: err}
+	if kind := kindOfCause(err); kind != "" {
+		e.Kind = kind
+	}
+	return e
+}
+
+// within returns an error that has e inside as an Error with its text, and the
+// place and the stack of e. The place is told once.
+func (e *Error) within(err error) *Error {
+	c := *e
+	c.Msg, c.Err = strings.Replace(err.Error(), e.Error(), e.Msg, 1), err
+	return &c
+}
+
+// unheard is the error of a name that stands for nothing.
+func (t *thread) unheard(at pos, kind Kind, name string) *Error {
+	e := t.fail(at, "unknown-"+kind.String(), "unknown %v %s", kind, name)
+	e.Name = name
+	return e
+}
+
+// conversionKinds are the kinds of errors of what makes values of others.
+var conversionKinds = [...]string{
+	value.KindArguments:   "invalid-argument",
+	value.KindValue:       "conversion",
+	value.KindFormat:      "invalid-format",
+	value.KindMismatch:    "type-mismatch",
+	value.KindUnsupported: "unsupported",
+	value.KindRange:       "out-of-range",
+	value.KindLimit:       "too-large",
+	value.KindInfinite:    "overflow",
+}
+
+// kindOfCause returns the kind of an error of another package, "" of one that
+// says nothing about it.
+func kindOfCause(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	if e, ok := errors.AsType[*value.TypeError](err); ok {
+		return e.Kind
+	}
+	if e, ok := errors.AsType[*value.ConversionError](err); ok {
+		return conversionKinds[e.Kind]
+	}
+	return value.RegexpFault(err)
 }

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"testing"
 
+	"bolt/puppet/check"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -22,6 +23,19 @@ func run(t testing.TB, env eval.Env, src string) (value.Value, error) {
 	t.Helper()
 	p, err := syntax.Parse(syntax.NewFile("test.pp", src), syntax.Options{Tasks: env.Tasks})
 	if err != nil {
+		return nil, err
+	}
+	return eval.New(env).Run(context.Background(), p, nil)
+}
+
+// runChecked is run for a text that package check has judged, as programs are.
+func runChecked(t testing.TB, env eval.Env, src string) (value.Value, error) {
+	t.Helper()
+	p, err := syntax.Parse(syntax.NewFile("test.pp", src), syntax.Options{Tasks: env.Tasks})
+	if err != nil {
+		return nil, err
+	}
+	if err := check.Program(p, check.Options{Tasks: env.Tasks}).Err(); err != nil {
 		return nil, err
 	}
 	return eval.New(env).Run(context.Background(), p, nil)
@@ -76,7 +90,7 @@ func TestTables(t *testing.T) {
 }
 
 func (r *row) check(t *testing.T, env eval.Env) {
-	v, err := run(t, env, r.Expr)
+	v, err := runChecked(t, env, r.Expr)
 	if r.Error != nil {
 		r.checkError(t, v, err)
 		return

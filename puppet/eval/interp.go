@@ -13,8 +13,9 @@ import (
 // An Interp is one evaluation: a top scope, the classes that have been
 // evaluated, and the definitions of its own programs.
 //
-// Runs of one Interp may be concurrent as long as they only read named scopes:
-// local scopes belong to their run.
+// Runs of one Interp may be concurrent as long as they only read named scopes,
+// and evaluate no bodies of classes, defines and nodes: local scopes, and what
+// regular expressions find, belong to their run.
 type Interp struct {
 	env   Env
 	world atomic.Pointer[world]
@@ -23,8 +24,9 @@ type Interp struct {
 	said  sync.Map     // what FirstTime was asked for, while few
 	saids atomic.Int64 // how many these are
 
+	classes sync.Map // their scopes, by name
+
 	mu        sync.Mutex // guards what follows, and changes of world
-	classes   map[string]*Scope
 	nodes     []*Definition
 	templates map[*syntax.Program]*code // by what was parsed
 }
@@ -62,19 +64,14 @@ func (in *Interp) Top() *Scope { return in.top }
 // ClassScope returns the scope of a class that has been evaluated, nil
 // without one. The name is in lower case and has no leading ::.
 func (in *Interp) ClassScope(name string) *Scope {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.classes[name]
+	s, _ := in.classes.Load(name)
+	scope, _ := s.(*Scope)
+	return scope
 }
 
 // SetClassScope makes a scope known as a class's, so that $name::x is found.
 func (in *Interp) SetClassScope(name string, s *Scope) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.classes == nil {
-		in.classes = map[string]*Scope{}
-	}
-	in.classes[name] = s
+	in.classes.Store(name, s)
 }
 
 // Nodes returns the node definitions of the programs that were run or
@@ -90,6 +87,9 @@ func (in *Interp) Nodes() []*Definition {
 func (in *Interp) Site(ctx context.Context, scope *Scope) *Site {
 	if scope == nil {
 		scope = in.top
+	}
+	if scope == scope.named.root {
+		scope = &Scope{named: scope.named} // with $0, $1, … of its own
 	}
 	return &Site{Interp: in, Scope: scope, t: newThread(ctx, in)}
 }
@@ -113,7 +113,9 @@ func (in *Interp) Run(ctx context.Context, p *syntax.Program, scope *Scope) (v v
 	return s.t.program(s, p)
 }
 
-// Define makes the definitions of a program known, without running it.
+// Define makes the definitions of a program known, without running it. What is
+// defined already, by this program or one before, is an *Error of the kind
+// duplicate-definition, and nothing is changed.
 func (in *Interp) Define(p *syntax.Program, module string) error {
 	if len(p.Definitions) == 0 {
 		return nil
@@ -121,6 +123,9 @@ func (in *Interp) Define(p *syntax.Program, module string) error {
 	list := Definitions(p, module)
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if err := in.defined(list); err != nil {
+		return err
+	}
 	for _, d := range list {
 		d.own = true
 		if d.Kind == KindNode {

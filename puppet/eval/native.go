@@ -164,6 +164,22 @@ func (s *signature) accepts(t *thread, args []value.Value, block *Closure) bool 
 	return s.takes(t, block)
 }
 
+// testing counts the work that accepts has with large arguments.
+func (s *signature) testing(t *thread, at pos, args []value.Value) error {
+	for i, v := range args {
+		switch v.(type) {
+		case *value.Array, *value.Hash, value.String:
+			if len(s.params) == 0 || s.param(i).typ == nil {
+				continue
+			}
+			if err := t.testing(at, s.param(i).typ, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // param returns the parameter that argument i is for.
 func (s *signature) param(i int) *sigParam {
 	return &s.params[min(i, len(s.params)-1)]
@@ -203,6 +219,9 @@ func (t *thread) native(s *Scope, at pos, name string, f *Function, args []value
 		return nil, t.fail(at, "internal", "%v", err)
 	}
 	for i := range sigs {
+		if err := sigs[i].testing(t, at, args); err != nil {
+			return nil, err
+		}
 		if sigs[i].accepts(t, args, block) {
 			return t.run(s, at, name, sigs[i].run, args, block)
 		}
@@ -220,6 +239,9 @@ func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value
 			return nil, err
 		}
 	}
+	if err := t.climb(at, 0); err != nil {
+		return nil, err
+	}
 	t.depth++
 	if t.nested == len(t.calls) {
 		t.calls = append(t.calls, &Call{})
@@ -231,13 +253,14 @@ func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value
 	*c = Call{}
 	t.nested--
 	t.depth--
+	t.descend(0)
 	if err != nil {
 		return nil, t.wrap(at, err)
 	}
 	if v == nil {
-		v = value.Undef{}
+		return value.Undef{}, nil
 	}
-	return v, nil
+	return v, t.given(at, v)
 }
 
 // noSignature describes a call that fits no signature.

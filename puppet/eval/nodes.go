@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"bolt/puppet/check"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
@@ -38,6 +40,7 @@ func (n *blockNode) eval(t *thread, s *Scope) (v value.Value, err error) {
 type items struct {
 	nodes []node
 	splat []bool // nil: none
+	at    pos    // of a splat
 }
 
 func (l *items) constants() (values []value.Value, all bool) {
@@ -67,8 +70,11 @@ func (l *items) eval(t *thread, s *Scope) ([]value.Value, error) {
 			values = append(values, v)
 			continue
 		}
-		more, err := t.splat(v)
+		more, err := t.splat(l.at, v)
 		if err != nil {
+			return nil, err
+		}
+		if err := t.copied(l.at, len(values), len(more)); err != nil {
 			return nil, err
 		}
 		values = append(values, more...)
@@ -76,8 +82,16 @@ func (l *items) eval(t *thread, s *Scope) ([]value.Value, error) {
 	return values, nil
 }
 
+// copied counts the work of putting more elements behind others.
+func (t *thread) copied(at pos, before, more int) error {
+	if err := t.elements(at, before+more); err != nil {
+		return err
+	}
+	return t.step(at, more/copyPerStep)
+}
+
 // splat returns what *v stands for.
-func (t *thread) splat(v value.Value) ([]value.Value, error) {
+func (t *thread) splat(at pos, v value.Value) ([]value.Value, error) {
 	switch v := v.(type) {
 	case value.Undef:
 		return nil, nil
@@ -86,7 +100,7 @@ func (t *thread) splat(v value.Value) ([]value.Value, error) {
 	case *value.Hash:
 		return pairs(v), nil
 	case *value.Iterator:
-		return t.drain(pos{}, v)
+		return t.drain(at, v)
 	}
 	return []value.Value{v}, nil
 }
@@ -127,11 +141,11 @@ func (n *splatNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := t.splat(v)
+	list, err := t.splat(n.pos, v)
 	if err != nil {
 		return nil, err
 	}
-	return value.NewArray(list...), nil
+	return t.array(n.pos, list)
 }
 
 type listNode struct {
@@ -172,6 +186,15 @@ func (n *hashNode) eval(t *thread, s *Scope) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		switch k.(type) {
+		case *value.Array, *value.Hash:
+			if len(n.entries) == 1 {
+				break // there is nothing to compare it with
+			}
+			if err := t.walk(n.pos, k); err != nil {
+				return nil, err
+			}
+		}
 		b.Put(k, v)
 	}
 	return t.hash(n.pos, &b)
@@ -195,7 +218,7 @@ func (t *thread) measure(at pos, v value.Value) error {
 	case nodes > value.MaxNodes:
 		return t.fail(at, "too-large", "arrays and hashes hold more than %d values", value.MaxNodes)
 	}
-	return nil
+	return t.given(at, v)
 }
 
 // A concatNode is a string with interpolation.
@@ -216,6 +239,11 @@ func (n *concatNode) eval(t *thread, s *Scope) (value.Value, error) {
 			return nil, err
 		}
 	}
+	if len(buf) >= noted {
+		if err := t.made(n.pos, len(buf)); err != nil {
+			return nil, err
+		}
+	}
 	return value.String(buf), nil
 }
 
@@ -232,8 +260,8 @@ func (n *syntaxNode) eval(t *thread, s *Scope) (value.Value, error) {
 		return nil, err
 	}
 	if text, is := v.(value.String); is {
-		if err := checkSyntax(n.syntax, string(text)); err != nil {
-			return nil, t.fail(n.pos, "bad-heredoc", "the heredoc is not %s: %v", n.syntax, err)
+		if err := check.Heredoc(n.syntax, string(text), t.in.env.Tasks); err != nil {
+			return nil, t.fail(n.pos, "bad-heredoc", "the text is no valid %s: %v", syntax.Shortened(n.syntax), err)
 		}
 	}
 	return v, nil
@@ -324,7 +352,7 @@ func (p *pattern) matches(t *thread, s *Scope, at pos, x value.Value) (bool, err
 	if !p.splat {
 		return t.matches(s, at, v, x)
 	}
-	list, err := t.splat(v)
+	list, err := t.splat(p.at, v)
 	if err != nil {
 		return false, err
 	}

@@ -106,7 +106,11 @@ func (t *thread) declare(src typeSource) (value.Type, func() error) {
 	}
 	alias := value.NewAlias(src.name)
 	return alias, func() error {
-		typ, err := t.typeFrom(src.exprAt(), compileAlias(src.file, src.x), t.in.top)
+		v, err := t.alias(src.file, src.x)
+		if err != nil {
+			return err
+		}
+		typ, err := t.asType(src.exprAt(), v)
 		if err != nil {
 			return err
 		}
@@ -124,7 +128,7 @@ func (t *thread) typeFault(src typeSource, err error) error {
 }
 
 func (t *thread) initHash(src typeSource, x syntax.Expr) (*value.Hash, error) {
-	v, err := compileAlias(src.file, x).eval(t, t.in.top)
+	v, err := t.alias(src.file, x)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +177,7 @@ func (t *thread) typeSet(src typeSource, init syntax.Expr) (value.Type, error) {
 				if err != nil {
 					return nil, err
 				}
-				v, err := compileAlias(src.file, inner.Entries[j].Value).eval(t, t.in.top)
+				v, err := t.alias(src.file, inner.Entries[j].Value)
 				if err != nil {
 					return nil, err
 				}
@@ -182,7 +186,7 @@ func (t *thread) typeSet(src typeSource, init syntax.Expr) (value.Type, error) {
 			b.Put(value.String(key), refs.Build())
 			continue
 		}
-		v, err := compileAlias(src.file, e.Value).eval(t, t.in.top)
+		v, err := t.alias(src.file, e.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +246,7 @@ func (t *thread) typeKey(file *syntax.File, x syntax.Expr) (string, error) {
 	if name, is := x.(*syntax.TypeName); is {
 		return name.Value, nil
 	}
-	v, err := compileAlias(file, x).eval(t, t.in.top)
+	v, err := t.alias(file, x)
 	if err != nil {
 		return "", err
 	}

@@ -77,6 +77,9 @@ func (n *equalNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.comparing(n.pos, x, y); err != nil {
+		return nil, err
+	}
 	same := equal(x, y)
 	if a, is := x.(value.Type); is && !same {
 		if b, is := y.(value.Type); is {
@@ -97,6 +100,25 @@ func alike(x, y value.Type) (bool, error) {
 		}
 	}
 	return value.Assignable(y, x) && value.Assignable(x, y), nil
+}
+
+// comparing counts the work of equal.
+func (t *thread) comparing(at pos, x, y value.Value) error {
+	switch a := x.(type) {
+	case value.String:
+		if b, is := y.(value.String); is && len(a) == len(b) {
+			return t.walk(at, x)
+		}
+	case *value.Array:
+		if b, is := y.(*value.Array); is && a.Len() == b.Len() {
+			return t.walk(at, x)
+		}
+	case *value.Hash:
+		if b, is := y.(*value.Hash); is && a.Len() == b.Len() {
+			return t.walk(at, x)
+		}
+	}
+	return nil
 }
 
 // equal is value.Equal with a short way for what is compared most.
@@ -238,6 +260,9 @@ func (t *thread) instance(at pos, typ value.Type, v value.Value) (bool, error) {
 			return false, t.wrap(at, err)
 		}
 	}
+	if err := t.testing(at, typ, v); err != nil {
+		return false, err
+	}
 	return value.Instance(typ, v), nil
 }
 
@@ -251,14 +276,15 @@ func (n *matchNode) regexp(t *thread, s *Scope, x value.Value, r *value.Regexp) 
 
 // match matches a text and sets $0, $1, … in s if it does.
 func (t *thread) match(s *Scope, at pos, r *value.Regexp, text string) (bool, error) {
-	groups, ok, err := r.Match(text)
+	loc, err := r.Within(t.budget(at)).FindIndex(text, 0)
 	if err != nil {
-		return false, t.fail(at, "regexp-limit", "%v", err)
+		return false, t.wrap(at, err)
 	}
-	if ok {
-		s.match = &match{groups}
+	if loc == nil {
+		return false, nil
 	}
-	return ok, nil
+	s.match = &match{value.Groups(text, loc)}
+	return true, nil
 }
 
 // regexp returns the regular expression of a text.
@@ -308,6 +334,9 @@ func (t *thread) matches(s *Scope, at pos, option, x value.Value) (bool, error) 
 			return false, nil
 		}
 		for i, o := range p.All() {
+			if err := t.step(at, 1); err != nil {
+				return false, err
+			}
 			if ok, err := t.matches(s, at, o, a.At(i)); !ok || err != nil {
 				return false, err
 			}
@@ -319,6 +348,12 @@ func (t *thread) matches(s *Scope, at pos, option, x value.Value) (bool, error) 
 			return false, nil
 		}
 		for k, o := range p.All() {
+			if err := t.step(at, 1); err != nil {
+				return false, err
+			}
+			if err := t.walk(at, k); err != nil {
+				return false, err
+			}
 			v, is := h.Get(k)
 			if !is {
 				v = value.Undef{}
@@ -328,6 +363,9 @@ func (t *thread) matches(s *Scope, at pos, option, x value.Value) (bool, error) 
 			}
 		}
 		return true, nil
+	}
+	if err := t.comparing(at, x, option); err != nil {
+		return false, err
 	}
 	return equal(x, option), nil
 }
@@ -366,6 +404,9 @@ func (n *inNode) in(t *thread, s *Scope, x, y value.Value) (bool, error) {
 	case value.String:
 		switch x := x.(type) {
 		case value.String:
+			if err := t.walk(n.pos, y); err != nil {
+				return false, err
+			}
 			return strings.Contains(strings.ToLower(string(y)), strings.ToLower(string(x))), nil
 		case *value.Regexp:
 			return t.match(s, n.pos, x, string(y))
@@ -397,6 +438,9 @@ func inBinary(b *value.Binary, x value.Value) bool {
 }
 
 func (n *inNode) inArray(t *thread, s *Scope, x value.Value, list []value.Value) (bool, error) {
+	if err := t.step(n.pos, len(list)/nodesPerStep); err != nil {
+		return false, err
+	}
 	switch x := x.(type) {
 	case *value.Regexp:
 		for _, e := range list {
@@ -416,13 +460,16 @@ func (n *inNode) inArray(t *thread, s *Scope, x value.Value, list []value.Value)
 		return false, nil
 	case value.Type:
 		for _, e := range list {
-			if value.Instance(x, e) {
-				return true, nil
+			if ok, err := t.instance(n.pos, x, e); ok || err != nil {
+				return ok, err
 			}
 		}
 		return false, nil
 	}
 	for _, e := range list {
+		if err := t.comparing(n.pos, e, x); err != nil {
+			return false, err
+		}
 		if equal(e, x) {
 			return true, nil
 		}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 
 	"bolt/puppet/syntax"
@@ -23,13 +24,13 @@ type attr struct {
 // attrs evaluates attributes. Without repeats a name may come only once.
 func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute, error) {
 	out := make([]Attribute, 0, len(list))
+	var seen attrIndex
 	put := func(a Attribute) error {
-		if !repeats {
-			for i := range out {
-				if out[i].Name == a.Name {
-					return t.fail(at, "duplicate-attribute", "the attribute %s is given twice", a.Name)
-				}
-			}
+		if iterates(a.Value) {
+			return &Error{Kind: "type-mismatch", Msg: "an iterator cannot be the value of the attribute " + a.Name, Pos: a.Pos, Stack: t.stack(at)}
+		}
+		if !repeats && seen.find(out, a.Name) >= 0 {
+			return t.fail(at, "duplicate-attribute", "the attribute %s is given twice", a.Name)
 		}
 		out = append(out, a)
 		return nil
@@ -38,6 +39,9 @@ func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute
 		a := &list[i]
 		v, err := a.x.eval(t, s)
 		if err != nil {
+			return nil, err
+		}
+		if err := t.walk(a.xAt, v); err != nil {
 			return nil, err
 		}
 		if !a.splat {
@@ -50,6 +54,9 @@ func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute
 		if !is {
 			return nil, t.fail(a.xAt, "type-mismatch", "* => takes a hash of attributes, not %s", t.kindOf(v))
 		}
+		if err := t.step(a.xAt, h.Len()/putPerStep); err != nil {
+			return nil, err
+		}
 		for k, v := range h.All() {
 			if err := put(Attribute{value.ToString(k), v, false, a.position()}); err != nil {
 				return nil, err
@@ -57,6 +64,48 @@ func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute
 		}
 	}
 	return out, nil
+}
+
+// iterates tells whether a value is or has an iterator.
+func iterates(v value.Value) bool {
+	switch v := v.(type) {
+	case *value.Iterator:
+		return true
+	case *value.Array:
+		return slices.ContainsFunc(v.Elems(), iterates)
+	case *value.Hash:
+		for i := range v.Len() {
+			if e := v.At(i); iterates(e.Key) || iterates(e.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An attrIndex finds attributes by name in a list that grows.
+type attrIndex struct {
+	at map[string]int // of those before n, when there are many
+	n  int
+}
+
+// find returns the first place of a name in the list, or < 0.
+func (x *attrIndex) find(list []Attribute, name string) int {
+	if len(list) <= manyNames {
+		return slices.IndexFunc(list, func(a Attribute) bool { return a.Name == name })
+	}
+	if x.at == nil {
+		x.at = make(map[string]int)
+	}
+	for ; x.n < len(list); x.n++ {
+		if _, is := x.at[list[x.n].Name]; !is {
+			x.at[list[x.n].Name] = x.n
+		}
+	}
+	if i, is := x.at[name]; is {
+		return i
+	}
+	return -1
 }
 
 // A resourceNode is type { title: attributes }.
@@ -104,6 +153,9 @@ func (n *resourceNode) eval(t *thread, s *Scope) (value.Value, error) {
 		d.Bodies = append(d.Bodies, Body{titles, attrs, b.position()})
 	}
 	for i := range d.Bodies {
+		if err := t.step(n.pos, len(defaults)/putPerStep); err != nil {
+			return nil, err
+		}
 		d.Bodies[i].Attrs = over(defaults, d.Bodies[i].Attrs)
 	}
 	refs, err := t.in.env.Builder.Declare(t.site(s, n.pos), d)
@@ -119,13 +171,11 @@ func over(defaults, attrs []Attribute) []Attribute {
 		return attrs
 	}
 	out := append([]Attribute{}, defaults...)
-next:
+	var seen attrIndex
 	for _, a := range attrs {
-		for i := range out {
-			if out[i].Name == a.Name {
-				out[i] = a
-				continue next
-			}
+		if i := seen.find(out, a.Name); i >= 0 {
+			out[i] = a
+			continue
 		}
 		out = append(out, a)
 	}
@@ -165,7 +215,13 @@ func (n *resourceNode) titles(t *thread, s *Scope, b *resourceBody, seen map[str
 	if _, undef := v.(value.Undef); undef {
 		return nil, false, t.fail(b.titleAt, "bad-title", "the title of a resource is undef")
 	}
+	if err := t.walk(b.titleAt, v); err != nil {
+		return nil, false, err
+	}
 	for i, v := range flatten([]value.Value{v}) {
+		if err := t.step(b.titleAt, 1); err != nil {
+			return nil, false, err
+		}
 		switch v := v.(type) {
 		case value.String:
 			if v == "" {
@@ -240,6 +296,9 @@ func (n *overrideNode) eval(t *thread, s *Scope) (value.Value, error) {
 		return nil, err
 	}
 	o := &Override{Attrs: attrs, Form: n.form, Pos: n.position()}
+	if err := t.walk(n.pos, v); err != nil {
+		return nil, err
+	}
 	for _, v := range flatten([]value.Value{v}) {
 		r, is := v.(*value.ResourceType)
 		if !is || strings.EqualFold(r.TypeName, "class") {
@@ -336,7 +395,7 @@ func (n *queryCompare) eval(t *thread, s *Scope) (Query, error) {
 type queryFault struct{ at pos }
 
 func (n *queryFault) eval(t *thread, s *Scope) (Query, error) {
-	return nil, t.fail(n.at, "bad-query", "a query is made of ==, !=, and, or")
+	return nil, t.fail(n.at, "bad-query", "a query is made of and, or, and names that are == or != to texts, numbers, variables, true, false and undef")
 }
 
 // A relationNode is X -> Y and the like.
@@ -386,8 +445,14 @@ func (n *relationNode) eval(t *thread, s *Scope) (value.Value, error) {
 // side returns the resources on one side, each once.
 func (n *relationNode) side(t *thread, v value.Value) ([]value.Value, error) {
 	var list []value.Value
-next:
+	var seen value.HashBuilder
+	if err := t.walk(n.pos, v); err != nil {
+		return nil, err
+	}
 	for _, v := range flatten([]value.Value{v}) {
+		if err := t.step(n.pos, 1); err != nil {
+			return nil, err
+		}
 		switch r := v.(type) {
 		case value.String:
 			typ, err := t.parseType(n.pos, string(r))
@@ -405,11 +470,10 @@ next:
 		default:
 			return nil, t.fail(n.pos, "bad-relation", "%s is not a reference to a resource or a class", t.inspect(v))
 		}
-		for _, o := range list {
-			if value.Same(o, v) {
-				continue next
-			}
+		if _, is := seen.Get(v); is {
+			continue
 		}
+		seen.Put(v, value.Undef{})
 		list = append(list, v)
 	}
 	return list, nil

@@ -32,6 +32,7 @@ type Scope struct {
 	// function: of a function or a plan, which does not see what the regular
 	// expressions of its caller have found.
 	function bool
+	kept     bool // another goroutine has it, too
 }
 
 // A match is what the last regular expression found: $0, $1, ….

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"fmt"
 
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -73,6 +74,14 @@ func (s *Site) Log(level Level, msg string) {
 // warning is logged, or neither.
 func (s *Site) Warn(kind, msg string) error { return s.t.strict(s.at, kind, msg) }
 
+// Deprecated warns that what the call at this place does is deprecated, once
+// for each place.
+func (s *Site) Deprecated(what string) {
+	if p := s.Position(); s.FirstTime("deprecated", fmt.Sprintf("%s %s:%d", what, p.File, p.Line)) {
+		s.t.warn(s.at, "deprecation", what)
+	}
+}
+
 // Step counts n units of work of a function that loops by itself, and returns
 // an error when a limit is reached or the context is done.
 func (s *Site) Step(n int) error { return s.t.step(s.at, n) }
@@ -83,6 +92,18 @@ func (s *Site) Size(n int) error { return s.t.size(s.at, n) }
 // Elements returns an error when an array or a hash of n elements would be too
 // large.
 func (s *Site) Elements(n int) error { return s.t.elements(s.at, n) }
+
+// Walk counts the work of a function that looks at all that is in v, or
+// compares it.
+func (s *Site) Walk(v value.Value) error { return s.t.walk(s.at, v) }
+
+// Made tells of bytes that a function has made or is about to make, and that
+// its result does not show: an error says that too much is in memory.
+func (s *Site) Made(bytes int) error { return s.t.made(s.at, bytes) }
+
+// Budget is what the matches of regular expressions in a function may take,
+// and how large what is made of them may be.
+func (s *Site) Budget() *value.Budget { return s.t.budget(s.at) }
 
 // Call calls a function by its name, as a program at this place would.
 func (s *Site) Call(name string, block *Closure, args ...value.Value) (value.Value, error) {
@@ -159,5 +180,6 @@ func (s *Site) Body(d *Definition, scope *Scope) (value.Value, error) {
 func (c *Call) Fork(ctx context.Context) *Call {
 	f := *c
 	f.t = c.t.fork(ctx)
+	c.Scope.kept = c.Scope != c.Scope.named.root
 	return &f
 }

@@ -65,17 +65,17 @@ func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bo
 	if err != nil {
 		return nil, err
 	}
-	c := t.in.template(p, names)
+	c := t.in.template(p, epp, names)
 	f := &Scope{named: s.Scope.named, names: c.names, slots: make([]value.Value, len(c.names))}
 	if local {
 		f.outer = s.Scope
 	} else {
 		f.named, f.function = s.Scope.named.global(), true
 	}
-	if err := t.enter("template "+p.File.Name, s.at); err != nil {
+	if err := t.enter("template "+p.File.Name, s.at, c); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.leave(c)
 	outer := t.rendering
 	t.rendering = &rendering{}
 	defer func() { t.rendering = outer }()
@@ -83,10 +83,7 @@ func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bo
 		return nil, err
 	}
 	if _, err := c.body.eval(t, f); err != nil {
-		j, is := err.(*jump)
-		if !is || j.kind != jumpNext {
-			return nil, err
-		}
+		return t.templateEnd(s.at, err)
 	}
 	text := value.String(t.rendering.buf)
 	if t.rendering.sensitive {
@@ -95,22 +92,43 @@ func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bo
 	return text, nil
 }
 
+// templateEnd is the value of a template that next or return has ended: theirs,
+// and not the text. As with functions, that of return may be anything.
+func (t *thread) templateEnd(at pos, err error) (value.Value, error) {
+	j, is := err.(*jump)
+	if !is {
+		return nil, err
+	}
+	switch j.kind {
+	case jumpReturn:
+		return j.value, nil
+	case jumpNext:
+		if !value.Instance(renderedType, j.value) {
+			return nil, t.fail(at, "type-mismatch", "%s", value.Mismatch("the value of the template", renderedType, j.value))
+		}
+		return j.value, nil
+	}
+	return nil, err
+}
+
+// renderedType is what a template is.
+var renderedType = value.NewVariantType(&value.StringType{}, value.NewSensitiveType(&value.StringType{}))
+
 // maxTemplates is how many compiled templates an Interp keeps: a template is
 // often rendered for each of many resources.
 const maxTemplates = 64
 
 // template returns a template, compiled. One to which undeclared names are
 // given is compiled for them.
-func (in *Interp) template(p *syntax.Program, names []string) *code {
-	epp := p.Body.Exprs[0].(*syntax.EPP)
+func (in *Interp) template(p *syntax.Program, epp *syntax.EPP, names []string) *code {
 	if !epp.HasParams && len(names) > 0 {
-		return compileTemplate(p, names)
+		return compileTemplate(p, epp, names)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c := in.templates[p]
 	if c == nil {
-		c = compileTemplate(p, nil)
+		c = compileTemplate(p, epp, nil)
 		if in.templates == nil || len(in.templates) == maxTemplates {
 			in.templates = map[*syntax.Program]*code{}
 		}
@@ -151,11 +169,9 @@ func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, arg
 	if epp.HasParams || args == nil {
 		return t.named(s.at, c.subject(), c, f, given)
 	}
-	for k, v := range given.All() {
-		for i, name := range f.names {
-			if k == value.String(name) {
-				f.slots[i] = v
-			}
+	for i, name := range f.names {
+		if v, is := given.GetString(name); is {
+			f.slots[i] = v
 		}
 	}
 	return nil

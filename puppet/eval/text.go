@@ -1,14 +1,9 @@
 package eval
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"net/url"
 	"strconv"
 	"strings"
 
-	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
@@ -41,10 +36,11 @@ func (t *thread) printable(at pos, v value.Value) error {
 	if nodes > t.wide {
 		return t.size(at, nodes)
 	}
-	if size := textSize(v, t.wide); size > t.wide {
+	size := textSize(v, t.wide)
+	if size > t.wide {
 		return t.size(at, size)
 	}
-	return t.step(at, nodes>>6)
+	return t.step(at, nodes+size/bytesPerStep)
 }
 
 // textSize returns about how many bytes a value's text has, or more than limit
@@ -109,7 +105,7 @@ func (t *thread) kindOf(v value.Value) string {
 	case value.Default:
 		return "default"
 	}
-	return article(value.TypeString(value.Generalize(value.InferReduced(v))))
+	return article(value.DescribeValue(v))
 }
 
 func article(name string) string {
@@ -119,52 +115,16 @@ func article(name string) string {
 	return "a " + name
 }
 
-// checkSyntax checks the text of a heredoc whose syntax is told.
-func checkSyntax(name, text string) error {
-	for {
-		switch strings.ToLower(name) {
-		case "json":
-			var v any
-			return json.Unmarshal([]byte(text), &v)
-		case "base64":
-			clean := strings.Map(func(r rune) rune {
-				if r == '\n' || r == '\r' {
-					return -1
-				}
-				return r
-			}, text)
-			_, err := base64.StdEncoding.DecodeString(clean)
-			return err
-		case "pp":
-			_, err := syntax.Parse(syntax.NewFile("", text), syntax.Options{})
-			return err
-		case "epp":
-			_, err := syntax.ParseTemplate(syntax.NewFile("", text), syntax.Options{})
-			return err
+// joinURI resolves a reference, which is a text or a URI, against an address.
+func joinURI(base *value.URI, ref value.Value) (value.Value, error) {
+	r, is := ref.(*value.URI)
+	if !is {
+		var err error
+		if r, err = value.ParseURI(value.ToString(ref)); err != nil {
+			return nil, err
 		}
-		// application+json is checked as json when nothing knows the whole.
-		i := strings.IndexByte(name, '+')
-		if i < 0 {
-			return nil
-		}
-		name = name[i+1:]
 	}
-}
-
-// joinURI resolves a reference against an address.
-func joinURI(base, ref string) (value.Value, error) {
-	b, err := url.Parse(base)
-	if err != nil {
-		return nil, err
-	}
-	r, err := url.Parse(ref)
-	if err != nil {
-		return nil, err
-	}
-	if b.Scheme == "" && r.Scheme == "" {
-		return nil, errors.New("both URIs are relative")
-	}
-	u, err := value.ParseURI(b.ResolveReference(r).String())
+	u, err := base.Join(r)
 	if err != nil {
 		return nil, err
 	}

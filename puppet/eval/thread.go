@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 
 	"bolt/puppet/syntax"
@@ -36,7 +37,13 @@ type thread struct {
 	steps int64
 	depth int
 	deep  int // depth that is too much
+	tall  int // how high the stack is: see climb
 	wide  int // size that is too much
+
+	most  int64             // of the heap, that may be live; < 0: all
+	looks int               // since the last look at the heap
+	fresh int               // bytes that were made since then
+	heap  [2]metrics.Sample // see light
 
 	frames     []frame
 	calls      []*Call                    // by nesting, to be used again
@@ -47,6 +54,10 @@ type thread struct {
 	sets       []*value.TypeSetType       // whose types are in work
 	rendering  *rendering                 // of the innermost template
 	lastRegexp *value.Regexp              // the last one that was made of a string
+	patterned  map[value.Type][]*value.Regexp
+	matching   value.Budget // see budget
+	matchAt    pos          // where it is used
+	matchSteps int          // of it that are not counted yet
 }
 
 // A frame is a call in progress.
@@ -71,6 +82,9 @@ func newThread(ctx context.Context, in *Interp) *thread {
 	if t.wide == 0 {
 		t.wide = DefaultSize
 	}
+	if t.most = in.env.Limits.Memory; t.most == 0 {
+		t.most = DefaultMemory
+	}
 	return t
 }
 
@@ -84,8 +98,8 @@ func (t *thread) fork(ctx context.Context) *thread {
 	return f
 }
 
-// enter begins a call.
-func (t *thread) enter(name string, at pos) error {
+// enter begins a call of c.
+func (t *thread) enter(name string, at pos, c *code) error {
 	if t.depth >= t.deep {
 		return t.fail(at, "too-deep", "calls are nested deeper than %d", t.deep)
 	}
@@ -94,16 +108,48 @@ func (t *thread) enter(name string, at pos) error {
 			return err
 		}
 	}
+	if t.tall += callHeight + c.height; t.tall > maxHeight { // as climb
+		return t.tooTall(at, c.height)
+	}
 	t.depth++
 	t.frames = append(t.frames, frame{name, at})
 	return nil
 }
 
-// leave ends a call.
-func (t *thread) leave() {
+// leave ends a call of c.
+func (t *thread) leave(c *code) {
 	t.depth--
+	t.descend(c.height)
 	t.frames = t.frames[:len(t.frames)-1]
 }
+
+// Go ends the process when a stack would have more than 512 MiB (128 with 32
+// bits), and calls are not all that makes it high: so do expressions that stand
+// in each other between one call and the next. What is begun tells how many
+// these are at most.
+const (
+	// callHeight is what a call counts, with the function of Go that it may be
+	// of, in expressions.
+	callHeight = 8
+	// maxHeight is a third of what fits where each expression takes most, 700
+	// bytes.
+	maxHeight = 1 << (16 + 2*(^uint(0)>>63))
+)
+
+// climb begins what has expressions of a height inside each other.
+func (t *thread) climb(at pos, height int) error {
+	if t.tall += callHeight + height; t.tall <= maxHeight {
+		return nil
+	}
+	return t.tooTall(at, height)
+}
+
+func (t *thread) tooTall(at pos, height int) error {
+	t.descend(height)
+	return t.fail(at, "too-deep", "calls and expressions are nested too deep")
+}
+
+func (t *thread) descend(height int) { t.tall -= callHeight + height }
 
 // look ends the evaluation when the context is done or the budget used up.
 func (t *thread) look(at pos) error {
@@ -116,6 +162,9 @@ func (t *thread) look(at pos) error {
 	}
 	if t.in.used.Add(used) > t.steps {
 		return t.fail(at, "too-long", "the evaluation took more than %d calls", t.steps)
+	}
+	if t.looks++; t.looks >= looksBetween {
+		return t.weigh(at)
 	}
 	return nil
 }
@@ -191,7 +240,7 @@ func (t *thread) wrap(at pos, err error) error {
 	}
 	var in *Error
 	if errors.As(err, &in) && in.Pos.Line != 0 {
-		return err
+		return in.within(err)
 	}
 	e := t.fail(at, "call", "")
 	e.Msg, e.Err = err.Error(), err
@@ -200,9 +249,8 @@ func (t *thread) wrap(at pos, err error) error {
 		// A file that was loaded here is told where it is wrong.
 		e.Kind, e.Msg, e.Pos = parse[0].Kind, parse[0].Msg, parse[0].Position()
 	}
-	var te *value.TypeError
-	if errors.As(err, &te) {
-		e.Kind = te.Kind
+	if kind := kindOfCause(err); kind != "" {
+		e.Kind = kind
 	}
 	return e
 }

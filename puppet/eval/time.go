@@ -54,6 +54,13 @@ func (n *arithNode) spanResult(t *thread, b *big.Int) (value.Value, error) {
 	return d, nil
 }
 
+func (n *arithNode) spanFloat(t *thread, f float64) (value.Value, error) {
+	if f >= -(1<<63) && f < 1<<63 {
+		return value.Timespan(f), nil
+	}
+	return nil, n.tooLong(t) // also when it is no number
+}
+
 func (n *arithNode) span(t *thread, a value.Timespan, y value.Value) (value.Value, error) {
 	ns := big.NewInt(int64(a))
 	switch b := y.(type) {
@@ -98,11 +105,7 @@ func (n *arithNode) scale(t *thread, ns *big.Int, y value.Value) (value.Value, e
 	if i, is := y.(value.Int); is {
 		return n.spanResult(t, ns.Mul(ns, big.NewInt(int64(i))))
 	}
-	f := float(y) * float64(ns.Int64())
-	if math.Abs(f) > 1<<63 {
-		return nil, n.tooLong(t)
-	}
-	return value.Timespan(f), nil
+	return n.spanFloat(t, float(y)*float64(ns.Int64()))
 }
 
 func (n *arithNode) divide(t *thread, ns *big.Int, y value.Value) (value.Value, error) {
@@ -121,11 +124,7 @@ func (n *arithNode) divide(t *thread, ns *big.Int, y value.Value) (value.Value, 
 		if b == 0 {
 			return nil, t.fail(n.yAt, "division-by-zero", "division by zero")
 		}
-		f := math.Floor(float64(ns.Int64()) / float64(b))
-		if math.Abs(f) > 1<<63 {
-			return nil, n.tooLong(t)
-		}
-		return value.Timespan(f), nil
+		return n.spanFloat(t, math.Floor(float64(ns.Int64())/float64(b)))
 	}
 	return nil, n.pair(t, value.Timespan(ns.Int64()), y)
 }

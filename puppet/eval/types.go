@@ -10,15 +10,31 @@ import (
 )
 
 // typesOf returns the types of parameters and result, evaluated once for a
-// world where they are constant.
+// world where they are constant. A Library's code has types of the Library,
+// which are the same for all Interps; only where it names others, they are an
+// Interp's own.
 func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
-	w := t.w
-	if c.def != nil && !c.def.own {
-		w = w.lib.world
+	if types := c.types.Load(); types != nil && types.w == t.w {
+		return types, nil
 	}
+	if c.def == nil || c.def.own || t.w.defs == nil {
+		return t.typesIn(t.w, c, f)
+	}
+	types, err := t.typesIn(t.w.lib.world, c, f)
+	if e, is := err.(*Error); is && e.Kind == "unknown-type" {
+		return t.typesIn(t.w, c, f)
+	}
+	return types, err
+}
+
+func (t *thread) typesIn(w *world, c *code, f *Scope) (*codeTypes, error) {
 	if types := c.types.Load(); types != nil && types.w == w {
 		return types, nil
 	}
+	if err := t.climb(c.at, c.height); err != nil {
+		return nil, err
+	}
+	defer t.descend(c.height)
 	was := t.w
 	t.w = w
 	defer func() { t.w = was }()
@@ -26,7 +42,7 @@ func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
 	fixed := true
 	around := f.outer
 	if around == nil {
-		around = f.named.root
+		around = &Scope{named: f.named} // matches in types are nobody else's
 	}
 	for i := range c.params {
 		p := &c.params[i]
@@ -56,7 +72,7 @@ func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
 		}
 		types.returns = typ
 	}
-	if fixed && t.resolving == nil {
+	if fixed && t.resolving == nil && (c.def == nil || c.def.own || w.defs == nil) {
 		c.types.Store(types)
 	}
 	return types, nil
@@ -87,6 +103,10 @@ func (t *thread) typeFrom(at pos, n node, s *Scope) (value.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.asType(at, v)
+}
+
+func (t *thread) asType(at pos, v value.Value) (value.Type, error) {
 	typ, is := v.(value.Type)
 	if !is {
 		return nil, t.fail(at, "not-a-type", "%s is not a type", t.inspect(v))
@@ -99,12 +119,32 @@ func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope) error {
 	for i := range c.params {
 		typ := types.params[i]
 		if c.params[i].rest {
-			if rest, is := f.slots[i].(*value.Array); is && !fitsRest(types, typ, rest.Elems()) {
+			rest, is := f.slots[i].(*value.Array)
+			if !is {
+				continue
+			}
+			if typ != nil {
+				for _, v := range rest.Elems() {
+					if err := t.testing(at, typ, v); err != nil {
+						return err
+					}
+				}
+			}
+			if !fitsRest(types, typ, rest.Elems()) {
 				return t.mismatchSlots(at, c, types, f)
 			}
 			continue
 		}
-		if typ != nil && !instance(typ, f.slots[i]) {
+		if typ == nil {
+			continue
+		}
+		switch f.slots[i].(type) {
+		case *value.Array, *value.Hash, value.String:
+			if err := t.testing(at, typ, f.slots[i]); err != nil {
+				return err
+			}
+		}
+		if !instance(typ, f.slots[i]) {
 			return t.mismatchSlots(at, c, types, f)
 		}
 	}

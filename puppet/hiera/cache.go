@@ -1,8 +1,12 @@
 package hiera
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"sync"
+	"syscall"
 
 	"bolt/puppet/value"
 )
@@ -21,11 +25,14 @@ type fileKey struct {
 	format string // "yaml", "json", "hocon", "hiera.yaml" of a layer, or "" for the text itself
 }
 
+// A cachedFile is what one who reads a file has found. What is below done is
+// read after that was closed.
 type cachedFile struct {
 	stamp Stamp
-	once  sync.Once
+	done  chan struct{}
 	data  *fileData
 	err   error
+	ended bool // by the reader's context: that is no answer for others
 }
 
 // fileData is a data file, decoded.
@@ -70,45 +77,113 @@ func newFileData(h *value.Hash) *fileData {
 
 // load returns what make makes of a file, from the cache if the file has not
 // changed.
-func (c *fileCache) load(path, format string, make func(text []byte) (*fileData, error)) (*fileData, error) {
+func (c *fileCache) load(ctx context.Context, path, format string, make func(text []byte) (*fileData, error)) (*fileData, error) {
+	for {
+		f, mine := c.entry(path, format)
+		if mine {
+			c.read(ctx, path, format, f, make)
+			return f.data, f.err
+		}
+		select {
+		case <-f.done:
+		default:
+			select {
+			case <-f.done:
+			case <-ctx.Done():
+				return nil, ended(ctx, path)
+			}
+		}
+		if !f.ended {
+			return f.data, f.err
+		}
+	}
+}
+
+// entry returns the entry of a file as it is now; mine tells that the caller
+// has to read the file.
+func (c *fileCache) entry(path, format string) (f *cachedFile, mine bool) {
 	stamp, _ := c.files.Stat(path)
 	key := fileKey{path, format}
 	c.mu.Lock()
-	f := c.entries[key]
-	if f == nil || f.stamp != stamp {
-		f = &cachedFile{stamp: stamp}
-		if c.entries == nil {
-			c.entries = map[fileKey]*cachedFile{}
-		}
-		c.entries[key] = f
+	defer c.mu.Unlock()
+	if f := c.entries[key]; f != nil && f.stamp == stamp {
+		return f, false
 	}
-	c.mu.Unlock()
-	f.once.Do(func() {
-		defer func() {
-			if f.data == nil && f.err == nil { // make panicked; whoever comes next must not take it for data
-				f.err = &Error{Kind: "data", File: path, Msg: "reading the file failed"}
-			}
-		}()
-		text, err := c.files.ReadFile(path)
-		if err != nil {
-			f.err = &Error{Kind: "data", File: path, Msg: err.Error(), Err: err}
-			return
+	f = &cachedFile{stamp: stamp, done: make(chan struct{})}
+	if c.entries == nil {
+		c.entries = map[fileKey]*cachedFile{}
+	}
+	c.entries[key] = f
+	return f, true
+}
+
+func (c *fileCache) read(ctx context.Context, path, format string, f *cachedFile, make func(text []byte) (*fileData, error)) {
+	// What stands if make panics: whoever comes next must not take it for data.
+	f.err = &Error{Kind: "data", File: path, Msg: "reading the file failed"}
+	defer func() {
+		if f.err != nil { // it may be mended without another stamp: its mode, a disk
+			c.forget(fileKey{path, format}, f)
 		}
+		close(f.done)
+	}()
+	text, err := c.files.ReadFile(ctx, path)
+	switch {
+	case err == nil:
 		f.data, f.err = make(text)
-	})
-	return f.data, f.err
+	case ctx.Err() != nil:
+		f.err, f.ended = ended(ctx, path), true
+	default:
+		f.err = unreadable(path, err)
+	}
+}
+
+func (c *fileCache) forget(key fileKey, f *cachedFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[key] == f {
+		delete(c.entries, key)
+	}
+}
+
+// ended is the error of what was not read before the context was done.
+func ended(ctx context.Context, path string) error {
+	return &Error{Kind: "canceled", Msg: "the lookup was ended, reading " + path + ": " + context.Cause(ctx).Error(), Err: ctx.Err()}
+}
+
+// unreadable is the error of a file that could not be read.
+func unreadable(path string, err error) error {
+	why := err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		why = e.Err // the path is told before
+	}
+	msg := why.Error()
+	if errors.Is(err, syscall.EISDIR) {
+		msg = "this is a directory, and data is read from files"
+	}
+	return &Error{Kind: "data", File: path, Msg: msg, Err: err}
+}
+
+// decoding is the error of a decoder. It tells the file itself, be it as an
+// *Error or in words.
+func decoding(kind string, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		out := *e
+		out.Kind = kind
+		return &out
+	}
+	return &Error{Kind: kind, Msg: err.Error(), Err: err}
 }
 
 // data returns a data file as a hash.
-func (h *Hiera) data(path, format string) (*fileData, error) {
-	return h.files.load(path, format, func(text []byte) (*fileData, error) {
+func (h *Hiera) data(ctx context.Context, path, format string) (*fileData, error) {
+	return h.files.load(ctx, path, format, func(text []byte) (*fileData, error) {
 		decode := map[string]Decoder{"yaml": h.o.YAML, "json": h.o.JSON, "hocon": h.o.HOCON}[format]
 		if decode == nil {
 			return nil, &Error{Kind: "data", File: path, Msg: "files of the format " + format + " cannot be read here"}
 		}
 		v, err := decode(text, path)
 		if err != nil {
-			return nil, &Error{Kind: "data", Msg: err.Error(), Err: err}
+			return nil, decoding("data", err)
 		}
 		if h, ok := v.(*value.Hash); ok {
 			return newFileData(h), nil
@@ -121,8 +196,8 @@ func (h *Hiera) data(path, format string) (*fileData, error) {
 }
 
 // text returns the text of a file.
-func (h *Hiera) text(path string) (string, error) {
-	d, err := h.files.load(path, "", func(text []byte) (*fileData, error) { return &fileData{text: string(text)}, nil })
+func (h *Hiera) text(ctx context.Context, path string) (string, error) {
+	d, err := h.files.load(ctx, path, "", func(text []byte) (*fileData, error) { return &fileData{text: string(text)}, nil })
 	if err != nil {
 		return "", err
 	}
@@ -130,11 +205,11 @@ func (h *Hiera) text(path string) (string, error) {
 }
 
 // config reads the hiera.yaml at file for a layer; nil if there is none.
-func (h *Hiera) config(file, place string) (*config, error) {
+func (h *Hiera) config(ctx context.Context, file, place string) (*config, error) {
 	if _, ok := h.o.Files.Stat(file); !ok {
 		return nil, nil
 	}
-	d, err := h.files.load(file, "hiera.yaml "+place, func(text []byte) (*fileData, error) {
+	d, err := h.files.load(ctx, file, "hiera.yaml "+place, func(text []byte) (*fileData, error) {
 		c, err := h.readConfig(text, file, place)
 		return &fileData{config: c}, err
 	})
@@ -157,7 +232,7 @@ func (h *Hiera) readConfig(text []byte, file, place string) (*config, error) {
 	}
 	v, at, err := read(text, file)
 	if err != nil {
-		return nil, &Error{Kind: "config", Msg: err.Error(), Err: err}
+		return nil, decoding("config", err)
 	}
 	r := &configReader{file: file, at: at, place: place}
 	return r.read(v)

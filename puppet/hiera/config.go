@@ -30,6 +30,10 @@ type config struct {
 	defaults    []*entry // default_hierarchy
 	hasDefaults bool
 	at          Locator
+	// late is what is wrong with levels, nil for nothing: it is an error only
+	// when somebody looks at them, as in Puppet, and so an explanation shows it
+	// there.
+	late error
 }
 
 // An entry is a level of a hierarchy.
@@ -57,6 +61,24 @@ type configReader struct {
 	file  string
 	at    Locator
 	place string
+	late  error // the first
+}
+
+// failLate notes what is wrong with a level.
+func (r *configReader) failLate(path []any, format string, args ...any) {
+	if r.late == nil {
+		r.late = r.fail(path, format, args...)
+	}
+}
+
+// shape is fail for what is not of the type that it should be. As in Puppet, an
+// evaluation has such an error where it looks something up.
+func (r *configReader) shape(path []any, format string, args ...any) error {
+	err := r.fail(path, format, args...)
+	if e, ok := err.(*Error); ok {
+		e.Kind = kindShape
+	}
+	return err
 }
 
 func (r *configReader) fail(path []any, format string, args ...any) error {
@@ -75,7 +97,7 @@ func (r *configReader) read(v value.Value) (*config, error) {
 		if _, undef := v.(value.Undef); undef {
 			return nil, r.fail(nil, "the file is empty; a hiera.yaml begins with 'version: 5'")
 		}
-		return nil, r.fail(nil, "a hiera.yaml must be a hash with 'version: 5', not %s", typeName(v))
+		return nil, r.shape(nil, "a hiera.yaml must be a hash with 'version: 5', not %s", typeName(v))
 	}
 	if err := r.version(h); err != nil {
 		return nil, err
@@ -93,7 +115,7 @@ func (r *configReader) read(v value.Value) (*config, error) {
 			base = d
 		case "hierarchy", "plan_hierarchy", "default_hierarchy":
 		default:
-			return nil, r.fail([]any{value.ToString(k)}, "'%s' is not a key of a hiera.yaml; there are version, defaults, hierarchy, default_hierarchy and plan_hierarchy", value.ToString(k))
+			return nil, r.shape([]any{value.ToString(k)}, "'%s' is not a key of a hiera.yaml; there are version, defaults, hierarchy, default_hierarchy and plan_hierarchy", value.ToString(k))
 		}
 	}
 	if base.datadir != "" {
@@ -134,6 +156,7 @@ func (r *configReader) read(v value.Value) (*config, error) {
 			return nil, err
 		}
 	}
+	c.late = r.late
 	return c, nil
 }
 
@@ -149,9 +172,9 @@ func (r *configReader) version(h *value.Hash) error {
 	v, ok := h.GetString("version")
 	if !ok || isUndef(v) {
 		if _, old := h.GetString("backends"); old {
-			return r.fail(nil, "this is a hiera.yaml of version 3, which is not supported: %s", advice)
+			return r.shape(nil, "this is a hiera.yaml of version 3, which is not supported: %s", advice)
 		}
-		return r.fail(nil, "the version is missing: a hiera.yaml without 'version: 5' is one of version 3, which is not supported")
+		return r.shape(nil, "the version is missing: a hiera.yaml without 'version: 5' is one of version 3, which is not supported")
 	}
 	n := -1
 	switch v := v.(type) {
@@ -180,7 +203,7 @@ func (r *configReader) defaults(v value.Value) (*entry, error) {
 	path := []any{"defaults"}
 	h, ok := v.(*value.Hash)
 	if !ok {
-		return nil, r.fail(path, "defaults must be a hash, not %s", typeName(v))
+		return nil, r.shape(path, "defaults must be a hash, not %s", typeName(v))
 	}
 	e := &entry{at: path}
 	for k, v := range h.All() {
@@ -209,7 +232,7 @@ func (r *configReader) defaults(v value.Value) (*entry, error) {
 			}
 			e.options = o
 		default:
-			return nil, r.fail(at, "'%s' is not a key of defaults; there are datadir, data_hash, lookup_key, data_dig and options", key)
+			return nil, r.shape(at, "'%s' is not a key of defaults; there are datadir, data_hash, lookup_key, data_dig and options", key)
 		}
 	}
 	return e, nil
@@ -218,7 +241,7 @@ func (r *configReader) defaults(v value.Value) (*entry, error) {
 func (r *configReader) hierarchy(key string, v value.Value, base *entry) ([]*entry, error) {
 	list, ok := v.(*value.Array)
 	if !ok {
-		return nil, r.fail([]any{key}, "%s must be an array, not %s", key, typeName(v))
+		return nil, r.shape([]any{key}, "%s must be an array, not %s", key, typeName(v))
 	}
 	var out []*entry
 	first := map[string]*entry{}
@@ -234,7 +257,8 @@ func (r *configReader) hierarchy(key string, v value.Value, base *entry) ([]*ent
 					where = fmt.Sprintf(", first in line %d", line)
 				}
 			}
-			return nil, r.fail(append(e.at[:2:2], "name"), "two levels of %s are named '%s'%s", key, e.name, where)
+			r.failLate(append(e.at[:2:2], "name"), "two levels of %s are named '%s'%s", key, e.name, where)
+			continue
 		}
 		first[e.name] = e
 		out = append(out, e)
@@ -245,12 +269,12 @@ func (r *configReader) hierarchy(key string, v value.Value, base *entry) ([]*ent
 func (r *configReader) entry(path []any, v value.Value, base *entry) (*entry, error) {
 	h, ok := v.(*value.Hash)
 	if !ok {
-		return nil, r.fail(path, "a level of a hierarchy must be a hash, not %s", typeName(v))
+		return nil, r.shape(path, "a level of a hierarchy must be a hash, not %s", typeName(v))
 	}
 	e := &entry{at: path, datadir: base.datadir, options: base.options}
 	name, ok := h.GetString("name")
 	if !ok {
-		return nil, r.fail(path, "the level has no name")
+		return nil, r.shape(path, "the level has no name")
 	}
 	at := func(key string) []any { return append(path[:len(path):len(path)], key) }
 	var err error
@@ -289,7 +313,7 @@ func (r *configReader) entry(path []any, v value.Value, base *entry) (*entry, er
 				return nil, err
 			}
 		default:
-			return nil, r.fail(at(key), "'%s' is not a key of a level; there are name, datadir, options, %s, and %s", key, strings.Join(functionKeys[:3], ", "), strings.Join(locationKeys, ", "))
+			return nil, r.shape(at(key), "'%s' is not a key of a level; there are name, datadir, options, %s, and %s", key, strings.Join(functionKeys[:3], ", "), strings.Join(locationKeys, ", "))
 		}
 	}
 	if e.kind == "" {
@@ -315,10 +339,10 @@ func (r *configReader) backend(path []any, e *entry) error {
 func (r *configReader) text(path []any, key string, v value.Value) (string, error) {
 	s, ok := v.(value.String)
 	if !ok {
-		return "", r.fail(path, "%s must be a string, not %s", key, typeName(v))
+		return "", r.shape(path, "%s must be a string, not %s", key, typeName(v))
 	}
 	if s == "" {
-		return "", r.fail(path, "%s must not be empty", key)
+		return "", r.shape(path, "%s must not be empty", key)
 	}
 	return string(s), nil
 }
@@ -331,13 +355,13 @@ func (r *configReader) locations(path []any, key string, v value.Value) ([]strin
 	}
 	list, ok := v.(*value.Array)
 	if !ok {
-		return nil, r.fail(path, "%s must be an array of strings, not %s", key, typeName(v))
+		return nil, r.shape(path, "%s must be an array of strings, not %s", key, typeName(v))
 	}
 	if key == "mapped_paths" && list.Len() != 3 {
-		return nil, r.fail(path, "mapped_paths must have three strings: a variable, a name for each of its elements, and a path that uses that name")
+		return nil, r.shape(path, "mapped_paths must have three strings: a variable, a name for each of its elements, and a path that uses that name")
 	}
 	if list.Len() == 0 {
-		return nil, r.fail(path, "%s must not be empty", key)
+		return nil, r.shape(path, "%s must not be empty", key)
 	}
 	var out []string
 	for i, e := range list.All() {
@@ -353,7 +377,7 @@ func (r *configReader) locations(path []any, key string, v value.Value) ([]strin
 func (r *configReader) options(path []any, v value.Value) (*value.Hash, error) {
 	h, ok := v.(*value.Hash)
 	if !ok {
-		return nil, r.fail(path, "options must be a hash, not %s", typeName(v))
+		return nil, r.shape(path, "options must be a hash, not %s", typeName(v))
 	}
 	for k, v := range h.All() {
 		key, ok := k.(value.String)
@@ -362,9 +386,9 @@ func (r *configReader) options(path []any, v value.Value) (*value.Hash, error) {
 		case key == "path" || key == "uri":
 			return nil, r.fail(at, "the option '%s' cannot be set: it is how a function is told its location", key)
 		case !ok || !isOptionName(string(key)):
-			return nil, r.fail(at, "'%s' is not the name of an option: it must begin with a letter, end with a letter or digit, and have nothing but these, _ and - between", value.ToString(k))
+			return nil, r.shape(at, "'%s' is not the name of an option: it must begin with a letter, end with a letter or digit, and have nothing but these, _ and - between", value.ToString(k))
 		case !isData(v):
-			return nil, r.fail(at, "the option '%s' must be plain data", key)
+			return nil, r.shape(at, "the option '%s' must be plain data", key)
 		}
 	}
 	return h, nil

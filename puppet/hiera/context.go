@@ -12,50 +12,50 @@ import (
 // argument.
 const ContextType = "Puppet::LookupContext"
 
-// A Context is what a data function can do besides computing: keep values for
+// A lookupContext is what a data function can do besides computing: keep values for
 // the next call, read files, interpolate. It is valid until the function
 // returns.
-type Context struct {
+type lookupContext struct {
 	l  *lookup
 	p  *provider
 	fc *functionContext
 }
 
 // value returns the context as the function gets it.
-func (c *Context) value() value.Value {
+func (c *lookupContext) value() value.Value {
 	return &value.Runtime{Runtime: "go", Name: ContextType, Value: c}
 }
 
-// ContextOf returns the context that a value is.
-func ContextOf(v value.Value) (*Context, bool) {
+// contextOf returns the context that a value is.
+func contextOf(v value.Value) (*lookupContext, bool) {
 	r, ok := v.(*value.Runtime)
 	if !ok {
 		return nil, false
 	}
-	c, ok := r.Value.(*Context)
+	c, ok := r.Value.(*lookupContext)
 	return c, ok
 }
 
-// EnvironmentName returns the name of the environment.
-func (c *Context) EnvironmentName() string { return c.l.s.h.o.EnvironmentName }
+// environmentName returns the name of the environment.
+func (c *lookupContext) environmentName() string { return c.l.s.h.o.EnvironmentName }
 
-// ModuleName returns the module whose hiera.yaml names the function, "" if it
+// moduleName returns the module whose hiera.yaml names the function, "" if it
 // is not a module's.
-func (c *Context) ModuleName() string { return c.p.layer.module }
+func (c *lookupContext) moduleName() string { return c.p.layer.module }
 
-// NotFound returns the error that a function ends with if it has no value.
-func (c *Context) NotFound() error { return errNoKey }
+// notFound returns the error that a function ends with if it has no value.
+func (c *lookupContext) notFound() error { return errNoKey }
 
-// Cache keeps a value under a key and returns it.
-func (c *Context) Cache(key, v value.Value) value.Value {
+// cache keeps a value under a key and returns it.
+func (c *lookupContext) cache(key, v value.Value) value.Value {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
 	c.fc.cache.Put(key, v)
 	return v
 }
 
-// CacheAll keeps all values of a hash.
-func (c *Context) CacheAll(h *value.Hash) {
+// cacheAll keeps all values of a hash.
+func (c *lookupContext) cacheAll(h *value.Hash) {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
 	for k, v := range h.All() {
@@ -63,15 +63,15 @@ func (c *Context) CacheAll(h *value.Hash) {
 	}
 }
 
-// Cached returns what is kept under a key.
-func (c *Context) Cached(key value.Value) (value.Value, bool) {
+// cached returns what is kept under a key.
+func (c *lookupContext) cached(key value.Value) (value.Value, bool) {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
 	return c.fc.cache.Get(key)
 }
 
-// CachedEntries returns all that is kept.
-func (c *Context) CachedEntries() *value.Hash {
+// cachedEntries returns all that is kept.
+func (c *lookupContext) cachedEntries() *value.Hash {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
 	h := c.fc.cache.Build() // which empties the builder
@@ -81,24 +81,28 @@ func (c *Context) CachedEntries() *value.Hash {
 	return h
 }
 
-// Interpolate resolves the %{…} in a value.
-func (c *Context) Interpolate(v value.Value) (value.Value, error) { return c.l.interpolate(v, true) }
+// interpolate resolves the %{…} in a value.
+func (c *lookupContext) interpolate(v value.Value) (value.Value, error) {
+	return c.l.interpolate(v, true)
+}
 
-// Explains tells whether somebody wants explanations.
-func (c *Context) Explains() bool { return c.l.ex != nil }
+// explains tells whether somebody wants explanations.
+func (c *lookupContext) explains() bool { return c.l.ex != nil }
 
-// Explain adds a text to the explanation.
-func (c *Context) Explain(text string) { c.l.ex.text(text) }
+// explain adds a text to the explanation.
+func (c *lookupContext) explain(text string) { c.l.ex.text(text) }
 
-// CachedFileData returns the text of a file, which is read again only if it
+// cachedFileData returns the text of a file, which is read again only if it
 // has changed.
 //
 // Differs from Puppet: there what the first block made of a file is what all
 // get, whatever their blocks.
-func (c *Context) CachedFileData(path string) (string, error) { return c.l.s.h.text(path) }
+func (c *lookupContext) cachedFileData(path string) (string, error) {
+	return c.l.s.h.text(c.l.ctx, path)
+}
 
-// Data returns the keys and values of a file of the format yaml, json or hocon.
-func (c *Context) Data(path, format string) (*value.Hash, error) {
+// data returns the keys and values of a file of the format yaml, json or hocon.
+func (c *lookupContext) data(path, format string) (*value.Hash, error) {
 	d, err := c.l.fileData(path, format)
 	if err != nil {
 		return nil, err
@@ -106,20 +110,20 @@ func (c *Context) Data(path, format string) (*value.Hash, error) {
 	return d.hash, nil
 }
 
-// Eyaml returns the value of a key in a file of YAML, with its encrypted
+// eyaml returns the value of a key in a file of YAML, with its encrypted
 // strings in clear and its interpolations resolved; options say where the keys
 // for that are. found is false if the file has no such key.
-func (c *Context) Eyaml(path, key string, options *value.Hash) (v value.Value, found bool, err error) {
+func (c *lookupContext) eyaml(path, key string, options *value.Hash) (v value.Value, found bool, err error) {
 	return c.l.eyamlFile(path, key, options)
 }
 
-// contextParam is the parameter of the functions below that is a Context.
-const contextParam = "Runtime[go, '" + ContextType + "'] $context"
+// contextParam is the parameter of the functions below that is a lookupContext.
+const contextParam = ContextType + " $context"
 
-// contextFunctions are the methods of a Context: "$context.cached_value('k')"
+// contextFunctions are the methods of a lookupContext: "$context.cached_value('k')"
 // is a call of the function cached_value with the context as first argument.
 func contextFunctions() []*eval.Function {
-	method := func(name, doc, params, block string, run func(c *eval.Call, x *Context) (value.Value, error)) *eval.Function {
+	method := func(name, doc, params, block string, run func(c *eval.Call, x *lookupContext) (value.Value, error)) *eval.Function {
 		if params != "" {
 			params = ", " + params
 		}
@@ -127,56 +131,59 @@ func contextFunctions() []*eval.Function {
 			Params: contextParam + params,
 			Block:  block,
 			Run: func(c *eval.Call) (value.Value, error) {
-				x, ok := ContextOf(c.Args[0])
+				x, ok := contextOf(c.Args[0])
 				if !ok {
 					return nil, eval.Errorf("type-mismatch", "%s needs a %s", name, ContextType)
 				}
-				return run(c, x)
+				v, err := run(c, x)
+				return v, evalError(c, err)
 			},
 		}}}
 	}
 	const key = "Variant[Scalar, Undef] $key"
 	return []*eval.Function{
 		method("environment_name", "The name of the environment that data is looked up in.", "", "",
-			func(_ *eval.Call, x *Context) (value.Value, error) { return value.String(x.EnvironmentName()), nil }),
+			func(_ *eval.Call, x *lookupContext) (value.Value, error) {
+				return value.String(x.environmentName()), nil
+			}),
 		method("module_name", "The module whose hiera.yaml names the data function; undef outside of modules.", "", "",
-			func(_ *eval.Call, x *Context) (value.Value, error) {
-				if m := x.ModuleName(); m != "" {
+			func(_ *eval.Call, x *lookupContext) (value.Value, error) {
+				if m := x.moduleName(); m != "" {
 					return value.String(m), nil
 				}
 				return value.Undef{}, nil
 			}),
 		method("not_found", "Ends a data function that has no value for the key.", "", "",
-			func(_ *eval.Call, x *Context) (value.Value, error) { return nil, x.NotFound() }),
+			func(_ *eval.Call, x *lookupContext) (value.Value, error) { return nil, x.notFound() }),
 		method("explain", "Adds the text that the block returns to the explanation of a lookup. The block runs only if there is one.", "", "Callable[0, 0]",
-			func(c *eval.Call, x *Context) (value.Value, error) {
-				if !x.Explains() {
+			func(c *eval.Call, x *lookupContext) (value.Value, error) {
+				if !x.explains() {
 					return value.Undef{}, nil
 				}
 				text, err := c.Yield()
 				if err != nil {
 					return nil, err
 				}
-				x.Explain(value.ToString(text))
+				x.explain(value.ToString(text))
 				return value.Undef{}, nil
 			}),
 		method("interpolate", "Resolves the %{…} in strings, and in the strings of arrays and hashes.", "Any $value", "",
-			func(c *eval.Call, x *Context) (value.Value, error) { return x.Interpolate(c.Args[1]) }),
+			func(c *eval.Call, x *lookupContext) (value.Value, error) { return x.interpolate(c.Args[1]) }),
 		method("cache", "Keeps a value under a key for later calls of the data function in this compilation, and returns it.", key+", Any $value", "",
-			func(c *eval.Call, x *Context) (value.Value, error) { return x.Cache(c.Args[1], c.Args[2]), nil }),
+			func(c *eval.Call, x *lookupContext) (value.Value, error) { return x.cache(c.Args[1], c.Args[2]), nil }),
 		method("cache_all", "Keeps all values of a hash under their keys.", "Hash $values", "",
-			func(c *eval.Call, x *Context) (value.Value, error) {
-				x.CacheAll(c.Args[1].(*value.Hash))
+			func(c *eval.Call, x *lookupContext) (value.Value, error) {
+				x.cacheAll(c.Args[1].(*value.Hash))
 				return value.Undef{}, nil
 			}),
 		method("cache_has_key", "Tells whether a value is kept under a key.", key, "",
-			func(c *eval.Call, x *Context) (value.Value, error) {
-				_, ok := x.Cached(c.Args[1])
+			func(c *eval.Call, x *lookupContext) (value.Value, error) {
+				_, ok := x.cached(c.Args[1])
 				return value.Bool(ok), nil
 			}),
 		method("cached_value", "The value that is kept under a key; undef if there is none.", key, "",
-			func(c *eval.Call, x *Context) (value.Value, error) {
-				if v, ok := x.Cached(c.Args[1]); ok {
+			func(c *eval.Call, x *lookupContext) (value.Value, error) {
+				if v, ok := x.cached(c.Args[1]); ok {
 					return v, nil
 				}
 				return value.Undef{}, nil
@@ -191,8 +198,8 @@ func contextFunctions() []*eval.Function {
 			},
 		},
 		method("cached_file_data", "The text of a file, or what a block makes of it. The text is kept as long as the file does not change.", "String $path", "Optional[Callable[1, 1]]",
-			func(c *eval.Call, x *Context) (value.Value, error) {
-				text, err := x.CachedFileData(value.ToString(c.Args[1]))
+			func(c *eval.Call, x *lookupContext) (value.Value, error) {
+				text, err := x.cachedFileData(value.ToString(c.Args[1]))
 				if err != nil || c.Block == nil {
 					return value.String(text), err
 				}
@@ -202,11 +209,11 @@ func contextFunctions() []*eval.Function {
 }
 
 func cachedEntries(c *eval.Call) (value.Value, error) {
-	x, ok := ContextOf(c.Args[0])
+	x, ok := contextOf(c.Args[0])
 	if !ok {
 		return nil, eval.Errorf("type-mismatch", "cached_entries needs a %s", ContextType)
 	}
-	h := x.CachedEntries()
+	h := x.cachedEntries()
 	if c.Block == nil {
 		var pairs []value.Value
 		for k, v := range h.All() {

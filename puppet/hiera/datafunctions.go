@@ -12,8 +12,8 @@ func dataFunctions() []*eval.Function {
 		name := format + "_data"
 		return &eval.Function{Name: name, Doc: "The keys and values of a data file in " + format + ", whose path is among the options. Interpolations in it are not resolved.",
 			Signatures: []eval.Signature{
-				{Params: "Struct[{path => String[1]}] $options, " + contextParam, Run: onContext(func(c *eval.Call, x *Context) (value.Value, error) {
-					return whole(x.Data(pathOf(c.Args[0]), format))
+				{Params: "Struct[{path => String[1]}] $options, " + contextParam, Run: onContext(func(c *eval.Call, x *lookupContext) (value.Value, error) {
+					return whole(c)(x.data(pathOf(c.Args[0]), format))
 				})},
 				{Params: "Hash $options, " + contextParam, Run: func(c *eval.Call) (value.Value, error) {
 					if pathOf(c.Args[0]) == "" {
@@ -28,18 +28,18 @@ func dataFunctions() []*eval.Function {
 		{Name: "eyaml_lookup_key", Doc: "The value of a key in a data file in yaml, whose path is among the options, with its encrypted strings in clear and its interpolations resolved.",
 			Signatures: []eval.Signature{{
 				Params: "String[1] $key, Hash[String[1], Any] $options, " + contextParam,
-				Run: onContext(func(c *eval.Call, x *Context) (value.Value, error) {
+				Run: onContext(func(c *eval.Call, x *lookupContext) (value.Value, error) {
 					options := c.Args[1].(*value.Hash)
 					path := pathOf(options)
 					if path == "" {
 						return nil, noPath(c.Name)
 					}
-					v, found, err := x.Eyaml(path, string(c.Args[0].(value.String)), options)
+					v, found, err := x.eyaml(path, string(c.Args[0].(value.String)), options)
 					switch {
 					case err != nil:
-						return nil, evalError(err)
+						return nil, evalError(c, err)
 					case !found:
-						return nil, x.NotFound()
+						return nil, x.notFound()
 					}
 					return v, nil
 				}),
@@ -47,10 +47,10 @@ func dataFunctions() []*eval.Function {
 	}
 }
 
-// onContext returns what runs a function whose last argument is a Context.
-func onContext(run func(c *eval.Call, x *Context) (value.Value, error)) func(*eval.Call) (value.Value, error) {
+// onContext returns what runs a function whose last argument is a lookupContext.
+func onContext(run func(c *eval.Call, x *lookupContext) (value.Value, error)) func(*eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
-		x, ok := ContextOf(c.Args[len(c.Args)-1])
+		x, ok := contextOf(c.Args[len(c.Args)-1])
 		if !ok {
 			return nil, eval.Errorf("type-mismatch", "%s needs a %s", c.Name, ContextType)
 		}
@@ -58,11 +58,14 @@ func onContext(run func(c *eval.Call, x *Context) (value.Value, error)) func(*ev
 	}
 }
 
-func whole(h *value.Hash, err error) (value.Value, error) {
-	if err != nil {
-		return nil, evalError(err)
+// whole returns what makes the result of a call of a file's data.
+func whole(c *eval.Call) func(h *value.Hash, err error) (value.Value, error) {
+	return func(h *value.Hash, err error) (value.Value, error) {
+		if err != nil {
+			return nil, evalError(c, err)
+		}
+		return h, nil
 	}
-	return h, nil
 }
 
 // pathOf returns the option path, "" without one.

@@ -8,7 +8,8 @@ import (
 
 // An Error is what went wrong in a lookup.
 type Error struct {
-	// Kind is a word in kebab case: "config" (hiera.yaml), "data" (a data
+	// Kind is a word in kebab case: "config" (hiera.yaml), "config-shape" (that
+	// has keys or values that it must not have), "data" (a data
 	// file), "key" (it is not one), "interpolation", "unknown-variable",
 	// "recursion", "merge", "type-mismatch", "function", "not-found",
 	// "canceled", "internal" (a mistake of ours).
@@ -21,6 +22,10 @@ type Error struct {
 	// Err is the cause, nil without.
 	Err error
 }
+
+// kindShape is the kind of the error of a hiera.yaml that has not the shape of
+// one.
+const kindShape = "config-shape"
 
 // Error returns "file:line:column: text".
 func (e *Error) Error() string {

@@ -73,9 +73,6 @@ type Explanation struct {
 // Root returns the tree.
 func (ex *Explanation) Root() *Node { ex.root.Type = NodeRoot; return &ex.root }
 
-// Add adds a text at the end.
-func (ex *Explanation) Add(text string) { ex.text(text) }
-
 // mark returns where the explanation is now.
 func (ex *Explanation) mark() int {
 	if ex == nil {

@@ -46,6 +46,9 @@ func (e *eyamlValue) decrypt(v value.Value) (value.Value, error) {
 		s := string(v)
 		if strings.Contains(s, "ENC[") {
 			plain, err := e.plain(s)
+			if err != nil && e.l.ctx.Err() != nil {
+				return nil, ended(e.l.ctx, e.path)
+			}
 			if err != nil {
 				bad := errorf("data", "the value of '%s' cannot be decrypted: %v", e.key, err)
 				bad.File = e.path
@@ -94,7 +97,7 @@ func (e *eyamlValue) plain(s string) (string, error) {
 				options[value.ToString(k)] = string(s)
 			}
 		}
-		open, err := o.Eyaml(options)
+		open, err := o.Eyaml(e.l.ctx, options)
 		if err != nil {
 			return "", err
 		}

@@ -5,16 +5,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// Functions returns the functions of the language that look up data in the
-// session: lookup, hiera, hiera_array, hiera_hash and hiera_include, the data
-// functions, which others may call, and the methods of what these get (see
-// [Context]).
-func (s *Session) Functions() []*eval.Function {
-	return Functions(func(*eval.Call) (*Session, error) { return s, nil })
-}
-
-// Functions is the same for a Library that is shared: of tells the session of
-// a call.
+// Functions returns the functions of the language that look up data: lookup,
+// hiera, hiera_array, hiera_hash and hiera_include, the data functions, which
+// others may call, and the methods of what these get (Puppet::LookupContext).
+// A Library has them for all evaluations; of tells the session of a call.
 func Functions(of func(*eval.Call) (*Session, error)) []*eval.Function {
 	f := functions{of}
 	return append([]*eval.Function{
@@ -111,19 +105,27 @@ func (f functions) lookup(c *eval.Call, name value.Value, r Request) (value.Valu
 	if c.Block != nil {
 		r.Block = func() (value.Value, error) { return c.Yield(name) }
 	}
-	v, err := s.Lookup(c.Context(), AtCall(c), r)
+	v, err := s.Lookup(c.Context(), AtSite(&c.Site), r)
 	if err != nil {
-		return nil, evalError(err)
+		return nil, evalError(c, err)
 	}
 	return v, nil
 }
 
-// evalError is the error of a function: what the lookup says, with its kind.
-func evalError(err error) error {
-	if e, ok := err.(*Error); ok {
-		return &eval.Error{Kind: "lookup-" + e.Kind, Msg: e.Error(), Err: e}
+// evalError is the error of a function: what the lookup says, with its kind. One
+// that is at a line of a file has that place, as one in a manifest would.
+func evalError(c *eval.Call, err error) error {
+	e, ok := err.(*Error)
+	if !ok {
+		return err
 	}
-	return err
+	out := c.Errorf("lookup-"+e.Kind, "%s", e.Error())
+	out.Err = e
+	if e.File != "" && e.Line > 0 && e.Kind != kindShape {
+		out.Msg = e.Msg
+		out.Pos.File, out.Pos.Line, out.Pos.Column = e.File, e.Line, e.Column
+	}
+	return out
 }
 
 // legacy returns one of the functions of Hiera 3. then is what becomes of the
@@ -144,14 +146,14 @@ func (f functions) legacy(name, merge, doc string, then func(c *eval.Call, key s
 		} else if len(args) > 1 {
 			r.Default = args[1]
 		}
-		env, err := s.environment()
+		env, err := s.environment(c.Context())
 		if err != nil {
-			return nil, evalError(err)
+			return nil, evalError(c, err)
 		}
 		r.Global = env == nil
-		v, err := s.Lookup(c.Context(), AtCall(c), r)
+		v, err := s.Lookup(c.Context(), AtSite(&c.Site), r)
 		if err != nil {
-			return nil, evalError(err)
+			return nil, evalError(c, err)
 		}
 		if then != nil {
 			return then(c, key, v)

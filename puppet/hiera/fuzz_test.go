@@ -25,9 +25,9 @@ func (vars) ParseType(string) (value.Type, error) { return nil, ErrNoFunction }
 // noFiles has no file.
 type noFiles struct{}
 
-func (noFiles) Stat(string) (Stamp, bool)       { return Stamp{}, false }
-func (noFiles) ReadFile(string) ([]byte, error) { return nil, ErrNoFunction }
-func (noFiles) Glob(string) ([]string, error)   { return nil, nil }
+func (noFiles) Stat(string) (Stamp, bool)                        { return Stamp{}, false }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, ErrNoFunction }
+func (noFiles) Glob(context.Context, string) ([]string, error)   { return nil, nil }
 
 func FuzzInterpolate(f *testing.F) {
 	for _, s := range []string{

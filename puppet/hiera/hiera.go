@@ -10,7 +10,12 @@
 //	h := hiera.New(hiera.Options{Files: files, YAML: yaml, Global: "/p/hiera.yaml"})
 //	s := h.Session(hiera.SessionOptions{})
 //	v, err := s.Lookup(ctx, hiera.AtSite(site), hiera.Request{Names: []string{"port"}})
-//	lib := eval.NewLibrary(loader, s.Functions()...)
+//
+// Programs look up by the functions of a Library that all evaluations share;
+// the session of each is the Data of its Env:
+//
+//	lib := eval.NewLibrary(loader, hiera.Functions(sessionOf)...)
+//	in := eval.New(eval.Env{Library: lib, Data: h.Session(hiera.SessionOptions{})})
 //
 // The package has no effects of its own. Files come through the interface
 // [Files]; YAML, JSON, HOCON and eyaml are decoded by functions that Options
@@ -26,6 +31,7 @@
 package hiera
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"sync"
@@ -46,17 +52,18 @@ type Stamp struct {
 type Files interface {
 	// Stat returns the stamp of a file; ok is false when there is none.
 	Stat(path string) (s Stamp, ok bool)
-	// ReadFile returns the content of a file.
-	ReadFile(path string) ([]byte, error)
+	// ReadFile returns the content of a file. It ends with ctx.
+	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// Glob returns the files, and no directories, that match a pattern as
 	// Ruby's Dir.glob has it (*, **, ?, [a-z], {a,b}), sorted.
-	Glob(pattern string) ([]string, error)
+	// It ends with ctx, too.
+	Glob(ctx context.Context, pattern string) ([]string, error)
 }
 
 // A Decoder reads text. Maps keep their order. A symbol of YAML is what it is
 // in the language (default, undef), or else a *value.Runtime, which no lookup
 // may return. file is for messages. An error tells the file and, if known, the
-// line.
+// line: an *Error does so in its fields.
 type Decoder func(text []byte, file string) (value.Value, error)
 
 // A Locator tells where in a file a value stands: the line and column of what
@@ -81,7 +88,7 @@ type Options struct {
 	// Eyaml returns what decrypts the strings of files, for the options of a
 	// hierarchy entry that are strings (pkcs7_public_key, …). Nil: eyaml is
 	// refused.
-	Eyaml func(options map[string]string) (func(s string) (string, error), error)
+	Eyaml func(ctx context.Context, options map[string]string) (func(s string) (string, error), error)
 
 	// Global is the path of the global hiera.yaml; "" for none.
 	Global string
@@ -115,8 +122,6 @@ type SessionOptions struct {
 	Strict eval.Strict
 	// Warn gets warnings, each once; nil: nobody does.
 	Warn func(msg string)
-	// Record gets the keys that are looked up; nil: nobody does.
-	Record func(key string)
 }
 
 // Session returns a new session.

@@ -66,7 +66,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown variable", "version: 5\nhierarchy:\n  - {name: a, datadir: \"%{nope}\", data_hash: yaml_data}\n", ":3:5: the variable 'nope', which an interpolation uses, is unknown"},
 		{"no location", "version: 5\nhierarchy:\n  - {name: a, data_hash: yaml_data}\n", ":3:5: the level 'a' uses yaml_data and so needs one of path"},
 		{"unknown function", "version: 5\nhierarchy:\n  - {name: a, data_hash: m::nope}\n", ":3:5: the data_hash function 'm::nope' of the level 'a' is not found"},
-		{"syntax", "version: 5\nhierarchy: [\n", "hiera.yaml, line "},
+		{"syntax", "version: 5\nhierarchy: [\n", "hiera.yaml:2: "},
 		{"not UTF-8", "version: 5\nx: \"\xff\"\n", "hiera.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,9 +80,9 @@ func TestConfigErrors(t *testing.T) {
 // TestDataErrors: what is wrong with data is told with its file.
 func TestDataErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, key, want string }{
-		{"syntax", "a: 1\nb: [", "a", "/t/env/production/data/common.yaml, line 2"},
+		{"syntax", "a: 1\nb: [", "a", "/t/env/production/data/common.yaml:2: "},
 		{"not a hash", "- a", "a", "/t/env/production/data/common.yaml:1: a data file must be a hash"},
-		{"date", "a: 1\nb: 2026-01-02\n", "a", "common.yaml, line 2, column 4: 2026-01-02 is a date"},
+		{"date", "a: 1\nb: 2026-01-02\n", "a", "common.yaml:2:4: 2026-01-02 is a date"},
 		{"keys", "a: {~: 1}", "a", "common.yaml: the value of 'a' is no data"},
 		{"unknown variable", "a: 'x %{nope}'", "a", "common.yaml: the value of 'a': the variable 'nope'"},
 		{"unknown method", "a: \"%{lokup('x')}\"", "a", "uses the method 'lokup', which does not exist"},
@@ -155,7 +155,7 @@ func TestNoFunction(t *testing.T) {
 	for _, c := range []struct{ file, function, want string }{
 		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the level 'secrets' cannot be called: the function m::data of module m is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb)"},
 		{module + "lib/puppet/functions/hiera_http.rb", "hiera_http", "cannot be called: the function hiera_http of module m is written in Ruby"},
-		{module + "functions/bad.pp", "m::bad", "cannot be called: /t/env/production/modules/m/functions/bad.pp has to define the function m::bad"},
+		{module + "functions/bad.pp", "m::bad", "cannot be called: /t/env/production/modules/m/functions/bad.pp:1:1: the file has to define the function m::bad"},
 		{module + "functions/good.pp", "m::data", "the lookup_key function 'm::data' of the level 'secrets' is not found"},
 	} {
 		w := newWorld(t, worldOptions{files: map[string]string{
@@ -340,7 +340,7 @@ func TestDataFunctionErrors(t *testing.T) {
 	for _, c := range []struct{ level, call, want string }{
 		{"data_hash: m::f", "yaml_data($o, $c)", "yaml_data needs the option path: its level in hiera.yaml must have one of path"},
 		{"data_hash: m::f, path: a.yaml, options: {x: 1}", "yaml_data($o, $c)", "yaml_data takes no options but the path"},
-		{"data_hash: m::f, path: list.yaml", "yaml_data($o, $c)", "/t/env/production/data/list.yaml:1: a data file must be a hash"},
+		{"data_hash: m::f, path: list.yaml", "yaml_data($o, $c)", "a data file must be a hash"},
 		{"data_hash: m::f, path: none.json", "json_data({ 'path' => '/none.json' }, $c)", ""},
 		{"data_hash: m::f, path: a.yaml", "json_data({ 'path' => '/none.json' }, $c)", "/none.json: "},
 		{"data_hash: m::f, path: a.yaml", "yaml_data($o, 1)", "yaml_data"},
@@ -362,6 +362,88 @@ func TestDataFunctionErrors(t *testing.T) {
 			t.Errorf("%s: %v", c.call, v)
 		}
 		w.wantError(t, err, c.want)
+	}
+}
+
+// TestMended: that a file could not be read is not remembered by those who come
+// after, even if its stamp is the same.
+func TestMended(t *testing.T) {
+	broken := true
+	w := newWorld(t, worldOptions{
+		files:   map[string]string{env + "hiera.yaml": "version: 5\n", env + "data/common.yaml": "a: 1"},
+		options: func(o *hiera.Options) { o.Files = failing{o.Files, &broken} },
+	})
+	if v, err := w.lookup("a"); err == nil {
+		t.Errorf("is %v, want an error", v)
+	}
+	broken = false
+	w.s = w.h.Session(hiera.SessionOptions{})
+	if v, err := w.lookup("a"); err != nil || v != value.Int(1) {
+		t.Errorf("when it is mended: %v, %v", v, err)
+	}
+}
+
+// failing are Files that cannot be read while they are broken.
+type failing struct {
+	hiera.Files
+	broken *bool
+}
+
+func (f failing) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if *f.broken {
+		return nil, os.ErrPermission
+	}
+	return f.Files.ReadFile(ctx, path)
+}
+
+// TestPlaces: in a program, what is wrong at a line of a file has its place there
+// and its kind; what is wrong with the lookup, or the whole of hiera.yaml, that
+// of the call.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		config, data, kind, file string
+		line                     int
+	}{
+		{"hierarchy: []\n", "", "lookup-config-shape", "o.pp", 3},
+		{"version: 5\n\nfoo: 1\n", "", "lookup-config-shape", "o.pp", 3},
+		{"version: 5\nhierarchy:\n- {path: a}\n", "", "lookup-config-shape", "o.pp", 3},
+		{"version: 5\nhierarchy:\n- {name: a, path: a}\n- {name: a, path: b}\n", "", "lookup-config", "hiera.yaml", 4},
+		{"version: 5\ndefault_hierarchy: []\n", "", "lookup-config", "hiera.yaml", 2},
+		{"version: 5\nhierarchy: [\n", "", "lookup-config", "hiera.yaml", 2},
+		{"version: 5\n", "a: [", "lookup-data", "data/common.yaml", 1},
+		{"version: 5\n", "a: 1\nb: 99999999999999999999", "lookup-data", "data/common.yaml", 2},
+		{"version: 5\n", "b: 1", "lookup-not-found", "o.pp", 3},
+	} {
+		w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": c.config, env + "data/common.yaml": c.data}})
+		_, err := w.eval(t, "\n\nlookup('a')")
+		e, ok := errors.AsType[*eval.Error](err)
+		if !ok || e.Kind != c.kind || e.Pos.Line != c.line || !strings.HasSuffix(e.Pos.File, c.file) || len(e.Stack) == 0 {
+			t.Errorf("%q, %q: %#v, want %s at %s:%d", c.config, c.data, err, c.kind, c.file, c.line)
+		}
+	}
+}
+
+// TestExplainErrors: an explanation of what was an error ends where that was.
+func TestExplainErrors(t *testing.T) {
+	const provider = "Environment Data Provider (hiera configuration version 5)\n"
+	for _, c := range []struct{ name, config, data, has, hasNot string }{
+		{"strategy", "version: 5\n", "lookup_options: {bad: {merge: depe}}\nbad: 1", "Using merge options from \"lookup_options\" hash\nSearching for \"bad\"\n", "value: 1"},
+		{"levels", "version: 5\nhierarchy:\n- {name: a, path: a}\n- {name: a, path: b}\n", "", provider + "    Using configuration \"/t/env/production/hiera.yaml\"\n", ""},
+		{"converted", "version: 5\n", "lookup_options: {bad: {convert_to: Integer}}\nbad: text", "Found key: \"bad\" value: \"text\"", "redacted"},
+		{"list", "version: 5\n", "lookup_options: {bad: {convert_to: 'Array[Integer]'}}\nbad: {a: text}", "\"a\" => \"text\"", "redacted"},
+		{"sensitive", "version: 5\n", "lookup_options: {bad: {convert_to: [Sensitive, 1, 2]}}\nbad: text", "value: Sensitive [value redacted]", "text"},
+		{"inside", "version: 5\n", "lookup_options: {bad: {convert_to: 'Array[Sensitive, 7]'}}\nbad: text", "value: Sensitive [value redacted]", "text"},
+		{"no type", "version: 5\n", "lookup_options: {bad: {convert_to: 'Sens[['}}\nbad: text", "value: Sensitive [value redacted]", "text"},
+		{"unknown type", "version: 5\n", "lookup_options: {bad: {convert_to: 'Mod::Secret'}}\nbad: text", "value: Sensitive [value redacted]", "text"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": c.config, env + "data/common.yaml": c.data}})
+			ex := w.explain("bad")
+			got := strings.ReplaceAll(ex.String(), w.dir, "/t")
+			if !strings.Contains(got, c.has) || !strings.HasSuffix(got, "ERROR\n") || c.hasNot != "" && strings.Contains(got, c.hasNot) {
+				t.Errorf("is\n%s, want %q in it, and not %q", got, c.has, c.hasNot)
+			}
+		})
 	}
 }
 
@@ -390,11 +472,11 @@ type countingFiles struct {
 	reads map[string]int
 }
 
-func (f *countingFiles) ReadFile(path string) ([]byte, error) {
+func (f *countingFiles) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	f.mu.Lock()
 	f.reads[filepath.Base(path)]++
 	f.mu.Unlock()
-	return f.Files.ReadFile(path)
+	return f.Files.ReadFile(ctx, path)
 }
 
 // TestConcurrent: sessions and lookups in all goroutines, each file read once.

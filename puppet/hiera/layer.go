@@ -1,6 +1,7 @@
 package hiera
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -44,8 +45,9 @@ func (y *layer) name() string {
 	return n + " Data Provider (hiera configuration version 5)"
 }
 
-// config returns the layer's configuration; nil if it has none.
-func (y *layer) config(s *Session) (*config, error) {
+// config returns the layer's configuration; nil if it has none. That it could
+// not be read in time is not remembered.
+func (y *layer) config(ctx context.Context, s *Session) (*config, error) {
 	s.mu.Lock()
 	if y.loaded {
 		defer s.mu.Unlock()
@@ -55,7 +57,10 @@ func (y *layer) config(s *Session) (*config, error) {
 	var c *config
 	var err error
 	if y.configPath != "" {
-		c, err = s.h.config(y.configPath, y.place)
+		c, err = s.h.config(ctx, y.configPath, y.place)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, err
 	}
 	if c == nil && err == nil && y.required {
 		c = defaultConfig()
@@ -69,7 +74,7 @@ func (y *layer) config(s *Session) (*config, error) {
 }
 
 // environment returns the environment's layer, nil without one.
-func (s *Session) environment() (*layer, error) {
+func (s *Session) environment(ctx context.Context) (*layer, error) {
 	if s.h.o.Environment == "" {
 		return nil, nil
 	}
@@ -80,7 +85,7 @@ func (s *Session) environment() (*layer, error) {
 	}
 	y := s.env
 	s.mu.Unlock()
-	if c, err := y.config(s); c == nil {
+	if c, err := y.config(ctx, s); c == nil {
 		return nil, err
 	}
 	return y, nil
@@ -88,7 +93,7 @@ func (s *Session) environment() (*layer, error) {
 
 // moduleLayer returns the layer of a module, nil without one; known tells
 // whether there is such a module.
-func (s *Session) moduleLayer(name string) (y *layer, known bool, err error) {
+func (s *Session) moduleLayer(ctx context.Context, name string) (y *layer, known bool, err error) {
 	if s.h.o.Modules == nil {
 		return nil, false, nil
 	}
@@ -107,7 +112,7 @@ func (s *Session) moduleLayer(name string) (y *layer, known bool, err error) {
 		}
 		s.mu.Unlock()
 	}
-	if c, err := y.config(s); c == nil {
+	if c, err := y.config(ctx, s); c == nil {
 		return nil, true, err
 	}
 	return y, true, nil
@@ -127,7 +132,7 @@ func (l *lookup) inHierarchy(y *layer, k *lookupKey, m *strategy, part func(*res
 	err = l.check(k.text, func() error {
 		if l.ex != nil {
 			n := &Node{Type: NodeProvider, Name: y.name(), Module: y.module}
-			if c, err := y.config(l.s); err == nil && c != nil {
+			if c, err := y.config(l.ctx, l.s); err == nil && c != nil {
 				n.Config = c.path
 			}
 			defer l.ex.push(n)()
@@ -152,7 +157,10 @@ func (l *lookup) inHierarchy(y *layer, k *lookupKey, m *strategy, part func(*res
 // resolve returns the layer's hierarchy with paths for the variables as they
 // are now.
 func (l *lookup) resolve(y *layer) (*resolved, error) {
-	c, err := y.config(l.s)
+	c, err := y.config(l.ctx, l.s)
+	if err == nil {
+		err = c.late
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +350,10 @@ func (l *lookup) locations(dir string, c *config, e *entry) ([]*location, error)
 			out = append(out, l.file(dir, original, text))
 		case "glob", "globs":
 			pattern := join(dir, text)
-			files, err := l.s.h.o.Files.Glob(pattern)
+			files, err := l.s.h.o.Files.Glob(l.ctx, pattern)
+			if l.ctx.Err() != nil {
+				return nil, ended(l.ctx, pattern)
+			}
 			if err != nil {
 				return nil, errorf("config", "the pattern '%s' cannot be expanded: %v", pattern, err)
 			}

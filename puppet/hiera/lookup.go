@@ -225,9 +225,6 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	if err := l.ctx.Err(); err != nil {
 		return nil, false, &Error{Kind: "canceled", Msg: "the lookup of '" + text + "' was ended: " + context.Cause(l.ctx).Error(), Err: err}
 	}
-	if l.s.o.Record != nil {
-		l.s.o.Record(text)
-	}
 	k, err := parseKey(text)
 	if err != nil {
 		return nil, false, err
@@ -252,24 +249,19 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 			convert = c
 		}
 	}
-	m, err := parseStrategy(merge)
-	if err != nil {
-		return nil, false, err
-	}
 	mark := l.ex.mark()
-	v, found, err := l.value(k, m)
+	v, found, err := l.value(k, merge)
 	if convert == nil {
 		return v, found, err
 	}
-	secret := true
+	made := false
 	if err == nil && found {
 		v, err = l.convert(text, convert, v)
-		_, made := v.(*value.Sensitive)
-		secret = made || err != nil
+		_, made = v.(*value.Sensitive)
 	}
 	// Differs from Puppet: there an explanation shows in clear what is made
 	// sensitive after it was found. What was not converted might have been.
-	if secret {
+	if made || (err != nil || !found) && l.mayHide(convert) {
 		l.ex.hideSince(mark)
 	}
 	return v, found, err
@@ -282,9 +274,14 @@ func (l *lookup) keeping() *lookup {
 	return &c
 }
 
-func (l *lookup) value(k *lookupKey, m *strategy) (value.Value, bool, error) {
+// value searches a key and merges what is found, by the value of merge.
+func (l *lookup) value(k *lookupKey, merge value.Value) (value.Value, bool, error) {
 	if l.ex != nil {
 		defer l.ex.push(&Node{Type: NodeData, Name: k.text})()
+	}
+	m, err := parseStrategy(merge)
+	if err != nil {
+		return nil, false, err
 	}
 	v, found, err := l.layers(k, m)
 	if err != nil {
@@ -324,12 +321,12 @@ func (l *lookup) layer(i int) (*layer, error) {
 	case 0:
 		return l.s.global, nil
 	case 1:
-		return l.s.environment()
+		return l.s.environment(l.ctx)
 	}
 	if l.module == "" {
 		return nil, nil
 	}
-	y, known, err := l.s.moduleLayer(l.module)
+	y, known, err := l.s.moduleLayer(l.ctx, l.module)
 	if y == nil && err == nil {
 		e := EventNoModule
 		if known {
@@ -345,11 +342,11 @@ func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
 	if k.module == "" {
 		return nil, false, nil
 	}
-	y, _, err := l.s.moduleLayer(k.module)
+	y, _, err := l.s.moduleLayer(l.ctx, k.module)
 	if y == nil || err != nil {
 		return nil, false, err
 	}
-	c, err := y.config(l.s)
+	c, err := y.config(l.ctx, l.s)
 	if err != nil || !c.hasDefaults {
 		return nil, false, err
 	}
@@ -371,6 +368,41 @@ func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
 		defer l.ex.push(&Node{Type: NodeScope, Name: "Searching for \"" + k.text + "\""})()
 	}
 	return l.inDefaults(y, k, m)
+}
+
+// mayHide tells whether the value of convert_to could make a value sensitive.
+// Of a type that is not known, or one that a module defines, nobody can tell.
+func (l *lookup) mayHide(to value.Value) bool {
+	if a, ok := to.(*value.Array); ok && a.Len() > 0 {
+		to = a.At(0)
+	}
+	s, ok := to.(value.String)
+	if !ok {
+		return true
+	}
+	t, err := l.caller.ParseType(string(s))
+	return err != nil || !isClear(t)
+}
+
+// isClear tells of a type that it makes no value sensitive.
+func isClear(t value.Type) bool {
+	switch t := t.(type) {
+	case *value.IntegerType, *value.FloatType, *value.NumericType, *value.BooleanType, *value.StringType, *value.EnumType, *value.PatternType,
+		*value.RegexpType, *value.SemVerType, *value.SemVerRangeType, *value.TimespanType, *value.TimestampType, *value.BinaryType, *value.URIType:
+		return true
+	case *value.ArrayType:
+		return isPart(t.Elem)
+	case *value.HashType:
+		return isPart(t.Key) && isPart(t.Elem)
+	}
+	return false
+}
+
+// isPart is isClear for what is in a collection: where nothing is said of it, it
+// stays what it is.
+func isPart(t value.Type) bool {
+	_, any := t.(*value.AnyType)
+	return any || isClear(t)
 }
 
 // convert applies convert_to: a type, or an array of a type and arguments.

@@ -76,7 +76,7 @@ func newWorld(t testing.TB, o worldOptions) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lib := eval.NewLibrary(loader, append(w.s.Functions(), helpers()...)...)
+	lib := eval.NewLibrary(loader, append(hiera.Functions(func(*eval.Call) (*hiera.Session, error) { return w.s, nil }), helpers()...)...)
 	facts := plain(t, json.RawMessage(defaultFacts)).(*value.Hash).Merge(plain(t, o.facts).(*value.Hash))
 	w.in = eval.New(eval.Env{
 		Library:   lib,
@@ -259,7 +259,8 @@ func (w *world) explain(key string) *hiera.Explanation {
 	ctx := context.Background()
 	_, err := w.s.Lookup(ctx, hiera.AtSite(w.in.Site(ctx, nil)), hiera.Request{Names: []string{name}, Explain: ex})
 	if err != nil {
-		ex.Add("ERROR")
+		root := ex.Root()
+		root.Texts = append(root.Texts, "ERROR")
 	}
 	return ex
 }

@@ -221,7 +221,7 @@ func (l *lookup) dataFile(p *provider, i int, format string) (*fileData, error) 
 
 // fileData returns a data file, and warns of one that has nothing in it.
 func (l *lookup) fileData(path, format string) (*fileData, error) {
-	d, err := l.s.h.data(path, format)
+	d, err := l.s.h.data(l.ctx, path, format)
 	if err == nil && d.notHash {
 		l.s.warn("%s: the file has no keys", path)
 	}
@@ -242,7 +242,7 @@ func (p *provider) optionsAt(i int) *value.Hash {
 
 // call calls a function that is written in the Puppet language.
 func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, error) {
-	c := &Context{l: l.sub(), p: p, fc: p.contexts[i]}
+	c := &lookupContext{l: l.sub(), p: p, fc: p.contexts[i]}
 	v, err := c.l.invoke(p.entry.function, append(args, c.value())...)
 	if errors.Is(err, ErrNoFunction) {
 		return nil, p.config.blame(p.noFunction(err), p.entry)

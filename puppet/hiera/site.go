@@ -12,9 +12,6 @@ import (
 // depth of calls, and in stacks.
 func AtSite(s *eval.Site) Caller { return siteCaller{s, nil} }
 
-// AtCall is AtSite for the call of a function.
-func AtCall(c *eval.Call) Caller { return AtSite(&c.Site) }
-
 type siteCaller struct {
 	s *eval.Site
 	l *lookup // on whose behalf functions are called; nil: nobody's

@@ -1,6 +1,7 @@
 package regexp
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,9 +33,44 @@ func (c *classParts) and(o classParts) {
 	c.strict = intersect(canonical(c.strict), canonical(o.strict))
 }
 
+// A madeClass is a class that was read before: it stands for the same wherever
+// the same text begins with the same flags.
+type madeClass struct {
+	text   string
+	flags  flags
+	ranges []rune
+	one    bool
+}
+
+// maxMade is how many classes with the same begin are remembered.
+const maxMade = 4
+
 // class reads a bracket expression after its "[" and gives its ranges. With
 // one it is no more than a character, and belongs to the literal around it.
 func (p *parser) class() (ranges []rune, one bool) {
+	rest := p.src[p.pos:]
+	begin := rest[:min(len(rest), 8)]
+	for _, m := range p.classes[begin] {
+		if m.flags == p.flags && strings.HasPrefix(rest, m.text) {
+			p.pos += len(m.text)
+			if m.one {
+				return slices.Clone(m.ranges), true
+			}
+			return m.ranges, false
+		}
+	}
+	from := p.pos
+	ranges, one = p.readClass()
+	if p.classes == nil {
+		p.classes = make(map[string][]madeClass)
+	}
+	if list := p.classes[begin]; len(list) < maxMade {
+		p.classes[begin] = append(list, madeClass{p.src[from:p.pos], p.flags, ranges, one})
+	}
+	return ranges, one
+}
+
+func (p *parser) readClass() (ranges []rune, one bool) {
 	parts, neg := p.classBody()
 	ranges = canonical(parts.all)
 	if len(ranges) == 2 && ranges[0] == ranges[1] && !neg {

@@ -64,12 +64,12 @@ func (p *parser) escape(start int) *node {
 			ranges = foldClosure(ranges, ranges)
 		}
 		if neg {
-			ranges = complement(ranges)
+			ranges = p.other(ranges)
 		}
-		return &node{kind: kSet, set: newSet(ranges), pos: start}
+		return &node{kind: kSet, set: p.set(start, ranges), pos: start}
 	}
 	if ranges, _, ok := p.typeEscape(start); ok {
-		n := &node{kind: kSet, set: newSet(ranges), pos: start}
+		n := &node{kind: kSet, set: p.set(start, ranges), pos: start}
 		if c|0x20 == 'w' {
 			n.size = 1 // Onigmo has an instruction for it
 		}
@@ -164,7 +164,7 @@ func (p *parser) typeEscape(start int) (ranges, strict []rune, ok bool) {
 			ranges = asciiRanges(name)
 		}
 		if c < 'a' {
-			ranges = complement(ranges)
+			ranges = p.other(ranges)
 		}
 		if name != "word" {
 			strict = ranges
@@ -173,7 +173,7 @@ func (p *parser) typeEscape(start int) (ranges, strict []rune, ok bool) {
 	case 'p', 'P':
 		ranges, neg, ok := p.propertyEscape(start)
 		if neg {
-			ranges = complement(ranges)
+			ranges = p.other(ranges)
 		}
 		return ranges, ranges, ok
 	}

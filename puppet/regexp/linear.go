@@ -105,7 +105,7 @@ type translator struct {
 // node writes n, and reports whether it could. consumes says that at least
 // one character is matched after n, on every way to a match.
 func (t *translator) node(n *node, consumes bool) bool {
-	if t.nodes += t.turns * (1 + len(n.runes)); t.nodes > maxLinearNodes {
+	if t.nodes += t.turns * (1 + len(n.runes)); t.nodes > maxLinearNodes || t.b.Len() > maxLinearSource {
 		return false
 	}
 	switch n.kind {

@@ -23,6 +23,8 @@ type machine struct {
 
 	steps int // left
 	limit int // as it began
+	pause int // ends with an error, or the budget is asked, when fewer steps are left
+	b     *Budget
 	memo  []uint64
 
 	memoAfter int // steps for each byte before places are remembered
@@ -53,6 +55,7 @@ const (
 // entries of the stack, registers.
 const (
 	baseSteps    = 3_000_000
+	pauseSteps   = 1 << 16 // between two looks at the budget
 	stepsPerByte = 20
 	charsPerStep = 8 // where characters are passed in a row
 	maxFrames    = 2_000_000
@@ -73,6 +76,7 @@ func newMachine(p *program) *machine {
 // reset lets go of the subject.
 func (m *machine) reset() {
 	m.s = ""
+	m.b = nil
 	m.memo = nil
 	m.stack = m.stack[:0]
 }
@@ -95,12 +99,16 @@ func (m *machine) search(s string, from int) (bool, error) {
 	if len(s) > math.MaxInt32-1 {
 		return false, ErrLimit
 	}
+	m.limit = baseSteps + stepsPerByte*len(s)
+	m.steps = m.limit
+	m.pause = m.limit - pauseSteps
+	if len(m.p.literals) > 1 { // all but one may be looked for in vain
+		m.steps -= (len(s) - from) / charsPerStep / 16
+	}
 	if m.p.literals != nil && !slices.ContainsFunc(m.p.literals, func(l string) bool { return strings.Contains(s[from:], l) }) {
 		return false, nil
 	}
 	m.s, m.from = s, from
-	m.limit = baseSteps + stepsPerByte*len(s)
-	m.steps = m.limit
 	if m.p.anchored && from > 0 {
 		return false, nil
 	}
@@ -116,6 +124,11 @@ func (m *machine) search(s string, from int) (bool, error) {
 		ok, err := m.run(at)
 		if ok || err != nil {
 			return ok, err
+		}
+		if m.steps--; m.steps < m.pause { // places where it fails at once cost little, but there may be many
+			if err := m.ask(); err != nil {
+				return false, err
+			}
 		}
 		if m.p.anchored {
 			return false, nil
@@ -138,8 +151,10 @@ func (m *machine) run(at int) (bool, error) {
 	s, pos, pc := m.s, at, int32(0)
 	for {
 		m.steps--
-		if m.steps < 0 || len(m.stack) > maxFrames || len(m.regs) > maxRegisters {
-			return false, ErrLimit
+		if m.steps < m.pause || len(m.stack) > maxFrames || len(m.regs) > maxRegisters {
+			if err := m.ask(); err != nil {
+				return false, err
+			}
 		}
 		in := &m.p.insts[pc]
 		pc++
@@ -234,6 +249,20 @@ func (m *machine) run(at int) (bool, error) {
 			}
 		}
 	}
+}
+
+// ask ends the search when it has taken too much, or when the budget says so.
+func (m *machine) ask() error {
+	if m.steps < 0 || len(m.stack) > maxFrames || len(m.regs) > maxRegisters {
+		return ErrLimit
+	}
+	m.pause = max(m.steps-pauseSteps, 0)
+	return m.b.spend(pauseSteps)
+}
+
+// spent tells the budget what a search took since it was asked last.
+func (m *machine) spent() error {
+	return m.b.spend(max(m.pause+pauseSteps-m.steps, 0))
 }
 
 func (m *machine) push(f frame) { m.stack = append(m.stack, f) }

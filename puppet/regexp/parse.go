@@ -35,8 +35,9 @@ type pattern struct {
 	root   *node
 	groups []*node // by number, from 1
 	names  []groupName
-	refs   []*node // kBackref, kCall, kCond
-	called bool    // there is a \g
+	named  map[string]int // where in names
+	refs   []*node        // kBackref, kCall, kCond
+	called bool           // there is a \g
 }
 
 type groupName struct {
@@ -45,21 +46,23 @@ type groupName struct {
 }
 
 func (p *pattern) lookup(name string) []int {
-	for _, n := range p.names {
-		if n.name == name {
-			return n.groups
-		}
+	if i, is := p.named[name]; is {
+		return p.names[i].groups
 	}
 	return nil
 }
 
 type parser struct {
-	src   string
-	pos   int
-	flags flags
-	depth int
-	sets  map[string][]rune // classes by name, made once
-	fixed map[string]*node  // trees of patterns of ours
+	src     string
+	pos     int
+	flags   flags
+	depth   int
+	sets    map[string][]rune      // classes by name, made once
+	others  map[*rune][]rune       // what is in none of these
+	classes map[string][]madeClass // by what they begin with
+	made    map[*rune]*set         // of ranges that were used before
+	wide    int                    // how many ranges the sets have
+	fixed   map[string]*node       // trees of patterns of ours
 	pattern
 }
 
@@ -434,7 +437,7 @@ func (p *parser) item() (n *node, sealed bool) {
 		if one {
 			return p.literal(start, ranges[:1:1]), false
 		}
-		return &node{kind: kSet, set: newSet(ranges), pos: start}, false
+		return &node{kind: kSet, set: p.set(start, ranges), pos: start}, false
 	case '.':
 		p.pos++
 		return &node{kind: kAny, multi: p.flags.multi, pos: start}, false
@@ -643,12 +646,14 @@ func (p *parser) named(start int, end byte) *node {
 	}
 	n := p.capture(start)
 	n.name = name
-	for i := range p.names {
-		if p.names[i].name == name {
-			p.names[i].groups = append(p.names[i].groups, n.group)
-			return n
-		}
+	if i, is := p.pattern.named[name]; is {
+		p.names[i].groups = append(p.names[i].groups, n.group)
+		return n
 	}
+	if p.pattern.named == nil {
+		p.pattern.named = make(map[string]int)
+	}
+	p.pattern.named[name] = len(p.names)
 	p.names = append(p.names, groupName{name, []int{n.group}})
 	return n
 }

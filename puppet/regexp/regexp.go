@@ -110,35 +110,21 @@ func (r *Regexp) Match(s string) (bool, error) {
 // \b and look-behind. It may look at all of s; [Regexp.All] does so once for
 // all matches. The error is [ErrLimit].
 func (r *Regexp) FindIndex(s string, from int) (loc []int, err error) {
-	if from < 0 || from > len(s) {
-		return nil, nil
-	}
-	return r.find(r.linearFor(s), s, from)
-}
-
-func (r *Regexp) find(l *linear, s string, from int) ([]int, error) {
-	if l != nil {
-		if loc, ok := l.find(s, from); ok {
-			return loc, nil
-		}
-	}
-	m := r.machine()
-	defer r.release(m)
-	ok, err := m.search(s, from)
-	if !ok {
-		return nil, err
-	}
-	return m.loc(), nil
+	return r.Within(nil).FindIndex(s, from)
 }
 
 // All gives the matches of s from left to right, as FindIndex gives each.
 // After an empty match the search goes on one character later, so that an
-// empty match may follow one that is not. An error is the last thing given.
-func (r *Regexp) All(s string) iter.Seq2[[]int, error] {
+// empty match may follow one that is not. An error is the last thing given: all
+// matches together may take no more steps than a [Budget] has.
+func (r *Regexp) All(s string) iter.Seq2[[]int, error] { return r.Within(nil).All(s) }
+
+// All is [Regexp.All] within the budget.
+func (r Within) All(s string) iter.Seq2[[]int, error] {
 	return func(yield func([]int, error) bool) {
-		l := r.linearFor(s)
+		q := r.search(s)
 		for from := 0; from <= len(s); {
-			loc, err := r.find(l, s, from)
+			loc, err := q.find(from)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -187,11 +173,14 @@ func (r *Regexp) machine() *machine {
 	return newMachine(r.program)
 }
 
-// maxIdleFrames bounds the memory that a Regexp keeps between matches.
-const maxIdleFrames = 1 << 12
+// Bounds of the memory that a Regexp keeps between matches.
+const (
+	maxIdleFrames    = 1 << 12
+	maxIdleRegisters = 1 << 14
+)
 
 func (r *Regexp) release(m *machine) {
-	if m.reset(); cap(m.stack) <= maxIdleFrames {
+	if m.reset(); cap(m.stack) <= maxIdleFrames && cap(m.regs) <= maxIdleRegisters {
 		r.idle.Store(m)
 	}
 }

@@ -2,11 +2,13 @@ package regexp
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func mustCompile(t testing.TB, src string) *Regexp {
@@ -333,7 +335,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(c.Pattern, c.Subjects[0], c.Template)
 	}
 	f.Fuzz(func(t *testing.T, src, s, template string) {
-		if len(src) > 200 || len(s) > 200 {
+		if len(src) > 1<<14 || len(s) > 200 {
 			return
 		}
 		r, err := Compile(src)
@@ -376,4 +378,39 @@ func FuzzQuoteMeta(f *testing.F) {
 			t.Errorf("%q in %q: %v, want %d", s, in, loc, want)
 		}
 	})
+}
+
+// TestManyClasses: what a pattern has many times takes time and memory once,
+// and many different classes are refused.
+func TestManyClasses(t *testing.T) {
+	var many, groups strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&many, `[\P{L}%c]`, rune(0x4e00+i))
+	}
+	for i := range 30000 {
+		fmt.Fprintf(&groups, `(?<n%d>a)?`, i)
+	}
+	for pattern, ok := range map[string]bool{
+		strings.Repeat(`[\P{L}]`, 50000):          true,
+		strings.Repeat(`\P{L}`, 50000):            true,
+		strings.Repeat(`[\P{L}][^\p{N}a]`, 25000): true,
+		strings.Repeat(`(?i:[a-c])[a-c]`, 25000):  true,
+		many.String():                             false,
+		groups.String():                           true,
+	} {
+		begin := time.Now()
+		_, err := Compile(pattern)
+		if (err == nil) != ok {
+			t.Errorf("%.30q…: %v", pattern, err)
+		}
+		if d := time.Since(begin); d > 5*time.Second {
+			t.Errorf("%.30q… took %v", pattern, d)
+		}
+	}
+	re := mustCompile(t, `[a-c](?i:[a-c])[a-c][b]b[b]`)
+	for s, want := range map[string]bool{"aAabbb": true, "AAabbb": false, "aAAbbb": false, "aaabBb": false} {
+		if got, err := re.Match(s); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", s, got, err)
+		}
+	}
 }

@@ -13,6 +13,11 @@ import (
 // \\ a backslash; other backslashes stand for themselves. A group that took no
 // part, or is not there, is empty; a name that is not there is an error, if there is a match.
 func (r *Regexp) Replace(s, template string, all bool) (string, error) {
+	return r.Within(nil).Replace(s, template, all)
+}
+
+// Replace is [Regexp.Replace] within the budget.
+func (r Within) Replace(s, template string, all bool) (string, error) {
 	var b strings.Builder
 	done := 0
 	for loc, err := range r.All(s) {
@@ -26,6 +31,9 @@ func (r *Regexp) Replace(s, template string, all bool) (string, error) {
 		}
 		b.WriteString(s[done:max(done, loc[0])])
 		r.expand(&b, template, s, loc)
+		if err := r.b.written(b.Len()); err != nil {
+			return "", err
+		}
 		done = max(done, loc[1])
 		if !all {
 			break
@@ -128,6 +136,11 @@ func lastSet(loc []int, groups []int) int {
 // limit below 0 keeps empty strings at the end. A match of nothing cuts
 // between characters.
 func (r *Regexp) Split(s string, limit int) ([]string, error) {
+	return r.Within(nil).Split(s, limit)
+}
+
+// Split is [Regexp.Split] within the budget.
+func (r Within) Split(s string, limit int) ([]string, error) {
 	if s == "" {
 		return nil, nil
 	}
@@ -135,11 +148,11 @@ func (r *Regexp) Split(s string, limit int) ([]string, error) {
 		return []string{s}, nil
 	}
 	var out []string
-	l := r.linearFor(s)
+	q := r.search(s)
 	begin, from, pieces := 0, 0, 1
 	stuck := false // an empty match at begin was passed over
 	for from <= len(s) {
-		loc, err := r.find(l, s, from)
+		loc, err := q.find(from)
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,45 @@ func newSet(ranges []rune) *set {
 	return s
 }
 
+// maxRanges is how many ranges all sets of a pattern may have: two thousand
+// times those of the letters.
+const maxRanges = 1 << 20
+
+// set makes a set of ranges; of those that are the same slice only once.
+func (p *parser) set(start int, ranges []rune) *set {
+	if len(ranges) == 0 {
+		return newSet(ranges)
+	}
+	if s := p.made[&ranges[0]]; s != nil && len(s.ranges) == len(ranges) {
+		return s
+	}
+	if p.wide += len(ranges) / 2; p.wide > maxRanges {
+		p.fail(start, "the character classes have too many ranges")
+	}
+	if p.made == nil {
+		p.made = make(map[*rune]*set)
+	}
+	s := newSet(ranges)
+	p.made[&ranges[0]] = s
+	return s
+}
+
+// other gives all characters that are not in ranges, which are kept.
+func (p *parser) other(ranges []rune) []rune {
+	if len(ranges) == 0 {
+		return complement(ranges)
+	}
+	out, known := p.others[&ranges[0]]
+	if !known {
+		out = complement(ranges)
+		if p.others == nil {
+			p.others = make(map[*rune][]rune)
+		}
+		p.others[&ranges[0]] = out
+	}
+	return out
+}
+
 func (s *set) has(r rune) bool {
 	if r < utf8.RuneSelf {
 		return s.ascii[r>>6]&(1<<(r&63)) != 0
@@ -51,6 +90,9 @@ func canonical(ranges []rune) []rune {
 	if len(ranges) <= 2 {
 		return ranges
 	}
+	if inOrder(ranges) {
+		return ranges
+	}
 	pairs := make([][2]rune, len(ranges)/2)
 	for i := range pairs {
 		pairs[i] = [2]rune{ranges[2*i], ranges[2*i+1]}
@@ -65,6 +107,16 @@ func canonical(ranges []rune) []rune {
 		}
 	}
 	return out
+}
+
+// inOrder reports whether ranges are canonical.
+func inOrder(ranges []rune) bool {
+	for i := 2; i < len(ranges); i += 2 {
+		if ranges[i] <= ranges[i-1]+1 {
+			return false
+		}
+	}
+	return true
 }
 
 // complement gives all characters that are not in ranges, which are canonical.

@@ -130,8 +130,8 @@ func encloseIPv6(c *eval.Call, args []value.Value) (value.Value, error) {
 		return nil, wrong(c, args[0], "a string or an array of strings")
 	}
 	var out value.HashBuilder
-	for _, v := range flatten(nil, args) {
-		if isUndef(v) {
+	for _, v := range value.Flatten(args) {
+		if value.IsUndef(v) {
 			continue
 		}
 		if v != value.String("*") {

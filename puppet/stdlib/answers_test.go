@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
+	"bolt/internal/valuedata"
+	"bolt/internal/yaml"
 	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -33,11 +34,11 @@ const factsJSON = `{"os":{"name":"Debian","family":"Debian","release":{"full":"1
 	`"networking":{"hostname":"oracle","domain":"example.com","fqdn":"oracle.example.com","ip":"192.0.2.1","interfaces":{"lo":{"ip":"127.0.0.1","netmask":"255.0.0.0","network":"127.0.0.0"},"eth0":{"ip":"192.0.2.1","mac":"02:00:00:00:00:01","netmask":"255.255.255.0","network":"192.0.2.0"}}}}`
 
 func decodeYAML(text []byte) (value.Value, error) {
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
+	data, err := yaml.DecodeData(text, "")
+	if err != nil {
 		return nil, err
 	}
-	return value.FromGo(v)
+	return valuedata.Of(data)
 }
 
 // testOptions has all that functions need; the files are in a map.
@@ -55,14 +56,14 @@ func testOptions(files map[string]string) Options {
 			n, err := value.FromJSON([]byte(v))
 			return value.NewHash(value.Entry{Key: value.String(k), Value: n}), err
 		},
-		ReadFile: func(path string) ([]byte, error) {
+		ReadFile: func(_ context.Context, path string) ([]byte, error) {
 			text, ok := files[path]
 			if !ok {
 				return nil, fmt.Errorf("%s: %w", path, os.ErrNotExist)
 			}
 			return []byte(text), nil
 		},
-		Glob: func(pattern string) (found []string, err error) {
+		Glob: func(_ context.Context, pattern string) (found []string, err error) {
 			for path := range files {
 				if strings.HasPrefix(path, strings.TrimSuffix(pattern, "*")) {
 					found = append(found, path)

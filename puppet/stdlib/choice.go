@@ -7,7 +7,7 @@ import (
 
 // choices are the functions that choose among values.
 func choices() []*eval.Function {
-	empty := func(v value.Value) bool { return isUndef(v) || v == value.String("") }
+	empty := func(v value.Value) bool { return value.IsUndef(v) || v == value.String("") }
 	return []*eval.Function{
 		old("pick", "Any *$values", "Returns the first value that is neither undef nor an empty string.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -106,7 +107,8 @@ func num2bool(c *eval.Call, v value.Value) (value.Value, error) {
 		}
 		return wholeAbove0(c, x)
 	}
-	return value.Bool(leadingDigits(value.RubyString(v)).Sign() > 0), nil
+	text, err := builtin.Text(c, v)
+	return value.Bool(leadingDigits(text).Sign() > 0), err
 }
 
 func wholeAbove0(c *eval.Call, x float64) (value.Value, error) {
@@ -332,7 +334,7 @@ func leadingFloat(s string) float64 {
 }
 
 func clamp(c *eval.Call, args []value.Value) (value.Value, error) {
-	list := flatten(nil, args)
+	list := value.Flatten(args)
 	if len(list) != 3 {
 		return nil, eval.Errorf("argument-count", "clamp() takes three numbers, got %d", len(list))
 	}

@@ -1,15 +1,12 @@
 package stdlib
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
@@ -42,7 +39,10 @@ func data(o Options) []*eval.Function {
 			if !ok {
 				return orDefault(nil, wrong(c, args[0], "the name of a file, or an address"), arg(args, 1))
 			}
-			text, err := o.read(string(s))
+			text, err := o.read(c.Context(), string(s))
+			if err != nil && c.Context().Err() != nil {
+				return nil, err // it is no answer, and so no reason for the default
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				c.Log(eval.Warning, name+"(): the file "+string(s)+" does not exist")
 				return orDefault(value.Undef{}, nil, arg(args, 1))
@@ -58,9 +58,9 @@ func data(o Options) []*eval.Function {
 		})
 	}
 	return []*eval.Function{
-		parse("parsejson", decodeJSON, "Returns the data that a text is in JSON; if it is none, or null or false, a default."),
+		parse("parsejson", value.FromRubyJSON, "Returns the data that a text is in JSON; if it is none, or null or false, a default."),
 		parse("parseyaml", o.YAML, "Returns the data that a text is in YAML; if it is none, or null or false, a default."),
-		load("loadjson", decodeJSON, "Returns the data in a file of JSON; if there is none, or at an address of the web, a default."),
+		load("loadjson", value.FromRubyJSON, "Returns the data in a file of JSON; if there is none, or at an address of the web, a default."),
 		load("loadyaml", o.YAML, "Returns the data in a file of YAML; if there is none, or at an address of the web, a default."),
 		{Name: "stdlib::parsehocon", Doc: "Returns the data that a text is in HOCON; if it is none, a default.",
 			Signatures: one("String $text, Any $default = undef", func(c *eval.Call) (value.Value, error) {
@@ -95,101 +95,11 @@ func orDefault(v value.Value, err error, def value.Value) (value.Value, error) {
 
 // read returns the bytes of a file. Addresses of the web are refused: a
 // program's text shall not decide what this machine connects to.
-func (o *Options) read(name string) ([]byte, error) {
+func (o *Options) read(ctx context.Context, name string) ([]byte, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
-		return o.ReadFile(name)
+		return o.ReadFile(ctx, name)
 	}
 	return nil, errors.New("addresses cannot be read here")
-}
-
-var errSurrogate = errors.New("json: half of a pair of surrogates, such as \\ud83d, without the other half")
-
-// decodeJSON reads JSON as Ruby does: with comments, and with backslashes
-// before characters that need none.
-//
-// Differs from Puppet: numbers that do not fit 64 bits are errors.
-func decodeJSON(text []byte) (value.Value, error) {
-	v, err := value.FromJSON(strictJSON(text))
-	if err == nil && loneSurrogate(text) {
-		err = errSurrogate
-	}
-	return v, err
-}
-
-// loneSurrogate tells whether good JSON has half a pair of surrogates, for
-// which there is no character.
-func loneSurrogate(text []byte) bool {
-	unit := func(i int) rune { // of the escape at i, or else 0
-		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
-			return 0
-		}
-		n, _ := strconv.ParseUint(string(text[i+2:i+6]), 16, 16) // it is good JSON
-		return rune(n)
-	}
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		if r := unit(i); utf16.IsSurrogate(r) {
-			if utf16.DecodeRune(r, unit(i+6)) == utf8.RuneError {
-				return true
-			}
-			i += 6
-		}
-		i++ // what is escaped
-	}
-	return false
-}
-
-// strictJSON returns JSON without comments and without backslashes that mean
-// nothing; bad text stays bad.
-func strictJSON(text []byte) []byte {
-	if bytes.IndexByte(text, '/') < 0 && bytes.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text))
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\' && i+1 < len(text):
-			i++
-			if strings.IndexByte(`"\/bfnrtu`, text[i]) >= 0 || text[i] < ' ' {
-				out = append(out, c)
-			}
-			c = text[i]
-		case !quoted && c == '/':
-			n := commentLen(text[i:])
-			if n == 0 {
-				return text // the / says that it is bad
-			}
-			i += n - 1
-			c = ' '
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// commentLen is how long the comment is that a text begins with, 0 without
-// one.
-func commentLen(text []byte) int {
-	end := ""
-	switch {
-	case bytes.HasPrefix(text, []byte("//")):
-		end = "\n"
-	case bytes.HasPrefix(text, []byte("/*")):
-		end = "*/"
-	default:
-		return 0
-	}
-	n := bytes.Index(text[2:], []byte(end))
-	if n < 0 {
-		return 0
-	}
-	return 2 + n + len(end)
 }
 
 // modules are the functions that look at modules and files.
@@ -221,7 +131,7 @@ func modules(o Options) []*eval.Function {
 				if o.ReadFile == nil {
 					return nil, missing(c, "no access to files")
 				}
-				text, err := o.ReadFile(path.Join(dir, "metadata.json"))
+				text, err := o.ReadFile(c.Context(), path.Join(dir, "metadata.json"))
 				if errors.Is(err, fs.ErrNotExist) {
 					if v := arg(args, 1); v != nil && value.Truthy(v) {
 						return value.NewHash(), nil
@@ -231,20 +141,20 @@ func modules(o Options) []*eval.Function {
 				if err != nil {
 					return nil, err
 				}
-				return decodeJSON(text)
+				return value.FromRubyJSON(text)
 			}),
-		old("glob", "Any $patterns", "Returns the files that a pattern, or one of some patterns, is for.",
+		old("glob", "Any $patterns", "Returns the files and folders that a pattern, or one of some patterns, is for.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				if o.Glob == nil {
 					return nil, missing(c, "no access to files")
 				}
 				var out []string
-				for _, v := range flatten(nil, args) {
+				for _, v := range value.Flatten(args) {
 					s, ok := v.(value.String)
 					if !ok {
 						return nil, wrong(c, v, "patterns as strings")
 					}
-					found, err := o.Glob(string(s))
+					found, err := o.Glob(c.Context(), string(s))
 					if err != nil {
 						return nil, err
 					}
@@ -269,7 +179,7 @@ func deferrableEPP(c *eval.Call) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isUndef(at) {
+	if value.IsUndef(at) {
 		return nil, eval.Errorf("no-file", "stdlib::deferrable_epp(): the template %s does not exist", inspect(c.Args[0]))
 	}
 	text, err := c.Call("file", nil, at)

@@ -53,7 +53,8 @@ func facts() []*eval.Function {
 				if err != nil {
 					return nil, err
 				}
-				return value.Bool(builtin.CompareVersions(value.RubyString(major), string(c.Args[1].(value.String)), false) >= 0), nil
+				have, err := builtin.Text(c, major)
+				return value.Bool(builtin.CompareVersions(have, string(c.Args[1].(value.String)), false) >= 0), err
 			})},
 	}
 }

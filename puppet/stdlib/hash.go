@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -82,16 +83,26 @@ func joinKeys(c *eval.Call, args []value.Value) (value.Value, error) {
 		return err
 	}
 	for k, v := range h.All() {
-		key := value.RubyString(k)
+		key, err := builtin.Text(c, k)
+		if err != nil {
+			return nil, err
+		}
 		if list, ok := v.(*value.Array); ok {
 			for _, e := range list.All() {
-				if err := add(key + string(between) + value.RubyString(e)); err != nil {
+				text, err := builtin.Text(c, e)
+				if err != nil {
+					return nil, err
+				}
+				if err := add(key + string(between) + text); err != nil {
 					return nil, err
 				}
 			}
 			continue
 		}
-		text := value.RubyString(v)
+		text, err := builtin.Text(c, v)
+		if err != nil {
+			return nil, err
+		}
 		if text != "undef" {
 			key += string(between) + text
 		}

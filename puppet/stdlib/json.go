@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -43,7 +44,7 @@ func encoders() []*eval.Function {
 				func(c *eval.Call) (value.Value, error) {
 					all := c.Args[0]
 					if c.Arg(1) == value.Bool(true) {
-						all, _ = without(all, func(_, v value.Value) bool { return isUndef(v) })
+						all, _ = without(all, func(_, v value.Value) bool { return value.IsUndef(v) })
 					}
 					return guarded(c, all, func(v value.Value) (string, error) {
 						w := jsonWriter{c: c, jsonStyle: prettyStyle(c.Arg(2))}
@@ -137,12 +138,12 @@ func (w *jsonWriter) write(v value.Value, depth int) error {
 	case value.Undef:
 		w.b.WriteString("null")
 	case value.Bool, value.Int:
-		w.b.WriteString(value.RubyString(v))
+		w.b.WriteString(value.ToString(v))
 	case value.Float:
 		if x := float64(v); !w.nan && (math.IsNaN(x) || math.IsInf(x, 0)) {
 			return eval.Errorf("out-of-range", "%s(): JSON has no number %v", bare(w.c), x)
 		}
-		w.b.WriteString(value.RubyString(v))
+		w.b.WriteString(value.ToString(v))
 	case *value.Array:
 		w.b.WriteString("[" + w.arrayEnd)
 		for i, e := range v.All() {
@@ -166,7 +167,7 @@ func (w *jsonWriter) write(v value.Value, depth int) error {
 			w.b.WriteString(w.objectEnd)
 			w.margin(depth + 1)
 			e := v.At(i)
-			if err := w.text(value.RubyString(e.Key)); err != nil {
+			if err := w.text(e.Key); err != nil {
 				return err
 			}
 			w.b.WriteString(w.before + ":" + w.space)
@@ -178,7 +179,7 @@ func (w *jsonWriter) write(v value.Value, depth int) error {
 		w.margin(depth)
 		w.b.WriteByte('}')
 	default:
-		return w.text(value.RubyString(v))
+		return w.text(v)
 	}
 	return w.c.Size(w.b.Len())
 }
@@ -189,7 +190,11 @@ func (w *jsonWriter) margin(depth int) {
 	}
 }
 
-func (w *jsonWriter) text(s string) error {
+func (w *jsonWriter) text(v value.Value) error {
+	s, err := builtin.Text(w.c, v)
+	if err != nil {
+		return err
+	}
 	if !utf8.ValidString(s) {
 		return eval.Errorf("invalid-argument", "%s(): a string has bytes that are not UTF-8", bare(w.c))
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -33,7 +34,7 @@ func lists() []*eval.Function {
 		old("delete_at", "Any $list, Any $index, Any *$ignored", "Returns an array without the element at a place.", deleteAt),
 		old("delete_undef_values", "Any $collection, Any *$ignored", "Returns an array or a hash without values that are undef.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
-				out, ok := without(args[0], func(_, v value.Value) bool { return isUndef(v) })
+				out, ok := without(args[0], func(_, v value.Value) bool { return value.IsUndef(v) })
 				if !ok {
 					return nil, wrong(c, args[0], "an array or a hash")
 				}
@@ -77,7 +78,7 @@ func lists() []*eval.Function {
 					return nil, err
 				}
 				list, err := sortBy(c, stringsOf(chars).Elems())
-				return value.String(concatenated(list)), err
+				return concatenated(list), err
 			}},
 			{Params: "Hash $hash", Block: "Callable[1, 1]", Run: sortHash},
 			{Params: "Hash $hash", Block: "Callable[2, 2]", Run: sortHash},
@@ -89,7 +90,7 @@ func count(c *eval.Call, args []value.Value) (value.Value, error) {
 	item := arg(args, 1)
 	equal := func(v value.Value) bool { return rubyEqual(v, item) }
 	if item == nil || !value.Truthy(item) {
-		equal = func(v value.Value) bool { return !isUndef(v) && v != value.String("") }
+		equal = func(v value.Value) bool { return !value.IsUndef(v) && v != value.String("") }
 	}
 	n := 0
 	switch v := args[0].(type) {
@@ -285,13 +286,17 @@ func valuesAt(c *eval.Call, args []value.Value) (value.Value, error) {
 	if !ok {
 		return nil, wrong(c, args[0], "an array")
 	}
-	places := flatten(nil, args[1:2])
+	places := value.Flatten(args[1:2])
 	if len(places) == 0 {
 		return nil, invalid(c, "there are no places to look at")
 	}
 	var out []value.Value
 	for _, p := range places {
-		from, to, ok := placesOf(value.RubyString(p))
+		text, err := builtin.Text(c, p)
+		if err != nil {
+			return nil, err
+		}
+		from, to, ok := placesOf(text)
 		switch {
 		case !ok:
 			return nil, invalid(c, "%s is neither a place nor a range of them", inspect(p))
@@ -308,7 +313,7 @@ func valuesAt(c *eval.Call, args []value.Value) (value.Value, error) {
 			return nil, err
 		}
 		for i := from.n; i <= last; i++ {
-			if v := list.At(i); !isUndef(v) {
+			if v := list.At(i); !value.IsUndef(v) {
 				out = append(out, v)
 			}
 		}
@@ -363,7 +368,7 @@ func zip(c *eval.Call, args []value.Value) (value.Value, error) {
 	a, ok := args[0].(*value.Array)
 	b, too := args[1].(*value.Array)
 	if !ok || !too {
-		return nil, invalid(c, "it takes two arrays, got %s and %s", kindOf(args[0]), kindOf(args[1]))
+		return nil, invalid(c, "it takes two arrays, got %s and %s", value.DescribeValue(args[0]), value.DescribeValue(args[1]))
 	}
 	flat := false
 	if v := arg(args, 2); v != nil && value.Truthy(v) {
@@ -382,7 +387,7 @@ func zip(c *eval.Call, args []value.Value) (value.Value, error) {
 		out[i] = value.NewArray(e, f)
 	}
 	if flat {
-		out = flatten(nil, out)
+		out = value.Flatten(out)
 	}
 	return value.NewArray(out...), nil
 }

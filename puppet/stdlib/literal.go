@@ -10,6 +10,8 @@ import (
 // literalOf writes the argument as an expression of a language in which
 // hashes have arrow between keys and values; word is what the language has
 // for a value, "" if that is what Ruby has.
+//
+// Differs from Puppet: the text is sensitive if something in the value is.
 func literalOf(c *eval.Call, arrow string, word func(value.Value) string) (value.Value, error) {
 	if err := c.Size(textSize(c.Args...)); err != nil {
 		return nil, err
@@ -23,8 +25,13 @@ func literalOf(c *eval.Call, arrow string, word func(value.Value) string) (value
 		return nil, err
 	}
 	w := literalWriter{c: c, arrow: arrow, word: word}
-	err = w.write(v)
-	return value.String(w.b.String()), err
+	if err := w.write(v); err != nil {
+		return nil, err
+	}
+	if w.secret {
+		return value.NewSensitive(value.String(w.b.String())), nil
+	}
+	return value.String(w.b.String()), nil
 }
 
 type literalWriter struct {
@@ -32,6 +39,8 @@ type literalWriter struct {
 	b     strings.Builder
 	arrow string
 	word  func(value.Value) string
+	// secret: a Sensitive is in what was written.
+	secret bool
 }
 
 func (w *literalWriter) write(v value.Value) error {
@@ -49,6 +58,9 @@ func (w *literalWriter) write(v value.Value) error {
 		w.b.WriteByte(']')
 		return w.c.Size(w.b.Len())
 	case *value.Hash:
+		if t, ok := v.GetString("__ptype"); ok && t == value.Value(value.String("Sensitive")) {
+			w.secret = true
+		}
 		w.b.WriteByte('{')
 		for i := range v.Len() {
 			if i > 0 {
@@ -72,7 +84,7 @@ func (w *literalWriter) write(v value.Value) error {
 			return nil
 		}
 	}
-	s, err := rubyInspect(v)
+	s, err := rubyInspect(v, w.c.Size)
 	if err != nil {
 		return err
 	}

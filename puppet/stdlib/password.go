@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -23,7 +24,8 @@ func digests() []*eval.Function {
 			if s, ok := v.(*value.Sensitive); ok {
 				v = s.Unwrap()
 			}
-			return value.String(of(value.RubyString(v))), nil
+			text, err := builtin.Text(c, v)
+			return value.String(of(text)), err
 		})
 	}
 	return []*eval.Function{
@@ -79,7 +81,7 @@ const maxCost = 16
 
 func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
 	args = revealed(args)
-	if isUndef(args[0]) {
+	if value.IsUndef(args[0]) {
 		args[0] = value.String("")
 	}
 	password, ok := args[0].(value.String)

@@ -3,6 +3,7 @@ package stdlib
 import (
 	"strings"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -74,7 +75,10 @@ func deleteRegex(c *eval.Call, args []value.Value) (value.Value, error) {
 		if err := c.Step(size); err != nil {
 			return nil, err
 		}
-		src := value.RubyString(p)
+		src, err := builtin.Text(c, p)
+		if err != nil {
+			return nil, err
+		}
 		if n := len(src) - len(strings.TrimRight(src, `\`)); n%2 != 0 {
 			return nil, invalid(c, "the regular expression %s ends in a backslash with nothing behind it", inspect(value.String(src)))
 		}

@@ -25,7 +25,11 @@ func rotations() []*eval.Function {
 		if err != nil {
 			return nil, err
 		}
-		sum := md5.Sum([]byte(joined([]value.Value{fqdn, value.NewArray(c.Args[1:]...)})))
+		seed, err := builtin.Joined(c, value.NewArray(fqdn, value.NewArray(c.Args[1:]...)), ":")
+		if err != nil {
+			return nil, err
+		}
+		sum := md5.Sum([]byte(seed))
 		n := int(builtin.SeededRand(sum[:], uint64(len(list))))
 		return slices.Concat(list[n:], list[:n]), nil
 	}
@@ -41,7 +45,7 @@ func rotations() []*eval.Function {
 					if err != nil {
 						return nil, err
 					}
-					return value.String(concatenated(list)), nil
+					return concatenated(list), nil
 				}},
 				{Params: "Array $list, Variant[Integer, String] *$seeds", Run: func(c *eval.Call) (value.Value, error) {
 					list, err := rotate(c, c.Args[0].(*value.Array).Elems())
@@ -66,12 +70,12 @@ func rotations() []*eval.Function {
 				if len(c.Args) > 2 {
 					seed = c.Args[2:]
 				}
-				if err := c.Size(textSize(seed...)); err != nil {
-					return nil, err
-				}
 				var b strings.Builder
 				for i := range length {
-					text := joined(append(slices.Clone(seed), i+1))
+					text, err := builtin.Joined(c, value.NewArray(append(slices.Clone(seed), i+1)...), ":")
+					if err != nil {
+						return nil, err
+					}
 					n, err := c.Call("fqdn_rand", nil, value.Int(len(chars)), value.String(text))
 					if err != nil {
 						return nil, err
@@ -129,25 +133,13 @@ func textSize(list ...value.Value) int {
 	return n
 }
 
-// joined is Ruby's join(':').
-func joined(list []value.Value) string {
-	parts := make([]string, len(list))
-	for i, v := range list {
-		if a, ok := v.(*value.Array); ok {
-			parts[i] = joined(a.Elems())
-		} else {
-			parts[i] = value.RubyString(v)
-		}
-	}
-	return strings.Join(parts, ":")
-}
-
-func concatenated(list []value.Value) string {
+// concatenated is strings, one after another.
+func concatenated(list []value.Value) value.String {
 	var b strings.Builder
 	for _, v := range list {
-		b.WriteString(value.RubyString(v))
+		b.WriteString(string(v.(value.String)))
 	}
-	return b.String()
+	return value.String(b.String())
 }
 
 // random are the functions whose answers depend on chance, or on seeds that
@@ -174,7 +166,7 @@ func random(source io.Reader) []*eval.Function {
 					return nil, err
 				}
 				sum := sha256.Sum256([]byte(c.Args[1].(value.String)))
-				m := newTwister(sum[:])
+				m := builtin.NewTwister(sum[:])
 				var b strings.Builder
 				for i := range length {
 					if i%1024 == 0 {
@@ -182,7 +174,7 @@ func random(source io.Reader) []*eval.Function {
 							return nil, err
 						}
 					}
-					b.WriteString(chars[m.below(uint32(len(chars)))])
+					b.WriteString(chars[m.Below(uint64(len(chars)))])
 				}
 				return value.String(b.String()), nil
 			})},

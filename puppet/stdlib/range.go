@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -33,7 +34,13 @@ func rangeOf(c *eval.Call, args []value.Value) (value.Value, error) {
 			return nil, invalid(c, "%s is no range such as '1..5' or 'a-e'", inspect(s))
 		}
 	} else {
-		first, last = value.RubyString(args[0]), value.RubyString(args[1])
+		var err error
+		if first, err = builtin.Text(c, args[0]); err != nil {
+			return nil, err
+		}
+		if last, err = builtin.Text(c, args[1]); err != nil {
+			return nil, err
+		}
 		if v := arg(args, 2); v != nil {
 			n, ok := wholeOf(v)
 			if !ok || n == 0 {
@@ -58,7 +65,7 @@ func rangeOf(c *eval.Call, args []value.Value) (value.Value, error) {
 		}
 		to, ok := wholeOf(end)
 		if !ok { // farther than any range goes
-			if to = math.MaxInt64; strings.HasPrefix(value.RubyString(end), "-") {
+			if to = math.MaxInt64; strings.HasPrefix(last, "-") {
 				to = math.MinInt64
 			}
 		}

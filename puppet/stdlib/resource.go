@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -78,7 +79,7 @@ func resources() []*eval.Function {
 					return nil, invalid(c, "%s is no name of a type of resources", inspect(value.String(r.typ)))
 				}
 				v, _, err := parameter(c, r, string(name))
-				if err != nil || isUndef(v) {
+				if err != nil || value.IsUndef(v) {
 					return value.String(""), err
 				}
 				return v, nil
@@ -222,7 +223,11 @@ func definedWith(c *eval.Call, r reference, params *value.Hash) (bool, error) {
 		return false, nil
 	}
 	for k, want := range params.All() {
-		have, _, err := parameter(c, r, value.RubyString(k))
+		name, err := builtin.Text(c, k)
+		if err != nil {
+			return false, err
+		}
+		have, _, err := parameter(c, r, name)
 		if err != nil {
 			return false, err
 		}
@@ -245,8 +250,12 @@ func ensureResources(c *eval.Call, typ, titles, params value.Value) error {
 	if !ok {
 		attrs = value.NewHash()
 	}
-	for _, title := range flatten(nil, []value.Value{titles}) {
-		r := reference{lowerName(strings.TrimLeft(string(name), "@")), value.RubyString(title)}
+	for _, title := range value.Flatten([]value.Value{titles}) {
+		text, err := builtin.Text(c, title)
+		if err != nil {
+			return err
+		}
+		r := reference{lowerName(strings.TrimLeft(string(name), "@")), text}
 		switch found, err := definedWith(c, r, attrs); {
 		case err != nil:
 			return err
@@ -297,7 +306,11 @@ func ensurePackages(c *eval.Call, names []value.Value, attrs *value.Hash) error 
 		if want == value.String("installed") || want == value.String("present") {
 			want = value.String("installed")
 			present := value.NewHash(value.Entry{Key: key, Value: value.String("present")})
-			yes, err := definedWith(c, reference{"package", value.RubyString(name)}, present)
+			title, err := builtin.Text(c, name)
+			if err != nil {
+				return err
+			}
+			yes, err := definedWith(c, reference{"package", title}, present)
 			if err != nil {
 				return err
 			}

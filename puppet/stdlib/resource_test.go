@@ -28,13 +28,13 @@ func (b *catalogue) Parameter(_ *eval.Site, typ, title, name string) (value.Valu
 func (b *catalogue) create() *eval.Function {
 	return &eval.Function{Name: "create_resources", Catalog: true, Signatures: one("String $type, Hash $resources", func(c *eval.Call) (value.Value, error) {
 		for title, attrs := range c.Args[1].(*value.Hash).All() {
-			key := strings.ToLower(value.RubyString(c.Args[0])) + "[" + value.RubyString(title) + "]"
+			key := strings.ToLower(value.RubyShown(c.Args[0])) + "[" + value.RubyShown(title) + "]"
 			if b.resources[key] != nil {
 				return nil, errors.New(key + " is there already")
 			}
 			b.resources[key] = map[string]value.Value{"title": title}
 			for k, v := range attrs.(*value.Hash).All() {
-				b.resources[key][value.RubyString(k)] = v
+				b.resources[key][value.RubyShown(k)] = v
 			}
 			b.declared = append(b.declared, key+" "+value.Inspect(attrs))
 		}

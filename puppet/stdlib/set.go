@@ -13,7 +13,7 @@ func sets() []*eval.Function {
 			a, ok := args[0].(*value.Array)
 			b, too := args[1].(*value.Array)
 			if !ok || !too {
-				return nil, invalid(c, "it takes two arrays, got %s and %s", kindOf(args[0]), kindOf(args[1]))
+				return nil, invalid(c, "it takes two arrays, got %s and %s", value.DescribeValue(args[0]), value.DescribeValue(args[1]))
 			}
 			return run(a, b), nil
 		}

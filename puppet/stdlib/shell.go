@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -12,7 +13,8 @@ import (
 func shells() []*eval.Function {
 	escape := func(how func(string) string) []eval.Signature {
 		return one("Any $value", func(c *eval.Call) (value.Value, error) {
-			return value.String(how(value.RubyString(c.Args[0]))), nil
+			text, err := builtin.Text(c, c.Args[0])
+			return value.String(how(text)), err
 		})
 	}
 	return []*eval.Function{
@@ -30,7 +32,11 @@ func shells() []*eval.Function {
 					if i > 0 {
 						b.WriteByte(' ')
 					}
-					b.WriteString(shellEscape(value.RubyString(v)))
+					word, err := builtin.Text(c, v)
+					if err != nil {
+						return nil, err
+					}
+					b.WriteString(shellEscape(word))
 					if err := c.Size(b.Len()); err != nil {
 						return nil, err
 					}
@@ -39,7 +45,11 @@ func shells() []*eval.Function {
 			}),
 		old("shell_split", "Any $line", "Returns the words of a command line, as a POSIX shell splits it.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
-				words, ok := shellSplit(value.RubyString(args[0]))
+				line, err := builtin.Text(c, args[0])
+				if err != nil {
+					return nil, err
+				}
+				words, ok := shellSplit(line)
 				if !ok {
 					return nil, invalid(c, "a quote has no end in %s", inspect(args[0]))
 				}

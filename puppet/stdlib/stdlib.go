@@ -16,6 +16,7 @@
 package stdlib
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -41,10 +42,12 @@ type Options struct {
 	HOCON Decoder // for parsehocon()
 
 	// ReadFile returns the bytes of a file, for loadyaml(), loadjson() and
-	// load_module_metadata(); the error is fs.ErrNotExist if there is none.
-	ReadFile func(path string) ([]byte, error)
-	// Glob returns the files that a pattern as of Ruby's Dir.glob is for.
-	Glob func(pattern string) ([]string, error)
+	// load_module_metadata(); the error is fs.ErrNotExist if there is none. It
+	// ends with ctx.
+	ReadFile func(ctx context.Context, path string) ([]byte, error)
+	// Glob returns the files and directories that a pattern as of Ruby's
+	// Dir.glob is for. It ends with ctx.
+	Glob func(ctx context.Context, pattern string) ([]string, error)
 	// Module returns the folder of a module.
 	Module func(name string) (dir string, ok bool)
 }
@@ -58,7 +61,7 @@ func Functions(o Options) []*eval.Function {
 	list = append(list, formerNames()...)
 	for _, f := range list {
 		for i, s := range f.Signatures {
-			f.Signatures[i].Run = measured(s.Run)
+			f.Signatures[i].Run = builtin.Sized(measured(s.Run))
 		}
 	}
 	return list
@@ -76,6 +79,9 @@ func measured(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (v
 		if err := c.Elements(all); err != nil {
 			return nil, err
 		}
+		if err := c.Step(all / 2); err != nil {
+			return nil, err
+		}
 		return run(c)
 	}
 }
@@ -88,34 +94,16 @@ func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Sign
 // A runOld runs a function of the oldest kind with its arguments.
 type runOld func(c *eval.Call, args []value.Value) (value.Value, error)
 
-// old is a function of the oldest kind: undef that is an argument itself is
-// the empty string, a block is passed over, and see [builtin.Plain].
+// old is a function of the oldest kind: a block is passed over, and its
+// arguments are as of [builtin.Plain].
 func old(name, params, doc string, run runOld) *eval.Function {
 	return &eval.Function{Name: name, Doc: doc, Signatures: []eval.Signature{{Params: params, Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
-		args, err := plain(c.Args)
+		args, err := builtin.Plain(c.Args)
 		if err != nil {
 			return nil, err
 		}
 		return run(c, args)
 	}}}}
-}
-
-func plain(list []value.Value) ([]value.Value, error) {
-	args, err := builtin.Plain(list)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range args {
-		if isUndef(v) {
-			args[i] = value.String("")
-		}
-	}
-	return args, nil
-}
-
-func isUndef(v value.Value) bool {
-	_, ok := v.(value.Undef)
-	return ok
 }
 
 // arg returns the i-th argument, or nil when it was left out.
@@ -128,7 +116,7 @@ func arg(args []value.Value, i int) value.Value {
 
 // wrong is the error of an argument of a type that the function does not take.
 func wrong(c *eval.Call, v value.Value, takes string) error {
-	return eval.Errorf("type-mismatch", "%s() takes %s, got %s", bare(c), takes, kindOf(v))
+	return eval.Errorf("type-mismatch", "%s() takes %s, got %s", bare(c), takes, value.DescribeValue(v))
 }
 
 // invalid is the error of an argument that the function can do nothing with.
@@ -138,23 +126,16 @@ func invalid(c *eval.Call, format string, args ...any) error {
 
 func bare(c *eval.Call) string { return strings.TrimPrefix(c.Name, "::") }
 
-// kindOf names the type of a value in messages.
-func kindOf(v value.Value) string { return value.TypeString(value.Generalize(value.Infer(v))) }
-
 // maxShown is how much of a value messages show.
 const maxShown = 200
 
 // inspect is a value as messages show it.
-func inspect(v value.Value) string {
-	s := value.Inspect(v)
-	if len(s) > maxShown {
-		return s[:maxShown] + "…"
-	}
-	return s
-}
+func inspect(v value.Value) string { return value.InspectShort(v, maxShown) }
 
 // rubyInspect is a value as Ruby's inspect writes it.
-func rubyInspect(v value.Value) (string, error) { return value.Sprintf("%p", []value.Value{v}) }
+func rubyInspect(v value.Value, fits func(bytes int) error) (string, error) {
+	return value.Sprintf("%p", []value.Value{v}, fits)
+}
 
 // missing is the error of a function whose Options lack something.
 func missing(c *eval.Call, what string) error {
@@ -194,18 +175,6 @@ func rubyEqual(a, b value.Value) bool {
 		return true
 	}
 	return value.Same(a, b)
-}
-
-// flatten appends the elements of list, those of arrays in it instead of these.
-func flatten(out, list []value.Value) []value.Value {
-	for _, v := range list {
-		if a, ok := v.(*value.Array); ok {
-			out = flatten(out, a.Elems())
-		} else {
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 // characters are the characters of a text, which may not be too many.

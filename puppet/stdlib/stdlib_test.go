@@ -427,3 +427,21 @@ func BenchmarkYAML(b *testing.B) {
 		}
 	}
 }
+
+// TestLiteralSecret: what to_python and to_ruby write of secrets is one.
+func TestLiteralSecret(t *testing.T) {
+	env := testEnv(t, testOptions(nil))
+	for expr, want := range map[string]string{
+		`to_python({a => [Sensitive('x')]})`:       `{"a": [{"__ptype": "Sensitive", "__pvalue": "x"}]}`,
+		`to_ruby([Deferred('f', [Sensitive(1)])])`: `[{"__ptype" => "Deferred", "name" => "f", "arguments" => [{"__ptype" => "Sensitive", "__pvalue" => 1}]}]`,
+	} {
+		v, err := run(t, env, expr)
+		s, ok := v.(*value.Sensitive)
+		if err != nil || !ok || s.Unwrap() != value.Value(value.String(want)) {
+			t.Errorf("%s is %v, %v, want %s in a Sensitive", expr, v, err, want)
+		}
+	}
+	if v, err := run(t, env, `to_python({'__ptype' => 'Sensitive'})`); err != nil || v == nil {
+		t.Errorf("a hash that looks like a secret: %v, %v", v, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -131,8 +132,11 @@ func affix(join func(s, affix string) string) runOld {
 		case *value.Array:
 			out := make([]value.Value, v.Len())
 			for i, e := range v.All() {
-				var err error
-				if out[i], err = all.text(join(value.RubyString(e), text)); err != nil {
+				s, err := builtin.Text(c, e)
+				if err != nil {
+					return nil, err
+				}
+				if out[i], err = all.text(join(s, text)); err != nil {
 					return nil, err
 				}
 			}
@@ -140,11 +144,15 @@ func affix(join func(s, affix string) string) runOld {
 		case *value.Hash:
 			var out value.HashBuilder
 			for k, e := range v.All() {
-				k, err := all.text(join(value.RubyString(k), text))
+				s, err := builtin.Text(c, k)
 				if err != nil {
 					return nil, err
 				}
-				out.Put(k, e)
+				key, err := all.text(join(s, text))
+				if err != nil {
+					return nil, err
+				}
+				out.Put(key, e)
 			}
 			return out.Build(), nil
 		}
@@ -155,7 +163,7 @@ func affix(join func(s, affix string) string) runOld {
 func ends(has func(s, end string) bool) []eval.Signature {
 	return one("String $text, Variant[String[1], Array[String[1], 1]] $ends", func(c *eval.Call) (value.Value, error) {
 		s := string(c.Args[0].(value.String))
-		for _, e := range flatten(nil, c.Args[1:]) {
+		for _, e := range value.Flatten(c.Args[1:]) {
 			if has(s, string(e.(value.String))) {
 				return value.Bool(true), nil
 			}

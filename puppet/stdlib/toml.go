@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -69,7 +70,7 @@ func (w *tomlWriter) content(t tomlTable, path []string) error {
 		if err != nil {
 			return err
 		}
-		text, err := tomlValue(e.Value)
+		text, err := w.value(e.Value)
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (w *tomlWriter) content(t tomlTable, path []string) error {
 			w.b.WriteString("[[" + strings.Join(at, ".") + "]]\n")
 			h, ok := v.(*value.Hash)
 			if !ok {
-				return eval.Errorf("type-mismatch", "%s(): the array %s has hashes, and %s: it can have one or the other", bare(w.c), strings.Join(at, "."), kindOf(v))
+				return eval.Errorf("type-mismatch", "%s(): the array %s has hashes, and %s: it can have one or the other", bare(w.c), strings.Join(at, "."), value.DescribeValue(v))
 			}
 			inner, err := w.sorted(h)
 			if err != nil {
@@ -113,7 +114,10 @@ func (w *tomlWriter) content(t tomlTable, path []string) error {
 
 // key is a key as it is, if a line of it needs no quotes, or in quotes.
 func (w *tomlWriter) key(k value.Value) (string, error) {
-	text := value.RubyString(k)
+	text, err := builtin.Text(w.c, k)
+	if err != nil {
+		return "", err
+	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if strings.IndexFunc(line, func(r rune) bool { return !isWord(r) && r != '-' }) < 0 {
 			return text, nil
@@ -125,15 +129,16 @@ func (w *tomlWriter) key(k value.Value) (string, error) {
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`, nil
 }
 
-func tomlValue(v value.Value) (string, error) {
+func (w *tomlWriter) value(v value.Value) (string, error) {
+	fits := func(bytes int) error { return w.c.Size(w.b.Len() + bytes) }
 	switch v := v.(type) {
 	case value.String:
-		s, err := rubyInspect(v)
+		s, err := rubyInspect(v, fits)
 		return strings.NewReplacer(`\\`, `\\`, `\#`, `#`).Replace(s), err
 	case *value.Regexp:
-		return rubyInspect(value.String(value.Inspect(v)))
+		return rubyInspect(value.String(value.Inspect(v)), fits)
 	case value.Timestamp:
 		return v.UTC().Format("2006-01-02T15:04:05Z"), nil
 	}
-	return rubyInspect(v)
+	return rubyInspect(v, fits)
 }

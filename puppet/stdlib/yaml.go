@@ -112,10 +112,10 @@ func (w *yamlWriter) options(h *value.Hash) error {
 		}
 	case *value.Array:
 		if v.Len() == 2 {
-			text = value.RubyString(v.At(0)) + "." + value.RubyString(v.At(1))
+			text = value.RubyShown(v.At(0)) + "." + value.RubyShown(v.At(1))
 		}
 	default:
-		text = value.RubyString(v)
+		text = value.RubyShown(v)
 	}
 	switch text {
 	case "":
@@ -141,7 +141,13 @@ func (w *yamlWriter) node(v value.Value, at yamlPlace) error {
 	case *value.Hash:
 		return w.mapping(v)
 	}
-	s := w.scalar(v, at == asKey)
+	s, err := w.scalar(v, at == asKey)
+	if err != nil {
+		return err
+	}
+	if err := w.c.Step(len(s.text)); err != nil { // it is gone through several times
+		return err
+	}
 	w.inside(false, func() error {
 		w.text(s, at == asKey)
 		return nil
@@ -224,8 +230,8 @@ func (w *yamlWriter) isSimple(k value.Value) bool {
 	case *value.Hash:
 		return k.Len() == 0
 	}
-	s := w.scalar(k, true)
-	return len(s.tag)+len(s.text) <= 128 && !s.lines
+	s, err := w.scalar(k, true)
+	return err == nil && len(s.tag)+len(s.text) <= 128 && !s.lines
 }
 
 func (w *yamlWriter) put(s string) {
@@ -269,34 +275,37 @@ type yamlScalar struct {
 }
 
 // scalar decides how a value is written that is neither a list nor a mapping.
-func (w *yamlWriter) scalar(v value.Value, key bool) yamlScalar {
+func (w *yamlWriter) scalar(v value.Value, key bool) (yamlScalar, error) {
 	switch v := v.(type) {
 	case value.Undef:
 		if key { // an empty key has to be told from none
-			return yamlScalar{tag: "!", style: yamlSingle}
+			return yamlScalar{tag: "!", style: yamlSingle}, nil
 		}
-		return yamlScalar{}
+		return yamlScalar{}, nil
 	case value.Bool, value.Int:
-		return yamlScalar{text: value.RubyString(v)}
+		return yamlScalar{text: value.ToString(v)}, nil
 	case value.Float:
 		switch x := float64(v); {
 		case math.IsNaN(x):
-			return yamlScalar{text: ".nan"}
+			return yamlScalar{text: ".nan"}, nil
 		case math.IsInf(x, 0):
-			return yamlScalar{text: strings.Replace("+.inf", "+", map[bool]string{true: "-"}[x < 0], 1)}
+			return yamlScalar{text: strings.Replace("+.inf", "+", map[bool]string{true: "-"}[x < 0], 1)}, nil
 		}
-		return yamlScalar{text: value.RubyString(v)}
+		return yamlScalar{text: value.ToString(v)}, nil
 	case value.Default:
-		return yamlScalar{text: ":default"}
+		return yamlScalar{text: ":default"}, nil
 	case *value.Regexp:
 		s := yamlScalar{text: value.Inspect(v), tag: "!ruby/regexp"}
 		s.yamlForm = formOf(s.text)
 		s.style = s.inPlace(key)
-		return s
+		return s, nil
 	}
 	// Differs from Puppet: types, versions, times and bytes are their texts,
 	// where Psych writes what the objects of Ruby consist of.
-	text := value.RubyString(v)
+	text, err := value.RubyText(v, w.c.Size)
+	if err != nil {
+		return yamlScalar{}, err
+	}
 	s := yamlScalar{text: text}
 	if utf8.ValidString(text) {
 		s.style = w.rules.style(text)
@@ -310,7 +319,7 @@ func (w *yamlWriter) scalar(v value.Value, key bool) yamlScalar {
 	}
 	s.yamlForm = formOf(s.text)
 	s.style = s.inPlace(key)
-	return s
+	return s, nil
 }
 
 // inPlace is the style, or another if the text cannot be written in it there.

@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // if: "if" expression block ("elsif" expression block)* ("else" block)?
 func (p *parser) ifElse() Expr {
@@ -166,6 +169,10 @@ func (p *parser) className() string {
 	t := p.tok
 	switch t.kind {
 	case tName, tWord, tTypeName:
+		if len(t.text) > maxName {
+			p.fail(&Error{Span: t.span(), Kind: "name-too-long", Msg: "the name has more than " + strconv.Itoa(maxName) + " bytes"})
+			break
+		}
 		p.advance()
 	case tClass:
 		p.fail(&Error{Span: t.span(), Kind: "reserved-word", Msg: "'class' cannot be a name here"})
@@ -177,9 +184,23 @@ func (p *parser) className() string {
 	return t.text
 }
 
+// maxName is how many bytes the name of a definition may have, with those of the
+// classes around. Each definition in a class repeats the name of the class, so
+// what they have together is limited too, for short definitions in many classes.
+const maxName = 4096
+
 // qualify puts the names of the classes around before a name.
-func (p *parser) qualify(name string) string {
+func (p *parser) qualify(at Span, name string) string {
 	if len(p.namespace) == 0 {
+		return name
+	}
+	size := len(name)
+	for _, s := range p.namespace {
+		size += len(s) + len("::")
+	}
+	p.qualified += size
+	if size > maxName || p.qualified > 1<<20+8*len(p.file.Src) {
+		p.refuse(at, false, "name-too-long", "with the names of the classes around, this name is too long")
 		return name
 	}
 	return strings.TrimPrefix(strings.Join(p.namespace, "::")+"::"+name, "::")
@@ -197,7 +218,7 @@ func (p *parser) define() Expr {
 	p.advance()
 	n := &Define{}
 	p.definitions[place] = n
-	n.Name = p.qualify(p.className())
+	n.Name = p.qualify(p.tok.span(), p.className())
 	n.Params = p.parameterList()
 	n.Body = p.block()
 	n.Span = p.since(off)
@@ -210,8 +231,9 @@ func (p *parser) class() Expr {
 	p.advance()
 	n := &Class{}
 	p.definitions[place] = n
+	at := p.tok.span()
 	name := p.className()
-	n.Name = p.qualify(name)
+	n.Name = p.qualify(at, name)
 	p.namespace = append(p.namespace, name)
 	n.Params = p.parameterList()
 	if p.accept(tInherits) {
@@ -234,8 +256,9 @@ func (p *parser) plan() Expr {
 	p.advance()
 	n := &Plan{}
 	p.definitions[place] = n
+	at := p.tok.span()
 	name := p.className()
-	n.Name = p.qualify(name)
+	n.Name = p.qualify(at, name)
 	p.namespace = append(p.namespace, name)
 	n.Params = p.parameterList()
 	n.Body = p.block()
@@ -300,12 +323,20 @@ func (p *parser) hostname() Expr {
 	case tName, tNumber:
 		p.advance()
 		s := &Str{t.span(), t.text}
+		var b strings.Builder
 		for p.accept(tDot) {
-			s.Value += "." + p.tok.text
+			if b.Len() == 0 {
+				b.WriteString(t.text)
+			}
+			b.WriteByte('.')
+			b.WriteString(p.tok.text)
 			if !p.accept(tNumber) {
 				p.expect(tName)
 			}
 			s.Span = p.since(t.off)
+		}
+		if b.Len() > 0 {
+			s.Value = b.String()
 		}
 		return s
 	case tString, tWord, tDQPre, tHeredoc, tDefault, tRegexp:

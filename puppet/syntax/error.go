@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // An Error is what is wrong at one place of a text.
@@ -24,7 +25,8 @@ func (e *Error) Position() Position { return e.File.Position(e.Span.Off) }
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Position(), e.Msg) }
 
 // Excerpt returns the line of the error and, below it, a caret under the place.
-// Tabs stay tabs, so that the caret stands right.
+// Tabs stay tabs, so that the caret stands right. Of a long line it is the part
+// around the place, with … where it was cut.
 func (e *Error) Excerpt() string {
 	return excerpt(e.File.Line(e.Span.Off), e.Position().Column)
 }
@@ -33,30 +35,70 @@ func (e *Error) Excerpt() string {
 // below it; "" for a place that the file does not have.
 func (f *File) Excerpt(p Position) string {
 	f.line(0) // fills lines
-	if p.Line < 1 || p.Line > len(f.lines) {
+	n := p.Line - f.Before
+	if n < 1 || n > len(f.lines) {
 		return ""
 	}
-	line := f.Line(f.lines[p.Line-1])
+	line := f.Line(f.lines[n-1])
 	if p.Column < 1 {
+		line, _ = window(line, 0)
 		return line
 	}
 	return excerpt(line, p.Column)
 }
 
 func excerpt(line string, column int) string {
-	col := column - 1
+	line, at := window(line, forward(line, 0, column-1))
 	var pad strings.Builder
-	for _, r := range line {
-		if col == 0 {
-			break
-		}
-		col--
+	for _, r := range line[:at] {
 		if r != '\t' {
 			r = ' '
 		}
 		pad.WriteRune(r)
 	}
 	return line + "\n" + pad.String() + "^"
+}
+
+// excerptWidth is how many characters of a line an excerpt has.
+const excerptWidth = 160
+
+// window cuts a long line to what is around the byte at, and returns where that
+// is then.
+func window(line string, at int) (string, int) {
+	// Where little is before the place, or behind it, there is more of the rest.
+	end := forward(line, at, excerptWidth/2)
+	begin := min(backward(line, end, excerptWidth), at)
+	end = max(forward(line, begin, excerptWidth), at)
+	const cut = "…"
+	part := line[begin:end]
+	at -= begin
+	if begin > 0 {
+		part = cut + part
+		at += len(cut)
+	}
+	if end < len(line) {
+		part += cut
+	}
+	return part, at
+}
+
+// forward returns the offset n characters behind another, at most the end.
+func forward(line string, from, n int) int {
+	for i := range line[from:] {
+		if n--; n < 0 {
+			return from + i
+		}
+	}
+	return len(line)
+}
+
+// backward returns the offset n characters before another, at least 0.
+func backward(line string, from, n int) int {
+	for ; n > 0 && from > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(line[:from])
+		from -= size
+	}
+	return from
 }
 
 // Errors are all that was found, in the order of the text.

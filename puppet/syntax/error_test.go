@@ -3,9 +3,11 @@ package syntax
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func errorsOf(t *testing.T, src string) Errors {
@@ -112,6 +114,40 @@ notice 'end' end(
 func TestExcerpt(t *testing.T) {
 	if got, want := errorsOf(t, "$a = 1\n\t$b = 'é' + ) + 2\n")[0].Excerpt(), "\t$b = 'é' + ) + 2\n\t           ^"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestExcerptOfLongLine: a line of megabytes is cut, and the caret stays under
+// its place.
+func TestExcerptOfLongLine(t *testing.T) {
+	for name, c := range map[string]struct{ src, line, under string }{
+		"in the middle":   {"$a = '" + strings.Repeat("é", 1<<20) + "' + ) + '" + strings.Repeat("x", 1<<20) + "'", "…" + strings.Repeat("é", 76) + "' + ) + '" + strings.Repeat("x", 75) + "…", ")"},
+		"at the end":      {"$a = '" + strings.Repeat("x", 1<<20) + "' + )", "…" + strings.Repeat("x", 155) + "' + )", ")"},
+		"at the begin":    {") + '" + strings.Repeat("x", 1<<20) + "'", ") + '" + strings.Repeat("x", 155) + "…", ")"},
+		"just as long":    {") + '" + strings.Repeat("x", 154) + "'", ") + '" + strings.Repeat("x", 154) + "'", ")"},
+		"one is too much": {") + '" + strings.Repeat("x", 155) + "'", ") + '" + strings.Repeat("x", 155) + "…", ")"},
+	} {
+		line, caret, _ := strings.Cut(errorsOf(t, c.src)[0].Excerpt(), "\n")
+		at := utf8.RuneCountInString(caret) - 1
+		if line != c.line || !strings.HasSuffix(caret, " ^") && at > 0 || string([]rune(line)[at]) != c.under {
+			t.Errorf("%s: %q with the caret at %d, want %q", name, line, at, c.line)
+		}
+	}
+	long := NewFile("f", "1\n"+strings.Repeat("x", 1<<20))
+	if got := long.Excerpt(Position{Line: 2}); got != strings.Repeat("x", 160)+"…" {
+		t.Errorf("without a column: %q", got)
+	}
+	// Text that is no UTF-8 has places, too.
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		b := make([]byte, 100+r.IntN(600))
+		for i := range b {
+			b[i] = "\xe2\x82\xac\xf0x\t"[r.IntN(6)]
+		}
+		got := NewFile("f", string(b)).Excerpt(Position{Line: 1, Column: 1 + r.IntN(len(b)+10)})
+		if line, caret, _ := strings.Cut(got, "\n"); !strings.HasSuffix(caret, "^") || utf8.RuneCountInString(line) > excerptWidth+2 {
+			t.Fatalf("%q: %q", b, got)
+		}
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 type File struct {
 	Name string // its path as the user would write it; "" for a text without one
 	Src  string
+	// Before is how many lines are before it where it is a piece of another file;
+	// positions count them.
+	Before int
 
 	once  sync.Once
 	lines []uint32 // the offset of each line's first byte
@@ -43,7 +46,7 @@ func (f *File) Position(off uint32) Position {
 	line := f.line(off)
 	begin := f.lines[line]
 	off = min(off, uint32(len(f.Src)))
-	return Position{f.Name, line + 1, utf8.RuneCountInString(f.Src[begin:off]) + 1}
+	return Position{f.Name, f.Before + line + 1, utf8.RuneCountInString(f.Src[begin:off]) + 1}
 }
 
 // Line returns the text of the line an offset is in, without its end.
@@ -54,6 +57,16 @@ func (f *File) Line(off uint32) string {
 		text = text[:i]
 	}
 	return strings.TrimSuffix(text, "\r")
+}
+
+// bounds returns where the line an offset is in begins, and where the next one
+// does.
+func (f *File) bounds(off uint32) (begin, end uint32) {
+	line := f.line(off) // which fills lines
+	if line+1 < len(f.lines) {
+		return f.lines[line], f.lines[line+1]
+	}
+	return f.lines[line], uint32(len(f.Src))
 }
 
 // line returns the index of the line an offset is in.

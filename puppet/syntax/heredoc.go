@@ -15,6 +15,11 @@ type heredocSpec struct {
 	escapes  escapes
 }
 
+// maxNestedText is how long the texts of heredocs within heredocs may be
+// together, besides some times the file: each text is read again, and may be
+// copied, for each heredoc that it is in.
+const maxNestedText = 1 << 20
+
 // heredocStart makes the token of @(…) and enters its text, which begins on the
 // next line, or behind the text of the heredoc before it on the same line.
 func (l *lexer) heredocStart(t *token) {
@@ -37,7 +42,7 @@ func (l *lexer) heredocStart(t *token) {
 		return
 	}
 	text := l.jump
-	if text == 0 {
+	if text < after {
 		i := strings.IndexByte(l.src[after:], '\n')
 		if i < 0 {
 			l.endsIn(t, after, "heredoc-without-text", "no line follows with the heredoc's text")
@@ -64,6 +69,14 @@ func (l *lexer) heredocStart(t *token) {
 		if !hasMargin {
 			leading = ""
 		}
+		if len(l.frames) > 0 {
+			l.nested += pos - text
+			if l.nested > maxNestedText+4*len(l.file.Src) {
+				l.endsIn(t, start, "too-deep", "heredocs are nested too deep")
+				l.err.Incomplete = false
+				return
+			}
+		}
 		f := l.heredocFrame(text, pos, leading, hasMargin)
 		if trim {
 			f.src = strings.TrimSuffix(f.src, "\n")
@@ -79,7 +92,7 @@ func (l *lexer) heredocStart(t *token) {
 		l.frame = f.frame
 		return
 	}
-	l.endsIn(t, text, "unclosed-heredoc", "the heredoc that begins here has no line with its end tag '"+spec.tag+"'")
+	l.endsIn(t, text, "unclosed-heredoc", "the heredoc that begins here has no line with its end tag '"+Shortened(spec.tag)+"'")
 }
 
 // leave goes back to the text that the heredoc is in.
@@ -113,14 +126,15 @@ func (l *lexer) heredocFrame(begin, end int, leading string, hasMargin bool) her
 	if !stripped && l.margin == nil {
 		return f
 	}
-	m := &margin{parent: l.margin, base: l.base, lead: begin, cut: []int{0}}
+	n := strings.Count(text, "\n") + 1
+	m := &margin{parent: l.margin, base: l.base, lead: begin, lines: make([]uint32, 0, n), cut: make([]uint32, 1, n+1)}
 	var b strings.Builder
 	b.Grow(len(text))
 	for line := range strings.Lines(text) {
-		m.lines = append(m.lines, b.Len())
+		m.lines = append(m.lines, uint32(b.Len()))
 		cut := m.cut[len(m.cut)-1]
 		if leading != "" && strings.HasPrefix(line, leading) {
-			cut += len(leading)
+			cut += uint32(len(leading))
 			line = line[len(leading):]
 		}
 		m.cut = append(m.cut, cut)
@@ -135,19 +149,19 @@ func (l *lexer) heredocFrame(begin, end int, leading string, hasMargin bool) her
 // A margin maps positions in the text of a heredoc, whose lines have lost their
 // margin, to offsets in the file.
 type margin struct {
-	parent *margin // of the text that the heredoc is in
-	base   uint32  // of that text, if it has no margin
-	lead   int     // where the heredoc's text begins in that text
-	lines  []int   // where lines begin
-	cut    []int   // bytes cut up to line n, counted from 1; 0 before the first
+	parent *margin  // of the text that the heredoc is in
+	base   uint32   // of that text, if it has no margin
+	lead   int      // where the heredoc's text begins in that text
+	lines  []uint32 // where lines begin
+	cut    []uint32 // bytes cut up to line n, counted from 1; 0 before the first
 }
 
 func (m *margin) at(pos int) uint32 {
 	out := m.lead
 	// The beginning is that of the line, before its margin, as in Puppet.
 	if pos > 0 {
-		line := sort.Search(len(m.lines), func(i int) bool { return m.lines[i] > pos })
-		out += pos + m.cut[line]
+		line := sort.Search(len(m.lines), func(i int) bool { return int(m.lines[i]) > pos })
+		out += pos + int(m.cut[line])
 	}
 	if m.parent != nil {
 		return m.parent.at(out)
@@ -251,7 +265,8 @@ func parseHeredocSpec(s string) (spec heredocSpec, kind, msg string) {
 	return spec, "", ""
 }
 
-// splitHeredocSpec cuts @(tag:syntax/flags) in its parts.
+// splitHeredocSpec cuts @(tag:syntax/flags) in its parts. What goes wrong behind
+// one @( goes wrong behind each other one before the same end of a tag.
 func splitHeredocSpec(s string) (tag, syntax, flags string, hasFlags, ok bool) {
 	for {
 		i := strings.Index(s, "@(")
@@ -264,7 +279,8 @@ func splitHeredocSpec(s string) (tag, syntax, flags string, hasFlags, ok bool) {
 			continue
 		}
 		tag = s[:end]
-		rest := s[end:]
+		s = s[end:]
+		rest := s
 		syntax, flags, hasFlags = "", "", false
 		if rest[0] == ':' {
 			rest = trimBlanksLeft(rest[1:])

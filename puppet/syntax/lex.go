@@ -25,6 +25,7 @@ type lexer struct {
 	eppOpen bool
 
 	wordEnded bool // a brace ended an interpolation
+	nested    int  // bytes of heredocs within heredocs so far
 
 	err      *Error // of the last tBad
 	warnings []*Error
@@ -37,6 +38,8 @@ type frame struct {
 	base       uint32  // the offset of src in the file, if src is a piece of it
 	margin     *margin // if src is not
 	lineStart  int     // of the line, as far as code goes: not of lines within strings
+	indented   int     // how far the line is known to be blank from its beginning
+	noRegexp   bool    // no slash from here on closes a regular expression
 	jump       int     // where the next line begins if heredocs are in between; 0: nowhere else
 	braces     int
 	after      kind // the token before the next one
@@ -46,7 +49,6 @@ type frame struct {
 	interpol   bool
 	segment    bool // the next token is a string's text
 	firstToken bool // the next token is the first of an interpolation
-
 }
 
 // An openString is a string with interpolation whose end has not been reached.
@@ -118,7 +120,7 @@ func (l *lexer) fail(t *token, pos int, kind, msg string) {
 	t.kind, t.off, t.end, t.text = tBad, off, off, ""
 }
 
-// end is fail for a text that ended too early; nothing can be read behind it.
+// endsIn is fail for a text that ended too early; nothing can be read behind it.
 func (l *lexer) endsIn(t *token, pos int, kind, msg string) {
 	l.fail(t, pos, kind, msg)
 	l.err.Incomplete = true
@@ -211,11 +213,9 @@ func (l *lexer) code(t *token) {
 			l.pos = i
 			continue
 		case '\n':
-			if l.jump != 0 {
-				l.pos, l.jump = l.jump, 0
-			} else {
-				l.pos++
-			}
+			// Differs from Puppet: a comment or a string that began behind the heredoc
+			// and ends below it is not followed by what it has passed, once more.
+			l.pos, l.jump = max(l.jump, l.pos+1), 0
 			l.lineStart = l.pos
 			continue
 		case '#':
@@ -257,7 +257,7 @@ func (l *lexer) code(t *token) {
 			k = tRBrack
 		case '(':
 			k = tLParen
-			if blankLine(l.src[min(l.lineStart, start):start]) {
+			if l.beginsLine(start) {
 				k = tWSLParen
 			}
 		case ')':
@@ -575,7 +575,13 @@ func (l *lexer) qualified(t *token) {
 }
 
 // regexp makes a token of a regular expression if there is one.
+//
+// A slash that no other one closes has only escaped ones behind it, and the
+// search from one of these would pass the same characters: it is not made.
 func (l *lexer) regexp(t *token) bool {
+	if l.noRegexp {
+		return false
+	}
 	start := l.pos
 	escaped := false
 	for i := start + 1; i < len(l.src); i++ {
@@ -593,7 +599,25 @@ func (l *lexer) regexp(t *token) bool {
 			return true
 		}
 	}
+	l.noRegexp = true
 	return false
+}
+
+// beginsLine tells whether nothing but blanks is before pos on its line. They
+// are looked at once, however often it is asked.
+func (l *lexer) beginsLine(pos int) bool {
+	i := max(l.indented, l.lineStart)
+	for i < pos {
+		n := 1
+		if c := l.src[i]; c != ' ' && c != '\t' && c != '\r' {
+			if n = blankRune(l.src[i:]); n == 0 {
+				break
+			}
+		}
+		i += n
+	}
+	l.indented = i
+	return i >= pos
 }
 
 // blankRune returns the length of the blank character, other than space and

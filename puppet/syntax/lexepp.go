@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // An eppMode says what part of a template the lexer is in.
 type eppMode uint8
@@ -58,9 +61,9 @@ func (l *lexer) templateText(trim bool) {
 		l.eppOpen = false
 		return
 	}
-	text := ""
+	var text joined
 	emit := func(kinds ...kind) {
-		if text != "" {
+		if text := text.String(); text != "" {
 			var t token
 			l.set(&t, tRenderText, start)
 			t.text = text
@@ -91,12 +94,9 @@ func (l *lexer) templateText(trim bool) {
 			trim = false
 		}
 		part = strings.ReplaceAll(part, "%%>", "%>")
-		if text == "" {
-			text = part
-		} else {
-			text += part
-		}
+		text.add(part)
 		if i < 0 {
+			text := text.String()
 			if strings.HasSuffix(text, "<%") { // <%% and nothing behind it: as Puppet
 				problem("unclosed-tag", "the template ends behind <%: %> is missing")
 				return
@@ -115,7 +115,7 @@ func (l *lexer) templateText(trim bool) {
 		switch l.src[l.pos] {
 		case '-':
 			l.pos++
-			text = strings.TrimRight(text, " \t")
+			text.trim()
 			l.epp = eppCode
 			emit()
 			return
@@ -126,7 +126,7 @@ func (l *lexer) templateText(trim bool) {
 			return
 		case '%':
 			l.pos++
-			text += "<%"
+			text.add("<%")
 		case '#':
 			end := commentEnd(l.src, l.pos)
 			if end < 0 {
@@ -134,7 +134,7 @@ func (l *lexer) templateText(trim bool) {
 				return
 			}
 			if l.src[l.pos+1] == '-' {
-				text = strings.TrimRight(text, " \t")
+				text.trim()
 			}
 			trim = l.src[end-3] == '-'
 			l.pos = end
@@ -146,6 +146,38 @@ func (l *lexer) templateText(trim bool) {
 	}
 	// The template ends with a comment or <%%: what was read is lost, as in Puppet.
 	l.eppOpen = false
+}
+
+// A joined is a text in the making: one piece of the source as a rule, which is
+// then not copied.
+type joined struct {
+	one  string
+	more []byte // all of them, if there are several
+}
+
+func (j *joined) add(s string) {
+	switch {
+	case j.more != nil:
+		j.more = append(j.more, s...)
+	case j.one == "":
+		j.one = s
+	case s != "":
+		j.more = append([]byte(j.one), s...)
+	}
+}
+
+// trim takes the blanks at the end away.
+func (j *joined) trim() {
+	if j.one = strings.TrimRight(j.one, " \t"); j.more != nil {
+		j.more = bytes.TrimRight(j.more, " \t")
+	}
+}
+
+func (j *joined) String() string {
+	if j.more != nil {
+		return string(j.more)
+	}
+	return j.one
 }
 
 // trimLineStart takes blanks at the beginning away, and the line's end if

@@ -38,7 +38,7 @@ func (l *lexer) number(t *token) {
 	text := l.src[at:end]
 	kind, msg := badNumber(text)
 	if kind == "" {
-		kind, msg = "bad-number", "'"+text+"' is not a number"
+		kind, msg = "bad-number", "'"+Shortened(text)+"' is not a number"
 		at++
 	}
 	l.pos = end
@@ -104,7 +104,7 @@ func endsWord(src string, pos int) bool {
 
 // badNumber tells what is wrong with a number's text: the kind of error, or "".
 func badNumber(s string) (kind, msg string) {
-	bad := func(what string) (string, string) { return "bad-number", "'" + s + "' is not " + what }
+	bad := func(what string) (string, string) { return "bad-number", "'" + Shortened(s) + "' is not " + what }
 	switch {
 	case len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x':
 		for i := 2; i < len(s); i++ {
@@ -166,9 +166,12 @@ func (p *parser) numberOf(t *token) Expr {
 		return p.integer(span, s, s, 10)
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || zeroWithExponent(s) {
+	switch {
+	case err != nil:
+		p.report(span, "number-out-of-range", "'"+Shortened(s)+"' is more than a float can hold, 1.7976931348623157e308")
+	case zeroWithExponent(s):
 		// Differs from Puppet only in the text: there 0.0e1 ends with an internal error.
-		p.report(span, "number-out-of-range", "'"+s+"' is no float that can be held; a zero takes no exponent")
+		p.report(span, "number-out-of-range", "'"+Shortened(s)+"' is a zero with an exponent, which the language does not have")
 	}
 	n := p.floats.get()
 	*n = Float{span, f}
@@ -189,14 +192,6 @@ func zeroWithExponent(s string) bool {
 // maxDigits is how long a number may be to be kept though it is too big.
 const maxDigits = 1000
 
-// shortened is a number for a message.
-func shortened(text string) string {
-	if len(text) > maxDigits {
-		return text[:20] + "…"
-	}
-	return text
-}
-
 func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
 	n := p.ints.get()
 	*n = Int{Span: span, Radix: radix}
@@ -210,7 +205,7 @@ func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
 	if err != nil {
 		if len(p.late) < maxErrors {
 			p.late = append(p.late, &Error{File: p.file, Span: span, Kind: "number-out-of-range",
-				Msg: shortened(text) + " is more than an integer can hold, 9223372036854775807"})
+				Msg: Shortened(text) + " is more than an integer can hold, 9223372036854775807"})
 		}
 		if len(digits) < maxDigits { // reading more takes long
 			if big, ok := new(big.Int).SetString(digits, int(radix)); ok {

@@ -81,7 +81,7 @@ func (l *lexer) tail(t *token) {
 func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 	begin := l.pos // of the text
 	from := begin  // of the piece that is not in text yet
-	text := ""
+	var text strings.Builder
 	taken := false // text holds what is before from
 	for {
 		var end int
@@ -103,7 +103,9 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 		}
 		if escaped {
 			if !taken {
-				text, taken = l.src[begin:from], true
+				taken = true
+				text.Grow(end - begin)
+				text.WriteString(l.src[begin:from])
 			}
 			set := escapes(escDouble)
 			if heredoc {
@@ -113,34 +115,31 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 			if term == '{' {
 				after++
 			}
-			piece, ok := l.unescape(l.src[from:end], set, heredoc, min(after, len(l.src)))
-			if !ok {
+			if !l.unescape(&text, l.src[from:end], set, heredoc, min(after, len(l.src))) {
 				l.pos = end
 				err := l.err
 				l.endsIn(t, from, err.Kind, err.Msg)
 				l.err.Incomplete = false
 				return
 			}
-			text += piece
 		} else if taken {
-			text += l.src[from:end]
+			text.WriteString(l.src[from:end])
 		}
 		switch term {
 		case '$':
 			v := scanVar(l.src, end+1)
 			if v == 0 { // a dollar sign and nothing more
 				if taken {
-					text += "$"
+					text.WriteByte('$')
 				}
 				from = end + 1
 				continue
 			}
 			l.pos = end
 			l.set(t, more, start)
-			if !taken {
-				text = l.src[begin:end]
+			if t.text = l.src[begin:end]; taken {
+				t.text = text.String()
 			}
-			t.text = text
 			var name token
 			l.pos = v
 			l.set(&name, tVar, end)
@@ -153,10 +152,9 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 		case '{':
 			l.pos = end + 2
 			l.set(t, more, start)
-			if !taken {
-				text = l.src[begin:end]
+			if t.text = l.src[begin:end]; taken {
+				t.text = text.String()
 			}
-			t.text = text
 			if last == tString && !l.open(t, start, heredoc) {
 				return
 			}
@@ -169,10 +167,9 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 				l.pos++
 			}
 			l.set(t, last, start)
-			if !taken {
-				text = l.src[begin:end]
+			if t.text = l.src[begin:end]; taken {
+				t.text = text.String()
 			}
-			t.text = text
 			if last == tDQPost {
 				l.strs = l.strs[:len(l.strs)-1]
 			}
@@ -279,21 +276,20 @@ const (
 	escDouble = escBackslash | escQuote | escDollar | escT | escR | escN | escS | escU | escLine
 )
 
-// unescape replaces the escapes of a set. Others stay, and are a warning unless
-// the text is a heredoc's. The position is that of the warning.
-func (l *lexer) unescape(s string, set escapes, heredoc bool, pos int) (string, bool) {
+// unescape appends s with the escapes of a set replaced. Others stay, and are a
+// warning unless the text is a heredoc's. The position is that of the warning.
+func (l *lexer) unescape(b *strings.Builder, s string, set escapes, heredoc bool, pos int) bool {
 	if set&escU != 0 && strings.Contains(s, `\u`) {
 		var ok bool
 		if s, ok = unescapeUnicode(s); !ok {
 			l.err = &Error{Kind: "bad-unicode-escape", Msg: `\u escapes a character that does not exist`}
-			return "", false
+			return false
 		}
 	}
-	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c != '\\' || i+1 == len(s) {
-			b = append(b, c)
+			b.WriteByte(c)
 			continue
 		}
 		i++
@@ -323,7 +319,7 @@ func (l *lexer) unescape(s string, set escapes, heredoc bool, pos int) (string, 
 			}
 		case '\r':
 			if i+1 == len(s) || s[i+1] != '\n' {
-				b = append(b, '\\')
+				b.WriteByte('\\')
 				i--
 				continue
 			}
@@ -334,18 +330,18 @@ func (l *lexer) unescape(s string, set escapes, heredoc bool, pos int) (string, 
 		}
 		switch {
 		case set&is != 0:
-			b = append(b, c)
+			b.WriteByte(c)
 		default:
-			b = append(b, '\\')
+			b.WriteByte('\\')
 			_, n := utf8.DecodeRuneInString(s[i:])
 			if !heredoc && s[i] != 'u' {
 				l.warn(pos, "unknown-escape", `\`+s[i:i+n]+` is no escape: it stays as it is`)
 			}
-			b = append(b, s[i:i+n]...)
+			b.WriteString(s[i : i+n])
 			i += n - 1
 		}
 	}
-	return string(b), true
+	return true
 }
 
 func (l *lexer) warn(pos int, kind, msg string) {

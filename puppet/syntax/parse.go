@@ -78,8 +78,9 @@ type parser struct {
 	errs     Errors
 	late     Errors // what Puppet finds only in a text without other errors
 
-	quoted      int // strings with interpolation and heredocs around
-	namespace   []string
+	quoted      int      // strings with interpolation and heredocs around
+	namespace   []string // of the classes around
+	qualified   int      // bytes of names with their namespace
 	definitions []Expr
 
 	exprs   lists[Expr]
@@ -393,7 +394,6 @@ func (p *parser) chain(n int) {
 // the statement was. A brace there that is not indented as deep closes what the
 // statement is in.
 func (p *parser) resync(start uint32) {
-	column := p.column(start)
 	p.tok = p.poisoned
 	p.failed = false
 	if len(p.errs) >= maxErrors || len(p.errs) > 0 && p.errs[len(p.errs)-1].Kind == "too-deep" {
@@ -402,38 +402,38 @@ func (p *parser) resync(start uint32) {
 		p.lexer.endsIn(&token{}, p.pos, "", "")
 		return
 	}
-	for p.tok.kind != tEOF {
-		if p.tok.off > start && p.firstOnLine(p.tok.off) {
-			switch col := p.column(p.tok.off); {
-			case p.tok.kind == tRBrace && col < column:
-				return
-			case p.tok.kind != tRBrace && col <= column && begins[p.tok.kind]:
-				return
-			}
+	begin, end := p.file.bounds(start) // of the line in work
+	column := p.indent(begin)
+	for ; p.tok.kind != tEOF; p.advance() {
+		off := min(p.tok.off, uint32(len(p.file.Src)))
+		if off <= start {
+			continue
 		}
-		p.advance()
+		if off < begin || off >= end {
+			begin, end = p.file.bounds(off)
+		}
+		if off-begin > maxIndent || !blankLine(p.file.Src[begin:off]) {
+			continue
+		}
+		switch col := p.indent(begin); {
+		case p.tok.kind == tRBrace && col < column:
+			return
+		case p.tok.kind != tRBrace && col <= column && begins[p.tok.kind]:
+			return
+		}
 	}
 }
 
-func (p *parser) lineBegin(off uint32) int {
-	i := int(min(off, uint32(len(p.file.Src))))
-	for i > 0 && p.file.Src[i-1] != '\n' {
-		i--
-	}
-	return i
-}
+// maxIndent is how deep a line can be indented for resync to go on with it. It
+// keeps the search from reading long lines again and again.
+const maxIndent = 200
 
-// column returns the column of the first character of the line that is not
-// blank.
-func (p *parser) column(off uint32) int {
-	begin := p.lineBegin(off)
-	i := begin
-	for i < len(p.file.Src) && (p.file.Src[i] == ' ' || p.file.Src[i] == '\t') {
+// indent returns how many blanks the line that begins at an offset begins with.
+func (p *parser) indent(begin uint32) int {
+	line := p.file.Src[begin:]
+	i := 0
+	for i < min(len(line), maxIndent) && (line[i] == ' ' || line[i] == '\t') {
 		i++
 	}
-	return i - begin
-}
-
-func (p *parser) firstOnLine(off uint32) bool {
-	return blankLine(p.file.Src[p.lineBegin(off):min(int(off), len(p.file.Src))])
+	return i
 }

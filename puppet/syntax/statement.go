@@ -68,7 +68,7 @@ func (p *parser) statementsFrom(x Expr) []Expr {
 				loneList = &Error{File: p.file, Span: comma.span(), Kind: "unexpected-list", Msg: "a list separated by commas stands where no function takes it as its arguments"}
 				if before != nil {
 					loneList.Kind = "call-without-parentheses"
-					loneList.Msg = "the function '" + before.Value + "' takes arguments only in parentheses"
+					loneList.Msg = "the function '" + Shortened(before.Value) + "' takes arguments only in parentheses"
 				}
 			}
 			for _, a := range args {

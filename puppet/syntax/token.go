@@ -179,15 +179,24 @@ var kindText = [kinds]string{
 	tEPPEnd: "%>",
 }
 
+// Shortened returns a piece of a text for a message: what is too long is cut.
+func Shortened(text string) string {
+	end := forward(text, 0, 100)
+	if end == len(text) {
+		return text
+	}
+	return text[:end] + "…"
+}
+
 // describe names a token for a message.
 func (t *token) describe() string {
 	switch t.kind {
 	case tEOF:
 		return "end of the text"
 	case tName, tWord, tTypeName, tNumber, tOther:
-		return "'" + t.text + "'"
+		return "'" + Shortened(t.text) + "'"
 	case tVar:
-		return "variable $" + t.text
+		return "variable $" + Shortened(t.text)
 	case tString:
 		return "a string"
 	case tDQPre:

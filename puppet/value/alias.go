@@ -25,7 +25,7 @@ func (a *AliasType) Resolve(t Type) error {
 	if a.resolved != nil {
 		return &TypeError{Kind: "resolved", Msg: fmt.Sprintf("the type alias %s is resolved already", a.name), Arg: -1}
 	}
-	a.resolved = Normalize(t)
+	a.resolved = normalize(t)
 	if !isReal(a) {
 		a.resolved = nil
 		return &TypeError{Kind: "recursion", Msg: fmt.Sprintf("the type alias %s stands for nothing but itself", a.name), Arg: -1}

@@ -8,7 +8,7 @@ import (
 
 func resolve(t *testing.T, w *world, name, src string) error {
 	t.Helper()
-	body, err := ParseTypeWith(src, w.lookup)
+	body, err := parseTypeWith(src, w.lookup)
 	if err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}
@@ -85,16 +85,16 @@ func TestAliasRecursion(t *testing.T) {
 	for _, a := range w.types {
 		for _, b := range w.types {
 			Assignable(a, b)
-			Common(a, b)
+			common(a, b)
 			Equal(a, b)
 		}
 		Describe(a)
 		Generalize(a)
-		Normalize(a)
+		normalize(a)
 		iterable(a, nil)
 		iterableElem(a, nil)
 		isCallable(a, true, nil)
-		Forms(a)
+		newForms(a)
 		if !Assignable(a, a) {
 			t.Errorf("%s is not assignable to itself", TypeString(a))
 		}

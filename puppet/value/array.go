@@ -1,6 +1,9 @@
 package value
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // An Array is a list of values. It never changes.
 type Array struct {
@@ -44,4 +47,34 @@ func (a *Array) All() iter.Seq2[int, Value] {
 			}
 		}
 	}
+}
+
+// Flatten returns the values with arrays replaced by their elements, at any
+// depth. It is the list itself if there are no arrays in it.
+func Flatten(list []Value) []Value {
+	if !slices.ContainsFunc(list, isArray) {
+		return list
+	}
+	var flat []Value
+	rest := [][]Value{list} // of the arrays around
+	for len(rest) > 0 {
+		last := len(rest) - 1
+		if len(rest[last]) == 0 {
+			rest = rest[:last]
+			continue
+		}
+		v := rest[last][0]
+		rest[last] = rest[last][1:]
+		if a, ok := v.(*Array); ok {
+			rest = append(rest, a.elems)
+		} else {
+			flat = append(flat, v)
+		}
+	}
+	return flat
+}
+
+func isArray(v Value) bool {
+	_, ok := v.(*Array)
+	return ok
 }

@@ -283,7 +283,7 @@ func (t *SemVerType) covers(f *SemVerType) bool {
 		return false
 	}
 	for _, r := range f.Ranges {
-		if !slices.ContainsFunc(t.Ranges, func(o *SemVerRange) bool { covered, _ := r.CoveredBy(o); return covered }) {
+		if !slices.ContainsFunc(t.Ranges, func(o *SemVerRange) bool { covered, _ := r.coveredBy(o); return covered }) {
 			return false
 		}
 	}

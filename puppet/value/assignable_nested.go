@@ -41,7 +41,11 @@ func (q *query) arrayAccepts(t *ArrayType, from Type) bool {
 func (q *query) hashAccepts(t *HashType, from Type) bool {
 	switch f := from.(type) {
 	case *HashType:
-		if isEmptySize(f.Size) && (t.Size == nil || t.Size.Min == 0) {
+		// Hash[K, V, default, 0], which holds {} only, keeps K and V, and is not
+		// taken for it.
+		_, noKey := f.Key.(UnitType)
+		_, noElem := f.Elem.(UnitType)
+		if noKey && noElem && isEmptySize(f.Size) && (t.Size == nil || t.Size.Min == 0) {
 			return true
 		}
 		return sizeOrAny(t.Size).covers(sizeOrAny(f.Size)) && q.assignable(t.Key, f.Key) && q.assignable(t.Elem, f.Elem)

@@ -41,8 +41,8 @@ func (b *Binary) base64Lines() string {
 	return lines.String()
 }
 
-// ParseBase64 returns the bytes that s encodes: no blanks, nothing missing.
-func ParseBase64(s string) (*Binary, error) {
+// parseBase64 returns the bytes that s encodes: no blanks, nothing missing.
+func parseBase64(s string) (*Binary, error) {
 	if strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\r') >= 0 {
 		return nil, errBase64()
 	}
@@ -55,13 +55,13 @@ func ParseBase64(s string) (*Binary, error) {
 
 func errBase64() error { return convErr(KindValue, "the text is not in base 64") }
 
-// parseBase64URL is ParseBase64 for the alphabet of addresses; the = at the end
+// parseBase64URL is parseBase64 for the alphabet of addresses; the = at the end
 // may be missing.
 func parseBase64URL(s string) (*Binary, error) {
 	if !strings.HasSuffix(s, "=") && len(s)%4 != 0 {
 		s += strings.Repeat("=", 4-len(s)%4)
 	}
-	return ParseBase64(strings.NewReplacer("-", "+", "_", "/").Replace(s))
+	return parseBase64(strings.NewReplacer("-", "+", "_", "/").Replace(s))
 }
 
 // parseBase64Loose passes over what is not of the alphabet, and ends at = in the

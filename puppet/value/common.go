@@ -2,10 +2,10 @@ package value
 
 import "slices"
 
-// Common returns a type that accepts what a and b accept: the wider of them, or
+// common returns a type that accepts what a and b accept: the wider of them, or
 // one made of both, or what both are a kind of: Numeric, ScalarData, Scalar,
 // Data, RichData, Any. Undef does not count.
-func Common(a, b Type) Type {
+func common(a, b Type) Type {
 	for _, nothing := range []Type{UndefType{}, UnitType{}} {
 		if a == nothing {
 			return b
@@ -30,7 +30,7 @@ func Common(a, b Type) Type {
 	}
 	if x, ok := a.(*TypeType); ok {
 		if y, ok := b.(*TypeType); ok && x.Type != nil && y.Type != nil {
-			return NewTypeType(Common(x.Type, y.Type))
+			return NewTypeType(common(x.Type, y.Type))
 		}
 	}
 	if Assignable(richDataType, a) && Assignable(richDataType, b) {
@@ -44,11 +44,11 @@ func commonKind(a, b Type) Type {
 	switch a := a.(type) {
 	case *ArrayType:
 		if b, ok := b.(*ArrayType); ok {
-			return newArrayType(Common(a.Elem, b.Elem), nil)
+			return newArrayType(common(a.Elem, b.Elem), nil)
 		}
 	case *HashType:
 		if b, ok := b.(*HashType); ok {
-			return newHashType(Common(a.Key, b.Key), Common(a.Elem, b.Elem), nil)
+			return newHashType(common(a.Key, b.Key), common(a.Elem, b.Elem), nil)
 		}
 	case *ClassType:
 		if _, ok := b.(*ClassType); ok {

@@ -47,7 +47,7 @@ func (c *conversionCase) run(args []Value) (Value, error) {
 		return String(s), err
 	}
 	name, _ := strings.CutPrefix(kind, "new ")
-	t, err := ParseTypeWith(name, func(name string) (Type, bool) {
+	t, err := parseTypeWith(name, func(name string) (Type, bool) {
 		if name == "Error" {
 			return ErrorType(), true
 		}

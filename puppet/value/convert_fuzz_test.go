@@ -40,9 +40,9 @@ func FuzzSprintf(f *testing.F) {
 		if len(format) > 200 {
 			return
 		}
-		Sprintf(format, values)
+		Sprintf(format, values, nil)
 		for _, v := range values {
-			Sprintf(format, []Value{v})
+			Sprintf(format, []Value{v}, nil)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func FuzzSemVerRange(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := ParseSemVerRange(s)
+		r, err := parseSemVerRange(s)
 		if err != nil {
 			return
 		}
@@ -60,8 +60,8 @@ func FuzzSemVerRange(f *testing.F) {
 			t.Errorf("%q prints as %q", s, r.String())
 		}
 		r.Includes(NewSemVer(1, 2, 3, "rc1", ""))
-		r.Intersect(r)
-		r.CoveredBy(r)
+		r.overlap(r)
+		r.coveredBy(r)
 	})
 }
 
@@ -104,12 +104,12 @@ func FuzzTimespan(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, s, format string) {
-		d, err := ParseTimespan(s, format)
+		d, err := parseTimespan(s, format)
 		if err != nil {
 			d = -90061e9
 		}
 		d.Format(format)
-		ParseTimespan(s, TimespanFormats()...)
+		parseTimespan(s, timespanFormats()...)
 	})
 }
 
@@ -117,6 +117,9 @@ func FuzzRich(f *testing.F) {
 	for _, s := range []string{
 		`[1,1.5,"x",null,{"a":true}]`, `{"__ptype":"Hash","__pvalue":[1,2]}`, `{"__ptype":"Sensitive","__pvalue":1}`,
 		`{"__ptype":"Pcore::StructType","elements":[{"__ptype":"Pcore::StructElement","key_type":{"__ptype":"Pcore::StringType","size_type_or_value":"a"},"value_type":{"__ptype":"Pcore::AnyType"}}]}`,
+		`{"__ptype":"Pcore::TypeAliasType","name":"A","resolved_type":{"__ptype":"Pcore::ArrayType","element_type":{"__ptype":"LocalRef","__pvalue":"$"}}}`,
+		`{"__ptype":"Pcore::ObjectType","_pcore_init_hash":{"name":"A","parent":{"__ptype":"LocalRef","__pvalue":"$"},"attributes":{"x":{"type":{"__ptype":"LocalRef","__pvalue":"$"},"value":1}}}}`,
+		`{"__ptype":"Pcore::ObjectTypeExtenType","base_type":{"__ptype":"Pcore::ObjectType","_pcore_init_hash":{"type_parameters":{"p":{"__ptype":"Pcore::IntegerType"}}}},"init_parameters":[1]}`,
 		`{"a":[1],"b":{"__ptype":"LocalRef","__pvalue":"$['a'][0]"}}`, `{"__float":"NaN"}`, `{"__ptype":"Error","msg":"x"}`,
 		`{"__ptype":"Pcore::ObjectType","_pcore_init_hash":{"name":"A","attributes":{"a":{"__ptype":"Pcore::AnyType"}}}}`,
 	} {
@@ -167,7 +170,7 @@ func FuzzNumber(f *testing.F) {
 			New(typ, []Value{String(s)})
 		}
 		ParseNumber(s)
-		Sprintf("%d", []Value{String(s)})
-		Sprintf("%f", []Value{String(s)})
+		Sprintf("%d", []Value{String(s)}, nil)
+		Sprintf("%f", []Value{String(s)}, nil)
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// FloatString returns a number as the language prints it in a text: 1.5, 1.0,
+// floatString returns a number as the language prints it in a text: 1.5, 1.0,
 // 1.0e+15, 1.0e-05, NaN, Infinity.
-func FloatString(x float64) string { return string(appendFloat(nil, x)) }
+func floatString(x float64) string { return string(appendFloat(nil, x)) }
 
 func appendFloat(b []byte, x float64) []byte {
 	switch {

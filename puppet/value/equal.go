@@ -63,8 +63,17 @@ func equalHashes(a, b *Hash) bool {
 }
 
 // equalNumbers compares what is a number or can be compared with one. A span of
-// time is not a moment.
+// time is not a moment. A whole number is equal to a time of as many whole
+// seconds, as in the original, whose < looks at the rest, too.
 func equalNumbers(a, b Value) bool {
+	if n, ok := b.(Int); ok {
+		a, b = n, a
+	}
+	if n, ok := a.(Int); ok {
+		if seconds, timed := wholeSeconds(b); timed {
+			return seconds == int64(n)
+		}
+	}
 	switch a.(type) {
 	case Timespan:
 		if _, ok := b.(Timestamp); ok {
@@ -78,6 +87,17 @@ func equalNumbers(a, b Value) bool {
 	x, okA := numberOf(a)
 	y, okB := numberOf(b)
 	return okA && okB && x.compare(y) == 0
+}
+
+// wholeSeconds is how many seconds a time has, rounded down.
+func wholeSeconds(v Value) (n int64, timed bool) {
+	switch v := v.(type) {
+	case Timespan:
+		return floorSeconds(int64(v)).Int64(), true
+	case Timestamp:
+		return v.Unix(), true
+	}
+	return 0, false
 }
 
 // Same reports whether a and b are the same key of a hash: of one kind and

@@ -3,6 +3,7 @@ package value
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 func TestEqual(t *testing.T) {
@@ -110,6 +111,23 @@ func TestMatches(t *testing.T) {
 	} {
 		if got := Matches(w.value(t, c.v), w.value(t, c.pattern)); got != c.want {
 			t.Errorf("%s matches %s: %v", c.v, c.pattern, got)
+		}
+	}
+}
+
+// TestEqualSeconds: a whole number is a time of as many whole seconds.
+func TestEqualSeconds(t *testing.T) {
+	span, moment := Timespan(-1_500_000_000), NewTimestamp(time.Unix(1, 500_000_000))
+	for _, c := range []struct {
+		a, b Value
+		want bool
+	}{
+		{Int(-2), span, true}, {span, Int(-2), true}, {Int(-1), span, false}, {Float(-1.5), span, true}, {Float(-2), span, false},
+		{Int(1), moment, true}, {moment, Int(1), true}, {moment, Int(2), false}, {moment, Float(1), false},
+		{NewArray(Int(1)), NewArray(moment), true}, {span, moment, false},
+	} {
+		if got := Equal(c.a, c.b); got != c.want {
+			t.Errorf("%s == %s is %v", Inspect(c.a), Inspect(c.b), got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"math"
 	"math/big"
 	"strings"
 	"unicode/utf8"
@@ -220,7 +221,7 @@ func (f *formatSpec) scalar(v Value, n indentation) ([]byte, error) {
 	case *Binary:
 		return f.binary(v)
 	case *Regexp:
-		return f.regexp(v.Source())
+		return f.regexp(v)
 	case *URI:
 		return f.uri(v, n)
 	case *Object:
@@ -261,7 +262,7 @@ func (f *formatSpec) str(s string) ([]byte, error) {
 		if f.alt {
 			return f.text(string(appendDoubleQuoted(nil, s)))
 		}
-		return f.text(QuoteString(s))
+		return f.text(quoteString(s))
 	case 'c':
 		changed = Capitalize(s)
 	case 'C':
@@ -283,7 +284,7 @@ func (f *formatSpec) str(s string) ([]byte, error) {
 		return nil, badVerb(f, "a String", "cCudspt")
 	}
 	if f.alt {
-		return f.text(QuoteString(changed))
+		return f.text(quoteString(changed))
 	}
 	return f.kernel(strings.ReplaceAll(f.orig, string(rune(f.verb)), "s"), String(changed))
 }
@@ -296,6 +297,9 @@ func (f *formatSpec) int(n int64) ([]byte, error) {
 		return f.kernel(f.orig, Float(n))
 	case 'c':
 		s, err := character(big.NewInt(n))
+		if f.prec == 0 && 0 <= n && n <= math.MaxInt32 { // nothing is left of it; Ruby makes characters of 31 bits
+			s, err = "", nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -315,7 +319,7 @@ func (f *formatSpec) float(x float64) ([]byte, error) {
 	case 'd', 'x', 'X', 'o', 'b', 'B', 'e', 'E', 'f', 'g', 'G', 'a', 'A', 'p':
 		return f.kernel(f.orig, Float(x))
 	case 's':
-		s := FloatString(x)
+		s := floatString(x)
 		if f.alt {
 			s = `"` + s + `"`
 		}
@@ -408,13 +412,14 @@ func (f *formatSpec) binary(v *Binary) ([]byte, error) {
 	return p.print(nil, strings.ReplaceAll(f.orig, string(rune(f.verb)), pick(f.alt, "p", "s")))
 }
 
-func (f *formatSpec) regexp(src string) ([]byte, error) {
+func (f *formatSpec) regexp(r *Regexp) ([]byte, error) {
 	switch f.verb {
 	case 'p':
-		return f.kernel(strings.ReplaceAll(f.orig, "p", "s"), String(appendRegexp(nil, src)))
+		return f.kernel(strings.ReplaceAll(f.orig, "p", "s"), String(appendRegexp(nil, r.shown("mix"))))
 	case 's':
+		src := r.shown("imx")
 		if f.alt {
-			src = QuoteString(src)
+			src = quoteString(src)
 		}
 		return f.kernel(f.orig, String(src))
 	}
@@ -442,7 +447,7 @@ func (f *formatSpec) uri(u *URI, n indentation) ([]byte, error) {
 	case 's':
 		s := u.String()
 		if f.alt {
-			s = QuoteString(s)
+			s = quoteString(s)
 		}
 		return f.kernel(f.orig, String(s))
 	}

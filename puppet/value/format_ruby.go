@@ -13,10 +13,10 @@ import (
 const maxWidth = 1 << 20
 
 // Sprintf formats args as Ruby's sprintf does: %d, %-8s, %08.3f, %#x, %2$s,
-// %<name>d, %{name}, %*d. For names, the only argument is a hash. The error is a
-// *[ConversionError].
-func Sprintf(format string, args []Value) (string, error) {
-	p := printer{args: args}
+// %<name>d, %{name}, %*d. For names, the only argument is a hash. Fits is as of
+// [RubyText]; other errors are a *[ConversionError].
+func Sprintf(format string, args []Value, fits func(bytes int) error) (string, error) {
+	p := printer{args: args, fits: fits}
 	b, err := p.print(nil, format)
 	return string(b), err
 }
@@ -37,6 +37,7 @@ type printer struct {
 	numbered   bool
 	named      bool
 	binaryArgs bool // strings are bytes
+	fits       func(bytes int) error
 }
 
 func badFormat(msg, format string) error {
@@ -63,8 +64,8 @@ func (p *printer) print(b []byte, format string) ([]byte, error) {
 		if b, err = d.write(b); err != nil {
 			return nil, err
 		}
-		if len(b) > maxText {
-			return nil, errTooLong()
+		if err := fitting(p.fits, len(b)); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil
@@ -315,10 +316,10 @@ func (d *directiveScanner) write(b []byte) ([]byte, error) {
 	}
 	switch d.verb {
 	case 's', '{':
-		s, err := rubyString(v)
+		s, err := rubyString(v, d.p.fits)
 		return f.text(b, s), err
 	case 'p':
-		s, err := rubyInspect(v, d.p.binaryArgs)
+		s, err := rubyInspect(v, d.p.binaryArgs, d.p.fits)
 		return f.text(b, s), err
 	case 'c':
 		s, err := toCharacter(v)
@@ -604,7 +605,7 @@ func toInteger(v Value) (*big.Int, error) {
 	case Float:
 		x := float64(v)
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, convErr(KindValue, "%s is no whole number", FloatString(x))
+			return nil, convErr(KindValue, "%s is no whole number", floatString(x))
 		}
 		n, _ := big.NewFloat(x).Int(nil)
 		return n, nil

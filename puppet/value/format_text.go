@@ -16,9 +16,14 @@ func Text(v Value) (string, error) {
 	case Int:
 		return strconv.FormatInt(int64(v), 10), nil
 	}
-	w := textWriter{}
+	return TextWithin(v, nil)
+}
+
+// TextWithin is [Text], for which fits is asked as it grows: its error ends it.
+func TextWithin(v Value, fits func(bytes int) error) (string, error) {
+	w := textWriter{fits: fits}
 	w.interpolate(v)
-	return string(w.b), w.err
+	return w.text()
 }
 
 // ToString returns v as an interpolation "${v}" does, cut off where [Text] has
@@ -36,21 +41,54 @@ func Inspect(v Value) string {
 	return string(w.b)
 }
 
+// InspectShort is [Inspect] for messages: after that many bytes, or a few less,
+// the text ends with "…".
+func InspectShort(v Value, most int) string {
+	w := textWriter{fits: func(bytes int) error {
+		if bytes > most {
+			return errTooLong()
+		}
+		return nil
+	}}
+	w.program(v)
+	if len(w.b) <= most && w.err == nil {
+		return string(w.b)
+	}
+	n := min(most, len(w.b))
+	for n > 0 && n < len(w.b) && !utf8.RuneStart(w.b[n]) {
+		n--
+	}
+	return string(w.b[:n]) + "…"
+}
+
 // A textWriter writes values in the default forms.
 type textWriter struct {
-	b   []byte
-	err error
+	b    []byte
+	err  error
+	fits func(bytes int) error // nil: up to maxText
 }
 
 // full reports whether no more is to be written.
 func (w *textWriter) full(v Value) bool {
-	if w.err == nil && len(w.b) > maxText {
-		w.err = errTooLong()
+	if w.err == nil {
+		w.err = fitting(w.fits, len(w.b))
 	}
 	if w.err == nil {
 		w.err = checkSize(v)
 	}
 	return w.err != nil
+}
+
+// fitting returns an error for a text that is too long; nil for fits is the
+// limit of all texts.
+func fitting(fits func(bytes int) error, bytes int) error {
+	switch {
+	case bytes > maxText:
+		return errTooLong()
+	case fits != nil:
+		return fits(bytes)
+	}
+	return nil
 }
 
 // interpolate writes v as "${v}".
@@ -81,7 +119,7 @@ func (w *textWriter) interpolate(v Value) {
 		}
 		w.b = append(w.b, '}')
 	case *Regexp:
-		w.b = appendRegexp(w.b, v.Source())
+		w.b = appendRegexp(w.b, v.shown("mix"))
 	default:
 		w.plain(v)
 	}
@@ -175,7 +213,7 @@ func (w *textWriter) program(v Value) {
 	case String:
 		w.b = appendQuoted(w.b, string(v))
 	case *Regexp:
-		w.b = appendRegexp(w.b, v.Source())
+		w.b = appendRegexp(w.b, v.shown("mix"))
 	case *Binary:
 		w.b = append(w.b, `Binary("`...)
 		w.b = append(w.b, v.Base64()...)
@@ -187,7 +225,7 @@ func (w *textWriter) program(v Value) {
 	case *Runtime:
 		w.b = appendQuoted(w.b, v.Name)
 	case *SemVerRange:
-		w.b = append(w.b, v.Canonical()...)
+		w.b = append(w.b, v.canonical()...)
 	case *Sensitive:
 		w.b = append(w.b, "#<"+Redacted+">"...)
 	case Timespan:
@@ -222,9 +260,9 @@ func (w *textWriter) usual(v Value) {
 	}
 }
 
-// QuoteString returns s as it is written in the language: in single quotes if
+// quoteString returns s as it is written in the language: in single quotes if
 // it can be, else in double quotes.
-func QuoteString(s string) string { return string(appendQuoted(nil, s)) }
+func quoteString(s string) string { return string(appendQuoted(nil, s)) }
 
 func appendQuoted(b []byte, s string) []byte {
 	for i := range len(s) {
@@ -422,24 +460,32 @@ func (l *literalWriter) short(a *Array) bool {
 }
 
 // rubyString is v as Ruby's to_s, which sprintf and %s use.
-func rubyString(v Value) (string, error) {
+func rubyString(v Value, fits func(bytes int) error) (string, error) {
 	switch v := v.(type) {
 	case String:
-		return string(v), nil
+		return string(v), fitting(fits, len(v))
 	case *Array, *Hash:
-		return rubyInspect(v, false)
+		return rubyInspect(v, false, fits)
 	case *Regexp:
-		return "(?-mix:" + v.Source() + ")", nil
+		return "(?-mix:" + v.Source() + ")", fitting(fits, len(v.Source()))
 	}
-	w := textWriter{}
+	w := textWriter{fits: fits}
 	w.plain(v)
-	return string(w.b), w.err
+	return w.text()
 }
 
 // rubyInspect is v as Ruby's inspect; bytes says that strings are bytes.
-func rubyInspect(v Value, bytes bool) (string, error) {
-	w := textWriter{}
+func rubyInspect(v Value, bytes bool, fits func(bytes int) error) (string, error) {
+	w := textWriter{fits: fits}
 	w.ruby(v, bytes)
+	return w.text()
+}
+
+// text returns what was written.
+func (w *textWriter) text() (string, error) {
+	if w.err == nil {
+		w.err = fitting(w.fits, len(w.b))
+	}
 	return string(w.b), w.err
 }
 

@@ -57,7 +57,7 @@ func (f *initForms) fill(t *InitType, within *initChain) {
 		return
 	}
 	f.single = []Type{t.Type}
-	ways := Forms(t.Type)
+	ways := newForms(t.Type)
 	if ways == nil {
 		f.none = true
 		return
@@ -165,9 +165,9 @@ func (q *query) initAccepts(t *InitType, from Type) bool {
 	return false
 }
 
-// Forms returns the arguments that t.new takes, each way as a tuple; nil if
+// newForms returns the arguments that t.new takes, each way as a tuple; nil if
 // there is no t.new.
-func Forms(t Type) []*TupleType {
+func newForms(t Type) []*TupleType {
 	table := forms()
 	for range maxParents {
 		switch x := t.(type) {

@@ -118,7 +118,7 @@ func TestManyElements(t *testing.T) {
 	}
 	within(t, "a variant of many", func() {
 		v := NewVariantType(types...)
-		if n := len(Normalize(v).(*VariantType).Types); n < 10_000 || n > 14_000 {
+		if n := len(normalize(v).(*VariantType).Types); n < 10_000 || n > 14_000 {
 			t.Errorf("%d ranges are left", n)
 		}
 		if !Equal(v, NewVariantType(types...)) {
@@ -146,7 +146,7 @@ func TestDeepTypes(t *testing.T) {
 	for range 100_000 {
 		nested = NewArray(nested)
 	}
-	for _, typ := range []Type{anyEnum, anyTuple, anyVariant, anyCallable, anyStruct, anyClass, anyResource, anyInit, anyObject} {
+	for _, typ := range []Type{anyEnum, anyTuple, anyVariant, anyCallable, anyStruct, anyClass, anyResource, anyInit} {
 		if _, err := Parametrize(typ, []Value{nested}); err == nil {
 			t.Errorf("arrays in each other are an argument of %s", TypeString(typ))
 		}
@@ -190,7 +190,7 @@ func TestInitOfItself(t *testing.T) {
 func TestShared(t *testing.T) {
 	w := testTypes(t)
 	src := "Variant[Init[Integer], Pattern[/(?<=x)y/], Struct[{ p => M::Port, Optional[d] => Data }], M::Par[1], Init[M::Point], Error]"
-	typ, err := ParseTypeWith(src, w.lookup)
+	typ, err := parseTypeWith(src, w.lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestShared(t *testing.T) {
 				Assignable(typ, Infer(v))
 			}
 			Describe(typ)
-			Common(typ, ErrorType())
+			common(typ, ErrorType())
 		})
 	}
 	wg.Wait()

@@ -62,7 +62,7 @@ func deeper(ts ...Type) nested {
 	for _, t := range ts {
 		in := nestedIn(t)
 		n.depth = max(n.depth, in.depth)
-		n.count = min(n.count+max(1, in.count), MaxTypes+1)
+		n.count = min(n.count+max(1, in.count), maxTypes+1)
 	}
 	n.depth++
 	return n

@@ -49,7 +49,7 @@ func readMatrix(t *testing.T, name string) *matrix {
 	}
 	w := newWorld(t, m.Aliases)
 	for _, src := range m.Types {
-		typ, err := ParseTypeWith(src, w.lookup)
+		typ, err := parseTypeWith(src, w.lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
@@ -93,7 +93,7 @@ func newWorld(t *testing.T, aliases map[string]string) *world {
 			}
 		case *AliasType:
 			var body Type
-			if body, err = ParseTypeWith(aliases[name], w.lookup); err == nil {
+			if body, err = parseTypeWith(aliases[name], w.lookup); err == nil {
 				err = typ.Resolve(body)
 			}
 		}
@@ -185,7 +185,7 @@ func (m *matrix) checkForms(t *testing.T) {
 	for i, typ := range m.types {
 		check(t, m.Types[i]+" printed", Describe(typ), m.Printed[i])
 		check(t, m.Types[i]+" generalized", Describe(Generalize(typ)), m.Generalized[i])
-		check(t, m.Types[i]+" normalized", Describe(Normalize(typ)), m.Normalized[i])
+		check(t, m.Types[i]+" normalized", Describe(normalize(typ)), m.Normalized[i])
 	}
 }
 
@@ -219,7 +219,7 @@ func (m *matrix) checkPairs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, "common type of "+m.Types[i]+" and "+m.Types[j], Describe(Common(from, to)), m.Commons[n])
+			check(t, "common type of "+m.Types[i]+" and "+m.Types[j], Describe(common(from, to)), m.Commons[n])
 		}
 	}
 }

@@ -13,10 +13,14 @@ import (
 // "parameter 'hosts' index 2 entry 'port' expects …". It never shows what a
 // [Sensitive] hides. If nothing is wrong it returns "".
 func Mismatch(subject string, expected Type, actual Value) string {
-	var c mismatches
+	left := int64(maxLooked)
+	c := mismatches{left: &left}
 	c.value(expected, actual, trail{})
 	return c.text(subject)
 }
+
+// maxLooked is how many values are looked at to find what is wrong in one.
+const maxLooked = 4_000_000
 
 // maxProblems is how many problems of one value are told.
 const maxProblems = 4
@@ -31,7 +35,18 @@ type problem struct {
 type mismatches struct {
 	path  []string
 	found []problem
-	more  bool // than are told
+	more  bool   // than are told
+	left  *int64 // of the values that may be looked at
+}
+
+// within reports whether there is time to look into v.
+func (c *mismatches) within(v Value) bool {
+	nodes := shapeOf(v).nodes
+	if nodes > *c.left {
+		return false
+	}
+	*c.left -= nodes
+	return true
 }
 
 func (c *mismatches) add(format string, args ...any) {
@@ -71,6 +86,10 @@ func (c *mismatches) text(subject string) string {
 // value looks for what is wrong with v.
 func (c *mismatches) value(t Type, v Value, seen trail) {
 	if c.full() || Instance(t, v) {
+		return
+	}
+	if !c.within(v) {
+		c.add("expects %s, got %s", expectation(t), actual(t, v))
 		return
 	}
 	switch t := t.(type) {
@@ -138,7 +157,7 @@ func (c *mismatches) alias(t *AliasType, v Value, seen trail) {
 		c.add("expects a %s value, got %s", t.name, notWithin(t, v))
 		return
 	}
-	inner := mismatches{path: c.path}
+	inner := mismatches{path: c.path, left: c.left}
 	inner.value(t.resolved, v, seen)
 	for i, p := range inner.found {
 		if len(p.path) == len(c.path) && i == 0 && strings.HasPrefix(p.msg, "expects ") && strings.Contains(p.msg, ", got ") {
@@ -151,7 +170,7 @@ func (c *mismatches) alias(t *AliasType, v Value, seen trail) {
 
 // notWithin names what is not plain data in v.
 func notWithin(t *AliasType, v Value) string {
-	for depth := 0; depth < 100; depth++ {
+	for depth := 0; depth < 100 && shapeOf(v).nodes < maxLooked; depth++ {
 		var inner Value
 		switch v := v.(type) {
 		case *Array:
@@ -174,13 +193,13 @@ func notWithin(t *AliasType, v Value) string {
 		}
 		if inner == nil {
 			if depth > 0 {
-				return describeActual(v) + " within"
+				return DescribeValue(v) + " within"
 			}
 			break
 		}
 		v = inner
 	}
-	return describeActual(v)
+	return DescribeValue(v)
 }
 
 func (c *mismatches) take(p problem) {
@@ -194,7 +213,7 @@ func (c *mismatches) take(p problem) {
 // optional tells what else there could be, if the value itself is wrong and not
 // something in it.
 func (c *mismatches) optional(t *OptionalType, v Value, seen trail) {
-	inner := mismatches{path: c.path}
+	inner := mismatches{path: c.path, left: c.left}
 	inner.value(t.Type, v, seen)
 	for _, p := range inner.found {
 		if len(p.path) == len(c.path) && strings.HasPrefix(p.msg, "expects a") && strings.Contains(p.msg, " value, got ") {
@@ -215,7 +234,7 @@ func (c *mismatches) variant(t *VariantType, v Value, seen trail) {
 		}
 	}
 	if len(meant) == 1 {
-		inner := mismatches{path: c.path}
+		inner := mismatches{path: c.path, left: c.left}
 		inner.value(meant[0], v, seen)
 		if len(inner.found) > 0 && len(inner.found[0].path) > len(c.path) || len(t.Types) == 1 {
 			for _, p := range inner.found {
@@ -275,9 +294,9 @@ func (c *mismatches) structure(t *StructType, h *Hash) {
 		v, ok := h.GetString(e.Name)
 		switch {
 		case !ok && !e.Optional:
-			c.add("expects a value for key %s", QuoteString(e.Name))
+			c.add("expects a value for key %s", quoteString(e.Name))
 		case ok:
-			c.at("entry "+QuoteString(e.Name), func() { c.value(e.Elem, v, trail{}) })
+			c.at("entry "+quoteString(e.Name), func() { c.value(e.Elem, v, trail{}) })
 		}
 		if c.full() {
 			return
@@ -315,7 +334,7 @@ func nearKey(t *StructType, k Value) string {
 	if name == "" {
 		return ""
 	}
-	return " (is it " + QuoteString(name) + "?)"
+	return " (is it " + quoteString(name) + "?)"
 }
 
 // editDistance returns how many bytes to change, add or take away make b of a.
@@ -432,7 +451,7 @@ func expectation(t Type) string {
 		}
 	case *StringType:
 		if t.Literal {
-			return QuoteString(t.Value)
+			return quoteString(t.Value)
 		}
 	case *TypeType:
 		if t.Type != nil {
@@ -492,7 +511,7 @@ func actualShort(v Value, shown bool) string {
 	case Type:
 		return "the type " + clipType(v)
 	}
-	return clipLong(describeActual(v))
+	return clipLong(DescribeValue(v))
 }
 
 // clipType writes a type, shortened if it is very long.

@@ -43,7 +43,7 @@ func TestMismatch(t *testing.T) {
 			"it index 2 expects an Integer value, got String; it index 3 expects an Integer value, got String; and there is more"},
 		{"Integer", "1", ""},
 	} {
-		typ, err := ParseTypeWith(c.typ, w.lookup)
+		typ, err := parseTypeWith(c.typ, w.lookup)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -174,7 +174,7 @@ func binaryOf(s string, format Value) (*Binary, error) {
 	if ok {
 		switch f {
 		case "%B":
-			return ParseBase64(s)
+			return parseBase64(s)
 		case "%b":
 			return parseBase64Loose(s), nil
 		case "%u":

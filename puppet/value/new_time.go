@@ -30,7 +30,7 @@ func newTimespan(args []Value) (Value, error) {
 	switch a := args[0].(type) {
 	case Int, Float:
 		if len(args) == 1 {
-			return toValue(TimespanOfSeconds(a))
+			return toValue(timespanOfSeconds(a))
 		}
 		return timespanOfFields(args)
 	case String:
@@ -53,13 +53,13 @@ func timespanOfText(args []Value, s String, format Value) (Value, error) {
 		return nil, misfit("Timespan", args, timespanArgs)
 	}
 	if formats == nil {
-		formats = TimespanFormats()
+		formats = timespanFormats()
 	}
-	return toValue(ParseTimespan(string(s), formats...))
+	return toValue(parseTimespan(string(s), formats...))
 }
 
 func timespanOfFields(args []Value) (Value, error) {
-	var f TimespanFields
+	var f timespanFields
 	into := [...]*int64{&f.Days, &f.Hours, &f.Minutes, &f.Seconds, &f.Millis, &f.Micros, &f.Nanos}
 	for i, a := range args {
 		n, ok := a.(Int)
@@ -76,7 +76,7 @@ func timespanOfHash(args []Value) (Value, error) {
 	if !ok {
 		return nil, misfit("Timespan", args, timespanArgs)
 	}
-	var f TimespanFields
+	var f timespanFields
 	for k, v := range h.All() {
 		key := k.(String)
 		if b, ok := v.(Bool); ok && key == "negative" {
@@ -116,7 +116,7 @@ func newTimestamp(args []Value) (Value, error) {
 	switch a := args[0].(type) {
 	case Int, Float:
 		if len(args) == 1 {
-			return toValue(TimestampOfSeconds(a))
+			return toValue(timestampOfSeconds(a))
 		}
 	case String:
 		return timestampOfText(args, a, argument(args, 1), argument(args, 2))
@@ -202,7 +202,7 @@ func newSemVerRange(args []Value) (Value, error) {
 	}
 	bad := misfit("SemVerRange", args, rangeArgs)
 	if s, ok := args[0].(String); ok && len(args) == 1 && s != "" {
-		r, err := ParseSemVerRange(string(s))
+		r, err := parseSemVerRange(string(s))
 		if err != nil {
 			return nil, err
 		}

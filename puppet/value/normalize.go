@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// Normalize returns t written as simply as it can be: Optional[NotUndef[T]] as
+// normalize returns t written as simply as it can be: Optional[NotUndef[T]] as
 // Optional[T], a Variant with Undef as an Optional, ranges, enumerations and
 // patterns of a Variant joined. That is what an alias of t stands for.
-func Normalize(t Type) Type {
+func normalize(t Type) Type {
 	switch t := t.(type) {
 	case *ArrayType:
 		if _, ok := t.Elem.(AnyType); ok {
 			return anyArray // as in Puppet, where the size is lost
 		}
-		if elem := Normalize(t.Elem); elem != t.Elem {
+		if elem := normalize(t.Elem); elem != t.Elem {
 			return newArrayType(elem, t.Size)
 		}
 	case *CollectionType:
 		return anyCollection
 	case *HashType:
-		key, elem := Normalize(t.Key), Normalize(t.Elem)
+		key, elem := normalize(t.Key), normalize(t.Elem)
 		if key != t.Key || elem != t.Elem {
 			return newHashType(key, elem, t.Size)
 		}
 	case *TupleType:
-		if types, changed := mapTypes(t.Types, Normalize); changed {
+		if types, changed := mapTypes(t.Types, normalize); changed {
 			return newTupleType(types, t.Size)
 		}
 	case *StructType:
-		return t.mapElems(Normalize)
+		return t.mapElems(normalize)
 	case *OptionalType:
 		return normalizeOptional(t)
 	case *NotUndefType:
@@ -38,23 +38,23 @@ func Normalize(t Type) Type {
 	case *VariantType:
 		return normalizeVariant(t)
 	case *TypeType:
-		if inner, changed := mapInner(t.Type, Normalize); changed {
+		if inner, changed := mapInner(t.Type, normalize); changed {
 			return NewTypeType(inner)
 		}
 	case *SensitiveType:
-		if inner, changed := mapInner(t.Type, Normalize); changed {
+		if inner, changed := mapInner(t.Type, normalize); changed {
 			return newSensitiveType(inner)
 		}
 	case *IterableType:
-		if inner, changed := mapInner(t.Elem, Normalize); changed {
+		if inner, changed := mapInner(t.Elem, normalize); changed {
 			return NewIterableType(inner)
 		}
 	case *IteratorType:
-		if inner, changed := mapInner(t.Elem, Normalize); changed {
+		if inner, changed := mapInner(t.Elem, normalize); changed {
 			return NewIteratorType(inner)
 		}
 	case *CallableType:
-		return t.mapTypes(Normalize)
+		return t.mapTypes(normalize)
 	}
 	return t
 }
@@ -119,12 +119,12 @@ func (t *CallableType) mapTypes(f func(Type) Type) Type {
 }
 
 func normalizeOptional(t *OptionalType) Type {
-	inner, changed := mapInner(t.Type, Normalize)
+	inner, changed := mapInner(t.Type, normalize)
 	switch i := inner.(type) {
 	case nil:
 		return anyOptional
 	case *NotUndefType:
-		return Normalize(NewOptionalType(i.Type))
+		return normalize(NewOptionalType(i.Type))
 	}
 	if Assignable(inner, UndefType{}) {
 		return inner
@@ -136,12 +136,12 @@ func normalizeOptional(t *OptionalType) Type {
 }
 
 func normalizeNotUndef(t *NotUndefType) Type {
-	inner, changed := mapInner(t.Type, Normalize)
+	inner, changed := mapInner(t.Type, normalize)
 	switch i := inner.(type) {
 	case nil:
 		return anyNotUndef
 	case *OptionalType:
-		return Normalize(NewNotUndefType(i.Type))
+		return normalize(NewNotUndefType(i.Type))
 	}
 	if !Assignable(inner, UndefType{}) {
 		return inner
@@ -156,7 +156,7 @@ func normalizeVariant(t *VariantType) Type {
 	if len(t.Types) == 0 {
 		return t
 	}
-	types, changed := mapTypes(t.Types, Normalize)
+	types, changed := mapTypes(t.Types, normalize)
 	if len(types) == 1 {
 		return types[0]
 	}
@@ -229,7 +229,7 @@ func optionalOf(types []Type) Type {
 			kept = append(kept, t)
 		}
 	}
-	return Normalize(NewOptionalType(NewVariantType(kept...)))
+	return normalize(NewOptionalType(NewVariantType(kept...)))
 }
 
 // part divides types in those of kind T that satisfy is, and others.
@@ -255,7 +255,7 @@ func joinNotUndefs(types []Type) []Type {
 			inner = append(inner, t.Type)
 		}
 	}
-	return append(others, NewNotUndefType(Normalize(NewVariantType(inner...))))
+	return append(others, NewNotUndefType(normalize(NewVariantType(inner...))))
 }
 
 // joinEnums joins enumerations and literal strings, and then enumerations that

@@ -94,7 +94,7 @@ func TestObjectCreateErrors(t *testing.T) {
 		{"M::Point3", "[1]", "2 to 4 arguments"},
 		{"Object", "[{}]", "Object"},
 	} {
-		typ, err := ParseTypeWith(c.typ, w.lookup)
+		typ, err := parseTypeWith(c.typ, w.lookup)
 		if err != nil {
 			t.Fatal(err)
 		}

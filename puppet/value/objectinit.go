@@ -34,7 +34,7 @@ func (d *definer) errorf(kind, format string, args ...any) error {
 
 // wrong says that a part of the description is of the wrong type.
 func (d *definer) wrong(what, expected string, v Value) error {
-	return d.errorf("object", "%s of %s expects %s, got %s", what, d.t.label(), expected, describeActual(v))
+	return d.errorf("object", "%s of %s expects %s, got %s", what, d.t.label(), expected, DescribeValue(v))
 }
 
 func (d *definer) keys() error {

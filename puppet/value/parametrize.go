@@ -10,9 +10,9 @@ import (
 // refused by [Parametrize].
 const MaxTypeDepth = 500
 
-// MaxTypes is how many types may stand in a type, each counted as often as it
+// maxTypes is how many types may stand in a type, each counted as often as it
 // would be written; larger ones are refused by [Parametrize].
-const MaxTypes = 100_000
+const maxTypes = 100_000
 
 // Parametrize returns t[args…]. Arrays among args count as their elements, for
 // most types. An error is a [*TypeError]. For references that make several types
@@ -22,8 +22,8 @@ func Parametrize(t Type, args []Value) (Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	if nestedIn(made).count > MaxTypes {
-		return nil, typeErrorf("depth", -1, "a type is made of more than %d others", MaxTypes)
+	if nestedIn(made).count > maxTypes {
+		return nil, typeErrorf("depth", -1, "a type is made of more than %d others", maxTypes)
 	}
 	if typeDepth(made) > MaxTypeDepth {
 		return nil, typeErrorf("depth", -1, "types are nested more than %d levels deep", MaxTypeDepth)
@@ -52,13 +52,13 @@ func parametrize(t Type, args []Value) (Type, error) {
 	case *ReferenceType:
 		return nil, typeErrorf("unknown-type", -1, "the type %s was not found", t.Text)
 	case *ObjectType:
-		args = flatten(args)
+		args = Flatten(args)
 		if t.defined && t.name != "" {
 			return t.extend(args)
 		}
 		return makeObject(args)
 	}
-	args = flatten(args)
+	args = Flatten(args)
 	switch t.(type) {
 	case *IntegerType:
 		return makeInteger("Integer", args)
@@ -154,31 +154,6 @@ func parametrizeNested(t Type, args []Value) (Type, error) {
 		return NewIteratorType(inner), nil
 	}
 	return nil, typeErrorf("not-parametrized", -1, "%s takes no parameters", t.Name())
-}
-
-// flatten returns args with arrays replaced by their elements.
-func flatten(args []Value) []Value {
-	if !slices.ContainsFunc(args, isArray) {
-		return args
-	}
-	var flat []Value
-	var add func(args []Value, depth int)
-	add = func(args []Value, depth int) {
-		for _, v := range args {
-			if a, ok := v.(*Array); ok && depth < MaxDepth {
-				add(a.elems, depth+1)
-			} else {
-				flat = append(flat, v)
-			}
-		}
-	}
-	add(args, 0)
-	return flat
-}
-
-func isArray(v Value) bool {
-	_, ok := v.(*Array)
-	return ok
 }
 
 // makeInteger makes a range of one or two numbers, the word default for no
@@ -352,7 +327,7 @@ func makeSemVer(args []Value) (Type, error) {
 		case *SemVerRange:
 			ranges[i] = v
 		case String:
-			r, err := ParseSemVerRange(string(v))
+			r, err := parseSemVerRange(string(v))
 			if err != nil {
 				return nil, typeErrorf("range", -1, "SemVer[]: %v", err)
 			}

@@ -140,7 +140,7 @@ func makeStruct(args []Value) (Type, error) {
 			ok = false
 		}
 		if _, isString := k.(String); !isString && !ok {
-			return nil, typeErrorf("argument-type", -1, "a key of Struct[] has to be a String, or Optional or NotUndef of one, got %s", describeActual(k))
+			return nil, typeErrorf("argument-type", -1, "a key of Struct[] has to be a String, or Optional or NotUndef of one, got %s", DescribeValue(k))
 		}
 		elements = append(elements, e)
 	}
@@ -281,12 +281,12 @@ func (t *ResourceType) refer(args []Value) (Value, error) {
 		case String:
 			name := capitalize(string(v))
 			if !isResourceName(name) {
-				return nil, typeErrorf("name", 0, "%s is no name of a resource type", QuoteString(name))
+				return nil, typeErrorf("name", 0, "%s is no name of a resource type", quoteString(name))
 			}
 			t = &ResourceType{TypeName: name, lower: strings.ToLower(name)}
 		}
 		if t.TypeName == "" {
-			return nil, typeErrorf("argument-type", 0, "Resource[] expects the name of a type first, got %s", describeActual(args[0]))
+			return nil, typeErrorf("argument-type", 0, "Resource[] expects the name of a type first, got %s", DescribeValue(args[0]))
 		}
 		args = args[1:]
 		if len(args) == 0 {
@@ -309,7 +309,7 @@ func (t *ResourceType) refer(args []Value) (Value, error) {
 func referEach(args []Value, all, first int, make func(v Value, arg int) (Type, error)) (Value, error) {
 	several := len(args) > 1 || isArray(args[0])
 	var types []Value
-	for i, v := range flatten(args) {
+	for i, v := range Flatten(args) {
 		if _, ok := v.(Undef); ok {
 			continue
 		}

@@ -41,7 +41,7 @@ func TestParametrizePlaces(t *testing.T) {
 			t.Errorf("%s: %v", c.Expr, err)
 			continue
 		}
-		typ, err := ParseTypeWith(name, w.lookup)
+		typ, err := parseTypeWith(name, w.lookup)
 		if err != nil {
 			t.Errorf("%s: %v", c.Expr, err)
 			continue
@@ -94,7 +94,7 @@ func column(expr string, n int) int {
 	return -1
 }
 
-// parseLiteral parses what [ParseTypeWith] takes as an argument of a type.
+// parseLiteral parses what parseTypeWith takes as an argument of a type.
 func parseLiteral(src string, lookup func(name string) (Type, bool)) (Value, error) {
 	p := typeParser{src: src, lookup: lookup}
 	return p.whole()

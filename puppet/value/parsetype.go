@@ -10,11 +10,11 @@ import (
 // Struct[{'a' => String}]. Arguments are literals and types; there are no
 // variables, calls or operators. Names are looked up with [Builtin]; what it
 // does not know becomes a [ReferenceType]. An error is a [*TypeError].
-func ParseType(src string) (Type, error) { return ParseTypeWith(src, nil) }
+func ParseType(src string) (Type, error) { return parseTypeWith(src, nil) }
 
-// ParseTypeWith is [ParseType] with names that lookup knows, if it is not nil,
+// parseTypeWith is [ParseType] with names that lookup knows, if it is not nil,
 // beyond those of [Builtin].
-func ParseTypeWith(src string, lookup func(name string) (Type, bool)) (Type, error) {
+func parseTypeWith(src string, lookup func(name string) (Type, bool)) (Type, error) {
 	p := typeParser{src: src, lookup: lookup}
 	v, err := p.whole()
 	if err != nil {
@@ -32,7 +32,7 @@ func clipText(s string) string {
 	if len(s) > 60 {
 		s = strings.ToValidUTF8(s[:60], "") + "…"
 	}
-	return QuoteString(s)
+	return quoteString(s)
 }
 
 // A typeParser reads types by recursive descent.
@@ -129,7 +129,7 @@ func (p *typeParser) typ() (Value, error) {
 	}
 	name := strings.TrimPrefix(p.src[start:p.at], "::")
 	if !isQualifiedReference(name) {
-		return nil, p.errorf("%s is no name of a type", QuoteString(name))
+		return nil, p.errorf("%s is no name of a type", quoteString(name))
 	}
 	t, ok := Builtin(name)
 	if !ok && p.lookup != nil {
@@ -334,7 +334,7 @@ func (p *typeParser) number() (Value, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "_xXpPnN") {
 		p.at = start
-		return nil, p.errorf("%s is not a number", QuoteString(text))
+		return nil, p.errorf("%s is not a number", quoteString(text))
 	}
 	if negative {
 		f = -f

@@ -90,7 +90,7 @@ func FuzzParseType(f *testing.F) {
 			t.Fatalf("%q differs from itself", printed)
 		}
 		Assignable(typ, again)
-		Common(typ, Generalize(again))
-		Normalize(Generalize(typ))
+		common(typ, Generalize(again))
+		normalize(Generalize(typ))
 	})
 }

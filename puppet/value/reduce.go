@@ -1,6 +1,6 @@
 package value
 
-// A reducer finds the common type of values: [Common] of the first two, of that
+// A reducer finds the common type of values: common of the first two, of that
 // and the third, and so on. It does not make a type each time, so that many
 // strings, or many hashes of strings, take no more than linear time.
 type reducer struct {
@@ -113,7 +113,7 @@ func (r *reducer) addType(t Type) {
 			return
 		}
 	}
-	r.set(Common(r.typ(), t))
+	r.set(common(r.typ(), t))
 }
 
 // set makes t what was found so far.

@@ -17,7 +17,7 @@ const (
 // infinities are {"__float": "NaN"}. What is in a Sensitive is revealed. As in
 // the original, some types lose their parameter: Boolean[true], Sensitive[T].
 // The error is a *[ConversionError]: iterators and values of the program around
-// have no such form, nor have recursive aliases.
+// have no such form.
 func MarshalRich(v Value) ([]byte, error) {
 	if err := checkSize(v); err != nil {
 		return nil, err
@@ -29,11 +29,12 @@ func MarshalRich(v Value) ([]byte, error) {
 
 // A richWriter writes JSON; err is the first error.
 type richWriter struct {
-	b       []byte
-	err     error
-	plain   bool // only what JSON has
-	depth   int
-	aliases []*AliasType // around
+	b      []byte
+	err    error
+	plain  bool // only what JSON has
+	depth  int
+	types  []openType // around
+	places placeScanner
 }
 
 func (w *richWriter) fail(err error) {
@@ -84,7 +85,7 @@ func (w *richWriter) float(x float64) {
 		return
 	}
 	if w.plain {
-		w.fail(convErr(KindUnsupported, "%s has no form in JSON", FloatString(x)))
+		w.fail(convErr(KindUnsupported, "%s has no form in JSON", floatString(x)))
 		return
 	}
 	w.b = append(w.b, `{"`+richFloat+`":"`...)

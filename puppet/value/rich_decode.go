@@ -6,35 +6,24 @@ import (
 	"strings"
 )
 
-// UnmarshalRich undoes [MarshalRich]. Types that are told by a name are those of
-// the language; see [UnmarshalRichWith]. The error is a *[ConversionError] or a
-// *[TypeError].
-func UnmarshalRich(b []byte) (Value, error) { return UnmarshalRichWith(b, nil) }
-
-// UnmarshalRichWith is UnmarshalRich with a way to find types by name, which may
-// be nil.
-func UnmarshalRichWith(b []byte, find func(name string) (Type, bool)) (Value, error) {
-	raw, err := FromJSON(b)
+// UnmarshalRich undoes [MarshalRich], whose hashes with the key __ptype stand
+// for values. Types that are told by a name are those of the language. The error
+// is a *[ConversionError] or a *[TypeError].
+func UnmarshalRich(b []byte) (Value, error) {
+	data, err := FromJSON(b)
 	if err != nil {
 		return nil, err
 	}
-	return FromRich(raw, find)
-}
-
-// FromRich makes values of data in which hashes with the key __ptype stand for
-// them. find finds types by name and may be nil.
-func FromRich(data Value, find func(name string) (Type, bool)) (Value, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
 	}
-	d := richReader{root: data, find: find}
+	d := richReader{root: data}
 	return d.value(data, 0)
 }
 
 // A richReader makes values of data.
 type richReader struct {
 	root Value
-	find func(string) (Type, bool)
 	// refs holds what references refer to, nil while it is being made.
 	refs map[Value]Value
 }
@@ -149,20 +138,15 @@ func (d *richReader) typed(name string, h *Hash, depth int) (Value, error) {
 	if short, ok := strings.CutPrefix(name, "Pcore::"); ok {
 		return d.typ(strings.TrimSuffix(short, "Type"), h, depth)
 	}
-	t, ok := d.named(name)
+	t, ok := typeNamed(name)
 	if !ok {
 		return nil, badRich("there is no type %s", clip(name))
 	}
 	return d.instance(t, h, depth)
 }
 
-// named finds a type by its name.
-func (d *richReader) named(name string) (Type, bool) {
-	if d.find != nil {
-		if t, ok := d.find(name); ok {
-			return t, true
-		}
-	}
+// typeNamed finds a type of the language that rich data name.
+func typeNamed(name string) (Type, bool) {
 	switch name {
 	case "Error":
 		return ErrorType(), true
@@ -176,15 +160,15 @@ func (d *richReader) named(name string) (Type, bool) {
 func fromText(name, s string) (v Value, ok bool, err error) {
 	switch name {
 	case "Binary":
-		v, err = toValue(ParseBase64(s))
+		v, err = toValue(parseBase64(s))
 	case "Regexp":
 		v, err = toValue(NewRegexp(s))
 	case "SemVer":
 		v, err = toValue(ParseSemVer(s))
 	case "SemVerRange":
-		v, err = toValue(ParseSemVerRange(s))
+		v, err = toValue(parseSemVerRange(s))
 	case "Timespan":
-		v, err = toValue(ParseTimespan(s, TimespanFormats()...))
+		v, err = toValue(parseTimespan(s, timespanFormats()...))
 	case "Timestamp":
 		v, err = toValue(ParseTimestamp(s, nil, ""))
 	case "URI":

@@ -2,8 +2,15 @@ package value
 
 // typ is a type that is told by its attributes.
 func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
-	if name == "Struct" {
+	switch name {
+	case "Struct":
 		return d.structure(h, depth)
+	case "TypeAlias":
+		return d.alias(h, depth)
+	case "Object":
+		return d.object(h, depth)
+	case "TypeSet":
+		return d.typeSet(h, depth)
 	}
 	fields, err := d.fields(h, depth)
 	if err != nil {
@@ -20,6 +27,95 @@ func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
 		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
 	}
 	return t, nil
+}
+
+// known says what a reference to h is, from the inside of h on.
+func (d *richReader) known(h *Hash, t Type) {
+	if d.refs == nil {
+		d.refs = make(map[Value]Value)
+	}
+	d.refs[h] = t
+}
+
+func (d *richReader) alias(h *Hash, depth int) (Value, error) {
+	name, _ := h.GetString("name")
+	if _, ok := name.(String); !ok {
+		return nil, badRich("the name of a type TypeAlias is wrong")
+	}
+	if t, ok := Builtin(string(name.(String))); ok {
+		if data, ok := t.(*AliasType); ok {
+			return data, nil
+		}
+	}
+	a := NewAlias(string(name.(String)))
+	d.known(h, a)
+	fields, err := d.fields(h, depth)
+	if err != nil {
+		return nil, err
+	}
+	f := richFields{h: fields, name: "TypeAlias"}
+	t := f.typeAt("resolved_type", nil)
+	switch {
+	case f.bad != "":
+		return nil, badRich("the %s of a type TypeAlias is wrong", f.bad)
+	case t == nil:
+		return a, nil
+	case typeDepth(t) >= MaxTypeDepth:
+		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	}
+	return a, a.Resolve(t)
+}
+
+func (d *richReader) object(h *Hash, depth int) (Value, error) {
+	t := DeclareObjectType("")
+	if raw, ok := h.GetString("_pcore_init_hash"); ok {
+		if init, ok := raw.(*Hash); ok && init.Len() > 0 {
+			d.known(h, t)
+		}
+	}
+	fields, err := d.fields(h, depth)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := fields.GetString("_pcore_init_hash")
+	init, ok := v.(*Hash)
+	if !ok || init.Len() == 0 {
+		return anyObject, nil
+	}
+	if parent, ok := init.GetString("parent"); ok && unfinished(parent) {
+		return nil, badRich("the parent of an object type is around it")
+	}
+	return t, t.Define(init)
+}
+
+func (d *richReader) typeSet(h *Hash, depth int) (Value, error) {
+	fields, err := d.fields(h, depth)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := fields.GetString("_pcore_init_hash")
+	init, ok := v.(*Hash)
+	if !ok {
+		return anyTypeSet, nil
+	}
+	return toValue(NewTypeSetType("", "", init))
+}
+
+// unfinished reports whether v is a type that is only known by reference yet.
+func unfinished(v Value) bool {
+	for {
+		switch t := v.(type) {
+		case *AliasType:
+			if t.resolved == nil {
+				return true
+			}
+			v = t.resolved
+		case *ObjectType:
+			return !t.defined
+		default:
+			return false
+		}
+	}
 }
 
 // richFields are the attributes of a type; bad is the first that is wrong.
@@ -177,20 +273,20 @@ func (f *richFields) typ() (Type, error) {
 		return f.resource(), nil
 	case "TypeReference":
 		return &ReferenceType{f.text("type_string")}, nil
-	case "TypeAlias":
-		a := NewAlias(f.text("name"))
-		if t := f.typeAt("resolved_type", nil); t != nil {
-			if err := a.Resolve(t); err != nil {
-				return nil, err
-			}
-		}
-		return a, nil
-	case "Object":
-		h, ok := f.get("_pcore_init_hash").(*Hash)
-		if !ok || h.Len() == 0 {
+	case "ObjectTypeExten":
+		base, ok := f.typeAt("base_type", nil).(*ObjectType)
+		if !ok || !base.defined {
+			f.wrong("base_type")
 			return anyObject, nil
 		}
-		return NewObjectType("", h)
+		switch args := f.get("init_parameters").(type) {
+		case *Array:
+			return base.extend(args.Elems())
+		case *Hash:
+			return base.extend([]Value{args})
+		}
+		f.wrong("init_parameters")
+		return anyObject, nil
 	}
 	return f.nested()
 }

@@ -4,16 +4,28 @@ package value
 func (w *richWriter) typ(t Type) {
 	switch t := t.(type) {
 	case *ObjectType:
-		w.begin("Pcore::ObjectType")
-		w.key("_pcore_init_hash")
-		w.value(t.InitHash())
-		w.b = append(w.b, '}')
+		w.objectType(t)
 		return
 	case *ExtensionType:
+		w.begin("Pcore::ObjectTypeExtenType")
+		w.key("base_type")
 		w.typ(t.Base)
+		w.key("init_parameters")
+		if args := t.Args(); len(t.Base.TypeParameters()) > 2 {
+			w.value(args[0])
+		} else {
+			w.value(NewArray(args...))
+		}
+		w.b = append(w.b, '}')
 		return
 	case *TypeSetType:
-		w.fail(convErr(KindUnsupported, "a type set has no form in rich data"))
+		// Differs from Puppet, which ends with an internal error.
+		w.begin("Pcore::TypeSetType")
+		if t != anyTypeSet {
+			w.key("_pcore_init_hash")
+			w.value(t.InitHash())
+		}
+		w.b = append(w.b, '}')
 		return
 	case *AliasType:
 		w.alias(t)
@@ -233,13 +245,9 @@ func (w *richWriter) runtime(t *RuntimeType) {
 
 // alias writes an alias with what it stands for.
 func (w *richWriter) alias(t *AliasType) {
-	for _, a := range w.aliases {
-		if a == t {
-			w.fail(convErr(KindUnsupported, "the type alias %s is recursive, which rich data cannot tell", clip(t.name)))
-			return
-		}
+	if t.recursive && !w.open(t) {
+		return
 	}
-	w.aliases = append(w.aliases, t)
 	w.begin("Pcore::TypeAliasType")
 	w.key("name")
 	w.value(String(t.name))
@@ -248,5 +256,19 @@ func (w *richWriter) alias(t *AliasType) {
 	w.key("resolved_type")
 	w.value(orUndef(t.resolved))
 	w.b = append(w.b, '}')
-	w.aliases = w.aliases[:len(w.aliases)-1]
+	if t.recursive {
+		w.close()
+	}
+}
+
+// objectType writes an object type with what it is made of.
+func (w *richWriter) objectType(t *ObjectType) {
+	if !w.open(t) {
+		return
+	}
+	w.begin("Pcore::ObjectType")
+	w.key("_pcore_init_hash")
+	w.value(t.InitHash())
+	w.b = append(w.b, '}')
+	w.close()
 }

@@ -45,8 +45,8 @@ func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, w
 	case "float":
 		bits, _ := strconv.ParseUint(text(1), 16, 64)
 		x := math.Float64frombits(bits)
-		s, err := Sprintf(text(0), []Value{Float(x)})
-		return fmt.Sprint(s, FloatString(x), err), fmt.Sprint(text(2), text(3), nil)
+		s, err := Sprintf(text(0), []Value{Float(x)}, nil)
+		return fmt.Sprint(s, floatString(x), err), fmt.Sprint(text(2), text(3), nil)
 	case "strftime":
 		at := NewTimestamp(time.Unix(int64(f[1].(float64)), int64(f[2].(float64))))
 		s, err := at.Format(text(0), text(3))
@@ -65,10 +65,10 @@ func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, w
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Sprintf(text(0), []Value{v})
+		s, err := Sprintf(text(0), []Value{v}, nil)
 		return orNil(s, err), f[2]
 	case "range":
-		r, err := ParseSemVerRange(text(0))
+		r, err := parseSemVerRange(text(0))
 		if err != nil {
 			return nil, f[1]
 		}
@@ -78,7 +78,7 @@ func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, w
 				in = append(in, s)
 			}
 		}
-		return r.Canonical() + ": " + strings.Join(in, " "), fmt.Sprintf("%v: %v", f[1], f[2])
+		return r.canonical() + ": " + strings.Join(in, " "), fmt.Sprintf("%v: %v", f[1], f[2])
 	case "uri":
 		u, err := ParseURI(text(0))
 		if err != nil {
@@ -103,7 +103,7 @@ func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, w
 			}
 			return fmt.Sprint(b.Bytes())
 		}
-		strict, err := ParseBase64(text(0))
+		strict, err := parseBase64(text(0))
 		url, urlErr := parseBase64URL(text(0))
 		return []any{decoded(strict, err), decoded(url, urlErr), decoded(parseBase64Loose(text(0)), nil)}, f[1:]
 	}

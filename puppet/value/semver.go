@@ -223,7 +223,7 @@ func (v *SemVer) append(b []byte) []byte {
 	b = strconv.AppendInt(b, v.Patch, 10)
 	if v.hasPre {
 		b = append(b, '-')
-		b = append(b, v.Prerelease()...)
+		b = append(b, v.prerelease()...)
 	}
 	if v.build != nil {
 		b = append(b, '+')
@@ -232,8 +232,8 @@ func (v *SemVer) append(b []byte) []byte {
 	return b
 }
 
-// Prerelease returns what stands after the - of the version, or "".
-func (v *SemVer) Prerelease() string {
+// prerelease returns what stands after the - of the version, or "".
+func (v *SemVer) prerelease() string {
 	parts := make([]string, len(v.pre))
 	for i, p := range v.pre {
 		parts[i] = p.String()
@@ -244,8 +244,8 @@ func (v *SemVer) Prerelease() string {
 // Build returns what stands after the + of the version, or "".
 func (v *SemVer) Build() string { return strings.Join(v.build, ".") }
 
-// Stable reports whether the version is no pre-release.
-func (v *SemVer) Stable() bool { return len(v.pre) == 0 }
+// stable reports whether the version is no pre-release.
+func (v *SemVer) stable() bool { return len(v.pre) == 0 }
 
 // Compare orders versions; the build plays no part in it.
 func (v *SemVer) Compare(o *SemVer) int {

@@ -120,7 +120,7 @@ func (s *span) allowsPre(v *SemVer) bool {
 		return s.min.allowsPre(v) || s.max.allowsPre(v)
 	}
 	o := s.version
-	return !o.Stable() && o.Major == v.Major && o.Minor == v.Minor && o.Patch == v.Patch
+	return !o.stable() && o.Major == v.Major && o.Minor == v.Minor && o.Patch == v.Patch
 }
 
 func (s *span) equal(o *span) bool {
@@ -307,8 +307,8 @@ func NewSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
 // String returns the range as it was written.
 func (r *SemVerRange) String() string { return r.text }
 
-// Canonical returns the range written in one way only.
-func (r *SemVerRange) Canonical() string {
+// canonical returns the range written in one way only.
+func (r *SemVerRange) canonical() string {
 	var b []byte
 	for i := range r.spans {
 		if i > 0 {
@@ -323,7 +323,7 @@ func (r *SemVerRange) Canonical() string {
 // range names one of the same numbers.
 func (r *SemVerRange) Includes(v *SemVer) bool {
 	for i := range r.spans {
-		if s := &r.spans[i]; s.includes(v) && (v.Stable() || s.allowsPre(v)) {
+		if s := &r.spans[i]; s.includes(v) && (v.stable() || s.allowsPre(v)) {
 			return true
 		}
 	}
@@ -353,9 +353,9 @@ func (r *SemVerRange) End() (v *SemVer, exclude, ok bool) {
 	return r.spans[0].end(), r.spans[0].excludeEnd(), true
 }
 
-// CoveredBy reports whether every version of r is in o, by their ends; ok is
+// coveredBy reports whether every version of r is in o, by their ends; ok is
 // false if one of them has several.
-func (r *SemVerRange) CoveredBy(o *SemVerRange) (covered, ok bool) {
+func (r *SemVerRange) coveredBy(o *SemVerRange) (covered, ok bool) {
 	rb, _, ok1 := r.Begin()
 	ob, _, ok2 := o.Begin()
 	if !ok1 || !ok2 {
@@ -367,8 +367,8 @@ func (r *SemVerRange) CoveredBy(o *SemVerRange) (covered, ok bool) {
 	return ob.Compare(rb) <= 0 && (c > 0 || c == 0 && (!ox || rx)), true
 }
 
-// Intersect returns the versions in both ranges.
-func (r *SemVerRange) Intersect(o *SemVerRange) *SemVerRange {
+// overlap returns the versions in both ranges.
+func (r *SemVerRange) overlap(o *SemVerRange) *SemVerRange {
 	var spans []span
 	for _, a := range r.spans {
 		for _, b := range o.spans {
@@ -378,17 +378,17 @@ func (r *SemVerRange) Intersect(o *SemVerRange) *SemVerRange {
 		}
 	}
 	x := newRange(spans, "")
-	x.text = x.Canonical()
+	x.text = x.canonical()
 	return x
 }
 
 // maxRangeText bounds the text of a range, and with it the work of joining.
 const maxRangeText = 4096
 
-// ParseSemVerRange returns the range that s is, in the notation of npm:
+// parseSemVerRange returns the range that s is, in the notation of npm:
 // comparisons, ~1.2, ^1.2, 1.x, 1.0 - 2.0, blanks for "and", || for "or". The
 // error is a *[ConversionError].
-func ParseSemVerRange(s string) (*SemVerRange, error) {
+func parseSemVerRange(s string) (*SemVerRange, error) {
 	if len(s) > maxRangeText {
 		return nil, convErr(KindLimit, "a range of versions may have %d bytes, not %d", maxRangeText, len(s))
 	}
@@ -512,6 +512,9 @@ func splitBlanks(s string) []string {
 			end++
 		}
 		start = end
+	}
+	if len(words) == 1 && words[0] == "" {
+		return nil // nothing but blanks
 	}
 	return words
 }

@@ -40,14 +40,14 @@ func (t Timespan) abs() uint64 {
 // Seconds returns the length as a number of seconds.
 func (t Timespan) Seconds() float64 { return float64(t) / float64(nsPerSec) }
 
-// TimespanFields are the parts of a timespan. Each may have any size.
-type TimespanFields struct {
+// timespanFields are the parts of a timespan. Each may have any size.
+type timespanFields struct {
 	Negative                                             bool
 	Days, Hours, Minutes, Seconds, Millis, Micros, Nanos int64
 }
 
 // NewTimespan returns the timespan of its parts. The error is a *[ConversionError].
-func NewTimespan(f TimespanFields) (Timespan, error) {
+func NewTimespan(f timespanFields) (Timespan, error) {
 	var sum int64
 	ok := true
 	for _, p := range [...]struct{ n, unit int64 }{
@@ -69,8 +69,8 @@ func errTimespanRange() error {
 	return convErr(KindRange, "a timespan cannot be longer than 292 years")
 }
 
-// TimespanOfSeconds returns the timespan of a number of seconds.
-func TimespanOfSeconds(v Value) (Timespan, error) {
+// timespanOfSeconds returns the timespan of a number of seconds.
+func timespanOfSeconds(v Value) (Timespan, error) {
 	switch v := v.(type) {
 	case Int:
 		ns, ok := mulInt(int64(v), nsPerSec)
@@ -310,8 +310,8 @@ func appendRepeat(b []byte, c byte, n int) []byte {
 	return b
 }
 
-// TimespanFormats returns the formats that are tried when none is given.
-func TimespanFormats() []string {
+// timespanFormats returns the formats that are tried when none is given.
+func timespanFormats() []string {
 	return []string{
 		"%D-%H:%M:%S.%-N", "%H:%M:%S.%-N", "%M:%S.%-N", "%S.%-N",
 		"%D-%H:%M:%S", "%H:%M:%S", "%D-%H:%M", "%S",
@@ -321,9 +321,9 @@ func TimespanFormats() []string {
 // maxTimeText bounds texts that are to be times.
 const maxTimeText = 4096
 
-// ParseTimespan reads a timespan in the first format that fits. The error is a
+// parseTimespan reads a timespan in the first format that fits. The error is a
 // *[ConversionError].
-func ParseTimespan(s string, formats ...string) (Timespan, error) {
+func parseTimespan(s string, formats ...string) (Timespan, error) {
 	if len(s) > maxTimeText {
 		return 0, convErr(KindLimit, "a text of %d bytes is too long for a timespan", len(s))
 	}

@@ -21,8 +21,8 @@ const maxUnix = 1 << 55
 // NewTimestamp returns the moment t.
 func NewTimestamp(t time.Time) Timestamp { return Timestamp{t.UTC().Round(0)} }
 
-// TimestampOfSeconds returns the moment a number of seconds after 1970 began.
-func TimestampOfSeconds(v Value) (Timestamp, error) {
+// timestampOfSeconds returns the moment a number of seconds after 1970 began.
+func timestampOfSeconds(v Value) (Timestamp, error) {
 	switch v := v.(type) {
 	case Int:
 		return timestampAt(int64(v), 0)
@@ -135,9 +135,9 @@ func zoneOffset(zone string) (int, error) {
 	return 0, convErr(KindValue, "%q is no time zone, such as UTC, CET or +01:00", clip(zone))
 }
 
-// TimestampFormats returns the formats that are tried when none is given; with a
+// timestampFormats returns the formats that are tried when none is given; with a
 // zone given separately those that have none.
-func TimestampFormats(zone bool) []string {
+func timestampFormats(zone bool) []string {
 	all := []string{
 		"%FT%T.%N %Z", "%FT%T %Z", "%F %T.%N %Z", "%F %T %Z", "%F %Z",
 		"%FT%T.%N", "%FT%T", "%F %T.%N", "%F %T", "%F",
@@ -149,7 +149,7 @@ func TimestampFormats(zone bool) []string {
 }
 
 // ParseTimestamp reads a timestamp in the first format that fits, which are as
-// for Ruby's strptime; without formats, in one of [TimestampFormats]. The time
+// for Ruby's strptime; without formats, in one of timestampFormats. The time
 // zone is UTC unless zone says otherwise or the format reads one; it cannot be
 // both. one says that formats has just one because the user gave one. The error
 // is a *[ConversionError].
@@ -164,7 +164,7 @@ func parseTimestamp(s string, formats []string, zone string, one bool) (Timestam
 		return Timestamp{}, convErr(KindLimit, "a text of %d bytes is too long for a timestamp", len(s))
 	}
 	if len(formats) == 0 {
-		formats = TimestampFormats(zone != "")
+		formats = timestampFormats(zone != "")
 	}
 	for _, f := range formats {
 		if len(f) > maxTimeText {

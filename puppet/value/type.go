@@ -215,7 +215,7 @@ type (
 // rather than when they are used.
 type nested struct {
 	depth int32
-	count int32 // each as often as it is written; ends at MaxTypes + 1
+	count int32 // each as often as it is written; ends at maxTypes + 1
 }
 
 func (AnyType) value()          {}

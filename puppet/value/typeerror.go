@@ -36,5 +36,5 @@ func badArity(name string, lo, hi, got int) *TypeError {
 
 // badArgument says what an argument of a type has to be.
 func badArgument(name string, arg int, expected string, got Value) *TypeError {
-	return typeErrorf("argument-type", arg, "%s[] expects %s, got %s", name, expected, describeActual(got))
+	return typeErrorf("argument-type", arg, "%s[] expects %s, got %s", name, expected, DescribeValue(got))
 }

@@ -101,7 +101,7 @@ func (t *TypeSetType) set(key string, v Value) (err error) {
 	case "annotations":
 		t.annotations, ok = v.(*Hash)
 	default:
-		return t.errorf("there is no use for the key %s", QuoteString(key))
+		return t.errorf("there is no use for the key %s", quoteString(key))
 	}
 	if !ok {
 		return t.errorf("%s cannot be %s", key, Inspect(v))
@@ -117,7 +117,7 @@ func text(v Value) (string, bool) {
 func (t *TypeSetType) setTypes(v Value) error {
 	h, ok := v.(*Hash)
 	if !ok || h.Len() == 0 {
-		return t.errorf("types has to be a hash with at least one type, got %s", describeActual(v))
+		return t.errorf("types has to be a hash with at least one type, got %s", DescribeValue(v))
 	}
 	for k, v := range h.All() {
 		name, _ := text(k)
@@ -133,7 +133,7 @@ func (t *TypeSetType) setTypes(v Value) error {
 			typ, ok = o, true
 		}
 		if !ok {
-			return t.errorf("%s is not a type but %s", name, describeActual(v))
+			return t.errorf("%s is not a type but %s", name, DescribeValue(v))
 		}
 		t.types = append(t.types, namedType{name, typ})
 	}
@@ -143,7 +143,7 @@ func (t *TypeSetType) setTypes(v Value) error {
 func (t *TypeSetType) setReferences(v Value) error {
 	h, ok := v.(*Hash)
 	if !ok || h.Len() == 0 {
-		return t.errorf("references has to be a hash with at least one reference, got %s", describeActual(v))
+		return t.errorf("references has to be a hash with at least one reference, got %s", DescribeValue(v))
 	}
 	for k, v := range h.All() {
 		alias, _ := text(k)
@@ -183,7 +183,7 @@ func rangeOf(v Value) (*SemVerRange, bool) {
 	case *SemVerRange:
 		return v, true
 	case String:
-		r, err := ParseSemVerRange(string(v))
+		r, err := parseSemVerRange(string(v))
 		return r, err == nil
 	}
 	return nil, false
@@ -198,7 +198,7 @@ func (t *TypeSetType) checkReferences() error {
 			}
 		}
 		for _, o := range t.references[:i] {
-			if o.Name == r.Name && o.Authority == r.Authority && o.Versions.Intersect(r.Versions) != nil {
+			if o.Name == r.Name && o.Authority == r.Authority && o.Versions.overlap(r.Versions) != nil {
 				return t.errorf("the references %s and %s are to versions of %s that overlap", o.Alias, r.Alias, r.Name)
 			}
 		}

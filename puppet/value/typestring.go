@@ -511,7 +511,7 @@ func (w *typeWriter) value(v Value) {
 	case Type:
 		w.typ(v)
 	case String:
-		w.text(QuoteString(string(v)))
+		w.text(quoteString(string(v)))
 	case Int:
 		w.int(int64(v))
 	case *Array:
@@ -550,7 +550,7 @@ func regexpString(r *Regexp) string {
 	if r == nil {
 		return "//"
 	}
-	src := r.Source()
+	src := r.shown("mix")
 	if !strings.Contains(src, "/") {
 		return "/" + src + "/"
 	}

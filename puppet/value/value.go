@@ -73,6 +73,12 @@ func Measure(v Value) (depth, nodes int) {
 	return int(s.depth), int(s.nodes)
 }
 
+// IsUndef reports whether v is undef.
+func IsUndef(v Value) bool {
+	_, ok := v.(Undef)
+	return ok
+}
+
 func shapeOf(v Value) shape {
 	switch v := v.(type) {
 	case *Array:

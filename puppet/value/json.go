@@ -1,153 +1,64 @@
 package value
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
-	"math"
-	"math/big"
-	"slices"
-	"sort"
 	"strconv"
-	"time"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
-
-// FromGo returns data of Go as a value: nil, booleans, numbers, strings, []byte
-// (a Binary), time.Duration, time.Time, slices of any, maps with keys of string
-// (sorted) and values of any, and values themselves. The error is a
-// *[ConversionError].
-func FromGo(v any) (Value, error) { return fromGo(v, 0) }
-
-func fromGo(v any, depth int) (Value, error) {
-	if depth > MaxDepth {
-		return nil, convErr(KindLimit, "data stand more than %d deep in each other", MaxDepth)
-	}
-	switch v := v.(type) {
-	case nil:
-		return Undef{}, nil
-	case Value:
-		return v, nil
-	case bool:
-		return Bool(v), nil
-	case string:
-		return String(v), nil
-	case int:
-		return Int(v), nil
-	case int8:
-		return Int(v), nil
-	case int16:
-		return Int(v), nil
-	case int32:
-		return Int(v), nil
-	case int64:
-		return Int(v), nil
-	case uint:
-		return fromUint(uint64(v))
-	case uint8:
-		return Int(v), nil
-	case uint16:
-		return Int(v), nil
-	case uint32:
-		return Int(v), nil
-	case uint64:
-		return fromUint(v)
-	case float32:
-		return Float(v), nil
-	case float64:
-		return Float(v), nil
-	case json.Number:
-		return numberOfJSON(string(v))
-	case []byte:
-		return NewBinary(slices.Clone(v)), nil
-	case time.Duration:
-		return Timespan(v), nil
-	case time.Time:
-		return NewTimestamp(v), nil
-	case []any:
-		return fromSlice(v, depth)
-	case []string:
-		elems := make([]Value, len(v))
-		for i, s := range v {
-			elems[i] = String(s)
-		}
-		return NewArray(elems...), nil
-	case map[string]any:
-		return fromMap(v, depth)
-	case map[string]string:
-		var b HashBuilder
-		for _, k := range sortedKeys(v) {
-			b.Put(String(k), String(v[k]))
-		}
-		return b.Build(), nil
-	}
-	return nil, convErr(KindUnsupported, "the language has no values for %T", v)
-}
-
-func fromUint(n uint64) (Value, error) {
-	if n > math.MaxInt64 {
-		return nil, convErr(KindRange, "%d does not fit a whole number of 64 bits", n)
-	}
-	return Int(n), nil
-}
-
-func fromSlice(v []any, depth int) (Value, error) {
-	elems := make([]Value, len(v))
-	for i, e := range v {
-		var err error
-		if elems[i], err = fromGo(e, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return NewArray(elems...), nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
-
-func fromMap(m map[string]any, depth int) (Value, error) {
-	var b HashBuilder
-	for _, k := range sortedKeys(m) {
-		v, err := fromGo(m[k], depth+1)
-		if err != nil {
-			return nil, err
-		}
-		b.Put(String(k), v)
-	}
-	return b.Build(), nil
-}
 
 // maxJSONDepth bounds how deep arrays and objects stand in each other in JSON.
 const maxJSONDepth = 1000
 
+// A JSONError says where a text is not the JSON that we read.
+type JSONError struct {
+	Line, Column int // from 1; columns are bytes
+	Problem      *ConversionError
+}
+
+func (e *JSONError) Error() string {
+	return fmt.Sprintf("json: line %d, column %d: %s", e.Line, e.Column, e.Problem.Msg)
+}
+
+// Unwrap returns the problem.
+func (e *JSONError) Unwrap() error { return e.Problem }
+
 // FromJSON returns plain data; keys keep their order, and of equal ones the last
 // counts. Numbers with a fraction or an exponent are Floats. The error is a
-// *[ConversionError].
-func FromJSON(b []byte) (Value, error) {
-	p := jsonParser{b: b}
+// *[JSONError].
+func FromJSON(b []byte) (Value, error) { return (&jsonParser{b: b}).document() }
+
+// FromRubyJSON is FromJSON for files that were written against Ruby's parser,
+// which takes more, such as data of hiera: comments (/* … */ and // …), and
+// backslashes before characters that need none. Half a pair of surrogates, which
+// is no character, is an error.
+func FromRubyJSON(b []byte) (Value, error) { return (&jsonParser{b: b, ruby: true}).document() }
+
+// A jsonParser reads JSON.
+type jsonParser struct {
+	b    []byte
+	at   int
+	ruby bool // see FromRubyJSON
+}
+
+func (p *jsonParser) document() (Value, error) {
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.blanks(); p.at < len(b) {
+	if p.blanks(); p.at < len(p.b) {
 		return nil, p.bad("text behind the value")
 	}
 	return v, nil
 }
 
-// A jsonParser reads JSON.
-type jsonParser struct {
-	b  []byte
-	at int
-}
+func (p *jsonParser) bad(what string) error { return p.fail(p.at, convErr(KindValue, "%s", what)) }
 
-func (p *jsonParser) bad(what string) error {
-	return convErr(KindValue, "json: %s at byte %d", what, p.at)
+func (p *jsonParser) fail(at int, problem *ConversionError) error {
+	before := p.b[:at]
+	return &JSONError{bytes.Count(before, []byte("\n")) + 1, at - bytes.LastIndexByte(before, '\n'), problem}
 }
 
 func (p *jsonParser) blanks() {
@@ -155,10 +66,37 @@ func (p *jsonParser) blanks() {
 		switch p.b[p.at] {
 		case ' ', '\t', '\n', '\r':
 			p.at++
+		case '/':
+			n := 0
+			if p.ruby {
+				n = commentLen(p.b[p.at:])
+			}
+			if n == 0 {
+				return // and nothing begins with a slash
+			}
+			p.at += n
 		default:
 			return
 		}
 	}
+}
+
+// commentLen is how long the comment is that a text begins with, 0 without one.
+func commentLen(text []byte) int {
+	end := ""
+	switch {
+	case bytes.HasPrefix(text, []byte("//")):
+		end = "\n"
+	case bytes.HasPrefix(text, []byte("/*")):
+		end = "*/"
+	default:
+		return 0
+	}
+	n := bytes.Index(text[2:], []byte(end))
+	if n < 0 {
+		return 0
+	}
+	return 2 + n + len(end)
 }
 
 func (p *jsonParser) peek() byte {
@@ -171,7 +109,7 @@ func (p *jsonParser) peek() byte {
 
 func (p *jsonParser) value(depth int) (Value, error) {
 	if depth > maxJSONDepth {
-		return nil, convErr(KindLimit, "json: arrays and objects stand more than %d deep in each other", maxJSONDepth)
+		return nil, p.fail(p.at, convErr(KindLimit, "arrays and objects stand more than %d deep in each other", maxJSONDepth))
 	}
 	switch c := p.peek(); {
 	case c == '{':
@@ -291,7 +229,11 @@ func (p *jsonParser) number() (Value, error) {
 			return nil, p.bad("no exponent behind an e")
 		}
 	}
-	return numberOfJSON(string(p.b[start:p.at]))
+	v, err := numberOfJSON(string(p.b[start:p.at]))
+	if err != nil {
+		return nil, p.fail(start, err)
+	}
+	return v, nil
 }
 
 func (p *jsonParser) digits() (n int) {
@@ -303,22 +245,21 @@ func (p *jsonParser) digits() (n int) {
 }
 
 // numberOfJSON is the number that s is in JSON.
-func numberOfJSON(s string) (Value, error) {
+//
+// Differs from Puppet: a number that does not fit 64 bits is an error.
+func numberOfJSON(s string) (Value, *ConversionError) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return Int(n), nil
 	}
-	if _, whole := new(big.Int).SetString(clip(s), 10); whole || len(s) > maxDigits {
-		return nil, convErr(KindRange, "json: %s does not fit a number of 64 bits", clip(s))
-	}
 	x, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return nil, convErr(KindRange, "json: %s does not fit a number of 64 bits", clip(s))
+	if err != nil || !strings.ContainsAny(s, ".eE") || len(s) > maxDigits {
+		return nil, convErr(KindRange, "%s does not fit a number of 64 bits", clip(s))
 	}
 	return Float(x), nil
 }
 
-// text reads a string. Bytes that are not UTF-8, and halves of pairs of
-// characters, become U+FFFD.
+// text reads a string. Bytes that are not UTF-8 become U+FFFD, and so do halves
+// of pairs of characters, unless they are errors.
 func (p *jsonParser) text() (string, error) {
 	p.at++
 	start := p.at
@@ -385,7 +326,14 @@ func (p *jsonParser) escape(s []byte) ([]byte, error) {
 			}
 			p.at = back
 		}
+		if p.ruby && utf16.IsSurrogate(r) {
+			return nil, p.bad(`half of a pair of surrogates, such as \ud83d, without the other half`)
+		}
 		return utf8.AppendRune(s, r), nil
+	}
+	if p.ruby && c >= ' ' {
+		p.at-- // it may be longer than a byte
+		return s, nil
 	}
 	return nil, p.bad("an unknown escape in a string")
 }

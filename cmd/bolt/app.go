@@ -77,7 +77,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	}
 	defer a.close()
 	a.own = own
-	a.config.Format = c.nearestFormat(a.config.Format)
+	a.config.Format = nearestFormat(c.formatsWith(values), a.config.Format)
 	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
 	err = c.run(ctx, a, args)
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {
@@ -90,7 +90,11 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if a.values.on("trace", false) {
 		printCauses(sys.err, err)
 	}
-	if werr := output.PrintError(sys.out, a.format(), a.color(), err); werr != nil {
+	out, color := sys.out, a.color()
+	if c.data && !a.format().IsJSON() {
+		out, color = sys.err, a.errColor()
+	}
+	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
 		return written(werr)
 	}
 	return errPrinted

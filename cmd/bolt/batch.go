@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"bolt/internal/fault"
 	"bolt/internal/output"
@@ -93,12 +95,22 @@ func (l *language) answer(ctx context.Context, name string, n int, line []byte, 
 	if long {
 		return refused(request{}, fmt.Sprintf("is longer than %d MiB", maxRequest>>20))
 	}
+	if !utf8.Valid(line) { // which encoding/json would mend
+		return refused(request{}, "is not UTF-8")
+	}
 	var r request
 	const form = `is not of the form {"expr": "…"}`
 	if err := json.Unmarshal(line, &r); err != nil {
 		what := form
 		if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
 			what += ": " + bad.Error()
+		} else if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			subject := "it"
+			if bad.Field != "" {
+				subject = bad.Field
+			}
+			kind, _, _ := strings.Cut(bad.Value, " ") // "number 1.5" of one
+			what += fmt.Sprintf(": %s is %s %s", subject, article(kind), kind)
 		}
 		return refused(r, what)
 	}
@@ -110,6 +122,14 @@ func (l *language) answer(ctx context.Context, name string, n int, line []byte, 
 	return e
 }
 
+// article is the indefinite one of a word.
+func article(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an"
+	}
+	return "a"
+}
+
 // compact is JSON on one line; nil of nil.
 func compact(text json.RawMessage) json.RawMessage {
 	if text == nil {
@@ -119,7 +139,7 @@ func compact(text json.RawMessage) json.RawMessage {
 	if json.Compact(&b, text) != nil {
 		return nil // it was part of what has been read as JSON
 	}
-	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD"))
+	return b.Bytes()
 }
 
 // readLine reads a line. Of one that is longer than most bytes nothing is

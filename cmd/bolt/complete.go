@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,9 +73,10 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	given := strings.Split(done, ",")
 	var names []string
 	for _, n := range inv.Names() {
-		if strings.HasPrefix(n, last) {
+		if strings.HasPrefix(n, last) && !slices.Contains(given, n) {
 			names = append(names, done+n)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type flag struct {
 	config      func(string) any // its value for the configuration, above whose files it stands; nil if it is no setting
 	section     string
 	help        string
+	negative    string // what completion says of the --no- form; "" for the same
 	on          string // which commands list it
 	strict      bool   // refused by all other commands: Bolt does not know it, or refuses it itself
 }
@@ -106,7 +108,7 @@ func flagTable() []flag {
 		{name: "password-prompt", section: secAuth, on: onAction, help: "Ask for the login password on the terminal."},
 		{name: "private-key", arg: "FILE", config: asText, section: secAuth, on: onAction, help: "Log in with this private key."},
 		{name: "host-key-check", negatable: true, config: asBool, section: secAuth, on: onAction,
-			help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted."},
+			help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted.", negative: "Accept any host key."},
 
 		{name: "run-as", arg: "USER", config: asText, section: secEscalate, on: onAction, help: "Run as this user, through sudo."},
 		{name: "sudo-password", arg: "PASSWORD", config: asText, section: secEscalate, on: onAction,
@@ -117,12 +119,12 @@ func flagTable() []flag {
 		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
 		{name: "timeout", arg: "SECONDS", section: secContext, on: onTimeout, strict: true,
 			help: "End each action, lookup or evaluation that has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
-		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there."},
+		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there.", negative: "Leave temporary files on targets."},
 		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onModules, help: "Look for modules in these directories, separated by colons."},
 		{name: "project", arg: "DIR", section: secContext, on: onAll, help: "Use the Bolt project in this directory."},
 		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onInventory, help: "Read the inventory from this file."},
 		{name: "hiera-config", arg: "FILE", config: asText, section: secContext, on: onHiera, help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
-		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onResults, help: "Record the outcome for --rerun (default)."},
+		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onResults, help: "Record the outcome for --rerun (default).", negative: "Do not record the outcome for --rerun."},
 
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, strict: true, help: "Set an environment variable for the command or script."},
 
@@ -131,7 +133,7 @@ func flagTable() []flag {
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
 		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction, strict: true,
 			help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
-		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target."},
+		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target.", negative: "Give the command no terminal on the target."},
 		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
 		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
 		{name: "copy-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
@@ -151,12 +153,12 @@ func flagTable() []flag {
 			help: formatHelp(eventFormats)},
 		{name: "fold", section: secDisplay, on: onResults, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},
 		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
-		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default)."},
-		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only."},
+		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default).", negative: "Use no colours."},
+		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only.", negative: "Print the summary only."},
 		{name: "trace", section: secDisplay, on: onAll, help: "Print the chain of causes with an error that ends the run."},
 
 		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
-			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn). Notices of programs are printed as warnings are."},
+			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn). Notices of programs are printed as warnings are. With --format json \"puppet eval\" has them in its answer."},
 		{name: "clear-cache", section: secGlobal, on: onAll, help: "Remove the caches that Puppet Bolt keeps in the project."},
 		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
 		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
@@ -177,11 +179,11 @@ var (
 // formatNames are all formats.
 func formatNames() []string { return append(slices.Clone(eventFormats), formatPN) }
 
-// nearestFormat is the format of c that is meant by one that a configuration
-// file sets, for all commands.
-func (c *command) nearestFormat(f string) string {
+// nearestFormat is the one of a command's formats that is meant by one that a
+// configuration file sets, for all commands.
+func nearestFormat(formats []string, f string) string {
 	switch {
-	case slices.Contains(c.formats, f):
+	case slices.Contains(formats, f):
 		return f
 	case f == ndjson:
 		return "json"
@@ -272,16 +274,19 @@ func addFlags(cmd *cobra.Command, c *command, into flagValues) {
 			continue
 		}
 		hidden := !c.takes(f)
-		define := func(name, short, text string) {
-			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: f.help, Value: &flagValue{f, into, text}, Hidden: hidden}
+		define := func(name, short, help, text string) {
+			pf := &pflag.Flag{Name: name, Shorthand: short, Usage: help, Value: &flagValue{f, into, text}, Hidden: hidden}
 			if f.arg == "" {
 				pf.NoOptDefVal = "true"
 			}
 			cmd.Flags().AddFlag(pf)
 		}
-		define(f.name, f.short, "")
+		if f.name == "format" {
+			f.help = formatHelp(c.formats)
+		}
+		define(f.name, f.short, f.help, "")
 		if f.negatable {
-			define("no-"+f.name, "", "false")
+			define("no-"+f.name, "", cmp.Or(f.negative, f.help), "false")
 		}
 	}
 }

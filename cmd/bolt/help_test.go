@@ -86,7 +86,7 @@ func TestManPage(t *testing.T) {
 	for _, want := range []string{
 		".B bolt lookup\n\\fIKEY\\fR [\\fINAME=VALUE\\fR...] [options]\n.br\n",
 		".B bolt file upload\n\\fISOURCE\\fR \\fIDESTINATION\\fR [options]\n.br\n",
-		".B bolt puppet eval\n[\\fIFILE\\fR] [options]\n.br\n",
+		".B bolt puppet eval\n[\\fIFILE\\fR] [\\fINAME=VALUE\\fR...] [options]\n.br\n",
 		".B bolt pool stop\n[options]\n.br\n",
 		".B bolt completion\n\\fISHELL\\fR\n",
 	} {

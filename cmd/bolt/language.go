@@ -42,11 +42,43 @@ func (a *app) warnModulepath() {
 
 // A language evaluates programs, each on its own, with the same facts.
 type language struct {
-	app  *app
-	node environment.Node
+	app   *app
+	node  environment.Node
+	given []variable // of the command line
 
 	// Made when they are asked for: what manifests see, and what plans see.
 	manifests, plans *environment.Environment
+}
+
+// A variable is one of the top scope, or a parameter of a template.
+type variable struct {
+	name  string
+	value value.Value
+}
+
+// setVariables makes what was given variables of the top scope. As for lookups,
+// a fact comes first.
+func (l *language) setVariables() error {
+	for _, v := range l.given {
+		if err := environment.CheckVariable(v.name); err != nil {
+			return usagef("%v", err)
+		}
+		if _, is := l.node.Facts.GetString(v.name); is {
+			l.app.logs.Warn("variable_overridden", fmt.Sprintf("The variable $%s is overridden by the fact of the same name", v.name))
+			continue
+		}
+		l.node.Variables = l.node.Variables.With(value.String(v.name), v.value)
+	}
+	return nil
+}
+
+// parameters are what was given, for a template.
+func (l *language) parameters() *value.Hash {
+	var h value.HashBuilder
+	for _, v := range l.given {
+		h.Put(value.String(v.name), v.value)
+	}
+	return h.Build()
 }
 
 func (a *app) language(ctx context.Context) (*language, error) {
@@ -75,7 +107,7 @@ func (l *language) env(plans bool) *environment.Environment {
 // evaluate runs a program, or renders a template, on its own, within limits.
 func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *output.Evaluation {
 	e := &output.Evaluation{}
-	p, problems := s.check("")
+	p, problems := s.check(location{})
 	for _, f := range problems {
 		if f.Level == "error" {
 			e.Errors = append(e.Errors, f)
@@ -95,11 +127,13 @@ func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *
 	ctx, cancel := l.app.limited(ctx)
 	defer cancel()
 	x := l.env(s.plans).Evaluation(node)
-	run := x.Run
-	if s.template {
-		run = x.Render
+	var v value.Value
+	var err error
+	if e.Rendered = s.template; s.template {
+		v, err = x.Interp.Render(ctx, p, l.parameters())
+	} else {
+		v, err = x.Run(ctx, p)
 	}
-	v, err := run(ctx, p)
 	if err != nil {
 		e.Errors = append(e.Errors, l.failure(ctx, p.File, err))
 	} else if err := result(e, v); err != nil {

@@ -19,6 +19,7 @@ import (
 	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
+	"bolt/internal/safetext"
 	"bolt/internal/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
@@ -60,6 +61,7 @@ type search struct {
 	options bool                // explain lookup_options, and look up nothing else
 	warned  map[string]bool     // what was said already
 	refused map[string][]string // targets by what is wrong with a variable of them
+	bare    []string            // targets of which no facts are known, where paths use facts
 }
 
 // A found is what became of a lookup.
@@ -67,6 +69,7 @@ type found struct {
 	result *run.Result
 	odd    environment.Odd
 	logs   []eval.Log
+	bare   bool // no facts are known, and paths of the hierarchy use facts
 }
 
 func runLookup(ctx context.Context, a *app, args []string) error {
@@ -92,7 +95,7 @@ func (s *search) inPlan(ctx context.Context) error {
 	a := s.app
 	ctx, cancel := a.limited(ctx)
 	defer cancel()
-	v, ex, err := s.find(ctx, environment.Plan(s.given), s.log)
+	v, ex, err := s.find(ctx, s.evaluation(environment.Plan(s.given), s.log))
 	if err != nil {
 		if hint := s.hint(err); hint != "" && a.format() != output.NDJSON {
 			fmt.Fprintln(a.console, "hint:", hint)
@@ -150,6 +153,12 @@ func (s *search) onTargets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known := map[string]bool{}
+	if inv, err := a.inventory(ctx); err == nil {
+		for _, t := range inv.AllTargets() {
+			known[t.Name] = true
+		}
+	}
 	targets, err := find(ctx)
 	if err != nil {
 		return err
@@ -180,12 +189,14 @@ func (s *search) onTargets(ctx context.Context) error {
 		}
 	}
 	s.tellRefused()
+	s.tellBare()
 	a.saveRerun(targets, outcome)
 	if err := view.End(time.Since(begin)); err != nil {
 		return written(err)
 	}
 	if a.format() != output.NDJSON {
 		hints.print(a.console)
+		a.hintUnlisted(targets, known)
 	}
 	for _, t := range targets {
 		if !outcome[t] {
@@ -281,13 +292,34 @@ func (s *search) asTarget(ctx context.Context, t *inventory.Target, f *found) (v
 		return nil, nil, err
 	}
 	f.odd = odd
-	return s.find(ctx, node, func(l eval.Log) { f.logs = append(f.logs, l) })
+	x := s.evaluation(node, func(l eval.Log) { f.logs = append(f.logs, l) })
+	v, ex, err := s.find(ctx, x)
+	if session, ok := x.Interp.Env().Data.(*hiera.Session); ok && data.Facts.Len() == 0 {
+		f.bare = slices.ContainsFunc(session.Unset(), isFact)
+	}
+	return v, ex, err
 }
+
+// isFact reports whether a variable, as a path has it, is meant for a fact.
+func isFact(name string) bool {
+	root, _, _ := strings.Cut(strings.TrimPrefix(name, "::"), ".")
+	return root == "facts" || slices.Contains(factNames, root)
+}
+
+// factNames are the facts that paths of hierarchies use without facts before
+// them: those of every machine, and the old names of their parts.
+var factNames = strings.Fields(`
+	architecture clientcert domain fqdn hardwaremodel hostname identity ipaddress is_virtual kernel kernelmajversion kernelrelease
+	kernelversion lsbdistcodename lsbdistid macaddress networking operatingsystem operatingsystemmajrelease
+	operatingsystemrelease os osfamily processors timezone virtual`)
 
 // tell says what a lookup had to say.
 func (s *search) tell(f *found) {
 	for _, text := range f.odd.Overridden {
 		s.warn("variable_overridden", text)
+	}
+	if f.bare {
+		s.bare = append(s.bare, f.result.Target.SafeName())
 	}
 	for _, err := range f.odd.Refused {
 		s.refused[err.Error()] = append(s.refused[err.Error()], f.result.Target.SafeName())
@@ -314,15 +346,51 @@ func (s *search) tellRefused() {
 	}
 }
 
+// tellBare warns of targets that get less specific data than they should.
+func (s *search) tellBare() {
+	if s.bare == nil {
+		return
+	}
+	targets := "target"
+	if len(s.bare) > 1 {
+		targets = "targets"
+	}
+	s.warn("lookup_no_facts", fmt.Sprintf("%s has no facts for %d %s (%s): levels of the hierarchy that need facts are left out.",
+		s.app.inventorySource(), len(s.bare), targets, nodeset.Fold(s.bare)))
+}
+
+// hintUnlisted tells of targets that are not in the inventory, though there is
+// one: as any name can be a target's, a slip in a name is no error.
+func (a *app) hintUnlisted(targets []*inventory.Target, known map[string]bool) {
+	if len(known) == 0 {
+		return
+	}
+	var names []string
+	for _, t := range targets {
+		if !known[t.Name] {
+			names = append(names, t.SafeName())
+		}
+	}
+	if names != nil {
+		fmt.Fprintf(a.console, "hint for %s: not in %s, so nothing but the name is known\n",
+			safetext.TerminalString(nodeset.Fold(names)), safetext.TerminalString(a.inventorySource()))
+	}
+}
+
+// evaluation returns what a lookup for a node is made in. log gets what is said.
+func (s *search) evaluation(n environment.Node, log func(eval.Log)) *environment.Evaluation {
+	n.Log = log
+	return s.env.Evaluation(n)
+}
+
 // find looks the key up. The explanation is nil unless one is wanted; it is
 // there after an error, too.
-func (s *search) find(ctx context.Context, n environment.Node, log func(eval.Log)) (value.Value, *hiera.Explanation, error) {
-	n.Log = log
+func (s *search) find(ctx context.Context, x *environment.Evaluation) (value.Value, *hiera.Explanation, error) {
 	var ex *hiera.Explanation
 	if s.explain {
 		ex = &hiera.Explanation{OnlyOptions: s.options}
 	}
-	v, err := s.env.Evaluation(n).Lookup(ctx, hiera.Request{Names: []string{s.key}, Explain: ex})
+	v, err := x.Lookup(ctx, hiera.Request{Names: []string{s.key}, Explain: ex})
 	return v, ex, err
 }
 

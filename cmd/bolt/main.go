@@ -63,7 +63,11 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		fmt.Fprintln(sys.err, "bolt:", err)
 		return exitFailed
 	}
-	fmt.Fprintln(sys.out, err)
+	out := sys.out
+	if _, ok := errors.AsType[*besideError](err); ok {
+		out = sys.err
+	}
+	fmt.Fprintln(out, err)
 	if e, ok := errors.AsType[*usageError](err); ok && e.hint != "" {
 		fmt.Fprintln(sys.err, "hint:", e.hint)
 	}
@@ -79,6 +83,13 @@ var (
 	// errPrinted says that the error was printed already.
 	errPrinted = errors.New("failed")
 )
+
+// A besideError is one of a command whose standard output is data, and so keeps
+// errors out of it.
+type besideError struct{ err error }
+
+func (e *besideError) Error() string { return e.err.Error() }
+func (e *besideError) Unwrap() error { return e.err }
 
 // catchSignals returns a context that ends at the first interrupt, which lets
 // running commands be ended and partial results printed; the second leaves at

@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"bolt/internal/output"
+	"bolt/internal/safetext"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
+	"bolt/puppet/value"
 	"bolt/run"
 )
 
@@ -25,16 +29,8 @@ func wordsOfFiles(args []string) error {
 // there are none.
 func anyFiles([]string) error { return nil }
 
-// oneFileAtMost is for commands that take one program, a file or that of
-// --execute.
-func oneFileAtMost(args []string) error {
-	if len(args) > 1 {
-		return hinted(noWords(args[1:]), "give one file, or a program with --execute (-e)")
-	}
-	return nil
-}
-
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
+	a.warnModulepath()
 	all := []output.Finding{}
 	bad := false
 	add := func(f ...output.Finding) {
@@ -55,7 +51,7 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 			add(unreadable(name, err))
 			return
 		}
-		_, problems := s.check(a.namespace(name))
+		_, problems := s.check(a.place(ctx, name))
 		add(problems...)
 	}, func(f output.Finding) { add(f) })
 	if err := output.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {
@@ -68,8 +64,8 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 }
 
 // runPuppetDump prints the tree of each program. Of several, each has its name
-// above it, as Puppet prints it; as JSON each is one document, null for one
-// that has none.
+// above it, as Puppet prints it; as JSON each is a document with the file's name,
+// and null for one that has none.
 func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	format := syntax.PN
 	json := a.own != formatPN && a.format() != output.Human
@@ -87,6 +83,9 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	}
 	var list []input
 	var problems []output.Finding
+	if len(a.values["execute"]) > 1 {
+		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
+	}
 	if a.values.has("execute") || len(args) == 0 {
 		given, err := a.given(ctx, args)
 		if err != nil {
@@ -118,10 +117,17 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		case p == nil:
 			problems = append(problems, found...)
 			if several && json {
-				_, _ = out.WriteString("null\n")
+				writeTree(out, in.name, "null")
 			}
 			continue
-		case several && !json:
+		case several && json:
+			var tree strings.Builder
+			if err := syntax.Dump(&tree, p, format); err != nil {
+				return err
+			}
+			writeTree(out, in.name, tree.String())
+			continue
+		case several:
 			_, _ = out.WriteString("--- " + in.name + "\n")
 		}
 		if err := syntax.Dump(out, p, format); err != nil {
@@ -132,7 +138,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	if err := out.Flush(); err != nil {
 		return written(err)
 	}
-	if err := output.PrintFindings(a.sys.err, output.Human, a.color(), problems); err != nil {
+	if err := output.PrintFindings(a.sys.err, output.Human, a.errColor(), problems); err != nil {
 		return written(err)
 	}
 	for _, f := range problems {
@@ -143,27 +149,87 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	return nil
 }
 
+// writeTree prints a tree in JSON under its file's name. Errors stay in out.
+func writeTree(out *bufio.Writer, name, tree string) {
+	_, _ = out.WriteString(`{"file":`)
+	_ = safetext.WriteJSON(out, name)
+	_, _ = out.WriteString(`,"tree":` + tree + "}\n")
+}
+
 func runPuppetEval(ctx context.Context, a *app, args []string) error {
+	batch, execute := a.values.has("batch"), a.values.has("execute")
+	files, given, err := wordsOfEval(args, batch || execute)
+	switch {
+	case err != nil:
+		return err
+	case batch && (len(files) > 0 || execute):
+		return usagef("Only one of --batch, --execute and a file can be given")
+	case execute && len(files) > 0:
+		return hinted(usagef("Only one of --execute and a file can be given"), "variables are given as NAME=VALUE; %s is none", files[0])
+	case len(a.values["execute"]) > 1:
+		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
+	}
 	l, err := a.language(ctx)
 	if err != nil {
 		return err
 	}
-	if a.values.has("batch") {
-		if len(args) > 0 || a.values.has("execute") {
-			return usagef("Only one of --batch, --execute and a file can be given")
+	l.given = given
+	if batch {
+		if err := l.setVariables(); err != nil {
+			return err
 		}
 		return l.batch(ctx, a.values.last("batch"))
 	}
-	list, err := a.given(ctx, args)
+	list, err := a.given(ctx, files)
 	if err != nil {
 		return err
 	}
+	if !list[0].template {
+		if err := l.setVariables(); err != nil {
+			return err
+		}
+	}
 	e := l.evaluate(ctx, list[0], eval.Limits{})
+	if a.format() == output.Human {
+		if err := output.PrintSaid(a.console, a.errColor(), e); err != nil {
+			return written(err)
+		}
+	}
 	if err := output.PrintEvaluation(a.sys.out, a.format(), a.terminal(), a.color(), e); err != nil {
 		return written(err)
 	}
-	if len(e.Errors) > 0 {
-		return errPrinted
+	if len(e.Errors) == 0 {
+		return nil
 	}
-	return nil
+	if first := e.Errors[0]; list[0].template && first.Kind == "parameter" && first.File == list[0].name && a.format() == output.Human {
+		fmt.Fprintf(a.console, "hint: parameters are given behind the template: %s NAME=VALUE; a string that looks like a number as NAME='\"1\"'\n", safetext.TerminalString(list[0].name))
+	}
+	return errPrinted
+}
+
+// wordsOfEval divides the words of puppet eval: a file, unless the program is
+// there already, and variables or parameters.
+func wordsOfEval(args []string, program bool) (files []string, given []variable, err error) {
+	if !program && len(args) > 0 {
+		if name, _, is := strings.Cut(args[0], "="); is && missing(args[0]) {
+			return nil, nil, hinted(usagef("Must specify a file"), "%s is a value for %s: the file, or a program with --execute (-e), stands before it", args[0], name)
+		}
+		files, args = args[:1], args[1:]
+	}
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		switch {
+		case !ok && program:
+			files = append(files, arg)
+			continue
+		case !ok:
+			return nil, nil, hinted(noWords([]string{arg}), "give one file, or a program with --execute (-e); parameters and variables are NAME=VALUE")
+		}
+		v, err := value.FromJSON([]byte(text))
+		if err != nil {
+			v = value.String(text)
+		}
+		given = append(given, variable{name, v})
+	}
+	return files, given, nil
 }

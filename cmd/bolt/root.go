@@ -24,6 +24,7 @@ type command struct {
 	targets bool                      // needs --targets or --rerun
 	voice   voice
 	formats []string // values of --format that it has
+	data    bool     // standard output is what others read on: for people, errors are printed beside it
 }
 
 // ours reports whether Puppet Bolt has no such command.
@@ -239,33 +240,42 @@ evaluated.`,
 Node notation (--format pn, the default) or the same as JSON (--format json).
 The FILE - is standard input. Templates have to be in files that end in .epp:
 --execute and - take none. Of several files each tree has the file's name above
-it; as JSON each is one document, null for a file that has none.`,
+it; as JSON each is a document {"file", "tree"}, whose tree is null for a file
+that has none.`,
 			example: `  bolt puppet dump manifests/init.pp
   bolt puppet dump -e '$x = 1 + 2' --format json`,
-			exit: exitDump, formats: treeFormats, lists: []string{onPuppet, onExecute, onDump},
+			exit: exitDump, formats: treeFormats, data: true, lists: []string{onPuppet, onExecute, onDump},
 		},
 		{
-			name: "puppet eval", args: "[FILE]", run: runPuppetEval, words: oneFileAtMost, voice: noFiles,
+			name: "puppet eval", args: "[FILE] [NAME=VALUE...]", run: runPuppetEval, words: anyFiles, voice: noFiles,
 			short: "Evaluate a program of the Puppet language",
-			long: `Evaluates a program and prints what it said, its value and the value's type.
-The FILE - is standard input; of one that ends in .epp the value is its text,
-and all its parameters must have defaults. Functions and types of modules are
-there, and data of Hiera; what needs a catalog is not. Notices and what is
-graver are printed, info and debug with --log-level. With --format json the
-value is rich data, which shows what a Sensitive hides.
+			long: `Evaluates a program and prints its value and the value's type. The FILE - is
+standard input. Of a template, a file that ends in .epp, the text is printed
+and nothing else. NAME=VALUE sets a parameter of a template, or a variable of
+a program; VALUE is what it is as JSON (8080, true, [1, 2], "8080"), or else a
+string. Functions and types of modules are there, and data of Hiera; what needs
+a catalog is not.
+
+What a program says, and errors, go to standard error: notices and what is
+graver, info and debug with --log-level. With --format json all of it is one
+document on standard output; the value is rich data there, which shows what a
+Sensitive hides.
 
 --batch reads expressions, one JSON object {"expr": "..."} a line, and answers
 each with one line as soon as it has its value: {"value", "type", "string"}, or
-{"error": {"line", "column", "message"}}, with "id" before them if the line has
-one and "logs" behind them if something was said. An error that is not in the
-expression, but in a file of a module, has "file" and "kind" besides. Each is
-evaluated on its own, and files that have changed are read again. Empty lines
-are skipped; a line that is something else, or longer than 16 MiB, is answered
-with an error. An expression may make 10 million calls.`,
+{"error": {"line", "column", "message", "kind"}}, with "id" before them if the
+line has one and "logs" behind them if something was said. An error has "file"
+if it is not in the expression, but in a file of a module, and "stack" if there
+are calls around it. Each is evaluated on its own. Files of modules, templates,
+data and hiera.yaml are read again when they have changed; the facts, variables
+and the configuration stay as they were at the beginning. Empty lines are
+skipped; a line that is something else, or longer than 16 MiB, is answered with
+an error. An expression may make 10 million calls.`,
 			example: `  bolt puppet eval -e '[1, 2, 3].map |$x| { $x * 2 }'
   bolt puppet eval check.pp --facts facts.json --format json
+  bolt puppet eval motd.epp name=web1 port=8080 > motd
   echo '{"expr": "1 + 1"}' | bolt puppet eval --batch -`,
-			exit: exitEval, formats: plainFormats, lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},
+			exit: exitEval, formats: plainFormats, data: true, lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},
 		},
 	}
 }
@@ -274,6 +284,9 @@ with an error. An expression may make 10 million calls.`,
 func execute(ctx context.Context, argv []string, sys system) error {
 	values := flagValues{}
 	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || slices.Contains(cobraCommands, argv[0])) {
+		if len(argv) == 1 && argv[0] == "completion" {
+			return hinted(usagef("Must specify a shell: bash, zsh or fish"), "bolt completion bash prints the script; bolt help completion bash says where it goes")
+		}
 		root := newRoot(values, sys, nil)
 		root.SetArgs(argv)
 		return root.ExecuteContext(ctx)
@@ -347,6 +360,16 @@ func findCommand(words []string) (c *command, rest []string, err error) {
 		return nil, nil, hinted(err, "the action is %s", enumerate(actions))
 	}
 	err = usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
+	if words[0] == "puppet" {
+		switch {
+		case words[1] == "lookup":
+			return nil, nil, hinted(err, "bolt lookup looks up data")
+		case words[1] == "parser" && len(words) > 2 && slices.Contains(actions, words[2]):
+			return nil, nil, hinted(err, "bolt puppet %s is what puppet parser %s is", words[2], words[2])
+		case words[1] == "parser", words[1] == "epp":
+			return nil, nil, hinted(err, "bolt puppet validate checks programs and templates, dump prints their trees, eval evaluates and renders them")
+		}
+	}
 	if near := nearest(words[1], actions); near != "" {
 		err = hinted(err, "did you mean %s?", near)
 	}
@@ -384,7 +407,11 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 			Long:                  c.long,
 			Example:               c.example,
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return start(cmd.Context(), c, values, sys, args)
+				err := start(cmd.Context(), c, values, sys, args)
+				if err != nil && c.data {
+					return &besideError{err}
+				}
+				return err
 			},
 			ValidArgsFunction: completeWords(c),
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/output"
 	"bolt/internal/readfile"
+	"bolt/modules"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"
 	"bolt/run"
@@ -77,15 +79,103 @@ func inPlans(name string) bool {
 	return err == nil && slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(path)), "/"), "plans")
 }
 
-// namespace is what the names in a file must begin with, as it is for files of
-// modules on the module path; "" without a rule.
-func (a *app) namespace(name string) string {
-	m, rel, ok := a.modules.Of(name)
-	if !ok || filepath.Ext(name) != ".pp" {
+// A location is what a file's place in a module says of what is in it. The zero
+// location says nothing.
+type location struct {
+	namespace string // what names must begin with
+	defines   string // see check.Defines
+}
+
+// place returns the location of a file: in a module of the module path, by the
+// name it was given or the one that links lead to, or else in a module by
+// itself, which is how a checkout of one is validated.
+func (a *app) place(ctx context.Context, name string) location {
+	path, err := filepath.Abs(name)
+	if err != nil || filepath.Ext(name) != ".pp" {
+		return location{}
+	}
+	paths := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		paths = append(paths, real)
+	}
+	for _, path := range paths {
+		if m, rel, ok := a.modules.Of(path); ok {
+			if at := locate(m, rel); at != (location{}) {
+				return at
+			}
+		}
+	}
+	for _, path := range paths {
+		if m, ok := a.moduleAround(ctx, path); ok {
+			rel, _ := filepath.Rel(m.Dir, path) // which is below it
+			return locate(m, rel)
+		}
+	}
+	return location{}
+}
+
+// locate returns the location of a file by its path from a module's folder.
+func locate(m modules.Module, rel string) location {
+	rel = filepath.ToSlash(rel)
+	namespace, ok := check.Namespace(m.Name, rel)
+	if !ok {
+		return location{}
+	}
+	return location{namespace, check.Defines(rel)}
+}
+
+// moduleAround returns the module that the nearest folder around a file is, by
+// what the folder holds or by standing in the modules of another project.
+func (a *app) moduleAround(ctx context.Context, path string) (modules.Module, bool) {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		metadata := filepath.Join(dir, "metadata.json")
+		switch {
+		case exists(metadata) && holdsPrograms(dir):
+			name := metadataName(ctx, metadata)
+			if name == "" {
+				name = filepath.Base(dir)
+			}
+			return modules.Module{Name: name, Dir: dir}, modules.ValidName(name)
+		case filepath.Base(filepath.Dir(dir)) == "modules":
+			// What this project's modules are, the module path says.
+			project := filepath.Dir(filepath.Dir(dir))
+			if project != a.project.Dir && exists(filepath.Join(project, "bolt-project.yaml")) {
+				name := filepath.Base(dir)
+				return modules.Module{Name: name, Dir: dir}, modules.ValidName(name)
+			}
+		}
+	}
+	return modules.Module{}, false
+}
+
+// holdsPrograms reports whether a folder has one of those for programs that
+// modules have.
+func holdsPrograms(dir string) bool {
+	return slices.ContainsFunc([]string{"manifests", "functions", "types", "plans"}, func(folder string) bool {
+		info, err := os.Stat(filepath.Join(dir, folder))
+		return err == nil && info.IsDir()
+	})
+}
+
+// metadataName returns the name of a module from its metadata.json, without
+// its author; "" if that does not say.
+func metadataName(ctx context.Context, path string) string {
+	text, err := readfile.Read(ctx, path, readfile.Language)
+	if err != nil {
 		return ""
 	}
-	namespace, _ := check.Namespace(m.Name, filepath.ToSlash(rel))
-	return namespace
+	var metadata struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(text, &metadata) != nil {
+		return ""
+	}
+	return metadata.Name[strings.LastIndexAny(metadata.Name, "-/")+1:]
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // parse reads a program. Problems are what it is refused for, and what it is
@@ -109,12 +199,16 @@ func (s source) parse() (p *syntax.Program, problems []output.Finding) {
 }
 
 // check is parse, and finds what else is wrong before anything is evaluated.
-func (s source) check(namespace string) (p *syntax.Program, problems []output.Finding) {
+func (s source) check(at location) (p *syntax.Program, problems []output.Finding) {
 	p, problems = s.parse()
 	if p == nil {
+		if s.foreign() {
+			is := output.Finding{Level: "warning", Kind: "other-file", Msg: "this is no Puppet file by its name: those end in .pp or .epp", File: s.name}
+			problems = slices.Insert(problems, 0, is)
+		}
 		return nil, problems
 	}
-	found := check.Program(p, check.Options{Tasks: s.plans, Namespace: namespace})
+	found := check.Program(p, check.Options{Tasks: s.plans, Namespace: at.namespace, Defines: at.defines})
 	for _, e := range found {
 		problems = append(problems, findingOf(e.Severity.String(), e.Error))
 	}
@@ -122,6 +216,13 @@ func (s source) check(namespace string) (p *syntax.Program, problems []output.Fi
 		return nil, problems
 	}
 	return p, problems
+}
+
+// foreign reports whether a program was given by the name of a file that does
+// not look like one.
+func (s source) foreign() bool {
+	ext := filepath.Ext(s.name)
+	return s.name != "" && s.name != standardInput && ext != ".pp" && ext != ".epp"
 }
 
 // findingOf is a problem of a text as it is printed.

@@ -12,6 +12,11 @@ import (
 // color says whether standard output may be coloured.
 func (a *app) color() bool { return a.config.Color && a.sys.env("NO_COLOR") == "" && a.terminal() }
 
+// errColor is color for standard error.
+func (a *app) errColor() bool {
+	return a.config.Color && a.sys.env("NO_COLOR") == "" && term.IsTerminal(int(a.sys.err.Fd()))
+}
+
 func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
 
 func (a *app) format() output.Format { return output.Format(a.config.Format) }

@@ -89,6 +89,9 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 		return usagef("Options '--fold' and '--plan-hierarchy' contradict each other: without targets there is one answer")
 	case n > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
+	case n == 0 && lookup && !planned:
+		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
+			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
 	case n == 0 && c.targets && !planned:
 		return usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'")
 	case v.has("inventoryfile") && inventoryInEnv:
@@ -102,11 +105,19 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	formats := c.formats
-	if planned {
-		formats = listFormats // one value is no stream of events
+	err := checkFormat(c.formatsWith(v), v)
+	if err != nil && planned && v.last("format") == ndjson {
+		return hinted(err, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it")
 	}
-	return checkFormat(formats, v)
+	return err
+}
+
+// formatsWith are the values of --format that a command has with these flags.
+func (c *command) formatsWith(v flagValues) []string {
+	if c.name == lookupCommand && v.on("plan-hierarchy", false) {
+		return listFormats // one value is no stream of events
+	}
+	return c.formats
 }
 
 // checkFormat refuses a format that a command does not have, in Bolt's words.

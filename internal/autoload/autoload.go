@@ -236,33 +236,13 @@ func (l *Loader) parse(m modules.Module, rel string, kind eval.Kind, text string
 		return nil, err
 	}
 	o := check.Options{Tasks: l.tasks}
-	o.Namespace, _ = check.Namespace(m.Name, filepath.ToSlash(rel))
-	if filepath.Base(rel) == typeSet {
-		o.Namespace = m.Name
-	}
+	rel = filepath.ToSlash(rel)
+	o.Namespace, _ = check.Namespace(m.Name, rel)
+	o.Defines = check.Defines(rel)
 	if err := check.Program(p, o).Err(); err != nil {
 		return nil, err
 	}
-	if exact(kind) {
-		err = alone(p, kind)
-	}
-	return p, err
-}
-
-// alone returns an error if there is more in a file than one definition; what
-// is none has been refused before. The apply blocks of a plan may have nodes
-// inside.
-func alone(p *syntax.Program, kind eval.Kind) error {
-	n := 0
-	for _, d := range p.Definitions {
-		if _, is := d.(*syntax.NodeDef); is && kind == eval.KindPlan {
-			continue
-		}
-		if n++; n > 1 {
-			return wrong(p, d.At(), "several-definitions", "there is another definition before this one: a file that is to define a %v has that and nothing else", kind)
-		}
-	}
-	return nil
+	return p, nil
 }
 
 func wrong(p *syntax.Program, at syntax.Span, kind, format string, args ...any) error {
@@ -276,9 +256,9 @@ func (f *file) lacks(kind eval.Kind, qualified string) error {
 		at = x.At()
 	}
 	for n := range f.defs {
-		holds = "the " + n.kind.String() + " " + n.name
+		holds = "the " + n.kind.String() + " " + check.Spelled(n.kind.String(), n.name)
 	}
-	return wrong(f.program, at, "wrong-definition", "the file has to define the %v %s, and defines %s: the name of a file tells what is in it", kind, qualified, holds)
+	return wrong(f.program, at, "wrong-definition", "the file has to define the %v %s, and defines %s: the name of a file tells what is in it", kind, check.Spelled(kind.String(), qualified), holds)
 }
 
 // A RubyError is the error of a function that a module has, but in Ruby.

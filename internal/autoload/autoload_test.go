@@ -102,7 +102,7 @@ func TestLoad(t *testing.T) {
 		{eval.KindClass, "m::l", "! l.pp:2:4: an assignment stands outside of definitions"},
 		{eval.KindClass, "m::far", "! far.pp:1:17: m::near is defined in a file for m::far"},
 		{eval.KindType, "m::several", "! several.pp:1:31: there is another definition before this one"},
-		{eval.KindType, "m::init", "! the file has to define the type m::init, and defines the type m"},
+		{eval.KindType, "m::init", "! the file has to define the type M::Init, and defines the type M"},
 		{eval.KindType, "set", "set"},
 		{eval.KindFunction, "m::bad", "! bad.pp"},
 		{eval.KindFunction, "m::unchecked", "! unchecked.pp"},

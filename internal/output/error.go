@@ -11,7 +11,7 @@ import (
 )
 
 // PrintError prints an error that kept an action from starting to w, which is
-// standard output as for all fatal errors: its text for people, and in JSON
+// standard output as for all fatal errors, unless a command's output is data: its text for people, and in JSON
 // one line {"kind","msg","details"}. With NDJSON the line is an event of its
 // own.
 func PrintError(w io.Writer, f Format, color bool, err error) error {

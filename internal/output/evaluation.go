@@ -26,12 +26,13 @@ type Finding struct {
 
 // An Evaluation is what became of a program of the Puppet language.
 type Evaluation struct {
-	Value  json.RawMessage // rich data; nil after an error
-	Text   string          // the value as it is written in the language
-	Type   string
-	String string
-	Logs   []Finding
-	Errors []Finding
+	Value    json.RawMessage // rich data; nil after an error
+	Text     string          // the value as it is written in the language
+	Type     string
+	String   string
+	Rendered bool // of a template: for people its text is all there is
+	Logs     []Finding
+	Errors   []Finding
 
 	ID json.RawMessage // of one of many: what its asker knows it by; nil without
 }
@@ -40,7 +41,7 @@ type Evaluation struct {
 func (f *Finding) place() string {
 	var parts []string
 	if f.File != "" {
-		parts = append(parts, f.File)
+		parts = append(parts, strings.ReplaceAll(f.File, "\n", `\n`)) // a finding has one line
 	}
 	if f.Line > 0 {
 		parts = append(parts, fmt.Sprint(f.Line))
@@ -97,13 +98,17 @@ func (f *Finding) data() *ordered.Map {
 		m.Set("column", int64(f.Column))
 	}
 	if len(f.Stack) > 0 {
-		stack := make([]any, len(f.Stack))
-		for i, s := range f.Stack {
-			stack[i] = s
-		}
-		m.Set("stack", stack)
+		m.Set("stack", texts(f.Stack))
 	}
 	return m
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
 }
 
 func findings(list []Finding) []any {
@@ -114,8 +119,20 @@ func findings(list []Finding) []any {
 	return out
 }
 
-// PrintEvaluation prints what became of a program. Where that is no terminal,
-// the bytes of a value stay as they are.
+// PrintSaid prints for people what a program said and what is wrong with it. As
+// its value may be data for another program, this is for standard error.
+func PrintSaid(w io.Writer, color bool, e *Evaluation) error {
+	out := bufio.NewWriter(w)
+	for _, list := range [][]Finding{e.Logs, e.Errors} {
+		for i := range list {
+			list[i].write(out, color)
+		}
+	}
+	return out.Flush()
+}
+
+// PrintEvaluation prints what became of a program: as JSON all of it, for people
+// its value. Where that is no terminal, the bytes of a value stay as they are.
 func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation) error {
 	out := bufio.NewWriter(w)
 	if f == JSON || f == NDJSON {
@@ -138,17 +155,15 @@ func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation)
 		}
 		return out.Flush()
 	}
-	for i := range e.Logs {
-		e.Logs[i].write(out, color)
+	text := safetext.String
+	if terminal {
+		text = safetext.TerminalString
 	}
-	for i := range e.Errors {
-		e.Errors[i].write(out, color)
-	}
-	if len(e.Errors) == 0 {
-		text := safetext.String
-		if terminal {
-			text = safetext.TerminalString
-		}
+	switch {
+	case len(e.Errors) > 0:
+	case e.Rendered:
+		_, _ = out.WriteString(text(e.String))
+	default:
 		fmt.Fprintf(out, "%s\n", text(e.Text))
 		fmt.Fprintf(out, "%s\n", paint(cyan, color, "type: "+safetext.TerminalString(e.Type)))
 	}
@@ -156,9 +171,9 @@ func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation)
 }
 
 // PrintEvaluationLine prints what became of one expression of many, in one
-// line: value, type and string, or an error with line, column and message, and
-// with its file and kind if it is not in the expression itself; before them the
-// id if there is one, behind them the logs if there are any.
+// line: value, type and string, or an error with line, column, message and kind,
+// with its file if it is not in the expression itself, and with the calls around
+// it if there are any; before them the id if there is one, behind them the logs.
 func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 	answer := &ordered.Map{}
 	if e.ID != nil {
@@ -181,8 +196,9 @@ func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 			m.Set("column", int64(first.Column))
 		}
 		m.Set("message", first.Msg)
-		if first.File != "" {
-			m.Set("kind", first.Kind)
+		m.Set("kind", first.Kind)
+		if len(first.Stack) > 0 {
+			m.Set("stack", texts(first.Stack))
 		}
 		answer.Set("error", m)
 	}

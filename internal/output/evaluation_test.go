@@ -14,7 +14,7 @@ func TestEvaluationLine(t *testing.T) {
 		want string
 	}{
 		{Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2"}, `{"value":2,"type":"Integer","string":"2"}`},
-		{Evaluation{Errors: []Finding{{Msg: "bad", Line: 3}}}, `{"error":{"line":3,"message":"bad"}}`},
+		{Evaluation{Errors: []Finding{{Msg: "bad", Line: 3, Kind: "k", Stack: []string{"f"}}}}, `{"error":{"line":3,"message":"bad","kind":"k","stack":["f"]}}`},
 		{
 			Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2", ID: json.RawMessage(`{"a":1}`), Logs: notice},
 			`{"id":{"a":1},"value":2,"type":"Integer","string":"2","logs":[{"level":"notice","message":"n","line":1,"column":2}]}`,
@@ -33,8 +33,20 @@ func TestEvaluationLine(t *testing.T) {
 func TestWarningID(t *testing.T) {
 	var b strings.Builder
 	e := &Evaluation{Text: "1", Type: "Integer", Logs: []Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
-	if err := PrintEvaluation(&b, Human, false, false, e); err != nil || !strings.HasPrefix(b.String(), "warning: odd [ID: lookup]\n") {
+	if err := PrintSaid(&b, false, e); err != nil || b.String() != "warning: odd [ID: lookup]\n" {
 		t.Errorf("%v, is %q", err, b.String())
+	}
+}
+
+// TestRendered: of a template people get the text as it is; after an error there
+// is none.
+func TestRendered(t *testing.T) {
+	e := &Evaluation{Rendered: true, Text: `"a\n"`, String: "a\n", Type: "String"}
+	for want, e := range map[string]*Evaluation{"a\n": e, "": {Rendered: true, Errors: []Finding{{Level: "error", Msg: "bad"}}}} {
+		var b strings.Builder
+		if err := PrintEvaluation(&b, Human, false, false, e); err != nil || b.String() != want {
+			t.Errorf("%v, is %q, want %q", err, b.String(), want)
+		}
 	}
 }
 

@@ -250,7 +250,7 @@ func (c *Config) warnPathCase(warn Warn) {
 		}
 		entries, _ := os.ReadDir(filepath.Dir(dir)) // one that cannot be read holds no advice
 		for _, e := range entries {
-			if strings.EqualFold(e.Name(), filepath.Base(dir)) {
+			if base := filepath.Base(dir); e.Name() != base && strings.EqualFold(e.Name(), base) {
 				warn("path_case", "There is no "+dir+" on the modulepath, but there is "+
 					filepath.Join(filepath.Dir(dir), e.Name())+". Case matters in the modulepath.")
 			}

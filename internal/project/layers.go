@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -37,7 +38,7 @@ func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *or
 			return nil, err
 		}
 		file := filepath.Join(dir, DefaultsFileName)
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME may be /dev/null
 			continue
 		}
 		data, err := t.readDefaults(ctx, file, warn)

@@ -699,7 +699,11 @@ func said(logs []eval.Log, w *want, failed bool) string {
 	for _, l := range w.Logs {
 		wanted = append(wanted, fmt.Sprintf("%s %s: %s", l.Level, l.Source, l.Message))
 	}
-	for _, p := range w.Problems {
+	for i, p := range w.Problems {
+		if p.Line == 0 && i < len(warned) { // Puppet does not say where, and we may
+			warned[i], _, _ = strings.Cut(warned[i], " at line ")
+			warned[i] += " at line 0"
+		}
 		problems = append(problems, fmt.Sprintf("%s at line %d", p.Level, p.Line))
 	}
 	if !slices.Equal(got, wanted) {

@@ -3,6 +3,7 @@ package yaml
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math/big"
@@ -42,6 +43,23 @@ func (s Symbol) SymbolName() string { return string(s) }
 // cannot become more data than fits in memory.
 const maxAliased = 1 << 20
 
+// maxMarks limits how many commas, line ends and brackets data may have. The
+// library builds a node of some two hundred bytes for what is between them,
+// before anybody can say that there are too many.
+const maxMarks = 3_000_000
+
+// crowded tells of a text that it may have too many values.
+func crowded(data []byte) bool {
+	if len(data) <= maxMarks {
+		return false
+	}
+	n := 0
+	for _, mark := range []byte(",\n[{") {
+		n += bytes.Count(data, []byte{mark})
+	}
+	return n > maxMarks
+}
+
 // DecodeData is Decode for data files of Puppet, which are loaded with fewer
 // restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
 // or their name where they are the key of a mapping; keys that are not strings
@@ -77,6 +95,9 @@ func Locate(data []byte, path ...any) (line, column int) {
 
 func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
 	var doc yamlv3.Node
+	if crowded(data) {
+		return nil, nil, &Error{File: file, Problem: fmt.Sprintf("there are more than %d commas, lines and brackets: that is more data than a file may have", maxMarks)}
+	}
 	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, &doc, nil

@@ -114,3 +114,14 @@ func FuzzDecodeData(f *testing.F) {
 		}
 	})
 }
+
+// TestDataCrowded: text of more values than fit is refused before it is read.
+func TestDataCrowded(t *testing.T) {
+	if _, err := DecodeData([]byte("["+strings.Repeat("1,", 3_000_000)+"1]"), "big.yaml"); err == nil || !strings.Contains(err.Error(), "more than 3000000") {
+		t.Errorf("is taken: %v", err)
+	}
+	long := "a: '" + strings.Repeat("text without an end ", 200_000) + "'"
+	if v, err := DecodeData([]byte(long), "long.yaml"); err != nil || v == nil {
+		t.Errorf("what is long alone is refused: %v", err)
+	}
+}

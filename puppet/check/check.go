@@ -23,6 +23,9 @@ type Options struct {
 	// Namespace is what the names of definitions begin with, for a file of a
 	// module: see Namespace. Empty: there is no rule.
 	Namespace string
+	// Defines is the one thing that the file defines, by the name Namespace: see
+	// Defines. Empty: there is no rule.
+	Defines string
 	// Keys is how bad a key is that stands twice in a hash (the setting
 	// strict).
 	Keys Severity
@@ -61,6 +64,9 @@ func (c *checker) program(p *syntax.Program) Problems {
 		c.topLevel(p.Body)
 	}
 	syntax.Walk(p.Body, c.visit)
+	if c.o.Defines != "" && c.o.Namespace != "" {
+		c.alone(p)
+	}
 	c.others()
 	return c.found
 }

@@ -83,3 +83,45 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestDefines: a file of a module that is to define one thing defines that.
+func TestDefines(t *testing.T) {
+	for _, c := range []struct {
+		rel, src string
+		tasks    bool
+		want     string // place and kind of each
+	}{
+		{"functions/f.pp", "function m::f() { 1 }", false, ""},
+		{"functions/f.pp", "function M::F() { 1 }", false, "1:1 illegal-name"},
+		{"functions/f.pp", "function m::ff() { 1 }", false, "1:1 wrong-definition"},
+		{"functions/f.pp", "function m::g() { 1 }", false, "1:1 illegal-location"},
+		{"functions/f.pp", "type M::F = String", false, "1:6 wrong-definition"},
+		{"functions/f.pp", "class m::f {}", false, "1:1 wrong-definition"},
+		{"functions/f.pp", "function m::f() { 1 }\nfunction m::f::g() { 1 }", false, "2:1 several-definitions"},
+		{"functions/f.pp", "# nothing", false, ""},
+		{"types/t.pp", "type M::T = String", false, ""},
+		{"types/t.pp", "type M::S = String", false, "1:6 wrong-definition"},
+		{"types/t.pp", "function m::t() { 1 }", false, "1:1 wrong-definition"},
+		{"types/init.pp", "type M = String", false, ""},
+		{"types/init_typeset.pp", "type M = TypeSet[{}]", false, ""},
+		{"plans/p.pp", "plan m::p() { apply('x') { node default {} node a {} } }", true, ""},
+		{"plans/init.pp", "plan m() {}", true, ""},
+		{"plans/p.pp", "function m::p() { 1 }", true, "1:1 wrong-definition"},
+		{"plans/p.pp", "type Foo = Integer", true, "1:6 wrong-definition"},
+		{"manifests/c.pp", "class m::c {} class m::c::d {} define m::c::e() {}", false, ""},
+	} {
+		namespace, _ := Namespace("m", c.rel)
+		found, err := judge(c.src, Options{Tasks: c.tasks, Namespace: namespace, Defines: Defines(c.rel)})
+		if err != nil {
+			t.Fatalf("%s: %v", c.src, err)
+		}
+		var got []string
+		for _, p := range found {
+			at := p.Position()
+			got = append(got, fmt.Sprintf("%d:%d %s", at.Line, at.Column, p.Kind))
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %s\n got %s (%v)\nwant %s", c.rel, c.src, got, found.Err(), c.want)
+		}
+	}
+}

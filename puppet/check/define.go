@@ -21,10 +21,80 @@ func Namespace(module, rel string) (namespace string, ok bool) {
 		return "", false
 	}
 	names := append([]string{module}, parts[1:len(parts)-1]...)
-	if file := strings.TrimSuffix(parts[len(parts)-1], ".pp"); len(parts) != 2 || file != "init" {
+	file := strings.TrimSuffix(parts[len(parts)-1], ".pp")
+	if set := parts[0] == "types" && file == "init_typeset"; len(parts) != 2 || file != "init" && !set {
 		names = append(names, file)
 	}
 	return strings.Join(names, "::"), true
+}
+
+// Defines returns what a file of a module is to define, and nothing else: a
+// "function", a "type" or a "plan"; "" if there is no such rule, as for
+// manifests.
+func Defines(rel string) string {
+	folder, _, _ := strings.Cut(path.Clean(strings.ReplaceAll(rel, "\\", "/")), "/")
+	switch folder {
+	case "functions", "types", "plans":
+		return strings.TrimSuffix(folder, "s")
+	}
+	return ""
+}
+
+// alone tells of what else there is in a file that is to define one thing. It is
+// what a loader would refuse.
+func (c *checker) alone(p *syntax.Program) {
+	n := 0
+	for _, d := range p.Definitions {
+		if _, is := d.(*syntax.NodeDef); is && c.o.Defines == "plan" {
+			continue // of an apply block
+		}
+		if n++; n > 1 {
+			c.errorf(d, "several-definitions", "there is another definition before this one: a file that is to define a %s has that and nothing else", c.o.Defines)
+			return
+		}
+		kind, name := defines(d)
+		_, alias := d.(*syntax.TypeAlias)
+		inside := strings.HasPrefix(strings.ToLower(name), c.o.Namespace) // if not, named has told
+		if (kind != c.o.Defines || !strings.EqualFold(name, c.o.Namespace)) && (inside || alias) {
+			c.errorf(d, "wrong-definition", "the file has to define the %s %s, and defines the %s %s: the name of a file tells what is in it",
+				c.o.Defines, c.namespace(), kind, name)
+		}
+	}
+}
+
+// defines returns the kind and the name of a definition.
+func defines(d syntax.Expr) (kind, name string) {
+	switch d := d.(type) {
+	case *syntax.Function:
+		return "function", d.Name
+	case *syntax.Plan:
+		return "plan", d.Name
+	case *syntax.Class:
+		return "class", d.Name
+	case *syntax.Define:
+		return "define", d.Name
+	case *syntax.TypeAlias:
+		return "type", d.Name
+	}
+	return "", "" // what has no name, or is refused anyway
+}
+
+// namespace is Options.Namespace as it is written in programs.
+func (c *checker) namespace() string { return Spelled(c.o.Defines, c.o.Namespace) }
+
+// Spelled returns the name of a thing of a kind as programs write it: those of
+// types have capitals.
+func Spelled(kind, name string) string {
+	if kind != "type" {
+		return name
+	}
+	parts := strings.Split(name, "::")
+	for i, p := range parts {
+		if p != "" {
+			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "::")
 }
 
 // topLevel tells of what is not a definition in a file of a module.
@@ -45,7 +115,7 @@ func (c *checker) named(n syntax.Node, name string) {
 		c.errorf(n, "illegal-name", "%q is no name for a definition: small letters, digits and _, each part beginning with a letter", name)
 	}
 	if c.o.Namespace != "" && !strings.HasPrefix(strings.ToLower(name), c.o.Namespace) {
-		c.errorf(n, "illegal-location", "%s is defined in a file for %s: the name of a file tells what is in it", name, c.o.Namespace)
+		c.errorf(n, "illegal-location", "%s is defined in a file for %s: the name of a file tells what is in it", name, c.namespace())
 	}
 	c.reservedType(n, name)
 	if name == "plan" {

@@ -26,6 +26,7 @@ func (t *thread) body(s *Site, d *Definition, scope *Scope) (value.Value, error)
 		return nil, err
 	}
 	leave := s.Scope.named.suspend(s.Scope)
+	t.begin()
 	v, err := c.body.eval(t, scope)
 	leave()
 	t.leave(c)
@@ -68,7 +69,7 @@ func (t *thread) bind(s *Site, d *Definition, scope *Scope, given *value.Hash, d
 		if !is && data != nil {
 			found, ok, err := data(p.name)
 			if err != nil {
-				return nil, t.wrap(p.at, err)
+				return nil, t.wrap(s.at, err) // Puppet tells where the class is declared
 			}
 			// Data may say undef, which is a value unless there is a default.
 			if _, undef := found.(value.Undef); ok && (!undef || p.value == nil) {
@@ -125,8 +126,12 @@ func (t *thread) checkNamed(at pos, subject string, c *code, f *Scope) error {
 		return err
 	}
 	var faults []string
+	var first pos
 	for i := range c.params {
 		p := &c.params[i]
+		if faults == nil {
+			first = p.at // of the fault, if this is one
+		}
 		switch typ := types.params[i]; {
 		case f.slots[i] == nil:
 			faults = append(faults, "parameter '"+p.name+"' needs a value")
@@ -135,7 +140,7 @@ func (t *thread) checkNamed(at pos, subject string, c *code, f *Scope) error {
 		}
 	}
 	if faults != nil {
-		return t.fail(at, "parameter", "%s: %s", subject, strings.Join(faults, "; "))
+		return t.parameterFault(at, first, c, subject+": "+strings.Join(faults, "; "))
 	}
 	return nil
 }
@@ -166,6 +171,7 @@ func (t *thread) planBody(at pos, c *code, f *Scope, params *value.Hash) (value.
 	if err := t.named(at, c.title(), c, f, params); err != nil {
 		return nil, err
 	}
+	t.begin()
 	return c.body.eval(t, f)
 }
 
@@ -191,7 +197,7 @@ func (t *thread) named(at pos, subject string, c *code, f *Scope, params *value.
 	}
 	if unknown != nil {
 		sort.Strings(unknown)
-		return t.fail(at, "parameter", "%s has no parameter %s", subject, strings.Join(unknown, ", "))
+		return t.parameterFault(at, c.at, c, subject+" has no parameter "+strings.Join(unknown, ", "))
 	}
 	if err := t.defaults(at, c, f, given); err != nil {
 		return err

@@ -180,7 +180,7 @@ func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (
 	var v value.Value
 	err := t.spread(at, c, f, args)
 	if err == nil {
-		v, err = t.evalBody(at, c, f)
+		v, err = t.evalBody(at, c, f, len(args))
 	}
 	return t.leaveFunction(c, f, v, err)
 }
@@ -191,7 +191,7 @@ func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
 	if err := t.enter(c.name, at, c); err != nil {
 		return nil, err
 	}
-	v, err := t.evalBody(at, c, f)
+	v, err := t.evalBody(at, c, f, len(c.params))
 	return t.leaveFunction(c, f, v, err)
 }
 
@@ -210,18 +210,20 @@ func (t *thread) leaveFunction(c *code, f *Scope, v value.Value, err error) (val
 }
 
 // evalBody checks arguments, evaluates a body, and checks the result. next
-// ends it.
-func (t *thread) evalBody(at pos, c *code, f *Scope) (value.Value, error) {
+// ends it. given is how many arguments were given: the rest are defaults.
+func (t *thread) evalBody(at pos, c *code, f *Scope, given int) (value.Value, error) {
 	if c.typed {
 		types, err := t.typesOf(c, f)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.check(at, c, types, f); err != nil {
+		if err := t.check(at, c, types, f, given); err != nil {
 			return nil, err
 		}
 	}
+	t.begin()
 	v, err := c.body.eval(t, f)
+	t.end()
 	if err != nil {
 		j, is := err.(*jump)
 		if !is || j.kind != jumpNext {
@@ -309,7 +311,7 @@ func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
 	}
 	var v value.Value
 	if err == nil {
-		v, err = t.evalBody(b.at, c, f)
+		v, err = t.evalBody(b.at, c, f, len(args))
 	}
 	t.leave(c)
 	if err != nil {

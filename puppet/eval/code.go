@@ -48,6 +48,8 @@ type param struct {
 	fixed bool // typ is the same for every call
 	value node // its default, or nil
 	rest  bool
+
+	defaultAt pos // of value
 }
 
 // codeTypes are the types of parameters and the result, evaluated for a world.

@@ -211,7 +211,7 @@ func (c *compiler) params(k *code, list []*syntax.Param) {
 		}
 		if p.Value != nil {
 			c.vars.defaults = true
-			q.value = c.expr(p.Value)
+			q.value, q.defaultAt = c.expr(p.Value), c.at(p.Value)
 			c.vars.defaults = false
 		}
 		switch {

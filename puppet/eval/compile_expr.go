@@ -279,10 +279,10 @@ func (c *compiler) query(x syntax.Expr) queryNode {
 			return &queryBool{x.Op == syntax.Or, c.query(x.X), c.query(x.Y)}
 		case syntax.Eq, syntax.Ne:
 			if !comparable(x.X) || !comparable(x.Y) {
-				return &queryFault{c.at(x)}
+				return &queryFault{}
 			}
-			return &queryCompare{x.Op == syntax.Ne, c.expr(x.X), c.expr(x.Y), c.at(x)}
+			return &queryCompare{x.Op == syntax.Ne, c.expr(x.X), c.expr(x.Y)}
 		}
 	}
-	return &queryFault{c.at(x)}
+	return &queryFault{}
 }

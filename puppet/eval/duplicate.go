@@ -17,6 +17,9 @@ func (in *Interp) defined(list []*Definition) error {
 		switch d.Kind {
 		case KindNode:
 			names = nodeNames(d)
+			if err := repeated(d); err != nil {
+				return err
+			}
 		case KindClass, KindDefine:
 			kinds = []Kind{KindClass, KindDefine}
 		}
@@ -46,21 +49,50 @@ func nodeNames(d *Definition) []string {
 	}
 	var names []string
 	for _, m := range n.Matches {
-		switch m := m.(type) {
-		case *syntax.Str:
-			names = append(names, lower(m.Value))
-		case *syntax.Regexp:
-			names = append(names, "/"+m.Source+"/")
-		case *syntax.Default:
-			names = append(names, "default")
+		if name := nodeName(m); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
+// nodeName is the name that one of a node definition's matches is, "" if it has
+// to be evaluated.
+func nodeName(m syntax.Expr) string {
+	switch m := m.(type) {
+	case *syntax.Str:
+		return lower(m.Value)
+	case *syntax.Regexp:
+		return "/" + m.Source + "/"
+	case *syntax.Default:
+		return "default"
+	}
+	return ""
+}
+
+// repeated returns an error when a node definition has a name twice.
+func repeated(d *Definition) error {
+	n, is := d.Node.(*syntax.NodeDef)
+	if !is {
+		return nil
+	}
+	seen := map[string]syntax.Position{}
+	for _, m := range n.Matches {
+		name, at := nodeName(m), d.Program.File.Position(m.At().Off)
+		if first, is := seen[name]; is && name != "" {
+			return duplicateAt(at, first, "node "+name)
+		}
+		seen[name] = at
+	}
+	return nil
+}
+
 // duplicate is the error of a definition of what another defines too.
 func duplicate(d, o *Definition, what string) error {
-	at, first := d.place(), o.place()
+	return duplicateAt(d.place(), o.place(), what)
+}
+
+func duplicateAt(at, first syntax.Position, what string) error {
 	e := Errorf("duplicate-definition", "the %s is defined already, at %s", what, first)
 	e.Pos, e.Stack = at, []Frame{{"", at.File, at.Line}}
 	return e

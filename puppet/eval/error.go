@@ -163,5 +163,14 @@ func kindOfCause(err error) string {
 	if e, ok := errors.AsType[*value.ConversionError](err); ok {
 		return conversionKinds[e.Kind]
 	}
+	if e, ok := errors.AsType[kinded](err); ok {
+		return e.LanguageKind()
+	}
 	return value.RegexpFault(err)
+}
+
+// kinded is an error of a package above this one that knows its kind here.
+type kinded interface {
+	error
+	LanguageKind() string
 }

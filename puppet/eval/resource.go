@@ -335,6 +335,9 @@ func (n *collectNode) eval(t *thread, s *Scope) (value.Value, error) {
 	}
 	if n.query != nil {
 		if c.Query, err = n.query.eval(t, s); err != nil {
+			if fault, is := err.(badQuery); is {
+				return nil, t.fail(n.pos, "bad-query", "%s", string(fault)) // as Puppet has it: the collector is wrong
+			}
 			return nil, err
 		}
 	}
@@ -352,6 +355,11 @@ func (n *collectNode) eval(t *thread, s *Scope) (value.Value, error) {
 type queryNode interface {
 	eval(t *thread, s *Scope) (Query, error)
 }
+
+// badQuery is the error of a query that is none.
+type badQuery string
+
+func (e badQuery) Error() string { return string(e) }
 
 type queryBool struct {
 	or   bool
@@ -373,7 +381,6 @@ func (n *queryBool) eval(t *thread, s *Scope) (Query, error) {
 type queryCompare struct {
 	not  bool
 	x, y node
-	at   pos
 }
 
 func (n *queryCompare) eval(t *thread, s *Scope) (Query, error) {
@@ -387,15 +394,15 @@ func (n *queryCompare) eval(t *thread, s *Scope) (Query, error) {
 	}
 	name, is := x.(value.String)
 	if !is {
-		return nil, t.fail(n.at, "bad-query", "%s is not the name of an attribute", t.inspect(x))
+		return nil, badQuery(t.inspect(x) + " in a query is not the name of an attribute")
 	}
 	return &QueryCompare{string(name), n.not, y}, nil
 }
 
-type queryFault struct{ at pos }
+type queryFault struct{}
 
 func (n *queryFault) eval(t *thread, s *Scope) (Query, error) {
-	return nil, t.fail(n.at, "bad-query", "a query is made of and, or, and names that are == or != to texts, numbers, variables, true, false and undef")
+	return nil, badQuery("a query is made of and, or, and names that are == or != to texts, numbers, variables, true, false and undef")
 }
 
 // A relationNode is X -> Y and the like.

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"strings"
 
 	"bolt/puppet/syntax"
@@ -82,7 +83,10 @@ func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bo
 	if err := t.templateParams(s, epp, c, f, args); err != nil {
 		return nil, err
 	}
-	if _, err := c.body.eval(t, f); err != nil {
+	t.begin()
+	_, err = c.body.eval(t, f)
+	t.end()
+	if err != nil {
 		return t.templateEnd(s.at, err)
 	}
 	text := value.String(t.rendering.buf)
@@ -175,6 +179,24 @@ func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, arg
 		}
 	}
 	return nil
+}
+
+// parameterFault is the error of parameters that were given by name. declared
+// is where they are. What a template is called for is often nothing that the
+// program at hand names: so that is told, or is the place if it was not called
+// from a program.
+func (t *thread) parameterFault(at, declared pos, c *code, msg string) error {
+	e := t.fail(at, "parameter", "%s", msg)
+	if c.name != "" {
+		return e
+	}
+	p := declared.position()
+	if e.Pos.Line == 0 {
+		e.Pos = p
+	} else {
+		e.Msg += fmt.Sprintf(" (%s, line %d)", p.File, p.Line)
+	}
+	return e
 }
 
 func (c *code) subject() string {

@@ -64,6 +64,9 @@ type thread struct {
 type frame struct {
 	name string
 	call pos // where the call is written
+	// begun: the body is in work. Before and after that, an error at the call is
+	// one of the caller, not of a place inside.
+	begun bool
 }
 
 // pollEvery is how many calls are made between looks at the context: a few
@@ -112,9 +115,13 @@ func (t *thread) enter(name string, at pos, c *code) error {
 		return t.tooTall(at, c.height)
 	}
 	t.depth++
-	t.frames = append(t.frames, frame{name, at})
+	t.frames = append(t.frames, frame{name: name, call: at})
 	return nil
 }
+
+// begin and end tell that the body of the innermost call is in work.
+func (t *thread) begin() { t.frames[len(t.frames)-1].begun = true }
+func (t *thread) end()   { t.frames[len(t.frames)-1].begun = false }
 
 // leave ends a call of c.
 func (t *thread) leave(c *code) {
@@ -209,10 +216,14 @@ const stackDepth = 100
 // stack returns the calls around a place.
 func (t *thread) stack(at pos) []Frame {
 	p := at.position()
-	stack := make([]Frame, 0, min(len(t.frames), stackDepth)+1)
-	for i := len(t.frames) - 1; i >= 0; i-- {
-		f := &t.frames[i]
-		if n := len(t.frames) - i; n > stackDepth/2 && i >= stackDepth/2 {
+	frames := t.frames
+	if n := len(frames); n > 0 && !frames[n-1].begun && frames[n-1].call == at {
+		frames = frames[:n-1]
+	}
+	stack := make([]Frame, 0, min(len(frames), stackDepth)+1)
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := &frames[i]
+		if n := len(frames) - i; n > stackDepth/2 && i >= stackDepth/2 {
 			p = f.call.position()
 			continue
 		}

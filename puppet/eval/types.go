@@ -115,7 +115,7 @@ func (t *thread) asType(at pos, v value.Value) (value.Type, error) {
 }
 
 // check checks the arguments in a scope.
-func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope) error {
+func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope, given int) error {
 	for i := range c.params {
 		typ := types.params[i]
 		if c.params[i].rest {
@@ -131,7 +131,7 @@ func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope) error {
 				}
 			}
 			if !fitsRest(types, typ, rest.Elems()) {
-				return t.mismatchSlots(at, c, types, f)
+				return t.mismatchSlots(at, c, types, f, given)
 			}
 			continue
 		}
@@ -145,7 +145,7 @@ func (t *thread) check(at pos, c *code, types *codeTypes, f *Scope) error {
 			}
 		}
 		if !instance(typ, f.slots[i]) {
-			return t.mismatchSlots(at, c, types, f)
+			return t.mismatchSlots(at, c, types, f, given)
 		}
 	}
 	return nil
@@ -182,10 +182,16 @@ func instance(typ value.Type, v value.Value) bool {
 	return value.Instance(typ, v)
 }
 
-// mismatchSlots describes arguments that are in a scope already.
-func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope) error {
+// mismatchSlots describes arguments that are in a scope already. The place is
+// the call, as in Puppet, also when it is a default that is wrong: the text then
+// says where that is.
+func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope, given int) error {
 	for i := range c.params {
 		p, typ := &c.params[i], types.params[i]
+		written := ""
+		if i >= given && p.value != nil {
+			written = fmt.Sprintf(" (its default, at %v)", p.defaultAt.position())
+		}
 		if p.rest {
 			rest, is := f.slots[i].(*value.Array)
 			if !is {
@@ -196,13 +202,13 @@ func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope) erro
 			}
 			for _, v := range rest.Elems() {
 				if typ != nil && !value.Instance(typ, v) {
-					return t.fail(at, "type-mismatch", "%s: %s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, v))
+					return t.fail(at, "type-mismatch", "%s: %s%s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, v), written)
 				}
 			}
 			continue
 		}
 		if typ != nil && !value.Instance(typ, f.slots[i]) {
-			return t.fail(at, "type-mismatch", "%s: %s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, f.slots[i]))
+			return t.fail(at, "type-mismatch", "%s: %s%s", c.title(), value.Mismatch("parameter '"+p.name+"'", typ, f.slots[i]), written)
 		}
 	}
 	return t.fail(at, "type-mismatch", "%s does not take these arguments", c.title())

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"bolt/puppet/eval"
 )
 
 // An Error is what went wrong in a lookup.
@@ -21,6 +23,8 @@ type Error struct {
 	Column int
 	// Err is the cause, nil without.
 	Err error
+
+	atCall bool // a program has it where it looks something up, as in Puppet
 }
 
 // kindShape is the kind of the error of a hiera.yaml that has not the shape of
@@ -55,6 +59,15 @@ func errorf(kind, format string, args ...any) *Error {
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == "not-found"
+}
+
+// plain is what an error of the language says, without its place when that is in
+// no file: it would be one in a text that nobody has written.
+func plain(err error) string {
+	if e, ok := err.(*eval.Error); ok && e.Pos.File == "" {
+		return e.Msg
+	}
+	return err.Error()
 }
 
 // quoteNames writes 'a', 'b'.

@@ -60,14 +60,61 @@ type Node struct {
 	Value    value.Value // of an event that has one
 }
 
-// An Explanation collects how a lookup went. It belongs to one goroutine; a
-// nil one collects nothing.
+// An Explanation collects how a lookup went, up to a size: what follows then is
+// left out, and it says so. It belongs to one goroutine; a nil one collects
+// nothing.
 type Explanation struct {
 	// OnlyOptions looks up lookup_options alone, as explain-options asks.
 	OnlyOptions bool
 
 	root  Node
 	stack []*Node
+	used  int // of maxExplained
+	left  int // how many nodes that were left out are open
+}
+
+// maxExplained bounds an explanation, in values and pieces of some thirty bytes
+// of text: interpolations and merges can multiply what little data says.
+const maxExplained = 1 << 20
+
+// fits counts what is to be told, and reports whether there is room for it.
+func (ex *Explanation) fits(size int) bool {
+	if ex.used > maxExplained {
+		return false
+	}
+	if ex.used += size; ex.used <= maxExplained {
+		return true
+	}
+	ex.root.Texts = append(ex.root.Texts, "The explanation is too long: what came after this is left out")
+	return false
+}
+
+// extent is how much there is to tell of a value.
+func extent(v value.Value) int {
+	const piece = 32
+	switch v := v.(type) {
+	case value.String:
+		return 1 + len(v)/piece
+	case *value.Array:
+		if _, nodes := value.Measure(v); nodes > maxExplained {
+			return nodes
+		}
+		n := 1
+		for _, e := range v.All() {
+			n += extent(e)
+		}
+		return n
+	case *value.Hash:
+		if _, nodes := value.Measure(v); nodes > maxExplained {
+			return nodes
+		}
+		n := 1
+		for k, e := range v.All() {
+			n += extent(k) + extent(e)
+		}
+		return n
+	}
+	return 1
 }
 
 // Root returns the tree.
@@ -119,6 +166,15 @@ func (ex *Explanation) top() *Node {
 
 // push goes into n, and returns what goes out of it again.
 func (ex *Explanation) push(n *Node) func() {
+	const indented = 8 // levels of indentation to a piece
+	size := 1 + len(ex.stack)/indented + (len(n.Name)+len(n.Original))/32
+	if n.Value != nil {
+		size += extent(n.Value)
+	}
+	if ex.left > 0 || !ex.fits(size) {
+		ex.left++
+		return func() { ex.left-- }
+	}
 	top := ex.top()
 	top.Branches = append(top.Branches, n)
 	ex.stack = append(ex.stack, n)
@@ -127,7 +183,7 @@ func (ex *Explanation) push(n *Node) func() {
 }
 
 func (ex *Explanation) event(e Event, key string, v value.Value) {
-	if ex == nil {
+	if ex == nil || ex.left > 0 || v != nil && !ex.fits(extent(v)) {
 		return
 	}
 	n := ex.top()
@@ -154,7 +210,7 @@ func (ex *Explanation) leaf(n *Node) {
 }
 
 func (ex *Explanation) text(s string) {
-	if ex != nil {
+	if ex != nil && ex.left == 0 && ex.fits(extent(value.String(s))) {
 		n := ex.top()
 		n.Texts = append(n.Texts, s)
 	}

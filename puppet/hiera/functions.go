@@ -121,7 +121,7 @@ func evalError(c *eval.Call, err error) error {
 	}
 	out := c.Errorf("lookup-"+e.Kind, "%s", e.Error())
 	out.Err = e
-	if e.File != "" && e.Line > 0 && e.Kind != kindShape {
+	if e.File != "" && e.Line > 0 && e.Kind != kindShape && !e.atCall {
 		out.Msg = e.Msg
 		out.Pos.File, out.Pos.Line, out.Pos.Column = e.File, e.Line, e.Column
 	}

@@ -33,7 +33,9 @@ package hiera
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"bolt/puppet/eval"
@@ -126,7 +128,7 @@ type SessionOptions struct {
 
 // Session returns a new session.
 func (h *Hiera) Session(o SessionOptions) *Session {
-	s := &Session{h: h, o: o, modules: map[string]*layer{}, lookupOptions: map[optionsKey]*lookupOptions{}, warned: map[string]bool{}}
+	s := &Session{h: h, o: o, modules: map[string]*layer{}, lookupOptions: map[optionsKey]*lookupOptions{}, warned: map[string]bool{}, unset: map[string]bool{}}
 	s.global = &layer{place: placeGlobal, configPath: h.o.Global, root: path.Dir(h.o.Global), required: true}
 	if h.o.Global == "" {
 		s.global.root = ""
@@ -145,6 +147,15 @@ type Session struct {
 	modules       map[string]*layer
 	lookupOptions map[optionsKey]*lookupOptions
 	warned        map[string]bool
+	unset         map[string]bool
+}
+
+// Unset returns, sorted, the variables that paths of the hierarchies looked at so
+// far use and that had no value, as they are written there ("facts.os.name").
+func (s *Session) Unset() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.unset))
 }
 
 // warn tells a warning once.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,72 @@ func TestDataErrors(t *testing.T) {
 				t.Errorf("IsNotFound = %v", hiera.IsNotFound(err))
 			}
 		})
+	}
+}
+
+// TestPlacesOfMistakes: what is wrong with lookup_options, with values that are
+// merged and with what functions return is told with the key, the level and the
+// file, and hiera.yaml where there is no other.
+func TestPlacesOfMistakes(t *testing.T) {
+	const (
+		config = "version: 5\ndefaults: {datadir: data, data_hash: yaml_data}\nhierarchy:\n" +
+			"  - {name: f, data_hash: \"m::f\", options: {x: 1}}\n  - {name: near, path: near.yaml}\n  - {name: far, path: far.yaml}\n"
+		near, far, level = "/t/env/production/data/near.yaml: ", "/t/env/production/data/far.yaml: ", "/t/env/production/hiera.yaml:4:5: "
+		good             = "function m::f($o, $c) { {} }"
+	)
+	for _, c := range []struct{ name, function, near, far, want string }{
+		{"strategy", good, "a: 1", "lookup_options: {a: {merge: uniq}}", far + "lookup_options for 'a': there is no merge strategy 'uniq'"},
+		{"strategy, near", good, "lookup_options: {a: {merge: uniq}}", "lookup_options: {a: {merge: unique}}", near + "lookup_options for 'a': there is no merge strategy 'uniq'"},
+		{"of a pattern", good, "", "lookup_options: {'^a': {merge: uniq}}", far + "lookup_options for '^a': there is no merge strategy"},
+		{"option", good, "", "lookup_options: {a: {merge: {strategy: hash, x: 1}}}", far + "lookup_options for 'a': the merge strategy 'hash' takes no options"},
+		{"pattern", good, "", "lookup_options: {'^a(': {merge: deep}}", far + "the key '^a(' of lookup_options is not"},
+		{"no hash", good, "", "lookup_options: 1", far + "lookup_options must be a hash"},
+		{"hash, far", good, "a: {x: 1}", "lookup_options: {a: {merge: hash}}\na: 1", far + "the value of 'a' in the level 'far': the merge strategy hash needs hashes"},
+		{"hash, near", good, "a: 1", "lookup_options: {a: {merge: hash}}\na: {x: 1}", near + "the value of 'a' in the level 'near': the merge strategy hash needs hashes"},
+		{"hash, function", "function m::f($o, $c) { {a => 1} }", "a: {x: 1}", "lookup_options: {a: {merge: hash}}", level + "the value of 'a' in the level 'f': the merge strategy hash needs hashes"},
+		{"unique", good, "a: [1]", "lookup_options: {a: {merge: unique}}\na: {x: 1}", far + "the value of 'a' in the level 'far': the merge strategy unique needs"},
+		{"convert_to", good, "a: x", "lookup_options: {a: {convert_to: Integer}}", far + "lookup_options for 'a': convert_to: the string"},
+		{"no type", good, "a: x", "lookup_options: {'^a': {convert_to: Nope}}", far + "lookup_options for '^a': the value of 'a': convert_to 'Nope' is not a type: "},
+		{"arity", "function m::f($o) { {} }", "", "", level + "the data_hash function 'm::f' of the level 'f' cannot be called: "},
+		{"type", "function m::f(Integer $o, $c) { {} }", "", "", level + "the data_hash function 'm::f' of the level 'f' cannot be called: "},
+		{"returns", "function m::f($o, $c) { 1 }", "", "", level + "the data_hash function 'm::f' must return a hash"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{files: map[string]string{
+				env + "hiera.yaml": config, module + "functions/f.pp": c.function, env + "data/near.yaml": c.near + "\n", env + "data/far.yaml": c.far + "\n",
+			}})
+			_, err := w.lookup("a")
+			w.wantError(t, err, c.want)
+			if err != nil && (strings.Contains(err.Error(), ": 1:1") || strings.HasPrefix(err.Error(), "1:1")) {
+				t.Errorf("has a place in no file: %v", err)
+			}
+			// In a program it is an error of the call, as in Puppet.
+			_, err = w.eval(t, "\n\nlookup('a')")
+			if e, ok := errors.AsType[*eval.Error](err); !ok || !strings.HasSuffix(e.Pos.File, "o.pp") || e.Pos.Line != 3 {
+				t.Errorf("in a program: %#v", err)
+			}
+		})
+	}
+}
+
+// TestEntries: what is passed over in lookup_options is warned of, once.
+func TestEntries(t *testing.T) {
+	w := newWorld(t, worldOptions{files: map[string]string{
+		env + "hiera.yaml":          "version: 5\n",
+		env + "data/common.yaml":    "a: 1\nlookup_options: {a: {mrge: hash, merge: first}, b: deep, c: ~, '^d': {convert_to: String}}\n",
+		module + "hiera.yaml":       "version: 5\n",
+		module + "data/common.yaml": "m::a: 1\nlookup_options: {'m::a': {convert: String}}\n",
+	}})
+	for _, key := range []string{"a", "m::a", "a", "m::b"} {
+		_, _ = w.lookup(key)
+	}
+	want := []string{
+		"/t/env/production/data/common.yaml: lookup_options for 'a': 'mrge' has no effect; there are merge and convert_to",
+		"/t/env/production/data/common.yaml: lookup_options for 'b': the entry has no effect: it must be a hash with merge or convert_to, not String",
+		"/t/env/production/modules/m/data/common.yaml: lookup_options for 'm::a': 'convert' has no effect; there are merge and convert_to",
+	}
+	if !slices.Equal(w.warnings, want) {
+		t.Errorf("are %q", w.warnings)
 	}
 }
 
@@ -444,6 +511,23 @@ func TestExplainErrors(t *testing.T) {
 				t.Errorf("is\n%s, want %q in it, and not %q", got, c.has, c.hasNot)
 			}
 		})
+	}
+}
+
+// TestExplainTooLong: an explanation of what multiplies ends, and says so.
+func TestExplainTooLong(t *testing.T) {
+	var data strings.Builder
+	data.WriteString("k0: x\n")
+	for i := range 9 {
+		fmt.Fprintf(&data, "k%d: \"%s\"\n", i+1, strings.Repeat(fmt.Sprintf("%%{lookup('k%d')}", i), 4))
+	}
+	w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": "version: 5\n", env + "data/common.yaml": data.String()}})
+	if got := w.explain("k2").String(); strings.Contains(got, "too long") {
+		t.Errorf("what is short is cut:\n%s", got)
+	}
+	got := w.explain("k9").String()
+	if !strings.Contains(got, "The explanation is too long") || len(got) > 64<<20 {
+		t.Errorf("has %d bytes, and ends in %q", len(got), got[len(got)-100:])
 	}
 }
 

@@ -234,6 +234,11 @@ func (l *lookup) variable(key, in string) (value.Value, error) {
 			v = value.Undef{}
 		}
 	}
+	if l.level.entry != nil && isUndef(v) {
+		l.s.mu.Lock()
+		l.s.unset[key] = true
+		l.s.mu.Unlock()
+	}
 	l.remember(key, root, segments, v)
 	return v, nil
 }

@@ -146,7 +146,7 @@ func (l *lookup) inHierarchy(y *layer, k *lookupKey, m *strategy, part func(*res
 			l.ex.notFound(k.text)
 			return nil
 		}
-		v, found, err = l.search(m, len(providers), func(i int) (value.Value, bool, error) {
+		v, found, err = l.search(k.text, m, len(providers), func(i int) (value.Value, bool, error) {
 			return l.inProvider(providers[i], k, m)
 		})
 		return err

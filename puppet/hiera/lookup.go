@@ -57,7 +57,11 @@ type lookup struct {
 	module              string   // of the key
 	global              bool
 	depth               int
-	spent               *int // expressions interpolated, with those on whose behalf this is
+	spent               *int   // expressions interpolated, with those on whose behalf this is
+	from                source // of the value that was found last
+	// origins gets where the keys of lookup_options come from, while these are
+	// looked up; nil otherwise.
+	origins map[string]source
 
 	// While a hierarchy is resolved:
 	used  *[]usedVariable // variables that it depends on; nil otherwise
@@ -123,7 +127,7 @@ func (l *lookup) invoke(function string, args ...value.Value) (value.Value, erro
 func (l *lookup) sub() *lookup {
 	c := *l
 	c.names = slices.Clip(l.names)
-	c.used, c.local, c.level = nil, nil, level{}
+	c.used, c.local, c.level, c.origins = nil, nil, level{}, nil
 	return &c
 }
 
@@ -235,7 +239,7 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 		_, _, err := l.layers(optionsRoot, hashMerge)
 		return value.Undef{}, true, err
 	}
-	options, err := l.optionsFor(k)
+	options, at, err := l.optionsFor(k)
 	if err != nil {
 		return nil, false, err
 	}
@@ -243,6 +247,7 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	if options != nil {
 		if m, ok := options.GetString("merge"); ok && !isUndef(m) && (merge == nil || isUndef(merge)) {
 			merge = m
+			at.merges = true
 			l.ex.leaf(&Node{Type: NodeMergeSource, Name: optionsName})
 		}
 		if c, ok := options.GetString("convert_to"); ok && !isUndef(c) {
@@ -250,13 +255,13 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 		}
 	}
 	mark := l.ex.mark()
-	v, found, err := l.value(k, merge)
+	v, found, err := l.value(k, merge, at)
 	if convert == nil {
 		return v, found, err
 	}
 	made := false
 	if err == nil && found {
-		v, err = l.convert(text, convert, v)
+		v, err = l.convert(text, at, convert, v)
 		_, made = v.(*value.Sensitive)
 	}
 	// Differs from Puppet: there an explanation shows in clear what is made
@@ -274,13 +279,17 @@ func (l *lookup) keeping() *lookup {
 	return &c
 }
 
-// value searches a key and merges what is found, by the value of merge.
-func (l *lookup) value(k *lookupKey, merge value.Value) (value.Value, bool, error) {
+// value searches a key and merges what is found, by the value of merge, which
+// may come from an entry of lookup_options.
+func (l *lookup) value(k *lookupKey, merge value.Value, at entryOfOptions) (value.Value, bool, error) {
 	if l.ex != nil {
 		defer l.ex.push(&Node{Type: NodeData, Name: k.text})()
 	}
 	m, err := parseStrategy(merge)
 	if err != nil {
+		if at.merges {
+			err = at.blame(err)
+		}
 		return nil, false, err
 	}
 	v, found, err := l.layers(k, m)
@@ -306,7 +315,7 @@ func (l *lookup) layers(k *lookupKey, m *strategy) (value.Value, bool, error) {
 	if l.global {
 		return l.inLayer(l.s.global, k, m)
 	}
-	return l.search(m, 3, func(i int) (value.Value, bool, error) {
+	return l.search(k.text, m, 3, func(i int) (value.Value, bool, error) {
 		y, err := l.layer(i)
 		if y == nil || err != nil {
 			return nil, false, err
@@ -358,10 +367,10 @@ func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
 		return nil, false, err
 	}
 	m := firstFound
-	if o := options.of(k.root); o != nil {
+	if o, at := options.of(k.root); o != nil {
 		merge, _ := o.GetString("merge")
 		if m, err = parseStrategy(merge); err != nil {
-			return nil, false, err
+			return nil, false, at.blame(err)
 		}
 	}
 	if l.ex != nil {
@@ -406,7 +415,7 @@ func isPart(t value.Type) bool {
 }
 
 // convert applies convert_to: a type, or an array of a type and arguments.
-func (l *lookup) convert(key string, to, v value.Value) (value.Value, error) {
+func (l *lookup) convert(key string, at entryOfOptions, to, v value.Value) (value.Value, error) {
 	args := []value.Value{to}
 	if a, ok := to.(*value.Array); ok {
 		args = slices.Clone(a.Elems())
@@ -417,7 +426,7 @@ func (l *lookup) convert(key string, to, v value.Value) (value.Value, error) {
 	if s, ok := args[0].(value.String); ok {
 		t, err := l.caller.ParseType(string(s))
 		if err != nil {
-			return nil, &Error{Kind: "type-mismatch", Msg: "lookup_options for '" + key + "': convert_to '" + string(s) + "' is not a type: " + err.Error(), Err: err}
+			return nil, at.converting(key, "'"+string(s)+"' is not a type: "+plain(err), err)
 		}
 		args[0] = t
 	}
@@ -425,7 +434,7 @@ func (l *lookup) convert(key string, to, v value.Value) (value.Value, error) {
 	call := append([]value.Value{args[0], v}, args[1:]...)
 	out, err := l.invoke("new", call...)
 	if err != nil {
-		return nil, &Error{Kind: "type-mismatch", Msg: "lookup_options for '" + key + "': convert_to: " + err.Error(), Err: err}
+		return nil, at.converting(key, plain(err), err)
 	}
 	return out, nil
 }

@@ -134,8 +134,8 @@ func (m *strategy) shownOptions() *value.Hash {
 	return m.options.Without(value.String("strategy"))
 }
 
-// search asks n places in order and merges what they have.
-func (l *lookup) search(m *strategy, n int, ask func(i int) (value.Value, bool, error)) (value.Value, bool, error) {
+// search asks n places in order for a key, and merges what they have.
+func (l *lookup) search(key string, m *strategy, n int, ask func(i int) (value.Value, bool, error)) (value.Value, bool, error) {
 	switch {
 	case n == 0:
 		return nil, false, nil
@@ -159,6 +159,7 @@ func (l *lookup) search(m *strategy, n int, ask func(i int) (value.Value, bool, 
 		defer l.ex.push(&Node{Type: NodeMerge, Name: m.name, Options: m.shownOptions()})()
 	}
 	var merged value.Value
+	var first source // of merged, while it is of one place
 	for i := range n {
 		v, found, err := ask(i)
 		if err != nil {
@@ -167,13 +168,19 @@ func (l *lookup) search(m *strategy, n int, ask func(i int) (value.Value, bool, 
 		switch {
 		case !found:
 		case merged == nil && m.name == "unique":
-			merged = value.NewArray(flatten(nil, v)...)
+			merged, first = value.NewArray(flatten(nil, v)...), l.from
 		case merged == nil:
-			merged = v
+			merged, first = v, l.from
 		default:
-			if merged, err = m.merge(merged, v); err != nil {
-				return nil, false, err
+			both, err := m.merge(merged, v)
+			if err != nil {
+				at := l.from
+				if m.operand(merged) != nil {
+					at = first
+				}
+				return nil, false, at.blame(err, key)
 			}
+			merged = both
 		}
 	}
 	if merged == nil {
@@ -210,6 +217,18 @@ func (m *strategy) merge(a, b value.Value) (value.Value, error) {
 		return m.deep.merge(a, b)
 	}
 	return a, nil
+}
+
+// operand tells whether a value can be merged at all.
+func (m *strategy) operand(v value.Value) error {
+	switch m.name {
+	case "unique":
+		return m.uniqueOperand(v)
+	case "hash":
+		_, err := m.hashOperand(v)
+		return err
+	}
+	return nil
 }
 
 func (m *strategy) hashOperand(v value.Value) (*value.Hash, error) {

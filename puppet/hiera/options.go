@@ -1,6 +1,7 @@
 package hiera
 
 import (
+	"maps"
 	"strings"
 
 	"bolt/puppet/value"
@@ -11,11 +12,41 @@ import (
 type lookupOptions struct {
 	exact    *value.Hash // nil without
 	patterns []optionsPattern
+	origins  map[string]source // of each key
 }
 
 type optionsPattern struct {
 	re      *value.Regexp
 	options value.Value
+}
+
+// An entryOfOptions is one of lookup_options, for messages.
+type entryOfOptions struct {
+	name   string // the key or the pattern
+	from   source
+	merges bool // the strategy is from there
+}
+
+// blame tells of an error where it is from.
+func (at entryOfOptions) blame(err error) error {
+	e, ok := err.(*Error)
+	if !ok || e.File != "" {
+		return err
+	}
+	e.Msg = "lookup_options for '" + at.name + "': " + e.Msg
+	return at.from.place(e)
+}
+
+// converting is the error of a convert_to that cannot be done for a key.
+func (at entryOfOptions) converting(key, why string, err error) error {
+	e := &Error{Kind: "type-mismatch", Msg: "convert_to " + why, Err: err}
+	if !strings.HasPrefix(why, "'") {
+		e.Msg = "convert_to: " + why
+	}
+	if at.name != key {
+		e.Msg = "the value of '" + key + "': " + e.Msg
+	}
+	return at.blame(e)
 }
 
 type optionsKey struct {
@@ -24,42 +55,45 @@ type optionsKey struct {
 	kind   byte // 'k' for keys of the module, 'd' of its default_hierarchy
 }
 
-// of returns the options of a key, nil if there are none.
-func (o *lookupOptions) of(root string) *value.Hash {
+// of returns the options of a key, nil if there are none, and whose they are.
+func (o *lookupOptions) of(root string) (*value.Hash, entryOfOptions) {
 	if o == nil {
-		return nil
+		return nil, entryOfOptions{}
 	}
 	if o.exact != nil {
 		if v, ok := o.exact.GetString(root); ok && !isUndef(v) {
 			h, _ := v.(*value.Hash)
-			return h
+			return h, entryOfOptions{name: root, from: o.origins[root]}
 		}
 	}
 	for _, p := range o.patterns {
 		if ok, err := p.re.MatchString(root); err == nil && ok {
 			h, _ := p.options.(*value.Hash)
-			return h
+			name := p.re.Source()
+			return h, entryOfOptions{name: name, from: o.origins[name]}
 		}
 	}
-	return nil
+	return nil, entryOfOptions{}
 }
 
-// compileOptions makes lookupOptions of a value; nil of nil.
-func compileOptions(h *value.Hash) (*lookupOptions, error) {
+// compileOptions makes lookupOptions of a value, whose keys are from origins; nil
+// of nil. It warns of entries that say nothing to Hiera.
+func (l *lookup) compileOptions(h *value.Hash, origins map[string]source) (*lookupOptions, error) {
 	if h == nil {
 		return nil, nil
 	}
-	var o lookupOptions
+	o := lookupOptions{origins: origins}
 	var exact value.HashBuilder
 	for k, v := range h.All() {
 		s := value.ToString(k)
+		l.warnEntry(entryOfOptions{name: s, from: origins[s]}, v)
 		if !strings.HasPrefix(s, "^") {
 			exact.Put(k, v)
 			continue
 		}
 		re, err := value.NewRegexp(s)
 		if err != nil {
-			return nil, errorf("data", "the key '%s' of lookup_options is not a regular expression: %v", s, err)
+			return nil, origins[s].place(errorf("data", "the key '%s' of lookup_options is not a regular expression: %v", s, err))
 		}
 		o.patterns = append(o.patterns, optionsPattern{re, v})
 	}
@@ -69,9 +103,43 @@ func compileOptions(h *value.Hash) (*lookupOptions, error) {
 	return &o, nil
 }
 
+// warnEntry warns of what Hiera passes over in an entry of lookup_options.
+func (l *lookup) warnEntry(at entryOfOptions, v value.Value) {
+	warn := func(format string, args ...any) {
+		l.s.warn("%s", at.blame(errorf("data", format, args...)).Error())
+	}
+	h, ok := v.(*value.Hash)
+	if !ok {
+		if !isUndef(v) {
+			warn("the entry has no effect: it must be a hash with merge or convert_to, not %s", typeName(v))
+		}
+		return
+	}
+	for k := range h.All() {
+		if name := value.ToString(k); name != "merge" && name != "convert_to" {
+			warn("'%s' has no effect; there are merge and convert_to", name)
+		}
+	}
+}
+
+// noteOrigins notes where the entries of lookup_options are from: of those of
+// one key the first counts.
+func (l *lookup) noteOrigins(v value.Value) {
+	h, ok := v.(*value.Hash)
+	if l.origins == nil || !ok {
+		return
+	}
+	for k := range h.All() {
+		s := value.ToString(k)
+		if _, known := l.origins[s]; !known {
+			l.origins[s] = l.from
+		}
+	}
+}
+
 // checkOptions checks the value of lookup_options. In a module all keys must
 // be the module's own.
-func checkOptions(v value.Value, module string) (*value.Hash, error) {
+func checkOptions(v value.Value, module string) (*value.Hash, *Error) {
 	if isUndef(v) {
 		return nil, nil
 	}
@@ -92,9 +160,10 @@ func checkOptions(v value.Value, module string) (*value.Hash, error) {
 }
 
 // optionsFor returns the lookup_options of a key, nil if there are none.
-func (l *lookup) optionsFor(k *lookupKey) (*value.Hash, error) {
+func (l *lookup) optionsFor(k *lookupKey) (*value.Hash, entryOfOptions, error) {
 	o, err := l.options(k.module)
-	return o.of(k.root), err
+	h, at := o.of(k.root)
+	return h, at, err
 }
 
 // options returns the lookup_options that hold for the keys of a module, or
@@ -106,11 +175,12 @@ func (l *lookup) options(module string) (*lookupOptions, error) {
 		if m.ex != nil {
 			defer m.ex.push(&Node{Type: NodeMeta, Name: optionsName})()
 		}
+		m.origins = map[string]source{}
 		h, err := m.gatherOptions(module)
 		if err != nil {
 			return nil, err
 		}
-		return compileOptions(h)
+		return m.compileOptions(h, m.origins)
 	})
 }
 
@@ -168,9 +238,9 @@ func (l *lookup) gatherOptions(module string) (*value.Hash, error) {
 		if i == 2 {
 			own = module
 		}
-		h, err := checkOptions(v, own)
-		if err != nil {
-			return nil, err
+		h, bad := checkOptions(v, own)
+		if bad != nil {
+			return nil, l.from.place(bad)
 		}
 		switch {
 		case h == nil:
@@ -188,7 +258,7 @@ func (l *lookup) gatherOptions(module string) (*value.Hash, error) {
 
 // keepCommon keeps what all modules share for the keys of none.
 func (l *lookup) keepCommon(h *value.Hash) error {
-	o, err := compileOptions(h)
+	o, err := l.compileOptions(h, maps.Clone(l.origins))
 	if err != nil {
 		return err
 	}
@@ -220,14 +290,15 @@ func (l *lookup) moduleDefaultOptions(y *layer) (*lookupOptions, error) {
 		if m.ex != nil {
 			defer m.ex.push(&Node{Type: NodeScope, Name: "Searching for \"" + optionsName + "\""})()
 		}
+		m.origins = map[string]source{}
 		v, found, err := m.inDefaults(y, optionsRoot, hashMerge)
 		if err != nil || !found {
 			return nil, err
 		}
-		h, err := checkOptions(v, y.module)
-		if err != nil {
-			return nil, err
+		h, bad := checkOptions(v, y.module)
+		if bad != nil {
+			return nil, m.from.place(bad)
 		}
-		return compileOptions(h)
+		return m.compileOptions(h, m.origins)
 	})
 }

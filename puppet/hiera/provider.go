@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
 
@@ -51,7 +52,7 @@ func (l *lookup) inProvider(p *provider, k *lookupKey, m *strategy) (value.Value
 	if l.ex != nil {
 		defer l.ex.push(&Node{Type: NodeProvider, Name: "Hierarchy entry \"" + p.entry.name + "\""})()
 	}
-	return l.search(m, len(p.locations), func(i int) (value.Value, bool, error) {
+	return l.search(k.text, m, len(p.locations), func(i int) (value.Value, bool, error) {
 		loc := p.locations[i]
 		if l.ex != nil && loc != nil {
 			n := &Node{Type: NodePath, Name: loc.path, Original: loc.original}
@@ -80,6 +81,8 @@ func (l *lookup) inProvider(p *provider, k *lookupKey, m *strategy) (value.Value
 			return nil, false, nil
 		}
 		l.ex.found(name, v)
+		l.from = source{p, i}
+		l.noteOrigins(v)
 		if p.entry.kind == "data_dig" {
 			v = k.undig(v)
 		}
@@ -117,7 +120,7 @@ func (l *lookup) ask(p *provider, i int, k *lookupKey) (value.Value, bool, error
 		return nil, false, err
 	}
 	if !isRichData(v) {
-		return nil, false, errorf("data", "the %s function '%s' returned a value for '%s' that is no data, but of type %s", p.entry.kind, p.entry.function, name, typeName(v))
+		return nil, false, p.level("data", "the %s function '%s' returned a value for '%s' that is no data, but of type %s", p.entry.kind, p.entry.function, name, typeName(v))
 	}
 	ctx.put(name, v)
 	return v, true, nil
@@ -149,11 +152,39 @@ func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, err
 
 // bad returns an error about a location's data.
 func (p *provider) bad(i int, kind, format string, args ...any) *Error {
-	e := errorf(kind, format, args...)
-	if loc := p.locations[i]; loc != nil && !loc.uri {
-		e.File = loc.path
+	return source{p, i}.place(errorf(kind, format, args...))
+}
+
+// A source is the location of a level that a value is from.
+type source struct {
+	p *provider // nil: it is not known
+	i int
+}
+
+// place gives an error without a place that of the source: the file of data, or
+// the level in hiera.yaml when its function has no file. A program has such an
+// error where it looks something up.
+func (s source) place(e *Error) *Error {
+	if s.p == nil || e.File != "" {
+		return e
 	}
+	if loc := s.p.locations[s.i]; loc != nil && !loc.uri {
+		e.File = loc.path
+		return e
+	}
+	e.atCall = true
+	_ = s.p.config.blame(e, s.p.entry)
 	return e
+}
+
+// blame tells of an error of merging whose value it is.
+func (s source) blame(err error, key string) error {
+	e, ok := err.(*Error)
+	if !ok || e.File != "" || s.p == nil {
+		return err
+	}
+	e.Msg = "the value of '" + key + "' in the level '" + s.p.entry.name + "': " + e.Msg
+	return s.place(e)
 }
 
 // hash returns what a data_hash function gives.
@@ -173,7 +204,7 @@ func (l *lookup) hash(p *provider, i int) (*fileData, error) {
 		if v, err = l.call(p, i, p.optionsAt(i)); err == nil {
 			h, ok := v.(*value.Hash)
 			if !ok {
-				return nil, errorf("data", "the data_hash function '%s' must return a hash; it returned a value of type %s", p.entry.function, typeName(v))
+				return nil, p.level("data", "the data_hash function '%s' must return a hash; it returned a value of type %s", p.entry.function, typeName(v))
 			}
 			d = newFileData(h)
 		}
@@ -247,7 +278,22 @@ func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, err
 	if errors.Is(err, ErrNoFunction) {
 		return nil, p.config.blame(p.noFunction(err), p.entry)
 	}
+	// What is wrong inside of the function has its place there. That it does not
+	// take what Hiera gives it is a mistake of the level.
+	if e, ok := err.(*eval.Error); ok && e.Pos.File == "" && (e.Kind == "argument-count" || e.Kind == "type-mismatch") {
+		bad := p.level("function", "the %s function '%s' of the level '%s' cannot be called: %s", p.entry.kind, p.entry.function, p.entry.name, e.Msg)
+		bad.Err = err
+		return nil, bad
+	}
 	return v, err
+}
+
+// level returns an error of the level's function.
+func (p *provider) level(kind, format string, args ...any) *Error {
+	e := errorf(kind, format, args...)
+	e.atCall = true
+	_ = p.config.blame(e, p.entry)
+	return e
 }
 
 // noFunction says why the function of a level cannot be called.

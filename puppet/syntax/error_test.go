@@ -52,6 +52,9 @@ func TestErrorKinds(t *testing.T) {
 		{"$x { a => 1 }", "1:1 not-a-resource", false},
 		{"\"\\u{ffffff}\"", "1:2 bad-unicode-escape", false},
 		{"\xef\xbb\xbf$x", "1:1 byte-order-mark", false},
+		{"$x = 'é\xe9'", "1:8 invalid-utf-8", false},
+		{"$x = 1\n# caf\xe9 \xff\n", "2:6 invalid-utf-8", false},
+		{"$x = '\ufffd\xe2\x82'", "1:8 invalid-utf-8", false},
 	} {
 		var got []string
 		list := errorsOf(t, c.src)
@@ -243,5 +246,30 @@ func TestLongNumber(t *testing.T) {
 	errs, ok := errors.AsType[Errors](err)
 	if !ok || errs[0].Kind != "number-out-of-range" || len(errs[0].Msg) > 200 {
 		t.Errorf("got %.300v", err)
+	}
+}
+
+// TestWording: what is unexpected has no article, and what is not closed says
+// what it is that begins at the place.
+func TestWording(t *testing.T) {
+	for src, want := range map[string]string{
+		"$x = [1 'b']":          "unexpected string",
+		"$x = 1 + elsif":        "unexpected word 'elsif'",
+		"$x = @(END)\nabc":      "the heredoc whose text begins here has no line with its end tag 'END'",
+		"$x = { a => 1 'b' }":   "unexpected string",
+		"notice('\xc3')":        "the text has to be UTF-8, and the byte \\xc3 is none here",
+		"$x = [1 @(E)]\nx\nE\n": "unexpected heredoc",
+	} {
+		if list := errorsOf(t, src); len(list) == 0 || list[0].Msg != want {
+			t.Errorf("%q: %v, want %q", src, list, want)
+		}
+	}
+}
+
+// TestTemplateEncoding: templates are UTF-8, too.
+func TestTemplateEncoding(t *testing.T) {
+	_, err := ParseTemplate(NewFile("a.epp", "x\n\xffy"), Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "a.epp:2:1: the text has to be UTF-8") {
+		t.Errorf("got %v", err)
 	}
 }

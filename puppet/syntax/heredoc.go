@@ -92,7 +92,7 @@ func (l *lexer) heredocStart(t *token) {
 		l.frame = f.frame
 		return
 	}
-	l.endsIn(t, text, "unclosed-heredoc", "the heredoc that begins here has no line with its end tag '"+Shortened(spec.tag)+"'")
+	l.endsIn(t, text, "unclosed-heredoc", "the heredoc whose text begins here has no line with its end tag '"+Shortened(spec.tag)+"'")
 }
 
 // leave goes back to the text that the heredoc is in.

@@ -10,11 +10,15 @@
 // Trees, the places of nodes and the places of errors are Puppet's, whose
 // grammar, lexer and factory (lib/puppet/pops/parser, model/factory.rb) are the
 // specification; what Puppet finds only when it validates a tree is for package
-// check. A text may have up to 1 GB, expressions may be nested 1000 deep, and a
-// tree may be some thousand nodes tall.
+// check. A text is UTF-8 and may have up to 1 GB, expressions may be nested 1000
+// deep, and a tree may be some thousand nodes tall.
 package syntax
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
 
 // How it works.
 //
@@ -129,6 +133,9 @@ func parse(f *File, o Options, template bool) (*Program, error) {
 		p.report(Span{}, "too-big", "the text has more than "+strconv.Itoa(maxSize)+" bytes")
 	case markedEncoding(f.Src) != "":
 		p.report(Span{}, "byte-order-mark", "the text begins with a byte order mark of "+markedEncoding(f.Src)+": it has to be UTF-8 without one")
+	case !utf8.ValidString(f.Src):
+		off := firstInvalid(f.Src)
+		p.report(Span{uint32(off), 1}, "invalid-utf-8", fmt.Sprintf("the text has to be UTF-8, and the byte \\x%02x is none here", f.Src[off]))
 	default:
 		if template {
 			p.startEPP()
@@ -162,6 +169,19 @@ func markedEncoding(s string) string {
 		}
 	}
 	return ""
+}
+
+// firstInvalid returns the offset of the first byte that is no UTF-8.
+func firstInvalid(s string) int {
+	for i, r := range s {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // program: statements | EPP_START epp_parameters? statements? | nothing

@@ -197,25 +197,23 @@ func (t *token) describe() string {
 		return "'" + Shortened(t.text) + "'"
 	case tVar:
 		return "variable $" + Shortened(t.text)
-	case tString:
-		return "a string"
-	case tDQPre:
-		return "a string"
+	case tString, tDQPre:
+		return "string"
 	case tDQMid, tDQPost:
 		return "end of the interpolation"
 	case tRegexp:
-		return "a regular expression"
+		return "regular expression"
 	case tHeredoc:
-		return "a heredoc"
+		return "heredoc"
 	case tRenderText:
 		return "text of the template"
 	case tRenderExpr:
 		return "'<%='"
 	case tEPPStart:
-		return "the template"
+		return "beginning of the template"
 	}
 	if t.kind >= tTrue {
-		return "the word '" + t.text + "'"
+		return "word '" + t.text + "'"
 	}
 	return "'" + kindText[t.kind] + "'"
 }

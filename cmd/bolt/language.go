@@ -45,6 +45,9 @@ type language struct {
 	app   *app
 	node  environment.Node
 	given []variable // of the command line
+	// tell prints what a program says, when it says it; nil keeps that for the
+	// answer.
+	tell func(*output.Finding)
 
 	// Made when they are asked for: what manifests see, and what plans see.
 	manifests, plans *environment.Environment
@@ -130,7 +133,7 @@ func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *
 	var v value.Value
 	var err error
 	if e.Rendered = s.template; s.template {
-		v, err = x.Interp.Render(ctx, p, l.parameters())
+		v, err = x.Render(ctx, p, l.parameters())
 	} else {
 		v, err = x.Run(ctx, p)
 	}
@@ -155,8 +158,21 @@ func (l *language) say(e *output.Evaluation, f output.Finding, level slog.Level)
 		}
 		f.ID = f.Kind
 	}
-	e.Logs = append(e.Logs, f)
+	if l.tell != nil {
+		l.tell(&f)
+		return
+	}
+	switch e.Said += len(f.Msg); {
+	case e.Said <= maxSaid:
+		e.Logs = append(e.Logs, f)
+	case e.Said-len(f.Msg) <= maxSaid: // the first that is too much
+		e.Said = 2 * maxSaid
+		e.Logs = append(e.Logs, output.Finding{Level: "warning", Kind: "too-much-said", Msg: fmt.Sprintf("more was said than %d MiB, and is left out", maxSaid>>20)})
+	}
 }
+
+// maxSaid bounds what is kept of what a program says, in bytes.
+const maxSaid = 16 << 20
 
 // severity is the level of the log from which on a program's message is shown.
 //

@@ -158,6 +158,13 @@ func TestPoolDaemonStopped(t *testing.T) {
 		}
 	}
 	signal(syscall.SIGSTOP)
+	until(t, "all threads of the daemon have stopped", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		return len(threads) > 0 && !slices.ContainsFunc(threads, func(f string) bool {
+			text, _ := os.ReadFile(f)
+			return !strings.Contains(string(text), ") T ")
+		})
+	})
 	begin := time.Now()
 	out, code := d.bolt("command", "run", "echo here", "-t", "host1")
 	if code != 0 || !strings.Contains(out, "here") || !strings.Contains(out, "Connecting without the pool daemon") {

@@ -189,9 +189,13 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 			return err
 		}
 	}
+	human := a.format() == output.Human
+	if human {
+		l.tell = func(f *output.Finding) { _ = output.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
+	}
 	e := l.evaluate(ctx, list[0], eval.Limits{})
-	if a.format() == output.Human {
-		if err := output.PrintSaid(a.console, a.errColor(), e); err != nil {
+	if human {
+		if err := output.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
 			return written(err)
 		}
 	}

@@ -225,9 +225,9 @@ listens on. See docs/pool.md.`,
 			long: `Reads files of the Puppet language and prints what is wrong with them, with
 the place and the line. Files that end in .epp are templates; files in a
 folder called plans have the rules of plans. Of a directory all such files
-below it are read. In modules on the module path, definitions must be in the
-files that their names tell. The FILE - is standard input. Nothing is
-evaluated.`,
+below it are read. In modules, those on the module path and others that have a
+metadata.json, definitions must be in the files that their names tell. The
+FILE - is standard input. Nothing is evaluated.`,
 			example: `  bolt puppet validate manifests/*.pp templates/*.epp
   bolt puppet validate modules/profile
   bolt puppet validate plans/deploy.pp --format json`,

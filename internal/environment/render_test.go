@@ -15,7 +15,7 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := at(dir).Evaluation(Local(value.NewHash(value.Entry{Key: value.String("os"), Value: value.String("x")}))).Render(t.Context(), p)
+	v, err := at(dir).Evaluation(Local(value.NewHash(value.Entry{Key: value.String("os"), Value: value.String("x")}))).Render(t.Context(), p, nil)
 	if err != nil || v != value.String("production 2 [x]") {
 		t.Errorf("is %v, %v", v, err)
 	}

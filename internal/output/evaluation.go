@@ -32,6 +32,7 @@ type Evaluation struct {
 	String   string
 	Rendered bool // of a template: for people its text is all there is
 	Logs     []Finding
+	Said     int // how many bytes Logs have, with what was left out
 	Errors   []Finding
 
 	ID json.RawMessage // of one of many: what its asker knows it by; nil without
@@ -119,14 +120,12 @@ func findings(list []Finding) []any {
 	return out
 }
 
-// PrintSaid prints for people what a program said and what is wrong with it. As
+// PrintSaid prints for people what a program says, or what is wrong with it. As
 // its value may be data for another program, this is for standard error.
-func PrintSaid(w io.Writer, color bool, e *Evaluation) error {
+func PrintSaid(w io.Writer, color bool, list ...Finding) error {
 	out := bufio.NewWriter(w)
-	for _, list := range [][]Finding{e.Logs, e.Errors} {
-		for i := range list {
-			list[i].write(out, color)
-		}
+	for i := range list {
+		list[i].write(out, color)
 	}
 	return out.Flush()
 }

@@ -33,7 +33,7 @@ func TestEvaluationLine(t *testing.T) {
 func TestWarningID(t *testing.T) {
 	var b strings.Builder
 	e := &Evaluation{Text: "1", Type: "Integer", Logs: []Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
-	if err := PrintSaid(&b, false, e); err != nil || b.String() != "warning: odd [ID: lookup]\n" {
+	if err := PrintSaid(&b, false, e.Logs...); err != nil || b.String() != "warning: odd [ID: lookup]\n" {
 		t.Errorf("%v, is %q", err, b.String())
 	}
 }

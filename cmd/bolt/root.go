@@ -226,8 +226,8 @@ listens on. See docs/pool.md.`,
 the place and the line. Files that end in .epp are templates; files in a
 folder called plans have the rules of plans. Of a directory all such files
 below it are read. In modules, those on the module path and others that have a
-metadata.json, definitions must be in the files that their names tell. The
-FILE - is standard input. Nothing is evaluated.`,
+metadata.json, definitions must be in the files that their names tell.
+The FILE - is standard input. Nothing is evaluated.`,
 			example: `  bolt puppet validate manifests/*.pp templates/*.epp
   bolt puppet validate modules/profile
   bolt puppet validate plans/deploy.pp --format json`,

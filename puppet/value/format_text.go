@@ -152,7 +152,7 @@ func (w *textWriter) plain(v Value) {
 	case *Binary:
 		w.b = append(w.b, v.Base64()...)
 	case *Regexp:
-		w.b = append(w.b, v.Source()...)
+		w.b = append(w.b, v.shown("imx")...)
 	case *URI:
 		w.b = append(w.b, v.String()...)
 	case *Iterator:

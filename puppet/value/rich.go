@@ -196,7 +196,7 @@ func (w *richWriter) rich(v Value) {
 	case *Binary:
 		w.text("Binary", v.Base64())
 	case *Regexp:
-		w.text("Regexp", v.Source())
+		w.text("Regexp", v.shown("imx"))
 	case *SemVer:
 		w.text("SemVer", v.String())
 	case *SemVerRange:

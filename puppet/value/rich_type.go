@@ -139,7 +139,7 @@ func typeAttributes(t Type) []typeAttribute {
 		return []typeAttribute{{"patterns", NewArray(patterns...), false}}
 	case *RegexpType:
 		if t.Pattern != nil {
-			return []typeAttribute{{"pattern", String(t.Pattern.Source()), false}}
+			return []typeAttribute{{"pattern", String(t.Pattern.shown("imx")), false}}
 		}
 	case *SemVerType:
 		ranges := make([]Value, len(t.Ranges))

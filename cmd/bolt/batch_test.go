@@ -30,21 +30,19 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// TestBatchInterrupted: an answer comes as soon as its line has, also when a
-// part of the next is there; and an interrupt ends the wait for the rest.
-func TestBatchInterrupted(t *testing.T) {
+// startBatch starts bolt puppet eval --batch in a directory of its own.
+func startBatch(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, answers *bufio.Reader, said *bytes.Buffer) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "puppet", "eval", "--batch", "-")
+	cmd, said = exec.Command(self, "puppet", "eval", "--batch", "-"), &bytes.Buffer{}
 	cmd.Args[0] = "bolt"
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "BOLT_PROJECT="+cmd.Dir)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	cmd.Stderr = said
+	if in, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
@@ -55,11 +53,17 @@ func TestBatchInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
+	t.Cleanup(func() { late.Stop() })
+	return cmd, in, bufio.NewReader(out), said
+}
+
+// TestBatchInterrupted: an answer comes as soon as its line has, also when a
+// part of the next is there; and an interrupt ends the wait for the rest.
+func TestBatchInterrupted(t *testing.T) {
+	cmd, in, answers, said := startBatch(t)
 	if _, err := io.WriteString(in, `{"expr": "1 + 1"}`+"\n"+`{"expr": `); err != nil {
 		t.Fatal(err)
 	}
-	answers := bufio.NewReader(out)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, `{"value":2,`) {
 		t.Errorf("the answer is %q, %v", line, err)
 	}
@@ -67,7 +71,7 @@ func TestBatchInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest, _ := io.ReadAll(answers)
-	err = cmd.Wait()
+	err := cmd.Wait()
 	if status, ok := errors.AsType[*exec.ExitError](err); !ok || status.ExitCode() != exitFailed || len(rest) > 0 {
 		t.Errorf("it ended with %v, and said %q", err, rest)
 	}
@@ -79,32 +83,11 @@ func TestBatchInterrupted(t *testing.T) {
 // TestBatchChanges: a file of a module that has changed, was mended or is new
 // counts from the next line on.
 func TestBatchChanges(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "puppet", "eval", "--batch", "-")
-	cmd.Args[0] = "bolt"
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "BOLT_PROJECT="+cmd.Dir)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, in, answers, _ := startBatch(t)
 	functions := filepath.Join(cmd.Dir, "modules", "m", "functions")
 	if err := os.MkdirAll(functions, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	answers := bufio.NewReader(out)
 	for _, c := range []struct{ text, want string }{
 		{"", `{"error":{"line":1,"column":1,"message":"unknown function m::f`},
 		{"function m::f() { 1 }", `{"value":1,`},

@@ -9,6 +9,7 @@ import (
 
 	"bolt/internal/output"
 	"bolt/internal/safetext"
+	"bolt/modules"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -32,6 +33,7 @@ func anyFiles([]string) error { return nil }
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
 	all := []output.Finding{}
+	places := placer{a, map[string]modules.Module{}}
 	bad := false
 	add := func(f ...output.Finding) {
 		for i := range f {
@@ -51,7 +53,7 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 			add(unreadable(name, err))
 			return
 		}
-		_, problems := s.check(a.place(ctx, name))
+		_, problems := s.check(places.place(ctx, name))
 		add(problems...)
 	}, func(f output.Finding) { add(f) })
 	if err := output.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {

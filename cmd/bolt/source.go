@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,10 +87,17 @@ type location struct {
 	defines   string // see check.Defines
 }
 
+// A placer finds the locations of files. It looks at each folder around them
+// once.
+type placer struct {
+	app    *app
+	around map[string]modules.Module // by folders; the zero Module: there is none
+}
+
 // place returns the location of a file: in a module of the module path, by the
 // name it was given or the one that links lead to, or else in a module by
 // itself, which is how a checkout of one is validated.
-func (a *app) place(ctx context.Context, name string) location {
+func (p *placer) place(ctx context.Context, name string) location {
 	path, err := filepath.Abs(name)
 	if err != nil || filepath.Ext(name) != ".pp" {
 		return location{}
@@ -99,14 +107,14 @@ func (a *app) place(ctx context.Context, name string) location {
 		paths = append(paths, real)
 	}
 	for _, path := range paths {
-		if m, rel, ok := a.modules.Of(path); ok {
+		if m, rel, ok := p.app.modules.Of(path); ok {
 			if at := locate(m, rel); at != (location{}) {
 				return at
 			}
 		}
 	}
 	for _, path := range paths {
-		if m, ok := a.moduleAround(ctx, path); ok {
+		if m := p.moduleAround(ctx, filepath.Dir(path)); m.Name != "" {
 			rel, _ := filepath.Rel(m.Dir, path) // which is below it
 			return locate(m, rel)
 		}
@@ -124,28 +132,40 @@ func locate(m modules.Module, rel string) location {
 	return location{namespace, check.Defines(rel)}
 }
 
-// moduleAround returns the module that the nearest folder around a file is, by
-// what the folder holds or by standing in the modules of another project.
-func (a *app) moduleAround(ctx context.Context, path string) (modules.Module, bool) {
-	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		metadata := filepath.Join(dir, "metadata.json")
-		switch {
-		case exists(metadata) && holdsPrograms(dir):
-			name := metadataName(ctx, metadata)
-			if name == "" {
-				name = filepath.Base(dir)
-			}
-			return modules.Module{Name: name, Dir: dir}, modules.ValidName(name)
-		case filepath.Base(filepath.Dir(dir)) == "modules":
-			// What this project's modules are, the module path says.
-			project := filepath.Dir(filepath.Dir(dir))
-			if project != a.project.Dir && exists(filepath.Join(project, "bolt-project.yaml")) {
-				name := filepath.Base(dir)
-				return modules.Module{Name: name, Dir: dir}, modules.ValidName(name)
-			}
-		}
+// moduleAround returns the module that a folder, or the nearest one around it,
+// is, by what that holds or by standing in the modules of another project; the
+// zero Module if there is none.
+func (p *placer) moduleAround(ctx context.Context, dir string) modules.Module {
+	if dir == filepath.Dir(dir) {
+		return modules.Module{}
 	}
-	return modules.Module{}, false
+	m, known := p.around[dir]
+	if known {
+		return m
+	}
+	name, is := p.moduleName(ctx, dir)
+	switch {
+	case !is:
+		m = p.moduleAround(ctx, filepath.Dir(dir))
+	case modules.ValidName(name):
+		m = modules.Module{Name: name, Dir: dir}
+	}
+	p.around[dir] = m
+	return m
+}
+
+// moduleName tells whether a folder is a module by itself, and its name.
+func (p *placer) moduleName(ctx context.Context, dir string) (name string, is bool) {
+	base := filepath.Base(dir)
+	if metadata := filepath.Join(dir, "metadata.json"); exists(metadata) && holdsPrograms(dir) {
+		return cmp.Or(metadataName(ctx, metadata), base), true
+	}
+	if filepath.Base(filepath.Dir(dir)) != "modules" {
+		return "", false
+	}
+	// What this project's modules are, the module path says.
+	project := filepath.Dir(filepath.Dir(dir))
+	return base, project != p.app.project.Dir && exists(filepath.Join(project, "bolt-project.yaml"))
 }
 
 // holdsPrograms reports whether a folder has one of those for programs that
@@ -246,7 +266,7 @@ func programs(ctx context.Context, args []string, file func(name string), bad fu
 			file(arg)
 			continue
 		}
-		t := tree{ctx: ctx, seen: map[place]bool{}, file: file, bad: bad}
+		t := tree{ctx: ctx, seen: map[inode]bool{}, file: file, bad: bad}
 		t.walk(arg, info)
 		if !t.found && ctx.Err() == nil {
 			bad(output.Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
@@ -258,15 +278,15 @@ func programs(ctx context.Context, args []string, file func(name string), bad fu
 // first name that leads to it: links can make loops.
 type tree struct {
 	ctx   context.Context
-	seen  map[place]bool
+	seen  map[inode]bool
 	links []link // to directories, which come after what has names of its own
 	file  func(name string)
 	bad   func(output.Finding)
 	found bool
 }
 
-// A place is what tells directories apart, whatever they are called.
-type place struct{ dev, ino uint64 }
+// An inode is what tells directories apart, whatever they are called.
+type inode struct{ dev, number uint64 }
 
 type link struct {
 	name string
@@ -284,7 +304,7 @@ func (t *tree) walk(root string, info fs.FileInfo) {
 
 func (t *tree) dir(name string, info fs.FileInfo) {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		at := place{uint64(sys.Dev), sys.Ino}
+		at := inode{uint64(sys.Dev), sys.Ino}
 		if t.seen[at] {
 			return
 		}

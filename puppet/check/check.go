@@ -414,7 +414,11 @@ func (c *checker) hash(n *syntax.Hash) {
 		e := &n.Entries[i]
 		key, ok := literal(e.Key)
 		if ok && seen[key] {
-			c.problem(c.o.Keys, e, "duplicate-key", "the key %s stands twice in the hash", printed(e.Key))
+			note := ""
+			if _, access := e.Key.(*syntax.Index); access {
+				note = ": of Type[…] only what is in the brackets counts"
+			}
+			c.problem(c.o.Keys, e, "duplicate-key", "the key %s stands twice in the hash%s", printed(e.Key), note)
 		}
 		seen[key] = seen[key] || ok
 	}

@@ -16,12 +16,6 @@ const maxKey = 4
 // literal returns a text, a sign, that is the same for equal literals; ok is
 // false for what is computed.
 func literal(x syntax.Expr) (sign string, ok bool) {
-	switch x := x.(type) {
-	case *syntax.Str:
-		return strconv.Quote(x.Value), true
-	case *syntax.Name:
-		return strconv.Quote(x.Value), true
-	}
 	b, ok := appendLiteral(nil, x, maxKey)
 	return string(b), ok
 }
@@ -61,7 +55,7 @@ func appendLiteral(b []byte, x syntax.Expr, depth int) (_ []byte, ok bool) {
 		}
 	case *syntax.List:
 		return appendLiterals(append(b, '['), x.Items, depth)
-	case *syntax.Index:
+	case *syntax.Index: // Puppet's rule: what stands before the brackets does not count
 		if len(x.Keys) == 1 {
 			if _, list := x.Keys[0].(*syntax.List); list {
 				return b, false

@@ -29,10 +29,9 @@ const (
 // entry of a hash has two, and its part of the index.
 const elementBytes = 32
 
-// heap is what is known of the heap.
-var heap struct {
-	sync.Mutex // for what is above a limit: one at a time collects and judges
-}
+// judging is held by whoever is above a limit: one at a time collects and
+// judges.
+var judging sync.Mutex
 
 // heapNames are what is read: what was live at the end of the last collection,
 // and what is there now, which is more.
@@ -67,8 +66,8 @@ func (t *thread) weigh(at pos) error {
 	if t.most < 0 || t.light() {
 		return nil
 	}
-	heap.Lock()
-	defer heap.Unlock()
+	judging.Lock()
+	defer judging.Unlock()
 	if t.light() { // another has collected meanwhile
 		return nil
 	}

@@ -119,10 +119,11 @@ func (t *thread) testing(at pos, typ value.Type, v value.Value) error {
 	n := 0
 	switch v := v.(type) {
 	case *value.Array, *value.Hash, *value.Object:
-		n = reach(typ, v) / nodesPerStep
-		if n == 0 && reach(typ, v) == 0 {
+		values := reach(typ, v)
+		if values == 0 {
 			return nil
 		}
+		n = values / nodesPerStep
 	case value.String:
 		n = len(v) / bytesPerStep
 	default:

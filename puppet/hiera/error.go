@@ -47,6 +47,10 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Msg
 }
 
+// LanguageKind is the kind that the error has as one of a program, be it of the
+// function lookup or of data for a class: "lookup-data".
+func (e *Error) LanguageKind() string { return "lookup-" + e.Kind }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

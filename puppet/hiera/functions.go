@@ -119,7 +119,7 @@ func evalError(c *eval.Call, err error) error {
 	if !ok {
 		return err
 	}
-	out := c.Errorf("lookup-"+e.Kind, "%s", e.Error())
+	out := c.Errorf(e.LanguageKind(), "%s", e.Error())
 	out.Err = e
 	if e.File != "" && e.Line > 0 && e.Kind != kindShape && !e.atCall {
 		out.Msg = e.Msg

@@ -9,7 +9,6 @@ import (
 
 	"bolt/internal/output"
 	"bolt/internal/safetext"
-	"bolt/modules"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -33,7 +32,7 @@ func anyFiles([]string) error { return nil }
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
 	all := []output.Finding{}
-	places := placer{a, map[string]modules.Module{}}
+	places := newPlacer(a)
 	bad := false
 	add := func(f ...output.Finding) {
 		for i := range f {

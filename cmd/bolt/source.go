@@ -92,6 +92,30 @@ type location struct {
 type placer struct {
 	app    *app
 	around map[string]modules.Module // by folders; the zero Module: there is none
+	real   map[string]string         // folders without links, by their names
+}
+
+func newPlacer(a *app) *placer {
+	return &placer{app: a, around: map[string]modules.Module{}, real: map[string]string{}}
+}
+
+// unlinked returns what a path leads to by links.
+func (p *placer) unlinked(path string) string {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+	}
+	dir, base := filepath.Split(path)
+	real, known := p.real[dir]
+	if !known {
+		var err error
+		if real, err = filepath.EvalSymlinks(dir); err != nil {
+			real = dir
+		}
+		p.real[dir] = real
+	}
+	return filepath.Join(real, base)
 }
 
 // place returns the location of a file: in a module of the module path, by the
@@ -103,7 +127,7 @@ func (p *placer) place(ctx context.Context, name string) location {
 		return location{}
 	}
 	paths := []string{path}
-	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+	if real := p.unlinked(path); real != path {
 		paths = append(paths, real)
 	}
 	for _, path := range paths {
@@ -329,6 +353,11 @@ func (t *tree) entry(name string, e fs.DirEntry) {
 	if !program && !linked && !e.IsDir() {
 		return
 	}
+	if program && e.Type().IsRegular() {
+		t.found = true
+		t.file(name)
+		return
+	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -340,7 +369,7 @@ func (t *tree) entry(name string, e fs.DirEntry) {
 			t.dir(name, info)
 		}
 	case !program || err == nil && !info.Mode().IsRegular():
-	default: // also one that leads nowhere: reading it will say so
+	default: // a link, also one that leads nowhere: reading it will say so
 		t.found = true
 		t.file(name)
 	}

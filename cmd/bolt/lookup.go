@@ -468,7 +468,7 @@ func (s *search) mistake(ctx context.Context, err error) (msg string, details *o
 			msg = explained.Error()
 		}
 	case inData:
-		details.Set("kind", "lookup-"+h.Kind)
+		details.Set("kind", h.LanguageKind())
 		at = syntax.Position{File: h.File, Line: h.Line, Column: h.Column}
 	}
 	if at.File != "" {

@@ -2,21 +2,67 @@
 //
 // A module is a directory with the module's name, directly below one of the
 // path's directories; the first one found wins. A project with a name is
-// itself a module of that name and comes before all others (Puppet Bolt,
-// lib/bolt/module.rb). Nothing is read in advance: finding one module costs a
-// stat(2) for each directory of the path.
+// itself a module of that name and comes before all others; modules that are
+// built into the program come last (Puppet Bolt, lib/bolt/module.rb). Nothing
+// is read in advance: finding one module costs a stat(2) for each directory of
+// the path.
 package modules
 
 import (
+	"context"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"bolt/internal/readfile"
 )
 
-// Module is a module's name and directory.
+// Module is a module's name and where its files are.
 type Module struct {
-	Name, Dir string
+	Name string
+	Dir  string // path of its directory; of a built-in one a name for people, "builtin:/name"
+
+	files fs.FS // the files of a built-in module; nil: those of the operating system below Dir
+}
+
+// BuiltIn reports whether the module is part of the program.
+func (m Module) BuiltIn() bool { return m.files != nil }
+
+// Path is the path of a file of the module, whose slash-separated name rel is
+// as fs.ValidPath has it. Of a built-in module it is for people only.
+func (m Module) Path(rel string) string {
+	if m.BuiltIn() {
+		return path.Join(m.Dir, rel)
+	}
+	return filepath.Join(m.Dir, filepath.FromSlash(rel))
+}
+
+// ReadFile reads a file of the module as package readfile does.
+func (m Module) ReadFile(ctx context.Context, rel string, limit int64) ([]byte, error) {
+	if m.BuiltIn() {
+		return fs.ReadFile(m.files, rel)
+	}
+	return readfile.Read(ctx, m.Path(rel), limit)
+}
+
+// ReadDir lists a directory of the module, sorted by name.
+func (m Module) ReadDir(rel string) ([]fs.DirEntry, error) {
+	if m.BuiltIn() {
+		return fs.ReadDir(m.files, rel)
+	}
+	return os.ReadDir(m.Path(rel))
+}
+
+// Stat describes a file of the module. Links are followed.
+func (m Module) Stat(rel string) (fs.FileInfo, error) {
+	if m.BuiltIn() {
+		return fs.Stat(m.files, rel)
+	}
+	return os.Stat(m.Path(rel))
 }
 
 // Path is a module path. It is read-only and safe for concurrent use; what it
@@ -24,6 +70,7 @@ type Module struct {
 type Path struct {
 	dirs    []string
 	project Module
+	builtin []Module // sorted by name
 }
 
 // NewPath makes a Path of directories, the first with the highest rank. The
@@ -31,6 +78,31 @@ type Path struct {
 func NewPath(project Module, dirs ...string) *Path {
 	return &Path{dirs: dirs, project: project}
 }
+
+// With returns the path with built-in modules behind all others: each
+// directory at the top of files is one.
+func (p *Path) With(files fs.FS) *Path {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		panic(err) // what is built in can be read
+	}
+	full := *p
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		sub, err := fs.Sub(files, e.Name())
+		if err != nil {
+			panic(err)
+		}
+		full.builtin = append(full.builtin, Module{Name: e.Name(), Dir: "builtin:/" + e.Name(), files: sub})
+	}
+	return &full
+}
+
+// Dirs are the directories of the path, without the project and what is built
+// in.
+func (p *Path) Dirs() []string { return slices.Clone(p.dirs) }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
@@ -48,6 +120,11 @@ func (p *Path) Module(name string) (Module, bool) {
 	for _, dir := range p.dirs {
 		m := Module{Name: name, Dir: filepath.Join(dir, name)}
 		if info, err := os.Stat(m.Dir); err == nil && info.IsDir() {
+			return m, true
+		}
+	}
+	for _, m := range p.builtin {
+		if m.Name == name {
 			return m, true
 		}
 	}
@@ -78,6 +155,11 @@ func (p *Path) All() []Module {
 				continue
 			}
 			seen[name] = true
+			list = append(list, m)
+		}
+	}
+	for _, m := range p.builtin {
+		if !seen[m.Name] {
 			list = append(list, m)
 		}
 	}
@@ -125,7 +207,12 @@ func below(dir, file string) (string, bool) {
 // File returns the path of a module's file. Name is looked up below "files"
 // first and then below the module itself, so that "x.sh", "files/x.sh" and
 // "scripts/x.sh" all mean something.
+//
+// Files of built-in modules have no path.
 func (m Module) File(name string) (string, bool) {
+	if m.BuiltIn() {
+		return "", false
+	}
 	for _, dir := range []string{filepath.Join(m.Dir, "files"), m.Dir} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if exists(file) {
@@ -145,7 +232,7 @@ func (p *Path) Find(ref string) string {
 	}
 	name, file, _ := strings.Cut(ref, "/")
 	m, ok := p.Module(name)
-	if !ok {
+	if !ok || m.BuiltIn() {
 		return ref
 	}
 	if found, ok := m.File(file); ok {

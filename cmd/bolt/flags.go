@@ -41,11 +41,12 @@ const (
 	secTransport = "Transport"
 	secPuppet    = "Puppet language"
 	secLookup    = "Lookup"
+	secModules   = "Modules and projects"
 	secDisplay   = "Display"
 	secGlobal    = "Global"
 )
 
-var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secDisplay, secGlobal}
+var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secDisplay, secGlobal}
 
 // Where a flag is listed.
 const (
@@ -64,6 +65,14 @@ const (
 	onEval      = "eval"      // puppet eval
 	onHiera     = "hiera"     // commands that look up data
 	onLookup    = "lookup"    // lookup
+	onParams    = "params"    // task run
+	onNoop      = "noop"      // task run
+	onFilter    = "filter"    // task show
+	onForce     = "force"     // commands that may overwrite
+	onResolve   = "resolve"   // module install
+	onPlugin    = "plugin"    // secret commands
+	onNeeds     = "needs"     // project init
+	onNewPlan   = "newplan"   // plan new
 	onAll       = "all"
 	onNone      = "" // understood, and answered with what to do instead
 )
@@ -86,6 +95,14 @@ var occasions = map[string]string{
 	onEval:      "evaluating a program",
 	onHiera:     "looking up a value or evaluating a program",
 	onLookup:    "looking up a value",
+	onParams:    "running a task",
+	onNoop:      "running a task or applying manifest code", // Bolt's words
+	onFilter:    "listing tasks",
+	onForce:     "installing modules or creating keys",
+	onResolve:   "installing modules",
+	onPlugin:    "working with secrets",
+	onNeeds:     "creating a project",
+	onNewPlan:   "creating a plan",
 	onNone:      "acting on targets",
 }
 
@@ -99,6 +116,10 @@ func flagTable() []flag {
 			help: "Act on the targets that a PuppetDB query returns."},
 		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onTargets,
 			help: "Act on targets of the last run again: all of them, or those that failed or succeeded."},
+		{name: "params", arg: "JSON", section: secInventory, on: onParams,
+			help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
+		{name: "noop", section: secInventory, on: onNoop, strict: true,
+			help: "Run the task in its no-operation mode, in which it says what it would change."},
 		{name: "detail", section: secInventory, on: onDetail,
 			help: "Show each target's settings, variables, facts, features and groups."},
 
@@ -149,6 +170,14 @@ func flagTable() []flag {
 		{name: "explain", section: secLookup, on: onLookup, strict: true, help: "Print where the value was looked for, and what was found there."},
 		{name: "explain-options", section: secLookup, on: onLookup, strict: true, help: "Print where lookup_options were looked for, which say how the key is merged and converted, and not the value."},
 
+		{name: "modules", arg: "NAMES", section: secModules, on: onNeeds, help: "Install these modules, separated by commas, into the new project."},
+		{name: "force", section: secModules, on: onForce, help: "Overwrite what is there already: modules and a Puppetfile that bolt does not manage, or keys."},
+		{name: "resolve", negatable: true, section: secModules, on: onResolve,
+			help: "Work out which versions fit together, with all modules that are depended on (default).", negative: "Install what the Puppetfile says, as it stands."},
+		{name: "plugin", arg: "NAME", section: secModules, on: onPlugin, help: "Use this plugin for secrets (default pkcs7)."},
+		{name: "pp", section: secModules, on: onNewPlan, help: "Write the plan in the Puppet language instead of YAML."},
+
+		{name: "filter", arg: "TEXT", section: secDisplay, on: onFilter, help: "List only those whose names contain this text."},
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},
 		{name: "fold", section: secDisplay, on: onResults, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},

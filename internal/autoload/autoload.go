@@ -197,10 +197,30 @@ type file struct {
 // file reads a file of a module, once; nil: it does not exist. kind is what
 // the files of its folder define.
 func (l *Loader) file(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
-	return l.files.get(ctx, filepath.Join(m.Dir, rel), func() (*file, bool, error) {
-		f, err := l.read(ctx, m, rel, kind)
+	return l.files.get(ctx, m.Path(filepath.ToSlash(rel)), func() (*file, bool, error) {
+		read := l.read
+		if m.BuiltIn() {
+			read = l.builtin
+		}
+		f, err := read(ctx, m, rel, kind)
 		return f, f != nil, err
 	})
+}
+
+// builtin reads a file of a built-in module, which never changes.
+func (l *Loader) builtin(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
+	data, err := m.ReadFile(ctx, filepath.ToSlash(rel), readfile.Language)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.parse(m, rel, kind, string(data))
+	if err != nil {
+		return nil, err
+	}
+	return fileOf(p, m), nil
 }
 
 func (l *Loader) read(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
@@ -222,16 +242,20 @@ func (l *Loader) read(ctx context.Context, m modules.Module, rel string, kind ev
 		}
 		l.parsed.put(path, stamp, at, p)
 	}
+	return fileOf(p, m), nil
+}
+
+func fileOf(p *syntax.Program, m modules.Module) *file {
 	f := &file{p, map[name]*eval.Definition{}}
 	for _, d := range eval.Definitions(p, m.Name) {
 		f.defs[name{d.Kind, d.Name}] = d
 	}
-	return f, nil
+	return f
 }
 
 // parse parses the text of a file, and checks it.
 func (l *Loader) parse(m modules.Module, rel string, kind eval.Kind, text string) (*syntax.Program, error) {
-	p, err := syntax.Parse(syntax.NewFile(filepath.Join(m.Dir, rel), text), syntax.Options{Tasks: l.tasks})
+	p, err := syntax.Parse(syntax.NewFile(m.Path(filepath.ToSlash(rel)), text), syntax.Options{Tasks: l.tasks})
 	if err != nil {
 		return nil, err
 	}

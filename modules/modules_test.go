@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 	}
 	t.Chdir(filepath.Join(dir, "cwd"))
 	at := func(name string) string { return filepath.Join(dir, name) }
-	p := NewPath(Module{"depot", at("project")}, at("one"), at("missing"), at("two"))
+	p := NewPath(Module{Name: "depot", Dir: at("project")}, at("one"), at("missing"), at("two"))
 
 	tests := []struct{ name, ref, want string }{
 		{"local file", "here.sh", "here.sh"},

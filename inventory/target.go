@@ -70,6 +70,10 @@ type Data struct {
 	address uri
 }
 
+// Protocol is what the URI says of how to talk to the target, "" if it does
+// not.
+func (d *Data) Protocol() string { return d.address.scheme }
+
 // Data merges what the inventory says about the target, and checks it. It is
 // computed once; the result is shared and must not be changed. Errors are
 // *fault.Error: bolt/validation-error for bad configuration,
@@ -150,6 +154,34 @@ func present(m *ordered.Map) *ordered.Map {
 	return m
 }
 
+// Remote is the transport of devices: targets without a shell of their own,
+// for which tasks run on another target.
+const Remote = "remote"
+
+// RunOn returns the target that tasks for a device run on.
+func (t *Target) RunOn(ctx context.Context) (*Target, error) {
+	d, err := t.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := options{d.Config}.text("run-on")
+	found, err := t.inv.Targets(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, fault.New("bolt/invalid-remote-target", "run-on of %s must name one target, and '%s' names %d", t.SafeName(), name, len(found))
+	}
+	via, err := found[0].Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if via.Transport == Remote {
+		return nil, fault.New("bolt/invalid-remote-target", "%s is not a valid run-on target for %s since is also remote.", found[0].SafeName(), t.SafeName())
+	}
+	return found[0], nil
+}
+
 // transport chooses the transport of a target: the URI's scheme beats the
 // target's configuration, that of its groups, and the default. A URI of a
 // remote target has a scheme that is none of ours.
@@ -167,8 +199,8 @@ func (t *Target) transport(address uri, own *layer, groups *groupLayer) (string,
 	}
 	name := address.scheme
 	switch {
-	case name == "remote", configured == "remote":
-		name = "remote"
+	case name == Remote, configured == Remote:
+		name = Remote
 	case name == "":
 		name = configured
 	}

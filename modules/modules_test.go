@@ -86,7 +86,7 @@ func TestModule(t *testing.T) {
 	tree(t, dir, "depot/", "a1_b/")
 	p := NewPath(Module{}, dir)
 	for name, want := range map[string]bool{"depot": true, "a1_b": true, "": false, ".": false, "..": false, "a\n": false, "none": false} {
-		if m, ok := p.Module(name); ok != want || ok && m != (Module{name, filepath.Join(dir, name)}) {
+		if m, ok := p.Module(name); ok != want || ok && m != (Module{Name: name, Dir: filepath.Join(dir, name)}) {
 			t.Errorf("Module(%q) = %v, %v", name, m, ok)
 		}
 	}
@@ -105,7 +105,7 @@ func BenchmarkFind(b *testing.B) {
 
 func TestOf(t *testing.T) {
 	dir := t.TempDir()
-	p := NewPath(Module{"depot", filepath.Join(dir, "project")}, filepath.Join(dir, "project", "modules"), filepath.Join(dir, "two"))
+	p := NewPath(Module{Name: "depot", Dir: filepath.Join(dir, "project")}, filepath.Join(dir, "project", "modules"), filepath.Join(dir, "two"))
 	t.Chdir(dir)
 	for file, want := range map[string]string{
 		"project/modules/a/manifests/init.pp":                 "a manifests/init.pp",

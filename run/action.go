@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ func (c *Command) Object() string { return c.Line }
 
 // Do runs the command.
 func (c *Command) Do(ctx context.Context, site *Site) error {
-	cmd := site.command()
+	cmd := site.Command()
 	cmd.Line, cmd.Env = c.Line, c.Env
 	return site.run(ctx, cmd)
 }
@@ -49,7 +50,7 @@ func (s *Script) Object() string { return s.Path }
 // Do stages and runs the script, in one session.
 func (s *Script) Do(ctx context.Context, site *Site) error {
 	name := filepath.Base(s.Path)
-	cmd := site.command()
+	cmd := site.Command()
 	cmd.Env = s.Env
 	cmd.Files = []transport.File{{Name: name, Mode: 0o700, Data: s.Data}}
 	cmd.Argv = append([]string{"./" + name}, s.Args...)
@@ -59,8 +60,8 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	return site.run(ctx, cmd)
 }
 
-// command is a Cmd with the target's settings in it.
-func (site *Site) command() *transport.Cmd {
+// Command is a Cmd with the target's settings in it.
+func (site *Site) Command() *transport.Cmd {
 	s := &site.Settings
 	return &transport.Cmd{
 		Label:     site.Target.SafeName(),
@@ -74,15 +75,9 @@ func (site *Site) command() *transport.Cmd {
 
 // run runs cmd, captures what it prints, and judges its end.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
-	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
-	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
-	if site.runner.opts.Stream {
-		cmd.Stdout = &tee{cmd.Stdout, site, Stdout}
-		cmd.Stderr = &tee{cmd.Stderr, site, Stderr}
-	}
 	res := site.Result
+	out, status, err := site.Exec(ctx, cmd, Everything)
 	res.Output = out
-	status, err := site.Conn.Run(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -93,16 +88,67 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 	return nil
 }
 
+// Show says which output is shown as it arrives, where that is wanted.
+type Show uint8
+
+// What is shown.
+const (
+	Everything Show = iota
+	// Text is all but a stdout that begins as a JSON object does: that is a
+	// result, which is for reading when it is whole, and may have secrets.
+	Text
+)
+
+// Exec runs cmd and captures what it prints. The Capture is the caller's to
+// close, after an error too.
+func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, show Show) (*Capture, transport.Status, error) {
+	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
+	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
+	if site.runner.opts.Stream {
+		stdout := &tee{w: cmd.Stdout, site: site, stream: Stdout}
+		if show == Text {
+			stdout.unless = '{'
+		}
+		cmd.Stdout = stdout
+		cmd.Stderr = &tee{w: cmd.Stderr, site: site, stream: Stderr}
+	}
+	status, err := site.Conn.Run(ctx, cmd)
+	return out, status, err
+}
+
 // tee sends output to the capture and, as events, to the sink.
 type tee struct {
 	w      io.Writer
 	site   *Site
 	stream Stream
+	unless byte // the first byte, after blanks, of output that is not sent; 0: all is
+	begun  bool // the first byte is known
+	held   []byte
+	silent bool
 }
 
 func (t *tee) Write(p []byte) (int, error) {
-	t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: p})
+	t.show(p)
 	return t.w.Write(p)
+}
+
+// show sends a piece, and the blanks that came before it was known what begins.
+func (t *tee) show(p []byte) {
+	if t.unless != 0 && !t.begun {
+		rest := bytes.TrimLeft(p, " \t\r\n")
+		if len(rest) == 0 {
+			t.held = append(t.held, p...)
+			return
+		}
+		t.begun, t.silent = true, rest[0] == t.unless
+		if len(t.held) > 0 {
+			p = append(t.held, p...)
+			t.held = nil
+		}
+	}
+	if !t.silent {
+		t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: p})
+	}
 }
 
 // files are the options of a copy on this target.

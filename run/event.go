@@ -42,7 +42,7 @@ type Event struct {
 // Result with Err set, never a Go error.
 type Result struct {
 	Target *inventory.Target
-	Action string // "command", "script", "upload", "download", "lookup"
+	Action string // "command", "script", "task", "upload", "download", "lookup"
 	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
 
 	// Output is what a command or script printed; nil for other actions and
@@ -50,8 +50,12 @@ type Result struct {
 	Output *Capture
 	Status transport.Status
 
-	// Value holds the keys of value that are not output: _output, path.
+	// Value holds the keys of value that are not output: _output, path, and all
+	// that a task returned but its _error.
 	Value *ordered.Map
+	// Sensitive is the JSON text of what a task returned as _sensitive, which
+	// Value has redacted.
+	Sensitive transport.Secret
 
 	Err     *Error
 	Elapsed time.Duration // from its start to its end, without waiting for a turn
@@ -68,7 +72,10 @@ type Error struct {
 	Hint    string          // what to do, where Msg does not say it; "" if there is nothing to say
 	Details *ordered.Map    // never nil
 	Class   transport.Class // ours, finer than Kind; "failed" for a command's own exit
-	// Command is set where the command ran and failed by itself, so that its
-	// object and output are shown beside the error.
+	// Command is set where the command or task ran and failed by itself, so that
+	// its object and output are shown beside the error.
 	Command bool
+	// Given is the error as the task itself gave it, in place of the above; nil
+	// for all others.
+	Given *ordered.Map
 }

@@ -128,6 +128,9 @@ func (r *Result) ShowsOutput() bool {
 // Map returns the error as Puppet Bolt writes it. The order of its keys
 // depends on whether the command itself failed.
 func (e *Error) Map() *ordered.Map {
+	if e.Given != nil {
+		return e.Given
+	}
 	details := e.Details
 	if details == nil {
 		details = &ordered.Map{}

@@ -52,7 +52,7 @@ func New(dialer transport.Dialer, o Options) *Runner {
 // An Action is one thing to do on each target. It is shared by all workers
 // and not changed by them.
 type Action interface {
-	// Name is Bolt's word for it: command, script, upload, download.
+	// Name is Bolt's word for it: command, script, task, upload, download.
 	Name() string
 	// Object is what it is about: the command, the path.
 	Object() string
@@ -61,10 +61,27 @@ type Action interface {
 	Do(ctx context.Context, site *Site) error
 }
 
+// A DeviceAction may be able to act on devices: targets without a shell, of the
+// transport remote, which are reached from another target.
+type DeviceAction interface {
+	Action
+	OnDevices() bool
+}
+
+// A LocalAction may be done by this program, for whatever target: then nothing
+// is connected to, and Site.Conn is nil.
+type LocalAction interface {
+	Action
+	Here() bool
+}
+
 // Site is where an action happens: one target, reached.
 type Site struct {
-	Target   *inventory.Target
-	Settings inventory.Settings
+	Target *inventory.Target
+	// Via is the target that was connected to: Target itself, or the one that
+	// a device is reached from.
+	Via      *inventory.Target
+	Settings inventory.Settings // of Via
 	Conn     transport.Conn
 	Result   *Result
 
@@ -130,9 +147,21 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 			err = fmt.Errorf("internal error: %v (the stack is in the debug log; please report it)", p)
 		}
 	}()
+	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
+	if l, ok := action.(LocalAction); ok && l.Here() {
+		return r.limited(ctx, func(ctx context.Context) error { return action.Do(ctx, site) })
+	}
 	settings, err := t.Settings(ctx)
 	if err != nil {
 		return err
+	}
+	if d, ok := action.(DeviceAction); ok && d.OnDevices() && settings.Dest.Protocol == inventory.Remote {
+		if site.Via, err = t.RunOn(ctx); err != nil {
+			return err
+		}
+		if settings, err = site.Via.Settings(ctx); err != nil {
+			return err
+		}
 	}
 	if settings.NativeSSH {
 		return &transport.Error{Class: transport.ClassUnsupported,
@@ -148,12 +177,18 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 			r.opts.Log.Debug("connection not closed cleanly", "target", t.SafeName(), "err", cerr)
 		}
 	}()
+	site.Settings, site.Conn = settings, conn
+	return r.limited(ctx, func(ctx context.Context) error { return action.Do(ctx, site) })
+}
+
+// limited does something within the action's own limit.
+func (r *Runner) limited(ctx context.Context, do func(context.Context) error) error {
 	if r.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.opts.Timeout, errLimit)
 		defer cancel()
 	}
-	err = action.Do(ctx, &Site{Target: t, Settings: settings, Conn: conn, Result: res, runner: r, sink: sink})
+	err := do(ctx)
 	if e, ok := errors.AsType[*transport.Error](err); ok && e.Class == transport.ClassTimeout && errors.Is(context.Cause(ctx), errLimit) {
 		late := *e
 		late.Msg = fmt.Sprintf("Not finished within %v: %s", r.opts.Timeout, e.Msg)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bolt/internal/spelling"
 )
 
 // usageError is a mistake on the command line. It is printed as text in every
@@ -130,7 +132,7 @@ func findLong(table []flag, name string) (f flag, negative bool, err error) {
 		return hits[0].f, hits[0].negative, nil
 	case 0:
 		err := usagef("Unknown argument '--%s'", name)
-		if near := nearest(name, longNames(table)); near != "" {
+		if near := spelling.Near(name, longNames(table)); near != "" {
 			err = hinted(err, "did you mean --%s?", near)
 		}
 		return flag{}, false, err
@@ -174,40 +176,4 @@ func longNames(table []flag) []string {
 		}
 	}
 	return names
-}
-
-// nearest returns the name that word was probably meant to be, "" if none is
-// close.
-func nearest(word string, names []string) string {
-	best, least := "", 3 // more than two slips are another word
-	for _, n := range names {
-		if d := distance(word, n); d < least && d < len(word) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, leave out, replace, or swap
-// with their neighbour, to make b of a (optimal string alignment).
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

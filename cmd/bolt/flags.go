@@ -11,6 +11,7 @@ import (
 	"bolt/internal/logging"
 	"bolt/internal/output"
 	"bolt/internal/project"
+	"bolt/internal/spelling"
 	"bolt/inventory"
 )
 
@@ -233,16 +234,7 @@ func formatHelp(formats []string) string {
 			words[i] += " (Puppet Node notation, the default)"
 		}
 	}
-	return "How to print results: " + enumerate(words) + "."
-}
-
-// enumerate joins alternatives: "a, b or c".
-func enumerate(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return "How to print results: " + spelling.Or(words) + "."
 }
 
 func asText(s string) any { return s }

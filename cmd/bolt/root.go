@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"bolt/internal/spelling"
 )
 
 // A command is one action of the command line.
@@ -42,6 +44,7 @@ var groups = []struct{ name, short string }{
 	{"command", "Run a command on targets"},
 	{"script", "Run a local script on targets"},
 	{"file", "Copy files and directories to and from targets"},
+	{"task", "Run tasks of modules on targets, and show them"},
 	{"inventory", "Show the targets that the inventory knows"},
 	{"group", "Show the groups of the inventory"},
 	{"pool", "Control the daemon that keeps connections open"},
@@ -58,8 +61,12 @@ const description = "bolt runs commands and scripts and copies files on many mac
 // cobraCommands are those that are not in commands.
 var cobraCommands = []string{"completion", "man"}
 
+// asListed are the groups whose actions Puppet Bolt names in another order than
+// the alphabet's: ours.
+var asListed = []string{"task", "secret"}
+
 // otherCommands are Puppet Bolt's that are not here.
-var otherCommands = []string{"apply", "guide", "module", "plan", "plugin", "policy", "project", "secret", "task"}
+var otherCommands = []string{"apply", "guide", "module", "plan", "plugin", "policy", "project", "secret"}
 
 var actionLists = []string{onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
@@ -79,6 +86,11 @@ const (
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
+	return slices.Concat(actionCommands(), taskCommands(), shownCommands(), poolCommands(), puppetCommands())
+}
+
+// actionCommands act on targets.
+func actionCommands() []command {
 	return []command{
 		{
 			name: "command run", args: "COMMAND", targets: true, run: runCommand, words: wordsOfCommand,
@@ -124,6 +136,12 @@ target gets a directory of its own below DESTINATION, with its name.`,
   bolt file download /var/log/nginx ./logs -t web --run-as root`,
 			exit: exitAction, formats: eventFormats, lists: actionLists,
 		},
+	}
+}
+
+// shownCommands are about the inventory and its data.
+func shownCommands() []command {
+	return []command{
 		{
 			name: "inventory show", run: showInventory, words: noWordsButTargets,
 			short: "Show targets",
@@ -159,6 +177,12 @@ blocks.`,
 			note: "Options of commands that act on targets, such as --user, --run-as or --no-verbose, are accepted, and change nothing here: nothing is connected to, and values are always printed.",
 			exit: exitFound, formats: eventFormats, lists: []string{onHiera, onLookup, onTimeout, onResults, onTargets, onInventory, onModules},
 		},
+	}
+}
+
+// poolCommands control the daemon.
+func poolCommands() []command {
+	return []command{
 		{
 			name: "pool start", run: runPoolStart, words: noWords, voice: noFiles,
 			short: "Start the daemon that keeps connections",
@@ -219,6 +243,12 @@ listens on. See docs/pool.md.`,
 			example: `  bolt pool serve --log-level debug`,
 			exit:    exitServe, formats: plainFormats,
 		},
+	}
+}
+
+// puppetCommands work on programs of the Puppet language.
+func puppetCommands() []command {
+	return []command{
 		{
 			name: "puppet validate", args: "FILE...", run: runPuppetValidate, words: wordsOfFiles, voice: noFiles,
 			short: "Check manifests, plans and templates",
@@ -344,20 +374,22 @@ func findCommand(words []string) (c *command, rest []string, err error) {
 			actions = append(actions, action)
 		}
 	}
-	slices.Sort(actions)
+	if !slices.Contains(asListed, words[0]) {
+		slices.Sort(actions)
+	}
 	switch {
 	case actions == nil:
 		err := usagef("'%s' is not a Bolt command. See 'bolt help'.", words[0])
 		if slices.Contains(otherCommands, words[0]) {
 			return nil, nil, hinted(err, "this version can %s; %s is Puppet Bolt's", purpose, words[0])
 		}
-		if near := nearest(words[0], names); near != "" {
+		if near := spelling.Near(words[0], names); near != "" {
 			return nil, nil, hinted(err, "did you mean %s?", near)
 		}
 		return nil, nil, err
 	case len(words) == 1:
 		err := usagef("Expected an action of the form 'bolt %s <action>'", words[0])
-		return nil, nil, hinted(err, "the action is %s", enumerate(actions))
+		return nil, nil, hinted(err, "the action is %s", spelling.Or(actions))
 	}
 	err = usagef("Expected action '%s' to be one of %s", words[1], strings.Join(actions, ", "))
 	if words[0] == "puppet" {
@@ -370,7 +402,7 @@ func findCommand(words []string) (c *command, rest []string, err error) {
 			return nil, nil, hinted(err, "bolt puppet validate checks programs and templates, dump prints their trees, eval evaluates and renders them")
 		}
 	}
-	if near := nearest(words[1], actions); near != "" {
+	if near := spelling.Near(words[1], actions); near != "" {
 		err = hinted(err, "did you mean %s?", near)
 	}
 	return nil, nil, err

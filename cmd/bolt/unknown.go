@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/internal/environment"
+	"bolt/internal/spelling"
 	"bolt/modules"
 	"bolt/puppet/eval"
 )
@@ -79,7 +80,7 @@ func (a *app) advise(ctx context.Context, name, folder string, known func() []st
 		byLower[names[i]] = n
 	}
 	// Two slips in a short word make any other of it.
-	if near := nearest(lower, names); near != "" && (len(lower) > 5 || distance(lower, near) == 1) {
+	if near := spelling.Near(lower, names); near != "" && (len(lower) > 5 || spelling.Distance(lower, near) == 1) {
 		advice += fmt.Sprintf("; did you mean %s?", byLower[near])
 	}
 	return advice

@@ -21,7 +21,7 @@ var onlyIn = map[string][]string{
 	"testing":                              {"internal/sshtest", "transport/transporttest"},
 	"go.uber.org/goleak":                   {},
 	"log":                                  {},
-	"embed":                                {"cmd"},
+	"embed":                                {"cmd", "modules/builtin"},
 	"unsafe":                               {},
 	"github.com/rogpeppe/go-internal":      {},
 	"github.com/google/go-cmp":             {},

@@ -3,11 +3,13 @@ package project
 import (
 	"context"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"bolt/internal/fault"
 	"bolt/internal/logging"
@@ -46,8 +48,22 @@ type Config struct {
 
 	Pool Pool
 
-	PluginHooks       *ordered.Map // without the built-in one
-	ScriptInterpreter bool         // a target's interpreters run scripts, too
+	// TaskFilter and PlanFilter are globs of the tasks and plans that lists
+	// show; nil shows all, an empty list none. Policies are globs of the
+	// classes that may be applied as policies; nil is no such list.
+	TaskFilter, PlanFilter, Policies []string
+
+	// ModuleSpecs are the modules that the project wants, each as it stands in
+	// the file: a string or an *ordered.Map. HasModules tells an empty list
+	// from none at all.
+	ModuleSpecs   []any
+	HasModules    bool
+	ModuleInstall *ordered.Map // where modules are installed from
+
+	Plugins           *ordered.Map  // the configuration of each plugin: an *ordered.Map
+	PluginCache       time.Duration // how long what plugins find out is kept; 0: it is not
+	PluginHooks       *ordered.Map  // without the built-in one
+	ScriptInterpreter bool          // a target's interpreters run scripts, too
 
 	// Settings holds every setting, merged, by its key in the files. Paths
 	// are as they were written.
@@ -121,6 +137,15 @@ func (c *Config) fill(s Sources, transports []string) {
 	for _, t := range transports {
 		c.Transports[t] = c.hash(t)
 	}
+	c.TaskFilter = c.texts("tasks")
+	c.PlanFilter = c.texts("plans")
+	c.Policies = c.texts("policies")
+	c.ModuleSpecs, c.HasModules = c.Settings.Value("modules").([]any)
+	c.ModuleInstall = c.hash("module-install")
+	c.Plugins = c.hash("plugins")
+	if seconds, ok := c.hash("plugin-cache").Value("ttl").(int64); ok {
+		c.PluginCache = time.Duration(min(seconds, maxSeconds)) * time.Second
+	}
 	c.PluginHooks = c.hash("plugin-hooks")
 	c.ScriptInterpreter = c.hash("future").Value("script_interpreter") == true
 }
@@ -142,6 +167,24 @@ func (c *Config) hash(key string) *ordered.Map {
 		return m
 	}
 	return &ordered.Map{}
+}
+
+// maxSeconds is the longest time in seconds that a time.Duration can hold.
+const maxSeconds = int64(math.MaxInt64 / time.Second)
+
+// texts returns the strings of a list; nil if there is no list.
+func (c *Config) texts(key string) []string {
+	v, ok := c.Settings.Value(key).([]any)
+	if !ok {
+		return nil
+	}
+	list := make([]string, 0, len(v))
+	for _, e := range v {
+		if text, ok := e.(string); ok {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 func (c *Config) path(s Sources, key string) string {

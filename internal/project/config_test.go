@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,8 +35,10 @@ func TestDefaults(t *testing.T) {
 		HieraConfig: dir + "/hiera.yaml",
 		Rerun:       Rerun{dir + "/.rerun.json"}, SaveRerun: true,
 		Transport: "ssh", Transports: map[string]*ordered.Map{},
-		Pool:        Pool{Mode: PoolAuto},
-		PluginHooks: &ordered.Map{},
+		Pool:          Pool{Mode: PoolAuto},
+		ModuleInstall: &ordered.Map{},
+		Plugins:       &ordered.Map{},
+		PluginHooks:   &ordered.Map{},
 	}
 	for _, name := range []string{"choria", "docker", "jail", "local", "lxd", "podman", "remote", "ssh", "winrm"} {
 		want.Transports[name] = &ordered.Map{}
@@ -45,6 +48,49 @@ func TestDefaults(t *testing.T) {
 	}
 	if got := c.sources["concurrency"]; got != "default" {
 		t.Errorf("source %q", got)
+	}
+}
+
+func TestProjectSettings(t *testing.T) {
+	w := newWorld(t, map[string]string{"cwd/bolt-project.yaml": `
+name: depot
+tasks: [depot, 'depot::*']
+plans: []
+policies: [depot::pol, 7, 'site*']
+modules: [a-b, {name: c-d, version_requirement: '>= 1'}]
+module-install: {forge: {baseurl: "http://forge.example"}}
+plugins: {vault: {url: x}}
+plugin-cache: {ttl: 60}
+`, "system/bolt-defaults.yaml": "plugins: {vault: {url: y, key: z}, other: {}}\nplugin-cache: {ttl: 9223372036854775807}\n"})
+	c, ids, err := w.load(w.sources(), nil)
+	if err != nil || ids != nil {
+		t.Fatal(err, ids)
+	}
+	if got, want := fmt.Sprintf("%q %q %q", c.TaskFilter, c.PlanFilter, c.Policies), `["depot" "depot::*"] [] ["depot::pol" "site*"]`; got != want {
+		t.Errorf("filters %s, want %s", got, want)
+	}
+	if c.PlanFilter == nil {
+		t.Error("an empty list of plans is no list")
+	}
+	if len(c.ModuleSpecs) != 2 || !c.HasModules || c.ModuleSpecs[0] != "a-b" {
+		t.Errorf("modules %v, %v", c.ModuleSpecs, c.HasModules)
+	}
+	if got := asJSON(c.ModuleInstall) + asJSON(c.Plugins); got != `{"forge":{"baseurl":"http://forge.example"}}{"vault":{"url":"x","key":"z"},"other":{}}` {
+		t.Errorf("module-install and plugins: %s", got)
+	}
+	if c.PluginCache != time.Minute {
+		t.Errorf("plugin-cache: %v", c.PluginCache)
+	}
+	s := w.sources()
+	s.Cwd = w.path("home")
+	if c, _, err = w.load(s, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c.TaskFilter != nil || c.PlanFilter != nil || c.Policies != nil || c.HasModules {
+		t.Errorf("settings of no project: %q %q %q %v", c.TaskFilter, c.PlanFilter, c.Policies, c.HasModules)
+	}
+	if c.PluginCache < 200*365*24*time.Hour {
+		t.Errorf("an endless time to live is %v", c.PluginCache)
 	}
 }
 

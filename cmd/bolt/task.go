@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/internal/environment"
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/output"
+	"bolt/inventory"
+	"bolt/modules"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/tasks"
+)
+
+// taskCommands are the commands about tasks.
+func taskCommands() []command {
+	return []command{
+		{
+			name: "task show", args: "[TASK]", run: showTasks, words: wordsOfTaskShow,
+			short: "Show tasks, or one with its parameters",
+			long: `Lists the tasks of the modules on the module path, or shows what one of them
+does: its parameters with their types and defaults, and its files with
+--format json. Tasks that their authors call private are not listed.`,
+			example: `  bolt task show
+  bolt task show --filter service
+  bolt task show package --format json`,
+			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
+		},
+		{
+			name: "task run", args: "TASK [NAME=VALUE...]", targets: true, run: runTask, words: wordsOfTask,
+			short: "Run a task on targets",
+			long: `Runs a task of a module on each target and prints what it returns. TASK is the
+name of a module, or MODULE::NAME. NAME=VALUE sets a parameter: VALUE is what
+it is as JSON (8080, true, ["a","b"]) if the parameter's type takes that, or
+else the text. "bolt task show TASK" tells the parameters and their types;
+they are checked before anything is connected to. The files of the task are
+copied to the target and removed behind it.`,
+			example: `  bolt task run package name=nginx action=status -t web
+  bolt task run service name=nginx action=restart -t web --run-as root
+  bolt task run mymodule::deploy --params @deploy.json -t web --noop
+  bolt task run facts -t all --format json`,
+			exit: exitAction, formats: eventFormats, lists: append([]string{onParams, onNoop, onTmpdir}, actionLists...),
+		},
+	}
+}
+
+func wordsOfTask(args []string) error {
+	if len(args) == 0 || args[0] == "" {
+		return usagef("Must specify a task to run")
+	}
+	if err := taskName(args[0]); err != nil {
+		return err
+	}
+	var rest []string
+	for _, arg := range args[1:] {
+		if name, _, ok := strings.Cut(arg, "="); !ok || name == "" {
+			rest = append(rest, arg)
+		}
+	}
+	if rest != nil {
+		return hinted(usagef("Unknown argument(s) %s", strings.Join(rest, ", ")), "parameters of the task are NAME=VALUE")
+	}
+	return nil
+}
+
+func wordsOfTaskShow(args []string) error {
+	if len(args) > 1 {
+		return usagef("Unknown argument(s) %s", strings.Join(args[1:], ", "))
+	}
+	return nil
+}
+
+// taskName refuses what cannot be the name of a task. Names of more than two
+// parts are only unknown.
+func taskName(name string) error {
+	for part := range strings.SplitSeq(strings.TrimPrefix(name, "::"), "::") {
+		if !modules.ValidName(part) {
+			return usagef("Invalid task '%s'", name)
+		}
+	}
+	return nil
+}
+
+// tasks is the library of the module path.
+func (a *app) tasks() *tasks.Library {
+	types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
+	return tasks.NewLibrary(tasks.Options{
+		Modules: a.modules,
+		Type: func(ctx context.Context, text string) (value.Type, error) {
+			t, err := types().Type(ctx, text)
+			return t, ofPrograms(err)
+		},
+		Warn: a.logs.Warn,
+	})
+}
+
+// ofPrograms words what is wrong with a type as Puppet does. Our own words, which
+// say more, are its cause's.
+func ofPrograms(err error) error {
+	if err == nil {
+		return nil
+	}
+	msg := err.Error()
+	if errs, ok := errors.AsType[syntax.Errors](err); ok {
+		first := errs[0]
+		msg = "Syntax error at end of input"
+		if text := first.File.Src; !first.Incomplete && int(first.Span.Off) < len(text) {
+			msg = fmt.Sprintf("Syntax error at '%s'", text[first.Span.Off:min(int(first.Span.End()), len(text))])
+		}
+		err = errors.New(first.Msg)
+	} else if e, ok := errors.AsType[*eval.Error](err); ok {
+		msg = e.Msg
+	}
+	return &fault.Error{Kind: "bolt/pal-error", Msg: msg, Err: err}
+}
+
+func runTask(ctx context.Context, a *app, args []string) error {
+	given, err := a.taskParams(ctx, args[1:])
+	if err != nil {
+		return err
+	}
+	library := a.tasks()
+	return a.act(ctx, "task", args[0], func([]*inventory.Target) (run.Action, error) {
+		t, err := library.Find(ctx, args[0])
+		if err != nil {
+			return nil, a.placed(err)
+		}
+		return a.taskAction(library, t, given(t))
+	})
+}
+
+// taskAction checks the parameters of a task and makes an action of it.
+func (a *app) taskAction(library *tasks.Library, t *tasks.Task, params *ordered.Map) (*tasks.Run, error) {
+	checked, err := t.Check(params)
+	if err != nil {
+		return nil, err
+	}
+	return library.Run(t, checked, tasks.RunOptions{Noop: a.values.on("noop", false), Natives: natives()})
+}
+
+// natives are the tasks of built-in modules that this program does itself.
+func natives() map[string]tasks.Native {
+	return map[string]tasks.Native{}
+}
+
+// taskParams reads the parameters of a task on the command line; what they are
+// depends on their types.
+func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task) *ordered.Map, error) {
+	if !a.values.has("params") {
+		return func(t *tasks.Task) *ordered.Map {
+			params := &ordered.Map{}
+			for _, word := range words {
+				name, text, _ := strings.Cut(word, "=")
+				params.Set(name, t.Read(name, text))
+			}
+			return params
+		}, nil
+	}
+	if len(words) > 0 {
+		return nil, usagef("Parameters must be specified through either the --params option or param=value pairs, not both")
+	}
+	text, err := a.readArg(ctx, a.values.last("params"))
+	if err != nil {
+		return nil, err
+	}
+	v, err := ordered.ParseJSON([]byte(text))
+	if err != nil {
+		return nil, usagef("Unable to parse --params value as JSON: %v", err)
+	}
+	params, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, hinted(usagef("Unable to parse --params value as JSON: it must be an object"), `for example '{"name": "value"}'`)
+	}
+	return func(*tasks.Task) *ordered.Map { return params }, nil
+}
+
+// placed says on standard error where an error is whose text is Bolt's.
+func (a *app) placed(err error) error {
+	if e, ok := errors.AsType[*tasks.PlaceError](err); ok {
+		more := ""
+		if e.Fault.Err != nil && e.Fault.Err.Error() != e.Fault.Msg {
+			more = ": " + e.Fault.Err.Error()
+		}
+		fmt.Fprintf(a.console, "hint: this is about %s in %s%s\n", e.Where, e.File, more)
+	}
+	return err
+}
+
+func showTasks(ctx context.Context, a *app, args []string) error {
+	library := a.tasks()
+	if len(args) > 0 && args[0] != "" {
+		t, err := library.Find(ctx, args[0])
+		if err != nil {
+			return a.placed(err)
+		}
+		files, err := library.Files(t)
+		if err != nil {
+			return err
+		}
+		return written(output.PrintTask(a.sys.out, a.listOptions(), taskView(t, files)))
+	}
+	list, err := library.List(ctx)
+	if err != nil {
+		return err
+	}
+	view := &output.TaskList{Modulepath: a.modules.Dirs()}
+	for _, s := range list {
+		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && a.offered(s.Name) {
+			view.Tasks = append(view.Tasks, output.Described{Name: s.Name, Description: s.Description})
+		}
+	}
+	return written(output.PrintTaskList(a.sys.out, a.listOptions(), view))
+}
+
+// offered reports whether the project's setting tasks lets a task be listed.
+func (a *app) offered(name string) bool {
+	globs, limited := a.config.TaskFilter, a.config.TaskFilter != nil
+	return !limited || slices.ContainsFunc(globs, func(g string) bool {
+		ok, err := path.Match(g, name)
+		return ok && err == nil
+	})
+}
+
+func taskView(t *tasks.Task, files []tasks.File) *output.Task {
+	view := &output.Task{
+		Name: t.Name, Description: t.Description, Noop: t.SupportsNoop, Metadata: t.Metadata, Dir: t.Module.Dir,
+		BuiltIn: t.Module.BuiltIn(),
+	}
+	for _, f := range files {
+		view.Files = append(view.Files, ordered.Of("name", f.Name, "path", f.Path()))
+	}
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		view.Parameters = append(view.Parameters, output.Parameter{
+			Name: p.Name, Type: p.Shown(), Description: p.Description, Default: p.ShownDefault(), Usage: p.Usage(),
+		})
+	}
+	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
+	for i := range t.Outputs {
+		o := &t.Outputs[i]
+		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText, Description: o.Description})
+	}
+	return view
+}

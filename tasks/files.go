@@ -1,0 +1,138 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/readfile"
+	"bolt/modules"
+	"bolt/transport"
+)
+
+// mounts are the directories of a module that tasks may have files of.
+var mounts = []string{"files", "lib", "scripts", "tasks"}
+
+// A File is a file that travels with a task.
+type File struct {
+	Name   string // "x.sh" for the task's own, "module/files/path" for others
+	Module modules.Module
+	Local  string // name in the module
+}
+
+// Path is where the file is, for people.
+func (f File) Path() string { return f.Module.Path(f.Local) }
+
+// Files lists all files that belong to the task: those that do it, then those
+// that go with them. Errors are *fault.Error.
+func (l *Library) Files(t *Task) ([]File, error) {
+	var list []File
+	names := slices.Clone(t.files)
+	for i := range t.Implementations {
+		impl := &t.Implementations[i]
+		list = append(list, File{impl.File, t.Module, impl.local})
+		names = append(names, impl.files...)
+	}
+	extra, err := l.extra(t, names)
+	return append(list, extra...), err
+}
+
+// extra finds the files that metadata names.
+func (l *Library) extra(t *Task, names []string) ([]File, error) {
+	var list []File
+	for _, name := range names {
+		found, err := l.named(t, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			if !slices.ContainsFunc(list, func(g File) bool { return g.Name == f.Name }) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list, nil
+}
+
+// named finds a file, or those of a directory, whose name ends in a slash.
+func (l *Library) named(t *Task, name string) ([]File, error) {
+	bad := func(format string, args ...any) ([]File, error) {
+		return nil, fault.New(palError, "The files of task %s: %s", t.Name, fmt.Sprintf(format, args...))
+	}
+	module, rest, _ := strings.Cut(name, "/")
+	m, ok := l.o.Modules.Module(module)
+	if !ok {
+		return bad("Could not find module %s containing task file %s", module, name)
+	}
+	rel := strings.TrimSuffix(rest, "/")
+	mount, below, _ := strings.Cut(rel, "/")
+	switch {
+	case !slices.Contains(mounts, mount):
+		return bad("Files must be saved in module directories that Puppet makes available via mount points: files, lib, scripts, tasks: %s", name)
+	case !fs.ValidPath(rel) || below == "" && !strings.HasSuffix(rest, "/"):
+		return bad("File pathnames cannot include relative paths: %s", name)
+	}
+	info, err := m.Stat(rel)
+	switch {
+	case err != nil:
+		return bad("Could not find %s on disk", m.Path(rel))
+	case info.IsDir() && !strings.HasSuffix(rest, "/"):
+		return bad("Directories specified in task metadata must include a trailing slash: %s", name)
+	case !info.IsDir() && strings.HasSuffix(rest, "/"):
+		return bad("Files specified in task metadata cannot include a trailing slash: %s", name)
+	case !info.IsDir():
+		return []File{{path.Join(module, rel), m, rel}}, nil
+	}
+	return walk(m, rel, 0)
+}
+
+// maxBelow is how deep directories of files may be nested: one may be a link
+// to one around it.
+const maxBelow = 40
+
+// walk lists the files below a directory of a module, sorted. Links are
+// followed.
+func walk(m modules.Module, rel string, depth int) ([]File, error) {
+	if depth > maxBelow {
+		return nil, fault.New(palError, "The directory %s is nested deeper than %d: does a link lead back into it?", m.Path(rel), maxBelow)
+	}
+	entries, err := m.ReadDir(rel)
+	if err != nil {
+		return nil, fault.File(m.Path(rel), err, "The directory %s cannot be read: %v", m.Path(rel), fault.WithoutPath(err))
+	}
+	var list []File
+	for _, e := range entries {
+		name := path.Join(rel, e.Name())
+		info, err := m.Stat(name)
+		switch {
+		case err != nil:
+			return nil, fault.File(m.Path(name), err, "The file %s cannot be read: %v", m.Path(name), fault.WithoutPath(err))
+		case info.IsDir():
+			more, err := walk(m, name, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
+		case info.Mode().IsRegular():
+			list = append(list, File{path.Join(m.Name, name), m, name})
+		}
+	}
+	return list, nil
+}
+
+// staged reads a file for a target.
+func (f File) staged(ctx context.Context) (transport.File, error) {
+	data, err := f.Module.ReadFile(ctx, f.Local, readfile.Payload)
+	if err != nil {
+		return transport.File{}, fault.File(f.Path(), err, "The file %s cannot be read: %v", f.Path(), fault.WithoutPath(err))
+	}
+	info, err := f.Module.Stat(f.Local)
+	if err != nil {
+		return transport.File{}, fault.File(f.Path(), err, "The file %s cannot be read: %v", f.Path(), fault.WithoutPath(err))
+	}
+	return transport.File{Name: f.Name, Mode: info.Mode().Perm(), Data: data}, nil
+}

@@ -1,0 +1,245 @@
+// Package tasks finds tasks in modules and carries them to targets.
+//
+// A task is an executable file in a module's directory tasks, with a file of
+// metadata beside it that says which parameters it takes, of which types, how
+// it wants them, and which file is for which targets. A [Library] finds tasks;
+// [Task.Check] gives parameters their defaults and holds them to their types;
+// a [Run] is an action of package run, which brings the files to a target, runs
+// them and reads the result. Types are those of the Puppet language.
+//
+// Source: the task specification (puppet-specifications, tasks), Puppet 8
+// (module/task.rb, pal/task_signature.rb) and Puppet Bolt (task.rb, task/run.rb,
+// shell/bash.rb, result.rb).
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/internal/fault"
+	"bolt/internal/spelling"
+	"bolt/modules"
+	"bolt/puppet/value"
+)
+
+// Options of a Library.
+type Options struct {
+	Modules *modules.Path
+	// Type reads the type of a parameter as it is written in metadata; names
+	// that are not of the language are types of modules.
+	Type func(ctx context.Context, text string) (value.Type, error)
+	// Warn takes a warning, its ID first; nil drops them. It may be called by
+	// several goroutines at once.
+	Warn func(id, text string)
+}
+
+// A Library finds tasks. It keeps nothing, and is safe for concurrent use.
+type Library struct{ o Options }
+
+// NewLibrary returns a Library.
+func NewLibrary(o Options) *Library {
+	if o.Warn == nil {
+		o.Warn = func(string, string) {}
+	}
+	return &Library{o}
+}
+
+// A Summary is what lists say of a task.
+type Summary struct {
+	Name        string
+	Description string // "" if the metadata has none
+	Private     bool   // not to be listed
+	Module      modules.Module
+}
+
+// dir is where a module's tasks are.
+const dir = "tasks"
+
+// initName is the file name of the task that has its module's name.
+const initName = "init"
+
+const metadataExt = ".json"
+
+// ValidName reports whether a task may have that name: module or module::task.
+func ValidName(name string) bool {
+	module, rest, qualified := strings.Cut(name, "::")
+	return modules.ValidName(module) && (!qualified || modules.ValidName(rest))
+}
+
+// stem splits the name of a file in a directory of tasks. ok is false for
+// files that are no part of a task.
+func stem(file string) (name, ext string, ok bool) {
+	ext = path.Ext(file)
+	name = strings.TrimSuffix(file, ext)
+	return name, ext, ext != ".conf" && ext != ".md" && modules.ValidName(name)
+}
+
+// fullName is a task's name from its module's and its files'.
+func fullName(module, name string) string {
+	if name == initName {
+		return module
+	}
+	return module + "::" + name
+}
+
+// Find returns a task with its metadata checked. Errors are *fault.Error, of
+// kind bolt/unknown-task, or bolt/pal-error for a task that cannot be used as
+// it is written; or a *PlaceError around one.
+func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
+	module, rest, qualified := strings.Cut(name, "::")
+	if !qualified {
+		rest = initName
+	}
+	m, found := l.o.Modules.Module(module)
+	if !found || !ValidName(name) || qualified && rest == initName {
+		return nil, l.unknown(name)
+	}
+	files, err := m.ReadDir(dir)
+	if err != nil {
+		return nil, l.unknown(name)
+	}
+	t := &Task{Name: name, Module: m}
+	described := false
+	for _, f := range files {
+		switch base, ext, ok := stem(f.Name()); {
+		case !ok || base != rest || !regular(m, f):
+		case ext == metadataExt:
+			described = true
+		default:
+			t.executables = append(t.executables, f.Name())
+		}
+	}
+	if !described && t.executables == nil {
+		return nil, l.unknown(name)
+	}
+	if err := t.read(ctx, l, rest, described); err != nil {
+		return nil, err
+	}
+	return t, t.locate(files)
+}
+
+// regular reports whether a directory entry is a file, or a link to one.
+func regular(m modules.Module, f fs.DirEntry) bool {
+	if f.Type().IsRegular() {
+		return true
+	}
+	if f.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	info, err := m.Stat(path.Join(dir, f.Name()))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// unknown is the error for a task that does not exist.
+func (l *Library) unknown(name string) error {
+	msg := fmt.Sprintf("Could not find a task named '%s'. For a list of available tasks, run 'bolt task show'.", name)
+	if near := spelling.Near(name, l.Names("")); near != "" {
+		msg += " Did you mean " + near + "?"
+	}
+	return fault.New("bolt/unknown-task", "%s", msg)
+}
+
+// Names returns the names of all tasks that begin with prefix, sorted, private
+// ones too: no metadata is read.
+func (l *Library) Names(prefix string) []string {
+	var names []string
+	module, _, qualified := strings.Cut(prefix, ":")
+	for _, m := range l.o.Modules.All() {
+		if qualified && m.Name != module || !qualified && !strings.HasPrefix(m.Name, module) {
+			continue
+		}
+		for _, e := range entries(m) {
+			if name := fullName(m.Name, e.name); strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// An entry is one task of a module's directory.
+type entry struct {
+	name      string // of the files
+	described bool   // there is a file of metadata
+}
+
+// entries are the tasks of a module.
+func entries(m modules.Module) []entry {
+	files, err := m.ReadDir(dir)
+	if err != nil {
+		return nil // no tasks
+	}
+	var list []entry
+	at := make(map[string]int)
+	for _, f := range files {
+		name, ext, ok := stem(f.Name())
+		if !ok || f.IsDir() {
+			continue
+		}
+		i, known := at[name]
+		if !known {
+			i = len(list)
+			at[name] = i
+			list = append(list, entry{name: name})
+		}
+		list[i].described = list[i].described || ext == metadataExt
+	}
+	return list
+}
+
+// readers is how many modules are read at once.
+const readers = 8
+
+// List returns all tasks, sorted by name. What is wrong with a task's metadata
+// is a warning: the others are there.
+func (l *Library) List(ctx context.Context) ([]Summary, error) {
+	return l.list(ctx, l.o.Modules.All())
+}
+
+// Of returns the tasks of one module, as List does.
+func (l *Library) Of(ctx context.Context, m modules.Module) ([]Summary, error) {
+	return l.list(ctx, []modules.Module{m})
+}
+
+func (l *Library) list(ctx context.Context, all []modules.Module) ([]Summary, error) {
+	lists := make([][]Summary, len(all))
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, readers)
+	for i, m := range all {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			lists[i] = l.summaries(ctx, m)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	list := slices.Concat(lists...)
+	slices.SortFunc(list, func(a, b Summary) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
+	var list []Summary
+	for _, e := range entries(m) {
+		s := Summary{Name: fullName(m.Name, e.name), Module: m}
+		if e.described {
+			raw, err := readMetadata(ctx, m, e.name)
+			if err != nil && ctx.Err() == nil {
+				l.o.Warn("task_metadata", err.Error())
+			}
+			s.Description, _ = raw.Value("description").(string)
+			s.Private = raw.Value("private") == true
+		}
+		list = append(list, s)
+	}
+	return list
+}

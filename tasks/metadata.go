@@ -1,0 +1,338 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/readfile"
+	"bolt/modules"
+	"bolt/puppet/value"
+)
+
+// A Task is one task with its metadata. It is not changed after Find.
+type Task struct {
+	Name   string
+	Module modules.Module
+	// Metadata is the file's content, in its order; empty if there is none.
+	Metadata *ordered.Map
+
+	Description  string
+	SupportsNoop bool
+	Private      bool
+	Remote       bool // for targets that are reached from another one
+	InputMethod  string
+	// Parameters in the order of the metadata. Typed is false if the metadata
+	// has none, not even an empty list: then all are accepted.
+	Parameters []Parameter
+	Typed      bool
+	// Implementations in the order of the metadata; one if that lists none.
+	Implementations []Implementation
+	// Outputs are what the task promises to print; nil: it promises nothing.
+	Outputs []Output
+	// Native names the part of the program that does the task, on this machine
+	// and for no target; "": a file does it.
+	Native string
+
+	executables []string // files of the task's own name
+	files       []string // extra files for all implementations, as written
+}
+
+// A Parameter is one that a task declares.
+type Parameter struct {
+	Name        string
+	TypeText    string // as written; "" if the type is left out
+	Type        value.Type
+	Description string
+	Default     any // of the types of package ordered
+	HasDefault  bool
+	Sensitive   bool
+}
+
+// Optional reports whether a task can be run without the parameter.
+func (p *Parameter) Optional() bool { return p.HasDefault || value.Instance(p.Type, value.Undef{}) }
+
+// An Implementation is a file that does the task, for targets that have
+// certain features.
+type Implementation struct {
+	File         string   // name of the file in the directory tasks
+	Requirements []string // features
+	InputMethod  string
+	Remote       bool
+
+	files []string // extra files, as written
+	local string   // the file's name in the module, "tasks/x.sh"
+}
+
+// The ways in which a task wants its parameters; any other is none of them.
+const (
+	InputBoth        = "both"
+	InputEnvironment = "environment"
+	InputStdin       = "stdin"
+	InputPowerShell  = "powershell"
+)
+
+// metadataKeys are those that mean something; extensions is for others, and
+// for us.
+var metadataKeys = []string{"description", "extensions", "files", "implementations", "input_method", "outputs",
+	"parameters", "private", "puppet_task_version", "remote", "supports_noop"}
+
+// palError is the kind of what is wrong with a task as it is written.
+const palError = "bolt/pal-error"
+
+// readMetadata reads and parses a file of metadata. An empty file is as {}.
+func readMetadata(ctx context.Context, m modules.Module, name string) (*ordered.Map, error) {
+	rel := path.Join(dir, name+metadataExt)
+	data, err := m.ReadFile(ctx, rel, readfile.Config)
+	if err != nil {
+		return nil, &fault.Error{Kind: palError, Err: err,
+			Msg: fmt.Sprintf("The metadata of task '%s' cannot be read from %s: %v", fullName(m.Name, name), m.Path(rel), fault.WithoutPath(err))}
+	}
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return &ordered.Map{}, nil
+	}
+	v, err := ordered.ParseJSON(data)
+	if err != nil {
+		return nil, &fault.Error{Kind: palError, Err: err,
+			Msg: fmt.Sprintf("The metadata of task '%s' is not JSON: %s, %v", fullName(m.Name, name), m.Path(rel), err)}
+	}
+	raw, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, fault.New(palError, "The metadata of task '%s' must be a JSON object: %s", fullName(m.Name, name), m.Path(rel))
+	}
+	return raw, nil
+}
+
+// read fills in what the metadata says.
+func (t *Task) read(ctx context.Context, l *Library, name string, has bool) error {
+	t.Metadata = &ordered.Map{}
+	if has {
+		raw, err := readMetadata(ctx, t.Module, name)
+		if err != nil {
+			return err
+		}
+		t.Metadata = raw
+	}
+	r := reader{Map: t.Metadata}
+	t.Description = r.text("description")
+	t.SupportsNoop = r.flag("supports_noop")
+	t.Private = r.flag("private")
+	t.Remote = r.flag("remote")
+	t.InputMethod = r.text("input_method")
+	t.files = r.texts("files")
+	t.Native = native(r.child("extensions"))
+	if params := r.child("parameters"); params != nil {
+		t.Typed = true
+		for k, v := range params.All() {
+			p, err := r.parameter(ctx, l, k, v)
+			if err != nil {
+				return t.placed(name, "the type of parameter '"+k+"'", err)
+			}
+			t.Parameters = append(t.Parameters, p)
+		}
+	}
+	for _, v := range r.list("implementations") {
+		t.Implementations = append(t.Implementations, r.implementation(v))
+	}
+	var err error
+	if t.Outputs, err = r.outputs(ctx, l); err != nil {
+		return t.placed(name, "the outputs", err)
+	}
+	if r.problems != nil {
+		return fault.New(palError, "The metadata of task '%s' is not valid, in %s:\n  %s", t.Name,
+			t.Module.Path(path.Join(dir, name+metadataExt)), strings.Join(r.problems, "\n  "))
+	}
+	t.warn(l)
+	return nil
+}
+
+// A PlaceError is an error whose text is compared with Bolt's, with the place
+// that the text does not name.
+type PlaceError struct {
+	Fault *fault.Error
+	File  string
+	Where string // in the file
+}
+
+func (e *PlaceError) Error() string { return e.Fault.Msg }
+
+// Unwrap returns the fault.
+func (e *PlaceError) Unwrap() error { return e.Fault }
+
+func (t *Task) placed(name, where string, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		f = &fault.Error{Kind: palError, Msg: err.Error(), Err: err}
+	}
+	return &PlaceError{Fault: f, File: t.Module.Path(path.Join(dir, name+metadataExt)), Where: where}
+}
+
+// warn tells of what means nothing.
+func (t *Task) warn(l *Library) {
+	var unknown []string
+	for k := range t.Metadata.All() {
+		if !slices.Contains(metadataKeys, k) {
+			unknown = append(unknown, k)
+		}
+	}
+	if unknown != nil {
+		l.o.Warn("unknown_task_metadata_keys", fmt.Sprintf("The metadata of task '%s' has keys that mean nothing: %s. "+
+			"Is one of them a slip?", t.Name, strings.Join(unknown, ", ")))
+	}
+	methods := []string{t.InputMethod}
+	for _, impl := range t.Implementations {
+		methods = append(methods, impl.InputMethod)
+	}
+	for _, m := range methods {
+		if m != "" && m != InputBoth && m != InputEnvironment && m != InputStdin && m != InputPowerShell {
+			l.o.Warn("unknown_input_method", fmt.Sprintf("The metadata of task '%s' names the input method '%s', which there is not: "+
+				"the task gets no parameters. The methods are both, environment, stdin and powershell.", t.Name, m))
+		}
+	}
+}
+
+// native reads our own extension: {"bolt": {"native": "name"}}.
+func native(extensions *ordered.Map) string {
+	own, _ := extensions.Value("bolt").(*ordered.Map)
+	name, _ := own.Value("native").(string)
+	return name
+}
+
+// A reader reads metadata and collects what has another type than it must.
+type reader struct {
+	*ordered.Map
+	problems []string
+}
+
+func (r *reader) wrong(key, want string) {
+	r.problems = append(r.problems, fmt.Sprintf("'%s' must be %s", key, want))
+}
+
+func (r *reader) text(key string) string {
+	v := r.Value(key)
+	s, ok := v.(string)
+	if !ok && v != nil {
+		r.wrong(key, "a string")
+	}
+	return s
+}
+
+func (r *reader) flag(key string) bool {
+	v := r.Value(key)
+	b, ok := v.(bool)
+	if !ok && v != nil {
+		r.wrong(key, "true or false")
+	}
+	return b
+}
+
+func (r *reader) child(key string) *ordered.Map {
+	v := r.Value(key)
+	m, ok := v.(*ordered.Map)
+	if !ok && v != nil {
+		r.wrong(key, "an object")
+	}
+	return m
+}
+
+func (r *reader) list(key string) []any {
+	v := r.Value(key)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		r.wrong(key, "a list")
+	}
+	return list
+}
+
+func (r *reader) texts(key string) []string {
+	var texts []string
+	for _, v := range r.list(key) {
+		s, ok := v.(string)
+		if !ok {
+			r.wrong(key, "a list of strings")
+			return nil
+		}
+		texts = append(texts, s)
+	}
+	return texts
+}
+
+// within reads a part, whose problems are told with its name.
+func (r *reader) within(key string, v any, read func(*reader)) {
+	m, ok := v.(*ordered.Map)
+	if !ok {
+		r.wrong(key, "an object")
+		return
+	}
+	in := &reader{Map: m}
+	read(in)
+	for _, p := range in.problems {
+		r.problems = append(r.problems, key+": "+p)
+	}
+}
+
+func (r *reader) parameter(ctx context.Context, l *Library, name string, v any) (p Parameter, err error) {
+	p = Parameter{Name: name}
+	r.within("parameters."+name, v, func(in *reader) {
+		p.TypeText = in.text("type")
+		p.Description = in.text("description")
+		p.Sensitive = in.flag("sensitive")
+		p.Default, p.HasDefault = in.Get("default")
+	})
+	text := p.TypeText
+	if text == "" {
+		text = "Data"
+	}
+	p.Type, err = l.o.Type(ctx, text)
+	return p, err
+}
+
+func (r *reader) implementation(v any) (impl Implementation) {
+	r.within("implementations", v, func(in *reader) {
+		impl = Implementation{File: in.text("name"), Requirements: in.texts("requirements"),
+			InputMethod: in.text("input_method"), Remote: in.flag("remote"), files: in.texts("files")}
+		if impl.File == "" {
+			in.wrong("name", "the name of a file")
+		}
+	})
+	return impl
+}
+
+// locate finds the files that do the task.
+func (t *Task) locate(files []fs.DirEntry) error {
+	where := t.Module.Path(dir)
+	if t.Native != "" && t.Module.BuiltIn() {
+		return nil
+	}
+	t.Native = "" // only for our own
+	if t.Implementations == nil {
+		switch len(t.executables) {
+		case 0:
+			return fault.New(palError, "No source besides task metadata was found in directory %s for task %s", where, t.Name)
+		case 1:
+		default:
+			return fault.New(palError, "Multiple executables were found in directory %s for task %s; "+
+				"define 'implementations' in metadata to differentiate between them", where, t.Name)
+		}
+		t.Implementations = []Implementation{{File: t.executables[0], Remote: t.Remote}}
+	}
+	for i := range t.Implementations {
+		impl := &t.Implementations[i]
+		known := slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == impl.File })
+		if !known {
+			return fault.New(palError, "Task metadata for task %s specifies missing implementation %s", t.Name, impl.File)
+		}
+		impl.local = path.Join(dir, impl.File)
+		if impl.InputMethod == "" {
+			impl.InputMethod = t.InputMethod
+		}
+		impl.Remote = impl.Remote || t.Remote
+	}
+	return nil
+}

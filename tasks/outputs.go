@@ -1,0 +1,93 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"bolt/internal/ordered"
+	"bolt/internal/valuedata"
+	"bolt/puppet/value"
+	"bolt/run"
+)
+
+// An Output is a value that a task promises in its result.
+//
+// Differs from Puppet: its tasks make no promises.
+type Output struct {
+	Name        string
+	TypeText    string
+	Type        value.Type
+	Description string
+	Aggregate   Aggregate
+}
+
+// Aggregate says what the values of all targets come to.
+type Aggregate string
+
+// The aggregates.
+const (
+	Summarize Aggregate = "summary"  // each value with its targets
+	Average   Aggregate = "average"  // of numbers
+	Min       Aggregate = "min"      // of numbers
+	Max       Aggregate = "max"      // of numbers
+	CountBy   Aggregate = "count-by" // how many targets have each value
+)
+
+// outputs reads what the metadata promises.
+func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
+	m := r.child("outputs")
+	if m == nil {
+		return nil, nil
+	}
+	list := []Output{}
+	for name, v := range m.All() {
+		o := Output{Name: name}
+		r.within("outputs."+name, v, func(in *reader) {
+			o.TypeText, o.Description = in.text("type"), in.text("description")
+			o.Aggregate = Aggregate(in.text("aggregate"))
+			switch o.Aggregate {
+			case "", Summarize, Average, Min, Max, CountBy:
+			default:
+				in.wrong("aggregate", "one of summary, average, min, max, count-by")
+			}
+		})
+		if o.TypeText == "" {
+			o.TypeText = "Data"
+		}
+		var err error
+		if o.Type, err = l.o.Type(ctx, o.TypeText); err != nil {
+			return nil, err
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// kindOutput is the kind of a result that is not as it was promised.
+const kindOutput = "bolt/invalid-task-output"
+
+// broken is the failure of a task that succeeded without what it promises.
+func (t *Task) broken(object *ordered.Map) *run.Error {
+	var problems []string
+	for i := range t.Outputs {
+		o := &t.Outputs[i]
+		v, has := object.Get(o.Name)
+		data, err := valuedata.Of(v)
+		switch {
+		case !has && !value.Instance(o.Type, value.Undef{}):
+			problems = append(problems, fmt.Sprintf("there is no '%s'", o.Name))
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("'%s': %v", o.Name, err))
+		default:
+			if msg := value.Mismatch("'"+o.Name+"'", o.Type, data); msg != "" {
+				problems = append(problems, msg)
+			}
+		}
+	}
+	if problems == nil {
+		return nil
+	}
+	return &run.Error{Kind: kindOutput, Code: codeTask, Class: run.ClassFailed, Command: true, Details: &ordered.Map{},
+		Msg: fmt.Sprintf("The result of task %s is not what its metadata promises: %s", t.Name, strings.Join(problems, "; "))}
+}

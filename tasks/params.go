@@ -1,0 +1,142 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/valuedata"
+	"bolt/modules"
+	"bolt/puppet/value"
+)
+
+// Read makes a value of a parameter's text as the command line has it: what
+// the text is as JSON, if the declared type takes that, or else the text. A
+// parameter without a declared type takes all.
+func (t *Task) Read(name, text string) any {
+	v, err := ordered.ParseJSON([]byte(text))
+	if err != nil {
+		return text
+	}
+	p := t.Parameter(name)
+	if p == nil || p.TypeText == "" {
+		return v
+	}
+	if typed, err := valuedata.Of(v); err == nil && value.Instance(p.Type, typed) {
+		return v
+	}
+	return text
+}
+
+// Parameter returns what the task declares of a parameter, nil if it does not.
+func (t *Task) Parameter(name string) *Parameter {
+	for i := range t.Parameters {
+		if t.Parameters[i].Name == name {
+			return &t.Parameters[i]
+		}
+	}
+	return nil
+}
+
+// Check gives what was given (in the types of package ordered) the defaults of
+// parameters that are missing or null, and holds everything to its type. The
+// error, a *fault.Error, tells all that is wrong at once; it never shows the
+// value of a parameter that is sensitive.
+func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
+	params := given.Clone()
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		if v, set := params.Get(p.Name); p.HasDefault && (!set || v == nil) {
+			params.Set(p.Name, p.Default)
+		}
+	}
+	var problems []string
+	for name := range params.All() {
+		switch {
+		case t.Typed && t.Parameter(name) == nil:
+			problems = append(problems, fmt.Sprintf("has no parameter named '%s'", name))
+		case !t.Typed && !modules.ValidName(name):
+			problems = append(problems, fmt.Sprintf("cannot have a parameter named '%s': names are made of lowercase letters, digits and underscores", name))
+		}
+	}
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		v, set := params.Get(p.Name)
+		switch {
+		case !set && p.Optional():
+		case !set:
+			problems = append(problems, fmt.Sprintf("expects a value for parameter '%s'", p.Name))
+		default:
+			if msg := p.mismatch(v); msg != "" {
+				problems = append(problems, msg)
+			}
+		}
+	}
+	if problems != nil {
+		return nil, fault.New(palError, "Task %s:\n %s", t.Name, strings.Join(problems, "\n "))
+	}
+	return params, nil
+}
+
+// mismatch says why a value does not fit, "" if it does.
+func (p *Parameter) mismatch(v any) string {
+	subject := fmt.Sprintf("parameter '%s'", p.Name)
+	typed, err := valuedata.Of(v)
+	if err != nil {
+		if _, large := v.(*big.Int); large && value.Assignable(p.Type, value.NewIntegerType(1, 1)) && !bounded(p.Type) {
+			return "" // it is exact on its way, and Puppet's Integer has no end either
+		}
+		if e, ok := errors.AsType[*valuedata.Error](err); ok {
+			return subject + " is no value that a task can have: " + e.Error()
+		}
+		return subject + " is no value that a task can have"
+	}
+	msg := value.Mismatch(subject, p.Type, typed)
+	if msg == "" {
+		return ""
+	}
+	if p.Sensitive {
+		return fmt.Sprintf("%s expects a value of type %s, and what is given, which is sensitive, is none", subject, value.Describe(p.Type))
+	}
+	return msg
+}
+
+// bounded reports whether not all integers are of a type.
+func bounded(t value.Type) bool {
+	return !value.Assignable(t, value.NewIntegerType(-1<<63, 1<<63-1))
+}
+
+// Usage is how the parameters are written on a command line, sorted by name by
+// the caller.
+func (p *Parameter) Usage() string {
+	if p.HasDefault || strings.HasPrefix(p.TypeText, "Optional") {
+		return "[" + p.Name + "=<value>]"
+	}
+	return p.Name + "=<value>"
+}
+
+// Shown is the type as people see it.
+func (p *Parameter) Shown() string {
+	if p.TypeText == "" {
+		return "Any"
+	}
+	return p.TypeText
+}
+
+// ShownDefault is the default as Ruby shows it; "" if there is none.
+func (p *Parameter) ShownDefault() string {
+	if !p.HasDefault {
+		return ""
+	}
+	if p.Sensitive {
+		return value.Redacted
+	}
+	if text, ok := p.Default.(string); ok {
+		return strconv.Quote(text)
+	}
+	return shown(p.Default)
+}

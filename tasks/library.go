@@ -135,13 +135,16 @@ func regular(m modules.Module, f fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// UnknownTask is the kind of error for a task that does not exist.
+const UnknownTask = "bolt/unknown-task"
+
 // unknown is the error for a task that does not exist.
 func (l *Library) unknown(name string) error {
 	msg := fmt.Sprintf("Could not find a task named '%s'. For a list of available tasks, run 'bolt task show'.", name)
 	if near := spelling.Near(name, l.Names("")); near != "" {
 		msg += " Did you mean " + near + "?"
 	}
-	return fault.New("bolt/unknown-task", "%s", msg)
+	return fault.New(UnknownTask, "%s", msg)
 }
 
 // Names returns the names of all tasks that begin with prefix, sorted, private

@@ -47,7 +47,9 @@ func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
 			o.TypeText, o.Description = in.text("type"), in.text("description")
 			o.Aggregate = Aggregate(in.text("aggregate"))
 			switch o.Aggregate {
-			case "", Summarize, Average, Min, Max, CountBy:
+			case "":
+				o.Aggregate = Summarize
+			case Summarize, Average, Min, Max, CountBy:
 			default:
 				in.wrong("aggregate", "one of summary, average, min, max, count-by")
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"strconv"
 	"strings"
 
 	"bolt/internal/fault"
@@ -135,8 +134,23 @@ func (p *Parameter) ShownDefault() string {
 	if p.Sensitive {
 		return value.Redacted
 	}
-	if text, ok := p.Default.(string); ok {
-		return strconv.Quote(text)
-	}
 	return shown(p.Default)
+}
+
+// Choices are the values of a type that has only some: an Enum, Boolean, or one
+// of these that is optional. nil: any other.
+func (p *Parameter) Choices() []string { return choices(p.Type) }
+
+func choices(t value.Type) []string {
+	switch t := t.(type) {
+	case *value.EnumType:
+		return t.Values
+	case *value.BooleanType:
+		return []string{"true", "false"}
+	case *value.OptionalType:
+		if t.Type != nil {
+			return choices(t.Type)
+		}
+	}
+	return nil
 }

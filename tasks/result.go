@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -164,8 +165,11 @@ func (t *Task) given(v any) *run.Error {
 	return &run.Error{Kind: kind, Msg: msg, Details: details, Class: run.ClassFailed, Command: true, Given: m}
 }
 
-// shown is data as Ruby shows it.
+// shown is data as Ruby's inspect shows it.
 func shown(v any) string {
+	if text, ok := v.(string); ok {
+		return strconv.Quote(text)
+	}
 	data, err := valuedata.Of(v)
 	if err != nil {
 		return "?"

@@ -131,10 +131,14 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	begin := time.Now()
 	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
 	a.sys.remote.Store(true)
+	sum := tallyOf(action)
 	runner.Run(ctx, action, targets, func(e run.Event) {
 		if e.Kind == run.Finished {
 			outcome[e.Target] = e.Result.OK()
 			hints.add(e.Result)
+			if sum != nil && e.Result.OK() {
+				sum.Add(e.Target, e.Result.Value)
+			}
 		}
 		// Whoever read our output has gone, or the disk is full: end the work,
 		// there is nobody left to tell. The view goes on to close outputs.
@@ -145,7 +149,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	a.saveRerun(targets, outcome)
 	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
 	// After a failed write, End only returns that error again.
-	if err := view.End(time.Since(begin)); err != nil {
+	if err := view.End(time.Since(begin), outputsOf(sum)...); err != nil {
 		return written(err)
 	}
 	if a.format() != output.NDJSON {

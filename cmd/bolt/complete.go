@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"bolt/internal/guide"
 )
 
 // addCompletion tells the shell what may follow the flags of cmd: target and
@@ -42,15 +44,21 @@ func addCompletion(cmd *cobra.Command, c *command, values flagValues, sys system
 	}
 }
 
-// completeWords offers files where a command takes a path, and nothing where
-// it takes a command line.
-func completeWords(c command) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeWords offers files where a command takes a path, names where it takes
+// one that is known, and nothing where it takes a command line.
+func completeWords(c command, values flagValues, sys system) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
+		case c.name == "task show" && len(args) == 0, c.name == "task run" && len(args) == 0:
+			return completeTasks(cmd, values, sys, prefix)
+		case c.name == "task run":
+			return completeParameters(cmd, values, sys, args, prefix)
 		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
 			return nil, cobra.ShellCompDirectiveDefault
 		case c.name == "puppet validate", c.name == "puppet dump", c.name == "puppet eval" && len(args) == 0:
 			return []string{"pp", "epp"}, cobra.ShellCompDirectiveFilterFileExt
+		case c.name == guideCommand && len(args) == 0:
+			return guide.Topics(), cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -81,4 +89,65 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeTasks offers the names of tasks, those that are not for people last.
+func completeTasks(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
+	a, err := openApp(cmd.Context(), values, sys, quiet)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.close()
+	list, err := a.tasks().List(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, t := range list {
+		if strings.HasPrefix(t.Name, prefix) && !t.Private {
+			names = append(names, cobra.CompletionWithDesc(t.Name, firstLine(t.Description)))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeParameters offers "name=" for the parameters of a task that are not
+// given yet, and the values of one whose type has only some.
+func completeParameters(cmd *cobra.Command, values flagValues, sys system, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	a, err := openApp(cmd.Context(), values, sys, quiet)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.close()
+	t, err := a.tasks().Find(cmd.Context(), args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if name, text, valued := strings.Cut(prefix, "="); valued {
+		p := t.Parameter(name)
+		if p == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		var words []string
+		for _, v := range p.Choices() {
+			if strings.HasPrefix(v, text) {
+				words = append(words, name+"="+v)
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
+		if !given && strings.HasPrefix(p.Name, prefix) {
+			words = append(words, cobra.CompletionWithDesc(p.Name+"=", firstLine(p.Description)))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
 }

@@ -248,7 +248,36 @@ func taskView(t *tasks.Task, files []tasks.File) *output.Task {
 	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.Outputs {
 		o := &t.Outputs[i]
-		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText, Description: o.Description})
+		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description})
 	}
 	return view
+}
+
+// tallyOf is where an action's promised outputs are put together; nil if it
+// promises none.
+func tallyOf(action run.Action) *tasks.Tally {
+	if r, ok := action.(*tasks.Run); ok {
+		return r.Task().Tally()
+	}
+	return nil
+}
+
+// outputsOf is what they come to.
+func outputsOf(sum *tasks.Tally) []output.Output {
+	if sum == nil {
+		return nil
+	}
+	var list []output.Output
+	for _, t := range sum.Totals() {
+		o := output.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
+		for _, v := range t.Values {
+			names := make([]string, len(v.Targets))
+			for i, target := range v.Targets {
+				names[i] = target.SafeName()
+			}
+			o.Values = append(o.Values, output.OutputValue{Value: v.Value, Targets: names})
+		}
+		list = append(list, o)
+	}
+	return list
 }

@@ -100,10 +100,11 @@ func (h *human) finished(r *run.Result) error {
 }
 
 // End prints the folded results and the summary.
-func (h *human) End(elapsed time.Duration) error {
+func (h *human) End(elapsed time.Duration, outputs ...Output) error {
 	if err := h.rest(); err != nil {
 		return err
 	}
+	h.outputs(outputs)
 	good, bad, left := h.names(succeeded), h.names(failed), h.names(skipped)
 	if len(good) > 0 {
 		h.println(h.total("Successful on " + plural(len(good), "target") + ": " + h.join(good)))

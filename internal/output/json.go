@@ -73,11 +73,18 @@ func (d *document) Event(e run.Event) error {
 }
 
 // End closes the list and the object.
-func (d *document) End(elapsed time.Duration) error {
+func (d *document) End(elapsed time.Duration, outputs ...Output) error {
 	if d.list {
 		return d.write("]\n")
 	}
-	return d.write(fmt.Sprintf("],\n\"target_count\": %d, \"elapsed_time\": %d }\n", d.count, int64(elapsed/time.Second)))
+	fmt.Fprintf(d.out, "],\n\"target_count\": %d, \"elapsed_time\": %d ", d.count, int64(elapsed/time.Second))
+	if len(outputs) > 0 {
+		_, _ = d.out.WriteString(",\n\"outputs\": ")
+		if err := safetext.WriteJSON(d.out, outputsData(outputs)); err != nil {
+			return err
+		}
+	}
+	return d.write("}\n")
 }
 
 // Fatal closes the list and puts the error into the object. A list has no
@@ -245,11 +252,14 @@ func (l *eventLines) result(r *run.Result) error {
 }
 
 // End prints "end".
-func (l *eventLines) End(elapsed time.Duration) error {
+func (l *eventLines) End(elapsed time.Duration, outputs ...Output) error {
 	m := l.line("end")
 	m.Set("ok", l.good)
 	m.Set("failed", l.bad)
 	m.Set("elapsed", elapsed.Seconds())
+	if len(outputs) > 0 {
+		m.Set("outputs", outputsData(outputs))
+	}
 	return l.print(m)
 }
 

@@ -25,8 +25,8 @@ type Renderer interface {
 	// Event prints what an event shows, and flushes.
 	Event(run.Event) error
 	// End prints the summary and flushes. elapsed is the wall time of the
-	// whole action.
-	End(elapsed time.Duration) error
+	// whole action; outputs are what a task's promised ones come to.
+	End(elapsed time.Duration, outputs ...Output) error
 	// Fatal stands instead of End for a fault after Start.
 	Fatal(err error) error
 }

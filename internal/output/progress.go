@@ -132,9 +132,9 @@ func (p *Progress) count(e run.Event) {
 }
 
 // End stops drawing and prints r's end.
-func (p *Progress) End(elapsed time.Duration) error {
+func (p *Progress) End(elapsed time.Duration, outputs ...Output) error {
 	p.stop()
-	return p.r.End(elapsed)
+	return p.r.End(elapsed, outputs...)
 }
 
 // Fatal stops drawing and prints r's.

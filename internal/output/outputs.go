@@ -1,0 +1,142 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/internal/nodeset"
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+)
+
+// Output is what one promised output of a task came to over all targets.
+type Output struct {
+	Name        string
+	Description string
+	Aggregate   string // summary, average, min, max, count-by
+	Count       int    // targets that have it
+	Values      []OutputValue
+}
+
+// OutputValue is one value of an Output.
+type OutputValue struct {
+	Value   any
+	Targets []string // that have it; none for an average
+}
+
+// data is how JSON has it.
+func (o *Output) data() *ordered.Map {
+	m := ordered.Of("aggregate", o.Aggregate, "count", o.Count)
+	switch o.Aggregate {
+	case "average", "min", "max":
+		var v any
+		if len(o.Values) > 0 {
+			v = o.Values[0].Value
+		}
+		m.Set("value", v)
+		if o.Aggregate != "average" && len(o.Values) > 0 {
+			m.Set("targets", o.Values[0].Targets)
+		}
+	default:
+		values := make([]any, len(o.Values))
+		for i, v := range o.Values {
+			one := ordered.Of("value", v.Value, "count", len(v.Targets))
+			if o.Aggregate == "summary" {
+				one.Set("targets", v.Targets)
+			}
+			values[i] = one
+		}
+		m.Set("values", values)
+	}
+	return m
+}
+
+// outputsData are all of them by their names.
+func outputsData(list []Output) *ordered.Map {
+	m := &ordered.Map{}
+	for i := range list {
+		m.Set(list[i].Name, list[i].data())
+	}
+	return m
+}
+
+// outputs prints what the outputs of all targets come to.
+func (h *human) outputs(list []Output) {
+	for i := range list {
+		o := &list[i]
+		title := o.Name + ", " + o.words()
+		if o.Description != "" {
+			title += ": " + truncated(o.Description)
+		}
+		h.println(paint(cyan, h.o.Color, safetext.TerminalString(title)))
+		for _, line := range o.lines() {
+			h.println("  " + safetext.TerminalString(line))
+		}
+	}
+}
+
+// words say how the values were put together.
+func (o *Output) words() string {
+	of := " of " + plural(o.Count, "target")
+	switch o.Aggregate {
+	case "average", "min", "max":
+		return map[string]string{"average": "average", "min": "minimum", "max": "maximum"}[o.Aggregate] + of
+	case "count-by":
+		return "counted" + of
+	}
+	return plural(len(o.Values), "value") + of
+}
+
+// maxShown is how many values of an output are printed for people.
+const maxShown = 50
+
+func (o *Output) lines() []string {
+	if len(o.Values) == 0 {
+		return []string{"(no values)"}
+	}
+	shown := o.Values[:min(len(o.Values), maxShown)]
+	texts, width := make([]string, len(shown)), 0
+	for i, v := range shown {
+		texts[i] = oneLine(v.Value)
+		if n := utf8.RuneCountInString(texts[i]); n <= 40 {
+			width = max(width, n)
+		}
+	}
+	var lines []string
+	for i, v := range shown {
+		line := texts[i]
+		if pad := width - utf8.RuneCountInString(line); pad > 0 && o.Aggregate != "average" {
+			line += strings.Repeat(" ", pad)
+		}
+		switch {
+		case o.Aggregate == "count-by":
+			line += "  " + strconv.Itoa(len(v.Targets))
+		case len(v.Targets) > 1:
+			line += fmt.Sprintf("  %s (%s)", nodeset.Fold(v.Targets), plural(len(v.Targets), "target"))
+		case len(v.Targets) == 1:
+			line += "  " + v.Targets[0]
+		}
+		lines = append(lines, line)
+	}
+	if more := len(o.Values) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %s more; --format json has them all", plural(more, "value")))
+	}
+	return lines
+}
+
+// oneLine is a value on a line: text as it is, all else as JSON.
+func oneLine(v any) string {
+	if s, ok := v.(string); ok {
+		return strings.ReplaceAll(s, "\n", `\n`)
+	}
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'g', 6, 64)
+	}
+	var b strings.Builder
+	if safetext.WriteJSON(&b, v) != nil {
+		return "?"
+	}
+	return b.String()
+}

@@ -2,10 +2,12 @@ package inventory
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode"
 
 	"bolt/internal/fault"
+	"bolt/internal/glob"
 )
 
 // Targets expands what a user wrote for --targets. Each pattern is a list
@@ -61,7 +63,7 @@ func (inv *Inventory) expand(word string, add func(*Target)) error {
 	}
 	u, err := parseURI(word)
 	address := err == nil && (u.scheme != "" || strings.Contains(u.host, ":"))
-	if strings.ContainsAny(word, globChars) && !address {
+	if strings.ContainsAny(word, glob.Chars) && !address {
 		return inv.expandGlob(word, add)
 	}
 	if err != nil {
@@ -100,24 +102,24 @@ func (inv *Inventory) adhoc(uri string) *Target {
 }
 
 func (inv *Inventory) expandGlob(pattern string, add func(*Target)) error {
-	g, err := compileGlob(pattern)
+	g, err := glob.Compile(pattern)
 	if err != nil {
-		return &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: err.Error(), Err: err}
+		return &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: fmt.Sprintf("pattern %s: %v", SafeName(pattern), err), Err: err}
 	}
 	matched := false
 	hit := func(t *Target) { matched = true; add(t) }
 	for _, name := range inv.groupNames {
-		if g.match(name) {
+		if g.Match(name) {
 			inv.addGroup(inv.groups[name], hit)
 		}
 	}
 	for _, name := range inv.names {
-		if g.match(name) {
+		if g.Match(name) {
 			hit(inv.known(name))
 		}
 	}
 	for _, name := range inv.aliasNames {
-		if g.match(name) {
+		if g.Match(name) {
 			hit(inv.known(inv.aliases[name]))
 		}
 	}

@@ -30,9 +30,6 @@ type RunOptions struct {
 	RunAs string
 	// Natives do tasks by the name of Task.Native.
 	Natives map[string]Native
-	// HasRuby reports whether this machine has Ruby, for which local targets
-	// count as having an agent; nil: it has not.
-	HasRuby func() bool
 }
 
 // A Run is a task with its parameters, as an action on targets.
@@ -63,6 +60,9 @@ func (l *Library) Run(t *Task, params *ordered.Map, o RunOptions) (*Run, error) 
 		r.params.Set("_noop", true)
 	}
 	r.params.Set("_task", t.Name)
+	if _, err := l.Files(t); err != nil {
+		return nil, err
+	}
 	if t.Native != "" {
 		if r.native = o.Natives[t.Native]; r.native == nil {
 			return nil, fault.New(palError, "The task %s is to be done by this program, which has no %s.", t.Name, t.Native)
@@ -131,7 +131,25 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	if err != nil {
 		return partial(site.Result, out, err)
 	}
-	return r.task.result(site.Result, out, status)
+	if err := r.task.result(site.Result, out, status); err != nil {
+		return err
+	}
+	if res := site.Result; res.Err != nil && (status.Code == 126 || status.Code == 127) && cmd.Interpreter == nil {
+		res.Err.Hint = notStarted(impl.File, in.files[0].Data)
+	}
+	return nil
+}
+
+// notStarted says what to do about a file that could not be run, if its
+// interpreter may be why; "" if it has none.
+func notStarted(name string, data []byte) string {
+	line, _, _ := bytes.Cut(data[:min(len(data), 256)], []byte("\n"))
+	interpreter, ok := strings.CutPrefix(strings.ToValidUTF8(string(line), "?"), "#!")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("The first line of %s asks for %s, which may not be there. Install it, or name another under interpreters, by the extension %s, in the target's configuration.",
+		name, strings.TrimSpace(interpreter), path.Ext(name))
 }
 
 // here lets the program do the task.

@@ -389,6 +389,9 @@ func TestRun(t *testing.T) {
 		"proj/files/f":            "f",
 		"proj/tasks/say.say":      "not a program",
 		"proj/tasks/empty.sh":     sh,
+		"proj/tasks/lost.py":      "#!/nonexistent/python -u\n",
+		"proj/tasks/nofile.sh":    sh,
+		"proj/tasks/nofile.json":  `{"files": ["proj/files/none"]}`,
 		"proj/tasks/fails.sh":     sh + "exit 7",
 		"proj/tasks/failtext.sh":  sh + "echo out; exit 7",
 		"proj/tasks/failerr.sh":   sh + "echo why >&2; exit 7",
@@ -464,6 +467,21 @@ func TestRun(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("no interpreter", func(t *testing.T) {
+		res := w.here(t, "proj::lost", "{}", "", tasks.RunOptions{})
+		if res.OK() || !strings.Contains(res.Err.Hint, "lost.py asks for /nonexistent/python -u, which may not be there") {
+			t.Errorf("got %+v", res.Err)
+		}
+	})
+	t.Run("no file", func(t *testing.T) {
+		task, err := w.lib.Find(t.Context(), "proj::nofile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.lib.Run(task, &ordered.Map{}, tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "Could not find") {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("too large", func(t *testing.T) {
 		res := w.here(t, "proj::large", "{}", "", tasks.RunOptions{})
 		if res.OK() || !strings.Contains(res.Err.Msg, "more than the 16 MiB") {
@@ -493,6 +511,42 @@ func TestRun(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(w.dir, "*-*-*"))
 	if err != nil || left != nil {
 		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// TestStream shows what a task prints as it comes, but no result.
+func TestStream(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"proj/tasks/text.sh":   sh + `printf '\n  '; sleep 0.1; echo "words {"; echo err >&2`,
+		"proj/tasks/object.sh": sh + `printf ' \n'; sleep 0.1; echo '{"_sensitive": "x"}'; echo err >&2`,
+		"proj/tasks/blank.sh":  sh + `echo`,
+	})
+	for name, want := range map[string]string{"text": "\n  words {\n|err\n", "object": "|err\n", "blank": "|"} {
+		task, err := w.lib.Find(t.Context(), "proj::"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		action, err := w.lib.Run(task, &ordered.Map{}, tasks.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets, err := inv.Targets(t.Context(), []string{"localhost"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said [2]string
+		run.New(local.NewDialer(local.Options{}), run.Options{Stream: true}).Run(t.Context(), action, targets, func(e run.Event) {
+			if e.Kind == run.Output {
+				said[e.Stream] += string(e.Data)
+			}
+		})
+		if got := said[run.Stdout] + "|" + said[run.Stderr]; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.bolt, "bolt", "bin/bolt", "`program` to measure; empty: only its peers")
 	flag.StringVar(&o.farmd, "farmd", "", "`program` built from bench/farmd; empty: build it")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- figures: begin --> and end, too")
-	parts := flag.String("parts", "one,fanout,light,jobs,memory", "`what,...` to measure")
+	parts := flag.String("parts", "one,fanout,light,jobs,tasks,memory", "`what,...` to measure")
 	flag.Func("sizes", "`N,...` targets on real servers (default 1,10,50,100,200)", numbers(&o.sizes))
 	flag.Func("light", "`N,...` targets on the light server (default 1000,5000,10000)", numbers(&o.light))
 	tools := flag.String("tools", "", "`word,...`: only tools in whose name one of them is")
@@ -103,7 +103,7 @@ func warm(ctx context.Context, o options) (err error) {
 	for _, p := range []struct {
 		name    string
 		measure func(context.Context, options, io.Writer) error
-	}{{"one", one}, {"fanout", fanout}, {"light", light}, {"jobs", jobs}, {"memory", memory}} {
+	}{{"one", one}, {"fanout", fanout}, {"light", light}, {"jobs", jobs}, {"tasks", tasks}, {"memory", memory}} {
 		if slices.Contains(o.parts, p.name) && ctx.Err() == nil {
 			failures = append(failures, p.measure(ctx, o, out))
 		}

@@ -57,6 +57,7 @@ type Environment struct {
 	core      []*eval.Function                   // of builtin
 	functions func() map[string]*eval.Definition // the others
 	hiera     *hiera.Hiera
+	plans     bool // by the rules of plans
 
 	mu    sync.Mutex // guards state
 	state *state
@@ -82,13 +83,14 @@ func New(o Options) *Environment {
 			return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
 		}),
 		hiera: hiera.New(data),
+		plans: o.Plans,
 	}
 	e.state = e.over(autoload.New(o.Modules, o.Plans))
 	return e
 }
 
 func (e *Environment) over(modules *autoload.Loader) *state {
-	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions), e.core...)}
+	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions, e.plans), e.core...)}
 }
 
 // library returns what programs can name that begin now. What has been found in

@@ -124,7 +124,7 @@ func TestLazy(t *testing.T) {
 	l := newLoader(m, once(func() []*eval.Function {
 		made++
 		return []*eval.Function{{Name: "here"}, {Name: "stdlib::here"}}
-	}))
+	}), false)
 	load := func(kind eval.Kind, name string) (*eval.Definition, error) {
 		t.Helper()
 		return l.Load(t.Context(), kind, name)
@@ -478,6 +478,45 @@ func TestTemplates(t *testing.T) {
 		again, _ := kept.parse("t", text, false)
 		if err != nil || p != again || len(kept.kept) > maxTemplates || kept.bytes > maxTemplateBytes {
 			t.Fatalf("template %d: %v, the same: %v, %d of %d bytes are kept", i, err, p == again, len(kept.kept), kept.bytes)
+		}
+	}
+}
+
+// TestType reads types as metadata of tasks has them.
+func TestType(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "m", "types"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "m", "types", "port.pp"), []byte("type M::Port = Integer[1, 65535]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e := New(Options{Modules: modules.NewPath(modules.Module{}, dir), Plans: true, Now: time.Now})
+	str, list := value.String("a"), value.NewArray(value.String("a"), value.NewArray(value.String("b")))
+	for _, tt := range []struct {
+		text string
+		good value.Value
+		bad  value.Value
+	}{
+		{"Optional[M::Port]", value.Int(80), value.Int(0)},
+		{"Array[M::Port]", value.NewArray(value.Int(1)), value.NewArray(value.Int(0))},
+		{"Enum[low, high]", value.String("low"), value.String("mid")},
+		{"Struct[{a => Integer}]", value.NewHash(value.Entry{Key: value.String("a"), Value: value.Int(1)}), value.Int(1)},
+		{"TargetSpec", list, value.String("")},
+		{"Optional[Boltlib::TargetSpec]", str, value.NewArray(value.Int(1))},
+	} {
+		got, err := e.Type(t.Context(), tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if !value.Instance(got, tt.good) || value.Instance(got, tt.bad) {
+			t.Errorf("%s is %s", tt.text, value.TypeString(got))
+		}
+	}
+	for _, text := range []string{"Optional[", "1 + 1", "NoSuch::Type[1", "", "fail('x')"} {
+		if got, err := e.Type(t.Context(), text); err == nil {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 }

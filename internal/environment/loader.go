@@ -22,6 +22,7 @@ type loader struct {
 	modules   modular
 	types     func() (eval.Loader, error) // with those of modules
 	functions func() map[string]*eval.Definition
+	planned   func() (map[string]*eval.Definition, error) // types of plans; nil: there are none
 }
 
 // A modular is what finds things in modules: *autoload.Loader.
@@ -31,8 +32,8 @@ type modular interface {
 	Written(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error)
 }
 
-func newLoader(modules modular, functions func() map[string]*eval.Definition) *loader {
-	return &loader{
+func newLoader(modules modular, functions func() map[string]*eval.Definition, plans bool) *loader {
+	l := &loader{
 		modules: modules,
 		types: sync.OnceValues(func() (eval.Loader, error) {
 			contexts, err := hiera.NewLoader(modules)
@@ -43,6 +44,10 @@ func newLoader(modules modular, functions func() map[string]*eval.Definition) *l
 		}),
 		functions: functions,
 	}
+	if plans {
+		l.planned = typesOfPlans()
+	}
+	return l
 }
 
 // once returns what makes functions when they are first asked for.
@@ -63,6 +68,12 @@ func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.D
 	case eval.KindFunction:
 		return l.function(ctx, name)
 	case eval.KindType:
+		if l.planned != nil {
+			defs, err := l.planned()
+			if d := defs[name]; d != nil || err != nil {
+				return d, err
+			}
+		}
 		types, err := l.types()
 		if err != nil {
 			return nil, err

@@ -1,4 +1,7 @@
-package inventory
+// Package glob matches names with patterns as Ruby's File.fnmatch does, with
+// braces: those for targets, and those that say which tasks and plans a project
+// lists.
+package glob
 
 import (
 	"fmt"
@@ -9,25 +12,26 @@ import (
 // alternative is compared with every name.
 const maxAlternatives = 4096
 
-// glob is a compiled pattern: "*", "?", "[a-z]", "[^a-z]", "\x", and "{a,b}".
+// Glob is a compiled pattern: "*", "?", "[a-z]", "[^a-z]", "\x", and "{a,b}".
 // It follows fnmatch(3) without FNM_PATHNAME and with FNM_PERIOD, ignoring
 // the case of ASCII letters: "*" crosses slashes, but a dot at the start of a
 // name must be written out.
-type glob []string
+type Glob []string
 
-// globChars are what makes a word a pattern.
-const globChars = "*?[]{}"
+// Chars are what makes a word a pattern.
+const Chars = "*?[]{}"
 
-func compileGlob(pattern string) (glob, error) {
-	var g glob
+// Compile compiles a pattern. Its error does not quote it.
+func Compile(pattern string) (Glob, error) {
+	var g Glob
 	if err := g.expand(strings.ToLower(pattern)); err != nil {
-		return nil, fmt.Errorf("pattern %s: %w", SafeName(pattern), err)
+		return nil, err
 	}
 	return g, nil
 }
 
 // expand adds the alternatives of p. Braces without a partner are ordinary.
-func (g *glob) expand(p string) error {
+func (g *Glob) expand(p string) error {
 	open, end := -1, -1
 	depth := 0
 scan:
@@ -76,7 +80,8 @@ scan:
 	return nil
 }
 
-func (g glob) match(name string) bool {
+// Match reports whether the pattern is one of the name.
+func (g Glob) Match(name string) bool {
 	name = strings.ToLower(name)
 	for _, p := range g {
 		if fnmatch(p, name) {

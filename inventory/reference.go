@@ -40,16 +40,21 @@ func hasReference(v any) bool {
 	return false
 }
 
-// resolve replaces every reference in v, the innermost first, until none is
-// left. It returns v itself if it has none.
-func (inv *Inventory) resolve(ctx context.Context, v any) (any, error) {
+// ResolveReferences replaces every plugin reference in v, the innermost first,
+// until none is left. It returns v itself if it has none. Without a Resolver
+// all plugins are unknown.
+func ResolveReferences(ctx context.Context, v any, r Resolver) (any, error) {
 	if !hasReference(v) {
 		return v, nil
 	}
-	return inv.resolveAll(ctx, v, 0)
+	return r.resolveAll(ctx, v, 0)
 }
 
-func (inv *Inventory) resolveAll(ctx context.Context, v any, depth int) (any, error) {
+func (inv *Inventory) resolve(ctx context.Context, v any) (any, error) {
+	return ResolveReferences(ctx, v, inv.opts.Resolve)
+}
+
+func (r Resolver) resolveAll(ctx context.Context, v any, depth int) (any, error) {
 	if depth > maxReferenceDepth {
 		return nil, errLoop()
 	}
@@ -58,7 +63,7 @@ func (inv *Inventory) resolveAll(ctx context.Context, v any, depth int) (any, er
 		list := make([]any, len(v))
 		for i, e := range v {
 			var err error
-			if list[i], err = inv.resolveAll(ctx, e, depth); err != nil {
+			if list[i], err = r.resolveAll(ctx, e, depth); err != nil {
 				return nil, err
 			}
 		}
@@ -66,7 +71,7 @@ func (inv *Inventory) resolveAll(ctx context.Context, v any, depth int) (any, er
 	case *ordered.Map:
 		m := &ordered.Map{}
 		for k, e := range v.All() {
-			e, err := inv.resolveAll(ctx, e, depth)
+			e, err := r.resolveAll(ctx, e, depth)
 			if err != nil {
 				return nil, err
 			}
@@ -75,11 +80,11 @@ func (inv *Inventory) resolveAll(ctx context.Context, v any, depth int) (any, er
 		if !isReference(m) {
 			return m, nil
 		}
-		value, err := inv.call(ctx, m)
+		value, err := r.call(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		return inv.resolveAll(ctx, value, depth+1)
+		return r.resolveAll(ctx, value, depth+1)
 	}
 	return v, nil
 }
@@ -101,7 +106,7 @@ func (inv *Inventory) resolveTop(ctx context.Context, v any, depth int) (any, er
 			}
 			ref.Set(k, e)
 		}
-		value, err := inv.call(ctx, ref)
+		value, err := inv.opts.Resolve.call(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -127,16 +132,17 @@ func (inv *Inventory) resolveTop(ctx context.Context, v any, depth int) (any, er
 	}
 }
 
-func (inv *Inventory) call(ctx context.Context, ref *ordered.Map) (any, error) {
+// call resolves one reference, all inside which are resolved.
+func (r Resolver) call(ctx context.Context, ref *ordered.Map) (any, error) {
 	name, ok := ref.Value(schema.PluginKey).(string)
 	if !ok {
 		return nil, fault.New("bolt/validation-error", "The value of %s must be the name of a plugin, not %s",
 			schema.PluginKey, typeName(ref.Value(schema.PluginKey)))
 	}
-	if inv.opts.Resolve == nil {
+	if r == nil {
 		return nil, fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
 	}
-	return inv.opts.Resolve(ctx, name, ref)
+	return r(ctx, name, ref)
 }
 
 func errLoop() error {

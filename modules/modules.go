@@ -131,6 +131,14 @@ func (p *Path) Module(name string) (Module, bool) {
 	return Module{}, false
 }
 
+// Hidden returns the module that the project hides, because it has the
+// project's name.
+func (p *Path) Hidden() (Module, bool) {
+	rest := *p
+	rest.project = Module{}
+	return rest.Module(p.project.Name)
+}
+
 // All returns every module of the path, in its order. Of modules with one name
 // the first is there.
 func (p *Path) All() []Module {

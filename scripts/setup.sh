@@ -21,6 +21,8 @@ busybox busybox
 fish fish
 ksh ksh
 mksh mksh
+openssl openssl
+ruby ruby
 tcsh tcsh
 zsh zsh
 '

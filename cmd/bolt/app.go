@@ -23,7 +23,9 @@ import (
 	"bolt/internal/output"
 	"bolt/internal/project"
 	"bolt/inventory"
+	"bolt/inventory/plugin"
 	"bolt/modules"
+	"bolt/modules/builtin"
 )
 
 // app is one invocation with its configuration read. It owns the log.
@@ -40,6 +42,7 @@ type app struct {
 
 	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
+	plug      *plugin.Plugins      // nil before plugins()
 	stdinRead bool                 // somebody has had standard input
 }
 
@@ -78,8 +81,12 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	defer a.close()
 	a.own = own
 	a.config.Format = nearestFormat(c.formatsWith(values), a.config.Format)
+	if slices.Contains(c.lists, onModules) {
+		a.warnHidden()
+	}
 	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
 	err = c.run(ctx, a, args)
+	a.savePlugins(ctx)
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {
 		return err
 	}
@@ -116,7 +123,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	}
 	sources := project.Sources{
 		Dir:       values.last("project"),
-		FromEnv:   sys.env("BOLT_PROJECT"),
+		FromEnv:   sys.env(projectVariable),
 		Cwd:       cwd,
 		Home:      home(sys),
 		SystemDir: project.SystemDir,
@@ -150,17 +157,18 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	}
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
-	a.modules = a.config.Modules()
+	a.modules = a.config.Modules().With(builtin.Files())
 	if values.has("clear-cache") {
 		return a, a.clearCache()
 	}
 	return a, nil
 }
 
-// clearCache removes what Puppet Bolt keeps in a project to be quicker the next
-// time. This program keeps no caches, but projects are used by both.
+// clearCache removes what is kept in a project to be quicker the next time: the
+// results of plugins, and what Puppet Bolt keeps besides, as projects are used
+// by both.
 func (a *app) clearCache() error {
-	for _, name := range []string{".plugin_cache.json", ".task_cache.json", ".plan_cache.json"} {
+	for _, name := range []string{pluginCache, ".task_cache.json", ".plan_cache.json"} {
 		path := filepath.Join(a.project.Dir, name)
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fault.File(path, err, "The cache '%s' could not be removed: %v", path, fault.WithoutPath(err))

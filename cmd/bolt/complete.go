@@ -57,6 +57,8 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 			return nil, cobra.ShellCompDirectiveDefault
 		case c.name == "puppet validate", c.name == "puppet dump", c.name == "puppet eval" && len(args) == 0:
 			return []string{"pp", "epp"}, cobra.ShellCompDirectiveFilterFileExt
+		case c.name == "module show" && len(args) == 0:
+			return completeModules(cmd, values, sys, prefix)
 		case c.name == guideCommand && len(args) == 0:
 			return guide.Topics(), cobra.ShellCompDirectiveNoFileComp
 		}

@@ -189,7 +189,7 @@ func flagTable() []flag {
 
 		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
 			help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn). Notices of programs are printed as warnings are. With --format json \"puppet eval\" has them in its answer."},
-		{name: "clear-cache", section: secGlobal, on: onAll, help: "Remove the caches that Puppet Bolt keeps in the project."},
+		{name: "clear-cache", section: secGlobal, on: onAll, help: "Forget what plugins found out in earlier runs, and remove other caches in the project."},
 		{name: "help", short: "h", section: secGlobal, on: onAll, help: "Show help for the command."},
 		{name: "version", section: secGlobal, on: onAll, help: "Show the version."},
 	}

@@ -45,18 +45,24 @@ var groups = []struct{ name, short string }{
 	{"script", "Run a local script on targets"},
 	{"file", "Copy files and directories to and from targets"},
 	{"task", "Run tasks of modules on targets, and show them"},
+	{"module", "Install modules into a project, and show them"},
 	{"inventory", "Show the targets that the inventory knows"},
 	{"group", "Show the groups of the inventory"},
+	{"secret", "Keep secrets encrypted in files of a project"},
+	{"plugin", "Show plugins, which look up values"},
+	{"project", "Make projects"},
+	{"plan", "Write plans"},
+	{"policy", "Write and show policies, classes of a project"},
 	{"pool", "Control the daemon that keeps connections open"},
 	{"puppet", "Work on programs of the Puppet language"},
 }
 
 // purpose says what the program does, in the infinitive.
-const purpose = "run commands and scripts, copy files, look up data with Hiera, and check and evaluate programs of the Puppet language"
+const purpose = "run commands, scripts and tasks, copy files, install modules, look up data with Hiera, and check and evaluate programs of the Puppet language"
 
 // description is the first paragraph of the general help and of the manual.
-const description = "bolt runs commands and scripts and copies files on many machines at once, over SSH, with nothing installed on them. " +
-	"It looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby."
+const description = "bolt runs commands, scripts and tasks and copies files on many machines at once, over SSH, with nothing installed on them. " +
+	"It installs modules, looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby."
 
 // cobraCommands are those that are not in commands.
 var cobraCommands = []string{"completion", "man"}
@@ -66,7 +72,7 @@ var cobraCommands = []string{"completion", "man"}
 var asListed = []string{"task", "secret"}
 
 // otherCommands are Puppet Bolt's that are not here.
-var otherCommands = []string{"apply", "guide", "module", "plan", "plugin", "policy", "project", "secret"}
+var otherCommands = []string{"apply"}
 
 var actionLists = []string{onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
@@ -86,7 +92,7 @@ const (
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
-	return slices.Concat(actionCommands(), taskCommands(), shownCommands(), poolCommands(), puppetCommands())
+	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
 }
 
 // actionCommands act on targets.
@@ -336,6 +342,9 @@ func execute(ctx context.Context, argv []string, sys system) error {
 	if help || len(words) == 0 {
 		return printHelp(ctx, words, sys)
 	}
+	if err := absent(words); err != nil {
+		return err
+	}
 	c, rest, err := findCommand(words)
 	if err != nil {
 		return err
@@ -445,7 +454,7 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 				}
 				return err
 			},
-			ValidArgsFunction: completeWords(c),
+			ValidArgsFunction: completeWords(c, values, sys),
 		}
 		if only == nil || only.name == c.name {
 			addFlags(cmd, &c, values)
@@ -543,6 +552,7 @@ Examples
   bolt command run uptime -t web1.example.com,web2.example.com
   bolt command run 'systemctl restart nginx' -t web --run-as root
   bolt script run ./setup.sh -t all --fold
+  bolt task run package name=nginx action=status -t web
   bolt inventory show
   bolt lookup ntp::servers -t web1.example.com --explain
   bolt puppet validate manifests/*.pp

@@ -31,7 +31,13 @@ func showInventory(ctx context.Context, a *app, _ []string) error {
 			if err != nil {
 				return err
 			}
-			view.Targets[i].Data = detailOf(data)
+			// Those of the project may be references: they are resolved for
+			// whom they are shown to.
+			hooks, err := a.plugins().ResolveAll(ctx, data.PluginHooks)
+			if err != nil {
+				return err
+			}
+			view.Targets[i].Data = detailOf(data, hooks)
 		}
 	}
 	return written(output.PrintInventory(a.sys.out, a.listOptions(), view))
@@ -39,7 +45,7 @@ func showInventory(ctx context.Context, a *app, _ []string) error {
 
 // detailOf arranges what is known of a target as "inventory show --detail"
 // prints it.
-func detailOf(d *inventory.Data) *ordered.Map {
+func detailOf(d *inventory.Data, hooks any) *ordered.Map {
 	var uri any
 	if d.URI != "" {
 		uri = d.URI
@@ -52,7 +58,7 @@ func detailOf(d *inventory.Data) *ordered.Map {
 		"vars", d.Vars,
 		"features", list(d.Features),
 		"facts", d.Facts,
-		"plugin_hooks", d.PluginHooks,
+		"plugin_hooks", hooks,
 		"groups", list(d.Groups),
 	)
 }

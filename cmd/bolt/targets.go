@@ -13,7 +13,6 @@ import (
 	"bolt/internal/project"
 	"bolt/internal/yaml"
 	"bolt/inventory"
-	"bolt/inventory/plugin"
 	"bolt/transport"
 )
 
@@ -26,19 +25,18 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	plugins := plugin.New(plugin.Options{
-		Project: a.project.Dir,
-		Env:     a.sys.lookup,
-		Prompt:  a.ask.secret,
-	})
+	hooks, err := a.pluginHooks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
 		File:        source,
 		Transport:   a.config.Transport,
 		Config:      a.config.Transports,
-		PluginHooks: a.config.PluginHooks,
+		PluginHooks: hooks,
 		Project:     a.project.Dir,
 		Home:        home(a.sys),
-		Resolve:     plugins.Resolve,
+		Resolve:     a.plugins().Resolve,
 		Warn:        a.logs.Warn,
 	})
 	return a.inv, err
@@ -131,7 +129,20 @@ func (a *app) targets(ctx context.Context) ([]*inventory.Target, error) {
 
 // targeting reads the inventory and what the command line says about targets;
 // find then looks for them.
-func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
+func (a *app) targeting(ctx context.Context) (func(context.Context) ([]*inventory.Target, error), error) {
+	find, err := a.finder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]*inventory.Target, error) {
+		targets, err := find(ctx)
+		a.savePlugins(ctx) // what follows may take hours
+		return targets, err
+	}, nil
+}
+
+// finder is targeting without what plugins keep.
+func (a *app) finder(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
 	if a.values.has("query") {
 		return nil, fault.New("bolt/puppetdb-error", "server_urls must be specified")
 	}

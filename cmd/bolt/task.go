@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"bolt/internal/environment"
 	"bolt/internal/fault"
+	"bolt/internal/glob"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
 	"bolt/inventory"
 	"bolt/modules"
+	"bolt/modules/builtin/httprequest"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -145,12 +146,14 @@ func (a *app) taskAction(library *tasks.Library, t *tasks.Task, params *ordered.
 	if err != nil {
 		return nil, err
 	}
-	return library.Run(t, checked, tasks.RunOptions{Noop: a.values.on("noop", false), Natives: natives()})
+	return library.Run(t, checked, tasks.RunOptions{Noop: a.values.on("noop", false), Natives: a.natives()})
 }
 
 // natives are the tasks of built-in modules that this program does itself.
-func natives() map[string]tasks.Native {
-	return map[string]tasks.Native{}
+func (a *app) natives() map[string]tasks.Native {
+	all := a.secretTasks()
+	all["http_request"] = httprequest.Run
+	return all
 }
 
 // taskParams reads the parameters of a task on the command line; what they are
@@ -215,19 +218,19 @@ func showTasks(ctx context.Context, a *app, args []string) error {
 	}
 	view := &output.TaskList{Modulepath: a.modules.Dirs()}
 	for _, s := range list {
-		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && a.offered(s.Name) {
+		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && offered(a.config.TaskFilter, s.Name) {
 			view.Tasks = append(view.Tasks, output.Described{Name: s.Name, Description: s.Description})
 		}
 	}
 	return written(output.PrintTaskList(a.sys.out, a.listOptions(), view))
 }
 
-// offered reports whether the project's setting tasks lets a task be listed.
-func (a *app) offered(name string) bool {
-	globs, limited := a.config.TaskFilter, a.config.TaskFilter != nil
-	return !limited || slices.ContainsFunc(globs, func(g string) bool {
-		ok, err := path.Match(g, name)
-		return ok && err == nil
+// offered reports whether the globs of a setting let a task or plan be listed;
+// nil lets all.
+func offered(globs []string, name string) bool {
+	return globs == nil || slices.ContainsFunc(globs, func(text string) bool {
+		g, err := glob.Compile(text)
+		return err == nil && g.Match(name)
 	})
 }
 

@@ -14,8 +14,10 @@ func (a *app) color() bool { return a.config.Color && a.sys.env("NO_COLOR") == "
 
 // errColor is color for standard error.
 func (a *app) errColor() bool {
-	return a.config.Color && a.sys.env("NO_COLOR") == "" && term.IsTerminal(int(a.sys.err.Fd()))
+	return a.config.Color && a.sys.env("NO_COLOR") == "" && a.errTerminal()
 }
+
+func (a *app) errTerminal() bool { return term.IsTerminal(int(a.sys.err.Fd())) }
 
 func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
 

@@ -21,7 +21,7 @@ var onlyIn = map[string][]string{
 	"testing":                              {"internal/sshtest", "transport/transporttest"},
 	"go.uber.org/goleak":                   {},
 	"log":                                  {},
-	"embed":                                {"cmd", "modules/builtin"},
+	"embed":                                {"cmd", "internal/guide", "modules/builtin"},
 	"unsafe":                               {},
 	"github.com/rogpeppe/go-internal":      {},
 	"github.com/google/go-cmp":             {},

@@ -170,10 +170,12 @@ func (k *Keys) open(text string) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("the text of the block is not base64")
 	}
-	return k.decrypt(der)
+	return k.DecryptMessage(der)
 }
 
-func (k *Keys) decrypt(der []byte) (plain []byte, err error) {
+// DecryptMessage returns the plain text of one PKCS #7 message, as the base64
+// of a block has it.
+func (k *Keys) DecryptMessage(der []byte) (plain []byte, err error) {
 	// The library reads outside text; a bug of it must not end the program.
 	defer func() {
 		if recover() != nil {

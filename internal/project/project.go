@@ -2,8 +2,9 @@
 //
 // Find says which directory is the project and reads its bolt-project.yaml;
 // Load lays the configuration files and the command line's settings over each
-// other and returns a Config. File names, keys, precedence and the IDs of
-// warnings are Puppet Bolt's (lib/bolt/project.rb, lib/bolt/config.rb).
+// other and returns a Config. Create makes a project, NewPlan and NewPolicy
+// what is in one. File names, keys, precedence and the IDs of warnings are Puppet
+// Bolt's (lib/bolt/project.rb, lib/bolt/config.rb).
 //
 // The package reads no environment variables and no flags: its caller passes
 // what matters of them in Sources. It owns nothing that has to be closed.

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 	"bolt/internal/yaml"
 )
 
 // envVar gives the value of the environment variable var; if it is not set,
 // default, or null if it is optional. With json the text is read as JSON.
-func (p *Plugins) envVar(_ context.Context, ref *ordered.Map) (any, error) {
+func (p *Plugins) envVar(_ context.Context, _, ref *ordered.Map) (any, error) {
 	name, ok, err := text("env_var", ref, "var")
 	switch {
 	case err != nil:
@@ -35,13 +35,13 @@ func (p *Plugins) envVar(_ context.Context, ref *ordered.Map) (any, error) {
 	v, err := ordered.ParseJSON([]byte(value))
 	if err != nil {
 		// Not the parser's words: they may quote the value, which may be a secret.
-		return nil, executionError("env_var", fmt.Errorf("the value of the variable '%s' is not JSON", name))
+		return nil, fmt.Errorf("the value of the variable '%s' is not JSON", name)
 	}
 	return v, nil
 }
 
 // prompt asks the user for a value, once for each message.
-func (p *Plugins) prompt(ctx context.Context, ref *ordered.Map) (any, error) {
+func (p *Plugins) prompt(ctx context.Context, _, ref *ordered.Map) (any, error) {
 	message, ok, err := text("prompt", ref, "message")
 	switch {
 	case err != nil:
@@ -49,7 +49,7 @@ func (p *Plugins) prompt(ctx context.Context, ref *ordered.Map) (any, error) {
 	case !ok:
 		return nil, invalid("prompt plugin requires a 'message'")
 	case p.opts.Prompt == nil:
-		return nil, executionError("prompt", errors.New("there is no terminal to ask on"))
+		return nil, errors.New("there is no terminal to ask on")
 	}
 	p.mu.Lock()
 	answer, known := p.answers[message]
@@ -58,7 +58,7 @@ func (p *Plugins) prompt(ctx context.Context, ref *ordered.Map) (any, error) {
 		return answer.Reveal(), nil
 	}
 	if answer, err = p.opts.Prompt(ctx, message+": "); err != nil {
-		return nil, executionError("prompt", err)
+		return nil, err
 	}
 	p.mu.Lock()
 	p.answers[message] = answer
@@ -67,8 +67,11 @@ func (p *Plugins) prompt(ctx context.Context, ref *ordered.Map) (any, error) {
 }
 
 // yaml gives the content of the YAML file filepath.
-func (p *Plugins) yaml(_ context.Context, ref *ordered.Map) (any, error) {
+func (p *Plugins) yaml(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	path, ok, err := text("yaml", ref, "filepath")
+	if err == nil && !ok {
+		path, ok, err = text("yaml", config, "filepath")
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,13 +81,13 @@ func (p *Plugins) yaml(_ context.Context, ref *ordered.Map) (any, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.opts.Project, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readfile.Read(ctx, path, readfile.Config)
 	if err != nil {
-		return nil, executionError("yaml", err)
+		return nil, err
 	}
 	v, err := yaml.Decode(data, path)
 	if err != nil {
-		return nil, executionError("yaml", err)
+		return nil, err
 	}
 	return v, nil
 }

@@ -1,28 +1,38 @@
-// Package plugin resolves the plugin references of an inventory: the values
-// that are not written down but looked up, such as
+// Package plugin resolves plugin references: values of an inventory or a
+// configuration that are not written down but looked up, such as
 //
 //	password: {_plugin: env_var, var: DB_PASSWORD}
 //
-// Three of Puppet Bolt's plugins are built in: env_var reads an environment
-// variable, prompt asks the user, yaml reads a file. The others that Bolt has
-// are known by name, so that using one is told apart from a misspelling.
+// Four of Puppet Bolt's plugins are built in: env_var reads an environment
+// variable, prompt asks the user, yaml reads a file, task runs a task on this
+// machine. Modules may be plugins as well: those that have a bolt_plugin.json;
+// what they do are tasks. pkcs7, which decrypts secrets, is such a module.
+// A plugin has hooks. Resolve is the hook resolve_reference with all that
+// belongs to it; Call is any other, List names them all.
+//
+// The same reference is resolved once for each set of Plugins, and if it says
+// so (_cache), or the default does, no more often than its time to live: then
+// results are kept in a file, which Save writes.
 package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/inventory"
+	"bolt/modules"
 	"bolt/transport"
 )
 
 // Options are what plugins may use of the world. The zero value is a world
-// without environment and terminal.
+// without environment, terminal, modules and tasks.
 type Options struct {
 	// Project is the directory that relative paths start from.
 	Project string
@@ -31,13 +41,36 @@ type Options struct {
 	// Prompt shows a question and reads the answer without showing what is
 	// typed.
 	Prompt func(ctx context.Context, question string) (transport.Secret, error)
+	// Modules may be plugins.
+	Modules *modules.Path
+	// Tasks are what plugins of modules, and the plugin task, run.
+	Tasks Tasks
+	// Config has the configuration of plugins by their names: maps, which may
+	// be or hold plugin references.
+	Config *ordered.Map
+	// CacheFile is where results are kept; "" keeps none.
+	CacheFile string
+	// CacheTTL is how long results of references are kept that do not say it
+	// themselves; 0 does not keep them.
+	CacheTTL time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Warn takes warnings; it may be called from several goroutines.
+	Warn func(id, text string)
 }
 
 // Plugins is the set of plugins. It is safe for concurrent use.
 type Plugins struct {
-	opts Options
+	opts  Options
+	cache *cache
+
+	// loading is taken by who loads plugins, so that two whose configurations
+	// need each other do not wait for each other.
+	loading chan struct{}
 
 	mu      sync.Mutex
+	loaded  map[string]*plugin
+	flights map[string]*flight          // references that were or are being resolved, by their digests
 	answers map[string]transport.Secret // by message: nobody is asked the same twice
 }
 
@@ -46,49 +79,283 @@ func New(o Options) *Plugins {
 	if o.Env == nil {
 		o.Env = func(string) (string, bool) { return "", false }
 	}
-	return &Plugins{opts: o, answers: make(map[string]transport.Secret)}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, string) {}
+	}
+	return &Plugins{
+		opts:    o,
+		cache:   &cache{file: o.CacheFile, now: o.Now, warn: o.Warn},
+		loading: make(chan struct{}, 1),
+		loaded:  make(map[string]*plugin),
+		flights: make(map[string]*flight),
+		answers: make(map[string]transport.Secret),
+	}
 }
 
 var _ inventory.Resolver = (*Plugins)(nil).Resolve
 
-// notBuiltIn are plugins of Puppet Bolt that this program does not have.
-var notBuiltIn = []string{"aws_inventory", "azure_inventory", "choria", "gcloud_inventory", "openvox_bootstrap", "pkcs7",
-	"puppet_agent", "puppet_connect_data", "puppetdb", "task", "terraform", "vault"}
+// Save writes what is to be kept of results to the cache's file. It is to be
+// called when references have been resolved, and may be called again.
+func (p *Plugins) Save(ctx context.Context) error { return p.cache.save(ctx) }
 
-// Names lists the plugins that are built in.
-func Names() []string { return []string{"env_var", "prompt", "yaml"} }
+// Hook is one of the things that a plugin may be able to do.
+type Hook string
 
-// Resolve is an inventory.Resolver. Errors are *fault.Error of kind
-// bolt/unknown-plugin, bolt/validation-error for a reference with bad
-// options, or bolt/plugin-error for a plugin that could not do its work.
-func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (any, error) {
-	var hook func(context.Context, *ordered.Map) (any, error)
-	switch name {
-	case "env_var":
-		hook = p.envVar
-	case "prompt":
-		hook = p.prompt
-	case "yaml":
-		hook = p.yaml
-	default:
-		if slices.Contains(notBuiltIn, name) {
-			return nil, executionError(name, fmt.Errorf("this plugin is not built in; the plugins are %s", strings.Join(Names(), ", ")))
-		}
-		return nil, fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'\nThe plugins are %s", name, strings.Join(Names(), ", "))
-	}
-	return hook(ctx, ref)
+// The hooks.
+const (
+	PuppetLibrary    Hook = "puppet_library" // install an agent on a target
+	ResolveReference Hook = "resolve_reference"
+	SecretEncrypt    Hook = "secret_encrypt"    // takes plaintext_value
+	SecretDecrypt    Hook = "secret_decrypt"    // takes encrypted_value
+	SecretCreateKeys Hook = "secret_createkeys" // takes force
+
+	// validateReference looks at a reference before it is resolved.
+	validateReference Hook = "validate_resolve_reference"
+)
+
+// Hooks are those that people know, in the order of lists.
+func Hooks() []Hook {
+	return []Hook{PuppetLibrary, ResolveReference, SecretEncrypt, SecretDecrypt, SecretCreateKeys}
 }
 
+// A plugin is one that was found.
+type plugin struct {
+	name   string
+	hooks  map[Hook]hook
+	config *ordered.Map // nil until it was resolved; never nil then
+
+	// configures reports whether the configuration may have a key; nil is for
+	// plugins that have none, which look at none.
+	configures func(key string) bool
+}
+
+// A hook does its work with the plugin's configuration and what a reference or
+// a command says; one without run is for others to carry out. about is what
+// lists say of it, if task is "".
+type hook struct {
+	run   func(ctx context.Context, config, opts *ordered.Map) (any, error)
+	task  string
+	about string
+}
+
+// notBuiltIn are plugins of Puppet Bolt that this program does not have.
+var notBuiltIn = []string{"aws_inventory", "azure_inventory", "choria", "gcloud_inventory", "openvox_bootstrap",
+	"puppet_agent", "puppet_connect_data", "puppetdb", "terraform", "vault"}
+
+// Names lists the plugins that are built in.
+func Names() []string { return []string{"env_var", "prompt", "task", "yaml"} }
+
+// Resolve is an inventory.Resolver. Errors are *fault.Error of kind
+// bolt/unknown-plugin, bolt/unsupported-hook, bolt/invalid-plugin-data for a
+// plugin that is broken, bolt/validation-error for a reference or a
+// configuration with bad options, or bolt/plugin-error for a plugin that could
+// not do its work.
+func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (any, error) {
+	return p.resolve(ctx, nil, name, ref)
+}
+
+// ResolveAll replaces all references in v.
+func (p *Plugins) ResolveAll(ctx context.Context, v any) (any, error) {
+	return inventory.ResolveReferences(ctx, v, p.Resolve)
+}
+
+// resolve is Resolve while the plugins above are being loaded, whose
+// configuration the reference is part of.
+func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref *ordered.Map) (any, error) {
+	ttl, err := p.ttl(ref)
+	if err != nil {
+		return nil, err
+	}
+	key, keyed := digest(name, ref, p.opts.Config.Value(name))
+	if keyed && ttl > 0 {
+		if v, ok := p.cache.get(ctx, key, ttl); ok {
+			return v, nil
+		}
+	}
+	// It is loaded before it is in flight: nobody in flight waits for others.
+	pl, err := p.load(ctx, above, name)
+	if err != nil {
+		return nil, err
+	}
+	work := func() (any, error) { return p.fresh(ctx, pl, ref) }
+	if !keyed {
+		return work()
+	}
+	v, first, err := p.once(ctx, key, work)
+	if err == nil && first && ttl > 0 {
+		p.cache.put(key, v, ttl)
+	}
+	return v, err
+}
+
+// fresh resolves a reference.
+func (p *Plugins) fresh(ctx context.Context, pl *plugin, ref *ordered.Map) (any, error) {
+	h, err := pl.hook(ResolveReference)
+	if err != nil {
+		return nil, err
+	}
+	if check, ok := pl.hooks[validateReference]; ok {
+		if _, err := check.run(ctx, pl.config, ref); err != nil {
+			return nil, err
+		}
+	}
+	v, err := h.run(ctx, pl.config, ref)
+	if err == nil {
+		return v, nil
+	}
+	// What is wrong with the reference is said as it is.
+	if f, ok := errors.AsType[*fault.Error](err); ok && slices.Contains([]string{kindInvalid, "bolt/unknown-task"}, f.Kind) {
+		return nil, err
+	}
+	return nil, executionError(pl.name, ResolveReference, err)
+}
+
+// Call carries out a hook of a plugin. Errors are as those of Resolve; one of
+// the plugin's own work has the kind that the plugin gives it.
+func (p *Plugins) Call(ctx context.Context, name string, h Hook, opts *ordered.Map) (any, error) {
+	pl, err := p.load(ctx, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	does, err := pl.hook(h)
+	if err != nil {
+		return nil, err
+	}
+	return does.run(ctx, pl.config, opts)
+}
+
+func (pl *plugin) hook(name Hook) (hook, error) {
+	h, ok := pl.hooks[name]
+	if !ok || h.run == nil {
+		return hook{}, fault.New("bolt/unsupported-hook", "Plugin %s does not support %s", pl.name, name)
+	}
+	return h, nil
+}
+
+// load finds a plugin and reads its configuration. above are the plugins whose
+// configurations need it.
+func (p *Plugins) load(ctx context.Context, above []string, name string) (*plugin, error) {
+	known := func() *plugin {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.loaded[name]
+	}
+	if pl := known(); pl != nil {
+		return pl, nil
+	}
+	if slices.Contains(above, name) {
+		return nil, fault.New(kindPlugin, "Configuration for plugin '%s' depends on the plugin itself", name)
+	}
+	if above == nil {
+		select {
+		case p.loading <- struct{}{}:
+			defer func() { <-p.loading }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if pl := known(); pl != nil { // while we waited
+			return pl, nil
+		}
+	}
+	pl, err := p.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if pl.config, err = p.configuration(ctx, append(slices.Clone(above), name), pl); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loaded[name] = pl
+	return pl, nil
+}
+
+// configuration resolves and checks what the project configures of a plugin.
+func (p *Plugins) configuration(ctx context.Context, above []string, pl *plugin) (*ordered.Map, error) {
+	raw, ok := p.opts.Config.Get(pl.name)
+	if !ok || pl.configures == nil {
+		return &ordered.Map{}, nil
+	}
+	v, err := inventory.ResolveReferences(ctx, raw, func(ctx context.Context, name string, ref *ordered.Map) (any, error) {
+		return p.resolve(ctx, above, name, ref)
+	})
+	if err != nil {
+		return nil, err
+	}
+	config, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, invalid("Config for %s plugin must be a Hash", pl.name)
+	}
+	for key := range config.All() {
+		if !pl.configures(key) {
+			return nil, invalid("Config for %s plugin contains unexpected key %s", pl.name, key)
+		}
+	}
+	return config, nil
+}
+
+// find returns the plugin of that name.
+func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
+	native := p.native(name)
+	if native != nil && native.configures == nil { // these cannot be replaced
+		return native, nil
+	}
+	if p.opts.Modules != nil {
+		m, ok := p.opts.Modules.Module(name)
+		if ok && (native == nil || !m.BuiltIn()) {
+			pl, err := p.module(ctx, m)
+			if pl != nil || err != nil {
+				return pl, err
+			}
+		}
+	}
+	switch {
+	case native != nil:
+		return native, nil
+	case slices.Contains(notBuiltIn, name):
+		return nil, executionError(name, ResolveReference, fmt.Errorf("this plugin is not built in; the plugins are %s", strings.Join(Names(), ", ")))
+	}
+	return nil, fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
+}
+
+// native returns a plugin that is built in, nil if it is not.
+func (p *Plugins) native(name string) *plugin {
+	one := func(about string, run func(context.Context, *ordered.Map, *ordered.Map) (any, error)) *plugin {
+		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}}
+	}
+	switch name {
+	case "env_var":
+		return one("Read a value from an environment variable.", p.envVar)
+	case "prompt":
+		return one("Ask the user for a value, which is not shown.", p.prompt)
+	case "task":
+		pl := one("Run a task on this machine.", p.task)
+		pl.hooks[PuppetLibrary] = hook{about: "Run a task that installs an agent."}
+		return pl
+	case "yaml":
+		pl := one("Read the data of a YAML file.", p.yaml)
+		pl.configures = func(key string) bool { return key == "filepath" }
+		return pl
+	}
+	return nil
+}
+
+const (
+	kindPlugin  = "bolt/plugin-error"
+	kindInvalid = "bolt/validation-error"
+)
+
 // executionError is for a plugin that could not do its work.
-func executionError(name string, err error) error {
-	return &fault.Error{Kind: "bolt/plugin-error", Err: err,
-		Msg: fmt.Sprintf("Error executing plugin %s from resolve_reference in %s: %v", name, name, err)}
+func executionError(name string, h Hook, err error) error {
+	return &fault.Error{Kind: kindPlugin, Err: err,
+		Msg: fmt.Sprintf("Error executing plugin %s from %s in %s: %v", name, h, name, err)}
 }
 
 // invalid is for a reference that is wrong in itself.
-func invalid(format string, args ...any) error {
-	return fault.New("bolt/validation-error", format, args...)
-}
+func invalid(format string, args ...any) error { return fault.New(kindInvalid, format, args...) }
 
 // text reads an option that must be a string. ok is false if it is not set.
 func text(plugin string, ref *ordered.Map, key string) (s string, ok bool, err error) {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/output"
+	"bolt/inventory/plugin"
+)
+
+// pluginCommands are the commands about plugins.
+func pluginCommands() []command {
+	return []command{{
+		name: "plugin show", run: showPlugins, words: noWords,
+		short: "Show plugins",
+		long: `Lists the plugins by what they do: those that are built in, and modules on the
+module path with a bolt_plugin.json. A plugin that does resolve_reference can
+stand for a value in the inventory: password: {_plugin: NAME, ...}.`,
+		example: `  bolt plugin show
+  bolt plugin show --format json`,
+		exit: exitShown, formats: listFormats, lists: []string{onModules},
+	}}
+}
+
+func showPlugins(ctx context.Context, a *app, _ []string) error {
+	list, err := a.plugins().List(ctx)
+	if err != nil {
+		return err
+	}
+	view := &output.PluginList{Modulepath: a.modules.Dirs()}
+	for _, l := range list {
+		h := output.PluginHook{Name: string(l.Hook)}
+		for _, p := range l.Plugins {
+			h.Plugins = append(h.Plugins, output.Described{Name: p.Name, Description: p.Description})
+		}
+		view.Hooks = append(view.Hooks, h)
+	}
+	return written(output.PrintPluginList(a.sys.out, a.listOptions(), view))
+}
+
+// Description implements plugin.Describer.
+func (l localTasks) Description(ctx context.Context, name string) (string, error) {
+	t, err := l.app.tasks().Find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return t.Description, nil
+}
+
+var _ plugin.Describer = localTasks{}
+
+// pluginCache is where the results of plugins are kept, in the project.
+const pluginCache = ".plugin_cache.json"
+
+// plugins is the set of plugins, one for each invocation.
+func (a *app) plugins() *plugin.Plugins {
+	if a.plug == nil {
+		a.plug = plugin.New(plugin.Options{
+			Project:   a.project.Dir,
+			Env:       a.sys.lookup,
+			Prompt:    a.ask.secret,
+			Modules:   a.modules,
+			Tasks:     localTasks{a},
+			Config:    a.config.Plugins,
+			CacheFile: filepath.Join(a.project.Dir, pluginCache),
+			CacheTTL:  a.config.PluginCache,
+			Warn:      a.logs.Warn,
+		})
+	}
+	return a.plug
+}
+
+// pluginHooks are the project's. References among them are resolved for whom
+// they are shown to; one that stands for all is resolved at once, as all are
+// laid over others.
+func (a *app) pluginHooks(ctx context.Context) (*ordered.Map, error) {
+	if _, whole := a.config.PluginHooks.Get("_plugin"); !whole {
+		return a.config.PluginHooks, nil
+	}
+	v, err := a.plugins().ResolveAll(ctx, a.config.PluginHooks)
+	if err != nil {
+		return nil, err
+	}
+	hooks, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, fault.New("bolt/validation-error", "The plugin that stands for plugin-hooks in the configuration must return a Hash")
+	}
+	return hooks, nil
+}
+
+// savePlugins keeps what plugins found out. That it could not is a warning: the
+// next invocation asks them again.
+func (a *app) savePlugins(ctx context.Context) {
+	if a.plug == nil {
+		return
+	}
+	if err := a.plug.Save(context.WithoutCancel(ctx)); err != nil {
+		a.logs.WarnOnce("unwriteable_file", fmt.Sprintf("What plugins found out was not kept: %v", err))
+	}
+}

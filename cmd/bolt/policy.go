@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"bolt/internal/fault"
+	"bolt/internal/output"
+)
+
+// policyCommands work on policies: classes of the project that can be applied.
+func policyCommands() []command {
+	return []command{
+		{
+			name: "policy new", args: "NAME", run: runPolicyNew, words: wordsOfPolicyNew,
+			short: "Write a policy to begin with",
+			long: `Writes an empty class below manifests of the project, and adds its name to the
+list 'policies' of bolt-project.yaml, in its place: comments and layout stay as
+they are. NAME is that of the project, or begins with it: PROJECT::NAME.`,
+			example: `  bolt policy new site::webserver`,
+			exit:    exitMade, formats: listFormats,
+		},
+		{
+			name: "policy show", run: runPolicyShow, words: noWords,
+			short:   "Show the policies of the project",
+			long:    `Prints the list 'policies' of bolt-project.yaml, and where classes are found.`,
+			example: `  bolt policy show`,
+			exit:    exitShown, formats: listFormats, lists: []string{onModules},
+		},
+	}
+}
+
+func wordsOfPolicyNew(args []string) error {
+	if first(args) == "" {
+		return usagef("Must specify a name for the new policy.")
+	}
+	return oneWord(args)
+}
+
+func (a *app) warnPolicies() {
+	a.logs.WarnOnce("policy_command", "Policies are an experiment of Puppet Bolt's: what these commands do may change.")
+}
+
+func runPolicyNew(ctx context.Context, a *app, args []string) error {
+	a.warnPolicies()
+	file, err := a.project.NewPolicy(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "policy", Name: args[0], Path: file, Next: []output.Described{
+		{Description: "Apply this policy with:", Name: "bolt policy apply " + args[0] + " --targets <TARGETS>"},
+		{Description: "Show available policies with:", Name: "bolt policy show"},
+	}}))
+}
+
+// unique is a list without what it has twice.
+func unique(list []string) []string {
+	kept := []string{}
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func runPolicyShow(_ context.Context, a *app, _ []string) error {
+	a.warnPolicies()
+	if a.config.Policies == nil {
+		return fault.New("bolt/no-policies-error", "The project has no policies: there is no list 'policies' in %s. "+
+			"'bolt policy new' makes the first one.", a.project.File())
+	}
+	return written(output.PrintPolicies(a.sys.out, a.listOptions(), &output.Policies{Names: unique(a.config.Policies), Modulepath: a.modules.Dirs()}))
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"bolt/internal/install"
+	"bolt/internal/project"
+)
+
+// projectCommands work on projects as such.
+func projectCommands() []command {
+	return []command{{
+		name: "project init", args: "[NAME]", run: runProjectInit, words: oneWord, voice: noFiles,
+		short: "Make a project of the working directory",
+		long: `Makes the working directory, or the one that --project names, a project:
+writes bolt-project.yaml, and an example of inventory.yaml and a .gitignore
+where there are none. Without NAME the project is called as its directory. A
+name consists of lowercase letters, digits and underscores, and begins with a
+letter. Nothing that exists is overwritten.`,
+		example: `  bolt project init
+  bolt project init site --modules puppetlabs-stdlib,puppetlabs-ntp`,
+		exit: exitMade, formats: listFormats, lists: []string{onNeeds},
+	}}
+}
+
+// projectVariable names the project's directory.
+const projectVariable = "BOLT_PROJECT"
+
+// exitMade is what exit codes of commands mean that make something.
+const exitMade = "0  it was made\n1  it exists already, or could not be written; or "
+
+// oneWord is the words of commands that take one at most.
+func oneWord(args []string) error {
+	if len(args) > 1 {
+		return usagef("Unknown argument(s) %s", strings.Join(args[1:], ", "))
+	}
+	return nil
+}
+
+// first is the first word, "" if there is none.
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func runProjectInit(ctx context.Context, a *app, args []string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	if a.project.Origin == project.FromOption {
+		dir = a.project.Dir
+	}
+	specs := strings.FieldsFunc(a.values.last("modules"), func(r rune) bool { return r == ',' || r == ' ' })
+	undo, err := project.Create(dir, first(args), specs)
+	if err != nil {
+		return err
+	}
+	if len(specs) > 0 {
+		if err := a.installInto(ctx, dir); err != nil {
+			undo()
+			return err
+		}
+	}
+	return a.tell("Successfully created Bolt project at " + dir)
+}
+
+// installInto installs the modules of a new project, which has a configuration
+// of its own.
+func (a *app) installInto(ctx context.Context, dir string) error {
+	sys := a.sys
+	sys.lookup = func(name string) (string, bool) {
+		if name == projectVariable {
+			return dir, true
+		}
+		return a.sys.lookup(name)
+	}
+	values := flagValues{}
+	for _, name := range []string{"log-level", "color"} {
+		if a.values.has(name) {
+			values[name] = a.values[name]
+		}
+	}
+	made, err := openApp(ctx, values, sys, noFiles)
+	if err != nil {
+		return err
+	}
+	defer made.close()
+	made.config.Format = a.config.Format
+	specs, err := install.ParseSpecs(made.config.ModuleSpecs)
+	if err != nil {
+		return err
+	}
+	steps := made.steps()
+	in, done, err := made.installer(ctx, steps)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := steps.Begin("Installing project modules"); err != nil {
+		return written(err)
+	}
+	if _, err := in.Install(ctx, install.Request{Specs: specs}); err != nil {
+		_ = os.Remove(in.ModuleDir()) // what is not empty was there before
+		return ofInstallation(err)
+	}
+	return nil
+}
+
+// tell prints a sentence about what was done: for people. Programs find it
+// beside the output.
+func (a *app) tell(text string) error {
+	out := a.sys.out
+	if a.format().IsJSON() {
+		out = a.sys.err
+	}
+	_, err := fmt.Fprintln(out, text)
+	return written(err)
+}
+
+// warnHidden tells that the project hides a module that has its name.
+func (a *app) warnHidden() {
+	if m, ok := a.modules.Hidden(); ok {
+		a.logs.WarnOnce("project_shadows_module", fmt.Sprintf("The project '%s' (%s) hides a module of its name: nothing of %s is found. "+
+			"Change the 'name' in %s to have both.", a.project.Name, a.project.Dir, m.Dir, a.project.File()))
+	}
+}
+
+// absent answers words that begin with an action of Puppet Bolt's that is not
+// here, though others of its group are. It is nil for all others.
+func absent(words []string) error {
+	if len(words) < 2 {
+		return nil
+	}
+	switch name := words[0] + " " + words[1]; name {
+	case "policy apply":
+		if len(words) == 2 || strings.Trim(words[2], ", ") == "" {
+			return usagef("Must specify one or more policies to apply.")
+		}
+		if len(words) > 3 {
+			return usagef("Unknown argument(s) %s", strings.Join(words[3:], ", "))
+		}
+		return hinted(usagef("This version cannot apply policies: it makes no catalogs"), "bolt puppet validate checks the classes of policies")
+	case "plan run", "plan show", "plan convert":
+		return hinted(usagef("This version has no 'bolt %s'", name), "bolt plan new writes a plan, and bolt puppet validate checks one; Puppet Bolt runs it")
+	case "project migrate":
+		return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/internal/secret"
+	"bolt/inventory/plugin"
+	"bolt/tasks"
+)
+
+// secretCommands are the commands about secrets in files of a project.
+func secretCommands() []command {
+	return []command{
+		{
+			name: "secret encrypt", args: "VALUE", run: encryptSecret, words: wordsOfSecret("encrypt"),
+			short: "Encrypt a value",
+			long: `Encrypts a value and prints it as it can stand in the inventory:
+password: {_plugin: pkcs7, encrypted_value: "ENC[PKCS7,...]"}. It takes the
+public key alone. Others can see what stands on a command line; VALUE - reads
+the value from standard input, without the line end behind it; on a terminal
+it is asked for, and not shown.`,
+			example: `  bolt secret encrypt - < password.txt
+  bolt secret encrypt 'correct horse battery staple'`,
+			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onModules}, note: noteSecret,
+		},
+		{
+			name: "secret decrypt", args: "VALUE", run: decryptSecret, words: wordsOfSecret("decrypt"),
+			short: "Decrypt a value",
+			long: `Decrypts a value of "bolt secret encrypt", or of hiera-eyaml, with the private
+key and prints it. VALUE - reads it from standard input.`,
+			example: `  bolt secret decrypt 'ENC[PKCS7,MIIBeQYJKoZIhvcNAQcDoII...]'
+  bolt secret decrypt - < password.enc`,
+			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onModules}, note: noteSecret,
+		},
+		{
+			name: "secret createkeys", run: createKeys, words: noWords,
+			short: "Make a key pair",
+			long: `Makes the pair of keys that encrypts and decrypts secrets of the project:
+keys/public_key.pkcs7.pem, which everybody may have, and the private
+keys/private_key.pkcs7.pem. Under plugins: pkcs7: bolt-project.yaml may set
+other files (public_key, private_key) and the size (keysize, 2048 bits).
+There must be no keys yet; with --force new ones take their place, and values
+of the old ones cannot be decrypted any more.`,
+			example: `  bolt secret createkeys
+  bolt secret createkeys --force`,
+			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onForce, onModules}, note: noteSecret,
+		},
+	}
+}
+
+// noteSecret is in the help because Puppet Bolt's users rely on it.
+const noteSecret = "With --format json the value is printed on standard error, as Puppet Bolt does."
+
+func wordsOfSecret(action string) func([]string) error {
+	return func(args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return hinted(usagef("Must specify a value to %s", action), "- reads it from standard input")
+		}
+		return hinted(noWords(args[1:]), "the value is one word: put it in quotes")
+	}
+}
+
+func encryptSecret(ctx context.Context, a *app, args []string) error {
+	value, err := a.plaintext(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return a.secret(ctx, plugin.SecretEncrypt, ordered.Of("plaintext_value", value))
+}
+
+// plaintext is secretArg for what a person may type: a terminal does not show
+// it.
+func (a *app) plaintext(ctx context.Context, arg string) (string, error) {
+	if arg != "-" || !term.IsTerminal(int(a.sys.in.Fd())) {
+		return a.secretArg(ctx, arg)
+	}
+	typed, err := a.ask.secret(ctx, "Please enter the value to encrypt: ")
+	return typed.Reveal(), err
+}
+
+func decryptSecret(ctx context.Context, a *app, args []string) error {
+	value, err := a.secretArg(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return a.secret(ctx, plugin.SecretDecrypt, ordered.Of("encrypted_value", value))
+}
+
+func createKeys(ctx context.Context, a *app, _ []string) error {
+	return a.secret(ctx, plugin.SecretCreateKeys, ordered.Of("force", a.values.on("force", false)))
+}
+
+// secretArg returns a value, or what standard input has if it is "-". What
+// begins with "@" is a value like any other: secrets may.
+func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	text, err := a.readArg(ctx, arg)
+	text = strings.TrimSuffix(text, "\n")
+	return strings.TrimSuffix(text, "\r"), err
+}
+
+// secretPlugin keeps secrets if no other is named.
+const secretPlugin = "pkcs7"
+
+// secret lets a plugin do its work on a secret and prints what comes of it.
+func (a *app) secret(ctx context.Context, hook plugin.Hook, opts *ordered.Map) error {
+	name := secretPlugin
+	if a.values.has("plugin") {
+		name = a.values.last("plugin")
+	}
+	value, err := a.plugins().Call(ctx, name, hook, opts)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if s, ok := value.(string); ok {
+		text.WriteString(s)
+	} else if err := safetext.WriteIndentedJSON(&text, value); err != nil {
+		return err
+	}
+	return a.message(text.Bytes())
+}
+
+// secretTasks are the tasks of the module pkcs7, by their names as natives.
+func (a *app) secretTasks() map[string]tasks.Native {
+	return map[string]tasks.Native{
+		"pkcs7_encrypt": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
+			text, _ := params.Value("plaintext_value").(string)
+			value, err := a.keyPair(params).Encrypt(ctx, []byte(text))
+			return ordered.Of("value", value), err
+		},
+		"pkcs7_decrypt": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
+			text, _ := params.Value("encrypted_value").(string)
+			value, err := a.keyPair(params).Decrypt(ctx, text)
+			return ordered.Of("value", string(value)), err
+		},
+		"pkcs7_createkeys": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
+			pair := a.keyPair(params)
+			bits, _ := params.Value("keysize").(int64)
+			err := pair.Create(ctx, int(bits), params.Value("force") == true)
+			return ordered.Of("value", []any{pair.Public, pair.Private}), err
+		},
+	}
+}
+
+// keyPair are the files that a task's parameters name, whose types have been
+// checked; relative paths are from the project.
+func (a *app) keyPair(params *ordered.Map) secret.Pair {
+	path := func(name, otherwise string) string {
+		path, _ := params.Value(name).(string)
+		if path == "" {
+			path = otherwise
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.project.Dir, path)
+		}
+		return path
+	}
+	return secret.Pair{Public: path("public_key", secret.DefaultPublic), Private: path("private_key", secret.DefaultPrivate)}
+}
+
+// message prints text, which is data, where Puppet Bolt prints messages: for
+// programs on standard error.
+func (a *app) message(text []byte) error {
+	out, screen := io.Writer(a.sys.out), a.terminal()
+	if a.format().IsJSON() {
+		out, screen = a.sys.err, a.errTerminal()
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	if screen {
+		// Whoever has the public key can have put anything into a value.
+		clean := safetext.NewTerminal(out, false)
+		if _, err := clean.Write(text); err != nil {
+			return written(err)
+		}
+		return written(clean.Flush())
+	}
+	_, err := out.Write(text)
+	return written(err)
+}

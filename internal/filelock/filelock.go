@@ -1,0 +1,50 @@
+// Package filelock lets processes that change the same files of a directory
+// take turns: one holds the directory's lock (flock(2)), the others wait. The
+// lock is the directory's own, so nothing is left behind, and it ends with the
+// process that holds it.
+package filelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstPause and maxPause are how long a waiting process sleeps between two
+// looks at the lock: files are changed within milliseconds.
+const (
+	firstPause = time.Millisecond
+	maxPause   = 50 * time.Millisecond
+)
+
+// Dir takes the lock of a directory, which must be readable, and waits for it
+// as long as ctx lets it. Call unlock when the files are written.
+//
+// On file systems without locks (some network ones) there is nothing to wait
+// for: unlock then does nothing.
+func Dir(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
+			return func() { f.Close() }, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", dir, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", dir, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package gitcache
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var (
+	helperAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
+	scpAddress    = regexp.MustCompile(`^([A-Za-z0-9._~+-]+@)?[A-Za-z0-9_\[][A-Za-z0-9._:%\[\]-]*:[^:]`)
+)
+
+// schemes are those of addresses that git fetches from by itself.
+var schemes = []string{"https", "http", "ssh", "git", "file", "git+ssh", "ssh+git"}
+
+// CheckURL says what is wrong with the address of a repository. It may be a URL,
+// user@host:path, or an absolute path.
+func CheckURL(address string) error {
+	for _, r := range address {
+		if r < ' ' || r == 0x7f {
+			return fmt.Errorf("the address %q has a control character", address)
+		}
+	}
+	switch {
+	case address == "":
+		return fmt.Errorf("the address is empty")
+	case strings.HasPrefix(address, "-"):
+		return fmt.Errorf("the address %q begins with a dash, as an option does", address)
+	case helperAddress.MatchString(address):
+		return fmt.Errorf("the address %q is one of a helper program: only %s and paths are fetched from", address, strings.Join(schemes[:5], ", "))
+	case filepath.IsAbs(address):
+		return nil
+	}
+	if scheme, _, ok := strings.Cut(address, "://"); ok {
+		for _, s := range schemes {
+			if !strings.EqualFold(s, scheme) {
+				continue
+			}
+			u, err := url.Parse(address)
+			if err != nil {
+				return fmt.Errorf("the address is no URL") // the text may have a password
+			}
+			if s != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-")) {
+				return fmt.Errorf("the address %q has no host", u.Redacted())
+			}
+			return nil
+		}
+		return fmt.Errorf("the address %q is neither of %s, nor a path", Redact(address), strings.Join(schemes[:5], ", "))
+	}
+	if scpAddress.MatchString(address) {
+		return nil
+	}
+	return fmt.Errorf("%q is no address of a repository: give a URL (https://, ssh://), git@HOST:PATH, or a path that begins with / or ./", address)
+}
+
+// CheckRef says what is wrong with the name of a branch, tag or commit
+// (git-check-ref-format(1)).
+func CheckRef(ref string) error {
+	bad := ref == "" || strings.HasPrefix(ref, "-") || strings.HasPrefix(ref, "/") || strings.HasSuffix(ref, "/") ||
+		strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") || strings.Contains(ref, "..") ||
+		strings.Contains(ref, "@{") || strings.Contains(ref, "//") || ref == "@" || len(ref) > 1024
+	for _, r := range ref {
+		bad = bad || r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
+	}
+	if bad {
+		return fmt.Errorf("%q is no name of a branch, tag or commit", ref)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/gitcache"
+	"bolt/internal/install/solver"
+	"bolt/internal/ordered"
+	"bolt/puppet/value"
+)
+
+// metadata is what a module's metadata.json says of names and dependencies.
+type metadata struct {
+	name     string // owner/name, or name
+	version  *value.SemVer
+	requires []solver.Demand
+}
+
+func parseVersion(text string) (*value.SemVer, error) {
+	return value.ParseSemVer(strings.TrimSpace(text))
+}
+
+// parseMetadata reads a metadata.json; where is what messages call it.
+func parseMetadata(data []byte, where string) (metadata, error) {
+	v, err := ordered.ParseJSON(data)
+	if err != nil {
+		return metadata{}, &fault.Error{Kind: "bolt/metadata-parse-error", Msg: "Unable to parse " + where + " as JSON: " + err.Error(), Err: err}
+	}
+	m, ok := v.(*ordered.Map)
+	if !ok {
+		return metadata{}, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: it is no JSON object.", where)
+	}
+	var md metadata
+	name, _ := m.Value("name").(string)
+	if name == "" {
+		return md, fault.New("bolt/missing-module-name-error", "Invalid metadata in %s: it has no 'name'.", where)
+	}
+	if !gitName.MatchString(name) {
+		return md, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: %q is no name of a module.", where, name)
+	}
+	md.name = strings.Replace(name, "-", "/", 1)
+	if text, ok := m.Value("version").(string); ok {
+		md.version, _ = parseVersion(text) // what has no right version fits everywhere
+	}
+	list, _ := m.Value("dependencies").([]any)
+	for _, d := range list {
+		dep, _ := d.(*ordered.Map)
+		name, _ := dep.Value("name").(string)
+		demand, err := parseDemand(name, dep.Value("version_requirement"))
+		if err != nil {
+			return md, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: the dependency %q: %v.", where, name, err)
+		}
+		md.requires = append(md.requires, demand)
+	}
+	return md, nil
+}
+
+func parseDemand(name string, requirement any) (solver.Demand, error) {
+	if !forgeName.MatchString(name) {
+		return solver.Demand{}, errors.New("its name is not owner/name")
+	}
+	text, _ := requirement.(string)
+	r, err := solver.ParseRange(text)
+	return solver.Demand{Module: strings.Replace(name, "-", "/", 1), Range: r}, err
+}
+
+// gitModule is a module of a repository at a commit.
+type gitModule struct {
+	metadata
+	name   string // of its directory
+	commit string
+}
+
+// lookAt finds out what a spec's repository has. A commit that is known already
+// is taken for the ref.
+func (in *Installer) lookAt(ctx context.Context, s Spec, commit string) (gitModule, error) {
+	shown := gitcache.Redact(s.Git)
+	if commit == "" {
+		var err error
+		if commit, err = in.git.Commit(ctx, in.address(s.Git), s.Ref); err != nil {
+			return gitModule{}, gitFault(err, shown, s.Ref)
+		}
+	}
+	data, err := in.git.File(ctx, in.address(s.Git), commit, "metadata.json")
+	if errors.Is(err, gitcache.ErrNoFile) {
+		return gitModule{}, fault.New("bolt/missing-metadata-file-error", "The repository %s has no metadata.json at %s (commit %.12s), so its name and "+
+			"dependencies are not known. Give it a 'name' and 'resolve: false' in bolt-project.yaml.", shown, s.Ref, commit)
+	}
+	if err != nil {
+		return gitModule{}, gitFault(err, shown, s.Ref)
+	}
+	md, err := parseMetadata(data, "metadata.json of "+shown+" at "+s.Ref)
+	if err != nil {
+		return gitModule{}, err
+	}
+	g := gitModule{metadata: md, commit: commit, name: s.Name}
+	if g.name == "" {
+		g.name = solver.Name(md.name)
+	}
+	return g, nil
+}
+
+// gitFault gives an error of a repository its kind.
+func gitFault(err error, address, ref string) error {
+	if errors.Is(err, gitcache.ErrNoRef) {
+		return &fault.Error{Kind: "bolt/invalid-ref-error", Err: err,
+			Msg: "The repository " + address + " has no branch, tag or commit '" + ref + "'."}
+	}
+	return &fault.Error{Kind: "bolt/missing-module-metadata-error", Err: err, Msg: "The repository " + address + " could not be read at '" + ref + "': " + err.Error()}
+}

@@ -1,0 +1,17 @@
+package install
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange gives two files each other's name, at once where the file system
+// can.
+func exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		return exchangeInSteps(a, b)
+	}
+	return err
+}

@@ -1,0 +1,25 @@
+// Package builtin holds the modules that are part of the program: tasks in
+// POSIX sh, plans in the Puppet language, and the metadata of tasks that the
+// program does itself.
+//
+// Each top directory of Files is a module. Names, parameters and results of
+// tasks and plans are those of the modules that ship with Puppet Bolt; what is
+// in them was written for this program. Shell tasks need nothing on a target
+// but a POSIX shell and what busybox has of awk, sed and the like. Those that
+// are implementations of a task are private tasks of their own, too, under the
+// names that they have with Puppet Bolt ("package::linux").
+//
+// A task whose metadata has {"extensions": {"bolt": {"native": NAME}}} has no
+// file to run: the program does it, on the controller.
+package builtin
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed aggregate canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact reboot service sh_task_helper
+var files embed.FS
+
+// Files returns the modules; each directory at its top is one.
+func Files() fs.FS { return files }

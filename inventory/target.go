@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -60,12 +61,15 @@ type Data struct {
 	// transport.Secret values, which show themselves redacted.
 	//
 	// Differs from Puppet: Bolt's inventory show prints them.
-	Config      *ordered.Map
-	Vars        *ordered.Map
-	Facts       *ordered.Map
-	Features    []string
-	PluginHooks *ordered.Map
-	Groups      []string // nearest first, "all" last
+	Config   *ordered.Map
+	Vars     *ordered.Map
+	Facts    *ordered.Map
+	Features []string
+	// AgentAssumed: "puppet-agent" is among Features only because the target is
+	// a local one.
+	AgentAssumed bool
+	PluginHooks  *ordered.Map
+	Groups       []string // nearest first, "all" last
 
 	address uri
 }
@@ -138,8 +142,9 @@ func (t *Target) merge(ctx context.Context) (*Data, error) {
 	// Every local target counts as one that has an agent's Ruby, so that
 	// tasks choose the same implementation as under Puppet Bolt, which brings
 	// a Ruby of its own. We bring none: a Ruby script runs by its #! line.
-	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && d.Transport == "local" {
-		d.Features = union(d.Features, []string{"puppet-agent"})
+	const agent = "puppet-agent"
+	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && d.Transport == "local" && !slices.Contains(d.Features, agent) {
+		d.Features, d.AgentAssumed = union(d.Features, []string{agent}), true
 	}
 	d.PluginHooks = overlay(overlay(inv.hooks(), groups.hooks), own.hooks)
 	inv.warnDottedFacts(t, d.Facts)

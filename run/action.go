@@ -75,9 +75,11 @@ func (site *Site) Command() *transport.Cmd {
 
 // run runs cmd, captures what it prints, and judges its end.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
+	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
+	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
 	res := site.Result
-	out, status, err := site.Exec(ctx, cmd, Everything)
 	res.Output = out
+	status, err := site.Exec(ctx, cmd, 0)
 	if err != nil {
 		return err
 	}
@@ -88,42 +90,26 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 	return nil
 }
 
-// Show says which output is shown as it arrives, where that is wanted.
-type Show uint8
-
-// What is shown.
-const (
-	Everything Show = iota
-	// Text is all but a stdout that begins as a JSON object does: that is a
-	// result, which is for reading when it is whole, and may have secrets.
-	Text
-)
-
-// Exec runs cmd and captures what it prints. The Capture is the caller's to
-// close, after an error too.
-func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, show Show) (*Capture, transport.Status, error) {
-	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
-	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
+// Exec runs cmd, whose output goes to its own writers, and is also shown as it
+// arrives where that is wanted. A stdout that begins, after blanks, with the
+// byte hidden is not shown, unless that is 0.
+func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
-		stdout := &tee{w: cmd.Stdout, site: site, stream: Stdout}
-		if show == Text {
-			stdout.unless = '{'
-		}
-		cmd.Stdout = stdout
+		cmd.Stdout = &tee{w: cmd.Stdout, site: site, stream: Stdout, hidden: hidden}
 		cmd.Stderr = &tee{w: cmd.Stderr, site: site, stream: Stderr}
 	}
-	status, err := site.Conn.Run(ctx, cmd)
-	return out, status, err
+	return site.Conn.Run(ctx, cmd)
 }
 
-// tee sends output to the capture and, as events, to the sink.
+// tee sends output to a writer and, as events, to the sink.
 type tee struct {
 	w      io.Writer
 	site   *Site
 	stream Stream
-	unless byte // the first byte, after blanks, of output that is not sent; 0: all is
-	begun  bool // the first byte is known
-	held   []byte
+	hidden byte // see Exec
+
+	begun  bool   // it is known how the output begins
+	blanks []byte // what came before that
 	silent bool
 }
 
@@ -132,19 +118,21 @@ func (t *tee) Write(p []byte) (int, error) {
 	return t.w.Write(p)
 }
 
+// maxBlanks is how many blanks are kept for as long as nothing else has come;
+// further ones are not shown.
+const maxBlanks = 4 << 10
+
 // show sends a piece, and the blanks that came before it was known what begins.
 func (t *tee) show(p []byte) {
-	if t.unless != 0 && !t.begun {
+	if t.hidden != 0 && !t.begun {
 		rest := bytes.TrimLeft(p, " \t\r\n")
 		if len(rest) == 0 {
-			t.held = append(t.held, p...)
+			t.blanks = append(t.blanks, p[:min(len(p), maxBlanks-len(t.blanks))]...)
 			return
 		}
-		t.begun, t.silent = true, rest[0] == t.unless
-		if len(t.held) > 0 {
-			p = append(t.held, p...)
-			t.held = nil
-		}
+		t.begun, t.silent = true, rest[0] == t.hidden
+		p = append(t.blanks, p...)
+		t.blanks = nil
 	}
 	if !t.silent {
 		t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: p})

@@ -53,9 +53,6 @@ type Result struct {
 	// Value holds the keys of value that are not output: _output, path, and all
 	// that a task returned but its _error.
 	Value *ordered.Map
-	// Sensitive is the JSON text of what a task returned as _sensitive, which
-	// Value has redacted.
-	Sensitive transport.Secret
 
 	Err     *Error
 	Elapsed time.Duration // from its start to its end, without waiting for a turn

@@ -166,7 +166,7 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 	if settings.NativeSSH {
 		return &transport.Error{Class: transport.ClassUnsupported,
 			Msg:  "native-ssh is not offered: the built-in client reads ssh_config, keys, certificates, agents and jump hosts itself.",
-			Hint: "Take native-ssh out of the configuration of this target; options of ssh-command belong into ~/.ssh/config."}
+			Hint: "Take native-ssh out of the configuration of this target; options of ssh-command belong in ~/.ssh/config."}
 	}
 	conn, err := r.dialer.Dial(ctx, settings.Dest)
 	if err != nil {
@@ -189,12 +189,19 @@ func (r *Runner) limited(ctx context.Context, do func(context.Context) error) er
 		defer cancel()
 	}
 	err := do(ctx)
-	if e, ok := errors.AsType[*transport.Error](err); ok && e.Class == transport.ClassTimeout && errors.Is(context.Cause(ctx), errLimit) {
-		late := *e
-		late.Msg = fmt.Sprintf("Not finished within %v: %s", r.opts.Timeout, e.Msg)
-		return &late
+	e, ok := errors.AsType[*transport.Error](err)
+	late := errors.Is(context.Cause(ctx), errLimit)
+	switch {
+	case ok && e.Class == transport.ClassTimeout && late:
+		named := *e
+		named.Msg = fmt.Sprintf("Not finished within %v: %s", r.opts.Timeout, e.Msg)
+		return &named
+	case err == nil || ok || ctx.Err() == nil || !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)):
+		return err
+	case late:
+		return &transport.Error{Class: transport.ClassTimeout, Err: err, Msg: fmt.Sprintf("Not finished within %v", r.opts.Timeout)}
 	}
-	return err
+	return &transport.Error{Class: transport.ClassCancelled, Err: err, Msg: "Stopped before it had finished"}
 }
 
 // errLimit is the cause of a context that ended at the action's own limit.

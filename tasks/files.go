@@ -34,7 +34,9 @@ func (l *Library) Files(t *Task) ([]File, error) {
 	names := slices.Clone(t.files)
 	for i := range t.Implementations {
 		impl := &t.Implementations[i]
-		list = append(list, File{impl.File, t.Module, impl.local})
+		if own := (File{impl.File, t.Module, impl.local}); !slices.ContainsFunc(list, func(f File) bool { return f.Name == own.Name }) {
+			list = append(list, own)
+		}
 		names = append(names, impl.files...)
 	}
 	extra, err := l.extra(t, names)
@@ -44,13 +46,15 @@ func (l *Library) Files(t *Task) ([]File, error) {
 // extra finds the files that metadata names.
 func (l *Library) extra(t *Task, names []string) ([]File, error) {
 	var list []File
+	seen := make(map[string]bool)
 	for _, name := range names {
 		found, err := l.named(t, name)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			if !slices.ContainsFunc(list, func(g File) bool { return g.Name == f.Name }) {
+			if !seen[f.Name] {
+				seen[f.Name] = true
 				list = append(list, f)
 			}
 		}
@@ -73,8 +77,10 @@ func (l *Library) named(t *Task, name string) ([]File, error) {
 	switch {
 	case !slices.Contains(mounts, mount):
 		return bad("Files must be saved in module directories that Puppet makes available via mount points: files, lib, scripts, tasks: %s", name)
-	case !fs.ValidPath(rel) || below == "" && !strings.HasSuffix(rest, "/"):
+	case !fs.ValidPath(rel):
 		return bad("File pathnames cannot include relative paths: %s", name)
+	case below == "" && !strings.HasSuffix(rest, "/"):
+		return bad("%s is a directory of the module: name a file below it, or all of it with a slash at the end", name)
 	}
 	info, err := m.Stat(rel)
 	switch {
@@ -94,7 +100,8 @@ func (l *Library) named(t *Task, name string) ([]File, error) {
 // to one around it.
 const maxBelow = 40
 
-// walk lists the files below a directory of a module, sorted. Links are
+// walk lists the files below a directory of a module, sorted, but for those
+// whose names begin with a dot (Ruby's globs leave them out). Links are
 // followed.
 func walk(m modules.Module, rel string, depth int) ([]File, error) {
 	if depth > maxBelow {
@@ -106,7 +113,14 @@ func walk(m modules.Module, rel string, depth int) ([]File, error) {
 	}
 	var list []File
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
 		name := path.Join(rel, e.Name())
+		if e.Type().IsRegular() {
+			list = append(list, File{path.Join(m.Name, name), m, name})
+			continue
+		}
 		info, err := m.Stat(name)
 		switch {
 		case err != nil:

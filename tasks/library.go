@@ -14,12 +14,14 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"bolt/internal/fault"
 	"bolt/internal/spelling"
@@ -91,6 +93,7 @@ func fullName(module, name string) string {
 // kind bolt/unknown-task, or bolt/pal-error for a task that cannot be used as
 // it is written; or a *PlaceError around one.
 func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
+	name = strings.TrimPrefix(name, "::")
 	module, rest, qualified := strings.Cut(name, "::")
 	if !qualified {
 		rest = initName
@@ -100,8 +103,11 @@ func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 		return nil, l.unknown(name)
 	}
 	files, err := m.ReadDir(dir)
-	if err != nil {
+	if none(err) {
 		return nil, l.unknown(name)
+	}
+	if err != nil {
+		return nil, fault.File(m.Path(dir), err, "The tasks of module %s cannot be read from %s: %v", m.Name, m.Path(dir), fault.WithoutPath(err))
 	}
 	t := &Task{Name: name, Module: m}
 	described := false
@@ -123,6 +129,11 @@ func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	return t, t.locate(files)
 }
 
+// none reports whether an error says that there is no such directory.
+func none(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // regular reports whether a directory entry is a file, or a link to one.
 func regular(m modules.Module, f fs.DirEntry) bool {
 	if f.Type().IsRegular() {
@@ -141,28 +152,21 @@ const UnknownTask = "bolt/unknown-task"
 // unknown is the error for a task that does not exist.
 func (l *Library) unknown(name string) error {
 	msg := fmt.Sprintf("Could not find a task named '%s'. For a list of available tasks, run 'bolt task show'.", name)
-	if near := spelling.Near(name, l.Names("")); near != "" {
+	if near := spelling.Near(name, l.names()); near != "" {
 		msg += " Did you mean " + near + "?"
 	}
 	return fault.New(UnknownTask, "%s", msg)
 }
 
-// Names returns the names of all tasks that begin with prefix, sorted, private
-// ones too: no metadata is read.
-func (l *Library) Names(prefix string) []string {
+// names are those of all tasks: no metadata is read.
+func (l *Library) names() []string {
 	var names []string
-	module, _, qualified := strings.Cut(prefix, ":")
 	for _, m := range l.o.Modules.All() {
-		if qualified && m.Name != module || !qualified && !strings.HasPrefix(m.Name, module) {
-			continue
-		}
-		for _, e := range entries(m) {
-			if name := fullName(m.Name, e.name); strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
+		list, _ := entries(m) // what cannot be read is no near name
+		for _, e := range list {
+			names = append(names, fullName(m.Name, e.name))
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -173,16 +177,19 @@ type entry struct {
 }
 
 // entries are the tasks of a module.
-func entries(m modules.Module) []entry {
+func entries(m modules.Module) ([]entry, error) {
 	files, err := m.ReadDir(dir)
+	if none(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil // no tasks
+		return nil, err
 	}
 	var list []entry
 	at := make(map[string]int)
 	for _, f := range files {
 		name, ext, ok := stem(f.Name())
-		if !ok || f.IsDir() {
+		if !ok || !regular(m, f) {
 			continue
 		}
 		i, known := at[name]
@@ -193,7 +200,7 @@ func entries(m modules.Module) []entry {
 		}
 		list[i].described = list[i].described || ext == metadataExt
 	}
-	return list
+	return list, nil
 }
 
 // readers is how many modules are read at once.
@@ -231,8 +238,12 @@ func (l *Library) list(ctx context.Context, all []modules.Module) ([]Summary, er
 }
 
 func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
+	found, err := entries(m)
+	if err != nil {
+		l.o.Warn("task_metadata", fmt.Sprintf("The tasks of module %s are not listed: %s: %v", m.Name, m.Path(dir), fault.WithoutPath(err)))
+	}
 	var list []Summary
-	for _, e := range entries(m) {
+	for _, e := range found {
 		s := Summary{Name: fullName(m.Name, e.name), Module: m}
 		if e.described {
 			raw, err := readMetadata(ctx, m, e.name)

@@ -66,8 +66,9 @@ type Implementation struct {
 	InputMethod  string
 	Remote       bool
 
-	files []string // extra files, as written
-	local string   // the file's name in the module, "tasks/x.sh"
+	inherits bool     // Remote is the task's
+	files    []string // extra files, as written
+	local    string   // the file's name in the module, "tasks/x.sh"
 }
 
 // The ways in which a task wants its parameters; any other is none of them.
@@ -191,7 +192,7 @@ func (t *Task) warn(l *Library) {
 	}
 	for _, m := range methods {
 		if m != "" && m != InputBoth && m != InputEnvironment && m != InputStdin && m != InputPowerShell {
-			l.o.Warn("unknown_input_method", fmt.Sprintf("The metadata of task '%s' names the input method '%s', which there is not: "+
+			l.o.Warn("unknown_input_method", fmt.Sprintf("The metadata of task '%s' names the input method '%s', which does not exist: "+
 				"the task gets no parameters. The methods are both, environment, stdin and powershell.", t.Name, m))
 		}
 	}
@@ -279,6 +280,9 @@ func (r *reader) within(key string, v any, read func(*reader)) {
 
 func (r *reader) parameter(ctx context.Context, l *Library, name string, v any) (p Parameter, err error) {
 	p = Parameter{Name: name}
+	if !modules.ValidName(name) {
+		r.wrong("parameters."+name, "named with lowercase letters, digits and underscores, a letter first")
+	}
 	r.within("parameters."+name, v, func(in *reader) {
 		p.TypeText = in.text("type")
 		p.Description = in.text("description")
@@ -297,6 +301,8 @@ func (r *reader) implementation(v any) (impl Implementation) {
 	r.within("implementations", v, func(in *reader) {
 		impl = Implementation{File: in.text("name"), Requirements: in.texts("requirements"),
 			InputMethod: in.text("input_method"), Remote: in.flag("remote"), files: in.texts("files")}
+		_, given := in.Get("remote")
+		impl.inherits = !given
 		if impl.File == "" {
 			in.wrong("name", "the name of a file")
 		}
@@ -320,11 +326,11 @@ func (t *Task) locate(files []fs.DirEntry) error {
 			return fault.New(palError, "Multiple executables were found in directory %s for task %s; "+
 				"define 'implementations' in metadata to differentiate between them", where, t.Name)
 		}
-		t.Implementations = []Implementation{{File: t.executables[0], Remote: t.Remote}}
+		t.Implementations = []Implementation{{File: t.executables[0], inherits: true}}
 	}
 	for i := range t.Implementations {
 		impl := &t.Implementations[i]
-		known := slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == impl.File })
+		known := slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == impl.File && regular(t.Module, f) })
 		if !known {
 			return fault.New(palError, "Task metadata for task %s specifies missing implementation %s", t.Name, impl.File)
 		}
@@ -332,7 +338,7 @@ func (t *Task) locate(files []fs.DirEntry) error {
 		if impl.InputMethod == "" {
 			impl.InputMethod = t.InputMethod
 		}
-		impl.Remote = impl.Remote || t.Remote
+		impl.Remote = impl.Remote || impl.inherits && t.Remote
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (t *Task) Read(name, text string) any {
 	if p == nil || p.TypeText == "" {
 		return v
 	}
-	if typed, err := valuedata.Of(v); err == nil && value.Instance(p.Type, typed) {
+	if p.accepts(v) {
 		return v
 	}
 	return text
@@ -59,7 +59,7 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 		case t.Typed && t.Parameter(name) == nil:
 			problems = append(problems, fmt.Sprintf("has no parameter named '%s'", name))
 		case !t.Typed && !modules.ValidName(name):
-			problems = append(problems, fmt.Sprintf("cannot have a parameter named '%s': names are made of lowercase letters, digits and underscores", name))
+			problems = append(problems, fmt.Sprintf("cannot have a parameter named '%s': names begin with a lowercase letter and have such letters, digits and underscores", name))
 		}
 	}
 	for i := range t.Parameters {
@@ -84,24 +84,31 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 // mismatch says why a value does not fit, "" if it does.
 func (p *Parameter) mismatch(v any) string {
 	subject := fmt.Sprintf("parameter '%s'", p.Name)
-	typed, err := valuedata.Of(v)
-	if err != nil {
-		if _, large := v.(*big.Int); large && value.Assignable(p.Type, value.NewIntegerType(1, 1)) && !bounded(p.Type) {
-			return "" // it is exact on its way, and Puppet's Integer has no end either
-		}
-		if e, ok := errors.AsType[*valuedata.Error](err); ok {
-			return subject + " is no value that a task can have: " + e.Error()
-		}
-		return subject + " is no value that a task can have"
-	}
-	msg := value.Mismatch(subject, p.Type, typed)
-	if msg == "" {
+	if p.accepts(v) {
 		return ""
 	}
 	if p.Sensitive {
 		return fmt.Sprintf("%s expects a value of type %s, and what is given, which is sensitive, is none", subject, value.Describe(p.Type))
 	}
-	return msg
+	typed, err := valuedata.Of(v)
+	if err != nil {
+		if e, ok := errors.AsType[*valuedata.Error](err); ok {
+			return subject + " is no value that a task can have: " + e.Error()
+		}
+		return subject + " is no value that a task can have"
+	}
+	return value.Mismatch(subject, p.Type, typed)
+}
+
+// accepts reports whether a value is of the type. A whole number of more than
+// 64 bits is of those types that all integers are of: it is exact on its way,
+// and Puppet's Integer has no end either.
+func (p *Parameter) accepts(v any) bool {
+	if _, large := v.(*big.Int); large {
+		return !bounded(p.Type)
+	}
+	typed, err := valuedata.Of(v)
+	return err == nil && value.Instance(p.Type, typed)
 }
 
 // bounded reports whether not all integers are of a type.
@@ -109,8 +116,8 @@ func bounded(t value.Type) bool {
 	return !value.Assignable(t, value.NewIntegerType(-1<<63, 1<<63-1))
 }
 
-// Usage is how the parameters are written on a command line, sorted by name by
-// the caller.
+// Usage is how the parameter is written on a command line, in brackets if it
+// may be left out.
 func (p *Parameter) Usage() string {
 	if p.HasDefault || strings.HasPrefix(p.TypeText, "Optional") {
 		return "[" + p.Name + "=<value>]"

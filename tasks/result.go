@@ -2,15 +2,12 @@ package tasks
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"bolt/internal/ordered"
-	"bolt/internal/safetext"
 	"bolt/internal/valuedata"
 	"bolt/puppet/value"
 	"bolt/run"
@@ -27,13 +24,15 @@ const (
 const (
 	// maxResult is how much of what a task prints is read as its result.
 	maxResult = 16 << 20
-	// maxPartial is how much is kept of what a task printed that did not end.
+	// maxPartial is how much is shown of what a task printed that is no result.
 	maxPartial = 1 << 20
 	// maxStderr is how much of standard error is in a message.
 	maxStderr = 64 << 10
+	// largeResult is from which size on few results are read at once.
+	largeResult = 1 << 20
 )
 
-// kinds of errors.
+// Kinds of errors, as Puppet Bolt has them.
 const (
 	kindTask    = "puppetlabs.tasks/task-error"
 	kindUnnamed = "bolt/error"
@@ -41,96 +40,107 @@ const (
 	codeTask    = "TASK_ERROR"
 )
 
-// result fills in what a task came to by what it printed (Bolt::Result#for_task).
-func (t *Task) result(res *run.Result, out *run.Capture, status transport.Status) error {
-	res.Status = status
-	stdout, more, err := text(out, run.Stdout, maxResult)
-	if err != nil {
-		return err
+// A buffer keeps the beginning of a stream.
+type buffer struct {
+	most int
+	data []byte
+	more bool // than was kept
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	n := min(len(p), b.most-len(b.data))
+	b.data = append(b.data, p[:n]...)
+	b.more = b.more || n < len(p)
+	return len(p), nil
+}
+
+// isObject reports whether it begins as a result does, which may have secrets.
+func (b *buffer) isObject() bool {
+	return bytes.HasPrefix(bytes.TrimLeft(b.data, " \t\r\n"), []byte("{"))
+}
+
+// shown is what can be shown of a stdout that is no result, and why it is
+// none.
+func (b *buffer) shown(why string) string {
+	if b.isObject() {
+		return fmt.Sprintf("[a result that cannot be read is not shown, as it may have secrets: %s; %d bytes were read]", why, len(b.data))
 	}
-	dropped, derr := out.Dropped()
+	return strings.ToValidUTF8(string(b.data[:min(len(b.data), maxPartial)]), "\uFFFD")
+}
+
+// result fills in what a task came to by what it printed (Bolt::Result#for_task).
+func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.Status) {
+	res.Status = status
 	switch {
-	case more || dropped > 0:
-		reason := fmt.Sprintf("The task printed more than the %d MiB that a result may have; the rest is lost. Let it write to a file, and download that.", maxResult>>20)
-		if derr != nil {
-			reason = fmt.Sprintf("What the task printed could not be kept: %v", derr)
-		}
-		res.Value = ordered.Of(outputKey, strings.ToValidUTF8(stdout[:min(len(stdout), maxPartial)], "\uFFFD"))
-		res.Err = taskError(reason, status)
-		return nil
-	case !utf8.ValidString(stdout):
+	case stdout.more:
+		res.Value = ordered.Of(outputKey, stdout.shown("it is too large"))
+		res.Err = taskError(fmt.Sprintf("The task printed more than the %d MiB that a result may have; the rest is lost. Let it write to a file, and download that.", maxResult>>20), status)
+		return
+	case !utf8.Valid(stdout.data):
 		res.Value = &ordered.Map{}
 		res.Err = taskError("The task result contained invalid UTF-8 on stdout", status)
 		res.Err.Details = &ordered.Map{}
-		return nil
+		return
 	}
-	object, isObject := parse(stdout)
-	if !isObject {
-		object = ordered.Of(outputKey, stdout)
-	}
-	if _, has := object.Get(errorKey); !status.OK() && !has {
-		msg, err := failure(object, isObject, out, status)
-		if err != nil {
-			return err
+	object, err := parse(stdout)
+	if object == nil {
+		text := string(stdout.data)
+		if err != nil && strings.Contains(text, sensitiveKey) {
+			text = stdout.shown("it is not JSON, " + err.Error())
 		}
-		res.Err = taskError(msg, status)
+		object = ordered.Of(outputKey, text)
+	}
+	if !status.OK() && object.Value(errorKey) == nil {
+		object.Delete(errorKey)
+		res.Err = taskError(failure(object, stderr, status), status)
 	}
 	t.judge(res, object)
-	return nil
 }
 
 // judge takes the error and what is sensitive out of what a task returned.
 func (t *Task) judge(res *run.Result, object *ordered.Map) {
-	if v, has := object.Get(sensitiveKey); has {
-		var hidden strings.Builder
-		if safetext.WriteJSON(&hidden, v) == nil { // which was read as JSON
-			res.Sensitive = transport.NewSecret(hidden.String())
-		}
+	if _, has := object.Get(sensitiveKey); has {
 		object.Set(sensitiveKey, value.Redacted)
 	}
-	if v, has := object.Get(errorKey); has {
-		object.Delete(errorKey)
+	if v := object.Value(errorKey); v != nil {
 		res.Err = t.given(v)
 	}
+	object.Delete(errorKey)
 	res.Value = object
 	if res.Err == nil {
 		res.Err = t.broken(object)
 	}
 }
 
-// parse reads a result; it is one only if it is an object.
-func parse(stdout string) (*ordered.Map, bool) {
-	if !strings.HasPrefix(strings.TrimLeft(stdout, " \t\r\n"), "{") {
-		return nil, false
+// parse reads a result; it is one only if it is an object. The error says why
+// what begins as one is none.
+func parse(stdout *buffer) (*ordered.Map, error) {
+	if !stdout.isObject() {
+		return nil, nil
 	}
-	v, err := ordered.ParseJSON([]byte(stdout))
-	if err != nil {
-		return nil, false
-	}
-	m, ok := v.(*ordered.Map)
-	return m, ok
+	v, err := ordered.ParseJSON(stdout.data)
+	m, _ := v.(*ordered.Map)
+	return m, err
 }
 
 // failure words the end of a task that says nothing of an error itself.
-func failure(object *ordered.Map, isObject bool, out *run.Capture, status transport.Status) (string, error) {
+func failure(object *ordered.Map, stderr *buffer, status transport.Status) string {
 	end := fmt.Sprintf("The task failed with exit code %d", status.Code)
 	if status.Signal != "" {
 		end = fmt.Sprintf("The task was ended by signal %s", status.Signal)
 	}
-	if s, _ := object.Value(outputKey).(string); isObject || strings.TrimSpace(s) != "" {
-		return end, nil
+	output, isText := object.Value(outputKey).(string)
+	if !isText || object.Len() > 1 || strings.TrimSpace(output) != "" {
+		return end
 	}
-	stderr, more, err := text(out, run.Stderr, maxStderr)
-	if err != nil {
-		return "", err
+	said := strings.ToValidUTF8(string(stderr.data), "\uFFFD")
+	if strings.TrimSpace(said) == "" {
+		return end + " and no output"
 	}
-	if strings.TrimSpace(stderr) == "" {
-		return end + " and no output", nil
+	if stderr.more {
+		said += "…"
 	}
-	if more {
-		stderr += "…"
-	}
-	return end + " and no stdout, but stderr contained:\n" + strings.ToValidUTF8(stderr, "\uFFFD"), nil
+	return end + " and no stdout, but stderr contained:\n" + said
 }
 
 // taskError is the failure of a task by its end.
@@ -144,68 +154,44 @@ func taskError(msg string, status transport.Status) *run.Error {
 
 // given is the failure that a task tells of itself.
 func (t *Task) given(v any) *run.Error {
-	m, ok := v.(*ordered.Map)
-	msg, has := m.Value("msg").(string)
-	if !ok || !has {
+	m, _ := v.(*ordered.Map)
+	msg, has := m.Get("msg")
+	if !has {
 		return &run.Error{Kind: kindInvalid, Class: run.ClassFailed, Command: true,
 			Msg:     fmt.Sprintf("Invalid error returned from task %s: %s. Error must be an object with a msg key.", t.Name, shown(v)),
 			Details: ordered.Of("original_error", v)}
 	}
 	m = m.Clone()
-	kind, ok := m.Value("kind").(string)
-	if !ok {
-		kind = kindUnnamed
-		m.Set("kind", kind)
+	for _, missing := range []struct {
+		key   string
+		value any
+	}{{"kind", kindUnnamed}, {"details", &ordered.Map{}}} {
+		if m.Value(missing.key) == nil {
+			m.Set(missing.key, missing.value)
+		}
 	}
-	details, ok := m.Value("details").(*ordered.Map)
+	e := &run.Error{Class: run.ClassFailed, Command: true, Given: m}
+	e.Kind, _ = m.Value("kind").(string)
+	e.Details, _ = m.Value("details").(*ordered.Map)
+	text, ok := msg.(string)
 	if !ok {
-		details = &ordered.Map{}
-		m.Set("details", details)
+		text = shown(msg)
 	}
-	return &run.Error{Kind: kind, Msg: msg, Details: details, Class: run.ClassFailed, Command: true, Given: m}
+	e.Msg = text
+	return e
 }
 
 // shown is data as Ruby's inspect shows it.
 func shown(v any) string {
-	if text, ok := v.(string); ok {
-		return strconv.Quote(text)
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case string:
+		return strconv.Quote(v)
 	}
 	data, err := valuedata.Of(v)
 	if err != nil {
 		return "?"
 	}
 	return value.RubyShown(data)
-}
-
-// text returns what was printed on a stream, up to a limit, and whether there
-// was more.
-func text(out *run.Capture, s run.Stream, most int) (string, bool, error) {
-	var b bytes.Buffer
-	err := out.WriteStream(&limited{w: &b, left: most}, s)
-	if errors.Is(err, errLimit) {
-		return b.String(), true, nil
-	}
-	return b.String(), false, err
-}
-
-// errLimit ends the reading of what is too long.
-var errLimit = errors.New("limit reached")
-
-// limited passes on so many bytes.
-type limited struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if len(p) > l.left {
-		n, err := l.w.Write(p[:l.left])
-		l.left -= n
-		if err == nil {
-			err = errLimit
-		}
-		return n, err
-	}
-	l.left -= len(p)
-	return l.w.Write(p)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
@@ -35,13 +35,11 @@ type RunOptions struct {
 // A Run is a task with its parameters, as an action on targets.
 type Run struct {
 	task   *Task
-	lib    *Library
 	params *ordered.Map // checked, with _noop and _task
 	opts   RunOptions
 	native Native
-
-	mu    sync.Mutex
-	ready map[*Implementation]*prepared
+	parts  []func() (*part, error) // of each implementation, made when it is first wanted
+	large  chan struct{}           // the right to read a large result
 }
 
 var (
@@ -49,29 +47,84 @@ var (
 	_ run.LocalAction  = (*Run)(nil)
 )
 
-// Run makes an action of a task. Params are as Check returned them. Errors are
-// *fault.Error.
-func (l *Library) Run(t *Task, params *ordered.Map, o RunOptions) (*Run, error) {
-	r := &Run{task: t, lib: l, params: params.Clone(), opts: o, ready: make(map[*Implementation]*prepared)}
+// largeAtOnce is how many large results are read at once: what they are made
+// of takes many times their own size.
+const largeAtOnce = 2
+
+// Run makes an action of a task. Params are as Check returned them; files are
+// read while ctx lasts. Errors are *fault.Error.
+func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOptions) (*Run, error) {
+	r := &Run{task: t, params: params.Clone(), opts: o, large: make(chan struct{}, largeAtOnce)}
 	if o.Noop {
 		if !t.SupportsNoop {
-			return nil, fault.New(palError, "Task does not support noop")
+			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Err: errors.New("task " + t.Name)}
 		}
 		r.params.Set("_noop", true)
 	}
 	r.params.Set("_task", t.Name)
-	if _, err := l.Files(t); err != nil {
-		return nil, err
-	}
 	if t.Native != "" {
 		if r.native = o.Natives[t.Native]; r.native == nil {
 			return nil, fault.New(palError, "The task %s is to be done by this program, which has no %s.", t.Name, t.Native)
 		}
+		return r, nil
+	}
+	for i := range t.Implementations {
+		impl := &t.Implementations[i]
+		files, err := l.travels(t, impl)
+		if err != nil {
+			return nil, err
+		}
+		in := &part{installed: len(files) > 1 || files[0].Name != impl.File}
+		if in.env, in.stdin, err = l.encode(t, r.params, impl.InputMethod); err != nil {
+			return nil, err
+		}
+		r.parts = append(r.parts, sync.OnceValues(func() (*part, error) {
+			for _, f := range files {
+				s, err := f.staged(ctx)
+				if err != nil {
+					return nil, err
+				}
+				in.files = append(in.files, s)
+			}
+			return in, nil
+		}))
 	}
 	return r, nil
 }
 
-// Name and Object make it an action.
+// maxFiles bounds the files of a task, which are held in memory while it runs.
+const maxFiles = readfile.Payload
+
+// travels lists the files of an implementation, its own first.
+func (l *Library) travels(t *Task, impl *Implementation) ([]File, error) {
+	names := slices.Concat(impl.files, t.files)
+	extra, err := l.extra(t, names)
+	if err != nil {
+		return nil, err
+	}
+	own := File{impl.File, t.Module, impl.local}
+	if len(names) > 0 {
+		own.Name = path.Join(t.Module.Name, impl.local)
+	}
+	files := []File{own}
+	var size int64
+	for _, f := range extra {
+		if f.Name == own.Name {
+			continue // it names itself among its files
+		}
+		if info, err := f.Module.Stat(f.Local); err == nil {
+			size += info.Size()
+		}
+		files = append(files, f)
+	}
+	if size > maxFiles {
+		return nil, fault.New(palError, "The files of task %s have %d MiB together, and no more than %d MiB may travel with a task: upload them with \"bolt file upload\", and let the task find them.",
+			t.Name, size>>20, maxFiles>>20)
+	}
+	return files, nil
+}
+
+// Name and Object say what the action is about.
 func (r *Run) Name() string   { return "task" }
 func (r *Run) Object() string { return r.task.Name }
 
@@ -84,20 +137,33 @@ func (r *Run) Here() bool { return r.native != nil }
 // Task returns the task.
 func (r *Run) Task() *Task { return r.task }
 
+// A part is what an implementation sends to every target.
+type part struct {
+	files     []transport.File // the executable first
+	installed bool             // the task is told where its files are
+	env       []string
+	stdin     []byte
+}
+
 // Do runs the task on one target, in one session.
 func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	if r.native != nil {
-		return r.here(ctx, site)
+		value, err := r.native(ctx, r.params)
+		if err == nil {
+			r.task.judge(site.Result, value)
+		}
+		return err
 	}
 	device := site.Via != site.Target
-	impl, err := r.choose(ctx, site.Via, device)
+	i, err := r.choose(ctx, site.Via, device)
 	if err != nil {
 		return err
 	}
-	in, err := r.prepare(ctx, impl)
+	in, err := r.parts[i]()
 	if err != nil {
 		return err
 	}
+	impl := &r.task.Implementations[i]
 	cmd := site.Command()
 	if r.opts.RunAs != "" {
 		cmd.RunAs.User = r.opts.RunAs
@@ -105,44 +171,60 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	cmd.Files = in.files
 	cmd.Argv = []string{"./" + in.files[0].Name}
 	cmd.Interpreter = site.Settings.Interpreters[path.Ext(impl.File)]
-	params, env, stdin := r.params, in.env, in.stdin
-	if device || len(in.files) > 1 {
-		params = params.Clone()
-		if device {
-			about, err := deviceData(ctx, site.Target)
-			if err != nil {
-				return err
-			}
-			params.Set("_target", about)
+	cmd.Env, cmd.Stdin = in.env, in.stdin
+	if device {
+		about, err := deviceData(ctx, site.Target)
+		if err != nil {
+			return err
 		}
-		if len(in.files) > 1 {
-			if cmd.ScriptDir == "" {
-				cmd.ScriptDir = transport.NewPrivateName()
-			}
-			params.Set("_installdir", transport.PrivateDir(cmd.TmpDir, cmd.ScriptDir))
-		}
-		if env, stdin, err = encode(params, impl.InputMethod); err != nil {
+		if err := add(cmd, impl.InputMethod, "_target", about); err != nil {
 			return err
 		}
 	}
-	cmd.Env, cmd.Stdin = env, stdin
-	out, status, err := site.Exec(ctx, cmd, run.Text)
-	defer out.Close()
+	if in.installed {
+		if cmd.ScriptDir == "" {
+			cmd.ScriptDir = transport.NewPrivateName()
+		}
+		if err := add(cmd, impl.InputMethod, "_installdir", transport.PrivateDir(cmd.TmpDir, cmd.ScriptDir)); err != nil {
+			return err
+		}
+	}
+	stdout, stderr := &buffer{most: maxResult}, &buffer{most: maxStderr}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	status, err := site.Exec(ctx, cmd, '{')
 	if err != nil {
-		return partial(site.Result, out, err)
+		return partial(site.Result, stdout, err)
 	}
-	if err := r.task.result(site.Result, out, status); err != nil {
-		return err
+	if len(stdout.data) > largeResult {
+		r.large <- struct{}{}
+		defer func() { <-r.large }()
 	}
-	if res := site.Result; res.Err != nil && (status.Code == 126 || status.Code == 127) && cmd.Interpreter == nil {
-		res.Err.Hint = notStarted(impl.File, in.files[0].Data)
+	r.task.result(site.Result, stdout, stderr, status)
+	if res := site.Result; res.Err != nil && res.Err.Given == nil && len(stdout.data) == 0 && cmd.Interpreter == nil {
+		res.Err.Hint = notStarted(impl.File, in, status, string(stderr.data))
 	}
 	return nil
 }
 
-// notStarted says what to do about a file that could not be run, if its
-// interpreter may be why; "" if it has none.
-func notStarted(name string, data []byte) string {
+// notStarted says what to do about a file that a shell could not run; "" if
+// that is not what happened.
+func notStarted(name string, in *part, status transport.Status, stderr string) string {
+	if status.Code != 126 && status.Code != 127 {
+		return ""
+	}
+	_, said, ok := strings.Cut(stderr, "/"+name+": ")
+	if !ok {
+		return ""
+	}
+	said, _, _ = strings.Cut(said, "\n")
+	switch {
+	case strings.Contains(said, "list too long"):
+		return "Its parameters are too large for environment variables: a task whose input_method is stdin can take them."
+	case !strings.Contains(said, "bad interpreter") && !strings.HasPrefix(said, "not found") &&
+		!strings.HasPrefix(said, "No such file") && !strings.HasPrefix(said, "cannot execute"):
+		return "" // the script itself says so
+	}
+	data := in.files[0].Data
 	line, _, _ := bytes.Cut(data[:min(len(data), 256)], []byte("\n"))
 	interpreter, ok := strings.CutPrefix(strings.ToValidUTF8(string(line), "?"), "#!")
 	if !ok {
@@ -152,87 +234,92 @@ func notStarted(name string, data []byte) string {
 		name, strings.TrimSpace(interpreter), path.Ext(name))
 }
 
-// here lets the program do the task.
-func (r *Run) here(ctx context.Context, site *run.Site) error {
-	value, err := r.native(ctx, r.params)
-	if err != nil {
-		return err
-	}
-	r.task.judge(site.Result, value)
-	return nil
-}
+// maxVariable is what Linux takes of one variable with its name
+// (MAX_ARG_STRLEN in execve(2)).
+const maxVariable = 128<<10 - 1
 
-// prepared is what an implementation sends to every target.
-type prepared struct {
-	files []transport.File // the executable first
-	env   []string
-	stdin []byte
-}
-
-// prepare reads the files of an implementation, once.
-func (r *Run) prepare(ctx context.Context, impl *Implementation) (*prepared, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if in := r.ready[impl]; in != nil {
-		return in, nil
+// wants reports whether an input method takes variables, and standard input.
+func wants(method string) (env, stdin bool) {
+	switch method {
+	case "", InputBoth:
+		return true, true
+	case InputEnvironment:
+		return true, false
+	case InputStdin:
+		return false, true
 	}
-	extra, err := r.lib.extra(r.task, slices.Concat(impl.files, r.task.files))
-	if err != nil {
-		return nil, err
-	}
-	own := File{impl.File, r.task.Module, impl.local}
-	if len(extra) > 0 {
-		own.Name = path.Join(r.task.Module.Name, impl.local)
-	}
-	in := &prepared{}
-	for _, f := range append([]File{own}, extra...) {
-		if f.Name == own.Name && len(in.files) > 0 {
-			continue // it names itself among its files
-		}
-		s, err := f.staged(ctx)
-		if err != nil {
-			return nil, err
-		}
-		in.files = append(in.files, s)
-	}
-	if in.env, in.stdin, err = encode(r.params, impl.InputMethod); err != nil {
-		return nil, err
-	}
-	r.ready[impl] = in
-	return in, nil
+	return false, false
 }
 
 // encode writes parameters in the way that an input method wants: as variables
-// PT_name, texts as they are and all else as JSON, as a JSON object on standard
-// input, or both.
-func encode(params *ordered.Map, method string) (env []string, stdin []byte, err error) {
-	if method == "" {
-		method = InputBoth
-	}
-	if method == InputBoth || method == InputEnvironment {
+// PT_name, as a JSON object on standard input, or both.
+func (l *Library) encode(t *Task, params *ordered.Map, method string) (env []string, stdin []byte, err error) {
+	toEnv, toStdin := wants(method)
+	if toEnv {
 		for name, v := range params.All() {
-			text, is := v.(string)
-			if !is {
-				var b strings.Builder
-				if err := safetext.WriteJSON(&b, v); err != nil {
-					return nil, nil, err
+			entry, err := variable(name, v)
+			if err != nil {
+				return nil, nil, err
+			}
+			if len(entry) > maxVariable {
+				if !toStdin {
+					return nil, nil, fault.New(palError, "The parameter '%s' of task %s has %d KiB, and no environment variable can have more than %d KiB: a task whose input_method is stdin could take it.",
+						name, t.Name, len(entry)>>10, maxVariable>>10)
 				}
-				text = b.String()
+				l.o.Warn("large_parameter", fmt.Sprintf("The parameter '%s' of task %s is too large for an environment variable: the task finds it on standard input only.", name, t.Name))
+				continue
 			}
-			if strings.ContainsRune(text, 0) {
-				return nil, nil, fault.New(palError, "The parameter '%s' has a NUL byte, which no environment variable can have; only a task whose input_method is stdin could take it.", name)
-			}
-			env = append(env, "PT_"+name+"="+text)
+			env = append(env, entry)
 		}
 	}
-	if method == InputBoth || method == InputStdin {
+	if toStdin {
 		var b bytes.Buffer
 		if err := safetext.WriteJSON(&b, params); err != nil {
 			return nil, nil, err
 		}
 		stdin = b.Bytes()
 	}
-	return env, stdin, nil
+	return slices.Clip(env), slices.Clip(stdin), nil
+}
+
+// variable is a parameter as a variable: a text as it is, all else as JSON.
+func variable(name string, v any) (string, error) {
+	text, is := v.(string)
+	if !is {
+		var b strings.Builder
+		if err := safetext.WriteJSON(&b, v); err != nil {
+			return "", err
+		}
+		text = b.String()
+	}
+	if strings.ContainsRune(text, 0) {
+		return "", fault.New(palError, "The parameter '%s' has a NUL byte, which no environment variable can have; only a task whose input_method is stdin could take it.", name)
+	}
+	return "PT_" + name + "=" + text, nil
+}
+
+// add gives a command one more parameter. What it has is shared, and not
+// changed.
+func add(cmd *transport.Cmd, method, name string, v any) error {
+	toEnv, toStdin := wants(method)
+	if toEnv {
+		entry, err := variable(name, v)
+		if err != nil {
+			return err
+		}
+		cmd.Env = append(slices.Clip(cmd.Env), entry)
+	}
+	if toStdin { // which is an object that has _task at least
+		var b bytes.Buffer
+		b.Write(cmd.Stdin[:len(cmd.Stdin)-1])
+		b.WriteString(`,"` + name + `":`)
+		if err := safetext.WriteJSON(&b, v); err != nil {
+			return err
+		}
+		b.WriteByte('}')
+		cmd.Stdin = b.Bytes()
+	}
+	return nil
 }
 
 // agentFeature is the feature of targets that have Puppet's agent, and with it
@@ -243,39 +330,32 @@ const agentFeature = "puppet-agent"
 const shellFeature = "shell"
 
 // choose finds the first implementation for a target's features.
-func (r *Run) choose(ctx context.Context, t *inventory.Target, device bool) (*Implementation, error) {
+func (r *Run) choose(ctx context.Context, t *inventory.Target, device bool) (int, error) {
 	d, err := t.Data(ctx)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	features := map[string]bool{shellFeature: true}
-	for _, f := range d.Features {
-		features[f] = true
-	}
-	// Local targets have the feature without having an agent: what needs none
-	// comes first there, and what does needs a Ruby at least.
-	if d.Transport == "local" && features[agentFeature] {
-		without := maps.Clone(features)
-		delete(without, agentFeature)
-		if impl := r.task.suits(without, device); impl != nil {
-			return impl, nil
+	has := func(f string) bool { return f == shellFeature || slices.Contains(d.Features, f) }
+	// A target that only counts as having an agent may have none: what needs
+	// none comes first there.
+	if d.AgentAssumed {
+		without := func(f string) bool { return f != agentFeature && has(f) }
+		if i := r.task.suits(without, device); i >= 0 {
+			return i, nil
 		}
 	}
-	if impl := r.task.suits(features, device); impl != nil {
-		return impl, nil
+	if i := r.task.suits(has, device); i >= 0 {
+		return i, nil
 	}
-	return nil, &fault.Error{Kind: "bolt/no-implementation", Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
+	return 0, &fault.Error{Kind: "bolt/no-implementation", Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
 }
 
-// suits returns the first implementation that needs none but these features.
-func (t *Task) suits(features map[string]bool, device bool) *Implementation {
-	for i := range t.Implementations {
-		impl := &t.Implementations[i]
-		if impl.Remote == device && !slices.ContainsFunc(impl.Requirements, func(f string) bool { return !features[f] }) {
-			return impl
-		}
-	}
-	return nil
+// suits returns the first implementation that needs no feature but those that
+// there are; -1 if there is none.
+func (t *Task) suits(has func(feature string) bool, device bool) int {
+	return slices.IndexFunc(t.Implementations, func(impl Implementation) bool {
+		return impl.Remote == device && !slices.ContainsFunc(impl.Requirements, func(f string) bool { return !has(f) })
+	})
 }
 
 // deviceData is what a task for a device learns of it, as _target.
@@ -288,13 +368,7 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 	if err != nil {
 		return nil, err
 	}
-	about := &ordered.Map{}
-	for k, v := range d.Config.All() {
-		if secret, is := v.(transport.Secret); is {
-			v = secret.Reveal()
-		}
-		about.Set(k, v)
-	}
+	about := revealed(d.Config).(*ordered.Map)
 	set := func(k string, v any, has bool) {
 		if has {
 			about.Set(k, v)
@@ -310,19 +384,37 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 	return about, nil
 }
 
+// revealed is data with what is secret in it in clear.
+func revealed(v any) any {
+	switch v := v.(type) {
+	case transport.Secret:
+		return v.Reveal()
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			m.Set(k, revealed(e))
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = revealed(e)
+		}
+		return list
+	}
+	return v
+}
+
 // partial keeps what a task had printed before it was lost or ended.
-func partial(res *run.Result, out *run.Capture, err error) error {
+func partial(res *run.Result, stdout *buffer, err error) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		return err
 	}
 	switch e.Class {
 	case transport.ClassTimeout, transport.ClassLost, transport.ClassCancelled:
-		if out.Len(run.Stdout) > 0 {
-			var b bytes.Buffer
-			if werr := out.WriteStream(&limited{w: &b, left: maxPartial}, run.Stdout); werr == nil || b.Len() > 0 {
-				res.Value = ordered.Of(outputKey, b.String())
-			}
+		if len(stdout.data) > 0 {
+			res.Value = ordered.Of(outputKey, stdout.shown("the task did not end"))
 		}
 	}
 	return err

@@ -2,60 +2,21 @@ package tasks
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"maps"
 	"math/big"
 	"slices"
-	"strings"
 
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 )
 
-// A Tally is what the outputs of a task come to over all targets.
+// A Tally is what the outputs of a task come to over all targets. It keeps no
+// more than its aggregates need.
 type Tally struct {
 	outputs []Output
-	values  []map[string]*Tallied // for each output, by the JSON text of the value
-	counts  []int                 // targets that have the output
-}
-
-// A Tallied is a value with the targets that have it.
-type Tallied struct {
-	Value   any
-	Targets []*inventory.Target
-}
-
-// Tally returns an empty one, nil for a task that promises nothing.
-func (t *Task) Tally() *Tally {
-	if len(t.Outputs) == 0 {
-		return nil
-	}
-	y := &Tally{outputs: t.Outputs, values: make([]map[string]*Tallied, len(t.Outputs)), counts: make([]int, len(t.Outputs))}
-	for i := range y.values {
-		y.values[i] = make(map[string]*Tallied)
-	}
-	return y
-}
-
-// Add takes what the task returned on a target.
-func (y *Tally) Add(t *inventory.Target, result *ordered.Map) {
-	for i := range y.outputs {
-		v, has := result.Get(y.outputs[i].Name)
-		if !has {
-			continue
-		}
-		var key strings.Builder
-		if safetext.WriteJSON(&key, v) != nil {
-			continue // results are JSON
-		}
-		y.counts[i]++
-		one := y.values[i][key.String()]
-		if one == nil {
-			one = &Tallied{Value: v}
-			y.values[i][key.String()] = one
-		}
-		one.Targets = append(one.Targets, t)
-	}
+	sums    []sum // of each
 }
 
 // A Total is what one output comes to.
@@ -67,72 +28,175 @@ type Total struct {
 	Values []Tallied
 }
 
-// Totals returns what all outputs come to, in the order of the metadata. What is
-// no number is left out of an average, minimum or maximum.
-func (y *Tally) Totals() []Total {
-	totals := make([]Total, len(y.outputs))
-	for i, o := range y.outputs {
-		totals[i] = Total{Output: o, Count: y.counts[i]}
-		var all []Tallied
-		for _, key := range slices.Sorted(maps.Keys(y.values[i])) {
-			all = append(all, *y.values[i][key])
-		}
-		switch o.Aggregate {
+// A Tallied is a value with the targets that have it.
+type Tallied struct {
+	Value   any
+	Count   int                 // how many have it
+	Targets []*inventory.Target // which; nil for an average and a count
+}
+
+// A sum puts the values of one output together.
+type sum interface {
+	add(t *inventory.Target, v any)
+	total() (count int, values []Tallied)
+}
+
+// Tally returns an empty one, nil for a task that promises nothing.
+func (t *Task) Tally() *Tally {
+	if len(t.Outputs) == 0 {
+		return nil
+	}
+	y := &Tally{outputs: t.Outputs}
+	for i := range t.Outputs {
+		var s sum
+		switch o := &t.Outputs[i]; o.Aggregate {
 		case Average:
-			totals[i].Values, totals[i].Count = average(all)
+			s = &mean{of: new(big.Float)}
 		case Min, Max:
-			totals[i].Values, totals[i].Count = extreme(all, o.Aggregate == Max)
+			s = &extreme{most: o.Aggregate == Max}
 		default:
-			slices.SortStableFunc(all, func(a, b Tallied) int { return cmp.Compare(len(b.Targets), len(a.Targets)) })
-			totals[i].Values = all
+			s = &distinct{named: o.Aggregate != CountBy, values: make(map[[sha256.Size]byte]*Tallied)}
 		}
+		y.sums = append(y.sums, s)
+	}
+	return y
+}
+
+// Add takes what the task returned on a target.
+func (y *Tally) Add(t *inventory.Target, result *ordered.Map) {
+	for i := range y.outputs {
+		if v, has := result.Get(y.outputs[i].Name); has {
+			y.sums[i].add(t, v)
+		}
+	}
+}
+
+// Totals returns what all outputs come to, in the order of the metadata, with
+// targets in the order given. What is no number is left out of an average,
+// minimum or maximum.
+func (y *Tally) Totals(order []*inventory.Target) []Total {
+	at := make(map[*inventory.Target]int, len(order))
+	for i, t := range order {
+		at[t] = i
+	}
+	totals := make([]Total, len(y.sums))
+	for i, s := range y.sums {
+		totals[i].Output = y.outputs[i]
+		totals[i].Count, totals[i].Values = s.total()
+		for _, v := range totals[i].Values {
+			slices.SortFunc(v.Targets, func(a, b *inventory.Target) int { return cmp.Compare(at[a], at[b]) })
+		}
+		slices.SortStableFunc(totals[i].Values, func(a, b Tallied) int {
+			if c := cmp.Compare(b.Count, a.Count); c != 0 || len(a.Targets) == 0 || len(b.Targets) == 0 {
+				return c
+			}
+			return cmp.Compare(at[a.Targets[0]], at[b.Targets[0]])
+		})
 	}
 	return totals
 }
 
-func average(all []Tallied) ([]Tallied, int) {
-	sum, n := 0.0, 0
-	for _, v := range all {
-		if f, ok := numeric(v.Value); ok {
-			sum += f * float64(len(v.Targets))
-			n += len(v.Targets)
-		}
-	}
-	if n == 0 {
-		return nil, 0
-	}
-	return []Tallied{{Value: sum / float64(n)}}, n
+// distinct keeps each value with the number of targets that have it, and with
+// these themselves if they are to be named.
+type distinct struct {
+	named  bool
+	count  int
+	values map[[sha256.Size]byte]*Tallied // by the digest of their JSON
 }
 
-func extreme(all []Tallied, most bool) ([]Tallied, int) {
-	n := 0
-	var best Tallied
-	var at float64
-	for _, v := range all {
-		f, ok := numeric(v.Value)
-		if !ok {
-			continue
-		}
-		if n == 0 || most && f > at || !most && f < at {
-			best, at = v, f
-		}
-		n += len(v.Targets)
+func (d *distinct) add(t *inventory.Target, v any) {
+	h := sha256.New()
+	if safetext.WriteJSON(h, v) != nil {
+		return // results are JSON
 	}
-	if n == 0 {
-		return nil, 0
+	d.count++
+	key := [sha256.Size]byte(h.Sum(nil))
+	one := d.values[key]
+	if one == nil {
+		one = &Tallied{Value: v}
+		d.values[key] = one
 	}
-	return []Tallied{best}, n
+	one.Count++
+	if d.named {
+		one.Targets = append(one.Targets, t)
+	}
 }
 
-func numeric(v any) (float64, bool) {
+func (d *distinct) total() (int, []Tallied) {
+	keys := slices.SortedFunc(maps.Keys(d.values), func(a, b [sha256.Size]byte) int { return slices.Compare(a[:], b[:]) })
+	values := make([]Tallied, len(keys))
+	for i, k := range keys {
+		values[i] = *d.values[k]
+	}
+	return d.count, values
+}
+
+// mean is an average, without the limits of a float64 on the way.
+type mean struct {
+	of    *big.Float
+	count int
+}
+
+func (m *mean) add(_ *inventory.Target, v any) {
+	if f := numeric(v); f != nil {
+		m.of.Add(m.of, f)
+		m.count++
+	}
+}
+
+func (m *mean) total() (int, []Tallied) {
+	if m.count == 0 {
+		return 0, nil
+	}
+	f, _ := new(big.Float).Quo(m.of, big.NewFloat(float64(m.count))).Float64()
+	return m.count, []Tallied{{Value: f, Count: m.count}}
+}
+
+// extreme is the least or largest number, with the targets that have it.
+type extreme struct {
+	most  bool
+	count int
+	at    *big.Float
+	best  Tallied
+}
+
+func (e *extreme) add(t *inventory.Target, v any) {
+	f := numeric(v)
+	if f == nil {
+		return
+	}
+	e.count++
+	c := 1
+	if e.at != nil {
+		if c = f.Cmp(e.at); !e.most {
+			c = -c
+		}
+	}
+	switch {
+	case c > 0:
+		e.at, e.best = f, Tallied{Value: v, Count: 1, Targets: []*inventory.Target{t}}
+	case c == 0:
+		e.best.Count++
+		e.best.Targets = append(e.best.Targets, t)
+	}
+}
+
+func (e *extreme) total() (int, []Tallied) {
+	if e.count == 0 {
+		return 0, nil
+	}
+	return e.count, []Tallied{e.best}
+}
+
+// numeric is an exact number, nil for what is none.
+func numeric(v any) *big.Float {
 	switch v := v.(type) {
 	case int64:
-		return float64(v), true
+		return new(big.Float).SetInt64(v)
 	case float64:
-		return v, true
+		return new(big.Float).SetFloat64(v)
 	case *big.Int:
-		f, _ := new(big.Float).SetInt(v).Float64()
-		return f, true
+		return new(big.Float).SetInt(v)
 	}
-	return 0, false
+	return nil
 }

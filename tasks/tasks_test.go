@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -26,8 +29,10 @@ import (
 
 // world is a module path in a directory of its own, with what was warned of.
 type world struct {
-	dir   string
-	lib   *tasks.Library
+	dir string
+	lib *tasks.Library
+
+	mu    sync.Mutex // guards warns
 	warns []string
 }
 
@@ -56,7 +61,11 @@ func newWorld(t testing.TB, files map[string]string) *world {
 		Type: func(_ context.Context, text string) (value.Type, error) {
 			return value.ParseType(text)
 		},
-		Warn: func(id, text string) { w.warns = append(w.warns, id+": "+text) },
+		Warn: func(id, text string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.warns = append(w.warns, id+": "+text)
+		},
 	})
 	return w
 }
@@ -97,6 +106,11 @@ func TestFind(t *testing.T) {
 		"proj/tasks/outputs.json":         `{"outputs": {"v": {"aggregate": "sum"}}}`,
 		"proj/tasks/outputs.sh":           sh,
 		"proj/tasks/sub/deep.sh":          sh,
+		"proj/tasks/names.json":           `{"parameters": {"my-pw": {}, "": {}, "_task": {}}}`,
+		"proj/tasks/names.sh":             sh,
+		"proj/tasks/folder.json":          `{"implementations": [{"name": "sub"}]}`,
+		"proj/tasks/local.json":           `{"remote": true, "implementations": [{"name": "one.sh", "remote": false}, {"name": "names.sh"}]}`,
+		"modules/second/tasks/bad.sh":     sh,
 		"modules/extra/tasks/init.sh":     sh,
 		"modules/proj/tasks/hidden.sh":    sh,
 		"modules/extra/tasks/x.conf":      "",
@@ -110,6 +124,9 @@ func TestFind(t *testing.T) {
 		{"extra", "", ""},
 		{"proj::impl", "", ""},
 		{"proj::native", "", ""},
+		{"proj::names", "bolt/pal-error", "'parameters.my-pw' must be named with lowercase letters"},
+		{"proj::folder", "bolt/pal-error", "specifies missing implementation sub"},
+		{"proj::local", "", ""},
 		{"proj::init", tasks.UnknownTask, "Could not find a task named 'proj::init'"},
 		{"proj::on", tasks.UnknownTask, "Did you mean proj::one?"},
 		{"prok", tasks.UnknownTask, "Did you mean proj?"},
@@ -156,6 +173,13 @@ func TestFind(t *testing.T) {
 	if a, b := impl.Implementations[0], impl.Implementations[1]; a.InputMethod != "environment" || b.InputMethod != "stdin" || !b.Remote || a.Remote {
 		t.Errorf("implementations: %+v", impl.Implementations)
 	}
+	if short, err := w.lib.Find(t.Context(), "::proj::one"); err != nil || short.Name != "proj::one" {
+		t.Errorf("a name from the top: %v, %v", short, err)
+	}
+	remote, _ := w.lib.Find(t.Context(), "proj::local")
+	if a, b := remote.Implementations[0], remote.Implementations[1]; a.Remote || !b.Remote {
+		t.Errorf("implementations: %+v", remote.Implementations)
+	}
 	if native, _ := w.lib.Find(t.Context(), "proj::native"); native.Native != "" {
 		t.Error("a module of the user is done by the program")
 	}
@@ -169,8 +193,11 @@ func TestList(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"proj/tasks/init.sh": sh, "proj/tasks/b.sh": sh, "proj/tasks/b.json": `{"description": "B", "private": true}`,
 		"proj/tasks/bad.sh": sh, "proj/tasks/bad.json": "{", "modules/extra/tasks/a.py": sh, "modules/none/files/x": "",
-		"proj/tasks/b_linux.sh": sh,
+		"proj/tasks/b_linux.sh": sh, "modules/extra/tasks/worse.sh": sh, "modules/extra/tasks/worse.json": "]",
 	})
+	if err := os.Symlink("nowhere", filepath.Join(w.dir, "proj/tasks/dangling.sh")); err != nil {
+		t.Fatal(err)
+	}
 	list, err := w.lib.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -179,16 +206,14 @@ func TestList(t *testing.T) {
 	for _, s := range list {
 		got = append(got, fmt.Sprintf("%s %q %v %s", s.Name, s.Description, s.Private, s.Module.Name))
 	}
-	want := []string{`builtin "ours" false builtin`, `builtin::script "" false builtin`, `extra::a "" false extra`, `proj "" false proj`,
+	want := []string{`builtin "ours" false builtin`, `builtin::script "" false builtin`, `extra::a "" false extra`, `extra::worse "" false extra`, `proj "" false proj`,
 		`proj::b "B" true proj`, `proj::b_linux "" false proj`, `proj::bad "" false proj`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if len(w.warns) != 1 || !strings.Contains(w.warns[0], "bad.json") {
+	slices.Sort(w.warns)
+	if len(w.warns) != 2 || !strings.Contains(w.warns[0], "worse.json") || !strings.Contains(w.warns[1], "bad.json") {
 		t.Errorf("warnings %q", w.warns)
-	}
-	if got := w.lib.Names("proj::b"); !slices.Equal(got, []string{"proj::b", "proj::b_linux", "proj::bad"}) {
-		t.Errorf("Names: %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -204,6 +229,7 @@ const typed = `{"supports_noop": true, "parameters": {
 	"secret": {"type": "Optional[Pattern[/^s/]]", "sensitive": true},
 	"opts": {"type": "Optional[Hash[String, Variant[Integer, Array[String]]]]"},
 	"any": {},
+	"pin": {"type": "Optional[Integer[1,5]]", "sensitive": true},
 	"large": {"type": "Optional[Integer]"}}}`
 
 func TestParams(t *testing.T) {
@@ -215,6 +241,8 @@ func TestParams(t *testing.T) {
 		{"p", `{"name": "n", "any": {"a": [1.5, true]}}`, `{"name":"n","any":{"a":[1.5,true]},"count":3,"level":"low"}`, ""},
 		{"p", `{"name": "n", "large": 123456789012345678901}`, `{"name":"n","large":123456789012345678901,"count":3,"level":"low"}`, ""},
 		{"p", `{"name": "n", "count": 123456789012345678901}`, "", "parameter 'count' is no value that a task can have"},
+		{"p", `{"name": "n", "pin": 123456789012345678901}`, "", "parameter 'pin' expects a value of type"},
+		{"p", `{"name": "n", "pin": {"hunter2": 123456789012345678901}}`, "", "parameter 'pin' expects a value of type"},
 		{"p", `{"nope": 1, "count": "x", "level": "mid", "opts": {"a": [1]}}`, "", "Task proj::p:\n has no parameter named 'nope'\n" +
 			" expects a value for parameter 'name'\n parameter 'count' expects an Integer[1, 5] value or undef, got String\n" +
 			" parameter 'level' expects 'high' or 'low', got 'mid'\n parameter 'opts' entry 'a' index 0 expects a String value, got Integer"},
@@ -238,7 +266,7 @@ func TestParams(t *testing.T) {
 			if tt.says != "" {
 				if err == nil || kindOf(err) != "bolt/pal-error" || !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("got %v, %v", got, err)
-				} else if strings.Contains(err.Error(), "hunter2") {
+				} else if strings.Contains(err.Error(), "hunter2") || strings.Contains(tt.given, "pin") && strings.Contains(err.Error(), "12345") {
 					t.Errorf("it shows what is sensitive: %v", err)
 				}
 				return
@@ -266,8 +294,13 @@ func TestRead(t *testing.T) {
 		{"name", "123", "123"}, {"name", `"x"`, "x"}, {"name", "", ""}, {"name", "null", "null"}, {"name", "{bad", "{bad"},
 		{"count", "3", int64(3)}, {"count", "9", "9"}, {"count", "null", nil}, {"count", "x", "x"},
 		{"any", "true", true}, {"any", "yes", "yes"}, {"any", " 7", int64(7)}, {"any", "1e3", 1000.0}, {"unknown", "[1]", []any{int64(1)}},
+		{"large", "123456789012345678901", json.Number("123456789012345678901")}, {"count", "123456789012345678901", "123456789012345678901"},
 	} {
-		if got := task.Read(tt.name, tt.text); fmt.Sprintf("%T %v", got, got) != fmt.Sprintf("%T %v", tt.want, tt.want) {
+		got := task.Read(tt.name, tt.text)
+		if big, ok := got.(*big.Int); ok {
+			got = json.Number(big.String())
+		}
+		if fmt.Sprintf("%T %v", got, got) != fmt.Sprintf("%T %v", tt.want, tt.want) {
 			t.Errorf("%s=%s: %T %v, want %T %v", tt.name, tt.text, got, got, tt.want, tt.want)
 		}
 	}
@@ -281,6 +314,8 @@ func TestFiles(t *testing.T) {
 		"proj/scripts/s.sh":               "s",
 		"modules/extra/files/dir/one.txt": "1",
 		"modules/extra/files/dir/sub/two": "2",
+		"modules/extra/files/dir/.git/x":  "not this",
+		"modules/extra/files/dir/.hidden": "nor this",
 		"proj/tasks/bad.sh":               sh,
 	})
 	task, err := w.lib.Find(t.Context(), "proj::good")
@@ -298,7 +333,7 @@ func TestFiles(t *testing.T) {
 	for name, says := range map[string]string{
 		"nope/files/x": "Could not find module nope", "extra/manifests/x": "mount points", "extra/files/../../../x": "relative paths",
 		"extra/files/none": "Could not find", "extra/files/dir": "must include a trailing slash", "proj/lib/x.rb/": "cannot include a trailing slash",
-		"extra": "mount points", "extra/files": "relative paths",
+		"extra": "mount points", "extra/files": "is a directory of the module",
 	} {
 		if err := os.WriteFile(filepath.Join(w.dir, "proj/tasks/bad.json"), []byte(fmt.Sprintf(`{"files": [%q]}`, name)), 0o644); err != nil {
 			t.Fatal(err)
@@ -334,12 +369,12 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	action, err := w.lib.Run(task, checked, o)
+	action, err := w.lib.Run(t.Context(), task, checked, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := ordered.ParseJSON([]byte(`{"targets": [{"name": "here", "config": {"transport": "local"}},
-		{"name": "device", "uri": "switch://user@device.example:1234/path", "config": {"transport": "remote", "remote": {"run-on": "here", "model": "x"}}},
+		{"name": "device", "uri": "switch://user@device.example:1234/path", "config": {"transport": "remote", "remote": {"run-on": "here", "model": "x", "private-key": {"key-data": "KEY"}, "password": "pw"}}},
 		{"name": "loop", "config": {"transport": "remote", "remote": {"run-on": "device"}}}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -389,6 +424,7 @@ func TestRun(t *testing.T) {
 		"proj/files/f":            "f",
 		"proj/tasks/say.say":      "not a program",
 		"proj/tasks/empty.sh":     sh,
+		"proj/tasks/count.sh":     sh + `echo "$(printenv PT_a | wc -c) $(wc -c)"`,
 		"proj/tasks/lost.py":      "#!/nonexistent/python -u\n",
 		"proj/tasks/nofile.sh":    sh,
 		"proj/tasks/nofile.json":  `{"files": ["proj/files/none"]}`,
@@ -411,6 +447,15 @@ func TestRun(t *testing.T) {
 		"proj/tasks/ruby.rb":      "",
 		"proj/tasks/ruby.json":    `{"implementations": [{"name": "ruby.rb", "requirements": ["puppet-agent"]}, {"name": "ruby.sh", "requirements": ["shell"]}]}`,
 		"proj/tasks/agent.json":   `{"implementations": [{"name": "ruby.sh", "requirements": ["puppet-agent"]}]}`,
+		"proj/tasks/null.sh":      sh + `echo '{"_error": null, "x": 1}'; exit 3`,
+		"proj/tasks/nullok.sh":    sh + `echo '{"_error": null}'`,
+		"proj/tasks/oddmsg.sh":    sh + `echo '{"_error": {"msg": 5, "details": "text"}}'`,
+		"proj/tasks/selff.sh":     sh + `test -d "$PT__installdir/proj/tasks" && echo told`,
+		"proj/tasks/selff.json":   `{"files": ["proj/tasks/selff.sh"]}`,
+		"proj/tasks/inside.sh":    sh + `nosuchcommand`,
+		"proj/tasks/noisy.sh":     sh + `head -c 3000000 /dev/zero | tr '\0' x >&2; echo '{"ok": true}'`,
+		"proj/tasks/notjson.sh":   sh + `echo '{"_sensitive": "hunter2", "x": 1e400}'`,
+		"proj/tasks/open.sh":      sh + `echo '{"open": '`,
 		"proj/tasks/never.json":   `{"implementations": [{"name": "ruby.sh", "requirements": ["windows"]}]}`,
 	})
 	const head = `{"target":"here","action":"task","object":"proj::`
@@ -433,8 +478,14 @@ func TestRun(t *testing.T) {
 		{"killed", `{}`, "", head + `killed","status":"failure","value":{"_output":"","_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task was ended by signal KILL and no output","details":{}}}}`},
 		{"ruby", `{}`, "", head + `ruby","status":"success","value":{"_output":"shell\n"}}`},
 		{"agent", `{}`, "", head + `agent","status":"success","value":{"_output":"shell\n"}}`},
+		{"null", `{}`, "", head + `null","status":"failure","value":{"x":1,"_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task failed with exit code 3","details":{"exit_code":3}}}}`},
+		{"nullok", `{}`, "", head + `nullok","status":"success","value":{}}`},
+		{"oddmsg", `{}`, "", head + `oddmsg","status":"failure","value":{"_error":{"msg":5,"details":"text","kind":"bolt/error"}}}`},
+		{"selff", `{}`, "", head + `selff","status":"success","value":{"_output":"told\n"}}`},
+		{"noisy", `{}`, "", head + `noisy","status":"success","value":{"ok":true}}`},
+		{"open", `{}`, "", head + `open","status":"success","value":{"_output":"{\"open\": \n"}}`},
 		{"never", `{}`, "", `{"target":"here","action":"task","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"bolt/no-implementation","msg":"No suitable implementation of proj::never for here"}}}`},
-		{"device", `{"a": 1}`, "device", `{"target":"device","action":"task","object":"proj::device","status":"success","value":{"a":1,"_task":"proj::device","_target":{"run-on":"here","model":"x","name":"device","uri":"switch://user@device.example:1234/path","protocol":"switch","user":"user","host":"device.example","port":1234}}}`},
+		{"device", `{"a": 1}`, "device", `{"target":"device","action":"task","object":"proj::device","status":"success","value":{"a":1,"_task":"proj::device","_target":{"run-on":"here","model":"x","private-key":{"key-data":"KEY"},"password":"pw","name":"device","uri":"switch://user@device.example:1234/path","protocol":"switch","user":"user","host":"device.example","port":1234}}}`},
 		{"device", `{}`, "", `{"target":"here","action":"task","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"bolt/no-implementation","msg":"No suitable implementation of proj::device for here"}}}`},
 		{"env", `{}`, "device", `{"target":"device","action":"task","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"bolt/no-implementation","msg":"No suitable implementation of proj::env for here"}}}`},
 		{"device", `{}`, "loop", `{"target":"loop","action":"task","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"bolt/invalid-remote-target","msg":"device is not a valid run-on target for loop since is also remote."}}}`},
@@ -458,7 +509,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.lib.Run(task, &ordered.Map{}, tasks.RunOptions{Noop: true}); err == nil || err.Error() != "Task does not support noop" {
+		if _, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{Noop: true}); err == nil || err.Error() != "Task does not support noop" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -473,12 +524,40 @@ func TestRun(t *testing.T) {
 			t.Errorf("got %+v", res.Err)
 		}
 	})
+	t.Run("a command is missing", func(t *testing.T) {
+		res := w.here(t, "proj::inside", "{}", "", tasks.RunOptions{})
+		if res.OK() || res.Err.Hint != "" {
+			t.Errorf("got %+v", res.Err)
+		}
+	})
+	t.Run("secrets that cannot be read", func(t *testing.T) {
+		res := w.here(t, "proj::notjson", "{}", "", tasks.RunOptions{})
+		if got := w.shown(t, res); !res.OK() || strings.Contains(got, "hunter2") || !strings.Contains(got, "may have secrets") {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("large parameters", func(t *testing.T) {
+		large := `{"a": "` + strings.Repeat("x", 200_000) + `"}`
+		if got := w.shown(t, w.here(t, "proj::count", large, "", tasks.RunOptions{})); !strings.Contains(got, `"_output":"0 200030\n"`) {
+			t.Errorf("got %s", got)
+		}
+		task, err := w.lib.Find(t.Context(), "proj::env")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.lib.Run(t.Context(), task, ordered.Of("a", strings.Repeat("x", 200_000)), tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no environment variable can have") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := w.lib.Run(t.Context(), task, ordered.Of("a", "x\x00"), tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "NUL byte") {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("no file", func(t *testing.T) {
 		task, err := w.lib.Find(t.Context(), "proj::nofile")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.lib.Run(task, &ordered.Map{}, tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "Could not find") {
+		if _, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "Could not find") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -490,7 +569,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("sensitive", func(t *testing.T) {
 		res := w.here(t, "proj::secret", "{}", "", tasks.RunOptions{})
-		if res.Sensitive.Reveal() != `{"pw":"hunter2"}` || strings.Contains(fmt.Sprintf("%+v %#v", res, res.Value), "hunter2") {
+		if strings.Contains(fmt.Sprintf("%+v %#v", res, res.Value), "hunter2") {
 			t.Errorf("got %+v", res)
 		}
 	})
@@ -526,7 +605,7 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		action, err := w.lib.Run(task, &ordered.Map{}, tasks.RunOptions{})
+		action, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -557,22 +636,106 @@ func TestTally(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := task.Tally()
-	for i, v := range []any{int64(1), 2.5, int64(1), "x", int64(-4)} {
-		sum.Add(&inventory.Target{Name: fmt.Sprintf("t%d", i)}, ordered.Of("s", v, "avg", v, "lo", v, "hi", v, "by", v))
-	}
-	var got []string
-	for _, total := range sum.Totals() {
-		line := fmt.Sprintf("%s %s %d:", total.Output.Name, total.Output.Aggregate, total.Count)
-		for _, v := range total.Values {
-			line += fmt.Sprintf(" %v=%v", v.Value, v.Targets)
+	huge, _ := new(big.Int).SetString("9007199254740993", 10)
+	for _, tt := range []struct {
+		values []any
+		want   []string
+	}{
+		{[]any{int64(1), 2.5, int64(1), "x", int64(-4)}, []string{`s summary 5: 1=2[t0 t2] 2.5=1[t1] x=1[t3] -4=1[t4]`, `avg average 4: 0.125=4[]`,
+			`lo min 4: -4=1[t4]`, `hi max 4: 2.5=1[t1]`, `by count-by 5`, `never average 0:`}},
+		{[]any{1.7e308, 1.7e308}, []string{`s summary 2: 1.7e+308=2[t0 t1]`, `avg average 2: 1.7e+308=2[]`, `lo min 2: 1.7e+308=2[t0 t1]`,
+			`hi max 2: 1.7e+308=2[t0 t1]`, `by count-by 2: 1.7e+308=2[]`, `never average 0:`}},
+		{[]any{int64(9007199254740992), huge, 9007199254740992.0}, []string{`s summary 3`, `avg average 3`,
+			`lo min 3: 9.007199254740992e+15=2[t0 t2]`, `hi max 3: 9007199254740993=1[t1]`, `by count-by 3`, `never average 0:`}},
+	} {
+		sum := task.Tally()
+		var targets []*inventory.Target
+		for i := range tt.values {
+			targets = append(targets, &inventory.Target{Name: fmt.Sprintf("t%d", i)})
 		}
-		got = append(got, line)
+		for i, v := range slices.Backward(tt.values) { // results come in any order
+			sum.Add(targets[i], ordered.Of("s", v, "avg", v, "lo", v, "hi", v, "by", v))
+		}
+		for i, total := range sum.Totals(targets) {
+			line := fmt.Sprintf("%s %s %d:", total.Output.Name, total.Output.Aggregate, total.Count)
+			for _, v := range total.Values {
+				line += fmt.Sprintf(" %v=%d%v", v.Value, v.Count, v.Targets)
+			}
+			if !strings.HasPrefix(line, tt.want[i]) {
+				t.Errorf("got %s, want %s", line, tt.want[i])
+			}
+		}
 	}
-	want := []string{`s summary 5: 1=[t0 t2] x=[t3] -4=[t4] 2.5=[t1]`, `avg average 4: 0.125=[]`, `lo min 4: -4=[t4]`, `hi max 4: 2.5=[t1]`,
-		`by count-by 5: 1=[t0 t2] x=[t3] -4=[t4] 2.5=[t1]`, `never average 0:`}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+}
+
+// TestEnded keeps what a task had printed that did not end, but no secrets.
+func TestEnded(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"proj/tasks/text.sh":   sh + `echo so far; sleep 60`,
+		"proj/tasks/secret.sh": sh + `echo '{"_sensitive": "hunter2"}'; sleep 60`,
+	})
+	for name, want := range map[string]string{"text": "so far\n", "secret": "may have secrets: the task did not end"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		task, err := w.lib.Find(ctx, "proj::"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		action, err := w.lib.Run(ctx, task, &ordered.Map{}, tasks.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := runOn(t, ctx, action, run.Options{})
+		cancel()
+		if text, _ := res.Value.Value("_output").(string); res.OK() || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: got %q, %v", name, text, res.Err)
+		}
+	}
+}
+
+// runOn runs an action on this machine.
+func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *run.Result) {
+	t.Helper()
+	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := inv.Targets(t.Context(), []string{"localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, targets, func(e run.Event) {
+		if e.Kind == run.Finished {
+			res = e.Result
+		}
+	})
+	return res
+}
+
+// TestNativeEnds words the end of what the program does itself as that of
+// commands.
+func TestNativeEnds(t *testing.T) {
+	w := newWorld(t, nil)
+	task, err := w.lib.Find(t.Context(), "builtin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func(ctx context.Context, _ *ordered.Map) (*ordered.Map, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	action, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{Natives: map[string]tasks.Native{"echo": wait}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := runOn(t, t.Context(), action, run.Options{Timeout: 50 * time.Millisecond})
+	if res.Err == nil || res.Err.Kind != "puppetlabs.tasks/timeout-error" || res.Err.Msg != "Not finished within 50ms" {
+		t.Errorf("got %+v", res.Err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(run.ErrStopped) })
+	res = runOn(t, ctx, action, run.Options{})
+	if res.Err == nil || res.Err.Kind != "puppetlabs.tasks/cancelled-error" {
+		t.Errorf("got %+v", res.Err)
 	}
 }
 
@@ -600,7 +763,14 @@ func FuzzMetadata(f *testing.F) {
 				t.Errorf("an implementation elsewhere: %q", impl.File)
 			}
 		}
+		for _, p := range task.Parameters {
+			if !modules.ValidName(p.Name) {
+				t.Errorf("a parameter that no variable can be named for: %q", p.Name)
+			}
+		}
 		_, _ = w.lib.Files(task)
-		_, _ = task.Check(&ordered.Map{})
+		if params, err := task.Check(&ordered.Map{}); err == nil {
+			_, _ = w.lib.Run(t.Context(), task, params, tasks.RunOptions{})
+		}
 	})
 }

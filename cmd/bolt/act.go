@@ -149,7 +149,7 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	a.saveRerun(targets, outcome)
 	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
 	// After a failed write, End only returns that error again.
-	if err := view.End(time.Since(begin), outputsOf(sum)...); err != nil {
+	if err := view.End(time.Since(begin), outputsOf(sum, targets)...); err != nil {
 		return written(err)
 	}
 	if a.format() != output.NDJSON {

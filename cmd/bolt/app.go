@@ -26,6 +26,7 @@ import (
 	"bolt/inventory/plugin"
 	"bolt/modules"
 	"bolt/modules/builtin"
+	"bolt/tasks"
 )
 
 // app is one invocation with its configuration read. It owns the log.
@@ -42,6 +43,7 @@ type app struct {
 
 	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
+	library   *tasks.Library       // nil before tasks()
 	plug      *plugin.Plugins      // nil before plugins()
 	stdinRead bool                 // somebody has had standard input
 }

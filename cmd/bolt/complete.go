@@ -93,7 +93,7 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeTasks offers the names of tasks, those that are not for people last.
+// completeTasks offers the names of tasks, but for those that are private.
 func completeTasks(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
 	a, err := openApp(cmd.Context(), values, sys, quiet)
 	if err != nil {

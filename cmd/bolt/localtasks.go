@@ -60,7 +60,7 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 	for k, v := range own.All() {
 		checked.Set(k, v)
 	}
-	action, err := library.Run(t, checked, tasks.RunOptions{RunAs: runAs, Natives: l.app.natives()})
+	action, err := library.Run(ctx, t, checked, tasks.RunOptions{RunAs: runAs, Natives: l.app.natives()})
 	if err != nil {
 		return nil, err
 	}

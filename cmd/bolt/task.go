@@ -94,15 +94,18 @@ func taskName(name string) error {
 
 // tasks is the library of the module path.
 func (a *app) tasks() *tasks.Library {
-	types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
-	return tasks.NewLibrary(tasks.Options{
-		Modules: a.modules,
-		Type: func(ctx context.Context, text string) (value.Type, error) {
-			t, err := types().Type(ctx, text)
-			return t, ofPrograms(err)
-		},
-		Warn: a.logs.Warn,
-	})
+	if a.library == nil {
+		types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
+		a.library = tasks.NewLibrary(tasks.Options{
+			Modules: a.modules,
+			Type: func(ctx context.Context, text string) (value.Type, error) {
+				t, err := types().Type(ctx, text)
+				return t, ofPrograms(err)
+			},
+			Warn: a.logs.Warn,
+		})
+	}
+	return a.library
 }
 
 // ofPrograms words what is wrong with a type as Puppet does. Our own words, which
@@ -136,17 +139,44 @@ func runTask(ctx context.Context, a *app, args []string) error {
 		if err != nil {
 			return nil, a.placed(err)
 		}
-		return a.taskAction(library, t, given(t))
+		return a.taskAction(ctx, library, t, given(t))
 	})
 }
 
-// taskAction checks the parameters of a task and makes an action of it.
-func (a *app) taskAction(library *tasks.Library, t *tasks.Task, params *ordered.Map) (*tasks.Run, error) {
+// taskAction checks the parameters of a task and makes an action of it. Those
+// whose names begin with _ are no parameters, but options of the run.
+func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map) (*tasks.Run, error) {
+	opts := tasks.RunOptions{Noop: a.values.on("noop", false), Natives: a.natives()}
+	params := &ordered.Map{}
+	for name, v := range given.All() {
+		ok := true
+		switch name {
+		case "_noop":
+			var on bool
+			on, ok = v.(bool)
+			opts.Noop = opts.Noop || on
+		case "_run_as":
+			opts.RunAs, ok = v.(string)
+		case "_catch_errors", "_description": // of plans: there is nothing to catch, and nobody to tell
+		default:
+			if strings.HasPrefix(name, "_") {
+				return nil, fault.New("bolt/pal-error", "There is no option '%s' for running a task: the options are _noop and _run_as, as --noop and --run-as.", name)
+			}
+			params.Set(name, v)
+		}
+		if !ok {
+			return nil, fault.New("bolt/pal-error", "The option '%s' of running a task cannot be %v: _noop is true or false, _run_as the name of a user.", name, v)
+		}
+	}
 	checked, err := t.Check(params)
 	if err != nil {
 		return nil, err
 	}
-	return library.Run(t, checked, tasks.RunOptions{Noop: a.values.on("noop", false), Natives: a.natives()})
+	r, err := library.Run(ctx, t, checked, opts)
+	if f, ok := errors.AsType[*fault.Error](err); ok && opts.Noop && !t.SupportsNoop && f.Err != nil {
+		fmt.Fprintf(a.console, "hint: the metadata of task %s does not say supports_noop\n", t.Name)
+	}
+	return r, err
 }
 
 // natives are the tasks of built-in modules that this program does itself.
@@ -216,22 +246,36 @@ func showTasks(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	listed, err := offers("tasks", a.config.TaskFilter)
+	if err != nil {
+		return err
+	}
 	view := &output.TaskList{Modulepath: a.modules.Dirs()}
 	for _, s := range list {
-		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && offered(a.config.TaskFilter, s.Name) {
+		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && listed(s.Name) {
 			view.Tasks = append(view.Tasks, output.Described{Name: s.Name, Description: s.Description})
 		}
 	}
 	return written(output.PrintTaskList(a.sys.out, a.listOptions(), view))
 }
 
-// offered reports whether the globs of a setting let a task or plan be listed;
-// nil lets all.
-func offered(globs []string, name string) bool {
-	return globs == nil || slices.ContainsFunc(globs, func(text string) bool {
+// offers returns what tells whether the globs of a setting let a task or plan be
+// listed; nil lets all.
+func offers(setting string, globs []string) (func(name string) bool, error) {
+	if globs == nil {
+		return func(string) bool { return true }, nil
+	}
+	var compiled []glob.Glob
+	for _, text := range globs {
 		g, err := glob.Compile(text)
-		return err == nil && g.Match(name)
-	})
+		if err != nil {
+			return nil, fault.New("bolt/validation-error", "The pattern '%s' of the setting %s cannot be used: %v", text, setting, err)
+		}
+		compiled = append(compiled, g)
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(compiled, func(g glob.Glob) bool { return g.Match(name) })
+	}, nil
 }
 
 func taskView(t *tasks.Task, files []tasks.File) *output.Task {
@@ -265,20 +309,20 @@ func tallyOf(action run.Action) *tasks.Tally {
 	return nil
 }
 
-// outputsOf is what they come to.
-func outputsOf(sum *tasks.Tally) []output.Output {
+// outputsOf is what they come to, with targets in the order of the run.
+func outputsOf(sum *tasks.Tally, targets []*inventory.Target) []output.Output {
 	if sum == nil {
 		return nil
 	}
 	var list []output.Output
-	for _, t := range sum.Totals() {
+	for _, t := range sum.Totals(targets) {
 		o := output.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
 		for _, v := range t.Values {
 			names := make([]string, len(v.Targets))
 			for i, target := range v.Targets {
 				names[i] = target.SafeName()
 			}
-			o.Values = append(o.Values, output.OutputValue{Value: v.Value, Targets: names})
+			o.Values = append(o.Values, output.OutputValue{Value: v.Value, Count: v.Count, Targets: names})
 		}
 		list = append(list, o)
 	}

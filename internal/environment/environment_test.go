@@ -500,6 +500,8 @@ func TestType(t *testing.T) {
 	}{
 		{"Optional[M::Port]", value.Int(80), value.Int(0)},
 		{"Array[M::Port]", value.NewArray(value.Int(1)), value.NewArray(value.Int(0))},
+		{"Integer[-5, default]", value.Int(-5), value.Int(-6)},
+		{"Pattern[/^a/]", value.String("ab"), value.String("b")},
 		{"Enum[low, high]", value.String("low"), value.String("mid")},
 		{"Struct[{a => Integer}]", value.NewHash(value.Entry{Key: value.String("a"), Value: value.Int(1)}), value.Int(1)},
 		{"TargetSpec", list, value.String("")},
@@ -514,7 +516,8 @@ func TestType(t *testing.T) {
 			t.Errorf("%s is %s", tt.text, value.TypeString(got))
 		}
 	}
-	for _, text := range []string{"Optional[", "1 + 1", "NoSuch::Type[1", "", "fail('x')"} {
+	for _, text := range []string{"Optional[", "1 + 1", "NoSuch::Type[1", "", "fail('x')", "notice('x')\nInteger",
+		"Integer[1, 1 + 1]", "Array[$x]", "Enum[\"${1}\"]", "Integer.new(1)", "[Integer]", "Integer(1)", "if true { Integer }"} {
 		if got, err := e.Type(t.Context(), text); err == nil {
 			t.Errorf("%s: %v", text, got)
 		}

@@ -2,24 +2,28 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
 // Type reads a type as it is written in metadata: Optional[Integer[1,10]], or
-// one that a module defines. Errors are syntax.Errors, *eval.Error or about
-// text that is no type.
+// one that a module defines. There are no variables, calls or operators in it.
+// Errors are syntax.Errors, *eval.Error or about text that is no type.
 func (e *Environment) Type(ctx context.Context, text string) (value.Type, error) {
-	// Most types are of the language alone, for which nothing has to be made.
-	if t, err := value.ParseType(text); err == nil && !strings.Contains(value.TypeString(t), "TypeReference[") {
-		return t, nil
-	}
 	p, err := syntax.Parse(syntax.NewFile("", text), syntax.Options{Tasks: true})
 	if err != nil {
 		return nil, err
+	}
+	is, plain := isType(p)
+	if !is {
+		return nil, fmt.Errorf("'%s' is no type: a type is its name, with types and literals in brackets", text)
+	}
+	// Most types are of the language alone, for which nothing has to be made.
+	if plain {
+		return value.ParseType(text)
 	}
 	v, err := e.Evaluation(Node{Plans: true}).Run(ctx, p)
 	if err != nil {
@@ -27,7 +31,29 @@ func (e *Environment) Type(ctx context.Context, text string) (value.Type, error)
 	}
 	t, ok := v.(value.Type)
 	if !ok {
-		return nil, fmt.Errorf("'%s' is no type", text)
+		return nil, errors.New("'" + text + "' is no type")
 	}
 	return t, nil
+}
+
+// isType reports whether a program can be nothing but a type, and whether the
+// language itself has all types in it.
+func isType(p *syntax.Program) (is, plain bool) {
+	if len(p.Body.Exprs) != 1 {
+		return false, false
+	}
+	is, plain = true, true
+	syntax.Walk(p.Body.Exprs[0], func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil, *syntax.Index, *syntax.Name, *syntax.Str, *syntax.Regexp, *syntax.Int, *syntax.Float, *syntax.Neg, *syntax.Bool,
+			*syntax.Undef, *syntax.Default, *syntax.List, *syntax.Hash, *syntax.Entry:
+		case *syntax.TypeName:
+			_, known := value.Builtin(n.Value)
+			plain = plain && known
+		default:
+			is = false
+		}
+		return is
+	})
+	return is, plain
 }

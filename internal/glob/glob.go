@@ -21,7 +21,8 @@ type Glob []string
 // Chars are what makes a word a pattern.
 const Chars = "*?[]{}"
 
-// Compile compiles a pattern. Its error does not quote it.
+// Compile compiles a pattern, which ignores the case of letters. Its error does
+// not quote it.
 func Compile(pattern string) (Glob, error) {
 	var g Glob
 	if err := g.expand(strings.ToLower(pattern)); err != nil {
@@ -80,7 +81,7 @@ scan:
 	return nil
 }
 
-// Match reports whether the pattern is one of the name.
+// Match reports whether a name fits the pattern.
 func (g Glob) Match(name string) bool {
 	name = strings.ToLower(name)
 	for _, p := range g {

@@ -35,8 +35,24 @@ type ModuleInfo struct {
 	Plans    []Described
 }
 
-// ModuleChange is what an installation did to a module.
+// ModuleChange is what an installation did to a module. Old and New are
+// versions: "" for none, "?" for one that nobody knows.
 type ModuleChange struct{ Name, Old, New string }
+
+// words says it to people.
+func (c ModuleChange) words() string {
+	switch {
+	case c.New == "":
+		return "removed"
+	case c.Old == "":
+		return c.New + " (new)"
+	case c.Old == "?":
+		return c.New + " (replaced)"
+	case c.Old == c.New:
+		return c.New + " (again)"
+	}
+	return c.Old + " to " + c.New
+}
 
 // PrintModules prints the modules of all directories to w.
 func PrintModules(w io.Writer, o ListOptions, groups []ModuleGroup) error {
@@ -263,33 +279,16 @@ func PrintInstalled(w io.Writer, o ListOptions, puppetfile, dir string, changes 
 		}
 		return out.Flush()
 	}
+	if len(changes) == 0 {
+		_, _ = out.WriteString(paint(green, o.Color, safetext.TerminalString("Nothing has changed: modules are as in "+puppetfile+", in "+dir)) + "\n")
+		return out.Flush()
+	}
 	var rows [][2]string
 	for _, c := range changes {
-		what := c.New
-		switch {
-		case c.New == "":
-			what = "removed"
-		case c.Old == "" || c.Old == "?":
-			what += " (new)"
-			if c.Old != "" {
-				what = c.New + " (replaced)"
-			}
-		case c.Old == c.New:
-			what += " (again)"
-		default:
-			what = c.Old + " to " + c.New
-		}
-		rows = append(rows, [2]string{c.Name, what})
+		rows = append(rows, [2]string{c.Name, c.words()})
 	}
-	if len(rows) > 0 {
-		heading(out, o.Color, "Changes")
-		table(out, rows, 3)
-		_ = out.WriteByte('\n')
-	}
-	done := "Successfully synced modules from "
-	if len(changes) == 0 {
-		done = "Nothing has changed: modules are as in "
-	}
-	_, _ = out.WriteString(paint(green, o.Color, done+safetext.TerminalString(puppetfile)+map[bool]string{true: ", in ", false: " to "}[len(changes) == 0]+safetext.TerminalString(dir)) + "\n")
+	heading(out, o.Color, "Changes")
+	table(out, rows, 3)
+	_, _ = out.WriteString("\n" + paint(green, o.Color, safetext.TerminalString("Successfully synced modules from "+puppetfile+" to "+dir)) + "\n")
 	return out.Flush()
 }

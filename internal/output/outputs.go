@@ -23,7 +23,8 @@ type Output struct {
 // OutputValue is one value of an Output.
 type OutputValue struct {
 	Value   any
-	Targets []string // that have it; none for an average
+	Count   int      // targets that have it
+	Targets []string // which; none for an average and for count-by
 }
 
 // data is how JSON has it.
@@ -42,7 +43,7 @@ func (o *Output) data() *ordered.Map {
 	default:
 		values := make([]any, len(o.Values))
 		for i, v := range o.Values {
-			one := ordered.Of("value", v.Value, "count", len(v.Targets))
+			one := ordered.Of("value", v.Value, "count", v.Count)
 			if o.Aggregate == "summary" {
 				one.Set("targets", v.Targets)
 			}
@@ -112,7 +113,7 @@ func (o *Output) lines() []string {
 		}
 		switch {
 		case o.Aggregate == "count-by":
-			line += "  " + strconv.Itoa(len(v.Targets))
+			line += "  " + strconv.Itoa(v.Count)
 		case len(v.Targets) > 1:
 			line += fmt.Sprintf("  %s (%s)", nodeset.Fold(v.Targets), plural(len(v.Targets), "target"))
 		case len(v.Targets) == 1:
@@ -128,15 +129,21 @@ func (o *Output) lines() []string {
 
 // oneLine is a value on a line: text as it is, all else as JSON.
 func oneLine(v any) string {
-	if s, ok := v.(string); ok {
-		return strings.ReplaceAll(s, "\n", `\n`)
+	text, ok := v.(string)
+	if ok {
+		text = strings.ReplaceAll(text, "\n", `\n`)
+	} else {
+		var b strings.Builder
+		if safetext.WriteJSON(&b, v) != nil {
+			return "?" // what comes of targets is JSON
+		}
+		text = b.String()
 	}
-	if f, ok := v.(float64); ok {
-		return strconv.FormatFloat(f, 'g', 6, 64)
+	if utf8.RuneCountInString(text) > maxText {
+		text = string([]rune(text)[:maxText]) + "…"
 	}
-	var b strings.Builder
-	if safetext.WriteJSON(&b, v) != nil {
-		return "?"
-	}
-	return b.String()
+	return text
 }
+
+// maxText is how many characters of a value are printed for people.
+const maxText = 200

@@ -80,10 +80,10 @@ Module
 func TestOutputs(t *testing.T) {
 	outputs := []Output{
 		{Name: "version", Description: "Which\nit is", Aggregate: "summary", Count: 3, Values: []OutputValue{
-			{"1.2", []string{"web1", "web2"}}, {ordered.Of("a", "x\x1b[31m"), []string{"db1"}}}},
-		{Name: "load", Aggregate: "average", Count: 3, Values: []OutputValue{{1.0 / 3, nil}}},
-		{Name: "most", Aggregate: "max", Count: 2, Values: []OutputValue{{int64(7), []string{"db1"}}}},
-		{Name: "os", Aggregate: "count-by", Count: 3, Values: []OutputValue{{"Debian", []string{"a", "b", "c"}}}},
+			{"1.2", 2, []string{"web1", "web2"}}, {ordered.Of("a", "x\x1b[31m"), 1, []string{"db1"}}}},
+		{Name: "load", Aggregate: "average", Count: 3, Values: []OutputValue{{1.0 / 3, 3, nil}}},
+		{Name: "most", Aggregate: "max", Count: 2, Values: []OutputValue{{int64(7), 1, []string{"db1"}}}},
+		{Name: "os", Aggregate: "count-by", Count: 3, Values: []OutputValue{{"Debian", 3, nil}}},
 		{Name: "none", Aggregate: "min"},
 	}
 	for i := range 60 {
@@ -91,7 +91,7 @@ func TestOutputs(t *testing.T) {
 			outputs = append(outputs, Output{Name: "many", Aggregate: "count-by", Count: 60})
 		}
 		last := &outputs[len(outputs)-1]
-		last.Values = append(last.Values, OutputValue{int64(i), []string{"t"}})
+		last.Values = append(last.Values, OutputValue{int64(i), 1, nil})
 	}
 	end := func(f Format) string {
 		var b strings.Builder
@@ -110,7 +110,7 @@ func TestOutputs(t *testing.T) {
 	}
 	text := end(Human)
 	for _, want := range []string{
-		"version, 2 values of 3 targets: Which\n  1.2 ", "  web[1-2] (2 targets)\n", "[31m\"}  db1\nload, average of 3 targets\n  0.333333\n" +
+		"version, 2 values of 3 targets: Which\n  1.2 ", "  web[1-2] (2 targets)\n", "[31m\"}  db1\nload, average of 3 targets\n  0.3333333333333333\n" +
 			"most, maximum of 2 targets\n  7  db1\nos, counted of 3 targets\n  Debian  3\nnone, minimum of 0 targets\n  (no values)\n" +
 			"many, counted of 60 targets\n  0   1\n", "  49  1\nand 10 values more; --format json has them all\n",
 	} {

@@ -1,0 +1,221 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/run"
+	"bolt/transport"
+)
+
+// fleet is a Dialer of connections that do nothing. It counts them.
+type fleet struct{ open, dialed atomic.Int64 }
+
+func (f *fleet) Dial(_ context.Context, to transport.Dest) (transport.Conn, error) {
+	if to.Host == "down" {
+		return nil, &transport.Error{Class: transport.ClassConnect, Msg: "it is down"}
+	}
+	f.open.Add(1)
+	f.dialed.Add(1)
+	return &conn{fleet: f}, nil
+}
+
+type conn struct {
+	transport.Conn
+	fleet *fleet
+}
+
+func (c *conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
+	switch cmd.Line {
+	case "hang":
+		<-ctx.Done()
+		return transport.Status{}, &transport.Error{Class: transport.ClassTimeout, Msg: "ended"}
+	case "fail":
+		return transport.Status{Code: 3}, nil
+	}
+	_, err := cmd.Stdout.Write([]byte(cmd.Line))
+	return transport.Status{}, err
+}
+
+func (c *conn) Close() error { c.fleet.open.Add(-1); return nil }
+
+// act is an action made of a function.
+type act struct {
+	do      func(context.Context, *run.Site) error
+	here    bool
+	devices bool
+}
+
+func (a *act) Name() string                                 { return "test" }
+func (a *act) Object() string                               { return "object" }
+func (a *act) Do(ctx context.Context, site *run.Site) error { return a.do(ctx, site) }
+func (a *act) Here() bool                                   { return a.here }
+func (a *act) OnDevices() bool                              { return a.devices }
+
+func targets(t *testing.T, text string, names ...string) []*inventory.Target {
+	t.Helper()
+	v, err := ordered.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := inventory.New(t.Context(), v.(*ordered.Map), inventory.Options{Transport: "ssh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := inv.Targets(t.Context(), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// collect runs an action and returns what became of each target.
+func collect(t *testing.T, ctx context.Context, f *fleet, o run.Options, a run.Action, list []*inventory.Target) map[string]string {
+	t.Helper()
+	got := make(map[string]string)
+	var inside atomic.Int64
+	run.New(f, o).Run(ctx, a, list, func(e run.Event) {
+		if inside.Add(1) != 1 {
+			t.Error("the sink is called twice at a time")
+		}
+		defer inside.Add(-1)
+		if e.Kind != run.Finished {
+			return
+		}
+		defer e.Result.Output.Close()
+		got[e.Target.Name] = "ok"
+		if !e.Result.OK() {
+			got[e.Target.Name] = e.Result.Err.Kind + ": " + e.Result.Err.Msg
+		}
+	})
+	if n := f.open.Load(); n != 0 {
+		t.Errorf("%d connections are left", n)
+	}
+	return got
+}
+
+func TestRun(t *testing.T) {
+	list := targets(t, `{"targets": ["a", "b", "down", {"name": "native", "uri": "native", "config": {"ssh": {"native-ssh": true}}}]}`, "a", "b", "down", "native")
+	got := collect(t, t.Context(), &fleet{}, run.Options{}, &act{do: func(_ context.Context, s *run.Site) error {
+		if s.Target.Name == "b" {
+			panic("oh no")
+		}
+		return nil
+	}}, list)
+	want := map[string]string{"a": "ok", "down": "puppetlabs.tasks/connect-error: it is down",
+		"b": "puppetlabs.tasks/exception-error: internal error: oh no", "native": "puppetlabs.tasks/exception-error: native-ssh is not offered"}
+	for name, w := range want {
+		if !strings.HasPrefix(got[name], w) {
+			t.Errorf("%s: got %q, want %q", name, got[name], w)
+		}
+	}
+	for line, w := range map[string]string{"fail": "puppetlabs.tasks/command-error: The command failed with exit code 3", "hang": "puppetlabs.tasks/timeout-error: Not finished within 20ms: ended", "x": "ok"} {
+		if got := collect(t, t.Context(), &fleet{}, run.Options{Timeout: 20 * time.Millisecond}, &run.Command{Line: line}, list[:1]); got["a"] != w {
+			t.Errorf("%s: got %q", line, got["a"])
+		}
+	}
+}
+
+// TestRunStops begins nothing more when it is stopped; what was not begun is
+// skipped, and every target has a result.
+func TestRunStops(t *testing.T) {
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("t%02d", i))
+	}
+	list := targets(t, `{}`, names...)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var begun []string
+	got := collect(t, ctx, &fleet{}, run.Options{Concurrency: 1}, &act{do: func(_ context.Context, s *run.Site) error {
+		if begun = append(begun, s.Target.Name); len(begun) == 3 {
+			cancel(run.ErrStopped)
+		}
+		return nil
+	}}, list)
+	if !slices.Equal(begun, names[:3]) || len(got) != len(names) {
+		t.Errorf("begun %q, results %d", begun, len(got))
+	}
+	for _, n := range names[3:] {
+		if !strings.HasPrefix(got[n], "puppetlabs.tasks/skipped-error") {
+			t.Errorf("%s: %s", n, got[n])
+		}
+	}
+}
+
+// TestRunConcurrency works on so many targets at once, and on no more.
+func TestRunConcurrency(t *testing.T) {
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("t%02d", i))
+	}
+	var now, most atomic.Int64
+	full := make(chan struct{})
+	collect(t, t.Context(), &fleet{}, run.Options{Concurrency: 7}, &act{do: func(context.Context, *run.Site) error {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == 7 && most.Load() == 7 {
+			select {
+			case <-full:
+			default:
+				close(full)
+			}
+		}
+		<-full // nobody goes on before all places have been taken once
+		return nil
+	}}, targets(t, `{}`, names...))
+	if most.Load() != 7 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+func TestRunHere(t *testing.T) {
+	f := &fleet{}
+	local := &act{here: true, do: func(ctx context.Context, s *run.Site) error {
+		if s.Conn != nil || s.Via != s.Target {
+			t.Error("a connection for what is done here")
+		}
+		switch s.Target.Name {
+		case "late":
+			<-ctx.Done()
+			return ctx.Err()
+		case "bad":
+			return errors.New("of its own")
+		}
+		return nil
+	}}
+	got := collect(t, t.Context(), f, run.Options{Timeout: 20 * time.Millisecond}, local, targets(t, `{}`, "down", "late", "bad"))
+	want := map[string]string{"down": "ok", "late": "puppetlabs.tasks/timeout-error: Not finished within 20ms", "bad": "puppetlabs.tasks/exception-error: of its own"}
+	for name, w := range want {
+		if got[name] != w {
+			t.Errorf("%s: got %q, want %q", name, got[name], w)
+		}
+	}
+	if f.dialed.Load() != 0 {
+		t.Error("it dialed")
+	}
+}
+
+func TestRunDevices(t *testing.T) {
+	const text = `{"targets": ["a", {"name": "dev", "config": {"transport": "remote", "remote": {"run-on": "a"}}},
+		{"name": "two", "config": {"transport": "remote", "remote": {"run-on": "all"}}}]}`
+	site := &act{devices: true, do: func(_ context.Context, s *run.Site) error {
+		if s.Via.Name != "a" || s.Target.Name != "dev" || s.Settings.Host != "a" {
+			t.Errorf("%s by %s at %s", s.Target, s.Via, s.Settings.Host)
+		}
+		return nil
+	}}
+	got := collect(t, t.Context(), &fleet{}, run.Options{}, site, targets(t, text, "dev", "two"))
+	if got["dev"] != "ok" || !strings.HasPrefix(got["two"], "bolt/invalid-remote-target: run-on of two must name one target") {
+		t.Errorf("got %v", got)
+	}
+}

@@ -57,8 +57,21 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	if s.Interpret {
 		cmd.Interpreter = site.Settings.Interpreters[filepath.Ext(name)]
 	}
-	return site.run(ctx, cmd)
+	if err := site.run(ctx, cmd); err != nil {
+		return err
+	}
+	if res := site.Result; res.Err != nil && res.Output.Len(Stderr) < maxSaid && cmd.Interpreter == nil {
+		var said strings.Builder
+		if err := res.Output.WriteStream(&said, Stderr); err == nil {
+			res.Err.Hint = NotStarted(name, s.Data, res.Status, said.String())
+		}
+	}
+	return nil
 }
+
+// maxSaid is how long a shell's words are about a file that it could not run,
+// at most.
+const maxSaid = 4 << 10
 
 // Command is a Cmd with the target's settings in it.
 func (site *Site) Command() *transport.Cmd {

@@ -69,7 +69,7 @@ func newError(err error) *Error {
 		if d == nil {
 			d = &ordered.Map{}
 		}
-		return &Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: d, Class: transport.ClassUnsupported}
+		return &Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Hint: f.Hint, Details: d, Class: transport.ClassUnsupported}
 	}
 	return &Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassProtocol}
 }

@@ -28,8 +28,9 @@ type File struct {
 func (f File) Path() string { return f.Module.Path(f.Local) }
 
 // Files lists all files that belong to the task: those that do it, then those
-// that go with them. Errors are *fault.Error.
-func (l *Library) Files(t *Task) ([]File, error) {
+// that go with them. What is missing is a warning: another implementation may
+// need it.
+func (l *Library) Files(t *Task) []File {
 	var list []File
 	names := slices.Clone(t.files)
 	for i := range t.Implementations {
@@ -39,8 +40,20 @@ func (l *Library) Files(t *Task) ([]File, error) {
 		}
 		names = append(names, impl.files...)
 	}
-	extra, err := l.extra(t, names)
-	return append(list, extra...), err
+	seen := make(map[string]bool)
+	for _, name := range names {
+		found, err := l.named(t, name)
+		if err != nil {
+			l.o.Warn("task_files", err.Error())
+		}
+		for _, f := range found {
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // extra finds the files that metadata names.

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -91,7 +92,7 @@ func fullName(module, name string) string {
 
 // Find returns a task with its metadata checked. Errors are *fault.Error, of
 // kind bolt/unknown-task, or bolt/pal-error for a task that cannot be used as
-// it is written; or a *PlaceError around one.
+// it is written.
 func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	name = strings.TrimPrefix(name, "::")
 	module, rest, qualified := strings.Cut(name, "::")
@@ -152,10 +153,24 @@ const UnknownTask = "bolt/unknown-task"
 // unknown is the error for a task that does not exist.
 func (l *Library) unknown(name string) error {
 	msg := fmt.Sprintf("Could not find a task named '%s'. For a list of available tasks, run 'bolt task show'.", name)
-	if near := spelling.Near(name, l.names()); near != "" {
+	names := l.names()
+	near := spelling.Near(name, names)
+	for _, n := range names { // the module's name was left out
+		if near == "" && strings.HasSuffix(n, "::"+name) {
+			near = n
+		}
+	}
+	if near != "" {
 		msg += " Did you mean " + near + "?"
 	}
-	return fault.New(UnknownTask, "%s", msg)
+	e := fault.New(UnknownTask, "%s", msg)
+	module, _, _ := strings.Cut(name, "::")
+	for _, dir := range l.o.Modules.Dirs() {
+		if found, _ := filepath.Glob(filepath.Join(dir, "*-"+module)); found != nil && modules.ValidName(module) {
+			e.Hint = fmt.Sprintf("There is a directory %s, but a module's directory has the name of the module alone: call it %s.", found[0], module)
+		}
+	}
+	return e
 }
 
 // names are those of all tasks: no metadata is read.

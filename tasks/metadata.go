@@ -41,6 +41,7 @@ type Task struct {
 	Native string
 
 	executables []string // files of the task's own name
+	odd         []string // keys of parts of the metadata that mean nothing
 	files       []string // extra files for all implementations, as written
 }
 
@@ -149,29 +150,22 @@ func (t *Task) read(ctx context.Context, l *Library, name string, has bool) erro
 		return fault.New(palError, "The metadata of task '%s' is not valid, in %s:\n  %s", t.Name,
 			t.Module.Path(path.Join(dir, name+metadataExt)), strings.Join(r.problems, "\n  "))
 	}
+	t.odd = r.odd
 	t.warn(l)
 	return nil
 }
 
-// A PlaceError is an error whose text is compared with Bolt's, with the place
-// that the text does not name.
-type PlaceError struct {
-	Fault *fault.Error
-	File  string
-	Where string // in the file
-}
-
-func (e *PlaceError) Error() string { return e.Fault.Msg }
-
-// Unwrap returns the fault.
-func (e *PlaceError) Unwrap() error { return e.Fault }
-
+// placed adds the place to an error about a type, whose text is as Puppet's.
 func (t *Task) placed(name, where string, err error) error {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		f = &fault.Error{Kind: palError, Msg: err.Error(), Err: err}
+	e := fault.Error{Kind: palError, Msg: err.Error(), Err: err}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		e = *f
 	}
-	return &PlaceError{Fault: f, File: t.Module.Path(path.Join(dir, name+metadataExt)), Where: where}
+	e.Hint = fmt.Sprintf("This is about %s in %s", where, t.Module.Path(path.Join(dir, name+metadataExt)))
+	if e.Err != nil && e.Err.Error() != e.Msg {
+		e.Hint += ": " + e.Err.Error()
+	}
+	return &e
 }
 
 // warn tells of what means nothing.
@@ -182,6 +176,7 @@ func (t *Task) warn(l *Library) {
 			unknown = append(unknown, k)
 		}
 	}
+	unknown = append(unknown, t.odd...)
 	if unknown != nil {
 		l.o.Warn("unknown_task_metadata_keys", fmt.Sprintf("The metadata of task '%s' has keys that mean nothing: %s. "+
 			"Is one of them a slip?", t.Name, strings.Join(unknown, ", ")))
@@ -209,6 +204,7 @@ func native(extensions *ordered.Map) string {
 type reader struct {
 	*ordered.Map
 	problems []string
+	odd      []string // keys of parts that mean nothing
 }
 
 func (r *reader) wrong(key, want string) {
@@ -264,12 +260,18 @@ func (r *reader) texts(key string) []string {
 	return texts
 }
 
-// within reads a part, whose problems are told with its name.
-func (r *reader) within(key string, v any, read func(*reader)) {
+// within reads a part that may have certain keys. Its problems are told with its
+// name.
+func (r *reader) within(key string, v any, keys []string, read func(*reader)) {
 	m, ok := v.(*ordered.Map)
 	if !ok {
 		r.wrong(key, "an object")
 		return
+	}
+	for k := range m.All() {
+		if !slices.Contains(keys, k) {
+			r.odd = append(r.odd, key+"."+k)
+		}
 	}
 	in := &reader{Map: m}
 	read(in)
@@ -283,7 +285,7 @@ func (r *reader) parameter(ctx context.Context, l *Library, name string, v any) 
 	if !modules.ValidName(name) {
 		r.wrong("parameters."+name, "named with lowercase letters, digits and underscores, a letter first")
 	}
-	r.within("parameters."+name, v, func(in *reader) {
+	r.within("parameters."+name, v, []string{"type", "description", "default", "sensitive"}, func(in *reader) {
 		p.TypeText = in.text("type")
 		p.Description = in.text("description")
 		p.Sensitive = in.flag("sensitive")
@@ -298,7 +300,7 @@ func (r *reader) parameter(ctx context.Context, l *Library, name string, v any) 
 }
 
 func (r *reader) implementation(v any) (impl Implementation) {
-	r.within("implementations", v, func(in *reader) {
+	r.within("implementations", v, []string{"name", "requirements", "input_method", "remote", "files"}, func(in *reader) {
 		impl = Implementation{File: in.text("name"), Requirements: in.texts("requirements"),
 			InputMethod: in.text("input_method"), Remote: in.flag("remote"), files: in.texts("files")}
 		_, given := in.Get("remote")

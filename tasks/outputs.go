@@ -43,7 +43,7 @@ func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
 	list := []Output{}
 	for name, v := range m.All() {
 		o := Output{Name: name}
-		r.within("outputs."+name, v, func(in *reader) {
+		r.within("outputs."+name, v, []string{"type", "description", "aggregate"}, func(in *reader) {
 			o.TypeText, o.Description = in.text("type"), in.text("description")
 			o.Aggregate = Aggregate(in.text("aggregate"))
 			switch o.Aggregate {

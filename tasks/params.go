@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/spelling"
 	"bolt/internal/valuedata"
 	"bolt/modules"
 	"bolt/puppet/value"
@@ -47,13 +49,16 @@ func (t *Task) Parameter(name string) *Parameter {
 // value of a parameter that is sensitive.
 func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 	params := given.Clone()
+	var problems []string
 	for i := range t.Parameters {
 		p := &t.Parameters[i]
 		if v, set := params.Get(p.Name); p.HasDefault && (!set || v == nil) {
 			params.Set(p.Name, p.Default)
+			if msg := p.mismatch(p.Default); msg != "" {
+				return nil, fault.New(palError, "Task %s:\n %s\nThat is the default in its metadata, which is in %s.", t.Name, msg, t.Module.Path(dir))
+			}
 		}
 	}
-	var problems []string
 	for name := range params.All() {
 		switch {
 		case t.Typed && t.Parameter(name) == nil:
@@ -76,9 +81,72 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 		}
 	}
 	if problems != nil {
-		return nil, fault.New(palError, "Task %s:\n %s", t.Name, strings.Join(problems, "\n "))
+		e := fault.New(palError, "Task %s:\n %s", t.Name, strings.Join(problems, "\n "))
+		e.Hint = t.advice(params)
+		return nil, e
 	}
 	return params, nil
+}
+
+// advice helps with parameters that do not fit.
+func (t *Task) advice(params *ordered.Map) string {
+	names := make([]string, len(t.Parameters))
+	for i := range t.Parameters {
+		names[i] = t.Parameters[i].Name
+	}
+	hint := fmt.Sprintf("\"bolt task show %s\" lists the parameters with their types.", t.Name)
+	for name, v := range params.All() {
+		p := t.Parameter(name)
+		near := spelling.Near(strings.ToLower(name), names)
+		if lower := strings.ToLower(name); slices.Contains(names, lower) {
+			near = lower
+		}
+		_, isText := v.(string)
+		switch {
+		case p == nil && near != "":
+			hint += fmt.Sprintf(" Is %s meant to be %s?", name, near)
+		case p != nil && isText && !p.accepts(v):
+			if example := jsonExample(p.Type); example != "" {
+				hint += fmt.Sprintf(" %s is written as JSON, for example %s='%s'.", name, name, example)
+			}
+		}
+	}
+	return hint
+}
+
+// jsonExample is a value of a type that no plain text can be; "" for others.
+func jsonExample(t value.Type) string {
+	switch {
+	case value.Assignable(t, value.NewArrayType(&value.StringType{}, nil)):
+		return `["a", "b"]`
+	case value.Assignable(t, value.NewHashType(&value.StringType{}, value.NewIntegerType(1, 1), nil)):
+		return `{"a": 1}`
+	case value.Assignable(t, value.NewHashType(&value.StringType{}, &value.StringType{}, nil)):
+		return `{"a": "b"}`
+	}
+	return ""
+}
+
+// kindOf names what a value is, and nothing of it.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "undef"
+	case bool:
+		return "a Boolean"
+	case int64, *big.Int:
+		return "an Integer"
+	case float64:
+		return "a Float"
+	case string:
+		if v == "" {
+			return "an empty String"
+		}
+		return "a String"
+	case []any:
+		return "an Array"
+	}
+	return "a Hash"
 }
 
 // mismatch says why a value does not fit, "" if it does.
@@ -88,7 +156,7 @@ func (p *Parameter) mismatch(v any) string {
 		return ""
 	}
 	if p.Sensitive {
-		return fmt.Sprintf("%s expects a value of type %s, and what is given, which is sensitive, is none", subject, value.Describe(p.Type))
+		return fmt.Sprintf("%s expects a value of type %s, got %s, which is not shown as it is sensitive", subject, value.Describe(p.Type), kindOf(v))
 	}
 	typed, err := valuedata.Of(v)
 	if err != nil {

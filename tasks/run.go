@@ -57,7 +57,7 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 	r := &Run{task: t, params: params.Clone(), opts: o, large: make(chan struct{}, largeAtOnce)}
 	if o.Noop {
 		if !t.SupportsNoop {
-			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Err: errors.New("task " + t.Name)}
+			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Hint: fmt.Sprintf("The metadata of task %s does not say supports_noop.", t.Name)}
 		}
 		r.params.Set("_noop", true)
 	}
@@ -68,12 +68,17 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 		}
 		return r, nil
 	}
+	var missing error // what keeps an implementation from being used
+	usable := false   // another one is
 	for i := range t.Implementations {
 		impl := &t.Implementations[i]
 		files, err := l.travels(t, impl)
 		if err != nil {
-			return nil, err
+			missing = err
+			r.parts = append(r.parts, func() (*part, error) { return nil, err })
+			continue
 		}
+		usable = true
 		in := &part{installed: len(files) > 1 || files[0].Name != impl.File}
 		if in.env, in.stdin, err = l.encode(t, r.params, impl.InputMethod); err != nil {
 			return nil, err
@@ -88,6 +93,9 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 			}
 			return in, nil
 		}))
+	}
+	if !usable {
+		return nil, missing
 	}
 	return r, nil
 }
@@ -200,38 +208,51 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		defer func() { <-r.large }()
 	}
 	r.task.result(site.Result, stdout, stderr, status)
-	if res := site.Result; res.Err != nil && res.Err.Given == nil && len(stdout.data) == 0 && cmd.Interpreter == nil {
-		res.Err.Hint = notStarted(impl.File, in, status, string(stderr.data))
+	if res := site.Result; res.Err != nil && res.Err.Given == nil {
+		res.Err.Hint = advice(impl.File, in.files[0].Data, cmd.Interpreter, status, stdout, stderr)
 	}
 	return nil
 }
 
-// notStarted says what to do about a file that a shell could not run; "" if
-// that is not what happened.
-func notStarted(name string, in *part, status transport.Status, stderr string) string {
-	if status.Code != 126 && status.Code != 127 {
+// advice says what may be the matter with a task that failed, and what it said
+// where nobody sees it; "" if nothing can be said.
+func advice(name string, data []byte, interpreter []string, status transport.Status, stdout, stderr *buffer) string {
+	if len(stdout.data) > 0 {
+		return lastWords(stderr)
+	}
+	if len(interpreter) > 0 {
 		return ""
 	}
-	_, said, ok := strings.Cut(stderr, "/"+name+": ")
-	if !ok {
+	if hint := run.NotStarted(name, data, status, string(stderr.data)); hint != "" {
+		return hint
+	}
+	if bytes.HasPrefix(data, []byte("#!")) {
 		return ""
 	}
-	said, _, _ = strings.Cut(said, "\n")
-	switch {
-	case strings.Contains(said, "list too long"):
-		return "Its parameters are too large for environment variables: a task whose input_method is stdin can take them."
-	case !strings.Contains(said, "bad interpreter") && !strings.HasPrefix(said, "not found") &&
-		!strings.HasPrefix(said, "No such file") && !strings.HasPrefix(said, "cannot execute"):
-		return "" // the script itself says so
+	switch ext := path.Ext(name); ext {
+	case "", ".sh":
+		return ""
+	case ".ps1":
+		return "PowerShell scripts need a target with PowerShell, to which there is no transport here."
+	default:
+		return fmt.Sprintf("%s has no first line that begins with #!, so a shell ran it. Add one, or name what runs files with the extension %s under interpreters, in the target's configuration.", name, ext)
 	}
-	data := in.files[0].Data
-	line, _, _ := bytes.Cut(data[:min(len(data), 256)], []byte("\n"))
-	interpreter, ok := strings.CutPrefix(strings.ToValidUTF8(string(line), "?"), "#!")
-	if !ok {
+}
+
+// maxWords is how much of standard error is in a hint.
+const maxWords = 400
+
+// lastWords are the end of what a failed task said on standard error beside a
+// stdout of its own, which alone is its result.
+func lastWords(stderr *buffer) string {
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr.data), "\uFFFD"))
+	if said == "" {
 		return ""
 	}
-	return fmt.Sprintf("The first line of %s asks for %s, which may not be there. Install it, or name another under interpreters, by the extension %s, in the target's configuration.",
-		name, strings.TrimSpace(interpreter), path.Ext(name))
+	if len(said) > maxWords {
+		said = "…" + strings.ToValidUTF8(said[len(said)-maxWords:], "")
+	}
+	return "The task said on standard error: " + said
 }
 
 // maxVariable is what Linux takes of one variable with its name
@@ -347,7 +368,26 @@ func (r *Run) choose(ctx context.Context, t *inventory.Target, device bool) (int
 	if i := r.task.suits(has, device); i >= 0 {
 		return i, nil
 	}
-	return 0, &fault.Error{Kind: "bolt/no-implementation", Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
+	return 0, &fault.Error{Kind: "bolt/no-implementation", Hint: r.task.unsuited(d.Features, device),
+		Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
+}
+
+// unsuited says why no implementation is for a target.
+func (t *Task) unsuited(features []string, device bool) string {
+	var needs []string
+	for _, impl := range t.Implementations {
+		if impl.Remote == device {
+			needs = append(needs, impl.File+" needs "+strings.Join(impl.Requirements, ", "))
+		}
+	}
+	switch {
+	case needs != nil:
+		has := append([]string{shellFeature}, features...)
+		return fmt.Sprintf("Features of the target are %s; %s.", strings.Join(has, ", "), strings.Join(needs, "; "))
+	case device:
+		return "The target is a device, and the task does not say that it is for these (\"remote\": true in its metadata)."
+	}
+	return "The task is for devices alone (\"remote\": true in its metadata): targets of the transport remote."
 }
 
 // suits returns the first implementation that needs no feature but those that

@@ -184,7 +184,7 @@ func TestFind(t *testing.T) {
 		t.Error("a module of the user is done by the program")
 	}
 	_, err := w.lib.Find(t.Context(), "proj::badtype")
-	if p, ok := errors.AsType[*tasks.PlaceError](err); !ok || !strings.HasSuffix(p.File, "badtype.json") || p.Where != "the type of parameter 'a'" {
+	if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.Contains(f.Hint, "the type of parameter 'a' in ") || !strings.Contains(f.Hint, "badtype.json") {
 		t.Errorf("place: %#v", err)
 	}
 }
@@ -322,13 +322,12 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := w.lib.Files(task)
 	var got []string
-	for _, f := range files {
+	for _, f := range w.lib.Files(task) {
 		got = append(got, f.Name)
 	}
-	if want := []string{"good.sh", "extra/files/dir/one.txt", "extra/files/dir/sub/two", "proj/lib/x.rb", "proj/scripts/s.sh"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v", got, err)
+	if want := []string{"good.sh", "extra/files/dir/one.txt", "extra/files/dir/sub/two", "proj/lib/x.rb", "proj/scripts/s.sh"}; !slices.Equal(got, want) || w.warns != nil {
+		t.Errorf("got %q, warned %q", got, w.warns)
 	}
 	for name, says := range map[string]string{
 		"nope/files/x": "Could not find module nope", "extra/manifests/x": "mount points", "extra/files/../../../x": "relative paths",
@@ -342,14 +341,24 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.lib.Files(task); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, "proj/tasks/bad.json"), []byte(`{"files": ["nope/files/x", "proj/lib/x.rb"]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bad, err := w.lib.Find(t.Context(), "proj::bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := w.lib.Files(bad); len(files) != 2 || len(w.warns) != 1 || !strings.Contains(w.warns[0], "Could not find module nope") {
+		t.Errorf("with a file missing: %v, warned %q", files, w.warns)
 	}
 	if err := os.Symlink("..", filepath.Join(w.dir, "modules/extra/files/dir/loop")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.lib.Files(task); err == nil || !strings.Contains(err.Error(), "nested deeper") {
+	if _, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "nested deeper") {
 		t.Errorf("a link back: %v", err)
 	}
 }
@@ -768,7 +777,7 @@ func FuzzMetadata(f *testing.F) {
 				t.Errorf("a parameter that no variable can be named for: %q", p.Name)
 			}
 		}
-		_, _ = w.lib.Files(task)
+		_ = w.lib.Files(task)
 		if params, err := task.Check(&ordered.Map{}); err == nil {
 			_, _ = w.lib.Run(t.Context(), task, params, tasks.RunOptions{})
 		}

@@ -107,15 +107,16 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 		return written(err)
 	}
 	if terr != nil {
-		return fatal(view, terr)
+		return a.fatal(view, terr)
 	}
 	action, err := prepare(targets)
 	if err != nil {
-		return fatal(view, err)
+		return a.fatal(view, err)
 	}
+	a.warnHere(action, targets)
 	dialer, err := a.dialer()
 	if err != nil {
-		return fatal(view, err)
+		return a.fatal(view, err)
 	}
 	defer dialer.close()
 	runner := run.New(dialer, run.Options{
@@ -163,6 +164,21 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	return nil
 }
 
+// warnHere tells that what is done for targets elsewhere is done here.
+func (a *app) warnHere(action run.Action, targets []*inventory.Target) {
+	l, ok := action.(run.LocalAction)
+	if !ok || !l.Here() {
+		return
+	}
+	for _, t := range targets {
+		if t.Name != "localhost" {
+			a.logs.Warn("runs_here", fmt.Sprintf("The %s %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
+				"Run it on localhost to say so.", action.Name(), action.Object()))
+			return
+		}
+	}
+}
+
 func (a *app) warnNoTargets() {
 	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets or --rerun says.")
 }
@@ -201,11 +217,19 @@ func (h *hints) print(w io.Writer) {
 }
 
 // fatal prints what ended an action that had begun to print.
-func fatal(view output.Renderer, err error) error {
+func (a *app) fatal(view output.Renderer, err error) error {
 	if werr := view.Fatal(err); werr != nil {
 		return written(werr)
 	}
+	a.hint(err)
 	return errPrinted
+}
+
+// hint prints what to do about an error that has been printed, if that is known.
+func (a *app) hint(err error) {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
+		fmt.Fprintf(a.console, "hint: %s\n", safetext.TerminalString(f.Hint))
+	}
 }
 
 // written marks an error of writing to standard output as one.

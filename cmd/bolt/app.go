@@ -106,6 +106,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
 		return written(werr)
 	}
+	a.hint(err)
 	return errPrinted
 }
 

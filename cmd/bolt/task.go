@@ -86,7 +86,7 @@ func wordsOfTaskShow(args []string) error {
 func taskName(name string) error {
 	for part := range strings.SplitSeq(strings.TrimPrefix(name, "::"), "::") {
 		if !modules.ValidName(part) {
-			return usagef("Invalid task '%s'", name)
+			return hinted(usagef("Invalid task '%s'", name), "a task is called MODULE or MODULE::NAME, in lowercase letters, digits and underscores; bolt task show lists them")
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func runTask(ctx context.Context, a *app, args []string) error {
 	return a.act(ctx, "task", args[0], func([]*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, args[0])
 		if err != nil {
-			return nil, a.placed(err)
+			return nil, err
 		}
 		return a.taskAction(ctx, library, t, given(t))
 	})
@@ -172,11 +172,7 @@ func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.T
 	if err != nil {
 		return nil, err
 	}
-	r, err := library.Run(ctx, t, checked, opts)
-	if f, ok := errors.AsType[*fault.Error](err); ok && opts.Noop && !t.SupportsNoop && f.Err != nil {
-		fmt.Fprintf(a.console, "hint: the metadata of task %s does not say supports_noop\n", t.Name)
-	}
-	return r, err
+	return library.Run(ctx, t, checked, opts)
 }
 
 // natives are the tasks of built-in modules that this program does itself.
@@ -217,30 +213,14 @@ func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task)
 	return func(*tasks.Task) *ordered.Map { return params }, nil
 }
 
-// placed says on standard error where an error is whose text is Bolt's.
-func (a *app) placed(err error) error {
-	if e, ok := errors.AsType[*tasks.PlaceError](err); ok {
-		more := ""
-		if e.Fault.Err != nil && e.Fault.Err.Error() != e.Fault.Msg {
-			more = ": " + e.Fault.Err.Error()
-		}
-		fmt.Fprintf(a.console, "hint: this is about %s in %s%s\n", e.Where, e.File, more)
-	}
-	return err
-}
-
 func showTasks(ctx context.Context, a *app, args []string) error {
 	library := a.tasks()
 	if len(args) > 0 && args[0] != "" {
 		t, err := library.Find(ctx, args[0])
 		if err != nil {
-			return a.placed(err)
-		}
-		files, err := library.Files(t)
-		if err != nil {
 			return err
 		}
-		return written(output.PrintTask(a.sys.out, a.listOptions(), taskView(t, files)))
+		return written(output.PrintTask(a.sys.out, a.listOptions(), taskView(t, library.Files(t))))
 	}
 	list, err := library.List(ctx)
 	if err != nil {

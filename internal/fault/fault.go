@@ -24,6 +24,9 @@ type Error struct {
 	Msg string
 	// Code is the issue code, "" for most.
 	Code string
+	// Hint says what to do where Msg, which programs compare with Bolt's, does
+	// not; "" if there is nothing to say. It is no part of the JSON form.
+	Hint string
 	// Details is kind-specific data; nil counts as empty.
 	Details *ordered.Map
 	// Err is the cause for errors.Is and errors.As, or nil. Its text is not

@@ -123,6 +123,21 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// TestListOnly: a server that does not tell of single releases.
+func TestListOnly(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v3/releases", func(w http.ResponseWriter, r *http.Request) {
+		send(w, map[string]any{"results": []any{entry("me/extra", "2.0.0", nil, nil), entry("me/extra", "1.0.0", nil, nil)}})
+	})
+	c := serve(t, Options{}, mux)
+	if r, err := c.Release(t.Context(), "me/extra", "1.0.0"); err != nil || r.Version != "1.0.0" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := c.Release(t.Context(), "me/extra", "3.0.0"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestFetch(t *testing.T) {
 	good := tarball(t, "me-extra-1.0.0/metadata.json", "{}", "me-extra-1.0.0/tasks/init.sh", "x")
 	hostile := tarball(t, "me-extra-1.0.0/metadata.json", "{}", "me-extra-1.0.0/../../evil", "x")
@@ -148,7 +163,10 @@ func TestFetch(t *testing.T) {
 			mux.HandleFunc("/v3/releases/me-extra-1.0.0", func(w http.ResponseWriter, r *http.Request) {
 				send(w, entry("me/extra", "1.0.0", tt.archive, tt.change))
 			})
-			mux.HandleFunc("/v3/files/me-extra-1.0.0.tar.gz", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(tt.archive) })
+			mux.HandleFunc("/v3/files/me-extra-1.0.0.tar.gz", func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip") // as some servers have it
+				_, _ = w.Write(tt.archive)
+			})
 			c := serve(t, Options{}, mux)
 			release, err := c.Release(t.Context(), "me-extra", "1.0.0")
 			if err != nil {
@@ -234,7 +252,7 @@ func TestRefusals(t *testing.T) {
 		tries int32
 		text  string
 	}{
-		"missing": {1, "the Forge does not have it"}, "broken": {tries, "500 Internal Server Error (tried 4 times)"},
+		"missing": {1, "me/missing 1.0.0: the Forge does not have it"}, "broken": {tries, "500 Internal Server Error (tried 4 times)"},
 		"busy": {1, "it asks to wait for 2h0m0s"}, "secret": {1, "403 Forbidden; no entry (a token can be set"}, "page": {1, "something else than"},
 	} {
 		n.Store(0)
@@ -297,6 +315,20 @@ func TestNoDowngrade(t *testing.T) {
 	defer c.Close()
 	c.http.Transport.(*http.Transport).TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
 	if _, err := c.Release(t.Context(), "me/x", "1.0.0"); err == nil || !strings.Contains(err.Error(), "not encrypted") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestDistrusted: a certificate that nobody vouches for is not asked for again.
+func TestDistrusted(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	c, err := New(Options{BaseURL: server.URL, Backoff: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Release(t.Context(), "me/x", "1.0.0"); err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "tried") {
 		t.Errorf("error %v", err)
 	}
 }

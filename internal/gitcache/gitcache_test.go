@@ -204,7 +204,11 @@ func TestStopped(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	for range 100 {
-		if out, _ := exec.Command("pgrep", "-f", "^sleep 98761").Output(); len(out) == 0 {
+		out, err := exec.Command("ps", "-A", "-o", "args=").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), "sleep 98761") {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

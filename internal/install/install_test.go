@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"bolt/internal/fault"
+	"bolt/internal/install/solver"
 )
 
 func TestGit(t *testing.T) {
@@ -189,15 +192,15 @@ func TestAllOrNothing(t *testing.T) {
 	_, err := w.install(Request{Force: true})
 	refused(t, err, "bolt/puppetfile-error", "me/b 2.0.0: ")
 	w.broken.Store("")
-	archive := w.archives["me-b-2.0.0.tar.gz"]
-	w.archives["me-b-2.0.0.tar.gz"] = w.archives["me-c-2.0.0.tar.gz"]
+	archive := w.archive("me-b-2.0.0.tar.gz")
+	w.swap("me-b-2.0.0.tar.gz", w.archive("me-c-2.0.0.tar.gz"))
 	_, err = w.install(Request{Force: true})
 	refused(t, err, "bolt/puppetfile-error", "does not have the SHA-256")
 	w.expect("a 1.0.0, b 1.0.0, c 1.0.0")
 	if w.read("Puppetfile") != puppetfile || w.read(".modules/"+lockName) != lock {
 		t.Error("the Puppetfile or the lock has changed")
 	}
-	w.archives["me-b-2.0.0.tar.gz"] = archive
+	w.swap("me-b-2.0.0.tar.gz", archive)
 	w.mustInstall(Request{Force: true})
 	w.expect("a 2.0.0, b 2.0.0, c 2.0.0")
 }
@@ -376,6 +379,18 @@ func TestPuppetfileOfOthers(t *testing.T) {
 	if got := w.read("site/one/tasks/init.sh"); !strings.Contains(got, "1.0.0") {
 		t.Errorf("in site: %s", got)
 	}
+
+	// What moves is looked at again with force.
+	w.repo("one", "2.0.0")
+	w.release("me/a", "2.1.0")
+	w.release("me/a", "3.0.0-rc.1")
+	w.mustInstall(Request{AsIs: true})
+	w.expect("a 2.0.0, mine mine")
+	w.mustInstall(Request{AsIs: true, Force: true})
+	w.expect("a 2.1.0, mine mine")
+	if got := w.read("site/one/tasks/init.sh"); !strings.Contains(got, "2.0.0") {
+		t.Errorf("in site: %s", got)
+	}
 	w.write("Puppetfile", "mod 'me/a', '1.0.0'\n")
 	w.mustInstall(Request{AsIs: true})
 	w.expect("a 1.0.0")
@@ -519,7 +534,7 @@ func TestMixed(t *testing.T) {
 	}
 
 	// A lock that is damaged, or says what it should not, does no harm.
-	for _, text := range []string{"{", `{"version":1,"modules":[{"name":"x","dir":"../../../tmp/x"},{"name":"apache","dir":".modules/apache"},{"name":"e","dir":"/etc"}]}`} {
+	for _, text := range []string{"{", `{"version":1,"modules":[{"name":"x","dir":"../../../tmp/x"},{"name":"apache","dir":".modules/apache","commit":"1"},{"name":"e","dir":"/etc"}]}`} {
 		w.write(".modules/"+lockName, text)
 		w.mustInstall(Request{})
 		w.expect("apache 11.0.0, stdlib 9.5.0")
@@ -578,4 +593,33 @@ func TestSteps(t *testing.T) {
 			t.Errorf("no step %q in %q", want, w.steps)
 		}
 	}
+}
+
+// FuzzMetadata: what is taken from a stranger's metadata is fit to be a path
+// and a version.
+func FuzzMetadata(f *testing.F) {
+	f.Add([]byte(`{"name":"me-one","version":"1.0.0","dependencies":[{"name":"a/b","version_requirement":">= 1.0.0 < 2.0.0"}]}`))
+	f.Add([]byte(`{"name":"../x"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		md, err := parseMetadata(data, "metadata.json")
+		if err != nil {
+			if _, ours := errors.AsType[*fault.Error](err); !ours {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		for _, name := range append([]string{md.name}, modulesOf(md.requires)...) {
+			if strings.ContainsAny(name, ".\\\x00\n") || strings.Count(name, "/") > 1 || strings.HasPrefix(name, "/") {
+				t.Errorf("name %q", name)
+			}
+		}
+	})
+}
+
+func modulesOf(list []solver.Demand) []string {
+	var names []string
+	for _, d := range list {
+		names = append(names, d.Module)
+	}
+	return names
 }

@@ -140,6 +140,10 @@ func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force boo
 		}
 		missing = append(missing, m)
 	}
+	t.purge(wanted)
+	if len(missing)+len(t.moves) == 0 {
+		return nil
+	}
 	stage, err := os.MkdirTemp(t.dir, stagePrefix)
 	if err != nil {
 		return fault.File(t.dir, err, "Modules cannot be put into %s: %v", t.dir, fault.WithoutPath(err))
@@ -173,7 +177,6 @@ func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force boo
 		}
 		t.Changes = append(t.Changes, c)
 	}
-	t.purge(wanted)
 	return nil
 }
 
@@ -187,7 +190,7 @@ func want(m *puppetfile.Module) string {
 // shown is what people know a version by.
 func (e entry) shown() string {
 	if e.Commit != "" {
-		return e.Commit[:12]
+		return fmt.Sprintf("%.12s", e.Commit)
 	}
 	return e.Version
 }

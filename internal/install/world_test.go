@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ type world struct {
 	dir      string // the project's
 	repos    string
 	cache    string
-	url      string // of the Forge
+	url      string     // of the Forge
+	mu       sync.Mutex // a request that was given up may still be answered
 	releases map[string][]map[string]any
 	archives map[string][]byte
 	broken   atomic.Value // path of the Forge that answers 400
@@ -49,10 +51,14 @@ func newWorld(t *testing.T) *world {
 	mux := http.NewServeMux()
 	send := func(rw http.ResponseWriter, v any) { _ = json.NewEncoder(rw).Encode(v) }
 	mux.HandleFunc("/v3/releases", func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		list := w.releases[r.FormValue("module")]
 		send(rw, map[string]any{"pagination": map[string]any{"next": nil}, "results": list})
 	})
 	mux.HandleFunc("/v3/releases/{slug}", func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		for _, list := range w.releases {
 			for _, e := range list {
 				if e["slug"] == r.PathValue("slug") {
@@ -70,7 +76,7 @@ func newWorld(t *testing.T) *world {
 			case <-r.Context().Done():
 			}
 		}
-		_, _ = rw.Write(w.archives[r.PathValue("name")])
+		_, _ = rw.Write(w.archive(r.PathValue("name")))
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.asked.Add(1)
@@ -118,11 +124,27 @@ func (w *world) release(module, version string, needs ...string) {
 	}
 	sum := sha256.Sum256(b.Bytes())
 	file := slug + "-" + version + ".tar.gz"
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.archives[file] = b.Bytes()
 	w.releases[slug] = append(w.releases[slug], map[string]any{
 		"slug": slug + "-" + version, "version": version, "metadata": metadata, "file_uri": "/v3/files/" + file,
 		"file_sha256": hex.EncodeToString(sum[:]), "module": map[string]any{"name": name, "owner": map[string]any{"slug": owner}},
 	})
+}
+
+// archive is that of a release.
+func (w *world) archive(name string) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.archives[name]
+}
+
+// swap makes the archive of a release another one.
+func (w *world) swap(name string, archive []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.archives[name] = archive
 }
 
 func environ() []string {

@@ -8,6 +8,9 @@ import "strings"
 // close.
 func Near(word string, names []string) string {
 	best, least := "", 3 // more than two slips are another word
+	if len(word) < 6 {
+		least = 2 // and in a short one more than one
+	}
 	for _, n := range names {
 		if d := Distance(word, n); d < least && d < len(word) {
 			best, least = n, d

@@ -316,9 +316,25 @@ func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 	case native != nil:
 		return native, nil
 	case slices.Contains(notBuiltIn, name):
-		return nil, executionError(name, ResolveReference, fmt.Errorf("this plugin is not built in; the plugins are %s", strings.Join(Names(), ", ")))
+		return nil, executionError(name, ResolveReference, fmt.Errorf("this plugin is not built in; the plugins are %s", strings.Join(p.names(), ", ")))
 	}
-	return nil, fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
+	e := fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
+	e.Hint = "The plugins are " + strings.Join(p.names(), ", ") + "."
+	return nil, e
+}
+
+// names are all plugins that there are, sorted.
+func (p *Plugins) names() []string {
+	names := Names()
+	if p.opts.Modules != nil {
+		for _, m := range p.opts.Modules.All() {
+			if _, err := m.Stat(dataFile); err == nil {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // native returns a plugin that is built in, nil if it is not.

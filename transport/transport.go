@@ -169,8 +169,8 @@ type Cmd struct {
 
 	Env []string // "NAME=value", in order
 
-	// Stdin is all that the command reads; then it sees the end of file. It
-	// travels to the machine before the command starts.
+	// Stdin is all that the command reads, from a file or a pipe; then it sees
+	// the end of file. It travels to the machine before the command starts.
 	Stdin []byte
 
 	// Files exist in a fresh private directory for as long as the command
@@ -188,7 +188,7 @@ type Cmd struct {
 	TTY   bool // a terminal on stdin, stdout and stderr: stderr arrives as stdout
 
 	TmpDir    string // parent of the private directory, "" for /tmp
-	ScriptDir string // fixed name for it below TmpDir, instead of a random one
+	ScriptDir string // name for it below TmpDir, instead of a random one (PrivateDir tells the path)
 	KeepFiles bool   // leave the private directory behind (cleanup: false)
 
 	Grace time.Duration // between TERM and KILL on cancel; 0: DefaultGrace
@@ -203,6 +203,9 @@ type File struct {
 	Name string
 	Mode fs.FileMode
 	Data []byte
+	// Sum is the SHA-256 of Data in hexadecimal digits, by whoever knows it
+	// for certain; "" lets it be computed where it is needed.
+	Sum string
 }
 
 // RunAs says as whom a command runs. The zero value is the login user.

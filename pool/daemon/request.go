@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -141,7 +142,7 @@ func (c *client) run(ctx context.Context, f wire.Frame) error {
 			if q.HasStdin && i == len(staged)-1 {
 				cmd.Stdin = data
 			} else {
-				cmd.Files = append(cmd.Files, transport.File{Name: staged[i].Name, Mode: staged[i].Mode, Data: data})
+				cmd.Files = append(cmd.Files, transport.File{Name: staged[i].Name, Mode: staged[i].Mode, Data: data, Sum: hex.EncodeToString(staged[i].Data[:])})
 			}
 		}
 		cmd.Stdout = &sink{c.w, id, wire.Stdout, r.window, ctx.Done()}

@@ -73,6 +73,10 @@ func TestLoginShells(t *testing.T) {
 			{"script", transport.Cmd{Argv: append([]string{"./it's"}, odd...), Files: script}, transport.Status{Code: 3}, want + "\n"},
 			{"script with stdin and environment", transport.Cmd{Argv: append([]string{"./it's"}, odd...), Files: script, Stdin: []byte("in\x00!"), Env: []string{"A='!\n\\"}},
 				transport.Status{Code: 3}, want + "in\x00!" + "'! \\\n"},
+			{"task", transport.Cmd{Argv: append([]string{"./it's"}, odd...), Files: script, Stdin: []byte("in"), Env: []string{"PT_a='!\n\\", "PT_b=x"}},
+				transport.Status{Code: 3}, want + "in\n"},
+			{"environment of a task", transport.Cmd{Argv: []string{"sh", "-c", `printf '%s|%s' "$PT_a" "$PT_b"`}, Env: []string{"PT_a='!\n\\", "PT_b=x"}},
+				transport.Status{}, "'!\n\\|x"},
 			{"line with stdin", transport.Cmd{Line: "cat; echo end", Stdin: []byte("in\n")}, transport.Status{}, "in\nend\n"},
 			{"line with environment", transport.Cmd{Line: `printf %s "$A"`, Env: []string{"A='!\n\\"}}, transport.Status{}, "'!\n\\"},
 			{"run-as", transport.Cmd{Line: `printf '[%s]' '!' "\\" 'a  b'`, RunAs: transport.RunAs{User: "nobody"}}, transport.Status{}, `[!][\][a  b]`},
@@ -226,7 +230,7 @@ func TestNoTar(t *testing.T) {
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"rm", "mkdir", "mv", "head", "wc", "chmod", "cat"} {
+	for _, name := range []string{"rm", "mkdir", "mv", "dd", "chmod", "cat"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/internal/lazyregexp"
 	"bolt/transport"
 )
 
@@ -29,8 +30,11 @@ type failed struct{ step, text string }
 
 func parseFailed(text []byte) *failed {
 	step, said, _ := strings.Cut(string(text), " ")
-	return &failed{step: step, text: firstLines(said)}
+	return &failed{step: step, text: firstLines(counts().ReplaceAllString(said, ""))}
 }
+
+// counts is what dd says of its work beside why it failed.
+var counts = lazyregexp.New(`(?m)^\d+(?:\+\d+ records (?:in|out)| bytes.* copied.*)(?:\n|$)`)
 
 // reason is what the shell said, or something that is not empty.
 func (f *failed) reason() string {
@@ -57,7 +61,7 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 		e.Msg = fmt.Sprintf("Could not change the working directory on %s: %s", host, f.reason())
 	case stepInput:
 		e.Code = "EXEC_ERROR"
-		e.Msg = fmt.Sprintf("The environment variables did not arrive whole on %s, and nothing was run", host)
+		e.Msg = fmt.Sprintf("The environment variables, or the data for standard input, did not arrive whole on %s, and nothing was run", host)
 		e.Hint = "A start-up file of the login shell may read standard input, or put something else in its place."
 	default:
 		e.Code = "WRITE_ERROR"

@@ -73,6 +73,8 @@ type told struct {
 	failed   *failed // the step that failed
 	unproven bool    // the session ended well, but the script did not begin
 	declined bool    // a ready shell has ended without having taken the script
+	asked    bool    // sudo has asked for the password, or would have
+	hasBegun bool    // the script
 }
 
 // Give-up reasons of our own, beside the end of the context.
@@ -104,12 +106,12 @@ type running struct {
 	byErr   bool // the mark of the beginning has come on stderr
 	byOut   bool // and on stdout
 	prompts int
-	answer  int    // where in said the prompt was
-	said    []byte // text before began
-	early   []byte // of stdout, before a ready shell has taken the script
-	asked   <-chan time.Time
-	talked  bool  // stderr has said something
-	giveUp  error // why we stop, if not by ctx
+	answer  int              // where in said the prompt was
+	said    []byte           // text before began
+	early   []byte           // of stdout, before a ready shell has taken the script
+	foreign <-chan time.Time // there is a question that nobody will answer
+	talked  bool             // stderr has said something
+	giveUp  error            // why we stop, if not by ctx
 	kill    <-chan time.Time
 	late    <-chan time.Time // it ought to have begun, since data waits for it
 }
@@ -438,7 +440,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 			stderr.next <- struct{}{}
 		case <-holdEnds:
 			release()
-		case <-r.asked:
+		case <-r.foreign:
 			if r.giveUp == nil {
 				r.refuse(r.escalation.foreign(r.said))
 			}
@@ -545,11 +547,10 @@ func (r *running) onPiece(p piece) {
 		r.onStep(parseFailed(p.text))
 	case p.mark == beganMark:
 		r.byErr = true
+		r.onTaken()
 		r.onBegan()
 	case p.mark == takenMark:
-		r.taken = true
-		r.toStdout(r.early)
-		r.early = nil
+		r.onTaken()
 	case p.mark == promptMark:
 		r.onPrompt()
 	case r.text != "" && !r.taken: // not of the command
@@ -557,6 +558,15 @@ func (r *running) onPiece(p piece) {
 		r.onSaid(p.text)
 	default:
 		r.output(p.text)
+	}
+}
+
+// onTaken is called when a ready shell has taken the script.
+func (r *running) onTaken() {
+	if !r.taken {
+		r.taken = true
+		r.toStdout(r.early)
+		r.early = nil
 	}
 }
 
@@ -580,7 +590,7 @@ func (r *running) onBegan() {
 	if r.began {
 		return // it is told twice
 	}
-	r.began = true
+	r.began, r.hasBegun = true, true
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()
@@ -592,7 +602,8 @@ func (r *running) onPrompt() {
 		return // nobody but sudo was given a prompt
 	}
 	r.prompts++
-	r.asked = nil
+	r.asked = true
+	r.foreign = nil
 	r.answer = len(r.said)
 	password := r.escalation.as.Password
 	switch {
@@ -616,22 +627,26 @@ func (r *running) onSaid(text []byte) {
 		return
 	}
 	r.said = append(r.said, text...)
-	r.asked = nil
+	r.foreign = nil
 	if r.escalation.sudo() && asks(r.said) {
-		r.asked = time.After(foreignPrompt)
+		r.foreign = time.After(foreignPrompt)
 	}
 }
 
 // endSaid decides about what was said before the script began, when it has
 // begun or never will.
 func (r *running) endSaid() {
-	r.asked = nil
+	r.foreign = nil
 	said := r.said
 	r.said = nil
 	if len(said) == 0 {
 		return
 	}
 	if !r.began && r.giveUp == nil {
+		if r.escalation.silent && refusedSilence().Match(said) {
+			r.asked = true
+			return
+		}
 		if refusal := r.escalation.refusal(said); refusal != nil {
 			r.giveUp = refusal
 		}

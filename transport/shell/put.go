@@ -57,11 +57,11 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 			return localError("read", err)
 		}
 		stage.blobs = []blob{{name: name, mode: uint32(info.Mode().Perm()), size: info.Size()}}
-		steps = append(append(steps, stage.open()...), stage.fill()...)
+		steps = append(append(steps, stage.open()), stage.steps()...)
 		p.send = func(w io.Writer) error { return sendFile(w, f, src.Path, info.Size()) }
 	case info.IsDir():
 		last := ".end-" + randomHex(8) // no name of the tree's, since nobody can guess it
-		steps = append(append(steps, stage.open()...), unpack(last)...)
+		steps = append(append(steps, stage.open(), makeDir), unpack(last)...)
 		p.send = func(w io.Writer) error { return sendTree(w, src, last) }
 	default:
 		return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR",
@@ -182,7 +182,7 @@ func newTransfer(what string, fo transport.FileOptions, o *Options) (*transfer, 
 	if err := validate(&c); err != nil {
 		return nil, err
 	}
-	p := &transfer{fo: fo, o: o, shell: shell, dir: privateDir(fo.TmpDir, fo.ScriptDir)}
+	p := &transfer{fo: fo, o: o, shell: shell, dir: transport.PrivateDir(fo.TmpDir, fo.ScriptDir)}
 	p.exchange = exchange{what: what, host: o.Host, token: newToken(), grace: transport.DefaultGrace, log: logger(o)}
 	p.escalation = escalate(fo.RunAs, p.token, o)
 	p.afterBegan = p.escalation != nil || o.unproven()

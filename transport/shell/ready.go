@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"bolt/transport"
 )
@@ -25,11 +26,14 @@ const maxReadyText = 16 << 10
 // with its standard input or if it is none that may be used.
 func ReadyLine(token string) string {
 	return proving(`case ${SHELL##*/} in ksh*) exit 0;; esac; ` + isFresh + `_bolt_ok || exit 0; ` +
-		`_bolt_n=; _bolt_s=; _bolt_d=; ` + waits(token) +
+		`_bolt_n=$(printf '\nx'); _bolt_n=${_bolt_n%x}; _bolt_s=; _bolt_d=; ` + readyTending + `=` + Quote(tending) + `; eval "` + textInput + `"; ` + waits(token) +
 		`while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; esac; ` +
-		`[ -n "$_bolt_n" ] || { _bolt_n=$(printf '\nx'); _bolt_n=${_bolt_n%x}; }; _bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n; done; ` +
+		`_bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n; done; ` +
 		`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`)
 }
+
+// readyTending is the variable of a ready shell that holds tending.
+const readyTending = "_bolt_w"
 
 // waits says on both streams that a shell waits. Whatever else its start prints
 // would come in each new session, too, and is looked for in front of that.
@@ -59,6 +63,12 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 	}
 	ready := *p
 	ready.ready = true
+	if p.as.sudo() && p.o.Unasked != nil && p.o.Unasked.has(p.as) {
+		silent := *p.as
+		silent.silent = true
+		ready.as = &silent
+	}
+	ready.pack()
 	x := ready.exchange()
 	if len(x.line) > maxReadyText {
 		return transport.Status{}, nil, false
@@ -74,7 +84,11 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 		logger(&p.o).Debug("ready shell did not take a script", "target", p.o.Host)
 		return transport.Status{}, nil, false
 	}
-	st, err = p.outcome(x, st, err)
+	ready.learn(x)
+	if ready.as != nil && ready.as.silent && x.asked && !x.hasBegun && ctx.Err() == nil {
+		return transport.Status{}, nil, false // sudo wants an answer
+	}
+	st, err = ready.outcome(x, st, err)
 	return st, err, true
 }
 
@@ -84,9 +98,50 @@ func (p *plan) fitsReady() bool {
 	return !p.c.TTY && p.shell == posix && (p.env != "" || p.stage != nil) && (len(p.c.Argv) > 0 || p.as != nil || p.env != "")
 }
 
+// maxInput bounds the data for stdin that is in the script itself: what a pipe
+// takes for certain without a reader (pipe(7)). A page is also what costs no
+// more to read byte by byte than a program that reads it.
+const maxInput = 4 << 10
+
+// isText reports whether data for stdin may be in a script: every shell reads
+// and prints it as it is.
+func isText(data []byte) bool {
+	if len(data) > maxInput || !utf8.Valid(data) {
+		return false
+	}
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// textInput defines a function, as eval reads it, that puts $_bolt_i into stdin
+// without a process, and without a file that others of the user could see: a
+// here-document is a pipe, or a file without a name, and Linux opens either
+// again. It must have a line (bash takes /dev/null for an empty one), which is
+// taken out. mksh alone has no printf of its own. It is a function so that no
+// line of the script comes to count as a later one in messages.
+const textInput = `_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; ` +
+	`case \${KSH_VERSION-} in *MIRBSD*) print -rn -- \"\$_bolt_i\";; *) printf %s \"\$_bolt_i\";; esac >/dev/fd/0 && exec </dev/fd/0; }`
+
+// fromText is a command that calls it.
+func (p *plan) fromText() string {
+	return "_bolt_i=" + Quote(p.input) + `; _bolt_h || { ` + failure(p.token, stepInput, "", "2") + `; exit 1; }`
+}
+
+// inPlace reports whether the command takes the place of a ready shell without
+// another between.
+func (p *plan) inPlace() bool { return p.ready && p.as == nil && p.env == "" }
+
 // takes is the beginning of a script for a ready shell: it goes on only if the
 // shell is still fresh and has the program that it is to become, and says so.
+// Where the shell itself goes on, it has begun with that.
 func (p *plan) takes() string {
+	if p.inPlace() {
+		return `_bolt_ok || exit 0; ` + began(p.token, "2") + `; `
+	}
 	check := `_bolt_ok || exit 0; `
 	if p.as != nil {
 		check += `command -v ` + Quote(p.as.program()) + ` >/dev/null 2>&1 || exit 0; `

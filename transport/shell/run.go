@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"io"
 	"path"
 	"slices"
@@ -24,11 +25,27 @@ import (
 // by everybody on the machine; only names that shells do not export (with a
 // dash or a dot in them, or special to a shell) are in the line, for env(1).
 //
-// With a Warmer, data need not wait for the answer to an exec, and lines of
-// builtin commands need no session; neither shows in what the command sees or
-// comes to.
+// With a Warmer, data need not wait for the answer to an exec, nor for a sudo
+// that asked for nothing the last time, and lines of builtin commands need no
+// session. None of this shows in what the command sees or comes to, but that
+// short data for stdin is in a pipe and not in a file.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
+	st, err := run(ctx, s, c, o)
+	if errors.Is(err, errStale) {
+		o.Kept.Stale()
+		o.Kept = nil
+		st, err = run(ctx, s, c, o)
+	}
+	return st, err
+}
+
+// errStale says that a file that was to be on the machine is not, or is
+// another, and nothing was run.
+var errStale = errors.New("a kept file is not as it was")
+
+// run is Run with the files that are on the machine.
+func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	p, err := newPlan(c, o)
 	if err != nil {
 		return transport.Status{}, err
@@ -46,10 +63,18 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		}
 	}
 	st, err := x.run(ctx, s)
+	p.learn(x)
 	if x.unproven && p.proves && runsLines(ctx, s, p.o) {
 		err = nil // the proof went where its stderr goes
 	}
 	return p.outcome(x, st, err)
+}
+
+// learn notes whether sudo has asked, if it was sudo.
+func (p *plan) learn(x *exchange) {
+	if p.as.sudo() && p.o.Unasked != nil && (x.asked || x.hasBegun) {
+		p.o.Unasked.learn(p.as, x.asked)
+	}
 }
 
 // runsLines asks a login shell that gave no proof of a plain line for one on
@@ -61,7 +86,7 @@ func runsLines(ctx context.Context, s Starter, o Options) bool {
 		return false
 	}
 	x := p.exchange()
-	x.line = strings.Join(append([]string{began(p.token, "1")}, p.asLeader()...), "; ")
+	x.line = strings.Join(append([]string{began(p.token, "1"), p.watcher()}, p.asLeader()...), "; ")
 	x.token, x.proof, x.cut = p.token, true, ""
 	_, err = x.run(ctx, s)
 	return err == nil && !x.unproven
@@ -72,6 +97,8 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 	switch {
 	case err != nil:
 		return transport.Status{}, err
+	case x.failed != nil && x.failed.step == stepStale && p.o.Kept != nil:
+		return transport.Status{}, errStale
 	case x.failed != nil:
 		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir, p.o.Host)
 	}
@@ -99,8 +126,11 @@ type plan struct {
 	stdin string   // name of the blob that is the command's stdin, or ""
 	mark  string   // name of the blob that the cleaner looks for, or ""
 	env   string   // the block that sets Env, as it travels
-	grace time.Duration
-	ready bool // the script is for a ready shell
+	// exports, instead, set it in a ready shell.
+	exports string
+	input   string // what stdin gets there, instead of the blob
+	grace   time.Duration
+	ready   bool // the script is for a ready shell
 	// proves: a plain line, the first on its connection for a while, is accompanied by a
 	// proof, because an account's shell may run nothing and report success.
 	proves bool
@@ -123,12 +153,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 		p.grace = transport.DefaultGrace
 	}
 	p.as = escalate(c.RunAs, p.token, &p.o)
-	if len(c.Env) > 0 {
-		p.env = envBlock(c.Env, p.token)
-	}
-	if len(c.Files) > 0 || len(c.Stdin) > 0 {
-		p.addStage()
-	}
+	p.pack()
 	p.proves = o.unproven() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
@@ -197,44 +222,48 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// privateDir is the path of a private directory: scriptDir or a fresh UUID
-// (RFC 9562 version 4) below tmpDir.
-func privateDir(tmpDir, scriptDir string) string {
-	if tmpDir == "" {
-		tmpDir = "/tmp"
-	}
-	if scriptDir == "" {
-		scriptDir = newUUID()
-	}
-	return strings.TrimRight(tmpDir, "/") + "/" + scriptDir
-}
-
-func newUUID() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b)
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	h := hex.EncodeToString(b)
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
 func (p *plan) addStage() {
-	p.dir = privateDir(p.c.TmpDir, p.c.ScriptDir)
+	p.dir = transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)
 	p.stage = &staging{token: p.token, dir: p.dir}
 	for _, f := range p.c.Files {
 		mode := uint32(f.Mode.Perm())
 		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name {
 			mode |= 0o100
 		}
-		p.stage.blobs = append(p.stage.blobs, blob{name: f.Name, mode: mode, size: int64(len(f.Data))})
+		b := blob{name: f.Name, mode: mode, size: int64(len(f.Data))}
+		if p.o.Kept != nil {
+			if path, sum, ok := p.o.Kept.Find(&f); ok {
+				b.kept, b.sum = path, sum
+			}
+		}
+		p.stage.blobs = append(p.stage.blobs, b)
 	}
-	if len(p.c.Stdin) > 0 {
+	if len(p.c.Stdin) > 0 && p.input == "" {
 		p.stdin = ".stdin-" + randomHex(4)
 		p.stage.blobs = append(p.stage.blobs, blob{name: p.stdin, mode: 0o600, size: int64(len(p.c.Stdin))})
 	}
 	if p.c.TTY && !p.c.KeepFiles {
 		p.mark = ".mark-" + randomHex(4)
 		p.stage.blobs = append(p.stage.blobs, blob{name: p.mark, mode: 0o600})
+	}
+}
+
+// pack decides how environment, files and data for stdin travel.
+func (p *plan) pack() {
+	p.env, p.exports, p.input = "", "", ""
+	inText := p.ready && p.as == nil && len(p.c.Argv) > 0
+	if inText && len(p.c.Env) > 0 && p.asLoginShell() {
+		p.exports = exports(p.c.Env)
+	}
+	if len(p.c.Env) > 0 && p.exports == "" {
+		p.env, inText = envBlock(p.c.Env, p.token), false
+	}
+	if inText && isText(p.c.Stdin) {
+		p.input = string(p.c.Stdin)
+	}
+	p.dir, p.stage, p.stdin, p.mark = "", nil, "", ""
+	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
+		p.addStage()
 	}
 }
 
@@ -246,7 +275,7 @@ func (p *plan) exchange() *exchange {
 		tty:         p.c.TTY,
 		token:       p.token,
 		escalation:  p.as,
-		afterBegan:  p.as != nil || p.c.TTY || !p.ready && p.o.unproven(),
+		afterBegan:  p.as != nil && !p.as.silent || p.c.TTY || !p.ready && p.o.unproven(),
 		stdout:      sink(p.c.Stdout),
 		stderr:      sink(p.c.Stderr),
 		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0,
@@ -254,7 +283,7 @@ func (p *plan) exchange() *exchange {
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
 	}
-	if p.env != "" || p.stage != nil {
+	if p.env != "" || p.stage != nil && p.stage.size() > 0 {
 		x.send = p.send
 	}
 	x.proof, x.twice = p.tells(), p.tellsTwice()
@@ -275,7 +304,7 @@ func (p *plan) exchange() *exchange {
 		}
 	case p.plain() && p.c.TTY:
 		x.line, x.token = p.c.Line, ""
-	case p.shell != posix || p.env != "" || p.c.TTY:
+	case p.shell != posix || p.env != "" && !p.asLoginShell() || p.c.TTY:
 		x.line = p.shell.underSh(p.script())
 	default:
 		x.line = p.script()
@@ -318,22 +347,28 @@ func (p *plan) script() string {
 		// Bytes must come through the terminal as they are.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
 	}
-	if p.tellsTwice() {
+	switch {
+	case p.inPlace(): // told already
+	case p.tellsTwice():
 		add(beganTwice(p.token))
-	} else if p.tells() {
+	case p.tells():
 		add(began(p.token, "2"))
 	}
 	if p.as != nil && !p.o.Local {
 		add(`cd`)
 	}
 	if p.env != "" {
-		add(readEnv(p.token))
+		add(readEnv(p.token, p.c.Env))
 	}
-	if p.stage != nil {
+	switch {
+	case p.stage == nil:
+	case p.c.TTY:
 		if p.cleaned() {
 			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is there
 		}
 		add(p.stage.script())
+	default:
+		add(p.watcher())
 	}
 	if raw {
 		add(`stty "$_bolt_tty"`)
@@ -345,36 +380,53 @@ func (p *plan) script() string {
 	if p.c.TTY {
 		add(p.onTerminal())
 	} else {
+		if p.stage == nil {
+			add(p.watcher())
+		}
 		add(p.asLeader()...)
 	}
 	return strings.Join(steps, "; ")
 }
 
-// undo removes the private directory where the watcher does not do it yet.
+// undo removes the private directory where no watcher does it.
 func (p *plan) undo() string {
-	if p.stage == nil {
+	if p.stage == nil || !p.c.TTY {
 		return ""
 	}
 	return `rm -rf -- ` + Quote(p.dir) + `; `
+}
+
+// watcher starts the watcher, once the files are there.
+func (p *plan) watcher() string {
+	if p.stage == nil {
+		return watcher(p.grace)
+	}
+	script := Quote(tending)
+	if p.inPlace() {
+		script = `"$` + readyTending + `"`
+	}
+	return tend(script, p.stage, p.grace, p.c.KeepFiles)
 }
 
 // asLeader makes the command the session's leader, in the place of the shell:
 // so its exit status and its death by a signal reach us as they are, and the
 // watcher cleans up behind it.
 func (p *plan) asLeader() []string {
-	dir := p.dir
-	if p.c.KeepFiles {
-		dir = ""
-	}
-	steps := []string{watcher(p.grace, dir, p.token)}
-	if p.stdin != "" {
+	var steps []string
+	switch {
+	case p.input != "":
+		steps = append(steps, p.fromText())
+	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
 		steps = append(steps, `exec <`+file, `rm -f -- `+file)
-	} else {
+	default:
 		steps = append(steps, `exec </dev/null`)
 	}
 	if p.env != "" {
 		steps = append(steps, setEnv)
+	}
+	if p.exports != "" {
+		steps = append(steps, p.exports)
 	}
 	return append(steps, p.command())
 }
@@ -435,10 +487,14 @@ func (p *plan) send(w io.Writer) error {
 	if p.env != "" {
 		parts = append(parts, []byte(p.env))
 	}
-	for _, f := range p.c.Files {
-		parts = append(parts, f.Data)
+	for i, f := range p.c.Files {
+		if p.stage.blobs[i].kept == "" {
+			parts = append(parts, f.Data)
+		}
 	}
-	parts = append(parts, p.c.Stdin)
+	if p.stdin != "" {
+		parts = append(parts, p.c.Stdin)
+	}
 	return writeAll(w, parts)
 }
 
@@ -496,6 +552,36 @@ func unexportable(env []string) string {
 	return "env " + quoteWords(words) + " "
 }
 
+// harmless are names that mean nothing to any shell or program that sets up a
+// command.
+var harmless = lazyregexp.New(`^PT_[A-Za-z0-9_]*$`)
+
+// asLoginShell reports whether an environment means nothing to the login shell,
+// which can then become the command as it does without one.
+func (p *plan) asLoginShell() bool {
+	return len(p.c.Argv) > 0 && !slices.ContainsFunc(p.c.Env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return !harmless().MatchString(name)
+	})
+}
+
+// maxExports bounds what is set by the script of a ready shell.
+const maxExports = 4 << 10
+
+// exports is a command that sets an environment, or "" if it is too large.
+func exports(env []string) string {
+	var words []string
+	size := 0
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if size += len(e); size > maxExports {
+			return ""
+		}
+		words = append(words, name+"="+Quote(value))
+	}
+	return "export " + strings.Join(words, " ")
+}
+
 func envBegin(token string) string { return token + "<" }
 func envEnd(token string) string   { return token + ">" }
 
@@ -516,9 +602,16 @@ func envBlock(env []string, token string) string {
 // programs run, which are not to see it. A start-up file that has read from the
 // block leaves no whole one. TMOUT would end the read; ksh93 heeds it all the
 // same, and then what comes late is an error.
-func readEnv(token string) string {
+//
+// A line end in the script makes later lines of it, as messages count them, so
+// there is one only where a value has one.
+func readEnv(token string, env []string) string {
+	end := ";"
+	if slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, "\n") }) {
+		end = "\n"
+	}
 	return `_bolt_t=` + token + `; _bolt_e=; IFS= TMOUT= read -r _bolt_l; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
-		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e="$_bolt_e$_bolt_l` + "\n" + `"; done && ` +
+		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e="$_bolt_e$_bolt_l` + end + `"; done && ` +
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }
 

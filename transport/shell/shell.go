@@ -70,9 +70,24 @@ type Options struct {
 	// that is long ago, a plain line is accompanied by a new one; with nil it
 	// never is.
 	Proof *Proof
+	// Unasked remembers for whom sudo asks for nothing; with nil, what a script
+	// under sudo reads always waits until it has begun.
+	Unasked *Unasked
+	// Kept tells of files that are on the machine already; nil for none.
+	Kept Kept
 	// Logger gets what is odd but no failure, such as a private directory
 	// that could not be removed; nil discards.
 	Logger *slog.Logger
+}
+
+// Kept tells of files on the machine.
+type Kept interface {
+	// Find returns the path of a file that ought to hold what f does, and the
+	// SHA-256 by which to see whether it does; ok is false if there is none.
+	Find(f *transport.File) (path, sum string, ok bool)
+	// Stale is told that one of them does not, or cannot be read. What needed
+	// it is run again without.
+	Stale()
 }
 
 // unproven says that the login shell may not run what it is given: what bytes

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"bolt/internal/lazyregexp"
@@ -17,7 +18,42 @@ type escalation struct {
 	token string
 	user  string // the login user, for messages
 	host  string
+	// silent has sudo fail instead of asking, so that what follows the script
+	// can never be taken for an answer.
+	silent bool
 }
+
+// Unasked remembers for whom sudo has asked for nothing the last time, on one
+// machine by one login. The zero value remembers nothing.
+type Unasked struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+// maxUnasked bounds what is remembered.
+const maxUnasked = 64
+
+func (u *Unasked) has(e *escalation) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.all[e.key()]
+}
+
+// learn notes whether sudo has asked.
+func (u *Unasked) learn(e *escalation, asked bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if asked || len(u.all) >= maxUnasked {
+		delete(u.all, e.key())
+		return
+	}
+	if u.all == nil {
+		u.all = make(map[string]bool)
+	}
+	u.all[e.key()] = true
+}
+
+func (e *escalation) key() string { return e.program() + "\x00" + e.as.User }
 
 // escalate returns nil if as asks for nobody else than the login user.
 func escalate(as transport.RunAs, token string, o *Options) *escalation {
@@ -46,7 +82,11 @@ func (e *escalation) line(script string) string {
 	if !e.sudo() {
 		return "exec " + quoteWords(append(append([]string{}, e.as.Command...), e.as.User, "sh", "-c", script))
 	}
-	return `LC_ALL=C exec ` + Quote(e.program()) + ` -S -H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.prompt()) +
+	silent := ""
+	if e.silent {
+		silent = "-n "
+	}
+	return `LC_ALL=C exec ` + Quote(e.program()) + ` -S ` + silent + `-H -u ` + Quote(e.as.User) + ` -p ` + Quote(e.prompt()) +
 		` sh -c ` + Quote(script) + ` sh "${LC_ALL+=}${LC_ALL-}"`
 }
 
@@ -74,6 +114,7 @@ const foreignPrompt = 10 * time.Second
 var (
 	refusedPassword = lazyregexp.New(`(?m)^(?:Sorry, try again\.|sudo: \d+ incorrect password attempts?)`)
 	refusedUser     = lazyregexp.New(`(?m)^(?:\S+ is not in the sudoers file|Sorry, user \S+ (?:is not allowed to execute|may not run sudo))`)
+	refusedSilence  = lazyregexp.New(`(?m)^sudo: .*\b(?:password|authentication) is required`)
 	refusedTTY      = lazyregexp.New(`(?m)^(?:sudo: )?sorry, you must have a tty to run sudo`)
 )
 

@@ -67,12 +67,12 @@ func TestWatcher(t *testing.T) {
 					dir := ""
 					if k.dir {
 						dir = private
-						if err := os.Mkdir(dir, 0o700); err != nil {
-							t.Error(err)
-							return
-						}
 					}
-					line := k.before + strings.ReplaceAll(watcher(grace, dir, testToken), "/bin/sh", sh) + "; exec </dev/null; " + k.after
+					start := watcher(grace)
+					if dir != "" {
+						start = tend(Quote(tending), &staging{token: testToken, dir: dir}, grace, false)
+					}
+					line := k.before + strings.ReplaceAll(start, "/bin/sh", sh) + "; exec </dev/null; " + k.after
 					cmd := exec.Command(sh, "-c", line)
 					cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, k.env...)
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -121,7 +121,7 @@ func TestReadEnv(t *testing.T) {
 	t.Parallel()
 	env := []string{"A=1 '\n\\x", "B=2"}
 	block := envBlock(env, testToken)
-	line := readEnv(testToken) + "; " + setEnv + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
+	line := readEnv(testToken, env) + "; " + setEnv + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
 	for name, sh := range posixShells(t) {
 		run := func(in string) (string, error) {
 			cmd := exec.Command(sh, "-c", line)

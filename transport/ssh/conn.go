@@ -32,8 +32,10 @@ type Conn struct {
 	// Requests on channels that wait come to serve and go from it.
 	watching, claiming chan *requests
 
-	places *places
-	warm   warm
+	places  *places
+	warm    warm
+	shelves shelves
+	unasked shell.Unasked
 
 	closing sync.Once
 	mu      sync.Mutex
@@ -53,7 +55,7 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	c := &Conn{e: e, log: d.log, mux: s.mux, wire: s.wire, trust: s.trust, ended: make(chan struct{}),
 		watching: make(chan *requests), claiming: make(chan *requests),
 		places: &places{limit: d.o.MaxSessions, most: d.o.MaxSessions}}
-	c.warm.c, c.warm.kept = c, d.o.Keep
+	c.warm.c, c.warm.kept, c.shelves.c = c, d.o.Keep, c
 	c.peer = e.identity()
 	c.keep()
 	last := c.lastWrite
@@ -67,7 +69,11 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 // command cannot tell.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	defer c.started()()
-	return shell.Run(ctx, c, cmd, c.options())
+	o := c.options()
+	if kept := c.shelves.keep(ctx, cmd); kept != nil {
+		o.Kept = kept
+	}
+	return shell.Run(ctx, c, cmd, o)
 }
 
 // started notes that an action begins; it returns what notes its end.
@@ -118,7 +124,7 @@ func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
 }
 
 func (c *Conn) options() shell.Options {
-	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Logger: c.log}
+	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Logger: c.log}
 }
 
 // isLogin reports whether r asks for nobody but the login user.
@@ -130,6 +136,7 @@ func (c *Conn) isLogin(r transport.RunAs) bool { return r.User == "" || r.User =
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.warm.stop()
+		c.shelves.stop()
 		c.work.stop()
 		c.fail(errClosed)
 		done := make(chan struct{})

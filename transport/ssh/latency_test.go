@@ -1,17 +1,19 @@
 package ssh
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/transporttest"
 )
 
 // On a connection that is kept, a command takes one round trip, and a script
-// of some kilobytes, too; a run-as has to wait for the answer of sudo before
-// it sends data. The same on a link without delay tells what the machine
+// or a task with 64 KiB of files, too, whatever it gets. A run-as that asks for
+// a password has to wait for the prompt, and again before it sends data. The same on a link without delay tells what the machine
 // itself needs.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
@@ -24,8 +26,27 @@ func TestRoundTrips(t *testing.T) {
 		to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
 		return l.mustDial(t, to)
 	}
+	as := transport.RunAs{User: transporttest.Users(t).Free.Name}
 	script := "#!/bin/sh\n" + strings.Repeat("# twenty kilobytes of script\n", 700) + "echo done\n"
 	files := []transport.File{{Name: "x.sh", Mode: 0o700, Data: []byte(script)}}
+	task := transport.Cmd{
+		Argv:  []string{"./x/tasks/init"},
+		Env:   []string{"PT_a=b", "PT__task=x"},
+		Stdin: []byte("{}"),
+		Files: []transport.File{
+			{Name: "x/tasks/init", Mode: 0o750, Data: []byte("#!/bin/sh\n[ \"$PT_a\" = b ] && [ \"$(cat)\" ] && [ \"$(cat \"${0%/*}/../files/data\" | wc -c)\" -eq 60000 ] && echo done\n")},
+			{Name: "x/files/data", Mode: 0o640, Data: []byte(strings.Repeat("x", 60000))},
+			{Name: "x/files/more", Mode: 0o644, Data: []byte(strings.Repeat("y", 5000))},
+		},
+	}
+	var tasks []transport.Cmd
+	for range 4 {
+		tasks = append(tasks, task)
+	}
+	tasks[1].Env = append(tasks[1].Env, "LANG=C", "odd.name=x")
+	tasks[2].Stdin = []byte("\x00\xff" + strings.Repeat("in", 10000))
+	tasks[3].RunAs = as
+	interpreted := transport.Cmd{Interpreter: []string{"/bin/sh", "-e"}, Argv: []string{"./x.sh", "a b"}, Files: files, Env: []string{"PT_a=b"}}
 	for _, k := range []struct {
 		name string
 		cmd  transport.Cmd
@@ -36,8 +57,14 @@ func TestRoundTrips(t *testing.T) {
 		{"script of 20 KB", transport.Cmd{Argv: []string{"./x.sh"}, Files: files}, 1},
 		{"line with environment", transport.Cmd{Line: "echo $A", Env: []string{"A=done"}}, 1},
 		{"arguments and directory", transport.Cmd{Argv: []string{"echo", "done"}, Dir: "/tmp"}, 1},
-		{"run-as", transport.Cmd{Line: "echo done", RunAs: transport.RunAs{User: "nobody"}}, 1},
-		{"run-as of a script", transport.Cmd{Argv: []string{"./x.sh"}, Files: files, RunAs: transport.RunAs{User: "nobody"}}, 2},
+		{"run-as", transport.Cmd{Line: "echo done", RunAs: as}, 1},
+		{"run-as of a script", transport.Cmd{Argv: []string{"./x.sh"}, Files: files, RunAs: as}, 1},
+		{"task", tasks[0], 1},
+		{"task with any environment", tasks[1], 1},
+		{"task with any input", tasks[2], 1},
+		{"task with run-as", tasks[3], 1},
+		{"task with an interpreter", interpreted, 1},
+		{"task without files", transport.Cmd{Argv: []string{"sh", "-c", "cat"}, Stdin: []byte("done\n"), Env: []string{"PT_a=b"}}, 1},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,5 +143,53 @@ func TestFirstChannelDoesNotStall(t *testing.T) {
 	t.Logf("first channel after %v", best)
 	if best > stall/2 {
 		t.Errorf("first channel took %v at best, want less than %v", best, stall/2)
+	}
+}
+
+// A sudo that begins to ask is answered, and gets nothing else to read.
+func TestSudoBeginsToAsk(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, func(o *Options) { o.Keep = true }, s)
+	c := l.mustDial(t, dest(s))
+	dir := everyonesDir(t)
+	sudo := dir + "/sudo"
+	// -S [-n] -H -u user -p prompt command …
+	text := "#!/bin/sh\nprintf '%s\\n' \"$2\" >>" + dir + "/calls; [ \"$2\" != -n ] && n= || n=1\n" +
+		"if [ -e " + dir + "/asks ]; then [ ! \"$n\" ] || { echo 'sudo: a password is required' >&2; exit 1; }; " +
+		"printf %s \"$6\" | sed 's/%%/%/g' >&2; IFS= read -r p; [ \"$p\" = secret ] || { echo \"$p\" >" + dir + "/wrong; echo 'Sorry, try again.' >&2; exit 1; }; fi\n" +
+		"[ \"$n\" ] && shift 7 || shift 6\nexec \"$@\"\n"
+	if err := os.WriteFile(sudo, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := transport.Cmd{Argv: []string{"./x", "a"}, TmpDir: dir, Env: []string{"PT_a=b"}, Stdin: []byte("input"),
+		Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\necho \"$1 $PT_a\"; cat\n")}},
+		RunAs: transport.RunAs{User: "other", Executable: sudo, Password: transport.NewSecret("secret")}}
+	step := func(want string) {
+		t.Helper()
+		warmed(t, c)
+		os.Remove(dir + "/calls")
+		if got := seen(t, c, cmd); !strings.Contains(got, `stdout "a b\ninput"`) || !strings.Contains(got, `stderr ""`) {
+			t.Error(got)
+		}
+		calls, _ := os.ReadFile(dir + "/calls")
+		if got := strings.ReplaceAll(string(calls), "\n", " "); got != want {
+			t.Errorf("sudo was called with %q, want %q", got, want)
+		}
+	}
+	step("-H ")
+	step("-n ")
+	if err := os.WriteFile(dir+"/asks", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	step("-n -H ")
+	step("-H ")
+	if err := os.Remove(dir + "/asks"); err != nil {
+		t.Fatal(err)
+	}
+	step("-H ")
+	step("-n ")
+	if wrong, err := os.ReadFile(dir + "/wrong"); err == nil {
+		t.Errorf("sudo was answered %q", wrong)
 	}
 }

@@ -323,6 +323,7 @@ func (w *warm) yieldIfShort() {
 // yield ends what waits, because somebody needs the places.
 func (w *warm) yield() {
 	w.c.yieldSpare()
+	w.c.shelves.yield()
 	for _, s := range []*waiting{&w.ready, &w.resident} {
 		w.mu.Lock()
 		h := s.shell

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,19 @@ import (
 // millisecond.
 func BenchmarkWarm(b *testing.B) {
 	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ntrue\n")}}
+	task := transport.Cmd{
+		Argv: []string{"./x"}, Files: script,
+		Env:   []string{"PT_name=nginx", "PT_action=restart", "PT__noop=false", "PT__task=service", "PT__installdir=/tmp/x", "PT_options={\"a\":[1,2,3],\"b\":\"" + strings.Repeat("x", 200) + "\"}"},
+		Stdin: []byte(`{"name":"nginx","action":"restart","_noop":false,"_task":"service","options":{"a":[1,2,3],"b":"` + strings.Repeat("x", 200) + `"}}`),
+	}
+	many := task
+	many.Argv = []string{"./m/tasks/x"}
+	many.Files = []transport.File{
+		{Name: "m/tasks/x", Mode: 0o750, Data: []byte("#!/bin/sh\ntrue\n")},
+		{Name: "m/files/a", Mode: 0o640, Data: bytes.Repeat([]byte("a"), 20<<10)},
+		{Name: "m/files/b", Mode: 0o640, Data: bytes.Repeat([]byte("b"), 30<<10)},
+		{Name: "n/files/c", Mode: 0o644, Data: bytes.Repeat([]byte("c"), 10<<10)},
+	}
 	for _, k := range []struct {
 		name string
 		kept bool
@@ -29,8 +43,12 @@ func BenchmarkWarm(b *testing.B) {
 		{"exec of a builtin", false, transport.Cmd{Line: "true"}},
 		{"resident shell", true, transport.Cmd{Line: "true"}},
 		{"exec", true, transport.Cmd{Line: "true | true"}},
+		{"exec of a script", true, transport.Cmd{Line: "sh -c true script"}},
 		{"script by exec", false, transport.Cmd{Argv: []string{"./x"}, Files: script}},
 		{"script by ready shell", true, transport.Cmd{Argv: []string{"./x"}, Files: script}},
+		{"task by exec", false, task},
+		{"task by ready shell", true, task},
+		{"task with files by ready shell", true, many},
 	} {
 		b.Run(k.name, func(b *testing.B) {
 			s := sshtest.Start(b, sshtest.Options{})
@@ -46,17 +64,14 @@ func BenchmarkWarm(b *testing.B) {
 					b.Fatalf("%+v, %v", st, err)
 				}
 			}
-			waits := len(k.cmd.Files) > 0 // a ready shell needs a pause to start; so that both have one
 			run()
 			warmed(b, c)
 			server, own := serverCPU(b, s), ownCPU()
 			for b.Loop() {
 				run()
-				if waits {
-					b.StopTimer()
-					time.Sleep(2 * warmSettles)
-					b.StartTimer()
-				}
+				b.StopTimer() // a ready shell needs a pause to start, and all are to have it
+				time.Sleep(2 * warmSettles)
+				b.StartTimer()
 			}
 			n := float64(b.N)
 			b.ReportMetric(float64((serverCPU(b, s)-server).Microseconds())/n/1000, "server-ms/op")

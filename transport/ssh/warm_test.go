@@ -164,6 +164,7 @@ func scripts() []transport.Cmd {
 		return []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\n" + text + "\n")}}
 	}
 	env := []string{"GREETING=hello", "a.b=c"}
+	task := []string{"PT_a=b", "PT_c=it's \\n"}
 	return []transport.Cmd{
 		{Line: all.String(), Env: env},
 		{Argv: []string{"./x", "a b", "\n.\n", ".", "\\"}, Files: script(all.String() + `printf '[%s]' "$@"`)},
@@ -172,6 +173,11 @@ func scripts() []transport.Cmd {
 		{Argv: []string{"./x"}, Files: script("cat; exit 141"), Stdin: []byte("in\n")},
 		{Argv: []string{"nosuchprogram_x"}, Env: env},
 		{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o600, Data: []byte("#!/nonexistent/x\n")}}},
+		{Argv: []string{"nosuchprogram_x"}, Env: task, Stdin: []byte("{}")},
+		{Argv: []string{"./x", "a b"}, Files: script(`printf '[%s]' "$@"; env | grep PT_; cat`), Env: task, Stdin: []byte("é '\\\\ $x\n\tend")},
+		{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o600, Data: []byte("#!/nonexistent/x\n")}}, Env: task, Stdin: []byte("{}")},
+		{Argv: []string{"./x"}, Files: script("kill -9 $$"), Env: task},
+		{Argv: []string{"./x"}, Files: script(all.String()), Env: task},
 		{Line: all.String(), Env: env, RunAs: transport.RunAs{User: "nobody"}},
 		{Argv: []string{"./x"}, Files: script("kill -TERM $$"), RunAs: transport.RunAs{User: "nobody"}},
 		{Line: "pwd", Env: env, Dir: "/usr"},

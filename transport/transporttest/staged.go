@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,6 +72,7 @@ func stagedCases() []testCase {
 			}
 		}},
 		{"kept", kept},
+		{"large files again and again", again},
 		{"script-dir", scriptDir},
 		{"tmpdir that is missing", func(t *testing.T, m *machine) {
 			_, err := try(testContext(t), m.dial(t), transport.Cmd{TmpDir: "/nonexistent/tmp", Argv: []string{"./x"}, Files: []transport.File{script("x", "echo no")}})
@@ -90,7 +92,6 @@ func stagedCases() []testCase {
 			run(t, m.dial(t), transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{script("x", "printf '%s' '"+text+"' >&2; exit 1")}}).
 				expect(t, transport.Status{Code: 1}, "", text)
 		}},
-		{"full disk", fullDisk},
 	}
 }
 
@@ -122,6 +123,46 @@ func bigFile(t *testing.T, m *machine) {
 		t.Errorf("the bytes that came back (%d) are others", out.Len())
 	}
 	expectEmpty(t, dir)
+}
+
+// again runs a command whose files may be kept on the machine. It changes them,
+// and so does somebody else.
+func again(t *testing.T, m *machine) {
+	c := m.dial(t)
+	dir := worldDir(t)
+	for _, as := range []transport.RunAs{{}, {User: Users(t).Free.Name}} {
+		for n := range 6 {
+			data := bytes.Repeat([]byte{'a', byte(n / 5)}, 100<<10)
+			cmd := transport.Cmd{TmpDir: dir, Argv: []string{"./d/x"}, RunAs: as, Files: []transport.File{
+				script("d/x", "cd \"${0%/*}\"; stat -c %a big prog; cksum <big; cksum <prog; for f in big prog x; do echo more >>$f; done"),
+				{Name: "d/big", Mode: 0o640, Data: data}, {Name: "d/prog", Mode: 0o755, Data: data[:50<<10]},
+			}}
+			var want strings.Builder
+			want.WriteString("640\n755\n")
+			for _, f := range cmd.Files[1:] {
+				sum := exec.Command("cksum")
+				sum.Stdin = bytes.NewReader(f.Data)
+				out, err := sum.Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want.Write(out)
+			}
+			run(t, c, cmd).expect(t, transport.Status{}, want.String(), "")
+			if n == 3 {
+				kept, err := filepath.Glob(dir + "/*/*")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range kept {
+					if err := os.WriteFile(f, []byte("evil"), 0o600); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	}
+	c.Close()
 }
 
 func kept(t *testing.T, m *machine) {

@@ -66,6 +66,7 @@ func suites() []suite {
 	return []suite{
 		{"command", commandCases()},
 		{"staged", stagedCases()},
+		{"disk", diskCases()},
 		{"cancel", cancelCases()},
 		{"terminal", terminalCases()},
 		{"copy", copyCases()},

@@ -1,0 +1,192 @@
+package shell
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// A staging is a private directory and what shall be in it.
+//
+// Its script starts as few processes as it can, for they are most of what a
+// small script costs beside its own: one for the directory, one for each file,
+// one for the modes of programs. What a program says of a failure is asked for
+// when it has failed, since to listen to it is another process.
+type staging struct {
+	token string
+	dir   string // as the machine sees it
+	blobs []blob
+}
+
+// A blob is a file of a staging, in the order in which its bytes come.
+type blob struct {
+	name string
+	mode uint32 // permission bits
+	size int64
+	kept string // path of a file there that is said to hold it, so that no bytes come
+	sum  string // of that, SHA-256 in hexadecimal digits
+}
+
+func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
+
+// size is the number of bytes that the script reads from its stdin.
+func (s *staging) size() int64 {
+	var n int64
+	for _, b := range s.blobs {
+		if b.kept == "" {
+			n += b.size
+		}
+	}
+	return n
+}
+
+// word is a file's path where $d is the directory.
+func (s *staging) word(name string) string { return `"$d"/` + Quote(name) }
+
+// stagingTools are the functions of a staging's script. $d is the directory, $z
+// the token of marks, which go to descriptor 4.
+//
+//	f STEP TEXT    marks a failure and exits
+//	g STEP TEXT    does so when the directory is there, and removes it
+//	q COMMAND      runs a command without its words, and puts them into $m if it fails
+const stagingTools = `umask 077; f() { printf '%s#%s %s%s.\n' "$z" "$1" "$2" "$z" >&4; exit 1; }; g() { rm -rf -- "$d"; f "$@"; }; ` +
+	`q() { "$@" 2>/dev/null || m=$("$@" 2>&1); }; ` + take + copyKept
+
+// steps make the directory with all its files.
+func (s *staging) steps() []string { return append([]string{makeDir}, s.fill()...) }
+
+const makeDir = `q mkdir -m 700 -- "$d" || f ` + stepMkdir + ` "$m"`
+
+// open is the beginning of a script that stages by itself.
+func (s *staging) open() string {
+	return `true 4>&2 && exec 4>&2 || exec 4>/dev/null; ` + stagingTools + `d=` + Quote(s.dir) + `; z=` + s.token
+}
+
+// script is a command that makes the directory with all its files, or ends
+// the shell that runs it. It is a process of its own, so that nothing of it is
+// left in that shell, and no function or alias of that shell is in it.
+func (s *staging) script() string {
+	return `/bin/sh -c ` + Quote(strings.Join(append([]string{s.open()}, s.steps()...), "; ")) + ` || exit 1`
+}
+
+// maxBlock is the largest piece of a file that is read at once.
+const maxBlock = 1 << 20
+
+// take defines "t SIZE COUNT FILE", which appends COUNT blocks of SIZE bytes
+// from stdin to a file. dd never reads more than it is told, where others read
+// ahead, and tells how many whole blocks it has read and written (dd(1p),
+// STDERR), so that neither the end of the input nor a full disk passes for
+// success. One that does not know how to wait for a whole block refuses before
+// it reads; then a byte is a block.
+const take = `t() { m=$(LC_ALL=C dd bs="$1" count="$2" iflag=fullblock 2>&1 >>"$3"); ` +
+	`case $m in "$2+0 records in"*"$2+0 records out"*) return;; [0-9]*) g ` + stepShort + `;; *' records in'*) g ` + stepWrite + ` "$m";; esac; ` +
+	`m=$(LC_ALL=C dd ibs=1 obs=65536 count="$(($1*$2))" 2>&1 >>"$3"); ` +
+	`case $m in "$(($1*$2))+0 records in"*) ;; [0-9]*) g ` + stepShort + `;; *) g ` + stepWrite + ` "$m";; esac; }; `
+
+// copyKept defines "c KEPT SUM FILE", which copies a file that is there and
+// looks what has become of it: who may write to it is the user who runs
+// everything else.
+const copyKept = `c() { { cat <"$1" >"$3" && m=$(sha256sum <"$3"); } 2>/dev/null && [ "${m%% *}" = "$2" ] || g ` + stepStale + `; }; `
+
+// fill makes the files, with bytes from stdin.
+func (s *staging) fill() []string {
+	var steps []string
+	if dirs := s.parents(); len(dirs) > 0 {
+		steps = append(steps, `q mkdir -p -- `+strings.Join(dirs, " ")+` || g `+stepWrite+` "$m"`)
+	}
+	modes := s.modes()
+	early := len(modes) == 1
+	if early {
+		steps = append(steps, modes[0].begin()...)
+	}
+	mask := uint32(0o077)
+	for _, b := range s.blobs {
+		if m := b.umask(); m != mask {
+			mask = m
+			steps = append(steps, fmt.Sprintf("umask %03o", mask))
+		}
+		file := s.word(b.name)
+		switch {
+		case b.kept != "":
+			steps = append(steps, `c `+Quote(b.kept)+` `+b.sum+` `+file)
+		case b.size == 0:
+			steps = append(steps, `m=$({ : >`+file+`; } 2>&1) || g `+stepWrite+` "$m"`)
+		default:
+			if n := b.size / maxBlock; n > 0 {
+				steps = append(steps, fmt.Sprintf("t %d %d %s", maxBlock, n, file))
+			}
+			if n := b.size % maxBlock; n > 0 {
+				steps = append(steps, fmt.Sprintf("t %d 1 %s", n, file))
+			}
+		}
+	}
+	for _, m := range modes {
+		step := `q ` + m.chmod() + ` || g ` + stepWrite + ` "$m"`
+		if early {
+			step = `wait "$!" || ` + step
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// umask is what a file is made with, so that it has its mode as soon as it is
+// there; one that is to be a program's file begins without rights of others.
+func (b *blob) umask() uint32 {
+	if b.mode&0o111 != 0 {
+		return 0o077
+	}
+	return 0o777 &^ b.mode &^ 0o111
+}
+
+// parents are words for the directories that the blobs' names need, outer
+// ones first.
+func (s *staging) parents() []string {
+	var dirs []string
+	seen := map[string]bool{".": true}
+	for _, b := range s.blobs {
+		if dir := path.Dir(b.name); !seen[dir] {
+			seen[dir] = true
+			dirs = append(dirs, s.word(dir))
+		}
+	}
+	return dirs
+}
+
+// A program mode is permission bits that a umask cannot give, and words for the
+// files that are to have them.
+type programMode struct {
+	bits  uint32
+	files []string
+}
+
+func (m *programMode) chmod() string {
+	return `chmod ` + strconv.FormatUint(uint64(m.bits), 8) + ` -- ` + strings.Join(m.files, " ")
+}
+
+// begin has the files get their mode while their bytes are on the way.
+func (m *programMode) begin() []string {
+	var steps []string
+	for _, f := range m.files {
+		steps = append(steps, `true >`+f)
+	}
+	return append(steps, `{ `+m.chmod()+` 2>/dev/null & }`)
+}
+
+// modes are those of programs, one for each that occurs.
+func (s *staging) modes() []*programMode {
+	var modes []*programMode
+	at := make(map[uint32]*programMode)
+	for _, b := range s.blobs {
+		if b.mode&0o111 == 0 {
+			continue // as the umask makes it
+		}
+		if at[b.mode] == nil {
+			at[b.mode] = &programMode{bits: b.mode}
+			modes = append(modes, at[b.mode])
+		}
+		at[b.mode].files = append(at[b.mode].files, s.word(b.name))
+	}
+	return modes
+}

@@ -35,6 +35,7 @@ import (
 	"bolt/internal/install/puppetfile"
 	"bolt/internal/install/solver"
 	"bolt/internal/readfile"
+	"bolt/internal/yamledit"
 )
 
 // managedName is the directory of a project for modules that are installed.
@@ -185,8 +186,8 @@ func (in *Installer) Add(ctx context.Context, name string, specs []Spec) (*Resul
 	if err != nil {
 		return nil, fault.File(in.o.File, err, "The project configuration file %s could not be read: %v", in.o.File, fault.WithoutPath(err))
 	}
-	after, err := addModule(before, in.o.File, spec[0].Name)
-	if errors.Is(err, errLayout) {
+	after, err := yamledit.AppendTo(before, "modules", spec[0].Name)
+	if errors.Is(err, yamledit.ErrNoPlace) {
 		return nil, fault.File(in.o.File, err, "The module could not be added to %s: the list of modules there is written in a way that is not understood. "+
 			"Add '%s' to it, and run 'bolt module install'.", in.o.File, spec[0].Name)
 	}

@@ -25,6 +25,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/forge"
 	"bolt/internal/gitcache"
+	"bolt/internal/ordered"
 )
 
 // A world is a project, a Forge and a directory of repositories.
@@ -277,7 +278,7 @@ func refused(t *testing.T, err error, kind, text string) {
 	}
 }
 
-func spec(pairs ...any) any { return orderedOf(pairs...) }
+func spec(pairs ...any) any { return ordered.Of(pairs...) }
 
 // TestMain fails the package if a goroutine outlives it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

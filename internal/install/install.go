@@ -96,6 +96,14 @@ func (in *Installer) Puppetfile() string { return filepath.Join(in.o.Project, "P
 // ModuleDir is where modules go, if the Puppetfile says nothing else.
 func (in *Installer) ModuleDir() string { return in.managed() }
 
+// directory is the path of a module's own directory.
+func (in *Installer) directory(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(in.o.Project, filepath.FromSlash(path))
+}
+
 // address is that of a repository, as git takes it.
 func (in *Installer) address(git string) string {
 	if isRelative(git) {

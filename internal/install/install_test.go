@@ -541,6 +541,59 @@ func TestMixed(t *testing.T) {
 	}
 }
 
+// TestDirectories links to directories of the project's own, which may depend on
+// others.
+func TestDirectories(t *testing.T) {
+	w := newWorld(t)
+	w.release("me/one", "1.2.0")
+	write := func(version string) {
+		w.write("../own/metadata.json", `{"name": "me-own", "version": "`+version+`", "dependencies": [{"name": "me/one", "version_requirement": "1.x"}]}`)
+		w.write("../own/tasks/init.sh", "#!/bin/sh\necho "+version)
+	}
+	write("1.0.0")
+	w.write("../plain/tasks/init.sh", "#!/bin/sh\necho x")
+	w.specs = []any{spec("path", "../own"), spec("path", w.dir+"/../plain", "name", "plain", "resolve", false)}
+	w.mustInstall(Request{})
+	w.expect("one 1.2.0, own 1.0.0, plain x")
+	if to, err := os.Readlink(filepath.Join(w.dir, ".modules/own")); err != nil || to != "../../own" {
+		t.Errorf("own is a link to %q, %v", to, err)
+	}
+	if f := w.read("Puppetfile"); !strings.Contains(f, "mod 'own',\n  path: '../own'\n") {
+		t.Errorf("Puppetfile:\n%s", f)
+	}
+	// What is changed there is there at once, and nothing has to be installed.
+	write("2.0.0")
+	w.expect("one 1.2.0, own 2.0.0, plain x")
+	if r := w.mustInstall(Request{}); len(r.Changes) != 0 {
+		t.Errorf("changes %+v", r.Changes)
+	}
+	// The directory stays when the module goes, and when another takes its place.
+	dir, _ := w.repo("own", "3.0.0")
+	w.specs = []any{spec("git", dir, "ref", "main")}
+	w.mustInstall(Request{})
+	w.expect("own 3.0.0")
+	if w.read("../own/metadata.json") == "" || !isDir(filepath.Join(w.dir, "../plain")) {
+		t.Error("a directory of the project's own is gone")
+	}
+	for _, tt := range []struct {
+		spec       any
+		kind, text string
+	}{
+		{spec("path", "../none"), "bolt/file-error", "The module in the directory ../none cannot be read: no such file"},
+		{spec("path", "../plain"), "bolt/missing-metadata-file-error", "The directory ../plain has no metadata.json"},
+		{spec("path", ""), "bolt/validation-error", "must name a directory"},
+		{spec("path", "../plain", "resolve", false), "bolt/validation-error", "Missing name"},
+		{spec("path", "../plain", "name", "X"), "bolt/validation-error", "Invalid name"},
+		{spec("path", "../plain", "ref", "x"), "bolt/validation-error", "a directory has a path"},
+		{spec("path", "../none", "name", "none", "resolve", false), "bolt/puppetfile-error", "is no directory"},
+	} {
+		w.specs = []any{tt.spec}
+		_, err := w.install(Request{})
+		refused(t, err, tt.kind, tt.text)
+	}
+	w.expect("own 3.0.0")
+}
+
 func TestEach(t *testing.T) {
 	bad := errors.New("bad")
 	var n atomic.Int32

@@ -3,12 +3,15 @@ package install
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"bolt/internal/fault"
 	"bolt/internal/gitcache"
 	"bolt/internal/install/solver"
 	"bolt/internal/ordered"
+	"bolt/internal/readfile"
 	"bolt/puppet/value"
 )
 
@@ -67,8 +70,9 @@ func parseDemand(name string, requirement any) (solver.Demand, error) {
 	return solver.Demand{Module: strings.Replace(name, "-", "/", 1), Range: r}, err
 }
 
-// gitModule is a module of a repository at a commit.
-type gitModule struct {
+// fixedModule is a module of which there is one version: that of a repository
+// at a commit, or that of a directory.
+type fixedModule struct {
 	metadata
 	name   string // of its directory
 	commit string
@@ -76,31 +80,50 @@ type gitModule struct {
 
 // lookAt finds out what a spec's repository has. A commit that is known already
 // is taken for the ref.
-func (in *Installer) lookAt(ctx context.Context, s Spec, commit string) (gitModule, error) {
+func (in *Installer) lookAt(ctx context.Context, s Spec, commit string) (fixedModule, error) {
 	shown := gitcache.Redact(s.Git)
 	if commit == "" {
 		var err error
 		if commit, err = in.git.Commit(ctx, in.address(s.Git), s.Ref); err != nil {
-			return gitModule{}, gitFault(err, shown, s.Ref)
+			return fixedModule{}, gitFault(err, shown, s.Ref)
 		}
 	}
 	data, err := in.git.File(ctx, in.address(s.Git), commit, "metadata.json")
 	if errors.Is(err, gitcache.ErrNoFile) {
-		return gitModule{}, fault.New("bolt/missing-metadata-file-error", "The repository %s has no metadata.json at %s (commit %.12s), so its name and "+
+		return fixedModule{}, fault.New("bolt/missing-metadata-file-error", "The repository %s has no metadata.json at %s (commit %.12s), so its name and "+
 			"dependencies are not known. Give it a 'name' and 'resolve: false' in bolt-project.yaml.", shown, s.Ref, commit)
 	}
 	if err != nil {
-		return gitModule{}, gitFault(err, shown, s.Ref)
+		return fixedModule{}, gitFault(err, shown, s.Ref)
 	}
 	md, err := parseMetadata(data, "metadata.json of "+shown+" at "+s.Ref)
 	if err != nil {
-		return gitModule{}, err
+		return fixedModule{}, err
 	}
-	g := gitModule{metadata: md, commit: commit, name: s.Name}
-	if g.name == "" {
-		g.name = solver.Name(md.name)
+	return fixed(s, md, commit), nil
+}
+
+func fixed(s Spec, md metadata, commit string) fixedModule {
+	m := fixedModule{metadata: md, commit: commit, name: s.Name}
+	if m.name == "" {
+		m.name = solver.Name(md.name)
 	}
-	return g, nil
+	return m
+}
+
+// lookInto finds out what a spec's directory has.
+func (in *Installer) lookInto(ctx context.Context, s Spec) (fixedModule, error) {
+	file := filepath.Join(in.directory(s.Path), "metadata.json")
+	data, err := readfile.Read(ctx, file, readfile.Config)
+	if errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(file)) {
+		return fixedModule{}, fault.New("bolt/missing-metadata-file-error", "The directory %s has no metadata.json, so its name and "+
+			"dependencies are not known. Give it a 'name' and 'resolve: false' in bolt-project.yaml.", s.Path)
+	}
+	if err != nil {
+		return fixedModule{}, fault.File(file, err, "The module in the directory %s cannot be read: %v", s.Path, fault.WithoutPath(err))
+	}
+	md, err := parseMetadata(data, file)
+	return fixed(s, md, ""), err
 }
 
 // gitFault gives an error of a repository its kind.

@@ -117,7 +117,7 @@ func (k kept) versions() map[string]string {
 	list := map[string]string{}
 	if k.file != nil {
 		for _, m := range k.file.Modules {
-			if m.Git == "" && !m.Local {
+			if m.Git == "" && m.Path == "" && !m.Local {
 				list[m.Name()] = m.Version
 			}
 		}
@@ -128,10 +128,14 @@ func (k kept) versions() map[string]string {
 // resolve works out a Puppetfile for specs. It leaves in in.releases what the
 // Forge has told of the modules that it chose.
 func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*puppetfile.File, error) {
-	repositories := make([]gitModule, len(specs))
+	found := make([]fixedModule, len(specs))
 	err := each(ctx, len(specs), func(ctx context.Context, i int) (err error) {
-		if s := specs[i]; s.Git != "" && !s.AsIs {
-			repositories[i], err = in.lookAt(ctx, s, old.commit(s))
+		switch s := specs[i]; {
+		case s.AsIs:
+		case s.Git != "":
+			found[i], err = in.lookAt(ctx, s, old.commit(s))
+		case s.Path != "":
+			found[i], err = in.lookInto(ctx, s)
 		}
 		return err
 	})
@@ -146,6 +150,8 @@ func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*pupp
 		switch {
 		case s.AsIs && s.Git != "":
 			asIs = append(asIs, puppetfile.Module{Title: s.Name, Git: s.Git, Ref: s.Ref})
+		case s.AsIs && s.Path != "":
+			asIs = append(asIs, puppetfile.Module{Title: s.Name, Path: s.Path})
 		case s.AsIs:
 			if s.written != "" {
 				if _, err := parseVersion(s.written); err != nil {
@@ -153,12 +159,12 @@ func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*pupp
 				}
 			}
 			asIs = append(asIs, puppetfile.Module{Title: s.Name, Version: s.written})
-		case s.Git != "":
-			g := repositories[i]
+		case s.Git != "" || s.Path != "":
+			g := found[i]
 			named[i].Name = g.name
 			// The owner does not matter: forks are called as what they replace.
 			src.fixed[g.name] = solver.Candidate{Module: g.name, Version: g.version, Requires: g.requires, Fixed: true,
-				Data: puppetfile.Module{Title: g.name, Git: s.Git, Ref: g.commit}}
+				Data: puppetfile.Module{Title: g.name, Git: s.Git, Ref: g.commit, Path: s.Path}}
 			wants = append(wants, solver.Demand{Module: g.name})
 		default:
 			wants = append(wants, solver.Demand{Module: s.Name, Range: s.Range})

@@ -19,8 +19,10 @@ type Spec struct {
 	Name  string // owner/name; of a repository the short name, "" if only its metadata tells
 	Range solver.Range
 
-	Git string // address of a repository, "" for the Forge
+	Git string // address of a repository, "" for none
 	Ref string
+
+	Path string // a directory, from the project or absolute; "" for none. With neither it is the Forge's
 
 	// AsIs is set of a module that is installed without a look at what it
 	// depends on.
@@ -44,6 +46,9 @@ func (s Spec) String() string {
 		}
 	} else if s.written != "" {
 		text += " " + s.written
+	}
+	if s.Path != "" {
+		text = strings.TrimSpace("path " + s.Path + " " + s.Name)
 	}
 	if s.AsIs {
 		text += " (not resolved)"
@@ -93,14 +98,17 @@ func parseSpec(m *ordered.Map) (Spec, error) {
 	_, named := m.Get("name")
 	_, git := m.Get("git")
 	_, ref := m.Get("ref")
+	_, path := m.Get("path")
 	switch {
 	case named && only(m, "name", "resolve", "version_requirement"):
 		return parseForge(m)
 	case git && ref && only(m, "git", "name", "ref", "resolve"):
 		return parseGit(m)
+	case path && only(m, "path", "name", "resolve"):
+		return parsePath(m)
 	}
 	return Spec{}, invalid("Invalid module specification:\n%s\nA module from the Forge has a name, and may have version_requirement and resolve; "+
-		"one from a repository has git and ref, and may have name and resolve.", indented(m))
+		"one from a repository has git and ref, and may have name and resolve; a directory has a path, and may have name and resolve.", indented(m))
 }
 
 // indented is a specification as a file has it.
@@ -188,6 +196,32 @@ func parseGit(m *ordered.Map) (s Spec, err error) {
 	return s, nil
 }
 
+// parsePath reads a directory.
+//
+// Differs from Bolt: it knows none.
+func parsePath(m *ordered.Map) (s Spec, err error) {
+	for key, into := range map[string]*string{"path": &s.Path, "name": &s.Name} {
+		if *into, err = text(m, key); err != nil {
+			return s, err
+		}
+	}
+	if s.AsIs, err = asIs(m); err != nil {
+		return s, err
+	}
+	match := gitName.FindStringSubmatch(s.Name)
+	switch {
+	case s.Path == "" || strings.ContainsRune(s.Path, 0):
+		return s, invalid("The path of a module specification must name a directory:\n%s", indented(m))
+	case s.Name == "" && s.AsIs:
+		return s, invalid("Missing name for the module specification with the path %s. One with 'resolve: false' needs a 'name'.", s.Path)
+	case s.Name != "" && match == nil:
+		return s, invalid("Invalid name for the module specification with the path %s: %s. It is 'name' or 'owner/name'.", s.Path, s.Name)
+	case s.Name != "":
+		s.Name = match[1]
+	}
+	return s, nil
+}
+
 // isRelative reports whether an address is a path from the project.
 func isRelative(address string) bool {
 	return strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../")
@@ -214,7 +248,10 @@ func (s Spec) meets(m *puppetfile.Module) bool {
 	if s.Git != "" {
 		return m.Git == s.Git && (!gitcache.IsCommit(s.Ref) || m.Ref == s.Ref) && (s.Name == "" || s.Name == m.Name())
 	}
-	if m.Git != "" || m.Local || !strings.EqualFold(s.Name, m.FullName()) {
+	if s.Path != "" {
+		return m.Path == s.Path && (s.Name == "" || s.Name == m.Name())
+	}
+	if m.Git != "" || m.Path != "" || m.Local || !strings.EqualFold(s.Name, m.FullName()) {
 		return false
 	}
 	if s.AsIs && s.written == "" {
@@ -234,7 +271,7 @@ func checkMeets(path string, f *puppetfile.File, specs []Spec) error {
 	}
 	for _, m := range f.Modules {
 		asIs := slices.ContainsFunc(specs, func(s Spec) bool { return s.AsIs && s.meets(&m) })
-		if m.Git == "" && !m.Local && !asIs && (m.Version == "" || m.Version == puppetfile.Latest) {
+		if m.Git == "" && m.Path == "" && !m.Local && !asIs && (m.Version == "" || m.Version == puppetfile.Latest) {
 			loose = append(loose, "  "+m.String())
 		}
 	}

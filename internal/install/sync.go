@@ -232,10 +232,14 @@ func (t *transaction) purge(wanted []string) {
 // fetch puts a module into the stage.
 func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, error) {
 	into := filepath.Join(t.stage, m.Name())
+	e := entry{Name: m.Name(), Dir: t.rel(t.place(m)), Want: want(m), Title: m.Title}
+	if m.Path != "" {
+		err := t.link(ctx, m, into, &e)
+		return e, err
+	}
 	if err := os.Mkdir(into, 0o755); err != nil {
 		return entry{}, err
 	}
-	e := entry{Name: m.Name(), Dir: t.rel(t.place(m)), Want: want(m), Title: m.Title}
 	var err error
 	if m.Git != "" {
 		err = t.fetchGit(ctx, m, into, &e)
@@ -254,6 +258,26 @@ func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, e
 		e.Version = versionOf(ctx, into)
 	}
 	return e, nil
+}
+
+// link makes a link to the module's own directory: what is changed there counts
+// at once.
+func (t *transaction) link(ctx context.Context, m *puppetfile.Module, into string, e *entry) error {
+	dir := t.in.directory(m.Path)
+	if !isDir(dir) {
+		return fmt.Errorf("module %s: %s is no directory", m.Name(), dir)
+	}
+	to := dir
+	if !filepath.IsAbs(m.Path) { // the project may be moved together with it
+		if rel, err := filepath.Rel(filepath.Dir(t.place(m)), dir); err == nil {
+			to = rel
+		}
+	}
+	if err := os.Symlink(to, into); err != nil {
+		return err
+	}
+	e.Version = versionOf(ctx, dir)
+	return nil
 }
 
 func (t *transaction) fetchGit(ctx context.Context, m *puppetfile.Module, into string, e *entry) error {

@@ -26,8 +26,8 @@ type File struct {
 	Modules   []Module
 }
 
-// A Module is one line of the list. It has at most one of Git and Local; with
-// neither it is from the Forge.
+// A Module is one line of the list. It has at most one of Git, Path and Local;
+// with none it is from the Forge.
 type Module struct {
 	Title string // as it is written: owner/name, owner-name or name
 	Line  int    // where it stands, from 1; 0 if it was not read
@@ -39,6 +39,8 @@ type Module struct {
 	Git     string // address of a repository
 	Ref     string // a branch, tag or commit of it; "" for the usual branch
 	Default string // the branch to take if there is no Ref; "" for none
+
+	Path string // a directory elsewhere, which is linked to
 
 	Local bool // it is there, and stays as it is
 
@@ -92,7 +94,7 @@ func (f *File) Format() []byte {
 // String returns the module as a Puppetfile has it.
 func (m *Module) String() string {
 	s := "mod " + quote(m.Title)
-	if m.Git == "" && !m.Local && m.InstallPath == "" && !m.KeepSpec {
+	if m.Git == "" && m.Path == "" && !m.Local && m.InstallPath == "" && !m.KeepSpec {
 		switch m.Version {
 		case "":
 			return s
@@ -114,6 +116,8 @@ func (m *Module) String() string {
 	switch {
 	case m.Local:
 		add("local", "true")
+	case m.Path != "":
+		text("path", m.Path)
 	case m.Git != "":
 		text("git", m.Git)
 		text("ref", m.Ref)
@@ -162,6 +166,8 @@ func newModule(title string, line int, options []option) (Module, error) {
 		switch o.key {
 		case "git":
 			kind, m.Git = "git", text
+		case "path": // as librarian-puppet has it
+			kind, m.Path = "path", text
 		case "type":
 			kind = text
 		case "source":
@@ -186,6 +192,9 @@ func newModule(title string, line int, options []option) (Module, error) {
 		default:
 			return m, fail(o.line, "there is no option %q", o.key)
 		}
+	}
+	if m.Path != "" && kind != "path" {
+		return m, fail(line, "it has a path, and another source")
 	}
 	if m.Local {
 		if kind != "" && kind != "local" || source != "" || refKey != "" {
@@ -215,10 +224,17 @@ func newModule(title string, line int, options []option) (Module, error) {
 			m.Ref = m.Version
 		}
 		m.Version = ""
+	case "path":
+		if m.Git != "" || source != "" || refKey != "" || m.Version != "" || m.Default != "" {
+			return m, fail(line, "it is a directory, and so has no other source and no version")
+		}
 	case "local":
+		if m.Path != "" {
+			return m, fail(line, "it is local, and so has no source")
+		}
 		m.Local, m.Version, m.Default = true, "", ""
 	default:
-		return m, fail(line, "there is no type %q: it is forge, git or local", kind)
+		return m, fail(line, "there is no type %q: it is forge, git, path or local", kind)
 	}
 	if m.InstallPath != "" && !filepath.IsLocal(m.InstallPath) {
 		return m, fail(line, "its install_path %q is not below the directory of the Puppetfile", m.InstallPath)

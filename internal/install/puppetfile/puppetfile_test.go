@@ -38,6 +38,7 @@ mod 'none'
 mod 'seven', :git => 'it\'s', :commit => "a\\b"
 mod 'eight', \
   local: true
+mod 'nine', :path => '../nine'
 `
 	f, err := Parse([]byte(text))
 	if err != nil {
@@ -57,6 +58,7 @@ mod 'eight', \
 		{Title: "six", Line: 19, Git: "https://example.org/six"},
 		{Title: "seven", Line: 27, Git: "it's", Ref: `a\b`},
 		{Title: "eight", Line: 28, Local: true},
+		{Title: "nine", Line: 30, Path: "../nine"},
 	}}
 	if d := cmp.Diff(want, f); d != "" {
 		t.Error(d)
@@ -107,6 +109,9 @@ func TestParseErrors(t *testing.T) {
 		"mod 'b', :git => true":                            `the option git cannot be "true"`,
 		"mod 'b', :local => 'yes'":                         "the option local cannot be",
 		"mod 'b', :local => true, :git => 'u'":             "it is local, and so has no source",
+		"mod 'b', :path => 'x', :git => 'u'":               "it has a path, and another source",
+		"mod 'b', :path => 'x', :ref => 'u'":               "has no other source",
+		"mod 'b', :path => 'x', :local => true":            "it is local, and so has no source",
 		"mod 'b', :frob => 'u'":                            `there is no option "frob"`,
 		"mod 'b', :type => 'git'":                          "no address",
 		"mod 'a/b', :ref => 'x'":                           "it has a ref, and no git",
@@ -134,11 +139,12 @@ func TestFormat(t *testing.T) {
 		{Title: "puppetlabs/stdlib", Version: "9.0.0"},
 		{Title: "one", Git: "https://example.org/it's", Ref: "0123456789012345678901234567890123456789"},
 		{Title: "puppet/x"},
+		{Title: "two", Path: "../it's"},
 	}}
 	text := string(f.Format())
 	for _, want := range []string{
 		"# This Puppetfile is managed by Bolt. Do not edit.\n", "\nmoduledir '.modules'\n", "\nmod 'puppetlabs/stdlib', '9.0.0'\n",
-		"\nmod 'one',\n  git: 'https://example.org/it\\'s',\n  ref: '0123456789012345678901234567890123456789'\n", "\nmod 'puppet/x'\n",
+		"\nmod 'one',\n  git: 'https://example.org/it\\'s',\n  ref: '0123456789012345678901234567890123456789'\n", "\nmod 'puppet/x'\n", "\nmod 'two',\n  path: '../it\\'s'\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

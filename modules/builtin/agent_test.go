@@ -10,6 +10,15 @@ import (
 
 const installTask = "puppet_agent/tasks/install_shell.sh"
 
+// agentless hides the puppet of this machine, which would also take its time to
+// tell its version.
+func agentless(t *testing.T, h *host) *host {
+	t.Helper()
+	h, bin := h.bin(t)
+	write(t, filepath.Join(bin, "puppet"), "#!/bin/sh\nexit 1\n", 0o755)
+	return h
+}
+
 // TestAgentPlaces: which package sets up a collection's repository, for each
 // kind of system. With noop nothing is done but to say so.
 func TestAgentPlaces(t *testing.T) {
@@ -43,14 +52,14 @@ func TestAgentPlaces(t *testing.T) {
 		{sles, "collection=puppet8", "https://yum.puppet.com/puppet8-release-sles-15.noarch.rpm", "puppet-agent"},
 		{amazon, "collection=puppet8", "https://yum.puppet.com/puppet8-release-amazon-2023.noarch.rpm", "puppet-agent"},
 	} {
-		h := newHost(t, shells[i%len(shells)])
+		h := agentless(t, newHost(t, shells[i%len(shells)]))
 		h.etc(t, map[string]string{"os-release": tt.system, "debian_version": "12.5\n"})
 		m := h.result(t, installTask, append(strings.Fields(tt.params), "_noop=true", "version=8.1.0")...)
 		if want := " " + tt.url + " and install " + tt.install + ", version 8.1.0."; !strings.Contains(fmt.Sprint(m["_output"]), want) {
 			t.Errorf("%s with %s: got %v, want %s", strings.Fields(tt.system)[0], tt.params, m["_output"], want)
 		}
 	}
-	h := newHost(t, "busybox sh")
+	h := agentless(t, newHost(t, "busybox sh"))
 	h.etc(t, map[string]string{"os-release": "NAME=\"Alpine Linux\"\nID=alpine\nVERSION_ID=3.19.1\n"})
 	h.fails(t, 1, "Alpine", installTask, "_noop=true", "version=latest")
 }
@@ -58,6 +67,7 @@ func TestAgentPlaces(t *testing.T) {
 // TestAgentRefuses: parameters that are none.
 func TestAgentRefuses(t *testing.T) {
 	eachShell(t, func(t *testing.T, h *host) {
+		h = agentless(t, h)
 		for _, params := range []string{
 			"version=8;id", "version=-8 ", "collection=x;y", "collection=other", "retry=x", "apt_source=ftp://x", "absolute_source=-o/etc/passwd",
 			"collection=puppetcore8", "collection=puppetcore8-nightly",
@@ -135,7 +145,7 @@ cp "$6" "$STATE/login"
 echo "rpm $*" >>"$STATE/calls"
 case "$*" in
 "-q --qf %{NAME} --package "*/puppet8-release-el-9.noarch.rpm) printf puppet8-release ;;
-"-qa --qf %{NAME}\n") printf 'bash\npuppet7-release\npuppet8-release\n' ;;
+"-qa --qf %{NAME}\n") printf 'bash\npuppet7-release\npuppet8-release\npuppet-tools-release\n' ;;
 "--erase puppet7-release") ;;
 "--upgrade --oldpackage --replacepkgs "*/puppet8-release-el-9.noarch.rpm)
 	printf '[puppet8]\nname=x\n#username=forge-key\n#password=your key\nenabled=1\n' >/etc/yum.repos.d/puppet8-release.repo
@@ -168,7 +178,7 @@ cp /etc/yum.repos.d/puppet8-release.repo "$STATE/repo"
 			t.Errorf("curl reads %s, want %s", got, want)
 		}
 		calls := read(t, filepath.Join(state, "calls"))
-		if strings.Contains(calls, "s3") || !strings.Contains(calls, "rpm --erase puppet7-release\n") || strings.Contains(calls, "--erase puppet8-release") || !strings.Contains(calls, "https://yum-puppetcore.puppet.com/public/puppet8-release-el-9.noarch.rpm") {
+		if strings.Contains(calls, "s3") || !strings.Contains(calls, "rpm --erase puppet7-release\n") || strings.Count(calls, "--erase") != 1 || !strings.Contains(calls, "https://yum-puppetcore.puppet.com/public/puppet8-release-el-9.noarch.rpm") {
 			t.Errorf("called are\n%s", calls)
 		}
 		if left, _ := filepath.Glob(filepath.Join(h.dir, ".login*")); len(left) > 0 {

@@ -9,6 +9,10 @@
 // are implementations of a task are private tasks of their own, too, under the
 // names that they have with Puppet Bolt ("package::linux").
 //
+// Three modules are there for the tasks of other modules: ruby_task_helper,
+// python_task_helper and bash_task_helper have one file each, which tasks name
+// in their metadata.
+//
 // A task whose metadata has {"extensions": {"bolt": {"native": NAME}}} has no
 // file to run: the program does it, on the controller.
 package builtin
@@ -18,7 +22,8 @@ import (
 	"io/fs"
 )
 
-//go:embed aggregate canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact reboot service sh_task_helper
+//go:embed aggregate bash_task_helper canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact
+//go:embed python_task_helper reboot ruby_task_helper service sh_task_helper
 var files embed.FS
 
 // Files returns the modules; each directory at its top is one.

@@ -46,7 +46,7 @@ func wait(t *testing.T, name string) string {
 
 // TestReboot: shutdown is called as it has to be, later, and by nobody who waits.
 func TestReboot(t *testing.T) {
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name    string
 		params  []string
 		timeout int
@@ -65,7 +65,7 @@ func TestReboot(t *testing.T) {
 		{"off", []string{"shutdown_only=true"}, 3, "3", "shutdown <-h> <-P> <--> <+0>", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachShell(t, func(t *testing.T, h *host) {
+			someShells(t, i, func(t *testing.T, h *host) {
 				h, calls := rebootStandIns(t, h, "shutdown")
 				h.wants(t, fmt.Sprintf(`{"status":"queued","timeout":%d}`, tt.timeout), rebootTask, tt.params...)
 				if got := wait(t, calls+".shutdown"); got != tt.call {

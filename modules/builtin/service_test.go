@@ -24,7 +24,9 @@ case "$*" in
 "--no-ask-password "*" -- "*) echo "Failed to $2 $4.service: Unit $4.service not found." >&2; exit 5 ;;
 "show --no-pager -p LoadState -p MainPID -p ActiveState -- web")
 	running && printf 'MainPID=77\nLoadState=loaded\nActiveState=active\n' || printf 'MainPID=0\nLoadState=loaded\nActiveState=inactive\n' ;;
-"show --no-pager -p LoadState -p MainPID -p ActiveState -- "*) printf 'MainPID=0\nLoadState=not-found\nActiveState=inactive\n' ;;
+"show --no-pager -p LoadState -p MainPID -p ActiveState -- nosuch") printf 'MainPID=0\nLoadState=not-found\nActiveState=inactive\n' ;;
+"show --no-pager -p LoadState -p MainPID -p ActiveState -- gone") printf 'MainPID=0\nLoadState=not-found\nActiveState=failed\n' ;;
+"show --no-pager -p LoadState -p MainPID -p ActiveState -- broken") echo "Failed to connect to bus: No such file or directory" >&2; exit 1 ;;
 "is-enabled -- web") [ -e "$STATE/boot" ] && echo enabled || { echo disabled; exit 1; } ;;
 "is-enabled -- "*) echo "Failed to get unit file state for $3.service: No such file or directory" >&2; exit 1 ;;
 *) echo "systemctl: unexpected arguments: $*" >&2; exit 9 ;;
@@ -58,6 +60,10 @@ case "$*" in
 "web restart") : >"$STATE/run" ;;
 "web stop") [ -e "$STATE/run" ] || { echo "web is not running" >&2; exit 1; }; rm -f "$STATE/run" ;;
 "web status") [ -e "$STATE/run" ] && echo "web (pid 77) is running..." || { echo "web is stopped"; exit 3; } ;;
+"freebsd "*) printf '%s does not exist in /etc/rc.d or the local startup\ndirectories (/usr/local/etc/rc.d), or is not executable\n' "$1" >&2; exit 1 ;;
+"redhat "*) echo "Redirecting to /bin/systemctl $2 $1.service" >&2; echo "Unit $1.service could not be found." >&2; exit 4 ;;
+"openwrt "*) printf 'Service "%s" not found:\nThe following services are available:\nweb\n' "$1"; exit 1 ;;
+"crashed status") echo "crashed is dead: its log says: Unit crashed could not be found." >&2; exit 1 ;;
 *) echo "$1: unrecognized service" >&2; exit 1 ;;
 esac
 `,
@@ -66,6 +72,7 @@ case "$*" in
 "--list web") [ -e "$STATE/boot" ] && x=on || x=off; printf 'web            \t0:off\t1:off\t2:%s\t3:%s\n' $x $x ;;
 "web on") : >"$STATE/boot" ;;
 "web off") rm -f "$STATE/boot" ;;
+"--list crashed") echo crashed ;;
 *) echo "error reading information on service $2: No such file or directory" >&2; exit 1 ;;
 esac
 `,
@@ -84,6 +91,9 @@ case "$*" in
 "stop web") [ -e "$STATE/run" ] || { echo "initctl: Unknown instance: " >&2; exit 1; }; rm -f "$STATE/run" ;;
 "status web") [ -e "$STATE/run" ] && echo "web start/running, process 77" || echo "web stop/waiting" ;;
 "show-config web") printf 'web\n  start on runlevel [2345]\n' ;;
+"status many") echo "initctl: Unknown instance: " >&2; exit 1 ;;
+"show-config many") printf 'many\n' ;;
+"status away") echo "initctl: Unable to connect to Upstart: Failed to connect to socket" >&2; exit 1 ;;
 *) echo "initctl: Unknown job: $2" >&2; exit 1 ;;
 esac
 `,
@@ -93,14 +103,14 @@ esac
 func TestServices(t *testing.T) {
 	// What the managers say of a service that runs and of one that does not,
 	// and of one that is started at boot and one that is not.
-	for _, tt := range []struct{ provider, up, down, on, off, unknown string }{
+	for i, tt := range []struct{ provider, up, down, on, off, unknown string }{
 		{"systemd", "MainPID=77,LoadState=loaded,ActiveState=active", "MainPID=0,LoadState=loaded,ActiveState=inactive", "enabled", "disabled", "Unit nosuch.service not found"},
-		{"openrc", "started", "stopped", "enabled", "disabled", "there is no service nosuch"},
+		{"openrc", "started", "stopped", "enabled", "disabled", "OpenRC has no such script"},
 		{"init", "web (pid 77) is running...", "web is stopped", "web 0:off 1:off 2:on 3:on", "web 0:off 1:off 2:off 3:off", "unrecognized service"},
 		{"upstart", "web start/running, process 77", "web stop/waiting", "", "web start on runlevel [2345]", "Unknown job: nosuch"},
 	} {
 		t.Run(tt.provider, func(t *testing.T) {
-			eachShell(t, func(t *testing.T, h *host) {
+			someShells(t, i, func(t *testing.T, h *host) {
 				h, bin := h.bin(t)
 				for name, text := range serviceStandIns {
 					write(t, filepath.Join(bin, name), text, 0o755)
@@ -121,6 +131,9 @@ func TestServices(t *testing.T) {
 				run("status", tt.up, tt.off)
 				run("stop", tt.down, "")
 				run("stop", tt.down, "")
+				for _, action := range []string{"start", "stop", "restart", "enable", "disable", "status"} {
+					h.fails(t, 1, "there is no service nosuch: ", serviceTask, "action="+action, "name=nosuch", "provider="+tt.provider)
+				}
 				h.fails(t, 1, tt.unknown, serviceTask, "action=start", "name=nosuch", "provider="+tt.provider)
 				if tt.on == "" {
 					h.fails(t, 255, "no action enable", serviceTask, "action=enable", "name=web", "provider="+tt.provider)
@@ -131,7 +144,39 @@ func TestServices(t *testing.T) {
 				run("status", tt.down, tt.on)
 				run("disable", tt.down, tt.off)
 				run("disable", tt.down, tt.off)
-				h.fails(t, 1, "nosuch", serviceTask, "action=enable", "name=nosuch", "provider="+tt.provider)
+			})
+		})
+	}
+}
+
+// TestServiceStates: what is not there is told from what does not run, in the
+// words of each system.
+func TestServiceStates(t *testing.T) {
+	for i, tt := range []struct{ provider, action, name, want string }{
+		{"init", "status", "freebsd", "there is no service freebsd: freebsd does not exist in /etc/rc.d"},
+		{"init", "status", "redhat", "there is no service redhat: Redirecting to "},
+		{"init", "stop", "redhat", "there is no service redhat: Redirecting to "},
+		{"init", "status", "openwrt", "there is no service openwrt: Service \"openwrt\" not found:"},
+		{"init", "status", "crashed", `{"status":"crashed is dead: its log says: Unit crashed could not be found.","enabled":"crashed"}`},
+		{"upstart", "status", "many", `{"status":"initctl: Unknown instance:","enabled":"many"}`},
+		{"upstart", "status", "away", "initctl: Unable to connect to Upstart"},
+		{"systemd", "status", "gone", `{"status":"MainPID=0,LoadState=not-found,ActiveState=failed","enabled":"Failed to get unit file state for gone.service: No such file or directory"}`},
+		{"systemd", "start", "broken", "Unit broken.service not found"},
+		{"systemd", "status", "broken", "Failed to connect to bus"},
+	} {
+		t.Run(tt.provider+"/"+tt.name, func(t *testing.T) {
+			someShells(t, i, func(t *testing.T, h *host) {
+				h, bin := h.bin(t)
+				for name, text := range serviceStandIns {
+					write(t, filepath.Join(bin, name), text, 0o755)
+				}
+				h = h.with("STATE="+t.TempDir(), "LC_ALL=C.UTF-8")
+				params := []string{"action=" + tt.action, "name=" + tt.name, "provider=" + tt.provider}
+				if strings.HasPrefix(tt.want, "{") {
+					h.wants(t, tt.want, serviceTask, params...)
+				} else {
+					h.fails(t, 1, tt.want, serviceTask, params...)
+				}
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,12 @@ import (
 
 // shells run every task: what a target has as sh is one of them, or like one.
 var shells = []string{"dash", "bash", "busybox sh", "ksh", "mksh", "zsh"}
+
+// applets are the programs that tasks need, and that busybox has.
+var applets = []string{
+	"awk", "cat", "cp", "cut", "date", "grep", "head", "hostname", "id", "ip", "ls", "mktemp", "mv", "od", "printf", "readlink",
+	"rm", "sed", "setsid", "sleep", "sync", "tail", "tr", "uname",
+}
 
 // A host is where tasks are run: the modules laid out as they are on a target,
 // and the environment.
@@ -30,7 +37,21 @@ type host struct {
 // eachShell runs a test with each shell.
 func eachShell(t *testing.T, test func(t *testing.T, h *host)) {
 	for _, name := range shells {
-		t.Run(strings.Fields(name)[0], func(t *testing.T) { test(t, newHost(t, name)) })
+		t.Run(strings.Fields(name)[0], func(t *testing.T) {
+			t.Parallel()
+			test(t, newHost(t, name))
+		})
+	}
+}
+
+// someShells runs the test of case i with two of the shells, so that all of them
+// have their turn in a row of cases.
+func someShells(t *testing.T, i int, test func(t *testing.T, h *host)) {
+	for _, name := range []string{shells[i%len(shells)], shells[(i+3)%len(shells)]} {
+		t.Run(strings.Fields(name)[0], func(t *testing.T) {
+			t.Parallel()
+			test(t, newHost(t, name))
+		})
 	}
 }
 
@@ -47,6 +68,17 @@ func newHost(t *testing.T, shell string) *host {
 		t.Fatal(err)
 	}
 	h.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PT__installdir=" + h.dir}
+	if words[0] = filepath.Base(program); words[0] == "busybox" {
+		// Where busybox is the shell, it is the rest, too.
+		bin := t.TempDir()
+		for _, name := range applets {
+			if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.env[0] = "PATH=" + bin + ":" + os.Getenv("PATH")
+	}
+	words[0] = program
 	return h
 }
 
@@ -171,25 +203,27 @@ func read(t *testing.T, name string) string {
 func (h *host) bin(t *testing.T) (*host, string) {
 	t.Helper()
 	dir := t.TempDir()
-	return h.with("PATH=" + dir + ":" + os.Getenv("PATH")), dir
+	return h.with("PATH=" + dir + ":" + h.value("PATH")), dir
+}
+
+// hardTexts are texts that are hard to write as JSON.
+var hardTexts = []string{
+	"", "plain", "a b", "-n", "-e x", `\`, `\\n`, `"`, "'", "$HOME `id` $(id)", "%s %d", "*", "/etc/*", "a/b",
+	"line\nline\n", "\n", "\t\r\b\f\v\x01\x1b[0m\x7f", "é", "é\u2028", "日本語", "😀", "\U0010ffff", "\u0800\uffff\ufffd\ud7ff",
+	strings.Repeat("x\"y ", 2000), "<&>", "a\u0000"[:1],
+	// no UTF-8
+	"\xff", "a\xc3", "\xc3(", "\xe2\x82", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80", "a\x80b", "\xe2\x28\xa1",
 }
 
 // TestJSON: any text becomes a string in JSON, and comes out of it as it was if
 // it is UTF-8.
 func TestJSON(t *testing.T) {
-	texts := []string{
-		"", "plain", "a b", "-n", "-e x", `\`, `\\n`, `"`, "'", "$HOME `id` $(id)", "%s %d", "*", "/etc/*", "a/b",
-		"line\nline\n", "\n", "\t\r\b\f\v\x01\x1b[0m\x7f", "é", "é\u2028", "日本語", "😀", "\U0010ffff", "\u0800\uffff\ufffd\ud7ff",
-		strings.Repeat("x\"y ", 2000), "<&>", "a\u0000"[:1],
-		// no UTF-8
-		"\xff", "a\xc3", "\xc3(", "\xe2\x82", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80", "a\x80b", "\xe2\x28\xa1",
-	}
 	eachShell(t, func(t *testing.T, h *host) {
 		write(t, filepath.Join(h.dir, "json.sh"), `. "$PT__installdir/sh_task_helper/files/task_helper.sh"
 json_object text "$PT_text" other "$PT_text"
 `, 0o644)
 		for _, locale := range []string{"C", "C.UTF-8"} {
-			for _, text := range texts {
+			for _, text := range hardTexts {
 				m := h.with("LC_ALL="+locale).result(t, "json.sh", "text="+text)
 				got, _ := m["text"].(string)
 				if got != m["other"] || utf8.ValidString(text) && got != text {
@@ -214,6 +248,7 @@ json_object status ok
 		h.fails(t, 1, "no \"such\"\tthing", "fail.sh", "command=printf 'no \"such\"\\tthing\\n' >&2; exit 3")
 		h.fails(t, 1, "only this", "fail.sh", "command=echo only this; exit 3")
 		h.fails(t, 1, "sh ended with status 3", "fail.sh", "command=exit 3")
+		h.fails(t, 1, "Error: not [1] there", "fail.sh", `command=printf '\033[1;31mError: \033[0mnot\033(B\033[m [1] there\033[K\n' >&2; exit 3`)
 		h.fails(t, 1, "the end", "fail.sh", "command=yes | head -c 100000 >&2; echo the end >&2; exit 3")
 		h.wants(t, `{"status":"ok"}`, "fail.sh", "command=cat; sleep 20 & echo $! >"+h.dir+"/pid")
 		if err := exec.CommandContext(t.Context(), "sh", "-c", "kill $(cat "+h.dir+"/pid)").Run(); err != nil {
@@ -229,18 +264,21 @@ func TestShellcheck(t *testing.T) {
 		t.Log(err)
 		return
 	}
+	const forBash = "bash_task_helper/files/task_helper.sh"
 	var names []string
 	for _, pattern := range []string{"*/tasks/*.sh", "*/files/*.sh"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(found, err)
 		}
-		names = append(names, found...)
+		names = append(names, slices.DeleteFunc(found, func(name string) bool { return name == forBash })...)
 	}
-	// Files that others read have variables that seem unused and are set elsewhere.
-	out, err := exec.CommandContext(t.Context(), program, append([]string{"--shell=sh", "--exclude=SC1091,SC2154,SC2034"}, names...)...).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for shell, names := range map[string][]string{"sh": names, "bash": {forBash}} {
+		// Files that others read have variables that seem unused and are set elsewhere.
+		args := append([]string{"--shell=" + shell, "--exclude=SC1091,SC2154,SC2034"}, names...)
+		if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
 }
 

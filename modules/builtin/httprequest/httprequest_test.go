@@ -83,7 +83,7 @@ func TestRequests(t *testing.T) {
 			w.WriteHeader(status)
 		})
 	}
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", 302) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "file:///etc/passwd")
 		w.WriteHeader(302)
@@ -183,9 +183,9 @@ func TestSecretsStay(t *testing.T) {
 	s := server(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":
-			http.Redirect(w, r, other.URL, 302)
+			http.Redirect(w, r, other.URL, http.StatusFound)
 		case "/here":
-			http.Redirect(w, r, "/", 302)
+			http.Redirect(w, r, "/", http.StatusFound)
 		default:
 			show(w, r)
 		}
@@ -225,7 +225,7 @@ func TestTLS(t *testing.T) {
 	other, _ := start(count)
 	s, ca := start(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/away" {
-			http.Redirect(w, r, other.URL, 302)
+			http.Redirect(w, r, other.URL, http.StatusFound)
 			return
 		}
 		count(w, r)

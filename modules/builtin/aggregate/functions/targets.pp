@@ -5,7 +5,7 @@
 function aggregate::targets(ResultSet $resultset) >> Hash {
   # Each value of each result is a hash of its own, since flatten leaves those
   # alone. Keys are told apart by group_by, which does not fold their case.
-  $values = $resultset.map |$result| {
+  $values = $resultset.results.map |$result| {
     $result.value.map |$key, $value| {
       { 'key' => $key, 'text' => aggregate::text($value), 'target' => $result.target.name }
     }

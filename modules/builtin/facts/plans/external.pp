@@ -25,10 +25,11 @@ plan facts::external (
         $parsed
       } else {
         $pairs = $text.split(/\n/).map |$line| {
-          unless $line =~ /\A([^=]+)=(.+)\z/ {
+          $parts = $line.match(/\A([^=]+)=(.+)\z/)
+          unless $parts {
             fail_plan("${script} prints no external fact on ${result.target.name}: expected YAML, JSON or lines of the form key=value, got '${line}'")
           }
-          [$1, $2]
+          $parts[1, 2]
         }
         Hash($pairs)
       }

@@ -60,13 +60,15 @@ apt_run() {
 	# shellcheck disable=SC2086 # words
 	must apt-get -q -y -o DPkg::Lock::Timeout=60 $more "$@"
 }
-# A name with a plus or a minus at its end says the opposite of the action to
-# apt-get, if there is no package of that name.
-apt_name() {
+# Where there is no package of a name, apt-get takes it for something else: for a
+# regular expression if it has a dot or a plus in it, for the opposite of the
+# action if a plus or a minus is at its end.
+apt_known() {
+	# The name of an architecture after a colon has neither at its end.
 	case $name in
-	*-) fail "name ends with a hyphen: $name" 255 ;;
-	*+) apt-cache show -- "$name" >/dev/null 2>&1 || fail "there is no package $name" ;;
-	esac
+	*:*[!abcdefghijklmnopqrstuvwxyz0123456789]) false ;;
+	*) apt-cache --all-names pkgnames -- "${name%%:*}" 2>/dev/null | grep -Fqx -- "${name%%:*}" ;;
+	esac || fail "there is no package $name, or the lists of packages are too old to have it"
 }
 apt_install() {
 	case $name in
@@ -75,7 +77,7 @@ apt_install() {
 		name=$(dpkg-deb --field "$name" Package)
 		;;
 	*)
-		apt_name
+		apt_known
 		apt_run install -- "$name${version:+=$version}"
 		;;
 	esac
@@ -91,7 +93,7 @@ apt_uninstall() {
 	esac
 }
 apt_upgrade() {
-	apt_name
+	apt_known
 	apt_run install --only-upgrade -- "$name${version:+=$version}"
 }
 

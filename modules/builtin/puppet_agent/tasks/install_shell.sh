@@ -160,12 +160,13 @@ download() {
 	"$yum"/* | "$apt"/*) login=$password ;;
 	*) login=${source_url:+$password} ;;
 	esac
-	case $(first_of curl wget) in
-	curl)
+	case $1:$(first_of curl wget) in
+	file://*) must cp "${1#file://}" "$2" ;;
+	*:curl)
 		[ -z "$login" ] || printf 'user = "%s"\n' "$(printf '%s' "${username:-forge-key}:$password" | sed 's/[\\"]/\\&/g')" >"$PT__installdir/.login.$$"
 		again curl --fail --silent --show-error --location --config "$PT__installdir/.login.$$" --output "$2" "$1"
 		;;
-	wget)
+	*:wget)
 		[ -z "$login" ] || printf 'user = %s\npassword = %s\n' "${username:-forge-key}" "$password" >"$PT__installdir/.login.$$"
 		WGETRC=$PT__installdir/.login.$$
 		export WGETRC
@@ -173,15 +174,10 @@ download() {
 		unset WGETRC
 		;;
 	*)
-		case $1 in
-		file://*) must cp "${1#file://}" "$2" ;;
-		*)
-			if [ ! -x /usr/lib/apt/apt-helper ] || [ -n "$login" ]; then
-				fail 'a download needs curl or wget'
-			fi
-			again /usr/lib/apt/apt-helper download-file "$1" "$2"
-			;;
-		esac
+		if [ ! -x /usr/lib/apt/apt-helper ] || [ -n "$login" ]; then
+			fail 'a download needs curl or wget'
+		fi
+		again /usr/lib/apt/apt-helper download-file "$1" "$2"
 		;;
 	esac
 	rm -f "$PT__installdir/.login.$$"
@@ -223,7 +219,7 @@ others() {
 	while read -r other; do
 		case $other in
 		"$own" | '') ;;
-		puppet*-release | openvox*-release) try "$@" "$other" && say "Removed $other." ;;
+		puppet-release | puppet-nightly-release | puppet[0123456789]*-release | openvox[0123456789]*-release) try "$@" "$other" && say "Removed $other." ;;
 		esac
 	done
 }

@@ -48,7 +48,7 @@ plan reboot (
       out::message("Waiting for ${waiting.length} ${noun} to reboot")
 
       $now = run_task('reboot::last_boot_time', $waiting, '_catch_errors' => true)
-      $same = $now.filter |$result| {
+      $same = $now.results.filter |$result| {
         !$result.ok or $result.value == $before.find($result.target.name).value
       }
       $still = $same.map |$result| { $result.target }

@@ -2,6 +2,12 @@
 # Starts, stops, enables and looks at services with the system's service manager.
 . "$PT__installdir/sh_task_helper/files/task_helper.sh"
 
+# Messages are looked at; LC_ALL would go before LC_MESSAGES.
+if [ -n "${LC_ALL-}" ]; then
+	LC_CTYPE=$LC_ALL
+	export LC_CTYPE
+	unset LC_ALL
+fi
 LC_MESSAGES=C
 export LC_MESSAGES
 
@@ -18,15 +24,39 @@ esac
 # words COMMAND...: what a command prints, on one line.
 words() {
 	try "$@" || :
+	all_said
+}
+all_said() {
 	{
 		output
 		cat "$PT__installdir/.errors.$$"
-	} | awk '{ for (i = 1; i <= NF; i++) { printf "%s%s", space, $i; space = " " } }'
+	} | colourless | awk '{ for (i = 1; i <= NF; i++) { printf "%s%s", space, $i; space = " " } }'
 }
 
+# missing REASON: ends the task since there is no such service.
+missing() {
+	fail "there is no service $name: $1"
+}
+
+# systemd_knows: whether there is such a unit. One that runs or has failed may
+# have lost its file.
+systemd_knows() {
+	try systemctl show --no-pager -p LoadState -p MainPID -p ActiveState -- "$name" || fail "${reason:-$(said systemctl)}"
+	case $(output) in
+	*LoadState=not-found*ActiveState=inactive* | *ActiveState=inactive*LoadState=not-found*) return 1 ;;
+	esac
+}
 systemd() {
-	[ "$action" = status ] || must systemctl --no-ask-password "$action" -- "$name"
-	try systemctl show --no-pager -p LoadState -p MainPID -p ActiveState -- "$name" || fail "$(said systemctl)"
+	# What systemctl can act upon is for it to say: there are names, as those of
+	# templates, of which it knows no state.
+	reason=
+	if [ "$action" != status ] && ! try systemctl --no-ask-password "$action" -- "$name"; then
+		reason=$(said systemctl)
+		systemd_knows || missing "$reason"
+		fail "$reason"
+	fi
+	# After an action, the last unit file may be gone: "disable" removes links.
+	systemd_knows || [ "$action" != status ] || missing 'systemd has no such unit'
 	state=$(output | awk 'NF { printf "%s%s", comma, $0; comma = "," }')
 	case $action in
 	status | enable | disable)
@@ -44,7 +74,7 @@ openrc_enabled() {
 		END { print (found ? "enabled" : "disabled") }'
 }
 openrc() {
-	[ -e "/etc/init.d/$name" ] || rc-service --exists "$name" || fail "there is no service $name"
+	[ -e "/etc/init.d/$name" ] || rc-service --exists "$name" || missing 'OpenRC has no such script'
 	case $action in
 	start | stop | restart) must rc-service "$name" "$action" ;;
 	enable) must rc-update add "$name" default ;;
@@ -82,7 +112,22 @@ init_enabled() {
 		printf disabled
 	fi
 }
+# init_status: the status of the service. A service that is stopped has a status,
+# and its script fails; one that is not there is told by what "service" says:
+# that of Debian and Red Hat, of FreeBSD, of OpenWrt, and systemctl where it is
+# called instead.
+init_status() {
+	try service "$name" status || case $(all_said) in
+	"$name: unrecognized service" | "$name does not exist in "* | "Service \"$name\" not found"* | \
+		"Unit $name could not be found." | "Unit $name.service could not be found." | \
+		"Redirecting to "*" Unit $name could not be found." | "Redirecting to "*" Unit $name.service could not be found.")
+		missing "$(all_said)"
+		;;
+	esac
+	state=$(all_said)
+}
 init() {
+	init_status
 	case $action in
 	start | stop | restart) change service "$name" "$action" ;;
 	enable | disable)
@@ -100,21 +145,36 @@ init() {
 		fi
 		;;
 	esac
+	[ "$action" = status ] || init_status
 	case $action in
-	status | enable | disable) json_object status "$(words service "$name" status)" enabled "$(init_enabled)" ;;
-	*) json_object status "$(words service "$name" status)" ;;
+	status | enable | disable) json_object status "$state" enabled "$(init_enabled)" ;;
+	*) json_object status "$state" ;;
 	esac
 }
 
+# upstart_status: the status of the job. That of a stopped one is no failure,
+# unless it is one of many instances.
+upstart_status() {
+	try initctl status "$name" || case $(said initctl) in
+	*'Unknown job:'*) missing "$(said initctl)" ;;
+	*'Unknown instance:'*) ;;
+	*) fail "$(said initctl)" ;;
+	esac
+	state=$(all_said)
+}
 upstart() {
+	upstart_status
 	case $action in
-	start | stop | restart) change initctl "$action" "$name" ;;
+	start | stop | restart)
+		change initctl "$action" "$name"
+		upstart_status
+		;;
 	enable | disable) fail "upstart has no action $action" 255 ;;
 	esac
 	if [ "$action" = status ]; then
-		json_object status "$(words initctl status "$name")" enabled "$(words initctl show-config "$name")"
+		json_object status "$state" enabled "$(words initctl show-config "$name")"
 	else
-		json_object status "$(words initctl status "$name")"
+		json_object status "$state"
 	fi
 }
 

@@ -16,6 +16,7 @@ export PATH
 
 newline='
 '
+escape=$(printf '\033')
 
 # json_string TEXT: prints TEXT as a JSON string.
 json_string() {
@@ -134,11 +135,17 @@ try() {
 said() {
 	for said_file in "$PT__installdir/.errors.$$" "$PT__installdir/.output.$$"; do
 		if [ -s "$said_file" ]; then
-			tail -c 16384 "$said_file"
+			tail -c 16384 "$said_file" | colourless
 			return
 		fi
 	done
 	printf '%s' "$1 ended with status $tried"
+}
+
+# colourless: takes what is for terminals out of a text. There are programs that
+# use colours wherever their output goes.
+colourless() {
+	LC_ALL=C sed -e "s/${escape}\\[[0-9;?]*[A-Za-z]//g" -e "s/${escape}[()][A-Za-z0-9]//g"
 }
 
 # output: what the command of the last try wrote to standard output.

@@ -138,7 +138,7 @@ const maxBlanks = 4 << 10
 // show sends a piece, and the blanks that came before it was known what begins.
 func (t *tee) show(p []byte) {
 	if t.hidden != 0 && !t.begun {
-		rest := bytes.TrimLeft(p, " \t\r\n")
+		rest := bytes.TrimLeft(p, " \t\r\n\ufeff")
 		if len(rest) == 0 {
 			t.blanks = append(t.blanks, p[:min(len(p), maxBlanks-len(t.blanks))]...)
 			return

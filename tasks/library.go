@@ -114,6 +114,8 @@ func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	described := false
 	for _, f := range files {
 		switch base, ext, ok := stem(f.Name()); {
+		case ok && base == rest && ext == metadataExt && !regular(m, f):
+			return nil, fault.New(palError, "The metadata of task '%s' cannot be read from %s: it is no file, and no link to one.", name, m.Path(path.Join(dir, f.Name())))
 		case !ok || base != rest || !regular(m, f):
 		case ext == metadataExt:
 			described = true

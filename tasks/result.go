@@ -56,13 +56,17 @@ func (b *buffer) Write(p []byte) (int, error) {
 
 // isObject reports whether it begins as a result does, which may have secrets.
 func (b *buffer) isObject() bool {
-	return bytes.HasPrefix(bytes.TrimLeft(b.data, " \t\r\n"), []byte("{"))
+	return bytes.HasPrefix(bytes.TrimLeft(b.data, blanks), []byte("{"))
 }
+
+// blanks may stand before a result: white space, and the mark with which some
+// programs begin a text in UTF-8.
+const blanks = " \t\r\n\ufeff"
 
 // shown is what can be shown of a stdout that is no result, and why it is
 // none.
 func (b *buffer) shown(why string) string {
-	if b.isObject() {
+	if b.isObject() || bytes.Contains(b.data, []byte(sensitiveKey)) {
 		return fmt.Sprintf("[a result that cannot be read is not shown, as it may have secrets: %s; %d bytes were read]", why, len(b.data))
 	}
 	return strings.ToValidUTF8(string(b.data[:min(len(b.data), maxPartial)]), "\uFFFD")
@@ -85,8 +89,12 @@ func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.
 	object, err := parse(stdout)
 	if object == nil {
 		text := string(stdout.data)
-		if err != nil && strings.Contains(text, sensitiveKey) {
-			text = stdout.shown("it is not JSON, " + err.Error())
+		if strings.Contains(text, sensitiveKey) || err != nil && strings.Contains(text, `\u`) {
+			why := "it is not a JSON object"
+			if err != nil {
+				why += ", " + err.Error()
+			}
+			text = stdout.shown(why)
 		}
 		object = ordered.Of(outputKey, text)
 	}
@@ -118,7 +126,7 @@ func parse(stdout *buffer) (*ordered.Map, error) {
 	if !stdout.isObject() {
 		return nil, nil
 	}
-	v, err := ordered.ParseJSON(stdout.data)
+	v, err := ordered.ParseJSON(bytes.TrimLeft(stdout.data, blanks))
 	m, _ := v.(*ordered.Map)
 	return m, err
 }
@@ -162,6 +170,9 @@ func (t *Task) given(v any) *run.Error {
 			Details: ordered.Of("original_error", v)}
 	}
 	m = m.Clone()
+	if _, has := m.Get(sensitiveKey); has {
+		m.Set(sensitiveKey, value.Redacted)
+	}
 	for _, missing := range []struct {
 		key   string
 		value any

@@ -162,6 +162,15 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
+	if err := os.Symlink("nowhere", filepath.Join(w.dir, "proj/tasks/empty.json.new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(w.dir, "proj/tasks/empty.json.new"), filepath.Join(w.dir, "proj/tasks/empty.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.lib.Find(t.Context(), "proj::empty"); err == nil || !strings.Contains(err.Error(), "it is no file, and no link to one") {
+		t.Errorf("metadata that leads nowhere: %v", err)
+	}
 	one, _ := w.lib.Find(t.Context(), "proj::one")
 	if one.Description != "One" || !one.SupportsNoop || !one.Private || one.Typed {
 		t.Errorf("metadata: %+v", one)
@@ -464,6 +473,9 @@ func TestRun(t *testing.T) {
 		"proj/tasks/inside.sh":    sh + `nosuchcommand`,
 		"proj/tasks/noisy.sh":     sh + `head -c 3000000 /dev/zero | tr '\0' x >&2; echo '{"ok": true}'`,
 		"proj/tasks/notjson.sh":   sh + `echo '{"_sensitive": "hunter2", "x": 1e400}'`,
+		"proj/tasks/bom.sh":       sh + `printf '\357\273\277{"_sensitive": "hunter2", "x": 1}'`,
+		"proj/tasks/behind.sh":    sh + `echo warning; echo '{"_sensitive": "hunter2"}'`,
+		"proj/tasks/inerr.sh":     sh + `echo '{"_error": {"msg": "m", "_sensitive": "hunter2"}}'`,
 		"proj/tasks/open.sh":      sh + `echo '{"open": '`,
 		"proj/tasks/never.json":   `{"implementations": [{"name": "ruby.sh", "requirements": ["windows"]}]}`,
 	})
@@ -540,9 +552,11 @@ func TestRun(t *testing.T) {
 		}
 	})
 	t.Run("secrets that cannot be read", func(t *testing.T) {
-		res := w.here(t, "proj::notjson", "{}", "", tasks.RunOptions{})
-		if got := w.shown(t, res); !res.OK() || strings.Contains(got, "hunter2") || !strings.Contains(got, "may have secrets") {
-			t.Errorf("got %s", got)
+		for name, want := range map[string]string{"notjson": "may have secrets", "behind": "may have secrets", "bom": `"x":1`, "inerr": "redacted"} {
+			res := w.here(t, "proj::"+name, "{}", "", tasks.RunOptions{})
+			if got := w.shown(t, res); strings.Contains(got, "hunter2") || !strings.Contains(got, want) {
+				t.Errorf("%s: got %s", name, got)
+			}
 		}
 	})
 	t.Run("large parameters", func(t *testing.T) {

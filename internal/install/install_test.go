@@ -594,6 +594,24 @@ func TestDirectories(t *testing.T) {
 	w.expect("own 3.0.0")
 }
 
+// TestLinkedFolder: in a directory that .modules is a link to, only what was
+// installed goes away.
+func TestLinkedFolder(t *testing.T) {
+	w := newWorld(t)
+	dir, _ := w.repo("one", "1.0.0")
+	w.write("../elsewhere/photos/tasks/init.sh", "#!/bin/sh\necho mine")
+	if err := os.Symlink("../elsewhere", filepath.Join(w.dir, ".modules")); err != nil {
+		t.Fatal(err)
+	}
+	w.specs = []any{spec("git", dir, "ref", "main")}
+	w.mustInstall(Request{})
+	w.expect("one 1.0.0, photos mine")
+	other, _ := w.repo("two", "1.0.0")
+	w.specs = []any{spec("git", other, "ref", "main")}
+	w.mustInstall(Request{Force: true})
+	w.expect("photos mine, two 1.0.0")
+}
+
 func TestEach(t *testing.T) {
 	bad := errors.New("bad")
 	var n atomic.Int32

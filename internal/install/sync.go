@@ -218,7 +218,8 @@ func (t *transaction) purge(wanted []string) {
 			away(dir, strings.Replace(e.Title, "-", "/", 1), e.shown())
 		}
 	}
-	if t.dir != t.in.managed() {
+	// What a link leads to is not ours alone.
+	if info, err := os.Lstat(t.dir); t.dir != t.in.managed() || err != nil || !info.IsDir() {
 		return
 	}
 	entries, _ := os.ReadDir(t.dir) // it was read before

@@ -160,7 +160,9 @@ func (h *human) block(r *run.Result, name string, rename func(string) string) er
 	}
 	message, hasMessage := r.Value.Value("_output").(string)
 	rest := r.Value.Clone()
-	rest.Delete("_output")
+	if hasMessage {
+		rest.Delete("_output")
+	}
 	shows := r.ShowsOutput()
 	if r.OK() && !shows && rest.Len() == 0 && strings.TrimSpace(message) == "" {
 		h.println("  " + strings.ToUpper(r.Action[:1]) + r.Action[1:] + " completed successfully with no result")

@@ -2,6 +2,7 @@ package value
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -126,5 +127,30 @@ func TestAliasManyWays(t *testing.T) {
 	}
 	if !Assignable(w.types["a"], w.types["b"]) || !Assignable(w.types["b"], w.types["a"]) {
 		t.Error("two ways to say the same are not assignable")
+	}
+}
+
+// TestAliasesOfAliases looks at a value of many levels with a chain of aliases
+// that each have two ways into it.
+func TestAliasesOfAliases(t *testing.T) {
+	var last Type = NewIntegerType(0, 9)
+	for i := range 60 {
+		a := NewAlias("V" + strconv.Itoa(i))
+		if err := a.Resolve(NewVariantType(NewArrayType(last, nil), NewTupleType([]Type{last}, nil))); err != nil {
+			t.Fatal(err)
+		}
+		last = a
+	}
+	nested := func(v Value) Value {
+		for range 60 {
+			v = NewArray(v)
+		}
+		return v
+	}
+	if !Instance(last, nested(Int(1))) || Instance(last, nested(String("a"))) {
+		t.Error("wrong answers")
+	}
+	if msg := Mismatch("it", last, nested(String("a"))); msg == "" {
+		t.Error("no words for what is wrong")
 	}
 }

@@ -3,13 +3,13 @@ package value
 import "unicode/utf8"
 
 // Instance reports whether v is of type t, which is what v =~ t says. It
-// allocates nothing for types that are not recursive.
+// allocates nothing for types without aliases, and little for others.
 func Instance(t Type, v Value) bool { return instance(t, v, trail{}) }
 
-// A trail is what a search through recursive aliases remembers.
+// A trail is what a search through aliases remembers.
 type trail struct {
 	aliases *aliasChain // met since v was entered: one of them again leads nowhere
-	levels  int         // arrays and hashes entered by way of recursive aliases
+	levels  int         // arrays and hashes entered by way of aliases
 	known   map[alternative]bool
 }
 
@@ -31,14 +31,12 @@ func (a *AliasType) instance(v Value, seen trail) bool {
 	if a.resolved == nil {
 		return false
 	}
-	if !a.recursive {
-		return instance(a.resolved, v, seen)
+	if a.recursive {
+		if seen.aliases.has(a) {
+			return false
+		}
+		seen.aliases = &aliasChain{a, seen.aliases}
 	}
-	if seen.aliases.has(a) {
-		return false
-	}
-	within := aliasChain{a, seen.aliases}
-	seen.aliases = &within
 	switch v.(type) {
 	case *Array, *Hash:
 	default:

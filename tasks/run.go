@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -91,6 +92,11 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 				}
 				in.files = append(in.files, s)
 			}
+			// Run by its interpreter, the file needs no right to be executed, which
+			// would be given by a process of its own on every target.
+			if in.interpreter = shebang(in.files[0].Data); in.interpreter != nil {
+				in.files[0].Mode &^= 0o111
+			}
 			return in, nil
 		}))
 	}
@@ -149,8 +155,10 @@ func (r *Run) Task() *Task { return r.task }
 type part struct {
 	files     []transport.File // the executable first
 	installed bool             // the task is told where its files are
-	env       []string
-	stdin     []byte
+	// interpreter is what the executable's first line names; nil for none.
+	interpreter []string
+	env         []string
+	stdin       []byte
 }
 
 // Do runs the task on one target, in one session.
@@ -178,7 +186,10 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	cmd.Files = in.files
 	cmd.Argv = []string{"./" + in.files[0].Name}
-	cmd.Interpreter = site.Settings.Interpreters[path.Ext(impl.File)]
+	cmd.Interpreter = in.interpreter
+	if words := site.Settings.Interpreters[path.Ext(impl.File)]; words != nil {
+		cmd.Interpreter = words
+	}
 	cmd.Env, cmd.Stdin = in.env, in.stdin
 	if device {
 		about, err := deviceData(ctx, site.Target)
@@ -209,9 +220,29 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	r.task.result(site.Result, stdout, stderr, status)
 	if res := site.Result; res.Err != nil && res.Err.Given == nil {
-		res.Err.Hint = advice(impl.File, in.files[0].Data, cmd.Interpreter, status, stdout, stderr)
+		res.Err.Hint = advice(impl.File, in.files[0].Data, site.Settings.Interpreters[path.Ext(impl.File)], status, stdout, stderr)
 	}
 	return nil
+}
+
+// shebang reads the first line of a script as the kernel does (execve(2),
+// "Interpreter scripts"): a program and at most one argument. It is nil if there
+// is no such line, or an odd one, which is left to the kernel.
+func shebang(data []byte) []string {
+	const most = 127 // of the line; older kernels cut what is longer
+	line, _, _ := bytes.Cut(data[:min(len(data), most+1)], []byte("\n"))
+	text, ok := strings.CutPrefix(string(line), "#!")
+	if !ok || len(line) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return nil
+	}
+	program, argument, _ := strings.Cut(strings.Trim(text, " \t"), " ")
+	if strings.Contains(program, "\t") || !strings.HasPrefix(program, "/") {
+		return nil
+	}
+	if argument = strings.Trim(argument, " \t"); argument != "" {
+		return []string{program, argument}
+	}
+	return []string{program}
 }
 
 // advice says what may be the matter with a task that failed, and what it said

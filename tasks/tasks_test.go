@@ -443,6 +443,8 @@ func TestRun(t *testing.T) {
 		"proj/tasks/say.say":      "not a program",
 		"proj/tasks/empty.sh":     sh,
 		"proj/tasks/count.sh":     sh + `echo "$(printenv PT_a | wc -c) $(wc -c)"`,
+		"proj/tasks/word.sh":      sh,
+		"proj/tasks/envlost.py":   "#!/usr/bin/env nosuchpython\n",
 		"proj/tasks/lost.py":      "#!/nonexistent/python -u\n",
 		"proj/tasks/nofile.sh":    sh,
 		"proj/tasks/nofile.json":  `{"files": ["proj/files/none"]}`,
@@ -484,7 +486,7 @@ func TestRun(t *testing.T) {
 		{"both", `{"a": "x y", "b": [1, 2.0], "c": null}`, "", head + `both","status":"success","value":{"_output":"PT__task=proj::both\nPT_a=x y\nPT_b=[1,2.0]\nPT_c=null\nstdin: {\"a\":\"x y\",\"b\":[1,2.0],\"c\":null,\"_task\":\"proj::both\"}\n"}}`},
 		{"env", `{"a": "x"}`, "", head + `env","status":"success","value":{"_output":"PT__task=proj::env\nPT_a=x\nstdin: \n"}}`},
 		{"stdin", `{"a": "x"}`, "", head + `stdin","status":"success","value":{"_output":"stdin: {\"a\":\"x\",\"_task\":\"proj::stdin\"}\n"}}`},
-		{"files", `{}`, "", head + `files","status":"success","value":{"_output":"./proj/files/f\n./proj/tasks/files.sh\n700\n755\n755\n1\n"}}`},
+		{"files", `{}`, "", head + `files","status":"success","value":{"_output":"./proj/files/f\n./proj/tasks/files.sh\n700\n644\n755\n1\n"}}`},
 		{"empty", `{}`, "", head + `empty","status":"success","value":{"_output":""}}`},
 		{"fails", `{}`, "", head + `fails","status":"failure","value":{"_output":"","_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task failed with exit code 7 and no output","details":{"exit_code":7}}}}`},
 		{"failtext", `{}`, "", head + `failtext","status":"failure","value":{"_output":"out\n","_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task failed with exit code 7","details":{"exit_code":7}}}}`},
@@ -542,6 +544,26 @@ func TestRun(t *testing.T) {
 	t.Run("no interpreter", func(t *testing.T) {
 		res := w.here(t, "proj::lost", "{}", "", tasks.RunOptions{})
 		if res.OK() || !strings.Contains(res.Err.Hint, "lost.py asks for /nonexistent/python -u, which may not be there") {
+			t.Errorf("got %+v", res.Err)
+		}
+	})
+	t.Run("interpreters", func(t *testing.T) {
+		for text, want := range map[string]string{
+			"#!/bin/sh\necho \"$0\" | sed s,.*/,,": "word.sh\n", "#! /bin/sh -e\nfalse; echo no": "", "#!/usr/bin/env sh\necho env": "env\n",
+			"#!/bin/sh\t\necho tab": "tab\n", "echo none": "none\n", "#!sh\necho relative": "", "#!/bin/echo a  b \n": "a  b ",
+		} {
+			if err := os.WriteFile(filepath.Join(w.dir, "proj/tasks/word.sh"), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			res := w.here(t, "proj::word", "{}", "", tasks.RunOptions{})
+			if got, _ := res.Value.Value("_output").(string); !strings.HasPrefix(got, want) {
+				t.Errorf("%q: got %q, %v", text, got, res.Err)
+			}
+		}
+	})
+	t.Run("an interpreter that env does not find", func(t *testing.T) {
+		res := w.here(t, "proj::envlost", "{}", "", tasks.RunOptions{})
+		if res.OK() || !strings.Contains(res.Err.Hint, "envlost.py asks for /usr/bin/env nosuchpython, which may not be there") {
 			t.Errorf("got %+v", res.Err)
 		}
 	})

@@ -175,7 +175,7 @@ type Cmd struct {
 
 	// Files exist in a fresh private directory for as long as the command
 	// runs, with the permission bits that they carry and u+x on the one that
-	// Argv[0] names.
+	// Argv[0] names if no Interpreter runs it.
 	Files []File
 
 	// Output sinks; nil discards. They are called from one goroutine at a

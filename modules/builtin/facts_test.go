@@ -185,7 +185,7 @@ func (h *host) etc(t *testing.T, files map[string]string) {
 	// /usr/lib/os-release must not step in where a test has no os-release.
 	none := filepath.Join(t.TempDir(), "none")
 	write(t, none, "", 0o644)
-	h.around = []string{"unshare", "--mount", "sh", "-c", `mount --bind "$1" /etc && { [ ! -e /usr/lib/os-release ] || mount --bind "$2" /usr/lib/os-release; } && shift 2 && exec "$@"`, "sh", dir, none}
+	h.around = []string{"unshare", "--mount", "--propagation", propagation(t), "sh", "-c", `mount --bind "$1" /etc && { [ ! -e /usr/lib/os-release ] || mount --bind "$2" /usr/lib/os-release; } && shift 2 && exec "$@"`, "sh", dir, none}
 }
 
 // TestFactsAsks: where facter is, the task facts gives its facts, and its own
@@ -207,4 +207,21 @@ func TestFactsAsks(t *testing.T) {
 			t.Errorf("with a broken facter: kernel is %v", got)
 		}
 	})
+}
+
+// propagation is what unshare(1) does about mounts that others would see, too.
+// In a chroot whose root is no mount point it can do nothing, and need not where
+// nothing is shared.
+func propagation(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, " shared:") {
+			return "private"
+		}
+	}
+	return "unchanged"
 }

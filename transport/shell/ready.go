@@ -26,7 +26,7 @@ const maxReadyText = 16 << 10
 // with its standard input or if it is none that may be used.
 func ReadyLine(token string) string {
 	return proving(`case ${SHELL##*/} in ksh*) exit 0;; esac; ` + isFresh + `_bolt_ok || exit 0; ` +
-		`_bolt_n=$(printf '\nx'); _bolt_n=${_bolt_n%x}; _bolt_s=; _bolt_d=; ` + readyTending + `=` + Quote(tending) + `; eval "` + textInput + `"; ` + waits(token) +
+		`_bolt_n=$(printf '\nx'); _bolt_n=${_bolt_n%x}; _bolt_s=; _bolt_d=; ` + readyTending + `=` + Quote(tending) + `; eval "` + textInput + `"; ` + textFile + waits(token) +
 		`while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; esac; ` +
 		`_bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n; done; ` +
 		`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`)
@@ -125,6 +125,11 @@ func isText(data []byte) bool {
 // line of the script comes to count as a later one in messages.
 const textInput = `_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; ` +
 	`case \${KSH_VERSION-} in *MIRBSD*) print -rn -- \"\$_bolt_i\";; *) printf %s \"\$_bolt_i\";; esac >/dev/fd/0 && exec </dev/fd/0; }`
+
+// textFile defines "_bolt_f FILE UMASK", which writes $_bolt_i to a file, and
+// remembers the shell's umask.
+const textFile = `_bolt_v=$(umask); _bolt_f() { umask "$2"; ` +
+	`case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac >"$1"; }; `
 
 // fromText is a command that calls it.
 func (p *plan) fromText() string {

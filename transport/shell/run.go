@@ -222,15 +222,22 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-func (p *plan) addStage() {
+// addStage decides what is in the private directory. inText are files whose
+// text may be in the script.
+func (p *plan) addStage(inText bool) {
 	p.dir = transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)
 	p.stage = &staging{token: p.token, dir: p.dir}
+	room := maxInput - len(p.input)
 	for _, f := range p.c.Files {
 		mode := uint32(f.Mode.Perm())
-		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name {
+		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name && len(p.c.Interpreter) == 0 {
 			mode |= 0o100
 		}
 		b := blob{name: f.Name, mode: mode, size: int64(len(f.Data))}
+		if inText && mode&0o111 == 0 && len(f.Data) > 0 && len(f.Data) <= room && isText(f.Data) {
+			b.text = string(f.Data)
+			room -= len(f.Data)
+		}
 		if p.o.Kept != nil {
 			if path, sum, ok := p.o.Kept.Find(&f); ok {
 				b.kept, b.sum = path, sum
@@ -263,7 +270,7 @@ func (p *plan) pack() {
 	}
 	p.dir, p.stage, p.stdin, p.mark = "", nil, "", ""
 	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
-		p.addStage()
+		p.addStage(inText)
 	}
 }
 
@@ -369,6 +376,7 @@ func (p *plan) script() string {
 		add(p.stage.script())
 	default:
 		add(p.watcher())
+		add(p.stage.texts()...)
 	}
 	if raw {
 		add(`stty "$_bolt_tty"`)
@@ -488,7 +496,7 @@ func (p *plan) send(w io.Writer) error {
 		parts = append(parts, []byte(p.env))
 	}
 	for i, f := range p.c.Files {
-		if p.stage.blobs[i].kept == "" {
+		if b := p.stage.blobs[i]; b.kept == "" && b.text == "" {
 			parts = append(parts, f.Data)
 		}
 	}

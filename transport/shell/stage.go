@@ -26,6 +26,7 @@ type blob struct {
 	size int64
 	kept string // path of a file there that is said to hold it, so that no bytes come
 	sum  string // of that, SHA-256 in hexadecimal digits
+	text string // what the shell itself writes, so that no bytes come; "" for nothing
 }
 
 func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
@@ -34,7 +35,7 @@ func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/"
 func (s *staging) size() int64 {
 	var n int64
 	for _, b := range s.blobs {
-		if b.kept == "" {
+		if b.kept == "" && b.text == "" {
 			n += b.size
 		}
 	}
@@ -96,12 +97,15 @@ func (s *staging) fill() []string {
 		steps = append(steps, `q mkdir -p -- `+strings.Join(dirs, " ")+` || g `+stepWrite+` "$m"`)
 	}
 	modes := s.modes()
-	early := len(modes) == 1
+	early := len(modes) == 1 && modes[0].bits&0o200 != 0 // else it could not be written any more
 	if early {
 		steps = append(steps, modes[0].begin()...)
 	}
 	mask := uint32(0o077)
 	for _, b := range s.blobs {
+		if b.text != "" {
+			continue // see texts
+		}
 		if m := b.umask(); m != mask {
 			mask = m
 			steps = append(steps, fmt.Sprintf("umask %03o", mask))
@@ -131,10 +135,33 @@ func (s *staging) fill() []string {
 	return steps
 }
 
+// texts are steps of a ready shell, which writes small texts itself: it has them
+// in its script, and needs no process for them.
+func (s *staging) texts() []string {
+	var steps []string
+	for _, b := range s.blobs {
+		if b.text == "" {
+			continue
+		}
+		write := fmt.Sprintf("_bolt_f %s %03o", Quote(s.path(b.name)), b.umask())
+		steps = append(steps, `_bolt_i=`+Quote(b.text), write+` 2>/dev/null || { _bolt_m=$(`+write+` 2>&1); `+failure(s.token, stepWrite, `$_bolt_m`, "2")+`; exit 1; }`)
+	}
+	if steps != nil {
+		steps = append(steps, `umask "$_bolt_v"`)
+	}
+	return steps
+}
+
+// changes reports whether a file gets its mode when it has been written: that of
+// a program, which no umask gives, and one that its owner may not write to.
+func (b *blob) changes() bool {
+	return b.mode&0o111 != 0 || b.mode&0o200 == 0 && b.size > 0 && b.text == ""
+}
+
 // umask is what a file is made with, so that it has its mode as soon as it is
 // there; one that is to be a program's file begins without rights of others.
 func (b *blob) umask() uint32 {
-	if b.mode&0o111 != 0 {
+	if b.changes() {
 		return 0o077
 	}
 	return 0o777 &^ b.mode &^ 0o111
@@ -179,7 +206,7 @@ func (s *staging) modes() []*programMode {
 	var modes []*programMode
 	at := make(map[uint32]*programMode)
 	for _, b := range s.blobs {
-		if b.mode&0o111 == 0 {
+		if !b.changes() {
 			continue // as the umask makes it
 		}
 		if at[b.mode] == nil {

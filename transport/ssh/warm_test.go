@@ -165,7 +165,22 @@ func scripts() []transport.Cmd {
 	}
 	env := []string{"GREETING=hello", "a.b=c"}
 	task := []string{"PT_a=b", "PT_c=it's \\n"}
+	// Small texts are written by a shell that waits, where their modes allow it.
+	const odd = "-n '\\\\ $x %s `id` \"\n\t.\n\n_bolt_\n+é\\"
+	texts := []transport.File{
+		{Name: "d/x", Mode: 0o600, Data: []byte("umask; cd \"${0%/*}\"; stat -c '%a %n' . x ../e/y ../e/z p; cat ../e/y; od -c ../e/z | tail -1; cat p | tail -c 20; cat; env | grep PT_; set | grep -c _bolt_; exec ./p")},
+		{Name: "e/y", Mode: 0o640, Data: []byte(odd)},
+		{Name: "e/z", Mode: 0o444, Data: []byte("\x01no text\n\n")},
+		{Name: "d/p", Mode: 0o750, Data: []byte("#!/bin/sh\n[ ! -w x ] || echo \"= $0\" | tail -c 4\n")},
+	}
 	return []transport.Cmd{
+		{Argv: []string{"./d/x", "a"}, Interpreter: []string{"/bin/sh"}, Files: texts, Env: task, Stdin: []byte(odd)},
+		{Argv: []string{"./d/x"}, Interpreter: []string{"/bin/sh"}, Files: texts[:1]},
+		{Argv: []string{"./x"}, Files: []transport.File{ // which their owner may not write to
+			{Name: "x", Mode: 0o444, Data: []byte("#!/bin/sh\nstat -c '%a %s' x y \"$0\" \"${0%x}y\" 2>&1 | tail -n +3; md5sum <\"${0%x}y\"\n")},
+			{Name: "y", Mode: 0o400, Data: bytes.Repeat([]byte("0123456789abcde\n"), 100_000)}}},
+		{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o444, Data: []byte("#!/bin/sh\nstat -c '%a %s' \"$0\"\n")}}},
+		{Argv: []string{"./x"}, Interpreter: []string{"/nonexistent/x"}, Files: []transport.File{{Name: "x", Mode: 0o600, Data: []byte("text")}}, Env: task},
 		{Line: all.String(), Env: env},
 		{Argv: []string{"./x", "a b", "\n.\n", ".", "\\"}, Files: script(all.String() + `printf '[%s]' "$@"`)},
 		{Argv: []string{"./x"}, Files: script("kill -9 $$")},
@@ -237,6 +252,27 @@ func TestWarmIsFresh(t *testing.T) {
 				warm.warm.learn(&warm.warm.ready, true) // a sudo that is missing is declined
 			}
 		})
+	}
+}
+
+// TestReadOnlyFiles stages files that their owner may not write to, for a user
+// who is not root.
+func TestReadOnlyFiles(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	to := dest(s)
+	to.User, _ = account(t, "ro", "/bin/bash")
+	c := newLab(t, func(o *Options) { o.Keep = true }, s).mustDial(t, to)
+	const size = 1_600_000 // which is written in two pieces
+	for range 5 {
+		var out bytes.Buffer
+		st, err := c.Run(t.Context(), &transport.Cmd{Argv: []string{"./x"}, Stdout: &out, Stderr: &out, Files: []transport.File{
+			{Name: "x", Mode: 0o444, Data: []byte("#!/bin/sh\ncd \"${0%x}\" && stat -c '%a %s' x y\n")},
+			{Name: "y", Mode: 0o400, Data: make([]byte, size)},
+		}})
+		if want := fmt.Sprintf("544 45\n400 %d\n", size); err != nil || !st.OK() || out.String() != want {
+			t.Fatalf("%v, %v: %q, want %q", st, err, out.String(), want)
+		}
 	}
 }
 

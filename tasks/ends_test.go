@@ -1,0 +1,127 @@
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/run"
+	"bolt/tasks"
+	"bolt/transport/local"
+)
+
+func TestTally(t *testing.T) {
+	w := newWorld(t, map[string]string{"proj/tasks/o.sh": sh, "proj/tasks/o.json": `{"outputs": {"s": {}, "avg": {"aggregate": "average"},
+		"lo": {"aggregate": "min"}, "hi": {"aggregate": "max"}, "by": {"aggregate": "count-by"}, "never": {"aggregate": "average"}}}`})
+	task, err := w.lib.Find(t.Context(), "proj::o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge, _ := new(big.Int).SetString("9007199254740993", 10)
+	for _, tt := range []struct {
+		values []any
+		want   []string
+	}{
+		{[]any{int64(1), 2.5, int64(1), "x", int64(-4)}, []string{`s summary 5: 1=2[t0 t2] 2.5=1[t1] x=1[t3] -4=1[t4]`, `avg average 4: 0.125=4[]`,
+			`lo min 4: -4=1[t4]`, `hi max 4: 2.5=1[t1]`, `by count-by 5`, `never average 0:`}},
+		{[]any{1.7e308, 1.7e308}, []string{`s summary 2: 1.7e+308=2[t0 t1]`, `avg average 2: 1.7e+308=2[]`, `lo min 2: 1.7e+308=2[t0 t1]`,
+			`hi max 2: 1.7e+308=2[t0 t1]`, `by count-by 2: 1.7e+308=2[]`, `never average 0:`}},
+		{[]any{int64(9007199254740992), huge, 9007199254740992.0}, []string{`s summary 3`, `avg average 3`,
+			`lo min 3: 9.007199254740992e+15=2[t0 t2]`, `hi max 3: 9007199254740993=1[t1]`, `by count-by 3`, `never average 0:`}},
+	} {
+		sum := task.Tally()
+		var targets []*inventory.Target
+		for i := range tt.values {
+			targets = append(targets, &inventory.Target{Name: fmt.Sprintf("t%d", i)})
+		}
+		for i, v := range slices.Backward(tt.values) { // results come in any order
+			sum.Add(targets[i], ordered.Of("s", v, "avg", v, "lo", v, "hi", v, "by", v))
+		}
+		for i, total := range sum.Totals(targets) {
+			line := fmt.Sprintf("%s %s %d:", total.Output.Name, total.Output.Aggregate, total.Count)
+			for _, v := range total.Values {
+				line += fmt.Sprintf(" %v=%d%v", v.Value, v.Count, v.Targets)
+			}
+			if !strings.HasPrefix(line, tt.want[i]) {
+				t.Errorf("got %s, want %s", line, tt.want[i])
+			}
+		}
+	}
+}
+
+// TestEnded keeps what a task had printed that did not end, but no secrets.
+func TestEnded(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"proj/tasks/text.sh":   sh + `echo so far; sleep 60`,
+		"proj/tasks/secret.sh": sh + `echo '{"_sensitive": "hunter2"}'; sleep 60`,
+	})
+	for name, want := range map[string]string{"text": "so far\n", "secret": "may have secrets: the task did not end"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		task, err := w.lib.Find(ctx, "proj::"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		action, err := w.lib.Run(ctx, task, &ordered.Map{}, tasks.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := runOn(t, ctx, action, run.Options{})
+		cancel()
+		if text, _ := res.Value.Value("_output").(string); res.OK() || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: got %q, %v", name, text, res.Err)
+		}
+	}
+}
+
+// runOn runs an action on this machine.
+func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *run.Result) {
+	t.Helper()
+	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := inv.Targets(t.Context(), []string{"localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, targets, func(e run.Event) {
+		if e.Kind == run.Finished {
+			res = e.Result
+		}
+	})
+	return res
+}
+
+// TestNativeEnds words the end of what the program does itself as that of
+// commands.
+func TestNativeEnds(t *testing.T) {
+	w := newWorld(t, nil)
+	task, err := w.lib.Find(t.Context(), "builtin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func(ctx context.Context, _ *ordered.Map) (*ordered.Map, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	action, err := w.lib.Run(t.Context(), task, &ordered.Map{}, tasks.RunOptions{Natives: map[string]tasks.Native{"echo": wait}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := runOn(t, t.Context(), action, run.Options{Timeout: 50 * time.Millisecond})
+	if res.Err == nil || res.Err.Kind != "puppetlabs.tasks/timeout-error" || res.Err.Msg != "Not finished within 50ms" {
+		t.Errorf("got %+v", res.Err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(run.ErrStopped) })
+	res = runOn(t, ctx, action, run.Options{})
+	if res.Err == nil || res.Err.Kind != "puppetlabs.tasks/cancelled-error" {
+		t.Errorf("got %+v", res.Err)
+	}
+}

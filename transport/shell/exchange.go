@@ -430,7 +430,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 				release()
 				break
 			}
-			if holdEnds == nil && len(p) < smallPiece && (r.byErr || !r.proof) { // before it has begun, stdout is silent
+			if holdEnds == nil && len(p) < smallPiece && r.mayBeLater(p) {
 				outs = r.letPass(outs, stdout)
 			}
 			r.onStderr(p)
@@ -464,6 +464,17 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 	}
 	r.endSaid()
 	return true
+}
+
+// mayBeLater reports whether a piece of stderr may have been printed after
+// something that stdout has not brought yet. Before it has begun, stdout is
+// silent; the mark of the beginning may have more behind it.
+func (r *running) mayBeLater(p []byte) bool {
+	if r.byErr || !r.proof {
+		return true
+	}
+	_, more, begun := bytes.Cut(p, []byte(r.token+"!\n"))
+	return begun && len(more) > 0
 }
 
 // letPass delivers what stdout has, or gets within a moment.

@@ -40,30 +40,21 @@ func (l *Library) Files(t *Task) []File {
 		}
 		names = append(names, impl.files...)
 	}
-	seen := make(map[string]bool)
-	for _, name := range names {
-		found, err := l.named(t, name)
-		if err != nil {
-			l.o.Warn("task_files", err.Error())
-		}
-		for _, f := range found {
-			if !seen[f.Name] {
-				seen[f.Name] = true
-				list = append(list, f)
-			}
-		}
+	extra, errs := l.extra(t, names)
+	for _, err := range errs {
+		l.o.Warn("task_files", err.Error())
 	}
-	return list
+	return append(list, extra...)
 }
 
-// extra finds the files that metadata names.
-func (l *Library) extra(t *Task, names []string) ([]File, error) {
-	var list []File
+// extra finds the files that metadata names, each once, and says what is wrong
+// with the names of which it finds none.
+func (l *Library) extra(t *Task, names []string) (list []File, errs []error) {
 	seen := make(map[string]bool)
 	for _, name := range names {
 		found, err := l.named(t, name)
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
 		}
 		for _, f := range found {
 			if !seen[f.Name] {
@@ -72,7 +63,7 @@ func (l *Library) extra(t *Task, names []string) ([]File, error) {
 			}
 		}
 	}
-	return list, nil
+	return list, errs
 }
 
 // named finds a file, or those of a directory, whose name ends in a slash.

@@ -112,9 +112,9 @@ const maxFiles = readfile.Payload
 // travels lists the files of an implementation, its own first.
 func (l *Library) travels(t *Task, impl *Implementation) ([]File, error) {
 	names := slices.Concat(impl.files, t.files)
-	extra, err := l.extra(t, names)
-	if err != nil {
-		return nil, err
+	extra, errs := l.extra(t, names)
+	if errs != nil {
+		return nil, errs[0]
 	}
 	own := File{impl.File, t.Module, impl.local}
 	if len(names) > 0 {

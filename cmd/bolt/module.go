@@ -44,18 +44,18 @@ new one needs other versions of them.`,
 		{
 			name: "module install", run: runModuleInstall, words: wordsOfModuleInstall,
 			short: "Install the modules of the project",
-			long: `Installs the modules that bolt-project.yaml asks for, from the Puppet Forge and
-from git repositories, and all that they depend on, into .modules of the
-project. Which version of each it shall be is worked out once, and written into
-the Puppetfile; after that everybody who installs gets the same ones. --force
-works it out anew, with the newest versions.`,
+			long: `Installs the modules that bolt-project.yaml asks for, from the Puppet Forge,
+git repositories and directories, and all that they depend on, into .modules of
+the project. Which version of each it shall be is worked out once, and written
+into the Puppetfile; after that everybody who installs gets the same ones.
+--force works it out anew, with the newest versions.`,
 			example: `  bolt module install
   bolt module install --force
   bolt module install --no-resolve`,
 			exit: exitInstalled, formats: listFormats, lists: []string{onForce, onResolve},
 		},
 		{
-			name: "module show", args: "[MODULE]", run: runModuleShow, words: wordsOfModuleShow,
+			name: "module show", args: "[MODULE]", run: runModuleShow, words: oneWord,
 			short: "Show modules, or one with what is in it",
 			long: `Lists the modules of each directory on the module path with their versions, or
 shows what one of them is for: its tasks, plans, operating systems and
@@ -81,8 +81,6 @@ func wordsOfModuleInstall(args []string) error {
 	}
 	return nil
 }
-
-func wordsOfModuleShow(args []string) error { return oneWord(args) }
 
 // installer is made for the project, with steps shown to people.
 func (a *app) installer(ctx context.Context, steps *output.ModuleSteps) (in *install.Installer, done func(), err error) {

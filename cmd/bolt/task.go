@@ -27,7 +27,7 @@ import (
 func taskCommands() []command {
 	return []command{
 		{
-			name: "task show", args: "[TASK]", run: showTasks, words: wordsOfTaskShow,
+			name: "task show", args: "[TASK]", run: showTasks, words: oneWord,
 			short: "Show tasks, or one with its parameters",
 			long: `Lists the tasks of the modules on the module path, or shows what one of them
 does: its parameters with their types and defaults, and its files with
@@ -70,13 +70,6 @@ func wordsOfTask(args []string) error {
 	}
 	if rest != nil {
 		return hinted(usagef("Unknown argument(s) %s", strings.Join(rest, ", ")), "parameters of the task are NAME=VALUE")
-	}
-	return nil
-}
-
-func wordsOfTaskShow(args []string) error {
-	if len(args) > 1 {
-		return usagef("Unknown argument(s) %s", strings.Join(args[1:], ", "))
 	}
 	return nil
 }

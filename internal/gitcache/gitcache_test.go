@@ -200,7 +200,7 @@ func TestStopped(t *testing.T) {
 	if _, err := c.Commit(ctx, "ssh://example.org/x", "main"); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	for range 100 {

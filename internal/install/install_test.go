@@ -205,6 +205,28 @@ func TestAllOrNothing(t *testing.T) {
 	w.expect("a 2.0.0, b 2.0.0, c 2.0.0")
 }
 
+// prepared is an installation of specs that is about to be committed.
+func (w *world) prepared(list ...any) (*transaction, []Spec) {
+	w.t.Helper()
+	in := w.installer()
+	specs, err := ParseSpecs(list)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := in.resolve(w.t.Context(), specs, kept{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tx, err := in.begin(w.t.Context(), in.managed())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := tx.prepare(w.t.Context(), f, false); err != nil {
+		w.t.Fatal(err)
+	}
+	return tx, specs
+}
+
 // TestTakenBack: when the last step fails, those before it are undone.
 func TestTakenBack(t *testing.T) {
 	w := newWorld(t)
@@ -215,24 +237,9 @@ func TestTakenBack(t *testing.T) {
 	lock := w.read(".modules/" + lockName)
 	w.release("me/a", "2.0.0")
 	w.release("me/c", "1.0.0")
-	in := w.installer()
-	specs, err := ParseSpecs([]any{"me/a", "me/c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := in.resolve(t.Context(), specs, kept{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := in.begin(t.Context(), in.managed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.prepare(t.Context(), f, false); err != nil {
-		t.Fatal(err)
-	}
+	tx, specs := w.prepared("me/a", "me/c")
 	full := errors.New("no space left")
-	err = tx.commit(canonical(specs), func() error {
+	err := tx.commit(canonical(specs), func() error {
 		if got := w.read(".modules/a/tasks/init.sh"); !strings.Contains(got, "2.0.0") {
 			t.Errorf("not exchanged: %s", got)
 		}
@@ -258,22 +265,7 @@ func TestInterrupted(t *testing.T) {
 	w.mustInstall(Request{})
 	w.release("me/a", "2.0.0")
 	w.release("me/b", "2.0.0")
-	in := w.installer()
-	specs, err := ParseSpecs(w.specs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := in.resolve(t.Context(), specs, kept{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := in.begin(t.Context(), in.managed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.prepare(t.Context(), f, false); err != nil {
-		t.Fatal(err)
-	}
+	tx, specs := w.prepared(w.specs...)
 	tx.moves = tx.moves[:1] // and then it was killed
 	_ = tx.commit(canonical(specs), func() error {
 		tx.undo = nil

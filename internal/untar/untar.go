@@ -140,7 +140,7 @@ func local(name string) bool {
 // that is to be stripped.
 func (x *extractor) name(name string) (string, error) {
 	clean := path.Clean(name)
-	if name == "" || len(name) > maxPath || strings.ContainsRune(name, 0) || path.IsAbs(name) || !local(clean) || hasDotDot(name) {
+	if name == "" || len(name) > maxPath || strings.ContainsRune(name, 0) || path.IsAbs(name) || hasDotDot(name) {
 		return "", fmt.Errorf("the archive has an entry %.200q, which is not a path inside it", name)
 	}
 	if !x.o.Strip {

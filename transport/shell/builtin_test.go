@@ -202,13 +202,21 @@ func TestReadyText(t *testing.T) {
 				return fmt.Sprintf("%q, %v", out, err)
 			}
 			data := "data\n.\n"
-			if got, want := run(readyLine, readyText(script)+data), run(waits("ready")+script, data); got != want {
-				t.Errorf("%s, %q: got %s, want %s", sh, script, got, want)
-			}
-			// A script that is cut off does nothing.
-			for n := range len(readyText(script)) {
-				if got := run(readyLine, readyText(script)[:n]); got != `"ready\n", <nil>` {
-					t.Fatalf("%s, %q: %s", sh, readyText(script)[:n], got)
+			for _, steps := range []string{"", "_bolt_x='\n.\n-\n+'\necho \"$_bolt_x\""} {
+				obeyed := ""
+				if steps != "" {
+					obeyed = obey + "; "
+				}
+				want := run(waits("ready")+"_bolt_e="+Quote(steps)+"; "+obeyed+script, data)
+				text := readyText(steps, obeyed+script)
+				if got := run(readyLine, text+data); got != want {
+					t.Errorf("%s, %q: got %s, want %s", sh, text, got, want)
+				}
+				// A script that is cut off does nothing.
+				for n := range len(text) {
+					if got := run(readyLine, text[:n]); got != `"ready\n", <nil>` {
+						t.Fatalf("%s, %q: %s", sh, text[:n], got)
+					}
 				}
 			}
 		}

@@ -325,8 +325,9 @@ func TestOutputOfReadyShell(t *testing.T) {
 					f.end(0)
 				}),
 				ready: start(t, func(f *farSide) {
-					line, _ := bufio.NewReader(f.stdin).ReadString('\n')
-					f.line = line
+					for in := bufio.NewReader(f.stdin); !strings.HasPrefix(f.line, "."); { // the last line
+						f.line, _ = in.ReadString('\n')
+					}
 					f.say(f.stdout, "ready\n")
 					if takes {
 						f.say(f.stderr, f.token()+"+\n"+f.token()+"!\n")
@@ -352,6 +353,8 @@ func TestPasswordGoesNowhereElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.pack()
+
 	if line := p.exchange().line; strings.Contains(line, "hunter2") || strings.Contains(line, "s3cret") {
 		t.Errorf("the line shows a secret: %s", line)
 	}

@@ -26,9 +26,10 @@ import "context"
 // What a machine cannot tell (no /proc, an unknown shell) is not proven.
 
 // proving is the line of a shell that is to prove something: nothing where
-// functions may be in place of the builtins that it rests on.
+// functions may be in place of the builtins that it rests on. bash tells whether
+// there are any.
 func proving(script string) string {
-	return `case ${BASH_VERSION:+$(declare -F)} in '') ` + mayProve + bySSHD + script + ` ;; esac`
+	return `case ${BASH_VERSION-} in ?*) compgen -A function;; *) false;; esac || { ` + mayProve + bySSHD + script + `; }`
 }
 
 // mayProve ends a shell that could never prove anything, or whose options

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/lazyregexp"
 	"bolt/transport"
 )
 
@@ -50,10 +49,6 @@ func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 	if err != nil {
 		return transport.Status{}, err
 	}
-	x := p.exchange()
-	if len(x.line) > maxSent {
-		return transport.Status{}, tooLong()
-	}
 	if w, ok := s.(Warmer); ok {
 		if st, err, ok := p.askResident(ctx, w); ok {
 			return st, err
@@ -61,6 +56,11 @@ func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		if st, err, ok := p.runReady(ctx, w); ok {
 			return st, err
 		}
+	}
+	p.pack()
+	x := p.exchange()
+	if len(x.line) > maxSent {
+		return transport.Status{}, tooLong()
 	}
 	st, err := x.run(ctx, s)
 	p.learn(x)
@@ -100,14 +100,22 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 	case x.failed != nil && x.failed.step == stepStale && p.o.Kept != nil:
 		return transport.Status{}, errStale
 	case x.failed != nil:
-		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir, p.o.Host)
+		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir(), p.o.Host)
 	}
 	if st.Code == 126 && p.stage != nil {
-		if err := x.stderr([]byte(noexecHint(p.dir))); err != nil {
+		if err := x.stderr([]byte(noexecHint(p.stage.dir))); err != nil {
 			return st, nil // the command has ended; its status counts
 		}
 	}
 	return st, nil
+}
+
+// dir is the private directory, "" for none.
+func (p *plan) dir() string {
+	if p.stage == nil {
+		return ""
+	}
+	return p.stage.dir
 }
 
 func noexecHint(dir string) string {
@@ -116,21 +124,21 @@ func noexecHint(dir string) string {
 
 // A plan is a Cmd, turned into what goes to the machine.
 type plan struct {
-	c     *transport.Cmd
-	o     Options
-	shell dialect
-	token string
-	as    *escalation
-	stage *staging // nil without Files and Stdin
-	dir   string   // of stage
-	stdin string   // name of the blob that is the command's stdin, or ""
-	mark  string   // name of the blob that the cleaner looks for, or ""
-	env   string   // the block that sets Env, as it travels
-	// exports, instead, set it in a ready shell.
-	exports string
-	input   string // what stdin gets there, instead of the blob
-	grace   time.Duration
-	ready   bool // the script is for a ready shell
+	c      *transport.Cmd
+	o      Options
+	shell  dialect
+	token  string
+	as     *escalation
+	stage  *staging // nil without Files and Stdin
+	stdin  string   // name of the blob that is the command's stdin, or ""
+	mark   string   // name of the blob that the cleaner looks for, or ""
+	block  string   // what the script reads first, as it travels
+	grace  time.Duration
+	inText bool   // a ready shell takes what is small itself (text.go)
+	steps  string // by which it does
+	input  string // what stdin gets then, instead of the blob
+	export string // what sets Env then
+	ready  bool   // the script is for a ready shell
 	// proves: a plain line, the first on its connection for a while, is accompanied by a
 	// proof, because an account's shell may run nothing and report success.
 	proves bool
@@ -153,7 +161,6 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 		p.grace = transport.DefaultGrace
 	}
 	p.as = escalate(c.RunAs, p.token, &p.o)
-	p.pack()
 	p.proves = o.unproven() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
@@ -222,19 +229,17 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// addStage decides what is in the private directory. inText are files whose
-// text may be in the script.
-func (p *plan) addStage(inText bool) {
-	p.dir = transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)
-	p.stage = &staging{token: p.token, dir: p.dir}
-	room := maxInput - len(p.input)
+// addStage decides what is in the private directory.
+func (p *plan) addStage() {
+	p.stage = &staging{token: p.token, dir: transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)}
+	room := maxText - len(p.input)
 	for _, f := range p.c.Files {
 		mode := uint32(f.Mode.Perm())
 		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name && len(p.c.Interpreter) == 0 {
 			mode |= 0o100
 		}
 		b := blob{name: f.Name, mode: mode, size: int64(len(f.Data))}
-		if inText && mode&0o111 == 0 && len(f.Data) > 0 && len(f.Data) <= room && isText(f.Data) {
+		if p.inText && len(f.Data) <= room && mayBeText(f.Data, mode) {
 			b.text = string(f.Data)
 			room -= len(f.Data)
 		}
@@ -257,20 +262,15 @@ func (p *plan) addStage(inText bool) {
 
 // pack decides how environment, files and data for stdin travel.
 func (p *plan) pack() {
-	p.env, p.exports, p.input = "", "", ""
-	inText := p.ready && p.as == nil && len(p.c.Argv) > 0
-	if inText && len(p.c.Env) > 0 && p.asLoginShell() {
-		p.exports = exports(p.c.Env)
-	}
-	if len(p.c.Env) > 0 && p.exports == "" {
-		p.env, inText = envBlock(p.c.Env, p.token), false
-	}
-	if inText && isText(p.c.Stdin) {
-		p.input = string(p.c.Stdin)
-	}
-	p.dir, p.stage, p.stdin, p.mark = "", nil, "", ""
+	p.block, p.inText, p.input, p.export = "", false, "", ""
+	p.stage, p.stdin, p.mark = nil, "", ""
+	p.asTexts()
 	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
-		p.addStage(inText)
+		p.addStage()
+	}
+	p.steps = strings.Join(p.texts(), "\n")
+	if p.inText = p.steps != ""; !p.inText && len(p.c.Env) > 0 {
+		p.block = block(strings.Join(assignments(p.c.Env), "\n"), p.token)
 	}
 }
 
@@ -290,7 +290,7 @@ func (p *plan) exchange() *exchange {
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
 	}
-	if p.env != "" || p.stage != nil && p.stage.size() > 0 {
+	if p.block != "" || p.stage != nil && p.stage.size() > 0 {
 		x.send = p.send
 	}
 	x.proof, x.twice = p.tells(), p.tellsTwice()
@@ -300,7 +300,7 @@ func (p *plan) exchange() *exchange {
 		switch {
 		case p.as != nil:
 			x.line = p.as.line(x.line)
-		case p.env != "":
+		case p.block != "":
 			x.line = p.shell.underSh(x.line)
 		}
 		x.line = p.takes() + x.line
@@ -311,7 +311,7 @@ func (p *plan) exchange() *exchange {
 		}
 	case p.plain() && p.c.TTY:
 		x.line, x.token = p.c.Line, ""
-	case p.shell != posix || p.env != "" && !p.asLoginShell() || p.c.TTY:
+	case p.shell != posix || p.block != "" && !p.asLoginShell() || p.c.TTY:
 		x.line = p.shell.underSh(p.script())
 	default:
 		x.line = p.script()
@@ -328,12 +328,15 @@ func (p *plan) exchange() *exchange {
 
 // plain reports whether there is nothing but a line for the login shell.
 func (p *plan) plain() bool {
-	return p.c.Line != "" && p.as == nil && p.env == "" && p.stage == nil && p.c.Dir == ""
+	return p.c.Line != "" && p.as == nil && !p.brings() && p.c.Dir == ""
 }
+
+// brings reports whether there is data to send.
+func (p *plan) brings() bool { return len(p.c.Env) > 0 || len(p.c.Files) > 0 || len(p.c.Stdin) > 0 }
 
 // tells reports whether the script says that it has begun.
 func (p *plan) tells() bool {
-	return p.ready || p.as != nil || p.env != "" || p.stage != nil || p.proves
+	return p.ready || p.as != nil || p.block != "" || p.stage != nil || p.proves
 }
 
 // tellsTwice reports whether it says so on stdout, too. Under sudo it is so
@@ -349,7 +352,7 @@ func (p *plan) script() string {
 	if p.as.sudo() {
 		add(restoreLocale)
 	}
-	raw := p.c.TTY && (p.env != "" || p.stage != nil)
+	raw := p.c.TTY && (p.block != "" || p.stage != nil)
 	if raw {
 		// Bytes must come through the terminal as they are.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
@@ -364,19 +367,20 @@ func (p *plan) script() string {
 	if p.as != nil && !p.o.Local {
 		add(`cd`)
 	}
-	if p.env != "" {
-		add(readEnv(p.token, p.c.Env))
+	if p.block != "" {
+		add(newLine + readBlock(p.token))
 	}
 	switch {
-	case p.stage == nil:
-	case p.c.TTY:
+	case !p.c.TTY:
+		add(p.watcher())
+	case p.stage != nil:
 		if p.cleaned() {
 			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is there
 		}
 		add(p.stage.script())
-	default:
-		add(p.watcher())
-		add(p.stage.texts()...)
+	}
+	if p.inText {
+		add(obey)
 	}
 	if raw {
 		add(`stty "$_bolt_tty"`)
@@ -388,9 +392,6 @@ func (p *plan) script() string {
 	if p.c.TTY {
 		add(p.onTerminal())
 	} else {
-		if p.stage == nil {
-			add(p.watcher())
-		}
 		add(p.asLeader()...)
 	}
 	return strings.Join(steps, "; ")
@@ -401,7 +402,7 @@ func (p *plan) undo() string {
 	if p.stage == nil || !p.c.TTY {
 		return ""
 	}
-	return `rm -rf -- ` + Quote(p.dir) + `; `
+	return `rm -rf -- ` + Quote(p.stage.dir) + `; `
 }
 
 // watcher starts the watcher, once the files are there.
@@ -409,11 +410,10 @@ func (p *plan) watcher() string {
 	if p.stage == nil {
 		return watcher(p.grace)
 	}
-	script := Quote(tending)
 	if p.inPlace() {
-		script = `"$` + readyTending + `"`
+		return readyTend + ` ` + tendWords(p.stage, p.grace, p.c.KeepFiles)
 	}
-	return tend(script, p.stage, p.grace, p.c.KeepFiles)
+	return tend(p.stage, p.grace, p.c.KeepFiles)
 }
 
 // asLeader makes the command the session's leader, in the place of the shell:
@@ -422,19 +422,15 @@ func (p *plan) watcher() string {
 func (p *plan) asLeader() []string {
 	var steps []string
 	switch {
-	case p.input != "":
-		steps = append(steps, p.fromText())
+	case p.input != "": // it is there
 	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
 		steps = append(steps, `exec <`+file, `rm -f -- `+file)
 	default:
 		steps = append(steps, `exec </dev/null`)
 	}
-	if p.env != "" {
-		steps = append(steps, setEnv)
-	}
-	if p.exports != "" {
-		steps = append(steps, p.exports)
+	if p.block != "" {
+		steps = append(steps, obey)
 	}
 	return append(steps, p.command())
 }
@@ -443,14 +439,14 @@ func (p *plan) asLeader() []string {
 // there is no watcher, because standard input never ends before all is over.
 func (p *plan) onTerminal() string {
 	if p.stage == nil {
-		if p.env != "" {
-			return setEnv + `; ` + p.command()
+		if p.block != "" {
+			return obey + `; ` + p.command()
 		}
 		return p.command()
 	}
 	run := `( ` + p.command() + ` )`
-	if p.env != "" {
-		run = `( ` + setEnv + `; ` + p.command() + ` )`
+	if p.block != "" {
+		run = `( ` + obey + `; ` + p.command() + ` )`
 	}
 	if p.stdin != "" {
 		run += ` <` + Quote(p.stage.path(p.stdin))
@@ -458,7 +454,7 @@ func (p *plan) onTerminal() string {
 	if !p.cleaned() {
 		return run
 	}
-	return cleaner(p.grace, p.dir, p.mark) + `; trap - HUP; ` + run + `; _bolt_r=$?; rm -rf -- ` + Quote(p.dir) + `; exit "$_bolt_r"`
+	return cleaner(p.grace, p.stage.dir, p.mark) + `; trap - HUP; ` + run + `; _bolt_r=$?; rm -rf -- ` + Quote(p.stage.dir) + `; exit "$_bolt_r"`
 }
 
 // cleaned reports whether a cleaner removes the private directory when the
@@ -471,7 +467,7 @@ func (p *plan) command() string {
 	prefix := "exec " + unexportable(p.c.Env)
 	if p.c.Line != "" {
 		switch {
-		case p.as != nil || p.env != "":
+		case p.as != nil || p.block != "":
 			return prefix + "sh -c " + Quote(p.c.Line)
 		case p.shell != posix || p.c.TTY:
 			return `exec "${SHELL:-/bin/sh}" -c ` + Quote(p.c.Line)
@@ -492,8 +488,8 @@ func (p *plan) staged(name string) bool {
 // send writes what the script reads: the environment, then the files' bytes.
 func (p *plan) send(w io.Writer) error {
 	var parts [][]byte
-	if p.env != "" {
-		parts = append(parts, []byte(p.env))
+	if p.block != "" {
+		parts = append(parts, []byte(p.block))
 	}
 	for i, f := range p.c.Files {
 		if b := p.stage.blobs[i]; b.kept == "" && b.text == "" {
@@ -532,17 +528,33 @@ func writeAll(w io.Writer, parts [][]byte) error {
 	return err
 }
 
-// The environment travels as assignments for eval, between two lines of its own.
-// The shell's read takes it byte by byte, so that what follows stays unread.
+// What the shell is to know travels as commands for eval, between two lines of
+// their own. Its read takes them byte by byte, so that what follows stays unread.
 
-var exportable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// special variables cannot be set in every shell, or change how it works.
-var specialNames = lazyregexp.New(`^(?:_|IFS|PS[0-9]|ENV|UID|EUID|GID|EGID|PPID|OPTIND|LINENO|SHELLOPTS|SECONDS|RANDOM|BASH.*)$`)
+// specialNames cannot be set in every shell, or change how it works.
+var specialNames = []string{"_", "IFS", "ENV", "UID", "EUID", "GID", "EGID", "PPID", "OPTIND", "LINENO", "SHELLOPTS", "SECONDS", "RANDOM"}
 
 func viaEnv(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
-	return !exportable().MatchString(name) || specialNames().MatchString(name)
+	switch {
+	case !isName(name), strings.HasPrefix(name, "BASH"):
+		return true
+	case strings.HasPrefix(name, "PS"): // PS1 to PS4, and those to come
+		return len(name) == 3 && '0' <= name[2] && name[2] <= '9'
+	}
+	return slices.Contains(specialNames, name)
+}
+
+// isName reports whether a shell can have a variable of this name.
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', i > 0 && '0' <= c && c <= '9':
+		default:
+			return false
+		}
+	}
+	return name != ""
 }
 
 // unexportable is the env(1) prefix for the entries that a shell cannot
@@ -560,70 +572,40 @@ func unexportable(env []string) string {
 	return "env " + quoteWords(words) + " "
 }
 
-// harmless are names that mean nothing to any shell or program that sets up a
-// command.
-var harmless = lazyregexp.New(`^PT_[A-Za-z0-9_]*$`)
-
-// asLoginShell reports whether an environment means nothing to the login shell,
-// which can then become the command as it does without one.
-func (p *plan) asLoginShell() bool {
-	return len(p.c.Argv) > 0 && !slices.ContainsFunc(p.c.Env, func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		return !harmless().MatchString(name)
-	})
-}
-
-// maxExports bounds what is set by the script of a ready shell.
-const maxExports = 4 << 10
-
-// exports is a command that sets an environment, or "" if it is too large.
-func exports(env []string) string {
-	var words []string
-	size := 0
-	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		if size += len(e); size > maxExports {
-			return ""
-		}
-		words = append(words, name+"="+Quote(value))
-	}
-	return "export " + strings.Join(words, " ")
-}
-
-func envBegin(token string) string { return token + "<" }
-func envEnd(token string) string   { return token + ">" }
-
-func envBlock(env []string, token string) string {
-	var b strings.Builder
-	b.WriteString(envBegin(token) + "\n")
+// assignments set what a shell can export.
+func assignments(env []string) []string {
+	var steps []string
 	for _, e := range env {
 		if viaEnv(e) {
 			continue
 		}
 		name, value, _ := strings.Cut(e, "=")
-		b.WriteString("export " + name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'\n")
+		steps = append(steps, "export "+name+"="+Quote(value))
 	}
-	return b.String() + envEnd(token) + "\n"
+	return steps
 }
 
-// readEnv reads the block into a variable, setEnv obeys it: in between other
+func blockBegin(token string) string { return token + "<" }
+func blockEnd(token string) string   { return token + ">" }
+
+// block is steps as they travel.
+func block(steps, token string) string {
+	return blockBegin(token) + "\n" + steps + "\n" + blockEnd(token) + "\n"
+}
+
+// readBlock reads a block into a variable, obey obeys it: in between other
 // programs run, which are not to see it. A start-up file that has read from the
 // block leaves no whole one. TMOUT would end the read; ksh93 heeds it all the
 // same, and then what comes late is an error.
-//
-// A line end in the script makes later lines of it, as messages count them, so
-// there is one only where a value has one.
-func readEnv(token string, env []string) string {
-	end := ";"
-	if slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, "\n") }) {
-		end = "\n"
-	}
+func readBlock(token string) string {
 	return `_bolt_t=` + token + `; _bolt_e=; IFS= TMOUT= read -r _bolt_l; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
-		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e="$_bolt_e$_bolt_l` + end + `"; done && ` +
+		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e=$_bolt_e$_bolt_l$_bolt_n; done && ` +
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }
 
-const setEnv = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t`
+const (
+	obey = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t _bolt_n`
+)
 
 // sink makes a function of a writer, which may be nil.
 func sink(w io.Writer) func([]byte) error {

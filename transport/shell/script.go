@@ -46,15 +46,28 @@ const tending = stagingTools + `d=$2; z=$3; eval "$4"; ` + alive + watch +
 	`[ -n "$6" ] || rm -rf -- "$d" || m=$(rm -rf -- "$d" 2>&1) || printf '%s#` + stepClean + ` %s%s.\n' "$z" "$m" "$z" >&4; ` +
 	`exec 4>&-; [ -n "$k" ] || exit; [ "$n" -le 0 ] || sleep $(( (n+9)/10 )); kill -KILL 0 ) &`
 
-// tend runs tending, which is a word of the shell that reads it.
-func tend(tending string, st *staging, grace time.Duration, keep bool) string {
+// quotedTending is a word that most lines have in them.
+var quotedTending = Quote(tending)
+
+// tend runs tending.
+func tend(st *staging, grace time.Duration, keep bool) string {
+	return tendBefore + quotedTending + tendWith + tendWords(st, grace, keep) + tendBehind
+}
+
+// A start-up file may have closed what the watcher is to have.
+const (
+	tendBefore = `true 3<&0 || exec </dev/null; true 3>&2 || exec 2>/dev/null; /bin/sh -c `
+	tendWith   = ` sh $$ `
+	tendBehind = ` 3<&0 4>&2 >/dev/null 2>&1 || exit 1`
+)
+
+// tendWords are the arguments of tending behind the leader.
+func tendWords(st *staging, grace time.Duration, keep bool) string {
 	stay := ""
 	if keep {
 		stay = " 1"
 	}
-	// A start-up file may have closed what the watcher is to have.
-	return `true 3<&0 || exec </dev/null; true 3>&2 || exec 2>/dev/null; /bin/sh -c ` + tending + ` sh $$ ` + Quote(st.dir) + ` ` + st.token + ` ` +
-		Quote(strings.Join(st.steps(), "; ")) + ` ` + strconv.Itoa(int(grace/(100*time.Millisecond))) + stay + ` 3<&0 4>&2 >/dev/null 2>&1 || exit 1`
+	return Quote(st.dir) + ` ` + st.token + ` ` + Quote(strings.Join(st.steps(), "; ")) + ` ` + strconv.Itoa(int(grace/(100*time.Millisecond))) + stay
 }
 
 // watch begins the watcher's subshell, which no signal to the group ends, from

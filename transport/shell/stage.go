@@ -26,10 +26,12 @@ type blob struct {
 	size int64
 	kept string // path of a file there that is said to hold it, so that no bytes come
 	sum  string // of that, SHA-256 in hexadecimal digits
-	text string // what the shell itself writes, so that no bytes come; "" for nothing
+	text string // what a ready shell writes, so that no bytes come; "" for nothing
 }
 
-func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
+func (s *staging) path(name string) string {
+	return strings.TrimRight(s.dir, "/") + "/" + name
+}
 
 // size is the number of bytes that the script reads from its stdin.
 func (s *staging) size() int64 {
@@ -51,8 +53,9 @@ func (s *staging) word(name string) string { return `"$d"/` + Quote(name) }
 //	f STEP TEXT    marks a failure and exits
 //	g STEP TEXT    does so when the directory is there, and removes it
 //	q COMMAND      runs a command without its words, and puts them into $m if it fails
+//	n FILE         makes an empty file
 const stagingTools = `umask 077; f() { printf '%s#%s %s%s.\n' "$z" "$1" "$2" "$z" >&4; exit 1; }; g() { rm -rf -- "$d"; f "$@"; }; ` +
-	`q() { "$@" 2>/dev/null || m=$("$@" 2>&1); }; ` + take + copyKept
+	`q() { "$@" 2>/dev/null || m=$("$@" 2>&1); }; n() { true >"$1"; }; ` + take + copyKept
 
 // steps make the directory with all its files.
 func (s *staging) steps() []string { return append([]string{makeDir}, s.fill()...) }
@@ -96,16 +99,8 @@ func (s *staging) fill() []string {
 	if dirs := s.parents(); len(dirs) > 0 {
 		steps = append(steps, `q mkdir -p -- `+strings.Join(dirs, " ")+` || g `+stepWrite+` "$m"`)
 	}
-	modes := s.modes()
-	early := len(modes) == 1 && modes[0].bits&0o200 != 0 // else it could not be written any more
-	if early {
-		steps = append(steps, modes[0].begin()...)
-	}
 	mask := uint32(0o077)
 	for _, b := range s.blobs {
-		if b.text != "" {
-			continue // see texts
-		}
 		if m := b.umask(); m != mask {
 			mask = m
 			steps = append(steps, fmt.Sprintf("umask %03o", mask))
@@ -114,8 +109,8 @@ func (s *staging) fill() []string {
 		switch {
 		case b.kept != "":
 			steps = append(steps, `c `+Quote(b.kept)+` `+b.sum+` `+file)
-		case b.size == 0:
-			steps = append(steps, `m=$({ : >`+file+`; } 2>&1) || g `+stepWrite+` "$m"`)
+		case b.size == 0 || b.text != "":
+			steps = append(steps, `q n `+file+` || g `+stepWrite+` "$m"`)
 		default:
 			if n := b.size / maxBlock; n > 0 {
 				steps = append(steps, fmt.Sprintf("t %d %d %s", maxBlock, n, file))
@@ -125,29 +120,8 @@ func (s *staging) fill() []string {
 			}
 		}
 	}
-	for _, m := range modes {
-		step := `q ` + m.chmod() + ` || g ` + stepWrite + ` "$m"`
-		if early {
-			step = `wait "$!" || ` + step
-		}
-		steps = append(steps, step)
-	}
-	return steps
-}
-
-// texts are steps of a ready shell, which writes small texts itself: it has them
-// in its script, and needs no process for them.
-func (s *staging) texts() []string {
-	var steps []string
-	for _, b := range s.blobs {
-		if b.text == "" {
-			continue
-		}
-		write := fmt.Sprintf("_bolt_f %s %03o", Quote(s.path(b.name)), b.umask())
-		steps = append(steps, `_bolt_i=`+Quote(b.text), write+` 2>/dev/null || { _bolt_m=$(`+write+` 2>&1); `+failure(s.token, stepWrite, `$_bolt_m`, "2")+`; exit 1; }`)
-	}
-	if steps != nil {
-		steps = append(steps, `umask "$_bolt_v"`)
+	for _, m := range s.modes() {
+		steps = append(steps, `q `+m.chmod()+` || g `+stepWrite+` "$m"`)
 	}
 	return steps
 }
@@ -155,7 +129,7 @@ func (s *staging) texts() []string {
 // changes reports whether a file gets its mode when it has been written: that of
 // a program, which no umask gives, and one that its owner may not write to.
 func (b *blob) changes() bool {
-	return b.mode&0o111 != 0 || b.mode&0o200 == 0 && b.size > 0 && b.text == ""
+	return b.mode&0o111 != 0 || b.mode&0o200 == 0 && b.size > 0
 }
 
 // umask is what a file is made with, so that it has its mode as soon as it is
@@ -190,15 +164,6 @@ type programMode struct {
 
 func (m *programMode) chmod() string {
 	return `chmod ` + strconv.FormatUint(uint64(m.bits), 8) + ` -- ` + strings.Join(m.files, " ")
-}
-
-// begin has the files get their mode while their bytes are on the way.
-func (m *programMode) begin() []string {
-	var steps []string
-	for _, f := range m.files {
-		steps = append(steps, `true >`+f)
-	}
-	return append(steps, `{ `+m.chmod()+` 2>/dev/null & }`)
 }
 
 // modes are those of programs, one for each that occurs.

@@ -70,7 +70,7 @@ func TestWatcher(t *testing.T) {
 					}
 					start := watcher(grace)
 					if dir != "" {
-						start = tend(Quote(tending), &staging{token: testToken, dir: dir}, grace, false)
+						start = tend(&staging{token: testToken, dir: dir}, grace, false)
 					}
 					line := k.before + strings.ReplaceAll(start, "/bin/sh", sh) + "; exec </dev/null; " + k.after
 					cmd := exec.Command(sh, "-c", line)
@@ -116,12 +116,12 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// The environment comes whole or not at all.
-func TestReadEnv(t *testing.T) {
+// A block comes whole or not at all.
+func TestReadBlock(t *testing.T) {
 	t.Parallel()
 	env := []string{"A=1 '\n\\x", "B=2"}
-	block := envBlock(env, testToken)
-	line := readEnv(testToken, env) + "; " + setEnv + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
+	block := block(strings.Join(assignments(env), "\n"), testToken)
+	line := newLine + readBlock(testToken) + "; " + obey + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
 	for name, sh := range posixShells(t) {
 		run := func(in string) (string, error) {
 			cmd := exec.Command(sh, "-c", line)

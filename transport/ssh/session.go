@@ -304,7 +304,8 @@ func (p *stdinPipe) Write(b []byte) (int, error) {
 	}
 	if p.w == nil {
 		r, w := io.Pipe()
-		if !p.s.c.work.start(func() { p.feed(r) }) {
+		first := min(max(len(b)+1, smallBuffer), fullBuffer) // a full one becomes larger
+		if !p.s.c.work.start(func() { p.feed(r, make([]byte, first)) }) {
 			p.mu.Unlock()
 			return 0, io.ErrClosedPipe
 		}
@@ -315,9 +316,9 @@ func (p *stdinPipe) Write(b []byte) (int, error) {
 	return w.Write(b)
 }
 
-// feed carries input to the channel, then its end.
-func (p *stdinPipe) feed(r *io.PipeReader) {
-	buf := make([]byte, fullBuffer)
+// feed carries input to the channel, then its end. buf is what it begins with:
+// most input is one small piece.
+func (p *stdinPipe) feed(r *io.PipeReader, buf []byte) {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
@@ -329,6 +330,9 @@ func (p *stdinPipe) feed(r *io.PipeReader) {
 		if err != nil {
 			p.s.ch.CloseWrite()
 			return
+		}
+		if n == len(buf) && n < fullBuffer {
+			buf = make([]byte, fullBuffer)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 func BenchmarkWarm(b *testing.B) {
 	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ntrue\n")}}
 	task := transport.Cmd{
-		Argv: []string{"./x"}, Files: script,
+		Argv: []string{"./x"}, Interpreter: []string{"/bin/sh"}, Files: script,
 		Env:   []string{"PT_name=nginx", "PT_action=restart", "PT__noop=false", "PT__task=service", "PT__installdir=/tmp/x", "PT_options={\"a\":[1,2,3],\"b\":\"" + strings.Repeat("x", 200) + "\"}"},
 		Stdin: []byte(`{"name":"nginx","action":"restart","_noop":false,"_task":"service","options":{"a":[1,2,3],"b":"` + strings.Repeat("x", 200) + `"}}`),
 	}

@@ -173,7 +173,15 @@ func scripts() []transport.Cmd {
 		{Name: "e/z", Mode: 0o444, Data: []byte("\x01no text\n\n")},
 		{Name: "d/p", Mode: 0o750, Data: []byte("#!/bin/sh\n[ ! -w x ] || echo \"= $0\" | tail -c 4\n")},
 	}
+	// One that is alone, for a shell.
+	lone := []transport.File{{Name: "t/lone.sh", Mode: 0o750, Data: []byte("#!/bin/sh\numask; pwd; printf '[%s]' \"$@\"; env | grep PT_ | sort; cat; set | grep -c _bolt_; nosuchprogram_x; ls /dev/fd | grep -c .\nexit 7\n")}}
+	shell := []string{"/bin/sh", "-e"}
 	return []transport.Cmd{
+		{Argv: []string{"./t/lone.sh", "a b", "\n.\n"}, Interpreter: shell[:1], Files: lone, Env: task, Stdin: []byte(odd)},
+		{Argv: []string{"./t/lone.sh"}, Interpreter: shell, Files: lone},
+		{Argv: []string{"./t/lone.sh"}, Interpreter: shell[:1], Files: lone, Env: task, Dir: "/usr"},
+		{Argv: []string{"./t/lone.sh"}, Interpreter: shell[:1], Files: lone, Env: env, Stdin: []byte("in")},
+		{Argv: []string{"./t/lone.sh"}, Interpreter: shell[:1], Files: lone, Dir: "/nonexistent"},
 		{Argv: []string{"./d/x", "a"}, Interpreter: []string{"/bin/sh"}, Files: texts, Env: task, Stdin: []byte(odd)},
 		{Argv: []string{"./d/x"}, Interpreter: []string{"/bin/sh"}, Files: texts[:1]},
 		{Argv: []string{"./x"}, Files: []transport.File{ // which their owner may not write to
@@ -242,6 +250,11 @@ func TestWarmIsFresh(t *testing.T) {
 				same(transport.Cmd{Line: line})
 			}
 			for _, cmd := range scripts() {
+				// Without a ready shell: the first on a connection that is kept is so.
+				if h := warm.warm.take(&warm.warm.ready); h != nil {
+					warm.warm.drop(h)
+				}
+				same(cmd)
 				if k.ready {
 					warmed(t, warm)
 					if !warm.warm.waits(&warm.warm.ready) {

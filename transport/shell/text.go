@@ -1,0 +1,135 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A ready shell takes what is small and text itself: files, the data for stdin,
+// the environment. It sets and writes them by its builtins, where for bytes
+// there is a process for each file. The texts come in front of its script.
+
+const (
+	// maxText bounds the files and the data for stdin that are texts together:
+	// what a pipe takes for certain without a reader (pipe(7)). A page is also
+	// what costs no more to read byte by byte than a program that reads it.
+	maxText = 4 << 10
+	// maxExports bounds an environment that is a text.
+	maxExports = 4 << 10
+)
+
+// isText reports whether data may be a text: every shell reads and prints it
+// as it is.
+func isText(data []byte) bool {
+	if len(data) > maxText || !utf8.Valid(data) {
+		return false
+	}
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBeText reports whether a file may be one: the shell must be allowed to
+// write to it.
+func mayBeText(data []byte, mode uint32) bool {
+	return len(data) > 0 && mode&0o200 != 0 && isText(data)
+}
+
+// newLine sets $_bolt_n to a line end without having one, which would make
+// later lines of the script, as messages count them. IFS ends in one, unless a
+// start-up file has changed it.
+const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:space:]]) _bolt_n=$(command printf '\nx'); _bolt_n=${_bolt_n%x};; esac; `
+
+// textTools defines functions that do something with $_bolt_i, by builtins:
+//
+//	_bolt_h       makes it the standard input
+//	_bolt_f FILE  writes it to a file that is there
+//	_bolt_r       does the former
+//	_bolt_p FILE  does the latter
+//
+// The last two say so and exit if they cannot; $_bolt_t is the token of marks.
+//
+// A file for stdin could be seen by others of the user. A here-document is a
+// pipe, or a file without a name, and Linux opens either again. It must have a
+// line (bash takes /dev/null for an empty one), which is taken out. Of the shells
+// that can be ready, mksh alone has no printf of its own.
+const textTools = `eval "_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; ` +
+	`case \${KSH_VERSION-} in *MIRBSD*) print -rn -- \"\$_bolt_i\";; *) printf %s \"\$_bolt_i\";; esac >|/dev/fd/0 && exec </dev/fd/0; }"; ` +
+	`_bolt_f() { case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac >|"$1"; }; ` +
+	`_bolt_r() { _bolt_h || { printf '%s#` + stepInput + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
+	`_bolt_p() { _bolt_f "$1" 2>/dev/null || { _bolt_m=$(_bolt_f "$1" 2>&1); printf '%s#` + stepWrite + ` %s%s.\n' "$_bolt_t" "$_bolt_m" "$_bolt_t" >&2; exit 1; }; }; `
+
+// asTexts makes texts of what may be one, if the shell becomes the command.
+func (p *plan) asTexts() {
+	if !p.ready || p.as != nil || len(p.c.Argv) == 0 {
+		return
+	}
+	if p.export = p.exports(); p.export == "" && len(p.c.Env) > 0 {
+		return
+	}
+	if isText(p.c.Stdin) {
+		p.input = string(p.c.Stdin)
+	}
+	p.inText = true
+}
+
+// texts are the steps that take them.
+func (p *plan) texts() []string {
+	if !p.inText {
+		return nil
+	}
+	var steps []string
+	if p.stage != nil {
+		steps = p.stage.texts()
+	}
+	if p.input != "" {
+		steps = append(steps, `_bolt_i=`+Quote(p.input)+`; _bolt_r`)
+	}
+	if p.export != "" {
+		steps = append(steps, p.export)
+	}
+	return steps
+}
+
+// texts are the steps that write files once they are there.
+func (s *staging) texts() []string {
+	var steps []string
+	for _, b := range s.blobs {
+		if b.text != "" {
+			steps = append(steps, `_bolt_i=`+Quote(b.text)+`; _bolt_p `+Quote(s.path(b.name)))
+		}
+	}
+	return steps
+}
+
+// asLoginShell reports whether an environment means nothing to the login shell,
+// or to what sets up a command: it can then become the command as it does
+// without one.
+func (p *plan) asLoginShell() bool {
+	return len(p.c.Argv) > 0 && !slices.ContainsFunc(p.c.Env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return !strings.HasPrefix(name, "PT_") || !isName(name)
+	})
+}
+
+// exports is the command that sets the environment; "" if there is none, or it
+// cannot be a text.
+func (p *plan) exports() string {
+	if len(p.c.Env) == 0 || !p.asLoginShell() {
+		return ""
+	}
+	var words []string
+	size := 0
+	for _, e := range p.c.Env {
+		name, value, _ := strings.Cut(e, "=")
+		if size += len(e); size > maxExports {
+			return ""
+		}
+		words = append(words, name+"="+Quote(value))
+	}
+	return "export " + strings.Join(words, " ")
+}

@@ -14,7 +14,7 @@ var (
 	proof = regexp.MustCompile(`^command printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
 	// resident is the end of a line that makes the shell say so, and then run
 	// what it reads, line after line.
-	resident = regexp.MustCompile(`; printf '%s\\n' '(bolt%[0-9A-Za-z]+)' >&2; while IFS= TMOUT= read -r (\w+); do [^;]*; eval "\$(\w+)"; done ;; esac$`)
+	resident = regexp.MustCompile(`; printf '%s\\n' '(bolt%[0-9A-Za-z]+)' >&2; while IFS= TMOUT= read -r (\w+); do [^;]*; eval "\$(\w+)"; done; }$`)
 	// told is the end of a line for such a shell that asks how the rest ended.
 	told = regexp.MustCompile(`; printf '\\n%s %d\\n' (\S+) \$\?$`)
 )

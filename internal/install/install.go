@@ -19,6 +19,7 @@
 package install
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (in *Installer) Install(ctx context.Context, r Request) (*Result, error) {
 		return in.apply(ctx, work{file: f, old: data, force: r.Force})
 	}
 	f, data, err := in.read(ctx)
-	if err != nil && !r.Force {
+	if err != nil && (!r.Force || data == nil) { // what could not be read could not be put back
 		return nil, err
 	}
 	t, err := in.begin(ctx, in.managed())
@@ -250,7 +251,10 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 		}
 	}
 	t := w.tx
-	if t == nil || t.dir != dir {
+	if dir = filepath.Clean(dir); t == nil || t.dir != dir {
+		if t != nil {
+			t.end() // the other directory may be this one by another name
+		}
 		var err error
 		if t, err = in.begin(ctx, dir); err != nil {
 			return nil, err
@@ -276,16 +280,27 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 	if ctx.Err() != nil { // from here on it is quick, and not interrupted
 		return nil, context.Cause(ctx)
 	}
-	if err := t.commit(specs, func() error { return in.writeFiles(w, t) }); err != nil {
+	if err := t.commit(specs, func() error { return in.writeFiles(ctx, w, t) }); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(t.Changes, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 	return &Result{Puppetfile: in.Puppetfile(), ModuleDir: dir, Changes: t.Changes}, nil
 }
 
-// writeFiles writes the Puppetfile and the project's file.
-func (in *Installer) writeFiles(w work, t *transaction) error {
+// writeFiles writes the Puppetfile and the project's file, if nobody else has
+// changed them since they were read.
+func (in *Installer) writeFiles(ctx context.Context, w work, t *transaction) error {
 	path := in.Puppetfile()
+	if w.write {
+		if err := unchanged(ctx, path, w.old, w.file.Format()); err != nil {
+			return err
+		}
+	}
+	if w.project != nil {
+		if err := unchanged(ctx, in.o.File, w.project.before, w.project.after); err != nil {
+			return err
+		}
+	}
 	if w.write {
 		if err := atomicfile.Write(path, w.file.Format(), 0o644); err != nil {
 			return fault.File(path, err, "The Puppetfile at %s could not be written: %v", path, fault.WithoutPath(err))
@@ -302,6 +317,19 @@ func (in *Installer) writeFiles(w work, t *transaction) error {
 			return fault.File(in.o.File, err, "The project configuration file %s could not be written: %v", in.o.File, fault.WithoutPath(err))
 		}
 		t.undo = append(t.undo, func() error { return atomicfile.Write(in.o.File, w.project.before, 0o644) })
+	}
+	return nil
+}
+
+// unchanged fails if a file is neither as it was read nor as it is to be; a file
+// of nothing is none.
+func unchanged(ctx context.Context, path string, was, will []byte) error {
+	is, err := readfile.Read(context.WithoutCancel(ctx), path, readfile.Config)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.File(path, err, "%s could not be read again: %v", path, fault.WithoutPath(err))
+	}
+	if !bytes.Equal(is, was) && !bytes.Equal(is, will) {
+		return fault.File(path, nil, "%s was changed meanwhile. Run the command again.", path)
 	}
 	return nil
 }

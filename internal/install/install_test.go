@@ -328,6 +328,109 @@ func TestTwoAtOnce(t *testing.T) {
 	w.expect("m0 1.0.0, m1 1.0.0, m2 1.0.0, m3 1.0.0, m4 1.0.0")
 }
 
+// What somebody else writes while modules are fetched is not lost.
+func TestChangedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.release("me/a", "1.0.0")
+	w.release("me/b", "1.0.0")
+	w.specs = []any{"me/a"}
+	w.write("bolt-project.yaml", "name: test\nmodules:\n- me/a\n")
+	w.mustInstall(Request{})
+	for _, file := range []string{"bolt-project.yaml", "Puppetfile"} {
+		t.Run(file, func(t *testing.T) {
+			mine := w.read(file) + "# mine\n"
+			in := w.installer()
+			in.o.Step = func(string) { w.write(file, mine) }
+			specs, err := ParseSpecs(w.specs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = in.Add(t.Context(), "me/b", specs)
+			refused(t, err, "bolt/file-error", "was changed meanwhile. Run the command again.")
+			if got := w.read(file); got != mine {
+				t.Errorf("%s:\n%s", file, got)
+			}
+			w.expect("a 1.0.0")
+		})
+	}
+}
+
+// What is the user's own stays, whatever a Puppetfile or a lock says.
+func TestOwnDirectories(t *testing.T) {
+	w := newWorld(t)
+	w.write("modules/foo/tasks/init.sh", "mine")
+	w.write("Puppetfile", "moduledir 'modules'\nmod 'foo', path: 'modules/foo'\n")
+	_, err := w.install(Request{AsIs: true})
+	refused(t, err, "bolt/puppetfile-error", "is where it would be put")
+	if w.read("modules/foo/tasks/init.sh") != "mine" {
+		t.Error("modules/foo is gone")
+	}
+
+	w.write("Puppetfile", "mod 'foo', path: '.modules/bar'\n")
+	w.write(".modules/bar/tasks/init.sh", "mine")
+	_, err = w.install(Request{AsIs: true})
+	refused(t, err, "bolt/puppetfile-error", "is inside of")
+	if w.read(".modules/bar/tasks/init.sh") != "mine" {
+		t.Error(".modules/bar is gone")
+	}
+
+	w.write("plans/x.yaml", "steps: []\n")
+	w.write(".modules/.bolt-lock.json", `{"version":1,"modules":[{"name":"plans","dir":"plans","want":"x"}]}`)
+	w.write("Puppetfile", "")
+	if _, err := w.install(Request{AsIs: true}); err != nil {
+		t.Fatal(err)
+	}
+	if w.read("plans/x.yaml") == "" {
+		t.Error("plans is gone")
+	}
+}
+
+// One directory may have several names, and a module may be below another's
+// place.
+func TestPlaces(t *testing.T) {
+	w := newWorld(t)
+	w.release("me/a", "1.0.0")
+	w.specs = []any{"me/a"}
+	if err := os.Symlink(".modules", filepath.Join(w.dir, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, dir := range []string{w.dir + "/.modules/", "linked", "./.modules/."} {
+		w.write("Puppetfile", "moduledir '"+dir+"'\nmod 'me/a', '1.0.0'\n")
+		specs, err := ParseSpecs(w.specs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.installer().Install(ctx, Request{Specs: specs}); err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		w.expect("a 1.0.0")
+	}
+	repo, _ := w.repo("one", "1.0.0")
+	w.write("Puppetfile", "mod 'one', git: '"+repo+"', ref: 'main', install_path: '.modules/sub'\n")
+	for range 3 {
+		if _, err := w.installer().Install(ctx, Request{AsIs: true}); err != nil {
+			t.Fatal(err)
+		}
+		if !isDir(filepath.Join(w.dir, ".modules/sub/one")) {
+			t.Fatal("a module is gone")
+		}
+	}
+}
+
+// What could not be read could not be put back.
+func TestUnreadablePuppetfile(t *testing.T) {
+	w := newWorld(t)
+	w.release("me/a", "1.0.0")
+	w.specs = []any{"me/a"}
+	if err := os.Mkdir(filepath.Join(w.dir, "Puppetfile"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.install(Request{Force: true})
+	refused(t, err, "bolt/file-error", "could not be read")
+}
+
 func TestPuppetfileOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.release("me/a", "1.0.0")

@@ -199,7 +199,8 @@ func (e entry) shown() string {
 // directory all that is not listed, as Puppet Bolt has it.
 func (t *transaction) purge(wanted []string) {
 	away := func(dir, name, version string) {
-		if slices.Contains(wanted, dir) || slices.ContainsFunc(t.moves, func(m move) bool { return m.dir == dir }) {
+		if slices.ContainsFunc(wanted, func(w string) bool { return w == dir || below(dir, w) }) ||
+			slices.ContainsFunc(t.moves, func(m move) bool { return m.dir == dir }) {
 			return
 		}
 		if _, err := os.Lstat(dir); err != nil {
@@ -213,8 +214,10 @@ func (t *transaction) purge(wanted []string) {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(t.in.o.Project, dir)
 		}
-		// Whatever was written into the lock, nothing else than modules goes away.
-		if modules.ValidName(filepath.Base(dir)) && (below(t.in.o.Project, dir) || below(t.dir, dir)) {
+		// Whatever was written into the lock, nothing else than modules goes away:
+		// the project's own directories (plans, data) may have names as modules do.
+		ours := below(t.dir, dir) || below(t.in.o.Project, dir) && !sameDir(filepath.Dir(dir), t.in.o.Project)
+		if modules.ValidName(filepath.Base(dir)) && ours {
 			away(dir, strings.Replace(e.Title, "-", "/", 1), e.shown())
 		}
 	}
@@ -267,6 +270,12 @@ func (t *transaction) link(ctx context.Context, m *puppetfile.Module, into strin
 	dir := t.in.directory(m.Path)
 	if !isDir(dir) {
 		return fmt.Errorf("module %s: %s is no directory", m.Name(), dir)
+	}
+	if place := t.place(m); isOwn(place) && sameDir(place, dir) {
+		return fmt.Errorf("module %s: %s is where it would be put; in a Puppetfile, 'local: true' says that it is there already", m.Name(), dir)
+	}
+	if managed := t.in.managed(); below(realPath(managed), realPath(dir)) {
+		return fmt.Errorf("module %s: %s is inside of %s, from which everything goes that Bolt has not put there; move it to another directory", m.Name(), dir, managed)
 	}
 	to := dir
 	if !filepath.IsAbs(m.Path) { // the project may be moved together with it
@@ -454,6 +463,23 @@ func (t *transaction) move(i int, m move) error {
 func below(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
+// realPath is a path without links, or as it is if there is nothing.
+func realPath(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
+}
+
+// sameDir reports whether two paths lead to one directory.
+func sameDir(a, b string) bool { return realPath(a) == realPath(b) }
+
+// isOwn reports whether a path is a directory and not a link to one.
+func isOwn(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }
 
 func isDir(path string) bool {

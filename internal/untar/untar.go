@@ -31,6 +31,9 @@ const (
 // maxPath is how long the name of an entry may be: Linux's PATH_MAX.
 const maxPath = 4096
 
+// maxDepth is how deep directories may be: each file may make that many.
+const maxDepth = 64
+
 // Options say how to unpack.
 type Options struct {
 	// Strip drops the first element of all names, which must be the same
@@ -140,6 +143,9 @@ func local(name string) bool {
 // that is to be stripped.
 func (x *extractor) name(name string) (string, error) {
 	clean := path.Clean(name)
+	if strings.Count(clean, "/") > maxDepth {
+		return "", fmt.Errorf("the archive has an entry %.200q, more than %d directories deep", name, maxDepth)
+	}
 	if name == "" || len(name) > maxPath || strings.ContainsRune(name, 0) || path.IsAbs(name) || hasDotDot(name) {
 		return "", fmt.Errorf("the archive has an entry %.200q, which is not a path inside it", name)
 	}

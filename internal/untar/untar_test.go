@@ -86,6 +86,7 @@ func TestRefused(t *testing.T) {
 		"file through link":  {archive(t, "d", "-> .", "d/x", "x"), Options{}, "write d of the archive"},
 		"two at the top":     {archive(t, "a/x", "x", "b/x", "x"), Options{Strip: true}, "beside its directory"},
 		"file at the top":    {archive(t, "a", "x"), Options{Strip: true}, "where its directory should be"},
+		"too deep":           {archive(t, strings.Repeat("a/", 65)+"f", "x"), Options{Files: 2}, "directories deep"},
 		"too many":           {archive(t, "a", "x", "b", "x", "c", "x"), Options{Files: 2}, "more than 2 files"},
 		"too large":          {archive(t, "a", "0123456789", "b", "0123456789"), Options{Bytes: 15}, "holds more than"},
 		"empty":              {archive(t), Options{}, "empty"},

@@ -179,7 +179,7 @@ func (p *parser) directory() (string, error) {
 	if !p.mark(")") {
 		return "", p.unexpected("a closing bracket")
 	}
-	return strings.Join(parts, "/"), nil
+	return strings.TrimLeft(strings.Join(parts, "/"), "/"), nil // File.join makes "a//b" of it, not "/b"
 }
 
 // words reads words and marks that must follow each other.

@@ -73,11 +73,12 @@ mod 'nine', :path => '../nine'
 func TestModuleDir(t *testing.T) {
 	for text, want := range map[string]string{
 		"moduledir 'a/b'": "a/b",
-		"moduledir File.join(File.dirname(__FILE__), 'modules')": "modules",
-		"moduledir(File.join(__dir__, 'site', 'modules'))\n":     "site/modules",
-		"moduledir File.join(File.dirname(ENV['X']), 'modules')": "",
-		"moduledir File.read('x')":                               "",
-		"moduledir File.join(__dir__, 'modules'":                 "",
+		"moduledir File.join(File.dirname(__FILE__), 'modules')":  "modules",
+		"moduledir File.join(File.dirname(__FILE__), '/modules')": "modules",
+		"moduledir(File.join(__dir__, 'site', 'modules'))\n":      "site/modules",
+		"moduledir File.join(File.dirname(ENV['X']), 'modules')":  "",
+		"moduledir File.read('x')":                                "",
+		"moduledir File.join(__dir__, 'modules'":                  "",
 	} {
 		f, err := Parse([]byte(text))
 		if (err == nil) != (want != "") || err == nil && f.ModuleDir != want {

@@ -183,9 +183,6 @@ func (r *release) public(module string) (Release, bool) {
 	}
 	pub := Release{Module: owner + "/" + r.Module.Name, Version: r.Version, file: r.File, sha256: r.SHA256, md5: r.MD5}
 	for _, d := range r.Metadata.Dependencies {
-		if !ValidModule(d.Name) {
-			return pub, false // nothing could be installed for it
-		}
 		pub.Dependencies = append(pub.Dependencies, Dependency{strings.Replace(d.Name, "-", "/", 1), d.Range})
 	}
 	return pub, r.Deleted == nil && ValidModule(pub.Module) && strings.EqualFold(pub.Module, module)
@@ -302,16 +299,23 @@ func (c *Client) Fetch(ctx context.Context, r Release, dir string) (digest strin
 	if err := os.Remove(archive.Name()); err != nil { // open, it stays
 		return "", err
 	}
-	writers := io.MultiWriter(archive, sum, check)
+	disk := writerFunc(func(p []byte) (int, error) {
+		n, err := archive.Write(p)
+		if err != nil {
+			err = &permanent{err} // a full disk, say
+		}
+		return n, err
+	})
+	writers := io.MultiWriter(disk, sum, check)
 	if kind == "SHA-256" {
-		writers = io.MultiWriter(archive, sum)
+		writers = io.MultiWriter(disk, sum)
 	}
 	err = c.get(ctx, r.file, true, func(body io.Reader) error {
 		if _, err := archive.Seek(0, io.SeekStart); err != nil {
-			return err
+			return &permanent{err}
 		}
 		if err := archive.Truncate(0); err != nil {
-			return err
+			return &permanent{err}
 		}
 		sum.Reset()
 		check.Reset()

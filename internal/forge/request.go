@@ -168,6 +168,10 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 // refused makes an error of an answer that is none.
 func (c *Client) refused(res *http.Response, u *url.URL) (wait time.Duration, err error) {
 	var said struct {

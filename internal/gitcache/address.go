@@ -21,7 +21,7 @@ var schemes = []string{"https", "http", "ssh", "git", "file", "git+ssh", "ssh+gi
 func CheckURL(address string) error {
 	for _, r := range address {
 		if r < ' ' || r == 0x7f {
-			return fmt.Errorf("the address %q has a control character", address)
+			return fmt.Errorf("the address %q has a control character", Redact(address))
 		}
 	}
 	switch {

@@ -183,9 +183,24 @@ func (r *repo) fetch(ctx context.Context, refspecs ...string) error {
 	if len(refspecs) > 1 {
 		args = append(args, "--prune")
 	}
-	args = append(args, "--", r.url)
-	_, err := r.git(ctx, append(args, refspecs...)...)
+	args = append(append(args, "--", r.url), refspecs...)
+	_, err := r.git(ctx, args...)
+	if err != nil && ctx.Err() == nil && r.unlock() {
+		_, err = r.git(ctx, args...)
+	}
 	return err
+}
+
+// unlock removes the lock files of a git that was killed, and reports whether
+// there were any. Nobody else is at the copy as long as it is open here.
+func (r *repo) unlock() (found bool) {
+	_ = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
+			found = os.Remove(path) == nil || found
+		}
+		return nil // what cannot be read stays as it is
+	})
+	return found
 }
 
 // parse returns the commit that a name means in the copy.
@@ -242,9 +257,10 @@ func (c *Cache) Export(ctx context.Context, url, commit, dir string) error {
 	}
 	xerr := untar.Extract(ctx, out, dir, untar.Options{})
 	if xerr != nil {
-		_ = cmd.Cancel() // nobody reads the rest
+		out.Close() // nobody reads the rest
 	}
-	if err := cmd.Wait(); err != nil && xerr == nil {
+	// What git complains of is why the archive is not whole.
+	if err := cmd.Wait(); err != nil && (xerr == nil || stderr.b.Len() > 0) {
 		return r.failed(ctx, "archive", err, stderr)
 	}
 	return xerr
@@ -267,15 +283,15 @@ func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
 // waitDelay is how long git and its children have to end when they are told to.
 const waitDelay = 5 * time.Second
 
-// command prepares a run of git. It is in a process group of its own, which
-// ends as a whole: git leaves the downloading to children.
+// command prepares a run of git. It is in a session of its own, whose process
+// group ends as a whole: git leaves the downloading to children.
 func (r *repo) command(ctx context.Context, args ...string) (*exec.Cmd, *limited) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + r.dir}, args...)...)
 	cmd.Env = r.cache.environment()
 	cmd.Dir = r.cache.o.Dir
 	stderr := &limited{limit: maxMessage}
 	cmd.Stderr = stderr
-	ownGroup(cmd)
+	ownSession(cmd)
 	cmd.WaitDelay = waitDelay
 	return cmd, stderr
 }
@@ -287,12 +303,11 @@ const transports = "file:git:http:https:ssh"
 // ask somebody.
 var foreign = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 	"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES", "GIT_PREFIX", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT",
-	"GIT_EXTERNAL_DIFF", "GIT_TRACE", "GIT_CONFIG_COUNT", "LC_ALL", "LANGUAGE"}
+	"GIT_EXTERNAL_DIFF", "GIT_TRACE", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "LC_ALL", "LANGUAGE"}
 
 // environment is what git sees of the world.
 func (c *Cache) environment() []string {
 	var env []string
-	ssh := false
 	for _, kv := range c.o.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		own := strings.HasPrefix(name, "GIT_CONFIG_KEY_") || strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
@@ -302,16 +317,16 @@ func (c *Cache) environment() []string {
 		if own {
 			continue
 		}
-		ssh = ssh || name == "GIT_SSH_COMMAND" || name == "GIT_SSH"
 		env = append(env, kv)
 	}
-	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL="+transports, "LC_ALL=C")
-	if !ssh {
-		env = append(env, "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
-	}
+	// Nobody is asked: git not by a program either, and ssh has no terminal to ask
+	// on (ownSession).
+	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never", "GIT_ALLOW_PROTOCOL="+transports, "LC_ALL=C")
 	// In the environment, settings are not seen in the list of processes: a
 	// proxy may have a password.
-	settings := [][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}}
+	settings := [][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"},
+		// A server that goes silent would hold us for ever: less than a byte a second for a minute.
+		{"http.lowSpeedLimit", "1"}, {"http.lowSpeedTime", "60"}}
 	if c.o.Proxy != "" {
 		settings = append(settings, [2]string{"http.proxy", c.o.Proxy})
 	}
@@ -362,24 +377,68 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Redact returns an address without its password.
+// Redact returns an address without its password. In one for HTTP the name may
+// be a token, and goes with it.
 func Redact(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
+	before, user, after := splitUser(address)
+	switch name, _, password := strings.Cut(user, ":"); {
+	case user == "":
 		return address
+	case isHTTP(before):
+		return before + hidden + after
+	case password:
+		return before + name + ":" + hidden + after
 	}
-	return u.Redacted()
+	return address
 }
 
-// withoutPassword takes the password of an address out of a text.
-func withoutPassword(text, address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return text
+const hidden = "xxxxx"
+
+func isHTTP(before string) bool {
+	scheme := strings.ToLower(before)
+	return scheme == "http://" || scheme == "https://"
+}
+
+// splitUser takes the user and the password out of a URL, be it a wrong one.
+func splitUser(address string) (before, user, after string) {
+	at := strings.Index(address, "://")
+	if at < 0 {
+		return address, "", "" // git@host:path has none
 	}
-	if password, ok := u.User.Password(); ok && password != "" {
-		text = strings.ReplaceAll(text, password, "xxxxx")
-		text = strings.ReplaceAll(text, url.QueryEscape(password), "xxxxx")
+	rest := address[at+3:]
+	end := len(rest)
+	if _, err := url.Parse(address); err == nil {
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			end = i
+		}
+	} // else a password may have these in it
+	i := strings.LastIndex(rest[:end], "@")
+	if i < 0 {
+		return address, "", ""
+	}
+	return address[:at+3], rest[:i], rest[i:]
+}
+
+// withoutPassword takes what Redact hides of an address out of a text.
+func withoutPassword(text, address string) string {
+	before, user, _ := splitUser(address)
+	name, password, _ := strings.Cut(user, ":")
+	for _, secret := range []string{password, unescaped(password), url.QueryEscape(unescaped(password))} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	if isHTTP(before) && name != "" {
+		text = strings.ReplaceAll(text, name+"@", hidden+"@")
+		text = strings.ReplaceAll(text, name+":"+hidden+"@", hidden+"@")
 	}
 	return text
+}
+
+// unescaped is a part of a URL in plain text, or as it is if it has none.
+func unescaped(part string) string {
+	if plain, err := url.PathUnescape(part); err == nil {
+		return plain
+	}
+	return part
 }

@@ -185,6 +185,54 @@ func TestNoPasswords(t *testing.T) {
 	}
 }
 
+// What a git that was killed has left does not stand in the way.
+func TestStaleLocks(t *testing.T) {
+	dir := repository(t)
+	put(t, dir, "one", "1")
+	c := newCache(t)
+	if _, err := c.Commit(t.Context(), dir, "main"); err != nil {
+		t.Fatal(err)
+	}
+	copies, err := filepath.Glob(filepath.Join(c.o.Dir, "*", "*", "info"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	for _, name := range []string{"packed-refs.lock", "refs/heads/main.lock"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(copies[0]), name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two := put(t, dir, "two", "2")
+	if got, err := New(c.o).Commit(t.Context(), dir, "main"); got != two || err != nil {
+		t.Errorf("%s, %v, want %s", got, err, two)
+	}
+}
+
+// git connects as the user has told it to, and asks nobody.
+func TestUsersSSH(t *testing.T) {
+	home := t.TempDir()
+	asked := filepath.Join(home, "asked")
+	for name, text := range map[string]string{
+		"my-ssh": "#!/bin/sh\necho my-ssh >&2\n[ -t 0 ] || { : </dev/tty; } 2>/dev/null && echo has a terminal >&2\nexit 1\n",
+		"ask":    "#!/bin/sh\ntouch " + asked + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\nsshCommand = "+home+"/my-ssh\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := append(environ(t), "HOME="+home, "GIT_ASKPASS="+home+"/ask", "SSH_ASKPASS="+home+"/ask")
+	c := New(Options{Dir: t.TempDir(), Env: env})
+	if _, err := c.Commit(t.Context(), "ssh://example.org/x", "main"); err == nil || !strings.Contains(err.Error(), "my-ssh") || strings.Contains(err.Error(), "terminal") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(asked); !os.IsNotExist(err) {
+		t.Errorf("somebody was asked: %v", err)
+	}
+}
+
 // TestStopped: git, and what it has started, end with the context.
 func TestStopped(t *testing.T) {
 	bin := t.TempDir()

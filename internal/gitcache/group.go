@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a command a process group, which ends with it.
-func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+// ownSession gives a command a session, without a terminal, and so a process
+// group, which ends with it.
+func ownSession(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

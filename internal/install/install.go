@@ -56,14 +56,12 @@ type Options struct {
 // concurrent use.
 type Installer struct {
 	o        Options
-	forge    *forge.Client
-	git      *gitcache.Cache
 	releases map[string]forge.Release // by module and version: what resolving has learnt
 }
 
 // New returns an installer.
 func New(o Options) *Installer {
-	return &Installer{o: o, forge: o.Forge, git: o.Git, releases: map[string]forge.Release{}}
+	return &Installer{o: o, releases: map[string]forge.Release{}}
 }
 
 // A Request says what to install.

@@ -84,11 +84,11 @@ func (in *Installer) lookAt(ctx context.Context, s Spec, commit string) (fixedMo
 	shown := gitcache.Redact(s.Git)
 	if commit == "" {
 		var err error
-		if commit, err = in.git.Commit(ctx, in.address(s.Git), s.Ref); err != nil {
+		if commit, err = in.o.Git.Commit(ctx, in.address(s.Git), s.Ref); err != nil {
 			return fixedModule{}, gitFault(err, shown, s.Ref)
 		}
 	}
-	data, err := in.git.File(ctx, in.address(s.Git), commit, "metadata.json")
+	data, err := in.o.Git.File(ctx, in.address(s.Git), commit, "metadata.json")
 	if errors.Is(err, gitcache.ErrNoFile) {
 		return fixedModule{}, fault.New("bolt/missing-metadata-file-error", "The repository %s has no metadata.json at %s (commit %.12s), so its name and "+
 			"dependencies are not known. Give it a 'name' and 'resolve: false' in bolt-project.yaml.", shown, s.Ref, commit)

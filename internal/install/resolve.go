@@ -56,7 +56,7 @@ func (s *source) Candidates(ctx context.Context, module string) ([]solver.Candid
 	if c, ok := s.fixed[solver.Name(module)]; ok {
 		return []solver.Candidate{c}, nil
 	}
-	releases, err := s.in.forge.Releases(ctx, module)
+	releases, err := s.in.o.Forge.Releases(ctx, module)
 	if errors.Is(err, forge.ErrNotFound) {
 		return nil, nil
 	}
@@ -70,7 +70,7 @@ func (s *source) Candidates(ctx context.Context, module string) ([]solver.Candid
 		}
 	}
 	if list == nil {
-		return nil, fault.New("bolt/module-resolver-error", "Unable to resolve modules: the metadata of no release of %s on %s can be understood.", module, s.in.forge.Host())
+		return nil, fault.New("bolt/module-resolver-error", "Unable to resolve modules: the metadata of no release of %s on %s can be understood.", module, s.in.o.Forge.Host())
 	}
 	return list, nil
 }

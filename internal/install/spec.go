@@ -111,8 +111,14 @@ func parseSpec(m *ordered.Map) (Spec, error) {
 		"one from a repository has git and ref, and may have name and resolve; a directory has a path, and may have name and resolve.", indented(m))
 }
 
-// indented is a specification as a file has it.
+// indented is a specification as a file has it, without a password.
 func indented(m *ordered.Map) string {
+	m = m.Clone()
+	if git, ok := m.Get("git"); ok {
+		if address, ok := git.(string); ok {
+			m.Set("git", gitcache.Redact(address))
+		}
+	}
 	text := strings.TrimPrefix(string(yaml.Marshal(m)), "---\n")
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }

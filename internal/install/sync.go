@@ -296,16 +296,16 @@ func (t *transaction) fetchGit(ctx context.Context, m *puppetfile.Module, into s
 		ref = "HEAD"
 	}
 	address := t.in.address(m.Git)
-	commit, err := t.in.git.Commit(ctx, address, ref)
+	commit, err := t.in.o.Git.Commit(ctx, address, ref)
 	if errors.Is(err, gitcache.ErrNoRef) && m.Default != "" {
 		ref = m.Default
-		commit, err = t.in.git.Commit(ctx, address, ref)
+		commit, err = t.in.o.Git.Commit(ctx, address, ref)
 	}
 	if errors.Is(err, gitcache.ErrNoRef) {
 		return fmt.Errorf("module %s: the repository %s has no branch, tag or commit %q", m.Name(), gitcache.Redact(m.Git), ref)
 	}
 	if err == nil {
-		err = t.in.git.Export(ctx, address, commit, into)
+		err = t.in.o.Git.Export(ctx, address, commit, into)
 	}
 	if err != nil {
 		return fmt.Errorf("module %s: %w", m.Name(), err)
@@ -322,22 +322,22 @@ func (t *transaction) fetchForge(ctx context.Context, m *puppetfile.Module, into
 	case m.Version == "" || m.Version == puppetfile.Latest:
 		r, err = t.newest(ctx, m.FullName())
 	default:
-		r, err = t.in.forge.Release(ctx, m.FullName(), m.Version)
+		r, err = t.in.o.Forge.Release(ctx, m.FullName(), m.Version)
 	}
 	if err != nil {
 		return err
 	}
-	if e.SHA256, err = t.in.forge.Fetch(ctx, r, into); err != nil {
+	if e.SHA256, err = t.in.o.Forge.Fetch(ctx, r, into); err != nil {
 		return err
 	}
-	e.Version, e.Forge = r.Version, t.in.forge.Host()
+	e.Version, e.Forge = r.Version, t.in.o.Forge.Host()
 	return nil
 }
 
 // newest is the newest release of a module, and no pre-release if there are
 // others.
 func (t *transaction) newest(ctx context.Context, module string) (best forge.Release, err error) {
-	list, err := t.in.forge.Releases(ctx, module)
+	list, err := t.in.o.Forge.Releases(ctx, module)
 	if err != nil {
 		return best, err
 	}

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 )
 
 // What an archive may hold, unless Options say otherwise. The largest modules
@@ -241,8 +242,12 @@ func (x *extractor) linkAll() error {
 	}
 	for _, l := range x.links {
 		// A link that leads nowhere does no harm: os.Root tells it from one
-		// that leads out.
-		if _, err := x.root.Stat(l.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// that leads out, unless there are too many on the way.
+		switch _, err := x.root.Stat(l.name); {
+		case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		case errors.Is(err, syscall.ELOOP):
+			return fmt.Errorf("the archive has a link %q to %q, which leads to itself or through too many others", l.name, l.target)
+		default:
 			return outside(l.name, l.target)
 		}
 	}

@@ -80,6 +80,8 @@ func TestRefused(t *testing.T) {
 		"above":              {archive(t, "a/../../x", "x"), Options{}, "not a path inside"},
 		"dots inside":        {archive(t, "a/b/../x", "x"), Options{}, "not a path inside"},
 		"link absolute":      {archive(t, "a", "-> /etc/passwd"), Options{}, "outside"},
+		"link to itself":     {archive(t, "a", "-> a"), Options{}, "leads to itself"},
+		"many links":         {archive(t, "0", "-> 1", "1", "-> 2", "2", "-> 3", "3", "-> 4", "4", "-> 5", "5", "-> 6", "6", "-> 7", "7", "-> 8", "8", "-> 9", "9", "-> l/../..", "l", "-> ."), Options{}, "link"},
 		"link above":         {archive(t, "a/b", "-> ../../x"), Options{}, "outside"},
 		"link through link":  {archive(t, "d/l", "-> .", "d/m", "-> l/../.."), Options{}, "outside"},
 		"link out by link":   {archive(t, "x", "-> .", "d/", "", "d/e/", "", "y", "-> x/../d"), Options{}, "outside"},

@@ -124,7 +124,7 @@ func (p *parser) file(f *File) error {
 		case "mod":
 			err = p.mod(f, line, bracket)
 		case "forge":
-			f.Forge, err = p.text("the address of a Forge")
+			_, err = p.text("the address of a Forge") // that of the project counts
 		case "moduledir":
 			f.ModuleDir, err = p.directory()
 		default:

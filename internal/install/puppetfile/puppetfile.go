@@ -21,7 +21,6 @@ const ManagedLine = "# This Puppetfile is managed by Bolt. Do not edit."
 // A File is what a Puppetfile says.
 type File struct {
 	Managed   bool   // it begins with ManagedLine
-	Forge     string // the Forge's address, "" for the usual one
 	ModuleDir string // where modules go, relative to the Puppetfile or absolute; "" for the usual place
 	Modules   []Module
 }

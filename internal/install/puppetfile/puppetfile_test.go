@@ -44,7 +44,7 @@ mod 'nine', :path => '../nine'
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &File{Forge: "https://forge.example.org", ModuleDir: "thirdparty", Modules: []Module{
+	want := &File{ModuleDir: "thirdparty", Modules: []Module{
 		{Title: "puppetlabs/stdlib", Line: 5, Version: "9.0.0"},
 		{Title: "puppetlabs-apt", Line: 6},
 		{Title: "puppetlabs/apache", Line: 6, Version: Latest},
@@ -173,7 +173,7 @@ func FuzzParse(f *testing.F) {
 		for i := range file.Modules {
 			file.Modules[i].Line = 0
 		}
-		file.Managed, file.Forge = true, ""
+		file.Managed = true
 		again, err := Parse(file.Format())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file.Format())

@@ -137,7 +137,6 @@ type plan struct {
 	inText bool   // a ready shell takes what is small itself (text.go)
 	steps  string // by which it does
 	input  string // what stdin gets then, instead of the blob
-	export string // what sets Env then
 	ready  bool   // the script is for a ready shell
 	// proves: a plain line, the first on its connection for a while, is accompanied by a
 	// proof, because an account's shell may run nothing and report success.
@@ -262,7 +261,7 @@ func (p *plan) addStage() {
 
 // pack decides how environment, files and data for stdin travel.
 func (p *plan) pack() {
-	p.block, p.inText, p.input, p.export = "", false, "", ""
+	p.block, p.inText, p.input = "", false, ""
 	p.stage, p.stdin, p.mark = nil, "", ""
 	p.asTexts()
 	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
@@ -603,9 +602,7 @@ func readBlock(token string) string {
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }
 
-const (
-	obey = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t _bolt_n`
-)
+const obey = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t _bolt_n`
 
 // sink makes a function of a writer, which may be nil.
 func sink(w io.Writer) func([]byte) error {

@@ -29,9 +29,7 @@ type blob struct {
 	text string // what a ready shell writes, so that no bytes come; "" for nothing
 }
 
-func (s *staging) path(name string) string {
-	return strings.TrimRight(s.dir, "/") + "/" + name
-}
+func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
 
 // size is the number of bytes that the script reads from its stdin.
 func (s *staging) size() int64 {

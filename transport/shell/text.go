@@ -46,6 +46,7 @@ const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:spac
 
 // textTools defines functions that do something with $_bolt_i, by builtins:
 //
+//	_bolt_o       prints it
 //	_bolt_h       makes it the standard input
 //	_bolt_f FILE  writes it to a file that is there
 //	_bolt_r       does the former
@@ -57,9 +58,9 @@ const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:spac
 // pipe, or a file without a name, and Linux opens either again. It must have a
 // line (bash takes /dev/null for an empty one), which is taken out. Of the shells
 // that can be ready, mksh alone has no printf of its own.
-const textTools = `eval "_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; ` +
-	`case \${KSH_VERSION-} in *MIRBSD*) print -rn -- \"\$_bolt_i\";; *) printf %s \"\$_bolt_i\";; esac >|/dev/fd/0 && exec </dev/fd/0; }"; ` +
-	`_bolt_f() { case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac >|"$1"; }; ` +
+const textTools = `_bolt_o() { case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac; }; ` +
+	`eval "_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; _bolt_o >|/dev/fd/0 && exec </dev/fd/0; }"; ` +
+	`_bolt_f() { _bolt_o >|"$1"; }; ` +
 	`_bolt_r() { _bolt_h || { printf '%s#` + stepInput + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
 	`_bolt_p() { _bolt_f "$1" 2>/dev/null || { _bolt_m=$(_bolt_f "$1" 2>&1); printf '%s#` + stepWrite + ` %s%s.\n' "$_bolt_t" "$_bolt_m" "$_bolt_t" >&2; exit 1; }; }; `
 
@@ -68,7 +69,11 @@ func (p *plan) asTexts() {
 	if !p.ready || p.as != nil || len(p.c.Argv) == 0 {
 		return
 	}
-	if p.export = p.exports(); p.export == "" && len(p.c.Env) > 0 {
+	size := 0
+	for _, e := range p.c.Env {
+		size += len(e)
+	}
+	if size > maxExports || !p.asLoginShell() {
 		return
 	}
 	if isText(p.c.Stdin) {
@@ -89,10 +94,7 @@ func (p *plan) texts() []string {
 	if p.input != "" {
 		steps = append(steps, `_bolt_i=`+Quote(p.input)+`; _bolt_r`)
 	}
-	if p.export != "" {
-		steps = append(steps, p.export)
-	}
-	return steps
+	return append(steps, assignments(p.c.Env)...)
 }
 
 // texts are the steps that write files once they are there.
@@ -114,22 +116,4 @@ func (p *plan) asLoginShell() bool {
 		name, _, _ := strings.Cut(e, "=")
 		return !strings.HasPrefix(name, "PT_") || !isName(name)
 	})
-}
-
-// exports is the command that sets the environment; "" if there is none, or it
-// cannot be a text.
-func (p *plan) exports() string {
-	if len(p.c.Env) == 0 || !p.asLoginShell() {
-		return ""
-	}
-	var words []string
-	size := 0
-	for _, e := range p.c.Env {
-		name, value, _ := strings.Cut(e, "=")
-		if size += len(e); size > maxExports {
-			return ""
-		}
-		words = append(words, name+"="+Quote(value))
-	}
-	return "export " + strings.Join(words, " ")
 }

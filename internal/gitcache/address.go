@@ -28,9 +28,9 @@ func CheckURL(address string) error {
 	case address == "":
 		return fmt.Errorf("the address is empty")
 	case strings.HasPrefix(address, "-"):
-		return fmt.Errorf("the address %q begins with a dash, as an option does", address)
+		return fmt.Errorf("the address %q begins with a dash, as an option does", Redact(address))
 	case helperAddress.MatchString(address):
-		return fmt.Errorf("the address %q is one of a helper program: only %s and paths are fetched from", address, strings.Join(schemes[:5], ", "))
+		return fmt.Errorf("the address %q is one of a helper program: only %s and paths are fetched from", Redact(address), strings.Join(schemes[:5], ", "))
 	case filepath.IsAbs(address):
 		return nil
 	}
@@ -44,7 +44,7 @@ func CheckURL(address string) error {
 				return fmt.Errorf("the address is no URL") // the text may have a password
 			}
 			if s != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-")) {
-				return fmt.Errorf("the address %q has no host", u.Redacted())
+				return fmt.Errorf("the address %q has no host", Redact(address))
 			}
 			return nil
 		}

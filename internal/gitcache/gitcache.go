@@ -185,15 +185,15 @@ func (r *repo) fetch(ctx context.Context, refspecs ...string) error {
 	}
 	args = append(append(args, "--", r.url), refspecs...)
 	_, err := r.git(ctx, args...)
-	if err != nil && ctx.Err() == nil && r.unlock() {
+	if err != nil && ctx.Err() == nil && r.removeLocks() {
 		_, err = r.git(ctx, args...)
 	}
 	return err
 }
 
-// unlock removes the lock files of a git that was killed, and reports whether
+// removeLocks removes the lock files of a git that was killed, and reports whether
 // there were any. Nobody else is at the copy as long as it is open here.
-func (r *repo) unlock() (found bool) {
+func (r *repo) removeLocks() (found bool) {
 	_ = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
 			found = os.Remove(path) == nil || found

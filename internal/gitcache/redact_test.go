@@ -49,7 +49,7 @@ func TestWithoutPassword(t *testing.T) {
 
 // An address with a control character is shown without its password.
 func TestCheckURLHides(t *testing.T) {
-	for _, address := range []string{"https://me:s3cret@h/x\n", "https://me:s3cret%zz@h/x", "svn://me:s3cret@h/x"} {
+	for _, address := range []string{"https://me:s3cret@h/x\n", "https://me:s3cret%zz@h/x", "svn://me:s3cret@h/x", "https://s3cret@/x", "-https://me:s3cret@h/x", "ext::https://me:s3cret@h/x"} {
 		if err := CheckURL(address); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v", address, err)
 		}

@@ -228,6 +228,7 @@ func Includes(specs []Spec, name string) bool {
 // work is what is left to do when it is known what shall be there.
 type work struct {
 	file    *puppetfile.File
+	text    []byte   // of it
 	write   bool     // it is new
 	old     []byte   // the Puppetfile that was there; nil for none
 	specs   []string // for the lock; nil keeps what it has
@@ -266,8 +267,8 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 	if specs == nil {
 		specs = t.old.Specs
 	}
-	text := w.file.Format()
-	w.write = w.write && string(text) != string(w.old)
+	w.text = w.file.Format()
+	w.write = w.write && !bytes.Equal(w.text, w.old)
 	if w.project != nil {
 		in.step("Updating project configuration file at " + in.o.File)
 	}
@@ -290,7 +291,7 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 func (in *Installer) writeFiles(ctx context.Context, w work, t *transaction) error {
 	path := in.Puppetfile()
 	if w.write {
-		if err := unchanged(ctx, path, w.old, w.file.Format()); err != nil {
+		if err := unchanged(ctx, path, w.old, w.text); err != nil {
 			return err
 		}
 	}
@@ -300,7 +301,7 @@ func (in *Installer) writeFiles(ctx context.Context, w work, t *transaction) err
 		}
 	}
 	if w.write {
-		if err := atomicfile.Write(path, w.file.Format(), 0o644); err != nil {
+		if err := atomicfile.Write(path, w.text, 0o644); err != nil {
 			return fault.File(path, err, "The Puppetfile at %s could not be written: %v", path, fault.WithoutPath(err))
 		}
 		t.undo = append(t.undo, func() error {

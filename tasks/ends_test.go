@@ -79,8 +79,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// runOn runs an action on this machine.
-func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *run.Result) {
+// localhost is this machine as a target.
+func localhost(t *testing.T) []*inventory.Target {
 	t.Helper()
 	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
 	if err != nil {
@@ -90,7 +90,13 @@ func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, targets, func(e run.Event) {
+	return targets
+}
+
+// runOn runs an action on this machine.
+func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *run.Result) {
+	t.Helper()
+	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, localhost(t), func(e run.Event) {
 		if e.Kind == run.Finished {
 			res = e.Result
 		}

@@ -653,16 +653,8 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		targets, err := inv.Targets(t.Context(), []string{"localhost"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var said [2]string
-		run.New(local.NewDialer(local.Options{}), run.Options{Stream: true}).Run(t.Context(), action, targets, func(e run.Event) {
+		run.New(local.NewDialer(local.Options{}), run.Options{Stream: true}).Run(t.Context(), action, localhost(t), func(e run.Event) {
 			if e.Kind == run.Output {
 				said[e.Stream] += string(e.Data)
 			}

@@ -175,7 +175,9 @@ type Cmd struct {
 
 	// Files exist in a fresh private directory for as long as the command
 	// runs, with the permission bits that they carry and u+x on the one that
-	// Argv[0] names if no Interpreter runs it.
+	// Argv[0] names if no Interpreter runs it. A single small script that a shell
+	// reads and that does not ask where it is may be a file, of mode 600, that
+	// others of its runs share.
 	Files []File
 
 	// Output sinks; nil discards. They are called from one goroutine at a

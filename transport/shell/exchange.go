@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +55,10 @@ type exchange struct {
 	// text, if there is one, is the script for a ready shell, which goes to the
 	// session's stdin before all else.
 	text string
+	// mayRefuse says that the script may end, before it tells that it has begun,
+	// so that another one is run instead: then what start-up files print is
+	// theirs to show.
+	mayRefuse bool
 	// hangUp says that the session is stopped by closing it, not its stdin.
 	hangUp bool
 
@@ -108,7 +111,8 @@ type running struct {
 	prompts int
 	answer  int              // where in said the prompt was
 	said    []byte           // text before began
-	early   []byte           // of stdout, before a ready shell has taken the script
+	early   []byte           // of stdout, as long as another script may be run instead
+	earlier []byte           // of stderr, likewise
 	foreign <-chan time.Time // there is a question that nobody will answer
 	talked  bool             // stderr has said something
 	giveUp  error            // why we stop, if not by ctx
@@ -200,6 +204,10 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 		select {
 		case e := <-ended:
 			r.lateSendError()
+			if r.mayRefuse && r.text == "" && r.failed == nil {
+				r.mayRefuse = false
+				r.showEarly()
+			}
 			if r.giveUp != nil || ctx.Err() != nil {
 				return transport.Status{}, r.stopError(ctx, true, e.err)
 			}
@@ -565,6 +573,8 @@ func (r *running) onPiece(p piece) {
 	case p.mark == promptMark:
 		r.onPrompt()
 	case r.text != "" && !r.taken: // not of the command
+	case r.undecided():
+		r.earlier = r.hold(r.earlier, p.text)
 	case r.escalation != nil && !r.began:
 		r.onSaid(p.text)
 	default:
@@ -572,12 +582,39 @@ func (r *running) onPiece(p piece) {
 	}
 }
 
+// undecided reports whether another script may be run instead.
+func (r *running) undecided() bool {
+	return r.text != "" && !r.taken || r.mayRefuse && !r.began
+}
+
 // onTaken is called when a ready shell has taken the script.
 func (r *running) onTaken() {
-	if !r.taken {
-		r.taken = true
-		r.toStdout(r.early)
-		r.early = nil
+	r.taken = true
+	r.showEarly()
+}
+
+// hold keeps what may be shown later.
+func (r *running) hold(held, p []byte) []byte {
+	if len(held)+len(p) <= maxEarly {
+		return append(held, p...)
+	}
+	if r.giveUp == nil {
+		r.giveUp = errEarly(r.what, r.host)
+		r.sess.Close()
+	}
+	return held
+}
+
+// showEarly shows what has been held, when this is the script that is run.
+func (r *running) showEarly() {
+	if r.undecided() {
+		return
+	}
+	out, errs := r.early, r.earlier
+	r.early, r.earlier = nil, nil
+	r.toStdout(out)
+	if len(errs) > 0 {
+		r.output(errs)
 	}
 }
 
@@ -602,6 +639,7 @@ func (r *running) onBegan() {
 		return // it is told twice
 	}
 	r.began, r.hasBegun = true, true
+	r.showEarly()
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()
@@ -689,15 +727,11 @@ func (r *running) output(p []byte) {
 }
 
 func (r *running) toStdout(p []byte) {
-	if r.text != "" && !r.taken {
+	if r.undecided() {
 		// It may be the shell's, which will not be asked if it declines; or be
 		// faster than the mark.
-		if len(r.early)+len(p) <= maxEarly {
-			r.early = append(r.early, p...)
-			return
-		}
-		r.giveUp = cmp.Or(r.giveUp, error(errEarly(r.what, r.host)))
-		r.sess.Close()
+		r.early = r.hold(r.early, p)
+		return
 	}
 	if len(p) > 0 {
 		r.toSink(r.stdout, p)

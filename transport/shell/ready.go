@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -84,8 +85,8 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 	x := ready.exchange()
 	x.text = readyText(ready.steps, x.line)
 	st, err := x.runOn(ctx, sess)
-	taken(!x.declined)
-	if x.declined {
+	taken(!x.declined || x.failed != nil)
+	if x.declined && x.failed == nil {
 		logger(&p.o).Debug("ready shell did not take a script", "target", p.o.Host)
 		return transport.Status{}, nil, false
 	}
@@ -94,7 +95,7 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 		return transport.Status{}, nil, false // sudo wants an answer
 	}
 	st, err = ready.outcome(x, st, err)
-	return st, err, true
+	return st, err, !errors.Is(err, errNoTexts)
 }
 
 // fitsReady reports whether there is data to send, without which an exec
@@ -117,7 +118,11 @@ func (p *plan) inPlace() bool { return p.ready && p.as == nil && p.block == "" }
 // Where the shell itself goes on, it has begun with that.
 func (p *plan) takes() string {
 	if p.inPlace() {
-		return `_bolt_t=` + p.token + `; _bolt_ok || exit 0; ` + began(`"$_bolt_t"`, "2") + `; `
+		sees := ""
+		if p.kept != "" {
+			sees = p.seesKept() + `; `
+		}
+		return `_bolt_t=` + p.token + `; _bolt_ok || exit 0; ` + sees + began(`"$_bolt_t"`, "2") + `; `
 	}
 	check := `_bolt_ok || exit 0; `
 	if p.as != nil {

@@ -26,8 +26,11 @@ import (
 //
 // With a Warmer, data need not wait for the answer to an exec, nor for a sudo
 // that asked for nothing the last time, and lines of builtin commands need no
-// session. None of this shows in what the command sees or comes to, but that
-// short data for stdin is in a pipe and not in a file.
+// session. With Texts, no process is started for what is small. With Kept, large
+// files need not travel, and a script that stands alone has no directory of its
+// own. None of this shows in what the command sees or comes to, but that short
+// data for stdin may be in a pipe and not in a file, and that such a script may
+// have its file with others and from earlier runs.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	st, err := run(ctx, s, c, o)
@@ -56,6 +59,9 @@ func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		if st, err, ok := p.runReady(ctx, w); ok {
 			return st, err
 		}
+	}
+	if st, err, ok := p.runByTexts(ctx, s); ok {
+		return st, err
 	}
 	p.pack()
 	x := p.exchange()
@@ -99,6 +105,12 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 		return transport.Status{}, err
 	case x.failed != nil && x.failed.step == stepStale && p.o.Kept != nil:
 		return transport.Status{}, errStale
+	case x.failed != nil && x.failed.step == stepTexts && p.inText:
+		if p.o.Texts != nil {
+			p.o.Texts.refuse(p.ready)
+		}
+		logger(&p.o).Debug("login shell takes no texts", "target", p.o.Host)
+		return transport.Status{}, errNoTexts
 	case x.failed != nil:
 		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir(), p.o.Host)
 	}
@@ -129,12 +141,14 @@ type plan struct {
 	shell  dialect
 	token  string
 	as     *escalation
-	stage  *staging // nil without Files and Stdin
+	stage  *staging // nil for none
+	kept   string   // path of the script where it is there already (lone.go)
 	stdin  string   // name of the blob that is the command's stdin, or ""
 	mark   string   // name of the blob that the cleaner looks for, or ""
 	block  string   // what the script reads first, as it travels
 	grace  time.Duration
-	inText bool   // a ready shell takes what is small itself (text.go)
+	asks   bool   // the script asks the login shell whether it takes texts (text.go)
+	inText bool   // the login shell takes what is small itself
 	steps  string // by which it does
 	input  string // what stdin gets then, instead of the blob
 	ready  bool   // the script is for a ready shell
@@ -262,13 +276,18 @@ func (p *plan) addStage() {
 // pack decides how environment, files and data for stdin travel.
 func (p *plan) pack() {
 	p.block, p.inText, p.input = "", false, ""
-	p.stage, p.stdin, p.mark = nil, "", ""
+	p.stage, p.kept, p.stdin, p.mark = nil, "", "", ""
 	p.asTexts()
-	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
+	if !p.findKept() && (len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "") {
 		p.addStage()
 	}
 	p.steps = strings.Join(p.texts(), "\n")
-	if p.inText = p.steps != ""; !p.inText && len(p.c.Env) > 0 {
+	p.inText = p.steps != ""
+	switch {
+	case p.inText && p.ready: // in front of the script
+	case p.inText:
+		p.block = block(p.steps, p.token)
+	case len(p.c.Env) > 0:
 		p.block = block(strings.Join(assignments(p.c.Env), "\n"), p.token)
 	}
 }
@@ -288,6 +307,7 @@ func (p *plan) exchange() *exchange {
 		grace:       p.grace,
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
+		mayRefuse:   p.asks || p.kept != "" && !p.ready,
 	}
 	if p.block != "" || p.stage != nil && p.stage.size() > 0 {
 		x.send = p.send
@@ -335,7 +355,7 @@ func (p *plan) brings() bool { return len(p.c.Env) > 0 || len(p.c.Files) > 0 || 
 
 // tells reports whether the script says that it has begun.
 func (p *plan) tells() bool {
-	return p.ready || p.as != nil || p.block != "" || p.stage != nil || p.proves
+	return p.ready || p.as != nil || p.block != "" || p.stage != nil || p.kept != "" || p.proves
 }
 
 // tellsTwice reports whether it says so on stdout, too. Under sudo it is so
@@ -356,6 +376,15 @@ func (p *plan) script() string {
 		// Bytes must come through the terminal as they are.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
 	}
+	if p.block != "" {
+		add(untraced)
+	}
+	if p.asks {
+		add(asksForTexts(p.token))
+	}
+	if p.kept != "" && !p.inPlace() {
+		add(p.seesKept())
+	}
 	switch {
 	case p.inPlace(): // told already
 	case p.tellsTwice():
@@ -367,7 +396,11 @@ func (p *plan) script() string {
 		add(`cd`)
 	}
 	if p.block != "" {
-		add(newLine + readBlock(p.token))
+		tools := newLine
+		if p.inText {
+			tools += textTools
+		}
+		add(tools + readBlock(p.token))
 	}
 	switch {
 	case !p.c.TTY:
@@ -428,7 +461,7 @@ func (p *plan) asLeader() []string {
 	default:
 		steps = append(steps, `exec </dev/null`)
 	}
-	if p.block != "" {
+	if p.block != "" && !p.inText {
 		steps = append(steps, obey)
 	}
 	return append(steps, p.command())
@@ -475,7 +508,11 @@ func (p *plan) command() string {
 	}
 	argv := slices.Clone(p.c.Argv)
 	if name, ok := strings.CutPrefix(argv[0], "./"); ok && p.staged(name) {
-		argv[0] = p.stage.path(name)
+		if p.kept != "" {
+			argv[0] = p.kept
+		} else {
+			argv[0] = p.stage.path(name)
+		}
 	}
 	return prefix + quoteWords(slices.Concat(p.c.Interpreter, argv))
 }
@@ -490,9 +527,11 @@ func (p *plan) send(w io.Writer) error {
 	if p.block != "" {
 		parts = append(parts, []byte(p.block))
 	}
-	for i, f := range p.c.Files {
-		if b := p.stage.blobs[i]; b.kept == "" && b.text == "" {
-			parts = append(parts, f.Data)
+	if p.stage != nil {
+		for i, f := range p.c.Files {
+			if b := p.stage.blobs[i]; b.kept == "" && b.text == "" {
+				parts = append(parts, f.Data)
+			}
 		}
 	}
 	if p.stdin != "" {
@@ -592,13 +631,18 @@ func block(steps, token string) string {
 	return blockBegin(token) + "\n" + steps + "\n" + blockEnd(token) + "\n"
 }
 
+// untraced keeps what is secret out of traces, and our variables out of the
+// environment, if a start-up file has set such options.
+const untraced = `{ set +axv; } 2>/dev/null`
+
 // readBlock reads a block into a variable, obey obeys it: in between other
 // programs run, which are not to see it. A start-up file that has read from the
-// block leaves no whole one. TMOUT would end the read; ksh93 heeds it all the
-// same, and then what comes late is an error.
+// block leaves no whole one. TMOUT would end the read: ksh93 heeds it all the
+// same, and where it is read-only all do, and then what comes late is an error.
 func readBlock(token string) string {
-	return `_bolt_t=` + token + `; _bolt_e=; IFS= TMOUT= read -r _bolt_l; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
-		`while IFS= TMOUT= read -r _bolt_l && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e=$_bolt_e$_bolt_l$_bolt_n; done && ` +
+	return `_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` +
+		`_bolt_t=` + token + `; _bolt_e=; _bolt_q; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
+		`while _bolt_q && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e=$_bolt_e$_bolt_l$_bolt_n; done && ` +
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }
 

@@ -116,6 +116,7 @@ const (
 	stepClean = "clean" // the private directory stays behind
 	stepInput = "input" // standard input is not as it was sent
 	stepStale = "stale" // a file that was kept there is not as it was
+	stepTexts = "texts" // the login shell takes none
 )
 
 // failure is a command that marks a step as failed on descriptor fd. message

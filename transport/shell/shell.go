@@ -73,6 +73,9 @@ type Options struct {
 	// Unasked remembers for whom sudo asks for nothing; with nil, what a script
 	// under sudo reads always waits until it has begun.
 	Unasked *Unasked
+	// Texts remembers whether the login shell takes what is small by itself;
+	// with nil, it is not asked to.
+	Texts *Texts
 	// Kept tells of files that are on the machine already; nil for none.
 	Kept Kept
 	// Logger gets what is odd but no failure, such as a private directory
@@ -85,6 +88,9 @@ type Kept interface {
 	// Find returns the path of a file that ought to hold what f does, and the
 	// SHA-256 by which to see whether it does; ok is false if there is none.
 	Find(f *transport.File) (path, sum string, ok bool)
+	// Script returns the path from which the command's script may be run, which
+	// is a LoneScript and StandsAlone; "" if there is none.
+	Script() string
 	// Stale is told that one of them does not, or cannot be read. What needed
 	// it is run again without.
 	Stale()

@@ -26,7 +26,7 @@ type blob struct {
 	size int64
 	kept string // path of a file there that is said to hold it, so that no bytes come
 	sum  string // of that, SHA-256 in hexadecimal digits
-	text string // what a ready shell writes, so that no bytes come; "" for nothing
+	text string // what the login shell writes, so that no bytes come; "" for nothing
 }
 
 func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }

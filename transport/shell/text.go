@@ -1,14 +1,21 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
+
+	"bolt/transport"
 )
 
-// A ready shell takes what is small and text itself: files, the data for stdin,
-// the environment. It sets and writes them by its builtins, where for bytes
-// there is a process for each file. The texts come in front of its script.
+// A login shell takes what is small and text itself, if it is known how: files,
+// the data for stdin, the environment. It sets and writes them by its builtins,
+// where for bytes there is a process for each file. Only a ready shell, in front
+// of whose script they come, and a bash that sees nothing in its way do so.
 
 const (
 	// maxText bounds the files and the data for stdin that are texts together:
@@ -61,12 +68,77 @@ const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:spac
 const textTools = `_bolt_o() { case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac; }; ` +
 	`eval "_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; _bolt_o >|/dev/fd/0 && exec </dev/fd/0; }"; ` +
 	`_bolt_f() { _bolt_o >|"$1"; }; ` +
-	`_bolt_r() { _bolt_h || { printf '%s#` + stepInput + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
+	`_bolt_r() { _bolt_h || { printf '%s#` + stepTexts + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
 	`_bolt_p() { _bolt_f "$1" 2>/dev/null || { _bolt_m=$(_bolt_f "$1" 2>&1); printf '%s#` + stepWrite + ` %s%s.\n' "$_bolt_t" "$_bolt_m" "$_bolt_t" >&2; exit 1; }; }; `
+
+// Texts remembers that a login shell took none: one that was asked in the line
+// itself, or a ready one, which is asked nothing. The zero value knows of neither.
+type Texts struct{ asked, ready atomic.Pointer[time.Time] }
+
+// textsLast is how long it is given none again: its start-up files may change.
+const textsLast = 10 * time.Minute
+
+func (t *Texts) of(ready bool) *atomic.Pointer[time.Time] {
+	if ready {
+		return &t.ready
+	}
+	return &t.asked
+}
+
+func (t *Texts) refuse(ready bool) {
+	now := time.Now()
+	t.of(ready).Store(&now)
+}
+
+// Refuses reports whether it took none of late.
+func (t *Texts) Refuses(ready bool) bool {
+	at := t.of(ready).Load()
+	return at != nil && time.Since(*at) < textsLast
+}
+
+// errNoTexts says that the login shell takes no texts, and nothing was run.
+var errNoTexts = errors.New("the login shell takes no texts")
+
+// runByTexts runs the plan in a session of its own whose login shell takes texts.
+// It reports false if there are none, or if the shell does not take them: then
+// nothing has been run.
+func (p *plan) runByTexts(ctx context.Context, s Starter) (transport.Status, error, bool) {
+	if p.o.Texts == nil || p.c.TTY || p.shell != posix || !p.brings() {
+		return transport.Status{}, nil, false
+	}
+	asking := *p
+	asking.asks = true
+	if asking.pack(); !asking.inText {
+		return transport.Status{}, nil, false
+	}
+	x := asking.exchange()
+	if len(x.line) > maxSent {
+		return transport.Status{}, nil, false
+	}
+	st, err := x.run(ctx, s)
+	st, err = asking.outcome(x, st, err)
+	return st, err, !errors.Is(err, errNoTexts)
+}
+
+// textBuiltins are those that no function may stand for. Who has one of the name
+// declare that hides itself is not found out.
+const textBuiltins = "[ cd command compgen declare eval exec exit export printf read set trap true unset"
+
+// asksForTexts ends a login shell that is no bash (of version 4.1 or later), or
+// one that does not read, show and run what it is given as a new one does:
+// because of its options, aliases, functions or disabled builtins, or of TMOUT,
+// which hardened machines make read-only. A DEBUG trap, which might record what
+// is secret, goes.
+func asksForTexts(token string) string {
+	return `case $-${ZSH_VERSION+e}${KSH_VERSION+e}${TMOUT+e} in *[efknu]*) false;; *) ` +
+		`case ${BASH_VERSION:+:}:${BASHOPTS-}: in :::|*:expand_aliases:*) false;; ` +
+		`::*) compgen -A disabled >/dev/null 2>&1; [ $? = 1 ] && ! for _bolt_i in ` + textBuiltins + `; do declare -F "$_bolt_i" && break; done >/dev/null 2>&1 && trap - DEBUG RETURN ERR;; ` +
+		`*) false;; esac;; esac || ` + refusal(token, stepTexts)
+}
 
 // asTexts makes texts of what may be one, if the shell becomes the command.
 func (p *plan) asTexts() {
-	if !p.ready || p.as != nil || len(p.c.Argv) == 0 {
+	if !p.ready && !p.asks || p.as != nil || len(p.c.Argv) == 0 || p.o.Texts != nil && p.o.Texts.Refuses(p.ready) {
 		return
 	}
 	size := 0

@@ -47,7 +47,7 @@ func TestTexts(t *testing.T) {
 					}
 				}
 			}
-			if got, want := withTexts(t, sh, "", "_bolt_h() { return 1; }; _bolt_i=x; _bolt_r; echo goes on"), testToken+"#"+stepInput+" "+testToken+".\n"; !strings.HasPrefix(got, want) || strings.Contains(got, "goes on") {
+			if got, want := withTexts(t, sh, "", "_bolt_h() { return 1; }; _bolt_i=x; _bolt_r; echo goes on"), testToken+"#"+stepTexts+" "+testToken+".\n"; !strings.HasPrefix(got, want) || strings.Contains(got, "goes on") {
 				t.Errorf("no input: %q", got)
 			}
 		})
@@ -107,5 +107,58 @@ func TestTextsTravelOnce(t *testing.T) {
 	}
 	if want := int64(len(files[1].Data) + len(files[2].Data) + len(files[3].Data)); p.stage.size() != want {
 		t.Errorf("%d bytes, want %d", p.stage.size(), want)
+	}
+}
+
+// A bash that nothing stands in the way of takes texts; no other shell does.
+func TestAsksForTexts(t *testing.T) {
+	t.Parallel()
+	asked := func(sh, before string, env ...string) string {
+		cmd := exec.Command(sh, "-c", before+asksForTexts(testToken)+"; echo takes")
+		cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, env...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%s, %q: %v", sh, before, err)
+		}
+		return string(out)
+	}
+	takes, not := "takes\n", testToken+"#"+stepTexts+" "+testToken+".\n"
+	for name, sh := range posixShells(t) {
+		want := not
+		if name == "bash" {
+			want = takes
+		}
+		if got := asked(sh, ""); got != want {
+			t.Errorf("%s as sh: %q", name, got)
+		}
+	}
+	for _, sh := range []string{"/bin/dash", "/bin/zsh", "/bin/mksh", "/bin/ksh93"} {
+		if got := asked(sh, "", "BASH_VERSION=5.2"); got != not {
+			t.Errorf("%s: %q", sh, got)
+		}
+	}
+	for before, want := range map[string]string{
+		"":                          takes,
+		"alias x=y; ":               takes,
+		"shopt -s expand_aliases\n": not,
+		"printf() { :; }; ":         not,
+		"readonly TMOUT=1; ":        not,
+		"TMOUT=0; ":                 not,
+		"set -e; ":                  not,
+		"set -f; ":                  not,
+		"set -u; ":                  not,
+		"[() { :; }; ":              not,
+		"unset() { :; }; ":          not,
+		"which() { :; }; ":          takes,
+		"enable -n printf; ":        not,
+		"enable -n compgen; ":       not,
+		"shopt -u checkwinsize cmdhist complete_fullquote; shopt -s expand_aliases\n": not,
+	} {
+		if got := asked("/bin/bash", before); got != want {
+			t.Errorf("%q: %q, want %q", before, got, want)
+		}
+	}
+	if got := asked("/bin/bash", `trap 'echo "$BASH_COMMAND"' DEBUG; `); !strings.HasSuffix(got, "DEBUG RETURN ERR\n"+takes) {
+		t.Errorf("with a trap: %q", got)
 	}
 }

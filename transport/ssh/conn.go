@@ -55,7 +55,7 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	c := &Conn{e: e, log: d.log, mux: s.mux, wire: s.wire, trust: s.trust, ended: make(chan struct{}),
 		watching: make(chan *requests), claiming: make(chan *requests),
 		places: &places{limit: d.o.MaxSessions, most: d.o.MaxSessions}}
-	c.warm.c, c.warm.kept, c.shelves.c = c, d.o.Keep, c
+	c.warm.c, c.warm.kept, c.warm.eager, c.shelves.c = c, d.o.Keep, d.o.eager, c
 	c.peer = e.identity()
 	c.keep()
 	last := c.lastWrite
@@ -66,11 +66,12 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 
 // Run runs a command in a session of its own. On a connection that is kept it
 // may be one that was started ahead, or a shell that has run others, where the
-// command cannot tell.
+// command cannot tell; and a script may be run from a shelf.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	defer c.started()()
 	o := c.options()
 	if kept := c.shelves.keep(ctx, cmd); kept != nil {
+		defer kept.done()
 		o.Kept = kept
 	}
 	return shell.Run(ctx, c, cmd, o)
@@ -124,7 +125,7 @@ func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
 }
 
 func (c *Conn) options() shell.Options {
-	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Logger: c.log}
+	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Texts: c.warm.texts(), Logger: c.log}
 }
 
 // isLogin reports whether r asks for nobody but the login user.

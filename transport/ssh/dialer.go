@@ -49,6 +49,8 @@ type Options struct {
 	// only the first command gets a spare session.
 	Keep bool
 
+	eager bool // tests want ready shells on short links
+
 	Logger *slog.Logger // nil discards
 }
 

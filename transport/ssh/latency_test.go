@@ -92,7 +92,7 @@ func warmed(t testing.TB, c *Conn) {
 		w := &c.warm
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return len(w.spare) == 1 && !w.ready.lacks() && !w.resident.lacks() && w.ready.starting == nil && w.resident.starting == nil && w.running == 0
+		return len(w.spare) == 1 && !w.lacks(&w.ready) && !w.lacks(&w.resident) && w.ready.starting == nil && w.resident.starting == nil && w.running == 0
 	}
 	for deadline := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -150,7 +150,7 @@ func TestFirstChannelDoesNotStall(t *testing.T) {
 func TestSudoBeginsToAsk(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	l := newLab(t, func(o *Options) { o.Keep = true }, s)
+	l := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	c := l.mustDial(t, dest(s))
 	dir := everyonesDir(t)
 	sudo := dir + "/sudo"

@@ -3,6 +3,7 @@ package ssh
 import (
 	"encoding/binary"
 	"strings"
+	"time"
 
 	"bolt/transport"
 	"golang.org/x/crypto/ssh"
@@ -91,10 +92,12 @@ func (c *Conn) abandon(o opened) {
 
 // openWatched opens a session to be used later.
 func (c *Conn) openWatched() opened {
+	asked := time.Now()
 	ch, reqs, err := c.mux.OpenChannel("session", nil)
 	if err != nil {
 		return opened{err: err}
 	}
+	c.warm.took(time.Since(asked))
 	q := &requests{in: reqs}
 	c.watch(q)
 	return opened{ch: ch, reqs: q}

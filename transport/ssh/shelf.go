@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,9 +16,10 @@ import (
 
 // On a connection that is kept, large files that a command stages for the
 // second time go onto a shelf on the machine (package shell), and from the
-// third time on they are copied there and do not travel. There is a shelf for
-// each user and tmpdir. It has a session of its own, so it is there only where
-// sessions are not short, and until it has not been used for a minute.
+// third time on they are copied there and do not travel. Scripts that stand
+// alone go there beside their second run, and are run from there after it. There
+// is a shelf for each user and tmpdir. It has a session of its own, so it is there
+// only where sessions are not short, and until it has not been used for a minute.
 
 const (
 	// shelfBegins is what the files of a command must be together so that
@@ -28,6 +30,8 @@ const (
 	maxShelved = 64 << 20
 	// maxShelves is how many shelves a connection may have.
 	maxShelves = 2
+	// maxScripts is how many scripts a shelf may have.
+	maxScripts = 64
 	// maxSeen is how many files are remembered that have come once.
 	maxSeen = 256
 	// shelfTakes bounds what a command waits for a shelf: what it saves
@@ -52,12 +56,24 @@ type shelf struct {
 	turn chan struct{} // holds a word for who may put files there
 
 	// Guarded by the mutex of shelves.
-	seen   map[string]bool    // sums of files that have come
-	there  map[string]shelved // by sum
-	h      *shell.Shelf       // nil for none
+	seen   map[string]bool // sums of large files that have come
+	lone   map[string]bool // of small ones that have: whether they are scripts that stand alone
+	coming map[string]bool // scripts that are being put there
+	on     *placed         // nil for none
+	failed time.Time       // when there was last none to be had
+}
+
+// placed is a shelf that is on the machine.
+type placed struct {
+	*shell.Shelf
 	cancel context.CancelFunc
 	timer  *time.Timer // gives it up when it has not been used
-	failed time.Time   // when there was last none to be had
+
+	// Guarded by the mutex of shelves.
+	there   map[string]shelved // files by sum
+	scripts map[string]string  // paths, by sum and name
+	runs    int                // of scripts that are there
+	over    bool               // it ends with the last of them
 }
 
 // shelved is a file on a shelf.
@@ -66,10 +82,14 @@ type shelved struct {
 	used time.Time
 }
 
-// keep prepares what a command needs from shelves; nil for nothing.
-func (s *shelves) keep(ctx context.Context, cmd *transport.Cmd) shell.Kept {
+// keep prepares what a command needs from shelves; nil for nothing. The caller
+// says when the command is done.
+func (s *shelves) keep(ctx context.Context, cmd *transport.Cmd) *onShelf {
 	if !s.c.warm.kept || cmd.TTY || len(cmd.Files) == 0 {
 		return nil
+	}
+	if s.c.isLogin(cmd.RunAs) && shell.LoneScript(cmd) {
+		return s.script(ctx, cmd)
 	}
 	total := 0
 	for i := range cmd.Files {
@@ -83,36 +103,106 @@ func (s *shelves) keep(ctx context.Context, cmd *transport.Cmd) shell.Kept {
 		return nil
 	}
 	use := &onShelf{s: s, sh: sh, sums: make(map[span]string)}
-	again := make(map[string]*transport.File)
-	s.mu.Lock()
+	large := make(map[string]*transport.File)
 	for i := range cmd.Files {
-		f := &cmd.Files[i]
-		if len(f.Data) < shelvedSize {
-			continue
+		if f := &cmd.Files[i]; len(f.Data) >= shelvedSize {
+			sum := sumOf(f)
+			use.sums[spanOf(f)], large[sum] = sum, f
 		}
-		sum := f.Sum
-		if sum == "" {
-			s.mu.Unlock()
-			b := sha256.Sum256(f.Data)
-			sum = hex.EncodeToString(b[:])
-			s.mu.Lock()
-		}
-		use.sums[spanOf(f)] = sum
-		if sh.seen[sum] {
-			again[sum] = f
-		} else if len(sh.seen) < maxSeen {
-			sh.seen[sum] = true
+	}
+	s.mu.Lock()
+	for sum := range large {
+		if !sh.seen[sum] {
+			delete(large, sum)
+			remember(sh.seen, sum, true)
 		}
 	}
 	s.mu.Unlock()
-	if len(again) == 0 {
+	if len(large) == 0 {
 		return nil
 	}
-	use.h = s.stock(ctx, sh, cmd, again)
-	if use.h == nil {
+	use.on = s.stock(ctx, sh, cmd, large)
+	if use.on == nil {
 		return nil
 	}
 	return use
+}
+
+// remember notes something in a map that is bounded: a full one is forgotten.
+func remember(m map[string]bool, key string, v bool) {
+	if len(m) >= maxSeen {
+		clear(m)
+	}
+	m[key] = v
+}
+
+// script is keep for a command that is a script and no other file.
+func (s *shelves) script(ctx context.Context, cmd *transport.Cmd) *onShelf {
+	sh := s.shelf(cmd)
+	if sh == nil {
+		return nil
+	}
+	f := &cmd.Files[0]
+	key := sumOf(f) + " " + f.Name
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	alone, seen := sh.lone[key]
+	switch {
+	case !seen:
+		remember(sh.lone, key, shell.StandsAlone(f.Data))
+		return nil
+	case !alone || sh.coming[key]:
+		return nil
+	case sh.on == nil:
+		if !s.mayOpen(sh) {
+			return nil
+		}
+	case sh.on.scripts[key] != "":
+		sh.on.runs++
+		sh.on.timer.Stop()
+		return &onShelf{s: s, sh: sh, on: sh.on, script: sh.on.scripts[key]}
+	case len(sh.on.scripts) >= maxScripts:
+		sh.forget() // what is still in use comes again
+		return nil
+	}
+	sh.coming[key] = true
+	ctx = context.WithoutCancel(ctx)
+	copied := transport.File{Name: f.Name, Data: bytes.Clone(f.Data)}
+	if !s.c.work.start(func() { s.putScript(ctx, sh, cmd.TmpDir, key, copied) }) {
+		delete(sh.coming, key)
+	}
+	return nil
+}
+
+// putScript puts a script on a shelf.
+func (s *shelves) putScript(ctx context.Context, sh *shelf, tmpDir, key string, f transport.File) {
+	path := ""
+	var on *placed
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(sh.coming, key)
+		if path != "" && sh.on == on {
+			on.scripts[key] = path
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 2*shelfTakes)
+	defer cancel()
+	select {
+	case sh.turn <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-sh.turn }()
+	if on = s.open(ctx, sh, tmpDir, transport.RunAs{}); on == nil {
+		return
+	}
+	p, err := on.PutScript(ctx, f.Name, f.Data)
+	if err != nil {
+		s.refuse(sh, on, err)
+		return
+	}
+	path = p
 }
 
 // shelf returns what is known of the shelf for a command; nil if there are too
@@ -129,7 +219,7 @@ func (s *shelves) shelf(cmd *transport.Cmd) *shelf {
 		if s.all == nil {
 			s.all = make(map[shelfKey]*shelf)
 		}
-		sh = &shelf{turn: make(chan struct{}, 1), seen: make(map[string]bool)}
+		sh = &shelf{turn: make(chan struct{}, 1), seen: make(map[string]bool), lone: make(map[string]bool), coming: make(map[string]bool)}
 		s.all[k] = sh
 	}
 	return sh
@@ -137,185 +227,226 @@ func (s *shelves) shelf(cmd *transport.Cmd) *shelf {
 
 // stock sees that files are on the shelf, and returns it; nil if they cannot
 // be.
-func (s *shelves) stock(ctx context.Context, sh *shelf, cmd *transport.Cmd, files map[string]*transport.File) *shell.Shelf {
+func (s *shelves) stock(ctx context.Context, sh *shelf, cmd *transport.Cmd, files map[string]*transport.File) *placed {
 	select {
 	case sh.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil
 	}
 	defer func() { <-sh.turn }()
-	h := s.open(ctx, sh, cmd)
-	if h == nil {
+	on := s.open(ctx, sh, cmd.TmpDir, cmd.RunAs)
+	if on == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, shelfTakes)
 	defer cancel()
 	for sum, f := range files {
-		fits, drop := s.room(sh, h, sum, len(f.Data))
+		fits, drop := s.room(sh, on, sum, len(f.Data))
 		for _, old := range drop {
-			if err := h.Drop(ctx, old); err != nil {
-				s.refuse(sh, h, err)
+			if err := on.Drop(ctx, old); err != nil {
+				s.refuse(sh, on, err)
 				return nil
 			}
 		}
 		if !fits {
 			continue
 		}
-		if err := h.Put(ctx, sum, f.Data); err != nil {
-			s.refuse(sh, h, err)
+		if err := on.Put(ctx, sum, f.Data); err != nil {
+			s.refuse(sh, on, err)
 			return nil
 		}
 		s.mu.Lock()
-		if sh.h == h {
-			sh.there[sum] = shelved{len(f.Data), time.Now()}
-		}
+		on.there[sum] = shelved{len(f.Data), time.Now()}
 		s.mu.Unlock()
 	}
-	return h
+	return on
 }
 
 // room makes room for a file that is not there, and notes the use of one that
 // is. It returns whether the file is to be put there, and what must go.
-func (s *shelves) room(sh *shelf, h *shell.Shelf, sum string, size int) (fits bool, drop []string) {
+func (s *shelves) room(sh *shelf, on *placed, sum string, size int) (fits bool, drop []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh.h != h || size > maxShelved {
+	if sh.on != on || size > maxShelved {
 		return false, nil
 	}
-	if there, ok := sh.there[sum]; ok {
+	if there, ok := on.there[sum]; ok {
 		there.used = time.Now()
-		sh.there[sum] = there
+		on.there[sum] = there
 		return false, nil
 	}
 	total := size
-	for _, f := range sh.there {
+	for _, f := range on.there {
 		total += f.size
 	}
 	for total > maxShelved {
 		oldest := ""
-		for old, f := range sh.there {
-			if oldest == "" || f.used.Before(sh.there[oldest].used) {
+		for old, f := range on.there {
+			if oldest == "" || f.used.Before(on.there[oldest].used) {
 				oldest = old
 			}
 		}
-		total -= sh.there[oldest].size
-		delete(sh.there, oldest)
+		total -= on.there[oldest].size
+		delete(on.there, oldest)
 		drop = append(drop, oldest)
 	}
 	return true, drop
 }
 
-// open returns the shelf that is there, or starts one; nil if there is none
-// to be had. The caller has the turn.
-func (s *shelves) open(ctx context.Context, sh *shelf, cmd *transport.Cmd) *shell.Shelf {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sh.h != nil {
-		sh.timer.Reset(warmLasts)
-		return sh.h
-	}
+// mayOpen reports whether there can be one more shelf; the caller holds the lock.
+func (s *shelves) mayOpen(sh *shelf) bool {
 	open := 0
 	for _, other := range s.all {
-		if other.h != nil {
+		if other.on != nil {
 			open++
 		}
 	}
-	if s.over || open >= maxShelves || !sh.failed.IsZero() && time.Since(sh.failed) < failuresLast || !s.c.places.hold() {
+	return !s.over && open < maxShelves && (sh.failed.IsZero() || time.Since(sh.failed) >= failuresLast)
+}
+
+// open returns the shelf that is there, or starts one; nil if there is none
+// to be had. The caller has the turn.
+func (s *shelves) open(ctx context.Context, sh *shelf, tmpDir string, as transport.RunAs) *placed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh.on != nil {
+		sh.on.rests()
+		return sh.on
+	}
+	if !s.mayOpen(sh) || !s.c.places.hold() {
 		return nil
 	}
 	s.c.places.release() // that there are enough is what was asked; Start takes one
-	h := shell.NewShelf(cmd.TmpDir, cmd.RunAs)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	on := &placed{Shelf: shell.NewShelf(tmpDir, as), there: make(map[string]shelved), scripts: make(map[string]string)}
+	ctx, on.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	started := s.c.work.start(func() {
-		defer cancel()
+		defer on.cancel()
 		o := s.c.options()
 		o.Logger = s.c.log
-		s.giveUp(sh, h, h.Run(ctx, s.c, o))
+		s.giveUp(sh, on, on.Run(ctx, s.c, o))
 	})
 	if !started {
-		cancel()
+		on.cancel()
 		return nil
 	}
-	sh.h, sh.cancel, sh.there = h, cancel, make(map[string]shelved)
-	sh.timer = time.AfterFunc(warmLasts, func() { s.end(sh, h) })
-	return h
+	sh.on = on
+	on.timer = time.AfterFunc(warmLasts, func() { s.endUnused(sh, on) })
+	return on
+}
+
+// rests begins the time after which the shelf goes, if nothing is run from it;
+// the caller holds the lock.
+func (p *placed) rests() {
+	if p.runs == 0 {
+		p.timer.Reset(warmLasts)
+	}
 }
 
 // refuse is giveUp for who goes on without the shelf, and may need the room that
 // it takes on the disk.
-func (s *shelves) refuse(sh *shelf, h *shell.Shelf, err error) {
-	s.giveUp(sh, h, err)
+func (s *shelves) refuse(sh *shelf, on *placed, err error) {
+	s.giveUp(sh, on, err)
+	s.mu.Lock()
+	used := on.runs > 0
+	s.mu.Unlock()
+	if used {
+		return // it goes with them
+	}
 	in := time.NewTimer(shelfTakes)
 	defer in.Stop()
 	select {
-	case <-h.Done():
+	case <-on.Done():
 	case <-in.C:
 	}
 }
 
 // giveUp ends a shelf that has failed. Without an error, or if it was ended
 // before, there may be another at once.
-func (s *shelves) giveUp(sh *shelf, h *shell.Shelf, err error) {
-	if s.end(sh, h) && err != nil {
-		s.mu.Lock()
+func (s *shelves) giveUp(sh *shelf, on *placed, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh.on != on {
+		return
+	}
+	sh.forget()
+	if err != nil {
 		sh.failed = time.Now()
-		s.mu.Unlock()
 		s.c.log.Debug("no files are kept on the machine", "target", s.c.e.to.Host, "err", err)
 	}
 }
 
-// end ends a shelf; it returns false if that was done before.
-func (s *shelves) end(sh *shelf, h *shell.Shelf) bool {
+// endUnused ends a shelf from which nothing is run.
+func (s *shelves) endUnused(sh *shelf, on *placed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh.h != h {
-		return false
+	if sh.on == on && on.runs == 0 {
+		sh.forget()
 	}
-	sh.h, sh.there = nil, nil
-	sh.timer.Stop()
-	sh.cancel()
-	return true
 }
 
-// yield ends all shelves, because somebody needs their places. Who copies from
-// one sends the files instead.
+// forget ends the shelf, or leaves it to those that run something from there;
+// the caller holds the lock.
+func (sh *shelf) forget() {
+	on := sh.on
+	sh.on = nil
+	on.timer.Stop()
+	if on.over = true; on.runs == 0 {
+		on.cancel()
+	}
+}
+
+// yield ends all shelves from which nothing is run, because somebody needs their
+// places. Who copies from one sends the files instead.
 func (s *shelves) yield() {
 	s.mu.Lock()
-	all := make(map[*shelf]*shell.Shelf)
+	defer s.mu.Unlock()
 	for _, sh := range s.all {
-		if sh.h != nil {
-			all[sh] = sh.h
+		if sh.on != nil && sh.on.runs == 0 {
+			sh.forget()
 		}
-	}
-	s.mu.Unlock()
-	for sh, h := range all {
-		s.end(sh, h)
 	}
 }
 
-// stop is yield for good.
+// stop ends all shelves for good.
 func (s *shelves) stop() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.over = true
-	s.mu.Unlock()
-	s.yield()
+	for _, sh := range s.all {
+		if on := sh.on; on != nil {
+			sh.forget()
+			on.cancel()
+		}
+	}
 }
 
 // onShelf is what a command finds on a shelf.
 type onShelf struct {
-	s    *shelves
-	sh   *shelf
-	h    *shell.Shelf
-	sums map[span]string
+	s      *shelves
+	sh     *shelf
+	on     *placed
+	sums   map[span]string
+	script string // path of the one that is run from there
 }
 
-// A span is where the data of a file are: files may share them.
-type span struct {
-	first *byte
-	size  int
+// done notes that the command has ended.
+func (u *onShelf) done() {
+	if u.script == "" {
+		return
+	}
+	u.s.mu.Lock()
+	if u.on.runs--; u.on.runs == 0 {
+		if u.on.over {
+			u.on.cancel()
+		} else {
+			u.on.rests()
+		}
+	}
+	u.s.mu.Unlock()
+	if u.s.c.places.short() {
+		u.s.yield()
+	}
 }
-
-func spanOf(f *transport.File) span { return span{&f.Data[0], len(f.Data)} }
 
 // Find implements shell.Kept.
 func (u *onShelf) Find(f *transport.File) (path, sum string, ok bool) {
@@ -325,14 +456,34 @@ func (u *onShelf) Find(f *transport.File) (path, sum string, ok bool) {
 	sum = u.sums[spanOf(f)]
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
-	if u.sh.h != u.h {
+	if u.sh.on != u.on {
 		return "", "", false
 	}
-	_, ok = u.sh.there[sum]
-	return u.h.Path(sum), sum, ok
+	_, ok = u.on.there[sum]
+	return u.on.Path(sum), sum, ok
 }
 
+// Script implements shell.Kept.
+func (u *onShelf) Script() string { return u.script }
+
 // Stale implements shell.Kept.
-func (u *onShelf) Stale() { u.s.refuse(u.sh, u.h, errStale) }
+func (u *onShelf) Stale() { u.s.refuse(u.sh, u.on, errStale) }
 
 var errStale = errors.New("what was kept there is gone, or was changed")
+
+// A span is where the data of a file are: files may share them.
+type span struct {
+	first *byte
+	size  int
+}
+
+// sumOf is the SHA-256 of a file.
+func sumOf(f *transport.File) string {
+	if f.Sum != "" {
+		return f.Sum
+	}
+	sum := sha256.Sum256(f.Data)
+	return hex.EncodeToString(sum[:])
+}
+
+func spanOf(f *transport.File) span { return span{&f.Data[0], len(f.Data)} }

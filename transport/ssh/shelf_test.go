@@ -30,7 +30,7 @@ func bigFile(size int) transport.File {
 	return transport.File{Name: "big", Mode: 0o640, Data: data}
 }
 
-func sumOf(data []byte) string {
+func digestOf(data []byte) string {
 	b := sha256.Sum256(data)
 	return hex.EncodeToString(b[:])
 }
@@ -63,7 +63,7 @@ func runBig(t *testing.T, c *Conn, cmd transport.Cmd) uint64 {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	before := c.Stats().Sent
 	st, err := c.Run(t.Context(), &cmd)
-	want := "640\n" + sumOf(cmd.Files[1].Data) + "  -\n"
+	want := "640\n" + digestOf(cmd.Files[1].Data) + "  -\n"
 	if err != nil || !st.OK() || out.String() != want || errs.Len() > 0 {
 		t.Fatalf("%+v, %v, stdout %q stderr %q, want %q", st, err, out.String(), errs.String(), want)
 	}
@@ -104,7 +104,7 @@ func TestShelf(t *testing.T) {
 			size := uint64(len(cmd.Files[1].Data))
 			for n := range 5 {
 				if n == 3 {
-					cmd.Files[1].Sum = sumOf(cmd.Files[1].Data)
+					cmd.Files[1].Sum = digestOf(cmd.Files[1].Data)
 				}
 				sent := runBig(t, c, cmd)
 				if n < 2 && (sent < size || sent > size+size/4) || n >= 2 && sent > 32<<10 {
@@ -227,7 +227,7 @@ func TestShelfEnds(t *testing.T) {
 		c, cmd, dir := open(t, nil)
 		c.shelves.mu.Lock()
 		for _, sh := range c.shelves.all {
-			sh.timer.Reset(0)
+			sh.on.timer.Reset(0)
 		}
 		c.shelves.mu.Unlock()
 		soonEmpty(t, dir)
@@ -251,7 +251,7 @@ func TestShelfEnds(t *testing.T) {
 				var out bytes.Buffer
 				mine := cmd
 				mine.Stdout = &out
-				if st, err := c.Run(t.Context(), &mine); err != nil || !st.OK() || !strings.Contains(out.String(), sumOf(cmd.Files[1].Data)) {
+				if st, err := c.Run(t.Context(), &mine); err != nil || !st.OK() || !strings.Contains(out.String(), digestOf(cmd.Files[1].Data)) {
 					t.Errorf("%+v, %v, %q", st, err, out.String())
 				}
 			})

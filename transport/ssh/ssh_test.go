@@ -23,7 +23,10 @@ func TestMain(m *testing.M) {
 	if !given("test.parallel") {
 		flag.Set("test.parallel", "6") // most tests wait, for servers and for clocks
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeSudoers()
+		os.Exit(code)
+	}))
 }
 
 // given reports whether a flag is on the command line.

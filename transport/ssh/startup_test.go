@@ -19,8 +19,13 @@ import (
 // reads.
 func startUp(t *testing.T, name, bashrc string) (l *lab, to transport.Dest, home string) {
 	t.Helper()
+	return startUpWith(t, name, bashrc, false)
+}
+
+func startUpWith(t *testing.T, name, bashrc string, eager bool) (l *lab, to transport.Dest, home string) {
+	t.Helper()
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
-	l = newLab(t, func(o *Options) { o.Keep = true }, s)
+	l = newLab(t, func(o *Options) { o.Keep, o.eager = true, eager }, s)
 	to = dest(s)
 	to.User, home = account(t, name, "/bin/bash")
 	maySudo(t, to.User)
@@ -37,7 +42,12 @@ func writeStartUp(t *testing.T, home, bashrc string) {
 
 // Start-up files that do something to the streams: what runs is reported as it
 // ran, and what cannot run is an error.
-func TestStartUpFiles(t *testing.T) {
+func TestStartUpFiles(t *testing.T) { startUpFiles(t, false) }
+
+// The same with shells that are ready, as on a long link.
+func TestStartUpFilesReady(t *testing.T) { startUpFiles(t, true) }
+
+func startUpFiles(t *testing.T, eager bool) {
 	t.Parallel()
 	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\necho out\nsleep 0.1\necho err >&2\nexit $1\n")}}
 	sudo := transport.RunAs{User: "root"}
@@ -63,12 +73,13 @@ func TestStartUpFiles(t *testing.T) {
 		{name: "stderr is closed", bashrc: "exec 2>&-", want: silent},
 		{name: "stderr goes to stdout", bashrc: "exec 2>&1", want: merged},
 		{name: "both go through a process", bashrc: "exec > >(cat) 2>&1", want: merged},
+		{name: "TMOUT is read-only", bashrc: "readonly TMOUT=60; export TMOUT", want: apart},
 		{name: "no printf", bashrc: "printf() { :; }", want: apart},
 		{name: "stdin is empty", bashrc: "exec </dev/null", want: apart, fails: "environment, script, failing, run-as", text: "whole", noCopy: true},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			l, to, home := startUp(t, fmt.Sprintf("su%d", i), k.bashrc)
+			l, to, home := startUpWith(t, fmt.Sprintf("su%d%.1t", i, eager), k.bashrc, eager)
 			if out, err := exec.Command("install", "-d", "-m", "1777", home+"/tmp").CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -131,6 +142,49 @@ func TestStartUpFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where a start-up file shows what is run, or exports all variables, it shows
+// nothing of what a command gets, and the command gets nothing of ours.
+func TestStartUpFileTraces(t *testing.T) {
+	t.Parallel()
+	for i, bashrc := range []string{"set -x", "set -v", "set -a", "trap 'echo \"$BASH_COMMAND\" >&2' DEBUG"} {
+		t.Run(bashrc, func(t *testing.T) {
+			t.Parallel()
+			l, to, _ := startUp(t, fmt.Sprintf("tr%d", i), bashrc)
+			c := l.mustDial(t, to)
+			for n, file := range []string{"#!/bin/sh\ncat >/dev/null; env\n", "#!/bin/sh\n: $0; cat >/dev/null; env\n"} {
+				for range 4 {
+					var out, errs bytes.Buffer
+					st, err := c.Run(t.Context(), &transport.Cmd{Interpreter: []string{"/bin/sh"}, Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte(file)}},
+						Env: []string{"PT_a=hunter2"}, Stdin: []byte("s3cret"), Stdout: &out, Stderr: &errs})
+					if err != nil || !st.OK() || !strings.Contains(out.String(), "PT_a=hunter2\n") || strings.Contains(out.String(), "_bolt") ||
+						strings.Contains(errs.String(), "hunter2") || strings.Contains(errs.String(), "s3cret") {
+						t.Errorf("%d: %+v, %v, %q, %q", n, st, err, out.String(), errs.String())
+					}
+				}
+			}
+		})
+	}
+}
+
+// What a start-up file prints is shown once, also where the shell is asked for
+// something that it refuses; and it is not asked again.
+func TestStartUpFilePrints(t *testing.T) {
+	t.Parallel()
+	l, to, _ := startUp(t, "prt", "echo noise; echo more >&2; shopt -s expand_aliases")
+	c := l.mustDial(t, to)
+	for n := range 3 {
+		var out, errs bytes.Buffer
+		st, err := c.Run(t.Context(), &transport.Cmd{Interpreter: []string{"/bin/sh"}, Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte("echo $PT_a\n")}},
+			Env: []string{"PT_a=ran"}, Stdout: &out, Stderr: &errs})
+		if err != nil || !st.OK() || out.String() != "noise\nran\n" || errs.String() != "more\n" {
+			t.Errorf("run %d: %+v, %v, %q, %q", n+1, st, err, out.String(), errs.String())
+		}
+		if !c.warm.takes.Refuses(false) {
+			t.Error("nobody knows that it has refused")
+		}
 	}
 }
 
@@ -220,7 +274,7 @@ func TestStuckSessions(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n" + k.config})
-			l := newLab(t, func(o *Options) { o.Keep, o.MaxSessions = true, k.sessions }, s)
+			l := newLab(t, func(o *Options) { o.Keep, o.eager, o.MaxSessions = true, true, k.sessions }, s)
 			to := dest(s)
 			user, home := account(t, fmt.Sprintf("st%d", i), "/bin/bash")
 			to.User = user
@@ -299,7 +353,7 @@ func TestStartUpAndWarm(t *testing.T) {
 				k.config = "SetEnv BOLT_TEST=1\n"
 			}
 			s := sshtest.Start(t, sshtest.Options{Config: k.config})
-			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+			kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 			if k.loginShell == "" {
 				k.loginShell = "/bin/bash"
 			}
@@ -326,7 +380,7 @@ func TestStartUpAndWarm(t *testing.T) {
 func TestResidentStopped(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, _ := account(t, "stp", "/bin/bash")
 	to := dest(s)
 	to.User = user
@@ -354,7 +408,7 @@ func TestResidentStopped(t *testing.T) {
 func TestWarmSeesParents(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, first := account(t, "par", "/bin/bash")
 	base, err := os.MkdirTemp("/tmp", "bolt-home-")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // process each, and us a session's start, so there is one only where the last
 // command that it could be for is not long ago, and none stands in the way of a
 // command: they are started when the connection is idle, and given up when
-// places run short.
+// places run short. A ready shell saves a round trip, so there is none where
+// that is short.
 //
 // A shell that waits has no goroutine of its own: that it has ended is seen when it
 // is to be used.
@@ -31,6 +32,10 @@ const (
 	// guessSettles is the same for a ready shell where no script has run of
 	// late: only somebody who pauses may be about to run one.
 	guessSettles = time.Second
+	// readyPays is how long a round trip must be for a ready shell: it saves one,
+	// but is more work for the machine and for us than a session without it,
+	// which shows where many commands share a machine.
+	readyPays = 10 * time.Millisecond
 	// warmLasts is how long after the last use of its kind a shell is
 	// there; then the machine has its processes and its home directory back.
 	warmLasts = time.Minute
@@ -53,12 +58,15 @@ const (
 type warm struct {
 	c     *Conn
 	kept  bool // the connection is to be kept
+	eager bool // there are ready shells on short links, too
 	proof shell.Proof
+	takes shell.Texts
 
 	mu              sync.Mutex
-	spare           chan opened // a session opened ahead, or nil
-	running         int         // commands
-	idle            time.Time   // when the last of them ended
+	spare           chan opened   // a session opened ahead, or nil
+	running         int           // commands
+	idle            time.Time     // when the last of them ended
+	roundTrip       time.Duration // the shortest that was seen; 0 for none
 	over            bool
 	timer           *time.Timer // wakes tend; made when first wanted
 	due             time.Time   // when it does; zero: never
@@ -121,9 +129,33 @@ func (w *warm) end() {
 	}
 	w.idle = time.Now()
 	for _, s := range []*waiting{&w.ready, &w.resident} {
-		if s.lacks() {
+		if w.lacks(s) {
 			w.wake(w.settles(s))
 		}
+	}
+}
+
+// texts is what is known of the login shell's way with texts; nil where nothing
+// is kept, for the first command would ask in vain too often.
+func (w *warm) texts() *shell.Texts {
+	if !w.kept {
+		return nil
+	}
+	return &w.takes
+}
+
+// took notes how long an answer took. The shortest counts, so the first alone
+// can be what makes a ready shell worth its price, and the command that wants it
+// may have ended by then.
+func (w *warm) took(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := w.roundTrip == 0
+	if first || d < w.roundTrip {
+		w.roundTrip = d
+	}
+	if first && w.running == 0 && w.lacks(&w.ready) {
+		w.wake(w.settles(&w.ready))
 	}
 }
 
@@ -136,7 +168,10 @@ func (w *warm) settles(s *waiting) time.Duration {
 }
 
 // lacks reports whether a shell ought to be started.
-func (s *waiting) lacks() bool {
+func (w *warm) lacks(s *waiting) bool {
+	if s == &w.ready && !w.eager && w.roundTrip < readyPays {
+		return false
+	}
 	return s.shell == nil && s.starting == nil && !s.busy && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
@@ -182,11 +217,11 @@ func (w *warm) tend() {
 			if next < 0 || left < next {
 				next = left
 			}
-		case w.running == 0 && !w.over && s.lacks() && early > 0:
+		case w.running == 0 && !w.over && w.lacks(s) && early > 0:
 			if next < 0 || early < next {
 				next = early
 			}
-		case w.running == 0 && !w.over && s.lacks():
+		case w.running == 0 && !w.over && w.lacks(s):
 			yielded := make(chan struct{}, 1)
 			s.starting = yielded
 			start = append(start, func() { w.start(s, yielded) })

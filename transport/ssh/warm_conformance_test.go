@@ -11,9 +11,14 @@ import (
 )
 
 // The suite on connections that are warm: all cases share them.
-func TestWarmConformance(t *testing.T) {
+func TestWarmConformance(t *testing.T) { warmConformance(t, false) }
+
+// The same with shells that are ready, as on a long link.
+func TestReadyConformance(t *testing.T) { warmConformance(t, true) }
+
+func warmConformance(t *testing.T, eager bool) {
 	s := sshtest.Start(t, sshtest.Options{})
-	l := newLab(t, func(o *Options) { o.Keep = true }, s)
+	l := newLab(t, func(o *Options) { o.Keep, o.eager = true, eager }, s)
 	shared := &sharedDialer{t: t, lab: l, conns: make(map[transport.Dest]*Conn)}
 	transporttest.TestDialer(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 		return shared, dest(s), transporttest.Env{

@@ -18,7 +18,7 @@ import (
 func TestResidentLongAnswer(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	c := kept.mustDial(t, dest(s))
 	hello := func() {
 		t.Helper()
@@ -49,20 +49,21 @@ func TestResidentLongAnswer(t *testing.T) {
 
 // Shells that have failed are tried again, but not soon.
 func TestFailuresAge(t *testing.T) {
-	s := waiting{wanted: time.Now()}
+	w := warm{eager: true, ready: waiting{wanted: time.Now()}}
+	s := &w.ready
 	s.fails(1)
-	if !s.lacks() {
+	if !w.lacks(s) {
 		t.Error("one failure is enough")
 	}
 	s.fails(1)
-	if s.lacks() {
+	if w.lacks(s) {
 		t.Error("two failures are not enough")
 	}
 	s.failed = time.Now().Add(-failuresLast)
-	if !s.lacks() {
+	if !w.lacks(s) {
 		t.Error("failures count for ever")
 	}
-	if s.fails(1); !s.lacks() {
+	if s.fails(1); !w.lacks(s) {
 		t.Error("old failures count with a new one")
 	}
 }
@@ -91,7 +92,7 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	t.Run("starting", func(t *testing.T) {
 		link := sshtest.Delay(t, s.Addr, 20*time.Millisecond) // so that it takes its time
-		kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+		kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 		to := dest(s)
 		to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
 		c := kept.mustDial(t, to)
@@ -108,7 +109,7 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 		barrier(t, c)
 	})
 	t.Run("answering", func(t *testing.T) {
-		kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+		kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 		c := kept.mustDial(t, dest(s))
 		warmUp(t, c)
 		var work sync.WaitGroup
@@ -136,4 +137,29 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 		}
 		c.abandon(o)
 	})
+}
+
+// A ready shell is started where a round trip is long, whenever that is found
+// out; one short answer tells that it is not.
+func TestReadyPays(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		took []time.Duration
+		want bool
+	}{
+		{nil, false},
+		{[]time.Duration{readyPays - 1}, false},
+		{[]time.Duration{readyPays}, true},
+		{[]time.Duration{time.Second, readyPays}, true},
+		{[]time.Duration{time.Second, time.Millisecond, time.Second}, false},
+	} {
+		w := warm{kept: true, ready: waiting{wanted: time.Now()}, resident: waiting{wanted: time.Now()}, c: &Conn{}}
+		for _, d := range k.took {
+			w.took(d)
+		}
+		if got := w.lacks(&w.ready); got != k.want || got && w.due.IsZero() || !w.lacks(&w.resident) {
+			t.Errorf("%v: %v, woken %v", k.took, got, !w.due.IsZero())
+		}
+		w.stop()
+	}
 }

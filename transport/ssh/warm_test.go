@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,10 @@ func account(t *testing.T, name, loginShell string) (user, home string) {
 		t.Fatalf("useradd: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
+		// A command that has killed all of its session has left its directory.
+		if out, err := exec.Command("find", "/tmp", "-maxdepth", "1", "-user", user, "-exec", "rm", "-rf", "{}", "+").CombinedOutput(); err != nil {
+			t.Logf("find: %v\n%s", err, out)
+		}
 		if out, err := exec.Command("userdel", "-f", "-r", user).CombinedOutput(); err != nil {
 			t.Logf("userdel: %v\n%s", err, out)
 		}
@@ -217,7 +222,7 @@ func TestWarmIsFresh(t *testing.T) {
 	// bash is to read its start-up files, which SHLVL would keep it from.
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
 	cold := newLab(t, nil, s)
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	for name, k := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +280,7 @@ func TestReadOnlyFiles(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	to := dest(s)
 	to.User, _ = account(t, "ro", "/bin/bash")
-	c := newLab(t, func(o *Options) { o.Keep = true }, s).mustDial(t, to)
+	c := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s).mustDial(t, to)
 	const size = 1_600_000 // which is written in two pieces
 	for range 5 {
 		var out bytes.Buffer
@@ -296,14 +301,25 @@ func maySudo(t *testing.T, user string) {
 	if err := os.WriteFile(file, []byte("Defaults:"+user+" !lecture\n"+user+" ALL=(ALL:ALL) NOPASSWD: ALL\n"), 0o440); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Remove(file) })
+	sudoers.Store(file, nil)
+}
+
+// sudoers are files that go when all tests have ended: sudo complains of one that
+// goes while it reads the directory.
+var sudoers sync.Map
+
+func removeSudoers() {
+	sudoers.Range(func(file, _ any) bool {
+		os.Remove(file.(string))
+		return true
+	})
 }
 
 // What changes on the machine counts for the next command.
 func TestWarmSeesChanges(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, home := account(t, "chg", "/bin/bash")
 	to := dest(s)
 	to.User = user
@@ -427,7 +443,7 @@ func TestNothingIsStartedAhead(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			s := sshtest.Start(t, sshtest.Options{Config: k.config + "SetEnv BOLT_TEST=1\n"})
-			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+			kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 			if k.loginShell == "" {
 				k.loginShell = "/bin/bash"
 			}
@@ -468,7 +484,7 @@ func warmedBut(t *testing.T, c *Conn, unknown bool) {
 func TestWhatWaitsEnds(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, _ := account(t, "end", "/bin/bash")
 	count := func() int {
 		out, _ := exec.Command("pgrep", "-u", user, "-f", "_bolt_ok").Output() // status 1: none
@@ -515,7 +531,7 @@ func TestWaitingShellsYield(t *testing.T) {
 		t.Run(strings.TrimSpace(config), func(t *testing.T) {
 			t.Parallel()
 			s := sshtest.Start(t, sshtest.Options{Config: config})
-			kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+			kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 			c := kept.mustDial(t, dest(s))
 			for range 3 {
 				seen(t, c, scriptCmd)
@@ -551,7 +567,7 @@ func TestWaitingShellsYield(t *testing.T) {
 // A connection has room for as many commands as without shells that wait.
 func TestWaitingShellsTakeNoRoom(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	c := kept.mustDial(t, dest(s))
 	warmUp(t, c)
 	barrier(t, c)
@@ -561,7 +577,7 @@ func TestWaitingShellsTakeNoRoom(t *testing.T) {
 func TestResidentEnds(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, _ := account(t, "res", "/bin/bash")
 	to := dest(s)
 	to.User = user
@@ -619,7 +635,7 @@ var _ shell.Warmer = (*Conn)(nil)
 func TestWaitingIsSmall(t *testing.T) {
 	const n = 40
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 1000\n"})
-	kept := newLab(t, func(o *Options) { o.Keep = true }, s)
+	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	measure := func() (int, float64) {
 		runtime.GC()
 		runtime.GC() // what pools held
@@ -741,7 +757,7 @@ func TestProof(t *testing.T) {
 // A server whose lines no shell runs is spoken to as ever.
 func TestServerWithoutShell(t *testing.T) {
 	_, to := fleet(t, 1)
-	l := newLab(t, func(o *Options) { o.Keep = true })
+	l := newLab(t, func(o *Options) { o.Keep, o.eager = true, true })
 	c := l.mustDial(t, to[0])
 	for range 3 {
 		for _, line := range []string{"true", "show version"} {

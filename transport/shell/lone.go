@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"path"
 	"slices"
 	"strings"
 
@@ -39,7 +40,7 @@ func LoneScript(c *transport.Cmd) bool {
 
 // StandsAlone reports whether a script does not ask where it is.
 func StandsAlone(text []byte) bool {
-	return !slices.ContainsFunc(whereabouts, func(word []byte) bool { return bytes.Contains(text, word) })
+	return len(text) > 0 && !slices.ContainsFunc(whereabouts, func(word []byte) bool { return bytes.Contains(text, word) })
 }
 
 // isFileName reports whether a name is a word of any shell and in no directory.
@@ -69,13 +70,16 @@ func (p *plan) findKept() bool {
 }
 
 // seesKept ends the shell if it is not there any more, before it says that it
-// has begun: so it is heard whichever stream is thrown away.
+// has begun: so it is heard whichever stream is thrown away. Its name is no
+// secret, so somebody else may have made another directory where it was; the
+// user's own cannot be replaced in a directory like /tmp.
 func (p *plan) seesKept() string {
-	return `[ -f ` + Quote(p.kept) + ` ] || ` + refusal(p.token, stepStale)
+	dir, file := Quote(path.Dir(path.Dir(p.kept))), Quote(p.kept)
+	return `{ [ ! -h ` + dir + ` ] && [ -O ` + dir + ` ] && [ -f ` + file + ` ] && [ -r ` + file + ` ] && [ -s ` + file + ` ]; } || ` + refusal(p.token, stepStale)
 }
 
 // refusal is a command that tells on both streams that a step has failed, before
 // the script has begun, and ends the shell.
 func refusal(token, step string) string {
-	return `{ for _bolt_i in 1 2; do command printf '%s#` + step + ` %s.\n' ` + token + ` ` + token + ` >&"$_bolt_i"; done; exit 0; }`
+	return `{ trap - EXIT; for _bolt_i in 1 2; do command printf '%s#` + step + ` %s.\n' ` + token + ` ` + token + ` >&"$_bolt_i"; done; exit 0; }`
 }

@@ -114,7 +114,7 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 	case x.failed != nil:
 		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir(), p.o.Host)
 	}
-	if st.Code == 126 && p.stage != nil {
+	if st.Code == 126 && p.stage != nil && len(p.c.Interpreter) == 0 {
 		if err := x.stderr([]byte(noexecHint(p.stage.dir))); err != nil {
 			return st, nil // the command has ended; its status counts
 		}
@@ -396,11 +396,11 @@ func (p *plan) script() string {
 		add(`cd`)
 	}
 	if p.block != "" {
-		tools := newLine
-		if p.inText {
-			tools += textTools
+		if p.asks {
+			add(readTexts(p.token))
+		} else {
+			add(readBlock(p.token))
 		}
-		add(tools + readBlock(p.token))
 	}
 	switch {
 	case !p.c.TTY:
@@ -457,7 +457,7 @@ func (p *plan) asLeader() []string {
 	case p.input != "": // it is there
 	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
-		steps = append(steps, `exec <`+file, `rm -f -- `+file)
+		steps = append(steps, `exec <`+file, `command rm -f -- `+file)
 	default:
 		steps = append(steps, `exec </dev/null`)
 	}
@@ -632,16 +632,21 @@ func block(steps, token string) string {
 }
 
 // untraced keeps what is secret out of traces, and our variables out of the
-// environment, if a start-up file has set such options.
-const untraced = `{ set +axv; } 2>/dev/null`
+// environment, if a start-up file has set such options or traps.
+const untraced = `{ set +axv; case ${BASH_VERSION-} in ?*) trap - DEBUG RETURN ERR;; esac; } 2>/dev/null`
 
 // readBlock reads a block into a variable, obey obeys it: in between other
 // programs run, which are not to see it. A start-up file that has read from the
 // block leaves no whole one. TMOUT would end the read: ksh93 heeds it all the
 // same, and where it is read-only all do, and then what comes late is an error.
 func readBlock(token string) string {
-	return `_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` +
-		`_bolt_t=` + token + `; _bolt_e=; _bolt_q; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
+	return `_bolt_n=$(command printf '\nx'); _bolt_n=${_bolt_n%x}; ` +
+		`_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` + takeBlock(token)
+}
+
+// takeBlock reads a block by _bolt_q, which reads a line.
+func takeBlock(token string) string {
+	return `_bolt_t=` + token + `; _bolt_e=; _bolt_q; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
 		`while _bolt_q && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e=$_bolt_e$_bolt_l$_bolt_n; done && ` +
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }

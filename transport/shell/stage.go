@@ -82,7 +82,7 @@ const maxBlock = 1 << 20
 // success. One that does not know how to wait for a whole block refuses before
 // it reads; then a byte is a block.
 const take = `t() { m=$(LC_ALL=C dd bs="$1" count="$2" iflag=fullblock 2>&1 >>"$3"); ` +
-	`case $m in "$2+0 records in"*"$2+0 records out"*) return;; [0-9]*) g ` + stepShort + `;; *' records in'*) g ` + stepWrite + ` "$m";; esac; ` +
+	`case $m in "$2+0 records in"*"$2+0 records out"*) return;; '') g ` + stepWrite + ` "dd was killed";; [0-9]*) g ` + stepShort + `;; *' records in'*) g ` + stepWrite + ` "$m";; esac; ` +
 	`m=$(LC_ALL=C dd ibs=1 obs=65536 count="$(($1*$2))" 2>&1 >>"$3"); ` +
 	`case $m in "$(($1*$2))+0 records in"*) ;; [0-9]*) g ` + stepShort + `;; *) g ` + stepWrite + ` "$m";; esac; }; `
 
@@ -161,7 +161,7 @@ type programMode struct {
 }
 
 func (m *programMode) chmod() string {
-	return `chmod ` + strconv.FormatUint(uint64(m.bits), 8) + ` -- ` + strings.Join(m.files, " ")
+	return `chmod -- ` + strconv.FormatUint(uint64(m.bits), 8) + ` ` + strings.Join(m.files, " ")
 }
 
 // modes are those of programs, one for each that occurs.

@@ -47,9 +47,9 @@ func mayBeText(data []byte, mode uint32) bool {
 }
 
 // newLine sets $_bolt_n to a line end without having one, which would make
-// later lines of the script, as messages count them. IFS ends in one, unless a
-// start-up file has changed it.
-const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:space:]]) _bolt_n=$(command printf '\nx'); _bolt_n=${_bolt_n%x};; esac; `
+// later lines of the script, as messages count them, and without a process. IFS
+// ends in one where start-up files have no effect.
+const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:space:]]) exit 0;; esac; `
 
 // textTools defines functions that do something with $_bolt_i, by builtins:
 //
@@ -68,7 +68,7 @@ const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:spac
 const textTools = `_bolt_o() { case ${KSH_VERSION-} in *MIRBSD*) print -rn -- "$_bolt_i";; *) printf %s "$_bolt_i";; esac; }; ` +
 	`eval "_bolt_h() { exec <<_bolt_$_bolt_n${_bolt_n}_bolt_${_bolt_n}read -r _bolt_l; _bolt_o >|/dev/fd/0 && exec </dev/fd/0; }"; ` +
 	`_bolt_f() { _bolt_o >|"$1"; }; ` +
-	`_bolt_r() { _bolt_h || { printf '%s#` + stepTexts + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
+	`_bolt_r() { _bolt_h 2>/dev/null || { printf '%s#` + stepTexts + ` %s.\n' "$_bolt_t" "$_bolt_t" >&2; exit 1; }; }; ` +
 	`_bolt_p() { _bolt_f "$1" 2>/dev/null || { _bolt_m=$(_bolt_f "$1" 2>&1); printf '%s#` + stepWrite + ` %s%s.\n' "$_bolt_t" "$_bolt_m" "$_bolt_t" >&2; exit 1; }; }; `
 
 // Texts remembers that a login shell took none: one that was asked in the line
@@ -127,13 +127,19 @@ const textBuiltins = "[ cd command compgen declare eval exec exit export printf 
 // asksForTexts ends a login shell that is no bash (of version 4.1 or later), or
 // one that does not read, show and run what it is given as a new one does:
 // because of its options, aliases, functions or disabled builtins, or of TMOUT,
-// which hardened machines make read-only. A DEBUG trap, which might record what
-// is secret, goes.
+// which hardened machines make read-only. The answer rests on nothing but words
+// of the syntax, and on declare and compgen.
 func asksForTexts(token string) string {
-	return `case $-${ZSH_VERSION+e}${KSH_VERSION+e}${TMOUT+e} in *[efknu]*) false;; *) ` +
-		`case ${BASH_VERSION:+:}:${BASHOPTS-}: in :::|*:expand_aliases:*) false;; ` +
-		`::*) compgen -A disabled >/dev/null 2>&1; [ $? = 1 ] && ! for _bolt_i in ` + textBuiltins + `; do declare -F "$_bolt_i" && break; done >/dev/null 2>&1 && trap - DEBUG RETURN ERR;; ` +
-		`*) false;; esac;; esac || ` + refusal(token, stepTexts)
+	return `_bolt_k=; case $-${ZSH_VERSION+e}${KSH_VERSION+e}${TMOUT+e} in *[efknu]*) ;; *) ` +
+		`case ${BASH_VERSION:+x}:${BASHOPTS-}: in x::|*:expand_aliases:*) ;; ` +
+		`x:*) compgen -A disabled >/dev/null 2>&1; case $? in 1) _bolt_k=1; for _bolt_i in ` + textBuiltins + `; do declare -F "$_bolt_i" && _bolt_k=; done >/dev/null 2>&1;; esac;; ` +
+		`esac;; esac; case $_bolt_k in '') ` + refusal(token, stepTexts) + `;; esac`
+}
+
+// readTexts is readBlock for the shell that has been asked. Without a name, its
+// read keeps blanks whatever IFS is, which may be read-only.
+func readTexts(token string) string {
+	return `_bolt_n=$'\n'; ` + textTools + `_bolt_q() { read -r; _bolt_k=$?; _bolt_l=$REPLY; return "$_bolt_k"; }; ` + takeBlock(token)
 }
 
 // asTexts makes texts of what may be one, if the shell becomes the command.

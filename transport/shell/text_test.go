@@ -15,7 +15,7 @@ import (
 // withTexts runs steps that use textTools, then a command, under a shell.
 func withTexts(t *testing.T, sh, before, steps string) string {
 	t.Helper()
-	cmd := exec.Command(sh, "-c", before+newLine+textTools+"_bolt_t="+testToken+"; "+steps)
+	cmd := exec.Command(sh, "-c", before+"_bolt_n='\n'; "+textTools+"_bolt_t="+testToken+"; "+steps)
 	cmd.Env, cmd.Stdin = []string{"PATH=/usr/bin:/bin"}, strings.NewReader("what came before")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -138,27 +138,47 @@ func TestAsksForTexts(t *testing.T) {
 		}
 	}
 	for before, want := range map[string]string{
-		"":                          takes,
-		"alias x=y; ":               takes,
-		"shopt -s expand_aliases\n": not,
-		"printf() { :; }; ":         not,
-		"readonly TMOUT=1; ":        not,
-		"TMOUT=0; ":                 not,
-		"set -e; ":                  not,
-		"set -f; ":                  not,
-		"set -u; ":                  not,
-		"[() { :; }; ":              not,
-		"unset() { :; }; ":          not,
-		"which() { :; }; ":          takes,
-		"enable -n printf; ":        not,
-		"enable -n compgen; ":       not,
+		"":                                takes,
+		"alias x=y; ":                     takes,
+		"shopt -s expand_aliases\n":       not,
+		"printf() { :; }; ":               not,
+		"readonly TMOUT=1; ":              not,
+		"TMOUT=0; ":                       not,
+		"set -e; ":                        not,
+		"set -f; ":                        not,
+		"set -u; ":                        not,
+		"[() { :; }; ":                    not,
+		"unset() { :; }; ":                not,
+		"which() { :; }; ":                takes,
+		"enable -n printf; ":              not,
+		"break() { :; }; eval() { :; }; ": not,
+		"enable -n compgen; ":             not,
 		"shopt -u checkwinsize cmdhist complete_fullquote; shopt -s expand_aliases\n": not,
 	} {
 		if got := asked("/bin/bash", before); got != want {
 			t.Errorf("%q: %q, want %q", before, got, want)
 		}
 	}
-	if got := asked("/bin/bash", `trap 'echo "$BASH_COMMAND"' DEBUG; `); !strings.HasSuffix(got, "DEBUG RETURN ERR\n"+takes) {
-		t.Errorf("with a trap: %q", got)
+	for _, sh := range []string{"/bin/dash", "/bin/bash"} {
+		cmd := exec.Command(sh, "-c", asksForTexts(testToken))
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil || errs.String() != "" && errs.String() != not {
+			t.Errorf("%s says %q, %v", sh, errs.String(), err)
+		}
+	}
+}
+
+// A block is read as it is, whatever a start-up file has made of the shell.
+func TestReadTexts(t *testing.T) {
+	t.Parallel()
+	text := block("A='  x\ty \\\n\rz '", testToken)
+	for _, before := range []string{"", "IFS=x; ", "readonly IFS; ", "readonly IFS=$' \\n\\r'; ", "IFS=$' \\n\\r'; ", "set -x; ", "set -a; ", "trap 'echo \"$BASH_COMMAND\"' DEBUG; "} {
+		cmd := exec.Command("/bin/bash", "-c", before+untraced+"; "+asksForTexts(testToken)+"; exec 2>&1; "+readTexts(testToken)+"; "+obey+`; printf %s "$A"; env | grep _bolt_`)
+		cmd.Env, cmd.Stdin = []string{"PATH=/usr/bin:/bin"}, strings.NewReader(text)
+		out, _ := cmd.Output() // grep finds nothing
+		if _, got, _ := strings.Cut("\n"+string(out), "  x"); got != "\ty \\\n\rz " {
+			t.Errorf("%q: %q", before, out)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func TestReadBlock(t *testing.T) {
 	t.Parallel()
 	env := []string{"A=1 '\n\\x", "B=2"}
 	block := block(strings.Join(assignments(env), "\n"), testToken)
-	line := newLine + readBlock(testToken) + "; " + obey + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
+	line := readBlock(testToken) + "; " + obey + `; printf '%s|%s' "$A" "$B"; read -r l; printf '|%s' "$l"`
 	for name, sh := range posixShells(t) {
 		run := func(in string) (string, error) {
 			cmd := exec.Command(sh, "-c", line)

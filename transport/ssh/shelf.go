@@ -32,6 +32,9 @@ const (
 	maxShelves = 2
 	// maxScripts is how many scripts a shelf may have.
 	maxScripts = 64
+	// opensWithin is more than a busy machine needs from a command's beginning to
+	// the moment in which its interpreter has opened the script.
+	opensWithin = 5 * time.Second
 	// maxSeen is how many files are remembered that have come once.
 	maxSeen = 256
 	// shelfTakes bounds what a command waits for a shelf: what it saves
@@ -73,6 +76,7 @@ type placed struct {
 	there   map[string]shelved // files by sum
 	scripts map[string]string  // paths, by sum and name
 	runs    int                // of scripts that are there
+	begun   time.Time          // when the latest of them was
 	over    bool               // it ends with the last of them
 }
 
@@ -159,6 +163,7 @@ func (s *shelves) script(ctx context.Context, cmd *transport.Cmd) *onShelf {
 		}
 	case sh.on.scripts[key] != "":
 		sh.on.runs++
+		sh.on.begun = time.Now()
 		sh.on.timer.Stop()
 		return &onShelf{s: s, sh: sh, on: sh.on, script: sh.on.scripts[key]}
 	case len(sh.on.scripts) >= maxScripts:
@@ -375,12 +380,16 @@ func (s *shelves) giveUp(sh *shelf, on *placed, err error) {
 	}
 }
 
-// endUnused ends a shelf from which nothing is run.
+// endUnused ends a shelf that is not used any more, or is in somebody's way.
 func (s *shelves) endUnused(sh *shelf, on *placed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh.on == on && on.runs == 0 {
+	switch {
+	case sh.on != on:
+	case on.runs == 0:
 		sh.forget()
+	case s.c.places.short():
+		s.yieldOne(sh)
 	}
 }
 
@@ -395,16 +404,29 @@ func (sh *shelf) forget() {
 	}
 }
 
-// yield ends all shelves from which nothing is run, because somebody needs their
-// places. Who copies from one sends the files instead.
+// yield ends all shelves, because somebody needs their places. Who copies from
+// one sends the files instead.
 func (s *shelves) yield() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sh := range s.all {
-		if sh.on != nil && sh.on.runs == 0 {
-			sh.forget()
+		if sh.on != nil {
+			s.yieldOne(sh)
 		}
 	}
+}
+
+// yieldOne ends a shelf, or has endUnused do so as soon as all that is run from
+// there has its script open; the caller holds the lock.
+func (s *shelves) yieldOne(sh *shelf) {
+	on := sh.on
+	left := opensWithin - time.Since(on.begun)
+	if on.runs > 0 && left > 0 {
+		on.timer.Reset(left)
+		return
+	}
+	sh.forget()
+	on.cancel()
 }
 
 // stop ends all shelves for good.

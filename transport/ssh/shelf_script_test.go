@@ -165,6 +165,15 @@ func TestShelfScriptEnds(t *testing.T) {
 		"file gone": os.Remove,
 		"all gone":  func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
 		"directory": func(path string) error { return errJoin(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"emptied":   func(path string) error { return os.Truncate(path, 0) },
+		"somebody else's": func(path string) error {
+			dir := filepath.Dir(filepath.Dir(path))
+			return errJoin(os.RemoveAll(dir), os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("echo evil\n"), 0o755), os.Chown(dir, 1, 1))
+		},
+		"a link": func(path string) error {
+			dir := filepath.Dir(filepath.Dir(path))
+			return errJoin(os.Rename(dir, dir+"-"), os.Symlink(dir+"-", dir))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,28 +186,34 @@ func TestShelfScriptEnds(t *testing.T) {
 			if again := runLone(t, c, cmd); again == path {
 				t.Errorf("run from %s", again)
 			}
-			soonEmpty(t, cmd.TmpDir)
+			if name != "a link" { // what was moved away is nobody's any more
+				soonEmpty(t, cmd.TmpDir)
+			}
 		})
 	}
-	t.Run("in use", func(t *testing.T) {
-		t.Parallel()
-		c := l.mustDial(t, dest(s))
-		cmd := loneTask(everyonesDir(t), "x.sh")
-		path := shelvedLone(t, c, cmd)
-		long := cmd
-		long.Env = append(long.Env, "PT_sleep=77")
+	// holding runs a task from the shelf that goes on until end is called.
+	holding := func(t *testing.T, c *Conn, cmd transport.Cmd) (end func()) {
+		cmd.Env = append(cmd.Env, "PT_sleep=77")
 		ctx, cancel := context.WithCancel(t.Context())
 		var out bytes.Buffer
 		begun := make(chan struct{})
-		long.Stdout = writerFunc(func(p []byte) (int, error) {
+		cmd.Stdout = writerFunc(func(p []byte) (int, error) {
 			if out.Len() == 0 {
 				close(begun)
 			}
 			return out.Write(p)
 		})
 		var work sync.WaitGroup
-		work.Go(func() { c.Run(ctx, &long) })
+		work.Go(func() { c.Run(ctx, &cmd) })
 		<-begun
+		return func() { cancel(); work.Wait() }
+	}
+	t.Run("in use", func(t *testing.T) {
+		t.Parallel()
+		c := l.mustDial(t, dest(s))
+		cmd := loneTask(everyonesDir(t), "x.sh")
+		path := shelvedLone(t, c, cmd)
+		end := holding(t, c, cmd)
 		c.shelves.yield()
 		for _, sh := range c.shelves.all {
 			c.shelves.endUnused(sh, sh.on)
@@ -217,8 +232,22 @@ func TestShelfScriptEnds(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("it has gone under who runs it: %v", err)
 		}
-		cancel()
-		work.Wait()
+		end()
+		c.shelves.yield()
+		soonEmpty(t, cmd.TmpDir)
+	})
+	t.Run("in the way", func(t *testing.T) {
+		t.Parallel()
+		c := l.mustDial(t, dest(s))
+		cmd := loneTask(everyonesDir(t), "x.sh")
+		shelvedLone(t, c, cmd)
+		end := holding(t, c, cmd)
+		defer end()
+		c.shelves.mu.Lock()
+		for _, sh := range c.shelves.all {
+			sh.on.begun = time.Now().Add(-opensWithin)
+		}
+		c.shelves.mu.Unlock()
 		c.shelves.yield()
 		soonEmpty(t, cmd.TmpDir)
 	})

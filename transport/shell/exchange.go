@@ -52,6 +52,9 @@ type exchange struct {
 	// twice says that the mark of the beginning comes on both streams, for one
 	// of them may have been thrown away.
 	twice bool
+	// tellsOut says that a mark may come on stdout although nothing is told of
+	// the beginning.
+	tellsOut bool
 	// text, if there is one, is the script for a ready shell, which goes to the
 	// session's stdin before all else.
 	text string
@@ -140,7 +143,7 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
 	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), sent: make(chan error, 1), started: time.Now()}
 	r.scan = x.marker()
-	if !x.tty && (x.token != "" && x.proof || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
+	if !x.tty && (x.token != "" && (x.proof || x.tellsOut) || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
 		r.scanOut = x.marker()
 	}
 	return r.run(ctx)
@@ -630,7 +633,7 @@ func (r *running) onStep(f *failed) {
 
 func (r *running) onBegan() {
 	if r.proven != nil {
-		r.proven.renew()
+		r.proven.renew(r.byErr && r.byOut)
 		if !r.twice {
 			r.proven.joined.Store(r.byOut)
 		}

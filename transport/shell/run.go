@@ -148,6 +148,7 @@ type plan struct {
 	block  string   // what the script reads first, as it travels
 	grace  time.Duration
 	asks   bool   // the script asks the login shell whether it takes texts (text.go)
+	heard  bool   // it need not say that it has begun: it was heard on both streams not long ago
 	inText bool   // the login shell takes what is small itself
 	steps  string // by which it does
 	input  string // what stdin gets then, instead of the blob
@@ -307,7 +308,8 @@ func (p *plan) exchange() *exchange {
 		grace:       p.grace,
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
-		mayRefuse:   p.asks || p.kept != "" && !p.ready,
+		tellsOut:    p.heard,
+		mayRefuse:   !p.heard && (p.asks || p.kept != "" && !p.ready),
 	}
 	if p.block != "" || p.stage != nil && p.stage.size() > 0 {
 		x.send = p.send
@@ -355,7 +357,7 @@ func (p *plan) brings() bool { return len(p.c.Env) > 0 || len(p.c.Files) > 0 || 
 
 // tells reports whether the script says that it has begun.
 func (p *plan) tells() bool {
-	return p.ready || p.as != nil || p.block != "" || p.stage != nil || p.kept != "" || p.proves
+	return p.ready || p.as != nil || !p.heard && (p.block != "" || p.stage != nil || p.kept != "") || p.proves
 }
 
 // tellsTwice reports whether it says so on stdout, too. Under sudo it is so

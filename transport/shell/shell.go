@@ -109,16 +109,25 @@ const proofLasts = 5 * time.Second
 // zero value is never.
 type Proof struct {
 	at     atomic.Pointer[time.Time]
-	joined atomic.Bool // its stderr came on stdout
+	heard  atomic.Pointer[time.Time] // when it said so on both streams
+	joined atomic.Bool               // its stderr came on stdout
 }
 
 // Fresh reports whether that was not long ago.
-func (p *Proof) Fresh() bool {
-	at := p.at.Load()
-	return at != nil && time.Since(*at) < proofLasts
-}
+func (p *Proof) Fresh() bool { return recent(p.at.Load()) }
 
-func (p *Proof) renew() {
+// isHeard reports whether nothing of what it says is thrown away, by what was
+// seen not long ago.
+func (p *Proof) isHeard() bool { return p != nil && recent(p.heard.Load()) }
+
+func recent(at *time.Time) bool { return at != nil && time.Since(*at) < proofLasts }
+
+// renew notes that it has run something, and whether it said so on both
+// streams.
+func (p *Proof) renew(both bool) {
 	now := time.Now()
 	p.at.Store(&now)
+	if both {
+		p.heard.Store(&now)
+	}
 }

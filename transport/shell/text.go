@@ -107,7 +107,7 @@ func (p *plan) runByTexts(ctx context.Context, s Starter) (transport.Status, err
 		return transport.Status{}, nil, false
 	}
 	asking := *p
-	asking.asks = true
+	asking.asks, asking.heard = true, p.o.Proof.isHeard()
 	if asking.pack(); !asking.inText {
 		return transport.Status{}, nil, false
 	}
@@ -116,6 +116,9 @@ func (p *plan) runByTexts(ctx context.Context, s Starter) (transport.Status, err
 		return transport.Status{}, nil, false
 	}
 	st, err := x.run(ctx, s)
+	if x.unproven && p.o.Proof != nil {
+		p.o.Proof.heard.Store(nil)
+	}
 	st, err = asking.outcome(x, st, err)
 	return st, err, !errors.Is(err, errNoTexts)
 }

@@ -16,6 +16,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/shell"
 )
 
 // loneTask is a task that prints its parameters and, in the words of ps, where
@@ -308,6 +309,7 @@ func TestShelfScriptEnds(t *testing.T) {
 			}
 		}
 		writeStartUp(t, home, "exit 0")
+		c.warm.proof = shell.Proof{} // as after some seconds
 		if st, err := c.Run(t.Context(), &cmd); err == nil {
 			t.Errorf("nothing was run: %+v", st)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/shell"
 )
 
 // startUp is a server, and an account there with a .bashrc that sshd's bash
@@ -185,6 +186,33 @@ func TestStartUpFilePrints(t *testing.T) {
 		if !c.warm.takes.Refuses(false) {
 			t.Error("nobody knows that it has refused")
 		}
+	}
+}
+
+// A start-up file that changes between two commands is seen in time: nothing of
+// ours is shown, and nothing is run twice.
+func TestStartUpFileChanges(t *testing.T) {
+	t.Parallel()
+	l, to, home := startUp(t, "cng", "")
+	c := l.mustDial(t, to)
+	run := func(want string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		st, err := c.Run(t.Context(), &transport.Cmd{Interpreter: []string{"/bin/sh"}, Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte("echo $PT_a; cat\n")}},
+			Env: []string{"PT_a=ran"}, Stdin: []byte("in\n"), Stdout: &out, Stderr: &errs})
+		if err != nil || !st.OK() || out.String() != want || errs.Len() > 0 {
+			t.Errorf("%+v, %v, %q, %q", st, err, out.String(), errs.String())
+		}
+	}
+	for range 4 {
+		run("ran\nin\n")
+	}
+	for _, bashrc := range []string{"exec 2>/dev/null", "set -e", "exec 2>&1", "readonly TMOUT=60"} {
+		writeStartUp(t, home, bashrc)
+		run("ran\nin\n")
+		run("ran\nin\n")
+		c.warm.proof, c.warm.takes = shell.Proof{}, shell.Texts{} // as after some minutes
+		run("ran\nin\n")
 	}
 }
 

@@ -16,10 +16,11 @@ import (
 
 // On a connection that is kept, large files that a command stages for the
 // second time go onto a shelf on the machine (package shell), and from the
-// third time on they are copied there and do not travel. Scripts that stand
-// alone go there beside their second run, and are run from there after it. There
-// is a shelf for each user and tmpdir. It has a session of its own, so it is there
-// only where sessions are not short, and until it has not been used for a minute.
+// third time on they are copied there and do not travel. There is a shelf for each
+// user and tmpdir. Scripts that stand alone go onto one in memory beside their
+// second run, and are run from there after it. A shelf has a session of its own,
+// so it is there only where sessions are not short, and until it has not been used
+// for a minute.
 
 const (
 	// shelfBegins is what the files of a command must be together so that
@@ -30,6 +31,9 @@ const (
 	maxShelved = 64 << 20
 	// maxShelves is how many shelves a connection may have.
 	maxShelves = 2
+	// scriptsDir is where the shelf with scripts is: no tmpdir shows what is kept
+	// after a command, and nothing is written to a disk (shm_overview(7)).
+	scriptsDir = "/dev/shm"
 	// maxScripts is how many scripts a shelf may have.
 	maxScripts = 64
 	// opensWithin is more than a busy machine needs from a command's beginning to
@@ -102,7 +106,7 @@ func (s *shelves) keep(ctx context.Context, cmd *transport.Cmd) *onShelf {
 	if total <= shelfBegins {
 		return nil
 	}
-	sh := s.shelf(cmd)
+	sh := s.shelf(s.keyOf(cmd))
 	if sh == nil {
 		return nil
 	}
@@ -142,7 +146,7 @@ func remember(m map[string]bool, key string, v bool) {
 
 // script is keep for a command that is a script and no other file.
 func (s *shelves) script(ctx context.Context, cmd *transport.Cmd) *onShelf {
-	sh := s.shelf(cmd)
+	sh := s.shelf(shelfKey{tmpDir: scriptsDir})
 	if sh == nil {
 		return nil
 	}
@@ -173,14 +177,14 @@ func (s *shelves) script(ctx context.Context, cmd *transport.Cmd) *onShelf {
 	sh.coming[key] = true
 	ctx = context.WithoutCancel(ctx)
 	copied := transport.File{Name: f.Name, Data: bytes.Clone(f.Data)}
-	if !s.c.work.start(func() { s.putScript(ctx, sh, cmd.TmpDir, key, copied) }) {
+	if !s.c.work.start(func() { s.putScript(ctx, sh, key, copied) }) {
 		delete(sh.coming, key)
 	}
 	return nil
 }
 
 // putScript puts a script on a shelf.
-func (s *shelves) putScript(ctx context.Context, sh *shelf, tmpDir, key string, f transport.File) {
+func (s *shelves) putScript(ctx context.Context, sh *shelf, key string, f transport.File) {
 	path := ""
 	var on *placed
 	defer func() {
@@ -199,7 +203,7 @@ func (s *shelves) putScript(ctx context.Context, sh *shelf, tmpDir, key string, 
 		return
 	}
 	defer func() { <-sh.turn }()
-	if on = s.open(ctx, sh, tmpDir, transport.RunAs{}); on == nil {
+	if on = s.open(ctx, sh, scriptsDir, transport.RunAs{}); on == nil {
 		return
 	}
 	p, err := on.PutScript(ctx, f.Name, f.Data)
@@ -210,13 +214,17 @@ func (s *shelves) putScript(ctx context.Context, sh *shelf, tmpDir, key string, 
 	path = p
 }
 
-// shelf returns what is known of the shelf for a command; nil if there are too
-// many.
-func (s *shelves) shelf(cmd *transport.Cmd) *shelf {
+// keyOf is where the large files of a command are.
+func (s *shelves) keyOf(cmd *transport.Cmd) shelfKey {
 	k := shelfKey{tmpDir: cmd.TmpDir}
 	if !s.c.isLogin(cmd.RunAs) {
 		k.user, k.program = cmd.RunAs.User, strings.Join(append([]string{cmd.RunAs.Executable}, cmd.RunAs.Command...), "\x00")
 	}
+	return k
+}
+
+// shelf returns what is known of a shelf; nil if there are too many.
+func (s *shelves) shelf(k shelfKey) *shelf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sh := s.all[k]

@@ -95,7 +95,7 @@ func TestShelfScript(t *testing.T) {
 			first := runLone(t, c, one)
 			soonEmpty(t, dir)
 			path := shelvedLone(t, c, one)
-			if filepath.Dir(filepath.Dir(filepath.Dir(path))) != dir || filepath.Base(path) != "init.sh" || path == first {
+			if filepath.Dir(filepath.Dir(filepath.Dir(path))) != scriptsDir || filepath.Base(path) != "init.sh" || path == first {
 				t.Errorf("run from %s, the first time from %s", path, first)
 			}
 			other := shelvedLone(t, c, two)
@@ -116,9 +116,24 @@ func TestShelfScript(t *testing.T) {
 			if st, err := c.Run(t.Context(), &in); err != nil || !st.OK() || !strings.Contains(out2.String(), strings.Repeat("x", 9000)) {
 				t.Errorf("%+v, %v, %d bytes", st, err, out2.Len())
 			}
-			c.Close()
 			soonEmpty(t, dir)
+			c.Close()
+			soonGone(t, path)
 		})
+	}
+}
+
+// soonGone waits until the shelf of a script is no more.
+func soonGone(t *testing.T, path string) {
+	t.Helper()
+	dir := filepath.Dir(filepath.Dir(path))
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(dir); err != nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left behind: %s", dir)
+		}
 	}
 }
 
@@ -187,8 +202,13 @@ func TestShelfScriptEnds(t *testing.T) {
 			if again := runLone(t, c, cmd); again == path {
 				t.Errorf("run from %s", again)
 			}
-			if name != "a link" { // what was moved away is nobody's any more
-				soonEmpty(t, cmd.TmpDir)
+			soonEmpty(t, cmd.TmpDir)
+			if name != "a link" {
+				soonGone(t, path)
+				return
+			}
+			if err := os.RemoveAll(filepath.Dir(filepath.Dir(path)) + "-"); err != nil { // it was moved away from who would remove it
+				t.Error(err)
 			}
 		})
 	}
@@ -235,13 +255,13 @@ func TestShelfScriptEnds(t *testing.T) {
 		}
 		end()
 		c.shelves.yield()
-		soonEmpty(t, cmd.TmpDir)
+		soonGone(t, path)
 	})
 	t.Run("in the way", func(t *testing.T) {
 		t.Parallel()
 		c := l.mustDial(t, dest(s))
 		cmd := loneTask(everyonesDir(t), "x.sh")
-		shelvedLone(t, c, cmd)
+		path := shelvedLone(t, c, cmd)
 		end := holding(t, c, cmd)
 		defer end()
 		c.shelves.mu.Lock()
@@ -250,7 +270,7 @@ func TestShelfScriptEnds(t *testing.T) {
 		}
 		c.shelves.mu.Unlock()
 		c.shelves.yield()
-		soonEmpty(t, cmd.TmpDir)
+		soonGone(t, path)
 	})
 	t.Run("many at once", func(t *testing.T) {
 		t.Parallel()

@@ -646,8 +646,10 @@ func TestWaitingIsSmall(t *testing.T) {
 	var conns []*Conn
 	for range n {
 		c := kept.mustDial(t, dest(s))
+		c.warm.mu.Lock()
 		c.warm.ready.fails(maxWarmFailures)
 		c.warm.resident.fails(maxWarmFailures)
+		c.warm.mu.Unlock()
 		conns = append(conns, c)
 	}
 	use := func() {

@@ -60,6 +60,10 @@ func crowded(data []byte) bool {
 	return n > maxMarks
 }
 
+func tooCrowded(file string) error {
+	return &Error{File: file, Problem: fmt.Sprintf("there are more than %d commas, lines and brackets: that is more data than a file may have", maxMarks)}
+}
+
 // DecodeData is Decode for data files of Puppet, which are loaded with fewer
 // restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
 // or their name where they are the key of a mapping; keys that are not strings
@@ -96,7 +100,7 @@ func Locate(data []byte, path ...any) (line, column int) {
 func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
 	var doc yamlv3.Node
 	if crowded(data) {
-		return nil, nil, &Error{File: file, Problem: fmt.Sprintf("there are more than %d commas, lines and brackets: that is more data than a file may have", maxMarks)}
+		return nil, nil, tooCrowded(file)
 	}
 	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
 	if errors.Is(err, io.EOF) {

@@ -1,0 +1,78 @@
+package yamlplan
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/internal/yaml"
+)
+
+// lineOffsets returns the offset of each line of a text.
+func lineOffsets(src string) []int {
+	offsets := []int{0}
+	for i := range len(src) {
+		if src[i] == '\n' {
+			offsets = append(offsets, i+1)
+		}
+	}
+	return offsets
+}
+
+// line is the text of a line, from 1, without its end; "" beyond the last.
+func (p *Plan) line(number int) string {
+	if number < 1 || number > len(p.lines) {
+		return ""
+	}
+	text, _, _ := strings.Cut(p.src[p.lines[number-1]:], "\n")
+	return strings.TrimSuffix(text, "\r")
+}
+
+// offset is where a node begins in the text.
+func (p *Plan) offset(n *yaml.Node) int {
+	if n.Line < 1 || n.Line > len(p.lines) {
+		return 0
+	}
+	off, line := p.lines[n.Line-1], p.line(n.Line)
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRuneInString(line)
+		off, line = off+size, line[size:]
+	}
+	return off
+}
+
+// starts returns where each line of a scalar's text stands in the file; where
+// that cannot be known, all stand where the scalar does.
+func (p *Plan) starts(n *yaml.Node) []int {
+	lines := strings.Split(n.Text, "\n")
+	at := make([]int, len(lines))
+	off := p.offset(n)
+	for i, line := range lines {
+		at[i] = off
+		if n.Style != yaml.Literal {
+			continue
+		}
+		number := n.Line + 1 + i
+		if raw := p.line(number); strings.HasSuffix(raw, line) && number <= len(p.lines) {
+			at[i] = p.lines[number-1] + len(raw) - len(line)
+		}
+	}
+	return at
+}
+
+// verbatim tells of a scalar of one line that it stands in the file as its text
+// is, from an offset on.
+func (p *Plan) verbatim(n *yaml.Node) (off int, ok bool) {
+	off = p.offset(n)
+	if n.Style == yaml.DoubleQuoted {
+		off++
+	}
+	return off, off <= len(p.src) && strings.HasPrefix(p.src[off:], n.Text)
+}
+
+// lineOf is the line in the file of a line, from 1, of a scalar's text.
+func (p *Plan) lineOf(n *yaml.Node, line int) int {
+	starts := p.starts(n)
+	off := starts[min(max(line, 1), len(starts))-1]
+	return sort.SearchInts(p.lines, off+1)
+}

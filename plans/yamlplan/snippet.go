@@ -1,0 +1,187 @@
+package yamlplan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"bolt/internal/lazyregexp"
+	"bolt/internal/yaml"
+	"bolt/puppet/check"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// isCode tells of a scalar that all of it is code.
+func isCode(n *yaml.Node) bool {
+	if n.Style == yaml.Literal {
+		return true
+	}
+	text, ok := n.Value.(string)
+	return ok && n.Style == yaml.Plain && strings.HasPrefix(text, "$")
+}
+
+// isInterpolated tells of a scalar that variables are replaced in it.
+func isInterpolated(n *yaml.Node) bool { return n.Style == yaml.DoubleQuoted }
+
+// A snippet is the code of a scalar.
+type snippet struct {
+	text string // the code
+	skip int    // lines before the code in what was parsed
+	body []syntax.Expr
+}
+
+var language = syntax.Options{Tasks: true}
+
+// code parses text as code.
+func code(text string) (*snippet, error) {
+	p, err := parsed(text)
+	if err != nil {
+		return nil, err
+	}
+	return &snippet{text: text, body: p.Body.Exprs}, nil
+}
+
+// interpolated parses text as what stands in double quotes. It does so in a
+// heredoc, in which nothing has to be escaped.
+func interpolated(text string) (*snippet, error) {
+	tag := "END"
+	for strings.Contains(text, tag) {
+		tag += "D"
+	}
+	p, err := parsed("@(\"" + tag + "\")\n" + text + "\n|- " + tag)
+	if err != nil {
+		return &snippet{skip: 1}, err
+	}
+	heredoc := p.Body.Exprs[0].(*syntax.Heredoc)
+	return &snippet{text: text, skip: 1, body: []syntax.Expr{heredoc.Text}}, nil
+}
+
+// parsed parses and checks a text.
+func parsed(text string) (*syntax.Program, error) {
+	p, err := syntax.Parse(syntax.NewFile("", text), language)
+	if err == nil {
+		err = check.Program(p, check.Options{Tasks: true}).Err()
+	}
+	return p, err
+}
+
+// badCode returns what is wrong with the code in the value of a key.
+func (p *Plan) badCode(key string, n *yaml.Node) []problem {
+	var list []problem
+	switch n.Style {
+	case yaml.List:
+		for _, item := range n.Items {
+			list = append(list, p.badCode(key, item)...)
+		}
+		return list
+	case yaml.Mapping:
+		for _, pair := range n.Pairs {
+			list = append(list, p.badCode(pair.Key.Text, pair.Value)...)
+		}
+		return list
+	}
+	if bad := badNumber(key, n); bad != nil {
+		return []problem{*bad}
+	}
+	var err error
+	skip, hint := 0, ""
+	switch {
+	case isCode(n):
+		_, err = code(n.Text)
+	case isInterpolated(n):
+		_, err = interpolated(n.Text)
+		skip = 1
+	case n.Style == yaml.Plain:
+		if text, ok := n.Value.(string); ok {
+			_, err = interpolated(text)
+			skip, hint = 1, "put the text in single quotes to have it as it is"
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	bad := problem{kind: kindInvalid, line: n.Line, hint: hint, msg: fmt.Sprintf("Error parsing %q: %v", key, err)}
+	if e, ok := first(err); ok {
+		bad.msg = fmt.Sprintf("Error parsing %q: %s", key, e.Msg)
+		bad.line = p.lineOf(n, e.Position().Line-skip)
+	}
+	return []problem{bad}
+}
+
+// first returns the first error of a text.
+func first(err error) (*syntax.Error, bool) {
+	if l, ok := errors.AsType[syntax.Errors](err); ok && len(l) > 0 {
+		return l[0], true
+	}
+	return nil, false
+}
+
+// badNumber finds numbers that the language does not have.
+func badNumber(key string, n *yaml.Node) *problem {
+	for _, item := range n.Items {
+		if bad := badNumber(key, item); bad != nil {
+			return bad
+		}
+	}
+	for _, pair := range n.Pairs {
+		for _, side := range []*yaml.Node{pair.Key, pair.Value} {
+			if bad := badNumber(pair.Key.Text, side); bad != nil {
+				return bad
+			}
+		}
+	}
+	switch v := n.Value.(type) {
+	case *big.Int:
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return &problem{kind: kindInvalid, line: n.Line, msg: fmt.Sprintf("Error parsing %q: %s is a number that plans do not have", key, shortened(n.Text)),
+		hint: "put it in quotes to make it a string"}
+}
+
+func shortened(s string) string { return syntax.Shortened(s) }
+
+// typeOf returns the type of a parameter as the language prints it.
+func typeOf(param string, n *yaml.Node) (string, *problem) {
+	wrong := func(hint, format string, args ...any) (string, *problem) {
+		return "", &problem{kind: kindLanguage, line: n.Line, msg: fmt.Sprintf(format, args...), hint: hint}
+	}
+	const write = "a type is written as in the Puppet language: Integer[1, 5], Optional[String]"
+	if _, ok := n.Value.(string); !ok {
+		return wrong(write, "The type of plan parameter %q is not written as a string", param)
+	}
+	p, err := syntax.Parse(syntax.NewFile("", n.Text), language)
+	if err != nil {
+		e, ok := first(err)
+		switch {
+		case !ok:
+			return wrong(write, "The type of plan parameter %q: %v", param, err)
+		case e.Incomplete:
+			// These words are what programs know this by.
+			return wrong(fmt.Sprintf("the type of parameter %q has no end; %s", param, write), "Syntax error at end of input")
+		}
+		return wrong(write, "The type %s of plan parameter %q: %s", shortened(n.Text), param, e.Msg)
+	}
+	if len(p.Body.Exprs) != 1 {
+		return wrong(write, "The type %s of plan parameter %q is not one type", shortened(n.Text), param)
+	}
+	t, err := value.ParseType(n.Text)
+	if err != nil {
+		return wrong(write, "The type %s of plan parameter %q: %v", shortened(n.Text), param, err)
+	}
+	// Names of modules' types are known where plans run.
+	printed := reference().ReplaceAllString(value.TypeString(t), "$1")
+	if strings.Contains(printed, "TypeReference[") {
+		printed = strings.TrimSpace(n.Text)
+	}
+	return printed, nil
+}
+
+var reference = lazyregexp.New(`TypeReference\['([\w:]+)'\]`)

@@ -74,5 +74,8 @@ func (p *Plan) verbatim(n *yaml.Node) (off int, ok bool) {
 func (p *Plan) lineOf(n *yaml.Node, line int) int {
 	starts := p.starts(n)
 	off := starts[min(max(line, 1), len(starts))-1]
-	return sort.SearchInts(p.lines, off+1)
+	return p.lineAt(off)
 }
+
+// lineAt is the line, from 1, of an offset.
+func (p *Plan) lineAt(off int) int { return sort.SearchInts(p.lines, off+1) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	"bolt/internal/lazyregexp"
@@ -28,9 +29,11 @@ func isInterpolated(n *yaml.Node) bool { return n.Style == yaml.DoubleQuoted }
 
 // A snippet is the code of a scalar.
 type snippet struct {
-	text string // the code
-	skip int    // lines before the code in what was parsed
-	body []syntax.Expr
+	text    string // the code, as the scalar has it
+	source  string // what was parsed
+	body    []syntax.Expr
+	heredoc bool          // there is one
+	strings []syntax.Span // of text in quotes
 }
 
 var language = syntax.Options{Tasks: true}
@@ -41,22 +44,48 @@ func code(text string) (*snippet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &snippet{text: text, body: p.Body.Exprs}, nil
+	s := &snippet{text: text, source: text, body: p.Body.Exprs}
+	syntax.Walk(p.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Heredoc:
+			s.heredoc = true
+		case *syntax.Str, *syntax.Concat, *syntax.Regexp:
+			s.strings = append(s.strings, n.At())
+		}
+		return true
+	})
+	return s, nil
+}
+
+// within tells whether a line that begins at an offset does so inside of a
+// string. With heredocs, any may.
+func (s *snippet) within(off int) bool {
+	if s.heredoc {
+		return true
+	}
+	return slices.ContainsFunc(s.strings, func(at syntax.Span) bool {
+		return int(at.Off) < off && off < int(at.End())
+	})
 }
 
 // interpolated parses text as what stands in double quotes. It does so in a
-// heredoc, in which nothing has to be escaped.
+// heredoc, in which nothing has to be escaped: the text begins on its second
+// line.
 func interpolated(text string) (*snippet, error) {
 	tag := "END"
 	for strings.Contains(text, tag) {
 		tag += "D"
 	}
-	p, err := parsed("@(\"" + tag + "\")\n" + text + "\n|- " + tag)
+	source := "@(\"" + tag + "\")\n" + text + "\n|- " + tag
+	p, err := parsed(source)
 	if err != nil {
-		return &snippet{skip: 1}, err
+		return nil, err
 	}
-	heredoc := p.Body.Exprs[0].(*syntax.Heredoc)
-	return &snippet{text: text, skip: 1, body: []syntax.Expr{heredoc.Text}}, nil
+	h, ok := p.Body.Exprs[0].(*syntax.Heredoc)
+	if !ok {
+		return nil, errors.New("the text is not good in double quotes")
+	}
+	return &snippet{text: text, source: source, body: []syntax.Expr{h.Text}}, nil
 }
 
 // parsed parses and checks a text.

@@ -12,6 +12,10 @@ func (s Span) At() Span { return s }
 // End returns the offset of the first byte behind the span.
 func (s Span) End() uint32 { return s.Off + s.Len }
 
+// Move changes where a node is written, for who makes a program of texts in
+// another notation.
+func (s *Span) Move(to Span) { *s = to }
+
 // A Node is a piece of a program that knows where it is written.
 type Node interface {
 	At() Span

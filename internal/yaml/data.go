@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math/big"
 	"slices"
-	"strings"
 
 	yamlv3 "gopkg.in/yaml.v3"
 
@@ -126,8 +125,8 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 	if depth > maxDepth {
 		return nil, 0, d.fail(n, "collections are nested deeper than %d", maxDepth)
 	}
-	if n.Style&yamlv3.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
-		return nil, 0, d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
+	if err := d.foreign(n); err != nil {
+		return nil, 0, err
 	}
 	if n.Kind == yamlv3.AliasNode {
 		v, done := d.anchors[n.Alias]

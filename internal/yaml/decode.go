@@ -59,12 +59,20 @@ func (d *decoder) fail(n *yamlv3.Node, format string, args ...any) error {
 	return &Error{File: d.file, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }
 
+// foreign refuses what is not data.
+func (d *decoder) foreign(n *yamlv3.Node) error {
+	if n.Style&yamlv3.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
+		return d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
+	}
+	return nil
+}
+
 func (d *decoder) value(n *yamlv3.Node, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, d.fail(n, "collections are nested deeper than %d", maxDepth)
 	}
-	if n.Style&yamlv3.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
-		return nil, d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
+	if err := d.foreign(n); err != nil {
+		return nil, err
 	}
 	switch n.Kind {
 	case yamlv3.DocumentNode:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"unicode/utf8"
 
 	yamlv3 "gopkg.in/yaml.v3"
 
@@ -14,6 +15,7 @@ import (
 // It is for formats in which 'a' and "a" are two things.
 type Node struct {
 	Line, Column int // from 1
+	Offset       int // bytes before it
 	Style        Style
 	Text         string  // of a scalar: its text, quotes and escapes resolved
 	Value        any     // of a scalar: what Decode makes of it
@@ -55,18 +57,48 @@ func DecodeNodes(data []byte, file string) (*Node, error) {
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
-	d := decoder{file: file}
+	d := nodeDecoder{decoder: decoder{file: file}, rest: data, line: 1, column: 1}
 	return d.node(doc.Content[0], 0)
 }
 
-func (d *decoder) node(n *yamlv3.Node, depth int) (*Node, error) {
-	node := &Node{Line: n.Line, Column: n.Column}
+// A nodeDecoder goes along the text while it visits the nodes, which come in
+// the order of the text.
+type nodeDecoder struct {
+	decoder
+	rest         []byte
+	off          int // bytes before rest
+	line, column int // of rest, as the library counts them
+}
+
+// offset returns where a line and column are.
+func (d *nodeDecoder) offset(line, column int) int {
+	for len(d.rest) > 0 && (d.line < line || d.line == line && d.column < column) {
+		r, size := utf8.DecodeRune(d.rest)
+		switch {
+		case r == '\r' && bytes.HasPrefix(d.rest, []byte("\r\n")):
+			size = 2
+			fallthrough
+		case r == '\n', r == '\r', r == '\u0085', r == '\u2028', r == '\u2029':
+			d.line, d.column = d.line+1, 1
+		case r == '\ufeff' && d.off == 0: // the mark at the beginning is no column
+		default:
+			d.column++
+		}
+		d.rest, d.off = d.rest[size:], d.off+size
+	}
+	return d.off
+}
+
+func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
+	node := &Node{Line: n.Line, Column: n.Column, Offset: d.offset(n.Line, n.Column)}
+	if err := d.foreign(n); err != nil {
+		return nil, err
+	}
+	if depth > maxDepth {
+		return nil, d.fail(n, "collections are nested deeper than %d", maxDepth)
+	}
 	switch n.Kind {
 	case yamlv3.SequenceNode:
-		if depth >= maxDepth {
-			_, err := d.value(n, maxDepth+1)
-			return nil, err
-		}
 		node.Style = List
 		for _, c := range n.Content {
 			item, err := d.node(c, depth+1)
@@ -77,10 +109,6 @@ func (d *decoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 		}
 		return node, nil
 	case yamlv3.MappingNode:
-		if depth >= maxDepth {
-			_, err := d.value(n, maxDepth+1)
-			return nil, err
-		}
 		node.Style = Mapping
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, err := d.node(n.Content[i], depth+1)

@@ -3,7 +3,6 @@ package yamlplan
 import (
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"bolt/internal/yaml"
 )
@@ -28,25 +27,12 @@ func (p *Plan) line(number int) string {
 	return strings.TrimSuffix(text, "\r")
 }
 
-// offset is where a node begins in the text.
-func (p *Plan) offset(n *yaml.Node) int {
-	if n.Line < 1 || n.Line > len(p.lines) {
-		return 0
-	}
-	off, line := p.lines[n.Line-1], p.line(n.Line)
-	for range n.Column - 1 {
-		_, size := utf8.DecodeRuneInString(line)
-		off, line = off+size, line[size:]
-	}
-	return off
-}
-
 // starts returns where each line of a scalar's text stands in the file; where
 // that cannot be known, all stand where the scalar does.
 func (p *Plan) starts(n *yaml.Node) []int {
 	lines := strings.Split(n.Text, "\n")
 	at := make([]int, len(lines))
-	off := p.offset(n)
+	off := n.Offset
 	for i, line := range lines {
 		at[i] = off
 		if n.Style != yaml.Literal {
@@ -63,7 +49,7 @@ func (p *Plan) starts(n *yaml.Node) []int {
 // verbatim tells of a scalar of one line that it stands in the file as its text
 // is, from an offset on.
 func (p *Plan) verbatim(n *yaml.Node) (off int, ok bool) {
-	off = p.offset(n)
+	off = n.Offset
 	if n.Style == yaml.DoubleQuoted {
 		off++
 	}

@@ -312,6 +312,8 @@ steps:
   - name: bare
     eval: |
       notice 7
+  - name: x
+    eval: outer
   - name: i
     eval:
       - |
@@ -320,8 +322,8 @@ steps:
       - {k: "a", a: $a}
       - ? 5
         : six
-return: [$a, $b, $m, $empty, $h, $bare, $i, $0]
-`, want: `[3,20,"b",null,{"k":1},null,[4,{"k":"a","a":3},{"5":"six"}],null]`, calls: []string{"effect[5]", "effect[3]"}},
+return: [$a, $b, $m, $empty, $h, $bare, $i, $0, $x]
+`, want: `[3,20,"b",null,{"k":1},null,[4,{"k":"a","a":3},{"5":"six"}],null,"outer"]`, calls: []string{"effect[5]", "effect[3]"}},
 		{name: "return in code", src: `
 steps:
   - eval: |
@@ -458,29 +460,43 @@ func TestCallPlace(t *testing.T) {
 	}
 }
 
-// TestCorpus: the plans of the corpus are plans, if the corpus is there.
+// TestCorpus: the plans of the corpus give what Bolt's answers have of them.
 func TestCorpus(t *testing.T) {
-	dir := os.Getenv("BOLT_CORPUS")
-	if dir == "" {
-		t.Skip("BOLT_CORPUS is not set")
+	for name, want := range map[string]struct{ params, result string }{
+		"yaml_args":   {"{word: inner, count: 3, opts: {z: 5}}", `["INNER",3,5,"text 5",4,true,null]`},
+		"yaml_params": {"{need: 21, maybe: ok}", `{"x":42,"maybe":"ok","str":"v=21 w=ok"}`},
+		"yaml_basic":  {}, "yaml_caught": {}, "yaml_more": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, corpus(t, "project/plans/"+name+".yaml"))
+			if want.result == "" { // its functions are others than ours
+				if _, err := p.Program(); err != nil {
+					t.Error(problemText(err))
+				}
+				return
+			}
+			if got, _, err := both(t, p, want.params); err != nil || got != want.result {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "project/plans/*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no plans", err)
+}
+
+func corpus(t *testing.T, file string) string {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join("../../testdata/bolt", filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, f := range files {
-		src, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Parse("m::p", filepath.Base(f), bytes.ReplaceAll(src, []byte("@TMP@"), []byte("/tmp")))
-		if err != nil {
-			t.Error(problemText(err))
-			continue
-		}
-		if _, err := p.Program(); err != nil {
-			t.Error(problemText(err))
-		}
+	return strings.ReplaceAll(string(src), "@TMP@", "/tmp")
+}
+
+// TestMissing: a parameter without a default has to be given, whatever its type
+// is.
+func TestMissing(t *testing.T) {
+	p := parse(t, corpus(t, "project/plans/yaml_args.yaml"))
+	if _, _, err := both(t, p, "{}"); err == nil || !strings.Contains(err.Error(), "count") {
+		t.Errorf("got %v", err)
 	}
 }
 

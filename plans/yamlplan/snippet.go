@@ -207,7 +207,7 @@ func typeOf(param string, n *yaml.Node) (string, *problem) {
 	}
 	// Names of modules' types are known where plans run.
 	printed := reference().ReplaceAllString(value.TypeString(t), "$1")
-	if strings.Contains(printed, "TypeReference[") {
+	if again, err := value.ParseType(printed); err != nil || value.TypeString(again) != value.TypeString(t) {
 		printed = strings.TrimSpace(n.Text)
 	}
 	return printed, nil

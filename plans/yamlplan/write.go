@@ -36,7 +36,7 @@ func (w *writer) newline() {
 }
 
 // at says that what is written now is n.
-func (w *writer) at(n *yaml.Node) { w.from(w.plan.offset(n), 0) }
+func (w *writer) at(n *yaml.Node) { w.from(n.Offset, 0) }
 
 func (w *writer) from(in, length int) {
 	w.marks = append(w.marks, mark{len(w.buf), in, length})

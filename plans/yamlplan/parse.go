@@ -107,7 +107,7 @@ func (r *reader) err() error {
 		hint += ": " + first.hint
 	}
 	for _, p := range r.problems[1:] {
-		hint += fmt.Sprintf("\n  line %d is wrong, too: %s", p.line, strings.ReplaceAll(p.msg, "\n", ""))
+		hint += fmt.Sprintf("\n  line %d is wrong, too: %s", p.line, strings.ReplaceAll(p.msg, " \n ", " "))
 		if p.hint != "" {
 			hint += " (" + p.hint + ")"
 		}

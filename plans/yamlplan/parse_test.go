@@ -117,7 +117,7 @@ func TestBad(t *testing.T) {
 		{"step's name", "steps: [{name: Bad-Name, eval: 1}]", invalid + "Parse error in step \"Bad-Name\": \n Invalid step name: \"Bad-Name\"", nil},
 		{"name that is no string", "steps: [{name: , eval: 1}]", invalid + "Parse error in step number 1: \n Invalid step name: nil", nil},
 		{"name twice", "parameters: {b: }\nsteps:\n  - {name: a, eval: 1}\n  - {name: a, eval: 2}\n  - {name: b, eval: 3}", invalid + "Parse error in step \"a\": \n Duplicate step name or parameter detected: \"a\"",
-			[]string{"line 4", `line 5 is wrong, too: Parse error in step "b":  Duplicate`}},
+			[]string{"line 4", `line 5 is wrong, too: Parse error in step "b": Duplicate`}},
 		{"no step", "steps: [x]", invalid + "Parse error in step number 1: Plan step must be", nil},
 		{"parameters of a step", "steps: [{task: a, targets: b, parameters: $x}]", invalid + "Parse error in step number 1: \n Parameters key must be a hash", nil},
 		{"options twice", "steps: [{task: a, targets: b, parameters: {_run_as: x}, run_as: y}]", invalid + "Parse error in step number 1: \n Cannot specify metaparameters when using top-level keys with same name: run_as", nil},

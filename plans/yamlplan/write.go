@@ -111,8 +111,9 @@ func (w *writer) result(n *yaml.Node) {
 	w.write("return ")
 	begin := len(w.buf)
 	w.value(n)
-	// A word before a brace is a resource, before a minus an operand.
-	if c := w.buf[begin]; c != '$' && c != '\'' && c != '"' && c != '[' {
+	// Before a brace, return is a type of resources, and before a minus an operand.
+	_, isBool := n.Value.(bool)
+	if c := w.buf[begin]; !isBool && !strings.ContainsRune("$'\"[0123456789", rune(c)) {
 		w.buf[begin-1] = '('
 		w.write(")")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/parameter"
 	"bolt/internal/spelling"
 	"bolt/internal/valuedata"
 	"bolt/modules"
@@ -19,18 +20,11 @@ import (
 // the text is as JSON, if the declared type takes that, or else the text. A
 // parameter without a declared type takes all.
 func (t *Task) Read(name, text string) any {
-	v, err := ordered.ParseJSON([]byte(text))
-	if err != nil {
-		return text
-	}
 	p := t.Parameter(name)
 	if p == nil || p.TypeText == "" {
-		return v
+		return parameter.Read(nil, text)
 	}
-	if p.accepts(v) {
-		return v
-	}
-	return text
+	return parameter.Read(p.Type, text)
 }
 
 // Parameter returns what the task declares of a parameter, nil if it does not.
@@ -105,7 +99,7 @@ func (t *Task) advice(params *ordered.Map) string {
 		switch {
 		case p == nil && near != "":
 			hint += fmt.Sprintf(" Is %s meant to be %s?", name, near)
-		case p != nil && isText && !p.accepts(v):
+		case p != nil && isText && !parameter.Accepts(p.Type, v):
 			if example := jsonExample(p.Type); example != "" {
 				hint += fmt.Sprintf(" %s is written as JSON, for example %s='%s'.", name, name, example)
 			}
@@ -152,7 +146,7 @@ func kindOf(v any) string {
 // mismatch says why a value does not fit, "" if it does.
 func (p *Parameter) mismatch(v any) string {
 	subject := fmt.Sprintf("parameter '%s'", p.Name)
-	if p.accepts(v) {
+	if parameter.Accepts(p.Type, v) {
 		return ""
 	}
 	if p.Sensitive {
@@ -166,22 +160,6 @@ func (p *Parameter) mismatch(v any) string {
 		return subject + " is no value that a task can have"
 	}
 	return value.Mismatch(subject, p.Type, typed)
-}
-
-// accepts reports whether a value is of the type. A whole number of more than
-// 64 bits is of those types that all integers are of: it is exact on its way,
-// and Puppet's Integer has no end either.
-func (p *Parameter) accepts(v any) bool {
-	if _, large := v.(*big.Int); large {
-		return !bounded(p.Type)
-	}
-	typed, err := valuedata.Of(v)
-	return err == nil && value.Instance(p.Type, typed)
-}
-
-// bounded reports whether not all integers are of a type.
-func bounded(t value.Type) bool {
-	return !value.Assignable(t, value.NewIntegerType(-1<<63, 1<<63-1))
 }
 
 // Usage is how the parameter is written on a command line, in brackets if it
@@ -209,23 +187,9 @@ func (p *Parameter) ShownDefault() string {
 	if p.Sensitive {
 		return value.Redacted
 	}
-	return shown(p.Default)
+	return valuedata.Shown(p.Default)
 }
 
 // Choices are the values of a type that has only some: an Enum, Boolean, or one
 // of these that is optional. nil: any other.
-func (p *Parameter) Choices() []string { return choices(p.Type) }
-
-func choices(t value.Type) []string {
-	switch t := t.(type) {
-	case *value.EnumType:
-		return t.Values
-	case *value.BooleanType:
-		return []string{"true", "false"}
-	case *value.OptionalType:
-		if t.Type != nil {
-			return choices(t.Type)
-		}
-	}
-	return nil
-}
+func (p *Parameter) Choices() []string { return parameter.Choices(p.Type) }

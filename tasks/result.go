@@ -3,7 +3,6 @@ package tasks
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -166,7 +165,7 @@ func (t *Task) given(v any) *run.Error {
 	msg, has := m.Get("msg")
 	if !has {
 		return &run.Error{Kind: kindInvalid, Class: run.ClassFailed, Command: true,
-			Msg:     fmt.Sprintf("Invalid error returned from task %s: %s. Error must be an object with a msg key.", t.Name, shown(v)),
+			Msg:     fmt.Sprintf("Invalid error returned from task %s: %s. Error must be an object with a msg key.", t.Name, valuedata.Shown(v)),
 			Details: ordered.Of("original_error", v)}
 	}
 	m = m.Clone()
@@ -186,23 +185,8 @@ func (t *Task) given(v any) *run.Error {
 	e.Details, _ = m.Value("details").(*ordered.Map)
 	text, ok := msg.(string)
 	if !ok {
-		text = shown(msg)
+		text = valuedata.Shown(msg)
 	}
 	e.Msg = text
 	return e
-}
-
-// shown is data as Ruby's inspect shows it.
-func shown(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "nil"
-	case string:
-		return strconv.Quote(v)
-	}
-	data, err := valuedata.Of(v)
-	if err != nil {
-		return "?"
-	}
-	return value.RubyShown(data)
 }

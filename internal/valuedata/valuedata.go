@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bolt/internal/ordered"
@@ -159,4 +160,19 @@ func To(v value.Value) any {
 		return m
 	}
 	return value.RubyShown(v)
+}
+
+// Shown is data as Ruby's inspect shows it; "?" for what is no value.
+func Shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case string:
+		return strconv.Quote(v)
+	}
+	data, err := Of(v)
+	if err != nil {
+		return "?"
+	}
+	return value.RubyShown(data)
 }

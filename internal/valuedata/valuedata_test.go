@@ -97,3 +97,16 @@ func TestTo(t *testing.T) {
 		}
 	}
 }
+
+func TestShown(t *testing.T) {
+	for _, tt := range []struct {
+		v    any
+		want string
+	}{
+		{nil, "nil"}, {"a\"b", `"a\"b"`}, {int64(1), "1"}, {ordered.Of("a", []any{nil, 1.5, true}), `{"a"=>[nil, 1.5, true]}`}, {struct{}{}, "?"},
+	} {
+		if got := Shown(tt.v); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt.v, got, tt.want)
+		}
+	}
+}

@@ -52,8 +52,7 @@ func (p *parser) selector(x Expr) Expr {
 		p.selectorEntry()
 	}
 	p.depth--
-	at := x.At()
-	*s = Selector{at, x, p.entries.take(mark)}
+	*s = Selector{p.since(x.At().Off), x, p.entries.take(mark)}
 	return s
 }
 
@@ -385,7 +384,7 @@ func (p *parser) compound() Expr {
 		p.advance()
 		x := p.assignment()
 		p.close(tRParen, t)
-		return &Paren{t.span(), x}
+		return &Paren{p.since(t.off), x}
 	case tIf:
 		return p.ifElse()
 	case tUnless:

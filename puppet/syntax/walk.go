@@ -175,3 +175,20 @@ func walkLambda(l *Lambda, f func(Node) bool) {
 		Walk(l, f)
 	}
 }
+
+// Extent returns the text of a node from its first byte to its last; its own
+// span may be that of an operator alone. The text of a heredoc is not part of it.
+func Extent(n Node) Span {
+	at := n.At()
+	begin, end := at.Off, at.End()
+	Walk(n, func(n Node) bool {
+		if n == nil {
+			return false
+		}
+		at := n.At()
+		begin, end = min(begin, at.Off), max(end, at.End())
+		_, apart := n.(*Heredoc)
+		return !apart
+	})
+	return Span{begin, end - begin}
+}

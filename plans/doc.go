@@ -10,9 +10,12 @@ import (
 // doc is what the comment above a plan says (the format of puppet-strings,
 // which is YARD's).
 type doc struct {
-	summary string // of the tag @summary
-	text    string // what is no tag
-	private bool   // @api private, or @private true
+	summary string            // of the tag @summary
+	text    string            // what is no tag
+	private bool              // @api private, or @private true
+	old     bool              // by the latter, which is deprecated
+	params  map[string]string // what @param says of each
+	order   []string          // their names, as they come
 }
 
 // description is the shortest of what a person wrote for people.
@@ -49,6 +52,32 @@ func commentAbove(src string, line int) []string {
 
 var tagLine = lazyregexp.New(`^@!?([a-zA-Z_]\w*)(?:\s+(.*))?$`)
 
+var (
+	paramName  = lazyregexp.New(`^\$?(\w+)(?:\s+|$)`)
+	paramTypes = lazyregexp.New(`^\[[^\n]*?\](?:\s+|$)`)
+)
+
+// param reads the words of @param: a name and a text, and types in brackets
+// before or behind the name, which the plan itself tells better. The first text
+// of a parameter counts.
+func (d *doc) param(words string) {
+	words = words[len(paramTypes().FindString(words)):]
+	m := paramName().FindStringSubmatch(words)
+	if m == nil {
+		return
+	}
+	text := words[len(m[0]):]
+	text = text[len(paramTypes().FindString(text)):]
+	if _, known := d.params[m[1]]; known {
+		return
+	}
+	if d.params == nil {
+		d.params = make(map[string]string)
+	}
+	d.params[m[1]] = strings.TrimSpace(text)
+	d.order = append(d.order, m[1])
+}
+
 // parseDoc reads the lines of a comment. A tag begins a line and goes on with
 // the lines behind it that are indented; blank lines among those belong to it.
 func parseDoc(lines []string) doc {
@@ -60,8 +89,12 @@ func parseDoc(lines []string) doc {
 		switch {
 		case tag == "summary" && d.summary == "":
 			d.summary = words
-		case tag == "api" && words == "private", tag == "private" && words == "true":
+		case tag == "api" && words == "private":
 			d.private = true
+		case tag == "private":
+			d.private, d.old = d.private || words == "true", true
+		case tag == "param":
+			d.param(words)
 		}
 		tag, value = "", nil
 	}

@@ -1,91 +1,150 @@
-// Package plans finds the plans of modules and says what they are for.
+// Package plans finds the plans of modules, says what they are for and what
+// they take, and reads what a command line gives them.
 //
 // A plan is a file below a module's plans directory: name.pp in the Puppet
-// language or name.yaml (Puppet Bolt, lib/bolt/pal.rb and pal/yaml_plan). Its
-// path makes its name: plans/a/b.pp of the module m is m::a::b, and plans/init.pp
-// is m itself. Nothing is evaluated.
+// language or name.yaml. Its path makes its name: plans/a/b.pp of the module m
+// is m::a::b, and plans/init.pp is m itself. Of two files of one name the .pp
+// one is the plan. Nothing is evaluated, but for the types of parameters.
+//
+// Source: Puppet Bolt (lib/bolt/pal.rb, pal/yaml_plan, application.rb).
 package plans
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 
-	"bolt/internal/readfile"
-	"bolt/internal/yaml"
 	"bolt/modules"
-	"bolt/puppet/syntax"
+	"bolt/plans/yamlplan"
+	"bolt/puppet/value"
 )
 
-// Summary is what a list says about a plan.
+// A Summary is what lists say of a plan.
 type Summary struct {
 	Name        string
 	Description string // "" if it has none
 	Private     bool   // it asks not to be listed
 	Module      modules.Module
 	File        string // in the module, as fs.ValidPath has it
-	// Err says what is wrong with the file, if it is wrong. Then it has a name
-	// only.
-	Err error
 }
+
+// Path is the path of the plan's file.
+func (s *Summary) Path() string { return s.Module.Path(s.File) }
+
+// A Plan is one plan with its parameters. It is not changed after Find.
+type Plan struct {
+	Summary
+	// Brief and Docstring are what the comment above a plan says: its tag
+	// @summary, and its text. That of a YAML plan is its description, and it has
+	// no Brief.
+	Brief, Docstring string
+	Parameters       []Parameter // in the order of the file
+	// YAML is what a YAML plan was read as; nil for one in the Puppet language.
+	YAML *yamlplan.Plan
+}
+
+// A Parameter is one that a plan declares.
+type Parameter struct {
+	Name     string
+	TypeText string // as written; "" if the type is left out
+	// Type is what TypeText says. A name that nothing is known of stands for
+	// itself there, and no value is of that type.
+	Type        value.Type
+	Description string
+	// Default is the default of a YAML plan, in the types of package ordered,
+	// and DefaultText how people see it; in the Puppet language it is an
+	// expression, and both are its text.
+	Default     any
+	DefaultText string
+	HasDefault  bool
+	Sensitive   bool // its type is Sensitive, as it stands
+}
+
+// Parameter returns what the plan declares of a parameter, nil if it does not.
+func (p *Plan) Parameter(name string) *Parameter {
+	for i := range p.Parameters {
+		if p.Parameters[i].Name == name {
+			return &p.Parameters[i]
+		}
+	}
+	return nil
+}
+
+// Shown is the type as people see it.
+func (p *Parameter) Shown() string {
+	if p.TypeText == "" {
+		return "Any"
+	}
+	return p.TypeText
+}
+
+// Usage is how the parameter is written on a command line, in brackets if it
+// may be left out.
+func (p *Parameter) Usage() string {
+	if p.HasDefault {
+		return "[" + p.Name + "=<value>]"
+	}
+	return p.Name + "=<value>"
+}
+
+// dir is where a module's plans are.
+const dir = "plans"
+
+// initName is the file name of the plan that has its module's name.
+const initName = "init"
 
 // maxDepth is how many directories deep plans are looked for.
 const maxDepth = 32
 
-// Extensions of plans.
+// Extensions of plans. The first one wins.
 const (
 	puppetExt = ".pp"
 	yamlExt   = ".yaml"
 )
 
-// List returns the plans of all modules of a path, sorted by their names. It
-// ends early only if ctx is done.
-func List(ctx context.Context, p *modules.Path) ([]Summary, error) {
-	var list []Summary
-	for _, m := range p.All() {
-		list = append(list, Of(ctx, m)...)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+// ValidName reports whether a plan may have that name: module, or module::plan
+// with as many parts as there are directories.
+func ValidName(name string) bool {
+	for part := range strings.SplitSeq(name, "::") {
+		if !modules.ValidName(part) {
+			return false
 		}
 	}
-	slices.SortFunc(list, byName)
-	return list, nil
+	return true
 }
 
-// Of returns the plans of a module, sorted by their names. Files whose names
-// cannot be those of plans are left out; a directory that cannot be read is
-// there once, for all that is in it.
-func Of(ctx context.Context, m modules.Module) []Summary {
-	list := walk(ctx, m, "plans", nil)
+// A place is a file that has to be a plan, or a directory that cannot be read.
+type place struct {
+	name, file string
+	err        error
+}
+
+// places are the plans of a module, each name once. Files whose names cannot be
+// those of plans are left out.
+func places(ctx context.Context, m modules.Module) []place {
+	found := walk(ctx, m, dir, nil)
+	list := found[:0]
 	seen := make(map[string]bool)
-	list = slices.DeleteFunc(list, func(s Summary) bool { // of two files, the .pp one is first
-		twice := s.Err == nil && seen[s.Name]
-		seen[s.Name] = seen[s.Name] || s.Err == nil
-		return twice
-	})
-	for i := range list {
-		if list[i].Err == nil {
-			list[i].read(ctx)
+	for _, p := range found { // of two files, the .pp one is first
+		if p.err == nil && seen[p.name] {
+			continue
 		}
+		seen[p.name] = seen[p.name] || p.err == nil
+		list = append(list, p)
 	}
-	slices.SortFunc(list, byName)
 	return list
 }
 
-func byName(a, b Summary) int { return strings.Compare(a.Name, b.Name) }
-
 // walk adds the plans below a directory to a list. Links to directories are
 // not followed, as Ruby's globs do not follow them.
-func walk(ctx context.Context, m modules.Module, dir string, list []Summary) []Summary {
+func walk(ctx context.Context, m modules.Module, dir string, list []place) []place {
 	entries, err := m.ReadDir(dir)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			list = append(list, Summary{Name: nameOf(m, dir), Module: m, File: dir, Err: err})
+		if !none(err) {
+			list = append(list, place{nameOf(m, dir), dir, err})
 		}
 		return list
 	}
@@ -102,74 +161,24 @@ func walk(ctx context.Context, m modules.Module, dir string, list []Summary) []S
 			}
 		case (ext == puppetExt || ext == yamlExt) && modules.ValidName(strings.TrimSuffix(e.Name(), ext)):
 			if info, err := m.Stat(rel); err != nil || !info.IsDir() { // what a link leads to
-				list = append(list, Summary{Name: nameOf(m, strings.TrimSuffix(rel, ext)), Module: m, File: rel})
+				list = append(list, place{name: nameOf(m, strings.TrimSuffix(rel, ext)), file: rel})
 			}
 		}
 	}
 	return list
 }
 
+// none reports whether an error says that there is no such file.
+func none(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // nameOf is the name of the plan in a file whose path, without its extension,
 // is rel.
 func nameOf(m modules.Module, rel string) string {
-	rel = strings.TrimPrefix(rel, "plans")
-	if rel == "" || rel == "/init" {
+	rel = strings.TrimPrefix(rel, dir)
+	if rel == "" || rel == "/"+initName {
 		return m.Name
 	}
 	return m.Name + strings.ReplaceAll(rel, "/", "::")
-}
-
-// read fills what the file says.
-func (s *Summary) read(ctx context.Context) {
-	data, err := s.Module.ReadFile(ctx, s.File, readfile.Language)
-	if err == nil {
-		if path.Ext(s.File) == puppetExt {
-			err = s.readPuppet(string(data))
-		} else {
-			err = s.readYAML(data)
-		}
-	}
-	if err != nil {
-		s.Err, s.Description, s.Private = err, "", false
-	}
-}
-
-func (s *Summary) readPuppet(text string) error {
-	p, err := syntax.Parse(syntax.NewFile(s.Module.Path(s.File), text), syntax.Options{Tasks: true})
-	if err != nil {
-		return err
-	}
-	for _, x := range p.Definitions {
-		if plan, ok := x.(*syntax.Plan); ok && plan.Name == s.Name {
-			d := parseDoc(commentAbove(text, p.File.Position(plan.Off).Line))
-			s.Description, s.Private = d.description(), d.private
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: the file has to define the plan %s: the name of a file tells what is in it", p.File.Name, s.Name)
-}
-
-func (s *Summary) readYAML(data []byte) error {
-	plan, err := yaml.DecodeMap(data, s.Module.Path(s.File), "plan")
-	if err != nil {
-		return err
-	}
-	wrong := func(key, want string) error {
-		return fmt.Errorf("%s: the value of '%s' has to be %s", s.Module.Path(s.File), key, want)
-	}
-	if v, ok := plan.Get("description"); ok && v != nil {
-		text, ok := v.(string)
-		if !ok {
-			return wrong("description", "a string")
-		}
-		s.Description = text
-	}
-	if v, ok := plan.Get("private"); ok && v != nil {
-		private, ok := v.(bool)
-		if !ok {
-			return wrong("private", "true or false")
-		}
-		s.Private = private
-	}
-	return nil
 }

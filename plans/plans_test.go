@@ -2,18 +2,22 @@ package plans
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"bolt/internal/fault"
 	"bolt/modules"
+	"bolt/puppet/value"
 )
 
 // write makes files below dir.
@@ -30,9 +34,60 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// lines writes a list for comparison: name, file, then the description, or what
-// is wrong in angle brackets.
-func lines(list []Summary, dir string) []string {
+// A world is a module path, with what was warned of.
+type world struct {
+	lib *Library
+
+	mu    sync.Mutex // guards warns
+	warns []string
+}
+
+func newWorld(p *modules.Path) *world {
+	w := &world{}
+	w.lib = NewLibrary(Options{
+		Modules: p,
+		Type: func(_ context.Context, text string) (value.Type, error) {
+			if strings.HasPrefix(text, "My::Secret") {
+				alias := value.NewAlias(text)
+				return alias, alias.Resolve(value.NewSensitiveType(&value.StringType{}))
+			}
+			if strings.Contains(text, "TargetSpec") {
+				text = strings.ReplaceAll(text, "TargetSpec", "Variant[String[1], Array[String[1]]]")
+			}
+			if strings.Contains(text, "Nowhere") {
+				return nil, errors.New("there is no type Nowhere")
+			}
+			t, err := value.ParseType(text)
+			if err != nil {
+				return nil, fault.New(palError, "Syntax error at end of input")
+			}
+			return t, nil
+		},
+		Warn: func(id, text string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.warns = append(w.warns, id+": "+text)
+		},
+	})
+	return w
+}
+
+// told returns what was warned of since it was asked last, sorted, without the
+// path of a directory.
+func (w *world) told(dir string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	told := w.warns
+	w.warns = nil
+	for i := range told {
+		told[i] = strings.ReplaceAll(told[i], dir+"/", "")
+	}
+	slices.Sort(told)
+	return told
+}
+
+// lines writes a list for comparison: name, file, then the description.
+func lines(list []Summary) []string {
 	var out []string
 	for _, s := range list {
 		line := s.Name + " " + s.File
@@ -41,9 +96,6 @@ func lines(list []Summary, dir string) []string {
 		}
 		if s.Description != "" {
 			line += fmt.Sprintf(" %q", s.Description)
-		}
-		if s.Err != nil {
-			line += " <" + strings.ReplaceAll(s.Err.Error(), dir+"/", "") + ">"
 		}
 		out = append(out, line)
 	}
@@ -69,9 +121,11 @@ func TestOf(t *testing.T) {
 		"m/plans/other.pp":          "plan m::else() {}\n",
 		"m/plans/broken.pp":         "# Words.\nplan m::broken( {\n",
 		"m/plans/list.yaml":         "- a\n",
-		"m/plans/number.yaml":       "description: 7\n",
-		"m/plans/maybe.yaml":        "description: x\nprivate: maybe\n",
+		"m/plans/number.yaml":       "description: 7\nsteps: []\n",
+		"m/plans/maybe.yaml":        "description: x\nprivate: maybe\nsteps: []\n",
 		"m/plans/empty.yaml":        "",
+		"m/plans/steps.yaml":        "steps:\n  - frobnicate: x\n",
+		"m/plans/resource.pp":       "plan m::resource() {\n  file { '/x': }\n}\n",
 		"elsewhere/inside.pp":       "plan m::linked::inside() {}\n",
 		"elsewhere/target.pp":       "# By a link.\nplan m::link() {}\n",
 		"none/manifests/init.pp":    "",
@@ -91,28 +145,34 @@ func TestOf(t *testing.T) {
 		`m::a::b::c plans/a/b/c.pp`,
 		`m::a::init plans/a/init.pp "Not the module's."`,
 		`m::both plans/both.pp`,
-		"m::broken plans/broken.pp <m/plans/broken.pp:2:17: unexpected '{'>",
-		`m::empty plans/empty.yaml`,
 		`m::gap plans/gap.pp`,
-		"m::gone plans/gone.pp <read m/plans/gone.pp: no such file or directory>",
 		`m::hush plans/hush.yaml private`,
 		`m::hush2 plans/hush2.pp private "Text."`,
 		`m::link plans/link.pp "By a link."`,
-		"m::list plans/list.yaml <Invalid content for plan file at m/plans/list.yaml\nContent should be a Hash or empty, not Array>",
-		"m::maybe plans/maybe.yaml <m/plans/maybe.yaml: the value of 'private' has to be true or false>",
-		"m::number plans/number.yaml <m/plans/number.yaml: the value of 'description' has to be a string>",
-		"m::other plans/other.pp <m/plans/other.pp: the file has to define the plan m::other: the name of a file tells what is in it>",
-		`m::second plans/second.pp "Behind another."`,
+		`m::number plans/number.yaml "7"`,
 		`m::windows plans/windows.pp "Line one.\nLine two."`,
 		`m::y plans/y.yaml "Two\nlines.\n"`,
 	}
-	got := lines(Of(t.Context(), modules.Module{Name: "m", Dir: filepath.Join(dir, "m")}), dir)
-	if diff := cmp.Diff(want, got); diff != "" {
+	w := newWorld(modules.NewPath(modules.Module{}))
+	list, err := w.lib.Of(t.Context(), modules.Module{Name: "m", Dir: filepath.Join(dir, "m")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, lines(list)); diff != "" {
 		t.Error(diff)
 	}
+	for _, name := range []string{"broken", "empty", "gone", "list", "maybe", "other", "resource", "second", "steps"} {
+		prefix := "plan_load_error: The plan m::" + name + " is not listed, which is in "
+		if !slices.ContainsFunc(w.warns, func(s string) bool { return strings.HasPrefix(s, prefix) && strings.Contains(s, "plans/"+name+".") }) {
+			t.Errorf("there is no warning of %s that names its file", name)
+		}
+	}
+	if told := w.told(dir); len(told) != 9 {
+		t.Errorf("warnings: %q", told)
+	}
 	for _, name := range []string{"none", "file", "missing"} {
-		if got := Of(t.Context(), modules.Module{Name: name, Dir: filepath.Join(dir, name)}); got != nil {
-			t.Errorf("module %s has plans %v", name, got)
+		if got, err := w.lib.Of(t.Context(), modules.Module{Name: name, Dir: filepath.Join(dir, name)}); got != nil || err != nil || w.warns != nil {
+			t.Errorf("module %s has plans %v, %v, %v", name, got, err, w.warns)
 		}
 	}
 }
@@ -127,22 +187,26 @@ func TestList(t *testing.T) {
 	})
 	p := modules.NewPath(modules.Module{Name: "zoo", Dir: filepath.Join(dir, "project")}, filepath.Join(dir, "one"), filepath.Join(dir, "two"))
 	p = p.With(fstest.MapFS{
-		"b/plans/init.yaml": {Data: []byte("description: Built in.\n")},
+		"b/plans/init.yaml": {Data: []byte("description: Built in.\nsteps: []\n")},
 		"m/plans/y.pp":      {Data: []byte("plan m::y() {}\n")},
 	})
-	list, err := List(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
+	w := newWorld(p)
+	list, err := w.lib.List(t.Context())
+	if err != nil || w.warns != nil {
+		t.Fatal(err, w.warns)
 	}
 	want := []string{`a::x plans/x.pp`, `b plans/init.yaml "Built in."`, `m plans/init.pp "Of one."`, `zoo plans/init.pp`}
-	if diff := cmp.Diff(want, lines(list, dir)); diff != "" {
+	if diff := cmp.Diff(want, lines(list)); diff != "" {
 		t.Error(diff)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if list, err := List(ctx, p); err == nil || list != nil {
+	if list, err := w.lib.List(ctx); err == nil || list != nil {
 		t.Errorf("a canceled list: %v, %v", list, err)
+	}
+	if w.warns != nil {
+		t.Errorf("warnings of a canceled list: %q", w.warns)
 	}
 }
 
@@ -164,18 +228,19 @@ func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
 func TestUnreadable(t *testing.T) {
 	files := fstest.MapFS{"m/plans/sub/x.pp": {}, "m/plans/sub.pp": {Data: []byte("plan m::sub() {}\n")}, "m/plans/after.pp": {Data: []byte("plan m::after() {}\n")}}
 	for dir, want := range map[string][]string{
-		"m/plans/sub": {"m::after plans/after.pp", "m::sub plans/sub.pp", "m::sub plans/sub <open plans/sub: permission denied>"},
-		"m/plans":     {"m plans <open plans: permission denied>"},
+		"m/plans/sub": {"m::after plans/after.pp", "m::sub plans/sub.pp"},
+		"m/plans":     nil,
 	} {
-		list, err := List(t.Context(), modules.NewPath(modules.Module{}).With(closed{files, dir}))
+		w := newWorld(modules.NewPath(modules.Module{}).With(closed{files, dir}))
+		list, err := w.lib.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := lines(list, "/nowhere")
-		slices.Sort(got)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, lines(list)); diff != "" {
 			t.Errorf("%s is closed: %s", dir, diff)
+		}
+		if len(w.warns) != 1 || !strings.Contains(w.warns[0], "builtin:/"+dir+": the directory cannot be read: permission denied") {
+			t.Errorf("%s is closed: %q", dir, w.warns)
 		}
 	}
 }
@@ -210,6 +275,33 @@ func TestDoc(t *testing.T) {
 	}
 }
 
+func TestDocParameters(t *testing.T) {
+	text := `Text.
+@param a one
+@param [Integer] b two,
+  and more
+
+  at last
+@param $c
+  three
+@param d [String[1], Array[String]] four
+@param a one again
+@param
+@param - none
+End.`
+	d := parseDoc(strings.Split(text, "\n"))
+	want := map[string]string{"a": "one", "b": "two,\nand more\n\nat last", "c": "three", "d": "four"}
+	if diff := cmp.Diff(want, d.params); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, d.order); diff != "" {
+		t.Error(diff)
+	}
+	if d.text != "Text.\nEnd." {
+		t.Errorf("text %q", d.text)
+	}
+}
+
 func TestCommentAbove(t *testing.T) {
 	src := "# far\n\n## two marks\n#no blank\n  #\tindented\n#\nplan m() {}\n"
 	want := []string{"two marks", "no blank", "indented", ""}
@@ -221,9 +313,9 @@ func TestCommentAbove(t *testing.T) {
 	}
 }
 
-func FuzzSummary(f *testing.F) {
-	f.Add("# Words.\n# @summary Short.\nplan m() {}\n", true)
-	f.Add("description: x\nprivate: true\n", false)
+func FuzzFind(f *testing.F) {
+	f.Add("# Words.\n# @summary Short.\n# @param x what\nplan m(Integer $x = 1 + 2) {}\n", true)
+	f.Add("description: x\nprivate: true\nparameters: {x: {type: Integer, default: 1}}\nsteps: []\n", false)
 	f.Fuzz(func(t *testing.T, text string, puppet bool) {
 		if len(text) > 10_000 {
 			return
@@ -232,13 +324,17 @@ func FuzzSummary(f *testing.F) {
 		if puppet {
 			name = "plans/init.pp"
 		}
-		p := modules.NewPath(modules.Module{}).With(fstest.MapFS{"m/" + name: {Data: []byte(text)}})
-		list, err := List(t.Context(), p)
-		if err != nil || len(list) != 1 || list[0].Name != "m" {
-			t.Fatalf("%v, %v", list, err)
+		w := newWorld(modules.NewPath(modules.Module{}).With(fstest.MapFS{"m/" + name: {Data: []byte(text)}}))
+		list, err := w.lib.List(t.Context())
+		if err != nil || len(list)+len(w.warns) != 1 {
+			t.Fatalf("%v, %v, %v", list, err, w.warns)
 		}
-		if s := list[0]; s.Err != nil && (s.Description != "" || s.Private) {
-			t.Errorf("a broken plan says %+v", s)
+		p, err := w.lib.Find(t.Context(), "m")
+		if _, is := errors.AsType[*fault.Error](err); err != nil && !is {
+			t.Errorf("an error without a kind: %v", err)
+		}
+		if err == nil && (len(list) != 1 || p.Name != "m" || p.Description != list[0].Description) {
+			t.Errorf("found %+v, listed %+v", p, list)
 		}
 	})
 }
@@ -252,9 +348,9 @@ func BenchmarkList(b *testing.B) {
 			name + "/plans/sub.yaml": "description: a plan\nsteps:\n  - command: whoami\n    targets: $targets\n",
 		})
 	}
-	p := modules.NewPath(modules.Module{}, dir)
+	lib := NewLibrary(Options{Modules: modules.NewPath(modules.Module{}, dir)})
 	for b.Loop() {
-		if list, err := List(b.Context(), p); err != nil || len(list) != 1000 {
+		if list, err := lib.List(b.Context()); err != nil || len(list) != 1000 {
 			b.Fatal(len(list), err)
 		}
 	}

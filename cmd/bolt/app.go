@@ -26,6 +26,7 @@ import (
 	"bolt/inventory/plugin"
 	"bolt/modules"
 	"bolt/modules/builtin"
+	"bolt/plans"
 	"bolt/tasks"
 )
 
@@ -44,6 +45,7 @@ type app struct {
 	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
 	library   *tasks.Library       // nil before tasks()
+	planned   *plans.Library       // nil before plans()
 	plug      *plugin.Plugins      // nil before plugins()
 	stdinRead bool                 // somebody has had standard input
 }

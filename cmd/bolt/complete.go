@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"bolt/internal/guide"
+	"bolt/internal/output"
 )
 
 // addCompletion tells the shell what may follow the flags of cmd: target and
@@ -50,7 +52,9 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case c.name == "task show" && len(args) == 0, c.name == "task run" && len(args) == 0:
-			return completeTasks(cmd, values, sys, prefix)
+			return completeListed(cmd, values, sys, prefix, publicTasks)
+		case c.name == "plan show" && len(args) == 0:
+			return completeListed(cmd, values, sys, prefix, publicPlans)
 		case c.name == "task run":
 			return completeParameters(cmd, values, sys, args, prefix)
 		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
@@ -93,24 +97,49 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeTasks offers the names of tasks, but for those that are private.
-func completeTasks(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
+// completeListed offers the names of a list, with what is said of them. What
+// cannot be listed offers nothing.
+func completeListed(cmd *cobra.Command, values flagValues, sys system, prefix string, list func(ctx context.Context, a *app) ([]output.Described, error)) ([]string, cobra.ShellCompDirective) {
 	a, err := openApp(cmd.Context(), values, sys, quiet)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer a.close()
-	list, err := a.tasks().List(cmd.Context())
+	all, err := list(cmd.Context(), a)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	for _, t := range list {
-		if strings.HasPrefix(t.Name, prefix) && !t.Private {
-			names = append(names, cobra.CompletionWithDesc(t.Name, firstLine(t.Description)))
+	for _, d := range all {
+		if strings.HasPrefix(d.Name, prefix) {
+			names = append(names, cobra.CompletionWithDesc(d.Name, firstLine(d.Description)))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// publicTasks are all tasks but those that are private.
+func publicTasks(ctx context.Context, a *app) ([]output.Described, error) {
+	list, err := a.tasks().List(ctx)
+	var public []output.Described
+	for _, t := range list {
+		if !t.Private {
+			public = append(public, output.Described{Name: t.Name, Description: t.Description})
+		}
+	}
+	return public, err
+}
+
+// publicPlans are all plans but those that are private.
+func publicPlans(ctx context.Context, a *app) ([]output.Described, error) {
+	list, err := a.plans().List(ctx)
+	var public []output.Described
+	for _, p := range list {
+		if !p.Private {
+			public = append(public, output.Described{Name: p.Name, Description: p.Description})
+		}
+	}
+	return public, err
 }
 
 // completeParameters offers "name=" for the parameters of a task that are not

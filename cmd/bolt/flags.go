@@ -68,7 +68,7 @@ const (
 	onLookup    = "lookup"    // lookup
 	onParams    = "params"    // task run
 	onNoop      = "noop"      // task run
-	onFilter    = "filter"    // task show
+	onFilter    = "filter"    // task show, plan show
 	onForce     = "force"     // commands that may overwrite
 	onResolve   = "resolve"   // module install
 	onPlugin    = "plugin"    // secret commands
@@ -98,7 +98,7 @@ var occasions = map[string]string{
 	onLookup:    "looking up a value",
 	onParams:    "running a task",
 	onNoop:      "running a task or applying manifest code", // Bolt's words
-	onFilter:    "listing tasks",
+	onFilter:    "listing tasks or plans",
 	onForce:     "installing modules or creating keys",
 	onResolve:   "installing modules",
 	onPlugin:    "working with secrets",

@@ -22,7 +22,6 @@ import (
 	"bolt/internal/output"
 	"bolt/internal/readfile"
 	"bolt/modules"
-	"bolt/plans"
 	"bolt/run"
 	"bolt/transport"
 )
@@ -330,14 +329,15 @@ func (a *app) showModule(ctx context.Context, name string) error {
 			info.Tasks = append(info.Tasks, output.Described{Name: t.Name, Description: t.Description})
 		}
 	}
-	for _, p := range plans.Of(ctx, m) {
+	planned, err := a.plans().Of(ctx, m)
+	if err != nil {
+		return err
+	}
+	for _, p := range planned {
 		// As with Bolt, those in directories of their own are for "plan show".
-		if !p.Private && p.Err == nil && path.Dir(p.File) == "plans" {
+		if !p.Private && path.Dir(p.File) == "plans" {
 			info.Plans = append(info.Plans, output.Described{Name: p.Name, Description: p.Description})
 		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	return written(output.PrintModule(a.sys.out, a.listOptions(), info))
 }

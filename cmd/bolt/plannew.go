@@ -6,20 +6,6 @@ import (
 	"bolt/internal/output"
 )
 
-// planCommands work on plans.
-func planCommands() []command {
-	return []command{{
-		name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,
-		short: "Write a plan to begin with",
-		long: `Writes a small plan below plans of the project, in YAML or, with --pp, in the
-Puppet language. NAME is that of the project, or begins with it: PROJECT::NAME.
-Nothing that exists is overwritten. This version does not run plans.`,
-		example: `  bolt plan new site::deploy
-  bolt plan new site::db::backup --pp`,
-		exit: exitMade, formats: listFormats, lists: []string{onNewPlan},
-	}}
-}
-
 func wordsOfPlanNew(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a plan name.")

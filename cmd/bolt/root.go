@@ -51,7 +51,7 @@ var groups = []struct{ name, short string }{
 	{"secret", "Keep secrets encrypted in files of a project"},
 	{"plugin", "Show plugins, which look up values"},
 	{"project", "Make projects"},
-	{"plan", "Write plans"},
+	{"plan", "Show plans of modules, and write them"},
 	{"policy", "Write and show policies, classes of a project"},
 	{"pool", "Control the daemon that keeps connections open"},
 	{"puppet", "Work on programs of the Puppet language"},

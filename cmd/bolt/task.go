@@ -88,17 +88,18 @@ func taskName(name string) error {
 // tasks is the library of the module path.
 func (a *app) tasks() *tasks.Library {
 	if a.library == nil {
-		types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
-		a.library = tasks.NewLibrary(tasks.Options{
-			Modules: a.modules,
-			Type: func(ctx context.Context, text string) (value.Type, error) {
-				t, err := types().Type(ctx, text)
-				return t, ofPrograms(err)
-			},
-			Warn: a.logs.Warn,
-		})
+		a.library = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: a.typeReader(), Warn: a.logs.Warn})
 	}
 	return a.library
+}
+
+// typeReader returns what reads the types of parameters.
+func (a *app) typeReader() func(ctx context.Context, text string) (value.Type, error) {
+	types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
+	return func(ctx context.Context, text string) (value.Type, error) {
+		t, err := types().Type(ctx, text)
+		return t, ofPrograms(err)
+	}
 }
 
 // ofPrograms words what is wrong with a type as Puppet does. Our own words, which
@@ -178,15 +179,28 @@ func (a *app) natives() map[string]tasks.Native {
 // taskParams reads the parameters of a task on the command line; what they are
 // depends on their types.
 func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task) *ordered.Map, error) {
+	given, err := a.params(ctx, words)
+	if err != nil {
+		return nil, err
+	}
+	return func(t *tasks.Task) *ordered.Map {
+		if given != nil {
+			return given
+		}
+		params := &ordered.Map{}
+		for _, word := range words {
+			name, text, _ := strings.Cut(word, "=")
+			params.Set(name, t.Read(name, text))
+		}
+		return params
+	}, nil
+}
+
+// params is the object of --params, nil without that; it cannot stand beside
+// words.
+func (a *app) params(ctx context.Context, words []string) (*ordered.Map, error) {
 	if !a.values.has("params") {
-		return func(t *tasks.Task) *ordered.Map {
-			params := &ordered.Map{}
-			for _, word := range words {
-				name, text, _ := strings.Cut(word, "=")
-				params.Set(name, t.Read(name, text))
-			}
-			return params
-		}, nil
+		return nil, nil
 	}
 	if len(words) > 0 {
 		return nil, usagef("Parameters must be specified through either the --params option or param=value pairs, not both")
@@ -203,33 +217,38 @@ func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task)
 	if !ok {
 		return nil, hinted(usagef("Unable to parse --params value as JSON: it must be an object"), `for example '{"name": "value"}'`)
 	}
-	return func(*tasks.Task) *ordered.Map { return params }, nil
+	return params, nil
 }
 
 func showTasks(ctx context.Context, a *app, args []string) error {
 	library := a.tasks()
-	if len(args) > 0 && args[0] != "" {
+	if first(args) != "" {
 		t, err := library.Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return written(output.PrintTask(a.sys.out, a.listOptions(), taskView(t, library.Files(t))))
 	}
-	list, err := library.List(ctx)
+	list, err := publicTasks(ctx, a)
 	if err != nil {
 		return err
 	}
-	listed, err := offers("tasks", a.config.TaskFilter)
-	if err != nil {
+	if list, err = a.offered("tasks", a.config.TaskFilter, list); err != nil {
 		return err
 	}
-	view := &output.TaskList{Modulepath: a.modules.Dirs()}
-	for _, s := range list {
-		if !s.Private && strings.Contains(s.Name, a.values.last("filter")) && listed(s.Name) {
-			view.Tasks = append(view.Tasks, output.Described{Name: s.Name, Description: s.Description})
-		}
+	return written(output.PrintTaskList(a.sys.out, a.listOptions(), &output.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
+}
+
+// offered are those of a list that --filter and the globs of a setting let be
+// listed; no globs let all.
+func (a *app) offered(setting string, globs []string, list []output.Described) ([]output.Described, error) {
+	listed, err := offers(setting, globs)
+	if err != nil {
+		return nil, err
 	}
-	return written(output.PrintTaskList(a.sys.out, a.listOptions(), view))
+	return slices.DeleteFunc(list, func(d output.Described) bool {
+		return !strings.Contains(d.Name, a.values.last("filter")) || !listed(d.Name)
+	}), nil
 }
 
 // offers returns what tells whether the globs of a setting let a task or plan be

@@ -16,12 +16,7 @@ type Described struct {
 }
 
 // pair is how JSON has it: [name, description or null].
-func (d Described) pair() []any {
-	if d.Description == "" {
-		return []any{d.Name, nil}
-	}
-	return []any{d.Name, d.Description}
-}
+func (d Described) pair() []any { return []any{d.Name, textOrNull(d.Description)} }
 
 // pairs are lists of Described as JSON has them.
 func pairs(list []Described) []any {
@@ -41,22 +36,27 @@ type TaskList struct {
 // PrintTaskList prints the names and descriptions of tasks, and where they were
 // looked for.
 func PrintTaskList(w io.Writer, o ListOptions, l *TaskList) error {
+	return printListed(w, o, "task", l.Tasks, l.Modulepath)
+}
+
+// printListed prints what there is of a kind of things in modules.
+func printListed(w io.Writer, o ListOptions, kind string, list []Described, modulepath []string) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("tasks", pairs(l.Tasks), "modulepath", l.Modulepath)); err != nil {
+		if err := writeLine(out, ordered.Of(kind+"s", pairs(list), "modulepath", modulepath)); err != nil {
 			return err
 		}
 		return out.Flush()
 	}
-	heading(out, o.Color, "Tasks")
-	if len(l.Tasks) == 0 {
-		_, _ = out.WriteString("  No available tasks\n")
+	heading(out, o.Color, strings.ToUpper(kind[:1])+kind[1:]+"s")
+	if len(list) == 0 {
+		_, _ = out.WriteString("  No available " + kind + "s\n")
 	}
-	columns(out, l.Tasks)
-	printModulepath(out, o.Color, l.Modulepath)
+	columns(out, list)
+	printModulepath(out, o.Color, modulepath)
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Additional information")
-	_, _ = out.WriteString("  Use 'bolt task show <TASK NAME>' to view details and parameters for a specific task.\n")
+	_, _ = out.WriteString("  Use 'bolt " + kind + " show <" + strings.ToUpper(kind) + " NAME>' to view details and parameters for a specific " + kind + ".\n")
 	return out.Flush()
 }
 
@@ -124,10 +124,7 @@ const usageWidth = 80
 // PrintTask prints what a task does and takes.
 func PrintTask(w io.Writer, o ListOptions, t *Task) error {
 	out := bufio.NewWriter(w)
-	dir := t.Dir
-	if t.BuiltIn {
-		dir = "built-in module"
-	}
+	dir := moduleDir(t.Dir, t.BuiltIn)
 	if o.Format.IsJSON() {
 		files := make([]any, len(t.Files))
 		for i, f := range t.Files {
@@ -138,12 +135,7 @@ func PrintTask(w io.Writer, o ListOptions, t *Task) error {
 		}
 		return out.Flush()
 	}
-	heading(out, o.Color, t.Name)
-	description := strings.TrimSpace(t.Description)
-	if description == "" {
-		description = "No description available."
-	}
-	indented(out, 2, description)
+	titled(out, o.Color, t.Name, t.Description)
 	usage := "bolt task run " + t.Name + " --targets <targets>"
 	if t.Noop {
 		usage += " [--noop]"
@@ -156,10 +148,33 @@ func PrintTask(w io.Writer, o ListOptions, t *Task) error {
 	indented(out, 2, broken(usage, usageWidth))
 	parameters(out, o.Color, "Parameters", t.Parameters)
 	parameters(out, o.Color, "Outputs", t.Outputs)
-	_ = out.WriteByte('\n')
-	heading(out, o.Color, "Module")
-	indented(out, 2, dir)
+	inModule(out, o.Color, dir)
 	return out.Flush()
+}
+
+// titled prints a name and what is said of it.
+func titled(out *bufio.Writer, color bool, name, description string) {
+	heading(out, color, name)
+	description = strings.TrimSpace(description)
+	if description == "" {
+		description = "No description available."
+	}
+	indented(out, 2, description)
+}
+
+// inModule prints which module something is of.
+func inModule(out *bufio.Writer, color bool, dir string) {
+	_ = out.WriteByte('\n')
+	heading(out, color, "Module")
+	indented(out, 2, dir)
+}
+
+// moduleDir is what is shown for a module's directory.
+func moduleDir(dir string, builtIn bool) string {
+	if builtIn {
+		return "built-in module"
+	}
+	return dir
 }
 
 // parameters prints a list with types and what they are for.

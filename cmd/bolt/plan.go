@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"bolt/internal/ordered"
+	"bolt/internal/output"
+	"bolt/plans"
+)
+
+// planCommands are the commands about plans.
+func planCommands() []command {
+	return []command{
+		{
+			name: "plan show", args: "[PLAN]", run: showPlans, words: oneWord,
+			short: "Show plans, or one with its parameters",
+			long: `Lists the plans of the modules on the module path, or shows what one of them
+does: its parameters with their types and defaults. Plans that their authors
+call private are not listed. Those that cannot be used as they are written
+are warnings; bolt plan show PLAN says of one what is wrong with it.`,
+			example: `  bolt plan show
+  bolt plan show --filter deploy
+  bolt plan show site::deploy --format json`,
+			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
+		},
+		{
+			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,
+			short: "Write a plan to begin with",
+			long: `Writes a small plan below plans of the project, in YAML or, with --pp, in the
+Puppet language. NAME is that of the project, or begins with it: PROJECT::NAME.
+Nothing that exists is overwritten. This version does not run plans.`,
+			example: `  bolt plan new site::deploy
+  bolt plan new site::db::backup --pp`,
+			exit: exitMade, formats: listFormats, lists: []string{onNewPlan},
+		},
+	}
+}
+
+// plans is the library of the module path.
+func (a *app) plans() *plans.Library {
+	if a.planned == nil {
+		a.planned = plans.NewLibrary(plans.Options{Modules: a.modules, Type: a.typeReader(), Warn: a.logs.Warn})
+	}
+	return a.planned
+}
+
+func showPlans(ctx context.Context, a *app, args []string) error {
+	if first(args) != "" {
+		p, err := a.plans().Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return written(output.PrintPlan(a.sys.out, a.listOptions(), planView(p)))
+	}
+	list, err := publicPlans(ctx, a)
+	if err != nil {
+		return err
+	}
+	if list, err = a.offered("plans", a.config.PlanFilter, list); err != nil {
+		return err
+	}
+	return written(output.PrintPlanList(a.sys.out, a.listOptions(), &output.PlanList{Plans: list, Modulepath: a.modules.Dirs()}))
+}
+
+func planView(p *plans.Plan) *output.Plan {
+	view := &output.Plan{
+		Name: p.Name, Description: p.Description, Summary: p.Brief, Docstring: p.Docstring, Private: p.Private,
+		Signature: &ordered.Map{}, Dir: p.Module.Dir, BuiltIn: p.Module.BuiltIn(),
+	}
+	for i := range p.Parameters {
+		q := &p.Parameters[i]
+		view.Parameters = append(view.Parameters, output.Parameter{
+			Name: q.Name, Type: q.Shown(), Description: q.Description, Default: q.DefaultText, Usage: q.Usage(),
+		})
+		data := ordered.Of("type", q.Shown(), "sensitive", q.Sensitive)
+		if q.HasDefault {
+			data.Set("default_value", q.Default)
+		}
+		if q.Description != "" {
+			data.Set("description", q.Description)
+		}
+		view.Signature.Set(q.Name, data)
+	}
+	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
+	return view
+}

@@ -1,0 +1,175 @@
+package plans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/readfile"
+	"bolt/internal/valuedata"
+	"bolt/plans/yamlplan"
+	"bolt/puppet/check"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// written is a plan as its file has it: nothing is known of the types of its
+// parameters but their texts.
+type written struct {
+	Plan
+	doc doc // of the comment above a plan in the Puppet language
+}
+
+// read reads the file of a plan. Errors are *fault.Error.
+func read(ctx context.Context, s Summary) (*written, error) {
+	data, err := s.Module.ReadFile(ctx, s.File, readfile.Language)
+	if err != nil {
+		return nil, fault.File(s.Path(), err, "The plan file %s cannot be read: %v", s.Path(), fault.WithoutPath(err))
+	}
+	w := &written{Plan: Plan{Summary: s}}
+	if path.Ext(s.File) == yamlExt {
+		err = w.readYAML(data)
+	} else {
+		err = w.readPuppet(string(data))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *written) readPuppet(text string) error {
+	p, err := syntax.Parse(syntax.NewFile(w.Path(), text), syntax.Options{Tasks: true})
+	if err != nil {
+		return w.wrong(err)
+	}
+	var plan *syntax.Plan
+	for _, x := range p.Definitions {
+		if x, is := x.(*syntax.Plan); is && x.Name == w.Name {
+			plan = x
+		}
+	}
+	if plan == nil {
+		return fault.New(palError, "The file %s has to define the plan %s, and does not: the name of a file tells which plan is in it.", w.Path(), w.Name)
+	}
+	o := check.Options{Tasks: true, Defines: check.Defines(w.File)}
+	o.Namespace, _ = check.Namespace(w.Module.Name, w.File)
+	if err := check.Program(p, o).Err(); err != nil {
+		return w.wrong(err)
+	}
+	w.doc = parseDoc(commentAbove(text, p.File.Position(plan.Off).Line))
+	w.Brief, w.Docstring = w.doc.summary, w.doc.text
+	w.Description, w.Private = w.doc.description(), w.doc.private
+	source := func(n syntax.Node) string {
+		at := syntax.Extent(n)
+		return text[at.Off:at.End()]
+	}
+	for _, x := range plan.Params {
+		p := Parameter{Name: x.Name, Description: w.doc.params[x.Name]}
+		if x.Type != nil {
+			p.TypeText = source(x.Type)
+		}
+		if x.Value != nil {
+			p.HasDefault, p.DefaultText = true, source(x.Value)
+			p.Default = p.DefaultText
+		}
+		w.Parameters = append(w.Parameters, p)
+	}
+	return nil
+}
+
+func (w *written) readYAML(data []byte) error {
+	p, err := yamlplan.Parse(w.Name, w.Path(), data)
+	if err != nil {
+		return err
+	}
+	w.YAML = p
+	w.Description, w.Docstring, w.Private = p.Description, p.Description, p.Private
+	for _, x := range p.Parameters {
+		q := Parameter{Name: x.Name, TypeText: x.TypeText, Description: x.Description, Default: x.Default, HasDefault: x.HasDefault}
+		if x.HasDefault {
+			q.DefaultText = valuedata.Shown(x.Default)
+			if text, is := x.Default.(string); is && text != "" { // as Bolt prints it
+				q.DefaultText = text
+			}
+		}
+		w.Parameters = append(w.Parameters, q)
+	}
+	return nil
+}
+
+// wrong is the error of a file that is not in the Puppet language: the first
+// thing that is wrong with it, and how many others there are.
+func (w *written) wrong(err error) error {
+	errs, ok := errors.AsType[syntax.Errors](err)
+	if !ok || len(errs) == 0 {
+		return &fault.Error{Kind: palError, Msg: fmt.Sprintf("Error in the plan file %s: %v", w.Path(), err), Err: err}
+	}
+	at := errs[0].Position()
+	e := &fault.Error{
+		Kind: palError, Err: err,
+		Msg:     fmt.Sprintf("Error in the plan: %s (file: %s, line: %d, column: %d)", errs[0].Msg, at.File, at.Line, at.Column),
+		Details: ordered.Of("file", at.File, "line", int64(at.Line), "column", int64(at.Column)),
+	}
+	if n := len(errs); n > 1 {
+		e.Hint = fmt.Sprintf("that is the first of %d errors in the file: bolt puppet validate %s shows all", n, w.Path())
+	}
+	return e
+}
+
+// plan makes a Plan of what was written: it reads types, and warns of what
+// means nothing. The error is that ctx is done.
+func (l *Library) plan(ctx context.Context, w *written) (*Plan, error) {
+	for i := range w.Parameters {
+		p := &w.Parameters[i]
+		t, err := l.o.Type(ctx, p.Shown())
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil: // who runs the plan hears what is wrong
+			t = &value.ReferenceType{Text: p.TypeText}
+		}
+		p.Type = t
+		p.Sensitive = sensitive(p)
+	}
+	if w.doc.old {
+		l.o.Warn("plan_private_tag", fmt.Sprintf("The tag '@private' above the plan %s is deprecated: write '@api private' instead, in %s.", w.Name, w.Path()))
+	}
+	for _, name := range w.doc.order {
+		if w.Parameter(name) == nil {
+			l.o.Warn("missing_plan_parameter", fmt.Sprintf("The comment above the plan %s tells of a parameter '%s', which the plan does not have: %s.", w.Name, name, w.Path()))
+		}
+	}
+	return &w.Plan, nil
+}
+
+// sensitive reports whether a parameter's values are to be wrapped: its type is
+// Sensitive itself, under whatever name. As in Bolt, one that merely allows a
+// Sensitive does not count.
+func sensitive(p *Parameter) bool {
+	if strings.HasPrefix(p.TypeText, "Sensitive[") {
+		return true // whatever is in the brackets
+	}
+	_, is := secret(p.Type)
+	return is
+}
+
+// secret returns what a Sensitive hides, nil for anything.
+func secret(t value.Type) (within value.Type, is bool) {
+	for {
+		a, alias := t.(*value.AliasType)
+		if !alias {
+			break
+		}
+		t = a.Resolved()
+	}
+	s, is := t.(*value.SensitiveType)
+	if !is {
+		return nil, false
+	}
+	return s.Type, true
+}

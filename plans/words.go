@@ -1,0 +1,107 @@
+package plans
+
+import (
+	"fmt"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/parameter"
+	"bolt/internal/valuedata"
+	"bolt/puppet/value"
+)
+
+// Words are what a command line gives a plan.
+type Words struct {
+	Pairs   []string     // NAME=VALUE
+	Params  *ordered.Map // the object of --params, which may not stand beside Pairs; nil: there is none
+	Targets []string     // the values of --targets, or the names that other options lead to; nil: there are none
+}
+
+// targetSpec is what the type of a parameter names that targets are for.
+const targetSpec = "TargetSpec"
+
+// TargetsParameter returns the name of the parameter that takes the targets
+// which a plan is given beside its parameters: nodes, or else targets if its type
+// says TargetSpec; "" if there is none. A plan that has both is both, and
+// neither is given any.
+func (p *Plan) TargetsParameter() (name string, both bool) {
+	nodes, targets := p.Parameter("nodes"), p.Parameter("targets")
+	if targets != nil && !strings.Contains(targets.TypeText, targetSpec) {
+		targets = nil
+	}
+	switch {
+	case nodes != nil && targets != nil:
+		return "", true
+	case nodes != nil:
+		return nodes.Name, false
+	case targets != nil:
+		return targets.Name, false
+	}
+	return "", false
+}
+
+// Given returns the parameters that a command line gives a plan, with which it
+// can be called. A pair's value is what it is as JSON, if the parameter's type
+// takes that, or else the text. What is given to a parameter that is Sensitive
+// is wrapped. Targets go to TargetsParameter, separated by commas; if it has a
+// value already, that is an error of kind bolt/cli-error. Whether parameters are
+// known, and of their types, is for the call to find out.
+func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
+	params := w.Params.Clone()
+	for _, pair := range w.Pairs {
+		name, text, _ := strings.Cut(pair, "=")
+		params.Set(name, p.read(name, text))
+	}
+	if w.Targets != nil {
+		name, both := p.TargetsParameter()
+		_, set := params.Get(name)
+		switch {
+		case both:
+			l.o.Warn("nodes_targets_parameters", fmt.Sprintf("The plan %s has the parameters 'nodes' and 'targets' both, so that none of them gets "+
+				"the targets of the command line: give them as parameters.", p.Name))
+		case name == "":
+		case set:
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s is given twice: by an option that names targets, as --targets, "+
+				"and as a parameter. Leave one of them out.", name, p.Name)
+		default:
+			params.Set(name, strings.Join(w.Targets, ","))
+		}
+	}
+	var h value.HashBuilder
+	for name, v := range params.All() {
+		q := p.Parameter(name)
+		hidden := q != nil && q.Sensitive
+		typed, err := valuedata.Of(v)
+		switch {
+		case err != nil && hidden:
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that no plan can have; it is not shown as it is sensitive.", name, p.Name)
+		case err != nil:
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that no plan can have: %v", name, p.Name, err)
+		case hidden && v != nil:
+			typed = value.NewSensitive(typed)
+		}
+		h.Put(value.String(name), typed)
+	}
+	return h.Build(), nil
+}
+
+// read makes a value of a parameter's text. What a Sensitive hides is rather the
+// text than what that is as JSON: passwords may look like numbers.
+func (p *Plan) read(name, text string) any {
+	q := p.Parameter(name)
+	if q == nil {
+		return parameter.Read(nil, text)
+	}
+	within, is := secret(q.Type)
+	switch {
+	case !is:
+		return parameter.Read(q.Type, text)
+	case parameter.Accepts(within, text):
+		return text
+	}
+	return parameter.Read(within, text)
+}
+
+// Choices are the values that the parameter's type has, if it has only some.
+func (p *Parameter) Choices() []string { return parameter.Choices(p.Type) }

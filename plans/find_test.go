@@ -93,7 +93,7 @@ parameters:
   num: {type: Integer, default: 4}
   untyped:
   opt: {type: 'Optional[String]', default: null}
-  text: {type: String, default: plain}
+  text: {type: 'Enum[plain,  other]', default: plain}
   empty: {default: ""}
   data: {type: Hash, default: {a: [1, null], b: true}}
   "off": {type: Boolean, default: false}
@@ -105,7 +105,7 @@ steps: []
 			`[num=<value>] Integer "" default=4,4`,
 			`untyped=<value> Any ""`,
 			`opt=<value> Optional[String] ""`,
-			`[text=<value>] String "" default="plain",plain`,
+			`[text=<value>] Enum['other', 'plain'] "" default="plain",plain`,
 			`[empty=<value>] Any "" default="",""`,
 			`[data=<value>] Hash "" default={"a"=>[1, nil], "b"=>true},{"a"=>[1, nil], "b"=>true}`,
 			`[off=<value>] Boolean "" default=false,false`,

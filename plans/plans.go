@@ -48,8 +48,10 @@ type Plan struct {
 
 // A Parameter is one that a plan declares.
 type Parameter struct {
-	Name     string
-	TypeText string // as written; "" if the type is left out
+	Name string
+	// TypeText is the type as it is written, that of a YAML plan as the language
+	// writes it; "" if it is left out.
+	TypeText string
 	// Type is what TypeText says. A name that nothing is known of stands for
 	// itself there, and no value is of that type.
 	Type        value.Type

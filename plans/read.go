@@ -90,7 +90,7 @@ func (w *written) readYAML(data []byte) error {
 	w.YAML = p
 	w.Description, w.Docstring, w.Private = p.Description, p.Description, p.Private
 	for _, x := range p.Parameters {
-		q := Parameter{Name: x.Name, TypeText: x.TypeText, Description: x.Description, Default: x.Default, HasDefault: x.HasDefault}
+		q := Parameter{Name: x.Name, TypeText: x.Type, Description: x.Description, Default: x.Default, HasDefault: x.HasDefault}
 		if x.HasDefault {
 			q.DefaultText = valuedata.Shown(x.Default)
 			if text, is := x.Default.(string); is && text != "" { // as Bolt prints it

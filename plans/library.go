@@ -117,7 +117,9 @@ func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 }
 
 func notYAML(file string) error {
-	return fault.New("bolt/convert-error", "You can only convert plans written in yaml, with a name that ends in %s, and not %s.", yamlExt, file)
+	e := fault.New("bolt/convert-error", "You can only convert plans written in yaml")
+	e.Hint = fmt.Sprintf("the name of %s does not end in %s", file, yamlExt)
+	return e
 }
 
 // summaryOf is of the plan in a file: the innermost directory called plans that
@@ -238,7 +240,7 @@ func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
 		if ctx.Err() != nil {
 			return nil
 		}
-		l.o.Warn("plan_load_error", fmt.Sprintf("The plan %s is not listed, which is in %s: %v", p.name, m.Path(p.file), err))
+		l.o.Warn("plan_load_error", fmt.Sprintf("The plan %s (%s) is not listed: %s", p.name, m.Path(p.file), strings.Join(strings.Fields(err.Error()), " ")))
 	}
 	return list
 }

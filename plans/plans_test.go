@@ -162,7 +162,7 @@ func TestOf(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, name := range []string{"broken", "empty", "gone", "list", "maybe", "other", "resource", "second", "steps"} {
-		prefix := "plan_load_error: The plan m::" + name + " is not listed, which is in "
+		prefix := "plan_load_error: The plan m::" + name + " ("
 		if !slices.ContainsFunc(w.warns, func(s string) bool { return strings.HasPrefix(s, prefix) && strings.Contains(s, "plans/"+name+".") }) {
 			t.Errorf("there is no warning of %s that names its file", name)
 		}
@@ -239,7 +239,7 @@ func TestUnreadable(t *testing.T) {
 		if diff := cmp.Diff(want, lines(list)); diff != "" {
 			t.Errorf("%s is closed: %s", dir, diff)
 		}
-		if len(w.warns) != 1 || !strings.Contains(w.warns[0], "builtin:/"+dir+": the directory cannot be read: permission denied") {
+		if len(w.warns) != 1 || !strings.Contains(w.warns[0], "(builtin:/"+dir+") is not listed: the directory cannot be read: permission denied") {
 			t.Errorf("%s is closed: %q", dir, w.warns)
 		}
 	}

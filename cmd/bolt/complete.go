@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 			return completeListed(cmd, values, sys, prefix, publicTasks)
 		case c.name == "plan show" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicPlans)
+		case c.name == "plan convert" && len(args) == 0:
+			names, _ := completeListed(cmd, values, sys, prefix, yamlPlans)
+			return names, cobra.ShellCompDirectiveDefault // or files
 		case c.name == "task run":
 			return completeParameters(cmd, values, sys, args, prefix)
 		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
@@ -140,6 +144,18 @@ func publicPlans(ctx context.Context, a *app) ([]output.Described, error) {
 		}
 	}
 	return public, err
+}
+
+// yamlPlans are those that can be converted.
+func yamlPlans(ctx context.Context, a *app) ([]output.Described, error) {
+	list, err := a.plans().List(ctx)
+	var convertible []output.Described
+	for _, p := range list {
+		if path.Ext(p.File) == ".yaml" {
+			convertible = append(convertible, output.Described{Name: p.Name, Description: p.Description})
+		}
+	}
+	return convertible, err
 }
 
 // completeParameters offers "name=" for the parameters of a task that are not

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -35,7 +36,41 @@ Nothing that exists is overwritten. This version does not run plans.`,
   bolt plan new site::db::backup --pp`,
 			exit: exitMade, formats: listFormats, lists: []string{onNewPlan},
 		},
+		{
+			name: "plan convert", args: "PLAN", run: convertPlan, words: wordsOfPlanConvert,
+			short: "Print a YAML plan in the Puppet language",
+			long: `Prints a plan that is written in YAML as one in the Puppet language that does
+the same, with its description and those of its parameters in the comment
+above. PLAN is the path of its file, which is below plans of a module, or its
+name. Nothing is written: > plans/NAME.pp does that, and a plan in a file of
+that name is used instead of the one in YAML.`,
+			example: `  bolt plan convert site::deploy
+  bolt plan convert plans/deploy.yaml > plans/deploy.pp`,
+			exit: exitShown, formats: listFormats, lists: []string{onModules},
+		},
 	}
+}
+
+func wordsOfPlanConvert(args []string) error {
+	if first(args) == "" {
+		return usagef("Must specify a plan.")
+	}
+	return oneWord(args)
+}
+
+// convertPlan prints a plan, as it is in every format: what reads it is the
+// language.
+func convertPlan(ctx context.Context, a *app, args []string) error {
+	p, err := a.plans().At(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := p.YAML.Convert(&text); err != nil {
+		return err
+	}
+	_, err = text.WriteTo(a.sys.out)
+	return written(err)
 }
 
 // plans is the library of the module path.

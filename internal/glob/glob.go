@@ -31,6 +31,9 @@ func Compile(pattern string) (Glob, error) {
 	return g, nil
 }
 
+// WithoutBraces compiles a pattern in which braces are ordinary characters.
+func WithoutBraces(pattern string) Glob { return Glob{strings.ToLower(pattern)} }
+
 // expand adds the alternatives of p. Braces without a partner are ordinary.
 func (g *Glob) expand(p string) error {
 	open, end := -1, -1

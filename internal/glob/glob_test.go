@@ -31,6 +31,14 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+func TestWithoutBraces(t *testing.T) {
+	for name, want := range map[string]bool{"{a,b}1": true, "a1": false, "{A,B}x": true} {
+		if got := WithoutBraces("{a,B}*").Match(name); got != want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
 func FuzzGlob(f *testing.F) {
 	f.Add("web[1-3]*", "web1")
 	f.Add("{a,b{c,d}}", "bc")

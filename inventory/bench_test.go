@@ -122,3 +122,43 @@ func BenchmarkPrepare(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkChange is one change to one of many targets, and reading it.
+func BenchmarkChange(b *testing.B) {
+	inv := benchNew(b, benchData(b))
+	all := inv.AllTargets()
+	if err := inv.Prepare(context.Background(), all); err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	facts := ordered.Of("os", ordered.Of("name", "Debian", "release", ordered.Of("major", "13")))
+	for _, bb := range []struct {
+		name   string
+		change func(t *inventory.Target) error
+	}{
+		{"var", func(t *inventory.Target) error { return t.SetVar(ctx, "v", true) }},
+		{"facts", func(t *inventory.Target) error { return t.AddFacts(ctx, facts) }},
+		{"config", func(t *inventory.Target) error { return t.SetConfig(ctx, []string{"ssh", "port"}, int64(22)) }},
+		{"group", func(t *inventory.Target) error {
+			if err := inv.AddToGroup([]*inventory.Target{t}, "role00"); err != nil {
+				return err
+			}
+			return inv.RemoveFromGroup(t, "role00")
+		}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				t := all[n%1000*10]
+				n++
+				if err := bb.change(t); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := t.Data(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

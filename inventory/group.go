@@ -11,7 +11,7 @@ import (
 )
 
 // group is one group of the tree. It is not changed once New is done, but for
-// data, which belongs to the holder of Inventory.turn.
+// data, which belongs to the holder of Inventory.turn, and its members.
 type group struct {
 	name    string
 	parent  *group
@@ -24,6 +24,10 @@ type group struct {
 	aliases []alias
 
 	data *layer // input's data with references resolved, nil until needed
+
+	// What plans made of the members, guarded by Inventory.mu.
+	added   []*Target
+	removed map[*Target]bool // of defs
 }
 
 type alias struct{ name, target string }

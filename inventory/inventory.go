@@ -14,6 +14,12 @@
 // earlier beats the later. config and facts merge deeply, vars and
 // plugin_hooks by key, features and aliases add up.
 //
+// Plans change what is known: SetVar, AddFacts, SetFeature and SetConfig change
+// what is said about a target itself, AddToGroup and RemoveFromGroup which
+// groups it has data from, and NewTarget makes a target or says everything
+// about one anew. A Target stays the same value through all of this; what was
+// read from it before stays as it was. Only what has changed is merged again.
+//
 // The package reads no environment and asks nobody anything: plugins, which
 // may, come as a function.
 package inventory
@@ -69,12 +75,12 @@ type Inventory struct {
 	opts       Options
 	root       *group
 	groups     map[string]*group
-	groupNames []string          // preorder
-	names      []string          // of all targets in the file, in order
-	aliases    map[string]string // alias → target name
-	aliasNames []string          // in order
+	groupNames []string // preorder
+	names      []string // of all targets in the file, in order
 	transports map[string]transportInfo
 	schemas    *schema.Schema // of config
+	entry      *schema.Schema // of a target
+	nothing    *layer         // of the many targets about which no more than a name is said
 
 	// turn holds one token for whoever resolves references and merges data:
 	// references must be resolved once, not once for each target.
@@ -85,8 +91,13 @@ type Inventory struct {
 	checkedKey map[string]bool // private keys that were looked for
 	toldNative bool            // that ssh-command is ignored
 
-	mu      sync.Mutex
-	targets map[string]*Target // by name; grows with ad-hoc targets
+	// mu guards these, who is in which group (group.added, group.removed,
+	// Target.joined), and every change of a Target's groups. It is held for no
+	// more than a look, and never while waiting for turn.
+	mu         sync.Mutex
+	targets    map[string]*Target // by name; grows with ad-hoc targets
+	aliases    map[string]string  // alias → target name
+	aliasNames []string           // in order
 }
 
 // New makes an Inventory of decoded data, which it keeps and does not change.
@@ -107,8 +118,8 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 		aliases:    make(map[string]string),
 		targets:    make(map[string]*Target),
 		transports: transports(),
-		schemas:    ConfigSchema(),
 		turn:       make(chan struct{}, 1),
+		nothing:    &layer{},
 		layers:     make(map[string]*groupLayer),
 		base:       make(map[string]*ordered.Map),
 		checkedKey: make(map[string]bool),
@@ -116,7 +127,9 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 	if data == nil {
 		data = &ordered.Map{}
 	}
-	if err := schema.Validate(data, Schema(), o.File, o.Warn); err != nil {
+	file := Schema()
+	inv.schemas, inv.entry = file.Properties["config"], file.Properties["targets"].Items
+	if err := schema.Validate(data, file, o.File, o.Warn); err != nil {
 		return nil, err
 	}
 	if v, ok := data.Get("version"); ok && v != int64(2) {
@@ -153,9 +166,22 @@ func (inv *Inventory) invalid(path []string, format string, args ...any) error {
 	return &fault.Error{Kind: "bolt.inventory/validation-error", Msg: msg, Details: ordered.Of("path", list)}
 }
 
+// takeTurn waits until the caller may resolve references and merge.
+func (inv *Inventory) takeTurn(ctx context.Context) error {
+	select {
+	case inv.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (inv *Inventory) endTurn() { <-inv.turn }
+
 // index makes the Target values and the lists in the order in which people
 // see them: a group's own targets before those of its children.
 func (inv *Inventory) index() {
+	var aliased []*Target
 	inv.root.walk(func(g *group) {
 		inv.groups[g.name] = g
 		inv.groupNames = append(inv.groupNames, g.name)
@@ -166,7 +192,10 @@ func (inv *Inventory) index() {
 				inv.names = append(inv.names, d.name)
 				inv.targets[d.name] = t
 			}
-			t.defs = append(t.defs, d)
+			t.defined = append(t.defined, g)
+			if d.alias != nil {
+				aliased = append(aliased, t)
+			}
 		}
 		for _, a := range g.aliases {
 			if _, ok := inv.aliases[a.name]; !ok {
@@ -177,30 +206,13 @@ func (inv *Inventory) index() {
 	})
 	for _, name := range inv.names {
 		t := inv.targets[name]
-		t.URI = mergedURI(t.defs)
+		t.URI = t.mergedURI()
+		t.first.uri, t.first.groups = t.URI, t.defined
+		t.now.Store(&t.first)
 	}
-}
-
-// mergedURI is the URI of a target that may be defined in several groups.
-// Unlike all else, here the outer beats the inner and the later the earlier
-// group: that is what Puppet Bolt does.
-func mergedURI(defs []*definition) string {
-	if len(defs) == 1 {
-		return defs[0].uri
+	for _, t := range aliased {
+		t.first.alias = t.mergedAliases()
 	}
-	uri, _ := fold(closureOf(defs), func(g *group) (string, bool) {
-		d := g.byName[defs[0].name]
-		if d == nil {
-			return "", false
-		}
-		return d.uri, true
-	}, func(loser, winner string) string {
-		if loser != "" {
-			return loser
-		}
-		return winner
-	})
-	return uri
 }
 
 // Groups lists the names of all groups, sorted. "all" is always one.
@@ -221,6 +233,8 @@ func (inv *Inventory) AllTargets() []*Target {
 // Names lists everything that names targets, sorted: targets, aliases and
 // groups. It is meant for completion.
 func (inv *Inventory) Names() []string {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
 	all := make(map[string]bool)
 	for _, list := range [][]string{inv.names, inv.aliasNames, inv.groupNames} {
 		for _, n := range list {
@@ -233,11 +247,17 @@ func (inv *Inventory) Names() []string {
 // Prepare merges and checks the data of targets, and returns the first error
 // in their order. Puppet Bolt does this for all targets of a command line
 // before it touches any of them, so that a mistake in the inventory is found
-// before half of the work is done.
+// before half of the work is done. From then on ad-hoc targets are in the
+// group all, as in Puppet Bolt.
 func (inv *Inventory) Prepare(ctx context.Context, targets []*Target) error {
 	for _, t := range targets {
 		if _, err := t.Data(ctx); err != nil {
 			return err
+		}
+		if t.Adhoc {
+			inv.mu.Lock()
+			inv.join(t)
+			inv.mu.Unlock()
 		}
 	}
 	return nil

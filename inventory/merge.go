@@ -55,6 +55,17 @@ func overlay(under, over *ordered.Map) *ordered.Map {
 	return m
 }
 
+// deepOverlay is overlay, with maps inside merged likewise.
+func deepOverlay(under, over *ordered.Map) *ordered.Map {
+	switch {
+	case over.Len() == 0:
+		return under
+	case under.Len() == 0:
+		return over
+	}
+	return under.Merge(over)
+}
+
 func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a
@@ -75,9 +86,9 @@ type closure struct {
 	children map[*group][]*group // in order
 }
 
-// closureOf returns the closure of the groups of definitions, which are in
-// preorder; so children are met in their order.
-func closureOf(defs []*definition) closure {
+// closureOf returns the closure of groups that are in preorder; so children are
+// met in their order.
+func closureOf(groups []*group) closure {
 	c := closure{children: make(map[*group][]*group)}
 	var include func(g *group)
 	include = func(g *group) {
@@ -92,8 +103,8 @@ func closureOf(defs []*definition) closure {
 		include(g.parent)
 		c.children[g.parent] = append(c.children[g.parent], g)
 	}
-	for _, d := range defs {
-		include(d.group)
+	for _, g := range groups {
+		include(g)
 	}
 	return c
 }
@@ -146,11 +157,18 @@ func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *grou
 		m, _ := data.Value(k).(*ordered.Map)
 		return m
 	}
-	l := &layer{config: inv.pruned(hash("config")), vars: hash("vars"), facts: hash("facts"), hooks: hash("plugin_hooks")}
-	for _, f := range flatten(data.Value("features"), nil) {
-		l.features = union(l.features, []string{fmt.Sprint(f)})
+	return &layer{
+		config: inv.pruned(hash("config")), vars: hash("vars"), facts: hash("facts"), hooks: hash("plugin_hooks"),
+		features: featureList(data.Value("features")),
+	}, nil
+}
+
+func featureList(v any) []string {
+	var list []string
+	for _, f := range flatten(v, nil) {
+		list = union(list, []string{fmt.Sprint(f)})
 	}
-	return l, nil
+	return list
 }
 
 // flatten lists the elements of nested lists.
@@ -253,16 +271,17 @@ func (inv *Inventory) checkDataKeys(data *ordered.Map, g *group, target string) 
 	return nil
 }
 
-// groupLayer returns the merged data of the groups that hold a target.
-func (inv *Inventory) groupLayer(ctx context.Context, defs []*definition) (*groupLayer, error) {
+// groupLayer returns the merged data of the groups that hold a target, and of
+// those that contain these. The caller holds Inventory.turn.
+func (inv *Inventory) groupLayer(ctx context.Context, groups []*group) (*groupLayer, error) {
 	var key []byte
-	for _, d := range defs {
-		key = binary.AppendUvarint(key, uint64(d.group.index))
+	for _, g := range groups {
+		key = binary.AppendUvarint(key, uint64(g.index))
 	}
 	if l, ok := inv.layers[string(key)]; ok {
 		return l, nil
 	}
-	c := closureOf(defs)
+	c := closureOf(groups)
 	var names []string
 	if err := c.each(func(g *group) error {
 		names = append(names, g.name)
@@ -297,26 +316,56 @@ func (c closure) each(visit func(*group) error) error {
 	return walk(c.root)
 }
 
-// ownLayer returns what the definitions of a target say about it, nil if they
-// say nothing.
-func (inv *Inventory) ownLayer(ctx context.Context, defs []*definition) (*layer, error) {
-	read := make(map[*group]*layer)
-	for _, d := range defs {
+// readFile returns what the file says about the target itself, with references
+// resolved, which is done once: a plugin may ask people. The caller holds
+// Inventory.turn.
+func (t *Target) readFile(ctx context.Context) (*layer, error) {
+	if l := t.file.Load(); l != nil {
+		return l, nil
+	}
+	l, err := t.inv.definedLayer(ctx, t.defined, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	l = t.local(l)
+	t.file.Store(l)
+	return l, nil
+}
+
+// local gives the machine that we are on its transport: it needs no SSH,
+// whatever its groups say.
+func (t *Target) local(l *layer) *layer {
+	if t.Name != "localhost" {
+		return l
+	}
+	own := *l
+	own.config = ordered.Of("transport", "local").Merge(l.config)
+	return &own
+}
+
+// definedLayer merges what groups of the file say about a target.
+func (inv *Inventory) definedLayer(ctx context.Context, groups []*group, name string) (*layer, error) {
+	var read map[*group]*layer
+	for _, g := range groups {
+		d := g.byName[name]
 		if d.input == nil || !slices.ContainsFunc(dataKeys[:], func(k string) bool { _, ok := d.input.Get(k); return ok }) {
 			continue
 		}
-		l, err := inv.readLayer(ctx, d.input, d.group, d.name)
+		l, err := inv.readLayer(ctx, d.input, g, name)
 		if err != nil {
 			return nil, err
 		}
-		read[d.group] = l
+		if read == nil {
+			read = make(map[*group]*layer)
+		}
+		read[g] = l
 	}
 	switch {
 	case len(read) == 0:
-		return &layer{}, nil
-	case len(defs) == 1:
-		return read[defs[0].group], nil
+		return inv.nothing, nil
+	case len(groups) == 1:
+		return read[groups[0]], nil
 	}
-	l, _ := fold(closureOf(defs), func(g *group) (*layer, bool) { l, ok := read[g]; return l, ok }, mergeLayers)
+	l, _ := fold(closureOf(groups), func(g *group) (*layer, bool) { l, ok := read[g]; return l, ok }, mergeLayers)
 	return l, nil
 }

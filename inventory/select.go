@@ -25,109 +25,171 @@ import (
 // matches nothing, bolt/parse-error for a word that is no URI. Nothing is
 // merged and no reference resolved yet; see Prepare.
 func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target, error) {
-	var list []*Target
-	seen := make(map[*Target]bool)
-	add := func(t *Target) {
-		if !seen[t] {
-			seen[t] = true
-			list = append(list, t)
-		}
-	}
+	var found selection
 	for _, p := range patterns {
 		for _, word := range splitWords(p) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := inv.expand(word, add); err != nil {
+			if err := inv.expand(word, true, &found); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return list, nil
+	return found.list, nil
 }
 
-func (inv *Inventory) expand(word string, add func(*Target)) error {
+// Lookup is Targets for plans' get_targets: names in a list are separated by
+// spaces and commas wherever they stand, braces have no meaning in a pattern,
+// and the targets are prepared (see Prepare), one word after the other. So
+// ad-hoc targets are in the group all from then on. Errors are those of Targets
+// and Data.
+//
+// Differs from Puppet: a group's targets always come in the file's order, then
+// those that plans added. In Bolt those that have been looked up before come
+// after the group's other ones, and, in the group all, before those of the
+// groups in it.
+func (inv *Inventory) Lookup(ctx context.Context, names []string) ([]*Target, error) {
+	var found selection
+	for _, list := range names {
+		for _, word := range strings.FieldsFunc(list, separator) {
+			known := len(found.list)
+			if err := inv.expand(word, false, &found); err != nil {
+				return nil, err
+			}
+			if err := inv.Prepare(ctx, found.list[known:]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found.list, nil
+}
+
+// Target is Lookup for plans' get_target: any other number of targets than one
+// is an error of kind bolt.inventory/validation-error.
+func (inv *Inventory) Target(ctx context.Context, name string) (*Target, error) {
+	found, err := inv.Lookup(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, inv.invalid(nil, "'%s' refers to %d targets", SafeName(name), len(found))
+	}
+	return found[0], nil
+}
+
+// selection lists targets once each, where they first come.
+type selection struct {
+	list []*Target
+	seen map[*Target]bool
+}
+
+func (l *selection) add(t *Target) {
+	if l.seen == nil {
+		l.seen = make(map[*Target]bool)
+	}
+	if !l.seen[t] {
+		l.seen[t] = true
+		l.list = append(l.list, t)
+	}
+}
+
+// expand finds what one word means.
+func (inv *Inventory) expand(word string, braces bool, to *selection) error {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
 	if g, ok := inv.groups[word]; ok {
-		inv.addGroup(g, add)
+		inv.addGroup(g, to)
 		return nil
 	}
-	inv.mu.Lock()
 	t, known := inv.targets[word]
 	if !known {
 		t, known = inv.targets[inv.aliases[word]]
 	}
-	inv.mu.Unlock()
 	if known {
-		add(t)
+		to.add(t)
 		return nil
 	}
 	u, err := parseURI(word)
 	address := err == nil && (u.scheme != "" || strings.Contains(u.host, ":"))
 	if strings.ContainsAny(word, glob.Chars) && !address {
-		return inv.expandGlob(word, add)
+		return inv.expandGlob(word, braces, to)
 	}
 	if err != nil {
-		return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + SafeName(word) + "': " + err.Error(), Err: err}
+		return badURI(word, err)
 	}
-	add(inv.adhoc(word))
+	to.add(inv.adhoc(word))
 	return nil
 }
 
-// addGroup adds a group's own targets, then those of its children.
-func (inv *Inventory) addGroup(g *group, add func(*Target)) {
+func badURI(uri string, err error) error {
+	return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + SafeName(uri) + "': " + err.Error(), Err: err}
+}
+
+// addGroup adds a group's own targets, then those of its children, and reports
+// whether it has any. The caller holds Inventory.mu, as for adhoc and
+// expandGlob.
+func (inv *Inventory) addGroup(g *group, to *selection) bool {
+	found := false
+	add := func(t *Target) { found = true; to.add(t) }
 	g.walk(func(g *group) {
 		for _, d := range g.defs {
-			add(inv.known(d.name))
+			if t := inv.targets[d.name]; !g.removed[t] {
+				add(t)
+			}
+		}
+		for _, t := range g.added {
+			add(t)
 		}
 	})
+	return found
 }
 
-// known returns a target of the inventory.
-func (inv *Inventory) known(name string) *Target {
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	return inv.targets[name]
-}
-
-// adhoc returns the target with that URI, making it if it is new.
+// adhoc makes the target with that URI.
 func (inv *Inventory) adhoc(uri string) *Target {
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	t, ok := inv.targets[uri]
-	if !ok {
-		t = &Target{Name: uri, URI: uri, Adhoc: true, inv: inv, defs: []*definition{{group: inv.root, name: uri, uri: uri}}}
-		inv.targets[uri] = t
-	}
+	t := &Target{Name: uri, URI: uri, Adhoc: true, inv: inv}
+	t.first.uri, t.first.groups = uri, []*group{inv.root}
+	t.now.Store(&t.first)
+	inv.targets[uri] = t
 	return t
 }
 
-func (inv *Inventory) expandGlob(pattern string, add func(*Target)) error {
-	g, err := glob.Compile(pattern)
-	if err != nil {
-		return &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: fmt.Sprintf("pattern %s: %v", SafeName(pattern), err), Err: err}
+func (inv *Inventory) expandGlob(pattern string, braces bool, to *selection) error {
+	g := glob.WithoutBraces(pattern)
+	if braces {
+		var err error
+		if g, err = glob.Compile(pattern); err != nil {
+			return &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: fmt.Sprintf("pattern %s: %v", SafeName(pattern), err), Err: err}
+		}
 	}
 	matched := false
-	hit := func(t *Target) { matched = true; add(t) }
 	for _, name := range inv.groupNames {
 		if g.Match(name) {
-			inv.addGroup(inv.groups[name], hit)
+			matched = inv.addGroup(inv.groups[name], to) || matched
+		}
+	}
+	match := func(name, target string) {
+		if g.Match(name) {
+			matched = true
+			to.add(inv.targets[target])
 		}
 	}
 	for _, name := range inv.names {
-		if g.Match(name) {
-			hit(inv.known(name))
-		}
+		match(name, name)
+	}
+	for _, t := range inv.root.added {
+		match(t.Name, t.Name)
 	}
 	for _, name := range inv.aliasNames {
-		if g.Match(name) {
-			hit(inv.known(inv.aliases[name]))
-		}
+		match(name, inv.aliases[name])
 	}
 	if !matched {
 		return fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(pattern))
 	}
 	return nil
 }
+
+func separator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
 // splitWords splits at spaces and commas outside of brackets and braces. One
 // that is never closed counts as an ordinary character.
@@ -145,7 +207,7 @@ func splitWords(s string) []string {
 		if (r == '{' || r == '[') && i >= until {
 			until = i + closing(s[i:])
 		}
-		if i >= until && (r == ',' || unicode.IsSpace(r)) {
+		if i >= until && separator(r) {
 			flush()
 			continue
 		}

@@ -32,14 +32,15 @@ type Settings struct {
 	NativeSSH    bool                // ask OpenSSH's programs to do it
 }
 
-// Settings translates the target's Data. It is computed once; what it points
-// to is shared and must not be changed. Errors are those of Data, and a
+// Settings translates the target's Data. It is computed once for each change;
+// what it points to is shared and must not be changed. Errors are those of Data, and a
 // bolt/validation-error for an ssh target that has no host.
 func (t *Target) Settings(ctx context.Context) (Settings, error) {
-	if s := t.settings.Load(); s != nil {
+	now := t.now.Load()
+	if s := now.settings.Load(); s != nil {
 		return *s, nil
 	}
-	d, err := t.Data(ctx)
+	d, err := t.dataOf(ctx, now)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -52,7 +53,7 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 			return Settings{}, err
 		}
 	}
-	t.settings.Store(&s)
+	now.settings.Store(&s)
 	return s, nil
 }
 
@@ -134,12 +135,10 @@ func (inv *Inventory) warnMissingKey(ctx context.Context, path string) error {
 	if path == "" {
 		return nil
 	}
-	select {
-	case inv.turn <- struct{}{}:
-		defer func() { <-inv.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := inv.takeTurn(ctx); err != nil {
+		return err
 	}
+	defer inv.endTurn()
 	if inv.checkedKey[path] {
 		return nil
 	}

@@ -16,15 +16,49 @@ import (
 // is safe for concurrent use.
 type Target struct {
 	Name string // what people call it; for ad-hoc targets the URI
-	URI  string // "" if only a name was given
+	// URI is that of the inventory's file, or of who first mentioned the target;
+	// "" if only a name was given. NewTarget may give another: Data has the one
+	// that counts.
+	URI string
 
-	// Adhoc is set for a target that the inventory does not mention.
+	// Adhoc is set for a target that the inventory's file does not mention.
 	Adhoc bool
 
-	inv      *Inventory
-	defs     []*definition // in preorder of their groups
-	data     atomic.Pointer[Data]
+	inv     *Inventory
+	defined []*group              // that mention it in the file, in preorder
+	joined  bool                  // it is in group.added of the group all
+	told    bool                  // that facts have dotted names; belongs to the holder of turn
+	file    atomic.Pointer[layer] // what the file says about it, nil until needed
+	now     atomic.Pointer[state]
+	first   state // most targets have no other
+}
+
+// state is what a target is made of at one time. A change makes another one, so
+// nothing that was computed from an old one can be taken for the new.
+type state struct {
+	uri     string
+	alias   []string
+	groups  []*group // that hold it themselves, in preorder
+	own     *layer   // what is said about the target itself; nil: what the file says
+	noAgent bool     // a plan took puppet-agent away
+
+	data     atomic.Pointer[Data] // nil until needed, as is settings
 	settings atomic.Pointer[Settings]
+}
+
+// next is a state in which everything but what depends on it is as in s.
+func (s *state) next() *state {
+	return &state{uri: s.uri, alias: s.alias, groups: s.groups, own: s.own, noAgent: s.noAgent}
+}
+
+// update replaces the target's state by what change makes of it, which may be
+// asked more than once.
+func (t *Target) update(change func(*state) *state) {
+	for {
+		if s := t.now.Load(); t.now.CompareAndSwap(s, change(s)) {
+			return
+		}
+	}
 }
 
 // SafeName is the name for people and files: without a password.
@@ -38,8 +72,33 @@ func (t *Target) SafeName() string {
 func (t *Target) String() string { return t.SafeName() }
 
 // Aliases lists the target's other names.
-func (t *Target) Aliases() []string {
-	aliases, _ := fold(closureOf(t.defs), func(g *group) ([]string, bool) {
+func (t *Target) Aliases() []string { return t.now.Load().alias }
+
+// mergedURI is the URI of a target that may be defined in several groups.
+// Unlike all else, here the outer beats the inner and the later the earlier
+// group: that is what Puppet Bolt does.
+func (t *Target) mergedURI() string {
+	if len(t.defined) == 1 {
+		return t.defined[0].byName[t.Name].uri
+	}
+	uri, _ := fold(closureOf(t.defined), func(g *group) (string, bool) {
+		d := g.byName[t.Name]
+		if d == nil {
+			return "", false
+		}
+		return d.uri, true
+	}, func(loser, winner string) string {
+		if loser != "" {
+			return loser
+		}
+		return winner
+	})
+	return uri
+}
+
+// mergedAliases are those of all definitions.
+func (t *Target) mergedAliases() []string {
+	aliases, _ := fold(closureOf(t.defined), func(g *group) ([]string, bool) {
 		d := g.byName[t.Name]
 		if d == nil {
 			return nil, false
@@ -78,33 +137,33 @@ type Data struct {
 // not.
 func (d *Data) Protocol() string { return d.address.scheme }
 
-// Data merges what the inventory says about the target, and checks it. It is
-// computed once; the result is shared and must not be changed. Errors are
-// *fault.Error: bolt/validation-error for bad configuration,
-// bolt/unknown-transport, or what a plugin returned.
-func (t *Target) Data(ctx context.Context) (*Data, error) {
-	if d := t.data.Load(); d != nil {
+// Data merges what the inventory, and plans since, say about the target, and
+// checks it. It is computed once for each change; the result is shared and must
+// not be changed. Errors are *fault.Error: bolt/validation-error for bad
+// configuration, bolt/unknown-transport, or what a plugin returned.
+func (t *Target) Data(ctx context.Context) (*Data, error) { return t.dataOf(ctx, t.now.Load()) }
+
+func (t *Target) dataOf(ctx context.Context, s *state) (*Data, error) {
+	if d := s.data.Load(); d != nil {
 		return d, nil
 	}
-	select {
-	case t.inv.turn <- struct{}{}:
-		defer func() { <-t.inv.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := t.inv.takeTurn(ctx); err != nil {
+		return nil, err
 	}
-	if d := t.data.Load(); d != nil {
+	defer t.inv.endTurn()
+	if d := s.data.Load(); d != nil {
 		return d, nil
 	}
-	d, err := t.merge(ctx)
+	d, err := t.merge(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	t.data.Store(d)
+	s.data.Store(d)
 	return d, nil
 }
 
 // merge does Data's work. The caller holds Inventory.turn.
-func (t *Target) merge(ctx context.Context) (*Data, error) {
+func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	inv := t.inv
 	if !ascii(t.Name) {
 		return nil, inv.invalid(nil, "Target name must be ASCII characters: %s", t.SafeName())
@@ -112,22 +171,24 @@ func (t *Target) merge(ctx context.Context) (*Data, error) {
 	if c, bad := illegal(t.Name); bad {
 		return nil, inv.invalid(nil, "Illegal character '%s' in target name '%s'", c, t.SafeName())
 	}
-	d := &Data{Name: t.Name, URI: t.URI, Alias: t.Aliases()}
-	if t.URI != "" {
+	d := &Data{Name: t.Name, URI: s.uri, Alias: s.alias}
+	if s.uri != "" {
 		var err error
-		if d.address, err = parseURI(t.URI); err != nil {
-			return nil, inv.invalid(nil, "Invalid target uri %s: %v", SafeName(t.URI), err)
+		if d.address, err = parseURI(s.uri); err != nil {
+			return nil, inv.invalid(nil, "Invalid target uri %s: %v", SafeName(s.uri), err)
 		}
 	}
-	groups, err := inv.groupLayer(ctx, t.defs)
+	groups, err := inv.groupLayer(ctx, s.groups)
 	if err != nil {
 		return nil, err
 	}
-	own, err := inv.ownLayer(ctx, t.defs)
-	if err != nil {
-		return nil, err
+	own := s.own
+	if own == nil {
+		if own, err = t.readFile(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if d.Transport, err = t.transport(d.address, own, groups); err != nil {
+	if d.Transport, err = t.transport(s, d.address.scheme, own, groups); err != nil {
 		return nil, err
 	}
 	if d.Config, err = inv.transportConfig(ctx, t, d.Transport, own, groups); err != nil {
@@ -135,20 +196,52 @@ func (t *Target) merge(ctx context.Context) (*Data, error) {
 	}
 	d.Groups = groups.names
 	d.Vars = present(overlay(groups.vars, own.vars))
-	if d.Facts = present(groups.facts); own.facts.Len() > 0 {
-		d.Facts = groups.facts.Merge(own.facts)
-	}
+	d.Facts = present(deepOverlay(groups.facts, own.facts))
 	d.Features = union(groups.features, own.features)
 	// Every local target counts as one that has an agent's Ruby, so that
 	// tasks choose the same implementation as under Puppet Bolt, which brings
 	// a Ruby of its own. We bring none: a Ruby script runs by its #! line.
-	const agent = "puppet-agent"
-	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && d.Transport == "local" && !slices.Contains(d.Features, agent) {
+	//
+	// Differs from Puppet: in Bolt a target that a plan makes a local one later
+	// does not count.
+	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && d.Transport == "local" && !s.noAgent && !slices.Contains(d.Features, agent) {
 		d.Features, d.AgentAssumed = union(d.Features, []string{agent}), true
 	}
 	d.PluginHooks = overlay(overlay(inv.hooks(), groups.hooks), own.hooks)
 	inv.warnDottedFacts(t, d.Facts)
 	return d, nil
+}
+
+// agent is the feature of targets that have Puppet's own Ruby.
+const agent = "puppet-agent"
+
+// Config is the configuration that the inventory and plans give the target, for
+// all transports, without defaults and what lies below the inventory. It is what
+// plans see as a target's config; the map is the caller's. Passwords and key
+// texts are transport.Secret values, as in Data. Errors are those of Data.
+func (t *Target) Config(ctx context.Context) (*ordered.Map, error) {
+	s := t.now.Load()
+	if err := t.inv.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer t.inv.endTurn()
+	groups, err := t.inv.groupLayer(ctx, s.groups)
+	if err != nil {
+		return nil, err
+	}
+	own := s.own
+	if own == nil {
+		if own, err = t.readFile(ctx); err != nil {
+			return nil, err
+		}
+	}
+	config := groups.layer.config.Merge(own.config)
+	for _, v := range config.All() {
+		if m, ok := v.(*ordered.Map); ok {
+			hideSecrets(m)
+		}
+	}
+	return config, nil
 }
 
 // present makes a nil map an empty one, as which it is then written.
@@ -190,19 +283,15 @@ func (t *Target) RunOn(ctx context.Context) (*Target, error) {
 // transport chooses the transport of a target: the URI's scheme beats the
 // target's configuration, that of its groups, and the default. A URI of a
 // remote target has a scheme that is none of ours.
-func (t *Target) transport(address uri, own *layer, groups *groupLayer) (string, error) {
+func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLayer) (string, error) {
 	configured := t.inv.opts.Transport
-	if s, ok := groups.layer.config.Value("transport").(string); ok {
-		configured = s
+	if name, ok := groups.layer.config.Value("transport").(string); ok {
+		configured = name
 	}
-	// The machine that we are on needs no SSH, whatever its groups say.
-	if t.Name == "localhost" {
-		configured = "local"
+	if name, ok := own.config.Value("transport").(string); ok {
+		configured = name
 	}
-	if s, ok := own.config.Value("transport").(string); ok {
-		configured = s
-	}
-	name := address.scheme
+	name := scheme
 	switch {
 	case name == Remote, configured == Remote:
 		name = Remote
@@ -211,8 +300,8 @@ func (t *Target) transport(address uri, own *layer, groups *groupLayer) (string,
 	}
 	if _, ok := t.inv.transports[name]; !ok {
 		what := t.SafeName()
-		if t.URI != "" {
-			what = SafeName(t.URI)
+		if s.uri != "" {
+			what = SafeName(s.uri)
 		}
 		return "", fault.New("bolt/unknown-transport", "Unknown transport %s found for %s\nThe transports are %s",
 			name, what, strings.Join(Transports(), ", "))
@@ -227,6 +316,9 @@ func (inv *Inventory) hooks() *ordered.Map {
 }
 
 func (inv *Inventory) warnDottedFacts(t *Target, facts *ordered.Map) {
+	if t.told {
+		return
+	}
 	var dotted []string
 	for k := range facts.All() {
 		if strings.Contains(k, ".") {
@@ -234,6 +326,7 @@ func (inv *Inventory) warnDottedFacts(t *Target, facts *ordered.Map) {
 		}
 	}
 	if dotted != nil {
+		t.told = true
 		inv.opts.Warn("dotted_fact_name", fmt.Sprintf("Target '%s' has facts with a dot in their name: %s. "+
 			"They are not turned into structured facts, and are deprecated.", t.SafeName(), strings.Join(dotted, ", ")))
 	}

@@ -446,7 +446,7 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 		}
 	}
 	set("name", t.Name, true)
-	set("uri", t.URI, t.URI != "")
+	set("uri", d.URI, d.URI != "")
 	set("protocol", d.Protocol(), d.Protocol() != "")
 	set("user", s.Dest.User, s.Dest.User != "")
 	set("password", s.Dest.Password.Reveal(), s.Dest.Password.IsSet())

@@ -1,0 +1,256 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/internal/ordered"
+	"bolt/internal/schema"
+)
+
+// AddToGroup makes targets members of a group, as plans' add_to_group does. They
+// have the data of the group, and of those that contain it, from then on: under
+// what is said about the targets themselves, and merged with that of their
+// other groups as if the file had named them there. An unknown group is an error
+// of kind bolt.inventory/validation-error.
+func (inv *Inventory) AddToGroup(targets []*Target, name string) error {
+	g, err := inv.group(name)
+	if err != nil {
+		return err
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for _, t := range targets {
+		inv.add(t, g)
+	}
+	return nil
+}
+
+// RemoveFromGroup ends a target's membership in a group and in all groups that
+// it contains, as plans' remove_from_group does; a target that is in none of
+// them stays as it is. What these groups' entries in the file say about the
+// target itself remains. An unknown group is an error of kind
+// bolt.inventory/validation-error, and so is "all", which has every target.
+func (inv *Inventory) RemoveFromGroup(t *Target, name string) error {
+	top, err := inv.group(name)
+	if err != nil {
+		return err
+	}
+	if top == inv.root {
+		return inv.invalid(nil, "Target %s stays in the group all, as every target does", t.SafeName())
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	top.walk(func(g *group) { inv.remove(t, g) })
+	if len(t.now.Load().groups) == 0 {
+		inv.add(t, inv.root)
+	}
+	return nil
+}
+
+func (inv *Inventory) group(name string) (*group, error) {
+	g := inv.groups[name]
+	if g == nil {
+		return nil, inv.invalid(nil, "Group %s does not exist in inventory", name)
+	}
+	return g, nil
+}
+
+// add makes a target a member of a group. The caller holds Inventory.mu, as for
+// remove and join.
+func (inv *Inventory) add(t *Target, g *group) {
+	if g == inv.root {
+		inv.join(t)
+	}
+	groups := t.now.Load().groups // changed under mu only
+	i, member := slices.BinarySearchFunc(groups, g, func(a, b *group) int { return cmp.Compare(a.index, b.index) })
+	if member {
+		return
+	}
+	if g != inv.root {
+		g.added = append(g.added, t)
+	}
+	t.setGroups(slices.Insert(slices.Clone(groups), i, g))
+}
+
+func (inv *Inventory) remove(t *Target, g *group) {
+	groups := t.now.Load().groups
+	i := slices.Index(groups, g)
+	if i < 0 {
+		return
+	}
+	if added := slices.Index(g.added, t); added >= 0 {
+		g.added = slices.Delete(g.added, added, added+1)
+	} else {
+		if g.removed == nil {
+			g.removed = make(map[*Target]bool)
+		}
+		g.removed[t] = true
+	}
+	t.setGroups(slices.Delete(slices.Clone(groups), i, i+1))
+}
+
+func (t *Target) setGroups(groups []*group) {
+	t.update(func(s *state) *state {
+		n := s.next()
+		n.groups = groups
+		return n
+	})
+}
+
+// join lists a target among those of the group all, if the file does not.
+func (inv *Inventory) join(t *Target) {
+	if !t.joined && inv.root.byName[t.Name] == nil {
+		t.joined = true
+		inv.root.added = append(inv.root.added, t)
+	}
+}
+
+// NewTarget makes a target, as Target.new does in plans, or says everything
+// about a known one anew: what the file and plans said about it itself no longer
+// counts, while it stays the same *Target, in the same groups, and known by the
+// file's aliases until another target takes them. A new one is in the group
+// all.
+//
+// spec is what the file may say of a target: uri, name, alias (or
+// target_alias), config, facts, vars, features, plugin_hooks. It needs a uri or
+// a name; the name of one that has none is the uri. Plugin references are
+// resolved in config, and nowhere else: other data may come from machines. spec
+// is kept and must not be changed.
+//
+// Errors are *fault.Error: bolt/validation-error for data of the wrong form,
+// bolt/parse-error for a bad URI, bolt.inventory/validation-error for bad names
+// and such as belong to others, or one of Data's. Nothing has changed then.
+func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target, error) {
+	fresh, err := inv.readSpec(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	// Its groups give it their data before it is known to be right.
+	s := &fresh.first
+	inv.mu.Lock()
+	if t := inv.targets[fresh.Name]; t != nil {
+		s.groups = t.now.Load().groups
+	}
+	inv.mu.Unlock()
+	if _, err := fresh.Data(ctx); err != nil {
+		return nil, err
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	if err := inv.checkNew(fresh); err != nil {
+		return nil, err
+	}
+	t := inv.targets[fresh.Name]
+	if t == nil {
+		t = fresh
+		inv.targets[t.Name] = t
+	} else {
+		t.update(func(old *state) *state {
+			if slices.Equal(s.groups, old.groups) {
+				return s
+			}
+			n := s.next()
+			n.groups = old.groups
+			return n
+		})
+	}
+	if t.Adhoc {
+		inv.join(t)
+	}
+	for _, a := range s.alias {
+		if _, ok := inv.aliases[a]; !ok {
+			inv.aliasNames = append(inv.aliasNames, a)
+		}
+		inv.aliases[a] = t.Name
+	}
+	return t, nil
+}
+
+// readSpec makes a target that nobody knows yet.
+func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target, error) {
+	if err := inv.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer inv.endTurn()
+	entry := &ordered.Map{}
+	for k, v := range spec.All() {
+		switch {
+		case v == nil:
+		case k == "target_alias":
+			entry.Set("alias", v)
+		case k == "config":
+			v, err := inv.resolve(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			entry.Set(k, v)
+		default:
+			entry.Set(k, v)
+		}
+	}
+	text := func(k string) string { s, _ := entry.Value(k).(string); return s }
+	t := &Target{Name: cmp.Or(text("name"), text("uri")), URI: text("uri"), Adhoc: true, inv: inv}
+	if t.Name == "" {
+		return nil, inv.invalid(nil, "No name or uri for the target with the key(s) %s", strings.Join(entry.Keys(), ", "))
+	}
+	if err := inv.checkSpec(entry, "the new target "+t.SafeName()); err != nil {
+		return nil, err
+	}
+	if t.URI != "" {
+		if _, err := parseURI(t.URI); err != nil {
+			return nil, badURI(t.URI, err)
+		}
+	}
+	for _, a := range listOf(entry.Value("alias")) {
+		t.first.alias = append(t.first.alias, fmt.Sprint(a))
+	}
+	hash := func(k string) *ordered.Map { m, _ := entry.Value(k).(*ordered.Map); return m }
+	t.first.uri, t.first.groups = t.URI, []*group{inv.root}
+	t.first.own = t.local(&layer{
+		config: hash("config"), vars: hash("vars"), facts: hash("facts"), hooks: hash("plugin_hooks"),
+		features: featureList(entry.Value("features")),
+	})
+	t.now.Store(&t.first)
+	return t, nil
+}
+
+// checkSpec checks an entry as those of the file are.
+func (inv *Inventory) checkSpec(entry *ordered.Map, where string) error {
+	for _, k := range []string{"name", "uri", "alias", "features"} {
+		if hasReference(entry.Value(k)) {
+			return schema.ValidationError(where, []string{fmt.Sprintf("Value at '%s' is a plugin reference: resolve it first, with resolve_references", k)})
+		}
+	}
+	config, given := entry.Value("config").(*ordered.Map)
+	if given {
+		entry = overlay(entry, ordered.Of("config", compact(config)))
+	}
+	return schema.Validate(entry, inv.entry, where, inv.opts.Warn)
+}
+
+// checkNew makes sure that a new target takes nobody's name. The caller holds
+// Inventory.mu.
+func (inv *Inventory) checkNew(t *Target) error {
+	if inv.groups[t.Name] != nil {
+		return inv.invalid(nil, "Target name %s conflicts with group of the same name", t.SafeName())
+	}
+	for _, a := range t.Aliases() {
+		c, bad := illegal(a)
+		other := inv.targets[inv.aliases[a]]
+		switch {
+		case bad:
+			return inv.invalid(nil, "Illegal character '%s' in alias '%s'", c, SafeName(a))
+		case inv.groups[a] != nil:
+			return inv.invalid(nil, "Alias %s conflicts with group of the same name", SafeName(a))
+		case inv.targets[a] != nil:
+			return inv.invalid(nil, "Alias %s conflicts with target of the same name", SafeName(a))
+		case other != nil && other.Name != t.Name && slices.Contains(other.Aliases(), a):
+			return inv.invalid(nil, "Alias %s refers to multiple targets: %s and %s", SafeName(a), other.SafeName(), t.SafeName())
+		}
+	}
+	return nil
+}

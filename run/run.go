@@ -26,10 +26,31 @@ const DefaultConcurrency = 100
 // Options of a Runner.
 type Options struct {
 	Concurrency int           // targets at once; 0: DefaultConcurrency
+	Slots       Slots         // shared by several Runners, which then work on no more targets together; nil: each has its own
+	RunAs       string        // as whom, above the targets' own settings; "": as these say
 	Timeout     time.Duration // of the action on one target, without the connection's own limit; 0: none
 	SpillDir    string        // for output beyond memory; "" for the system's
 	Stream      bool          // Output events as output arrives
 	Log         *slog.Logger  // nil discards
+}
+
+// Slots limit how many targets several Runners work on at once.
+type Slots chan struct{}
+
+// NewSlots returns n free ones.
+func NewSlots(n int) Slots { return make(Slots, n) }
+
+// take waits for a slot; release gives it back. The error is that of ctx.
+func (s Slots) take(ctx context.Context) (release func(), err error) {
+	if s == nil {
+		return func() {}, nil
+	}
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // A Runner runs actions. It is safe for concurrent use.
@@ -121,11 +142,16 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 // one works on one target from its Started to its Finished event.
 func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, sink func(Event)) {
 	res := &Result{Target: t, Action: action.Name()}
-	if ctx.Err() != nil {
+	release, err := r.opts.Slots.take(ctx)
+	if err != nil || ctx.Err() != nil {
+		if err == nil {
+			release()
+		}
 		res.Err = Skipped()
 		sink(Event{Kind: Finished, Target: t, Result: res})
 		return
 	}
+	defer release()
 	sink(Event{Kind: Started, Target: t})
 	start := time.Now()
 	if err := r.do(ctx, action, t, res, sink); err != nil {
@@ -162,6 +188,9 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 		if settings, err = site.Via.Settings(ctx); err != nil {
 			return err
 		}
+	}
+	if r.opts.RunAs != "" {
+		settings.RunAs.User = r.opts.RunAs
 	}
 	if settings.NativeSSH {
 		return &transport.Error{Class: transport.ClassUnsupported,

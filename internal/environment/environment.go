@@ -46,9 +46,21 @@ type Options struct {
 	// Keys is what relative paths of eyaml's keys are relative to.
 	Keys string
 	// Plans reads the files of modules by the rules of plans.
-	Plans  bool
-	Getenv func(name string) (string, bool) // for HOCON and eyaml's keys
-	Now    func() time.Time
+	Plans bool
+	// Language is what plans have that run; nil: nothing beside what every
+	// program has.
+	Language *PlanLanguage
+	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
+	Now      func() time.Time
+}
+
+// A PlanLanguage is what plans have beside the language.
+type PlanLanguage struct {
+	Functions []*eval.Function
+	// Types are object types by their names, Aliases those that are written in
+	// the language and may name them.
+	Types   []*value.ObjectType
+	Aliases string
 }
 
 // An Environment is what programs share. It reads a file of a module again only
@@ -57,7 +69,8 @@ type Environment struct {
 	core      []*eval.Function                   // of builtin
 	functions func() map[string]*eval.Definition // the others
 	hiera     *hiera.Hiera
-	plans     bool // by the rules of plans
+	plans     bool          // by the rules of plans
+	language  *PlanLanguage // nil: that of programs
 
 	mu    sync.Mutex // guards state
 	state *state
@@ -82,15 +95,19 @@ func New(o Options) *Environment {
 		functions: once(func() []*eval.Function {
 			return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
 		}),
-		hiera: hiera.New(data),
-		plans: o.Plans,
+		hiera:    hiera.New(data),
+		plans:    o.Plans,
+		language: o.Language,
+	}
+	if o.Language != nil {
+		e.core = append(e.core, o.Language.Functions...)
 	}
 	e.state = e.over(autoload.New(o.Modules, o.Plans))
 	return e
 }
 
 func (e *Environment) over(modules *autoload.Loader) *state {
-	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions, e.plans), e.core...)}
+	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions, e.plans, e.language), e.core...)}
 }
 
 // library returns what programs can name that begin now. What has been found in
@@ -152,6 +169,9 @@ type Node struct {
 	Limits eval.Limits
 	// Log gets what programs and lookups say; nil: nobody does.
 	Log func(eval.Log)
+	// Host is what functions of the PlanLanguage need of the evaluation that
+	// they are called in.
+	Host any
 }
 
 // An Evaluation is one run of programs, or one compilation: it sees one state
@@ -171,7 +191,7 @@ func (e *Environment) Evaluation(n Node) *Evaluation {
 	return &Evaluation{
 		Interp: eval.New(eval.Env{
 			Library: e.library(), Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
-			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: session,
+			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: &owned{session, n.Host},
 		}),
 		session: session,
 	}
@@ -191,9 +211,24 @@ func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, 
 // sessionOf returns the session of a call: the functions of the library are
 // shared by all evaluations.
 func sessionOf(c *eval.Call) (*hiera.Session, error) {
-	s, ok := c.Interp.Env().Data.(*hiera.Session)
+	o, ok := c.Interp.Env().Data.(*owned)
 	if !ok {
 		return nil, eval.Errorf("internal", "%s: the evaluation has no data", c.Name)
 	}
-	return s, nil
+	return o.session, nil
+}
+
+// owned is what functions find of the evaluation that they are called in.
+type owned struct {
+	session *hiera.Session
+	host    any
+}
+
+// Host returns the Host of a Node from what an evaluation keeps for its
+// functions (eval.Env.Data); nil without one.
+func Host(data any) any {
+	if o, ok := data.(*owned); ok {
+		return o.host
+	}
+	return nil
 }

@@ -124,7 +124,7 @@ func TestLazy(t *testing.T) {
 	l := newLoader(m, once(func() []*eval.Function {
 		made++
 		return []*eval.Function{{Name: "here"}, {Name: "stdlib::here"}}
-	}), false)
+	}), false, nil)
 	load := func(kind eval.Kind, name string) (*eval.Definition, error) {
 		t.Helper()
 		return l.Load(t.Context(), kind, name)

@@ -32,7 +32,7 @@ type modular interface {
 	Written(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error)
 }
 
-func newLoader(modules modular, functions func() map[string]*eval.Definition, plans bool) *loader {
+func newLoader(modules modular, functions func() map[string]*eval.Definition, plans bool, language *PlanLanguage) *loader {
 	l := &loader{
 		modules: modules,
 		types: sync.OnceValues(func() (eval.Loader, error) {
@@ -45,7 +45,7 @@ func newLoader(modules modular, functions func() map[string]*eval.Definition, pl
 		functions: functions,
 	}
 	if plans {
-		l.planned = typesOfPlans()
+		l.planned = typesOfPlans(language)
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"strings"
 	"sync"
 
 	"bolt/puppet/eval"
@@ -16,13 +17,21 @@ type TargetSpec = Boltlib::TargetSpec
 
 // typesOfPlans returns their definitions by name, made when they are first
 // asked for.
-func typesOfPlans() func() (map[string]*eval.Definition, error) {
+func typesOfPlans(language *PlanLanguage) func() (map[string]*eval.Definition, error) {
 	return sync.OnceValues(func() (map[string]*eval.Definition, error) {
-		p, err := syntax.Parse(syntax.NewFile("boltlib", planTypes), syntax.Options{})
+		text := planTypes
+		defs := make(map[string]*eval.Definition)
+		if language != nil {
+			text = language.Aliases
+			for _, t := range language.Types {
+				name := strings.ToLower(t.Name())
+				defs[name] = &eval.Definition{Kind: eval.KindType, Name: name, Type: t}
+			}
+		}
+		p, err := syntax.Parse(syntax.NewFile("boltlib", text), syntax.Options{})
 		if err != nil {
 			return nil, err
 		}
-		defs := make(map[string]*eval.Definition)
 		for _, d := range eval.Definitions(p, "boltlib") {
 			defs[d.Name] = d
 		}

@@ -69,6 +69,10 @@ func items(v value.Value) (iter.Seq[item], error) {
 		}, nil
 	case *value.Iterator:
 		return iterated(v), nil
+	case *value.Object:
+		if elements := v.Type().Native().Elements; elements != nil {
+			return items(elements(v))
+		}
 	case *value.AliasType:
 		return items(v.Resolved())
 	}

@@ -13,8 +13,11 @@ func types(now func() time.Time) []*eval.Function {
 	// made is New with the block of a call.
 	made := func(c *eval.Call, t value.Type, args []value.Value) (value.Value, error) {
 		v, err := value.Value(nil), error(nil)
+		object, _ := t.(*value.ObjectType)
 		if _, ok := t.(*value.TimestampType); ok && len(args) == 0 {
 			v = value.NewTimestamp(now())
+		} else if object != nil && object.Native().New != nil {
+			v, err = object.Native().New(c.Interp.Env().Data, args)
 		} else {
 			for _, a := range args {
 				if err := converting(c, a); err != nil {

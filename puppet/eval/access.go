@@ -124,7 +124,7 @@ func (n *indexNode) access(t *thread, s *Scope, x value.Value, keys []value.Valu
 	case value.Type:
 		return n.typed(t, x, keys)
 	case *value.Object:
-		if v, is, err := t.memberOf(s, n.pos, x, "[]", keys); is || err != nil {
+		if v, is, err := t.memberOf(s, n.pos, x, "[]", keys, nil); is || err != nil {
 			return v, err
 		}
 	}

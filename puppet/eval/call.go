@@ -132,14 +132,20 @@ func (n *callNode) invoke(t *thread, s *Scope, d *Definition, args []value.Value
 		}
 		return nil, t.unheard(n.pos, KindFunction, n.name)
 	}
-	var block *Closure
-	if n.lambda != nil {
-		block = &Closure{code: n.lambda, scope: s, at: n.pos}
-		if err := block.size(t); err != nil {
-			return nil, err
-		}
+	block, err := n.block(t, s)
+	if err != nil {
+		return nil, err
 	}
 	return t.call(s, n.pos, n.name, d, args, block)
+}
+
+// block returns the lambda of the call, nil without one.
+func (n *callNode) block(t *thread, s *Scope) (*Closure, error) {
+	if n.lambda == nil {
+		return nil, nil
+	}
+	block := &Closure{code: n.lambda, scope: s, at: n.pos}
+	return block, block.size(t)
 }
 
 // call calls what was found.

@@ -109,6 +109,16 @@ func IsJump(err error) bool {
 	return ok
 }
 
+// Returned returns the value of a return() that is on its way: for functions
+// whose block is as a function of its own.
+func Returned(err error) (v value.Value, ok bool) {
+	j, ok := err.(*jump)
+	if !ok || j.kind != jumpReturn {
+		return nil, false
+	}
+	return j.value, true
+}
+
 // AsError returns err as an *Error, wrapping what is not one.
 func AsError(err error) *Error {
 	if e, is := err.(*Error); is {

@@ -12,7 +12,11 @@ import (
 func (t *thread) member(n *callNode, s *Scope, args []value.Value) (v value.Value, is bool, err error) {
 	switch x := args[0].(type) {
 	case *value.Object, *value.Runtime:
-		return t.memberOf(s, n.pos, x, n.name, args[1:])
+		block, err := n.block(t, s)
+		if err != nil {
+			return nil, false, err
+		}
+		return t.memberOf(s, n.pos, x, n.name, args[1:], block)
 	case *value.URI:
 		for _, part := range [...]string{"scheme", "userinfo", "host", "port", "path", "query", "fragment", "opaque"} {
 			if part == n.name {
@@ -34,7 +38,7 @@ func (t *thread) noArgs(at pos, name string, args []value.Value) error {
 // object. Functions are written in Go: the Library has them under the name of
 // the type and the function with a dot between, which no other function can
 // have, and they get the object as their first argument.
-func (t *thread) memberOf(s *Scope, at pos, x value.Value, name string, args []value.Value) (v value.Value, is bool, err error) {
+func (t *thread) memberOf(s *Scope, at pos, x value.Value, name string, args []value.Value, block *Closure) (v value.Value, is bool, err error) {
 	var typ *value.ObjectType
 	var typeName string
 	switch x := x.(type) {
@@ -58,7 +62,7 @@ func (t *thread) memberOf(s *Scope, at pos, x value.Value, name string, args []v
 		}
 		return nil, true, t.fail(at, "unknown-function", "%s of %s has no implementation", name, typeName)
 	}
-	v, err = t.native(s, at, name, f.Function, append([]value.Value{x}, args...), nil)
+	v, err = t.native(s, at, name, f.Function, append([]value.Value{x}, args...), block)
 	return v, true, err
 }
 

@@ -162,9 +162,26 @@ func (w *textWriter) plain(v Value) {
 	case Type:
 		w.b = append(w.b, Describe(v)...)
 	case *Object:
+		if data, ok := v.Data(); ok {
+			w.data(data)
+			return
+		}
 		l := literalWriter{w: w, indent: -1}
 		l.object(v)
 	}
+}
+
+// data writes what an object is as data: a text as it is, and else JSON.
+func (w *textWriter) data(v Value) {
+	if _, is := v.(String); is {
+		w.plain(v)
+		return
+	}
+	text, err := MarshalData(v)
+	if err != nil {
+		text = []byte(Inspect(v))
+	}
+	w.b = append(w.b, text...)
 }
 
 func iteratorText(it *Iterator) string {

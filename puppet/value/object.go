@@ -22,6 +22,8 @@ type ObjectType struct {
 	checks       Value    // or nil
 	annotations  *Hash    // or nil
 
+	native Native // what a program around the language says
+
 	all      []*Member   // attributes, those of parents first
 	slots    []*Member   // of those, what an object has values for, in the order of arguments
 	required int         // of slots, how many an object cannot be without
@@ -287,6 +289,7 @@ type Object struct {
 	typ    *ObjectType
 	values []Value // in the order of the type's slots
 	shape
+	payload any // what it stands for outside of the language, or nil
 }
 
 // Type returns the object's type.
@@ -393,13 +396,16 @@ func (t *ObjectType) object(values []Value) *Object {
 	for _, v := range values {
 		s.add(v)
 	}
-	return &Object{t, values, s.close()}
+	return &Object{typ: t, values: values, shape: s.close()}
 }
 
 // sameObjects compares by the attributes that make objects of their type equal.
 func sameObjects(a, b *Object) bool {
 	if a == b {
 		return true
+	}
+	if a.payload != nil && b.payload != nil {
+		return a.payload == b.payload
 	}
 	if a.tooBig() || !a.typ.same(b.typ) && !equalAcrossTypes(a.typ, b.typ) {
 		return false

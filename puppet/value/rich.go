@@ -71,6 +71,12 @@ func (w *richWriter) value(v Value) {
 	case *Hash:
 		w.hash(v)
 	default:
+		if o, is := v.(*Object); is {
+			if data, ok := o.Data(); ok {
+				w.value(data)
+				return
+			}
+		}
 		if w.plain {
 			w.fail(convErr(KindUnsupported, "%s is no plain data", article(v)))
 			return

@@ -1,0 +1,44 @@
+package value
+
+// A Native is what a program around the language says of an object type whose
+// objects are its own: a target, a result.
+type Native struct {
+	// New makes an object of what a program of the language gives; nil: as
+	// [ObjectType.Create] does. of is what the evaluation keeps for its
+	// functions.
+	New func(of any, args []Value) (Value, error)
+	// Data is what an object is as data, which texts and JSON show; nil: they
+	// show its attributes.
+	Data func(o *Object) Value
+	// Elements are what iterating over an object yields; nil: nobody can.
+	Elements func(o *Object) *Array
+}
+
+// SetNative says what objects of the type are. It is called before the type is
+// shared by goroutines.
+func (t *ObjectType) SetNative(n Native) { t.native = n }
+
+// Native returns what SetNative was given.
+func (t *ObjectType) Native() Native { return t.native }
+
+// Wrap returns an object of a type that stands for what a program around the
+// language has. Values are those of the type's attributes, in order and of the
+// right types.
+func (t *ObjectType) Wrap(payload any, values ...Value) *Object {
+	o := t.object(values)
+	o.payload = payload
+	return o
+}
+
+// Payload is what the object stands for; nil for nothing.
+func (o *Object) Payload() any { return o.payload }
+
+// Data returns what the object is as data; ok is false if it is none.
+func (o *Object) Data() (v Value, ok bool) {
+	for t := o.typ; t != nil; t = t.super() {
+		if t.native.Data != nil {
+			return t.native.Data(o), true
+		}
+	}
+	return nil, false
+}

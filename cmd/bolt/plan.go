@@ -27,11 +27,24 @@ are warnings; bolt plan show PLAN says of one what is wrong with it.`,
 			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
 		},
 		{
+			name: "plan run", args: "PLAN [NAME=VALUE...]", run: runPlan, words: wordsOfPlan,
+			short: "Run a plan",
+			long: `Runs a plan of a module, in YAML or in the Puppet language, and prints what it
+returns. PLAN is the name of a module, or MODULE::NAME. NAME=VALUE sets a
+parameter: VALUE is what it is as JSON if the parameter's type takes that, or
+else the text. --targets fills the plan's parameter targets (or nodes).
+"bolt plan show PLAN" tells the parameters and their types.`,
+			example: `  bolt plan run site::deploy version=2.1 -t web
+  bolt plan run facts -t all --format json
+  bolt plan run site::backup --params @backup.json`,
+			exit: exitAction, formats: listFormats, lists: append([]string{onParams}, actionLists...),
+		},
+		{
 			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,
 			short: "Write a plan to begin with",
 			long: `Writes a small plan below plans of the project, in YAML or, with --pp, in the
 Puppet language. NAME is that of the project, or begins with it: PROJECT::NAME.
-Nothing that exists is overwritten. This version does not run plans.`,
+Nothing that exists is overwritten.`,
 			example: `  bolt plan new site::deploy
   bolt plan new site::db::backup --pp`,
 			exit: exitMade, formats: listFormats, lists: []string{onNewPlan},

@@ -146,8 +146,6 @@ func absent(words []string) error {
 			return usagef("Unknown argument(s) %s", strings.Join(words[3:], ", "))
 		}
 		return hinted(usagef("This version cannot apply policies: it makes no catalogs"), "bolt puppet validate checks the classes of policies")
-	case "plan run":
-		return hinted(usagef("This version has no 'bolt %s'", name), "bolt plan show shows what a plan takes, and bolt puppet validate checks one; Puppet Bolt runs it")
 	case "project migrate":
 		return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
 	}

@@ -62,14 +62,19 @@ func wordsOfTask(args []string) error {
 	if err := taskName(args[0]); err != nil {
 		return err
 	}
+	return pairs(args[1:], "task")
+}
+
+// pairs refuses words that are not NAME=VALUE.
+func pairs(words []string, of string) error {
 	var rest []string
-	for _, arg := range args[1:] {
+	for _, arg := range words {
 		if name, _, ok := strings.Cut(arg, "="); !ok || name == "" {
 			rest = append(rest, arg)
 		}
 	}
 	if rest != nil {
-		return hinted(usagef("Unknown argument(s) %s", strings.Join(rest, ", ")), "parameters of the task are NAME=VALUE")
+		return hinted(usagef("Unknown argument(s) %s", strings.Join(rest, ", ")), "parameters of the %s are NAME=VALUE", of)
 	}
 	return nil
 }

@@ -61,6 +61,9 @@ type PlanLanguage struct {
 	// the language and may name them.
 	Types   []*value.ObjectType
 	Aliases string
+	// Plan returns the program of a plan that is not written in the language,
+	// and its module; nil and no error where there is none.
+	Plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)
 }
 
 // An Environment is what programs share. It reads a file of a module again only

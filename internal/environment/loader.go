@@ -10,6 +10,7 @@ import (
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/stdlib"
+	"bolt/puppet/syntax"
 )
 
 // A loader finds functions and types in Go beside what modules define, and
@@ -23,6 +24,10 @@ type loader struct {
 	types     func() (eval.Loader, error) // with those of modules
 	functions func() map[string]*eval.Definition
 	planned   func() (map[string]*eval.Definition, error) // types of plans; nil: there are none
+	plan      func(ctx context.Context, name string) (*syntax.Program, string, error)
+
+	mu    sync.Mutex // guards plans
+	plans map[string]*eval.Definition
 }
 
 // A modular is what finds things in modules: *autoload.Loader.
@@ -46,6 +51,9 @@ func newLoader(modules modular, functions func() map[string]*eval.Definition, pl
 	}
 	if plans {
 		l.planned = typesOfPlans(language)
+		if language != nil {
+			l.plan = language.Plan
+		}
 	}
 	return l
 }
@@ -79,8 +87,37 @@ func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.D
 			return nil, err
 		}
 		return types.Load(ctx, kind, name)
+	case eval.KindPlan:
+		return l.aPlan(ctx, name)
 	}
 	return l.modules.Load(ctx, kind, name)
+}
+
+// aPlan finds a plan of a module, in the language or not.
+func (l *loader) aPlan(ctx context.Context, name string) (*eval.Definition, error) {
+	d, err := l.modules.Load(ctx, eval.KindPlan, name)
+	if d != nil || err != nil || l.plan == nil {
+		return d, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, known := l.plans[name]; known {
+		return d, nil
+	}
+	p, module, err := l.plan(ctx, name)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	for _, d := range eval.Definitions(p, module) {
+		if d.Kind == eval.KindPlan && d.Name == name {
+			if l.plans == nil {
+				l.plans = make(map[string]*eval.Definition)
+			}
+			l.plans[name] = d
+			return d, nil
+		}
+	}
+	return nil, nil
 }
 
 func (l *loader) function(ctx context.Context, name string) (*eval.Definition, error) {

@@ -164,7 +164,10 @@ func (t *thread) plan(s *Site, d *Definition, params *value.Hash) (value.Value, 
 	if j, is := err.(*jump); is && j.kind != jumpBreak {
 		return j.value, nil
 	}
-	return v, err
+	if err != nil || d.Function != nil {
+		return v, err
+	}
+	return value.Undef{}, nil // what a plan returns it returns by return()
 }
 
 func (t *thread) planBody(at pos, c *code, f *Scope, params *value.Hash) (value.Value, error) {

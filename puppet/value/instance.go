@@ -326,6 +326,8 @@ func (t *IterableType) holds(v Value, seen *aliasChain) bool {
 		return v.HasMin && v.HasMax
 	case *AliasType:
 		return v.resolved != nil && !seen.has(v) && t.holds(v.resolved, &aliasChain{v, seen})
+	case *Object:
+		return v.typ.native.Elements != nil
 	}
 	return false
 }

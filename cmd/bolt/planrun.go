@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"bolt/internal/environment"
+	"bolt/internal/output"
+	"bolt/plans"
+	"bolt/plans/executor"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/run"
+)
+
+func wordsOfPlan(args []string) error {
+	if first(args) == "" {
+		return usagef("Must specify a plan to run")
+	}
+	if !plans.ValidName(args[0]) {
+		return hinted(usagef("Invalid plan '%s'", args[0]), "a plan is called MODULE or MODULE::NAME, in lowercase letters, digits and underscores; bolt plan show lists them")
+	}
+	return pairs(args[1:], "plan")
+}
+
+// runPlan runs a plan and shows what it returns.
+func runPlan(ctx context.Context, a *app, args []string) error {
+	p, err := a.plans().Find(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	words := plans.Words{Pairs: args[1:]}
+	if words.Params, err = a.params(ctx, args[1:]); err != nil {
+		return err
+	}
+	if words.Targets, err = a.planTargets(ctx); err != nil {
+		return err
+	}
+	given, err := a.plans().Given(p, words)
+	if err != nil {
+		return err
+	}
+	inv, err := a.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	dialer, err := a.dialer()
+	if err != nil {
+		return err
+	}
+	defer dialer.close()
+	language := executor.Language()
+	language.Plan = func(ctx context.Context, name string) (*syntax.Program, string, error) {
+		q, err := a.plans().Find(ctx, name)
+		if err != nil || q.YAML == nil {
+			return nil, "", err
+		}
+		program, err := q.YAML.Program()
+		return program, q.Module.Name, err
+	}
+	view := &planObserver{app: a, out: output.NewPlanRun(output.Options{
+		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false),
+	})}
+	x := executor.New(executor.Options{
+		Environment: environment.New(environment.Options{
+			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: time.Now, Language: language,
+		}),
+		Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer,
+		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter,
+		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
+		Observer: view, Warn: a.logs.Warn, Log: a.log,
+	})
+	defer x.Close()
+	a.sys.remote.Store(true)
+	v, err := x.Run(ctx, p, given)
+	if err != nil {
+		return view.failed(err)
+	}
+	if results, ok := executor.Results(v); ok {
+		if err := view.out.Results(results, nil); err != nil {
+			return written(err)
+		}
+		for _, r := range results {
+			if !r.OK() {
+				return errFailedTargets
+			}
+		}
+		return nil
+	}
+	if f, ok := executor.ErrorOf(v); ok {
+		return view.failed(f)
+	}
+	return written(view.out.Value(executor.Data(v)))
+}
+
+// planTargets are the names that options lead to, for the plan's parameter for
+// targets; nil without such an option.
+func (a *app) planTargets(ctx context.Context) ([]string, error) {
+	if !a.values.has("rerun") && !a.values.has("query") {
+		return a.values["targets"], nil
+	}
+	targets, err := a.targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return names, nil
+}
+
+// planObserver shows a plan to who runs it.
+type planObserver struct {
+	app *app
+	out *output.PlanRun
+}
+
+func (v *planObserver) PlanStarted(name string)                      { v.out.PlanStarted(name) }
+func (v *planObserver) PlanFinished(name string, took time.Duration) { v.out.PlanFinished(name, took) }
+
+func (v *planObserver) StepStarted(s *executor.Step) {
+	if !s.Quiet {
+		v.out.StepStarted(s.Description, s.Targets)
+	}
+}
+
+func (v *planObserver) Target(s *executor.Step, e run.Event) {
+	if !s.Quiet {
+		v.out.Event(e)
+	}
+}
+
+func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Duration) {
+	if !s.Quiet {
+		v.out.StepFinished(s.Description, failures, took)
+	}
+}
+
+func (v *planObserver) Message(text string, verbose bool) {
+	if !verbose || v.app.values.on("verbose", false) {
+		v.out.Message(text)
+	}
+}
+
+func (v *planObserver) Log(l eval.Log) {
+	if l.Kind != "" {
+		v.app.logs.Warn(l.Kind, textOf(l))
+		return
+	}
+	v.app.log.Log(context.Background(), severity(l.Level), l.Msg)
+}
+
+// Ask asks on the terminal.
+func (v *planObserver) Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
+	in := v.app.sys.in
+	if !term.IsTerminal(int(in.Fd())) {
+		return "", false, nil
+	}
+	if sensitive {
+		secret, err := v.app.ask.secret(ctx, question)
+		return secret.Reveal(), err == nil, err
+	}
+	r, stop, err := wakeable(ctx, in)
+	if err != nil {
+		return "", false, err
+	}
+	defer stop()
+	fmt.Fprint(v.app.console, question)
+	line, err := bufio.NewReaderSize(r, 1).ReadString('\n')
+	if err != nil && !(errors.Is(err, io.EOF) && line != "") {
+		return "", false, err
+	}
+	return strings.TrimRight(line, "\r\n"), true, nil
+}
+
+// failed shows what ended the plan.
+func (v *planObserver) failed(err error) error {
+	f, ok := errors.AsType[*executor.Failure](err)
+	if !ok {
+		return err
+	}
+	if results, ok := f.Results(); ok {
+		if err := v.out.Results(results, f.Map()); err != nil {
+			return written(err)
+		}
+		return errPrinted
+	}
+	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {
+		return written(err)
+	}
+	v.app.hint(f)
+	return errPrinted
+}

@@ -1,0 +1,472 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/internal/safetext"
+	"bolt/plans"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+func compactJSON(v any) string {
+	var b strings.Builder
+	if err := safetext.WriteJSON(&b, v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return b.String()
+}
+
+// plan calls a plan with parameters.
+func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.Value, error) {
+	d, err := s.Find(eval.KindPlan, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, failf(plans.UnknownPlan, "Could not find a plan named '%s'.", p.Name)
+	}
+	began := time.Now()
+	x.observe(func(o Observer) { o.PlanStarted(p.Name) })
+	defer func() { x.observe(func(o Observer) { o.PlanFinished(p.Name, time.Since(began)) }) }()
+	if err := accepts(p, params); err != nil {
+		return nil, err
+	}
+	f := *flowOf(s)
+	f.futures = &futures{}
+	f.inside = nil
+	inner := s.Interp.Site(x.enter(s.Context(), &f), nil)
+	v, err := inner.Plan(d, params)
+	f.futures.join(x)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// accepts tells all that is wrong with the parameters of a plan at once.
+func accepts(p *plans.Plan, params *value.Hash) error {
+	var wrong []string
+	for i := range p.Parameters {
+		q := &p.Parameters[i]
+		v, given := params.GetString(q.Name)
+		switch {
+		case !given || value.IsUndef(v) && q.HasDefault:
+			if !q.HasDefault {
+				wrong = append(wrong, fmt.Sprintf("expects a value for parameter '%s'", q.Name))
+			}
+		case !value.Instance(q.Type, v):
+			wrong = append(wrong, value.Mismatch(fmt.Sprintf("parameter '%s'", q.Name), q.Type, v))
+		}
+	}
+	for k := range params.All() {
+		if name := value.ToString(k); p.Parameter(name) == nil {
+			wrong = append(wrong, fmt.Sprintf("has no parameter named '%s'", name))
+		}
+	}
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+		return failf(palError, "%s: %s", p.Name, wrong[0])
+	}
+	return failf(palError, "%s:\n  %s", p.Name, strings.Join(wrong, "\n  "))
+}
+
+// futures are what a plan runs in the background.
+type futures struct {
+	mu  sync.Mutex
+	all []*future
+}
+
+// A future is a block that runs in the background.
+type future struct {
+	name  string
+	done  chan struct{}
+	value value.Value // once done
+	err   error
+	asked bool // somebody has waited for it
+}
+
+func (f *futures) add(one *future) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, one)
+}
+
+func (f *futures) list() []*future {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.all)
+}
+
+// join waits for all, and tells of errors that nobody has asked for.
+func (f *futures) join(x *Executor) {
+	for _, one := range f.list() {
+		x.apart(func() { <-one.done })
+		if one.err != nil && !one.asked {
+			x.warn("errored_futures", fmt.Sprintf("Error in future '%s': %s", one.name, x.failure(one.err).Msg))
+		}
+	}
+}
+
+// start runs a block in a goroutine of its own, which gets the turn when it comes.
+func (x *Executor) start(c *eval.Call, name string, args ...value.Value) *future {
+	one := &future{name: name, done: make(chan struct{})}
+	f := *flowOf(&c.Site)
+	f.inside = one
+	fork := c.Fork(x.enter(c.Context(), &f))
+	mine := x.turn.ask()
+	go func() {
+		<-mine
+		defer x.turn.give()
+		defer close(one.done)
+		one.value, one.err = blockValue(fork.Yield(args...))
+	}()
+	return one
+}
+
+// blockValue is what a block that stands for itself came to: return() ends it.
+func blockValue(v value.Value, err error) (value.Value, error) {
+	if w, ok := eval.Returned(err); ok {
+		return w, nil
+	}
+	if eval.IsBreak(err) {
+		return value.Undef{}, nil
+	}
+	return v, err
+}
+
+func futureOf(v value.Value) *future {
+	f, _ := v.(*value.Object).Payload().(*future)
+	return f
+}
+
+// controlling are the functions that control a plan.
+func controlling() []*eval.Function {
+	return []*eval.Function{
+		{Name: "run_plan", Doc: "Runs another plan and returns what it returns.", Signatures: []eval.Signature{
+			{Params: "String $plan, Hash[String, Any] $arguments = {}", Run: func(c *eval.Call) (value.Value, error) { return runPlan(c, nil, c.Arg(1)) }},
+			{Params: "String $plan, Optional[TargetSpec] $targets, Hash[String, Any] $arguments = {}", Run: func(c *eval.Call) (value.Value, error) { return runPlan(c, c.Arg(1), c.Arg(2)) }},
+		}},
+		{Name: "fail_plan", Doc: "Ends the plan with an error.", Signatures: []eval.Signature{
+			{Params: "String[1] $msg, Optional[String[1]] $kind = undef, Optional[Hash[String[1], Any]] $details = undef, Optional[String[1]] $issue_code = undef", Run: func(c *eval.Call) (value.Value, error) {
+				f := failf("bolt/plan-failure", "%s", string(c.Args[0].(value.String)))
+				if s, ok := c.Arg(1).(value.String); ok {
+					f.Kind = string(s)
+				}
+				if h, ok := c.Arg(2).(*value.Hash); ok {
+					f.Details = h
+				}
+				if s, ok := c.Arg(3).(value.String); ok {
+					f.Code = string(s)
+				}
+				return nil, f
+			}},
+			{Params: "Error $error", Run: func(c *eval.Call) (value.Value, error) { return nil, ofObject(c.Args[0].(*value.Object)) }},
+		}},
+		{Name: "catch_errors", Doc: "Returns what the block returns, or the error that ended it.", Signatures: []eval.Signature{{
+			Params: "Optional[Array[String[1]]] $kinds = undef", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+				v, err := c.Yield()
+				if err == nil || eval.IsJump(err) {
+					return v, err
+				}
+				f, ok := caught(err)
+				if !ok {
+					return nil, err
+				}
+				if kinds, is := c.Arg(0).(*value.Array); is && !slices.Contains(kinds.Elems(), value.Value(value.String(f.Kind))) {
+					return nil, err
+				}
+				return f.object(), nil
+			}}}},
+		{Name: "parallelize", Doc: "Calls the block with each element, with all of them at once, and returns what the calls return.", Signatures: []eval.Signature{{
+			Params: "Array $list", Block: "Callable[1, 1]", Run: parallelize}}},
+		{Name: "background", Doc: "Runs the block beside what follows, and returns a Future of it.", Signatures: []eval.Signature{{
+			Params: "Optional[String[1]] $name = undef", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+				x, f := of(&c.Site), flowOf(&c.Site)
+				name := fmt.Sprint(len(f.futures.list()) + 1)
+				if s, ok := c.Arg(0).(value.String); ok {
+					name = string(s)
+				}
+				one := x.start(c, name)
+				f.futures.add(one)
+				return futureType().Wrap(one), nil
+			}}}},
+		{Name: "wait", Doc: "Waits for futures, all of the plan if none are given, and returns what they return.", Signatures: []eval.Signature{
+			{Params: "Variant[Future, Array[Future]] $futures, Optional[Numeric] $timeout = undef, Hash[String[1], Any] $options = {}", Run: func(c *eval.Call) (value.Value, error) {
+				return wait(c, c.Args[0], c.Arg(1), c.Arg(2))
+			}},
+			{Params: "Variant[Future, Array[Future]] $futures, Hash[String[1], Any] $options", Run: func(c *eval.Call) (value.Value, error) { return wait(c, c.Args[0], nil, c.Arg(1)) }},
+			{Params: "Optional[Numeric] $timeout = undef, Hash[String[1], Any] $options = {}", Run: func(c *eval.Call) (value.Value, error) { return wait(c, nil, c.Arg(0), c.Arg(1)) }},
+			{Params: "Hash[String[1], Any] $options", Run: func(c *eval.Call) (value.Value, error) { return wait(c, nil, nil, c.Arg(0)) }},
+		}},
+		member("Future", "state", "", func(c *eval.Call) (value.Value, error) {
+			one := futureOf(c.Args[0])
+			select {
+			case <-one.done:
+				if one.err != nil {
+					return value.String("error"), nil
+				}
+				return value.String("done"), nil
+			default:
+				return value.String("running"), nil
+			}
+		}),
+		{Name: "without_default_logging", Doc: "Runs the block without showing the actions in it.", Signatures: []eval.Signature{{
+			Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+				f := *flowOf(&c.Site)
+				f.quiet = true
+				return of(&c.Site).within(c, &f, func(c *eval.Call) (value.Value, error) { return c.Yield() })
+			}}}},
+		{Name: "ctrl::sleep", Doc: "Waits a number of seconds.", Signatures: []eval.Signature{{
+			Params: "Numeric $seconds", Run: func(c *eval.Call) (value.Value, error) {
+				d, ok := seconds(c.Args[0])
+				if !ok || d < 0 {
+					return nil, failf("bolt/validation-error", "ctrl::sleep cannot wait %s seconds", value.Inspect(c.Args[0]))
+				}
+				return value.Undef{}, of(&c.Site).pause(c.Context(), d)
+			}}}},
+		{Name: "ctrl::do_until", Doc: "Calls the block until what it returns is true, and returns that.", Signatures: []eval.Signature{{
+			Params: "Hash[String[1], Any] $options = {}", Block: "Callable[0, 0]", Run: doUntil}}},
+	}
+}
+
+// pause waits without the turn.
+func (x *Executor) pause(ctx context.Context, d time.Duration) (err error) {
+	x.apart(func() {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	})
+	return err
+}
+
+func doUntil(c *eval.Call) (value.Value, error) {
+	x := of(&c.Site)
+	limit, interval := 0, time.Duration(0)
+	if h, ok := c.Arg(0).(*value.Hash); ok {
+		if v, ok := h.GetString("limit"); ok {
+			n, is := v.(value.Int)
+			if !is || n < 0 {
+				return nil, failf("bolt/validation-error", "Option 'limit' of ctrl::do_until must be a number of calls, got %s", value.Inspect(v))
+			}
+			limit = int(n)
+		}
+		if v, ok := h.GetString("interval"); ok {
+			if interval, ok = seconds(v); !ok || interval < 0 {
+				return nil, failf("bolt/validation-error", "Option 'interval' of ctrl::do_until must be a number of seconds, got %s", value.Inspect(v))
+			}
+		}
+	}
+	for n := 1; ; n++ {
+		v, err := c.Yield()
+		if err != nil || value.Truthy(v) || n == limit {
+			return v, err
+		}
+		if err := c.Step(1); err != nil {
+			return nil, err
+		}
+		if err := x.pause(c.Context(), interval); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// runPlan is run_plan. Targets that are given beside the arguments go to the
+// plan's parameter for targets.
+func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) {
+	x := of(&c.Site)
+	name := strings.TrimPrefix(string(c.Args[0].(value.String)), "::")
+	p := x.plans[name]
+	if p == nil {
+		var err error
+		if p, err = x.o.Plans.Find(c.Context(), name); err != nil {
+			return nil, err
+		}
+		x.plans[name] = p
+	}
+	given, _ := arguments.(*value.Hash)
+	o, err := x.parseOptions(given, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	var params value.HashBuilder
+	if given != nil {
+		for k, v := range given.All() {
+			if key, _ := k.(value.String); !strings.HasPrefix(string(key), "_") {
+				params.Put(k, v)
+			}
+		}
+	}
+	if targets != nil && !value.IsUndef(targets) {
+		to, both := p.TargetsParameter()
+		if _, twice := params.Get(value.String(to)); both || twice {
+			which := to
+			if both {
+				which = "nodes' and 'targets"
+			}
+			return nil, failf("bolt/invalid-plan-argument", "The targets that run_plan takes beside the plan's name stand for its parameter '%s', which must not be among the arguments then", which)
+		}
+		if to == "" {
+			to = "nodes"
+		}
+		params.Put(value.String(to), targets)
+	}
+	f := *flowOf(&c.Site)
+	if o.runAs != "" {
+		f.runAs = o.runAs
+	}
+	v, err := x.within(c, &f, func(c *eval.Call) (value.Value, error) { return x.plan(&c.Site, p, params.Build()) })
+	if err != nil && o.catch {
+		if f, ok := caught(err); ok {
+			return f.object(), nil
+		}
+	}
+	return v, err
+}
+
+func parallelize(c *eval.Call) (value.Value, error) {
+	x := of(&c.Site)
+	list := c.Args[0].(*value.Array)
+	branches := make([]*future, list.Len())
+	for i, e := range list.All() {
+		branches[i] = x.start(c, "", e)
+	}
+	x.apart(func() {
+		for _, b := range branches {
+			<-b.done
+		}
+	})
+	if err := context.Cause(c.Context()); err != nil {
+		return nil, err
+	}
+	results := make([]value.Value, len(branches))
+	var failed []value.Value
+	for i, b := range branches {
+		if b.err == nil {
+			results[i] = b.value
+			continue
+		}
+		own, is := caught(b.err)
+		if !is {
+			own = x.failure(b.err)
+		}
+		results[i] = own.object()
+		failed = append(failed, value.Int(i))
+	}
+	if failed == nil {
+		return value.NewArray(results...), nil
+	}
+	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(failed), "target"))
+	f.Details = value.NewHash(
+		value.Entry{Key: value.String("action"), Value: value.String("parallelize")},
+		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(failed...)},
+		value.Entry{Key: value.String("results"), Value: value.NewArray(results...)})
+	return nil, f
+}
+
+func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {
+	x, f := of(&c.Site), flowOf(&c.Site)
+	hash, _ := options.(*value.Hash)
+	o, err := x.parseOptions(hash, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	var all []*future
+	switch w := which.(type) {
+	case *value.Object:
+		all = []*future{futureOf(w)}
+	case *value.Array:
+		for _, e := range w.All() {
+			all = append(all, futureOf(e))
+		}
+	default:
+		all = f.futures.list()
+	}
+	if f.inside != nil && slices.Contains(all, f.inside) {
+		return nil, failf("bolt/infinite-wait", "A block in the background cannot wait for itself.")
+	}
+	var late <-chan time.Time
+	if timeout != nil && !value.IsUndef(timeout) {
+		d, ok := seconds(timeout)
+		if !ok || d < 0 {
+			return nil, failf("bolt/validation-error", "wait cannot wait for %s seconds", value.Inspect(timeout))
+		}
+		t := time.NewTimer(d)
+		defer t.Stop()
+		late = t.C
+	}
+	results := make([]value.Value, len(all))
+	var first error
+	for i, one := range all {
+		one.asked = true
+		out := false
+		x.apart(func() {
+			select {
+			case <-one.done:
+				return
+			default:
+			}
+			select {
+			case <-one.done:
+			case <-late:
+				out = true
+			case <-c.Context().Done():
+			}
+		})
+		if err := context.Cause(c.Context()); err != nil {
+			return nil, err
+		}
+		err := one.err
+		if out {
+			over := make(chan time.Time)
+			close(over)
+			late = over // for all others, too
+			err = failf("bolt/future-timeout-error", "Future '%s' timed out after %s seconds.", one.name, value.ToString(timeout))
+		}
+		if err == nil {
+			results[i] = one.value
+			continue
+		}
+		first = errors.Join(first, err)
+		own, is := caught(err)
+		if !is {
+			own = x.failure(err)
+		}
+		results[i] = own.object()
+	}
+	if first != nil && !o.catch {
+		if len(all) == 1 {
+			return nil, first
+		}
+		return nil, futureFailure(results)
+	}
+	return value.NewArray(results...), nil
+}
+
+// futureFailure is the error of several futures of which some have failed.
+func futureFailure(results []value.Value) *Failure {
+	var failed []value.Value
+	for i, r := range results {
+		if e, is := r.(*value.Object); is && e.Type() == value.ErrorType() {
+			failed = append(failed, value.Int(i))
+		}
+	}
+	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(failed), "target"))
+	f.Details = value.NewHash(
+		value.Entry{Key: value.String("action"), Value: value.String("wait")},
+		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(failed...)},
+		value.Entry{Key: value.String("results"), Value: value.NewArray(results...)})
+	return f
+}

@@ -1,0 +1,230 @@
+// Package executor carries out what plans do.
+//
+// [Language] is what plans have beside the language itself: functions that act
+// on targets (run_command, upload_file …) or control the plan (parallelize,
+// catch_errors …), and the types of what they take and give (Target, ResultSet …).
+// An [Executor] is one run of a plan. It changes the inventory as the plan says,
+// limits all that is done at once, and tells an [Observer] what happens.
+//
+// # Turns
+//
+// However many branches a plan has (parallelize, background), one of them at a
+// time evaluates the language. It has the turn until it acts on targets, sleeps or
+// waits for another, and gets it back in the order of asking. So branches begin
+// what they do in the order in which they are written, every time, and all that
+// takes long is done at once.
+//
+// Source: Puppet Bolt (bolt-modules, lib/bolt/executor.rb, pal.rb, plan_future.rb)
+// for names, arguments, results and kinds of errors.
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"bolt/internal/environment"
+	"bolt/inventory"
+	"bolt/modules"
+	"bolt/plans"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/tasks"
+	"bolt/transport"
+)
+
+// Options are what an Executor works with.
+type Options struct {
+	// Environment evaluates plans; its Language is Language's.
+	Environment *environment.Environment
+	// Node is what programs are told of the controller; its Host is set.
+	Node      environment.Node
+	Plans     *plans.Library
+	Inventory *inventory.Inventory
+	Tasks     *tasks.Library
+	Modules   *modules.Path
+	Dialer    transport.Dialer
+
+	Concurrency int           // targets that are worked on at once, by all steps together
+	Timeout     time.Duration // of an action on one target; 0: none
+	Natives     map[string]tasks.Native
+	Interpret   bool // scripts are run by the targets' interpreters
+
+	// Project is the directory that paths of dir:: and file:: functions are
+	// relative to, Downloads the one below which download_file writes.
+	Project, Downloads string
+	Getenv             func(name string) (string, bool)
+
+	Observer Observer
+	// Warn takes a warning, its ID first.
+	Warn func(id, text string)
+	Log  *slog.Logger // nil discards
+}
+
+// An Observer is told what a plan does. It is called from one goroutine at a
+// time.
+type Observer interface {
+	// PlanStarted and PlanFinished are around each plan that is run.
+	PlanStarted(name string)
+	PlanFinished(name string, took time.Duration)
+	// StepStarted, Target and StepFinished are around each action on targets.
+	// Target gets the events of the step; the Output of results stays open.
+	StepStarted(s *Step)
+	Target(s *Step, e run.Event)
+	StepFinished(s *Step, failures int, took time.Duration)
+	// Message is what the plan says to people; verbose is for those who want
+	// to know more.
+	Message(text string, verbose bool)
+	// Log is what the plan writes to the log.
+	Log(l eval.Log)
+	// Ask asks people something; ok is false where there is nobody to ask.
+	Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error)
+}
+
+// A Step is an action of a plan on targets.
+type Step struct {
+	Description string // for people: "command 'id'"
+	Action      string // command, script, task, upload, download, …
+	Targets     []*inventory.Target
+	// Quiet is set within without_default_logging: the step is not shown.
+	Quiet bool
+}
+
+// An Executor is one run of a plan.
+type Executor struct {
+	o     Options
+	ctx   context.Context // of Run
+	turn  turn
+	slots run.Slots
+
+	mu     sync.Mutex // around calls of the Observer
+	sums   map[*inventory.Target]*value.Object
+	plans  map[string]*plans.Plan // by name
+	opened []*run.Capture         // outputs of results, which stay readable to the end
+}
+
+// New returns an Executor.
+func New(o Options) *Executor {
+	if o.Concurrency <= 0 {
+		o.Concurrency = run.DefaultConcurrency
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), sums: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan)}
+}
+
+// Close gives up what results hold. No value of the run may be used afterwards.
+func (x *Executor) Close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.opened {
+		c.Close()
+	}
+	x.opened = nil
+}
+
+// Run runs a plan with parameters, and returns what it returns: undef if it
+// returns nothing. The error is a *Failure.
+func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (value.Value, error) {
+	x.plans[p.Name], x.ctx = p, ctx
+	node := x.o.Node
+	node.Plans, node.Host, node.Log = true, x, x.log
+	in := x.o.Environment.Evaluation(node).Interp
+	x.turn.take()
+	defer x.turn.give()
+	v, err := x.plan(in.Site(x.enter(ctx, &flow{}), nil), p, params)
+	if err != nil {
+		return nil, x.failure(err)
+	}
+	return v, nil
+}
+
+// context is that of the run, for what is called without a place in it.
+func (x *Executor) context() context.Context { return x.ctx }
+
+func (x *Executor) log(l eval.Log) {
+	x.observe(func(o Observer) { o.Log(l) })
+}
+
+func (x *Executor) observe(tell func(Observer)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	tell(x.o.Observer)
+}
+
+// of is the Executor that a function is called by.
+func of(s *eval.Site) *Executor {
+	x, _ := environment.Host(s.Interp.Env().Data).(*Executor)
+	return x
+}
+
+// A flow is what a branch of a plan works with.
+type flow struct {
+	runAs   string   // of the innermost run_plan that says so
+	quiet   bool     // within without_default_logging
+	futures *futures // of the plan
+	inside  *future  // the branch's own; nil outside of background
+}
+
+type flowKey struct{}
+
+func (x *Executor) enter(ctx context.Context, f *flow) context.Context {
+	return context.WithValue(ctx, flowKey{}, f)
+}
+
+func flowOf(s *eval.Site) *flow {
+	f, _ := s.Context().Value(flowKey{}).(*flow)
+	if f == nil {
+		f = &flow{}
+	}
+	return f
+}
+
+// within calls do with the call in another flow.
+func (x *Executor) within(c *eval.Call, f *flow, do func(*eval.Call) (value.Value, error)) (value.Value, error) {
+	return do(c.Fork(x.enter(c.Context(), f)))
+}
+
+// A turn is passed between branches, in the order in which they ask for it.
+type turn struct {
+	mu      sync.Mutex
+	taken   bool
+	waiting []chan struct{}
+}
+
+// ask takes a place in the queue; the turn is there when the channel is closed.
+func (t *turn) ask() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := make(chan struct{})
+	if t.taken {
+		t.waiting = append(t.waiting, mine)
+		return mine
+	}
+	t.taken = true
+	close(mine)
+	return mine
+}
+
+func (t *turn) take() { <-t.ask() }
+
+func (t *turn) give() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		t.taken = false
+		return
+	}
+	close(t.waiting[0])
+	t.waiting = t.waiting[1:]
+}
+
+// apart does what takes long without the turn.
+func (x *Executor) apart(do func()) {
+	x.turn.give()
+	defer x.turn.take()
+	do()
+}

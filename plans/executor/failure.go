@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/valuedata"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// A Failure is what ended a plan, or what a plan can catch.
+type Failure struct {
+	Kind, Msg, Code string
+	Details         *value.Hash // never nil
+	// File, Line and Column are where it came up; a Line or Column of 0 is not
+	// known.
+	File         string
+	Line, Column int
+	Err          error // the cause, or nil
+
+	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
+	lineOnly bool
+}
+
+func (f *Failure) Error() string { return f.Msg }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Place is "(file: F, line: L, column: C)" of what is known; "" of nothing.
+func (f *Failure) Place() string {
+	if f.File == "" {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "(file: %s", f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ", line: %d", f.Line)
+		if f.Column > 0 {
+			fmt.Fprintf(&b, ", column: %d", f.Column)
+		}
+	}
+	return b.String() + ")"
+}
+
+// palError is the kind of errors of the language.
+const palError = "bolt/pal-error"
+
+func failf(kind, format string, args ...any) *Failure {
+	return &Failure{Kind: kind, Msg: fmt.Sprintf(format, args...), Details: value.NewHash()}
+}
+
+// caught returns what a plan can catch: errors of its own, and those of what it
+// calls, but not those of the language.
+func caught(err error) (*Failure, bool) {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind != palError {
+		return f, true
+	}
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != palError {
+		return ofFault(e), true
+	}
+	return nil, false
+}
+
+func ofFault(e *fault.Error) *Failure {
+	f := &Failure{Kind: e.Kind, Msg: e.Msg, Code: e.Code, Details: value.NewHash(), Err: e}
+	if e.Details != nil {
+		if v, err := valuedata.Of(e.Details); err == nil {
+			f.Details = v.(*value.Hash)
+		}
+	}
+	return f
+}
+
+// failure is any error as what ended a plan, with its place.
+func (x *Executor) failure(err error) *Failure {
+	var f Failure
+	if own, ok := errors.AsType[*Failure](err); ok {
+		f = *own
+	} else if e, ok := errors.AsType[*fault.Error](err); ok {
+		f = *ofFault(e)
+	} else {
+		f = Failure{Kind: palError, Msg: eval.AsError(err).Msg, Details: value.NewHash()}
+		f.Err = err
+	}
+	e, ok := errors.AsType[*eval.Error](err)
+	if !ok || e.Pos.File == "" || f.File != "" {
+		return &f
+	}
+	f.File, f.Line, f.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
+	if f.lineOnly {
+		f.Column = 0
+	}
+	if _, own := errors.AsType[*Failure](err); !own && e.Kind != "fail" && e.Kind != "division-by-zero" && f.Kind == palError || f.lineOnly {
+		f.Msg += " " + f.Place()
+	}
+	return &f
+}
+
+// Map is the failure as data: kind, msg, details with the place, and issue_code
+// where there is one.
+func (f *Failure) Map() *ordered.Map {
+	m := ordered.Of("kind", f.Kind, "msg", f.Msg)
+	details, _ := Data(f.Details).(*ordered.Map)
+	if details == nil {
+		details = &ordered.Map{}
+	}
+	if f.File != "" {
+		details.Set("file", f.File)
+		if f.Line > 0 {
+			details.Set("line", int64(f.Line))
+		}
+		if f.Column > 0 {
+			details.Set("column", int64(f.Column))
+		}
+	}
+	m.Set("details", details)
+	if f.Code != "" {
+		m.Set("issue_code", f.Code)
+	}
+	return m
+}
+
+// object is the failure as a value of the language.
+func (f *Failure) object() *value.Object {
+	text := func(s string) value.Value {
+		if s == "" {
+			return value.Undef{}
+		}
+		return value.String(s)
+	}
+	return value.ErrorType().Wrap(nil, text(f.Msg), text(f.Kind), f.Details, text(f.Code))
+}
+
+// ofObject is the failure that an Error of the language stands for.
+func ofObject(o *value.Object) *Failure {
+	text := func(name string) string {
+		v, _ := o.Get(name)
+		s, _ := v.(value.String)
+		return string(s)
+	}
+	f := &Failure{Kind: text("kind"), Msg: text("msg"), Code: text("issue_code"), Details: value.NewHash()}
+	if d, _ := o.Get("details"); d != nil {
+		if h, ok := d.(*value.Hash); ok {
+			f.Details = h
+		}
+	}
+	return f
+}

@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"bolt/internal/environment"
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// Language is what plans have beside the language itself.
+func Language() *environment.PlanLanguage {
+	l := &environment.PlanLanguage{Aliases: typeAliases}
+	for _, name := range []string{"Target", "Result", "ResultSet", "Future"} {
+		l.Types = append(l.Types, typeNamed(name))
+	}
+	for _, functions := range [][]*eval.Function{acting(), controlling(), speaking(), ofController(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions()} {
+		l.Functions = append(l.Functions, functions...)
+	}
+	return l
+}
+
+// knowing are the functions about what is known of targets.
+func knowing() []*eval.Function {
+	target := func(c *eval.Call) *inventory.Target { return inventoryTarget(c.Args[0]) }
+	text := func(v value.Value) string { return string(v.(value.String)) }
+	// each is for functions that change targets and return what they were given.
+	each := func(c *eval.Call, change func(x *Executor, list []*inventory.Target) error) (value.Value, error) {
+		x := of(&c.Site)
+		list, err := x.resolve(&c.Site, c.Args[0])
+		if err == nil {
+			err = change(x, list)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.Args[0], nil
+	}
+	return []*eval.Function{
+		one("get_targets", "Returns the targets that names, groups and patterns stand for.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
+			x := of(&c.Site)
+			list, err := x.resolve(&c.Site, c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			return x.targetList(list), nil
+		}),
+		one("get_target", "Returns the one target that a name stands for.", "TargetSpec $name", func(c *eval.Call) (value.Value, error) {
+			x := of(&c.Site)
+			list, err := x.resolve(&c.Site, c.Args[0])
+			if err != nil {
+				return nil, err
+			}
+			if len(list) != 1 {
+				return nil, failf("bolt/validation-error", "get_target needs one target, and %s stands for %d: use get_targets.", value.Inspect(c.Args[0]), len(list))
+			}
+			return x.target(list[0]), nil
+		}),
+		one("vars", "Returns the variables of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
+			d, err := target(c).Data(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			return valueOf(orEmpty(d.Vars)), nil
+		}),
+		one("facts", "Returns the facts that are known of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
+			d, err := target(c).Data(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			return valueOf(orEmpty(d.Facts)), nil
+		}),
+		one("set_var", "Sets a variable of a target.", "Target $target, String $name, Data $value", func(c *eval.Call) (value.Value, error) {
+			return c.Args[0], target(c).SetVar(c.Context(), text(c.Args[1]), plain(c.Args[2]))
+		}),
+		one("add_facts", "Adds to the facts that are known of a target.", "Target $target, Hash[String, Data] $facts", func(c *eval.Call) (value.Value, error) {
+			return c.Args[0], target(c).AddFacts(c.Context(), plain(c.Args[1]).(*ordered.Map))
+		}),
+		one("set_feature", "Says that a target has a feature, or has not.", "Target $target, String $feature, Boolean $value = true", func(c *eval.Call) (value.Value, error) {
+			on := c.Arg(2) == nil || value.Truthy(c.Arg(2))
+			return c.Args[0], target(c).SetFeature(c.Context(), text(c.Args[1]), on)
+		}),
+		one("set_config", "Sets an option of how a target is reached.", "Target $target, Variant[String, Array[String]] $path, Any $value", func(c *eval.Call) (value.Value, error) {
+			var path []string
+			switch p := c.Args[1].(type) {
+			case value.String:
+				if p != "" {
+					path = []string{string(p)}
+				}
+			case *value.Array:
+				for _, e := range p.All() {
+					path = append(path, text(e))
+				}
+			}
+			return c.Args[0], target(c).SetConfig(c.Context(), path, plain(c.Args[2]))
+		}),
+		one("add_to_group", "Adds targets to a group.", "TargetSpec $targets, String[1] $group", func(c *eval.Call) (value.Value, error) {
+			return each(c, func(x *Executor, list []*inventory.Target) error {
+				return x.o.Inventory.AddToGroup(list, text(c.Args[1]))
+			})
+		}),
+		one("remove_from_group", "Removes a target from a group.", "TargetSpec $target, String[1] $group", func(c *eval.Call) (value.Value, error) {
+			return each(c, func(x *Executor, list []*inventory.Target) error {
+				if len(list) != 1 {
+					return failf("bolt/validation-error", "remove_from_group needs one target, and %s stands for %d.", value.Inspect(c.Args[0]), len(list))
+				}
+				return x.o.Inventory.RemoveFromGroup(list[0], text(c.Args[1]))
+			})
+		}),
+	}
+}
+
+func orEmpty(m *ordered.Map) *ordered.Map {
+	if m == nil {
+		return &ordered.Map{}
+	}
+	return m
+}

@@ -1,0 +1,383 @@
+package executor
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"bolt/internal/environment"
+	"bolt/internal/ordered"
+	"bolt/internal/valuedata"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/transport"
+)
+
+// Results of plans stand for those of package run: output stays where that has
+// it, and becomes a value when a program asks for it.
+
+func result(r *run.Result) *value.Object { return resultType().Wrap(r) }
+
+func runResult(v value.Value) *run.Result {
+	r, _ := v.(*value.Object).Payload().(*run.Result)
+	return r
+}
+
+// resultMap is a result as Puppet Bolt has it as data.
+func resultMap(r *run.Result) *ordered.Map {
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err == nil {
+		if v, err := ordered.ParseJSON(b.Bytes()); err == nil {
+			return v.(*ordered.Map)
+		}
+	}
+	return ordered.Of("target", r.Target.Name, "action", r.Action, "value", &ordered.Map{})
+}
+
+func mustValue(v any) value.Value {
+	w, err := valuedata.Of(v)
+	if err != nil {
+		return value.Undef{}
+	}
+	return w
+}
+
+func resultData(o *value.Object) value.Value { return mustValue(resultMap(runResult(o))) }
+
+// resultValue is what the result came to: the value of Puppet Bolt's Result.
+func resultValue(r *run.Result) *value.Hash {
+	h, _ := mustValue(resultMap(r).Value("value")).(*value.Hash)
+	if h == nil {
+		h = value.NewHash()
+	}
+	return h
+}
+
+// newResult is Result.new(target, value).
+func newResult(_ any, args []value.Value) (value.Value, error) {
+	if len(args) == 0 || len(args) > 2 {
+		return nil, eval.Errorf("argument-count", "Result.new expects a target and a hash")
+	}
+	o, ok := args[0].(*value.Object)
+	if !ok || inventoryTarget(o) == nil {
+		return nil, eval.Errorf("type-mismatch", "Result.new expects a Target, got %s", value.DescribeValue(args[0]))
+	}
+	r := &run.Result{Target: inventoryTarget(o), Value: &ordered.Map{}}
+	if len(args) == 2 {
+		m, ok := plain(args[1]).(*ordered.Map)
+		if !ok {
+			return nil, eval.Errorf("type-mismatch", "Result.new expects a Hash, got %s", value.DescribeValue(args[1]))
+		}
+		for k, v := range m.All() {
+			if k != "_error" {
+				r.Value.Set(k, v)
+				continue
+			}
+			given, _ := v.(*ordered.Map)
+			if given == nil {
+				given = ordered.Of("msg", v, "kind", "bolt/error", "details", &ordered.Map{})
+			}
+			r.Err = &run.Error{Class: run.ClassFailed, Given: given, Details: &ordered.Map{}}
+		}
+	}
+	return result(r), nil
+}
+
+// errorOf is the error of a result as a value; nil without one.
+func errorOf(r *run.Result) *value.Object {
+	if r.Err == nil {
+		return nil
+	}
+	m := r.Err.Map()
+	f := failf("", "")
+	f.Kind, _ = m.Value("kind").(string)
+	f.Msg, _ = m.Value("msg").(string)
+	f.Code, _ = m.Value("issue_code").(string)
+	if h, ok := mustValue(m.Value("details")).(*value.Hash); ok {
+		f.Details = h
+	}
+	return f.object()
+}
+
+// resultFunctions are the attributes and functions of Result.
+func resultFunctions() []*eval.Function {
+	about := func(name, params string, tell func(c *eval.Call, r *run.Result) value.Value) *eval.Function {
+		return member("Result", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, runResult(c.Args[0])), nil })
+	}
+	return []*eval.Function{
+		about("target", "", func(c *eval.Call, r *run.Result) value.Value { return of(&c.Site).target(r.Target) }),
+		about("value", "", func(_ *eval.Call, r *run.Result) value.Value { return resultValue(r) }),
+		about("to_data", "", func(c *eval.Call, _ *run.Result) value.Value { return resultData(c.Args[0].(*value.Object)) }),
+		about("action", "", func(_ *eval.Call, r *run.Result) value.Value { return value.String(r.Action) }),
+		about("ok", "", func(_ *eval.Call, r *run.Result) value.Value { return value.Bool(r.OK()) }),
+		about("status", "", func(_ *eval.Call, r *run.Result) value.Value {
+			if r.OK() {
+				return value.String("success")
+			}
+			return value.String("failure")
+		}),
+		about("error", "", func(_ *eval.Call, r *run.Result) value.Value {
+			if e := errorOf(r); e != nil {
+				return e
+			}
+			return value.Undef{}
+		}),
+		about("message", "", func(_ *eval.Call, r *run.Result) value.Value {
+			if v, ok := resultValue(r).GetString("_output"); ok {
+				return v
+			}
+			return value.Undef{}
+		}),
+		about("sensitive", "", func(_ *eval.Call, r *run.Result) value.Value {
+			if v, ok := resultValue(r).GetString("_sensitive"); ok {
+				return value.NewSensitive(v)
+			}
+			return value.Undef{}
+		}),
+		about("[]", "String $key", func(c *eval.Call, r *run.Result) value.Value {
+			if v, ok := resultValue(r).Get(c.Args[1]); ok {
+				return v
+			}
+			return value.Undef{}
+		}),
+	}
+}
+
+// A resultSet is what an action came to on its targets, in their order.
+type resultSet struct{ results []value.Value }
+
+func newSet(results []value.Value) *value.Object { return resultSetType().Wrap(&resultSet{results}) }
+
+func setOf(v value.Value) []value.Value {
+	s, _ := v.(*value.Object).Payload().(*resultSet)
+	if s == nil {
+		return nil
+	}
+	return s.results
+}
+
+func resultSetData(o *value.Object) value.Value {
+	list := make([]value.Value, 0, len(setOf(o)))
+	for _, r := range setOf(o) {
+		list = append(list, resultData(r.(*value.Object)))
+	}
+	return value.NewArray(list...)
+}
+
+func elements(o *value.Object) *value.Array { return value.NewArray(setOf(o)...) }
+
+// newResultSet is ResultSet.new(results).
+func newResultSet(data any, args []value.Value) (value.Value, error) {
+	if len(args) == 1 {
+		if list, ok := args[0].(*value.Array); ok && environment.Host(data) != nil {
+			results := list.Elems()
+			if !slices.ContainsFunc(results, func(v value.Value) bool {
+				o, ok := v.(*value.Object)
+				return !ok || runResult(o) == nil
+			}) {
+				return newSet(results), nil
+			}
+		}
+	}
+	return nil, eval.Errorf("type-mismatch", "ResultSet.new expects an array of results")
+}
+
+// resultSetFunctions are the attributes and functions of ResultSet.
+func resultSetFunctions() []*eval.Function {
+	about := func(name, params string, tell func(c *eval.Call, set []value.Value) value.Value) *eval.Function {
+		return member("ResultSet", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, setOf(c.Args[0])), nil })
+	}
+	where := func(set []value.Value, want func(r *run.Result) bool) value.Value {
+		var kept []value.Value
+		for _, r := range set {
+			if want(runResult(r)) {
+				kept = append(kept, r)
+			}
+		}
+		return newSet(kept)
+	}
+	allOK := func(set []value.Value) bool {
+		return !slices.ContainsFunc(set, func(r value.Value) bool { return !runResult(r).OK() })
+	}
+	filter := member("ResultSet", "filter_set", "", nil)
+	filter.Signatures[0].Block = "Callable[1, 1]"
+	filter.Signatures[0].Run = func(c *eval.Call) (value.Value, error) {
+		var kept []value.Value
+		for _, r := range setOf(c.Args[0]) {
+			v, err := c.Yield(r)
+			if eval.IsBreak(err) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if value.Truthy(v) {
+				kept = append(kept, r)
+			}
+		}
+		return newSet(kept), nil
+	}
+	return []*eval.Function{
+		filter,
+		about("results", "", func(_ *eval.Call, set []value.Value) value.Value { return value.NewArray(set...) }),
+		about("count", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Int(len(set)) }),
+		about("empty", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(len(set) == 0) }),
+		about("ok", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(allOK(set)) }),
+		about("error_set", "", func(_ *eval.Call, set []value.Value) value.Value {
+			return where(set, func(r *run.Result) bool { return !r.OK() })
+		}),
+		about("ok_set", "", func(_ *eval.Call, set []value.Value) value.Value {
+			return where(set, func(r *run.Result) bool { return r.OK() })
+		}),
+		about("first", "", func(_ *eval.Call, set []value.Value) value.Value {
+			if len(set) == 0 {
+				return value.Undef{}
+			}
+			return set[0]
+		}),
+		about("find", "String $name", func(c *eval.Call, set []value.Value) value.Value {
+			for _, r := range set {
+				if runResult(r).Target.Name == string(c.Args[1].(value.String)) {
+					return r
+				}
+			}
+			return value.Undef{}
+		}),
+		about("names", "", func(_ *eval.Call, set []value.Value) value.Value {
+			names := make([]value.Value, len(set))
+			for i, r := range set {
+				names[i] = value.String(runResult(r).Target.Name)
+			}
+			return value.NewArray(names...)
+		}),
+		about("targets", "", func(c *eval.Call, set []value.Value) value.Value {
+			targets := make([]*inventory.Target, len(set))
+			for i, r := range set {
+				targets[i] = runResult(r).Target
+			}
+			return of(&c.Site).targetList(targets)
+		}),
+		about("to_data", "", func(c *eval.Call, _ []value.Value) value.Value { return resultSetData(c.Args[0].(*value.Object)) }),
+		// One result, or those from one place to another, both included.
+		about("[]", "Integer $from, Integer $to = 0", func(c *eval.Call, set []value.Value) value.Value {
+			at := func(v value.Value) int {
+				n := int(v.(value.Int))
+				if n < 0 {
+					n += len(set)
+				}
+				return n
+			}
+			from := at(c.Args[1])
+			if len(c.Args) == 2 {
+				if from < 0 || from >= len(set) {
+					return value.Undef{}
+				}
+				return set[from]
+			}
+			to := min(at(c.Args[2])+1, len(set))
+			if from < 0 || from >= to {
+				return value.NewArray()
+			}
+			return value.NewArray(set[from:to]...)
+		}),
+	}
+}
+
+// member is a function of a type's objects, which are its first argument.
+func member(typ, name, params string, run func(c *eval.Call) (value.Value, error)) *eval.Function {
+	self := typ + " $self"
+	if params != "" {
+		self += ", " + params
+	}
+	return &eval.Function{Name: strings.ToLower(typ) + "." + name, Doc: "The member " + name + " of " + typ + ".", Signatures: []eval.Signature{{Params: self, Run: run}}}
+}
+
+// secretless is data with secrets as text that shows nothing of them.
+func secretless(v any) any {
+	switch v := v.(type) {
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			m.Set(k, secretless(e))
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = secretless(e)
+		}
+		return list
+	case transport.Secret:
+		return v.String()
+	}
+	return v
+}
+
+// Data is a value as data that package safetext writes as JSON: a Result, a
+// Target or an Error is what it is there.
+func Data(v value.Value) any {
+	switch v := v.(type) {
+	case *value.Object:
+		switch p := v.Payload().(type) {
+		case *inventory.Target:
+			return p.SafeName()
+		case *run.Result:
+			return resultMap(p)
+		case *resultSet:
+			return Data(value.NewArray(p.results...))
+		}
+		if v.Type() == value.ErrorType() {
+			return ofObject(v).Map()
+		}
+	case *value.Array:
+		list := make([]any, v.Len())
+		for i, e := range v.All() {
+			list[i] = Data(e)
+		}
+		return list
+	case *value.Hash:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			m.Set(value.ToString(k), Data(e))
+		}
+		return m
+	case *value.Sensitive:
+		return value.Redacted
+	}
+	return valuedata.To(v)
+}
+
+// Results are the results that a plan has returned: a ResultSet, or one Result.
+func Results(v value.Value) (list []*run.Result, ok bool) {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return nil, false
+	}
+	switch p := o.Payload().(type) {
+	case *run.Result:
+		return []*run.Result{p}, true
+	case *resultSet:
+		for _, r := range p.results {
+			list = append(list, runResult(r))
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// Results are those of an action whose failure this is.
+func (f *Failure) Results() (list []*run.Result, ok bool) {
+	v, _ := f.Details.GetString("result_set")
+	return Results(v)
+}
+
+// ErrorOf is an Error that a plan has returned.
+func ErrorOf(v value.Value) (f *Failure, ok bool) {
+	o, ok := v.(*value.Object)
+	if !ok || o.Type() != value.ErrorType() {
+		return nil, false
+	}
+	return ofObject(o), true
+}

@@ -1,0 +1,265 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+	"bolt/run"
+)
+
+// options are those of a function that acts on targets: the keys of its last
+// argument that begin with an underscore.
+type options struct {
+	catch       bool
+	noop        bool
+	runAs       string
+	description string
+	env         []string
+	timeout     time.Duration
+	concurrency int
+	rest        *ordered.Map // the other keys
+	raw         *value.Hash
+}
+
+// parseOptions reads them. Unknown ones are a warning, as in Puppet Bolt.
+func (x *Executor) parseOptions(h *value.Hash, function string) (*options, error) {
+	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}, raw: h}
+	if h == nil {
+		return o, nil
+	}
+	for k, v := range h.All() {
+		key, _ := k.(value.String)
+		name, ours := strings.CutPrefix(string(key), "_")
+		if !ours {
+			o.rest.Set(string(key), plain(v))
+			continue
+		}
+		ok := true
+		switch name {
+		case "catch_errors":
+			o.catch = value.Truthy(v)
+		case "noop":
+			o.noop = value.Truthy(v)
+		case "run_as":
+			var s value.String
+			if s, ok = v.(value.String); ok {
+				o.runAs = string(s)
+			} else if value.IsUndef(v) {
+				ok = true
+			}
+		case "description":
+			if s, is := v.(value.String); is {
+				o.description = string(s)
+			}
+		case "env_vars":
+			env, err := environmentOf(v)
+			if err != nil {
+				return nil, err
+			}
+			o.env = env
+		case "timeout":
+			if o.timeout, ok = seconds(v); !ok || o.timeout <= 0 {
+				return nil, failf("bolt/validation-error", "Option 'timeout' must be a positive number of seconds, got %s", value.Inspect(v))
+			}
+		case "concurrency":
+			n, is := v.(value.Int)
+			if !is || n < 1 {
+				return nil, failf("bolt/validation-error", "Option 'concurrency' must be a positive Integer, got %s", value.Inspect(v))
+			}
+			o.concurrency = min(int(n), x.o.Concurrency)
+		default:
+			x.warn("plan_function_options", fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", function, name))
+		}
+		if !ok {
+			return nil, failf("bolt/validation-error", "Option '%s' cannot be %s", name, value.Inspect(v))
+		}
+	}
+	return o, nil
+}
+
+func seconds(v value.Value) (time.Duration, bool) {
+	switch v := v.(type) {
+	case value.Int:
+		return time.Duration(v) * time.Second, v < 1<<32
+	case value.Float:
+		return time.Duration(float64(v) * float64(time.Second)), v < 1<<32
+	}
+	return 0, false
+}
+
+// environmentOf is a hash as environment variables: what is no text is JSON.
+func environmentOf(v value.Value) ([]string, error) {
+	h, ok := v.(*value.Hash)
+	if !ok {
+		return nil, failf("bolt/validation-error", "Option 'env_vars' must be a hash")
+	}
+	var env []string
+	for k, v := range h.All() {
+		name, ok := k.(value.String)
+		if !ok {
+			return nil, failf("bolt/validation-error", "Keys for option 'env_vars' must be strings: %s", value.Inspect(k))
+		}
+		text, is := plain(v).(string)
+		if !is {
+			var b strings.Builder
+			if err := safetext.WriteJSON(&b, plain(v)); err != nil {
+				return nil, err
+			}
+			text = b.String()
+		}
+		env = append(env, string(name)+"="+text)
+	}
+	return env, nil
+}
+
+func (x *Executor) warn(id, text string) {
+	if x.o.Warn != nil {
+		x.o.Warn(id, text)
+	}
+}
+
+// An act is what one call of a function does on targets.
+type act struct {
+	function string // "run_command"
+	object   string // as the plan names it: of the error
+	action   string // "command"
+	about    string // of the description: "command 'id'"
+	targets  []*inventory.Target
+	do       run.Action // nil where do is perTarget's
+	each     map[*inventory.Target]run.Action
+	failed   map[*inventory.Target]*run.Result // known to fail before anything is done
+}
+
+// do carries out an act and returns its ResultSet, or raises the failure of what
+// has failed.
+func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
+	f := flowOf(&c.Site)
+	step := &Step{Description: a.about, Action: a.action, Targets: a.targets, Quiet: f.quiet}
+	if s, ok := description.(value.String); ok && s != "" {
+		step.Description = string(s)
+	} else if o.description != "" {
+		step.Description = o.description
+	}
+	if len(a.targets) == 0 {
+		return newSet(nil), nil
+	}
+	byTarget := maps.Clone(a.failed)
+	if byTarget == nil {
+		byTarget = make(map[*inventory.Target]*run.Result, len(a.targets))
+	}
+	at := c.Position()
+	x.apart(func() {
+		began := time.Now()
+		x.observe(func(o Observer) { o.StepStarted(step) })
+		runAs := f.runAs
+		if o.runAs != "" {
+			runAs = o.runAs
+		}
+		runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Log: x.o.Log})
+		rest := slices.DeleteFunc(slices.Clone(a.targets), func(t *inventory.Target) bool { return byTarget[t] != nil })
+		for t, r := range a.failed {
+			x.observe(func(o Observer) { o.Target(step, run.Event{Kind: run.Finished, Target: t, Result: r}) })
+		}
+		action := a.do
+		if action == nil {
+			action = &several{a.each[rest0(rest)], a.each}
+		}
+		runner.Run(c.Context(), action, rest, func(e run.Event) {
+			if e.Kind == run.Finished {
+				place(e.Result, at.File, at.Line)
+				byTarget[e.Target] = e.Result
+			}
+			x.observe(func(o Observer) { o.Target(step, e) })
+			if e.Kind == run.Finished && e.Result.Output != nil {
+				x.mu.Lock()
+				x.opened = append(x.opened, e.Result.Output)
+				x.mu.Unlock()
+			}
+		})
+		failures := 0
+		for _, r := range byTarget {
+			if !r.OK() {
+				failures++
+			}
+		}
+		x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) })
+	})
+	if err := context.Cause(c.Context()); err != nil {
+		return nil, err
+	}
+	results := make([]value.Value, len(a.targets))
+	failures := 0
+	for i, t := range a.targets {
+		results[i] = result(byTarget[t])
+		if !byTarget[t].OK() {
+			failures++
+		}
+	}
+	set := newSet(results)
+	if failures == 0 || o.catch {
+		return set, nil
+	}
+	e := failf("bolt/run-failure", "%s '%s' failed on %s", a.function, a.object, count(failures, "target"))
+	e.Details = value.NewHash(
+		value.Entry{Key: value.String("action"), Value: value.String(a.function)},
+		value.Entry{Key: value.String("object"), Value: value.String(a.object)},
+		value.Entry{Key: value.String("result_set"), Value: set})
+	return nil, e
+}
+
+func rest0(list []*inventory.Target) *inventory.Target {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// place notes in the error of a result where the plan asked for it. An error that
+// a task gave itself stays as it is.
+func place(r *run.Result, file string, line int) {
+	if r.Err == nil || r.Err.Given != nil || file == "" {
+		return
+	}
+	details := ordered.Of("file", file, "line", int64(line))
+	for k, v := range r.Err.Details.All() {
+		details.Set(k, v)
+	}
+	e := *r.Err
+	e.Details = details
+	r.Err = &e
+}
+
+// several is an action that is another for each target.
+type several struct {
+	run.Action
+	each map[*inventory.Target]run.Action
+}
+
+func (s *several) Do(ctx context.Context, site *run.Site) error {
+	return s.each[site.Target].Do(ctx, site)
+}
+
+// jsonText is data as JSON for people, on several lines.
+func jsonText(v any) string {
+	var b strings.Builder
+	if err := safetext.WriteIndentedJSON(&b, v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return b.String()
+}

@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"sync"
+
+	"bolt/puppet/value"
+)
+
+// Types of the language that stand for what an Executor has are made once.
+// Attributes that are told by a function are derived: an object has no value for
+// them.
+var (
+	made     sync.Once
+	allTypes map[string]*value.ObjectType
+)
+
+func typeNamed(name string) *value.ObjectType {
+	made.Do(makeTypes)
+	return allTypes[name]
+}
+
+func targetType() *value.ObjectType    { return typeNamed("Target") }
+func resultType() *value.ObjectType    { return typeNamed("Result") }
+func resultSetType() *value.ObjectType { return typeNamed("ResultSet") }
+func futureType() *value.ObjectType    { return typeNamed("Future") }
+
+// typeAliases are those that are written in the language.
+const typeAliases = `
+type Boltlib::TargetSpec = Variant[String[1], Target, Array[Boltlib::TargetSpec]]
+type TargetSpec = Boltlib::TargetSpec
+type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Result, ResultSet, Target, Future, Array[Boltlib::PlanResult], Hash[String, Boltlib::PlanResult]]
+type PlanResult = Boltlib::PlanResult
+`
+
+func makeTypes() {
+	allTypes = make(map[string]*value.ObjectType)
+	add := func(name string, native value.Native, derived, functions []string) {
+		t := value.DeclareObjectType(name)
+		var attributes, calls value.HashBuilder
+		for _, a := range derived {
+			attributes.Put(value.String(a), value.NewHash(
+				value.Entry{Key: value.String("type"), Value: value.AnyType{}},
+				value.Entry{Key: value.String("kind"), Value: value.String(value.KindDerived)}))
+		}
+		callable := value.NewCallableType(nil, nil, nil)
+		for _, f := range functions {
+			calls.Put(value.String(f), callable)
+		}
+		init := value.NewHash(
+			value.Entry{Key: value.String("attributes"), Value: attributes.Build()},
+			value.Entry{Key: value.String("functions"), Value: calls.Build()})
+		if native.Elements != nil {
+			init = init.With(value.String("parent"), value.NewIterableType(value.AnyType{}))
+		}
+		if err := t.Define(init); err != nil {
+			panic(err) // the descriptions here are right
+		}
+		t.SetNative(native)
+		allTypes[name] = t
+	}
+	add("Target", value.Native{New: newTarget, Data: targetData},
+		[]string{"uri", "name", "safe_name", "target_alias", "config", "vars", "facts", "features", "plugin_hooks", "resources"},
+		[]string{"host", "password", "port", "protocol", "transport", "transport_config", "user"})
+	add("Result", value.Native{New: newResult, Data: resultData},
+		[]string{"target", "value"},
+		[]string{"error", "message", "sensitive", "action", "status", "to_data", "ok", "[]"})
+	add("ResultSet", value.Native{New: newResultSet, Data: resultSetData, Elements: elements},
+		[]string{"results"},
+		[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"})
+	add("Future", value.Native{}, nil, []string{"state"})
+}

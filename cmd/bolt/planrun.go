@@ -57,23 +57,22 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	defer dialer.close()
-	language := executor.Language()
-	language.Plan = func(ctx context.Context, name string) (*syntax.Program, string, error) {
+	language := executor.NewLanguage(func(ctx context.Context, name string) (*syntax.Program, string, error) {
 		q, err := a.plans().Find(ctx, name)
 		if err != nil || q.YAML == nil {
 			return nil, "", err
 		}
 		program, err := q.YAML.Program()
 		return program, q.Module.Name, err
-	}
+	})
 	view := &planObserver{app: a, out: output.NewPlanRun(output.Options{
 		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false),
 	})}
 	x := executor.New(executor.Options{
 		Environment: environment.New(environment.Options{
-			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: time.Now, Language: language,
+			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: time.Now, Language: &language.PlanLanguage,
 		}),
-		Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer,
+		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer,
 		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
 		Observer: view, Warn: a.logs.Warn, Log: a.log,

@@ -197,7 +197,7 @@ func controlling() []*eval.Function {
 				}
 				one := x.start(c, name)
 				f.futures.add(one)
-				return futureType().Wrap(one), nil
+				return x.o.Language.types.future.Wrap(one), nil
 			}}}},
 		{Name: "wait", Doc: "Waits for futures, all of the plan if none are given, and returns what they return.", Signatures: []eval.Signature{
 			{Params: "Variant[Future, Array[Future]] $futures, Optional[Numeric] $timeout = undef, Hash[String[1], Any] $options = {}", Run: func(c *eval.Call) (value.Value, error) {

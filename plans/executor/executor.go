@@ -1,6 +1,6 @@
 // Package executor carries out what plans do.
 //
-// [Language] is what plans have beside the language itself: functions that act
+// A [Language] is what plans have beside the language itself: functions that act
 // on targets (run_command, upload_file …) or control the plan (parallelize,
 // catch_errors …), and the types of what they take and give (Target, ResultSet …).
 // An [Executor] is one run of a plan. It changes the inventory as the plan says,
@@ -37,8 +37,9 @@ import (
 
 // Options are what an Executor works with.
 type Options struct {
-	// Environment evaluates plans; its Language is Language's.
+	// Environment evaluates plans; its Language is this one's.
 	Environment *environment.Environment
+	Language    *Language
 	// Node is what programs are told of the controller; its Host is set.
 	Node      environment.Node
 	Plans     *plans.Library

@@ -1,19 +1,28 @@
 package executor
 
 import (
+	"context"
+
 	"bolt/internal/environment"
 	"bolt/internal/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
-// Language is what plans have beside the language itself.
-func Language() *environment.PlanLanguage {
-	l := &environment.PlanLanguage{Aliases: typeAliases}
-	for _, name := range []string{"Target", "Result", "ResultSet", "Future"} {
-		l.Types = append(l.Types, typeNamed(name))
-	}
+// A Language is what plans have beside the language itself. It is shared by
+// Executors.
+type Language struct {
+	environment.PlanLanguage
+	types types
+}
+
+// NewLanguage returns a Language. plan returns the program of a plan that is not
+// written in the language, as environment.PlanLanguage has it.
+func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)) *Language {
+	l := &Language{environment.PlanLanguage{Aliases: typeAliases, Plan: plan}, makeTypes()}
+	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.resultSet, l.types.future}
 	for _, functions := range [][]*eval.Function{acting(), controlling(), speaking(), ofController(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions()} {
 		l.Functions = append(l.Functions, functions...)
 	}

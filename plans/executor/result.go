@@ -18,7 +18,7 @@ import (
 // Results of plans stand for those of package run: output stays where that has
 // it, and becomes a value when a program asks for it.
 
-func result(r *run.Result) *value.Object { return resultType().Wrap(r) }
+func (x *Executor) result(r *run.Result) *value.Object { return x.o.Language.types.result.Wrap(r) }
 
 func runResult(v value.Value) *run.Result {
 	r, _ := v.(*value.Object).Payload().(*run.Result)
@@ -56,8 +56,9 @@ func resultValue(r *run.Result) *value.Hash {
 }
 
 // newResult is Result.new(target, value).
-func newResult(_ any, args []value.Value) (value.Value, error) {
-	if len(args) == 0 || len(args) > 2 {
+func newResult(data any, args []value.Value) (value.Value, error) {
+	x, _ := environment.Host(data).(*Executor)
+	if x == nil || len(args) == 0 || len(args) > 2 {
 		return nil, eval.Errorf("argument-count", "Result.new expects a target and a hash")
 	}
 	o, ok := args[0].(*value.Object)
@@ -82,7 +83,7 @@ func newResult(_ any, args []value.Value) (value.Value, error) {
 			r.Err = &run.Error{Class: run.ClassFailed, Given: given, Details: &ordered.Map{}}
 		}
 	}
-	return result(r), nil
+	return x.result(r), nil
 }
 
 // errorOf is the error of a result as a value; nil without one.
@@ -148,7 +149,9 @@ func resultFunctions() []*eval.Function {
 // A resultSet is what an action came to on its targets, in their order.
 type resultSet struct{ results []value.Value }
 
-func newSet(results []value.Value) *value.Object { return resultSetType().Wrap(&resultSet{results}) }
+func (x *Executor) set(results []value.Value) *value.Object {
+	return x.o.Language.types.resultSet.Wrap(&resultSet{results})
+}
 
 func setOf(v value.Value) []value.Value {
 	s, _ := v.(*value.Object).Payload().(*resultSet)
@@ -170,14 +173,14 @@ func elements(o *value.Object) *value.Array { return value.NewArray(setOf(o)...)
 
 // newResultSet is ResultSet.new(results).
 func newResultSet(data any, args []value.Value) (value.Value, error) {
-	if len(args) == 1 {
-		if list, ok := args[0].(*value.Array); ok && environment.Host(data) != nil {
+	if x, _ := environment.Host(data).(*Executor); x != nil && len(args) == 1 {
+		if list, ok := args[0].(*value.Array); ok {
 			results := list.Elems()
 			if !slices.ContainsFunc(results, func(v value.Value) bool {
 				o, ok := v.(*value.Object)
 				return !ok || runResult(o) == nil
 			}) {
-				return newSet(results), nil
+				return x.set(results), nil
 			}
 		}
 	}
@@ -189,14 +192,14 @@ func resultSetFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, set []value.Value) value.Value) *eval.Function {
 		return member("ResultSet", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, setOf(c.Args[0])), nil })
 	}
-	where := func(set []value.Value, want func(r *run.Result) bool) value.Value {
+	where := func(c *eval.Call, set []value.Value, want func(r *run.Result) bool) value.Value {
 		var kept []value.Value
 		for _, r := range set {
 			if want(runResult(r)) {
 				kept = append(kept, r)
 			}
 		}
-		return newSet(kept)
+		return of(&c.Site).set(kept)
 	}
 	allOK := func(set []value.Value) bool {
 		return !slices.ContainsFunc(set, func(r value.Value) bool { return !runResult(r).OK() })
@@ -217,7 +220,7 @@ func resultSetFunctions() []*eval.Function {
 				kept = append(kept, r)
 			}
 		}
-		return newSet(kept), nil
+		return of(&c.Site).set(kept), nil
 	}
 	return []*eval.Function{
 		filter,
@@ -225,11 +228,11 @@ func resultSetFunctions() []*eval.Function {
 		about("count", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Int(len(set)) }),
 		about("empty", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(len(set) == 0) }),
 		about("ok", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(allOK(set)) }),
-		about("error_set", "", func(_ *eval.Call, set []value.Value) value.Value {
-			return where(set, func(r *run.Result) bool { return !r.OK() })
+		about("error_set", "", func(c *eval.Call, set []value.Value) value.Value {
+			return where(c, set, func(r *run.Result) bool { return !r.OK() })
 		}),
-		about("ok_set", "", func(_ *eval.Call, set []value.Value) value.Value {
-			return where(set, func(r *run.Result) bool { return r.OK() })
+		about("ok_set", "", func(c *eval.Call, set []value.Value) value.Value {
+			return where(c, set, func(r *run.Result) bool { return r.OK() })
 		}),
 		about("first", "", func(_ *eval.Call, set []value.Value) value.Value {
 			if len(set) == 0 {

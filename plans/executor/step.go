@@ -150,7 +150,7 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		step.Description = o.description
 	}
 	if len(a.targets) == 0 {
-		return newSet(nil), nil
+		return x.set(nil), nil
 	}
 	byTarget := maps.Clone(a.failed)
 	if byTarget == nil {
@@ -199,12 +199,12 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	results := make([]value.Value, len(a.targets))
 	failures := 0
 	for i, t := range a.targets {
-		results[i] = result(byTarget[t])
+		results[i] = x.result(byTarget[t])
 		if !byTarget[t].OK() {
 			failures++
 		}
 	}
-	set := newSet(results)
+	set := x.set(results)
 	if failures == 0 || o.catch {
 		return set, nil
 	}

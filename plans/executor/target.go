@@ -13,7 +13,7 @@ import (
 func (x *Executor) target(t *inventory.Target) *value.Object {
 	o := x.sums[t]
 	if o == nil {
-		o = targetType().Wrap(t)
+		o = x.o.Language.types.target.Wrap(t)
 		x.sums[t] = o
 	}
 	return o

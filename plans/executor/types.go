@@ -1,28 +1,10 @@
 package executor
 
-import (
-	"sync"
+import "bolt/puppet/value"
 
-	"bolt/puppet/value"
-)
-
-// Types of the language that stand for what an Executor has are made once.
-// Attributes that are told by a function are derived: an object has no value for
-// them.
-var (
-	made     sync.Once
-	allTypes map[string]*value.ObjectType
-)
-
-func typeNamed(name string) *value.ObjectType {
-	made.Do(makeTypes)
-	return allTypes[name]
-}
-
-func targetType() *value.ObjectType    { return typeNamed("Target") }
-func resultType() *value.ObjectType    { return typeNamed("Result") }
-func resultSetType() *value.ObjectType { return typeNamed("ResultSet") }
-func futureType() *value.ObjectType    { return typeNamed("Future") }
+// types are those of the language that stand for what an Executor has. Attributes
+// that are told by a function are derived: an object has no value for them.
+type types struct{ target, result, resultSet, future *value.ObjectType }
 
 // typeAliases are those that are written in the language.
 const typeAliases = `
@@ -32,9 +14,8 @@ type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Resul
 type PlanResult = Boltlib::PlanResult
 `
 
-func makeTypes() {
-	allTypes = make(map[string]*value.ObjectType)
-	add := func(name string, native value.Native, derived, functions []string) {
+func makeTypes() types {
+	define := func(name string, native value.Native, derived, functions []string) *value.ObjectType {
 		t := value.DeclareObjectType(name)
 		var attributes, calls value.HashBuilder
 		for _, a := range derived {
@@ -56,16 +37,18 @@ func makeTypes() {
 			panic(err) // the descriptions here are right
 		}
 		t.SetNative(native)
-		allTypes[name] = t
+		return t
 	}
-	add("Target", value.Native{New: newTarget, Data: targetData},
-		[]string{"uri", "name", "safe_name", "target_alias", "config", "vars", "facts", "features", "plugin_hooks", "resources"},
-		[]string{"host", "password", "port", "protocol", "transport", "transport_config", "user"})
-	add("Result", value.Native{New: newResult, Data: resultData},
-		[]string{"target", "value"},
-		[]string{"error", "message", "sensitive", "action", "status", "to_data", "ok", "[]"})
-	add("ResultSet", value.Native{New: newResultSet, Data: resultSetData, Elements: elements},
-		[]string{"results"},
-		[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"})
-	add("Future", value.Native{}, nil, []string{"state"})
+	return types{
+		target: define("Target", value.Native{New: newTarget, Data: targetData},
+			[]string{"uri", "name", "safe_name", "target_alias", "config", "vars", "facts", "features", "plugin_hooks", "resources"},
+			[]string{"host", "password", "port", "protocol", "transport", "transport_config", "user"}),
+		result: define("Result", value.Native{New: newResult, Data: resultData},
+			[]string{"target", "value"},
+			[]string{"error", "message", "sensitive", "action", "status", "to_data", "ok", "[]"}),
+		resultSet: define("ResultSet", value.Native{New: newResultSet, Data: resultSetData, Elements: elements},
+			[]string{"results"},
+			[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"}),
+		future: define("Future", value.Native{}, nil, []string{"state"}),
+	}
 }

@@ -294,8 +294,8 @@ func (s *search) asTarget(ctx context.Context, t *inventory.Target, f *found) (v
 	f.odd = odd
 	x := s.evaluation(node, func(l eval.Log) { f.logs = append(f.logs, l) })
 	v, ex, err := s.find(ctx, x)
-	if session, ok := x.Interp.Env().Data.(*hiera.Session); ok && data.Facts.Len() == 0 {
-		f.bare = slices.ContainsFunc(session.Unset(), isFact)
+	if data.Facts.Len() == 0 {
+		f.bare = slices.ContainsFunc(x.Unset(), isFact)
 	}
 	return v, ex, err
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/internal/environment"
+	"bolt/internal/fault"
 	"bolt/internal/output"
 	"bolt/plans"
 	"bolt/plans/executor"
@@ -35,7 +36,7 @@ func wordsOfPlan(args []string) error {
 func runPlan(ctx context.Context, a *app, args []string) error {
 	p, err := a.plans().Find(ctx, args[0])
 	if err != nil {
-		return err
+		return a.placed(err)
 	}
 	words := plans.Words{Pairs: args[1:]}
 	if words.Params, err = a.params(ctx, args[1:]); err != nil {
@@ -198,4 +199,27 @@ func (v *planObserver) failed(err error) error {
 	}
 	v.app.hint(f)
 	return errPrinted
+}
+
+// placed is an error of a file with its place as people see it; programs find
+// it in the details.
+func (a *app) placed(err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || a.format().IsJSON() {
+		return err
+	}
+	f := executor.Failure{}
+	f.File, _ = e.Details.Value("file").(string)
+	if line, ok := e.Details.Value("line").(int64); ok {
+		f.Line = int(line)
+	}
+	if column, ok := e.Details.Value("column").(int64); ok {
+		f.Column = int(column)
+	}
+	if f.File == "" {
+		return err
+	}
+	shown := *e
+	shown.Msg += "\n  " + f.Place()
+	return &shown
 }

@@ -79,6 +79,7 @@ var actionLists = []string{onAction, onTimeout, onResults, onTargets, onInventor
 // What exit codes mean; 1 is also that of a mistake in the request.
 const (
 	exitAction   = "0  everything succeeded\n1  a target failed, or was not reached; or "
+	exitPlan     = "0  the plan ended well\n1  it failed, or what it returned is a failure; or "
 	exitFound    = "0  a value was found, for every target\n1  no value was found, for one target at least; or "
 	exitShown    = "0  everything was printed\n1  "
 	exitPool     = "0  it was done\n1  it could not be done; or "

@@ -211,6 +211,10 @@ func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, 
 	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, nil)), r)
 }
 
+// Unset are the variables that paths of the hierarchy have named and that have
+// no value, as hiera.Session has it.
+func (x *Evaluation) Unset() []string { return x.session.Unset() }
+
 // sessionOf returns the session of a call: the functions of the library are
 // shared by all evaluations.
 func sessionOf(c *eval.Call) (*hiera.Session, error) {

@@ -92,10 +92,22 @@ func (x *Executor) failure(err error) *Failure {
 		return &f
 	}
 	f.File, f.Line, f.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
+	_, own := errors.AsType[*Failure](err)
+	switch {
+	case own || f.Kind != palError:
+	case e.Kind == "division-by-zero":
+		f.Msg = "divided by 0"
+	case e.Kind == "unknown-variable":
+		f.Msg = "Evaluation Error: Unknown variable: '" + strings.TrimPrefix(e.Name, "$") + "'."
+	}
 	if f.lineOnly {
 		f.Column = 0
 	}
-	if _, own := errors.AsType[*Failure](err); !own && e.Kind != "fail" && e.Kind != "division-by-zero" && f.Kind == palError || f.lineOnly {
+	if strings.HasSuffix(f.File, ".yaml") && f.Kind == palError && !own {
+		f.Kind, f.Column = "bolt/evaluation-error", 0
+		return &f
+	}
+	if !own && e.Kind != "fail" && e.Kind != "division-by-zero" && f.Kind == palError || f.lineOnly {
 		f.Msg += " " + f.Place()
 	}
 	return &f

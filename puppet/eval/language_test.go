@@ -324,7 +324,7 @@ func args(pairs ...any) *value.Hash {
 
 func TestPlan(t *testing.T) {
 	lib := eval.NewLibrary(newLoader(t, map[string]string{
-		"p":       "plan p(Integer $x, $y = $x + 1) { $z = [1].map |$q| { $q + $y } [$x, $y, $z] }",
+		"p":       "plan p(Integer $x, $y = $x + 1) { $z = [1].map |$q| { $q + $y } return([$x, $y, $z]) }",
 		"p::ret":  "plan p::ret() { [1, 2].each |$x| { return($x) } 5 }",
 		"p::fail": "plan p::fail() { fail('x') }",
 	}), append(functions(), &eval.Function{Name: "run_plan", Signatures: []eval.Signature{{

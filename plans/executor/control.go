@@ -240,16 +240,20 @@ func controlling() []*eval.Function {
 
 // pause waits without the turn.
 func (x *Executor) pause(ctx context.Context, d time.Duration) (err error) {
-	x.apart(func() {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-	})
+	x.apart(func() { err = sleep(ctx, d) })
 	return err
+}
+
+// sleep waits; the error is that of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func doUntil(c *eval.Call) (value.Value, error) {

@@ -3,8 +3,6 @@ package executor
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +24,7 @@ type options struct {
 	env         []string
 	timeout     time.Duration
 	concurrency int
+	rolling     rolling
 	rest        *ordered.Map // the other keys
 	raw         *value.Hash
 }
@@ -77,13 +76,20 @@ func (x *Executor) parseOptions(h *value.Hash, function string) (*options, error
 			}
 			o.concurrency = min(int(n), x.o.Concurrency)
 		default:
+			known, err := o.rolling.option(name, v)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				break
+			}
 			x.warn("plan_function_options", fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", function, name))
 		}
 		if !ok {
 			return nil, failf("bolt/validation-error", "Option '%s' cannot be %s", name, value.Inspect(v))
 		}
 	}
-	return o, nil
+	return o, o.rolling.check()
 }
 
 func seconds(v value.Value) (time.Duration, bool) {
@@ -152,47 +158,8 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	if len(a.targets) == 0 {
 		return x.set(nil), nil
 	}
-	byTarget := maps.Clone(a.failed)
-	if byTarget == nil {
-		byTarget = make(map[*inventory.Target]*run.Result, len(a.targets))
-	}
-	at := c.Position()
-	x.apart(func() {
-		began := time.Now()
-		x.observe(func(o Observer) { o.StepStarted(step) })
-		runAs := f.runAs
-		if o.runAs != "" {
-			runAs = o.runAs
-		}
-		runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Log: x.o.Log})
-		rest := slices.DeleteFunc(slices.Clone(a.targets), func(t *inventory.Target) bool { return byTarget[t] != nil })
-		for t, r := range a.failed {
-			x.observe(func(o Observer) { o.Target(step, run.Event{Kind: run.Finished, Target: t, Result: r}) })
-		}
-		action := a.do
-		if action == nil {
-			action = &several{a.each[rest0(rest)], a.each}
-		}
-		runner.Run(c.Context(), action, rest, func(e run.Event) {
-			if e.Kind == run.Finished {
-				place(e.Result, at.File, at.Line)
-				byTarget[e.Target] = e.Result
-			}
-			x.observe(func(o Observer) { o.Target(step, e) })
-			if e.Kind == run.Finished && e.Result.Output != nil {
-				x.mu.Lock()
-				x.opened = append(x.opened, e.Result.Output)
-				x.mu.Unlock()
-			}
-		})
-		failures := 0
-		for _, r := range byTarget {
-			if !r.OK() {
-				failures++
-			}
-		}
-		x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) })
-	})
+	byTarget := make(map[*inventory.Target]*run.Result, len(a.targets))
+	x.apart(func() { x.roll(c, a, step, o, byTarget) })
 	if err := context.Cause(c.Context()); err != nil {
 		return nil, err
 	}
@@ -216,11 +183,65 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	return nil, e
 }
 
-func rest0(list []*inventory.Target) *inventory.Target {
-	if len(list) == 0 {
-		return nil
+// roll carries out an act on its targets, batch after batch, and notes what it
+// came to on each.
+func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget map[*inventory.Target]*run.Result) {
+	runAs := flowOf(&c.Site).runAs
+	if o.runAs != "" {
+		runAs = o.runAs
 	}
-	return list[0]
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Log: x.o.Log})
+	at := c.Position()
+	began := time.Now()
+	x.observe(func(o Observer) { o.StepStarted(step) })
+	failures := 0
+	note := func(e run.Event) {
+		if e.Kind == run.Finished {
+			place(e.Result, at.File, at.Line)
+			byTarget[e.Target] = e.Result
+			if !e.Result.OK() {
+				failures++
+			}
+		}
+		x.observe(func(o Observer) { o.Target(step, e) })
+		if e.Kind == run.Finished && e.Result.Output != nil {
+			x.mu.Lock()
+			x.opened = append(x.opened, e.Result.Output)
+			x.mu.Unlock()
+		}
+	}
+	left := a.targets
+	for n, size := range o.rolling.batches(len(a.targets)) {
+		if n > 0 && o.rolling.tooMany(failures, len(a.targets)) {
+			break
+		}
+		if n > 0 && o.rolling.pause > 0 && sleep(c.Context(), o.rolling.pause) != nil {
+			break
+		}
+		var batch []*inventory.Target
+		for _, t := range left[:size] {
+			if r := a.failed[t]; r != nil {
+				note(run.Event{Kind: run.Finished, Target: t, Result: r})
+			} else {
+				batch = append(batch, t)
+			}
+		}
+		left = left[size:]
+		if len(batch) > 0 {
+			action := a.do
+			if action == nil {
+				action = &several{a.each[batch[0]], a.each}
+			}
+			runner.Run(c.Context(), action, batch, note)
+		}
+	}
+	why := o.rolling.stopped(failures, len(a.targets)-len(left))
+	for _, t := range left {
+		e := run.Skipped()
+		e.Msg = why
+		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
+	}
+	x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) })
 }
 
 func count(n int, what string) string {

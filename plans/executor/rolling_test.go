@@ -1,0 +1,67 @@
+package executor
+
+import (
+	"reflect"
+	"testing"
+
+	"bolt/puppet/value"
+)
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	list := func(v ...value.Value) value.Value { return value.NewArray(v...) }
+	for _, k := range []struct {
+		serial value.Value
+		n      int
+		want   []int
+	}{
+		{nil, 7, []int{7}},
+		{value.Int(3), 7, []int{3, 3, 1}},
+		{value.String("50%"), 7, []int{3, 3, 1}},
+		{value.String("10%"), 7, []int{1, 1, 1, 1, 1, 1, 1}},
+		{list(value.Int(1), value.String("10%"), value.String("100%")), 20, []int{1, 2, 17}},
+		{list(value.Int(1), value.Int(2)), 6, []int{1, 2, 2, 1}},
+		{value.Int(100), 2, []int{2}},
+	} {
+		var r rolling
+		if k.serial != nil {
+			if ok, err := r.option("serial", k.serial); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		if got := r.batches(k.n); !reflect.DeepEqual(got, k.want) {
+			t.Errorf("%v of %d: %v, want %v", k.serial, k.n, got, k.want)
+		}
+	}
+}
+
+func TestRollingOptions(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string][]value.Value{
+		"serial":       {value.Int(0), value.Int(-1), value.String("x"), value.String("101%"), value.String("0%"), value.NewArray(), value.Undef{}, value.Float(1)},
+		"max_failures": {value.Int(-1), value.String("x%"), value.Undef{}},
+		"pause":        {value.Int(-1), value.String("1")},
+	} {
+		for _, v := range bad {
+			if ok, err := new(rolling).option(name, v); !ok || err == nil {
+				t.Errorf("%s %v: %v, %v", name, v, ok, err)
+			}
+		}
+	}
+	if ok, err := new(rolling).option("other", value.Int(1)); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if err := (&rolling{most: &amount{}}).check(); err == nil {
+		t.Error("max_failures without serial")
+	}
+	r := &rolling{serial: []amount{{n: 1}}}
+	for _, k := range []struct {
+		most     *amount
+		failures int
+		want     bool
+	}{{nil, 0, false}, {nil, 1, true}, {&amount{n: 2}, 2, false}, {&amount{n: 2}, 3, true}, {&amount{10, true}, 1, false}, {&amount{10, true}, 2, true}} {
+		if r.most = k.most; r.tooMany(k.failures, 19) != k.want {
+			t.Errorf("%v, %d failures: want %v", k.most, k.failures, k.want)
+		}
+	}
+}

@@ -54,13 +54,15 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 		switch {
 		case c.name == "task show" && len(args) == 0, c.name == "task run" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicTasks)
-		case c.name == "plan show" && len(args) == 0:
+		case c.name == "plan show" && len(args) == 0, c.name == "plan run" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicPlans)
 		case c.name == "plan convert" && len(args) == 0:
 			names, _ := completeListed(cmd, values, sys, prefix, yamlPlans)
 			return names, cobra.ShellCompDirectiveDefault // or files
 		case c.name == "task run":
-			return completeParameters(cmd, values, sys, args, prefix)
+			return completeParameters(cmd, values, sys, args, prefix, taskParameters)
+		case c.name == "plan run":
+			return completeParameters(cmd, values, sys, args, prefix, planParameters)
 		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
 			return nil, cobra.ShellCompDirectiveDefault
 		case c.name == "puppet validate", c.name == "puppet dump", c.name == "puppet eval" && len(args) == 0:
@@ -158,25 +160,58 @@ func yamlPlans(ctx context.Context, a *app) ([]output.Described, error) {
 	return convertible, err
 }
 
-// completeParameters offers "name=" for the parameters of a task that are not
-// given yet, and the values of one whose type has only some.
-func completeParameters(cmd *cobra.Command, values flagValues, sys system, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// A declared is a parameter of a task or plan.
+type declared interface {
+	// Choices are the values that it has, if it has only some.
+	Choices() []string
+}
+
+// A parameterNamed is what completion knows of one.
+type parameterNamed struct {
+	name, description string
+	declared
+}
+
+func taskParameters(ctx context.Context, a *app, name string) []parameterNamed {
+	t, err := a.tasks().Find(ctx, name)
+	if err != nil {
+		return nil
+	}
+	var list []parameterNamed
+	for i := range t.Parameters {
+		list = append(list, parameterNamed{t.Parameters[i].Name, t.Parameters[i].Description, &t.Parameters[i]})
+	}
+	return list
+}
+
+func planParameters(ctx context.Context, a *app, name string) []parameterNamed {
+	p, err := a.plans().Find(ctx, name)
+	if err != nil {
+		return nil
+	}
+	var list []parameterNamed
+	for i := range p.Parameters {
+		list = append(list, parameterNamed{p.Parameters[i].Name, p.Parameters[i].Description, &p.Parameters[i]})
+	}
+	return list
+}
+
+// completeParameters offers the parameters of what args[0] names that are not
+// given yet; behind NAME= the values that it has, if it has only some.
+func completeParameters(cmd *cobra.Command, values flagValues, sys system, args []string, prefix string, of func(ctx context.Context, a *app, name string) []parameterNamed) ([]string, cobra.ShellCompDirective) {
 	a, err := openApp(cmd.Context(), values, sys, quiet)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer a.close()
-	t, err := a.tasks().Find(cmd.Context(), args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	list := of(cmd.Context(), a, args[0])
 	if name, text, valued := strings.Cut(prefix, "="); valued {
-		p := t.Parameter(name)
-		if p == nil {
+		i := slices.IndexFunc(list, func(p parameterNamed) bool { return p.name == name })
+		if i < 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		var words []string
-		for _, v := range p.Choices() {
+		for _, v := range list[i].Choices() {
 			if strings.HasPrefix(v, text) {
 				words = append(words, name+"="+v)
 			}
@@ -184,11 +219,10 @@ func completeParameters(cmd *cobra.Command, values flagValues, sys system, args 
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 	var words []string
-	for i := range t.Parameters {
-		p := &t.Parameters[i]
-		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
-		if !given && strings.HasPrefix(p.Name, prefix) {
-			words = append(words, cobra.CompletionWithDesc(p.Name+"=", firstLine(p.Description)))
+	for _, p := range list {
+		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.name+"=") })
+		if !given && strings.HasPrefix(p.name, prefix) {
+			words = append(words, cobra.CompletionWithDesc(p.name+"=", firstLine(p.description)))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

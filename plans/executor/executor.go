@@ -47,6 +47,7 @@ type Options struct {
 	Tasks     *tasks.Library
 	Modules   *modules.Path
 	Dialer    transport.Dialer
+	Resolve   inventory.Resolver // of references to plugins
 
 	Concurrency int           // targets that are worked on at once, by all steps together
 	Timeout     time.Duration // of an action on one target; 0: none

@@ -46,6 +46,17 @@ func knowing() []*eval.Function {
 		return c.Args[0], nil
 	}
 	return []*eval.Function{
+		one("resolve_references", "Returns data with all references to plugins resolved.", "Data $references", func(c *eval.Call) (value.Value, error) {
+			x := of(&c.Site)
+			v, err := inventory.ResolveReferences(c.Context(), plain(c.Args[0]), x.o.Resolve)
+			if err != nil {
+				return nil, err
+			}
+			return valueOf(secretless(v)), nil
+		}),
+		one("apply_prep", "Prepares targets for apply blocks.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", func(*eval.Call) (value.Value, error) {
+			return nil, failf("bolt/unsupported", "apply_prep and apply make catalogs, which this version does not do. What a plan does by tasks, commands and files works.")
+		}),
 		one("get_targets", "Returns the targets that names, groups and patterns stand for.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
 			list, err := x.resolve(&c.Site, c.Args[0])

@@ -175,6 +175,8 @@ type Node struct {
 	// Host is what functions of the PlanLanguage need of the evaluation that
 	// they are called in.
 	Host any
+	// Apply is eval.Env's.
+	Apply func(c *eval.Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
 }
 
 // An Evaluation is one run of programs, or one compilation: it sees one state
@@ -194,7 +196,7 @@ func (e *Environment) Evaluation(n Node) *Evaluation {
 	return &Evaluation{
 		Interp: eval.New(eval.Env{
 			Library: e.library(), Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
-			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: &owned{session, n.Host},
+			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: &owned{session, n.Host}, Apply: n.Apply,
 		}),
 		session: session,
 	}

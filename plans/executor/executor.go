@@ -29,6 +29,7 @@ import (
 	"bolt/modules"
 	"bolt/plans"
 	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/tasks"
@@ -134,6 +135,7 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	x.plans[p.Name], x.ctx = p, ctx
 	node := x.o.Node
 	node.Plans, node.Host, node.Log = true, x, x.log
+	node.Apply = func(*eval.Call, *syntax.File, *syntax.Apply) (value.Value, error) { return nil, noCatalogs() }
 	in := x.o.Environment.Evaluation(node).Interp
 	x.turn.take()
 	defer x.turn.give()

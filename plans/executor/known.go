@@ -55,7 +55,7 @@ func knowing() []*eval.Function {
 			return valueOf(secretless(v)), nil
 		}),
 		one("apply_prep", "Prepares targets for apply blocks.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", func(*eval.Call) (value.Value, error) {
-			return nil, failf("bolt/unsupported", "apply_prep and apply make catalogs, which this version does not do. What a plan does by tasks, commands and files works.")
+			return nil, noCatalogs()
 		}),
 		one("get_targets", "Returns the targets that names, groups and patterns stand for.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
@@ -128,6 +128,11 @@ func knowing() []*eval.Function {
 			})
 		}),
 	}
+}
+
+// noCatalogs is the error of what needs catalogs.
+func noCatalogs() *Failure {
+	return failf("bolt/unsupported", "apply_prep and apply make catalogs, which this version does not do. What a plan does by tasks, commands and files works.")
 }
 
 func orEmpty(m *ordered.Map) *ordered.Map {

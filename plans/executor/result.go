@@ -81,6 +81,8 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 				given = ordered.Of("msg", v, "kind", "bolt/error", "details", &ordered.Map{})
 			}
 			r.Err = &run.Error{Class: run.ClassFailed, Given: given, Details: &ordered.Map{}}
+			r.Err.Msg, _ = given.Value("msg").(string)
+			r.Err.Kind, _ = given.Value("kind").(string)
 		}
 	}
 	return x.result(r), nil

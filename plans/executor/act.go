@@ -150,7 +150,7 @@ func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordere
 	if err != nil {
 		return nil, err
 	}
-	return x.o.Tasks.Run(ctx, t, checked, tasks.RunOptions{Noop: o.noop, RunAs: o.runAs, Natives: x.o.Natives})
+	return x.o.Tasks.Run(ctx, t, checked, tasks.RunOptions{Noop: o.noop, Natives: x.o.Natives})
 }
 
 // taskWith are the signatures of run_task_with.

@@ -55,10 +55,9 @@ type Options struct {
 	Natives     map[string]tasks.Native
 	Interpret   bool // scripts are run by the targets' interpreters
 
-	// Project is the directory that paths of dir:: and file:: functions are
-	// relative to, Downloads the one below which download_file writes.
-	Project, Downloads string
-	Getenv             func(name string) (string, bool)
+	// Downloads is the directory below which download_file writes.
+	Downloads string
+	Getenv    func(name string) (string, bool)
 
 	Observer Observer
 	// Warn takes a warning, its ID first.
@@ -89,7 +88,6 @@ type Observer interface {
 // A Step is an action of a plan on targets.
 type Step struct {
 	Description string // for people: "command 'id'"
-	Action      string // command, script, task, upload, download, …
 	Targets     []*inventory.Target
 	// Quiet is set within without_default_logging: the step is not shown.
 	Quiet bool
@@ -102,10 +100,12 @@ type Executor struct {
 	turn  turn
 	slots run.Slots
 
-	mu     sync.Mutex // around calls of the Observer
-	sums   map[*inventory.Target]*value.Object
-	plans  map[string]*plans.Plan // by name
-	opened []*run.Capture         // outputs of results, which stay readable to the end
+	// Whoever has the turn has these.
+	objects map[*inventory.Target]*value.Object // targets as values
+	plans   map[string]*plans.Plan              // by name
+
+	mu     sync.Mutex     // around calls of the Observer, and for what follows
+	opened []*run.Capture // outputs of results, which stay readable to the end
 }
 
 // New returns an Executor.
@@ -116,7 +116,7 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), sums: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan)}
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.

@@ -140,7 +140,7 @@ type act struct {
 	action   string // "command"
 	about    string // of the description: "command 'id'"
 	targets  []*inventory.Target
-	do       run.Action // nil where do is perTarget's
+	do       run.Action // nil where each target has its own
 	each     map[*inventory.Target]run.Action
 	failed   map[*inventory.Target]*run.Result // known to fail before anything is done
 }
@@ -149,7 +149,7 @@ type act struct {
 // has failed.
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
-	step := &Step{Description: a.about, Action: a.action, Targets: a.targets, Quiet: f.quiet}
+	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet}
 	if s, ok := description.(value.String); ok && s != "" {
 		step.Description = string(s)
 	} else if o.description != "" {

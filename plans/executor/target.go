@@ -11,10 +11,10 @@ import (
 
 // target is a target as a value: one object for each.
 func (x *Executor) target(t *inventory.Target) *value.Object {
-	o := x.sums[t]
+	o := x.objects[t]
 	if o == nil {
 		o = x.o.Language.types.target.Wrap(t)
-		x.sums[t] = o
+		x.objects[t] = o
 	}
 	return o
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"bolt/internal/fault"
 	"bolt/internal/spelling"
@@ -190,9 +189,6 @@ func (l *Library) unknown(ctx context.Context, name string) error {
 	return fault.New(UnknownPlan, "%s", msg)
 }
 
-// readers is how many modules are read at once.
-const readers = 8
-
 // List returns all plans, sorted by name. One that cannot be used as it is
 // written is a warning: the others are there. The error is that ctx is done.
 func (l *Library) List(ctx context.Context) ([]Summary, error) {
@@ -205,21 +201,10 @@ func (l *Library) Of(ctx context.Context, m modules.Module) ([]Summary, error) {
 }
 
 func (l *Library) list(ctx context.Context, all []modules.Module) ([]Summary, error) {
-	lists := make([][]Summary, len(all))
-	var wg sync.WaitGroup
-	turns := make(chan struct{}, readers)
-	for i, m := range all {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			lists[i] = l.summaries(ctx, m)
-		})
+	list, err := modules.Gather(ctx, all, func(m modules.Module) []Summary { return l.summaries(ctx, m) })
+	if err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b Summary) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

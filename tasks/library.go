@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"bolt/internal/fault"
@@ -220,9 +219,6 @@ func entries(m modules.Module) ([]entry, error) {
 	return list, nil
 }
 
-// readers is how many modules are read at once.
-const readers = 8
-
 // List returns all tasks, sorted by name. What is wrong with a task's metadata
 // is a warning: the others are there.
 func (l *Library) List(ctx context.Context) ([]Summary, error) {
@@ -235,21 +231,10 @@ func (l *Library) Of(ctx context.Context, m modules.Module) ([]Summary, error) {
 }
 
 func (l *Library) list(ctx context.Context, all []modules.Module) ([]Summary, error) {
-	lists := make([][]Summary, len(all))
-	var wg sync.WaitGroup
-	turns := make(chan struct{}, readers)
-	for i, m := range all {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			lists[i] = l.summaries(ctx, m)
-		})
+	list, err := modules.Gather(ctx, all, func(m modules.Module) []Summary { return l.summaries(ctx, m) })
+	if err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b Summary) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

@@ -56,6 +56,7 @@ const (
 	onTmpdir    = "tmpdir"    // script run, file upload
 	onTimeout   = "timeout"   // what may be ended for taking too long
 	onResults   = "results"   // commands with a result for each target
+	onFold      = "fold"      // those of them that may print equal results once
 	onTargets   = "targets"   // commands that targets are named to
 	onInventory = "inventory" // commands that read the inventory
 	onDetail    = "detail"    // inventory show
@@ -86,6 +87,7 @@ var occasions = map[string]string{
 	onTmpdir:    "running a script or uploading a file",
 	onTimeout:   "acting on targets, looking up a value or evaluating a program",
 	onResults:   "acting on targets or looking up a value",
+	onFold:      "acting on targets or looking up a value",
 	onTargets:   "acting on targets, showing them or looking up a value",
 	onInventory: "acting on targets, showing them or looking up a value",
 	onDetail:    "showing targets",
@@ -181,7 +183,7 @@ func flagTable() []flag {
 		{name: "filter", arg: "TEXT", section: secDisplay, on: onFilter, help: "List only those whose names contain this text."},
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},
-		{name: "fold", section: secDisplay, on: onResults, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},
+		{name: "fold", section: secDisplay, on: onFold, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},
 		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
 		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default).", negative: "Use no colours."},
 		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only.", negative: "Print the summary only."},

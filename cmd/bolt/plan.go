@@ -37,7 +37,7 @@ else the text. --targets fills the plan's parameter targets (or nodes).
 			example: `  bolt plan run site::deploy version=2.1 -t web
   bolt plan run facts -t all --format json
   bolt plan run site::backup --params @backup.json`,
-			exit: exitPlan, formats: listFormats, lists: append([]string{onParams}, actionLists...),
+			exit: exitPlan, formats: listFormats, lists: []string{onParams, onAction, onTimeout, onResults, onTargets, onInventory, onModules},
 		},
 		{
 			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,

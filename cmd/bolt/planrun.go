@@ -14,7 +14,9 @@ import (
 
 	"bolt/internal/environment"
 	"bolt/internal/fault"
+	"bolt/internal/ordered"
 	"bolt/internal/output"
+	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
@@ -67,14 +69,14 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 		return program, q.Module.Name, err
 	})
 	view := &planObserver{app: a, out: output.NewPlanRun(output.Options{
-		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false),
+		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
 	})}
 	x := executor.New(executor.Options{
 		Environment: environment.New(environment.Options{
 			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: time.Now, Language: &language.PlanLanguage,
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
-		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter,
+		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
 		Observer: view, Warn: a.logs.Warn, Log: a.log,
 	})
@@ -85,16 +87,9 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 		return view.failed(err)
 	}
 	if results, ok := executor.Results(v); ok {
-		if err := view.out.Results(results, nil); err != nil {
-			return written(err)
-		}
-		for _, r := range results {
-			if !r.OK() {
-				return errFailedTargets
-			}
-		}
-		return nil
+		return view.results(results, nil)
 	}
+	a.forgetRerun()
 	if f, ok := executor.ErrorOf(v); ok {
 		return view.failed(f)
 	}
@@ -182,6 +177,40 @@ func (v *planObserver) Ask(ctx context.Context, question string, sensitive bool)
 	return strings.TrimRight(line, "\r\n"), true, nil
 }
 
+// results shows results that the plan has returned, or that ended it with a
+// failure, and records them for --rerun.
+func (v *planObserver) results(results []*run.Result, failure *executor.Failure) error {
+	targets := make([]*inventory.Target, len(results))
+	outcome := make(map[*inventory.Target]bool, len(results))
+	ok := failure == nil
+	for i, r := range results {
+		targets[i], outcome[r.Target] = r.Target, r.OK()
+		ok = ok && r.OK()
+	}
+	v.app.saveRerun(targets, outcome)
+	var data *ordered.Map
+	if failure != nil {
+		data = failure.Map()
+	}
+	if err := v.out.Results(results, data); err != nil {
+		return written(err)
+	}
+	if !ok {
+		return errFailedTargets
+	}
+	return nil
+}
+
+// forgetRerun forgets the run before: this one has no outcome for each target.
+func (a *app) forgetRerun() {
+	if !a.config.SaveRerun {
+		return
+	}
+	if err := a.config.Rerun.Forget(); err != nil {
+		a.logs.WarnOnce("unwriteable_file", err.Error())
+	}
+}
+
 // failed shows what ended the plan.
 func (v *planObserver) failed(err error) error {
 	f, ok := errors.AsType[*executor.Failure](err)
@@ -189,11 +218,9 @@ func (v *planObserver) failed(err error) error {
 		return err
 	}
 	if results, ok := f.Results(); ok {
-		if err := v.out.Results(results, f.Map()); err != nil {
-			return written(err)
-		}
-		return errPrinted
+		return v.results(results, f)
 	}
+	v.app.forgetRerun()
 	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {
 		return written(err)
 	}

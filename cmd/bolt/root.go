@@ -74,7 +74,7 @@ var asListed = []string{"task", "secret"}
 // otherCommands are Puppet Bolt's that are not here.
 var otherCommands = []string{"apply"}
 
-var actionLists = []string{onAction, onTimeout, onResults, onTargets, onInventory, onModules}
+var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
 // What exit codes mean; 1 is also that of a mistake in the request.
 const (
@@ -182,7 +182,7 @@ blocks.`,
   bolt lookup profile::port -t web1 --explain
   bolt lookup release::branch --plan-hierarchy stage=test`,
 			note: "Options of commands that act on targets, such as --user, --run-as or --no-verbose, are accepted, and change nothing here: nothing is connected to, and values are always printed.",
-			exit: exitFound, formats: eventFormats, lists: []string{onHiera, onLookup, onTimeout, onResults, onTargets, onInventory, onModules},
+			exit: exitFound, formats: eventFormats, lists: []string{onHiera, onLookup, onTimeout, onResults, onFold, onTargets, onInventory, onModules},
 		},
 	}
 }

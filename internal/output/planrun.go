@@ -16,8 +16,9 @@ import (
 // for programs the end alone. Its methods are called from one goroutine at a time.
 // Errors of writing are told by the last.
 type PlanRun struct {
-	h    *human
-	json bool
+	h     *human
+	json  bool
+	lines *lineStream // with Stream
 	// messages is where a plan speaks when standard output is for programs.
 	messages io.Writer
 }
@@ -28,7 +29,11 @@ func NewPlanRun(o Options) *PlanRun {
 	if messages == nil {
 		messages = io.Discard
 	}
-	return &PlanRun{h: newHuman(o, bufio.NewWriter(o.Out)), json: o.Format.IsJSON(), messages: messages}
+	p := &PlanRun{h: newHuman(o, bufio.NewWriter(o.Out)), json: o.Format.IsJSON(), messages: messages}
+	if p.lines = p.h.lines; p.json && o.Stream {
+		p.lines = newLineStream(bufio.NewWriter(messages), true, false)
+	}
+	return p
 }
 
 // say prints a line for people.
@@ -68,6 +73,15 @@ func (p *PlanRun) StepFinished(description string, failures int, took time.Durat
 // Event shows what happens on a target, to people who want to know. Outputs stay
 // open.
 func (p *PlanRun) Event(e run.Event) {
+	if p.lines != nil {
+		switch e.Kind {
+		case run.Output:
+			p.lines.write(e)
+		case run.Finished:
+			p.lines.end(e.Target)
+		}
+		_ = p.lines.w.Flush()
+	}
 	if p.json || !p.h.o.Verbose {
 		return
 	}

@@ -104,3 +104,11 @@ func (r Rerun) Save(entries []RerunEntry) error {
 	// Names of targets may hold passwords, so the file is for the owner.
 	return atomicfile.Write(r.Path, b.Bytes(), 0o600)
 }
+
+// Forget removes what was recorded: the last run has no outcome for each target.
+func (r Rerun) Forget() error {
+	if err := os.Remove(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.File(r.Path, err, "The rerun file %s could not be removed: %v", r.Path, fault.WithoutPath(err))
+	}
+	return nil
+}

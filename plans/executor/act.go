@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/readfile"
+	"bolt/internal/safetext"
 	"bolt/internal/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
@@ -123,12 +125,17 @@ func runScript(c *eval.Call, in *called) (value.Value, error) {
 		do: &run.Script{Path: path, Data: data, Args: args, Env: in.options.env, Interpret: in.x.o.Interpret}}, in.description, in.options)
 }
 
-// textOf is data as an argument of a program: what is no text is JSON.
+// textOf is data as a program gets it, as an argument or a variable: what is no
+// text is JSON.
 func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return strings.TrimSpace(compactJSON(v))
+	var b strings.Builder
+	if err := safetext.WriteJSON(&b, v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return b.String()
 }
 
 func runTask(c *eval.Call, in *called) (value.Value, error) {

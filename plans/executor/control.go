@@ -9,19 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"bolt/internal/safetext"
 	"bolt/plans"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
-
-func compactJSON(v any) string {
-	var b strings.Builder
-	if err := safetext.WriteJSON(&b, v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return b.String()
-}
 
 // plan calls a plan with parameters.
 func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.Value, error) {

@@ -54,6 +54,7 @@ type Options struct {
 	Timeout     time.Duration // of an action on one target; 0: none
 	Natives     map[string]tasks.Native
 	Interpret   bool // scripts are run by the targets' interpreters
+	Stream      bool // the Observer gets output as it arrives
 
 	// Downloads is the directory below which download_file writes.
 	Downloads string

@@ -26,12 +26,11 @@ type options struct {
 	concurrency int
 	rolling     rolling
 	rest        *ordered.Map // the other keys
-	raw         *value.Hash
 }
 
 // parseOptions reads them. Unknown ones are a warning, as in Puppet Bolt.
 func (x *Executor) parseOptions(h *value.Hash, function string) (*options, error) {
-	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}, raw: h}
+	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}}
 	if h == nil {
 		return o, nil
 	}
@@ -114,15 +113,7 @@ func environmentOf(v value.Value) ([]string, error) {
 		if !ok {
 			return nil, failf("bolt/validation-error", "Keys for option 'env_vars' must be strings: %s", value.Inspect(k))
 		}
-		text, is := plain(v).(string)
-		if !is {
-			var b strings.Builder
-			if err := safetext.WriteJSON(&b, plain(v)); err != nil {
-				return nil, err
-			}
-			text = b.String()
-		}
-		env = append(env, string(name)+"="+text)
+		env = append(env, string(name)+"="+textOf(plain(v)))
 	}
 	return env, nil
 }
@@ -190,7 +181,7 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget m
 	if o.runAs != "" {
 		runAs = o.runAs
 	}
-	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Log: x.o.Log})
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
 	at := c.Position()
 	began := time.Now()
 	x.observe(func(o Observer) { o.StepStarted(step) })

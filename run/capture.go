@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -224,6 +225,32 @@ func (c *Capture) Sum() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	err := c.WriteMerged(h)
 	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// Each hands what was kept to take, in pieces in the order of arrival, each valid
+// during the call, and then the lines about what was not.
+func (c *Capture) Each(take func(s Stream, data []byte) error) error {
+	for piece, err := range c.pieces() {
+		if err == nil {
+			err = take(piece.stream, piece.data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range []Stream{Stdout, Stderr} {
+		if c == nil || c.dropped[s] == 0 {
+			continue
+		}
+		var b bytes.Buffer
+		if err := c.mark(&b, c.dropped[s]); err != nil {
+			return err
+		}
+		if err := take(s, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // piece is a part of the log; data is valid until the next one.

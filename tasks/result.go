@@ -71,6 +71,15 @@ func (b *buffer) shown(why string) string {
 	return strings.ToValidUTF8(string(b.data[:min(len(b.data), maxPartial)]), "\uFFFD")
 }
 
+// hidden is data that shows nothing of itself, and of which a plan can ask.
+func hidden(v any) any {
+	typed, err := valuedata.Of(v)
+	if err != nil {
+		return value.Redacted // no value of the language
+	}
+	return value.NewSensitive(typed)
+}
+
 // result fills in what a task came to by what it printed (Bolt::Result#for_task).
 func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.Status) {
 	res.Status = status
@@ -106,8 +115,8 @@ func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.
 
 // judge takes the error and what is sensitive out of what a task returned.
 func (t *Task) judge(res *run.Result, object *ordered.Map) {
-	if _, has := object.Get(sensitiveKey); has {
-		object.Set(sensitiveKey, value.Redacted)
+	if v, has := object.Get(sensitiveKey); has {
+		object.Set(sensitiveKey, hidden(v))
 	}
 	if v := object.Value(errorKey); v != nil {
 		res.Err = t.given(v)

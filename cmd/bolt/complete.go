@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"bolt/internal/guide"
 	"bolt/internal/output"
+	"bolt/plans/journal"
 )
 
 // addCompletion tells the shell what may follow the flags of cmd: target and
@@ -56,6 +58,8 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 			return completeListed(cmd, values, sys, prefix, publicTasks)
 		case c.name == "plan show" && len(args) == 0, c.name == "plan run" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicPlans)
+		case c.name == "plan resume" && len(args) == 0:
+			return completeRuns(cmd, values, sys)
 		case c.name == "plan convert" && len(args) == 0:
 			names, _ := completeListed(cmd, values, sys, prefix, yamlPlans)
 			return names, cobra.ShellCompDirectiveDefault // or files
@@ -231,4 +235,21 @@ func completeParameters(cmd *cobra.Command, values flagValues, sys system, args 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
+}
+
+// completeRuns completes the names of runs that can be resumed.
+func completeRuns(cmd *cobra.Command, values flagValues, sys system) ([]string, cobra.ShellCompDirective) {
+	a, err := openApp(cmd.Context(), values, sys, quiet)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.close()
+	list, _ := a.runs()
+	words := []string{lastRun + "\tthe one that was begun last"}
+	for _, s := range list {
+		if s.State == journal.Interrupted || s.State == journal.Failed {
+			words = append(words, fmt.Sprintf("%s\t%s, %s", s.ID, s.Plan, s.State))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

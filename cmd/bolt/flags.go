@@ -13,6 +13,7 @@ import (
 	"bolt/internal/project"
 	"bolt/internal/spelling"
 	"bolt/inventory"
+	"bolt/plans/executor"
 )
 
 // A flag is one option of the command line. A command's help lists the flags
@@ -76,7 +77,9 @@ const (
 	onNeeds     = "needs"     // project init
 	onNewPlan   = "newplan"   // plan new
 	onAll       = "all"
-	onNone      = "" // understood, and answered with what to do instead
+	onJournal   = "journal" // plan run
+	onResume    = "resume"  // plan resume
+	onNone      = ""        // understood, and answered with what to do instead
 )
 
 // occasions says of each place when its flags can be given, for the error that
@@ -106,6 +109,8 @@ var occasions = map[string]string{
 	onPlugin:    "working with secrets",
 	onNeeds:     "creating a project",
 	onNewPlan:   "creating a plan",
+	onJournal:   "running a plan",
+	onResume:    "resuming a plan",
 	onNone:      "acting on targets",
 }
 
@@ -149,6 +154,11 @@ func flagTable() []flag {
 		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onInventory, help: "Read the inventory from this file."},
 		{name: "hiera-config", arg: "FILE", config: asText, section: secContext, on: onHiera, help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
 		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onResults, help: "Record the outcome for --rerun (default).", negative: "Do not record the outcome for --rerun."},
+
+		{name: "journal", section: secContext, on: onJournal, strict: true, help: "Record what the plan does, so that \"bolt plan resume\" can go on with it after a crash or ^C."},
+		{name: "unknown", arg: "OUTCOME", values: executor.Outcomes(), section: secContext, on: onResume, strict: true,
+			help: "What becomes of targets on which a step had begun when the run was cut off: repeat it there, or take it as done or failed. Without this option it is asked about on the terminal."},
+		{name: "retry", section: secContext, on: onResume, strict: true, help: "Do the step again that had failed and ended the plan, where it failed, and go on from there."},
 
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, strict: true, help: "Set an environment variable for the command or script."},
 

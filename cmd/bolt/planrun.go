@@ -19,8 +19,10 @@ import (
 	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/executor"
+	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
+	"bolt/puppet/value"
 	"bolt/run"
 )
 
@@ -51,6 +53,19 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	var j *journal.Run
+	if a.values.on("journal", false) {
+		if j, err = a.newJournal(p, given); err != nil {
+			return err
+		}
+		defer j.Close()
+	}
+	return a.play(ctx, p, given, j)
+}
+
+// play runs a plan with parameters and shows what it returns. j records it, if it
+// is not nil.
+func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *journal.Run) error {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return err
@@ -73,17 +88,17 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	})}
 	x := executor.New(executor.Options{
 		Environment: environment.New(environment.Options{
-			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: time.Now, Language: &language.PlanLanguage,
+			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: j.Clock(time.Now), Language: &language.PlanLanguage,
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
-		Observer: view, Warn: a.logs.Warn, Log: a.log,
+		Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: a.logs.Warn, Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)
 	v, err := x.Run(ctx, p, given)
-	if err != nil {
+	if err = a.ended(ctx, j, err); err != nil {
 		return view.failed(err)
 	}
 	if results, ok := executor.Results(v); ok {
@@ -123,19 +138,23 @@ func (v *planObserver) PlanStarted(name string)                      { v.out.Pla
 func (v *planObserver) PlanFinished(name string, took time.Duration) { v.out.PlanFinished(name, took) }
 
 func (v *planObserver) StepStarted(s *executor.Step) {
-	if !s.Quiet {
+	switch {
+	case s.Quiet:
+	case s.Recorded:
+		v.out.StepRecorded(s.Description, s.Targets)
+	default:
 		v.out.StepStarted(s.Description, s.Targets)
 	}
 }
 
 func (v *planObserver) Target(s *executor.Step, e run.Event) {
-	if !s.Quiet {
+	if !s.Quiet && !s.Recorded {
 		v.out.Event(e)
 	}
 }
 
 func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Duration) {
-	if !s.Quiet {
+	if !s.Quiet && !s.Recorded {
 		v.out.StepFinished(s.Description, failures, took)
 	}
 }

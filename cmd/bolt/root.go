@@ -93,7 +93,7 @@ const (
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
-	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
+	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), resumeCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
 }
 
 // actionCommands act on targets.

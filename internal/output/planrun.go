@@ -58,11 +58,19 @@ const maxNamed = 5
 
 // StepStarted says what is done, and where.
 func (p *PlanRun) StepStarted(description string, targets []*inventory.Target) {
-	on := plural(len(targets), "target")
-	if len(targets) <= maxNamed {
-		on = strings.Join(safeNames(targets), ", ")
+	p.say("Starting: " + description + " on " + where(targets))
+}
+
+// StepRecorded says what was done when the run was begun, and where.
+func (p *PlanRun) StepRecorded(description string, targets []*inventory.Target) {
+	p.say("Done before: " + description + " on " + where(targets))
+}
+
+func where(targets []*inventory.Target) string {
+	if len(targets) > maxNamed {
+		return plural(len(targets), "target")
 	}
-	p.say("Starting: " + description + " on " + on)
+	return strings.Join(safeNames(targets), ", ")
 }
 
 // StepFinished says how it went.

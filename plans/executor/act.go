@@ -122,7 +122,7 @@ func runScript(c *eval.Call, in *called) (value.Value, error) {
 		}
 	}
 	return in.x.do(c, &act{function: c.Name, object: ref, action: "script", about: "script " + path, targets: in.targets,
-		do: &run.Script{Path: path, Data: data, Args: args, Env: in.options.env, Interpret: in.x.o.Interpret}}, in.description, in.options)
+		do: &run.Script{Path: path, Data: data, Args: args, Env: in.options.env, Interpret: in.x.o.Interpret}, marks: []any{contentOf(data)}}, in.description, in.options)
 }
 
 // textOf is data as a program gets it, as an argument or a variable: what is no
@@ -187,6 +187,7 @@ func taskWith() []eval.Signature {
 				continue
 			}
 			a.each[target] = action
+			a.marks = append(a.marks, Data(params))
 		}
 		return in.x.do(c, a, in.description, in.options)
 	})
@@ -213,14 +214,17 @@ func download(c *eval.Call, in *called) (value.Value, error) {
 		return nil, failf("bolt/validation-error", "The destination of download_file must be a path below the directory downloads of the project, without '.' and '..'; got %s", name)
 	}
 	dir := filepath.Join(in.x.o.Downloads, name)
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, fault.File(dir, err, "What was downloaded to %s before could not be removed: %v", dir, fault.WithoutPath(err))
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fault.File(dir, err, "The directory %s could not be made: %v", dir, fault.WithoutPath(err))
+	empty := func() error {
+		if err := os.RemoveAll(dir); err != nil {
+			return fault.File(dir, err, "What was downloaded to %s before could not be removed: %v", dir, fault.WithoutPath(err))
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fault.File(dir, err, "The directory %s could not be made: %v", dir, fault.WithoutPath(err))
+		}
+		return nil
 	}
 	return in.x.do(c, &act{function: c.Name, object: src, action: "download", about: "file download from " + src + " to " + dir, targets: in.targets,
-		do: &run.Download{Source: src, Dir: dir}}, in.description, in.options)
+		do: &run.Download{Source: src, Dir: dir}, prepare: empty}, in.description, in.options)
 }
 
 func writeFile(c *eval.Call) (value.Value, error) {

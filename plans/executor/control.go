@@ -24,6 +24,9 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 		return nil, failf(plans.UnknownPlan, "Could not find a plan named '%s'.", p.Name)
 	}
 	began := time.Now()
+	if err := x.entered(p); err != nil {
+		return nil, err
+	}
 	x.observe(func(o Observer) { o.PlanStarted(p.Name) })
 	defer func() { x.observe(func(o Observer) { o.PlanFinished(p.Name, time.Since(began)) }) }()
 	if err := accepts(p, params); err != nil {
@@ -85,6 +88,18 @@ type future struct {
 	asked bool // somebody has waited for it
 }
 
+func (f *future) state() string {
+	select {
+	case <-f.done:
+		if f.err != nil {
+			return "error"
+		}
+		return "done"
+	default:
+		return "running"
+	}
+}
+
 func (f *futures) add(one *future) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,10 +123,10 @@ func (f *futures) join(x *Executor) {
 }
 
 // start runs a block in a goroutine of its own, which gets the turn when it comes.
-func (x *Executor) start(c *eval.Call, name string, args ...value.Value) *future {
+func (x *Executor) start(c *eval.Call, name string, at *place, args ...value.Value) *future {
 	one := &future{name: name, done: make(chan struct{})}
 	f := *flowOf(&c.Site)
-	f.inside = one
+	f.inside, f.place = one, at
 	fork := c.Fork(x.enter(c.Context(), &f))
 	mine := x.turn.ask()
 	go func() {
@@ -186,7 +201,7 @@ func controlling() []*eval.Function {
 				if s, ok := c.Arg(0).(value.String); ok {
 					name = string(s)
 				}
-				one := x.start(c, name)
+				one := x.start(c, name, f.place.branch(f.place.next(), 1))
 				f.futures.add(one)
 				return x.o.Language.types.future.Wrap(one), nil
 			}}}},
@@ -200,15 +215,8 @@ func controlling() []*eval.Function {
 		}},
 		member("Future", "state", "", func(c *eval.Call) (value.Value, error) {
 			one := futureOf(c.Args[0])
-			select {
-			case <-one.done:
-				if one.err != nil {
-					return value.String("error"), nil
-				}
-				return value.String("done"), nil
-			default:
-				return value.String("running"), nil
-			}
+			state, err := of(&c.Site).effect(c, nil, false, func() (any, error) { return one.state(), nil })
+			return mustValue(state), err
 		}),
 		{Name: "without_default_logging", Doc: "Runs the block without showing the actions in it.", Signatures: []eval.Signature{{
 			Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
@@ -222,7 +230,9 @@ func controlling() []*eval.Function {
 				if !ok || d < 0 {
 					return nil, failf("bolt/validation-error", "ctrl::sleep cannot wait %s seconds", value.Inspect(c.Args[0]))
 				}
-				return value.Undef{}, of(&c.Site).pause(c.Context(), d)
+				x := of(&c.Site)
+				_, err := x.effect(c, d.String(), false, func() (any, error) { return nil, x.pause(c.Context(), d) })
+				return value.Undef{}, err
 			}}}},
 		{Name: "ctrl::do_until", Doc: "Calls the block until what it returns is true, and returns that.", Signatures: []eval.Signature{{
 			Params: "Hash[String[1], Any] $options = {}", Block: "Callable[0, 0]", Run: doUntil}}},
@@ -271,6 +281,9 @@ func doUntil(c *eval.Call) (value.Value, error) {
 		}
 		if err := c.Step(1); err != nil {
 			return nil, err
+		}
+		if flowOf(&c.Site).place.replayed {
+			continue
 		}
 		if err := x.pause(c.Context(), interval); err != nil {
 			return nil, err
@@ -335,8 +348,10 @@ func parallelize(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	list := c.Args[0].(*value.Array)
 	branches := make([]*future, list.Len())
+	here := flowOf(&c.Site).place
+	at := here.next()
 	for i, e := range list.All() {
-		branches[i] = x.start(c, "", e)
+		branches[i] = x.start(c, "", here.branch(at, i+1), e)
 	}
 	x.apart(func() {
 		for _, b := range branches {
@@ -349,6 +364,9 @@ func parallelize(c *eval.Call) (value.Value, error) {
 	results := make([]value.Value, len(branches))
 	var failed []value.Value
 	for i, b := range branches {
+		if Unfinished(b.err) {
+			return nil, b.err
+		}
 		if b.err == nil {
 			results[i] = b.value
 			continue
@@ -392,43 +410,26 @@ func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error
 	if f.inside != nil && slices.Contains(all, f.inside) {
 		return nil, failf("bolt/infinite-wait", "A block in the background cannot wait for itself.")
 	}
-	var late <-chan time.Time
-	if timeout != nil && !value.IsUndef(timeout) {
-		d, ok := seconds(timeout)
-		if !ok || d < 0 {
-			return nil, failf("bolt/validation-error", "wait cannot wait for %s seconds", value.Inspect(timeout))
-		}
-		t := time.NewTimer(d)
-		defer t.Stop()
-		late = t.C
+	late, err := x.late(c, all, timeout)
+	if err != nil {
+		return nil, err
 	}
 	results := make([]value.Value, len(all))
 	var first error
 	for i, one := range all {
 		one.asked = true
-		out := false
-		x.apart(func() {
-			select {
-			case <-one.done:
-				return
-			default:
+		var err error
+		if !late[i] {
+			x.apart(func() { one.within(c.Context(), nil) })
+			if err := context.Cause(c.Context()); err != nil {
+				return nil, err
 			}
-			select {
-			case <-one.done:
-			case <-late:
-				out = true
-			case <-c.Context().Done():
-			}
-		})
-		if err := context.Cause(c.Context()); err != nil {
-			return nil, err
-		}
-		err := one.err
-		if out {
-			over := make(chan time.Time)
-			close(over)
-			late = over // for all others, too
+			err = one.err
+		} else {
 			err = failf("bolt/future-timeout-error", "Future '%s' timed out after %s seconds.", one.name, value.ToString(timeout))
+		}
+		if Unfinished(err) {
+			return nil, err
 		}
 		if err == nil {
 			results[i] = one.value
@@ -448,6 +449,62 @@ func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error
 		return nil, futureFailure(results)
 	}
 	return value.NewArray(results...), nil
+}
+
+// within waits for a future until late, and reports whether it is done.
+func (f *future) within(ctx context.Context, late <-chan time.Time) bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+	}
+	select {
+	case <-f.done:
+		return true
+	case <-late:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// late waits for futures as long as a timeout says, and tells for each whether it
+// was not done by then, now or when the run was begun.
+func (x *Executor) late(c *eval.Call, all []*future, timeout value.Value) ([]bool, error) {
+	late := make([]bool, len(all))
+	if timeout == nil || value.IsUndef(timeout) {
+		return late, nil
+	}
+	d, ok := seconds(timeout)
+	if !ok || d < 0 {
+		return nil, failf("bolt/validation-error", "wait cannot wait for %s seconds", value.Inspect(timeout))
+	}
+	v, err := x.effect(c, len(all), false, func() (any, error) {
+		over := time.NewTimer(d)
+		defer over.Stop()
+		told := make([]any, len(all))
+		x.apart(func() {
+			ended := over.C
+			for i, f := range all {
+				done := f.within(c.Context(), ended)
+				if told[i] = !done; !done {
+					ended = closed() // for all others, too
+				}
+			}
+		})
+		return told, context.Cause(c.Context())
+	})
+	list, _ := v.([]any)
+	for i := range min(len(list), len(late)) {
+		late[i], _ = list[i].(bool)
+	}
+	return late, err
+}
+
+// closed is a time that has come.
+func closed() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
 }
 
 // futureFailure is the error of several futures of which some have failed.

@@ -28,6 +28,7 @@ import (
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/plans"
+	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -59,6 +60,11 @@ type Options struct {
 	// Downloads is the directory below which download_file writes.
 	Downloads string
 	Getenv    func(name string) (string, bool)
+
+	// Journal records what is done; nil: nothing does. Unknown says what becomes of
+	// what may have been done when a run is taken up: Ask, or one of Outcomes.
+	Journal *journal.Run
+	Unknown string
 
 	Observer Observer
 	// Warn takes a warning, its ID first.
@@ -92,6 +98,8 @@ type Step struct {
 	Targets     []*inventory.Target
 	// Quiet is set within without_default_logging: the step is not shown.
 	Quiet bool
+	// Recorded is set if nothing is done: the run is taken up, and has the results.
+	Recorded bool
 }
 
 // An Executor is one run of a plan.
@@ -140,7 +148,7 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	in := x.o.Environment.Evaluation(node).Interp
 	x.turn.take()
 	defer x.turn.give()
-	v, err := x.plan(in.Site(x.enter(ctx, &flow{}), nil), p, params)
+	v, err := x.plan(in.Site(x.enter(ctx, &flow{place: &place{}}), nil), p, params)
 	if err != nil {
 		return nil, x.failure(err)
 	}
@@ -172,6 +180,7 @@ type flow struct {
 	quiet   bool     // within without_default_logging
 	futures *futures // of the plan
 	inside  *future  // the branch's own; nil outside of background
+	place   *place   // shared by all flows of the branch
 }
 
 type flowKey struct{}
@@ -183,7 +192,7 @@ func (x *Executor) enter(ctx context.Context, f *flow) context.Context {
 func flowOf(s *eval.Site) *flow {
 	f, _ := s.Context().Value(flowKey{}).(*flow)
 	if f == nil {
-		f = &flow{}
+		f = &flow{place: &place{}}
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/valuedata"
+	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -57,6 +58,9 @@ func failf(kind, format string, args ...any) *Failure {
 // caught returns what a plan can catch: errors of its own, and those of what it
 // calls, but not those of the language.
 func caught(err error) (*Failure, bool) {
+	if Unfinished(err) {
+		return nil, false
+	}
 	if f, ok := errors.AsType[*Failure](err); ok && f.Kind != palError {
 		return f, true
 	}
@@ -64,6 +68,13 @@ func caught(err error) (*Failure, bool) {
 		return ofFault(e), true
 	}
 	return nil, false
+}
+
+// Unfinished reports whether an error is that of the journal: the run has not come
+// to its end, and no plan catches that.
+func Unfinished(err error) bool {
+	e, ok := errors.AsType[*fault.Error](err)
+	return ok && e.Kind == journal.Kind
 }
 
 func ofFault(e *fault.Error) *Failure {

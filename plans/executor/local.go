@@ -92,12 +92,7 @@ func (x *Executor) ask(c *eval.Call, question string, options *value.Hash, valid
 		question += " [" + shown + "]"
 	}
 	for {
-		var answer string
-		var ok bool
-		var err error
-		x.apart(func() {
-			x.observe(func(o Observer) { answer, ok, err = o.Ask(c.Context(), question+": ", sensitive) })
-		})
+		answer, ok, err := x.answer(c, question+": ", sensitive)
 		switch {
 		case err != nil:
 			return nil, err
@@ -112,6 +107,27 @@ func (x *Executor) ask(c *eval.Call, question string, options *value.Hash, valid
 			return wrap(v), nil
 		}
 	}
+}
+
+// answer is what people answer, now or when the run was begun; ok is false where
+// there is nobody to ask.
+func (x *Executor) answer(c *eval.Call, question string, sensitive bool) (answer string, ok bool, err error) {
+	asked := func() (any, error) {
+		x.apart(func() {
+			x.observe(func(o Observer) { answer, ok, err = o.Ask(c.Context(), question, sensitive) })
+		})
+		if !ok {
+			return nil, err
+		}
+		return answer, err
+	}
+	if sensitive { // is not recorded
+		_, err := asked()
+		return answer, ok, err
+	}
+	v, err := x.effect(c, question, false, asked)
+	answer, ok = v.(string)
+	return answer, ok, err
 }
 
 // menu is prompt::menu.

@@ -134,12 +134,15 @@ func resultFunctions() []*eval.Function {
 			return value.Undef{}
 		}),
 		about("sensitive", "", func(_ *eval.Call, r *run.Result) value.Value {
-			if v, ok := resultValue(r).GetString("_sensitive"); ok {
-				return value.NewSensitive(v)
+			if v, ok := r.Value.Value("_sensitive").(*value.Sensitive); ok {
+				return v
 			}
 			return value.Undef{}
 		}),
 		about("[]", "String $key", func(c *eval.Call, r *run.Result) value.Value {
+			if v, ok := r.Value.Value(string(c.Args[1].(value.String))).(*value.Sensitive); ok {
+				return v
+			}
 			if v, ok := resultValue(r).Get(c.Args[1]); ok {
 				return v
 			}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
+	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 	"bolt/run"
@@ -134,6 +136,8 @@ type act struct {
 	do       run.Action // nil where each target has its own
 	each     map[*inventory.Target]run.Action
 	failed   map[*inventory.Target]*run.Result // known to fail before anything is done
+	prepare  func() error                      // on this machine, before the first target; nil: nothing
+	marks    []any                             // what makes it another action beside its arguments: data without secrets
 }
 
 // do carries out an act and returns its ResultSet, or raises the failure of what
@@ -149,8 +153,21 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	if len(a.targets) == 0 {
 		return x.set(nil), nil
 	}
+	recorded, err := x.record(c, a, o, step.Description)
+	if err != nil {
+		return nil, err
+	}
+	if a.prepare != nil && !recorded.Begun() {
+		if err := a.prepare(); err != nil {
+			return nil, err
+		}
+	}
+	step.Recorded = recorded.Done()
 	byTarget := make(map[*inventory.Target]*run.Result, len(a.targets))
-	x.apart(func() { x.roll(c, a, step, o, byTarget) })
+	x.apart(func() { err = x.roll(c, a, step, o, recorded, byTarget) })
+	if err != nil {
+		return nil, err
+	}
 	if err := context.Cause(c.Context()); err != nil {
 		return nil, err
 	}
@@ -162,8 +179,14 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 			failures++
 		}
 	}
+	raised := failures > 0 && !o.catch
+	if !step.Recorded {
+		if err := recorded.End(raised); err != nil {
+			return nil, err
+		}
+	}
 	set := x.set(results)
-	if failures == 0 || o.catch {
+	if !raised {
 		return set, nil
 	}
 	e := failf("bolt/run-failure", "%s '%s' failed on %s", a.function, a.object, count(failures, "target"))
@@ -175,8 +198,9 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 }
 
 // roll carries out an act on its targets, batch after batch, and notes what it
-// came to on each.
-func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget map[*inventory.Target]*run.Result) {
+// came to on each. What was recorded is not done again. The error is that of the
+// journal: then targets may be without a result.
+func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*run.Result) (err error) {
 	runAs := flowOf(&c.Site).runAs
 	if o.runAs != "" {
 		runAs = o.runAs
@@ -186,14 +210,24 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget m
 	began := time.Now()
 	x.observe(func(o Observer) { o.StepStarted(step) })
 	failures := 0
+	known := make(map[*inventory.Target]bool) // from the journal
+	fresh := false                            // something of the batch before was done
 	note := func(e run.Event) {
-		if e.Kind == run.Finished {
-			place(e.Result, at.File, at.Line)
+		var lost error
+		switch e.Kind {
+		case run.Started:
+			lost = recorded.Began(e.Target)
+		case run.Finished:
+			located(e.Result, at.File, at.Line)
 			byTarget[e.Target] = e.Result
 			if !e.Result.OK() {
 				failures++
 			}
+			if !known[e.Target] && !cut(c.Context(), e.Result) {
+				lost = recorded.Finished(e.Result)
+			}
 		}
+		err = cmp.Or(err, lost)
 		x.observe(func(o Observer) { o.Target(step, e) })
 		if e.Kind == run.Finished && e.Result.Output != nil {
 			x.mu.Lock()
@@ -206,19 +240,32 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget m
 		if n > 0 && o.rolling.tooMany(failures, len(a.targets)) {
 			break
 		}
-		if n > 0 && o.rolling.pause > 0 && sleep(c.Context(), o.rolling.pause) != nil {
+		if err != nil {
+			return err
+		}
+		if n > 0 && o.rolling.pause > 0 && fresh && sleep(c.Context(), o.rolling.pause) != nil {
 			break
 		}
 		var batch []*inventory.Target
 		for _, t := range left[:size] {
-			if r := a.failed[t]; r != nil {
+			r := a.failed[t]
+			if r == nil {
+				if r, err = recorded.Result(t); err != nil {
+					return err
+				}
+				known[t] = r != nil
+			}
+			if r != nil {
 				note(run.Event{Kind: run.Finished, Target: t, Result: r})
 			} else {
 				batch = append(batch, t)
 			}
 		}
 		left = left[size:]
-		if len(batch) > 0 {
+		if fresh = len(batch) > 0; fresh {
+			if err := recorded.Go(batch); err != nil {
+				return err
+			}
 			action := a.do
 			if action == nil {
 				action = &several{a.each[batch[0]], a.each}
@@ -229,10 +276,13 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, byTarget m
 	why := o.rolling.stopped(failures, len(a.targets)-len(left))
 	for _, t := range left {
 		e := run.Skipped()
-		e.Msg = why
+		if c.Context().Err() == nil {
+			e.Msg = why
+		}
 		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
 	}
 	x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) })
+	return err
 }
 
 func count(n int, what string) string {
@@ -242,9 +292,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// place notes in the error of a result where the plan asked for it. An error that
+// located notes in the error of a result where the plan asked for it. An error that
 // a task gave itself stays as it is.
-func place(r *run.Result, file string, line int) {
+func located(r *run.Result, file string, line int) {
 	if r.Err == nil || r.Err.Given != nil || file == "" {
 		return
 	}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/output"
+	"bolt/internal/spelling"
+	"bolt/plans"
+	"bolt/plans/executor"
+	"bolt/plans/journal"
+	"bolt/puppet/value"
+)
+
+// resumeCommands are the commands about runs of plans that are recorded.
+func resumeCommands() []command {
+	return []command{
+		{
+			name: "plan resume", args: "RUN [NAME=VALUE...]", run: resumePlan, words: wordsOfResume, voice: noFiles,
+			short: "Go on with a plan that was cut off",
+			long: `Goes on with a run that "bolt plan run --journal" recorded, at the first step
+that was not done. Steps that were done are not done again: the plan gets what
+came of them. It is refused if a plan's text has changed, or if the plan asks
+for another step than the one that was recorded. What may have been done, as it
+had begun when the run was cut off, is asked about, or --unknown says what
+becomes of it. Options of the first command are used again, but for passwords.
+Parameters that are secret are not recorded: give them again, as NAME=VALUE, or
+they are asked for. RUN is a name that "bolt plan runs" shows, or last.`,
+			example: `  bolt plan resume last
+  bolt plan resume 20260102-150405-3f2a --unknown repeat
+  bolt plan resume last --retry`,
+			exit: exitPlan, formats: listFormats, lists: []string{onResume, onAction, onTimeout, onResults, onInventory, onModules},
+		},
+		{
+			name: "plan runs", run: showRuns, words: noWords,
+			short: "Show runs of plans that were recorded",
+			long: `Lists what "bolt plan run --journal" has recorded, the newest first: which
+plan, whether it goes on, was cut off (interrupted), failed or finished, and
+how many steps were done. Journals are files below .plan-runs of the project;
+who removes one, forgets the run. Those of finished runs are removed after 30
+days.`,
+			example: `  bolt plan runs
+  bolt plan runs --format json`,
+			exit: exitShown, formats: listFormats,
+		},
+	}
+}
+
+func wordsOfResume(args []string) error {
+	if first(args) == "" {
+		return hinted(usagef("Must specify a run to resume"), "bolt plan runs lists them; last is the one that was begun last")
+	}
+	return pairs(args[1:], "plan")
+}
+
+// kept is how long the journals of runs are kept that have finished.
+const kept = 30 * 24 * time.Hour
+
+func (a *app) journals() string { return filepath.Join(a.project.Dir, journal.Dir) }
+
+// newJournal begins the journal of a run, and removes old ones.
+func (a *app) newJournal(p *plans.Plan, given *value.Hash) (*journal.Run, error) {
+	if err := journal.Prune(a.journals(), time.Now().Add(-kept)); err != nil {
+		a.logs.WarnOnce("journal", err.Error())
+	}
+	h := journal.Header{Plan: p.Name, Options: a.recordedOptions()}
+	h.Params, h.Secrets = executor.ParamsOf(p, given)
+	j, err := journal.Create(a.journals(), h)
+	if err == nil {
+		fmt.Fprintf(a.console, "This run is recorded as %s.\n", j.ID)
+	}
+	return j, err
+}
+
+// recordedOptions are the options of the command line that say how targets are
+// reached and acted on, without passwords.
+func (a *app) recordedOptions() *ordered.Map {
+	m := &ordered.Map{}
+	for _, f := range flagTable() {
+		switch f.section {
+		case secAuth, secEscalate, secContext, secTransport:
+		default:
+			continue
+		}
+		if f.name == "password" || f.name == "sudo-password" || f.on == onResume || f.on == onJournal || !a.values.has(f.name) {
+			continue
+		}
+		list := make([]any, len(a.values[f.name]))
+		for i, text := range a.values[f.name] {
+			list[i] = text
+		}
+		m.Set(f.name, list)
+	}
+	return m
+}
+
+// withOptions opens an app with the options of a run, where the command line does
+// not say something else.
+func (a *app) withOptions(ctx context.Context, options *ordered.Map) (*app, error) {
+	values := maps.Clone(a.values)
+	for name, v := range options.All() {
+		list, _ := v.([]any)
+		if values.has(name) || name == "project" {
+			continue
+		}
+		for _, text := range list {
+			if text, ok := text.(string); ok {
+				values[name] = append(values[name], text)
+			}
+		}
+	}
+	again, err := openApp(ctx, values, a.sys, loud)
+	if err != nil {
+		return nil, err
+	}
+	again.own, again.config.Format = a.own, a.config.Format
+	return again, nil
+}
+
+// resumePlan goes on with a run.
+func resumePlan(ctx context.Context, a *app, args []string) error {
+	id, err := a.runNamed(args[0])
+	if err != nil {
+		return err
+	}
+	if unknown := a.values.last("unknown"); a.values.has("unknown") && !slices.Contains(executor.Outcomes(), unknown) {
+		return usagef("Invalid value '%s' of option '--unknown': it is one of %s", unknown, strings.Join(executor.Outcomes(), ", "))
+	}
+	j, err := journal.Open(a.journals(), id, a.values.on("retry", false))
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	b, err := a.withOptions(ctx, j.Options)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	defer b.savePlugins(ctx)
+	return b.resume(ctx, j, args[1:])
+}
+
+func (a *app) resume(ctx context.Context, j *journal.Run, words []string) error {
+	p, err := a.plans().Find(ctx, j.Plan)
+	if err != nil {
+		return a.placed(err)
+	}
+	for name := range j.Plans() {
+		q, err := a.plans().Find(ctx, name)
+		if err != nil {
+			return a.placed(err)
+		}
+		digest, err := executor.TextDigest(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := j.Entered(name, digest); err != nil {
+			return err
+		}
+	}
+	words, err = a.secretWords(ctx, j, words)
+	if err != nil {
+		return err
+	}
+	given, err := a.plans().Given(p, plans.Words{Params: j.Params, Pairs: words})
+	if err != nil {
+		return err
+	}
+	return a.play(ctx, p, given, j)
+}
+
+// secretWords are the parameters that were not recorded, each as NAME=VALUE.
+func (a *app) secretWords(ctx context.Context, j *journal.Run, words []string) ([]string, error) {
+	var names []string
+	for _, w := range words {
+		name, _, _ := strings.Cut(w, "=")
+		if !slices.Contains(j.Secrets, name) {
+			return nil, hinted(usagef("The parameter '%s' cannot be given to a run that is resumed: it has those of its beginning", name),
+				"only secret ones are given again; to run the plan with others, run it anew")
+		}
+		names = append(names, name)
+	}
+	for _, name := range j.Secrets {
+		if slices.Contains(names, name) {
+			continue
+		}
+		secret, err := a.ask.secret(ctx, fmt.Sprintf("Please enter the parameter %s, which is secret and was not recorded: ", name))
+		if err != nil {
+			return nil, hinted(usagef("The parameter '%s' is secret and was not recorded: %v", name, err), "give it again: bolt plan resume %s %s=VALUE", j.ID, name)
+		}
+		words = append(words, name+"="+secret.Reveal())
+	}
+	return words, nil
+}
+
+// lastRun stands for the run that was begun last.
+const lastRun = "last"
+
+// runNamed is the name of a run that exists.
+func (a *app) runNamed(name string) (string, error) {
+	list, err := a.runs()
+	if err != nil {
+		return "", err
+	}
+	ids := make([]string, len(list))
+	for i, s := range list {
+		ids[i] = s.ID
+	}
+	switch {
+	case len(ids) == 0:
+		return "", &fault.Error{Kind: journal.Kind, Msg: fmt.Sprintf("No run of a plan is recorded in %s.", a.journals()), Hint: "bolt plan run --journal records one."}
+	case name == lastRun:
+		return ids[0], nil
+	case slices.Contains(ids, name):
+		return name, nil
+	}
+	if _, err := os.Stat(filepath.Join(a.journals(), filepath.Base(name)+".jsonl")); !errors.Is(err, fs.ErrNotExist) {
+		return filepath.Base(name), nil // it cannot be read, which Open tells
+	}
+	hint := "bolt plan runs lists them."
+	if near := spelling.Near(name, ids); near != "" {
+		hint = "Did you mean " + near + "? " + hint
+	}
+	return "", &fault.Error{Kind: journal.Kind, Msg: fmt.Sprintf("There is no run %s in %s.", name, a.journals()), Hint: hint}
+}
+
+func (a *app) runs() ([]journal.Summary, error) {
+	return journal.List(a.journals(), func(err error) { a.logs.Warn("journal", err.Error()) })
+}
+
+func showRuns(_ context.Context, a *app, _ []string) error {
+	list, err := a.runs()
+	if err != nil {
+		return err
+	}
+	shown := make([]output.PlanRecord, len(list))
+	for i, s := range list {
+		shown[i] = output.PlanRecord{ID: s.ID, Plan: s.Plan, State: string(s.State), Began: s.Began, Last: s.Last, Steps: s.Steps, Params: s.Params, Error: s.Error, Path: s.Path}
+	}
+	return written(output.PrintPlanRecords(a.sys.out, a.listOptions(), shown))
+}
+
+// ended notes how a run has ended, or says how to go on with it. It returns err,
+// or the error of the journal.
+func (a *app) ended(ctx context.Context, j *journal.Run, err error) error {
+	if j == nil {
+		return err
+	}
+	if ctx.Err() == nil && !executor.Unfinished(err) {
+		msg := ""
+		if err != nil {
+			msg = err.Error()
+		}
+		return errors.Join(err, j.Over(msg))
+	}
+	fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
+	return err
+}

@@ -1,0 +1,235 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/readfile"
+	"bolt/plans"
+	"bolt/plans/journal"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/transport"
+)
+
+// A place counts the steps of a branch of the plan, as package journal names them.
+// Whoever has the turn and runs that branch has it.
+type place struct {
+	prefix   string // of the branch: "" or "3/2."
+	n        int
+	replayed bool // the last step was done before
+}
+
+func (p *place) next() string {
+	p.n++
+	return p.prefix + strconv.Itoa(p.n)
+}
+
+// branch is the place of a branch that a step begins.
+func (p *place) branch(step string, n int) *place {
+	return &place{prefix: step + "/" + strconv.Itoa(n) + "."}
+}
+
+// record begins a step in the journal, or takes it up: then people are asked about
+// what nobody knows. It is nil without a journal.
+func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*journal.Step, error) {
+	if x.o.Journal == nil {
+		return nil, nil
+	}
+	here := flowOf(&c.Site).place
+	at := c.Position()
+	names := make([]string, len(a.targets))
+	for i, t := range a.targets {
+		names[i] = t.Name
+	}
+	action := &journal.Action{Function: a.function, About: about, Targets: names, File: at.File, Line: at.Line,
+		Digest: journal.Digest(shown(c.Args), a.marks, flowOf(&c.Site).runAs)}
+	step, err := x.o.Journal.Step(here.next(), action)
+	if err != nil {
+		return nil, err
+	}
+	err = x.decide(c, a, step, about)
+	here.replayed = step.Done()
+	return step, err
+}
+
+// What can be said of a target on which a step was begun, and nobody knows what
+// came of it.
+const (
+	Ask    = ""       // ask people
+	Repeat = "repeat" // do it again
+	Done   = "done"   // take it as done
+	Failed = "failed" // take it as failed
+)
+
+// Outcomes are those, but for asking.
+func Outcomes() []string { return []string{Repeat, Done, Failed} }
+
+// decide finds out what is to be done about targets of a step on which it was
+// begun and nobody knows what came of it.
+func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string) error {
+	unknown := step.Unknown()
+	if len(unknown) == 0 {
+		return nil
+	}
+	why := "the run was cut off when it had begun there"
+	if step.Ended() {
+		why = "what it returned was secret, and was not recorded"
+	}
+	decided, err := x.outcome(c, fmt.Sprintf("What came of %s on %s is not known: %s.", about, strings.Join(unknown, ", "), why))
+	if err != nil || decided == Repeat {
+		return err
+	}
+	for _, t := range a.targets {
+		if !slices.Contains(unknown, t.Name) {
+			continue
+		}
+		r := &run.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
+		if decided == Failed {
+			r.Value = nil
+			r.Err = &run.Error{Kind: "bolt/unknown-outcome", Class: transport.ClassLost, Details: &ordered.Map{}, Msg: "Taken as failed when the run was taken up: what came of it is not known."}
+		}
+		if err := step.Decide(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome is what people, or Options.Unknown, say about something that may have
+// been done.
+func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
+	if x.o.Unknown != Ask {
+		return x.o.Unknown, nil
+	}
+	stopped := &fault.Error{Kind: journal.Kind, Msg: what,
+		Hint: "Find out, and resume the run with --unknown repeat, done or failed, or on a terminal, where it is asked about."}
+	for {
+		var answer string
+		var ok bool
+		var err error
+		x.apart(func() {
+			x.observe(func(o Observer) {
+				answer, ok, err = o.Ask(c.Context(), what+"\n(r)epeat it there, take it as (d)one, take it as (f)ailed, or (s)top? ", false)
+			})
+		})
+		switch {
+		case err != nil:
+			return "", err
+		case !ok:
+			return "", stopped
+		}
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		if answer == "s" || answer == "stop" {
+			return "", stopped
+		}
+		for _, o := range Outcomes() {
+			if answer == o || answer == o[:1] {
+				return o, nil
+			}
+		}
+	}
+}
+
+// effect does something other than an action on targets, or returns what came of
+// it before. Its value is data of package ordered. once is set if it must not be
+// repeated unasked; detail is what makes it another one.
+func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, error)) (any, error) {
+	if x.o.Journal == nil {
+		return do()
+	}
+	e, err := x.begin(c, detail, once)
+	if err != nil {
+		return nil, err
+	}
+	if v, known := e.Value(); known {
+		return v, nil
+	}
+	if e.Unknown() {
+		decided, err := x.outcome(c, fmt.Sprintf("What came of %s is not known: the run was cut off when it had begun.", c.Name))
+		switch {
+		case err != nil:
+			return nil, err
+		case decided == Failed:
+			return nil, failf("bolt/unknown-outcome", "Taken as failed when the run was taken up: what came of %s is not known.", c.Name)
+		case decided == Done:
+			return nil, e.Done(nil)
+		}
+	}
+	v, err := do()
+	if err != nil {
+		return nil, err
+	}
+	return v, e.Done(v)
+}
+
+// begin begins an effect at the next place.
+func (x *Executor) begin(c *eval.Call, detail any, once bool) (*journal.Effect, error) {
+	here := flowOf(&c.Site).place
+	e, err := x.o.Journal.Effect(here.next(), c.Name, journal.Digest(detail), once)
+	if err != nil {
+		return nil, err
+	}
+	_, here.replayed = e.Value()
+	return e, nil
+}
+
+// entered notes the text of a plan that is run.
+func (x *Executor) entered(p *plans.Plan) error {
+	if x.o.Journal == nil {
+		return nil
+	}
+	digest, err := TextDigest(x.ctx, p)
+	if err != nil {
+		return err
+	}
+	return x.o.Journal.Entered(p.Name, digest)
+}
+
+// TextDigest is the digest of a plan's text.
+func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
+	text, err := p.Module.ReadFile(ctx, p.File, readfile.Payload)
+	if err != nil {
+		return "", fault.File(p.Path(), err, "The plan %s could not be read: %v", p.Path(), fault.WithoutPath(err))
+	}
+	return journal.Digest(string(text)), nil
+}
+
+// ParamsOf are parameters of a plan as data, and the names of those that are
+// secret, wholly or in part, which are not among them.
+func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []string) {
+	params = &ordered.Map{}
+	for k, v := range h.All() {
+		name := value.ToString(k)
+		q := p.Parameter(name)
+		if _, secret := v.(*value.Sensitive); secret || q != nil && strings.Contains(q.TypeText, "Sensitive") {
+			secrets = append(secrets, name)
+			continue
+		}
+		params.Set(name, Data(v))
+	}
+	return params, secrets
+}
+
+// cut reports whether a result is only that of a run which was cut off.
+func cut(ctx context.Context, r *run.Result) bool {
+	return ctx.Err() != nil && r.Err != nil && (r.Err.Class == transport.ClassCancelled || r.Err.Class == run.ClassSkipped)
+}
+
+// shown are values as data, without secrets.
+func shown(args []value.Value) []any {
+	list := make([]any, len(args))
+	for i, v := range args {
+		list[i] = Data(v)
+	}
+	return list
+}
+
+// contentOf is what a step says of the content of a file: its digest.
+func contentOf(data []byte) string { return journal.Digest(string(data)) }

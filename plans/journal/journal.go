@@ -1,0 +1,656 @@
+// Package journal keeps what runs of plans have done, so that a run which was
+// cut off can be taken up where it ended, and nothing is done twice unasked.
+//
+// A journal is one file of JSON lines, readable by its owner alone. What is about
+// to be done is written, and on the disk, before it is done; what came of it is
+// written as soon as it is known. A line that was cut off at the end is dropped.
+//
+// # Places
+//
+// A step of a run has a place, which is the same whenever the plan takes the same
+// way: "3" is the third step of the plan, "3/2.1" the first step of the second
+// branch that the third has begun. What a run that is taken up asks to do at a
+// place is compared with what was recorded there.
+//
+// # Unknown outcomes
+//
+// A target is known not to have been begun if no line says that it was. Those lines
+// are not on the disk at once: after a crash of the machine, which is told by its
+// boot ID (proc_sys_kernel(5)), everything that was about to be done may have
+// been done.
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// Dir is the directory of a project in which journals are.
+const Dir = ".plan-runs"
+
+// ext is the extension of journals.
+const ext = ".jsonl"
+
+// format is the version of the lines. A journal of another one is not read.
+const format = 1
+
+// Kind is that of the errors of this package.
+const Kind = "bolt/journal-error"
+
+// A Header says which run it is.
+type Header struct {
+	ID      string       `json:"id"`
+	Plan    string       `json:"plan"`
+	Params  *ordered.Map `json:"params"`            // as data, without those that are secret
+	Secrets []string     `json:"secrets,omitempty"` // the names of these
+	Options *ordered.Map `json:"options,omitempty"` // of the command line: a list of texts for each
+}
+
+// A line of the file; which members it has depends on its kind.
+type line struct {
+	Kind    string          `json:"kind"`
+	At      time.Time       `json:"at,omitzero"`
+	Format  int             `json:"format,omitempty"`
+	Run     *Header         `json:"run,omitempty"`
+	Boot    string          `json:"boot,omitempty"`
+	Place   string          `json:"place,omitempty"`
+	Action  *Action         `json:"action,omitempty"`
+	Plan    string          `json:"plan,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
+	Targets []string        `json:"targets,omitempty"`
+	Target  string          `json:"target,omitempty"`
+	OK      bool            `json:"ok,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	Clock   time.Time       `json:"clock,omitzero"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// The kinds of lines.
+const (
+	lineRun     = "run"     // the first
+	lineResumed = "resumed" // the run is taken up, perhaps after another start of the machine
+	linePlan    = "plan"    // a plan is entered: its text has this digest
+	lineStep    = "step"    // a step is about to be done, with this action
+	lineGo      = "go"      // it may be begun on these targets from now on
+	lineBegan   = "began"   // it begins on this target
+	lineResult  = "result"  // what came of it there
+	lineEnd     = "end"     // the step is done; OK is false if its failure ended what it was part of
+	lineAgain   = "again"   // the step is to be done again where it failed
+	lineEffect  = "effect"  // something other than an action on targets is about to be done
+	lineValue   = "value"   // what came of that
+	lineClock   = "clock"   // a time that the plan was told
+	lineOver    = "over"    // the plan has ended; OK is false if by a failure, which Error tells
+)
+
+// An Action is what a step does.
+type Action struct {
+	Function string   `json:"function"` // "run_command"
+	About    string   `json:"about"`    // for people: "command 'id'"
+	Digest   string   `json:"digest"`   // of all that makes it another action
+	Targets  []string `json:"targets"`  // their names
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+}
+
+// Digest is that of data that JSON can hold.
+func Digest(parts ...any) string {
+	h := sha256.New()
+	_ = safetext.WriteJSON(h, parts) // a hash takes everything, and what is no JSON is left out
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// A Run is the journal of one run, which writes it. Its methods may be called by
+// several goroutines. After an error of writing all that follows fails with it.
+type Run struct {
+	Header
+	path string
+
+	mu     sync.Mutex
+	file   *os.File
+	err    error
+	boot   string
+	past   past // what was recorded before the run was taken up
+	clocks int  // how many times the plan was told the time
+}
+
+// Create begins the journal of a new run in a directory, which is made if it is
+// not there. It fills in the ID, and holds a lock until Close.
+func Create(dir string, h Header) (*Run, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, failed(dir, err, "be made")
+	}
+	h.ID = newID()
+	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast()}
+	var err error
+	if r.file, err = os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+		return nil, failed(r.path, err, "be made")
+	}
+	if err := r.begin(dir); err != nil {
+		r.file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Run) begin(dir string) error {
+	if err := lock(r.file); err != nil {
+		return failed(r.path, err, "be locked")
+	}
+	if err := r.write(&line{Kind: lineRun, Format: format, Run: &r.Header, Boot: r.boot}, true); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return failed(dir, err, "be read")
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return failed(dir, err, "be written")
+	}
+	return nil
+}
+
+// newID is a name that sorts by time, such as 20260102-150405-3f2a.
+func newID() string {
+	var b [2]byte
+	rand.Read(b[:])
+	return time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// bootID is another one after each start of the machine; "" if nobody knows,
+// which is never the same.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
+		return nil // the file system has no locks
+	}
+	return err
+}
+
+func failed(path string, err error, do string) error {
+	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The journal %s could not %s: %v", path, do, fault.WithoutPath(err)),
+		Hint: "Without --journal a plan is run without one."}
+}
+
+// write appends a line; with sync it is on the disk when write returns.
+func (r *Run) write(l *line, sync bool) error {
+	l.At = time.Now().UTC().Truncate(time.Millisecond)
+	text, err := marshal(l)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	if err == nil {
+		_, err = r.file.Write(text)
+	}
+	if err == nil && sync {
+		err = r.file.Sync()
+	}
+	if err != nil {
+		r.err = failed(r.path, err, "be written")
+	}
+	return r.err
+}
+
+// Close ends the writing, and gives the lock back.
+func (r *Run) Close() error { return r.file.Close() }
+
+// Path is that of the file.
+func (r *Run) Path() string { return r.path }
+
+// Entered notes that a plan is entered whose text has this digest. The error is that
+// it was another text when the run began.
+func (r *Run) Entered(name, digest string) error {
+	r.mu.Lock()
+	before, known := r.past.plans[name]
+	r.past.plans[name] = digest
+	r.mu.Unlock()
+	switch {
+	case !known:
+		return r.write(&line{Kind: linePlan, Plan: name, Digest: digest}, false)
+	case before != digest:
+		return r.refuse(changed(name))
+	}
+	return nil
+}
+
+// refuse lets all that follows fail with err: nothing more is done in this run.
+func (r *Run) refuse(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = cmp.Or(r.err, err)
+	return err
+}
+
+// Plans returns the plans that were entered, with the digests of their texts.
+func (r *Run) Plans() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	plans := make(map[string]string, len(r.past.plans))
+	for name, digest := range r.past.plans {
+		plans[name] = digest
+	}
+	return plans
+}
+
+func changed(plan string) error {
+	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The plan %s is not what it was when the run began, so that the run cannot go on.", plan),
+		Hint: "Put the text back as it was, or run the plan anew."}
+}
+
+// Over notes how the plan ended; msg is "" if it did not fail.
+func (r *Run) Over(msg string) error {
+	return r.write(&line{Kind: lineOver, OK: msg == "", Error: msg}, true)
+}
+
+// Clock returns a clock that a run which is taken up reads as it was read before.
+func (r *Run) Clock(now func() time.Time) func() time.Time {
+	if r == nil {
+		return now
+	}
+	return func() time.Time {
+		r.mu.Lock()
+		n := r.clocks
+		r.clocks++
+		known := n < len(r.past.times)
+		var t time.Time
+		if known {
+			t = r.past.times[n]
+		}
+		r.mu.Unlock()
+		if known {
+			return t
+		}
+		t = now()
+		_ = r.write(&line{Kind: lineClock, Clock: t}, false) // the next step fails with it
+		return t
+	}
+}
+
+// A Step is one action on targets, as it is done and recorded.
+type Step struct {
+	run     *Run
+	place   string
+	past    *pastStep // nil if it was not begun before
+	action  *Action
+	decided map[string]*run.Result // by Decide
+}
+
+// Step begins a step, or takes it up. The error is that another one was recorded
+// at its place.
+func (r *Run) Step(place string, a *Action) (*Step, error) {
+	r.mu.Lock()
+	before := r.past.steps[place]
+	effect := r.past.effects[place]
+	r.mu.Unlock()
+	s := &Step{run: r, place: place, past: before, action: a}
+	switch {
+	case effect != nil:
+		return nil, r.refuse(otherWay(effect.function, a.About))
+	case before == nil:
+		return s, r.write(&line{Kind: lineStep, Place: place, Action: a}, false)
+	case before.action.Function != a.Function || before.action.Digest != a.Digest:
+		return nil, r.refuse(otherWay(before.action.where(), a.where()))
+	case !slices.Equal(before.action.Targets, a.Targets):
+		return nil, r.refuse(otherWay(before.action.on(), a.on()))
+	}
+	return s, nil
+}
+
+func (a *Action) where() string {
+	if a.File == "" {
+		return a.About
+	}
+	return fmt.Sprintf("%s (%s:%d)", a.About, a.File, a.Line)
+}
+
+func (a *Action) on() string { return a.About + " on " + strings.Join(a.Targets, ", ") }
+
+func otherWay(recorded, now string) error {
+	if recorded == now {
+		now = "another of that name, with other parameters, options or files"
+	}
+	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run went another way before: it was recorded to do %s here, and would now do %s.", recorded, now),
+		Hint: "What the plan reads has changed: its parameters, data, files or inventory. Put it back as it was, or run the plan anew."}
+}
+
+// Done reports whether the step was done before, and all that came of it was
+// recorded. A nil Step was not.
+func (s *Step) Done() bool {
+	return s.Ended() && len(s.past.results)+len(s.decided) == len(s.action.Targets)
+}
+
+// Ended reports whether the step was done before, on all targets.
+func (s *Step) Ended() bool { return s != nil && s.past != nil && s.past.done }
+
+// Begun reports whether it was begun before.
+func (s *Step) Begun() bool { return s != nil && s.past != nil }
+
+// Result returns what was recorded of a target; nil if nothing was.
+func (s *Step) Result(t *inventory.Target) (*run.Result, error) {
+	if s == nil || s.past == nil {
+		return nil, nil
+	}
+	if r := s.decided[t.Name]; r != nil {
+		return r, nil
+	}
+	at, ok := s.past.results[t.Name]
+	if !ok {
+		return nil, nil
+	}
+	l, err := readLine(s.run.file, at)
+	if err != nil {
+		return nil, failed(s.run.path, err, "be read")
+	}
+	res, err := decodeResult(l.Result, t)
+	if err != nil {
+		return nil, failed(s.run.path, err, "be read")
+	}
+	return res, nil
+}
+
+// Unknown returns the names of the targets on which it may have been begun, and
+// nobody knows what came of it.
+func (s *Step) Unknown() []string {
+	if s == nil || s.past == nil {
+		return nil
+	}
+	var names []string
+	for _, t := range s.action.Targets {
+		if _, known := s.past.results[t]; !known && s.past.mayHaveBegun(t, s.run.boot) {
+			names = append(names, t)
+		}
+	}
+	return names
+}
+
+// Decide notes what is taken for the result of a target whose outcome is unknown.
+func (s *Step) Decide(r *run.Result) error {
+	if s.decided == nil {
+		s.decided = make(map[string]*run.Result)
+	}
+	s.decided[r.Target.Name] = r
+	return s.Finished(r)
+}
+
+// Go notes that it may be begun on targets from now on. Nothing may be done
+// before it returns.
+func (s *Step) Go(targets []*inventory.Target) error {
+	if s == nil {
+		return nil
+	}
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
+}
+
+// Began notes that it begins on a target.
+func (s *Step) Began(t *inventory.Target) error {
+	if s == nil {
+		return nil
+	}
+	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.Name}, false)
+}
+
+// Finished notes what came of it on a target. A result that holds a secret is not
+// written, so that it stays unknown.
+func (s *Step) Finished(r *run.Result) error {
+	if s == nil || hasSecret(r.Value) {
+		return nil
+	}
+	text, err := encodeResult(r)
+	if err != nil {
+		return failed(s.run.path, err, "take a result")
+	}
+	return s.run.write(&line{Kind: lineResult, Place: s.place, Target: r.Target.Name, OK: r.OK(), Result: text}, false)
+}
+
+// End notes that it is done on all targets. raised is set if its failure ends the
+// plan or branch.
+func (s *Step) End(raised bool) error {
+	if s == nil {
+		return nil
+	}
+	return s.run.write(&line{Kind: lineEnd, Place: s.place, OK: !raised}, true)
+}
+
+// An Effect is something other than an action on targets.
+type Effect struct {
+	run                     *Run
+	place, function, digest string
+	past                    *pastEffect
+}
+
+// Effect begins one, or takes it up: an answer of people, a container. once is set
+// if it must not be repeated unasked. A nil Run gives a nil Effect.
+func (r *Run) Effect(place, function, digest string, once bool) (*Effect, error) {
+	if r == nil {
+		return nil, nil
+	}
+	r.mu.Lock()
+	before := r.past.effects[place]
+	step := r.past.steps[place]
+	r.mu.Unlock()
+	e := &Effect{run: r, place: place, function: function, digest: digest, past: before}
+	switch {
+	case step != nil:
+		return nil, r.refuse(otherWay(step.action.where(), function))
+	case before == nil && once:
+		return e, r.write(&line{Kind: lineEffect, Place: place, Plan: function, Digest: digest}, true)
+	case before != nil && (before.function != function || before.digest != digest):
+		return nil, r.refuse(otherWay(before.function, function))
+	}
+	return e, nil
+}
+
+// Value returns what came of it before, in the types of package ordered.
+func (e *Effect) Value() (v any, known bool) {
+	if e == nil || e.past == nil || !e.past.done {
+		return nil, false
+	}
+	return e.past.value, true
+}
+
+// Unknown reports whether it may have been done, and nobody knows what came of it.
+func (e *Effect) Unknown() bool { return e != nil && e.past != nil && !e.past.done }
+
+// Done notes what came of it, in the types of package ordered.
+func (e *Effect) Done(v any) error {
+	if e == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := safetext.WriteJSON(&b, v); err != nil {
+		return failed(e.run.path, err, "take a value")
+	}
+	return e.run.write(&line{Kind: lineValue, Place: e.place, Plan: e.function, Digest: e.digest, Value: b.Bytes()}, true)
+}
+
+// A Summary is what lists say of a run.
+type Summary struct {
+	Header
+	State State
+	Began time.Time
+	Last  time.Time // of the last line
+	Steps int       // that are done
+	Error string    // what the plan failed with
+	Path  string
+}
+
+// A State is that of a run.
+type State string
+
+// The states of runs.
+const (
+	Running     State = "running"     // a process writes it
+	Interrupted State = "interrupted" // it was cut off: it can be taken up
+	Failed      State = "failed"      // the plan ended with a failure
+	Finished    State = "finished"    // the plan has ended
+)
+
+// List returns the runs of a directory, the newest first. What cannot be read is
+// told by warn.
+func List(dir string, warn func(error)) ([]Summary, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(dir, err, "be read")
+	}
+	var list []Summary
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ext {
+			continue
+		}
+		s, err := summary(filepath.Join(dir, e.Name()))
+		if err != nil {
+			warn(err)
+			continue
+		}
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Summary) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID)) })
+	return list, nil
+}
+
+func summary(path string) (*Summary, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, failed(path, err, "be read")
+	}
+	defer f.Close()
+	p, h, _, err := load(f)
+	if err != nil {
+		return nil, failed(path, err, "be read")
+	}
+	s := &Summary{Header: *h, State: Interrupted, Began: p.began, Last: p.last, Error: p.failure, Path: path}
+	for _, step := range p.steps {
+		if step.done {
+			s.Steps++
+		}
+	}
+	switch {
+	case errors.Is(lock(f), unix.EWOULDBLOCK):
+		s.State = Running
+	case p.over && p.failure != "":
+		s.State = Failed
+	case p.over:
+		s.State = Finished
+	}
+	return s, nil
+}
+
+// Prune removes the journals of runs that have ended, and ended before a time.
+func Prune(dir string, before time.Time) error {
+	list, err := List(dir, func(error) {})
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.State == Finished && s.Last.Before(before) {
+			if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return failed(s.Path, err, "be removed")
+			}
+		}
+	}
+	return nil
+}
+
+// Open takes a run up that was cut off. With again set it may be one that ended
+// with the failure of an action, which is then done again where it failed.
+func Open(dir, id string, again bool) (*Run, error) {
+	path := filepath.Join(dir, id+ext)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, failed(path, err, "be opened")
+	}
+	r := &Run{path: path, file: f, boot: bootID()}
+	if err := r.take(again); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Run) take(again bool) error {
+	switch err := lock(r.file); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return fault.New(Kind, "The run %s is going on: another process writes its journal.", strings.TrimSuffix(filepath.Base(r.path), ext))
+	case err != nil:
+		return failed(r.path, err, "be locked")
+	}
+	p, h, whole, err := load(r.file)
+	if err != nil {
+		return failed(r.path, err, "be read")
+	}
+	r.past, r.Header = *p, *h
+	var places []string
+	switch {
+	case p.over && p.failure == "":
+		return fault.New(Kind, "The run %s has finished: nothing of it is left to be done.", r.ID)
+	case p.over && !again:
+		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "--retry does again what failed, where it failed, and goes on from there."}
+	case p.over:
+		if places = p.failedLast(); len(places) == 0 {
+			return fault.New(Kind, "The run %s was not ended by an action that failed on targets, so that there is nothing to do again: %s", r.ID, p.failure)
+		}
+	}
+	if err := r.file.Truncate(whole); err != nil { // what was cut off
+		return failed(r.path, err, "be written")
+	}
+	if err := r.write(&line{Kind: lineResumed, Boot: r.boot}, true); err != nil {
+		return err
+	}
+	for _, place := range places {
+		r.past.steps[place].again()
+		if err := r.write(&line{Kind: lineAgain, Place: place}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLine reads the line at a place of the file.
+func readLine(f io.ReaderAt, at span) (*line, error) {
+	b := make([]byte, at.length)
+	if _, err := f.ReadAt(b, at.offset); err != nil {
+		return nil, err
+	}
+	var l line
+	return &l, json.Unmarshal(b, &l)
+}

@@ -1,0 +1,347 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/transport"
+)
+
+var x, y = &inventory.Target{Name: "x"}, &inventory.Target{Name: "y"}
+
+func create(t *testing.T) (dir string, r *Run) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), Dir)
+	r, err := Create(dir, Header{Plan: "site", Params: ordered.Of("b", int64(1), "a", nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, r
+}
+
+func reopen(t *testing.T, dir string, r *Run, again bool) *Run {
+	t.Helper()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir, r.ID, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func step(t *testing.T, r *Run, place string) *Step {
+	t.Helper()
+	s, err := r.Step(place, &Action{Function: "run_command", About: "command 'id'", Digest: "d", Targets: []string{"x", "y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// done does a step whose result on y is a failure.
+func done(t *testing.T, s *Step, raised bool) {
+	t.Helper()
+	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y),
+		s.Finished(&run.Result{Target: x, Action: "command"}),
+		s.Finished(&run.Result{Target: y, Action: "command", Err: &run.Error{Msg: "no"}}), s.End(raised))
+}
+
+func TestResume(t *testing.T) {
+	dir, r := create(t)
+	done(t, step(t, r, "1"), false)
+	s := step(t, r, "2")
+	must(t, s.Go([]*inventory.Target{x}), s.Began(x))
+
+	r = reopen(t, dir, r, false)
+	if got := strings.Join(r.Params.Keys(), " "); r.Header.Plan != "site" || got != "b a" {
+		t.Errorf("header %+v, parameters %s", r.Header, got)
+	}
+	first := step(t, r, "1")
+	if got, err := first.Result(y); err != nil || got == nil || got.Err.Msg != "no" || !first.Done() {
+		t.Errorf("result %+v, %v; done %v", got, err, first.Done())
+	}
+	second := step(t, r, "2")
+	if got := second.Unknown(); second.Done() || !slices.Equal(got, []string{"x"}) {
+		t.Errorf("unknown %v, done %v", got, second.Done())
+	}
+	must(t, second.Decide(&run.Result{Target: x, Action: "command"}))
+	if got, err := second.Result(x); got == nil || err != nil {
+		t.Errorf("what was decided is %v, %v", got, err)
+	}
+
+	third := reopen(t, dir, r, false)
+	if got := step(t, third, "2"); len(got.Unknown()) > 0 {
+		t.Errorf("unknown %v after it was decided", got.Unknown())
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	s := pastStep{gone: map[string]string{"went": "boot", "began": "boot", "nowhere": ""}, began: map[string]bool{"began": true}}
+	for _, c := range []struct {
+		target, boot string
+		want         bool
+	}{
+		{"went", "boot", false}, {"went", "other", true}, {"began", "boot", true}, {"began", "other", true}, {"waits", "other", false}, {"nowhere", "", true},
+	} {
+		if got := s.mayHaveBegun(c.target, c.boot); got != c.want {
+			t.Errorf("%s in %q: %v, want %v", c.target, c.boot, got, c.want)
+		}
+	}
+}
+
+func TestAgain(t *testing.T) {
+	dir, r := create(t)
+	done(t, step(t, r, "1"), true) // caught: another follows
+	done(t, step(t, r, "2/1.1"), true)
+	done(t, step(t, r, "2/2.1"), false)
+	must(t, r.Over("failed"))
+	if _, err := Open(dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "is going on") {
+		t.Errorf("a journal that is written: %v", err)
+	}
+	must(t, r.Close())
+	if _, err := Open(dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "has ended: failed") {
+		t.Errorf("a run that has ended: %v", err)
+	}
+	for range 2 { // the second time it is known from the file
+		again, err := Open(dir, r.ID, true)
+		must(t, err)
+		for place, want := range map[string]bool{"1": true, "2/1.1": false, "2/2.1": true} {
+			s := step(t, again, place)
+			if s.Done() != want || len(s.Unknown()) > 0 {
+				t.Errorf("%s is done: %v, want %v; unknown %v", place, s.Done(), want, s.Unknown())
+			}
+			if got, _ := s.Result(x); got == nil {
+				t.Errorf("%s: the result of x is lost", place)
+			}
+		}
+		must(t, again.Close())
+	}
+}
+
+func TestOtherWay(t *testing.T) {
+	dir, r := create(t)
+	step(t, r, "1")
+	e, err := r.Effect("2", "prompt", "d", false)
+	must(t, err, e.Done("Ada"), r.Entered("site", "text"))
+	must(t, r.Close())
+	for name, ask := range map[string]func(r *Run) error{
+		"function": func(r *Run) error {
+			_, err := r.Step("1", &Action{Function: "run_task", Digest: "d", Targets: []string{"x", "y"}})
+			return err
+		},
+		"digest": func(r *Run) error {
+			_, err := r.Step("1", &Action{Function: "run_command", About: "command 'id'", Digest: "e", Targets: []string{"x", "y"}})
+			return err
+		},
+		"targets": func(r *Run) error {
+			_, err := r.Step("1", &Action{Function: "run_command", Digest: "d", Targets: []string{"x"}})
+			return err
+		},
+		"effect":   func(r *Run) error { _, err := r.Effect("1", "prompt", "d", false); return err },
+		"step":     func(r *Run) error { _, err := r.Step("2", &Action{Function: "prompt", Digest: "d"}); return err },
+		"question": func(r *Run) error { _, err := r.Effect("2", "prompt", "e", false); return err },
+		"text":     func(r *Run) error { return r.Entered("site", "other") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Open(dir, r.ID, false)
+			must(t, err)
+			defer r.Close()
+			if err := ask(r); err == nil {
+				t.Error("no error")
+			}
+			if err := r.Over(""); err == nil {
+				t.Error("it goes on after that")
+			}
+		})
+	}
+}
+
+func TestEffects(t *testing.T) {
+	dir, r := create(t)
+	want := ordered.Of("z", int64(1), "a", []any{"x", 1.5, nil})
+	e, err := r.Effect("1", "run_container", "d", true)
+	must(t, err)
+	if _, known := e.Value(); known || e.Unknown() {
+		t.Error("a new effect is known")
+	}
+	must(t, e.Done(want))
+	_, err = r.Effect("2", "run_container", "d", true)
+	must(t, err)
+
+	r = reopen(t, dir, r, false)
+	e, err = r.Effect("1", "run_container", "d", true)
+	must(t, err)
+	if got, known := e.Value(); !known || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if e, err = r.Effect("2", "run_container", "d", true); err != nil || !e.Unknown() {
+		t.Errorf("an effect that was begun is known, or %v", err)
+	}
+}
+
+func TestClock(t *testing.T) {
+	dir, r := create(t)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	if got := r.Clock(func() time.Time { return now })(); !got.Equal(now) {
+		t.Errorf("%v", got)
+	}
+	r = reopen(t, dir, r, false)
+	clock := r.Clock(func() time.Time { return now.Add(time.Hour) })
+	if a, b := clock(), clock(); !a.Equal(now) || !b.Equal(now.Add(time.Hour)) {
+		t.Errorf("%v, %v", a, b)
+	}
+}
+
+// TestFiles: a line that was cut off is dropped, others are read, and nobody else
+// reads them.
+func TestFiles(t *testing.T) {
+	dir, r := create(t)
+	done(t, step(t, r, "1"), false)
+	must(t, r.Close())
+	f, err := os.OpenFile(r.Path(), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"kind":"go","pla`)
+	must(t, err, f.Close())
+	r, err = Open(dir, r.ID, false)
+	must(t, err)
+	done(t, step(t, r, "2"), false)
+	must(t, r.Over(""), r.Close())
+	info, err := os.Stat(r.Path())
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "bad.jsonl"), []byte("{}\n"), 0o600))
+	var warned []string
+	list, err := List(dir, func(err error) { warned = append(warned, err.Error()) })
+	must(t, err)
+	if len(list) != 1 || list[0].State != Finished || list[0].Steps != 2 || len(warned) != 1 || !strings.Contains(warned[0], "bad.jsonl") {
+		t.Errorf("%+v, %v", list, warned)
+	}
+	must(t, Prune(dir, time.Now().Add(time.Hour)))
+	if list, err = List(dir, func(error) {}); err != nil || len(list) != 0 {
+		t.Errorf("after removal %+v, %v", list, err)
+	}
+}
+
+func TestResults(t *testing.T) {
+	out := run.NewCapture(run.CaptureOptions{})
+	for i, text := range []string{"a\n", "b\xff\x00", "c"} {
+		if _, err := out.Stream(run.Stream(i % 2)).Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, r := range map[string]*run.Result{
+		"output": {Target: x, Action: "command", Object: "id", Output: out, Elapsed: time.Second},
+		"signal": {Target: x, Action: "command", Output: run.NewCapture(run.CaptureOptions{}), Status: transport.Status{Code: -1, Signal: "TERM"},
+			Err: &run.Error{Kind: "k", Code: "C", Msg: "<m>", Hint: "h", Class: "failed", Command: true, Details: ordered.Of("exit_code", nil)}},
+		"value": {Target: x, Action: "task", Value: ordered.Of("z", int64(1<<60), "a", 1.0, "list", []any{nil, true}), Err: &run.Error{Given: ordered.Of("msg", "m"), Details: &ordered.Map{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := encodeResult(r)
+			must(t, err)
+			back, err := decodeResult(text, x)
+			must(t, err)
+			var want, got bytes.Buffer
+			must(t, r.WriteJSON(&want), back.WriteJSON(&got))
+			if want.String() != got.String() || back.Elapsed != r.Elapsed || back.Status != r.Status {
+				t.Errorf("%s\nwant %s", &got, &want)
+			}
+			if r.Err != nil && (back.Err.Hint != r.Err.Hint || back.Err.Class != r.Err.Class) {
+				t.Errorf("error %+v, want %+v", back.Err, r.Err)
+			}
+		})
+	}
+}
+
+// TestSecrets: a result with a secret in it is not written, and stays unknown.
+func TestSecrets(t *testing.T) {
+	dir, r := create(t)
+	s := step(t, r, "1")
+	secret := ordered.Of("list", []any{ordered.Of("_sensitive", value.NewSensitive(value.String("geheim")))})
+	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y), s.Finished(&run.Result{Target: x, Value: secret}), s.Finished(&run.Result{Target: y}), s.End(false))
+	r = reopen(t, dir, r, false)
+	s = step(t, r, "1")
+	if got := s.Unknown(); s.Done() || !s.Ended() || !slices.Equal(got, []string{"x"}) {
+		t.Errorf("unknown %v, done %v, ended %v", got, s.Done(), s.Ended())
+	}
+}
+
+func TestFollows(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"2", "1", true}, {"1", "2", false}, {"10", "9", true}, {"1", "1", false},
+		{"2/1.2", "2/1.1", true}, {"2/2.5", "2/1.1", false}, {"3", "2/1.1", true}, {"2/1.1", "2", false}, {"2/1.3/2.1", "2/1.2/1.9", true},
+	} {
+		if got := follows(c.a, c.b); got != c.want {
+			t.Errorf("%s after %s: %v", c.a, c.b, got)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	dir, r := filepath.Join(f.TempDir(), Dir), (*Run)(nil)
+	r, err := Create(dir, Header{Plan: "site", Params: &ordered.Map{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := r.Step("1", &Action{Function: "run_command", Targets: []string{"x"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&run.Result{Target: x}), s.End(true), r.Over("m"), r.Close()} {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(r.Path())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, h, n, err := read(bufio.NewReader(bytes.NewReader(text)))
+		if err != nil {
+			return
+		}
+		if h == nil || n > int64(len(text)) {
+			t.Fatalf("header %v, %d of %d bytes", h, n, len(text))
+		}
+		p.failedLast()
+		for _, s := range p.steps {
+			for _, at := range s.results {
+				l, err := readLine(bytes.NewReader(text), at)
+				if err != nil {
+					t.Fatalf("a line cannot be read again: %v", err)
+				}
+				_, _ = decodeResult(l.Result, x)
+			}
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/internal/ordered"
+)
+
+// past is what a journal says.
+type past struct {
+	plans   map[string]string // digests of texts
+	steps   map[string]*pastStep
+	effects map[string]*pastEffect
+	times   []time.Time
+	boot    string // of the lines that come
+	began   time.Time
+	last    time.Time
+	over    bool
+	failure string
+}
+
+// A pastStep is what was recorded of a step.
+type pastStep struct {
+	action  *Action
+	done    bool
+	raised  bool
+	gone    map[string]string // boot ID when a target could be begun
+	began   map[string]bool
+	results map[string]span
+	failed  map[string]bool
+}
+
+// A pastEffect is what was recorded of an effect.
+type pastEffect struct {
+	function, digest string
+	done             bool
+	value            any
+}
+
+// A span is where a line is.
+type span struct {
+	offset int64
+	length int
+}
+
+func newPast() past {
+	return past{plans: make(map[string]string), steps: make(map[string]*pastStep), effects: make(map[string]*pastEffect)}
+}
+
+// mayHaveBegun reports whether it may have been begun on a target without a
+// result, as it is seen now.
+func (s *pastStep) mayHaveBegun(target, boot string) bool {
+	at, gone := s.gone[target]
+	return gone && (s.began[target] || at == "" || at != boot)
+}
+
+// again forgets where it failed.
+func (s *pastStep) again() {
+	for t := range s.failed {
+		delete(s.results, t)
+		delete(s.gone, t)
+		delete(s.began, t)
+	}
+	clear(s.failed)
+	s.done, s.raised = false, false
+}
+
+// load reads a journal. whole is how long it is without a line that was cut off.
+func load(f *os.File) (p *past, h *Header, whole int64, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, nil, 0, err
+	}
+	return read(bufio.NewReaderSize(f, 64<<10))
+}
+
+func read(r *bufio.Reader) (p *past, h *Header, whole int64, err error) {
+	seen := newPast()
+	for n := 1; ; n++ {
+		text, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break // what stands there was cut off
+		}
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return nil, nil, 0, fmt.Errorf("line %d: %w", n, err)
+		}
+		if n == 1 {
+			if h, err = header(&l); err != nil {
+				return nil, nil, 0, err
+			}
+			seen.began = l.At
+		}
+		if err := seen.add(&l, span{whole, len(text)}); err != nil {
+			return nil, nil, 0, fmt.Errorf("line %d: %w", n, err)
+		}
+		whole += int64(len(text))
+	}
+	if h == nil {
+		return nil, nil, 0, errors.New("it is empty")
+	}
+	return &seen, h, whole, nil
+}
+
+func header(l *line) (*Header, error) {
+	switch {
+	case l.Kind != lineRun || l.Run == nil:
+		return nil, errors.New("it does not begin as a journal of a plan does")
+	case l.Format != format:
+		return nil, fmt.Errorf("it is of format %d, and this version reads format %d", l.Format, format)
+	}
+	return l.Run, nil
+}
+
+// add takes in one line.
+func (p *past) add(l *line, at span) error {
+	p.last = l.At
+	step := p.steps[l.Place]
+	switch l.Kind {
+	case lineGo, lineBegan, lineResult, lineEnd, lineAgain:
+		if step == nil {
+			return fmt.Errorf("a step %q that was not begun", l.Place)
+		}
+	}
+	switch l.Kind {
+	case lineRun, lineResumed:
+		p.boot = l.Boot
+	case linePlan:
+		p.plans[l.Plan] = l.Digest
+	case lineStep:
+		if l.Action == nil {
+			return errors.New("a step without an action")
+		}
+		p.steps[l.Place] = &pastStep{action: l.Action, gone: map[string]string{}, began: map[string]bool{}, results: map[string]span{}, failed: map[string]bool{}}
+	case lineGo:
+		for _, t := range l.Targets {
+			step.gone[t] = p.boot
+			delete(step.began, t)
+		}
+	case lineBegan:
+		step.began[l.Target] = true
+	case lineResult:
+		step.results[l.Target] = at
+		if delete(step.failed, l.Target); !l.OK {
+			step.failed[l.Target] = true
+		}
+	case lineEnd:
+		step.done, step.raised = true, !l.OK
+	case lineAgain:
+		step.again()
+		p.over, p.failure = false, ""
+	case lineEffect:
+		p.effects[l.Place] = &pastEffect{function: l.Plan, digest: l.Digest}
+	case lineValue:
+		p.effects[l.Place] = &pastEffect{function: l.Plan, digest: l.Digest, done: true}
+		v, err := ordered.ParseJSON(l.Value)
+		if err != nil {
+			return err
+		}
+		p.effects[l.Place].value = v
+	case lineClock:
+		p.times = append(p.times, l.Clock)
+	case lineOver:
+		p.over, p.failure = true, l.Error
+	default:
+		return fmt.Errorf("a line of kind %q, which this version does not know", l.Kind)
+	}
+	return nil
+}
+
+// failedLast are the places of the steps whose failure ended the run: those that
+// raised one, and were not followed by another step.
+func (p *past) failedLast() []string {
+	var places []string
+	for place, s := range p.steps {
+		if !s.raised {
+			continue
+		}
+		last := true
+		for other := range p.steps {
+			last = last && !follows(other, place)
+		}
+		for other := range p.effects {
+			last = last && !follows(other, place)
+		}
+		if last {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// follows reports whether a place comes after another one, in its branch or in
+// those that this is part of.
+func follows(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		an, abranch, _ := strings.Cut(as[i], "/")
+		bn, bbranch, _ := strings.Cut(bs[i], "/")
+		if an != bn {
+			x, _ := strconv.Atoi(an)
+			y, _ := strconv.Atoi(bn)
+			return x > y
+		}
+		if abranch != bbranch {
+			return false // beside each other
+		}
+	}
+	return false
+}

@@ -29,7 +29,7 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 	}
 	x.observe(func(o Observer) { o.PlanStarted(p.Name) })
 	defer func() { x.observe(func(o Observer) { o.PlanFinished(p.Name, time.Since(began)) }) }()
-	if err := accepts(p, params); err != nil {
+	if err := accepts(s, p, params); err != nil {
 		return nil, err
 	}
 	f := *flowOf(s)
@@ -45,7 +45,7 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 }
 
 // accepts tells all that is wrong with the parameters of a plan at once.
-func accepts(p *plans.Plan, params *value.Hash) error {
+func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 	var wrong []string
 	for i := range p.Parameters {
 		q := &p.Parameters[i]
@@ -55,8 +55,10 @@ func accepts(p *plans.Plan, params *value.Hash) error {
 			if !q.HasDefault {
 				wrong = append(wrong, fmt.Sprintf("expects a value for parameter '%s'", q.Name))
 			}
-		case !value.Instance(q.Type, v):
-			wrong = append(wrong, value.Mismatch(fmt.Sprintf("parameter '%s'", q.Name), q.Type, v))
+		default:
+			if t := typeHere(s, q); !value.Instance(t, v) {
+				wrong = append(wrong, value.Mismatch(fmt.Sprintf("parameter '%s'", q.Name), t, v))
+			}
 		}
 	}
 	for k := range params.All() {
@@ -71,6 +73,15 @@ func accepts(p *plans.Plan, params *value.Hash) error {
 		return failf(palError, "%s: %s", p.Name, wrong[0])
 	}
 	return failf(palError, "%s:\n  %s", p.Name, strings.Join(wrong, "\n  "))
+}
+
+// typeHere is the type of a parameter as a running plan reads it. The plan's
+// description was read without the types that only running plans have, as Target.
+func typeHere(s *eval.Site, q *plans.Parameter) value.Type {
+	if t, err := s.ParseType(q.Shown()); err == nil {
+		return t
+	}
+	return q.Type
 }
 
 // futures are what a plan runs in the background.

@@ -8,7 +8,8 @@
 # target logs in as whoever started the farm.
 #
 # Options of start:
-#   --homes           sessions on a target start in a folder of its own, DIR/targets/ADDRESS, not all in one home
+#   --homes           sessions on a target start in a folder of its own, DIR/targets/ADDRESS, not all in one home;
+#                     stop ends what still runs there, as services that they have started
 #   --max-startups V  sshd's MaxStartups (default: no limit that a test would meet)
 #   -o 'Key value'    another line for sshd_config (may be repeated)
 #
@@ -39,12 +40,20 @@ servers() {
 	done
 }
 
+# left: the process ids of what runs in the folders of targets.
+left() {
+	find /proc/[0-9]*/cwd -maxdepth 0 -lname "$dir/targets/*" 2>/dev/null | cut -d/ -f3
+}
+
 stop() {
 	local pids
-	pids=$(servers)
+	pids="$(servers) $(left)"
 	# shellcheck disable=SC2086 # a list of words
-	[ -z "$pids" ] || kill $pids 2>/dev/null || true
-	while [ -n "$(servers)" ]; do sleep 0.02; done
+	[ "$pids" = ' ' ] || kill $pids 2>/dev/null || true
+	for _ in {1..250}; do
+		[ -n "$(servers)$(left)" ] || break
+		sleep 0.02
+	done
 	rm -f "$dir"/sshd-*.pid "$dir"/sshd-*.log "$dir/port"
 }
 

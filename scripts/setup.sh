@@ -11,13 +11,18 @@ servers='
 sshd openssh-server
 ssh openssh-client
 '
+# For examples/rolling-upgrade.
+shop='
+busybox busybox
+haproxy haproxy
+socat socat
+'
 tests='
 make make
 gcc gcc
 sudo sudo
 python3 python3-minimal
 ps procps
-busybox busybox
 fish fish
 ksh ksh
 mksh mksh
@@ -36,9 +41,9 @@ puppet puppet-agent
 needs=$servers
 headers=
 case ${1-test} in
-demo) ;;
+demo) needs=$needs$shop ;;
 test)
-	needs=$needs$tests
+	needs=$needs$shop$tests
 	headers=/usr/include/stdlib.h # the race detector links with the C library
 	;;
 bench) needs=$needs$peers ;;

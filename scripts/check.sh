@@ -27,7 +27,7 @@ formatted() {
 # scripts fails on a shell script that does not parse.
 scripts() {
 	local f ok=0
-	for f in scripts/*.sh .ci/run testdata/bolt/farm.sh; do
+	for f in scripts/*.sh .ci/run testdata/bolt/farm.sh examples/*/*.sh examples/*/tasks/*.sh; do
 		bash -n "$f" || ok=1
 	done
 	return $ok

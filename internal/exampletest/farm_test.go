@@ -1,0 +1,118 @@
+package exampletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// A machines is a farm, and what bolt needs to work on it.
+type machines struct {
+	t    *testing.T
+	dir  string // the farm's
+	port int    // free on all addresses of the farm
+	env  []string
+	bolt string
+	cwd  string // where bolt runs
+}
+
+// startMachines starts n machines, which end with the test; so does what runs
+// on them.
+func startMachines(t *testing.T, n int) *machines {
+	t.Helper()
+	m := &machines{t: t, dir: filepath.Join(t.TempDir(), "farm"), bolt: filepath.Join(t.TempDir(), "bolt")}
+	m.run(0, nil, root, "go", "build", "-buildvcs=false", "-trimpath", "-o", m.bolt, "./cmd/bolt")
+
+	pool, err := os.MkdirTemp("", "bolt-pool") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.env = []string{"HOME=" + filepath.Join(m.dir, "home"), "BOLT_POOL_SOCKET=" + filepath.Join(pool, "pool.sock")}
+	farm := filepath.Join(root, "scripts", "farm.sh")
+	t.Cleanup(func() {
+		m.run(0, m.env, "", m.bolt, "pool", "stop")
+		m.run(0, nil, "", farm, "stop", m.dir)
+		os.RemoveAll(pool)
+		if left := m.processes(); len(left) > 0 {
+			t.Errorf("still running: %q", left)
+		}
+	})
+	m.run(0, nil, "", farm, "start", m.dir, strconv.Itoa(n), "--homes")
+	text, err := os.ReadFile(filepath.Join(m.dir, "port"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ssh, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.port = ssh - 12000 // no other farm has it, as none has that of ssh
+	return m
+}
+
+// run runs a program, insists on its exit status, and returns what it says.
+func (m *machines) run(status int, env []string, dir, name string, args ...string) (stdout, stderr string) {
+	m.t.Helper()
+	// Cleanup runs programs too, when the test's context is done.
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	ended := cmd.Run()
+	exit, failed := errors.AsType[*exec.ExitError](ended)
+	if (ended != nil && !failed) || (failed && exit.ExitCode() != status) || (!failed && status != 0) {
+		m.t.Fatalf("%s %s: %v, want exit status %d\n%s%s", name, strings.Join(args, " "), ended, status, &out, &err)
+	}
+	return out.String(), err.String()
+}
+
+// do runs bolt, which must succeed, and returns its standard output.
+func (m *machines) do(args ...string) string {
+	m.t.Helper()
+	out, _ := m.run(0, m.env, m.cwd, m.bolt, args...)
+	return out
+}
+
+// task runs a task and returns what it gave for each target.
+func (m *machines) task(args ...string) map[string]map[string]any {
+	m.t.Helper()
+	out := m.do(append([]string{"task", "run", "--format", "json"}, args...)...)
+	var results struct {
+		Items []struct {
+			Target string
+			Value  map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &results); err != nil {
+		m.t.Fatalf("%v in\n%s", err, out)
+	}
+	values := make(map[string]map[string]any)
+	for _, item := range results.Items {
+		values[item.Target] = item.Value
+	}
+	return values
+}
+
+// processes are the ids of all that runs in the folders of the machines.
+func (m *machines) processes() []string {
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var found []string
+	for _, link := range links {
+		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, filepath.Join(m.dir, "targets")+"/") {
+			found = append(found, filepath.Base(filepath.Dir(link)))
+		}
+	}
+	return found
+}

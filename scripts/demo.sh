@@ -10,7 +10,8 @@ bolt=$(realpath "${1:-$here/../bin/bolt}")
 # Below /tmp, so that the paths that the demo prints stay short.
 dir=$(mktemp -d /tmp/bolt-demo.XXXXXX)
 export BOLT_POOL_SOCKET=$dir/pool/pool.sock # a daemon of its own
-trap '"$bolt" pool stop >/dev/null; "$here/farm.sh" stop "$dir/farm"; rm -rf "$dir"' EXIT
+customers=
+trap '[ -z "$customers" ] || kill "$customers"; "$bolt" pool stop >/dev/null; "$here/farm.sh" stop "$dir/farm"; rm -rf "$dir"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 
@@ -65,3 +66,36 @@ try 0 'time bolt command run true -t all --format json --pool off >/dev/null'
 try 0 'time bolt command run true -t all --format json >/dev/null'
 say 'What the daemon holds'
 try 0 'bolt pool status'
+
+# examples/rolling-upgrade is made for the first five machines. The port of the service is free where that of the
+# farm is: nobody else has a farm with it.
+[ "$(wc -l <"$dir/farm/hosts")" -ge 5 ] || exit 0
+port=$(($(<"$dir/farm/port") - 12000))
+cp -r "$here/../examples/rolling-upgrade" "$dir/shop"
+sed -i "s/8080/$port/" "$dir/shop/inventory.yaml"
+cd "$dir/shop"
+orders() {
+	./customers.sh "http://127.0.2.1:$port" >orders &
+	customers=$!
+}
+counted() {
+	kill $customers
+	wait $customers || customers=
+	try 0 'sort orders | uniq -c'
+	! grep -m 3 -v '^ordered from shop' orders || { echo 'demo: orders were lost' >&2; exit 1; }
+}
+
+say 'A web service: four machines behind a load balancer'
+try 0 'bolt plan run shop::setup version=1.0 --no-verbose'
+say 'Customers order all the time, while each machine gets release 2.0'
+orders
+try 0 'bolt plan run shop::upgrade version=2.0 --no-verbose'
+say 'What they got: no order is lost'
+counted
+say 'Release 3.0 wants a setting that web03 lacks, so that all machines go back to 2.0'
+try 0 'bolt command run "echo payment=card >>shared/settings" -t web01,web02,web04 --no-verbose'
+orders
+try 1 'bolt plan run shop::upgrade version=3.0 at_once=2 wait=3 --no-verbose'
+counted
+say 'What the balancer has'
+try 0 'bolt task run shop::backend -t lb --format json'

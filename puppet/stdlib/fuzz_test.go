@@ -16,7 +16,7 @@ func FuzzShellSplit(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		words, ok := shellSplit(s)
+		words, ok := ShellSplit(s)
 		if !ok || !utf8.ValidString(s) {
 			return
 		}
@@ -24,7 +24,7 @@ func FuzzShellSplit(f *testing.F) {
 		for i, w := range words {
 			quoted[i] = shellEscape(w)
 		}
-		again, ok := shellSplit(strings.Join(quoted, " "))
+		again, ok := ShellSplit(strings.Join(quoted, " "))
 		if !ok || strings.Join(again, "\x00") != strings.Join(words, "\x00") {
 			t.Errorf("%q: %q, and written and read again %q", s, words, again)
 		}

@@ -49,7 +49,7 @@ func shells() []*eval.Function {
 				if err != nil {
 					return nil, err
 				}
-				words, ok := shellSplit(line)
+				words, ok := ShellSplit(line)
 				if !ok {
 					return nil, invalid(c, "a quote has no end in %s", inspect(args[0]))
 				}
@@ -96,8 +96,8 @@ func powershellEscape(s string) string {
 
 const shellSpace = " \t\n\v\f\r"
 
-// shellSplit is Ruby's Shellwords.split. ok is false if a quote has no end.
-func shellSplit(line string) (words []string, ok bool) {
+// ShellSplit is Ruby's Shellwords.split. ok is false if a quote has no end.
+func ShellSplit(line string) (words []string, ok bool) {
 	var field strings.Builder
 	for {
 		if line = strings.TrimLeft(line, shellSpace); line == "" {

@@ -162,6 +162,10 @@ func (w *textWriter) plain(v Value) {
 	case Type:
 		w.b = append(w.b, Describe(v)...)
 	case *Object:
+		if text := v.typ.native.Text; text != nil {
+			w.plain(String(text(v)))
+			return
+		}
 		if data, ok := v.Data(); ok {
 			w.data(data)
 			return

@@ -10,6 +10,8 @@ type Native struct {
 	// Data is what an object is as data, which texts and JSON show; nil: they
 	// show its attributes.
 	Data func(o *Object) Value
+	// Text is what an object is in a text; nil: its data.
+	Text func(o *Object) string
 	// Elements are what iterating over an object yields; nil: nobody can.
 	Elements func(o *Object) *Array
 }

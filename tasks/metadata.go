@@ -45,6 +45,13 @@ type Task struct {
 	files       []string // extra files for all implementations, as written
 }
 
+// With returns the task with more files, named as metadata names them.
+func (t *Task) With(files ...string) *Task {
+	more := *t
+	more.files = slices.Concat(t.files, files)
+	return &more
+}
+
 // A Parameter is one that a task declares.
 type Parameter struct {
 	Name        string

@@ -22,7 +22,7 @@ import (
 	"io/fs"
 )
 
-//go:embed aggregate bash_task_helper canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact
+//go:embed aggregate apply_helpers bash_task_helper canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact
 //go:embed python_task_helper reboot ruby_task_helper service sh_task_helper
 var files embed.FS
 

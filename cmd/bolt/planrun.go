@@ -108,6 +108,9 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	if f, ok := executor.ErrorOf(v); ok {
 		return view.failed(f)
 	}
+	if r, ok := executor.Container(v); ok {
+		return written(view.out.Container(r.Image, r.Value, r.Map()))
+	}
 	return written(view.out.Value(executor.Data(v)))
 }
 
@@ -157,6 +160,12 @@ func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Du
 	if !s.Quiet && !s.Recorded {
 		v.out.StepFinished(s.Description, failures, took)
 	}
+}
+
+func (v *planObserver) ContainerStarted(image string) { v.out.ContainerStarted(image) }
+
+func (v *planObserver) ContainerFinished(r *executor.ContainerResult) {
+	v.out.ContainerFinished(r.Image, r.Value)
 }
 
 func (v *planObserver) Message(text string, verbose bool) {
@@ -240,6 +249,12 @@ func (v *planObserver) failed(err error) error {
 		return v.results(results, f)
 	}
 	v.app.forgetRerun()
+	if r, ok := f.Container(); ok {
+		if err := v.out.Container(r.Image, r.Value, f.Map()); err != nil {
+			return written(err)
+		}
+		return errPrinted
+	}
 	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {
 		return written(err)
 	}

@@ -83,6 +83,10 @@ type Observer interface {
 	StepStarted(s *Step)
 	Target(s *Step, e run.Event)
 	StepFinished(s *Step, failures int, took time.Duration)
+	// ContainerStarted and ContainerFinished are around each container that is
+	// run on this machine.
+	ContainerStarted(image string)
+	ContainerFinished(r *ContainerResult)
 	// Message is what the plan says to people; verbose is for those who want
 	// to know more.
 	Message(text string, verbose bool)
@@ -112,6 +116,7 @@ type Executor struct {
 	// Whoever has the turn has these.
 	objects map[*inventory.Target]*value.Object // targets as values
 	plans   map[string]*plans.Plan              // by name
+	known   resources
 
 	mu     sync.Mutex     // around calls of the Observer, and for what follows
 	opened []*run.Capture // outputs of results, which stay readable to the end

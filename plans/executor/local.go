@@ -30,7 +30,9 @@ func message(v value.Value) string {
 		if v.Type() == value.ErrorType() {
 			return value.ToString(v)
 		}
-		if _, is := v.Payload().(*inventory.Target); !is {
+		switch v.Payload().(type) {
+		case *inventory.Target, *resource:
+		default:
 			return jsonText(Data(v))
 		}
 	}

@@ -93,7 +93,11 @@ func errorOf(r *run.Result) *value.Object {
 	if r.Err == nil {
 		return nil
 	}
-	m := r.Err.Map()
+	return errorObject(r.Err.Map())
+}
+
+// errorObject is an error in data as a value.
+func errorObject(m *ordered.Map) *value.Object {
 	f := failf("", "")
 	f.Kind, _ = m.Value("kind").(string)
 	f.Msg, _ = m.Value("msg").(string)
@@ -335,6 +339,10 @@ func Data(v value.Value) any {
 			return resultMap(p)
 		case *resultSet:
 			return Data(value.NewArray(p.results...))
+		case *ContainerResult:
+			return p.Map()
+		case *resource:
+			return p.data()
 		}
 		if v.Type() == value.ErrorType() {
 			return ofObject(v).Map()

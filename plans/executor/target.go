@@ -176,7 +176,9 @@ func targetFunctions() []*eval.Function {
 		about("facts", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return orEmpty(d.Facts) }),
 		about("features", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return list(d.Features) }),
 		about("plugin_hooks", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return orEmpty(d.PluginHooks) }),
-		about("resources", func(*Executor, *inventory.Target, *inventory.Data) any { return &ordered.Map{} }),
+		member("Target", "resources", "", func(c *eval.Call) (value.Value, error) {
+			return of(&c.Site).known.hash(inventoryTarget(c.Args[0])), nil
+		}),
 		about("transport", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return d.Transport }),
 		about("transport_config", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return secretless(d.Config) }),
 		about("protocol", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {

@@ -4,13 +4,16 @@ import "bolt/puppet/value"
 
 // types are those of the language that stand for what an Executor has. Attributes
 // that are told by a function are derived: an object has no value for them.
-type types struct{ target, result, resultSet, future *value.ObjectType }
+type types struct {
+	target, result, resultSet, future, containerResult, resource *value.ObjectType
+	resourceInit                                                 *value.StructType
+}
 
 // typeAliases are those that are written in the language.
 const typeAliases = `
 type Boltlib::TargetSpec = Variant[String[1], Target, Array[Boltlib::TargetSpec]]
 type TargetSpec = Boltlib::TargetSpec
-type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Result, ResultSet, Target, Future, Array[Boltlib::PlanResult], Hash[String, Boltlib::PlanResult]]
+type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Result, ResultSet, ContainerResult, Target, ResourceInstance, Future, Array[Boltlib::PlanResult], Hash[String, Boltlib::PlanResult]]
 type PlanResult = Boltlib::PlanResult
 `
 
@@ -39,7 +42,7 @@ func makeTypes() types {
 		t.SetNative(native)
 		return t
 	}
-	return types{
+	t := types{
 		target: define("Target", value.Native{New: newTarget, Data: targetData},
 			[]string{"uri", "name", "safe_name", "target_alias", "config", "vars", "facts", "features", "plugin_hooks", "resources"},
 			[]string{"host", "password", "port", "protocol", "transport", "transport_config", "user"}),
@@ -50,5 +53,13 @@ func makeTypes() types {
 			[]string{"results"},
 			[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"}),
 		future: define("Future", value.Native{}, nil, []string{"state"}),
+		containerResult: define("ContainerResult", value.Native{New: newContainerResult, Data: containerData},
+			[]string{"value"},
+			[]string{"error", "ok", "status", "stdout", "stderr", "to_data", "[]"}),
+		resource: define("ResourceInstance", value.Native{New: newResource, Data: resourceData, Text: resourceText},
+			[]string{"target", "type", "title", "state", "desired_state", "events"},
+			[]string{"add_event", "set_state", "overwrite_state", "set_desired_state", "overwrite_desired_state", "reference", "[]"}),
 	}
+	t.resourceInit = resourceInit(t.target)
+	return t
 }

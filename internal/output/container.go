@@ -1,0 +1,70 @@
+package output
+
+import (
+	"strings"
+
+	"bolt/internal/ordered"
+)
+
+// ContainerStarted and ContainerFinished are around a container.
+func (p *PlanRun) ContainerStarted(image string) {
+	p.say("Starting: run container '" + image + "'")
+}
+
+// ContainerFinished says how it went; what the container printed is for people
+// who want to know. Its value is as Container takes it.
+func (p *PlanRun) ContainerFinished(image string, value *ordered.Map) {
+	if containerError(value) == nil {
+		p.say("Finished: run container '" + image + "' succeeded.")
+	} else if !p.json {
+		p.h.println(paint(red, p.h.o.Color, p.h.plain("Finished: run container '"+image+"' failed.")))
+		_ = p.h.out.Flush()
+	}
+	if p.h.o.Verbose && !p.json {
+		p.container(image, value)
+		_ = p.h.out.Flush()
+	}
+}
+
+// Container shows a container's result that the plan has returned, or that ended
+// it. The value has stdout and stderr, or else _error; data is for programs.
+func (p *PlanRun) Container(image string, value, data *ordered.Map) error {
+	if p.json {
+		return p.data(data)
+	}
+	p.container(image, value)
+	return p.h.out.Flush()
+}
+
+func containerError(value *ordered.Map) *ordered.Map {
+	e, _ := value.Value("_error").(*ordered.Map)
+	return e
+}
+
+// container prints a result under its heading.
+func (p *PlanRun) container(image string, value *ordered.Map) {
+	if e := containerError(value); e != nil {
+		p.h.println(paint(red, p.h.o.Color, p.h.plain("Failed running container "+image+":")))
+		msg, _ := e.Value("msg").(string)
+		var b strings.Builder
+		p.h.indent(&b, p.h.plain(msg))
+		p.h.println(paint(red, p.h.o.Color, strings.TrimSuffix(b.String(), "\n")))
+		return
+	}
+	p.h.println(p.h.good(p.h.plain("Finished running container " + image + ":")))
+	silent := true
+	for _, stream := range []string{"stdout", "stderr"} {
+		text, _ := value.Value(stream).(string)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		silent = false
+		var b strings.Builder
+		p.h.indent(&b, p.h.plain(text))
+		p.h.println("  " + strings.ToUpper(stream) + ":")
+		p.h.indent(p.h.out, b.String())
+	}
+	if silent {
+		p.h.println(p.h.plain("  Running container " + image + " completed successfully with no result"))
+	}
+}

@@ -1,0 +1,323 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"bolt/internal/docker"
+	"bolt/internal/environment"
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+	"bolt/puppet/eval"
+	"bolt/puppet/stdlib"
+	"bolt/puppet/value"
+)
+
+// A ContainerResult is what came of a container.
+type ContainerResult struct {
+	Image string
+	// Value has stdout, stderr and exit_code, or else _error.
+	Value *ordered.Map
+}
+
+// Err is the error as data: kind, msg, details and issue_code; nil without one.
+func (r *ContainerResult) Err() *ordered.Map {
+	e, _ := r.Value.Value("_error").(*ordered.Map)
+	return e
+}
+
+// Map is the result as data: object, status and value.
+func (r *ContainerResult) Map() *ordered.Map {
+	return ordered.Of("object", r.Image, "status", r.status(), "value", r.Value)
+}
+
+func (r *ContainerResult) status() string {
+	if r.Err() != nil {
+		return "failure"
+	}
+	return "success"
+}
+
+// containerFailure is the kind of a failure of run_container.
+const containerFailure = "bolt/container-failure"
+
+// Container is the result whose failure this is.
+func (f *Failure) Container() (r *ContainerResult, ok bool) {
+	if f.Kind != containerFailure {
+		return nil, false
+	}
+	details, _ := Data(f.Details).(*ordered.Map)
+	image, _ := details.Value("object").(string)
+	v, ok := details.Value("value").(*ordered.Map)
+	return &ContainerResult{image, v}, ok
+}
+
+// Container is a result of a container that a plan has returned.
+func Container(v value.Value) (r *ContainerResult, ok bool) {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return nil, false
+	}
+	r, ok = o.Payload().(*ContainerResult)
+	return r, ok
+}
+
+func containerOf(v value.Value) *ContainerResult {
+	r, _ := Container(v)
+	return r
+}
+
+func containerData(o *value.Object) value.Value { return mustValue(containerOf(o).Map()) }
+
+// newContainerResult is ContainerResult.new(value).
+func newContainerResult(data any, args []value.Value) (value.Value, error) {
+	if x, _ := environment.Host(data).(*Executor); x != nil && len(args) == 1 {
+		if m, ok := plain(args[0]).(*ordered.Map); ok {
+			if inner, ok := m.Value("value").(*ordered.Map); ok && m.Len() == 1 {
+				m = inner
+			}
+			return x.o.Language.types.containerResult.Wrap(&ContainerResult{Value: m}), nil
+		}
+	}
+	return nil, eval.Errorf("type-mismatch", "ContainerResult.new expects a hash")
+}
+
+// aboutContainers are run_container, and what a ContainerResult has.
+func aboutContainers() []*eval.Function {
+	about := func(name, params string, tell func(c *eval.Call, r *ContainerResult) value.Value) *eval.Function {
+		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])), nil })
+	}
+	key := func(name string) *eval.Function {
+		return about(name, "", func(_ *eval.Call, r *ContainerResult) value.Value { return mustValue(r.Value.Value(name)) })
+	}
+	return []*eval.Function{
+		one("run_container", "Runs a container on this machine with docker.", "String[1] $image, Hash[String[1], Any] $options = {}", runContainer),
+		key("stdout"), key("stderr"),
+		about("value", "", func(_ *eval.Call, r *ContainerResult) value.Value { return mustValue(r.Value) }),
+		about("to_data", "", func(c *eval.Call, _ *ContainerResult) value.Value { return containerData(c.Args[0].(*value.Object)) }),
+		about("ok", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.Bool(r.Err() == nil) }),
+		about("status", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.String(r.status()) }),
+		about("error", "", func(_ *eval.Call, r *ContainerResult) value.Value {
+			if e := r.Err(); e != nil {
+				return errorObject(e)
+			}
+			return value.Undef{}
+		}),
+		about("[]", "String[1] $key", func(c *eval.Call, r *ContainerResult) value.Value {
+			return mustValue(r.Value.Value(string(c.Args[1].(value.String))))
+		}),
+	}
+}
+
+func runContainer(c *eval.Call) (value.Value, error) {
+	x, f := of(&c.Site), flowOf(&c.Site)
+	hash, _ := c.Arg(1).(*value.Hash)
+	o := containerOptions{container: docker.Container{Image: string(c.Args[0].(value.String))}}
+	if err := o.read(x, hash); err != nil {
+		return nil, err
+	}
+	if err := makeVolumes(o.container.Volumes); err != nil {
+		return nil, err
+	}
+	at := c.Position()
+	result := &ContainerResult{Image: o.container.Image}
+	if !f.quiet {
+		x.observe(func(o Observer) { o.ContainerStarted(result.Image) })
+	}
+	x.apart(func() { result.Value = containerValue(c.Context(), &o.container, at.File, at.Line) })
+	if err := context.Cause(c.Context()); err != nil {
+		return nil, err
+	}
+	if !f.quiet {
+		x.observe(func(o Observer) { o.ContainerFinished(result) })
+	}
+	if result.Err() == nil || o.catch {
+		return x.o.Language.types.containerResult.Wrap(result), nil
+	}
+	failure := failf(containerFailure, "The container '%s' failed", result.Image)
+	failure.Details = value.NewHash(
+		value.Entry{Key: value.String("value"), Value: mustValue(result.Value)},
+		value.Entry{Key: value.String("object"), Value: value.String(result.Image)})
+	return nil, failure
+}
+
+// containerValue runs a container and says what came of it, as the value of a
+// ContainerResult. File and line are where the plan asks for it.
+func containerValue(ctx context.Context, c *docker.Container, file string, line int) *ordered.Map {
+	details := &ordered.Map{}
+	if file != "" {
+		details = ordered.Of("file", file, "line", int64(line))
+	}
+	failed := func(msg string) *ordered.Map {
+		return ordered.Of("_error", ordered.Of("kind", "puppetlabs.tasks/container-error", "issue_code", "CONTAINER_ERROR", "msg", msg, "details", details))
+	}
+	out, err := docker.Run(ctx, c)
+	if err != nil {
+		return failed(fmt.Sprintf("The container '%s' failed: %v", c.Image, err))
+	}
+	stderr := safetext.String(string(out.Stderr))
+	if out.ExitCode != 0 {
+		details.Set("exit_code", int64(out.ExitCode))
+		msg := fmt.Sprintf("The container '%s' failed with exit code %d", c.Image, out.ExitCode)
+		if said := strings.TrimSpace(stderr); said != "" {
+			msg += ": " + said
+		}
+		return failed(msg)
+	}
+	return ordered.Of("stdout", safetext.String(string(out.Stdout)), "stderr", stderr, "exit_code", int64(0))
+}
+
+// makeVolumes makes directories of this machine that containers are to have and
+// that are not there. A name without a slash is a volume of docker's own.
+func makeVolumes(list []docker.Volume) error {
+	for _, v := range list {
+		if _, err := os.Stat(v.Host); err == nil || !strings.Contains(v.Host, "/") {
+			continue
+		}
+		if err := os.MkdirAll(v.Host, 0o755); err != nil {
+			return fault.File(v.Host, err, "The directory %s, which the container is to have, could not be made: %v", v.Host, fault.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+// containerOptions are those of run_container. Each may begin with an
+// underscore.
+type containerOptions struct {
+	container docker.Container
+	catch     bool
+}
+
+func (o *containerOptions) read(x *Executor, h *value.Hash) error {
+	if strings.HasPrefix(o.container.Image, "-") {
+		return failf("bolt/validation-error", "An image's name does not begin with a hyphen, as %s does", o.container.Image)
+	}
+	if h == nil {
+		return nil
+	}
+	for k, v := range h.All() {
+		name := strings.TrimPrefix(string(k.(value.String)), "_")
+		var err error
+		switch name {
+		case "catch_errors":
+			o.catch = value.Truthy(v)
+		case "rm":
+			o.container.Remove = value.Truthy(v)
+		case "cmd":
+			o.container.Command, err = commandOf(v)
+		case "env_vars":
+			o.container.Env, err = variablesOf(v)
+		case "volumes":
+			err = pairsOf(name, v, "strings", func(host, inside value.String) {
+				o.container.Volumes = append(o.container.Volumes, docker.Volume{Host: string(host), Container: string(inside)})
+			})
+		case "ports":
+			err = pairsOf(name, v, "integers", func(host, inside value.Int) {
+				o.container.Ports = append(o.container.Ports, docker.Port{Host: int64(host), Container: int64(inside)})
+			})
+		case "workdir":
+			dir, ok := v.(value.String)
+			if !ok {
+				err = optionError(name, "a string", v)
+			}
+			o.container.Workdir = string(dir)
+		default:
+			x.warn("plan_function_options", fmt.Sprintf("The function run_container has no option '%s'; it is passed over.", name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func optionError(name, want string, got value.Value) error {
+	return failf("bolt/validation-error", "Option '%s' of run_container must be %s, got %s", name, want, value.DescribeValue(got))
+}
+
+// commandOf is the option cmd: a line, which is split into words as a shell
+// would, or the words.
+func commandOf(v value.Value) ([]string, error) {
+	switch v := v.(type) {
+	case value.String:
+		words, ok := stdlib.ShellSplit(string(v))
+		if !ok {
+			return nil, failf("bolt/validation-error", "Option 'cmd' of run_container has a quote without an end: %s", string(v))
+		}
+		return words, nil
+	case *value.Array:
+		words := make([]string, v.Len())
+		for i, e := range v.All() {
+			s, ok := e.(value.String)
+			if !ok {
+				return nil, optionError("cmd", "an array of strings", e)
+			}
+			words[i] = string(s)
+		}
+		return words, nil
+	}
+	return nil, optionError("cmd", "a string or an array of strings", v)
+}
+
+// variablesOf is the option env_vars: what is no text is JSON.
+func variablesOf(v value.Value) ([]docker.Variable, error) {
+	h, ok := v.(*value.Hash)
+	if !ok {
+		return nil, optionError("env_vars", "a hash", v)
+	}
+	var list []docker.Variable
+	for k, v := range h.All() {
+		name, ok := k.(value.String)
+		if !ok || name == "" || strings.Contains(string(name), "=") {
+			return nil, failf("bolt/validation-error", "The keys of option 'env_vars' of run_container must be names of variables, got %s", value.Inspect(k))
+		}
+		text := ""
+		if !value.IsUndef(v) {
+			text = textOf(plain(v))
+		}
+		list = append(list, docker.Variable{Name: string(name), Value: text, Secret: hides(v)})
+	}
+	return list, nil
+}
+
+// hides reports whether there is something sensitive in a value.
+func hides(v value.Value) bool {
+	switch v := v.(type) {
+	case *value.Sensitive:
+		return true
+	case *value.Array:
+		for _, e := range v.All() {
+			if hides(e) {
+				return true
+			}
+		}
+	case *value.Hash:
+		for _, e := range v.All() {
+			if hides(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pairsOf is an option that is a hash of one type, which what names.
+func pairsOf[T value.Value](name string, v value.Value, what string, add func(host, inside T)) error {
+	h, ok := v.(*value.Hash)
+	if !ok {
+		return optionError(name, "a hash", v)
+	}
+	for k, v := range h.All() {
+		host, ok1 := k.(T)
+		inside, ok2 := v.(T)
+		if !ok1 || !ok2 {
+			return failf("bolt/validation-error", "Option '%s' of run_container takes nothing but %s for keys and values, got %s => %s",
+				name, what, value.Inspect(k), value.Inspect(v))
+		}
+		add(host, inside)
+	}
+	return nil
+}

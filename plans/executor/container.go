@@ -128,11 +128,11 @@ func runContainer(c *eval.Call) (value.Value, error) {
 		x.observe(func(o Observer) { o.ContainerStarted(result.Image) })
 	}
 	x.apart(func() { result.Value = containerValue(c.Context(), &o.container, at.File, at.Line) })
-	if err := context.Cause(c.Context()); err != nil {
-		return nil, err
-	}
 	if !f.quiet {
 		x.observe(func(o Observer) { o.ContainerFinished(result) })
+	}
+	if err := context.Cause(c.Context()); err != nil {
+		return nil, err
 	}
 	if result.Err() == nil || o.catch {
 		return x.o.Language.types.containerResult.Wrap(result), nil

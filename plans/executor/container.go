@@ -113,7 +113,7 @@ func aboutContainers() []*eval.Function {
 }
 
 func runContainer(c *eval.Call) (value.Value, error) {
-	x, f := of(&c.Site), flowOf(&c.Site)
+	x := of(&c.Site)
 	hash, _ := c.Arg(1).(*value.Hash)
 	o := containerOptions{container: docker.Container{Image: string(c.Args[0].(value.String))}}
 	if err := o.read(x, hash); err != nil {
@@ -122,17 +122,13 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	if err := makeVolumes(o.container.Volumes); err != nil {
 		return nil, err
 	}
-	at := c.Position()
-	result := &ContainerResult{Image: o.container.Image}
-	if !f.quiet {
-		x.observe(func(o Observer) { o.ContainerStarted(result.Image) })
-	}
-	x.apart(func() { result.Value = containerValue(c.Context(), &o.container, at.File, at.Line) })
-	if !f.quiet {
-		x.observe(func(o Observer) { o.ContainerFinished(result) })
-	}
-	if err := context.Cause(c.Context()); err != nil {
+	v, err := x.effect(c, shown(c.Args), true, func() (any, error) { return x.container(c, &o.container) })
+	if err != nil {
 		return nil, err
+	}
+	result := &ContainerResult{Image: o.container.Image}
+	if result.Value, _ = v.(*ordered.Map); result.Value == nil {
+		result.Value = ordered.Of("stdout", "", "stderr", "") // taken as done
 	}
 	if result.Err() == nil || o.catch {
 		return x.o.Language.types.containerResult.Wrap(result), nil
@@ -142,6 +138,20 @@ func runContainer(c *eval.Call) (value.Value, error) {
 		value.Entry{Key: value.String("value"), Value: mustValue(result.Value)},
 		value.Entry{Key: value.String("object"), Value: value.String(result.Image)})
 	return nil, failure
+}
+
+// container runs a container and returns the value of its result.
+func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map, error) {
+	quiet, at := flowOf(&c.Site).quiet, c.Position()
+	if !quiet {
+		x.observe(func(o Observer) { o.ContainerStarted(what.Image) })
+	}
+	result := &ContainerResult{Image: what.Image}
+	x.apart(func() { result.Value = containerValue(c.Context(), what, at.File, at.Line) })
+	if !quiet {
+		x.observe(func(o Observer) { o.ContainerFinished(result) })
+	}
+	return result.Value, context.Cause(c.Context())
 }
 
 // containerValue runs a container and says what came of it, as the value of a

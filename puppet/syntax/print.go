@@ -44,8 +44,9 @@ type printer struct {
 	pending []taggedHeredoc
 	tags    int
 	epp     bool
-	text    bool // in a template, outside of tags
-	behind  bool // directly behind text of a template
+	text    bool                      // in a template, outside of tags
+	behind  bool                      // directly behind text of a template
+	instead func(Expr) (string, bool) // of Inline; or nil
 }
 
 func (p *printer) write(s string) {

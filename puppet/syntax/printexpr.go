@@ -6,7 +6,7 @@ import (
 )
 
 func (p *printer) expr(x Expr) {
-	if p.over {
+	if p.over || p.instead != nil && p.replaced(x) {
 		return
 	}
 	switch x := x.(type) {
@@ -457,6 +457,10 @@ type taggedHeredoc struct {
 
 // heredoc writes @(…); the text follows at the line's end.
 func (p *printer) heredoc(h *Heredoc) {
+	if p.instead != nil {
+		p.expr(h.Text)
+		return
+	}
 	if p.limit > 0 {
 		p.over = true
 		return

@@ -19,6 +19,7 @@ import (
 
 	"bolt/modules"
 	"bolt/plans/yamlplan"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
@@ -44,6 +45,17 @@ type Plan struct {
 	Parameters       []Parameter // in the order of the file
 	// YAML is what a YAML plan was read as; nil for one in the Puppet language.
 	YAML *yamlplan.Plan
+
+	program *syntax.Program // of one in the Puppet language
+}
+
+// Program returns a program of the Puppet language that defines the plan; its
+// positions are in the plan's file. An error is yamlplan's.
+func (p *Plan) Program() (*syntax.Program, error) {
+	if p.YAML != nil {
+		return p.YAML.Program()
+	}
+	return p.program, nil
 }
 
 // A Parameter is one that a plan declares.

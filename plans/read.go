@@ -61,6 +61,7 @@ func (w *written) readPuppet(text string) error {
 	if err := check.Program(p, o).Err(); err != nil {
 		return w.wrong(err)
 	}
+	w.program = p
 	w.doc = parseDoc(commentAbove(text, p.File.Position(plan.Off).Line))
 	w.Brief, w.Docstring = w.doc.summary, w.doc.text
 	w.Description, w.Private = w.doc.description(), w.doc.private

@@ -148,12 +148,16 @@ func findLong(table []flag, name string) (f flag, negative bool, err error) {
 	return flag{}, false, usagef("Unknown argument '--%s': it could be %s", name, strings.Join(names, " or "))
 }
 
-// checkValue refuses what Bolt refuses while it reads the command line.
+// checkValue refuses what Bolt refuses while it reads the command line, and
+// what is wrong with ours.
 // Values of --format, --log-level and --rerun are judged later, with the
 // configuration.
 func checkValue(f flag, full, val string) error {
 	if f.name == "transport" && !slices.Contains(f.values, val) {
 		return usagef("Invalid parameter specified for option '%s': %s", full, val)
+	}
+	if f.name == "as" && !slices.Contains(f.values, val) {
+		return hinted(usagef("Invalid parameter specified for option '%s': %s", full, val), "it can be %s", spelling.Or(f.values))
 	}
 	if f.name == "concurrency" || f.name == "connect-timeout" {
 		if _, err := parseCount(val); err != nil {

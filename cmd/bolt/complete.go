@@ -56,7 +56,7 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 		switch {
 		case c.name == "task show" && len(args) == 0, c.name == "task run" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicTasks)
-		case c.name == "plan show" && len(args) == 0, c.name == "plan run" && len(args) == 0:
+		case c.name == "plan show" && len(args) == 0, c.name == "plan run" && len(args) == 0, c.name == "plan graph" && len(args) == 0:
 			return completeListed(cmd, values, sys, prefix, publicPlans)
 		case c.name == "plan resume" && len(args) == 0:
 			return completeRuns(cmd, values, sys)

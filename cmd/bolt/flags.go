@@ -76,6 +76,7 @@ const (
 	onPlugin    = "plugin"    // secret commands
 	onNeeds     = "needs"     // project init
 	onNewPlan   = "newplan"   // plan new
+	onGraph     = "graph"     // plan graph
 	onAll       = "all"
 	onJournal   = "journal" // plan run
 	onResume    = "resume"  // plan resume
@@ -111,6 +112,7 @@ var occasions = map[string]string{
 	onNewPlan:   "creating a plan",
 	onJournal:   "running a plan",
 	onResume:    "resuming a plan",
+	onGraph:     "drawing a plan",
 	onNone:      "acting on targets",
 }
 
@@ -190,6 +192,9 @@ func flagTable() []flag {
 		{name: "plugin", arg: "NAME", section: secModules, on: onPlugin, help: "Use this plugin for secrets (default pkcs7)."},
 		{name: "pp", section: secModules, on: onNewPlan, help: "Write the plan in the Puppet language instead of YAML."},
 
+		{name: "as", arg: "PICTURE", values: []string{pictureDot, pictureSVG}, section: secDisplay, on: onGraph, strict: true,
+			help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},
+		{name: "nested", section: secDisplay, on: onGraph, strict: true, help: "Draw what the plans do that the plan calls, each of them once."},
 		{name: "filter", arg: "TEXT", section: secDisplay, on: onFilter, help: "List only those whose names contain this text."},
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},

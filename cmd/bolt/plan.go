@@ -62,6 +62,7 @@ that name is used instead of the one in YAML.`,
   bolt plan convert plans/deploy.yaml > plans/deploy.pp`,
 			exit: exitShown, formats: listFormats, lists: []string{onModules},
 		},
+		graphCommand(),
 	}
 }
 

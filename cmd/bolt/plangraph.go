@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"bolt/internal/fault"
+	"bolt/plans"
+	"bolt/plans/graph"
+	"bolt/puppet/syntax"
+)
+
+// The values of --as.
+const (
+	pictureDot = "dot"
+	pictureSVG = "svg"
+)
+
+func graphCommand() command {
+	return command{
+		name: "plan graph", args: "PLAN", run: graphPlan, words: wordsOfPlanGraph,
+		short: "Draw the steps of a plan",
+		long: `Draws what a plan does and in what order, without running it: its steps with
+their targets and options, decisions, loops, what runs at once and where it
+ends. It prints text for Graphviz, or with --as svg a picture that browsers
+show. Each step says in full what it is, and where it is written, to who
+points at it.`,
+		example: `  bolt plan graph site::deploy --as svg > deploy.svg
+  bolt plan graph site::deploy | dot -Tpdf > deploy.pdf
+  bolt plan graph site::deploy --as svg --nested > deploy.svg`,
+		exit: exitShown, formats: listFormats, lists: []string{onGraph, onModules},
+	}
+}
+
+func wordsOfPlanGraph(args []string) error {
+	if first(args) == "" {
+		return usagef("Must specify a plan to draw")
+	}
+	return oneWord(args)
+}
+
+// graphPlan prints the picture of a plan. It is the same in every format: what
+// reads it is another program.
+func graphPlan(ctx context.Context, a *app, args []string) error {
+	p, err := a.plans().Find(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	program, err := p.Program()
+	if err != nil {
+		return err
+	}
+	var o graph.Options
+	if a.values.on("nested", false) {
+		o.Subplan = func(name string) (*syntax.Program, error) { return a.subplan(ctx, name) }
+	}
+	g, err := graph.Of(program, p.Name, o)
+	if err != nil {
+		return err
+	}
+	if a.values.last("as") == pictureSVG {
+		return written(g.WriteSVG(a.sys.out))
+	}
+	return written(g.WriteDot(a.sys.out))
+}
+
+// subplan is the program of a plan that another one calls. One that there is not
+// may be an error that the other expects: it has no program.
+func (a *app) subplan(ctx context.Context, name string) (*syntax.Program, error) {
+	p, err := a.plans().Find(ctx, name)
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == plans.UnknownPlan {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Program()
+}

@@ -50,7 +50,7 @@ func graphPlan(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	var o graph.Options
+	o := graph.Options{Dir: a.project.Dir}
 	if a.values.on("nested", false) {
 		o.Subplan = func(name string) (*syntax.Program, error) { return a.subplan(ctx, name) }
 	}

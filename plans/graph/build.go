@@ -10,6 +10,9 @@ import (
 
 // Options say what is in a Graph.
 type Options struct {
+	// Dir is a directory: files below it are called by their path from there, so
+	// that a picture says nothing of the machine that drew it.
+	Dir string
 	// Subplan returns the program that defines a plan, nil if there is none. With
 	// it, plans that are called by a name that is written there are frames with
 	// what they do, each of them once. An error of it is Of's.
@@ -250,5 +253,9 @@ func (b *builder) node(x syntax.Node, kind Kind, name, result string) *Node {
 
 func (b *builder) place(x syntax.Node) Place {
 	at := b.file.Position(x.At().Off)
-	return Place{File: at.File, Line: at.Line}
+	file := at.File
+	if b.o.Dir != "" {
+		file = strings.TrimPrefix(file, strings.TrimSuffix(b.o.Dir, "/")+"/")
+	}
+	return Place{File: file, Line: at.Line}
 }

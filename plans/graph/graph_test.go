@@ -192,6 +192,7 @@ func TestWhatAStepSays(t *testing.T) {
 		"run_command(@(E), $t)\n  one\n  two\n  | E\n":                   "run_command|one two|on $t",
 		`run_command("\u001b[31mred\u202e", $t)`:                         "run_command|red|on $t",
 		"apply($t, _catch_errors => true) { package { 'a': } }":          "apply|package { 'a': }|on $t|_catch_errors => true",
+		`run_container('alpine', cmd => 'ls', 'rm' => true)`:             "run_container|alpine|cmd => 'ls', rm => true",
 		`puppetdb_query('nodes[certname] {}')`:                           "puppetdb_query|nodes[certname] {}",
 		`prompt('Who?', 'sensitive' => true)`:                            "prompt|Who?",
 		`run_task_with('a', $t) |$x| { { 'n' => $x.name } }`:             "run_task_with|a|on $t",
@@ -312,6 +313,15 @@ func TestYAML(t *testing.T) {
 	}
 	if want := []int{5, 7, 11, 14}; !slices.Equal(lines, want) {
 		t.Errorf("lines %d, want %d", lines, want)
+	}
+}
+
+func TestPlacesBelowADirectory(t *testing.T) {
+	for dir, want := range map[string]string{"/p": "plans/a.pp", "/p/": "plans/a.pp", "/p/plan": "/p/plans/a.pp", "": "/p/plans/a.pp"} {
+		g := of(t, "/p/plans/a.pp", plan(""), Options{Dir: dir})
+		if got := g.Body[0].Place; got != (Place{want, 1}) {
+			t.Errorf("below %q: %v, want %s:1", dir, got, want)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ func TestInline(t *testing.T) {
 		"$l.map |$x| {\n  g($x)\n 1}":    "$l.map |$x| { g($x); 1 }",
 		"f(@(E))\n  two\n  lines\n  | E": `f("two\nlines\n")`,
 		`"a ${drop[1]} ${b}"`:            `"a ${drop[1]} ${b}"`,
-		`"${$drop + 1}"`:                  `"${it + 1}"`,
+		`"${$drop + 1}"`:                 `"${it + 1}"`,
 		"case $a { 1: { f() } }":         "case $a { 1: { f() } }",
 	} {
 		prog, err := Parse(NewFile("", src), Options{Tasks: true})

@@ -204,6 +204,20 @@ func TestMismatchTellsAll(t *testing.T) {
 	if n := strings.Count(e.Msg, "\n"); n != 2 || !strings.Contains(e.Msg, "(Struct[…] options): ") || !strings.Contains(e.Msg, "(String a): ") {
 		t.Errorf("got %d lines, want 2: %s", n, e.Msg)
 	}
+	for src, want := range map[string]string{
+		"f()":                                    "'f' expects between 1 and 2 arguments, got none",
+		"f('a', 1, 2)":                           "'f' expects between 1 and 2 arguments, got 3",
+		"function g() { } g(1)":                  "'g' expects no arguments, got 1",
+		"function g($a) { } g(1, 2)":             "'g' expects 1 argument, got 2",
+		"function g($a, *$more) { } g()":         "'g' expects at least 1 argument, got none",
+		"function g($a, $b, *$more) { } g(1)":    "'g' expects at least 2 arguments, got 1",
+		"function g($a, $b = 1) { } g(1, 2, 3)":  "'g' expects between 1 and 2 arguments, got 3",
+		"function g($a, $b, *$more) { g() } g()": "'g' expects at least 2 arguments, got none",
+	} {
+		if e := fault(t, env, src); e.Msg != want {
+			t.Errorf("%s: got %q, want %q", src, e.Msg, want)
+		}
+	}
 	e = fault(t, newEnv(), "[1].each |$x, $y, $z| { }")
 	for _, want := range []string{"1 argument", "2 arguments", "takes 3"} {
 		if !strings.Contains(e.Msg, want) {

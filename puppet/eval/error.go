@@ -19,8 +19,8 @@ type Error struct {
 	// none of several signatures has a line for each, indented by two blanks, and
 	// what functions raise is as they wrote it.
 	Msg string
-	// Name is what is unknown, for errors of the kinds unknown-function and
-	// unknown-type; "" for others.
+	// Name is what is unknown, for errors of the kinds unknown-function,
+	// unknown-type and unknown-variable; "" for others.
 	Name string
 	// Pos is where the expression is written. An Error that a function of Go
 	// returns without one gets the place of the call.

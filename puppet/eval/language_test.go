@@ -399,6 +399,36 @@ with(100) |$more| {
 	}
 }
 
+// TestWith: what is evaluated with another context stands inside of the calls
+// around it, and counts with them.
+func TestWith(t *testing.T) {
+	type key struct{}
+	env := newEnv()
+	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "inside", Signatures: []eval.Signature{{
+		Params: "String $function",
+		Run: func(c *eval.Call) (value.Value, error) {
+			return c.With(context.WithValue(c.Context(), key{}, 1)).Call(string(c.Args[0].(value.String)), nil)
+		},
+	}}}, &eval.Function{Name: "seen", Signatures: []eval.Signature{{
+		Run: func(c *eval.Call) (value.Value, error) { return value.Bool(c.Context().Value(key{}) == 1), nil },
+	}}})
+	v, err := run(t, env, "[seen(), inside('seen')]")
+	if err != nil || value.Inspect(v) != "[false, true]" {
+		t.Errorf("got %v, %v", v, err)
+	}
+	e := fault(t, env, "function outer() {\n inside('inner')\n}\nfunction inner() {\n\n $nosuch }\nouter()")
+	var stack []string
+	for _, f := range e.Stack {
+		stack = append(stack, fmt.Sprintf("%s:%d", f.Function, f.Line))
+	}
+	if got, want := strings.Join(stack, " "), "inner:6 outer:2 :7"; got != want || e.Name != "nosuch" {
+		t.Errorf("got %s of %q, want %s of nosuch", got, e.Name, want)
+	}
+	if e := fault(t, env, "function again() { inside('again') }\nagain()"); e.Kind != "too-deep" {
+		t.Errorf("got %v", e)
+	}
+}
+
 func TestRefusedWithoutCatalog(t *testing.T) {
 	for _, src := range []string{
 		"file { 'x': }", "@file { 'x': }", "File { mode => '1' }", "File['x'] { mode => '1' }", "File <| |>",

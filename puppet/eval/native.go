@@ -265,6 +265,9 @@ func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value
 
 // noSignature describes a call that fits no signature.
 func (t *thread) noSignature(at pos, name string, sigs []signature, args []value.Value, block *Closure) error {
+	if lo, hi := arity(sigs); len(args) < lo || hi >= 0 && len(args) > hi {
+		return t.fail(at, "argument-count", "%s", expected(name, lo, hi, len(args)))
+	}
 	meant := meantBy(t, sigs, args, block)
 	if len(meant) == 1 {
 		return t.fail(at, "type-mismatch", "%s(): %s", name, meant[0].why(t, args, block))
@@ -281,6 +284,24 @@ func (t *thread) noSignature(at pos, name string, sigs []signature, args []value
 		}
 	}
 	return t.fail(at, "type-mismatch", "%s", b.String())
+}
+
+// arity returns how many arguments a function takes; hi < 0: as many as come.
+func arity(sigs []signature) (lo, hi int) {
+	for i := range sigs {
+		s := &sigs[i]
+		if i == 0 {
+			lo, hi = s.lo, s.hi
+			continue
+		}
+		lo = min(lo, s.lo)
+		if s.hi < 0 || hi < 0 {
+			hi = -1
+		} else {
+			hi = max(hi, s.hi)
+		}
+	}
+	return lo, hi
 }
 
 // meantBy returns the signatures that a call can have been meant for: those

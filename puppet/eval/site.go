@@ -174,6 +174,12 @@ func (s *Site) Body(d *Definition, scope *Scope) (value.Value, error) {
 	return s.t.body(s, d, scope)
 }
 
+// With returns the site with another context, for the same goroutine: the stack
+// of what is evaluated there goes on with the calls around the site.
+func (s *Site) With(ctx context.Context) *Site {
+	return &Site{Interp: s.Interp, Scope: s.Scope, t: s.t.fork(ctx), at: s.at}
+}
+
 // Fork returns a Call for another goroutine (a plan's parallelize): it has the
 // same arguments, block and stack, and a count of its own. The other goroutine
 // may call its methods, also after the original has returned.

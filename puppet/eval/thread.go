@@ -91,12 +91,13 @@ func newThread(ctx context.Context, in *Interp) *thread {
 	return t
 }
 
-// fork returns a thread that goes on from here in another goroutine. Types
+// fork returns a thread that goes on from here, in another goroutine or with
+// another context in this one: so it counts the stack that there is. Types
 // that are in work here are not known to it: they belong to this goroutine.
 // Should it need one of them, it resolves that anew, for itself.
 func (t *thread) fork(ctx context.Context) *thread {
 	f := newThread(ctx, t.in)
-	f.of, f.depth = t.of, t.depth
+	f.of, f.depth, f.tall = t.of, t.depth, t.tall
 	f.frames = append(f.frames, t.frames...)
 	return f
 }

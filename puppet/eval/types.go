@@ -216,7 +216,24 @@ func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope, give
 
 // mismatch describes a wrong number of arguments.
 func (t *thread) mismatch(at pos, c *code, args []value.Value) error {
-	return t.fail(at, "argument-count", "%s takes %s, got %d", c.title(), count(c.min, c.max), len(args))
+	return t.fail(at, "argument-count", "%s", expected(c.name, c.min, c.max, len(args)))
+}
+
+// expected says how many arguments a function takes, and how many were given,
+// in the words of Puppet, which tools look for.
+func expected(name string, lo, hi, given int) string {
+	got := "none"
+	if given > 0 {
+		got = fmt.Sprint(given)
+	}
+	takes := count(lo, hi)
+	switch {
+	case hi < 0 && lo == 1:
+		takes = "at least 1 argument"
+	case hi > lo:
+		takes = fmt.Sprintf("between %d and %d arguments", lo, hi)
+	}
+	return fmt.Sprintf("'%s' expects %s, got %s", name, takes, got)
 }
 
 // count says how many arguments are taken.

@@ -156,7 +156,9 @@ func (t *thread) unknown(at pos, name string) (value.Value, error) {
 	}
 	msg := "unknown variable $" + name
 	if !t.in.env.LooseVariables {
-		return nil, t.fail(at, "unknown-variable", "%s", msg)
+		e := t.fail(at, "unknown-variable", "%s", msg)
+		e.Name = name
+		return nil, e
 	}
 	if err := t.strict(at, "unknown-variable", msg); err != nil {
 		return nil, err

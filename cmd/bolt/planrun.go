@@ -83,7 +83,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		program, err := q.YAML.Program()
 		return program, q.Module.Name, err
 	})
-	view := &planObserver{app: a, out: output.NewPlanRun(output.Options{
+	view := &planObserver{app: a, language: language, out: output.NewPlanRun(output.Options{
 		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
 	})}
 	x := executor.New(executor.Options{
@@ -99,14 +99,14 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	a.sys.remote.Store(true)
 	v, err := x.Run(ctx, p, given)
 	if err = a.ended(ctx, j, err); err != nil {
-		return view.failed(err)
+		return view.failed(ctx, err)
 	}
 	if results, ok := executor.Results(v); ok {
 		return view.results(results, nil)
 	}
 	a.forgetRerun()
 	if f, ok := executor.ErrorOf(v); ok {
-		return view.failed(f)
+		return view.failed(ctx, f)
 	}
 	if r, ok := executor.Container(v); ok {
 		return written(view.out.Container(r.Image, r.Value, r.Map()))
@@ -133,8 +133,9 @@ func (a *app) planTargets(ctx context.Context) ([]string, error) {
 
 // planObserver shows a plan to who runs it.
 type planObserver struct {
-	app *app
-	out *output.PlanRun
+	app      *app
+	out      *output.PlanRun
+	language *executor.Language
 }
 
 func (v *planObserver) PlanStarted(name string)                      { v.out.PlanStarted(name) }
@@ -240,13 +241,15 @@ func (a *app) forgetRerun() {
 }
 
 // failed shows what ended the plan.
-func (v *planObserver) failed(err error) error {
+func (v *planObserver) failed(ctx context.Context, err error) error {
 	f, ok := errors.AsType[*executor.Failure](err)
 	if !ok {
 		return err
 	}
 	if results, ok := f.Results(); ok {
-		return v.results(results, f)
+		err := v.results(results, f)
+		v.explain(ctx, f, false)
+		return err
 	}
 	v.app.forgetRerun()
 	if r, ok := f.Container(); ok {
@@ -258,7 +261,7 @@ func (v *planObserver) failed(err error) error {
 	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {
 		return written(err)
 	}
-	v.app.hint(f)
+	v.explain(ctx, f, true)
 	return errPrinted
 }
 

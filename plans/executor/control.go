@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,10 @@ import (
 
 // plan calls a plan with parameters.
 func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.Value, error) {
+	call, err := x.beginPlan(s, p.Name)
+	if err != nil {
+		return nil, err
+	}
 	d, err := s.Find(eval.KindPlan, p.Name)
 	if err != nil {
 		return nil, err
@@ -33,11 +36,13 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 		return nil, err
 	}
 	f := *flowOf(s)
+	f.plan = call
 	f.futures = &futures{}
 	f.inside = nil
-	inner := s.Interp.Site(x.enter(s.Context(), &f), nil)
-	v, err := inner.Plan(d, params)
-	f.futures.join(x)
+	v, err := s.With(x.enter(s.Context(), &f)).Plan(d, params)
+	if left := f.futures.join(x); left != nil && !x.final(err) {
+		err = left
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,27 +128,44 @@ func (f *futures) list() []*future {
 	return slices.Clone(f.all)
 }
 
-// join waits for all, and tells of errors that nobody has asked for.
-func (f *futures) join(x *Executor) {
+// join waits for all, and tells of errors that nobody has asked for. It returns
+// one that nothing catches.
+func (f *futures) join(x *Executor) (final error) {
 	for _, one := range f.list() {
 		x.apart(func() { <-one.done })
-		if one.err != nil && !one.asked {
-			x.warn("errored_futures", fmt.Sprintf("Error in future '%s': %s", one.name, x.failure(one.err).Msg))
+		switch {
+		case x.final(one.err):
+			final = one.err
+		case one.err != nil && !one.asked:
+			failure := x.failure(one.err)
+			text := fmt.Sprintf("Error in future '%s': %s", one.name, failure.Msg)
+			if place := failure.Place(); !strings.HasSuffix(text, place) {
+				text += " " + place
+			}
+			x.warn("errored_futures", text)
 		}
 	}
+	return final
 }
 
 // start runs a block in a goroutine of its own, which gets the turn when it comes.
 func (x *Executor) start(c *eval.Call, name string, at *place, args ...value.Value) *future {
 	one := &future{name: name, done: make(chan struct{})}
+	b, err := x.beginBranch(&c.Site)
+	if err != nil {
+		one.err = err
+		close(one.done)
+		return one
+	}
 	f := *flowOf(&c.Site)
-	f.inside, f.place = one, at
+	f.inside, f.place, f.branch = one, at, b
 	fork := c.Fork(x.enter(c.Context(), &f))
 	mine := x.turn.ask()
 	go func() {
 		<-mine
 		defer x.turn.give()
 		defer close(one.done)
+		defer x.endBranch(b)
 		one.value, one.err = blockValue(fork.Yield(args...))
 	}()
 	return one
@@ -373,31 +395,49 @@ func parallelize(c *eval.Call) (value.Value, error) {
 		return nil, err
 	}
 	results := make([]value.Value, len(branches))
-	var failed []value.Value
+	var failed []Branch
 	for i, b := range branches {
-		if Unfinished(b.err) {
-			return nil, b.err
-		}
 		if b.err == nil {
 			results[i] = b.value
 			continue
 		}
-		own, is := caught(b.err)
-		if !is {
-			own = x.failure(b.err)
+		if x.final(b.err) {
+			return nil, b.err
 		}
-		results[i] = own.object()
-		failed = append(failed, value.Int(i))
+		results[i] = x.branchError(b.err)
+		failed = append(failed, Branch{fmt.Sprintf("branch %d of %d", i+1, len(branches)), x.failure(b.err)})
 	}
 	if failed == nil {
 		return value.NewArray(results...), nil
 	}
-	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(failed), "target"))
+	return nil, parallelFailure("parallelize", results, failed)
+}
+
+// parallelFailure is the error of an action on several branches, some of which
+// have failed.
+func parallelFailure(action string, results []value.Value, failed []Branch) *Failure {
+	var indices []value.Value
+	for i, r := range results {
+		if e, is := r.(*value.Object); is && e.Type() == value.ErrorType() {
+			indices = append(indices, value.Int(i))
+		}
+	}
+	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(indices), "target"))
+	f.Branches = failed
 	f.Details = value.NewHash(
-		value.Entry{Key: value.String("action"), Value: value.String("parallelize")},
-		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(failed...)},
+		value.Entry{Key: value.String("action"), Value: value.String(action)},
+		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(indices...)},
 		value.Entry{Key: value.String("results"), Value: value.NewArray(results...)})
-	return nil, f
+	return f
+}
+
+// branchError is the error of a branch as a value of the language.
+func (x *Executor) branchError(err error) *value.Object {
+	own, is := caught(err)
+	if !is {
+		own = x.failure(err)
+	}
+	return own.object()
 }
 
 func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {
@@ -427,6 +467,7 @@ func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error
 	}
 	results := make([]value.Value, len(all))
 	var first error
+	var failed []Branch
 	for i, one := range all {
 		one.asked = true
 		var err error
@@ -439,27 +480,26 @@ func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error
 		} else {
 			err = failf("bolt/future-timeout-error", "Future '%s' timed out after %s seconds.", one.name, value.ToString(timeout))
 		}
-		if Unfinished(err) {
-			return nil, err
-		}
 		if err == nil {
 			results[i] = one.value
 			continue
 		}
-		first = errors.Join(first, err)
-		own, is := caught(err)
-		if !is {
-			own = x.failure(err)
+		if x.final(err) {
+			return nil, err
 		}
-		results[i] = own.object()
-	}
-	if first != nil && !o.catch {
-		if len(all) == 1 {
-			return nil, first
+		if first == nil {
+			first = err
 		}
-		return nil, futureFailure(results)
+		results[i] = x.branchError(err)
+		failed = append(failed, Branch{fmt.Sprintf("future '%s'", one.name), x.failure(err)})
 	}
-	return value.NewArray(results...), nil
+	switch {
+	case first == nil || o.catch:
+		return value.NewArray(results...), nil
+	case len(all) == 1:
+		return nil, first
+	}
+	return nil, parallelFailure("wait", results, failed)
 }
 
 // within waits for a future until late, and reports whether it is done.
@@ -516,20 +556,4 @@ func closed() <-chan time.Time {
 	c := make(chan time.Time)
 	close(c)
 	return c
-}
-
-// futureFailure is the error of several futures of which some have failed.
-func futureFailure(results []value.Value) *Failure {
-	var failed []value.Value
-	for i, r := range results {
-		if e, is := r.(*value.Object); is && e.Type() == value.ErrorType() {
-			failed = append(failed, value.Int(i))
-		}
-	}
-	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(failed), "target"))
-	f.Details = value.NewHash(
-		value.Entry{Key: value.String("action"), Value: value.String("wait")},
-		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(failed...)},
-		value.Entry{Key: value.String("results"), Value: value.NewArray(results...)})
-	return f
 }

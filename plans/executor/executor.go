@@ -117,6 +117,10 @@ type Executor struct {
 	objects map[*inventory.Target]*value.Object // targets as values
 	plans   map[string]*plans.Plan              // by name
 	known   resources
+	// endless is the error of plans and branches that begin each other without
+	// end, again how many branches are in work inside of what begins them.
+	endless *Failure
+	again   int
 
 	mu     sync.Mutex     // around calls of the Observer, and for what follows
 	opened []*run.Capture // outputs of results, which stay readable to the end
@@ -181,11 +185,13 @@ func of(s *eval.Site) *Executor {
 
 // A flow is what a branch of a plan works with.
 type flow struct {
-	runAs   string   // of the innermost run_plan that says so
-	quiet   bool     // within without_default_logging
-	futures *futures // of the plan
-	inside  *future  // the branch's own; nil outside of background
-	place   *place   // shared by all flows of the branch
+	plan    *planCall   // the innermost
+	branch  *branchCall // the innermost, nil outside of all
+	runAs   string      // of the innermost run_plan that says so
+	quiet   bool        // within without_default_logging
+	futures *futures    // of the plan
+	inside  *future     // the branch's own; nil outside of background
+	place   *place      // shared by all flows of the branch
 }
 
 type flowKey struct{}

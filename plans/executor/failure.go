@@ -22,6 +22,10 @@ type Failure struct {
 	File         string
 	Line, Column int
 	Err          error // the cause, or nil
+	// Calls are those around the place, the innermost first; Branches those that
+	// failed at once, which this is the one error of.
+	Calls    []Call
+	Branches []Branch
 
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
 	lineOnly bool
@@ -77,6 +81,10 @@ func Unfinished(err error) bool {
 	return ok && e.Kind == journal.Kind
 }
 
+// final reports whether an error is that of the run, whatever waits for it or
+// catches it.
+func (x *Executor) final(err error) bool { return Unfinished(err) || x.isEndless(err) }
+
 func ofFault(e *fault.Error) *Failure {
 	f := &Failure{Kind: e.Kind, Msg: e.Msg, Code: e.Code, Details: value.NewHash(), Err: e}
 	if e.Details != nil {
@@ -103,6 +111,7 @@ func (x *Executor) failure(err error) *Failure {
 		return &f
 	}
 	f.File, f.Line, f.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
+	f.Calls = callsOf(e)
 	_, own := errors.AsType[*Failure](err)
 	switch {
 	case own || f.Kind != palError:
@@ -118,10 +127,16 @@ func (x *Executor) failure(err error) *Failure {
 		f.Kind, f.Column = "bolt/evaluation-error", 0
 		return &f
 	}
-	if !own && e.Kind != "fail" && e.Kind != "division-by-zero" && f.Kind == palError || f.lineOnly {
+	if (!own && f.Kind == palError && !placeless(e.Kind) || f.lineOnly) && !strings.HasSuffix(f.Msg, f.Place()) {
 		f.Msg += " " + f.Place()
 	}
 	return &f
+}
+
+// placeless reports whether Puppet Bolt leaves the place out of the message of an
+// error of the language.
+func placeless(kind string) bool {
+	return kind == "fail" || kind == "division-by-zero" || kind == "argument-count"
 }
 
 // Map is the failure as data: kind, msg, details with the place, and issue_code

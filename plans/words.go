@@ -7,6 +7,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/parameter"
+	"bolt/internal/spelling"
 	"bolt/internal/valuedata"
 	"bolt/puppet/value"
 )
@@ -84,6 +85,23 @@ func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
 		h.Put(value.String(name), typed)
 	}
 	return h.Build(), nil
+}
+
+// Advice helps with parameters that do not fit the plan: where these are shown, and
+// which names were probably meant.
+func (p *Plan) Advice(given *value.Hash) string {
+	names := make([]string, len(p.Parameters))
+	for i := range p.Parameters {
+		names[i] = p.Parameters[i].Name
+	}
+	advice := fmt.Sprintf("\"bolt plan show %s\" lists the parameters with their types.", p.Name)
+	for k := range given.All() {
+		name := value.ToString(k)
+		if near := spelling.Near(strings.ToLower(name), names); p.Parameter(name) == nil && near != "" {
+			advice += fmt.Sprintf(" Is %s meant to be %s?", name, near)
+		}
+	}
+	return advice
 }
 
 // read makes a value of a parameter's text. What a Sensitive hides is rather the

@@ -24,11 +24,15 @@ func (v *planObserver) explain(ctx context.Context, f *executor.Failure, told bo
 	for line := range strings.Lines(f.Trace(told)) {
 		fmt.Fprintln(v.app.console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
 	}
-	if hint := v.unknown(ctx, f); hint != "" {
-		fmt.Fprintf(v.app.console, "hint: %s\n", safetext.TerminalString(hint))
+	hint := f.Hint
+	if hint == "" {
+		hint = v.unknown(ctx, f)
+	}
+	if hint == "" {
+		v.app.hint(f)
 		return
 	}
-	v.app.hint(f)
+	fmt.Fprintf(v.app.console, "hint: %s\n", safetext.TerminalString(hint))
 }
 
 // unknown says what an unknown name of a plan was probably meant to be; "" if

@@ -71,13 +71,15 @@ func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 			wrong = append(wrong, fmt.Sprintf("has no parameter named '%s'", name))
 		}
 	}
-	switch len(wrong) {
-	case 0:
+	if wrong == nil {
 		return nil
-	case 1:
-		return failf(palError, "%s: %s", p.Name, wrong[0])
 	}
-	return failf(palError, "%s:\n  %s", p.Name, strings.Join(wrong, "\n  "))
+	f := failf(palError, "%s: %s", p.Name, wrong[0])
+	if len(wrong) > 1 {
+		f.Msg = p.Name + ":\n  " + strings.Join(wrong, "\n  ")
+	}
+	f.Hint = p.Advice(params)
+	return f
 }
 
 // typeHere is the type of a parameter as a running plan reads it. The plan's
@@ -208,7 +210,7 @@ func controlling() []*eval.Function {
 				}
 				return nil, f
 			}},
-			{Params: "Error $error", Run: func(c *eval.Call) (value.Value, error) { return nil, ofObject(c.Args[0].(*value.Object)) }},
+			{Params: "Error $error", Run: func(c *eval.Call) (value.Value, error) { return nil, of(&c.Site).again(c.Args[0].(*value.Object)) }},
 		}},
 		{Name: "catch_errors", Doc: "Returns what the block returns, or the error that ended it.", Signatures: []eval.Signature{{
 			Params: "Optional[Array[String[1]]] $kinds = undef", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
@@ -223,7 +225,7 @@ func controlling() []*eval.Function {
 				if kinds, is := c.Arg(0).(*value.Array); is && !slices.Contains(kinds.Elems(), value.Value(value.String(f.Kind))) {
 					return nil, err
 				}
-				return f.object(), nil
+				return of(&c.Site).errorValue(f, err), nil
 			}}}},
 		{Name: "parallelize", Doc: "Calls the block with each element, with all of them at once, and returns what the calls return.", Signatures: []eval.Signature{{
 			Params: "Array $list", Block: "Callable[1, 1]", Run: parallelize}}},
@@ -371,7 +373,7 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 	v, err := x.within(c, &f, func(c *eval.Call) (value.Value, error) { return x.plan(&c.Site, p, params.Build()) })
 	if err != nil && o.catch {
 		if f, ok := caught(err); ok {
-			return f.object(), nil
+			return x.errorValue(f, err), nil
 		}
 	}
 	return v, err
@@ -437,7 +439,7 @@ func (x *Executor) branchError(err error) *value.Object {
 	if !is {
 		own = x.failure(err)
 	}
-	return own.object()
+	return x.errorValue(own, err)
 }
 
 func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {

@@ -70,21 +70,21 @@ func (x *Executor) beginBranch(s *eval.Site) (*branchCall, error) {
 	switch {
 	case b.depth >= maxInside:
 		x.endless = failf(palError, "%d branches are in work inside each other, and there cannot be more. %s", b.depth, f.plan.cycle())
-	case b.again && x.again >= maxAgain:
-		x.endless = failf(palError, "%d branches are in work inside of what begins them, and there cannot be more. %s", x.again, f.plan.cycle())
+	case b.again && x.inAgain >= maxAgain:
+		x.endless = failf(palError, "%d branches are in work inside of what begins them, and there cannot be more. %s", x.inAgain, f.plan.cycle())
 	}
 	if x.endless != nil {
 		return nil, x.endless
 	}
 	if b.again {
-		x.again++
+		x.inAgain++
 	}
 	return b, nil
 }
 
 func (x *Executor) endBranch(b *branchCall) {
 	if b.again {
-		x.again--
+		x.inAgain--
 	}
 }
 

@@ -117,10 +117,11 @@ type Executor struct {
 	objects map[*inventory.Target]*value.Object // targets as values
 	plans   map[string]*plans.Plan              // by name
 	known   resources
+	caught  map[*value.Object]*Failure // what Errors of the language were
 	// endless is the error of plans and branches that begin each other without
-	// end, again how many branches are in work inside of what begins them.
+	// end, inAgain how many branches are in work inside of what begins them.
 	endless *Failure
-	again   int
+	inAgain int
 
 	mu     sync.Mutex     // around calls of the Observer, and for what follows
 	opened []*run.Capture // outputs of results, which stay readable to the end
@@ -134,7 +135,7 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan)}
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.

@@ -22,10 +22,14 @@ type Failure struct {
 	File         string
 	Line, Column int
 	Err          error // the cause, or nil
+	// Hint says what to do where Msg does not, "" if there is nothing to say.
+	Hint string
 	// Calls are those around the place, the innermost first; Branches those that
 	// failed at once, which this is the one error of.
 	Calls    []Call
 	Branches []Branch
+	// Before is what it was when it was caught, for one that is raised again.
+	Before *Failure
 
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
 	lineOnly bool
@@ -161,6 +165,28 @@ func (f *Failure) Map() *ordered.Map {
 		m.Set("issue_code", f.Code)
 	}
 	return m
+}
+
+// maxCaught bounds how many failures are remembered that have been caught.
+const maxCaught = 1000
+
+// errorValue is a failure that has been caught, as a value of the language. What
+// the value does not say of it is remembered: where the error came up.
+func (x *Executor) errorValue(f *Failure, err error) *value.Object {
+	o := f.object()
+	if len(x.caught) >= maxCaught {
+		clear(x.caught)
+	}
+	x.caught[o] = x.failure(err)
+	return o
+}
+
+// again is the failure of an Error of the language that is raised, perhaps not for
+// the first time.
+func (x *Executor) again(o *value.Object) *Failure {
+	f := ofObject(o)
+	f.Before = x.caught[o]
+	return f
 }
 
 // object is the failure as a value of the language.

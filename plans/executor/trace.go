@@ -92,11 +92,15 @@ func (t *tracer) beside(indent string, f *Failure, around []Call) {
 	for i, b := range f.Branches {
 		if i == maxBranches {
 			t.line(indent, fmt.Sprintf("and %d more", len(f.Branches)-i))
-			return
+			break
 		}
 		t.told(indent, b.Name+": ", b.Failure)
 		t.targets(indent+"  ", b.Failure)
 		t.beside(indent+"  ", b.Failure, f.Calls)
+	}
+	if b := f.Before; b != nil {
+		t.line(indent, "raised again; it came up at "+b.Place())
+		t.beside(indent+"  ", b, f.Calls)
 	}
 }
 

@@ -105,7 +105,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		return view.results(results, nil)
 	}
 	a.forgetRerun()
-	if f, ok := executor.ErrorOf(v); ok {
+	if f, ok := x.ErrorOf(v); ok {
 		return view.failed(ctx, f)
 	}
 	if r, ok := executor.Container(v); ok {

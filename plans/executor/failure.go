@@ -28,7 +28,8 @@ type Failure struct {
 	// failed at once, which this is the one error of.
 	Calls    []Call
 	Branches []Branch
-	// Before is what it was when it was caught, for one that is raised again.
+	// Before is what it was when it was caught, for one that is raised again or
+	// returned.
 	Before *Failure
 
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
@@ -181,8 +182,8 @@ func (x *Executor) errorValue(f *Failure, err error) *value.Object {
 	return o
 }
 
-// again is the failure of an Error of the language that is raised, perhaps not for
-// the first time.
+// again is the failure of an Error of the language that is raised or returned,
+// perhaps after it was caught.
 func (x *Executor) again(o *value.Object) *Failure {
 	f := ofObject(o)
 	f.Before = x.caught[o]

@@ -390,10 +390,10 @@ func (f *Failure) Results() (list []*run.Result, ok bool) {
 }
 
 // ErrorOf is an Error that a plan has returned.
-func ErrorOf(v value.Value) (f *Failure, ok bool) {
+func (x *Executor) ErrorOf(v value.Value) (f *Failure, ok bool) {
 	o, ok := v.(*value.Object)
 	if !ok || o.Type() != value.ErrorType() {
 		return nil, false
 	}
-	return ofObject(o), true
+	return x.again(o), true
 }

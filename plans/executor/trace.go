@@ -99,7 +99,7 @@ func (t *tracer) beside(indent string, f *Failure, around []Call) {
 		t.beside(indent+"  ", b.Failure, f.Calls)
 	}
 	if b := f.Before; b != nil {
-		t.line(indent, "raised again; it came up at "+b.Place())
+		t.line(indent, "it came up at "+b.Place())
 		t.beside(indent+"  ", b, f.Calls)
 	}
 }

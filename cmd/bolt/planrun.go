@@ -256,6 +256,7 @@ func (v *planObserver) failed(ctx context.Context, err error) error {
 		if err := v.out.Container(r.Image, r.Value, f.Map()); err != nil {
 			return written(err)
 		}
+		v.explain(ctx, f, false)
 		return errPrinted
 	}
 	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {

@@ -95,7 +95,7 @@ func (t *tracer) beside(indent string, f *Failure, around []Call) {
 			break
 		}
 		t.told(indent, b.Name+": ", b.Failure)
-		t.targets(indent+"  ", b.Failure)
+		t.results(indent+"  ", b.Failure)
 		t.beside(indent+"  ", b.Failure, f.Calls)
 	}
 	if b := f.Before; b != nil {
@@ -128,8 +128,13 @@ func (t *tracer) calls(indent string, calls []Call) {
 	}
 }
 
-// targets tells on which targets of a branch something has failed.
-func (t *tracer) targets(indent string, f *Failure) {
+// results tells what has failed of what a branch did: on which targets, or in a
+// container.
+func (t *tracer) results(indent string, f *Failure) {
+	if r, ok := f.Container(); ok {
+		msg, _ := r.Err().Value("msg").(string)
+		t.line(indent, msg)
+	}
 	results, _ := f.Results()
 	failed := 0
 	for _, r := range results {

@@ -1,0 +1,144 @@
+package output
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+// redrawEvery is the pause between two drawings of a status line: often enough
+// to look alive, seldom enough to cost nothing.
+const redrawEvery = 100 * time.Millisecond
+
+// eraseLine takes the line away: to the first column, clear to the end.
+const eraseLine = "\r\x1b[K"
+
+// A StatusLine is a line on a terminal that says how things stand while others
+// print there. It is erased before anything else is printed, drawn again at most
+// ten times a second, and gone after stop. start starts a goroutine, which stop
+// ends and waits for.
+type StatusLine struct {
+	to    io.Writer
+	width func() int
+	quit  chan struct{}
+	end   func() // closes quit, once
+	done  sync.WaitGroup
+
+	// mu guards what follows and all writing to the terminal. It is never held
+	// while a renderer works: that may write to Writer itself, directly or behind
+	// other locks.
+	mu     sync.Mutex
+	drawn  bool
+	paused int // while it is not 0, nothing is drawn
+}
+
+// newStatusLine returns one on the terminal to. width tells its number of
+// columns, asked again for each drawing, 0 if unknown.
+func newStatusLine(to io.Writer, width func() int) *StatusLine {
+	quit := make(chan struct{})
+	return &StatusLine{to: to, width: width, quit: quit, end: sync.OnceFunc(func() { close(quit) })}
+}
+
+// start begins to draw what text returns, one line. text is called with mu held.
+func (l *StatusLine) start(text func() string) {
+	l.done.Go(func() {
+		tick := time.NewTicker(redrawEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-l.quit:
+				return
+			case <-tick.C:
+				l.draw(text)
+			}
+		}
+	})
+}
+
+func (l *StatusLine) draw(text func() string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paused > 0 {
+		return
+	}
+	width := l.width()
+	if width <= 0 {
+		width = 80
+	}
+	// The last column may wrap. A terminal that is gone is noticed by whoever
+	// writes results.
+	_, _ = io.WriteString(l.to, "\r"+cutColumns(text(), width-1)+"\x1b[K")
+	l.drawn = true
+}
+
+// firstWide is the first character that may take two columns.
+const firstWide = '\u1100'
+
+// cutColumns is the beginning of s that takes no more columns than that.
+func cutColumns(s string, columns int) string {
+	for i, c := range s {
+		columns--
+		if c >= firstWide {
+			columns--
+		}
+		if columns < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// erase takes the line away; mu is held.
+func (l *StatusLine) erase() {
+	if l.drawn {
+		_, _ = io.WriteString(l.to, eraseLine)
+		l.drawn = false
+	}
+}
+
+// beside prints something while the line is away. After an error it stays away
+// for good: whoever sees the error ends the work.
+func (l *StatusLine) beside(print func() error) error {
+	resume := l.Pause()
+	err := print()
+	if err == nil {
+		resume()
+	}
+	return err
+}
+
+func (l *StatusLine) stop() {
+	l.end()
+	l.done.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+}
+
+// Writer returns a writer to the line's terminal for all others: the log, and
+// the Options.Err of the renderer beside it. It erases the line first. It is safe
+// for concurrent use, also when nothing is drawn yet, or any more.
+func (l *StatusLine) Writer() io.Writer { return statusWriter{l} }
+
+type statusWriter struct{ l *StatusLine }
+
+func (w statusWriter) Write(b []byte) (int, error) {
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	w.l.erase()
+	return w.l.to.Write(b)
+}
+
+// Pause keeps the line away until resume is called, so that a question can be
+// asked. Pauses may overlap.
+func (l *StatusLine) Pause() (resume func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	l.paused++
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.paused--
+	})
+}

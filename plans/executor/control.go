@@ -138,7 +138,7 @@ func (f *futures) join(x *Executor) (final error) {
 		switch {
 		case x.final(one.err):
 			final = one.err
-		case one.err != nil && !one.asked:
+		case one.err != nil && !one.asked && x.ctx.Err() == nil:
 			failure := x.failure(one.err)
 			text := fmt.Sprintf("Error in future '%s': %s", one.name, failure.Msg)
 			if place := failure.Place(); !strings.HasSuffix(text, place) {

@@ -72,8 +72,9 @@ type Options struct {
 	Log  *slog.Logger // nil discards
 }
 
-// An Observer is told what a plan does. It is called from one goroutine at a
-// time.
+// An Observer is told what a plan does. Its methods are called from one goroutine
+// at a time, but for Ask: while it waits for an answer, the others are called, and
+// Ask too, for other branches.
 type Observer interface {
 	// PlanStarted and PlanFinished are around each plan that is run.
 	PlanStarted(name string)
@@ -104,6 +105,8 @@ type Step struct {
 	Quiet bool
 	// Recorded is set if nothing is done: the run is taken up, and has the results.
 	Recorded bool
+	// At is where the plan says so.
+	At syntax.Position
 }
 
 // An Executor is one run of a plan.

@@ -115,9 +115,7 @@ func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 		var ok bool
 		var err error
 		x.apart(func() {
-			x.observe(func(o Observer) {
-				answer, ok, err = o.Ask(c.Context(), what+"\n(r)epeat it there, take it as (d)one, take it as (f)ailed, or (s)top? ", false)
-			})
+			answer, ok, err = x.o.Observer.Ask(c.Context(), what+"\n(r)epeat it there, take it as (d)one, take it as (f)ailed, or (s)top? ", false)
 		})
 		switch {
 		case err != nil:

@@ -144,7 +144,7 @@ type act struct {
 // has failed.
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
-	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet}
+	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, At: c.Position()}
 	if s, ok := description.(value.String); ok && s != "" {
 		step.Description = string(s)
 	} else if o.description != "" {

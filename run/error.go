@@ -15,6 +15,9 @@ const (
 	ClassSkipped transport.Class = "skipped" // never begun
 )
 
+// ClassCancelled is that of what was begun, and ended when the run was stopped.
+const ClassCancelled = transport.ClassCancelled
+
 const (
 	kindCommand = "puppetlabs.tasks/command-error"
 	kindSkipped = "puppetlabs.tasks/skipped-error"

@@ -56,7 +56,7 @@ const (
 	onRun       = "run"       // command run, script run
 	onTmpdir    = "tmpdir"    // script run, file upload
 	onTimeout   = "timeout"   // what may be ended for taking too long
-	onResults   = "results"   // commands with a result for each target
+	onResults   = "results"   // commands that act on targets
 	onFold      = "fold"      // those of them that may print equal results once
 	onTargets   = "targets"   // commands that targets are named to
 	onInventory = "inventory" // commands that read the inventory
@@ -217,7 +217,7 @@ const ndjson = string(output.NDJSON)
 
 // The values of --format that commands have, the default first.
 var (
-	eventFormats = project.Formats()                    // commands with a result for each target
+	eventFormats = project.Formats()                    // commands that act on targets
 	listFormats  = []string{"human", "json", "rainbow"} // Bolt's others
 	plainFormats = []string{"human", "json"}            // ours
 	treeFormats  = []string{formatPN, "json"}           // puppet dump

@@ -18,7 +18,12 @@ import (
 // startBolt starts the program as a process of its own in a fresh project.
 func startBolt(t *testing.T, server *sshtest.Server, out io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
-	dir := t.TempDir()
+	return startBoltIn(t, t.TempDir(), server, out, args...)
+}
+
+// startBoltIn starts the program as a process of its own in a project.
+func startBoltIn(t *testing.T, dir string, server *sshtest.Server, out io.Writer, args ...string) *exec.Cmd {
+	t.Helper()
 	if err := writeHome(filepath.Join(dir, "home"), server); err != nil {
 		t.Fatal(err)
 	}

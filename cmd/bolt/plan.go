@@ -38,7 +38,7 @@ the run is recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
 			example: `  bolt plan run site::deploy version=2.1 -t web
   bolt plan run facts -t all --format json
   bolt plan run site::backup --params @backup.json`,
-			exit: exitPlan, formats: listFormats, lists: []string{onParams, onJournal, onAction, onTimeout, onResults, onTargets, onInventory, onModules},
+			exit: exitPlan, formats: eventFormats, lists: []string{onParams, onJournal, onAction, onTimeout, onResults, onTargets, onInventory, onModules},
 		},
 		{
 			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,

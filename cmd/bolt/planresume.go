@@ -39,7 +39,7 @@ they are asked for. RUN is a name that "bolt plan runs" shows, or last.`,
 			example: `  bolt plan resume last
   bolt plan resume 20260102-150405-3f2a --unknown repeat
   bolt plan resume last --retry`,
-			exit: exitPlan, formats: listFormats, lists: []string{onResume, onAction, onTimeout, onResults, onInventory, onModules},
+			exit: exitPlan, formats: eventFormats, lists: []string{onResume, onAction, onTimeout, onResults, onInventory, onModules},
 		},
 		{
 			name: "plan runs", run: showRuns, words: noWords,

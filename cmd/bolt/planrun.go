@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"bolt/internal/environment"
 	"bolt/internal/fault"
@@ -83,17 +77,19 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		program, err := q.YAML.Program()
 		return program, q.Module.Name, err
 	})
-	view := &planObserver{app: a, language: language, out: output.NewPlanRun(output.Options{
-		Format: a.format(), Out: a.sys.out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
-	})}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	view := newPlanObserver(ctx, a, p.Name, stop)
+	view.language = language
+	defer view.close()
 	x := executor.New(executor.Options{
 		Environment: environment.New(environment.Options{
 			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: j.Clock(time.Now), Language: &language.PlanLanguage,
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
-		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream,
+		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
-		Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: a.logs.Warn, Log: a.log,
+		Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)
@@ -109,9 +105,9 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		return view.failed(ctx, f)
 	}
 	if r, ok := executor.Container(v); ok {
-		return written(view.out.Container(r.Image, r.Value, r.Map()))
+		return written(view.view.Container(r.Image, r.Value, r.Map(), nil))
 	}
-	return written(view.out.Value(executor.Data(v)))
+	return written(view.view.Value(executor.Data(v)))
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for
@@ -131,81 +127,6 @@ func (a *app) planTargets(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// planObserver shows a plan to who runs it.
-type planObserver struct {
-	app      *app
-	out      *output.PlanRun
-	language *executor.Language
-}
-
-func (v *planObserver) PlanStarted(name string)                      { v.out.PlanStarted(name) }
-func (v *planObserver) PlanFinished(name string, took time.Duration) { v.out.PlanFinished(name, took) }
-
-func (v *planObserver) StepStarted(s *executor.Step) {
-	switch {
-	case s.Quiet:
-	case s.Recorded:
-		v.out.StepRecorded(s.Description, s.Targets)
-	default:
-		v.out.StepStarted(s.Description, s.Targets)
-	}
-}
-
-func (v *planObserver) Target(s *executor.Step, e run.Event) {
-	if !s.Quiet && !s.Recorded {
-		v.out.Event(e)
-	}
-}
-
-func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Duration) {
-	if !s.Quiet && !s.Recorded {
-		v.out.StepFinished(s.Description, failures, took)
-	}
-}
-
-func (v *planObserver) ContainerStarted(image string) { v.out.ContainerStarted(image) }
-
-func (v *planObserver) ContainerFinished(r *executor.ContainerResult) {
-	v.out.ContainerFinished(r.Image, r.Value)
-}
-
-func (v *planObserver) Message(text string, verbose bool) {
-	if !verbose || v.app.values.on("verbose", false) {
-		v.out.Message(text)
-	}
-}
-
-func (v *planObserver) Log(l eval.Log) {
-	if l.Kind != "" {
-		v.app.logs.Warn(l.Kind, textOf(l))
-		return
-	}
-	v.app.log.Log(context.Background(), severity(l.Level), l.Msg)
-}
-
-// Ask asks on the terminal.
-func (v *planObserver) Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
-	in := v.app.sys.in
-	if !term.IsTerminal(int(in.Fd())) {
-		return "", false, nil
-	}
-	if sensitive {
-		secret, err := v.app.ask.secret(ctx, question)
-		return secret.Reveal(), err == nil, err
-	}
-	r, stop, err := wakeable(ctx, in)
-	if err != nil {
-		return "", false, err
-	}
-	defer stop()
-	fmt.Fprint(v.app.console, question)
-	line, err := bufio.NewReaderSize(r, 1).ReadString('\n')
-	if err != nil && !(errors.Is(err, io.EOF) && line != "") {
-		return "", false, err
-	}
-	return strings.TrimRight(line, "\r\n"), true, nil
-}
-
 // results shows results that the plan has returned, or that ended it with a
 // failure, and records them for --rerun.
 func (v *planObserver) results(results []*run.Result, failure *executor.Failure) error {
@@ -221,7 +142,7 @@ func (v *planObserver) results(results []*run.Result, failure *executor.Failure)
 	if failure != nil {
 		data = failure.Map()
 	}
-	if err := v.out.Results(results, data); err != nil {
+	if err := v.view.Results(results, data); err != nil {
 		return written(err)
 	}
 	if !ok {
@@ -246,6 +167,9 @@ func (v *planObserver) failed(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
+	if v.stopped(err) {
+		return v.tellStop(f)
+	}
 	if results, ok := f.Results(); ok {
 		err := v.results(results, f)
 		v.explain(ctx, f, false)
@@ -253,16 +177,50 @@ func (v *planObserver) failed(ctx context.Context, err error) error {
 	}
 	v.app.forgetRerun()
 	if r, ok := f.Container(); ok {
-		if err := v.out.Container(r.Image, r.Value, f.Map()); err != nil {
+		if err := v.view.Container(r.Image, r.Value, r.Map(), f.Map()); err != nil {
 			return written(err)
 		}
 		v.explain(ctx, f, false)
 		return errPrinted
 	}
-	if err := v.out.Failed(f.Msg, f.Place(), f.Map()); err != nil {
+	if err := v.view.Failed(f.Msg, f.Place(), f.Map()); err != nil {
 		return written(err)
 	}
 	v.explain(ctx, f, true)
+	return errPrinted
+}
+
+// stopped reports whether an error of the plan is that it was stopped.
+func (v *planObserver) stopped(err error) bool {
+	if v.ctx.Err() == nil {
+		return false
+	}
+	e, ok := errors.AsType[*eval.Error](err)
+	return errors.Is(err, run.ErrStopped) || errors.Is(err, context.Canceled) || ok && e.Kind == "canceled"
+}
+
+// tellStop shows how far the plan had come when it was stopped, and records the
+// targets of the steps that were cut off for --rerun.
+func (v *planObserver) tellStop(f *executor.Failure) error {
+	told := *f
+	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+v.plan+" was stopped; what follows in it was not begun."
+	stop := v.course.Stop(told.Msg, told.Place(), told.Map())
+	var targets []*inventory.Target
+	outcome := make(map[*inventory.Target]bool)
+	for _, r := range stop.Results() {
+		before, known := outcome[r.Target]
+		if !known {
+			targets = append(targets, r.Target)
+		}
+		outcome[r.Target] = r.OK() && (before || !known)
+	}
+	if targets == nil {
+		v.app.forgetRerun()
+	}
+	v.app.saveRerun(targets, outcome)
+	if err := v.view.Stopped(stop); err != nil {
+		return written(err)
+	}
 	return errPrinted
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 	"bolt/transport"
 )
 
-// A prompter asks people for secrets, one question at a time. Questions go to
-// standard error; answers are read without echo from standard input if it is
-// a terminal, otherwise from the controlling terminal.
+// A prompter asks people, one question at a time. Questions go to standard error.
+// Secrets are read without echo from standard input if it is a terminal, otherwise
+// from the controlling terminal.
 type prompter struct {
 	in    *os.File
 	out   io.Writer
@@ -81,4 +82,32 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 		}
 		return transport.NewSecret(strings.TrimRight(string(a.text), "\r\n")), nil
 	}
+}
+
+// text asks question on standard input, which is a terminal, and returns the line
+// that was typed, for all to see.
+func (p *prompter) text(ctx context.Context, question string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	r, stop, err := wakeable(ctx, p.in)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	if p.pause != nil {
+		defer p.pause()()
+	}
+	fmt.Fprint(p.out, question)
+	line, err := bufio.NewReader(r).ReadString('\n') // a terminal gives one line at a time
+	if err == nil || errors.Is(err, io.EOF) && line != "" {
+		return strings.TrimRight(line, "\r\n"), nil
+	}
+	if errors.Is(err, io.EOF) {
+		fmt.Fprintln(p.out)
+		return "", errors.New("a question of the plan got no answer: standard input has ended")
+	}
+	return "", err
 }

@@ -133,9 +133,9 @@ func encryptedKey(t *testing.T, server *sshtest.Server, passphrase string) strin
 	return path
 }
 
-// inTerminal runs the program in a terminal of its own, by script(1), with
-// something typed ahead.
-func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, error) {
+// terminalCommand is the program in a terminal of its own, by script(1). What goes
+// to its input is typed; the terminal shows none of it.
+func terminalCommand(t *testing.T, dir, pool string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -149,9 +149,16 @@ func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, 
 	for i, a := range args {
 		quoted[i] = "'" + a + "'"
 	}
-	cmd := exec.Command("script", "-qec", "stty -echo; "+strings.Join(quoted, " "), "/dev/null")
+	cmd := exec.Command("script", "-qec", "stty -echo; exec "+strings.Join(quoted, " "), "/dev/null")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir, pool, "PATH="+bin+":"+os.Getenv("PATH"), "SHELL=/bin/sh")
+	return cmd
+}
+
+// inTerminal runs the program in a terminal of its own, with something typed ahead.
+func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, error) {
+	t.Helper()
+	cmd := terminalCommand(t, dir, pool, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,12 @@ func (a *app) errColor() bool {
 
 func (a *app) errTerminal() bool { return term.IsTerminal(int(a.sys.err.Fd())) }
 
+// errWidth is the number of columns of standard error, 0 if unknown.
+func (a *app) errWidth() int {
+	width, _, _ := term.GetSize(int(a.sys.err.Fd()))
+	return width
+}
+
 func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
 
 func (a *app) format() output.Format { return output.Format(a.config.Format) }
@@ -46,14 +52,10 @@ func (a *app) renderer(targets int) (output.Renderer, error) {
 		Stream:   a.config.Stream,
 		Fold:     a.values.on("fold", false),
 	})
-	stderr := int(a.sys.err.Fd())
-	if err != nil || targets < progressFrom || !a.config.Spinner || !term.IsTerminal(stderr) {
+	if err != nil || targets < progressFrom || !a.config.Spinner || !a.errTerminal() {
 		return r, err
 	}
-	p := output.NewProgress(r, a.sys.err, func() int {
-		width, _, _ := term.GetSize(stderr)
-		return width
-	})
+	p := output.NewProgress(r, a.sys.err, a.errWidth)
 	a.console.set(p.Writer())
 	a.ask.pause = p.Pause
 	return p, nil

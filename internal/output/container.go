@@ -6,30 +6,25 @@ import (
 	"bolt/internal/ordered"
 )
 
-// ContainerStarted and ContainerFinished are around a container.
-func (p *PlanRun) ContainerStarted(image string) {
-	p.say("Starting: run container '" + image + "'")
-}
-
-// ContainerFinished says how it went; what the container printed is for people
-// who want to know. Its value is as Container takes it.
-func (p *PlanRun) ContainerFinished(image string, value *ordered.Map) {
+// containerFinished says how it went; what the container printed is for people
+// who want to know.
+func (p *PlanRun) containerFinished(image string, value *ordered.Map) {
 	if containerError(value) == nil {
-		p.say("Finished: run container '" + image + "' succeeded.")
-	} else if !p.json {
+		p.h.println(p.h.good(p.h.plain("Finished: run container '" + image + "' succeeded.")))
+	} else {
 		p.h.println(paint(red, p.h.o.Color, p.h.plain("Finished: run container '"+image+"' failed.")))
-		_ = p.h.out.Flush()
 	}
-	if p.h.o.Verbose && !p.json {
+	if p.h.o.Verbose {
 		p.container(image, value)
-		_ = p.h.out.Flush()
 	}
 }
 
-// Container shows a container's result that the plan has returned, or that ended
-// it. The value has stdout and stderr, or else _error; data is for programs.
-func (p *PlanRun) Container(image string, value, data *ordered.Map) error {
-	if p.json {
+// Container shows a result that the plan has returned, or that ended it.
+func (p *PlanRun) Container(image string, value, data, failure *ordered.Map) error {
+	switch {
+	case p.json && failure != nil:
+		return p.data(failure)
+	case p.json:
 		return p.data(data)
 	}
 	p.container(image, value)

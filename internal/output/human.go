@@ -36,6 +36,16 @@ const (
 	skipped // stopped before its turn came
 )
 
+func endingOf(r *run.Result) ending {
+	switch {
+	case r.OK():
+		return succeeded
+	case r.Err.Class == run.ClassSkipped:
+		return skipped
+	}
+	return failed
+}
+
 func newHuman(o Options, out *bufio.Writer) *human {
 	h := &human{o: o, out: out, ended: make(map[*inventory.Target]ending)}
 	if o.Format == Rainbow && o.Color {
@@ -80,14 +90,10 @@ func (h *human) Event(e run.Event) error {
 
 // finished takes a result and its output over.
 func (h *human) finished(r *run.Result) error {
-	switch {
-	case r.OK():
-		h.ended[r.Target] = succeeded
-	case r.Err.Class == run.ClassSkipped:
-		h.ended[r.Target] = skipped // the summary names them together
+	how := endingOf(r)
+	h.ended[r.Target] = how
+	if how == skipped { // the summary names them together
 		return r.Output.Close()
-	default:
-		h.ended[r.Target] = failed
 	}
 	if h.folder != nil {
 		return h.folder.add(r)

@@ -113,13 +113,15 @@ func (d *document) write(s string) error {
 type eventLines struct {
 	out  *bufio.Writer
 	now  func() time.Time
+	step int                 // of a plan, which lines are about; 0 for none
 	rest map[streamOf][]byte // unfinished UTF-8 sequences
 	good int
 	bad  int
 }
 
-// streamOf names a stream of a target.
+// streamOf names a stream of a target, in a step of a plan.
 type streamOf struct {
+	step   int
 	target *inventory.Target
 	stream run.Stream
 }
@@ -134,7 +136,11 @@ func newNDJSON(o Options, out *bufio.Writer) *eventLines {
 
 // line begins an event.
 func (l *eventLines) line(event string) *ordered.Map {
-	return ordered.Of("event", event, "time", l.now().UTC().Format(time.RFC3339Nano))
+	m := ordered.Of("event", event, "time", l.now().UTC().Format(time.RFC3339Nano))
+	if l.step > 0 {
+		m.Set("step", l.step)
+	}
+	return m
 }
 
 func (l *eventLines) print(m *ordered.Map) error {
@@ -153,8 +159,16 @@ func (l *eventLines) Start(info Info) error {
 	return l.print(m)
 }
 
-// Event prints "start", "output" or "result".
+// Event prints what happens, and closes outputs.
 func (l *eventLines) Event(e run.Event) error {
+	if e.Kind == run.Finished {
+		defer e.Result.Output.Close()
+	}
+	return l.event(e)
+}
+
+// event prints "start", "output" or "result".
+func (l *eventLines) event(e run.Event) error {
 	switch e.Kind {
 	case run.Started:
 		m := l.line("start")
@@ -163,7 +177,6 @@ func (l *eventLines) Event(e run.Event) error {
 	case run.Output:
 		return l.output(e.Target, e.Stream, e.Data, false)
 	case run.Finished:
-		defer e.Result.Output.Close()
 		for _, stream := range []run.Stream{run.Stdout, run.Stderr} {
 			if err := l.output(e.Target, stream, nil, true); err != nil {
 				return err
@@ -177,7 +190,7 @@ func (l *eventLines) Event(e run.Event) error {
 // output prints a piece of output, all that is known of it if last. Text is
 // printed as text; a sequence cut in two by the arrival waits for its end.
 func (l *eventLines) output(t *inventory.Target, stream run.Stream, data []byte, last bool) error {
-	key := streamOf{t, stream}
+	key := streamOf{l.step, t, stream}
 	if held := l.rest[key]; len(held) > 0 {
 		data = append(held, data...)
 		delete(l.rest, key)
@@ -233,8 +246,11 @@ func (l *eventLines) result(r *run.Result) error {
 	if !r.OK() && r.Err.Hint != "" {
 		m.Set("hint", r.Err.Hint)
 	}
-	// The members are written one by one, so that the last, which may be
-	// large, can follow in parts.
+	return l.large(m, "result", func() error { return r.WriteJSON(l.out) })
+}
+
+// large prints a line whose last member, which may be large, follows in parts.
+func (l *eventLines) large(m *ordered.Map, last string, write func() error) error {
 	sep := "{"
 	for k, v := range m.All() {
 		_, _ = l.out.WriteString(sep + `"` + k + `":`)
@@ -243,8 +259,8 @@ func (l *eventLines) result(r *run.Result) error {
 		}
 		sep = ","
 	}
-	_, _ = l.out.WriteString(`,"result":`)
-	if err := r.WriteJSON(l.out); err != nil {
+	_, _ = l.out.WriteString(`,"` + last + `":`)
+	if err := write(); err != nil {
 		return err
 	}
 	_, _ = l.out.WriteString("}\n")

@@ -2,119 +2,140 @@ package output
 
 import (
 	"bufio"
-	"io"
 	"strings"
-	"time"
 
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
-	"bolt/inventory"
 	"bolt/run"
 )
 
-// A PlanRun shows a plan as it runs, and what it came to: for people each step,
-// for programs the end alone. Its methods are called from one goroutine at a time.
-// Errors of writing are told by the last.
+// A PlanRun shows a plan to people, each step; or it prints, as JSON, what the plan
+// came to, and no more.
 type PlanRun struct {
-	h     *human
-	json  bool
-	lines *lineStream // with Stream
-	// messages is where a plan speaks when standard output is for programs.
-	messages io.Writer
+	h    *human
+	json bool
+	// streams has the lines of each step's targets that are not whole yet; nil
+	// without Stream.
+	streams map[*PlanStep]*lineStream
+	// beside is where a plan speaks, and lines are streamed, when standard output
+	// is for programs.
+	beside *bufio.Writer
 }
 
-// NewPlanRun returns one. o.Err takes what the plan says in JSON.
-func NewPlanRun(o Options) *PlanRun {
-	messages := o.Err
-	if messages == nil {
-		messages = io.Discard
-	}
-	p := &PlanRun{h: newHuman(o, bufio.NewWriter(o.Out)), json: o.Format.IsJSON(), messages: messages}
-	if p.lines = p.h.lines; p.json && o.Stream {
-		p.lines = newLineStream(bufio.NewWriter(messages), true, false)
+func newPlanRun(o Options, out *bufio.Writer) *PlanRun {
+	p := &PlanRun{h: newHuman(o, out), json: o.Format.IsJSON(), beside: bufio.NewWriter(discardNil(o.Err))}
+	if o.Stream {
+		p.streams = make(map[*PlanStep]*lineStream)
 	}
 	return p
 }
 
-// say prints a line for people.
-func (p *PlanRun) say(line string) {
-	if p.json {
+// Event shows plans, steps and messages; what happens on targets to those who want
+// to know.
+func (p *PlanRun) Event(e PlanEvent) error {
+	if p.streams != nil {
+		p.stream(e)
+	}
+	switch {
+	case e.Kind == PlanSaid && (!e.Verbose || p.h.o.Verbose):
+		p.message(e.Text)
+	case p.json:
+	case e.Kind == StepTarget:
+		p.target(e.Target)
+	case e.Kind == ContainerFinished:
+		p.containerFinished(e.Image, e.Value)
+	default:
+		p.headline(e)
+	}
+	return p.flush()
+}
+
+// flush returns the first error of standard output alone: without the other the
+// plan goes on.
+func (p *PlanRun) flush() error {
+	_ = p.beside.Flush()
+	return p.h.out.Flush()
+}
+
+// headline says that something begins or ends.
+func (p *PlanRun) headline(e PlanEvent) {
+	line := ""
+	switch e.Kind {
+	case PlanStarted:
+		line = "Starting: plan " + e.Plan
+	case PlanFinished:
+		line = "Finished: plan " + e.Plan + " in " + durationText(e.Took)
+	case StepStarted:
+		line = "Starting: " + e.Step.on()
+	case ContainerStarted:
+		line = "Starting: run container '" + e.Image + "'"
+	case StepRecorded:
+		line = "Done before: " + e.Step.on()
+	case StepFinished:
+		line = "Finished: " + e.Step.Description + " with " + plural(e.Failures, "failure") + " in " + durationText(e.Took)
+	default:
 		return
 	}
 	p.h.println(p.h.good(p.h.plain(line)))
-	_ = p.h.out.Flush() // the error stays for the last
 }
 
-// PlanStarted and PlanFinished are around a plan.
-func (p *PlanRun) PlanStarted(name string) { p.say("Starting: plan " + name) }
-
-// PlanFinished says how long it took.
-func (p *PlanRun) PlanFinished(name string, took time.Duration) {
-	p.say("Finished: plan " + name + " in " + durationText(took))
-}
-
-// maxNamed is how many targets of a step are named.
-const maxNamed = 5
-
-// StepStarted says what is done, and where.
-func (p *PlanRun) StepStarted(description string, targets []*inventory.Target) {
-	p.say("Starting: " + description + " on " + where(targets))
-}
-
-// StepRecorded says what was done when the run was begun, and where.
-func (p *PlanRun) StepRecorded(description string, targets []*inventory.Target) {
-	p.say("Done before: " + description + " on " + where(targets))
-}
-
-func where(targets []*inventory.Target) string {
-	if len(targets) > maxNamed {
-		return plural(len(targets), "target")
-	}
-	return strings.Join(safeNames(targets), ", ")
-}
-
-// StepFinished says how it went.
-func (p *PlanRun) StepFinished(description string, failures int, took time.Duration) {
-	p.say("Finished: " + description + " with " + plural(failures, "failure") + " in " + durationText(took))
-}
-
-// Event shows what happens on a target, to people who want to know. Outputs stay
-// open.
-func (p *PlanRun) Event(e run.Event) {
-	if p.lines != nil {
-		switch e.Kind {
-		case run.Output:
-			p.lines.write(e)
-		case run.Finished:
-			p.lines.end(e.Target)
+// stream prints what targets print as it arrives. Steps that run at once may have
+// targets in common, so each has lines of its own.
+func (p *PlanRun) stream(e PlanEvent) {
+	switch e.Kind {
+	case StepStarted:
+		if p.json { // what reads the lines is unknown
+			p.streams[e.Step] = newLineStream(p.beside, true, false)
+			return
 		}
-		_ = p.lines.w.Flush()
+		p.streams[e.Step] = newLineStream(p.h.out, p.h.o.Terminal, p.h.o.Color)
+	case StepTarget:
+		switch lines := p.streams[e.Step]; e.Target.Kind {
+		case run.Output:
+			lines.write(e.Target)
+		case run.Finished:
+			lines.end(e.Target.Target)
+		}
+	case StepFinished:
+		delete(p.streams, e.Step)
 	}
-	if p.json || !p.h.o.Verbose {
+}
+
+// target prints what happens on a target.
+func (p *PlanRun) target(e run.Event) {
+	if !p.h.o.Verbose {
 		return
 	}
 	switch e.Kind {
 	case run.Started:
 		p.h.println(p.h.good("Started on " + e.Target.SafeName() + "..."))
 	case run.Finished:
-		_ = p.h.block(e.Result, e.Result.Target.SafeName(), same)
+		_ = p.result(e.Result)
 	}
-	_ = p.h.out.Flush()
+}
+
+// result prints a block about a result. A target that was not begun has not failed.
+func (p *PlanRun) result(r *run.Result) error {
+	if endingOf(r) != skipped {
+		return p.h.block(r, r.Target.SafeName(), same)
+	}
+	p.h.println(paint(yellow, p.h.o.Color, "Not run on "+r.Target.SafeName()+":"))
+	p.h.indent(p.h.out, p.h.plain(r.Err.Msg))
+	return nil
 }
 
 func same(s string) string { return s }
 
-// Message shows what the plan says.
-func (p *PlanRun) Message(text string) {
+// message shows what the plan says.
+func (p *PlanRun) message(text string) {
 	if p.json {
-		_, _ = io.WriteString(p.messages, safetext.String(text)+"\n")
+		_, _ = p.beside.WriteString(safetext.String(text) + "\n")
 		return
 	}
 	p.h.println(p.h.plain(text))
-	_ = p.h.out.Flush()
 }
 
-// Value shows what the plan has returned; nil is nothing.
+// Value shows what the plan has returned.
 func (p *PlanRun) Value(v any) error {
 	switch {
 	case p.json:
@@ -138,37 +159,41 @@ func (p *PlanRun) data(v any) error {
 	return p.h.out.Flush()
 }
 
-// Results shows results that the plan has returned, or that ended it: failure is
-// then what it is for programs.
+// Results shows results that the plan has returned, or that ended it.
 func (p *PlanRun) Results(results []*run.Result, failure *ordered.Map) error {
 	switch {
 	case p.json && failure != nil:
 		return p.data(failure)
 	case p.json:
-		_ = p.h.out.WriteByte('[')
-		for i, r := range results {
-			if i > 0 {
-				_ = p.h.out.WriteByte(',')
-			}
-			if err := r.WriteJSON(p.h.out); err != nil {
-				return err
-			}
+		if err := writeResults(p.h.out, results); err != nil {
+			return err
 		}
-		_, _ = p.h.out.WriteString("]\n")
+		_ = p.h.out.WriteByte('\n')
 		return p.h.out.Flush()
 	}
 	for _, r := range results {
 		p.h.targets = append(p.h.targets, r.Target)
-		p.h.ended[r.Target] = succeeded
-		if !r.OK() {
-			p.h.ended[r.Target] = failed
-		}
-		if err := p.h.block(r, r.Target.SafeName(), same); err != nil {
+		p.h.ended[r.Target] = endingOf(r)
+		if err := p.result(r); err != nil {
 			return err
 		}
 	}
 	p.h.lookup = true // no time in the summary
 	return p.h.End(0)
+}
+
+// writeResults writes results as a list in JSON.
+func writeResults(w *bufio.Writer, results []*run.Result) error {
+	_ = w.WriteByte('[')
+	for i, r := range results {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		if err := r.WriteJSON(w); err != nil {
+			return err
+		}
+	}
+	return w.WriteByte(']')
 }
 
 // Failed shows what ended the plan. place is where, "" if nobody knows.

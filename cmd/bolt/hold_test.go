@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"bolt/run"
+)
+
+// TestHold: what is written while a question is open comes after it, in order,
+// however much it is.
+func TestHold(t *testing.T) {
+	var screen bytes.Buffer
+	h := newHold(&screen, &screen)
+	out, err := h.before(run.Stdout), h.before(run.Stderr)
+	say := func(w io.Writer, text string) {
+		t.Helper()
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(out, "before\n")
+	end := h.begin()
+	want := "before\nquestion? "
+	screen.WriteString("question? ")
+	var kept strings.Builder
+	for n := 0; kept.Len() < 2*run.DefaultCaptureMemory; n++ {
+		for i, w := range []io.Writer{out, err} {
+			line := fmt.Sprintf("line %d of %d\n", n, i)
+			say(w, line)
+			kept.WriteString(line)
+		}
+	}
+	if screen.String() != want {
+		t.Errorf("the screen has %q", screen.String())
+	}
+	end()
+	say(err, "after\n")
+	if got, want := screen.String(), want+kept.String()+"after\n"; got != want {
+		t.Errorf("the screen has %d bytes, want %d", len(got), len(want))
+	}
+}
+
+// TestHoldConcurrent has others write while questions open and close; the race
+// detector looks on.
+func TestHoldConcurrent(t *testing.T) {
+	var screen bytes.Buffer
+	h := newHold(&screen, &screen)
+	var writers sync.WaitGroup
+	for range 4 {
+		w := h.before(run.Stdout)
+		writers.Go(func() {
+			for range 500 {
+				if _, err := io.WriteString(w, "line\n"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 200 {
+		h.begin()()
+	}
+	writers.Wait()
+	if got := strings.Count(screen.String(), "line\n"); got != 2000 {
+		t.Errorf("%d lines of 2000", got)
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"bolt/internal/logging"
+	"bolt/internal/output"
+	"bolt/internal/safetext"
+	"bolt/plans/executor"
+	"bolt/puppet/eval"
+	"bolt/run"
+)
+
+// planObserver shows a plan to who runs it. While a question is open on the
+// terminal, the plan goes on, and what there is to show is held.
+type planObserver struct {
+	app      *app
+	ctx      context.Context // of the plan
+	plan     string          // its name
+	stop     context.CancelCauseFunc
+	hold     *hold
+	progress *output.PlanProgress // nil without one
+	language *executor.Language
+
+	// The executor tells of steps from one goroutine at a time.
+	steps map[*executor.Step]*output.PlanStep
+	begun int // steps
+
+	mu     sync.Mutex
+	view   output.PlanView
+	course output.PlanCourse
+}
+
+// newPlanObserver returns one. It calls stop when nobody can be told of the plan
+// any more. close must follow.
+func newPlanObserver(ctx context.Context, a *app, plan string, stop context.CancelCauseFunc) *planObserver {
+	v := &planObserver{app: a, ctx: ctx, plan: plan, stop: stop, steps: make(map[*executor.Step]*output.PlanStep)}
+	out, err := io.Writer(a.sys.out), io.Writer(a.sys.err)
+	v.hold = newHold(out, err)
+	if a.terminal() {
+		out = v.hold.before(run.Stdout)
+	}
+	if a.errTerminal() {
+		err = v.hold.before(run.Stderr)
+	}
+	v.view = output.NewPlanView(output.Options{
+		Format: a.format(), Out: out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
+	})
+	if a.config.Spinner && a.errTerminal() {
+		v.progress = output.NewPlanProgress(v.view, err, a.errWidth)
+		v.view, err = v.progress, v.progress.Writer()
+	}
+	a.console.set(err)
+	a.ask.out, a.ask.pause = a.sys.err, v.quiet // a question is not held
+	return v
+}
+
+// close takes what is left of the plan off the terminal.
+func (v *planObserver) close() {
+	if v.progress != nil {
+		v.progress.Close()
+	}
+}
+
+// quiet keeps all but a question off the terminal until resume is called.
+func (v *planObserver) quiet() (resume func()) {
+	v.mu.Lock() // between two events
+	defer v.mu.Unlock()
+	again := func() {}
+	if v.progress != nil {
+		again = v.progress.Pause()
+	}
+	release := v.hold.begin()
+	return func() {
+		release()
+		again()
+	}
+}
+
+// show shows an event. When nobody reads any more, it ends the plan.
+func (v *planObserver) show(e output.PlanEvent, shown bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.course.Event(e, v.ctx.Err() != nil)
+	if shown && v.view.Event(e) != nil {
+		v.stop(run.ErrStopped)
+	}
+}
+
+func (v *planObserver) PlanStarted(name string) {
+	v.show(output.PlanEvent{Kind: output.PlanStarted, Plan: name}, true)
+}
+
+func (v *planObserver) PlanFinished(name string, took time.Duration) {
+	v.show(output.PlanEvent{Kind: output.PlanFinished, Plan: name, Took: took}, true)
+}
+
+func (v *planObserver) StepStarted(s *executor.Step) {
+	v.begun++
+	v.steps[s] = &output.PlanStep{Number: v.begun, Description: s.Description, Targets: s.Targets, File: s.At.File, Line: s.At.Line}
+	kind := output.StepStarted
+	if s.Recorded {
+		kind = output.StepRecorded
+	}
+	v.show(output.PlanEvent{Kind: kind, Step: v.steps[s]}, !s.Quiet)
+}
+
+func (v *planObserver) Target(s *executor.Step, e run.Event) {
+	v.show(output.PlanEvent{Kind: output.StepTarget, Step: v.steps[s], Target: e}, !s.Quiet && !s.Recorded)
+}
+
+func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Duration) {
+	v.show(output.PlanEvent{Kind: output.StepFinished, Step: v.steps[s], Failures: failures, Took: took}, !s.Quiet && !s.Recorded)
+	delete(v.steps, s)
+}
+
+func (v *planObserver) ContainerStarted(image string) {
+	v.show(output.PlanEvent{Kind: output.ContainerStarted, Image: image}, true)
+}
+
+func (v *planObserver) ContainerFinished(r *executor.ContainerResult) {
+	v.show(output.PlanEvent{Kind: output.ContainerFinished, Image: r.Image, Value: r.Value}, true)
+}
+
+func (v *planObserver) Message(text string, verbose bool) {
+	v.show(output.PlanEvent{Kind: output.PlanSaid, Text: text, Verbose: verbose}, true)
+}
+
+func (v *planObserver) Log(l eval.Log) {
+	if l.Kind != "" {
+		v.warn(l.Kind, textOf(l))
+		return
+	}
+	level := severity(l.Level)
+	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(level), Text: l.Msg}, true)
+	v.app.log.Log(v.ctx, level, l.Msg)
+}
+
+// warn logs a warning that has an ID.
+func (v *planObserver) warn(id, text string) {
+	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(slog.LevelWarn), ID: id, Text: text}, true)
+	v.app.logs.Warn(id, text)
+}
+
+func levelName(l slog.Level) string {
+	for _, name := range logging.Levels() {
+		if level, err := logging.ParseLevel(name); err == nil && level >= l {
+			return name
+		}
+	}
+	return "fatal"
+}
+
+// Ask asks on the terminal.
+func (v *planObserver) Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
+	if !term.IsTerminal(int(v.app.sys.in.Fd())) {
+		return "", false, nil
+	}
+	v.show(output.PlanEvent{Kind: output.PlanAsked, Text: question}, true)
+	question = safetext.TerminalString(question)
+	if sensitive {
+		secret, err := v.app.ask.secret(ctx, question)
+		return secret.Reveal(), err == nil, err
+	}
+	answer, err = v.app.ask.text(ctx, question)
+	return answer, err == nil, err
+}

@@ -95,7 +95,7 @@ func TestPlanResults(t *testing.T) {
 	equal(t, out, `{"kind":"bolt/run-failure"}`+"\n")
 }
 
-// TestPlanEvents is what docs/ndjson.md shows.
+// TestPlanEvents: each event is as docs/ndjson.md says.
 func TestPlanEvents(t *testing.T) {
 	f := fleet("web1", "web2")
 	one, two := planStep(1, "restart", f), planStep(2, "check", f[:1])

@@ -33,9 +33,9 @@ are warnings; bolt plan show PLAN says of one what is wrong with it.`,
 returns. PLAN is the name of a module, or MODULE::NAME. NAME=VALUE sets a
 parameter: VALUE is what it is as JSON if the parameter's type takes that, or
 else the text. --targets fills the plan's parameter targets (or nodes).
-"bolt plan show PLAN" tells the parameters and their types. ^C ends what runs on
-the targets, and prints how far the plan had come. With --journal the run is
-recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
+"bolt plan show PLAN" tells the parameters and their types. ^C ends what runs
+on the targets, and prints how far the plan had come. With --journal the run
+is recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
 			example: `  bolt plan run site::deploy version=2.1 -t web
   bolt plan run facts -t all --format json
   bolt plan run site::backup --params @backup.json`,

@@ -3,11 +3,12 @@
 //
 // New makes a Renderer for one of the formats human, json, ndjson and rainbow.
 // The layouts of human and json are Puppet Bolt's; ndjson is described in
-// docs/ndjson.md. Progress wraps a Renderer with a line of counts.
+// docs/ndjson.md. Progress wraps a Renderer with a line of counts. A PlanView and
+// a PlanProgress are the same for plans.
 //
 // A Renderer holds no output of a target: it copies from the run.Capture, which
-// it closes, to a buffered writer, which is flushed after each event. Only
-// Progress has a goroutine.
+// it closes, to a buffered writer, which is flushed after each event. Only a
+// StatusLine, of Progress and PlanProgress, has a goroutine.
 package output
 
 // Rules of the terminal interface

@@ -110,6 +110,8 @@ func TestPlanEvents(t *testing.T) {
 			on(one, arrived(f[0], run.Stdout, "\xc3")), on(two, arrived(f[0], run.Stdout, "\xc3")), on(one, arrived(f[0], run.Stdout, "\xa4\n")), on(two, arrived(f[0], run.Stdout, "\xb6\n")),
 			on(one, finished(command(t, f[0], 0, "ä\n"))), on(one, finished(unreachable(f[1], "no route"))), ended(one, 1),
 			{Kind: PlanSaid, Text: "hi"}, {Kind: PlanLogged, Level: "warn", ID: "some_id", Text: "careful"}, {Kind: PlanAsked, Text: "Name: "},
+			{Kind: ContainerStarted, Image: "img"}, {Kind: ContainerFinished, Image: "img", Value: ordered.Of("stdout", "hi\n")},
+			{Kind: StepRecorded, Step: planStep(3, "before", f[:1])},
 			{Kind: PlanFinished, Plan: "site", Took: time.Second},
 		}
 	}
@@ -126,14 +128,17 @@ func TestPlanEvents(t *testing.T) {
 {"event":"message","time":"2030-01-02T02:04:05.012Z","text":"hi","verbose":false}
 {"event":"log","time":"2030-01-02T02:04:05.013Z","level":"warn","text":"careful","id":"some_id"}
 {"event":"question","time":"2030-01-02T02:04:05.014Z","text":"Name: "}
-{"event":"plan_end","time":"2030-01-02T02:04:05.015Z","plan":"site","elapsed":1.0}
+{"event":"container_begin","time":"2030-01-02T02:04:05.015Z","image":"img"}
+{"event":"container_end","time":"2030-01-02T02:04:05.016Z","image":"img","ok":true,"value":{"stdout":"hi\n"}}
+{"event":"step_recorded","time":"2030-01-02T02:04:05.017Z","step":3,"description":"before","target_count":1,"targets":["web1"],"file":"p.pp","line":3}
+{"event":"plan_end","time":"2030-01-02T02:04:05.018Z","plan":"site","elapsed":1.0}
 `
 	start := now
 	ends := map[string]func(PlanView) error{
-		`{"event":"end","time":"2030-01-02T02:04:05.016Z","steps":2,"ok":1,"failed":1,"elapsed":0.016,"value":{"a":[1]}}` + "\n":               returns(ordered.Of("a", []any{1})),
-		`{"event":"error","time":"2030-01-02T02:04:05.016Z","error":{"kind":"k"}}` + "\n":                                                      func(v PlanView) error { return v.Failed("m", "", ordered.Of("kind", "k")) },
-		`{"event":"error","time":"2030-01-02T02:04:05.016Z","error":{"kind":"bolt/run-failure"}}` + "\n":                                       func(v PlanView) error { return v.Results(nil, ordered.Of("kind", "bolt/run-failure")) },
-		`{"event":"end","time":"2030-01-02T02:04:05.016Z","steps":2,"ok":1,"failed":1,"elapsed":0.016,"value":[` + skippedResult + `]}` + "\n": func(v PlanView) error { return v.Results([]*run.Result{ill(f[0], "skipped", "")}, nil) },
+		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":{"a":[1]}}` + "\n":               returns(ordered.Of("a", []any{1})),
+		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"k"}}` + "\n":                                                      func(v PlanView) error { return v.Failed("m", "", ordered.Of("kind", "k")) },
+		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"bolt/run-failure"}}` + "\n":                                       func(v PlanView) error { return v.Results(nil, ordered.Of("kind", "bolt/run-failure")) },
+		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":[` + skippedResult + `]}` + "\n": func(v PlanView) error { return v.Results([]*run.Result{ill(f[0], "skipped", "")}, nil) },
 	}
 	for last, end := range ends {
 		now = start
@@ -235,6 +240,9 @@ func TestPlanProgress(t *testing.T) {
 		do(PlanEvent{Kind: PlanStarted, Plan: "outer"})
 		do(PlanEvent{Kind: PlanStarted, Plan: "inner"})
 		see("plan inner 0.1s")
+		do(PlanEvent{Kind: ContainerStarted, Image: "img"})
+		see("container img 0.1s")
+		do(PlanEvent{Kind: ContainerFinished, Image: "img", Value: ordered.Of("_error", ordered.Of("msg", "it broke"))})
 		do(began(one))
 		do(on(one, started(f[0])))
 		see("0/2 done, 0 failed, 1 running 0.1s: one of two lines")
@@ -245,7 +253,7 @@ func TestPlanProgress(t *testing.T) {
 		see("1/2 done, 1 failed, 0 running 0.3s: one of two lines")
 		do(ended(one, 2))
 		do(PlanEvent{Kind: PlanFinished, Plan: "inner"})
-		see("plan outer 0.5s")
+		see("plan outer 0.6s")
 		if _, err := io.WriteString(p.Writer(), "a warning\n"); err != nil {
 			t.Fatal(err)
 		}

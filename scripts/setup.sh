@@ -6,7 +6,7 @@
 # missing and ends with status 1.
 set -eu
 
-# "program package": the program is what counts, looked for on PATH and in the sbin folders.
+# "program package...": the program is what counts, looked for on PATH and in the sbin folders; or a path that must be there.
 servers='
 sshd openssh-server
 ssh openssh-client
@@ -30,6 +30,8 @@ openssl openssl
 ruby ruby
 tcsh tcsh
 zsh zsh
+/usr/lib/postgresql postgresql
+/usr/share/puppetdb/puppetdb.jar puppetdb dbconfig-no-thanks
 '
 peers='
 clush clustershell
@@ -55,7 +57,7 @@ esac
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 missing=$(echo "$needs" | while read -r program package; do
-	[ -z "$program" ] || command -v "$program" >/dev/null || echo "$package"
+	[ -z "$program" ] || [ -e "$program" ] || command -v "$program" >/dev/null || echo "$package"
 done)
 [ -z "$headers" ] || [ -e "$headers" ] || missing="$missing libc6-dev"
 # shellcheck disable=SC2086,SC2116

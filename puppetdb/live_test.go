@@ -1,0 +1,201 @@
+package puppetdb
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/ordered"
+)
+
+// live is the PuppetDB that tests share.
+var live liveServer
+
+// A liveServer is a real PuppetDB, started when it is needed first.
+type liveServer struct {
+	once sync.Once
+	err  error
+
+	dir  string
+	port int
+	cmd  *exec.Cmd
+	// life is what scripts/puppetdb.sh reads from: it stops the server at its
+	// end, which also comes if this process is killed.
+	life io.Closer
+	said bytes.Buffer
+}
+
+// options are those of a client of it.
+func (l *liveServer) options(t *testing.T) Options {
+	t.Helper()
+	l.once.Do(func() { l.err = l.start() })
+	if l.err != nil {
+		t.Fatalf("no PuppetDB: %v\n%s", l.err, l.said.String())
+	}
+	ssl := func(name string) string { return filepath.Join(l.dir, "ssl", name) }
+	return Options{ServerURLs: []string{fmt.Sprintf("https://localhost:%d", l.port)}, CACert: ssl("ca.pem"), Cert: ssl("client.pem"), Key: ssl("client.key")}
+}
+
+func (l *liveServer) start() error {
+	var err error
+	if l.dir, err = os.MkdirTemp("", "puppetdb"); err != nil { // the path of its socket must be short
+		return err
+	}
+	var ports []string
+	var held []net.Listener // all at once, so that they differ
+	for range 3 {
+		h, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		held = append(held, h)
+		ports = append(ports, fmt.Sprint(h.Addr().(*net.TCPAddr).Port))
+	}
+	l.port = held[1].Addr().(*net.TCPAddr).Port
+	for _, h := range held {
+		h.Close()
+	}
+	l.cmd = exec.Command("../scripts/puppetdb.sh", append([]string{"serve", l.dir}, ports...)...)
+	l.cmd.Stderr = &l.said
+	out, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if l.life, err = l.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := l.cmd.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "ready\n" {
+		return errors.Join(fmt.Errorf("it says %q", line), err, l.cmd.Wait())
+	}
+	return nil
+}
+
+// stop ends it, if it runs.
+func (l *liveServer) stop() error {
+	if l.cmd == nil || l.cmd.Process == nil {
+		return nil
+	}
+	l.life.Close()
+	err := l.cmd.Wait()
+	if l.err != nil {
+		err = nil // a test has told it
+	}
+	return errors.Join(err, os.RemoveAll(l.dir))
+}
+
+// TestLive: queries, commands and the status of a real PuppetDB.
+func TestLive(t *testing.T) {
+	c := client(t, live.options(t))
+	ctx := t.Context()
+	for i, name := range []string{"web1", "web2", "db1"} {
+		done, err := c.Submit(ctx, Command{Name: "replace_facts", Version: 5, Wait: time.Minute, Payload: ordered.Of(
+			"certname", name, "environment", "production", "producer", "test", "producer_timestamp", "2026-11-20T12:00:00.000Z",
+			"values", ordered.Of("role", strings.TrimRight(name, "12"), "number", int64(i), "os", ordered.Of("name", "Debian")))})
+		if err != nil || !done.Processed || len(done.UUID) != 36 {
+			t.Fatalf("facts of %s: %+v, %v", name, done, err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		q    Query
+		want string
+	}{
+		{"PQL", Query{Text: `inventory[certname, facts.os.name] { facts.role = "web" order by certname }`}, `[{"certname":"web1","facts.os.name":"Debian"},{"certname":"web2","facts.os.name":"Debian"}]`},
+		{"a tree at the root", Query{Text: []any{"from", "nodes", []any{"extract", []any{"certname"}, []any{"~", "certname", "^w"}}}, OrderBy: []Order{{"certname", true}}}, `[{"certname":"web2"},{"certname":"web1"}]`},
+		{"a tree of an entity", Query{Entity: "nodes", Text: []any{"extract", []any{"certname"}, []any{"=", []any{"fact", "number"}, int64(2)}}}, `[{"certname":"db1"}]`},
+		{"a part", Query{Text: `nodes[certname] { }`, OrderBy: []Order{{"certname", false}}, Limit: 1, Offset: 1}, `[{"certname":"web1"}]`},
+		{"nothing", Query{Text: `nodes[certname] { certname = "x" }`}, `[]`},
+		{"all of an entity", Query{Entity: "environments", OrderBy: []Order{{"name", false}}}, `[{"name":"production"}]`},
+	} {
+		rows, err := c.Rows(ctx, tt.q)
+		if err != nil || asJSON(t, rows) != tt.want {
+			t.Errorf("%s: got %s, %v, want %s", tt.name, asJSON(t, rows), err, tt.want)
+		}
+	}
+	var names []any
+	err := c.Pages(ctx, Query{Text: `facts[certname, name] { name = "role" }`, OrderBy: []Order{{"certname", false}}}, 2, func(row any) error {
+		names = append(names, row.(*ordered.Map).Value("certname"))
+		return nil
+	})
+	if err != nil || asJSON(t, names) != `["db1","web1","web2"]` {
+		t.Errorf("pages: got %s, %v", asJSON(t, names), err)
+	}
+	many := []string{"web2", "nobody"}
+	for i := range 5000 {
+		many = append(many, fmt.Sprintf("node%d.example.com", i))
+	}
+	facts, err := c.Facts(ctx, append(many, "db1"))
+	role := func(name string) any { m, _ := facts.Value(name).(*ordered.Map); return m.Value("role") }
+	if err != nil || strings.Join(facts.Keys(), " ") != "web2 db1" || role("web2") != "web" || role("db1") != "db" {
+		t.Errorf("facts: got %s, %v", asJSON(t, facts), err)
+	}
+	s, err := c.Status(ctx)
+	if err != nil || s.State != "running" || s.Version == "" || s.Maintenance || !s.Read || !s.Write {
+		t.Errorf("status: %+v, %v", s, err)
+	}
+}
+
+// TestLiveErrors: what a real PuppetDB says no to.
+func TestLiveErrors(t *testing.T) {
+	o := live.options(t)
+	c := client(t, o)
+	ctx := t.Context()
+	query := func(c *Client, text any, entity string) error {
+		_, err := c.Rows(ctx, Query{Text: text, Entity: entity})
+		return err
+	}
+	check := func(name string, err error, msg, hint string) {
+		t.Helper()
+		f := ofKind(t, err, kind)
+		if !strings.Contains(f.Msg, o.ServerURLs[0]) || !strings.Contains(f.Msg, msg) || !strings.Contains(f.Hint, hint) {
+			t.Errorf("%s: got %q, hint %q", name, f.Msg, f.Hint)
+		}
+	}
+	check("a mistake", query(c, "nodes { bogus }", ""), "400 Bad Request: PQL parse error at line 1", "")
+	check("an unknown field", query(c, `nodes { nosuch = 1 }`, ""), "400 Bad Request: 'nosuch' is not a queryable object", "")
+	check("no such entity", query(c, nil, "bogus"), "redirects to", "server_urls")
+	_, err := c.Submit(ctx, Command{Name: "frobnicate", Version: 5, Payload: ordered.Of("certname", "x")})
+	check("an unknown command", err, `400 Bad Request: Command "frobnicate"`, "")
+
+	strange := o
+	strange.Cert, strange.Key = stranger(t, live.dir)
+	check("a name that is not on its list", query(client(t, strange), "nodes {}", ""), "403 Forbidden", "certificate-allowlist")
+	nobody := o
+	nobody.Cert, nobody.Key = "", ""
+	check("nobody", query(client(t, nobody), "nodes {}", ""), "", "")
+	other := newAuthority(t)
+	foreign := other.options(t, o.ServerURLs...)
+	check("another authority", query(client(t, foreign), "nodes {}", ""), "certificate signed by unknown authority", "cacert")
+}
+
+// stranger is a certificate that the authority of a PuppetDB has signed for
+// somebody else.
+func stranger(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	made := t.TempDir()
+	cert, key = filepath.Join(made, "s.pem"), filepath.Join(made, "s.key")
+	ca := filepath.Join(dir, "ssl", "ca")
+	for _, args := range [][]string{
+		{"req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=stranger", "-keyout", key, "-out", made + "/s.csr"},
+		{"x509", "-req", "-in", made + "/s.csr", "-CA", ca + ".pem", "-CAkey", ca + ".key", "-set_serial", "77", "-days", "1", "-out", cert},
+	} {
+		if out, err := exec.Command("openssl", args...).CombinedOutput(); err != nil {
+			t.Fatalf("openssl %s: %v\n%s", args[0], err, out)
+		}
+	}
+	return cert, key
+}

@@ -1,0 +1,168 @@
+package puppetdb
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+
+	"bolt/internal/ordered"
+)
+
+// An Order sorts rows by a field.
+type Order struct {
+	Field      string
+	Descending bool
+}
+
+// A Query is one of PuppetDB's version 4.
+type Query struct {
+	// Text is the query: a string in PQL, or the syntax tree of one, a []any. It
+	// is nil for all of an Entity.
+	Text any
+	// Entity is the end point ("inventory", "fact-contents"); "" is the root,
+	// where the query itself says of what it is.
+	Entity string
+	// OrderBy sorts the rows. Without it their order is PuppetDB's own.
+	OrderBy []Order
+	// Limit is how many rows there are at most, 0 for no limit; Offset how many
+	// are left out at the beginning.
+	Limit, Offset int64
+}
+
+// Query hands each row of the answer on to a function as it comes. An error of
+// the function ends the query, and is returned as it is. Once a row has been
+// handed on, no other server is asked: an answer that breaks off is an error.
+func (c *Client) Query(ctx context.Context, q Query, row func(row any) error) error {
+	handed := false
+	return c.ask(ctx, func(server *url.URL) error {
+		err := c.rows(ctx, server, q, 0, func(v any) error {
+			handed = true
+			return row(v)
+		})
+		if f, ok := errors.AsType[*failure](err); ok && handed {
+			f.next = false
+		}
+		return err
+	})
+}
+
+// Pages is Query with a request for each so many rows, so that none takes long
+// and all servers take part. The query needs an order that tells all rows apart.
+func (c *Client) Pages(ctx context.Context, q Query, size int64, row func(row any) error) error {
+	if size <= 0 || len(q.OrderBy) == 0 {
+		return c.fault("a query by pages needs an order, and pages of at least one row", &failure{})
+	}
+	for left := q.Limit; ; left -= size {
+		page := q
+		page.Limit = size
+		if q.Limit > 0 {
+			page.Limit = min(size, left)
+		}
+		var n int64
+		err := c.Query(ctx, page, func(v any) error {
+			n++
+			return row(v)
+		})
+		if err != nil || n < page.Limit || q.Limit > 0 && left <= size {
+			return err
+		}
+		q.Offset += n
+	}
+}
+
+// Rows returns all rows of a query. Together they may have 128 MiB as JSON: a
+// *LargeError is in the chain of the error if they have more.
+func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
+	var rows []any
+	err := c.ask(ctx, func(server *url.URL) error {
+		rows = []any{}
+		return c.rows(ctx, server, q, c.maxRows, func(v any) error {
+			rows = append(rows, v)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// rows asks one server. The answer may have limit bytes; 0: any number.
+func (c *Client) rows(ctx context.Context, server *url.URL, q Query, limit int64, row func(any) error) error {
+	body, err := q.body()
+	if err != nil {
+		return failed("the query is no JSON: %w", err)
+	}
+	path := "/pdb/query/v4"
+	if q.Entity != "" {
+		path += "/" + q.Entity
+	}
+	return c.send(ctx, server, &request{path: path, body: body, safe: true, answer: func(answer io.Reader) error {
+		if limit > 0 {
+			answer = &limited{from: answer, what: "the answer", size: limit, until: limit}
+		}
+		return decodeRows(answer, c.maxRow, func(v any) error {
+			if err := row(v); err != nil {
+				return sinkError{err}
+			}
+			return nil
+		})
+	}})
+}
+
+// body is the query as PuppetDB takes it: an object with its parameters.
+func (q *Query) body() ([]byte, error) {
+	m := &ordered.Map{}
+	if q.Text != nil {
+		m.Set("query", q.Text)
+	}
+	var by []any
+	for _, o := range q.OrderBy {
+		direction := "asc"
+		if o.Descending {
+			direction = "desc"
+		}
+		by = append(by, ordered.Of("field", o.Field, "order", direction))
+	}
+	if by != nil {
+		m.Set("order_by", by)
+	}
+	if q.Limit > 0 {
+		m.Set("limit", q.Limit)
+	}
+	if q.Offset > 0 {
+		m.Set("offset", q.Offset)
+	}
+	return m.MarshalJSON()
+}
+
+// Facts returns the facts of nodes by their certnames, in that order. Nodes that
+// PuppetDB does not know are left out.
+func (c *Client) Facts(ctx context.Context, certnames []string) (*ordered.Map, error) {
+	facts := &ordered.Map{}
+	if len(certnames) == 0 {
+		return facts, nil
+	}
+	names := make([]any, len(certnames))
+	for i, n := range certnames {
+		names[i] = n
+	}
+	rows, err := c.Rows(ctx, Query{Entity: "inventory", Text: []any{"extract", []any{"certname", "facts"}, []any{"in", "certname", []any{"array", names}}}})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]any, len(rows))
+	for _, row := range rows {
+		m, _ := row.(*ordered.Map)
+		if name, ok := m.Value("certname").(string); ok {
+			known[name] = m.Value("facts")
+		}
+	}
+	for _, n := range certnames {
+		if f, ok := known[n]; ok {
+			facts.Set(n, f)
+		}
+	}
+	return facts, nil
+}

@@ -27,6 +27,7 @@ import (
 	"bolt/modules"
 	"bolt/modules/builtin"
 	"bolt/plans"
+	"bolt/puppetdb"
 	"bolt/tasks"
 )
 
@@ -47,6 +48,7 @@ type app struct {
 	library   *tasks.Library       // nil before tasks()
 	planned   *plans.Library       // nil before plans()
 	plug      *plugin.Plugins      // nil before plugins()
+	pdb       *puppetdb.Instances  // nil before puppetDB()
 	stdinRead bool                 // somebody has had standard input
 }
 
@@ -220,7 +222,12 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	return m, nil
 }
 
-func (a *app) close() { _ = a.logs.Close() }
+func (a *app) close() {
+	if a.pdb != nil {
+		a.pdb.Close()
+	}
+	_ = a.logs.Close()
+}
 
 // home is the user's home directory, "" if nobody knows it.
 func home(sys system) string {

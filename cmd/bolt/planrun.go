@@ -87,7 +87,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: j.Clock(time.Now), Language: &language.PlanLanguage,
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
-		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
+		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
 		Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
 	})

@@ -49,6 +49,7 @@ type Options struct {
 	Tasks     *tasks.Library
 	Modules   *modules.Path
 	Dialer    transport.Dialer
+	PuppetDB  PuppetDB           // nil: plans cannot ask any
 	Resolve   inventory.Resolver // of references to plugins
 
 	Concurrency int           // targets that are worked on at once, by all steps together

@@ -23,7 +23,7 @@ type Language struct {
 func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)) *Language {
 	l := &Language{environment.PlanLanguage{Aliases: typeAliases, Plan: plan}, makeTypes()}
 	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.resultSet, l.types.future, l.types.containerResult, l.types.resource}
-	for _, functions := range [][]*eval.Function{acting(), controlling(), speaking(), ofController(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources()} {
+	for _, functions := range [][]*eval.Function{acting(), controlling(), speaking(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources()} {
 		l.Functions = append(l.Functions, functions...)
 	}
 	return l

@@ -149,6 +149,52 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestLivePlan: a plan stores facts in a real PuppetDB, finds the node, and
+// gives the facts to a target.
+func TestLivePlan(t *testing.T) {
+	o := live.options(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "bolt")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bolt").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	files := map[string]string{
+		"bolt-project.yaml": fmt.Sprintf("name: site\npuppetdb-instances:\n  live: {server_urls: [%q], cacert: %q, cert: %q, key: %q}\n", o.ServerURLs[0], o.CACert, o.Cert, o.Key),
+		"inventory.yaml":    "targets: [{name: one, uri: 'local://plan.example.com'}]\n",
+		"plans/init.pp": `plan site(TargetSpec $targets) {
+  $host = get_target($targets).host
+  $uuid = puppetdb_command('replace_facts', 5, {'certname' => $host, 'environment' => 'production', 'producer' => 'plan',
+    'producer_timestamp' => '2026-11-20T12:00:00.000Z', 'values' => {'load' => 1.5, 'big' => 9007199254740993, 'tree' => {'a' => [true, undef]}}}, 'live')
+  ctrl::do_until('limit' => 600, 'interval' => 0.1) || {
+    puppetdb_query("nodes[certname] { certname = '${host}' }", 'live') == [{'certname' => $host}]
+  }
+  add_facts(get_target($targets), puppetdb_fact([$host, 'nobody'], 'live')[$host])
+  $wrong = catch_errors() || { puppetdb_query('nodes { bogus }', 'live') }
+  return({'uuid' => $uuid =~ /^[0-9a-f-]{36}$/, 'facts' => get_target($targets).facts.map |$k, $v| { "${k}=${v}" }.sort, 'wrong' => $wrong.kind,
+    'tree' => puppetdb_query(['from', 'fact_contents', ['extract', ['path', 'value'], ['and', ['=', 'certname', $host], ['=', 'name', 'load']]]], 'live')})
+}
+`}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program, "plan", "run", "site", "-t", "one", "--format", "json", "--project", dir, "--pool", "off")
+	cmd.Env = append(os.Environ(), "HOME="+dir)
+	out, err := cmd.Output()
+	want := `{"uuid":true,"facts":["big=9007199254740993","load=1.5","tree={a => [true, ]}"],"wrong":"bolt/puppetdb-error","tree":[{"path":["load"],"value":1.5}]}` + "\n"
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Logf("%s", e.Stderr)
+	}
+	if err != nil || string(out) != want {
+		t.Errorf("got %s, %v\nwant %s", out, err, want)
+	}
+}
+
 // TestLiveErrors: what a real PuppetDB says no to.
 func TestLiveErrors(t *testing.T) {
 	o := live.options(t)

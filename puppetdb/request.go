@@ -93,7 +93,7 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 		}
 		said, last = append(said, text), f
 		if i < len(c.servers)-1 {
-			c.o.Log.Warn("PuppetDB did not answer, so the next server is asked", "instance", c.instance(), "error", text)
+			c.o.Log.Warn(c.said(text) + "; the next server is asked")
 		}
 	}
 	if len(said) == 1 {
@@ -102,10 +102,13 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 	return c.fault("none of its servers answered: "+strings.Join(said, "; "), last)
 }
 
-// fault is the error of the instance; text begins with the server's URL.
+// fault is the error of the instance.
 func (c *Client) fault(text string, f *failure) *fault.Error {
-	return &fault.Error{Kind: kind, Msg: fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text), Hint: f.hint, Err: f.err}
+	return &fault.Error{Kind: kind, Msg: c.said(text), Hint: f.hint, Err: f.err}
 }
+
+// said is what is said of the instance; text begins with the server's URL.
+func (c *Client) said(text string) string { return fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text) }
 
 // clean makes a text of a server's fit to be shown: without secrets, which a
 // server might send back, and without control characters.

@@ -8,12 +8,12 @@
 # @return A hash of host names and facts, as PuppetDB has them.
 plan puppetdb_fact (TargetSpec $targets) {
   $all = get_targets($targets)
-  $facts = puppetdb_fact($all.map |$target| { $target.host })
+  $known = puppetdb_fact($all.map |$target| { $target.host })
   $all.each |$target| {
     # A target that PuppetDB does not know has no facts to add.
-    if $facts[$target.host] =~ NotUndef {
-      add_facts($target, $facts[$target.host])
+    if $known[$target.host] =~ NotUndef {
+      add_facts($target, $known[$target.host])
     }
   }
-  return $facts
+  return $known
 }

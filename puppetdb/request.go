@@ -108,7 +108,9 @@ func (c *Client) fault(text string, f *failure) *fault.Error {
 }
 
 // said is what is said of the instance; text begins with the server's URL.
-func (c *Client) said(text string) string { return fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text) }
+func (c *Client) said(text string) string {
+	return fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text)
+}
 
 // clean makes a text of a server's fit to be shown: without secrets, which a
 // server might send back, and without control characters.

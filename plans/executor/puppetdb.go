@@ -28,65 +28,49 @@ func asking() []*eval.Function {
 	return []*eval.Function{
 		one("puppetdb_query", "Returns the rows of a query to PuppetDB, in PQL or as a syntax tree.", "Variant[String, Array[Data]] $query"+instance, func(c *eval.Call) (value.Value, error) {
 			query := plain(c.Args[0])
-			rows, err := askPuppetDB(c, 1, func(db PuppetDB, instance string) ([]any, error) {
+			return askPuppetDB(c, 1, query, func(db PuppetDB, instance string) (any, error) {
 				return db.Query(c.Context(), query, instance)
 			})
-			if err != nil {
-				return nil, err
-			}
-			return answered(rows)
 		}),
 		one("puppetdb_fact", "Returns the facts that PuppetDB has of nodes, by their certnames.", "Array[String] $certnames"+instance, func(c *eval.Call) (value.Value, error) {
-			names := texts(c.Args[0])
-			facts, err := askPuppetDB(c, 1, func(db PuppetDB, instance string) (*ordered.Map, error) {
-				return db.Facts(c.Context(), names, instance)
-			})
-			if err != nil {
-				return nil, err
+			names := c.Args[0].(*value.Array)
+			certnames := make([]string, names.Len())
+			for i, n := range names.All() {
+				certnames[i] = string(n.(value.String))
 			}
-			return answered(facts)
+			return askPuppetDB(c, 1, plain(names), func(db PuppetDB, instance string) (any, error) {
+				return db.Facts(c.Context(), certnames, instance)
+			})
 		}),
 		one("puppetdb_command", "Submits a command to PuppetDB, and returns its UUID.", "String[1] $command, Integer $version, Hash[Data, Data] $payload"+instance, func(c *eval.Call) (value.Value, error) {
 			command, version, payload := string(c.Args[0].(value.String)), int64(c.Args[1].(value.Int)), plain(c.Args[2]).(*ordered.Map)
-			uuid, err := askPuppetDB(c, 3, func(db PuppetDB, instance string) (string, error) {
+			return askPuppetDB(c, 3, []any{command, version, payload}, func(db PuppetDB, instance string) (any, error) {
 				return db.Command(c.Context(), command, version, payload, instance)
 			})
-			if err != nil {
-				return nil, err
-			}
-			return value.String(uuid), nil
 		}),
 	}
 }
 
-// askPuppetDB asks without the turn, and returns plain data. at is the place of
-// the instance among the arguments.
-func askPuppetDB[T any](c *eval.Call, at int, ask func(db PuppetDB, instance string) (T, error)) (answer T, err error) {
+// askPuppetDB asks without the turn. at is the place of the instance among the
+// arguments, what is the others. Asking twice does no harm: a command has the
+// time of what it tells in it, and PuppetDB keeps what is newest.
+func askPuppetDB(c *eval.Call, at int, what any, ask func(db PuppetDB, instance string) (any, error)) (value.Value, error) {
 	x := of(&c.Site)
 	if x.o.PuppetDB == nil {
-		return answer, &fault.Error{Kind: "bolt/puppetdb-error", Msg: "There is no PuppetDB to ask: server_urls must be specified",
+		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: "There is no PuppetDB to ask: server_urls must be specified",
 			Hint: "say under puppetdb in bolt-project.yaml how PuppetDB is reached"}
 	}
 	instance, _ := c.Arg(at).(value.String)
-	x.apart(func() { answer, err = ask(x.o.PuppetDB, string(instance)) })
-	return answer, err
-}
-
-// answered is what PuppetDB answered as a value.
-func answered(data any) (value.Value, error) {
-	v, err := valuedata.Of(data)
+	answer, err := x.effect(c, []any{what, string(instance)}, false, func() (answer any, err error) {
+		x.apart(func() { answer, err = ask(x.o.PuppetDB, string(instance)) })
+		return answer, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := valuedata.Of(answer)
 	if err != nil {
 		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: fmt.Sprintf("PuppetDB answered with data that the language does not have: %v", err), Err: err}
 	}
 	return v, nil
-}
-
-// texts are the strings of an array.
-func texts(v value.Value) []string {
-	list := v.(*value.Array)
-	all := make([]string, 0, list.Len())
-	for _, e := range list.All() {
-		all = append(all, string(e.(value.String)))
-	}
-	return all
 }

@@ -157,9 +157,9 @@ func TestFailures(t *testing.T) {
 		{"broken", plain(serve(t, status(500, "Value does not match"))), "500 Internal Server Error: Value does not match", ""},
 		{"wrong token", plain(serve(t, status(401, "the token s3cret is out of date"))), "401 Unauthorized: the token [redacted] is out of date", "token"},
 		{"who echoes", plain(serve(t, func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, r.Header.Get("X-Authentication")+" "+r.Header.Get("X-Api"), 403)
+			http.Error(w, r.Header.Get("X-Authentication")+" "+r.Header.Get("X-Api"), http.StatusForbidden)
 		})), "403 Forbidden: [redacted] [redacted]", "certificate-allowlist"},
-		{"elsewhere", plain(serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, 307) })), "it redirects to " + elsewhere, "server_urls"},
+		{"elsewhere", plain(serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect) })), "it redirects to " + elsewhere, "server_urls"},
 		{"a server of somebody else", func() Options {
 			o := a.options(t, other.serve(t, rows("[]")))
 			return o

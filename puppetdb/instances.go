@@ -141,7 +141,7 @@ func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, er
 	}
 	conf, err := i.toolsConfig(ctx)
 	if err != nil {
-		i.s.Base.Log.Error("The configuration of PuppetDB's client tools was not used", "error", err)
+		i.s.Base.Log.Error(fmt.Sprintf("The configuration of PuppetDB's own tools is not used: %v", err))
 		return settings, nil
 	}
 	merged := &ordered.Map{}

@@ -115,16 +115,20 @@ func (c *Client) said(text string) string {
 // clean makes a text of a server's fit to be shown: without secrets, which a
 // server might send back, and without control characters.
 func (c *Client) clean(text string) string {
-	hide := func(secret string) {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	hide(c.o.Token.Reveal())
+	secrets := []string{c.o.Token.Reveal()}
 	for _, h := range c.o.Headers {
-		hide(h.Reveal())
+		secrets = append(secrets, h.Reveal())
 	}
-	text = strings.TrimSpace(safetext.TerminalString(text))
+	hide := func(text string) string {
+		for _, s := range secrets {
+			if s != "" {
+				text = strings.ReplaceAll(text, s, "[redacted]")
+			}
+		}
+		return text
+	}
+	// What is left out must neither hide a secret nor make one.
+	text = strings.TrimSpace(hide(safetext.TerminalString(hide(text))))
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + " …"
 	}

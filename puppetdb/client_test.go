@@ -330,7 +330,7 @@ func TestLarge(t *testing.T) {
 	row := `{"certname": "` + strings.Repeat("x", 100_000) + `"}`
 	c := client(t, Options{ServerURLs: []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "["+row)
-		for i := 1; i < 640 && r.Context().Err() == nil; i++ { // 64 MB
+		for i := 1; i < 240 && r.Context().Err() == nil; i++ { // 24 MB
 			io.WriteString(w, ","+row)
 		}
 		io.WriteString(w, "]")
@@ -341,14 +341,14 @@ func TestLarge(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	n := 0
 	err := c.Query(t.Context(), Query{Text: "nodes {}"}, func(any) error {
-		if n++; n%100 == 0 {
+		if n++; n%40 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
 			most = max(most, now.HeapAlloc)
 		}
 		return nil
 	})
-	if err != nil || n != 640 || most > before.HeapAlloc+(16<<20) {
+	if err != nil || n != 240 || most > before.HeapAlloc+(8<<20) {
 		t.Errorf("%d rows, %v, %d bytes in memory", n, err, most-before.HeapAlloc)
 	}
 	c.maxRows = 1 << 20

@@ -122,8 +122,8 @@ func flagTable() []flag {
 	return []flag{
 		{name: "targets", short: "t", arg: "TARGETS", repeat: true, section: secInventory, on: onTargets,
 			help: "Act on these targets: names, aliases, groups, globs (web*), URIs; several are separated by commas. @FILE reads them from a file, - from standard input."},
-		{name: "query", short: "q", arg: "PQL", section: secInventory, on: onNone,
-			help: "Act on the targets that a PuppetDB query returns."},
+		{name: "query", short: "q", arg: "PQL", section: secInventory, on: onTargets,
+			help: "Act on the nodes that this query to PuppetDB returns: inventory[certname] { facts.role = \"web\" }"},
 		{name: "rerun", arg: "WHICH", values: []string{"all", "failure", "success"}, section: secInventory, on: onTargets,
 			help: "Act on targets of the last run again: all of them, or those that failed or succeeded."},
 		{name: "params", arg: "JSON", section: secInventory, on: onParams,
@@ -155,6 +155,7 @@ func flagTable() []flag {
 		{name: "project", arg: "DIR", section: secContext, on: onAll, help: "Use the Bolt project in this directory."},
 		{name: "inventoryfile", short: "i", arg: "FILE", config: asText, section: secContext, on: onInventory, help: "Read the inventory from this file."},
 		{name: "hiera-config", arg: "FILE", config: asText, section: secContext, on: onHiera, help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
+		{name: "puppetdb", arg: "INSTANCE", section: secContext, on: onTargets, help: "Ask this PuppetDB of puppetdb-instances where none is named."},
 		{name: "save-rerun", negatable: true, config: asBool, section: secContext, on: onResults, help: "Record the outcome for --rerun (default).", negative: "Do not record the outcome for --rerun."},
 
 		{name: "journal", section: secContext, on: onJournal, strict: true, help: "Record what the plan does, so that \"bolt plan resume\" can go on with it after a crash or ^C."},

@@ -67,6 +67,8 @@ func answerAsPuppetDB(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, data, `[{"certname":"local1"},{"certname":"local2"},{"certname":"local1"}]`)
 	case text == "nodes[report_timestamp] {}":
 		answer(http.StatusOK, data, `[{"report_timestamp":null}]`)
+	case text == "nodes[certname] { groups }":
+		answer(http.StatusOK, data, `[{"certname":"all,web*"}]`)
 	case text == "none[] {}":
 		answer(http.StatusOK, data, `[]`)
 	default:

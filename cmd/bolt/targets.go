@@ -143,15 +143,16 @@ func (a *app) targeting(ctx context.Context) (func(context.Context) ([]*inventor
 
 // finder is targeting without what plugins keep.
 func (a *app) finder(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
-	if a.values.has("query") {
-		return nil, fault.New("bolt/puppetdb-error", "server_urls must be specified")
-	}
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var patterns []string
 	switch {
+	case a.values.has("query"):
+		if patterns, err = a.puppetDB().Certnames(ctx, a.values.last("query"), ""); err != nil {
+			return nil, err
+		}
 	case a.values.has("rerun"):
 		if patterns, err = a.config.Rerun.Targets(ctx, a.values.last("rerun")); err != nil {
 			return nil, err

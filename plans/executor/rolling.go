@@ -121,5 +121,8 @@ func (r *rolling) tooMany(failures, n int) bool {
 
 // stopped is why targets were not begun.
 func (r *rolling) stopped(failures, begun int) string {
-	return fmt.Sprintf("Not begun, because %s of the %d before had failed", count(failures, "target"), begun)
+	if begun == 1 {
+		return "Not begun, because the target before had failed"
+	}
+	return fmt.Sprintf("Not begun, because %d of the %d targets before had failed", failures, begun)
 }

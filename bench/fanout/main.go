@@ -94,7 +94,7 @@ func fanout(ctx context.Context, o options) error {
 		failures = append(failures, measure.Table(os.Stdout, title, "bolt", rows))
 	}
 	if len(o.light) > 0 {
-		farmd, remove, err := lightServer(ctx, o.farmd)
+		farmd, remove, err := farm.LightServer(ctx, o.farmd)
 		if err != nil {
 			return errors.Join(append(failures, err)...)
 		}
@@ -113,23 +113,6 @@ func fanout(ctx context.Context, o options) error {
 		failures = append(failures, measure.Table(os.Stdout, title, "bolt", rows))
 	}
 	return errors.Join(failures...)
-}
-
-// lightServer returns the path of a farmd program, built if none is given.
-func lightServer(ctx context.Context, given string) (program string, remove func(), err error) {
-	if given != "" {
-		program, err = filepath.Abs(given)
-		return program, func() {}, err
-	}
-	dir, err := os.MkdirTemp("", "bolt-bench.")
-	if err != nil {
-		return "", nil, err
-	}
-	program = filepath.Join(dir, "farmd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./bench/farmd").CombinedOutput(); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("build farmd: %w: %s", err, out), os.RemoveAll(dir))
-	}
-	return program, func() { os.RemoveAll(dir) }, nil
 }
 
 // size measures all tools on one farm. A tool that fails has a row without

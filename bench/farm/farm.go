@@ -59,13 +59,32 @@ func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
 	return f.ready()
 }
 
-// Light starts a farmd program that is n targets.
-func Light(ctx context.Context, farmd string, n int) (*Farm, error) {
+// LightServer returns the path of a program built from bench/farmd: the given
+// one, or, if that is "", one that it builds, and that remove removes.
+func LightServer(ctx context.Context, given string) (program string, remove func(), err error) {
+	if given != "" {
+		program, err = filepath.Abs(given)
+		return program, func() {}, err
+	}
+	dir, err := os.MkdirTemp("", "bolt-bench.")
+	if err != nil {
+		return "", nil, err
+	}
+	program = filepath.Join(dir, "farmd")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./bench/farmd").CombinedOutput(); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("build farmd: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	return program, func() { os.RemoveAll(dir) }, nil
+}
+
+// Light starts a farmd program that is n targets. options are more of its
+// arguments.
+func Light(ctx context.Context, farmd string, n int, options ...string) (*Farm, error) {
 	dir, err := os.MkdirTemp("", "bolt-bench.")
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, farmd, "-n", strconv.Itoa(n), "-dir", dir)
+	cmd := exec.CommandContext(ctx, farmd, append([]string{"-n", strconv.Itoa(n), "-dir", dir}, options...)...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe() // its end ends the farm
 	if err != nil {

@@ -5,7 +5,8 @@
 // Run times one program. CPU and Look read what a process has used that runs
 // on, such as a daemon's. Memory runs a program again under observation: watching a
 // hundred processes costs enough to disturb the clock, so the two are apart.
-// Table prints medians of samples, Markdown any table.
+// Table prints medians of samples, Markdown any table, Machine what all that was
+// measured on.
 package measure
 
 import (

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -29,6 +28,7 @@ import (
 	"time"
 
 	"bolt/bench/daemon"
+	"bolt/bench/farm"
 	"bolt/bench/measure"
 )
 
@@ -92,13 +92,15 @@ func warm(ctx context.Context, o options) (err error) {
 	if err := raiseLimit(); err != nil {
 		return err
 	}
-	if o.farmd, err = lightServer(ctx, o.farmd); err != nil {
+	server, remove, err := farm.LightServer(ctx, o.farmd)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(o.farmd))
+	defer remove()
+	o.farmd = server
 	var text strings.Builder
 	out := io.MultiWriter(os.Stdout, &text)
-	fmt.Fprintf(out, "%s\n", machine(ctx))
+	fmt.Fprintf(out, "%s\n", measure.Machine(ctx))
 	failures := []error{}
 	for _, p := range []struct {
 		name    string
@@ -133,60 +135,6 @@ func raiseLimit() error {
 		return fmt.Errorf("raise the limit of descriptors: %w", err)
 	}
 	return nil
-}
-
-// lightServer returns the path of a farmd program in a folder of its own.
-func lightServer(ctx context.Context, given string) (string, error) {
-	dir, err := os.MkdirTemp("", "bolt-bench.")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "farmd")
-	if given != "" {
-		given, err = filepath.Abs(given)
-		return program, errors.Join(err, os.Symlink(given, program))
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./bench/farmd").CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("build farmd: %w: %s", err, out), os.RemoveAll(dir))
-	}
-	return program, nil
-}
-
-// machine says on what the figures were taken.
-func machine(ctx context.Context) string {
-	facts := []string{strconv.Itoa(cores()) + " cores"}
-	for _, f := range []struct{ file, key string }{{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}} {
-		data, err := os.ReadFile(f.file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(data)) {
-			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == f.key {
-				facts = append(facts, strings.TrimSpace(value))
-				break
-			}
-		}
-	}
-	for _, argv := range [][]string{{"uname", "-sr"}, {"ssh", "-V"}, {"go", "env", "GOVERSION"}} {
-		if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err == nil {
-			facts = append(facts, strings.TrimSpace(string(out)))
-		}
-	}
-	return "Machine: " + strings.Join(facts, "; ") + ". Client and servers share it."
-}
-
-func cores() int {
-	n := 0
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		if strings.HasPrefix(line, "processor") {
-			n++
-		}
-	}
-	return n
 }
 
 func words(s string) []string {

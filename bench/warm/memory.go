@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bolt/bench/farm"
+	"bolt/bench/masters"
 	"bolt/bench/measure"
 )
 
@@ -134,11 +135,11 @@ func holdMasters(ctx context.Context, o options, f *farm.Farm) (h holder, err er
 	few := *f
 	few.Hosts = f.Hosts[:min(mastersLooked, len(f.Hosts))]
 	h.name, h.held = "ssh masters, a process each", len(few.Hosts)
-	m, err := startMasters(ctx, &few)
+	m, err := masters.Start(ctx, &few)
 	if err != nil {
 		return h, err
 	}
-	return h, errors.Join(h.watch(ctx, o, m.pids()), m.stop())
+	return h, errors.Join(h.watch(ctx, o, m.PIDs()), m.Stop())
 }
 
 // watch looks at processes after they were left alone, and what they do in

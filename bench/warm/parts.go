@@ -28,7 +28,7 @@ func one(ctx context.Context, o options, w io.Writer) error {
 	o.burst = max(o.burst, oneBurst)
 	rows, err := on(ctx, o, f, o.atOnce, wanted{masters: true, floor: true}, func(s *scene) []tool {
 		tools := append(s.oursTrue(), s.floors()...)
-		ssh := program("ssh -S", measure.Program{Argv: []string{"ssh", "-F", s.masters.config, "-n", s.Hosts[0], "true"}})
+		ssh := program("ssh -S", measure.Program{Argv: []string{"ssh", "-F", s.masters.Config, "-n", s.Hosts[0], "true"}})
 		cold := program("ssh, no master", measure.Program{Argv: append(append([]string{"ssh", "-F", s.SSHConfig()}, strings.Fields(farm.CheapSSH)...), "-n", s.Hosts[0], "true")})
 		cold.cold = true
 		tools = append(tools, s.asPeers([]tool{ssh})...)
@@ -144,7 +144,7 @@ func jobs(ctx context.Context, o options, w io.Writer) error {
 }
 
 func (s *scene) scriptPeers(script string) []tool {
-	c, config := strconv.Itoa(s.atOnce), "-F "+s.masters.config
+	c, config := strconv.Itoa(s.atOnce), "-F "+s.masters.Config
 	return s.asPeers([]tool{
 		program("xargs ssh", s.shellEach(`exec ssh -F "$1" "$0" sh -s <"$2"`, script)),
 		program("clush", measure.Program{Argv: []string{"clush", "-S", "-f", c, "-o", config, "--hostfile=" + s.hostsFile(), "sh -s"}, Stdin: script}),
@@ -157,7 +157,7 @@ func (s *scene) uploadPeers(file string) []tool {
 	return s.asPeers([]tool{
 		// The old protocol: sessions here start through a command, SFTP does not.
 		program("xargs scp", measure.Program{
-			Argv:  []string{"xargs", "-P", strconv.Itoa(s.atOnce), "-I{}", "scp", "-O", "-q", "-F", s.masters.config, file, "{}:large"},
+			Argv:  []string{"xargs", "-P", strconv.Itoa(s.atOnce), "-I{}", "scp", "-O", "-q", "-F", s.masters.Config, file, "{}:large"},
 			Stdin: s.hostsFile(),
 		}),
 		program("xargs ssh cat", s.shellEach(`exec ssh -F "$1" "$0" 'cat >large' <"$2"`, file)),
@@ -168,7 +168,7 @@ func (s *scene) uploadPeers(file string) []tool {
 // and a file as $2.
 func (s *scene) shellEach(script, file string) measure.Program {
 	return measure.Program{
-		Argv:  []string{"xargs", "-P", strconv.Itoa(s.atOnce), "-I{}", "sh", "-c", script, "{}", s.masters.config, file},
+		Argv:  []string{"xargs", "-P", strconv.Itoa(s.atOnce), "-I{}", "sh", "-c", script, "{}", s.masters.Config, file},
 		Stdin: s.hostsFile(),
 	}
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"bolt/bench/ansible"
 	"bolt/bench/farm"
 	"bolt/bench/measure"
 )
@@ -65,14 +65,12 @@ func (s *scene) taskTools(ctx context.Context) []tool {
 	}
 	shell := []string{"-m", "shell", "-a", sameCommand}
 	peers := s.asPeers([]tool{s.ansible("ansible shell", nil, shell...)})
-	if strategy := mitogen(ctx); strategy != "" {
-		peers = append(peers, s.asPeers([]tool{s.ansible("ansible shell with mitogen", []string{"ANSIBLE_STRATEGY_PLUGINS=" + strategy, "ANSIBLE_STRATEGY=mitogen_linear"}, shell...)})...)
+	if mitogen := ansible.Mitogen(ctx); mitogen != nil {
+		peers = append(peers, s.asPeers([]tool{s.ansible("ansible shell with mitogen", mitogen, shell...)})...)
 	}
 	cold := program("ansible shell, no master", measure.Program{
 		Argv: append([]string{"ansible", "all", "-i", s.hostsFile(), "-f", strconv.Itoa(s.atOnce)}, shell...),
-		Env: []string{fmt.Sprintf("ANSIBLE_SSH_ARGS=-F %s %s", s.SSHConfig(), farm.CheapSSH), "ANSIBLE_PIPELINING=1",
-			"ANSIBLE_LOCAL_TEMP=" + filepath.Join(s.Dir, "ansible"), "ANSIBLE_DEPRECATION_WARNINGS=False",
-			"ANSIBLE_PYTHON_INTERPRETER=auto_silent", "LC_ALL=C.UTF-8"},
+		Env:  ansible.Environ("-F "+s.SSHConfig()+" "+farm.CheapSSH, s.Dir),
 	})
 	cold.cold = true
 	return append(append(tools, peers...), cold)

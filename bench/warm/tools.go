@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"bolt/bench/ansible"
 	"bolt/bench/daemon"
 	"bolt/bench/farm"
+	"bolt/bench/masters"
 	"bolt/bench/measure"
 )
 
@@ -19,10 +19,10 @@ type scene struct {
 	*farm.Farm
 	o       options
 	atOnce  int
-	masters *masters       // nil: too many targets for a process each
-	floor   *floor         // nil without
-	daemon  *daemon.Daemon // nil: bolt has none
-	pid     int            // the daemon's
+	masters *masters.Masters //  nil: too many targets for a process each
+	floor   *floor           // nil without
+	daemon  *daemon.Daemon   // nil: bolt has none
+	pid     int              // the daemon's
 }
 
 // wanted is what a scene is to hold beside bolt's connections.
@@ -32,7 +32,7 @@ type wanted struct{ masters, floor bool }
 func connectAll(ctx context.Context, o options, f *farm.Farm, atOnce int, want wanted) (s *scene, err error) {
 	s = &scene{Farm: f, o: o, atOnce: atOnce}
 	if want.masters {
-		s.masters, err = startMasters(ctx, f)
+		s.masters, err = masters.Start(ctx, f)
 	}
 	if want.floor && err == nil {
 		s.floor, err = hold(ctx, f, atOnce)
@@ -78,7 +78,7 @@ func (s *scene) warmUp(ctx context.Context) error {
 func (s *scene) close(ctx context.Context) error {
 	var failures []error
 	if s.masters != nil {
-		failures = append(failures, s.masters.stop())
+		failures = append(failures, s.masters.Stop())
 	}
 	if s.floor != nil {
 		failures = append(failures, s.floor.close())
@@ -161,10 +161,10 @@ func (s *scene) peers(ctx context.Context, line string) []tool {
 	if s.masters == nil {
 		return nil
 	}
-	c, config := strconv.Itoa(s.atOnce), "-F "+s.masters.config
+	c, config := strconv.Itoa(s.atOnce), "-F "+s.masters.Config
 	tools := []tool{
 		program("xargs ssh", measure.Program{
-			Argv:  []string{"xargs", "-P", c, "-I{}", "ssh", "-F", s.masters.config, "-n", "{}", line},
+			Argv:  []string{"xargs", "-P", c, "-I{}", "ssh", "-F", s.masters.Config, "-n", "{}", line},
 			Stdin: s.hostsFile(),
 		}),
 		program("clush", measure.Program{Argv: []string{"clush", "-S", "-f", c, "-o", config, "--hostfile=" + s.hostsFile(), line}}),
@@ -176,8 +176,8 @@ func (s *scene) peers(ctx context.Context, line string) []tool {
 	}
 	if len(s.Hosts) <= ansibleLimit {
 		tools = append(tools, s.ansible("ansible raw", nil, "-m", "raw", "-a", line))
-		if strategy := mitogen(ctx); strategy != "" {
-			tools = append(tools, s.ansible("ansible with mitogen", []string{"ANSIBLE_STRATEGY_PLUGINS=" + strategy, "ANSIBLE_STRATEGY=mitogen_linear"}, "-m", "command", "-a", line))
+		if mitogen := ansible.Mitogen(ctx); mitogen != nil {
+			tools = append(tools, s.ansible("ansible with mitogen", mitogen, "-m", "command", "-a", line))
 		}
 	}
 	return s.asPeers(tools)
@@ -186,7 +186,7 @@ func (s *scene) peers(ctx context.Context, line string) []tool {
 // asPeers charges the masters to tools that use them.
 func (s *scene) asPeers(tools []tool) []tool {
 	for i := range tools {
-		tools[i].kind, tools[i].behind = peer, s.masters.pids()
+		tools[i].kind, tools[i].behind = peer, s.masters.PIDs()
 	}
 	return tools
 }
@@ -195,17 +195,5 @@ func (s *scene) asPeers(tools []tool) []tool {
 // its ssh arguments speak of none, and uses those of the configuration.
 func (s *scene) ansible(name string, env []string, module ...string) tool {
 	argv := append([]string{"ansible", "all", "-i", s.hostsFile(), "-f", strconv.Itoa(s.atOnce)}, module...)
-	return program(name, measure.Program{Argv: argv, Env: append(env,
-		"ANSIBLE_SSH_ARGS=-F "+s.masters.config, "ANSIBLE_PIPELINING=1", "ANSIBLE_LOCAL_TEMP="+filepath.Join(s.Dir, "ansible"),
-		"ANSIBLE_DEPRECATION_WARNINGS=False", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "LC_ALL=C.UTF-8")})
-}
-
-// mitogen returns the folder of mitogen's strategies, "" where it is not
-// installed.
-func mitogen(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "python3", "-c", "import ansible_mitogen, os; print(os.path.dirname(ansible_mitogen.__file__))").Output()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "plugins", "strategy")
+	return program(name, measure.Program{Argv: argv, Env: append(env, ansible.Environ("-F "+s.masters.Config, s.Dir)...)})
 }

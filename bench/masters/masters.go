@@ -1,4 +1,8 @@
-package main
+// Package masters gives a measurement OpenSSH's warm connections: an "ssh -M"
+// process for each host, as ControlPersist leaves them behind.
+//
+// Masters own their processes and the folder of their sockets; Stop ends both.
+package masters
 
 import (
 	"context"
@@ -13,26 +17,30 @@ import (
 	"bolt/bench/farm"
 )
 
-// masters are OpenSSH's warm connections: one "ssh -M" process for each host,
-// as ControlPersist leaves them behind. They are clients' daemons, so their
-// processor time is charged to the tools that use them.
-type masters struct {
+// Masters are connections to all hosts of a farm. They are clients' daemons, so
+// their processor time is charged to the tools that use them.
+type Masters struct {
+	Config string // for ssh -F: that of the farm with the sockets' place
 	dir    string
-	config string // for ssh -F: that of the farm with the sockets' place
 	cmds   []*exec.Cmd
 }
 
-// mastersAtOnce is how many are started at a time.
-const mastersAtOnce = 20
+const (
+	// startsAtOnce is how many are started at a time.
+	startsAtOnce = 20
+	// patience is how long those may take to log in.
+	patience = time.Minute
+)
 
-func startMasters(ctx context.Context, f *farm.Farm) (*masters, error) {
+// Start connects to all hosts of a farm.
+func Start(ctx context.Context, f *farm.Farm) (*Masters, error) {
 	// Short: a socket's path has at most 107 bytes, and ssh binds a longer
 	// temporary name.
 	dir, err := os.MkdirTemp("/tmp", "bolt-cm.")
 	if err != nil {
 		return nil, err
 	}
-	m := &masters{dir: dir, config: filepath.Join(dir, "config")}
+	m := &Masters{dir: dir, Config: filepath.Join(dir, "config")}
 	text, err := os.ReadFile(f.SSHConfig())
 	if err == nil {
 		var b strings.Builder
@@ -42,12 +50,12 @@ func startMasters(ctx context.Context, f *farm.Farm) (*masters, error) {
 				fmt.Fprintf(&b, "    %s %s\n", name, value)
 			}
 		}
-		err = os.WriteFile(m.config, []byte(b.String()), 0o600)
+		err = os.WriteFile(m.Config, []byte(b.String()), 0o600)
 	}
 	for len(f.Hosts) > len(m.cmds) && err == nil {
 		begin := len(m.cmds)
-		for _, h := range f.Hosts[begin:min(begin+mastersAtOnce, len(f.Hosts))] {
-			cmd := exec.CommandContext(ctx, "ssh", "-F", m.config, "-MNn", h)
+		for _, h := range f.Hosts[begin:min(begin+startsAtOnce, len(f.Hosts))] {
+			cmd := exec.CommandContext(ctx, "ssh", "-F", m.Config, "-MNn", h)
 			cmd.Stderr = os.Stderr
 			if err = cmd.Start(); err != nil {
 				break
@@ -59,14 +67,14 @@ func startMasters(ctx context.Context, f *farm.Farm) (*masters, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.stop())
+		return nil, errors.Join(err, m.Stop())
 	}
 	return m, nil
 }
 
 // wait returns when the masters of the hosts have their sockets, which they
 // make when they are logged in.
-func (m *masters) wait(ctx context.Context, hosts []string) error {
+func (m *Masters) wait(ctx context.Context, hosts []string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, h := range hosts {
@@ -84,7 +92,8 @@ func (m *masters) wait(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-func (m *masters) pids() []int {
+// PIDs are the processes.
+func (m *Masters) PIDs() []int {
 	pids := make([]int, len(m.cmds))
 	for i, c := range m.cmds {
 		pids[i] = c.Process.Pid
@@ -92,7 +101,8 @@ func (m *masters) pids() []int {
 	return pids
 }
 
-func (m *masters) stop() error {
+// Stop ends the processes and removes their sockets.
+func (m *Masters) Stop() error {
 	for _, c := range m.cmds {
 		c.Process.Kill()
 	}

@@ -47,6 +47,9 @@ func (d *Daemon) Env() []string {
 	return []string{"XDG_RUNTIME_DIR=" + d.dir, "HOME=" + d.home, "SSH_AUTH_SOCK="}
 }
 
+// Runtime is the runtime directory in which the daemon has its place.
+func (d *Daemon) Runtime() string { return d.dir }
+
 // Status is what measurements want of "bolt pool status --format json".
 type Status struct {
 	PID         int        `json:"pid"`

@@ -169,3 +169,25 @@ func Children() (map[int][]int, error) {
 func proc(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
+
+// Peak is the largest resident size, in bytes, that a running process has had
+// since its start or the last ResetPeak.
+func Peak(pid int) (int64, error) {
+	data, err := os.ReadFile(proc(pid, "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if size, ok := strings.CutPrefix(line, "VmHWM:"); ok { // "    1234 kB", proc_pid_status(5)
+			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(size), "kB")), 10, 64)
+			return kb * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no line VmHWM", proc(pid, "status"))
+}
+
+// ResetPeak makes the present size of a process its peak.
+func ResetPeak(pid int) error {
+	const peak = "5" // proc_pid_clear_refs(5)
+	return os.WriteFile(proc(pid, "clear_refs"), []byte(peak), 0)
+}

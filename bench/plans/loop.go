@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"bolt/bench/measure"
+	"bolt/internal/output"
+	"bolt/internal/yaml"
+	"bolt/inventory"
+	"bolt/pool/client"
+	"bolt/pool/wire"
+	"bolt/run"
+)
+
+// A loop is what a plan's steps are measured beside: one process that does what
+// "bolt command run" does on all targets, again and again, through the same
+// client of the daemon, with the same output.
+type loop struct {
+	runs              int
+	line              string
+	inventory, socket string // paths
+}
+
+// program is this program as the loop, in the environment of other contestants.
+func (l loop) program(env []string, dir string, runs string) (measure.Program, error) {
+	self, err := os.Executable()
+	return measure.Program{Argv: []string{self, "-loop", runs, "-line", l.line, "-inventory", l.inventory, "-socket", l.socket}, Env: env, Dir: dir}, err
+}
+
+func (l loop) run(ctx context.Context) (err error) {
+	data, err := yaml.ReadMap(ctx, l.inventory, "inventory")
+	if err != nil {
+		return err
+	}
+	inv, err := inventory.New(ctx, data, inventory.Options{File: l.inventory, Home: os.Getenv("HOME")})
+	if err != nil {
+		return err
+	}
+	targets, err := inv.Lookup(ctx, []string{"all"})
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	c := client.New(client.Options{Socket: l.socket, Build: "bench", Caller: wire.Caller{Home: os.Getenv("HOME"), Dir: dir, Env: os.Environ()}})
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for range l.runs {
+		if err := command(ctx, c, l.line, targets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs a command line on targets, and shows what it came to.
+func command(ctx context.Context, c *client.Client, line string, targets []*inventory.Target) error {
+	view, err := output.New(output.Options{Out: os.Stdout, Verbose: true})
+	if err != nil {
+		return err
+	}
+	if err := view.Start(output.Info{Action: "command", Object: line, Targets: targets}); err != nil {
+		return err
+	}
+	begin := time.Now()
+	var failure error
+	run.New(c, run.Options{}).Run(ctx, &run.Command{Line: line}, targets, func(e run.Event) {
+		if e.Kind == run.Finished && !e.Result.OK() {
+			failure = errors.New(e.Target.Name + ": " + e.Result.Err.Msg)
+		}
+		if err := view.Event(e); err != nil {
+			failure = err
+		}
+	})
+	return errors.Join(failure, view.End(time.Since(begin)))
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"bolt/bench/measure"
+)
+
+// A contestant is one way to do some work.
+type contestant struct {
+	name    string
+	program measure.Program
+	behind  []int // processes that work for it beside its own
+	burst   int   // runs in each turn; 0: one
+
+	samples []measure.Sample
+	behinds []time.Duration // processor time of what is behind a run
+}
+
+// calm is left after each turn, so that what works behind a contestant is done
+// with its work.
+const calm = 100 * time.Millisecond
+
+// turns lets contestants do their work in turns, after one run of each that
+// does not count.
+func turns(ctx context.Context, runs int, list []*contestant) error {
+	for turn := range runs + 1 {
+		for _, c := range list {
+			if err := c.turn(ctx, turn > 0); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *contestant) turn(ctx context.Context, counts bool) error {
+	before, err := measure.Sum(c.behind)
+	if err != nil {
+		return err
+	}
+	burst := max(c.burst, 1)
+	if !counts {
+		burst = 1
+	}
+	for range burst {
+		s, err := measure.Run(ctx, c.program)
+		if err != nil {
+			return err
+		}
+		if counts {
+			c.samples = append(c.samples, s)
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(calm):
+	}
+	after, err := measure.Sum(c.behind)
+	if counts {
+		c.behinds = append(c.behinds, (after-before)/time.Duration(burst))
+	}
+	return err
+}
+
+// A cost is what a run took, as medians.
+type cost struct {
+	wall, own, behind time.Duration
+	peak              int64
+}
+
+func (c *contestant) cost() cost {
+	m := measure.Median(c.samples)
+	behind := slices.Sorted(slices.Values(c.behinds))[len(c.behinds)/2]
+	return cost{m.Wall, m.CPU, behind, m.MaxRSS}
+}
+
+func (c cost) cpu() time.Duration { return c.own + c.behind }
+
+// less is a cost without another's.
+func (c cost) less(b cost) cost {
+	return cost{c.wall - b.wall, c.own - b.own, c.behind - b.behind, c.peak}
+}
+
+// over is a part of a cost.
+func (c cost) over(n int) cost {
+	d := time.Duration(n)
+	return cost{c.wall / d, c.own / d, c.behind / d, c.peak}
+}
+
+// cells are a cost's figures, and how many times they are another's.
+func (c cost) cells(base cost) []string {
+	return []string{ms(c.wall), ms(c.own), ms(c.behind), times(c.wall, base.wall), times(c.cpu(), base.cpu())}
+}
+
+// costHeader heads the cells of costs beside those of base.
+func costHeader(base string) []string {
+	return []string{"wall ms", "CPU ms", "CPU ms behind", "wall ÷ " + base, "CPU ÷ " + base}
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1e3) }
+
+func times(d, base time.Duration) string {
+	if base <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", float64(d)/float64(base))
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.0f", float64(n)/(1<<20)) }

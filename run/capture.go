@@ -171,6 +171,9 @@ func (c *Capture) Dropped() (int64, error) {
 	return c.dropped[Stdout] + c.dropped[Stderr], c.reason
 }
 
+// silent reports whether nothing was printed on a stream.
+func (c *Capture) silent(s Stream) bool { return c == nil || c.kept[s] == 0 && c.dropped[s] == 0 }
+
 // IsBlank reports whether nothing but white space (or NUL) was printed.
 func (c *Capture) IsBlank() bool { return c == nil || !c.printed }
 

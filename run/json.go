@@ -50,21 +50,12 @@ type jsonResult struct {
 
 // members writes what is inside of value.
 func (j *jsonResult) members(r *Result) {
-	if r.ShowsOutput() {
-		j.output("stdout", func(w io.Writer) error { return r.Output.WriteStream(w, Stdout) })
-		j.output("stderr", func(w io.Writer) error { return r.Output.WriteStream(w, Stderr) })
-		j.output("merged_output", r.Output.WriteMerged)
-		var code any
-		if r.Status.Signal == "" && (r.OK() || r.Err.Command) {
-			code = r.Status.Code
+	for k, v := range r.members() {
+		if printed, ok := v.(outputText); ok {
+			j.output(k, printed.write)
+		} else {
+			j.member(k, v)
 		}
-		j.member("exit_code", code)
-	}
-	for k, v := range r.Value.All() {
-		j.member(k, v)
-	}
-	if r.Err != nil {
-		j.member("_error", r.Err.Map())
 	}
 }
 

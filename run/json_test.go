@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"io"
+	"reflect"
 	"testing"
 
 	"bolt/internal/ordered"
@@ -91,8 +92,66 @@ func TestWriteJSON(t *testing.T) {
 			if !json.Valid([]byte(got)) {
 				t.Error("this is no JSON")
 			}
+			isData(t, &tt.result)
 		})
 	}
+}
+
+// isData checks that the data of a result is what is read of its JSON, and each
+// member by itself too.
+func isData(t *testing.T, r *Result) {
+	t.Helper()
+	written, err := ordered.ParseJSON([]byte(text(t, r.WriteJSON)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.Data()
+	if err != nil || !reflect.DeepEqual(any(data), written) {
+		t.Errorf("the data is %v, %v, and the JSON %v", data, err, written)
+	}
+	members := data.Value("value").(*ordered.Map)
+	for k, want := range members.All() {
+		if got, ok, err := r.Member(k); !ok || err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("the member %q is %v, %v, %v, want %v", k, got, ok, err, want)
+		}
+	}
+	if v, ok, err := r.Member("no such"); ok || err != nil {
+		t.Errorf("a member that is not there is %v, %v", v, err)
+	}
+}
+
+// TestData has what a task and a plan may put into a result.
+func TestData(t *testing.T) {
+	web1 := target("caf\xe9")
+	for name, r := range map[string]*Result{
+		"a task": {Target: web1, Action: "task", Object: "t\xff", Value: ordered.Of("n", int64(1), "f", 1.5, "e", 1e300, "s", "\xe9", "l", []any{int64(1), nil, true, "\xff"},
+			"m", ordered.Of("k\xe9", ordered.Of("deep", []string{"a"})), "i", 7)},
+		"a secret":          {Target: web1, Action: "task", Value: ordered.Of("s", transport.NewSecret("hidden"))},
+		"keys of a command": {Target: web1, Action: "command", Output: capture(t, CaptureOptions{}, printed{Stderr, "e"}), Value: ordered.Of("stdout", "given", "exit_code", "given")},
+		"cut":               {Target: web1, Action: "command", Output: capture(t, CaptureOptions{Limit: 3}, printed{Stdout, "more than that"})},
+		"cut, both":         {Target: web1, Action: "command", Output: capture(t, CaptureOptions{Limit: 3}, printed{Stderr, "more"}, printed{Stdout, "and more"})},
+		"a failure":         {Target: web1, Action: "task", Err: &Error{Msg: "m\xff", Given: ordered.Of("msg", "m\xff", "details", []any{})}},
+	} {
+		t.Run(name, func(t *testing.T) { isData(t, r) })
+	}
+	closed := capture(t, CaptureOptions{}, printed{Stdout, "x"})
+	closed.Close()
+	r := &Result{Target: web1, Action: "command", Output: closed}
+	if m, err := r.Data(); err == nil {
+		t.Errorf("of a closed output: %v", m)
+	}
+	if v, ok, err := r.Member("stdout"); ok || err == nil {
+		t.Errorf("of a closed output: %v, %v", v, ok)
+	}
+}
+
+func FuzzData(f *testing.F) {
+	f.Add([]byte("out\xe9"), []byte(""), 2)
+	f.Add([]byte(""), []byte("\xc3\xa9"), 100)
+	f.Fuzz(func(t *testing.T, out, err []byte, memory int) {
+		c := capture(t, CaptureOptions{Memory: memory, Limit: 64}, printed{Stdout, string(out)}, printed{Stderr, string(err)}, printed{Stdout, string(out)})
+		isData(t, &Result{Target: target("t"), Action: "command", Object: string(err), Output: c, Value: ordered.Of("_output", string(out))})
+	})
 }
 
 func TestWriteJSONReturnsWriteErrors(t *testing.T) {

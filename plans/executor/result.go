@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -27,11 +26,8 @@ func runResult(v value.Value) *run.Result {
 
 // resultMap is a result as Puppet Bolt has it as data.
 func resultMap(r *run.Result) *ordered.Map {
-	var b bytes.Buffer
-	if err := r.WriteJSON(&b); err == nil {
-		if v, err := ordered.ParseJSON(b.Bytes()); err == nil {
-			return v.(*ordered.Map)
-		}
+	if m, err := r.Data(); err == nil {
+		return m
 	}
 	return ordered.Of("target", r.Target.Name, "action", r.Action, "value", &ordered.Map{})
 }
@@ -48,11 +44,21 @@ func resultData(o *value.Object) value.Value { return mustValue(resultMap(runRes
 
 // resultValue is what the result came to: the value of Puppet Bolt's Result.
 func resultValue(r *run.Result) *value.Hash {
-	h, _ := mustValue(resultMap(r).Value("value")).(*value.Hash)
-	if h == nil {
-		h = value.NewHash()
+	if m, err := r.Members(); err == nil {
+		if h, ok := mustValue(m).(*value.Hash); ok {
+			return h
+		}
 	}
-	return h
+	return value.NewHash()
+}
+
+// resultMember is one of the values of a result, made without the others.
+func resultMember(r *run.Result, key string) (v value.Value, ok bool) {
+	d, ok, err := r.Member(key)
+	if err != nil || !ok {
+		return nil, false
+	}
+	return mustValue(d), true
 }
 
 // newResult is Result.new(target, value).
@@ -132,7 +138,7 @@ func resultFunctions() []*eval.Function {
 			return value.Undef{}
 		}),
 		about("message", "", func(_ *eval.Call, r *run.Result) value.Value {
-			if v, ok := resultValue(r).GetString("_output"); ok {
+			if v, ok := resultMember(r, "_output"); ok {
 				return v
 			}
 			return value.Undef{}
@@ -147,7 +153,7 @@ func resultFunctions() []*eval.Function {
 			if v, ok := r.Value.Value(string(c.Args[1].(value.String))).(*value.Sensitive); ok {
 				return v
 			}
-			if v, ok := resultValue(r).Get(c.Args[1]); ok {
+			if v, ok := resultMember(r, string(c.Args[1].(value.String))); ok {
 				return v
 			}
 			return value.Undef{}

@@ -1,0 +1,168 @@
+package run
+
+import (
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/internal/ordered"
+	"bolt/internal/safetext"
+)
+
+// Data is the result as data: what ordered.ParseJSON would read of what
+// WriteJSON writes. The error is one of reading Output.
+func (r *Result) Data() (*ordered.Map, error) {
+	members, err := r.Members()
+	if err != nil {
+		return nil, err
+	}
+	status := "success"
+	if !r.OK() {
+		status = "failure"
+	}
+	var object any
+	if r.Object != "" {
+		object = valid(r.Object)
+	}
+	return ordered.Of("target", valid(r.Target.Name), "action", r.Action, "object", object, "status", status, "value", members), nil
+}
+
+// Members is what is under the key value of Data.
+func (r *Result) Members() (*ordered.Map, error) {
+	m := &ordered.Map{}
+	for k, v := range r.members() {
+		// Where one stream is all that there is, its text serves for both.
+		if printed, ok := v.(outputText); ok && printed.same != "" {
+			m.Set(k, m.Value(printed.same))
+			continue
+		}
+		d, err := plain(v)
+		if err != nil {
+			return nil, err
+		}
+		m.Set(valid(k), d)
+	}
+	return m, nil
+}
+
+// Member is one of the Members, made without the others.
+func (r *Result) Member(key string) (v any, ok bool, err error) {
+	for k, member := range r.members() {
+		if valid(k) == key {
+			v, ok = member, true // the last of its name counts
+		}
+	}
+	if !ok {
+		return nil, false, nil
+	}
+	v, err = plain(v)
+	return v, err == nil, err
+}
+
+// An outputText is what a member is that stands in Output.
+type outputText struct {
+	write func(io.Writer) error
+	size  int64  // about, in bytes
+	same  string // the member before that is equal; "" if none is known
+}
+
+func (t outputText) String() (string, error) {
+	var b strings.Builder
+	b.Grow(int(t.size))
+	u := safetext.NewUTF8(&b)
+	if err := t.write(u); err != nil {
+		return "", err
+	}
+	err := u.Flush()
+	return b.String(), err
+}
+
+// members are what is inside of value, with what is in Output as text.
+func (r *Result) members() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if r.ShowsOutput() && !r.outputs(yield) {
+			return
+		}
+		for k, v := range r.Value.All() {
+			if !yield(k, v) {
+				return
+			}
+		}
+		if r.Err != nil {
+			yield("_error", r.Err.Map())
+		}
+	}
+}
+
+// outputs are the members of a command.
+func (r *Result) outputs(yield func(string, any) bool) bool {
+	o := r.Output
+	stream := func(s Stream) outputText {
+		return outputText{write: func(w io.Writer) error { return o.WriteStream(w, s) }, size: o.Len(s)}
+	}
+	merged := outputText{write: o.WriteMerged, size: o.Len(Stdout) + o.Len(Stderr)}
+	switch {
+	case o.silent(Stderr):
+		merged.same = "stdout"
+	case o.silent(Stdout):
+		merged.same = "stderr"
+	}
+	var code any
+	if r.Status.Signal == "" && (r.OK() || r.Err.Command) {
+		code = r.Status.Code
+	}
+	return yield("stdout", stream(Stdout)) && yield("stderr", stream(Stderr)) && yield("merged_output", merged) && yield("exit_code", code)
+}
+
+// plain is what is read of v when it was written as JSON.
+func plain(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case string:
+		return valid(v), nil
+	case outputText:
+		return v.String()
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			d, err := plain(e)
+			if err != nil {
+				return nil, err
+			}
+			m.Set(valid(k), d)
+		}
+		return m, nil
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if list[i], err = plain(e); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	}
+	// All else writes itself: what has a form of its own in JSON, and numbers
+	// that do not look like themselves there.
+	var b strings.Builder
+	if err := safetext.WriteJSON(&b, v); err != nil {
+		return nil, err
+	}
+	return ordered.ParseJSON([]byte(b.String()))
+}
+
+// valid is s with \xHH for what is no UTF-8.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	u := safetext.NewUTF8(&b)
+	_, _ = io.WriteString(u, s) // a Builder takes everything
+	_ = u.Flush()
+	return b.String()
+}

@@ -75,8 +75,15 @@ func escape(c byte) string {
 	return fmt.Sprintf(`\u%04x`, c)
 }
 
-// WriteJSON writes v, of the types that an ordered.Map holds (and int and
-// []string), as JSON on one line without its end.
+// Lazy is data that is made when it is written, so that all of a long list need
+// not be there at once.
+type Lazy interface {
+	// Data is what is written in its place.
+	Data() (any, error)
+}
+
+// WriteJSON writes v, of the types that an ordered.Map holds (and int, []string
+// and Lazy), as JSON on one line without its end.
 func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, nil) }
 
 // WriteIndentedJSON writes v on many lines, two blanks a level, with an empty
@@ -150,6 +157,12 @@ func writeJSON(w io.Writer, v any, level *int) error {
 		return put(b, strconv.FormatInt(v, 10))
 	case float64:
 		return writeFloat(b, v)
+	case Lazy:
+		d, err := v.Data()
+		if err != nil {
+			return err
+		}
+		return writeJSON(b, d, level)
 	default: // a type with a marshaller of its own
 		text, err := json.Marshal(v)
 		if err != nil {

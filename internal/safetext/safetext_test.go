@@ -3,6 +3,7 @@ package safetext
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -133,6 +134,29 @@ func TestJSON(t *testing.T) {
 	}
 	if want := "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ],\n  \"e\": [\n\n  ],\n  \"o\": {}\n}"; many.String() != want {
 		t.Errorf("got  %s\nwant %s", &many, want)
+	}
+}
+
+// lazy is data that is made when it is written.
+type lazy struct {
+	v   any
+	err error
+}
+
+func (l lazy) Data() (any, error) { return l.v, l.err }
+
+func TestLazy(t *testing.T) {
+	var line, many bytes.Buffer
+	v := []any{lazy{v: ordered.Of("a", lazy{v: int64(1)})}}
+	if err := errors.Join(WriteJSON(&line, v), WriteIndentedJSON(&many, v)); err != nil {
+		t.Fatal(err)
+	}
+	if line.String() != `[{"a":1}]` || many.String() != "[\n  {\n    \"a\": 1\n  }\n]" {
+		t.Errorf("got %s and %s", &line, &many)
+	}
+	broken := errors.New("broken")
+	if err := WriteJSON(io.Discard, []any{lazy{err: broken}}); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
+	"bolt/run"
 )
 
 // A Failure is what ended a plan, or what a plan can catch.
@@ -145,10 +146,12 @@ func placeless(kind string) bool {
 }
 
 // Map is the failure as data: kind, msg, details with the place, and issue_code
-// where there is one.
-func (f *Failure) Map() *ordered.Map {
+// where there is one. It is for writing, as Data is.
+func (f *Failure) Map() *ordered.Map { return f.data(whenWritten) }
+
+func (f *Failure) data(of func(*run.Result) any) *ordered.Map {
 	m := ordered.Of("kind", f.Kind, "msg", f.Msg)
-	details, _ := Data(f.Details).(*ordered.Map)
+	details, _ := dataOf(f.Details, of).(*ordered.Map)
 	if details == nil {
 		details = &ordered.Map{}
 	}

@@ -333,36 +333,48 @@ func secretless(v any) any {
 	return v
 }
 
-// Data is a value as data that package safetext writes as JSON: a Result, a
-// Target or an Error is what it is there.
-func Data(v value.Value) any {
+// Data is a value as data that package safetext writes as JSON, when it is
+// written: a Result, a Target or an Error is what it is there.
+func Data(v value.Value) any { return dataOf(v, whenWritten) }
+
+// whenWritten is a result as data that is made when it is written: of a thousand
+// that a plan returns, one is there at a time.
+func whenWritten(r *run.Result) any { return laterData{r} }
+
+// laterData is a safetext.Lazy.
+type laterData struct{ r *run.Result }
+
+func (l laterData) Data() (any, error) { return resultMap(l.r), nil }
+
+// dataOf is a value as data, in which of says what a result is.
+func dataOf(v value.Value, of func(*run.Result) any) any {
 	switch v := v.(type) {
 	case *value.Object:
 		switch p := v.Payload().(type) {
 		case *inventory.Target:
 			return p.SafeName()
 		case *run.Result:
-			return resultMap(p)
+			return of(p)
 		case *resultSet:
-			return Data(value.NewArray(p.results...))
+			return dataOf(value.NewArray(p.results...), of)
 		case *ContainerResult:
 			return p.Map()
 		case *resource:
 			return p.data()
 		}
 		if v.Type() == value.ErrorType() {
-			return ofObject(v).Map()
+			return ofObject(v).data(of)
 		}
 	case *value.Array:
 		list := make([]any, v.Len())
 		for i, e := range v.All() {
-			list[i] = Data(e)
+			list[i] = dataOf(e, of)
 		}
 		return list
 	case *value.Hash:
 		m := &ordered.Map{}
 		for k, e := range v.All() {
-			m.Set(value.ToString(k), Data(e))
+			m.Set(value.ToString(k), dataOf(e, of))
 		}
 		return m
 	case *value.Sensitive:

@@ -7,6 +7,7 @@ import (
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
+	"bolt/run"
 )
 
 // target is a target as a value: one object for each.
@@ -118,7 +119,7 @@ func plain(v value.Value) any {
 		}
 		return m
 	case *value.Object:
-		return Data(v)
+		return dataOf(v, func(r *run.Result) any { return resultMap(r) })
 	}
 	return valuedata.To(v)
 }

@@ -88,11 +88,12 @@ func (site *Site) Command() *transport.Cmd {
 
 // run runs cmd, captures what it prints, and judges its end.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
-	out := NewCapture(CaptureOptions{Dir: site.runner.opts.SpillDir})
+	out := NewCapture(CaptureOptions{Spill: site.runner.opts.Spill})
 	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
 	res := site.Result
 	res.Output = out
 	status, err := site.Exec(ctx, cmd, 0)
+	out.settle()
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
+	"runtime"
 )
 
 // Limits of a Capture, unless its options say otherwise.
@@ -26,6 +26,7 @@ type CaptureOptions struct {
 	Memory int    // bytes in memory before a file is used; 0: DefaultCaptureMemory
 	Limit  int64  // bytes kept in all; 0: DefaultCaptureLimit
 	Dir    string // of the temporary file; "" for the system's
+	Spill  *Spill // shared with other Captures, in place of a file in Dir; Memory is then DefaultCaptureMemory at most
 }
 
 // A Capture keeps what a command printed on both streams, in the order of
@@ -39,14 +40,14 @@ type Capture struct {
 	memory int
 	limit  int64
 	dir    string
+	spill  *Spill // nil: one of its own, when there is something to spill
 
 	// The log is a sequence of records: a header of 4 bytes, big endian, with
 	// the stream in the top bit and the length of the data below, then the
-	// data. Its beginning, spilled bytes long, is in file; buf is the rest.
-	file    *os.File
-	spilled int64
-	buf     []byte
-	open    int // offset in buf of the last record's header, -1 if there is none
+	// data. Its beginning is in pages, nil if there are none; buf is the rest.
+	pages *pages
+	buf   []byte
+	open  int // offset in buf of the last record's header, -1 if there is none
 
 	kept    [2]int64 // bytes by stream
 	dropped [2]int64
@@ -74,7 +75,10 @@ func NewCapture(o CaptureOptions) *Capture {
 		o.Limit = DefaultCaptureLimit
 	}
 	o.Memory = min(o.Memory, 1<<30) // a record's length has 31 bits
-	return &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, open: -1}
+	if o.Spill != nil {
+		o.Memory = min(o.Memory, DefaultCaptureMemory)
+	}
+	return &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, spill: o.Spill, open: -1}
 }
 
 // Stream returns the writer of one stream. Its Write never fails: a full disk
@@ -111,7 +115,7 @@ func (c *Capture) write(s Stream, p []byte) {
 // record adds one piece to the log and reports whether it could.
 func (c *Capture) record(s Stream, p []byte) bool {
 	if len(c.buf) > 0 && len(c.buf)+recordHeader+len(p) > c.memory {
-		if err := c.spill(); err != nil {
+		if err := c.move(); err != nil {
 			c.full, c.reason = true, err
 			return false
 		}
@@ -132,25 +136,36 @@ func (c *Capture) record(s Stream, p []byte) bool {
 	return true
 }
 
-// spill moves buf to the file. After an error all that was kept can still be
-// read: what the file took of buf is beyond its end as we know it.
-func (c *Capture) spill() error {
-	if c.file == nil {
-		f, err := os.CreateTemp(c.dir, "bolt-output-*")
-		if err != nil {
+// move puts buf into the file. After an error all that was kept can still be
+// read.
+func (c *Capture) move() error {
+	if c.pages != nil {
+		if err := c.pages.add(c.buf); err != nil {
 			return err
 		}
-		// The name goes at once, so that no end of this process leaves a file.
-		if err := os.Remove(f.Name()); err != nil {
-			return errors.Join(err, f.Close())
-		}
-		c.file = f
-	}
-	if _, err := c.file.WriteAt(c.buf, c.spilled); err != nil {
+	} else if err := c.begin(); err != nil {
 		return err
 	}
-	c.spilled += int64(len(c.buf))
 	c.buf, c.open = c.buf[:0], -1
+	return nil
+}
+
+// begin moves buf for the first time.
+func (c *Capture) begin() error {
+	g := &pages{spill: c.spill}
+	if c.spill == nil {
+		g.spill = newSpill(c.dir, c.memory)
+	}
+	if err := g.add(c.buf); err != nil {
+		if c.spill == nil {
+			return errors.Join(err, g.spill.Close())
+		}
+		return err
+	}
+	if c.pages = g; c.spill != nil {
+		// Who keeps results for long may drop them without a word.
+		runtime.AddCleanup(c, (*pages).drop, g)
+	}
 	return nil
 }
 
@@ -272,8 +287,15 @@ func (c *Capture) pieces() iter.Seq2[piece, error] {
 			yield(piece{}, errCaptureClosed)
 			return
 		}
-		if c.spilled > 0 && !readRecords(io.NewSectionReader(c.file, 0, c.spilled), yield) {
-			return
+		if c.pages != nil {
+			r, size, err := c.pages.reader()
+			if err != nil {
+				yield(piece{}, err)
+				return
+			}
+			if !readRecords(r, size, yield) {
+				return
+			}
 		}
 		for b := c.buf; len(b) > 0; {
 			h := binary.BigEndian.Uint32(b)
@@ -286,10 +308,10 @@ func (c *Capture) pieces() iter.Seq2[piece, error] {
 	}
 }
 
-// readRecords hands the records of a file to yield, in pieces that fit its
-// buffer, and reports whether to go on.
-func readRecords(r io.Reader, yield func(piece, error) bool) bool {
-	buf := make([]byte, 32<<10)
+// readRecords hands the records of a file, size bytes in all, to yield, in pieces
+// that fit its buffer, and reports whether to go on.
+func readRecords(r io.Reader, size int, yield func(piece, error) bool) bool {
+	buf := make([]byte, max(recordHeader, min(size, 32<<10)))
 	have, pos := 0, 0
 	fill := func() error { // makes at least a header available
 		have = copy(buf, buf[pos:have])
@@ -334,12 +356,16 @@ func (c *Capture) Close() error {
 	if c == nil || c.closed {
 		return nil
 	}
-	f := c.file
-	c.file, c.buf, c.open, c.full, c.closed = nil, nil, -1, true, true
-	if f == nil {
+	g := c.pages
+	c.pages, c.buf, c.open, c.full, c.closed = nil, nil, -1, true, true
+	switch {
+	case g == nil:
+		return nil
+	case c.spill != nil:
+		g.drop()
 		return nil
 	}
-	return f.Close()
+	return g.spill.Close()
 }
 
 // blank reports whether p is white space in Ruby's sense of strip.

@@ -29,7 +29,7 @@ type Options struct {
 	Slots       Slots         // shared by several Runners, which then work on no more targets together; nil: each has its own
 	RunAs       string        // as whom, above the targets' own settings; "": as these say
 	Timeout     time.Duration // of the action on one target, without the connection's own limit; 0: none
-	SpillDir    string        // for output beyond memory; "" for the system's
+	Spill       *Spill        // where results that are kept have output beyond memory; nil: each in a file of its own
 	Stream      bool          // Output events as output arrives
 	Log         *slog.Logger  // nil discards
 }

@@ -116,6 +116,7 @@ type Executor struct {
 	ctx   context.Context // of Run
 	turn  turn
 	slots run.Slots
+	spill *run.Spill // outputs of results, which stay readable to the end
 
 	// Whoever has the turn has these.
 	objects map[*inventory.Target]*value.Object // targets as values
@@ -127,8 +128,7 @@ type Executor struct {
 	endless *Failure
 	inAgain int
 
-	mu     sync.Mutex     // around calls of the Observer, and for what follows
-	opened []*run.Capture // outputs of results, which stay readable to the end
+	mu sync.Mutex // around calls of the Observer
 }
 
 // New returns an Executor.
@@ -139,17 +139,14 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: run.NewSpill(""), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.
 func (x *Executor) Close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, c := range x.opened {
-		c.Close()
+	if err := x.spill.Close(); err != nil {
+		x.o.Log.Debug("file of outputs not closed cleanly", "err", err)
 	}
-	x.opened = nil
 }
 
 // Run runs a plan with parameters, and returns what it returns: undef if it

@@ -205,7 +205,7 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 	if o.runAs != "" {
 		runAs = o.runAs
 	}
-	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
 	at := c.Position()
 	began := time.Now()
 	x.observe(func(o Observer) { o.StepStarted(step) })
@@ -229,11 +229,6 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		}
 		err = cmp.Or(err, lost)
 		x.observe(func(o Observer) { o.Target(step, e) })
-		if e.Kind == run.Finished && e.Result.Output != nil {
-			x.mu.Lock()
-			x.opened = append(x.opened, e.Result.Output)
-			x.mu.Unlock()
-		}
 	}
 	left := a.targets
 	for n, size := range o.rolling.batches(len(a.targets)) {

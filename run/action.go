@@ -93,7 +93,7 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 	res := site.Result
 	res.Output = out
 	status, err := site.Exec(ctx, cmd, 0)
-	out.settle()
+	out.Settle()
 	if err != nil {
 		return err
 	}

@@ -142,9 +142,9 @@ const (
 	minMoved = 4 << 10
 )
 
-// settle says that nothing more is written. Where the Captures of the Spill have
+// Settle says that nothing more is written. Where the Captures of the Spill have
 // much in memory already, this one goes to the file.
-func (c *Capture) settle() {
+func (c *Capture) Settle() {
 	s := c.spill
 	if s == nil || len(c.buf) == 0 {
 		return

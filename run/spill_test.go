@@ -39,7 +39,7 @@ func TestSpillShared(t *testing.T) {
 				w.Write(rest[:n])
 				rest = rest[n:]
 			}
-			list[i].settle()
+			list[i].Settle()
 		})
 	}
 	writers.Wait()
@@ -77,7 +77,7 @@ func TestSpillReuse(t *testing.T) {
 	drop := func() {
 		c := NewCapture(CaptureOptions{Spill: s})
 		io.WriteString(c.Stream(Stdout), large)
-		c.settle()
+		c.Settle()
 	}
 	drop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -108,13 +108,13 @@ func TestSettle(t *testing.T) {
 	inMemory := int64(0)
 	for i := range list {
 		list[i] = capture(t, CaptureOptions{Spill: s}, printed{Stdout, text}, printed{Stderr, "e"})
-		list[i].settle()
+		list[i].Settle()
 		if list[i].buf != nil {
 			inMemory += int64(cap(list[i].buf))
 		}
 	}
 	small := capture(t, CaptureOptions{Spill: s}, printed{Stdout, "small"})
-	small.settle()
+	small.Settle()
 	if inMemory > s.most || inMemory < s.most/2 || small.pages != nil {
 		t.Errorf("%d bytes are in memory, limit %d", inMemory, s.most)
 	}

@@ -139,7 +139,9 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: run.NewSpill(""), objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
+	spill := run.NewSpill("")
+	o.Journal.KeepIn(spill)
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.

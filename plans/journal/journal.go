@@ -132,8 +132,17 @@ type Run struct {
 	file   *os.File
 	err    error
 	boot   string
-	past   past // what was recorded before the run was taken up
-	clocks int  // how many times the plan was told the time
+	spill  *run.Spill // nil: results have their outputs in files of their own
+	past   past       // what was recorded before the run was taken up
+	clocks int        // how many times the plan was told the time
+}
+
+// KeepIn says where results that are read back have what is too much of their
+// outputs for memory. It is called before the first is read.
+func (r *Run) KeepIn(s *run.Spill) {
+	if r != nil {
+		r.spill = s
+	}
 }
 
 // Create begins the journal of a new run in a directory, which is made if it is
@@ -374,7 +383,7 @@ func (s *Step) Result(t *inventory.Target) (*run.Result, error) {
 	if err != nil {
 		return nil, failed(s.run.path, err, "be read")
 	}
-	res, err := decodeResult(l.Result, t)
+	res, err := decodeResult(l.Result, t, s.run.spill)
 	if err != nil {
 		return nil, failed(s.run.path, err, "be read")
 	}

@@ -263,7 +263,7 @@ func TestResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, err := encodeResult(r)
 			must(t, err)
-			back, err := decodeResult(text, x)
+			back, err := decodeResult(text, x, nil)
 			must(t, err)
 			var want, got bytes.Buffer
 			must(t, r.WriteJSON(&want), back.WriteJSON(&got))
@@ -340,7 +340,7 @@ func FuzzRead(f *testing.F) {
 				if err != nil {
 					t.Fatalf("a line cannot be read again: %v", err)
 				}
-				_, _ = decodeResult(l.Result, x)
+				_, _ = decodeResult(l.Result, x, nil)
 			}
 		}
 	})

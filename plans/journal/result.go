@@ -108,7 +108,7 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func decodeResult(text json.RawMessage, t *inventory.Target) (*run.Result, error) {
+func decodeResult(text json.RawMessage, t *inventory.Target, spill *run.Spill) (*run.Result, error) {
 	var in result
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func decodeResult(text json.RawMessage, t *inventory.Target) (*run.Result, error
 		}
 	}
 	if in.Printed {
-		r.Output = run.NewCapture(run.CaptureOptions{})
+		r.Output = run.NewCapture(run.CaptureOptions{Spill: spill})
 		for _, p := range in.Output {
 			stream := run.Stdout
 			if p.Err {
@@ -148,6 +148,7 @@ func decodeResult(text json.RawMessage, t *inventory.Target) (*run.Result, error
 				return nil, err
 			}
 		}
+		r.Output.Settle()
 	}
 	return r, errors.Join(errs...)
 }

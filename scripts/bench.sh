@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench.sh [BOLT]: all measurements, and a soak test, about half an hour on two cores. Compare the ratios within a
+# bench.sh [BOLT]: all measurements, and a soak test, about three quarters of an hour on two cores. Compare the ratios within a
 # table: absolute times are this machine's, which should have nothing else to do. docs/performance.md says what the
 # rows mean.
 #
@@ -15,10 +15,10 @@ programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
-go build -buildvcs=false -o "$programs/" ./bench/fanout ./bench/farmd ./bench/files ./bench/language ./bench/soak ./bench/start ./bench/warm
+go build -buildvcs=false -o "$programs/" ./bench/fanout ./bench/farmd ./bench/files ./bench/language ./bench/plans ./bench/soak ./bench/start ./bench/warm
 
-sizes=1,10,50,100,200 light=1000,5000 warm=1000,5000,10000 runs=3 held=10000 idle=60s soak=2m
-[ -z "${QUICK:-}" ] || { sizes=1,50 light=1000 warm=1000 runs=1 held=2000 idle=10s soak=20s; }
+sizes=1,10,50,100,200 light=1000,5000 warm=1000,5000,10000 runs=3 held=10000 idle=60s soak=2m turns=5
+[ -z "${QUICK:-}" ] || { sizes=1,50 light=1000 warm=1000 runs=1 held=2000 idle=10s soak=20s turns=1; }
 
 # All targets are this machine, whose disk is not what is measured: use memory where there is plenty.
 if [ "$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 3000000 ] 2>/dev/null; then
@@ -31,6 +31,7 @@ status=0
 "$programs/files" -bolt "$bolt" -runs $runs || status=1
 "$programs/warm" -bolt "$bolt" -farmd "$programs/farmd" -sizes $sizes -light $warm -runs $runs -held $held -idle $idle \
 	-markdown "${DOCUMENT:-}" || status=1
+"$programs/plans" -bolt "$bolt" -farmd "$programs/farmd" -runs $turns -playbook-runs $runs -markdown "${DOCUMENT:-}" || status=1
 "$programs/language" -bolt "$bolt" -runs $runs -markdown "${DOCUMENT:-}" || status=1
 "$programs/soak" -bolt "$bolt" -wild "${SOAK:-$soak}" || status=1
 exit $status

@@ -37,6 +37,7 @@ func main() {
 	flag.IntVar(&o.steps, "steps", 50, "`steps` of the part steps")
 	flag.IntVar(&o.played, "playbook-targets", 50, "`targets` of the part playbook")
 	flag.IntVar(&o.tasks, "tasks", 20, "`tasks` of the part playbook")
+	flag.IntVar(&o.plays, "playbook-runs", 2, "`turns` of the part playbook, in which each takes minutes")
 	flag.IntVar(&o.many, "many", 1000, "`targets` of the part results")
 	flag.IntVar(&l.runs, "loop", 0, "be the bare loop of so many `runs` (for plans itself)")
 	flag.StringVar(&l.line, "line", "true", "`command` of the bare loop")
@@ -61,7 +62,7 @@ type options struct {
 	bolt, farmd, markdown string
 	runs                  int
 	targets, steps        int
-	played, tasks         int
+	played, tasks, plays  int
 	many                  int
 }
 

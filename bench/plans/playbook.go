@@ -55,16 +55,20 @@ func playbook(ctx context.Context, o options, w io.Writer) (err error) {
 			fmt.Fprintf(os.Stderr, "plans: %s: not installed, left out\n", p.name)
 			continue
 		}
-		file, err := s.writePlaybook(p.module)
+		file, err := s.writePlaybook(p.module, o.tasks)
 		if err != nil {
 			return err
 		}
-		list = append(list, &contestant{name: p.name, behind: m.PIDs(), program: measure.Program{
+		short, err := s.writePlaybook(p.module, 1)
+		if err != nil {
+			return err
+		}
+		list = append(list, &contestant{name: p.name, behind: m.PIDs(), warm: short, program: measure.Program{
 			Argv: []string{"ansible-playbook", "-i", filepath.Join(s.Dir, "hosts"), "-f", strconv.Itoa(o.played), file},
 			Env:  append(p.environ, environ...), Dir: s.Dir,
 		}})
 	}
-	if err := turns(ctx, o.runs, list); err != nil {
+	if err := turns(ctx, o.plays, list); err != nil {
 		return err
 	}
 	base := list[0].cost()
@@ -72,17 +76,17 @@ func playbook(ctx context.Context, o options, w io.Writer) (err error) {
 	for _, c := range list {
 		rows = append(rows, append([]string{c.name}, c.cost().cells(base)...))
 	}
-	fmt.Fprintf(w, "\n### %d tasks, `%s` on %d warm targets, %d turns\n\n", o.tasks, playLine, o.played, o.runs)
+	fmt.Fprintf(w, "\n### %d tasks, `%s` on %d warm targets, %d turns\n\n", o.tasks, playLine, o.played, o.plays)
 	return measure.Markdown(w, 1, append([]string{""}, costHeader("bolt's")...), rows)
 }
 
-// writePlaybook writes one of equal tasks.
-func (s *scene) writePlaybook(module string) (file string, err error) {
+// writePlaybook writes one of n equal tasks.
+func (s *scene) writePlaybook(module string, n int) (file string, err error) {
 	var b strings.Builder
 	b.WriteString("- hosts: all\n  gather_facts: false\n  tasks:\n")
-	for range s.o.tasks {
+	for range n {
 		fmt.Fprintf(&b, "    - %s: %s\n", module, playLine)
 	}
-	file = filepath.Join(s.Dir, module+".yml")
+	file = filepath.Join(s.Dir, fmt.Sprintf("%s-%d.yml", module, n))
 	return file, os.WriteFile(file, []byte(b.String()), 0o644)
 }

@@ -107,7 +107,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	if r, ok := executor.Container(v); ok {
 		return written(view.view.Container(r.Image, r.Value, r.Map(), nil))
 	}
-	return written(view.view.Value(executor.Data(v)))
+	return written(view.view.Value(executor.ToWrite(v)))
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for

@@ -146,7 +146,7 @@ func placeless(kind string) bool {
 }
 
 // Map is the failure as data: kind, msg, details with the place, and issue_code
-// where there is one. It is for writing, as Data is.
+// where there is one. It is for writing, as ToWrite is.
 func (f *Failure) Map() *ordered.Map { return f.data(whenWritten) }
 
 func (f *Failure) data(of func(*run.Result) any) *ordered.Map {

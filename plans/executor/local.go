@@ -25,7 +25,7 @@ func message(v value.Value) string {
 	case value.String:
 		return string(v)
 	case *value.Array, *value.Hash:
-		return jsonText(Data(v))
+		return jsonText(ToWrite(v))
 	case *value.Object:
 		if v.Type() == value.ErrorType() {
 			return value.ToString(v)
@@ -33,7 +33,7 @@ func message(v value.Value) string {
 		switch v.Payload().(type) {
 		case *inventory.Target, *resource:
 		default:
-			return jsonText(Data(v))
+			return jsonText(ToWrite(v))
 		}
 	}
 	return value.ToString(v)

@@ -333,9 +333,14 @@ func secretless(v any) any {
 	return v
 }
 
-// Data is a value as data that package safetext writes as JSON, when it is
-// written: a Result, a Target or an Error is what it is there.
-func Data(v value.Value) any { return dataOf(v, whenWritten) }
+// Data is a value as data that package safetext writes as JSON: a Result, a
+// Target or an Error is what it is there.
+func Data(v value.Value) any {
+	return dataOf(v, func(r *run.Result) any { return resultMap(r) })
+}
+
+// ToWrite is Data for nothing but writing: results in it are safetext.Lazy.
+func ToWrite(v value.Value) any { return dataOf(v, whenWritten) }
 
 // whenWritten is a result as data that is made when it is written: of a thousand
 // that a plan returns, one is there at a time.

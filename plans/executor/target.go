@@ -7,7 +7,6 @@ import (
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 // target is a target as a value: one object for each.
@@ -119,7 +118,7 @@ func plain(v value.Value) any {
 		}
 		return m
 	case *value.Object:
-		return dataOf(v, func(r *run.Result) any { return resultMap(r) })
+		return Data(v)
 	}
 	return valuedata.To(v)
 }

@@ -61,7 +61,11 @@ func (l *Library) Find(ctx context.Context, name string) (*Plan, error) {
 }
 
 // locate finds the file of a plan.
-func (l *Library) locate(name string) (Summary, bool) {
+func (l *Library) locate(name string) (Summary, bool) { return l.locateAs(name, puppetExt, yamlExt) }
+
+// locateAs finds the file of a plan with one of the extensions, the first that
+// there is.
+func (l *Library) locateAs(name string, exts ...string) (Summary, bool) {
 	module, rest, qualified := strings.Cut(name, "::")
 	m, ok := l.o.Modules.Module(module)
 	if !ok || !ValidName(name) || qualified && rest == initName {
@@ -70,7 +74,7 @@ func (l *Library) locate(name string) (Summary, bool) {
 	if !qualified {
 		rest = initName
 	}
-	for _, ext := range []string{puppetExt, yamlExt} {
+	for _, ext := range exts {
 		rel := path.Join(dir, strings.ReplaceAll(rest, "::", "/")+ext)
 		if info, err := m.Stat(rel); err == nil && !info.IsDir() || err != nil && !none(err) {
 			return Summary{Name: name, Module: m, File: rel}, true
@@ -79,8 +83,8 @@ func (l *Library) locate(name string) (Summary, bool) {
 	return Summary{}, false
 }
 
-// At is Find for the path of a YAML plan's file, or its name. A plan in the
-// Puppet language is an error of kind bolt/convert-error; bolt/modulepath-error
+// At is Find for the path of a YAML plan's file, or its name, also where there is
+// a file in the Puppet language beside it. A plan in that language alone is an error of kind bolt/convert-error; bolt/modulepath-error
 // is one of a file that is in no directory plans of a module.
 func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 	file, err := filepath.Abs(what)
@@ -101,7 +105,8 @@ func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 		return nil, fault.File(file, err, "There is no plan file %s.", file)
 	default:
 		var ok bool
-		if s, ok = l.locate(strings.TrimPrefix(what, "::")); !ok {
+		// The other one may be what is to be written: a shell makes it first.
+		if s, ok = l.locateAs(strings.TrimPrefix(what, "::"), yamlExt, puppetExt); !ok {
 			return nil, l.unknown(ctx, what)
 		}
 		if path.Ext(s.File) != yamlExt {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bolt/internal/environment"
@@ -114,7 +115,11 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 // targets; nil without such an option.
 func (a *app) planTargets(ctx context.Context) ([]string, error) {
 	if !a.values.has("rerun") && !a.values.has("query") {
-		return a.values["targets"], nil
+		words, err := a.targetWords(ctx)
+		for i, w := range words {
+			words[i] = strings.Join(strings.Fields(w), ",") // a file has a line for each
+		}
+		return words, err
 	}
 	targets, err := a.targets(ctx)
 	if err != nil {

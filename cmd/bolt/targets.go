@@ -158,15 +158,8 @@ func (a *app) finder(ctx context.Context) (find func(context.Context) ([]*invent
 			return nil, err
 		}
 	case a.values.has("targets"):
-		for _, t := range a.values["targets"] {
-			text, err := a.readArg(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			if text != t {
-				text = withoutComments(text)
-			}
-			patterns = append(patterns, text)
+		if patterns, err = a.targetWords(ctx); err != nil {
+			return nil, err
 		}
 	default:
 		return func(ctx context.Context) ([]*inventory.Target, error) {
@@ -175,6 +168,23 @@ func (a *app) finder(ctx context.Context) (find func(context.Context) ([]*invent
 		}, nil
 	}
 	return func(ctx context.Context) ([]*inventory.Target, error) { return a.resolve(ctx, inv, patterns) }, nil
+}
+
+// targetWords are the values of --targets, those of files and of standard input
+// read.
+func (a *app) targetWords(ctx context.Context) ([]string, error) {
+	var words []string
+	for _, t := range a.values["targets"] {
+		text, err := a.readArg(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if text != t {
+			text = withoutComments(text)
+		}
+		words = append(words, text)
+	}
+	return words, nil
 }
 
 // resolve expands patterns, and finds mistakes in what the inventory says of

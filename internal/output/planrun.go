@@ -129,7 +129,7 @@ func same(s string) string { return s }
 // message shows what the plan says.
 func (p *PlanRun) message(text string) {
 	if p.json {
-		_, _ = p.beside.WriteString(safetext.String(text) + "\n")
+		_, _ = p.beside.WriteString(safetext.TerminalString(text) + "\n")
 		return
 	}
 	p.h.println(p.h.plain(text))

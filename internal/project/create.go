@@ -28,6 +28,7 @@ const gitignore = `# Installed by "bolt module install", from what bolt-project.
 # Written by every run.
 bolt-debug.log
 .rerun.json
+.plan-runs/
 .plan_cache.json
 .plugin_cache.json
 .task_cache.json

@@ -32,7 +32,7 @@ func (b *builder) call(c call, result string) []*Node {
 	if list = cut(list); ended(list) {
 		return list
 	}
-	if s, is := signatures[c.name]; is {
+	if s, is := signatureOf(c); is {
 		list = append(list, b.leaf(c, s, result))
 	}
 	if c.lambda != nil {

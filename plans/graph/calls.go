@@ -1,5 +1,10 @@
 package graph
 
+import (
+	"slices"
+	"strings"
+)
+
 // doUntil is the loop that begins at least once.
 const doUntil = "ctrl::do_until"
 
@@ -39,6 +44,20 @@ var signatures = map[string]signature{
 	"next":                 {Jump, []int{0}, -1},
 	"break":                {Jump, nil, -1},
 }
+
+// signatureOf is the signature of the function of a call, if that is a node. A
+// function of a module may do anything, and so may what "call" calls; with a block
+// it is a frame.
+func signatureOf(c call) (s signature, is bool) {
+	if s, is = signatures[c.name]; is {
+		return s, true
+	}
+	module, _, qualified := strings.Cut(c.name, "::")
+	return signature{Step, nil, -1}, c.lambda == nil && (c.name == "call" || qualified && !slices.Contains(harmless, module))
+}
+
+// harmless are the namespaces of functions that act on no machine.
+var harmless = []string{"ctrl", "dir", "file", "log", "out", "prompt", "stdlib", "system"}
 
 // frames are the functions whose block is more than a block that is called once.
 var frames = map[string]Kind{

@@ -166,6 +166,7 @@ func (x *Executor) start(c *eval.Call, name string, at *place, args ...value.Val
 	go func() {
 		<-mine
 		defer x.turn.give()
+		x.in(at.prefix)
 		defer close(one.done)
 		defer x.endBranch(b)
 		one.value, one.err = blockValue(fork.Yield(args...))
@@ -309,7 +310,9 @@ func doUntil(c *eval.Call) (value.Value, error) {
 			}
 		}
 	}
+	here := flowOf(&c.Site).place
 	for n := 1; ; n++ {
+		here.replayed = false
 		v, err := c.Yield()
 		if err != nil || value.Truthy(v) || n == limit {
 			return v, err
@@ -317,7 +320,7 @@ func doUntil(c *eval.Call) (value.Value, error) {
 		if err := c.Step(1); err != nil {
 			return nil, err
 		}
-		if flowOf(&c.Site).place.replayed {
+		if here.replayed {
 			continue
 		}
 		if err := x.pause(c.Context(), interval); err != nil {

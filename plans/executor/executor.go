@@ -122,6 +122,7 @@ type Executor struct {
 	objects map[*inventory.Target]*value.Object // targets as values
 	plans   map[string]*plans.Plan              // by name
 	known   resources
+	branch  string                     // as package journal names it
 	caught  map[*value.Object]*Failure // what Errors of the language were
 	// endless is the error of plans and branches that begin each other without
 	// end, inAgain how many branches are in work inside of what begins them.
@@ -161,6 +162,7 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	in := x.o.Environment.Evaluation(node).Interp
 	x.turn.take()
 	defer x.turn.give()
+	x.in("")
 	v, err := x.plan(in.Site(x.enter(ctx, &flow{place: &place{}}), nil), p, params)
 	if err != nil {
 		return nil, x.failure(err)
@@ -253,7 +255,17 @@ func (t *turn) give() {
 
 // apart does what takes long without the turn.
 func (x *Executor) apart(do func()) {
+	branch := x.branch
 	x.turn.give()
-	defer x.turn.take()
+	defer func() {
+		x.turn.take()
+		x.in(branch)
+	}()
 	do()
+}
+
+// in notes which branch has the turn now.
+func (x *Executor) in(branch string) {
+	x.branch = branch
+	x.o.Journal.In(branch)
 }

@@ -101,7 +101,7 @@ const (
 	lineAgain   = "again"   // the step is to be done again where it failed
 	lineEffect  = "effect"  // something other than an action on targets is about to be done
 	lineValue   = "value"   // what came of that
-	lineClock   = "clock"   // a time that the plan was told
+	lineClock   = "clock"   // a time that the plan was told; its place is the branch
 	lineOver    = "over"    // the plan has ended; OK is false if by a failure, which Error tells
 )
 
@@ -132,9 +132,10 @@ type Run struct {
 	file   *os.File
 	err    error
 	boot   string
-	spill  *run.Spill // nil: results have their outputs in files of their own
-	past   past       // what was recorded before the run was taken up
-	clocks int        // how many times the plan was told the time
+	spill  *run.Spill     // nil: results have their outputs in files of their own
+	past   past           // what was recorded before the run was taken up
+	branch string         // of the plan, that runs
+	clocks map[string]int // how many times each branch was told the time
 }
 
 // KeepIn says where results that are read back have what is too much of their
@@ -152,7 +153,7 @@ func Create(dir string, h Header) (*Run, error) {
 		return nil, failed(dir, err, "be made")
 	}
 	h.ID = newID()
-	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast()}
+	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast(), clocks: make(map[string]int)}
 	var err error
 	if r.file, err = os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
 		return nil, failed(r.path, err, "be made")
@@ -284,26 +285,33 @@ func (r *Run) Over(msg string) error {
 	return r.write(&line{Kind: lineOver, OK: msg == "", Error: msg}, true)
 }
 
-// Clock returns a clock that a run which is taken up reads as it was read before.
+// In notes which branch of the plan runs from now on: "" or, as of places, "3/2.".
+func (r *Run) In(branch string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.branch = branch
+}
+
+// Clock returns a clock that each branch of a run which is taken up reads as it read
+// it before.
 func (r *Run) Clock(now func() time.Time) func() time.Time {
 	if r == nil {
 		return now
 	}
 	return func() time.Time {
 		r.mu.Lock()
-		n := r.clocks
-		r.clocks++
-		known := n < len(r.past.times)
-		var t time.Time
-		if known {
-			t = r.past.times[n]
-		}
+		branch := r.branch
+		n, times := r.clocks[branch], r.past.times[branch]
+		r.clocks[branch]++
 		r.mu.Unlock()
-		if known {
-			return t
+		if n < len(times) {
+			return times[n]
 		}
-		t = now()
-		_ = r.write(&line{Kind: lineClock, Clock: t}, false) // the next step fails with it
+		t := now()
+		_ = r.write(&line{Kind: lineClock, Place: branch, Clock: t}, false) // the next step fails with it
 		return t
 	}
 }
@@ -608,7 +616,7 @@ func Open(dir, id string, again bool) (*Run, error) {
 	if err != nil {
 		return nil, failed(path, err, "be opened")
 	}
-	r := &Run{path: path, file: f, boot: bootID()}
+	r := &Run{path: path, file: f, boot: bootID(), clocks: make(map[string]int)}
 	if err := r.take(again); err != nil {
 		f.Close()
 		return nil, err

@@ -215,6 +215,26 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockOfBranches: each gets its own times, whichever asks first.
+func TestClockOfBranches(t *testing.T) {
+	dir, r := create(t)
+	var now time.Time
+	told := make(map[string]time.Time)
+	clock := r.Clock(func() time.Time { now = now.Add(time.Second); return now })
+	for _, branch := range []string{"1/1.", "1/2.", ""} {
+		r.In(branch)
+		told[branch] = clock()
+	}
+	r = reopen(t, dir, r, false)
+	clock = r.Clock(func() time.Time { t.Error("a time was not recorded"); return now })
+	for _, branch := range []string{"", "1/2.", "1/1."} {
+		r.In(branch)
+		if got := clock(); !got.Equal(told[branch]) {
+			t.Errorf("branch %q: %v, want %v", branch, got, told[branch])
+		}
+	}
+}
+
 // TestFiles: a line that was cut off is dropped, others are read, and nobody else
 // reads them.
 func TestFiles(t *testing.T) {

@@ -19,8 +19,8 @@ type past struct {
 	plans   map[string]string // digests of texts
 	steps   map[string]*pastStep
 	effects map[string]*pastEffect
-	times   []time.Time
-	boot    string // of the lines that come
+	times   map[string][]time.Time // that each branch was told
+	boot    string                 // of the lines that come
 	began   time.Time
 	last    time.Time
 	over    bool
@@ -52,7 +52,7 @@ type span struct {
 }
 
 func newPast() past {
-	return past{plans: make(map[string]string), steps: make(map[string]*pastStep), effects: make(map[string]*pastEffect)}
+	return past{plans: make(map[string]string), steps: make(map[string]*pastStep), effects: make(map[string]*pastEffect), times: make(map[string][]time.Time)}
 }
 
 // mayHaveBegun reports whether it may have been begun on a target without a
@@ -169,7 +169,7 @@ func (p *past) add(l *line, at span) error {
 		}
 		p.effects[l.Place].value = v
 	case lineClock:
-		p.times = append(p.times, l.Clock)
+		p.times[l.Place] = append(p.times[l.Place], l.Clock)
 	case lineOver:
 		p.over, p.failure = true, l.Error
 	default:

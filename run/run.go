@@ -32,6 +32,10 @@ type Options struct {
 	Spill       *Spill        // where results that are kept have output beyond memory; nil: each in a file of its own
 	Stream      bool          // Output events as output arrives
 	Log         *slog.Logger  // nil discards
+	// Begin is asked right before a target is begun; after an error it is not, and
+	// its Result is one of class skipped. Several goroutines call it; nil: nobody is
+	// asked.
+	Begin func(t *inventory.Target) error
 }
 
 // Slots limit how many targets several Runners work on at once.
@@ -152,6 +156,11 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 		return
 	}
 	defer release()
+	if r.opts.Begin != nil && r.opts.Begin(t) != nil {
+		res.Err = Skipped()
+		sink(Event{Kind: Finished, Target: t, Result: res})
+		return
+	}
 	sink(Event{Kind: Started, Target: t})
 	start := time.Now()
 	if err := r.do(ctx, action, t, res, sink); err != nil {

@@ -219,3 +219,26 @@ func TestRunDevices(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestRunBegin: what may not be begun is not.
+func TestRunBegin(t *testing.T) {
+	list := targets(t, `{"targets": ["a", "b", "c"]}`, "a", "b", "c")
+	var done []string
+	a := &act{do: func(_ context.Context, site *run.Site) error { done = append(done, site.Target.Name); return nil }}
+	refused := errors.New("refused")
+	runner := run.New(&fleet{}, run.Options{Concurrency: 1, Begin: func(t *inventory.Target) error {
+		if t.Name == "b" {
+			return refused
+		}
+		return nil
+	}})
+	skipped := make(map[string]bool)
+	runner.Run(t.Context(), a, list, func(e run.Event) {
+		if e.Kind == run.Finished {
+			skipped[e.Target.Name] = !e.Result.OK() && e.Result.Err.Class == run.ClassSkipped
+		}
+	})
+	if !slices.Equal(done, []string{"a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
+		t.Errorf("done %v, skipped %v", done, skipped)
+	}
+}

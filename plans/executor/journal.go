@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/readfile"
+	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
@@ -46,7 +48,7 @@ func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*jour
 	at := c.Position()
 	names := make([]string, len(a.targets))
 	for i, t := range a.targets {
-		names[i] = t.Name
+		names[i] = t.SafeName()
 	}
 	action := &journal.Action{Function: a.function, About: about, Targets: names, File: at.File, Line: at.Line,
 		Digest: journal.Digest(shown(c.Args), a.marks, flowOf(&c.Site).runAs)}
@@ -87,7 +89,7 @@ func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string
 		return err
 	}
 	for _, t := range a.targets {
-		if !slices.Contains(unknown, t.Name) {
+		if !slices.Contains(unknown, t.SafeName()) {
 			continue
 		}
 		r := &run.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
@@ -204,15 +206,38 @@ func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
 func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []string) {
 	params = &ordered.Map{}
 	for k, v := range h.All() {
-		name := value.ToString(k)
+		name, data := value.ToString(k), Data(v)
 		q := p.Parameter(name)
-		if _, secret := v.(*value.Sensitive); secret || q != nil && strings.Contains(q.TypeText, "Sensitive") {
+		_, secret := v.(*value.Sensitive)
+		if secret || q != nil && strings.Contains(q.TypeText, "Sensitive") || hasPassword(data, q != nil && strings.Contains(q.TypeText, "Target")) {
 			secrets = append(secrets, name)
 			continue
 		}
-		params.Set(name, Data(v))
+		params.Set(name, data)
 	}
 	return params, secrets
+}
+
+// hasPassword reports whether there is a URI with a password in data. Targets need
+// no scheme to be one.
+func hasPassword(v any, targets bool) bool {
+	switch v := v.(type) {
+	case string:
+		for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			if (targets || strings.Contains(part, "://")) && inventory.SafeName(part) != part {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return hasPassword(e, targets) })
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if hasPassword(k, targets) || hasPassword(e, targets) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cut reports whether a result is only that of a run which was cut off.

@@ -205,29 +205,25 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 	if o.runAs != "" {
 		runAs = o.runAs
 	}
-	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
+		Begin: recorded.Began})
 	at := c.Position()
 	began := time.Now()
 	x.observe(func(o Observer) { o.StepStarted(step) })
 	failures := 0
-	known := make(map[*inventory.Target]bool) // from the journal
+	known := make(map[*inventory.Target]bool) // what is not to be recorded
 	fresh := false                            // something of the batch before was done
 	note := func(e run.Event) {
-		var lost error
-		switch e.Kind {
-		case run.Started:
-			lost = recorded.Began(e.Target)
-		case run.Finished:
+		if e.Kind == run.Finished {
 			located(e.Result, at.File, at.Line)
 			byTarget[e.Target] = e.Result
 			if !e.Result.OK() {
 				failures++
 			}
 			if !known[e.Target] && !cut(c.Context(), e.Result) {
-				lost = recorded.Finished(e.Result)
+				err = cmp.Or(err, recorded.Finished(e.Result))
 			}
 		}
-		err = cmp.Or(err, lost)
 		x.observe(func(o Observer) { o.Target(step, e) })
 	}
 	left := a.targets
@@ -265,7 +261,12 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 			if action == nil {
 				action = &several{a.each[batch[0]], a.each}
 			}
-			runner.Run(c.Context(), action, batch, note)
+			runner.Run(c.Context(), action, batch, func(e run.Event) {
+				if e.Kind == run.Finished && !e.Result.OK() && e.Result.Err.Class == run.ClassSkipped {
+					known[e.Target] = true // that nothing was begun
+				}
+				note(e)
+			})
 		}
 	}
 	why := o.rolling.stopped(failures, len(a.targets)-len(left))

@@ -110,7 +110,7 @@ type Action struct {
 	Function string   `json:"function"` // "run_command"
 	About    string   `json:"about"`    // for people: "command 'id'"
 	Digest   string   `json:"digest"`   // of all that makes it another action
-	Targets  []string `json:"targets"`  // their names
+	Targets  []string `json:"targets"`  // their names, without passwords
 	File     string   `json:"file,omitempty"`
 	Line     int      `json:"line,omitempty"`
 }
@@ -128,14 +128,15 @@ type Run struct {
 	Header
 	path string
 
-	mu     sync.Mutex
-	file   *os.File
-	err    error
-	boot   string
-	spill  *run.Spill     // nil: results have their outputs in files of their own
-	past   past           // what was recorded before the run was taken up
-	branch string         // of the plan, that runs
-	clocks map[string]int // how many times each branch was told the time
+	mu      sync.Mutex
+	file    *os.File
+	err     error // of writing
+	refused error // why nothing more is done
+	boot    string
+	spill   *run.Spill     // nil: results have their outputs in files of their own
+	past    past           // what was recorded before the run was taken up
+	branch  string         // of the plan, that runs
+	clocks  map[string]int // how many times each branch was told the time
 }
 
 // KeepIn says where results that are read back have what is too much of their
@@ -219,8 +220,8 @@ func (r *Run) write(l *line, sync bool) error {
 	text, err := marshal(l)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil {
-		return r.err
+	if refused := cmp.Or(r.err, r.refused); r.err != nil || refused != nil && l.Kind != lineResult {
+		return refused
 	}
 	if err == nil {
 		_, err = r.file.Write(text)
@@ -256,11 +257,12 @@ func (r *Run) Entered(name, digest string) error {
 	return nil
 }
 
-// refuse lets all that follows fail with err: nothing more is done in this run.
+// refuse lets all that follows fail with err: nothing more is done in this run. What
+// other branches are doing is recorded when it is done.
 func (r *Run) refuse(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.err = cmp.Or(r.err, err)
+	r.refused = cmp.Or(r.refused, err)
 	return err
 }
 
@@ -372,18 +374,20 @@ func (s *Step) Done() bool {
 // Ended reports whether the step was done before, on all targets.
 func (s *Step) Ended() bool { return s != nil && s.past != nil && s.past.done }
 
-// Begun reports whether it was begun before.
-func (s *Step) Begun() bool { return s != nil && s.past != nil }
+// Begun reports whether it may have been begun before, on some target.
+func (s *Step) Begun() bool {
+	return s != nil && s.past != nil && len(s.past.gone)+len(s.past.results) > 0
+}
 
 // Result returns what was recorded of a target; nil if nothing was.
 func (s *Step) Result(t *inventory.Target) (*run.Result, error) {
 	if s == nil || s.past == nil {
 		return nil, nil
 	}
-	if r := s.decided[t.Name]; r != nil {
+	if r := s.decided[t.SafeName()]; r != nil {
 		return r, nil
 	}
-	at, ok := s.past.results[t.Name]
+	at, ok := s.past.results[t.SafeName()]
 	if !ok {
 		return nil, nil
 	}
@@ -418,7 +422,7 @@ func (s *Step) Decide(r *run.Result) error {
 	if s.decided == nil {
 		s.decided = make(map[string]*run.Result)
 	}
-	s.decided[r.Target.Name] = r
+	s.decided[r.Target.SafeName()] = r
 	return s.Finished(r)
 }
 
@@ -430,17 +434,18 @@ func (s *Step) Go(targets []*inventory.Target) error {
 	}
 	names := make([]string, len(targets))
 	for i, t := range targets {
-		names[i] = t.Name
+		names[i] = t.SafeName()
 	}
 	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
 }
 
-// Began notes that it begins on a target.
+// Began notes that it begins on a target. After an error it must not be begun: it
+// would be taken for not begun when the run is taken up.
 func (s *Step) Began(t *inventory.Target) error {
 	if s == nil {
 		return nil
 	}
-	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.Name}, false)
+	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.SafeName()}, false)
 }
 
 // Finished notes what came of it on a target. A result that holds a secret is not
@@ -453,7 +458,7 @@ func (s *Step) Finished(r *run.Result) error {
 	if err != nil {
 		return failed(s.run.path, err, "take a result")
 	}
-	return s.run.write(&line{Kind: lineResult, Place: s.place, Target: r.Target.Name, OK: r.OK(), Result: text}, false)
+	return s.run.write(&line{Kind: lineResult, Place: s.place, Target: r.Target.SafeName(), OK: r.OK(), Result: text}, false)
 }
 
 // End notes that it is done on all targets. raised is set if its failure ends the

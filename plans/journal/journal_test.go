@@ -297,6 +297,80 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestFull: a target whose beginning could not be written must not be begun, for it
+// is taken for not begun.
+func TestFull(t *testing.T) {
+	dir, r := create(t)
+	s := step(t, r, "1")
+	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x))
+	good := r.file
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	must(t, err)
+	defer full.Close()
+	r.file = full
+	if s.Began(y) == nil || s.Finished(&run.Result{Target: x}) == nil || r.Over("") == nil {
+		t.Error("what was not written is no error")
+	}
+	r.file = good
+	r = reopen(t, dir, r, false)
+	if got := step(t, r, "1").Unknown(); !slices.Equal(got, []string{"x"}) {
+		t.Errorf("unknown %v", got)
+	}
+}
+
+// TestRefused: nothing more is begun, but what comes of what was begun is written.
+func TestRefused(t *testing.T) {
+	dir, r := create(t)
+	other := step(t, r, "2")
+	r = reopen(t, dir, r, false)
+	s := step(t, r, "1")
+	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x))
+	if _, err := r.Effect("2", "prompt", "d", false); err == nil {
+		t.Fatal("an effect in the place of a step")
+	}
+	if s.Began(y) == nil || other.Go([]*inventory.Target{y}) == nil {
+		t.Error("something is begun after that")
+	}
+	must(t, s.Finished(&run.Result{Target: x}))
+	r = reopen(t, dir, r, false)
+	if got, err := step(t, r, "1").Result(x); got == nil || err != nil {
+		t.Errorf("result %v, %v", got, err)
+	}
+}
+
+// TestPasswords: names are written without them.
+func TestPasswords(t *testing.T) {
+	dir, r := create(t)
+	u := &inventory.Target{Name: "ssh://u:geheim@h", URI: "ssh://u:geheim@h"}
+	a := &Action{Function: "run_command", Targets: []string{u.SafeName()}}
+	s, err := r.Step("1", a)
+	must(t, err, s.Go([]*inventory.Target{u}), s.Began(u), s.Finished(&run.Result{Target: u}), s.End(false))
+	text, err := os.ReadFile(r.Path())
+	must(t, err)
+	if bytes.Contains(text, []byte("geheim")) {
+		t.Errorf("the password is in %s", text)
+	}
+	r = reopen(t, dir, r, false)
+	if s, err = r.Step("1", a); err != nil || !s.Done() {
+		t.Errorf("done %v, %v", s.Done(), err)
+	}
+	if res, err := s.Result(u); res == nil || err != nil {
+		t.Errorf("result %v, %v", res, err)
+	}
+}
+
+// TestBegun: what is prepared for a step has been prepared when it may be begun.
+func TestBegun(t *testing.T) {
+	dir, r := create(t)
+	step(t, r, "1")
+	s := step(t, r, "2")
+	must(t, s.Go([]*inventory.Target{x}))
+	r = reopen(t, dir, r, false)
+	if step(t, r, "1").Begun() || !step(t, r, "2").Begun() {
+		t.Error("begun without any target, or not begun with one")
+	}
+}
+
 // TestSecrets: a result with a secret in it is not written, and stays unknown.
 func TestSecrets(t *testing.T) {
 	dir, r := create(t)

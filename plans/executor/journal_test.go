@@ -1,0 +1,29 @@
+package executor
+
+import (
+	"slices"
+	"testing"
+
+	"bolt/internal/ordered"
+	"bolt/plans"
+	"bolt/puppet/value"
+)
+
+func TestParamsOf(t *testing.T) {
+	p := &plans.Plan{Parameters: []plans.Parameter{{Name: "targets", TypeText: "TargetSpec"}, {Name: "pw", TypeText: "Optional[Sensitive]"}, {Name: "alias", TypeText: "Site::Secret"}}}
+	text := func(s string) value.Value { return value.String(s) }
+	h := value.NewHash(
+		value.Entry{Key: text("targets"), Value: text("web1,bob:geheim@web2")},
+		value.Entry{Key: text("pw"), Value: text("x")},
+		value.Entry{Key: text("alias"), Value: value.NewSensitive(text("x"))},
+		value.Entry{Key: text("repo"), Value: value.NewArray(text("https://bob:geheim@example.com/r.git"))},
+		value.Entry{Key: text("site"), Value: text("https://bob@example.com:80/r.git")},
+		value.Entry{Key: text("note"), Value: text("at 10:30 to bob@example.com")})
+	params, secrets := ParamsOf(p, h)
+	if got := params.Keys(); !slices.Equal(got, []string{"site", "note"}) || !slices.Equal(secrets, []string{"targets", "pw", "alias", "repo"}) {
+		t.Errorf("recorded %v, secret %v", got, secrets)
+	}
+	if !hasPassword(ordered.Of("k", []any{"ssh://a:b@c"}), false) {
+		t.Error("a password within data is not found")
+	}
+}

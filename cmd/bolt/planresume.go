@@ -261,7 +261,7 @@ func (a *app) ended(ctx context.Context, j *journal.Run, err error) error {
 		if err != nil {
 			msg = err.Error()
 		}
-		return errors.Join(err, j.Over(msg))
+		return errors.Join(err, j.Over(msg, executor.FailedSteps(err)))
 	}
 	fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
 	return err

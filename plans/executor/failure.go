@@ -33,6 +33,9 @@ type Failure struct {
 	// returned.
 	Before *Failure
 
+	// step is the place, as package journal names it, of the step that failed; "" if
+	// none did, or something has caught it since.
+	step string
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
 	lineOnly bool
 }
@@ -143,6 +146,23 @@ func (x *Executor) failure(err error) *Failure {
 // error of the language.
 func placeless(kind string) bool {
 	return kind == "fail" || kind == "division-by-zero" || kind == "argument-count"
+}
+
+// FailedSteps are the places of the steps of a plan whose failure has ended it, as
+// package journal names them.
+func FailedSteps(err error) []string {
+	f, ok := errors.AsType[*Failure](err)
+	switch {
+	case !ok:
+		return nil
+	case f.step != "":
+		return []string{f.step}
+	}
+	var places []string
+	for _, b := range f.Branches {
+		places = append(places, FailedSteps(b.Failure)...)
+	}
+	return places
 }
 
 // Map is the failure as data: kind, msg, details with the place, and issue_code

@@ -70,6 +70,12 @@ const (
 	Failed = "failed" // take it as failed
 )
 
+// The error of what is taken as failed.
+const (
+	unknownOutcome = "bolt/unknown-outcome"
+	takenAsFailed  = "Taken as failed when the run was taken up: what came of it is not known."
+)
+
 // Outcomes are those, but for asking.
 func Outcomes() []string { return []string{Repeat, Done, Failed} }
 
@@ -95,7 +101,7 @@ func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string
 		r := &run.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
 		if decided == Failed {
 			r.Value = nil
-			r.Err = &run.Error{Kind: "bolt/unknown-outcome", Class: transport.ClassLost, Details: &ordered.Map{}, Msg: "Taken as failed when the run was taken up: what came of it is not known."}
+			r.Err = &run.Error{Kind: unknownOutcome, Class: transport.ClassLost, Details: &ordered.Map{}, Msg: takenAsFailed}
 		}
 		if err := step.Decide(r); err != nil {
 			return err
@@ -138,8 +144,9 @@ func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 }
 
 // effect does something other than an action on targets, or returns what came of
-// it before. Its value is data of package ordered. once is set if it must not be
-// repeated unasked; detail is what makes it another one.
+// it before. Its value is data of package ordered; where it is taken as failed, a map
+// with the key _error. once is set if it must not be repeated unasked; detail is what
+// makes it another one.
 func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, error)) (any, error) {
 	if x.o.Journal == nil {
 		return do()
@@ -157,7 +164,8 @@ func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, e
 		case err != nil:
 			return nil, err
 		case decided == Failed:
-			return nil, failf("bolt/unknown-outcome", "Taken as failed when the run was taken up: what came of %s is not known.", c.Name)
+			v := ordered.Of("_error", ordered.Of("kind", unknownOutcome, "msg", takenAsFailed, "details", &ordered.Map{}))
+			return v, e.Done(v)
 		case decided == Done:
 			return nil, e.Done(nil)
 		}

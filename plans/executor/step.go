@@ -194,6 +194,7 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		value.Entry{Key: value.String("action"), Value: value.String(a.function)},
 		value.Entry{Key: value.String("object"), Value: value.String(a.object)},
 		value.Entry{Key: value.String("result_set"), Value: set})
+	e.step = recorded.Place()
 	return nil, e
 }
 

@@ -86,6 +86,7 @@ type line struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	Clock   time.Time       `json:"clock,omitzero"`
 	Error   string          `json:"error,omitempty"`
+	Failed  []string        `json:"failed,omitempty"`
 }
 
 // The kinds of lines.
@@ -102,7 +103,7 @@ const (
 	lineEffect  = "effect"  // something other than an action on targets is about to be done
 	lineValue   = "value"   // what came of that
 	lineClock   = "clock"   // a time that the plan was told; its place is the branch
-	lineOver    = "over"    // the plan has ended; OK is false if by a failure, which Error tells
+	lineOver    = "over"    // the plan has ended; OK is false if by a failure, which Error tells, of the steps at the places Failed
 )
 
 // An Action is what a step does.
@@ -151,28 +152,34 @@ func (r *Run) KeepIn(s *run.Spill) {
 // not there. It fills in the ID, and holds a lock until Close.
 func Create(dir string, h Header) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, failed(dir, err, "be made")
+		return nil, unmade(dir, err)
 	}
 	h.ID = newID()
 	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast(), clocks: make(map[string]int)}
 	var err error
 	if r.file, err = os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
-		return nil, failed(r.path, err, "be made")
+		return nil, unmade(r.path, err)
 	}
 	if err := r.begin(dir); err != nil {
 		r.file.Close()
+		_ = os.Remove(r.path) // nothing was done
 		return nil, err
 	}
 	return r, nil
 }
 
 func (r *Run) begin(dir string) error {
-	if err := lock(r.file); err != nil {
+	if err := lockSoon(r.file); err != nil {
 		return failed(r.path, err, "be locked")
 	}
 	if err := r.write(&line{Kind: lineRun, Format: format, Run: &r.Header, Boot: r.boot}, true); err != nil {
 		return err
 	}
+	return cmp.Or(syncDir(dir), syncDir(filepath.Dir(dir)))
+}
+
+// syncDir brings the names in a directory to the disk.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return failed(dir, err, "be read")
@@ -209,9 +216,26 @@ func lock(f *os.File) error {
 	return err
 }
 
-func failed(path string, err error, do string) error {
-	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The journal %s could not %s: %v", path, do, fault.WithoutPath(err)),
-		Hint: "Without --journal a plan is run without one."}
+// lockSoon is lock, but for one that is held as shortly as those who list runs do.
+func lockSoon(f *os.File) (err error) {
+	for range 10 {
+		if err = lock(f); !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+// unmade is the error of a journal that could not be made.
+func unmade(path string, err error) error {
+	e := failed(path, err, "be made")
+	e.Hint = "Without --journal a plan is run without one."
+	return e
+}
+
+func failed(path string, err error, do string) *fault.Error {
+	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The journal %s could not %s: %v", path, do, fault.WithoutPath(err))}
 }
 
 // write appends a line; with sync it is on the disk when write returns.
@@ -282,9 +306,10 @@ func changed(plan string) error {
 		Hint: "Put the text back as it was, or run the plan anew."}
 }
 
-// Over notes how the plan ended; msg is "" if it did not fail.
-func (r *Run) Over(msg string) error {
-	return r.write(&line{Kind: lineOver, OK: msg == "", Error: msg}, true)
+// Over notes how the plan ended; msg is "" if it did not fail, and places are those
+// of the steps that it failed by, if it did by steps.
+func (r *Run) Over(msg string, places []string) error {
+	return r.write(&line{Kind: lineOver, OK: msg == "", Error: msg, Failed: places}, true)
 }
 
 // In notes which branch of the plan runs from now on: "" or, as of places, "3/2.".
@@ -363,6 +388,14 @@ func otherWay(recorded, now string) error {
 	}
 	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run went another way before: it was recorded to do %s here, and would now do %s.", recorded, now),
 		Hint: "What the plan reads has changed: its parameters, data, files or inventory. Put it back as it was, or run the plan anew."}
+}
+
+// Place is where in the plan it is; "" of a nil Step.
+func (s *Step) Place() string {
+	if s == nil {
+		return ""
+	}
+	return s.place
 }
 
 // Done reports whether the step was done before, and all that came of it was
@@ -547,6 +580,12 @@ const (
 // List returns the runs of a directory, the newest first. What cannot be read is
 // told by warn.
 func List(dir string, warn func(error)) ([]Summary, error) {
+	return list(dir, time.Time{}, warn)
+}
+
+// list is List, of the files that were last written before a time, if that is not
+// zero.
+func list(dir string, before time.Time, warn func(error)) ([]Summary, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -554,9 +593,12 @@ func List(dir string, warn func(error)) ([]Summary, error) {
 	if err != nil {
 		return nil, failed(dir, err, "be read")
 	}
-	var list []Summary
+	var all []Summary
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) != ext {
+			continue
+		}
+		if info, err := e.Info(); err == nil && !before.IsZero() && !info.ModTime().Before(before) {
 			continue
 		}
 		s, err := summary(filepath.Join(dir, e.Name()))
@@ -564,14 +606,35 @@ func List(dir string, warn func(error)) ([]Summary, error) {
 			warn(err)
 			continue
 		}
-		list = append(list, *s)
+		all = append(all, *s)
 	}
-	slices.SortFunc(list, func(a, b Summary) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID)) })
-	return list, nil
+	slices.SortFunc(all, func(a, b Summary) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID)) })
+	return all, nil
 }
 
+// open opens a journal, which must be a file: it is not waited for who writes to a
+// FIFO.
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// idOf is the name of the run whose journal a path is, whatever stands in it.
+func idOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ext) }
+
 func summary(path string) (*Summary, error) {
-	f, err := os.Open(path)
+	f, err := open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, failed(path, err, "be read")
 	}
@@ -580,6 +643,7 @@ func summary(path string) (*Summary, error) {
 	if err != nil {
 		return nil, failed(path, err, "be read")
 	}
+	h.ID = idOf(path)
 	s := &Summary{Header: *h, State: Interrupted, Began: p.began, Last: p.last, Error: p.failure, Path: path}
 	for _, step := range p.steps {
 		if step.done {
@@ -599,7 +663,7 @@ func summary(path string) (*Summary, error) {
 
 // Prune removes the journals of runs that have ended, and ended before a time.
 func Prune(dir string, before time.Time) error {
-	list, err := List(dir, func(error) {})
+	list, err := list(dir, before, func(error) {})
 	if err != nil {
 		return err
 	}
@@ -617,7 +681,7 @@ func Prune(dir string, before time.Time) error {
 // with the failure of an action, which is then done again where it failed.
 func Open(dir, id string, again bool) (*Run, error) {
 	path := filepath.Join(dir, id+ext)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	f, err := open(path, os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, failed(path, err, "be opened")
 	}
@@ -630,9 +694,9 @@ func Open(dir, id string, again bool) (*Run, error) {
 }
 
 func (r *Run) take(again bool) error {
-	switch err := lock(r.file); {
+	switch err := lockSoon(r.file); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return fault.New(Kind, "The run %s is going on: another process writes its journal.", strings.TrimSuffix(filepath.Base(r.path), ext))
+		return fault.New(Kind, "The run %s is going on: another process writes its journal.", idOf(r.path))
 	case err != nil:
 		return failed(r.path, err, "be locked")
 	}
@@ -641,6 +705,7 @@ func (r *Run) take(again bool) error {
 		return failed(r.path, err, "be read")
 	}
 	r.past, r.Header = *p, *h
+	r.ID = idOf(r.path)
 	var places []string
 	switch {
 	case p.over && p.failure == "":
@@ -648,7 +713,7 @@ func (r *Run) take(again bool) error {
 	case p.over && !again:
 		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "--retry does again what failed, where it failed, and goes on from there."}
 	case p.over:
-		if places = p.failedLast(); len(places) == 0 {
+		if places = p.failedSteps(); len(places) == 0 {
 			return fault.New(Kind, "The run %s was not ended by an action that failed on targets, so that there is nothing to do again: %s", r.ID, p.failure)
 		}
 	}

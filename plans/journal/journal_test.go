@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bolt/internal/ordered"
 	"bolt/inventory"
 	"bolt/puppet/value"
@@ -117,7 +119,7 @@ func TestAgain(t *testing.T) {
 	done(t, step(t, r, "1"), true) // caught: another follows
 	done(t, step(t, r, "2/1.1"), true)
 	done(t, step(t, r, "2/2.1"), false)
-	must(t, r.Over("failed"))
+	must(t, r.Over("failed", nil))
 	if _, err := Open(dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "is going on") {
 		t.Errorf("a journal that is written: %v", err)
 	}
@@ -172,7 +174,7 @@ func TestOtherWay(t *testing.T) {
 			if err := ask(r); err == nil {
 				t.Error("no error")
 			}
-			if err := r.Over(""); err == nil {
+			if err := r.Over("", nil); err == nil {
 				t.Error("it goes on after that")
 			}
 		})
@@ -248,7 +250,7 @@ func TestFiles(t *testing.T) {
 	r, err = Open(dir, r.ID, false)
 	must(t, err)
 	done(t, step(t, r, "2"), false)
-	must(t, r.Over(""), r.Close())
+	must(t, r.Over("", nil), r.Close())
 	info, err := os.Stat(r.Path())
 	must(t, err)
 	if info.Mode().Perm() != 0o600 {
@@ -308,7 +310,7 @@ func TestFull(t *testing.T) {
 	must(t, err)
 	defer full.Close()
 	r.file = full
-	if s.Began(y) == nil || s.Finished(&run.Result{Target: x}) == nil || r.Over("") == nil {
+	if s.Began(y) == nil || s.Finished(&run.Result{Target: x}) == nil || r.Over("", nil) == nil {
 		t.Error("what was not written is no error")
 	}
 	r.file = good
@@ -384,6 +386,43 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// TestRetryBeside: a step that failed beside others is done again, however far these
+// went.
+func TestRetryBeside(t *testing.T) {
+	dir, r := create(t)
+	done(t, step(t, r, "1/1.1"), true)
+	done(t, step(t, r, "2"), false)
+	must(t, r.Over("failed", []string{"1/1.1", "9"}))
+	r = reopen(t, dir, r, true)
+	if step(t, r, "1/1.1").Done() || !step(t, r, "2").Done() {
+		t.Error("the one that failed is done, or the other one is not")
+	}
+}
+
+// TestHostile: what is no journal is told of, and one that was renamed goes by its
+// file's name.
+func TestHostile(t *testing.T) {
+	dir, r := create(t)
+	must(t, r.Close(), os.Rename(r.Path(), filepath.Join(dir, "b.jsonl")))
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo.jsonl"), 0o600), os.Mkdir(filepath.Join(dir, "dir.jsonl"), 0o700))
+	must(t, os.Symlink("loop.jsonl", filepath.Join(dir, "loop.jsonl")))
+	var warned []string
+	list, err := List(dir, func(err error) { warned = append(warned, err.Error()) })
+	must(t, err)
+	if len(list) != 1 || list[0].ID != "b" || len(warned) != 3 {
+		t.Errorf("%+v, %q", list, warned)
+	}
+	if r, err := Open(dir, "fifo", false); err == nil {
+		t.Errorf("%+v", r)
+	}
+	r, err = Open(dir, "b", false)
+	must(t, err)
+	defer r.Close()
+	if r.ID != "b" {
+		t.Errorf("name %q", r.ID)
+	}
+}
+
 func TestFollows(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -408,7 +447,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&run.Result{Target: x}), s.End(true), r.Over("m"), r.Close()} {
+	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&run.Result{Target: x}), s.End(true), r.Over("m", nil), r.Close()} {
 		if err != nil {
 			f.Fatal(err)
 		}

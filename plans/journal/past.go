@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type past struct {
 	last    time.Time
 	over    bool
 	failure string
+	failed  []string // places of the steps whose failure that was
 }
 
 // A pastStep is what was recorded of a step.
@@ -158,7 +160,7 @@ func (p *past) add(l *line, at span) error {
 		step.done, step.raised = true, !l.OK
 	case lineAgain:
 		step.again()
-		p.over, p.failure = false, ""
+		p.over, p.failure, p.failed = false, "", nil
 	case lineEffect:
 		p.effects[l.Place] = &pastEffect{function: l.Plan, digest: l.Digest}
 	case lineValue:
@@ -171,15 +173,25 @@ func (p *past) add(l *line, at span) error {
 	case lineClock:
 		p.times[l.Place] = append(p.times[l.Place], l.Clock)
 	case lineOver:
-		p.over, p.failure = true, l.Error
+		p.over, p.failure, p.failed = true, l.Error, l.Failed
 	default:
 		return fmt.Errorf("a line of kind %q, which this version does not know", l.Kind)
 	}
 	return nil
 }
 
-// failedLast are the places of the steps whose failure ended the run: those that
-// raised one, and were not followed by another step.
+// failedSteps are the places of the steps whose failure ended the run: those that it
+// says, as they may have failed beside others that went on, or else failedLast.
+func (p *past) failedSteps() []string {
+	said := slices.DeleteFunc(slices.Clone(p.failed), func(place string) bool { return p.steps[place] == nil || !p.steps[place].raised })
+	if len(said) > 0 {
+		return said
+	}
+	return p.failedLast()
+}
+
+// failedLast are the places of the steps that raised a failure and were not followed
+// by another step: what the plan made of the failure was to end.
 func (p *past) failedLast() []string {
 	var places []string
 	for place, s := range p.steps {

@@ -203,8 +203,12 @@ func upload(c *eval.Call, in *called) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return in.x.do(c, &act{function: c.Name, object: ref, action: "upload", about: "file upload from " + path + " to " + dst, targets: in.targets,
-		do: &run.Upload{Source: path, Dest: dst}}, in.description, in.options)
+	a := &act{function: c.Name, object: ref, action: "upload", about: "file upload from " + path + " to " + dst, targets: in.targets,
+		do: &run.Upload{Source: path, Dest: dst}}
+	if in.x.o.Journal != nil {
+		a.marks = []any{treeDigest(c.Context(), path)}
+	}
+	return in.x.do(c, a, in.description, in.options)
 }
 
 // download empties the directory that it copies into, as Puppet Bolt does.

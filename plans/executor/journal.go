@@ -2,7 +2,13 @@ package executor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,3 +270,25 @@ func shown(args []value.Value) []any {
 
 // contentOf is what a step says of the content of a file: its digest.
 func contentOf(data []byte) string { return journal.Digest(string(data)) }
+
+// treeDigest is what a step says of a file, or of a directory with all that is in it.
+// What cannot be read has no content, as whoever copies it will find out.
+func treeDigest(ctx context.Context, path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	h := sha256.New()
+	_ = filepath.WalkDir(path, func(at string, _ fs.DirEntry, err error) error {
+		fmt.Fprintf(h, "%q\n", strings.TrimPrefix(at, path))
+		if info, serr := os.Stat(at); err != nil || serr != nil || !info.Mode().IsRegular() {
+			return context.Cause(ctx)
+		}
+		if f, err := os.Open(at); err == nil {
+			n, _ := io.Copy(h, f)
+			fmt.Fprintf(h, "\n%d\n", n)
+			f.Close()
+		}
+		return context.Cause(ctx)
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -25,5 +27,33 @@ func TestParamsOf(t *testing.T) {
 	}
 	if !hasPassword(ordered.Of("k", []any{"ssh://a:b@c"}), false) {
 		t.Error("a password within data is not found")
+	}
+}
+
+func TestTreeDigest(t *testing.T) {
+	dir := t.TempDir()
+	seen := make(map[string]string)
+	for _, step := range []struct{ what, file, text string }{
+		{"empty", "", ""}, {"a file", "a", "x"}, {"other content", "a", "y"}, {"a longer one", "a", "yz"}, {"another file", "b", "z"},
+	} {
+		if step.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, step.file), []byte(step.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := treeDigest(t.Context(), dir)
+		if before, same := seen[d]; same {
+			t.Errorf("%s has the digest of %s", step.what, before)
+		}
+		if seen[d] = step.what; d != treeDigest(t.Context(), dir) {
+			t.Errorf("%s has two digests", step.what)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if treeDigest(t.Context(), link) != treeDigest(t.Context(), dir) || treeDigest(t.Context(), filepath.Join(dir, "none")) == treeDigest(t.Context(), dir) {
+		t.Error("a link is something else, or nothing is something")
 	}
 }

@@ -97,11 +97,30 @@ func (a *app) recordedOptions() *ordered.Map {
 		}
 		list := make([]any, len(a.values[f.name]))
 		for i, text := range a.values[f.name] {
-			list[i] = text
+			list[i] = absolute(f.name, text)
 		}
 		m.Set(f.name, list)
 	}
 	return m
+}
+
+// absolute is an option that names files in the working directory as it is to be read
+// in another one.
+func absolute(name, text string) string {
+	paths := []string{text}
+	switch name {
+	case "inventoryfile", "hiera-config", "private-key":
+	case "modulepath":
+		paths = filepath.SplitList(text)
+	default:
+		return text
+	}
+	for i, path := range paths {
+		if abs, err := filepath.Abs(path); err == nil && path != "~" && !strings.HasPrefix(path, "~/") {
+			paths[i] = abs
+		}
+	}
+	return strings.Join(paths, string(filepath.ListSeparator))
 }
 
 // withOptions opens an app with the options of a run, where the command line does
@@ -174,6 +193,9 @@ func (a *app) resume(ctx context.Context, j *journal.Run, words []string) error 
 	}
 	given, err := a.plans().Given(p, plans.Words{Params: j.Params, Pairs: words})
 	if err != nil {
+		return err
+	}
+	if err := j.Again(); err != nil {
 		return err
 	}
 	return a.play(ctx, p, given, j)

@@ -136,6 +136,7 @@ type Run struct {
 	boot    string
 	spill   *run.Spill     // nil: results have their outputs in files of their own
 	past    past           // what was recorded before the run was taken up
+	again   []string       // places of steps that are to be done again
 	branch  string         // of the plan, that runs
 	clocks  map[string]int // how many times each branch was told the time
 }
@@ -678,7 +679,7 @@ func Prune(dir string, before time.Time) error {
 }
 
 // Open takes a run up that was cut off. With again set it may be one that ended
-// with the failure of an action, which is then done again where it failed.
+// with the failure of an action, which Again lets be done again where it failed.
 func Open(dir, id string, again bool) (*Run, error) {
 	path := filepath.Join(dir, id+ext)
 	f, err := open(path, os.O_RDWR|os.O_APPEND)
@@ -723,7 +724,14 @@ func (r *Run) take(again bool) error {
 	if err := r.write(&line{Kind: lineResumed, Boot: r.boot}, true); err != nil {
 		return err
 	}
-	for _, place := range places {
+	r.again = places
+	return nil
+}
+
+// Again notes that what failed is done again, if Open was asked for that. Until then
+// the run is one that has failed.
+func (r *Run) Again() error {
+	for _, place := range r.again {
 		r.past.steps[place].again()
 		if err := r.write(&line{Kind: lineAgain, Place: place}, true); err != nil {
 			return err

@@ -38,9 +38,7 @@ func reopen(t *testing.T, dir string, r *Run, again bool) *Run {
 		t.Fatal(err)
 	}
 	r, err := Open(dir, r.ID, again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err, r.Again())
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -129,7 +127,7 @@ func TestAgain(t *testing.T) {
 	}
 	for range 2 { // the second time it is known from the file
 		again, err := Open(dir, r.ID, true)
-		must(t, err)
+		must(t, err, again.Again())
 		for place, want := range map[string]bool{"1": true, "2/1.1": false, "2/2.1": true} {
 			s := step(t, again, place)
 			if s.Done() != want || len(s.Unknown()) > 0 {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -216,14 +217,20 @@ func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
 }
 
 // ParamsOf are parameters of a plan as data, and the names of those that are
-// secret, wholly or in part, which are not among them.
+// secret, wholly or in part, or that JSON cannot hold, which are not among them.
 func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []string) {
 	params = &ordered.Map{}
 	for k, v := range h.All() {
 		name, data := value.ToString(k), Data(v)
-		q := p.Parameter(name)
+		kind := ""
+		if q := p.Parameter(name); q != nil {
+			kind = q.TypeText
+		}
 		_, secret := v.(*value.Sensitive)
-		if secret || q != nil && strings.Contains(q.TypeText, "Sensitive") || hasPassword(data, q != nil && strings.Contains(q.TypeText, "Target")) {
+		unfit := func(text string) bool {
+			return !utf8.ValidString(text) || hasPassword(text, strings.Contains(kind, "Target"))
+		}
+		if secret || strings.Contains(kind, "Sensitive") || anyText(data, unfit) {
 			secrets = append(secrets, name)
 			continue
 		}
@@ -232,23 +239,29 @@ func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []stri
 	return params, secrets
 }
 
-// hasPassword reports whether there is a URI with a password in data. Targets need
-// no scheme to be one.
-func hasPassword(v any, targets bool) bool {
+// anyText reports whether one of the texts in data is such a one.
+func anyText(v any, such func(text string) bool) bool {
 	switch v := v.(type) {
 	case string:
-		for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-			if (targets || strings.Contains(part, "://")) && inventory.SafeName(part) != part {
+		return such(v)
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return anyText(e, such) })
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if such(k) || anyText(e, such) {
 				return true
 			}
 		}
-	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return hasPassword(e, targets) })
-	case *ordered.Map:
-		for k, e := range v.All() {
-			if hasPassword(k, targets) || hasPassword(e, targets) {
-				return true
-			}
+	}
+	return false
+}
+
+// hasPassword reports whether there is a URI with a password in a text. Targets need
+// no scheme to be one.
+func hasPassword(text string, targets bool) bool {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		if (targets || strings.Contains(part, "://")) && inventory.SafeName(part) != part {
+			return true
 		}
 	}
 	return false

@@ -245,7 +245,7 @@ func completeRuns(cmd *cobra.Command, values flagValues, sys system) ([]string, 
 	}
 	defer a.close()
 	list, _ := a.runs()
-	words := []string{lastRun + "\tthe one that was begun last"}
+	words := []string{lastRun + "\tthe last one that was cut off"}
 	for _, s := range list {
 		if s.State == journal.Interrupted || s.State == journal.Failed {
 			words = append(words, fmt.Sprintf("%s\t%s, %s", s.ID, s.Plan, s.State))

@@ -35,7 +35,8 @@ for another step than the one that was recorded. What may have been done, as it
 had begun when the run was cut off, is asked about, or --unknown says what
 becomes of it. Options of the first command are used again, but for passwords.
 Parameters that are secret are not recorded: give them again, as NAME=VALUE, or
-they are asked for. RUN is a name that "bolt plan runs" shows, or last.`,
+they are asked for. RUN is a name that "bolt plan runs" shows, or last: the
+last one that was cut off, if there is one.`,
 			example: `  bolt plan resume last
   bolt plan resume 20260102-150405-3f2a --unknown repeat
   bolt plan resume last --retry`,
@@ -225,7 +226,8 @@ func (a *app) secretWords(ctx context.Context, j *journal.Run, words []string) (
 	return words, nil
 }
 
-// lastRun stands for the run that was begun last.
+// lastRun stands for the run that was begun last of those that were cut off, or
+// of all if none was.
 const lastRun = "last"
 
 // runNamed is the name of a run that exists.
@@ -242,6 +244,11 @@ func (a *app) runNamed(name string) (string, error) {
 	case len(ids) == 0:
 		return "", &fault.Error{Kind: journal.Kind, Msg: fmt.Sprintf("No run of a plan is recorded in %s.", a.journals()), Hint: "bolt plan run --journal records one."}
 	case name == lastRun:
+		for _, s := range list {
+			if s.State == journal.Interrupted {
+				return s.ID, nil
+			}
+		}
 		return ids[0], nil
 	case slices.Contains(ids, name):
 		return name, nil

@@ -45,7 +45,7 @@ func actSignatures(head string, heads int, do func(c *eval.Call, in *called) (va
 			}
 			hash, _ := c.Arg(last).(*value.Hash)
 			var err error
-			if in.options, err = in.x.parseOptions(hash, c.Name); err != nil {
+			if in.options, err = in.x.parseOptions(c, hash); err != nil {
 				return nil, err
 			}
 			if in.targets, err = in.x.resolve(&c.Site, c.Args[heads]); err != nil {
@@ -234,7 +234,7 @@ func download(c *eval.Call, in *called) (value.Value, error) {
 func writeFile(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	hash, _ := c.Arg(3).(*value.Hash)
-	o, err := x.parseOptions(hash, c.Name)
+	o, err := x.parseOptions(c, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func writeFile(c *eval.Call) (value.Value, error) {
 func waitUntilAvailable(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	hash, _ := c.Arg(1).(*value.Hash)
-	o, err := x.parseOptions(hash, c.Name)
+	o, err := x.parseOptions(c, hash)
 	if err != nil {
 		return nil, err
 	}

@@ -343,7 +343,7 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 		x.plans[name] = p
 	}
 	given, _ := arguments.(*value.Hash)
-	o, err := x.parseOptions(given, c.Name)
+	o, err := x.parseOptions(c, given)
 	if err != nil {
 		return nil, err
 	}
@@ -448,7 +448,7 @@ func (x *Executor) branchError(err error) *value.Object {
 func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {
 	x, f := of(&c.Site), flowOf(&c.Site)
 	hash, _ := options.(*value.Hash)
-	o, err := x.parseOptions(hash, c.Name)
+	o, err := x.parseOptions(c, hash)
 	if err != nil {
 		return nil, err
 	}

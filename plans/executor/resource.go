@@ -323,7 +323,7 @@ func getResources(c *eval.Call) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := x.parseOptions(nil, c.Name)
+	o, err := x.parseOptions(c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
+	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
@@ -31,7 +32,7 @@ type options struct {
 }
 
 // parseOptions reads them. Unknown ones are a warning, as in Puppet Bolt.
-func (x *Executor) parseOptions(h *value.Hash, function string) (*options, error) {
+func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}}
 	if h == nil {
 		return o, nil
@@ -84,13 +85,28 @@ func (x *Executor) parseOptions(h *value.Hash, function string) (*options, error
 			if known {
 				break
 			}
-			x.warn("plan_function_options", fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", function, name))
+			x.unknownOption(c, name)
 		}
 		if !ok {
 			return nil, failf("bolt/validation-error", "Option '%s' cannot be %s", name, value.Inspect(v))
 		}
 	}
 	return o, o.rolling.check()
+}
+
+// optionNames are the options that there are, for who has misspelled one.
+var optionNames = []string{"catch_errors", "noop", "run_as", "description", "env_vars", "timeout", "concurrency", "serial", "max_failures", "pause"}
+
+// unknownOption says that an option does nothing, and which may be meant.
+func (x *Executor) unknownOption(c *eval.Call, name string) {
+	text := fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", c.Name, name)
+	if near := spelling.Near(name, optionNames); near != "" {
+		text += " Did you mean _" + near + "?"
+	}
+	if at := c.Position(); at.File != "" {
+		text += fmt.Sprintf(" (file: %s, line: %d)", at.File, at.Line)
+	}
+	x.warn("plan_function_options", text)
 }
 
 func seconds(v value.Value) (time.Duration, bool) {

@@ -320,10 +320,21 @@ func located(r *run.Result, file string, line int) {
 	r.Err = &e
 }
 
-// several is an action that is another for each target.
+// several is an action that is another for each target, all of one kind: what
+// one says of itself, the others do.
 type several struct {
 	run.Action
 	each map[*inventory.Target]run.Action
+}
+
+func (s *several) OnDevices() bool {
+	a, ok := s.Action.(run.DeviceAction)
+	return ok && a.OnDevices()
+}
+
+func (s *several) Here() bool {
+	a, ok := s.Action.(run.LocalAction)
+	return ok && a.Here()
 }
 
 func (s *several) Do(ctx context.Context, site *run.Site) error {

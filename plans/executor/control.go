@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,7 +41,7 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 	f.futures = &futures{}
 	f.inside = nil
 	v, err := s.With(x.enter(s.Context(), &f)).Plan(d, params)
-	if left := f.futures.join(x); left != nil && !x.final(err) {
+	if left := f.futures.join(x); left != nil && (err == nil || x.final(left) && !x.final(err)) {
 		err = left
 	}
 	if err != nil {
@@ -131,14 +132,16 @@ func (f *futures) list() []*future {
 }
 
 // join waits for all, and tells of errors that nobody has asked for. It returns
-// one that nothing catches.
-func (f *futures) join(x *Executor) (final error) {
+// one that nothing catches, or that some were stopped.
+func (f *futures) join(x *Executor) (left error) {
 	for _, one := range f.list() {
 		x.apart(func() { <-one.done })
 		switch {
 		case x.final(one.err):
-			final = one.err
-		case one.err != nil && !one.asked && x.ctx.Err() == nil:
+			left = one.err
+		case one.err != nil && x.ctx.Err() != nil:
+			left = cmp.Or(left, context.Cause(x.ctx))
+		case one.err != nil && !one.asked:
 			failure := x.failure(one.err)
 			text := fmt.Sprintf("Error in future '%s': %s", one.name, failure.Msg)
 			if place := failure.Place(); !strings.HasSuffix(text, place) {
@@ -147,7 +150,7 @@ func (f *futures) join(x *Executor) (final error) {
 			x.warn("errored_futures", text)
 		}
 	}
-	return final
+	return left
 }
 
 // start runs a block in a goroutine of its own, which gets the turn when it comes.

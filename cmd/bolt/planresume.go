@@ -279,19 +279,19 @@ func showRuns(_ context.Context, a *app, _ []string) error {
 	return written(output.PrintPlanRecords(a.sys.out, a.listOptions(), shown))
 }
 
-// ended notes how a run has ended, or says how to go on with it. It returns err,
-// or the error of the journal.
-func (a *app) ended(ctx context.Context, j *journal.Run, err error) error {
-	if j == nil {
-		return err
+// ended notes how a run has ended. cut is set if it was cut off, so that it can be
+// resumed. The error is err, or else that of the journal.
+func (a *app) ended(ctx context.Context, j *journal.Run, err error) (cut bool, _ error) {
+	switch {
+	case j == nil:
+		return false, err
+	case err == nil:
+		return false, j.Over("", nil)
+	case ctx.Err() != nil || executor.Unfinished(err):
+		return true, err
 	}
-	if ctx.Err() == nil && !executor.Unfinished(err) {
-		msg := ""
-		if err != nil {
-			msg = err.Error()
-		}
-		return errors.Join(err, j.Over(msg, executor.FailedSteps(err)))
+	if lost := j.Over(err.Error(), executor.FailedSteps(err)); lost != nil {
+		a.logs.Warn("journal", lost.Error())
 	}
-	fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
-	return err
+	return false, err
 }

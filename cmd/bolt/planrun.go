@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -95,20 +96,30 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	defer x.Close()
 	a.sys.remote.Store(true)
 	v, err := x.Run(ctx, p, given)
-	if err = a.ended(ctx, j, err); err != nil {
-		return view.failed(ctx, err)
+	cut, err := a.ended(ctx, j, err)
+	err = view.came(ctx, x, v, err)
+	if cut {
+		fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
 	}
-	if results, ok := executor.Results(v); ok {
-		return view.results(results, nil)
+	return err
+}
+
+// came shows what a plan came to: what it has returned, or the error.
+func (v *planObserver) came(ctx context.Context, x *executor.Executor, returned value.Value, err error) error {
+	if err != nil {
+		return v.failed(ctx, err)
 	}
-	a.forgetRerun()
-	if f, ok := x.ErrorOf(v); ok {
-		return view.failed(ctx, f)
+	if results, ok := executor.Results(returned); ok {
+		return v.results(results, nil)
 	}
-	if r, ok := executor.Container(v); ok {
-		return written(view.view.Container(r.Image, r.Value, r.Map(), nil))
+	v.app.forgetRerun()
+	if f, ok := x.ErrorOf(returned); ok {
+		return v.failed(ctx, f)
 	}
-	return written(view.view.Value(executor.ToWrite(v)))
+	if r, ok := executor.Container(returned); ok {
+		return written(v.view.Container(r.Image, r.Value, r.Map(), nil))
+	}
+	return written(v.view.Value(executor.ToWrite(returned)))
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for

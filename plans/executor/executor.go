@@ -81,7 +81,8 @@ type Observer interface {
 	PlanStarted(name string)
 	PlanFinished(name string, took time.Duration)
 	// StepStarted, Target and StepFinished are around each action on targets.
-	// Target gets the events of the step; the Output of results stays open.
+	// Target gets the events of the step; the Output of results stays open. When
+	// the journal cannot be written, targets may be without a result.
 	StepStarted(s *Step)
 	Target(s *Step, e run.Event)
 	StepFinished(s *Step, failures int, took time.Duration)

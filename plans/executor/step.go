@@ -226,8 +226,9 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		Begin: recorded.Began})
 	at := c.Position()
 	began := time.Now()
-	x.observe(func(o Observer) { o.StepStarted(step) })
 	failures := 0
+	x.observe(func(o Observer) { o.StepStarted(step) })
+	defer func() { x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) }) }()
 	known := make(map[*inventory.Target]bool) // what is not to be recorded
 	fresh := false                            // something of the batch before was done
 	note := func(e run.Event) {
@@ -258,8 +259,9 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		for _, t := range left[:size] {
 			r := a.failed[t]
 			if r == nil {
-				if r, err = recorded.Result(t); err != nil {
-					return err
+				var lost error
+				if r, lost = recorded.Result(t); lost != nil {
+					return lost
 				}
 				known[t] = r != nil
 			}
@@ -294,7 +296,6 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		}
 		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
 	}
-	x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) })
 	return err
 }
 

@@ -3,6 +3,8 @@ package tasks
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -144,6 +146,22 @@ func (r *Run) Object() string { return r.task.Name }
 
 // OnDevices reports that tasks can be for devices.
 func (r *Run) OnDevices() bool { return true }
+
+// Digest is that of the files of all implementations. What cannot be read is
+// left out: it will be told where it is wanted.
+func (r *Run) Digest() string {
+	h := sha256.New()
+	for _, part := range r.parts {
+		p, err := part()
+		if err != nil {
+			continue
+		}
+		for _, f := range p.files {
+			fmt.Fprintf(h, "%q %x\n", f.Name, sha256.Sum256(f.Data))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
 
 // Here reports whether the program itself does the task.
 func (r *Run) Here() bool { return r.native != nil }

@@ -115,8 +115,8 @@ func (v *planObserver) Target(s *executor.Step, e run.Event) {
 	v.show(output.PlanEvent{Kind: output.StepTarget, Step: v.steps[s], Target: e}, !s.Quiet && !s.Recorded)
 }
 
-func (v *planObserver) StepFinished(s *executor.Step, failures int, took time.Duration) {
-	v.show(output.PlanEvent{Kind: output.StepFinished, Step: v.steps[s], Failures: failures, Took: took}, !s.Quiet && !s.Recorded)
+func (v *planObserver) StepFinished(s *executor.Step, failures, notBegun int, took time.Duration) {
+	v.show(output.PlanEvent{Kind: output.StepFinished, Step: v.steps[s], Failures: failures, NotBegun: notBegun, Took: took}, !s.Quiet && !s.Recorded)
 	delete(v.steps, s)
 }
 

@@ -98,7 +98,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	v, err := x.Run(ctx, p, given)
 	cut, err := a.ended(ctx, j, err)
 	err = view.came(ctx, x, v, err)
-	if cut {
+	if cut && !j.Refused() {
 		fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
 	}
 	return err

@@ -58,7 +58,7 @@ func (p *planEvents) line(e PlanEvent) *ordered.Map {
 		}
 		return m
 	case StepFinished:
-		return with(line("step_end"), "ok", len(e.Step.Targets)-e.Failures, "failed", e.Failures, "elapsed", e.Took.Seconds())
+		return with(line("step_end"), "ok", len(e.Step.Targets)-e.Failures-e.NotBegun, "failed", e.Failures+e.NotBegun, "elapsed", e.Took.Seconds())
 	case ContainerStarted:
 		return with(line("container_begin"), "image", e.Image)
 	case ContainerFinished:

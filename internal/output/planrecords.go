@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +20,30 @@ type PlanRecord struct {
 	Params          *ordered.Map
 	Error           string // what it failed with; "" if it did not
 	Path            string // of its journal
+}
+
+// maxWords is how much of parameters is shown on a line.
+const maxWords = 60
+
+// words are parameters as a command line has them, cut off where they are long.
+func words(params *ordered.Map) string {
+	var b strings.Builder
+	for name, v := range params.All() {
+		text, is := v.(string)
+		if !is {
+			var data strings.Builder
+			if err := safetext.WriteJSON(&data, v); err != nil {
+				continue
+			}
+			text = data.String()
+		}
+		fmt.Fprintf(&b, " %s=%s", name, text)
+	}
+	text := []rune(strings.Join(strings.Fields(safetext.TerminalString(b.String())), " "))
+	if len(text) > maxWords {
+		return string(text[:maxWords-1]) + "…"
+	}
+	return string(text)
 }
 
 // PrintPlanRecords prints runs that were recorded.
@@ -42,7 +67,8 @@ func PrintPlanRecords(w io.Writer, o ListOptions, list []PlanRecord) error {
 	}
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range list {
-		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), plural(r.Steps, "step"), r.Began.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), plural(r.Steps, "step"),
+			r.Began.Local().Format("2006-01-02 15:04"), words(r.Params))
 	}
 	if err := columns.Flush(); err != nil {
 		return err

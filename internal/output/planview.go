@@ -50,7 +50,8 @@ type PlanEvent struct {
 
 	Step     *PlanStep // for the kinds of steps
 	Target   run.Event // for StepTarget
-	Failures int       // for StepFinished: targets without success
+	Failures int       // for StepFinished: targets on which it failed
+	NotBegun int       // for StepFinished: targets on which it was not begun
 
 	Image string       // for ContainerStarted and ContainerFinished
 	Value *ordered.Map // for ContainerFinished, as for PlanView.Container

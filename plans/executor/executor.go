@@ -85,7 +85,8 @@ type Observer interface {
 	// the journal cannot be written, targets may be without a result.
 	StepStarted(s *Step)
 	Target(s *Step, e run.Event)
-	StepFinished(s *Step, failures int, took time.Duration)
+	// notBegun counts targets that were left out, which are no failures.
+	StepFinished(s *Step, failures, notBegun int, took time.Duration)
 	// ContainerStarted and ContainerFinished are around each container that is
 	// run on this machine.
 	ContainerStarted(image string)

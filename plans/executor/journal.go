@@ -58,7 +58,7 @@ func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*jour
 		names[i] = t.SafeName()
 	}
 	action := &journal.Action{Function: a.function, About: about, Targets: names, File: at.File, Line: at.Line,
-		Digest: journal.Digest(shown(c.Args), a.marks, flowOf(&c.Site).runAs)}
+		Digest: journal.Digest(shown(c.Args), a.marks, a.content(), flowOf(&c.Site).runAs)}
 	step, err := x.o.Journal.Step(here.next(), action)
 	if err != nil {
 		return nil, err
@@ -270,6 +270,21 @@ func hasPassword(text string, targets bool) bool {
 // cut reports whether a result is only that of a run which was cut off.
 func cut(ctx context.Context, r *run.Result) bool {
 	return ctx.Err() != nil && r.Err != nil && (r.Err.Class == transport.ClassCancelled || r.Err.Class == run.ClassSkipped)
+}
+
+// content is the digest of the files of a task; "" of another action.
+func (a *act) content() string {
+	action := a.do
+	for _, t := range a.targets { // one of them speaks for all
+		if each := a.each[t]; each != nil {
+			action = each
+			break
+		}
+	}
+	if files, ok := action.(interface{ Digest() string }); ok {
+		return files.Digest()
+	}
+	return ""
 }
 
 // shown are values as data, without secrets.

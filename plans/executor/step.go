@@ -188,14 +188,19 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		return nil, err
 	}
 	results := make([]value.Value, len(a.targets))
-	failures := 0
+	failures, skipped := 0, 0
 	for i, t := range a.targets {
-		results[i] = x.result(byTarget[t])
-		if !byTarget[t].OK() {
+		r := byTarget[t]
+		results[i] = x.result(r)
+		switch {
+		case r.OK():
+		case notBegun(r):
+			skipped++
+		default:
 			failures++
 		}
 	}
-	raised := failures > 0 && !o.catch
+	raised := failures+skipped > 0 && !o.catch
 	if !step.Recorded {
 		if err := recorded.End(raised); err != nil {
 			return nil, err
@@ -206,6 +211,9 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		return set, nil
 	}
 	e := failf("bolt/run-failure", "%s '%s' failed on %s", a.function, a.object, count(failures, "target"))
+	if skipped > 0 {
+		e.Msg += fmt.Sprintf(", and was not begun on %d", skipped)
+	}
 	e.Details = value.NewHash(
 		value.Entry{Key: value.String("action"), Value: value.String(a.function)},
 		value.Entry{Key: value.String("object"), Value: value.String(a.object)},
@@ -226,16 +234,22 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		Begin: recorded.Began})
 	at := c.Position()
 	began := time.Now()
-	failures := 0
+	failures, skipped := 0, 0
 	x.observe(func(o Observer) { o.StepStarted(step) })
-	defer func() { x.observe(func(o Observer) { o.StepFinished(step, failures, time.Since(began)) }) }()
+	defer func() {
+		x.observe(func(o Observer) { o.StepFinished(step, failures, skipped, time.Since(began)) })
+	}()
 	known := make(map[*inventory.Target]bool) // what is not to be recorded
 	fresh := false                            // something of the batch before was done
 	note := func(e run.Event) {
 		if e.Kind == run.Finished {
 			located(e.Result, at.File, at.Line)
 			byTarget[e.Target] = e.Result
-			if !e.Result.OK() {
+			switch {
+			case e.Result.OK():
+			case notBegun(e.Result):
+				skipped++
+			default:
 				failures++
 			}
 			if !known[e.Target] && !cut(c.Context(), e.Result) {
@@ -281,7 +295,7 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 				action = &several{a.each[batch[0]], a.each}
 			}
 			runner.Run(c.Context(), action, batch, func(e run.Event) {
-				if e.Kind == run.Finished && !e.Result.OK() && e.Result.Err.Class == run.ClassSkipped {
+				if e.Kind == run.Finished && notBegun(e.Result) {
 					known[e.Target] = true // that nothing was begun
 				}
 				note(e)
@@ -298,6 +312,8 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 	}
 	return err
 }
+
+func notBegun(r *run.Result) bool { return !r.OK() && r.Err.Class == run.ClassSkipped }
 
 func count(n int, what string) string {
 	if n == 1 {

@@ -1,0 +1,136 @@
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Summary is what lists say of a run.
+type Summary struct {
+	Header
+	State State
+	Began time.Time
+	Last  time.Time // of the last line
+	Steps int       // that are done
+	Error string    // what the plan failed with
+	Path  string
+}
+
+// A State is that of a run.
+type State string
+
+// The states of runs.
+const (
+	Running     State = "running"     // a process writes it
+	Interrupted State = "interrupted" // it was cut off: it can be taken up
+	Failed      State = "failed"      // the plan ended with a failure
+	Finished    State = "finished"    // the plan has ended
+)
+
+// List returns the runs of a directory, the newest first. What cannot be read is
+// told by warn.
+func List(dir string, warn func(error)) ([]Summary, error) {
+	return list(dir, time.Time{}, warn)
+}
+
+// list is List, of the files that were last written before a time, if that is not
+// zero.
+func list(dir string, before time.Time, warn func(error)) ([]Summary, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(dir, err, "be read")
+	}
+	var all []Summary
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ext {
+			continue
+		}
+		if info, err := e.Info(); err == nil && !before.IsZero() && !info.ModTime().Before(before) {
+			continue
+		}
+		s, err := summary(filepath.Join(dir, e.Name()))
+		if err != nil {
+			warn(err)
+			continue
+		}
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID)) })
+	return all, nil
+}
+
+// open opens a journal, which must be a file: it is not waited for who writes to a
+// FIFO.
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// idOf is the name of the run whose journal a path is, whatever stands in it.
+func idOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ext) }
+
+func summary(path string) (*Summary, error) {
+	f, err := open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, failed(path, err, "be read")
+	}
+	defer f.Close()
+	p, h, _, err := load(f)
+	if err != nil {
+		return nil, failed(path, err, "be read")
+	}
+	h.ID = idOf(path)
+	s := &Summary{Header: *h, State: Interrupted, Began: p.began, Last: p.last, Error: p.failure, Path: path}
+	for _, step := range p.steps {
+		if step.done {
+			s.Steps++
+		}
+	}
+	switch {
+	case errors.Is(lock(f), unix.EWOULDBLOCK):
+		s.State = Running
+	case p.over && p.failure != "":
+		s.State = Failed
+	case p.over:
+		s.State = Finished
+	}
+	return s, nil
+}
+
+// Prune removes the journals of runs that have ended, and ended before a time.
+func Prune(dir string, before time.Time) error {
+	list, err := list(dir, before, func(error) {})
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.State == Finished && s.Last.Before(before) {
+			if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return failed(s.Path, err, "be removed")
+			}
+		}
+	}
+	return nil
+}

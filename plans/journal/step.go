@@ -1,0 +1,225 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// A Step is one action on targets, as it is done and recorded.
+type Step struct {
+	run     *Run
+	place   string
+	past    *pastStep // nil if it was not begun before
+	action  *Action
+	decided map[string]*run.Result // by Decide
+}
+
+// Step begins a step, or takes it up. The error is that another one was recorded
+// at its place.
+func (r *Run) Step(place string, a *Action) (*Step, error) {
+	r.mu.Lock()
+	before := r.past.steps[place]
+	effect := r.past.effects[place]
+	r.mu.Unlock()
+	s := &Step{run: r, place: place, past: before, action: a}
+	switch {
+	case effect != nil:
+		return nil, r.refuse(otherWay(effect.function, a.About))
+	case before == nil:
+		return s, r.write(&line{Kind: lineStep, Place: place, Action: a}, false)
+	case before.action.Function != a.Function || before.action.Digest != a.Digest:
+		return nil, r.refuse(otherWay(before.action.where(), a.where()))
+	case !slices.Equal(before.action.Targets, a.Targets):
+		return nil, r.refuse(otherWay(before.action.on(), a.on()))
+	}
+	return s, nil
+}
+
+func (a *Action) where() string {
+	if a.File == "" {
+		return a.About
+	}
+	return fmt.Sprintf("%s (%s:%d)", a.About, a.File, a.Line)
+}
+
+func (a *Action) on() string { return a.About + " on " + strings.Join(a.Targets, ", ") }
+
+func otherWay(recorded, now string) error {
+	if recorded == now {
+		now = "another of that name, with other parameters, options or files"
+	}
+	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run went another way before: it was recorded to do %s here, and would now do %s.", recorded, now),
+		Hint: "What the plan reads has changed: its parameters, data, files or inventory. Put it back as it was, or run the plan anew."}
+}
+
+// Place is where in the plan it is; "" of a nil Step.
+func (s *Step) Place() string {
+	if s == nil {
+		return ""
+	}
+	return s.place
+}
+
+// Done reports whether the step was done before, and all that came of it was
+// recorded. A nil Step was not.
+func (s *Step) Done() bool {
+	return s.Ended() && len(s.past.results)+len(s.decided) == len(s.action.Targets)
+}
+
+// Ended reports whether the step was done before, on all targets.
+func (s *Step) Ended() bool { return s != nil && s.past != nil && s.past.done }
+
+// Begun reports whether it may have been begun before, on some target.
+func (s *Step) Begun() bool {
+	return s != nil && s.past != nil && len(s.past.gone)+len(s.past.results) > 0
+}
+
+// Result returns what was recorded of a target; nil if nothing was.
+func (s *Step) Result(t *inventory.Target) (*run.Result, error) {
+	if s == nil || s.past == nil {
+		return nil, nil
+	}
+	if r := s.decided[t.SafeName()]; r != nil {
+		return r, nil
+	}
+	at, ok := s.past.results[t.SafeName()]
+	if !ok {
+		return nil, nil
+	}
+	l, err := readLine(s.run.file, at)
+	if err != nil {
+		return nil, failed(s.run.path, err, "be read")
+	}
+	res, err := decodeResult(l.Result, t, s.run.spill)
+	if err != nil {
+		return nil, failed(s.run.path, err, "be read")
+	}
+	return res, nil
+}
+
+// Unknown returns the names of the targets on which it may have been begun, and
+// nobody knows what came of it.
+func (s *Step) Unknown() []string {
+	if s == nil || s.past == nil {
+		return nil
+	}
+	var names []string
+	for _, t := range s.action.Targets {
+		if _, known := s.past.results[t]; !known && s.past.mayHaveBegun(t, s.run.boot) {
+			names = append(names, t)
+		}
+	}
+	return names
+}
+
+// Decide notes what is taken for the result of a target whose outcome is unknown.
+func (s *Step) Decide(r *run.Result) error {
+	if s.decided == nil {
+		s.decided = make(map[string]*run.Result)
+	}
+	s.decided[r.Target.SafeName()] = r
+	return s.Finished(r)
+}
+
+// Go notes that it may be begun on targets from now on. Nothing may be done
+// before it returns.
+func (s *Step) Go(targets []*inventory.Target) error {
+	if s == nil {
+		return nil
+	}
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.SafeName()
+	}
+	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
+}
+
+// Began notes that it begins on a target. After an error it must not be begun: it
+// would be taken for not begun when the run is taken up.
+func (s *Step) Began(t *inventory.Target) error {
+	if s == nil {
+		return nil
+	}
+	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.SafeName()}, false)
+}
+
+// Finished notes what came of it on a target. A result that holds a secret is not
+// written, so that it stays unknown.
+func (s *Step) Finished(r *run.Result) error {
+	if s == nil || hasSecret(r.Value) {
+		return nil
+	}
+	text, err := encodeResult(r)
+	if err != nil {
+		return failed(s.run.path, err, "take a result")
+	}
+	return s.run.write(&line{Kind: lineResult, Place: s.place, Target: r.Target.SafeName(), OK: r.OK(), Result: text}, false)
+}
+
+// End notes that it is done on all targets. raised is set if its failure ends the
+// plan or branch.
+func (s *Step) End(raised bool) error {
+	if s == nil {
+		return nil
+	}
+	return s.run.write(&line{Kind: lineEnd, Place: s.place, OK: !raised}, true)
+}
+
+// An Effect is something other than an action on targets.
+type Effect struct {
+	run                     *Run
+	place, function, digest string
+	past                    *pastEffect
+}
+
+// Effect begins one, or takes it up: an answer of people, a container. once is set
+// if it must not be repeated unasked. A nil Run gives a nil Effect.
+func (r *Run) Effect(place, function, digest string, once bool) (*Effect, error) {
+	if r == nil {
+		return nil, nil
+	}
+	r.mu.Lock()
+	before := r.past.effects[place]
+	step := r.past.steps[place]
+	r.mu.Unlock()
+	e := &Effect{run: r, place: place, function: function, digest: digest, past: before}
+	switch {
+	case step != nil:
+		return nil, r.refuse(otherWay(step.action.where(), function))
+	case before == nil && once:
+		return e, r.write(&line{Kind: lineEffect, Place: place, Plan: function, Digest: digest}, true)
+	case before != nil && (before.function != function || before.digest != digest):
+		return nil, r.refuse(otherWay(before.function, function))
+	}
+	return e, nil
+}
+
+// Value returns what came of it before, in the types of package ordered.
+func (e *Effect) Value() (v any, known bool) {
+	if e == nil || e.past == nil || !e.past.done {
+		return nil, false
+	}
+	return e.past.value, true
+}
+
+// Unknown reports whether it may have been done, and nobody knows what came of it.
+func (e *Effect) Unknown() bool { return e != nil && e.past != nil && !e.past.done }
+
+// Done notes what came of it, in the types of package ordered.
+func (e *Effect) Done(v any) error {
+	if e == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := safetext.WriteJSON(&b, v); err != nil {
+		return failed(e.run.path, err, "take a value")
+	}
+	return e.run.write(&line{Kind: lineValue, Place: e.place, Plan: e.function, Digest: e.digest, Value: b.Bytes()}, true)
+}

@@ -119,10 +119,12 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	if err := o.read(x, hash); err != nil {
 		return nil, err
 	}
-	if err := makeVolumes(o.container.Volumes); err != nil {
-		return nil, err
-	}
-	v, err := x.effect(c, shown(c.Args), true, func() (any, error) { return x.container(c, &o.container) })
+	v, err := x.effect(c, shown(c.Args), true, func() (any, error) {
+		if err := makeVolumes(o.container.Volumes); err != nil {
+			return nil, err
+		}
+		return x.container(c, &o.container)
+	})
 	if err != nil {
 		return nil, err
 	}

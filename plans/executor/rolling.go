@@ -47,10 +47,10 @@ func parseAmount(v value.Value, least int) (a amount, ok bool) {
 	return amount{}, false
 }
 
-// option reads one of the options of rolling; ok is false for another name.
-func (r *rolling) option(name string, v value.Value) (ok bool, err error) {
-	wrong := func(what string) (bool, error) {
-		return true, failf("bolt/validation-error", "Option '%s' must be %s, got %s", name, what, value.Inspect(v))
+// option reads one of the options of rolling.
+func (r *rolling) option(name string, v value.Value) error {
+	wrong := func(what string) error {
+		return failf("bolt/validation-error", "Option '%s' must be %s, got %s", name, what, value.Inspect(v))
 	}
 	switch name {
 	case "serial":
@@ -80,10 +80,8 @@ func (r *rolling) option(name string, v value.Value) (ok bool, err error) {
 			return wrong("a number of seconds")
 		}
 		r.pause = d
-	default:
-		return false, nil
 	}
-	return true, nil
+	return nil
 }
 
 // check refuses options that say nothing together.

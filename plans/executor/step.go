@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,17 +32,23 @@ type options struct {
 	rest        *ordered.Map // the other keys
 }
 
-// parseOptions reads them. Unknown ones are a warning, as in Puppet Bolt.
+// parseOptions reads those that the function has. Others are a warning, as in
+// Puppet Bolt.
 func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}}
 	if h == nil {
 		return o, nil
 	}
+	names := optionsOf(c.Name)
 	for k, v := range h.All() {
 		key, _ := k.(value.String)
 		name, ours := strings.CutPrefix(string(key), "_")
 		if !ours {
 			o.rest.Set(string(key), plain(v))
+			continue
+		}
+		if !slices.Contains(names, name) {
+			x.unknownOption(c, name, names)
 			continue
 		}
 		ok := true
@@ -78,14 +85,9 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 			}
 			o.concurrency = min(int(n), x.o.Concurrency)
 		default:
-			known, err := o.rolling.option(name, v)
-			if err != nil {
+			if err := o.rolling.option(name, v); err != nil {
 				return nil, err
 			}
-			if known {
-				break
-			}
-			x.unknownOption(c, name)
 		}
 		if !ok {
 			return nil, failf("bolt/validation-error", "Option '%s' cannot be %s", name, value.Inspect(v))
@@ -94,13 +96,32 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 	return o, o.rolling.check()
 }
 
-// optionNames are the options that there are, for who has misspelled one.
-var optionNames = []string{"catch_errors", "noop", "run_as", "description", "env_vars", "timeout", "concurrency", "serial", "max_failures", "pause"}
+// optionsOf are the options that a function has.
+func optionsOf(function string) []string {
+	names := []string{"catch_errors", "description"}
+	switch function {
+	case "wait":
+		return names[:1]
+	case "run_plan":
+		return append(names, "run_as")
+	}
+	names = append(names, "concurrency", "serial", "max_failures", "pause")
+	switch function {
+	case "wait_until_available":
+		return names
+	case "run_command", "run_script":
+		names = append(names, "env_vars")
+	case "run_task", "run_task_with":
+		names = append(names, "noop")
+	}
+	return append(names, "run_as", "timeout")
+}
 
-// unknownOption says that an option does nothing, and which may be meant.
-func (x *Executor) unknownOption(c *eval.Call, name string) {
+// unknownOption says that an option does nothing, and which of a function's names
+// may be meant.
+func (x *Executor) unknownOption(c *eval.Call, name string, names []string) {
 	text := fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", c.Name, name)
-	if near := spelling.Near(name, optionNames); near != "" {
+	if near := spelling.Near(name, names); near != "" {
 		text += " Did you mean _" + near + "?"
 	}
 	if at := c.Position(); at.File != "" {

@@ -379,15 +379,18 @@ func (r *Run) take(again bool) error {
 	r.past, r.Header = *p, *h
 	r.ID = idOf(r.path)
 	var places []string
+	if p.over && p.failure != "" {
+		places = p.failedSteps()
+	}
 	switch {
-	case p.over && p.failure == "":
+	case !p.over:
+	case p.failure == "":
 		return fault.New(Kind, "The run %s has finished: nothing of it is left to be done.", r.ID)
-	case p.over && !again:
+	case len(places) == 0:
+		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s was not ended by an action that failed on targets, so that there is nothing to do again: %s", r.ID, p.failure),
+			Hint: "Mend the cause, and run the plan anew."}
+	case !again:
 		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "--retry does again what failed, where it failed, and goes on from there."}
-	case p.over:
-		if places = p.failedSteps(); len(places) == 0 {
-			return fault.New(Kind, "The run %s was not ended by an action that failed on targets, so that there is nothing to do again: %s", r.ID, p.failure)
-		}
 	}
 	if err := r.file.Truncate(whole); err != nil { // what was cut off
 		return failed(r.path, err, "be written")

@@ -62,6 +62,7 @@ func (a *app) plugins() *plugin.Plugins {
 			Project:   a.project.Dir,
 			Env:       a.sys.lookup,
 			Prompt:    a.ask.secret,
+			Natives:   a.nativePlugins(),
 			Modules:   a.modules,
 			Tasks:     localTasks{a},
 			Config:    a.config.Plugins,

@@ -21,7 +21,7 @@ type Entry struct{ Name, Description string }
 // List returns all hooks with the plugins that have them: those that are built
 // in, and modules. A module whose plugin is broken is warned of and left out.
 func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
-	names := Names()
+	names := p.builtIn()
 	if p.opts.Modules != nil {
 		for _, m := range p.opts.Modules.All() {
 			if err := ctx.Err(); err != nil {

@@ -3,10 +3,12 @@
 //
 //	password: {_plugin: env_var, var: DB_PASSWORD}
 //
-// Four of Puppet Bolt's plugins are built in: env_var reads an environment
+// Four of Puppet Bolt's plugins are here: env_var reads an environment
 // variable, prompt asks the user, yaml reads a file, task runs a task on this
-// machine. Modules may be plugins as well: those that have a bolt_plugin.json;
-// what they do are tasks. pkcs7, which decrypts secrets, is such a module.
+// machine. Others that are built in are packages of their own, which Options
+// hands over (Native). Modules may be plugins as well: those that have a
+// bolt_plugin.json; what they do are tasks. pkcs7, which decrypts secrets, is
+// such a module.
 // A plugin has hooks. Resolve is the hook resolve_reference with all that
 // belongs to it; Call is any other, List names them all.
 //
@@ -41,6 +43,8 @@ type Options struct {
 	// Prompt shows a question and reads the answer without showing what is
 	// typed.
 	Prompt func(ctx context.Context, question string) (transport.Secret, error)
+	// Natives are built in, beside those of this package.
+	Natives []Native
 	// Modules may be plugins.
 	Modules *modules.Path
 	// Tasks are what plugins of modules, and the plugin task, run.
@@ -57,6 +61,20 @@ type Options struct {
 	Now func() time.Time
 	// Warn takes warnings; it may be called from several goroutines.
 	Warn func(id, text string)
+}
+
+// A Native is a plugin of another package. A module of the user's with its name
+// takes its place.
+type Native struct {
+	Name  string
+	About string // for lists: one sentence
+	// Configures reports whether the configuration may have a key; nil is for
+	// plugins that have none.
+	Configures func(key string) bool
+	// Resolve gives the value of a reference. Both maps are without references,
+	// config is never nil. An error of kind bolt/validation-error says that the
+	// reference is wrong in itself; any other is told with the plugin's name.
+	Resolve func(ctx context.Context, config, ref *ordered.Map) (any, error)
 }
 
 // Plugins is the set of plugins. It is safe for concurrent use.
@@ -130,6 +148,7 @@ type plugin struct {
 	// configures reports whether the configuration may have a key; nil is for
 	// plugins that have none, which look at none.
 	configures func(key string) bool
+	fixed      bool // no module takes its place
 }
 
 // A hook does its work with the plugin's configuration and what a reference or
@@ -142,11 +161,16 @@ type hook struct {
 }
 
 // notBuiltIn are plugins of Puppet Bolt that this program does not have.
-var notBuiltIn = []string{"aws_inventory", "azure_inventory", "choria", "gcloud_inventory", "openvox_bootstrap",
-	"puppet_agent", "puppet_connect_data", "puppetdb", "terraform", "vault"}
+var notBuiltIn = []string{"choria", "openvox_bootstrap", "puppet_agent", "puppet_connect_data"}
 
-// Names lists the plugins that are built in.
-func Names() []string { return []string{"env_var", "prompt", "task", "yaml"} }
+// builtIn are the names of the plugins that are built in.
+func (p *Plugins) builtIn() []string {
+	names := []string{"env_var", "prompt", "task", "yaml"}
+	for _, n := range p.opts.Natives {
+		names = append(names, n.Name)
+	}
+	return names
+}
 
 // Resolve is an inventory.Resolver. Errors are *fault.Error of kind
 // bolt/unknown-plugin, bolt/unsupported-hook, bolt/invalid-plugin-data for a
@@ -300,7 +324,7 @@ func (p *Plugins) configuration(ctx context.Context, above []string, pl *plugin)
 // find returns the plugin of that name.
 func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 	native := p.native(name)
-	if native != nil && native.configures == nil { // these cannot be replaced
+	if native != nil && native.fixed {
 		return native, nil
 	}
 	if p.opts.Modules != nil {
@@ -325,7 +349,7 @@ func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 
 // names are all plugins that there are, sorted.
 func (p *Plugins) names() []string {
-	names := Names()
+	names := p.builtIn()
 	if p.opts.Modules != nil {
 		for _, m := range p.opts.Modules.All() {
 			if _, err := m.Stat(dataFile); err == nil {
@@ -340,7 +364,7 @@ func (p *Plugins) names() []string {
 // native returns a plugin that is built in, nil if it is not.
 func (p *Plugins) native(name string) *plugin {
 	one := func(about string, run func(context.Context, *ordered.Map, *ordered.Map) (any, error)) *plugin {
-		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}}
+		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}, fixed: true}
 	}
 	switch name {
 	case "env_var":
@@ -354,7 +378,15 @@ func (p *Plugins) native(name string) *plugin {
 	case "yaml":
 		pl := one("Read the data of a YAML file.", p.yaml)
 		pl.configures = func(key string) bool { return key == "filepath" }
+		pl.fixed = false
 		return pl
+	}
+	for _, n := range p.opts.Natives {
+		if n.Name == name {
+			pl := one(n.About, n.Resolve)
+			pl.configures, pl.fixed = n.Configures, false
+			return pl
+		}
 	}
 	return nil
 }

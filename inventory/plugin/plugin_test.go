@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestResolve(t *testing.T) {
 		{"prompt without terminal", ordered.Of("_plugin", "prompt", "message", "Say"), nil, failed, "there is no terminal"},
 		{"prompt without message", ordered.Of("_plugin", "prompt"), nil, invalid, "'message'"},
 		{"unknown", ordered.Of("_plugin", "nosuch"), nil, "bolt/unknown-plugin", "Unknown plugin: 'nosuch'"},
-		{"not built in", ordered.Of("_plugin", "vault"), nil, failed, "Error executing plugin vault from resolve_reference in vault: this plugin is not built in"},
+		{"not built in", ordered.Of("_plugin", "choria"), nil, failed, "Error executing plugin choria from resolve_reference in choria: this plugin is not built in"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,4 +104,34 @@ func TestPromptOnce(t *testing.T) {
 func isPluginError(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind == "bolt/plugin-error"
+}
+
+func TestNative(t *testing.T) {
+	down := errors.New("connection refused")
+	p := plugin.New(plugin.Options{
+		Config: ordered.Of("cmdb", ordered.Of("url", "here")),
+		Natives: []plugin.Native{{Name: "cmdb", About: "Ask the CMDB.", Configures: func(key string) bool { return key == "url" },
+			Resolve: func(_ context.Context, config, ref *ordered.Map) (any, error) {
+				switch ref.Value("key") {
+				case "wrong":
+					return nil, fault.New("bolt/validation-error", "no such key")
+				case "down":
+					return nil, down
+				}
+				return config.Value("url"), nil
+			}}},
+	})
+	if got, err := p.Resolve(t.Context(), "cmdb", &ordered.Map{}); got != "here" || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := p.Resolve(t.Context(), "cmdb", ordered.Of("key", "wrong")); err == nil || err.Error() != "no such key" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := p.Resolve(t.Context(), "cmdb", ordered.Of("key", "down")); !errors.Is(err, down) || !isPluginError(err) {
+		t.Errorf("got %v", err)
+	}
+	list, err := p.List(t.Context())
+	if err != nil || !slices.Contains(list[1].Plugins, plugin.Entry{Name: "cmdb", Description: "Ask the CMDB."}) {
+		t.Errorf("got %v, %v", list, err)
+	}
 }

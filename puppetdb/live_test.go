@@ -1,105 +1,32 @@
 package puppetdb
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"bolt/internal/ordered"
+	"bolt/internal/puppetdbtest"
 )
 
 // live is the PuppetDB that tests share.
-var live liveServer
+var live puppetdbtest.Shared
 
-// A liveServer is a real PuppetDB, started when it is needed first.
-type liveServer struct {
-	once sync.Once
-	err  error
-
-	dir  string
-	port int
-	cmd  *exec.Cmd
-	// life is what scripts/puppetdb.sh reads from: it stops the server at its
-	// end, which also comes if this process is killed.
-	life io.Closer
-	said bytes.Buffer
-}
-
-// options are those of a client of it.
-func (l *liveServer) options(t *testing.T) Options {
+// liveOptions are those of a client of it.
+func liveOptions(t *testing.T) Options {
 	t.Helper()
-	l.once.Do(func() { l.err = l.start() })
-	if l.err != nil {
-		t.Fatalf("no PuppetDB: %v\n%s", l.err, l.said.String())
-	}
-	ssl := func(name string) string { return filepath.Join(l.dir, "ssl", name) }
-	return Options{ServerURLs: []string{fmt.Sprintf("https://localhost:%d", l.port)}, CACert: ssl("ca.pem"), Cert: ssl("client.pem"), Key: ssl("client.key")}
-}
-
-func (l *liveServer) start() error {
-	var err error
-	if l.dir, err = os.MkdirTemp("", "puppetdb"); err != nil { // the path of its socket must be short
-		return err
-	}
-	var ports []string
-	var held []net.Listener // all at once, so that they differ
-	for range 3 {
-		h, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		held = append(held, h)
-		ports = append(ports, fmt.Sprint(h.Addr().(*net.TCPAddr).Port))
-	}
-	l.port = held[1].Addr().(*net.TCPAddr).Port
-	for _, h := range held {
-		h.Close()
-	}
-	l.cmd = exec.Command("../scripts/puppetdb.sh", append([]string{"serve", l.dir}, ports...)...)
-	l.cmd.Stderr = &l.said
-	out, err := l.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if l.life, err = l.cmd.StdinPipe(); err != nil {
-		return err
-	}
-	if err := l.cmd.Start(); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if line != "ready\n" {
-		return errors.Join(fmt.Errorf("it says %q", line), err, l.cmd.Wait())
-	}
-	return nil
-}
-
-// stop ends it, if it runs.
-func (l *liveServer) stop() error {
-	if l.cmd == nil || l.cmd.Process == nil {
-		return nil
-	}
-	l.life.Close()
-	err := l.cmd.Wait()
-	if l.err != nil {
-		err = nil // a test has told it
-	}
-	return errors.Join(err, os.RemoveAll(l.dir))
+	s := live.Server(t)
+	return Options{ServerURLs: []string{s.URL}, CACert: s.CACert, Cert: s.Cert, Key: s.Key}
 }
 
 // TestLive: queries, commands and the status of a real PuppetDB.
 func TestLive(t *testing.T) {
-	c := client(t, live.options(t))
+	c := client(t, liveOptions(t))
 	ctx := t.Context()
 	for i, name := range []string{"web1", "web2", "db1"} {
 		done, err := c.Submit(ctx, Command{Name: "replace_facts", Version: 5, Wait: time.Minute, Payload: ordered.Of(
@@ -152,7 +79,7 @@ func TestLive(t *testing.T) {
 // TestLivePlan: a plan stores facts in a real PuppetDB, finds the node, and
 // gives the facts to a target.
 func TestLivePlan(t *testing.T) {
-	o := live.options(t)
+	o := liveOptions(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bolt")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bolt").CombinedOutput(); err != nil {
@@ -197,7 +124,7 @@ func TestLivePlan(t *testing.T) {
 
 // TestLiveErrors: what a real PuppetDB says no to.
 func TestLiveErrors(t *testing.T) {
-	o := live.options(t)
+	o := liveOptions(t)
 	c := client(t, o)
 	ctx := t.Context()
 	query := func(c *Client, text any, entity string) error {
@@ -218,7 +145,7 @@ func TestLiveErrors(t *testing.T) {
 	check("an unknown command", err, `400 Bad Request: Command "frobnicate"`, "")
 
 	strange := o
-	strange.Cert, strange.Key = stranger(t, live.dir)
+	strange.Cert, strange.Key = stranger(t, live.Server(t))
 	check("a name that is not on its list", query(client(t, strange), "nodes {}", ""), "403 Forbidden", "certificate-allowlist")
 	nobody := o
 	nobody.Cert, nobody.Key = "", ""
@@ -230,18 +157,26 @@ func TestLiveErrors(t *testing.T) {
 
 // stranger is a certificate that the authority of a PuppetDB has signed for
 // somebody else.
-func stranger(t *testing.T, dir string) (cert, key string) {
+func stranger(t *testing.T, of puppetdbtest.Server) (cert, key string) {
 	t.Helper()
 	made := t.TempDir()
 	cert, key = filepath.Join(made, "s.pem"), filepath.Join(made, "s.key")
-	ca := filepath.Join(dir, "ssl", "ca")
 	for _, args := range [][]string{
 		{"req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=stranger", "-keyout", key, "-out", made + "/s.csr"},
-		{"x509", "-req", "-in", made + "/s.csr", "-CA", ca + ".pem", "-CAkey", ca + ".key", "-set_serial", "77", "-days", "1", "-out", cert},
+		{"x509", "-req", "-in", made + "/s.csr", "-CA", of.CACert, "-CAkey", of.CAKey, "-set_serial", "77", "-days", "1", "-out", cert},
 	} {
 		if out, err := exec.Command("openssl", args...).CombinedOutput(); err != nil {
 			t.Fatalf("openssl %s: %v\n%s", args[0], err, out)
 		}
 	}
 	return cert, key
+}
+
+// TestRecorded: what stands for PuppetDB where there is none passes as it.
+func TestRecorded(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLive")
+	cmd.Env = append(os.Environ(), "BOLT_TEST_PUPPETDB=recorded")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -12,7 +12,7 @@ import (
 // cannot be done, or if a goroutine outlives it.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	err := live.stop()
+	err := live.Stop()
 	if err == nil && code == 0 {
 		err = goleak.Find()
 	}

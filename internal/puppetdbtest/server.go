@@ -1,0 +1,144 @@
+// Package puppetdbtest gives tests a PuppetDB to ask.
+//
+// It is a real one with a PostgreSQL of its own (scripts/puppetdb.sh), started
+// when a test first needs it. Where the machine has no PuppetDB, a server stands
+// for it that answers what was asked with what a real one has answered
+// (testdata/recorded.jsonl), behind the same certificates.
+//
+//	BOLT_TEST_PUPPETDB=recorded   the recorded answers, also where there is a real one
+//	BOLT_TEST_PUPPETDB=record     ask the real one, and write what it answers into $BOLT_TEST_RECORDING
+package puppetdbtest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// jar is there where a PuppetDB is installed.
+const jar = "/usr/share/puppetdb/puppetdb.jar"
+
+// A Server is what a client has to know.
+type Server struct {
+	URL       string // https://localhost:PORT
+	Plain     string // http://localhost:PORT, which needs no certificate; "" if there is none
+	CACert    string // the path of its authority's certificate
+	CAKey     string // and of the authority's key, for certificates of tests
+	Cert, Key string // those of a client that may ask everything
+}
+
+// Shared is one Server for all tests of a package. The zero value is ready; the
+// package's TestMain ends it with Stop.
+type Shared struct {
+	once   sync.Once
+	err    error
+	server Server
+	said   bytes.Buffer
+	stop   []func() error
+}
+
+// Server starts the server if it does not run yet.
+func (s *Shared) Server(t testing.TB) Server {
+	t.Helper()
+	s.once.Do(func() { s.err = s.start(os.Getenv("BOLT_TEST_PUPPETDB")) })
+	if s.err != nil {
+		t.Fatalf("no PuppetDB: %v\n%s", s.err, s.said.String())
+	}
+	return s.server
+}
+
+func (s *Shared) start(mode string) error {
+	if _, err := os.Stat(jar); mode == "recorded" || mode == "" && errors.Is(err, os.ErrNotExist) {
+		return s.startRecorded()
+	}
+	if err := s.startReal(); err != nil || mode != "record" {
+		return err
+	}
+	return s.startRecording(os.Getenv("BOLT_TEST_RECORDING"))
+}
+
+// Stop ends it, if it runs.
+func (s *Shared) Stop() error {
+	var errs []error
+	for i := len(s.stop) - 1; i >= 0; i-- {
+		errs = append(errs, s.stop[i]())
+	}
+	s.stop = nil
+	if s.err != nil {
+		return nil // a test has told it
+	}
+	return errors.Join(errs...)
+}
+
+// startReal runs the script, which stops the server at the end of its standard
+// input: that also comes if this process is killed.
+func (s *Shared) startReal() error {
+	dir, err := s.directory()
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return err
+	}
+	_, here, _, _ := runtime.Caller(0)
+	cmd := exec.Command(filepath.Join(filepath.Dir(here), "../../scripts/puppetdb.sh"), append([]string{"serve", dir}, ports...)...)
+	cmd.Stderr = &s.said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.stop = append(s.stop, func() error {
+		life.Close()
+		return cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "ready\n" {
+		return errors.Join(fmt.Errorf("it says %q", line), err)
+	}
+	ssl := func(name string) string { return filepath.Join(dir, "ssl", name) }
+	s.server = Server{URL: "https://localhost:" + ports[1], Plain: "http://localhost:" + ports[0],
+		CACert: ssl("ca.pem"), CAKey: ssl("ca.key"), Cert: ssl("client.pem"), Key: ssl("client.key")}
+	return nil
+}
+
+// directory makes one that is removed at the end. The path of PostgreSQL's
+// socket must be short.
+func (s *Shared) directory() (string, error) {
+	dir, err := os.MkdirTemp("", "puppetdb")
+	s.stop = append(s.stop, func() error { return os.RemoveAll(dir) })
+	return dir, err
+}
+
+// freePorts finds ports of loopback that nobody listens on, all different.
+func freePorts(n int) (ports []string, err error) {
+	var held []io.Closer
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, l)
+		ports = append(ports, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+	}
+	for _, l := range held {
+		l.Close()
+	}
+	return ports, nil
+}

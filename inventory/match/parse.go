@@ -1,0 +1,394 @@
+package match
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/internal/spelling"
+)
+
+const (
+	// maxSize is the length of an expression. People write lines; what programs
+	// write has lists of names in it.
+	maxSize = 16 << 10
+	// maxDepth is how deep parentheses and "not" stand in each other.
+	maxDepth = 100
+	// maxDigits is the length of a number, which then has one meaning as an
+	// int64 or float64.
+	maxDigits = 18
+)
+
+// Parse reads an expression. Its error is an *Error.
+func Parse(input string) (*Expr, error) {
+	p := parser{input: input}
+	if len(input) > maxSize {
+		return nil, p.fail(0, "the expression is longer than %d bytes", maxSize)
+	}
+	for i, r := range input {
+		if r == utf8.RuneError || r < ' ' && !strings.ContainsRune("\t\r\n", r) || r == 0x7f {
+			return nil, p.fail(i, "a character that cannot be printed")
+		}
+	}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	root, err := p.expression(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != end {
+		return nil, p.unexpected("and, or, or the end")
+	}
+	return &Expr{root: root, paths: p.paths}, nil
+}
+
+// parser reads one token ahead.
+type parser struct {
+	input string
+	tok   token
+	paths [][]any
+}
+
+func (p *parser) next() error {
+	var err error
+	p.tok, err = p.scan(p.tok.at + len(p.tok.text))
+	return err
+}
+
+// is reports whether the token is a sign or keyword.
+func (p *parser) is(s string) bool {
+	return (p.tok.kind == sign || p.tok.kind == word) && p.tok.text == s
+}
+
+// take goes on if the token is a sign or keyword.
+func (p *parser) take(s string) (bool, error) {
+	if !p.is(s) {
+		return false, nil
+	}
+	return true, p.next()
+}
+
+// expect is take for what must stand here.
+func (p *parser) expect(s, what string) error {
+	ok, err := p.take(s)
+	if err == nil && !ok {
+		err = p.unexpected(what)
+	}
+	return err
+}
+
+func (p *parser) unexpected(want string) error {
+	if p.tok.kind == word && keyword(strings.ToLower(p.tok.text)) && !keyword(p.tok.text) {
+		return p.fail(p.tok.at, "expected %s, found %s: it is written in small letters", want, p.tok)
+	}
+	return p.fail(p.tok.at, "expected %s, found %s", want, p.tok)
+}
+
+func keyword(s string) bool {
+	switch s {
+	case "and", "or", "not", "in", "true", "false", "null":
+		return true
+	}
+	return false
+}
+
+// expression = all { "or" all }
+func (p *parser) expression(depth int) (condition, error) {
+	a, err := p.all(depth)
+	for err == nil {
+		ok, terr := p.take("or")
+		if terr != nil || !ok {
+			return a, terr
+		}
+		var b condition
+		b, err = p.all(depth)
+		a = or{a, b}
+	}
+	return nil, err
+}
+
+// all = one { "and" one }
+func (p *parser) all(depth int) (condition, error) {
+	a, err := p.one(depth)
+	for err == nil {
+		ok, terr := p.take("and")
+		if terr != nil || !ok {
+			return a, terr
+		}
+		var b condition
+		b, err = p.one(depth)
+		a = and{a, b}
+	}
+	return nil, err
+}
+
+// one = "not" one | "(" expression ")" | comparison
+func (p *parser) one(depth int) (condition, error) {
+	if depth > maxDepth {
+		return nil, p.fail(p.tok.at, "parentheses and \"not\" are nested deeper than %d", maxDepth)
+	}
+	start := p.tok.at
+	if ok, err := p.take("not"); err != nil || ok {
+		if err != nil {
+			return nil, err
+		}
+		a, err := p.one(depth + 1)
+		return not{a}, err
+	}
+	if ok, err := p.take("("); err != nil || ok {
+		if err != nil {
+			return nil, err
+		}
+		a, err := p.expression(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect(")", "and, or, or the ) that closes column "+strconv.Itoa(p.column(start))); err != nil {
+			return nil, err
+		}
+		if p.operator() != "" {
+			return nil, p.fail(p.tok.at, "what stands in parentheses is true or false and cannot be compared")
+		}
+		return a, nil
+	}
+	return p.comparison()
+}
+
+func (p *parser) column(at int) int { return p.fail(at, "").(*Error).Column }
+
+// operator is the operator that the token is or, with "not", begins; "" if none.
+func (p *parser) operator() string {
+	switch {
+	case p.is("not"):
+		return "not in"
+	case p.is("in"):
+		return "in"
+	case p.tok.kind == sign && strings.IndexByte("=!<>", p.tok.text[0]) >= 0:
+		return p.tok.text
+	}
+	return ""
+}
+
+// comparison = operand [ operator operand ]
+func (p *parser) comparison() (condition, error) {
+	at := p.tok.at
+	a, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	op := p.operator()
+	if op == "" {
+		if what := a.never(); what != "" {
+			return nil, p.fail(at, "%s alone is neither true nor false: compare it with something", what)
+		}
+		return truth{a}, nil
+	}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	if op == "not in" {
+		if err := p.expect("in", "in"); err != nil {
+			return nil, err
+		}
+	}
+	at = p.tok.at
+	b, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	c := comparison{op: op, a: a, b: b}
+	switch op {
+	case "=~", "!~":
+		if c.pattern, err = p.pattern(b, at); err != nil {
+			return nil, err
+		}
+	case "in", "not in":
+		if _, list := b.value.([]any); b.path == nil && !list || b.isText() {
+			return nil, p.fail(at, "expected a list after %s, such as [\"a\", \"b\"], groups or a fact", op)
+		}
+	}
+	if p.operator() != "" {
+		return nil, p.fail(p.tok.at, "a comparison cannot be compared: put \"and\" between two of them")
+	}
+	return c, nil
+}
+
+func (p *parser) pattern(o operand, at int) (*regexp.Regexp, error) {
+	s, ok := o.value.(string)
+	if o.path != nil || !ok {
+		return nil, p.fail(at, "expected a pattern in quotes, such as \"^web\"")
+	}
+	re, err := regexp.Compile(s)
+	if e, ok := err.(*syntax.Error); ok {
+		return nil, p.fail(at, "the pattern is wrong: %s", e.Code)
+	}
+	return re, err
+}
+
+// never says what an operand is that is never true or false, "" if it may be.
+func (o operand) never() string {
+	if o.path == nil {
+		if _, ok := o.value.(bool); ok {
+			return ""
+		}
+		if n, ok := o.value.(number); ok {
+			return "the number " + n.text
+		}
+		return describe(o.value)
+	}
+	if len(o.path) == 1 {
+		return o.path[0].(string)
+	}
+	return ""
+}
+
+// isText reports whether an operand is a path that always leads to a text.
+func (o operand) isText() bool {
+	return len(o.path) == 1 && slices.Contains([]string{"name", "uri", "host", "transport"}, o.path[0].(string))
+}
+
+// operand = literal | list | path
+func (p *parser) operand() (operand, error) {
+	if p.is("[") {
+		return p.list()
+	}
+	if p.tok.kind == word && !keyword(p.tok.text) {
+		return p.path()
+	}
+	v, err := p.literal("a name, a text, a number or a list")
+	return operand{value: v}, err
+}
+
+// literal = text | number | "true" | "false" | "null"
+func (p *parser) literal(want string) (any, error) {
+	var v any
+	switch {
+	case p.tok.kind == text:
+		v = p.tok.value
+	case p.tok.kind == digitsOf:
+		n, err := p.number()
+		if err != nil {
+			return nil, err
+		}
+		v = n
+	case p.is("true"):
+		v = true
+	case p.is("false"):
+		v = false
+	case !p.is("null"):
+		return nil, p.unexpected(want)
+	}
+	return v, p.next()
+}
+
+func (p *parser) number() (number, error) {
+	n := number{text: p.tok.text}
+	if len(n.text) > maxDigits {
+		return n, p.fail(p.tok.at, "a number has at most %d digits; put quotes around a text", maxDigits)
+	}
+	var err error
+	if strings.Contains(n.text, ".") {
+		n.value, err = strconv.ParseFloat(n.text, 64)
+	} else {
+		n.value, err = strconv.ParseInt(n.text, 10, 64)
+	}
+	after := p.tok.at + len(n.text)
+	if after < len(p.input) && (letter(p.input[after]) || p.input[after] == '.') {
+		return n, p.fail(p.tok.at, "what begins with a digit and is no number stands in quotes: \"9.4.2\"")
+	}
+	return n, err
+}
+
+// list = "[" [ literal { "," literal } ] "]"
+func (p *parser) list() (operand, error) {
+	list := []any{}
+	err := p.next()
+	for err == nil && !p.is("]") {
+		if len(list) > 0 {
+			if err := p.expect(",", ", or ]"); err != nil {
+				return operand{}, err
+			}
+		}
+		var v any
+		v, err = p.literal("a text, a number or ]")
+		list = append(list, v)
+	}
+	if err == nil {
+		err = p.next()
+	}
+	return operand{value: list}, err
+}
+
+// path = name { "." word | "." text | "[" text "]" | "[" number "]" }
+func (p *parser) path() (operand, error) {
+	name := p.tok
+	if !slices.Contains(Names(), name.text) {
+		return operand{}, p.unknown(name)
+	}
+	o := operand{path: []any{name.text}}
+	if err := p.next(); err != nil {
+		return o, err
+	}
+	for p.is(".") || p.is("[") {
+		if name.text != "facts" && name.text != "vars" {
+			return o, p.fail(p.tok.at, "%s has no parts; only facts and vars have", name.text)
+		}
+		step, err := p.step()
+		if err != nil {
+			return o, err
+		}
+		o.path = append(o.path, step)
+	}
+	p.paths = append(p.paths, o.path)
+	return o, nil
+}
+
+// step reads one step of a path.
+func (p *parser) step() (any, error) {
+	bracket := p.is("[")
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	var step any
+	switch {
+	case p.tok.kind == text:
+		step = p.tok.value
+	case p.tok.kind == word && !bracket:
+		step = p.tok.text
+	case p.tok.kind == digitsOf && bracket:
+		i, err := strconv.Atoi(p.tok.text)
+		if err != nil || i < 0 {
+			return nil, p.fail(p.tok.at, "a place in a list is a whole number from 0")
+		}
+		step = i
+	case bracket:
+		return nil, p.unexpected("a text or a number in brackets")
+	case p.tok.kind == digitsOf:
+		return nil, p.fail(p.tok.at, "expected a member's name, found '%s': a place in a list is written [%s]", p.tok.text, p.tok.text)
+	default:
+		return nil, p.unexpected("a member's name, in quotes if it is no plain word")
+	}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	if bracket {
+		return step, p.expect("]", "]")
+	}
+	return step, nil
+}
+
+// unknown is the error for a word that is no name.
+func (p *parser) unknown(t token) error {
+	if keyword(strings.ToLower(t.text)) {
+		return p.unexpected("a name, a text, a number or a list")
+	}
+	hint := "texts stand in quotes, and facts are written facts." + t.text
+	if near := spelling.Near(t.text, Names()); near != "" {
+		hint = "did you mean " + near + "? Texts stand in quotes"
+	}
+	return p.fail(t.at, "unknown name '%s': %s. The names are %s", t.text, hint, strings.Join(Names(), ", "))
+}

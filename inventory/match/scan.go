@@ -1,0 +1,186 @@
+package match
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// kind is what a token is.
+type kind uint8
+
+const (
+	end      kind = iota
+	word          // a name, a member of a path, or a keyword
+	text          // in quotes; value has what it stands for
+	digitsOf      // a number
+	sign          // an operator, or one of ()[],.
+)
+
+// token is a piece of an expression.
+type token struct {
+	kind  kind
+	text  string // as it is written
+	value string // of a text
+	at    int    // where it begins, in bytes
+}
+
+// String is for "found …".
+func (t token) String() string {
+	switch t.kind {
+	case end:
+		return "the end"
+	case text:
+		return "a text"
+	}
+	return "'" + t.text + "'"
+}
+
+// isWord reports whether s may stand in a path without quotes.
+func isWord(s string) bool {
+	if s == "" || !letter(s[0]) {
+		return false
+	}
+	return wordLen(s) == len(s)
+}
+
+func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// wordLen is the length of the word that s begins with. A dash is part of it,
+// but not its end: facts have dashes in their names, and there is no arithmetic.
+func wordLen(s string) int {
+	n := 0
+	for n < len(s) && (letter(s[n]) || digit(s[n]) || s[n] == '-') {
+		n++
+	}
+	for n > 0 && s[n-1] == '-' {
+		n--
+	}
+	return n
+}
+
+// scan reads the token at or after at.
+func (p *parser) scan(at int) (token, error) {
+	for at < len(p.input) && strings.IndexByte(" \t\r\n", p.input[at]) >= 0 {
+		at++
+	}
+	rest := p.input[at:]
+	if rest == "" {
+		return token{kind: end, at: at}, nil
+	}
+	t := token{at: at}
+	switch c := rest[0]; {
+	case letter(c):
+		t.kind, t.text = word, rest[:wordLen(rest)]
+	case digit(c), c == '-' && len(rest) > 1 && digit(rest[1]):
+		t.kind, t.text = digitsOf, rest[:numberLen(rest)]
+	case c == '"' || c == '\'':
+		return p.scanText(at)
+	default:
+		t.kind = sign
+		for _, s := range [...]string{"==", "!=", "<=", ">=", "=~", "!~", "<", ">", "(", ")", "[", "]", ",", "."} {
+			if strings.HasPrefix(rest, s) {
+				t.text = s
+				return t, nil
+			}
+		}
+		return t, p.strange(at)
+	}
+	return t, nil
+}
+
+// strange is the error for a character that begins no token.
+func (p *parser) strange(at int) error {
+	rest := p.input[at:]
+	for _, other := range [...]struct{ sign, ours string }{
+		{"&", `"and" is written in letters`}, {"|", `"or" is written in letters`}, {"!", `"not" is written in letters`},
+		{"=", "== is the sign for equal"}, {"/", "patterns stand in quotes"}, {"$", "names have no $ in front"},
+		{"`", "texts stand in double or single quotes"}, {"{", "maps cannot be written"},
+	} {
+		if strings.HasPrefix(rest, other.sign) {
+			return p.fail(at, "%s means nothing here: %s", other.sign, other.ours)
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(rest)
+	return p.fail(at, "%q means nothing here: texts stand in double or single quotes", r)
+}
+
+func numberLen(s string) int {
+	n := 1
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	if n+1 < len(s) && s[n] == '.' && digit(s[n+1]) {
+		for n++; n < len(s) && digit(s[n]); {
+			n++
+		}
+	}
+	return n
+}
+
+// scanText reads the text that begins with the quote at.
+func (p *parser) scanText(at int) (token, error) {
+	quote := p.input[at]
+	var b strings.Builder
+	for i := at + 1; i < len(p.input); i++ {
+		switch c := p.input[i]; {
+		case c == quote:
+			return token{text, p.input[at : i+1], b.String(), at}, nil
+		case c == '\\' && i+1 < len(p.input) && strings.IndexByte(`\"'`, p.input[i+1]) >= 0:
+			i++
+			b.WriteByte(p.input[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return token{}, p.fail(at, "the text that begins here is never closed: its end is a %c", quote)
+}
+
+// An Error is a mistake in an expression.
+type Error struct {
+	Msg    string // what is wrong and what was expected
+	Line   int    // from 1
+	Column int    // in characters, from 1
+	Text   string // the line
+}
+
+// Error is where and what, and below it the line with a caret.
+func (e *Error) Error() string {
+	where := fmt.Sprintf("column %d", e.Column)
+	if e.Line > 1 {
+		where = fmt.Sprintf("line %d, %s", e.Line, where)
+	}
+	line, caret := e.excerpt()
+	return where + ": " + e.Msg + "\n  " + line + "\n  " + strings.Repeat(" ", caret) + "^"
+}
+
+// excerpt is the part of the line around the mistake that fits a terminal, and
+// how far in it the mistake is.
+func (e *Error) excerpt() (line string, caret int) {
+	const before, width = 50, 76
+	runes := []rune(e.Text)
+	caret = e.Column - 1
+	first := 0
+	if len(runes) > width && caret > before {
+		first = caret - before
+	}
+	runes = runes[first:min(len(runes), first+width)]
+	for i, r := range runes {
+		if !unicode.IsPrint(r) {
+			runes[i] = ' '
+		}
+	}
+	return string(runes), caret - first
+}
+
+// fail makes an Error about the byte at.
+func (p *parser) fail(at int, format string, args ...any) error {
+	head := p.input[:at]
+	start := strings.LastIndexByte(head, '\n') + 1
+	line, _, _ := strings.Cut(p.input[start:], "\n")
+	return &Error{
+		Msg: fmt.Sprintf(format, args...), Line: strings.Count(head, "\n") + 1,
+		Column: utf8.RuneCountInString(p.input[start:at]) + 1, Text: line,
+	}
+}

@@ -1,4 +1,4 @@
-// Package nodeset writes many names as few words: "web[01-12].example.com,db1"
+// Package nodeset writes many names as few words, and reads such words: "web[01-12].example.com,db1"
 // for thirteen hosts, in the notation of pdsh and ClusterShell.
 //
 // A name is seen as text with numbers in it. Names that differ in one number

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -74,37 +72,33 @@ func sameSet(t *testing.T, names []string, folded string) {
 	}
 }
 
-// expand returns the names that folded words stand for. Brackets that hold no
-// ranges belong to a name.
+// expand returns the names that folded words stand for.
 func expand(t *testing.T, folded string) []string {
 	t.Helper()
-	list := regexp.MustCompile(`\[(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)\]`)
 	var names []string
-	for _, w := range strings.FieldsFunc(list.ReplaceAllStringFunc(folded, func(s string) string {
-		return strings.ReplaceAll(s, ",", ";") // so that only words are separated by commas
-	}), func(r rune) bool { return r == ',' }) {
-		w = strings.ReplaceAll(w, ";", ",")
-		at := list.FindStringSubmatchIndex(w)
-		if at == nil {
+	for _, w := range words(folded) {
+		set, ok, err := Parse(w)
+		if err != nil {
+			t.Fatalf("%q has the word %q: %v", folded, w, err)
+		}
+		if !ok {
 			names = append(names, w)
 			continue
 		}
-		for part := range strings.SplitSeq(w[at[2]:at[3]], ",") {
-			first, last, isRange := strings.Cut(part, "-")
-			if !isRange {
-				last = first
-			}
-			from, err1 := strconv.Atoi(first)
-			to, err2 := strconv.Atoi(last)
-			if err1 != nil || err2 != nil || to < from || to-from > 100_000 {
-				t.Fatalf("%q has the range %q", folded, part)
-			}
-			for n := from; n <= to; n++ {
-				names = append(names, fmt.Sprintf("%s%0*d%s", w[:at[0]], len(first), n, w[at[1]:]))
-			}
-		}
+		names = append(names, set.Names()...)
 	}
 	return names
+}
+
+// words splits at commas outside of brackets.
+func words(folded string) []string {
+	inside := false
+	return strings.FieldsFunc(folded, func(r rune) bool {
+		if r == '[' || r == ']' {
+			inside = r == '['
+		}
+		return r == ',' && !inside
+	})
 }
 
 // TestRoundTrip folds random fleets: what Fold says can be read back.

@@ -162,3 +162,36 @@ func BenchmarkChange(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWhere asks an expression about all targets, of which every one has
+// collected facts; with groups that have a match, who is in these comes first.
+func BenchmarkWhere(b *testing.B) {
+	x := parse(b, `facts.os.family == "Debian" and "role07" in groups and not (vars.rack in [3, 4])`)
+	facts := ordered.Of("os", ordered.Of("family", "Debian", "release", ordered.Of("full", "12.4")), "processors", ordered.Of("count", int64(8)))
+	for _, bb := range []struct{ name, groups string }{
+		{"groups of names", ""},
+		{"groups with a match", "- {name: debian, match: facts.os.family == \"Debian\", vars: {pkg: apt}}\n- {name: big, match: facts.processors.count >= 16}\n"},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			data, err := yaml.DecodeMap(append(benchInventory(), bb.groups...), "iv.yaml", "inventory")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				inv, err := inventory.New(context.Background(), data, inventory.Options{
+					CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return facts, nil },
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				found, unknown, err := inv.Where(context.Background(), x, inv.AllTargets())
+				if err != nil || len(found) != 1000 || len(unknown) != 0 {
+					b.Fatal(len(found), len(unknown), err)
+				}
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"bolt/internal/ordered"
+	"bolt/inventory/match"
 )
 
 // group is one group of the tree. It is not changed once New is done, but for
@@ -22,12 +23,18 @@ type group struct {
 	byName  map[string]*definition // the same
 	strings []string               // targets given as a string, not yet placed
 	aliases []alias
+	match   *match.Expr // whom it has beside these, nil for nobody
+	dynamic bool        // it, or a group in it, has a match
 
 	data *layer // input's data with references resolved, nil until needed
 
 	// What plans made of the members, guarded by Inventory.mu.
 	added   []*Target
 	removed map[*Target]bool // of defs
+
+	// matched are the targets of the file that match, in its order, once
+	// Inventory.settled is set; guarded by Inventory.mu.
+	matched []*Target
 }
 
 type alias struct{ name, target string }
@@ -133,6 +140,9 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 	if err := inv.checkGroupKeys(g); err != nil {
 		return nil, err
 	}
+	if err := inv.readMatch(g); err != nil {
+		return nil, err
+	}
 	if err := inv.readTargets(ctx, g); err != nil {
 		return nil, err
 	}
@@ -146,6 +156,7 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 			return nil, err
 		}
 		g.groups = append(g.groups, child)
+		g.dynamic = g.dynamic || child.dynamic
 	}
 	return g, nil
 }
@@ -157,7 +168,7 @@ func (inv *Inventory) checkGroupKeys(g *group) error {
 	}
 	var unexpected []string
 	for k := range g.input.All() {
-		if !isDataKey(k) && k != "name" && k != "groups" && k != "targets" && !(k == "version" && g.parent == nil) {
+		if !isDataKey(k) && k != "name" && k != "groups" && k != "targets" && !(k == "version" && g.parent == nil) && !(k == "match" && g.parent != nil) {
 			unexpected = append(unexpected, k)
 		}
 	}
@@ -275,8 +286,9 @@ func (g *group) add(d *definition) {
 
 // placeStrings decides what each target that was given as a string is: one
 // that is defined elsewhere by that name or alias, or else a new one with that
-// URI. So it can only be done once all groups are read.
-func (inv *Inventory) placeStrings() {
+// URI. So it can only be done once all groups are read. A string with ranges
+// stands for each of its names.
+func (inv *Inventory) placeStrings() error {
 	known := make(map[string]bool)
 	aliases := make(map[string]string)
 	index := 0
@@ -290,22 +302,43 @@ func (inv *Inventory) placeStrings() {
 			aliases[a.name] = a.target
 		}
 	})
+	var failed error
 	inv.root.walk(func(g *group) {
 		for _, s := range g.strings {
-			d := &definition{group: g, name: s}
-			if known[s] {
-				d.named = true
-			} else if name, ok := aliases[s]; ok {
-				d.name, d.named = name, true
-			} else {
-				d.uri = s
+			names := []string{s}
+			if !known[s] && aliases[s] == "" {
+				list, _, ok, err := ranges(s)
+				switch {
+				case err != nil && failed == nil:
+					failed = inv.invalid(g.path(), "Invalid target %s: %v", SafeName(s), err)
+				case ok:
+					names = list
+				}
 			}
-			if g.byName[d.name] == nil {
-				g.add(d)
+			for _, n := range names {
+				g.place(n, known[n], aliases[n])
 			}
 		}
 		g.strings = nil
 	})
+	return failed
+}
+
+// place adds the target that a string names: known by it, by that alias of the
+// target called aliased, or new.
+func (g *group) place(s string, known bool, aliased string) {
+	d := &definition{group: g, name: s}
+	switch {
+	case known:
+		d.named = true
+	case aliased != "":
+		d.name, d.named = aliased, true
+	default:
+		d.uri = s
+	}
+	if g.byName[d.name] == nil {
+		g.add(d)
+	}
 }
 
 // checkNames makes sure that no name is used for two things, and that every

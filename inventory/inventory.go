@@ -64,6 +64,15 @@ type Options struct {
 	Home string
 	// Resolve resolves plugin references; without it all plugins are unknown.
 	Resolve Resolver
+	// CachedFacts gives what was once collected of the facts of the target of
+	// that name: at least those of facts that there are, or all if facts is nil;
+	// the result is nil if nothing was ever collected. They count where targets are
+	// chosen, under what the inventory says (Where, and groups with a match), and
+	// nowhere else: what a target's Data is does not depend on what was collected
+	// when. It is called like Resolve, and the result is not kept. nil stands for
+	// somebody who collects no facts: those of the inventory are then all that
+	// there are.
+	CachedFacts func(ctx context.Context, name string, facts []string) (*ordered.Map, error)
 	// Warn takes warnings; nil drops them. It is called from one goroutine
 	// at a time, and must not use the Inventory that calls it.
 	Warn func(id, text string)
@@ -81,6 +90,7 @@ type Inventory struct {
 	schemas    *schema.Schema // of config
 	entry      *schema.Schema // of a target
 	nothing    *layer         // of the many targets about which no more than a name is said
+	matching   []*group       // those with a match, in preorder
 
 	// turn holds one token for whoever resolves references and merges data:
 	// references must be resolved once, not once for each target.
@@ -88,16 +98,20 @@ type Inventory struct {
 	// These belong to the holder of turn.
 	layers     map[string]*groupLayer // by the groups that hold a target
 	base       map[string]*ordered.Map
+	resolved   map[field]any   // what references in the file stand for
+	chooser    *chooser        // of the members of matching
+	factless   int             // targets that match cannot be asked about, not yet told
 	checkedKey map[string]bool // private keys that were looked for
 	toldNative bool            // that ssh-command is ignored
 
 	// mu guards these, who is in which group (group.added, group.removed,
-	// Target.joined), and every change of a Target's groups. It is held for no
+	// group.matched, Target.joined), and every change of a Target's groups. It is held for no
 	// more than a look, and never while waiting for turn.
 	mu         sync.Mutex
 	targets    map[string]*Target // by name; grows with ad-hoc targets
 	aliases    map[string]string  // alias → target name
 	aliasNames []string           // in order
+	settled    bool               // group.matched is there
 }
 
 // New makes an Inventory of decoded data, which it keeps and does not change.
@@ -122,6 +136,7 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 		nothing:    &layer{},
 		layers:     make(map[string]*groupLayer),
 		base:       make(map[string]*ordered.Map),
+		resolved:   make(map[field]any),
 		checkedKey: make(map[string]bool),
 	}
 	if data == nil {
@@ -140,7 +155,9 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 		return nil, err
 	}
 	inv.root = root
-	inv.placeStrings()
+	if err := inv.placeStrings(); err != nil {
+		return nil, err
+	}
 	if err := inv.checkNames(); err != nil {
 		return nil, err
 	}
@@ -185,6 +202,9 @@ func (inv *Inventory) index() {
 	inv.root.walk(func(g *group) {
 		inv.groups[g.name] = g
 		inv.groupNames = append(inv.groupNames, g.name)
+		if g.match != nil {
+			inv.matching = append(inv.matching, g)
+		}
 		for _, d := range g.defs {
 			t := inv.targets[d.name]
 			if t == nil {
@@ -213,6 +233,7 @@ func (inv *Inventory) index() {
 	for _, t := range aliased {
 		t.first.alias = t.mergedAliases()
 	}
+	inv.chooser = inv.newChooser(inv.matching...)
 }
 
 // Groups lists the names of all groups, sorted. "all" is always one.
@@ -260,5 +281,5 @@ func (inv *Inventory) Prepare(ctx context.Context, targets []*Target) error {
 			inv.mu.Unlock()
 		}
 	}
-	return nil
+	return inv.tellFactless(ctx)
 }

@@ -77,6 +77,9 @@ func (inv *Inventory) add(t *Target, g *group) {
 }
 
 func (inv *Inventory) remove(t *Target, g *group) {
+	if g.match != nil {
+		t.leave(g)
+	}
 	groups := t.now.Load().groups
 	i := slices.Index(groups, g)
 	if i < 0 {
@@ -132,10 +135,16 @@ func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target
 	// Its groups give it their data before it is known to be right.
 	s := &fresh.first
 	inv.mu.Lock()
-	if t := inv.targets[fresh.Name]; t != nil {
-		s.groups = t.now.Load().groups
-	}
+	known := inv.targets[fresh.Name]
 	inv.mu.Unlock()
+	if known != nil {
+		if err := known.settle(ctx); err != nil {
+			return nil, err
+		}
+		fresh.matched.Store(known.matched.Load())
+		now := known.now.Load()
+		s.groups, s.left = now.groups, now.left
+	}
 	if _, err := fresh.Data(ctx); err != nil {
 		return nil, err
 	}
@@ -150,11 +159,11 @@ func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target
 		inv.targets[t.Name] = t
 	} else {
 		t.update(func(old *state) *state {
-			if slices.Equal(s.groups, old.groups) {
+			if slices.Equal(s.groups, old.groups) && slices.Equal(s.left, old.left) {
 				return s
 			}
 			n := s.next()
-			n.groups = old.groups
+			n.groups, n.left = old.groups, old.left
 			return n
 		})
 	}

@@ -137,17 +137,22 @@ func fold[T any](c closure, own func(*group) (T, bool), merge func(loser, winner
 	return visit(c.root)
 }
 
-// readLayer resolves the references in the data keys of input and checks what
-// came of it.
-func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *group, target string) (*layer, error) {
+// readLayer resolves the references in the data keys of input that are among
+// keys, and checks what came of it.
+func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *group, target string, keys []string) (*layer, error) {
 	data := &ordered.Map{}
-	for _, k := range dataKeys {
-		v, err := inv.resolve(ctx, input.Value(k))
+	for _, k := range keys {
+		v, into := input.Value(k), k
+		if k == addressKeys {
+			into = "config"
+			v = addressOf(input.Value(into))
+		}
+		v, err := inv.resolveOnce(ctx, field{input, k}, v)
 		if err != nil {
 			return nil, err
 		}
 		if v != nil {
-			data.Set(k, v)
+			data.Set(into, v)
 		}
 	}
 	if err := inv.checkDataKeys(data, g, target); err != nil {
@@ -286,7 +291,7 @@ func (inv *Inventory) groupLayer(ctx context.Context, groups []*group) (*groupLa
 	if err := c.each(func(g *group) error {
 		names = append(names, g.name)
 		if g.data == nil {
-			data, err := inv.readLayer(ctx, g.input, g, "")
+			data, err := inv.readLayer(ctx, g.input, g, "", dataKeys[:])
 			if err != nil {
 				return err
 			}
@@ -323,7 +328,7 @@ func (t *Target) readFile(ctx context.Context) (*layer, error) {
 	if l := t.file.Load(); l != nil {
 		return l, nil
 	}
-	l, err := t.inv.definedLayer(ctx, t.defined, t.Name)
+	l, err := t.inv.definedLayer(ctx, t.defined, t.Name, dataKeys[:])
 	if err != nil {
 		return nil, err
 	}
@@ -343,15 +348,16 @@ func (t *Target) local(l *layer) *layer {
 	return &own
 }
 
-// definedLayer merges what groups of the file say about a target.
-func (inv *Inventory) definedLayer(ctx context.Context, groups []*group, name string) (*layer, error) {
+// definedLayer merges what groups of the file say about a target, as far as it is
+// among keys.
+func (inv *Inventory) definedLayer(ctx context.Context, groups []*group, name string, keys []string) (*layer, error) {
 	var read map[*group]*layer
 	for _, g := range groups {
 		d := g.byName[name]
 		if d.input == nil || !slices.ContainsFunc(dataKeys[:], func(k string) bool { _, ok := d.input.Get(k); return ok }) {
 			continue
 		}
-		l, err := inv.readLayer(ctx, d.input, g, name)
+		l, err := inv.readLayer(ctx, d.input, g, name, keys)
 		if err != nil {
 			return nil, err
 		}

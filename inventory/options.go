@@ -213,7 +213,7 @@ func Schema() *schema.Schema {
 	}}
 	groups := &s{Type: schema.Array, Plugins: schema.PluginsAllowed}
 	groups.Items = &s{Type: schema.Hash, Plugins: schema.PluginsAllowed, Required: []string{"name"},
-		Properties: with(map[string]*s{"name": text, "targets": targets, "groups": groups})}
+		Properties: with(map[string]*s{"name": text, "targets": targets, "groups": groups, "match": {Type: schema.String, Plugins: schema.PluginsForbidden}})}
 	return &s{Type: schema.Hash, Plugins: schema.PluginsAllowed, Properties: with(map[string]*s{
 		"targets": targets, "groups": groups, "version": {Type: schema.Integer, Plugins: schema.PluginsForbidden},
 	})}

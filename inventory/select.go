@@ -3,40 +3,135 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
 	"bolt/internal/fault"
 	"bolt/internal/glob"
+	"bolt/internal/nodeset"
 )
 
 // Targets expands what a user wrote for --targets. Each pattern is a list
 // separated by spaces and commas (but not those inside "{}" and "[]"); each of
 // its words is, in this order of preference: a group; a target; an alias; a
-// pattern with "*", "?", "[…]" or "{a,b}" that is compared, ignoring case, with
-// the names of groups, targets and aliases; or a URI of a target that the
-// inventory does not know. Every target is listed once, where it first comes.
+// word with ranges of numbers; a pattern with "*", "?", "[…]" or "{a,b}" that is
+// compared, ignoring case, with the names of groups, targets and aliases; or a
+// URI of a target that the inventory does not know. Every target is listed once,
+// where it first comes.
+//
+// "&" before a word leaves only those that the word names, "!" takes those away.
+// Where they stand does not matter: first come all other words, of which there
+// may be none, which means all targets of the inventory; then all with "&", then
+// all with "!". Neither makes targets that nobody knows.
+//
+// "web[01-12]" is a word with ranges, as package nodeset reads it: as if its names
+// had been written out. In a pattern a bracket stands for one character, so where
+// a word can be both it is a pattern if that finds something; but one that has
+// numbers of two digits has its ranges first if they find something.
 //
 // Differs from Puppet: a name of the inventory is found although it has
 // characters of a pattern in it, [::1]:22 is an address and no pattern, and so
-// is 2001:db8::1 without brackets; braces may be nested.
+// is 2001:db8::1 without brackets; braces may be nested; "!", "&" and ranges are
+// ours.
 //
 // Errors are *fault.Error: bolt.inventory/wildcard-error for a pattern that
-// matches nothing, bolt/parse-error for a word that is no URI. Nothing is
-// merged and no reference resolved yet; see Prepare.
+// matches nothing, bolt.inventory/validation-error for a word after "!" or "&"
+// that names nothing and for a bad range, bolt/parse-error for a word that is no
+// URI. Nothing is merged yet, and no reference resolved but those that groups
+// with a match ask for; see Prepare.
 func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target, error) {
-	var found selection
+	var plain, only, without []string
 	for _, p := range patterns {
 		for _, word := range splitWords(p) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := inv.expand(word, true, &found); err != nil {
-				return nil, err
+			switch op, name := inv.operator(word); op {
+			case '&':
+				only = append(only, name)
+			case '!':
+				without = append(without, name)
+			default:
+				plain = append(plain, word)
 			}
 		}
 	}
-	return found.list, nil
+	if plain == nil && (only != nil || without != nil) {
+		plain = []string{inv.root.name}
+	}
+	var found selection
+	for _, word := range plain {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s := search{inv: inv, typed: true, makes: true, to: &found}
+		if _, err := s.word(ctx, word); err != nil {
+			return nil, err
+		}
+	}
+	for _, word := range only {
+		named, err := inv.named(ctx, '&', word, found.list)
+		if err != nil {
+			return nil, err
+		}
+		found.list = slices.DeleteFunc(found.list, func(t *Target) bool { return !named[t] })
+	}
+	gone := make(map[*Target]bool) // of all words at once: there may be thousands
+	for _, word := range without {
+		named, err := inv.named(ctx, '!', word, found.list)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(gone, named)
+	}
+	return slices.DeleteFunc(found.list, func(t *Target) bool { return gone[t] }), nil
+}
+
+// Extended reports whether there is something in words for Targets that Puppet
+// Bolt does not know, and plans' get_targets neither: "!", "&", or ranges that are
+// no pattern that finds something.
+func (inv *Inventory) Extended(patterns []string) bool {
+	for _, p := range patterns {
+		for _, word := range splitWords(p) {
+			if op, _ := inv.operator(word); op != 0 || inv.extended(word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// extended reports whether a word means its ranges.
+func (inv *Inventory) extended(word string) bool {
+	names, wide, isRange, _ := ranges(word)
+	if !isRange || inv.known(word) {
+		return false
+	}
+	if wide && slices.ContainsFunc(names, inv.known) {
+		return true
+	}
+	return !slices.ContainsFunc(inv.Names(), glob.WithoutBraces(word).Match)
+}
+
+// operator cuts "!" or "&" off a word, unless all of it is a name; op is 0 then.
+func (inv *Inventory) operator(word string) (op byte, name string) {
+	if word[0] != '!' && word[0] != '&' || inv.known(word) {
+		return 0, word
+	}
+	return word[0], word[1:]
+}
+
+// named finds whom a word after op names, of those that are known and of among.
+func (inv *Inventory) named(ctx context.Context, op byte, word string, among []*Target) (map[*Target]bool, error) {
+	if word == "" {
+		return nil, fault.New("bolt/parse-error", "A name must follow '%c' at once, as in '%[1]cdb'", op)
+	}
+	var found selection
+	s := search{inv: inv, typed: true, among: among, to: &found}
+	ok, err := s.word(ctx, word)
+	if err == nil && !ok {
+		err = inv.invalid(nil, "'%c%s' names nobody: no target, group or alias is called so", op, SafeName(word))
+	}
+	return found.seen, err
 }
 
 // Lookup is Targets for plans' get_targets: names in a list are separated by
@@ -51,10 +146,11 @@ func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target
 // groups in it.
 func (inv *Inventory) Lookup(ctx context.Context, names []string) ([]*Target, error) {
 	var found selection
+	s := search{inv: inv, makes: true, to: &found}
 	for _, list := range names {
 		for _, word := range strings.FieldsFunc(list, separator) {
 			known := len(found.list)
-			if err := inv.expand(word, false, &found); err != nil {
+			if _, err := s.word(ctx, word); err != nil {
 				return nil, err
 			}
 			if err := inv.Prepare(ctx, found.list[known:]); err != nil {
@@ -94,32 +190,135 @@ func (l *selection) add(t *Target) {
 	}
 }
 
-// expand finds what one word means.
-func (inv *Inventory) expand(word string, braces bool, to *selection) error {
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	if g, ok := inv.groups[word]; ok {
-		inv.addGroup(g, to)
-		return nil
+// A search finds what words mean.
+type search struct {
+	inv   *Inventory
+	typed bool      // by people: braces and ranges count
+	makes bool      // it makes targets that nobody knows
+	among []*Target // whom patterns find too, beside those of the inventory
+	to    *selection
+}
+
+// word adds what a word means, and reports whether it means anything.
+func (s *search) word(ctx context.Context, word string) (bool, error) {
+	if ok, err := s.name(ctx, word); ok || err != nil {
+		return ok, err
 	}
-	t, known := inv.targets[word]
-	if !known {
-		t, known = inv.targets[inv.aliases[word]]
+	var names []string
+	var wide, isRange bool
+	var rangeErr error
+	if s.typed {
+		names, wide, isRange, rangeErr = ranges(word)
 	}
-	if known {
-		to.add(t)
-		return nil
+	if wide && slices.ContainsFunc(names, s.inv.known) {
+		return s.names(ctx, names)
 	}
 	u, err := parseURI(word)
-	address := err == nil && (u.scheme != "" || strings.Contains(u.host, ":"))
+	address := err == nil && (u.scheme != "" || strings.Contains(u.host, ":")) && !isRange
 	if strings.ContainsAny(word, glob.Chars) && !address {
-		return inv.expandGlob(word, braces, to)
+		found, err := s.glob(ctx, word)
+		switch {
+		case found || err != nil:
+			return found, err
+		case rangeErr != nil:
+			return false, s.inv.invalid(nil, "'%s': %v", SafeName(word), rangeErr)
+		case isRange:
+			return s.names(ctx, names)
+		}
+		return false, fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(word))
 	}
-	if err != nil {
-		return badURI(word, err)
+	return s.unknown(word)
+}
+
+// ranges are the names that a word with ranges stands for, which has no other
+// characters of a pattern in it. What stands before "@" is left alone: it may be
+// a password.
+func ranges(word string) (names []string, wide, ok bool, err error) {
+	at := strings.LastIndexByte(word, '@') + 1
+	if strings.ContainsAny(word, "*?{}") {
+		return nil, false, false, nil
 	}
-	to.add(inv.adhoc(word))
-	return nil
+	set, ok, err := nodeset.Parse(word[at:])
+	if !ok || err != nil {
+		return nil, false, ok, err
+	}
+	names = set.Names()
+	for i := range names {
+		names[i] = word[:at] + names[i]
+	}
+	return names, set.Wide(), true, nil
+}
+
+// known reports whether a word is the name of a group or target, or an alias.
+func (inv *Inventory) known(word string) bool {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	return inv.groups[word] != nil || inv.target(word) != nil
+}
+
+// target is the target of that name or alias, nil if there is none. The caller
+// holds Inventory.mu.
+func (inv *Inventory) target(name string) *Target {
+	if t := inv.targets[name]; t != nil {
+		return t
+	}
+	return inv.targets[inv.aliases[name]]
+}
+
+// name adds what is called so.
+func (s *search) name(ctx context.Context, name string) (bool, error) {
+	inv := s.inv
+	g := inv.groups[name]
+	if g != nil && g != inv.root && g.dynamic {
+		if err := inv.settle(ctx); err != nil {
+			return false, err
+		}
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	if g != nil {
+		inv.addGroup(g, s.to)
+		return true, nil
+	}
+	t := inv.target(name)
+	if t != nil {
+		s.to.add(t)
+	}
+	return t != nil, nil
+}
+
+// names adds what ranges stand for.
+func (s *search) names(ctx context.Context, names []string) (bool, error) {
+	found := false
+	for _, name := range names {
+		ok, err := s.name(ctx, name)
+		if err == nil && !ok {
+			ok, err = s.unknown(name)
+		}
+		if err != nil {
+			return false, err
+		}
+		found = found || ok
+	}
+	return found, nil
+}
+
+// unknown makes the target with that URI, if the search does so.
+func (s *search) unknown(uri string) (bool, error) {
+	if !s.makes {
+		return false, nil
+	}
+	if _, err := parseURI(uri); err != nil {
+		return false, badURI(uri, err)
+	}
+	s.inv.mu.Lock()
+	defer s.inv.mu.Unlock()
+	t := s.inv.targets[uri]
+	if t == nil {
+		t = s.inv.adhoc(uri)
+	}
+	s.to.add(t)
+	return true, nil
 }
 
 func badURI(uri string, err error) error {
@@ -127,15 +326,23 @@ func badURI(uri string, err error) error {
 }
 
 // addGroup adds a group's own targets, then those of its children, and reports
-// whether it has any. The caller holds Inventory.mu, as for adhoc and
-// expandGlob.
+// whether it has any. The group all has those of groups with a match anyway. The
+// caller holds Inventory.mu, as for adhoc.
 func (inv *Inventory) addGroup(g *group, to *selection) bool {
 	found := false
 	add := func(t *Target) { found = true; to.add(t) }
+	all := g == inv.root
 	g.walk(func(g *group) {
 		for _, d := range g.defs {
 			if t := inv.targets[d.name]; !g.removed[t] {
 				add(t)
+			}
+		}
+		if !all {
+			for _, t := range g.matched {
+				if !slices.Contains(t.now.Load().left, g) {
+					add(t)
+				}
 			}
 		}
 		for _, t := range g.added {
@@ -154,39 +361,53 @@ func (inv *Inventory) adhoc(uri string) *Target {
 	return t
 }
 
-func (inv *Inventory) expandGlob(pattern string, braces bool, to *selection) error {
+// glob adds what a pattern finds, and reports whether there is any such.
+func (s *search) glob(ctx context.Context, pattern string) (bool, error) {
+	inv := s.inv
 	g := glob.WithoutBraces(pattern)
-	if braces {
+	if s.typed {
 		var err error
 		if g, err = glob.Compile(pattern); err != nil {
-			return &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: fmt.Sprintf("pattern %s: %v", SafeName(pattern), err), Err: err}
+			return false, &fault.Error{Kind: "bolt.inventory/wildcard-error", Msg: fmt.Sprintf("pattern %s: %v", SafeName(pattern), err), Err: err}
 		}
 	}
-	matched := false
+	var groups []*group
 	for _, name := range inv.groupNames {
 		if g.Match(name) {
-			matched = inv.addGroup(inv.groups[name], to) || matched
+			groups = append(groups, inv.groups[name])
 		}
 	}
-	match := func(name, target string) {
+	all := len(groups) > 0 && groups[0] == inv.root // which has every target
+	if !all && slices.ContainsFunc(groups, func(g *group) bool { return g.dynamic }) {
+		if err := inv.settle(ctx); err != nil {
+			return false, err
+		}
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	matched := false
+	for _, g := range groups {
+		matched = inv.addGroup(g, s.to) || matched
+	}
+	match := func(name string, t *Target) {
 		if g.Match(name) {
 			matched = true
-			to.add(inv.targets[target])
+			s.to.add(t)
 		}
 	}
 	for _, name := range inv.names {
-		match(name, name)
+		match(name, inv.targets[name])
 	}
 	for _, t := range inv.root.added {
-		match(t.Name, t.Name)
+		match(t.Name, t)
 	}
 	for _, name := range inv.aliasNames {
-		match(name, inv.aliases[name])
+		match(name, inv.targets[inv.aliases[name]])
 	}
-	if !matched {
-		return fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(pattern))
+	for _, t := range s.among {
+		match(t.Name, t)
 	}
-	return nil
+	return matched, nil
 }
 
 func separator(r rune) bool { return r == ',' || unicode.IsSpace(r) }

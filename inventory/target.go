@@ -25,10 +25,11 @@ type Target struct {
 	Adhoc bool
 
 	inv     *Inventory
-	defined []*group              // that mention it in the file, in preorder
-	joined  bool                  // it is in group.added of the group all
-	told    bool                  // that facts have dotted names; belongs to the holder of turn
-	file    atomic.Pointer[layer] // what the file says about it, nil until needed
+	defined []*group                 // that mention it in the file, in preorder
+	joined  bool                     // it is in group.added of the group all
+	told    bool                     // that facts have dotted names; belongs to the holder of turn
+	file    atomic.Pointer[layer]    // what the file says about it, nil until needed
+	matched atomic.Pointer[[]*group] // those whose match it meets, in preorder; nil until needed
 	now     atomic.Pointer[state]
 	first   state // most targets have no other
 }
@@ -38,7 +39,8 @@ type Target struct {
 type state struct {
 	uri     string
 	alias   []string
-	groups  []*group // that hold it themselves, in preorder
+	groups  []*group // that hold it themselves, in preorder; without those that do so by their match
+	left    []*group // with a match, that a plan took it out of
 	own     *layer   // what is said about the target itself; nil: what the file says
 	noAgent bool     // a plan took puppet-agent away
 
@@ -48,7 +50,7 @@ type state struct {
 
 // next is a state in which everything but what depends on it is as in s.
 func (s *state) next() *state {
-	return &state{uri: s.uri, alias: s.alias, groups: s.groups, own: s.own, noAgent: s.noAgent}
+	return &state{uri: s.uri, alias: s.alias, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent}
 }
 
 // update replaces the target's state by what change makes of it, which may be
@@ -178,7 +180,7 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 			return nil, inv.invalid(nil, "Invalid target uri %s: %v", SafeName(s.uri), err)
 		}
 	}
-	groups, err := inv.groupLayer(ctx, s.groups)
+	groups, err := t.groupLayer(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +227,7 @@ func (t *Target) Config(ctx context.Context) (*ordered.Map, error) {
 		return nil, err
 	}
 	defer t.inv.endTurn()
-	groups, err := t.inv.groupLayer(ctx, s.groups)
+	groups, err := t.groupLayer(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func (a *app) warnHere(action run.Action, targets []*inventory.Target) {
 }
 
 func (a *app) warnNoTargets() {
-	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets or --rerun says.")
+	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets, --query, --rerun and --where say.")
 }
 
 // hints collects what to do about failures, so that a hundred targets with

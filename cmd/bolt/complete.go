@@ -81,12 +81,19 @@ func completeWords(c command, values flagValues, sys system) cobra.CompletionFun
 }
 
 // completeTargets offers the names that the last element of a comma-separated
-// list may become. A broken inventory offers nothing: completion is no place
-// for error messages.
+// list may become, after "!" or "&", too. A broken inventory offers nothing:
+// completion is no place for error messages.
 func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
 	done, last := "", prefix
 	if i := strings.LastIndexByte(prefix, ','); i >= 0 {
 		done, last = prefix[:i+1], prefix[i+1:]
+	}
+	given := strings.Split(done, ",")
+	for i, n := range given {
+		given[i] = strings.TrimLeft(n, "!&")
+	}
+	if last != "" && (last[0] == '!' || last[0] == '&') {
+		done, last = done+last[:1], last[1:]
 	}
 	a, err := openApp(cmd.Context(), values, sys, quiet)
 	if err != nil {
@@ -97,7 +104,6 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	given := strings.Split(done, ",")
 	var names []string
 	for _, n := range inv.Names() {
 		if strings.HasPrefix(n, last) && !slices.Contains(given, n) {

@@ -11,6 +11,10 @@ import (
 	"bolt/plans"
 )
 
+// planRun is the name of the command that needs no targets, but does nothing with
+// all of them either.
+const planRun = "plan run"
+
 // planCommands are the commands about plans.
 func planCommands() []command {
 	return []command{
@@ -27,7 +31,7 @@ are warnings; bolt plan show PLAN says of one what is wrong with it.`,
 			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
 		},
 		{
-			name: "plan run", args: "PLAN [NAME=VALUE...]", run: runPlan, words: wordsOfPlan,
+			name: planRun, args: "PLAN [NAME=VALUE...]", run: runPlan, words: wordsOfPlan,
 			short: "Run a plan",
 			long: `Runs a plan of a module, in YAML or in the Puppet language, and prints what it
 returns. PLAN is the name of a module, or MODULE::NAME. NAME=VALUE sets a

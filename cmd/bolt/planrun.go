@@ -125,14 +125,25 @@ func (v *planObserver) came(ctx context.Context, x *executor.Executor, returned 
 // planTargets are the names that options lead to, for the plan's parameter for
 // targets; nil without such an option.
 func (a *app) planTargets(ctx context.Context) ([]string, error) {
-	if !a.values.has("rerun") && !a.values.has("query") {
-		words, err := a.targetWords(ctx)
-		for i, w := range words {
-			words[i] = strings.Join(strings.Fields(w), ",") // a file has a line for each
-		}
-		return words, err
+	words, named, err := a.patterns(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !named && !a.values.has("where"):
+		return nil, nil
 	}
-	targets, err := a.targets(ctx)
+	plain := a.values.has("targets") && !choosing(a.values)
+	if plain && !strings.ContainsAny(strings.Join(words, ""), "!&[") {
+		return asWritten(words), nil
+	}
+	inv, err := a.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if plain && !inv.Extended(words) {
+		return asWritten(words), nil
+	}
+	targets, err := a.find(ctx, inv, words, named)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +152,15 @@ func (a *app) planTargets(ctx context.Context) ([]string, error) {
 		names[i] = t.Name
 	}
 	return names, nil
+}
+
+// asWritten are words as the plan gets them, whose functions know what Puppet
+// Bolt's do.
+func asWritten(words []string) []string {
+	for i, w := range words {
+		words[i] = strings.Join(strings.Fields(w), ",") // a file has a line for each
+	}
+	return words
 }
 
 // results shows results that the plan has returned, or that ended it with a

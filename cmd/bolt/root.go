@@ -107,7 +107,8 @@ answers. The command is one word of this command line, so it usually stands
 in quotes; @FILE reads it from a file, - from standard input. It cannot read
 standard input on the target.`,
 			example: `  bolt command run uptime -t web1,web2
-  bolt command run 'systemctl is-active nginx' -t web --fold
+  bolt command run 'systemctl is-active nginx' -t 'web,!db' --fold
+  bolt command run uptime --where 'facts.os.family == "Debian"' --limit 10%
   bolt command run @check.sh -t 'db*' --run-as postgres --timeout 30
   bolt command run 'df -P /' -t all --format json`,
 			exit: exitAction, formats: eventFormats, lists: append([]string{onRun}, actionLists...),
@@ -153,10 +154,12 @@ func shownCommands() []command {
 			name: "inventory show", run: showInventory, words: noWordsButTargets,
 			short: "Show targets",
 			long: `Prints the names of the targets that the inventory knows, or of those that
---targets or --rerun name. With --detail it prints all that is known of each:
-settings (passwords left out), variables, facts, features, groups.`,
+options such as --targets and --where choose. With --detail it prints all that
+is known of each: settings (passwords left out), variables, facts, features,
+groups.`,
 			example: `  bolt inventory show
   bolt inventory show -t 'web*' --detail
+  bolt inventory show -t 'web,!db' --where 'facts.os.family == "Debian"'
   bolt inventory show --format json`,
 			note: "Options about connecting, such as --user or --transport, are accepted: they are among the settings that --detail shows.",
 			exit: exitShown, formats: listFormats, lists: []string{onTargets, onInventory, onDetail},

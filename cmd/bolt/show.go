@@ -15,7 +15,7 @@ func showInventory(ctx context.Context, a *app, _ []string) error {
 		return err
 	}
 	detail := a.values.on("detail", false)
-	named := a.values.has("targets") || a.values.has("rerun")
+	named := a.values.has("targets") || a.values.has("rerun") || choosing(a.values)
 	view := &output.Inventory{
 		Source:  a.inventorySource(),
 		Default: a.project.InventoryFile(),

@@ -129,45 +129,32 @@ func (a *app) targets(ctx context.Context) ([]*inventory.Target, error) {
 
 // targeting reads the inventory and what the command line says about targets;
 // find then looks for them.
-func (a *app) targeting(ctx context.Context) (func(context.Context) ([]*inventory.Target, error), error) {
-	find, err := a.finder(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) ([]*inventory.Target, error) {
-		targets, err := find(ctx)
-		a.savePlugins(ctx) // what follows may take hours
-		return targets, err
-	}, nil
-}
-
-// finder is targeting without what plugins keep.
-func (a *app) finder(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
+func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var patterns []string
+	patterns, named, err := a.patterns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]*inventory.Target, error) { return a.find(ctx, inv, patterns, named) }, nil
+}
+
+// patterns are what the command line says of targets, the answers of PuppetDB
+// and the names of the last run among that. named is false if it names none.
+func (a *app) patterns(ctx context.Context) (list []string, named bool, err error) {
 	switch {
 	case a.values.has("query"):
-		if patterns, err = a.puppetDB().Certnames(ctx, a.values.last("query"), ""); err != nil {
-			return nil, err
-		}
+		list, err = a.puppetDB().Certnames(ctx, a.values.last("query"), "")
 	case a.values.has("rerun"):
-		if patterns, err = a.config.Rerun.Targets(ctx, a.values.last("rerun")); err != nil {
-			return nil, err
-		}
+		list, err = a.config.Rerun.Targets(ctx, a.values.last("rerun"))
 	case a.values.has("targets"):
-		if patterns, err = a.targetWords(ctx); err != nil {
-			return nil, err
-		}
+		list, err = a.targetWords(ctx)
 	default:
-		return func(ctx context.Context) ([]*inventory.Target, error) {
-			all := inv.AllTargets()
-			return all, inv.Prepare(ctx, all)
-		}, nil
+		return nil, false, nil
 	}
-	return func(ctx context.Context) ([]*inventory.Target, error) { return a.resolve(ctx, inv, patterns) }, nil
+	return list, true, err
 }
 
 // targetWords are the values of --targets, those of files and of standard input
@@ -187,15 +174,26 @@ func (a *app) targetWords(ctx context.Context) ([]string, error) {
 	return words, nil
 }
 
-// resolve expands patterns, and finds mistakes in what the inventory says of
-// the targets before any of them is touched.
-func (a *app) resolve(ctx context.Context, inv *inventory.Inventory, patterns []string) ([]*inventory.Target, error) {
-	targets, err := inv.Targets(ctx, patterns)
-	if err != nil {
+// find expands patterns, or takes all targets if none are named, chooses among
+// them, and finds mistakes in what the inventory says of those that are left
+// before any of them is touched.
+func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
+	defer a.savePlugins(ctx) // what follows may take hours
+	if named {
+		if targets, err = inv.Targets(ctx, patterns); err != nil {
+			return nil, err
+		}
+	} else {
+		targets = inv.AllTargets()
+	}
+	if targets, err = a.choose(ctx, inv, targets); err != nil {
 		return nil, err
 	}
 	if err := inv.Prepare(ctx, targets); err != nil {
 		return nil, err
+	}
+	if !named && !choosing(a.values) {
+		return targets, nil
 	}
 	return targets, a.warnOverrides(ctx, targets)
 }

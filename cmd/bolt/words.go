@@ -76,24 +76,30 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 	}
 	lookup := c.name == lookupCommand
 	planned := lookup && v.on("plan-hierarchy", false)
+	_, err := choiceOf(v)
 	n := 0
 	for _, f := range []string{"targets", "query", "rerun"} {
 		if v.has(f) {
 			n++
 		}
 	}
+	named := n > 0 || v.has("where")
 	switch {
-	case planned && n > 0:
+	case err != nil:
+		return err
+	case planned && (named || choosing(v)):
 		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
 	case planned && v.on("fold", false):
 		return usagef("Options '--fold' and '--plan-hierarchy' contradict each other: without targets there is one answer")
 	case n > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
-	case n == 0 && lookup && !planned:
+	case !named && lookup && !planned:
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
 			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
-	case n == 0 && c.targets && !planned:
+	case !named && c.targets && !planned:
 		return usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'")
+	case !named && choosing(v) && c.name == planRun:
+		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	case v.has("inventoryfile") && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
 	case v.on("fold", false) && v.on("stream", false):
@@ -105,7 +111,7 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	err := checkFormat(c.formatsWith(v), v)
+	err = checkFormat(c.formatsWith(v), v)
 	if err != nil && planned && v.last("format") == ndjson {
 		return hinted(err, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it")
 	}

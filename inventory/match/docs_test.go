@@ -1,0 +1,36 @@
+package match_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"bolt/inventory/match"
+)
+
+// TestDocs reads the expressions that people are shown.
+func TestDocs(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`--where '([^']+)'|(?m)^ +match: (.+)$`)
+	n := 0
+	for _, f := range append(files, "../../README.md", "../../cmd/bolt/root.go") {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
+			n++
+			x := m[1] + m[2]
+			if _, err := match.Parse(x); err != nil {
+				t.Errorf("%s: %s: %v", f, x, err)
+			}
+		}
+	}
+	if n < 6 {
+		t.Errorf("%d expressions were found", n)
+	}
+}

@@ -48,6 +48,8 @@ type Config struct {
 
 	Pool Pool
 
+	FactMaxAge time.Duration // from which age on facts that were kept are old
+
 	// TaskFilter and PlanFilter are globs of the tasks and plans that lists
 	// show; nil shows all, an empty list none. Policies are globs of the
 	// classes that may be applied as policies; nil is no such list.
@@ -96,6 +98,9 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	c := &Config{Project: p, Settings: settings, sources: sources, Transports: make(map[string]*ordered.Map)}
 	c.fill(s, t.transports)
 	if c.Pool, err = c.poolSettings(); err != nil {
+		return nil, err
+	}
+	if c.FactMaxAge, err = c.factAge(); err != nil {
 		return nil, err
 	}
 	if err := c.check(s); err != nil {

@@ -36,6 +36,7 @@ func TestDefaults(t *testing.T) {
 		Rerun:       Rerun{dir + "/.rerun.json"}, SaveRerun: true,
 		Transport: "ssh", Transports: map[string]*ordered.Map{},
 		Pool:          Pool{Mode: PoolAuto},
+		FactMaxAge:    DefaultFactAge,
 		ModuleInstall: &ordered.Map{},
 		Plugins:       &ordered.Map{},
 		PluginHooks:   &ordered.Map{},

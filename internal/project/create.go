@@ -33,6 +33,9 @@ bolt-debug.log
 .plugin_cache.json
 .task_cache.json
 
+# Facts of targets, where the user has no home directory.
+.facts/
+
 # The key that opens encrypted values.
 keys/private_key.pkcs7.pem
 `

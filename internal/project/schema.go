@@ -18,7 +18,7 @@ func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 
 // projectKeys are the settings of bolt-project.yaml.
 var projectKeys = []string{
-	"analytics", "apply-settings", "color", "compile-concurrency", "concurrency", "disable-warnings", "format", "future",
+	"analytics", "apply-settings", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
 	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
@@ -26,7 +26,7 @@ var projectKeys = []string{
 
 // defaultsKeys are the settings of bolt-defaults.yaml.
 var defaultsKeys = []string{
-	"analytics", "color", "compile-concurrency", "concurrency", "disable-warnings", "format", "inventory-config", "log",
+	"analytics", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "inventory-config", "log",
 	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "save-rerun",
 	"spinner", "stream",
 }
@@ -105,6 +105,7 @@ func settings() map[string]*schema.Schema {
 		"compile-concurrency": number,
 		"concurrency":         number,
 		"disable-warnings":    texts,
+		factCacheKey:          factCacheSchema(),
 		"format":              {Type: schema.String, Enum: boltFormats},
 		"future": hash(map[string]*schema.Schema{
 			"file_paths": {Type: schema.Boolean,

@@ -18,6 +18,7 @@ import (
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
+	"bolt/tasks"
 )
 
 func runCommand(ctx context.Context, a *app, args []string) error {
@@ -84,6 +85,14 @@ func runDownload(ctx context.Context, a *app, args []string) error {
 // makes the action; what it reports is printed in the format's own way, after
 // its head.
 func (a *app) act(ctx context.Context, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
+	all := func(_ context.Context, targets []*inventory.Target) ([]*inventory.Target, error) { return targets, nil }
+	return a.actAmong(ctx, name, object, all, prepare)
+}
+
+// actAmong is act on those of the targets that among returns.
+func (a *app) actAmong(ctx context.Context, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
+	prepare func([]*inventory.Target) (run.Action, error),
+) error {
 	find, err := a.targeting(ctx)
 	if err != nil {
 		return err
@@ -94,6 +103,9 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	}
 	if terr == nil && len(targets) == 0 {
 		a.warnNoTargets()
+	}
+	if terr == nil {
+		targets, terr = among(ctx, targets)
 	}
 	if a.config.ConcurrencyLowered && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
@@ -113,7 +125,6 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 	if err != nil {
 		return a.fatal(view, err)
 	}
-	a.warnHere(action, targets)
 	dialer, err := a.dialer()
 	if err != nil {
 		return a.fatal(view, err)
@@ -165,15 +176,14 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 }
 
 // warnHere tells that what is done for targets elsewhere is done here.
-func (a *app) warnHere(action run.Action, targets []*inventory.Target) {
-	l, ok := action.(run.LocalAction)
-	if !ok || !l.Here() {
+func (a *app) warnHere(action *tasks.Run, targets []*inventory.Target) {
+	if !action.Here() {
 		return
 	}
 	for _, t := range targets {
 		if t.Name != "localhost" {
-			a.logs.Warn("runs_here", fmt.Sprintf("The %s %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
-				"Run it on localhost to say so.", action.Name(), action.Object()))
+			a.logs.Warn("runs_here", fmt.Sprintf("The task %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
+				"Run it on localhost to say so.", action.Object()))
 			return
 		}
 	}

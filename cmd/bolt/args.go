@@ -156,7 +156,7 @@ func checkValue(f flag, full, val string) error {
 	if f.name == "transport" && !slices.Contains(f.values, val) {
 		return usagef("Invalid parameter specified for option '%s': %s", full, val)
 	}
-	if f.name == "as" && !slices.Contains(f.values, val) {
+	if (f.name == "as" || f.name == "from") && !slices.Contains(f.values, val) {
 		return hinted(usagef("Invalid parameter specified for option '%s': %s", full, val), "it can be %s", spelling.Or(f.values))
 	}
 	if f.name == "concurrency" || f.name == "connect-timeout" {

@@ -80,6 +80,9 @@ const (
 	onAll       = "all"
 	onJournal   = "journal" // plan run
 	onResume    = "resume"  // plan resume
+	onCollect   = "collect" // facts collect
+	onFacts     = "facts"   // facts show
+	onAged      = "aged"    // facts commands
 	onNone      = ""        // understood, and answered with what to do instead
 )
 
@@ -113,6 +116,9 @@ var occasions = map[string]string{
 	onJournal:   "running a plan",
 	onResume:    "resuming a plan",
 	onGraph:     "drawing a plan",
+	onCollect:   "collecting facts",
+	onFacts:     "showing facts that were kept",
+	onAged:      "working on facts that were kept",
 	onNone:      "acting on targets",
 }
 
@@ -140,6 +146,10 @@ func flagTable() []flag {
 			help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
 		{name: "noop", section: secInventory, on: onNoop, strict: true,
 			help: "Run the task in its no-operation mode, in which it says what it would change."},
+		{name: "from", arg: "SOURCE", values: []string{fromTask, fromPuppetDB}, section: secInventory, on: onCollect, strict: true,
+			help: "Where facts are from: the task facts (default), which runs on the targets, or PuppetDB."},
+		{name: "older-than", arg: "AGE", section: secInventory, on: onAged, strict: true,
+			help: "Only targets whose facts are older than this (12h, 7d, 4w; a number alone is seconds), or missing."},
 		{name: "detail", section: secInventory, on: onDetail,
 			help: "Show each target's settings, variables, facts, features and groups."},
 
@@ -206,6 +216,8 @@ func flagTable() []flag {
 		{name: "as", arg: "PICTURE", values: []string{pictureDot, pictureSVG}, section: secDisplay, on: onGraph, strict: true,
 			help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},
 		{name: "nested", section: secDisplay, on: onGraph, strict: true, help: "Draw what the plans do that the plan calls, each of them once."},
+		{name: "fact", arg: "PATH", repeat: true, section: secDisplay, on: onFacts, strict: true,
+			help: "Show this fact: os.release.full, processors.models[0], mountpoints[\"/srv\"].size. May be given several times."},
 		{name: "filter", arg: "TEXT", section: secDisplay, on: onFilter, help: "List only those whose names contain this text."},
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},

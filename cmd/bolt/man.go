@@ -96,6 +96,7 @@ var (
 		{"~/.puppetlabs/etc/bolt/bolt-defaults.yaml", "Defaults of the user."},
 		{project.SystemDir + "/bolt-defaults.yaml", "Defaults of the system."},
 		{"$XDG_RUNTIME_DIR/bolt/pool.sock, pool.log", "The pool daemon's socket and its log."},
+		{"$XDG_CACHE_HOME/bolt/facts/", "Facts of targets that were kept, a directory for each project."},
 		{"~/.ssh/config, ~/.ssh/known_hosts", "Read as ssh(1) reads them."},
 	}
 )

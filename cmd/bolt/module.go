@@ -120,17 +120,10 @@ func (a *app) installer(ctx context.Context, steps *output.ModuleSteps) (in *ins
 // gitCache is where copies of repositories are kept: with the user's other
 // caches, so that projects share them.
 func (a *app) gitCache() string {
-	dir := a.sys.env("XDG_CACHE_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = ""
-		if h := home(a.sys); h != "" {
-			dir = filepath.Join(h, ".cache")
-		}
+	if dir := a.cacheDir("git"); dir != "" {
+		return dir
 	}
-	if dir == "" {
-		return filepath.Join(a.project.ManagedModules(), ".bolt-git")
-	}
-	return filepath.Join(dir, "bolt", "git")
+	return filepath.Join(a.project.ManagedModules(), ".bolt-git")
 }
 
 // needsProjectFile is an error for projects without a bolt-project.yaml.

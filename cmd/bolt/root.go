@@ -32,7 +32,7 @@ type command struct {
 // ours reports whether Puppet Bolt has no such command.
 func (c *command) ours() bool {
 	group, _, _ := strings.Cut(c.name, " ")
-	return group == "pool" || group == "puppet"
+	return group == "pool" || group == "puppet" || group == "facts"
 }
 
 // lookupCommand is the name of the command that knows --plan-hierarchy.
@@ -48,6 +48,7 @@ var groups = []struct{ name, short string }{
 	{"module", "Install modules into a project, and show them"},
 	{"inventory", "Show the targets that the inventory knows"},
 	{"group", "Show the groups of the inventory"},
+	{"facts", "Collect facts of targets, and show those that were kept"},
 	{"secret", "Keep secrets encrypted in files of a project"},
 	{"plugin", "Show plugins, which look up values"},
 	{"project", "Make projects"},
@@ -93,7 +94,7 @@ const (
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
-	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), resumeCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
+	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), factsCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), resumeCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
 }
 
 // actionCommands act on targets.

@@ -133,12 +133,17 @@ func runTask(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	library := a.tasks()
-	return a.act(ctx, "task", args[0], func([]*inventory.Target) (run.Action, error) {
+	return a.act(ctx, "task", args[0], func(targets []*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
-		return a.taskAction(ctx, library, t, given(t))
+		action, err := a.taskAction(ctx, library, t, given(t))
+		if err != nil {
+			return nil, err
+		}
+		a.warnHere(action, targets)
+		return action, nil
 	})
 }
 

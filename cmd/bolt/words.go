@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bolt/internal/fault"
+	"bolt/internal/project"
 	"bolt/internal/readfile"
 	"bolt/run"
 )
@@ -67,6 +68,11 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 	for _, f := range flagTable() {
 		if v.has(f.name) && !c.takes(f) && (f.strict || c.ours()) {
 			return usagef("Option '--%s' can only be specified when %s", f.name, occasions[f.on])
+		}
+	}
+	if v.has("older-than") {
+		if _, err := project.ParseAge(v.last("older-than")); err != nil {
+			return usagef("Invalid parameter specified for option '--older-than': %v", err)
 		}
 	}
 	for _, kv := range v["env-var"] {

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"bolt/internal/factcache"
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// A factsQuery is the action that takes the facts of targets from PuppetDB. It
+// asks for those of many at once, and as targets are begun in their order only
+// those of a few batches are in memory.
+type factsQuery struct {
+	ask     func(ctx context.Context, certnames []string) (*ordered.Map, error)
+	batches map[*inventory.Target]*factsBatch
+
+	mu     sync.Mutex
+	failed error // of the first query that failed: no other one is made
+}
+
+// A factsBatch is what one query asks for.
+type factsBatch struct {
+	targets []*inventory.Target
+	once    sync.Once
+	err     error
+
+	mu    sync.Mutex
+	facts map[*inventory.Target]*ordered.Map // those that nobody has taken yet
+}
+
+// factsAtOnce is of how many targets a query asks: their facts may have some
+// megabytes together.
+const factsAtOnce = 100
+
+// newFactsQuery makes the action; ask returns what is known, by certnames. The
+// first query is made at once: if PuppetDB cannot be asked at all, that is one
+// error, and not one for each target.
+func newFactsQuery(ctx context.Context, targets []*inventory.Target, ask func(ctx context.Context, certnames []string) (*ordered.Map, error)) (*factsQuery, error) {
+	q := &factsQuery{ask: ask, batches: make(map[*inventory.Target]*factsBatch, len(targets))}
+	var first, b *factsBatch
+	for i, t := range targets {
+		if i%factsAtOnce == 0 {
+			b = &factsBatch{}
+		}
+		if first == nil {
+			first = b
+		}
+		b.targets = append(b.targets, t)
+		q.batches[t] = b
+	}
+	if first == nil {
+		return q, nil
+	}
+	return q, q.load(ctx, first)
+}
+
+// Name and Object make it an Action.
+func (q *factsQuery) Name() string   { return factsTask }
+func (q *factsQuery) Object() string { return fromPuppetDB }
+
+// Here reports that targets are not connected to.
+func (q *factsQuery) Here() bool { return true }
+
+// Do takes the facts of one target.
+func (q *factsQuery) Do(ctx context.Context, site *run.Site) error {
+	b := q.batches[site.Target]
+	if err := q.load(ctx, b); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	facts := b.facts[site.Target]
+	delete(b.facts, site.Target)
+	b.mu.Unlock()
+	if facts == nil {
+		return noFacts("PuppetDB has no facts of a node that is called %s", nodeNames(certnames(ctx, site.Target)))
+	}
+	site.Result.Value = facts
+	return nil
+}
+
+// load asks for a batch, once.
+func (q *factsQuery) load(ctx context.Context, b *factsBatch) error {
+	b.once.Do(func() {
+		q.mu.Lock()
+		b.err = q.failed
+		q.mu.Unlock()
+		if b.err == nil {
+			b.err = q.fill(ctx, b)
+		}
+		if b.err != nil {
+			q.mu.Lock()
+			q.failed = b.err
+			q.mu.Unlock()
+		}
+	})
+	return b.err
+}
+
+func (q *factsQuery) fill(ctx context.Context, b *factsBatch) error {
+	var asked []string
+	known := map[string]bool{}
+	for _, t := range b.targets {
+		for _, name := range certnames(ctx, t) {
+			if !known[name] {
+				known[name] = true
+				asked = append(asked, name)
+			}
+		}
+	}
+	all, err := q.ask(ctx, asked)
+	if err != nil {
+		return err
+	}
+	b.facts = make(map[*inventory.Target]*ordered.Map, len(b.targets))
+	for _, t := range b.targets {
+		for _, name := range certnames(ctx, t) {
+			if facts, ok := all.Value(name).(*ordered.Map); ok && facts.Len() > 0 {
+				b.facts[t] = facts
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// certnames are what PuppetDB may know a target by, the likeliest first: its host,
+// or its name where the inventory gives it an address.
+func certnames(ctx context.Context, t *inventory.Target) []string {
+	var names []string
+	if s, err := t.Settings(ctx); err == nil && s.Host != "" {
+		names = append(names, s.Host)
+	}
+	if name := t.SafeName(); len(names) == 0 || names[0] != name {
+		names = append(names, name)
+	}
+	return names
+}
+
+// nodeNames joins the names of a node for people.
+func nodeNames(names []string) string {
+	if len(names) == 2 {
+		return names[0] + " or " + names[1]
+	}
+	return names[0]
+}
+
+// noFacts is the error of a target that has told no facts: it keeps those that
+// it had.
+func noFacts(format string, args ...any) error {
+	return &fault.Error{Kind: factcache.Kind, Msg: fmt.Sprintf(format, args...) + ": those that were kept before stay as they are."}
+}

@@ -1,0 +1,314 @@
+package krb5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// canonicalize is what dns_canonicalize_hostname says.
+type canonicalize uint8
+
+const (
+	canonicalizeFirst    canonicalize = iota // "true"
+	canonicalizeNever                        // "false"
+	canonicalizeFallback                     // when the KDC does not know the name
+)
+
+// A config is what of krb5.conf decides here.
+type config struct {
+	realm    string // default_realm; "" if there is none
+	tree     *profile
+	names    canonicalize
+	rdns     bool
+	qualify  string // domain for names without dots; "": none
+	srv      bool   // KDCs are looked up in the DNS
+	enctypes []int32
+	lifetime time.Duration // of the TGTs that a keytab gives
+	forward  bool          // these are forwardable
+	skew     time.Duration
+	kcm      string // socket
+	ccache   string // default_ccache_name, not expanded
+	keytab   string // default_client_keytab_name, not expanded
+	where    string // for messages: the files
+}
+
+const (
+	defaultConfig  = "/etc/krb5.conf"
+	defaultCache   = "FILE:/tmp/krb5cc_%{uid}"
+	defaultKCM     = "/var/run/.heim_org.h5l.kcm-socket"
+	defaultSkew    = 5 * time.Minute
+	defaultTickets = 24 * time.Hour
+)
+
+// readConfig reads the caller's krb5.conf: the files of KRB5_CONFIG, of which
+// those that do not exist are left out, else /etc/krb5.conf. Nothing of it is
+// needed where the DNS knows the KDCs.
+func readConfig(o Options) (*config, error) {
+	list, ok := o.Env("KRB5_CONFIG")
+	if !ok || list == "" {
+		list = defaultConfig
+	}
+	r := &profileReader{into: newProfile(), open: openConfig, list: listConfig}
+	for _, path := range filepath.SplitList(list) {
+		if path == "" {
+			continue
+		}
+		err := r.file(o.path(path), 0)
+		switch {
+		case err == nil || isOf(err, o.path(path)) && errors.Is(err, fs.ErrNotExist):
+		default:
+			return nil, refuse(fmt.Sprintf("The Kerberos configuration cannot be read: %v", err), "Correct that file, or name another with KRB5_CONFIG.", err)
+		}
+	}
+	c := newConfig(r.into)
+	c.where = strings.Join(filepath.SplitList(list), ", ")
+	return c, nil
+}
+
+// isOf reports whether an error is about a path itself, and not about one that
+// it includes.
+func isOf(err error, path string) bool {
+	p, ok := errors.AsType[*fs.PathError](err)
+	return ok && p.Path == path
+}
+
+// newConfig takes the settings out of a tree. A value that says nothing is as
+// good as none: MIT's library reads what it needs and never checks the rest.
+func newConfig(tree *profile) *config {
+	lib := tree.find("libdefaults")
+	c := &config{tree: tree, rdns: boolean(lib, "rdns", true), srv: boolean(lib, "dns_lookup_kdc", true), forward: boolean(lib, "forwardable", false),
+		skew: defaultSkew, lifetime: defaultTickets, kcm: defaultKCM, ccache: defaultCache}
+	c.realm, _ = lib.value("default_realm")
+	switch v, _ := lib.value("dns_canonicalize_hostname"); {
+	case strings.EqualFold(v, "fallback"):
+		c.names = canonicalizeFallback
+	case !boolean(lib, "dns_canonicalize_hostname", true):
+		c.names = canonicalizeNever
+	}
+	var ok bool
+	if c.qualify, ok = lib.value("qualify_shortname"); !ok {
+		c.qualify = searchDomain()
+	}
+	if v, ok := lib.value("clockskew"); ok {
+		if d, err := duration(v); err == nil && d > 0 {
+			c.skew = d
+		}
+	}
+	if v, ok := lib.value("ticket_lifetime"); ok {
+		if d, err := duration(v); err == nil && d > 0 {
+			c.lifetime = d
+		}
+	}
+	if v, ok := lib.value("kcm_socket"); ok {
+		c.kcm = v
+	}
+	if v, ok := lib.value("default_ccache_name"); ok {
+		c.ccache = v
+	}
+	c.keytab, _ = lib.value("default_client_keytab_name")
+	c.enctypes = enctypes(lib)
+	return c
+}
+
+// boolean reads a relation as the profile library does.
+func boolean(p *profile, tag string, otherwise bool) bool {
+	v, _ := p.value(tag)
+	switch strings.ToLower(v) {
+	case "y", "yes", "true", "t", "1", "on":
+		return true
+	case "n", "no", "false", "nil", "0", "off":
+		return false
+	}
+	return otherwise
+}
+
+// duration reads the forms of krb5.conf(5): seconds, h:mm[:ss], and numbers
+// with the units w, d, h, m, s.
+func duration(text string) (time.Duration, error) {
+	text = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
+	bad := fmt.Errorf("%s is no time", quote(text))
+	const most = 100 * 365 * 24 * time.Hour
+	var total time.Duration
+	add := func(digits string, unit time.Duration) bool {
+		n, err := strconv.ParseUint(digits, 10, 32)
+		if err != nil || time.Duration(n) > most/unit {
+			return false
+		}
+		total += time.Duration(n) * unit
+		return total <= most
+	}
+	if parts := strings.Split(text, ":"); len(parts) == 2 || len(parts) == 3 {
+		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second}[:len(parts)] {
+			if !add(parts[i], unit) {
+				return 0, bad
+			}
+		}
+		return total, nil
+	}
+	if add(text, time.Second) {
+		return total, nil
+	}
+	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
+	for total = 0; text != ""; {
+		i := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+		if i <= 0 || units[text[i]] == 0 || !add(text[:i], units[text[i]]) {
+			return 0, bad
+		}
+		text = text[i+1:]
+	}
+	return total, nil
+}
+
+// The encryption types that GSS-API tokens of RFC 4121 can be made with, the
+// strongest first. Tickets may be encrypted with others: only the service
+// reads them.
+const (
+	aes128SHA1 = 17
+	aes256SHA1 = 18
+	aes128SHA2 = 19
+	aes256SHA2 = 20
+)
+
+func strong(enctype int32) bool { return enctype >= aes128SHA1 && enctype <= aes256SHA2 }
+
+// enctypes are the permitted ones, in order; those that cannot be used are
+// left out, and if nothing is left, nothing was said.
+func enctypes(lib *profile) []int32 {
+	all := []int32{aes256SHA1, aes128SHA1, aes256SHA2, aes128SHA2}
+	for _, tag := range [...]string{"default_tgs_enctypes", "permitted_enctypes"} {
+		text, ok := lib.value(tag)
+		if !ok {
+			continue
+		}
+		var list []int32
+		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+			var these []int32
+			switch strings.TrimPrefix(strings.TrimPrefix(word, "-"), "+") {
+			case "default", "aes":
+				these = all
+			case "aes256-cts-hmac-sha1-96", "aes256-cts", "aes256-sha1":
+				these = all[:1]
+			case "aes128-cts-hmac-sha1-96", "aes128-cts", "aes128-sha1":
+				these = all[1:2]
+			case "aes256-cts-hmac-sha384-192", "aes256-sha2":
+				these = all[2:3]
+			case "aes128-cts-hmac-sha256-128", "aes128-sha2":
+				these = all[3:]
+			}
+			list = slices.DeleteFunc(list, func(e int32) bool { return slices.Contains(these, e) })
+			if word[0] != '-' {
+				list = append(list, these...)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return all
+}
+
+// realmsOf are the realms whose KDC may know a host, in order: as
+// [domain_realm] says, else the client's, whose KDC may refer to another, then
+// one that is called like the host's domain, and the default one.
+func (c *config) realmsOf(host, client string) []string {
+	table := c.tree.find("domain_realm")
+	for name := host; name != ""; {
+		if realm, ok := table.value(name); ok && realm != "" {
+			return []string{realm}
+		}
+		if name[0] == '.' {
+			name = name[1:]
+		} else if i := strings.IndexByte(name, '.'); i >= 0 {
+			name = name[i:]
+		} else {
+			break
+		}
+	}
+	list := []string{client}
+	also := func(realm string) {
+		if realm != "" && !slices.Contains(list, realm) {
+			list = append(list, realm)
+		}
+	}
+	if _, domain, ok := strings.Cut(host, "."); ok && len(c.tree.find("realms", strings.ToUpper(domain)).values("kdc")) > 0 {
+		also(strings.ToUpper(domain))
+	}
+	also(c.realm)
+	return list
+}
+
+// hostNames are the names under which a host's service may be known, the
+// likely one first (krb5.conf(5), dns_canonicalize_hostname, rdns and
+// qualify_shortname).
+func (c *config) hostNames(ctx context.Context, dns *net.Resolver, host string) []string {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	given := []string{host}
+	if c.qualify != "" && !strings.ContainsAny(host, ".:") {
+		given = []string{host + "." + c.qualify, host}
+	}
+	switch c.names {
+	case canonicalizeFirst:
+		given = append([]string{c.canonical(ctx, dns, host)}, host)
+	case canonicalizeFallback:
+		given = append(given, c.canonical(ctx, dns, host))
+	}
+	var list []string
+	for _, name := range given {
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// dnsPatience bounds the questions for one name: a login shall not fail for a
+// name server that is down.
+const dnsPatience = 3 * time.Second
+
+// canonical is the name that the DNS gives a host, "" if it gives none.
+func (c *config) canonical(ctx context.Context, dns *net.Resolver, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, dnsPatience)
+	defer cancel()
+	name := host
+	_, isAddress := netip.ParseAddr(host)
+	if isAddress != nil {
+		found, err := dns.LookupCNAME(ctx, host)
+		if err != nil {
+			return ""
+		}
+		name = found
+	}
+	if c.rdns {
+		if addrs, err := dns.LookupIPAddr(ctx, name); err == nil && len(addrs) > 0 {
+			if names, err := dns.LookupAddr(ctx, addrs[0].String()); err == nil && len(names) > 0 {
+				name = names[0]
+			}
+		}
+	}
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// searchDomain is the first one that the resolver appends to short names.
+func searchDomain() string {
+	text, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return ""
+	}
+	domain := ""
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && (f[0] == "search" || f[0] == "domain") {
+			domain = f[1] // the last line counts (resolv.conf(5))
+		}
+	}
+	return strings.ToLower(strings.Trim(domain, "."))
+}

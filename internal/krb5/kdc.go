@@ -1,0 +1,232 @@
+package krb5
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// kdcPatience is how long all KDCs of a realm together may take: a login has
+	// other methods to try within its own time.
+	kdcPatience = 4 * time.Second
+
+	// nextKDC is after what time without an answer the next KDC is asked, too.
+	nextKDC = time.Second
+
+	// maxAnswer bounds an answer. Tickets from Active Directory may have 64 KiB.
+	maxAnswer = 1 << 20
+
+	// maxDatagram is what is sent by UDP at most (MIT's udp_preference_limit).
+	maxDatagram = 1465
+)
+
+// A kdc is one way to ask one.
+type kdc struct{ network, address string }
+
+// errTooBig is a KDC's wish to be asked by TCP.
+var errTooBig = errors.New("the answer is too large for UDP")
+
+// exchange asks the KDCs of a realm and returns the first answer. One that is
+// silent holds the others up for a second. TCP is tried before UDP: a dead port
+// says so at once, and an answer needs no second question for its size.
+func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, question []byte) ([]byte, error) {
+	whole, cancel := context.WithTimeout(ctx, kdcPatience)
+	defer cancel()
+	list, err := c.kdcs(whole, dns, realm)
+	if err != nil {
+		return nil, err
+	}
+	if len(question) > maxDatagram {
+		list = slices.DeleteFunc(list, func(k kdc) bool { return k.network == "udp" })
+	}
+	type answer struct {
+		data []byte
+		err  error
+	}
+	answers := make(chan answer, len(list))
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel() // ends those that are not needed any more
+	var failures []string
+	running, next := 0, list
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for len(next) > 0 || running > 0 {
+		var start <-chan time.Time
+		if len(next) > 0 {
+			start = timer.C
+		}
+		select {
+		case <-start:
+			k := next[0]
+			next = next[1:]
+			running++
+			work.Go(func() {
+				data, err := k.ask(whole, dns, question)
+				answers <- answer{data, err}
+			})
+			timer.Reset(nextKDC)
+		case a := <-answers:
+			running--
+			if a.err == nil {
+				return a.data, nil
+			}
+			if text := a.err.Error(); !slices.Contains(failures, text) {
+				failures = append(failures, text)
+			}
+			timer.Reset(0)
+		case <-whole.Done():
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if len(failures) == 0 {
+				failures = []string{fmt.Sprintf("none has answered within %v", kdcPatience)}
+			}
+			return nil, c.unreachable(realm, list, failures)
+		}
+	}
+	return nil, c.unreachable(realm, list, failures)
+}
+
+func (c *config) unreachable(realm string, list []kdc, failures []string) error {
+	var names []string
+	for _, k := range list {
+		if !slices.Contains(names, k.address) {
+			names = append(names, k.address)
+		}
+	}
+	if len(names) > 4 {
+		names = append(names[:4], "…")
+	}
+	return refuse(fmt.Sprintf("No KDC of the realm %s answers (%s): %s", realm, strings.Join(names, ", "), strings.Join(failures, "; ")),
+		"Check the network, and the realm's kdc lines in krb5.conf.", nil)
+}
+
+// kdcs lists the ways to a realm's KDCs: as krb5.conf says, else as the DNS
+// (RFC 4120 7.2.3.2).
+func (c *config) kdcs(ctx context.Context, dns *net.Resolver, realm string) ([]kdc, error) {
+	var list []kdc
+	proxies := false
+	for _, line := range c.tree.find("realms", realm).values("kdc") {
+		for _, text := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+			if strings.Contains(text, "://") {
+				proxies = true
+				continue
+			}
+			if strings.HasPrefix(text, "#") || strings.HasPrefix(text, ";") {
+				break
+			}
+			list = append(list, kdc{"tcp", kdcAddress(text)})
+		}
+	}
+	if len(list) == 0 && c.srv {
+		for _, network := range []string{"tcp", "udp"} {
+			// A final dot keeps search domains out of it.
+			_, records, err := dns.LookupSRV(ctx, "kerberos", network, strings.TrimSuffix(realm, ".")+".")
+			if err != nil {
+				continue
+			}
+			for _, r := range records {
+				if r.Target != "." {
+					list = append(list, kdc{network, net.JoinHostPort(strings.TrimSuffix(r.Target, "."), strconv.Itoa(int(r.Port)))})
+				}
+			}
+		}
+	} else {
+		for _, k := range slices.Clone(list) {
+			list = append(list, kdc{"udp", k.address})
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case proxies:
+		return nil, refuse(fmt.Sprintf("The realm %s has only KDCs behind HTTPS proxies (kdc = https://…), which cannot be reached", realm),
+			"Name a KDC by its address in krb5.conf, or use the system's ssh.", nil)
+	}
+	return nil, refuse(fmt.Sprintf("No KDC of the realm %s is known", realm),
+		fmt.Sprintf("Give it a kdc under [realms] in %s, or run kinit for a principal of another realm.", c.where), nil)
+}
+
+// kdcAddress adds the port that krb5.conf may leave out.
+func kdcAddress(text string) string {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.Trim(text, "[]"), "88"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// ask sends a question and reads the answer.
+func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answer []byte, err error) {
+	d := net.Dialer{Resolver: dns}
+	c, err := d.DialContext(ctx, k.network, k.address)
+	if err != nil {
+		return nil, k.failed(err)
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	if k.network == "udp" {
+		if _, err := c.Write(question); err != nil {
+			return nil, k.failed(err)
+		}
+		buffer := make([]byte, 64<<10)
+		n, err := c.Read(buffer)
+		if err != nil {
+			return nil, k.failed(err)
+		}
+		answer = buffer[:n]
+	} else {
+		// RFC 4120 7.2.2: a length of four bytes goes ahead.
+		if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(question))), question...)); err != nil {
+			return nil, k.failed(err)
+		}
+		var head [4]byte
+		if _, err := io.ReadFull(c, head[:]); err != nil {
+			return nil, k.failed(err)
+		}
+		size := binary.BigEndian.Uint32(head[:])
+		if size > maxAnswer {
+			return nil, fmt.Errorf("%s: its answer is no answer of a KDC", k.address)
+		}
+		answer = make([]byte, size)
+		if _, err := io.ReadFull(c, answer); err != nil {
+			return nil, k.failed(err)
+		}
+	}
+	if !plausible(answer) {
+		return nil, fmt.Errorf("%s: its answer is no answer of a KDC", k.address)
+	}
+	if refusal, err := asKRBError(answer); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.address, err)
+	} else if refusal != nil && refusal.ErrorCode == 52 { // KRB_ERR_RESPONSE_TOO_BIG
+		return nil, k.failed(errTooBig)
+	} else if refusal != nil && refusal.ErrorCode == 29 { // KDC_ERR_SVC_UNAVAILABLE
+		return nil, fmt.Errorf("%s: it says that it is not available", k.address)
+	}
+	return answer, nil
+}
+
+// plausible looks at the tag: an AS-REP, a TGS-REP, a KRB-ERROR.
+func plausible(b []byte) bool {
+	return len(b) > 2 && (b[0] == 0x6b || b[0] == 0x6d || b[0] == 0x7e)
+}
+
+func (k kdc) failed(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it closed the connection")
+	}
+	return fmt.Errorf("%s/%s: %w", k.address, k.network, err)
+}

@@ -1,0 +1,386 @@
+// Package krb5 is the client side of Kerberos 5 for one caller: it finds the
+// caller's ticket where MIT's library would find it, gets tickets for hosts
+// from the KDCs, and runs the GSS-API context that SSH's gssapi-with-mic wants
+// (RFC 4120, RFC 4121, RFC 4462).
+//
+//	s := krb5.New(krb5.Options{Env: lookup})
+//	name, err := s.Principal(ctx)
+//	c, err := s.Context(ctx, "web1.example.com", false)
+//
+// What MIT's library reads is read: krb5.conf(5) with its includes, credential
+// caches of the types FILE, DIR, KEYRING and KCM, and client keytabs. Nothing
+// is ever written; a ticket for a host that is not in the cache is asked for
+// and forgotten with the Session. So a Session is for one invocation, and two
+// callers never share one.
+//
+// A Session starts no goroutine that outlives a call, and every call ends with
+// its context. The messages and their encryption are gokrb5's, which is not
+// kept any more: this is the one package that imports it. Its readers of files
+// and its network code are not used. They give a whole krb5.conf up for one
+// valid line, panic on short caches, have no contexts and believe any length.
+package krb5
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/transport"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// Options say on whose behalf a Session acts.
+type Options struct {
+	// Env looks the caller's environment variables up; nil: there are none.
+	// KRB5_CONFIG, KRB5CCNAME and KRB5_CLIENT_KTNAME count.
+	Env func(name string) (string, bool)
+	// Dir is what relative paths in these start at; "" for this process's
+	// working directory.
+	Dir string
+
+	// Resolver is who is asked for names and KDCs; nil for the usual one.
+	Resolver *net.Resolver
+	// Now is the clock; nil for time.Now.
+	Now func() time.Time
+}
+
+const (
+	// readAgain is how old what was read of a cache may be. To read a file
+	// takes some 30 µs, and a plan may run for days while somebody runs kinit.
+	readAgain = 5 * time.Second
+
+	// soon is when a ticket counts as expired already: it must last for the
+	// login that it is got for.
+	soon = 30 * time.Second
+)
+
+// A Session is one caller's Kerberos. It is safe for concurrent use and needs
+// no Close.
+type Session struct {
+	o Options
+
+	turn chan struct{} // held while what is below is read or changed
+	conf *config
+	read time.Time // when creds was read
+	cred *credentials
+	err  error // why there is none
+	keys *keytab
+
+	mu      sync.Mutex
+	tickets map[string]*pending // by name of the service, realm included
+	owner   *ticket             // the TGT that tickets were got with
+}
+
+// New returns a Session. Nothing is read before it is first asked.
+func New(o Options) *Session {
+	if o.Env == nil {
+		o.Env = func(string) (string, bool) { return "", false }
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Session{o: o, turn: make(chan struct{}, 1), tickets: make(map[string]*pending)}
+}
+
+// Principal is whom a login would be for, as name@REALM: that of the cache,
+// whether its ticket has expired or not, or of the client keytab. "" says that
+// there is none. No KDC is asked.
+func (s *Session) Principal(ctx context.Context) string {
+	if err := s.lock(ctx); err != nil {
+		return ""
+	}
+	defer s.unlock()
+	s.load(ctx)
+	if s.cred == nil {
+		return ""
+	}
+	return s.cred.client.String()
+}
+
+func (s *Session) lock(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Session) unlock() { <-s.turn }
+
+// load reads the configuration once, and the credentials when they are older
+// than readAgain. With the lock.
+func (s *Session) load(ctx context.Context) {
+	now := s.o.Now()
+	if s.conf != nil && now.Sub(s.read).Abs() < readAgain {
+		return
+	}
+	if s.conf == nil {
+		conf, err := readConfig(s.o)
+		if err != nil {
+			s.cred, s.err = nil, err
+			return
+		}
+		s.conf = conf
+	}
+	s.read = now
+	old := s.cred
+	s.cred, s.err = s.conf.readCredentials(ctx, s.o)
+	s.keys = nil
+	if s.cred != nil && s.cred.valid(now) {
+		return
+	}
+	// A client keytab stands in for a cache that has no valid ticket.
+	keys, kerr := s.conf.clientKeytab(s.o)
+	switch {
+	case kerr != nil && (s.err == nil || errors.Is(s.err, errNoCache)):
+		s.err, s.cred = kerr, nil
+	case keys != nil:
+		var want types.PrincipalName
+		realm := ""
+		if s.cred != nil {
+			want, realm = s.cred.client.name, s.cred.client.realm
+		}
+		who, ok := keys.owner(want, realm)
+		if !ok {
+			return
+		}
+		s.keys, s.err = keys, nil
+		if s.cred = old; old == nil || !old.keytab || old.client.String() != who.String() {
+			s.cred = &credentials{client: who, keytab: true, where: keys.where}
+		}
+	}
+}
+
+// ready returns credentials with a valid TGT.
+func (s *Session) ready(ctx context.Context) (*config, *credentials, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.unlock()
+	s.load(ctx)
+	if s.err != nil {
+		return nil, nil, s.err
+	}
+	if s.keys != nil && !s.cred.valid(s.o.Now()) {
+		tgt, err := s.initial(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		fresh := *s.cred
+		fresh.tgt = tgt
+		fresh.tickets = nil
+		s.cred = &fresh
+	}
+	c := s.cred
+	switch {
+	case c.tgt == nil:
+		return nil, nil, refuse(fmt.Sprintf("%s has no ticket-granting ticket of %s", c.where, c.client), "Run kinit.", nil)
+	case !c.valid(s.o.Now()):
+		return nil, nil, refuse(fmt.Sprintf("The Kerberos ticket of %s in %s has expired (%s)", c.client, c.where, c.tgt.end.Local().Format(time.DateTime)), "Run kinit.", nil)
+	}
+	return s.conf, c, nil
+}
+
+// An Error of this package is a *transport.Error of class auth: Msg says what
+// is wrong, Hint what to do.
+func refuse(msg, hint string, err error) error {
+	return &transport.Error{Class: transport.ClassAuth, Code: "AUTH_ERROR", Msg: msg, Hint: hint, Err: err}
+}
+
+// principal is a name in a realm.
+type principal struct {
+	name  types.PrincipalName
+	realm string
+}
+
+// String writes it as MIT's tools do: separators within a part are escaped.
+func (p principal) String() string {
+	var b strings.Builder
+	escape := strings.NewReplacer(`\`, `\\`, "/", `\/`, "@", `\@`, "\n", `\n`, "\t", `\t`, "\b", `\b`, "\x00", `\0`)
+	for i, part := range p.name.NameString {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		escape.WriteString(&b, part)
+	}
+	b.WriteByte('@')
+	escape.WriteString(&b, p.realm)
+	return b.String()
+}
+
+// krbtgt is the name of a realm's ticket-granting service.
+func krbtgt(realm string) types.PrincipalName {
+	return types.PrincipalName{NameType: nameService, NameString: []string{"krbtgt", realm}}
+}
+
+// The types of names (RFC 4120 6.2).
+const (
+	namePrincipal = 1
+	nameService   = 2 // and instance
+	nameHost      = 3 // service and host
+)
+
+// A ticket is one with the key that belongs to it.
+type ticket struct {
+	server     principal
+	raw        []byte // DER of the Ticket
+	key        types.EncryptionKey
+	flags      uint32 // as RFC 4120 5.3 numbers them: bit 0 is the highest
+	start, end time.Time
+	authTime   time.Time
+	renewTill  time.Time
+}
+
+// validAt reports whether the ticket can be used for a login that begins now.
+func (t *ticket) validAt(now time.Time) bool { return now.Add(soon).Before(t.end) }
+
+// credentials are what a cache or a keytab gives.
+type credentials struct {
+	client  principal
+	tgt     *ticket // of the client's realm; nil if there is none
+	tickets []*ticket
+	offset  time.Duration // of the KDC's clock from ours, as kinit noted it
+	where   string        // for messages: TYPE:residual
+	keytab  bool
+}
+
+func (c *credentials) valid(now time.Time) bool {
+	return c.tgt != nil && c.tgt.validAt(now.Add(c.offset))
+}
+
+// cached returns the ticket of a service from the cache.
+func (c *credentials) cached(name types.PrincipalName, realm string, now time.Time) *ticket {
+	for _, t := range c.tickets {
+		if t.server.name.Equal(name) && (realm == "" || t.server.realm == realm) && t.validAt(now.Add(c.offset)) && strong(t.key.KeyType) {
+			return t
+		}
+	}
+	return nil
+}
+
+// path makes a path from a caller's file name.
+func (o Options) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(o.Dir, name)
+}
+
+// expand replaces the %{…} of krb5.conf(5), "Parameter expansion", as far as
+// they mean something for names of caches and keytabs.
+func expand(text string) (string, error) {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "%{")
+		b.WriteString(before)
+		if !ok {
+			return b.String(), nil
+		}
+		token, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return "", fmt.Errorf("%%{%s has no end", rest)
+		}
+		text = after
+		switch token {
+		case "uid":
+			fmt.Fprint(&b, os.Getuid())
+		case "euid", "USERID":
+			fmt.Fprint(&b, os.Geteuid())
+		case "username":
+			b.WriteString(userName())
+		case "TEMP":
+			b.WriteString("/tmp")
+		case "null":
+		default:
+			return "", fmt.Errorf("%%{%s} is not known", token)
+		}
+	}
+}
+
+// pending is a ticket that somebody gets and others wait for.
+type pending struct {
+	done chan struct{}
+	t    *ticket
+	err  error
+}
+
+// ticket returns a ticket for a service; one exchange serves all who ask at a
+// time.
+func (s *Session) ticket(ctx context.Context, conf *config, c *credentials, name types.PrincipalName, realm string) (*ticket, error) {
+	if t := c.cached(name, realm, s.o.Now()); t != nil {
+		return t, nil
+	}
+	id := principal{name, realm}.String()
+	for {
+		s.mu.Lock()
+		if s.owner != c.tgt && (s.owner == nil || !slices.Equal(s.owner.raw, c.tgt.raw)) {
+			s.owner = c.tgt
+			clear(s.tickets)
+		}
+		p := s.tickets[id]
+		if p == nil {
+			p = &pending{done: make(chan struct{})}
+			s.tickets[id] = p
+			s.mu.Unlock()
+			p.t, p.err = s.serviceTicket(ctx, conf, c, name, realm)
+			if p.err != nil {
+				s.forget(id, p)
+			}
+			close(p.done)
+			return p.t, p.err
+		}
+		s.mu.Unlock()
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case p.err == nil && p.t.validAt(s.o.Now().Add(c.offset)):
+			return p.t, nil
+		case p.err == nil:
+			s.forget(id, p)
+		case !errors.Is(p.err, context.Canceled): // theirs, not ours
+			return nil, p.err
+		}
+	}
+}
+
+func (s *Session) forget(id string, p *pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tickets[id] == p {
+		delete(s.tickets, id)
+	}
+}
+
+// hostNames are the names to ask for, in order.
+func (s *Session) hostTicket(ctx context.Context, conf *config, c *credentials, host string) (*ticket, error) {
+	var first error
+	for _, name := range conf.hostNames(ctx, s.o.Resolver, host) {
+		service := types.PrincipalName{NameType: nameHost, NameString: []string{"host", name}}
+		for _, realm := range conf.realmsOf(name, c.client.realm) {
+			t, err := s.ticket(ctx, conf, c, service, realm)
+			if err == nil {
+				return t, nil
+			}
+			first = cmp.Or(first, err)
+			if !isUnknownService(err) || ctx.Err() != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, first
+}

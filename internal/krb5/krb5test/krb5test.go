@@ -1,0 +1,132 @@
+// Package krb5test starts real Kerberos realms for tests, with an SSH server
+// that takes their tickets (scripts/kdc.sh says what is in them).
+package krb5test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A Realm is BOLT.TEST with all that scripts/kdc.sh makes.
+type Realm struct {
+	Dir     string // where its files are
+	KDCPort int
+	SSHPort int // on localhost
+}
+
+// Start starts the realms. They end with the test, also if it is killed.
+func Start(t testing.TB) *Realm {
+	t.Helper()
+	r := &Realm{Dir: t.TempDir()}
+	var held []net.Listener // both at once, so that they differ
+	for _, port := range []*int{&r.KDCPort, &r.SSHPort} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*port = l.Addr().(*net.TCPAddr).Port
+		held = append(held, l)
+	}
+	for _, l := range held {
+		l.Close()
+	}
+	c := exec.Command(script(t), "serve", r.Dir, fmt.Sprint(r.KDCPort), fmt.Sprint(r.SSHPort))
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, err := c.StdinPipe() // it stops at the end of what it reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		life.Close()
+		c.Wait()
+		if t.Failed() {
+			for _, name := range []string{"krb5kdc.log", "sshd.log"} {
+				text, _ := os.ReadFile(filepath.Join(r.Dir, "run", name))
+				t.Logf("the end of %s:\n%s", name, text[max(0, len(text)-4000):])
+			}
+		}
+	})
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		c.Wait()
+		t.Fatalf("no Kerberos realm (scripts/setup.sh test installs what it needs): %s", said.String())
+	}
+	return r
+}
+
+// script finds the project's file from the directory of a test.
+func script(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		path := filepath.Join(dir, "scripts", "kdc.sh")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("there is no scripts/kdc.sh above the working directory")
+		}
+		dir = up
+	}
+}
+
+// Config is the krb5.conf of a client.
+func (r *Realm) Config() string { return filepath.Join(r.Dir, "krb5.conf") }
+
+// Environ is an environment with these variables and a PATH that has the
+// programs of Kerberos.
+func (r *Realm) Environ(cache string, more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, "KRB5_CONFIG=" + r.Config(), "KRB5CCNAME=" + cache}, more...)
+}
+
+// Kinit gets a ticket for a principal whose password is its name. Arguments are
+// those of kinit(1).
+func (r *Realm) Kinit(t testing.TB, cache, principal string, args ...string) {
+	t.Helper()
+	name, _, _ := strings.Cut(principal, "@")
+	r.run(t, name+"\n", r.Environ(cache), "kinit", append(args, principal)...)
+}
+
+// Klist returns what klist(1) says about a cache.
+func (r *Realm) Klist(t testing.TB, cache string) string {
+	t.Helper()
+	return r.run(t, "", r.Environ(cache), "klist")
+}
+
+// Kadmin runs a line of kadmin.local in a realm.
+func (r *Realm) Kadmin(t testing.TB, realm, line string) {
+	t.Helper()
+	env := append(r.Environ(""), "KRB5_KDC_PROFILE="+filepath.Join(r.Dir, "kdc.conf"))
+	if out := r.run(t, "", env, "/usr/sbin/kadmin.local", "-r", realm, "-q", line); strings.Contains(out, " while ") {
+		t.Fatalf("kadmin %s: %s", line, out)
+	}
+}
+
+func (r *Realm) run(t testing.TB, input string, env []string, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Stdin, c.Env = strings.NewReader(input), env
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}

@@ -120,6 +120,7 @@ func (d *Data) ssh(c options, to *transport.Dest) {
 	case false:
 		to.HostKeyCheck = transport.CheckNone
 	}
+	to.GSSAPI, to.GSSAPIDelegate = c.choice("gssapi-authentication"), c.choice("gssapi-delegate-credentials")
 	to.LoginShell = c.text("login-shell")
 	to.LoadConfig = c.flag("load-config")
 	to.ProxyJump = c.text("proxyjump")
@@ -171,8 +172,20 @@ func interpreters(c options) map[string][]string {
 type options struct{ *ordered.Map }
 
 func (o options) text(k string) string { s, _ := o.Value(k).(string); return s }
-func (o options) flag(k string) bool   { b, _ := o.Value(k).(bool); return b }
-func (o options) number(k string) int  { n, _ := o.Value(k).(int64); return int(n) }
+
+// choice is a flag that may be left open.
+func (o options) choice(k string) transport.Choice {
+	switch o.Value(k) {
+	case true:
+		return transport.ChoiceYes
+	case false:
+		return transport.ChoiceNo
+	}
+	return transport.ChoiceByConfig
+}
+
+func (o options) flag(k string) bool  { b, _ := o.Value(k).(bool); return b }
+func (o options) number(k string) int { n, _ := o.Value(k).(int64); return int(n) }
 
 func (o options) secret(k string) transport.Secret {
 	s, _ := o.Value(k).(transport.Secret)

@@ -133,7 +133,24 @@ type Dest struct {
 	// Algorithm lists, comma-separated, "" for the defaults. "defaults" as
 	// an element stands for them.
 	Ciphers, Kex, MACs, HostKeyAlgorithms string
+
+	// GSSAPI says whether to log in with a Kerberos ticket, GSSAPIDelegate
+	// whether to hand a copy of it to the machine.
+	GSSAPI, GSSAPIDelegate Choice
 }
+
+// A Choice is a yes or no that may be left to the transport's own
+// configuration.
+type Choice uint8
+
+const (
+	ChoiceByConfig Choice = iota
+	ChoiceYes
+	ChoiceNo
+)
+
+// Of decides, with what the configuration says.
+func (c Choice) Of(config bool) bool { return c == ChoiceYes || c == ChoiceByConfig && config }
 
 // HostKeyCheck says what to do about a server's key.
 type HostKeyCheck uint8

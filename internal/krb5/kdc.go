@@ -35,6 +35,32 @@ type kdc struct{ network, address string }
 // errTooBig is a KDC's wish to be asked by TCP.
 var errTooBig = errors.New("the answer is too large for UDP")
 
+// silentFor is how long KDCs that have not answered are not asked again: a
+// thousand logins shall not wait for them one by one.
+const silentFor = 15 * time.Second
+
+type silence struct {
+	since time.Time
+	err   error
+}
+
+// ask is exchange, with a memory for KDCs that do not answer.
+func (s *Session) ask(ctx context.Context, conf *config, realm string, question []byte) ([]byte, error) {
+	s.mu.Lock()
+	gone, ok := s.silent[realm]
+	s.mu.Unlock()
+	if ok && s.o.Now().Sub(gone.since).Abs() < silentFor {
+		return nil, gone.err
+	}
+	answer, err := conf.exchange(ctx, s.o.Resolver, realm, question)
+	if err != nil && ctx.Err() == nil {
+		s.mu.Lock()
+		s.silent[realm] = silence{s.o.Now(), err}
+		s.mu.Unlock()
+	}
+	return answer, err
+}
+
 // exchange asks the KDCs of a realm and returns the first answer. One that is
 // silent holds the others up for a second. TCP is tried before UDP: a dead port
 // says so at once, and an answer needs no second question for its size.
@@ -56,7 +82,7 @@ func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, 
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel() // ends those that are not needed any more
-	var failures []string
+	var failures []error
 	running, next := 0, list
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -80,16 +106,14 @@ func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, 
 			if a.err == nil {
 				return a.data, nil
 			}
-			if text := a.err.Error(); !slices.Contains(failures, text) {
-				failures = append(failures, text)
-			}
+			failures = append(failures, a.err)
 			timer.Reset(0)
 		case <-whole.Done():
-			if ctx.Err() != nil {
+			if errors.Is(ctx.Err(), context.Canceled) {
 				return nil, context.Cause(ctx)
 			}
-			if len(failures) == 0 {
-				failures = []string{fmt.Sprintf("none has answered within %v", kdcPatience)}
+			if running > 0 {
+				failures = append(failures, errors.New("no answer in time"))
 			}
 			return nil, c.unreachable(realm, list, failures)
 		}
@@ -97,18 +121,23 @@ func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, 
 	return nil, c.unreachable(realm, list, failures)
 }
 
-func (c *config) unreachable(realm string, list []kdc, failures []string) error {
-	var names []string
+func (c *config) unreachable(realm string, list []kdc, failures []error) error {
+	var names, reasons []string
 	for _, k := range list {
 		if !slices.Contains(names, k.address) {
 			names = append(names, k.address)
 		}
 	}
+	for _, err := range failures {
+		if text := err.Error(); !slices.Contains(reasons, text) {
+			reasons = append(reasons, text)
+		}
+	}
 	if len(names) > 4 {
 		names = append(names[:4], "…")
 	}
-	return refuse(fmt.Sprintf("No KDC of the realm %s answers (%s): %s", realm, strings.Join(names, ", "), strings.Join(failures, "; ")),
-		"Check the network, and the realm's kdc lines in krb5.conf.", nil)
+	return refuse(fmt.Sprintf("No KDC of the realm %s answers (%s): %s", realm, strings.Join(names, ", "), strings.Join(reasons, "; ")),
+		"Check the network, and the realm's kdc lines in krb5.conf.", errors.Join(failures...))
 }
 
 // kdcs lists the ways to a realm's KDCs: as krb5.conf says, else as the DNS

@@ -182,7 +182,7 @@ func (s *Session) initial(ctx context.Context) (t *ticket, err error) {
 		if err != nil {
 			return nil, err
 		}
-		in, err := s.conf.exchange(ctx, s.o.Resolver, who.realm, out)
+		in, err := s.ask(ctx, s.conf, who.realm, out)
 		if err != nil {
 			return nil, err
 		}

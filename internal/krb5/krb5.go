@@ -77,6 +77,7 @@ type Session struct {
 	mu      sync.Mutex
 	tickets map[string]*pending // by name of the service, realm included
 	owner   *ticket             // the TGT that tickets were got with
+	silent  map[string]silence  // by realm: its KDCs do not answer
 }
 
 // New returns a Session. Nothing is read before it is first asked.
@@ -90,7 +91,7 @@ func New(o Options) *Session {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Session{o: o, turn: make(chan struct{}, 1), tickets: make(map[string]*pending)}
+	return &Session{o: o, turn: make(chan struct{}, 1), tickets: make(map[string]*pending), silent: make(map[string]silence)}
 }
 
 // Principal is whom a login would be for, as name@REALM: that of the cache,
@@ -134,8 +135,12 @@ func (s *Session) load(ctx context.Context) {
 		}
 		s.conf = conf
 	}
-	s.read = now
 	old := s.cred
+	defer func() {
+		if ctx.Err() == nil { // what was not read for want of time is read next time
+			s.read = now
+		}
+	}()
 	s.cred, s.err = s.conf.readCredentials(ctx, s.o)
 	s.keys = nil
 	if s.cred != nil && s.cred.valid(now) {

@@ -108,7 +108,7 @@ func (s *Session) tgs(ctx context.Context, conf *config, c *credentials, tgt *ti
 	if err != nil {
 		return nil, err
 	}
-	in, err := conf.exchange(ctx, s.o.Resolver, realm, out)
+	in, err := s.ask(ctx, conf, realm, out)
 	if err != nil {
 		return nil, err
 	}

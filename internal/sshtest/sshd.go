@@ -45,6 +45,8 @@ type Options struct {
 	// HostKeys are the kinds of host keys (ed25519, ecdsa, rsa), in order;
 	// nil for ed25519 and ecdsa.
 	HostKeys []string
+	// Env is added to its environment: KRB5_CONFIG, KRB5_KTNAME.
+	Env []string
 }
 
 // A Server is an OpenSSH server of the test's own.
@@ -102,7 +104,7 @@ func Start(t testing.TB, o Options) *Server {
 		s.Port = freePort(t, s.Host)
 		s.Addr = net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 		s.write(t, o.Config, keys.String())
-		if s.start(t) {
+		if s.start(t, o.Env) {
 			t.Cleanup(func() {
 				s.Kill()
 				if t.Failed() {
@@ -150,7 +152,7 @@ func bracketed(host string) string {
 	return host
 }
 
-func (s *Server) start(t testing.TB) bool {
+func (s *Server) start(t testing.TB, env []string) bool {
 	t.Helper()
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -160,6 +162,7 @@ func (s *Server) start(t testing.TB) bool {
 	before := len(s.Log())
 	s.cmd = exec.Command(sshdProgram, "-D", "-e", "-f", filepath.Join(s.Dir, "sshd_config"))
 	s.cmd.Stderr = log
+	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

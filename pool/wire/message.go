@@ -116,6 +116,8 @@ func EncodeDest(to *transport.Dest) []byte {
 	e.text(to.Kex)
 	e.text(to.MACs)
 	e.text(to.HostKeyAlgorithms)
+	e.uint(uint64(to.GSSAPI))
+	e.uint(uint64(to.GSSAPIDelegate))
 	return e
 }
 
@@ -129,6 +131,7 @@ func DecodeDest(body []byte) (transport.Dest, error) {
 		HostKeyCheck: transport.HostKeyCheck(d.small(uint64(transport.CheckNone))), LoadConfig: d.bool(),
 		ProxyJump: d.text(), LoginShell: d.text(),
 		Ciphers: d.text(), Kex: d.text(), MACs: d.text(), HostKeyAlgorithms: d.text(),
+		GSSAPI: transport.Choice(d.small(uint64(transport.ChoiceNo))), GSSAPIDelegate: transport.Choice(d.small(uint64(transport.ChoiceNo))),
 	}
 	return to, d.end("destination")
 }

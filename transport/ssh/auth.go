@@ -15,6 +15,7 @@ import (
 
 // The names of authentication methods (RFC 4252, RFC 4256).
 const (
+	methodGSSAPI      = "gssapi-with-mic" // RFC 4462
 	methodPublicKey   = "publickey"
 	methodPassword    = "password"
 	methodInteractive = "keyboard-interactive"
@@ -37,6 +38,7 @@ type authRecord struct {
 	wanted     string // a key file that the server would accept, were it not locked
 	maybe      string // one of which only its passphrase tells if it would
 	limit      error  // of this process: what was tried says nothing
+	kerberos   string // why no ticket has logged in
 }
 
 func newAuthRecord() *authRecord { return &authRecord{used: make(map[string]bool)} }
@@ -108,6 +110,11 @@ type authStep struct {
 	method string
 	id     string // names it over several connections
 	auth   ssh.AuthMethod
+
+	// For a method that needs others than the server: prepare makes auth, or nil
+	// when that fails, and refused notes what is known after the server's no.
+	prepare func() ssh.AuthMethod
+	refused func()
 }
 
 // An authentication is one on one connection. It is used by the handshake's
@@ -115,17 +122,29 @@ type authStep struct {
 type authentication struct {
 	e       *endpoint
 	record  *authRecord
-	steps   func() []authStep // in order, made when first needed
+	steps   []func() []authStep // in order, made when first needed
 	made    []authStep
+	refused func()          // of the step before
 	learned func(id string) // told of the key that worked
 	signed  string          // the key that last signed
 	offered []string        // methods of the server
 	started bool
 }
 
+// more makes the next steps; false: there are none.
+func (a *authentication) more() bool {
+	if len(a.steps) == 0 {
+		return false
+	}
+	make := a.steps[0]
+	a.steps = a.steps[1:]
+	a.made = append(a.made, make()...)
+	return true
+}
+
 // authenticate prepares the authentication of one connection.
 //
-// The order: the destination's own key, agent keys that ssh_config names,
+// The order: a Kerberos ticket, the destination's own key, agent keys that ssh_config names,
 // other agent keys (unless IdentitiesOnly), key files, password,
 // keyboard-interactive. Keys that worked for the same settings before go
 // first, so that a long list costs its round trips once.
@@ -133,43 +152,60 @@ func (v *View) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, 
 	a := &authentication{e: e, record: record}
 	credentials := v.credentials(e)
 	a.learned = func(id string) { v.d.files.learn(credentials, id) }
-	a.steps = func() []authStep {
+	if e.gssapi {
+		a.steps = append(a.steps, func() []authStep { return []authStep{v.kerberosStep(ctx, e, record)} })
+	}
+	a.steps = append(a.steps, func() []authStep {
 		var steps []authStep
 		for _, k := range v.candidates(ctx, e, record) {
-			steps = append(steps, authStep{methodPublicKey, k.id, v.withKey(ctx, k, limit, a)})
+			steps = append(steps, authStep{method: methodPublicKey, id: k.id, auth: v.withKey(ctx, k, limit, a)})
 		}
 		v.d.files.order(credentials, steps)
 		if e.to.Password.IsSet() {
 			steps = append(steps,
-				authStep{methodPassword, methodPassword, ssh.Password(e.to.Password.Reveal())},
-				authStep{methodInteractive, methodInteractive, ssh.KeyboardInteractive(answerWith(e.to.Password, record))})
+				authStep{method: methodPassword, id: methodPassword, auth: ssh.Password(e.to.Password.Reveal())},
+				authStep{method: methodInteractive, id: methodInteractive, auth: ssh.KeyboardInteractive(answerWith(e.to.Password, record))})
 		}
 		return steps
-	}
+	})
 	return a
 }
 
 // next is called by the handshake for each step after the first probing with
 // the method "none".
 func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	if !a.started {
-		a.started = true
-		a.made = a.steps()
+	a.started = true
+	if a.refused != nil && !slices.Contains(c.PartialSuccessMethods, methodGSSAPI) {
+		a.refused()
 	}
+	a.refused = nil
 	a.offered = c.AllowedMethods
-	for _, s := range a.made {
-		if slices.Contains(c.AllowedMethods, s.method) && a.record.begin(s.id) {
+	for {
+		for _, s := range a.made {
+			if !slices.Contains(c.AllowedMethods, s.method) || !a.record.begin(s.id) {
+				continue
+			}
 			if s.method == methodPassword {
 				a.record.note("the password")
 			}
+			if s.prepare != nil {
+				if s.auth = s.prepare(); s.auth == nil {
+					continue
+				}
+			}
+			a.refused = s.refused
 			return s.auth, nil
 		}
+		if !a.more() {
+			return nil, errMethodsUsedUp
+		}
 	}
-	return nil, errMethodsUsedUp
 }
 
 // left reports whether there are steps that the server may still accept.
 func (a *authentication) left() bool {
+	for a.more() {
+	}
 	a.record.mu.Lock()
 	defer a.record.mu.Unlock()
 	return slices.ContainsFunc(a.made, func(s authStep) bool {
@@ -220,6 +256,9 @@ func (a *authentication) hint() string {
 	if len(a.record.notes) > 0 {
 		fmt.Fprintf(&b, " Tried: %s.", strings.Join(a.record.notes, "; "))
 	}
+	if a.record.kerberos != "" {
+		fmt.Fprintf(&b, " Kerberos: %s", a.record.kerberos)
+	}
 	wants := func(m string) bool { return slices.Contains(a.offered, m) }
 	switch {
 	case (wants(methodPassword) || wants(methodInteractive)) && !a.e.to.Password.IsSet():
@@ -228,6 +267,8 @@ func (a *authentication) hint() string {
 		b.WriteString(" Check the user name and the password.")
 	case wants(methodPublicKey):
 		b.WriteString(" Set private-key to a key that the account's authorized_keys holds, or load it into the agent.")
+	case wants(methodGSSAPI) && !a.e.gssapi:
+		b.WriteString(" To log in with a Kerberos ticket, set gssapi-authentication, or GSSAPIAuthentication in ssh_config.")
 	}
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bolt/internal/krb5"
 	"bolt/transport"
 )
 
@@ -23,8 +24,8 @@ type Caller struct {
 	// ssh_config; "" for this process's.
 	Dir string
 	// Environ is the environment as "NAME=value": of a ProxyCommand, and for
-	// what ssh_config mentions. nil is this process's for a ProxyCommand, and
-	// none for ssh_config.
+	// what ssh_config mentions, and of Kerberos. nil is this process's for a
+	// ProxyCommand, and none for the others.
 	Environ []string
 
 	// UserConfig and SystemConfig are the ssh_config files, "" for
@@ -64,7 +65,8 @@ type View struct {
 	local  localFacts
 	keys   *keyring
 
-	environ func() []byte // digest of the environment, for route keys
+	environ  func() []byte        // digest of the environment, for route keys
+	kerberos func() *krb5.Session // of this caller
 
 	mu     sync.Mutex
 	config map[bool]*configFiles // without and with ssh_config, once it was read
@@ -81,6 +83,9 @@ func (d *Dialer) As(c Caller) *View {
 	d.viewed.Store(int64(time.Since(d.made)))
 	v := &View{d: d, caller: c, local: currentFacts(c.Home, environOf(c.Environ)), keys: newKeyring(d.files, c.Passphrase),
 		config: make(map[bool]*configFiles), warned: make(map[string]bool), stamps: make(map[string]string)}
+	v.kerberos = sync.OnceValue(func() *krb5.Session {
+		return krb5.New(krb5.Options{Env: environOf(c.Environ), Dir: c.Dir})
+	})
 	v.environ = sync.OnceValue(func() []byte {
 		if c.Environ == nil {
 			return nil // ours, and that is always the same

@@ -51,6 +51,8 @@ type hostConfig struct {
 	RevokedHostKeys string // path of a file; "" also for "none"
 	RequiredRSASize int    // bits; 0 unset
 
+	GSSAPIAuthentication, GSSAPIDelegateCredentials bool
+
 	BindAddress   string // a local address or its name; "" unset
 	AddressFamily string // inet, inet6; "" also for "any"
 
@@ -326,10 +328,13 @@ func (e *evaluation) result() (hostConfig, error) {
 		CASignatureAlgorithms:    e.text(optCASignatureAlgorithms),
 		RequiredRSASize:          e.number(optRequiredRSASize),
 		BindAddress:              e.text(optBindAddress),
-		AddressFamily:            e.text(optAddressFamily),
-		ConnectTimeout:           time.Duration(e.number(optConnectTimeout)) * time.Second,
-		ServerAliveInterval:      time.Duration(e.number(optServerAliveInterval)) * time.Second,
-		ServerAliveCountMax:      e.number(optServerAliveCountMax),
+
+		GSSAPIAuthentication:      e.flag(optGSSAPIAuthentication),
+		GSSAPIDelegateCredentials: e.flag(optGSSAPIDelegateCredentials),
+		AddressFamily:             e.text(optAddressFamily),
+		ConnectTimeout:            time.Duration(e.number(optConnectTimeout)) * time.Second,
+		ServerAliveInterval:       time.Duration(e.number(optServerAliveInterval)) * time.Second,
+		ServerAliveCountMax:       e.number(optServerAliveCountMax),
 	}
 	if h.User == "" {
 		h.User = e.text(optUser)

@@ -109,21 +109,24 @@ func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) ma
 		return []string{strings.Join(list, " ")}
 	}
 	m := map[string][]string{
-		"hostname":             {h.HostName},
-		"user":                 {h.User},
-		"port":                 {fmt.Sprint(h.Port)},
-		"identitiesonly":       flag(h.IdentitiesOnly),
-		"hashknownhosts":       flag(h.HashKnownHosts),
-		"hostkeyalias":         one(h.HostKeyAlias, "hostkeyalias"),
-		"identityagent":        one(h.IdentityAgent, "identityagent"),
-		"proxyjump":            one(h.ProxyJump, "proxyjump"),
-		"proxycommand":         one(h.ProxyCommand, "proxycommand"),
-		"connecttimeout":       seconds(h.ConnectTimeout, "connecttimeout"),
-		"serveraliveinterval":  seconds(h.ServerAliveInterval, "serveraliveinterval"),
-		"certificatefile":      h.CertificateFiles,
-		"userknownhostsfile":   files(h.UserKnownHostsFiles),
-		"globalknownhostsfile": files(h.GlobalKnownHostsFiles),
-		"identityfile":         h.IdentityFiles,
+		"hostname":       {h.HostName},
+		"user":           {h.User},
+		"port":           {fmt.Sprint(h.Port)},
+		"identitiesonly": flag(h.IdentitiesOnly),
+		"hashknownhosts": flag(h.HashKnownHosts),
+
+		"gssapiauthentication":      flag(h.GSSAPIAuthentication),
+		"gssapidelegatecredentials": flag(h.GSSAPIDelegateCredentials),
+		"hostkeyalias":              one(h.HostKeyAlias, "hostkeyalias"),
+		"identityagent":             one(h.IdentityAgent, "identityagent"),
+		"proxyjump":                 one(h.ProxyJump, "proxyjump"),
+		"proxycommand":              one(h.ProxyCommand, "proxycommand"),
+		"connecttimeout":            seconds(h.ConnectTimeout, "connecttimeout"),
+		"serveraliveinterval":       seconds(h.ServerAliveInterval, "serveraliveinterval"),
+		"certificatefile":           h.CertificateFiles,
+		"userknownhostsfile":        files(h.UserKnownHostsFiles),
+		"globalknownhostsfile":      files(h.GlobalKnownHostsFiles),
+		"identityfile":              h.IdentityFiles,
 	}
 	m["revokedhostkeys"] = one(h.RevokedHostKeys, "revokedhostkeys")
 	m["bindaddress"] = one(h.BindAddress, "bindaddress")
@@ -244,6 +247,7 @@ func TestConfigAgainstSSH(t *testing.T) {
 		{"no key", []string{"IdentityFile none\n"}, hosts("web1")},
 		{"no key and one", []string{"IdentityFile none\nIdentityFile /k1\n"}, hosts("web1")},
 		{"flags", []string{"IdentitiesOnly yes\nHashKnownHosts TRUE\nStrictHostKeyChecking accept-new\n"}, hosts("web1")},
+		{"Kerberos", []string{"Host web1\nGSSAPIAuthentication yes\nHost *\nGSSAPIAuthentication no\nGSSAPIDelegateCredentials yes\n"}, hosts("web1", "web2")},
 		{"more flags", []string{"IdentitiesOnly no\nHashKnownHosts false\nStrictHostKeyChecking off\n"}, hosts("web1")},
 		{"strict", []string{"StrictHostKeyChecking true\n"}, hosts("web1")},
 		{"agent", []string{"Host a\n IdentityAgent none\nHost b\n IdentityAgent /sock\nHost c\n IdentityAgent ~/sock.%h\n"}, hosts("a", "b", "c", "d")},

@@ -42,6 +42,8 @@ const (
 	optCASignatureAlgorithms
 	optBindAddress
 	optAddressFamily
+	optGSSAPIAuthentication
+	optGSSAPIDelegateCredentials
 	optKnownHostsCommand // told of, like the next, and not evaluated
 	optBindInterface
 	optCount
@@ -103,6 +105,10 @@ func optionOf(keyword string) option {
 		return optBindAddress
 	case "addressfamily":
 		return optAddressFamily
+	case "gssapiauthentication":
+		return optGSSAPIAuthentication
+	case "gssapidelegatecredentials":
+		return optGSSAPIDelegateCredentials
 	case "knownhostscommand":
 		return optKnownHostsCommand
 	case "bindinterface":
@@ -186,7 +192,7 @@ func (s *setting) parseValue() (err error) {
 		if err != nil || s.n <= 0 {
 			return fmt.Errorf("port %q is not between 1 and 65535", arg)
 		}
-	case optIdentitiesOnly, optHashKnownHosts:
+	case optIdentitiesOnly, optHashKnownHosts, optGSSAPIAuthentication, optGSSAPIDelegateCredentials:
 		switch lowerASCII(arg) {
 		case "yes", "true":
 			s.n = 1

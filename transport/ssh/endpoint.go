@@ -30,6 +30,8 @@ type endpoint struct {
 	lists      algorithmLists  // what decided over algorithms
 	jump       *transport.Dest // the machine to go through, or nil
 	command    string          // ProxyCommand, or ""
+
+	gssapi, delegate bool // a Kerberos ticket is tried, and handed on
 }
 
 // resolve makes the endpoint of a destination.
@@ -69,6 +71,8 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 		e.keepalive = defaultKeepalive
 	}
 	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
+	e.gssapi = to.GSSAPI.Of(conf.GSSAPIAuthentication)
+	e.delegate = e.gssapi && to.GSSAPIDelegate.Of(conf.GSSAPIDelegateCredentials)
 	e.lists = algorithmLists{
 		kex: to.Kex, ciphers: to.Ciphers, macs: to.MACs, hostKey: to.HostKeyAlgorithms,
 		confKex: conf.KexAlgorithms, confCiphers: conf.Ciphers, confMACs: conf.MACs, confHostKey: conf.HostKeyAlgorithms,
@@ -140,7 +144,7 @@ func (e *endpoint) throughJump(err error) error {
 // to be reached through those before it; the first of them by its own
 // settings in ssh_config.
 //
-// A hop gets the target's key, never its password. Its host key is checked as
+// A hop gets the target's key, never its password, nor its ticket to keep. Its host key is checked as
 // ssh_config says, as "ssh -J" does: to trust any key of the target, which may
 // be why there is a hop, is not to trust any key of the hop.
 func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
@@ -156,6 +160,7 @@ func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	hop := to
 	hop.Protocol, hop.User, hop.Host, hop.Port, hop.ProxyJump = "ssh", u, host, port, before
 	hop.Password, hop.HostKeyCheck = transport.Secret{}, transport.CheckByConfig
+	hop.GSSAPIDelegate = transport.ChoiceByConfig
 	hop.Ciphers, hop.Kex, hop.MACs, hop.HostKeyAlgorithms = "", "", "", ""
 	return &hop, nil
 }

@@ -115,7 +115,7 @@ func TestFarText(t *testing.T) {
 		fails(t, l, transport.Dest{Protocol: "ssh", Host: "web1", User: "root", ConnectTimeout: 5 * time.Second, LoadConfig: true})
 	})
 	t.Run("authentication methods", func(t *testing.T) {
-		a := &authentication{e: &endpoint{}, record: newAuthRecord(), steps: func() []authStep { return nil }}
+		a := &authentication{e: &endpoint{}, record: newAuthRecord()}
 		if _, err := a.next(&ssh.ClientAuthContext{AllowedMethods: []string{"publickey", nasty}}); err == nil {
 			t.Error("a method is left")
 		}

@@ -23,15 +23,22 @@ type route struct {
 	e    *endpoint
 	via  *route // to the jump host, or nil
 	name string
+
+	principal string // whose ticket would log in; "" if there is none
 }
 
 // Route decides all that the caller's ssh_config, files and agent say about a
-// destination. Nothing is opened; key files are only looked at, once for each
-// View.
-func (v *View) Route(_ context.Context, to transport.Dest) (transport.Route, error) {
+// destination. Nothing is opened but the Kerberos cache, and that only where
+// its ticket is to be tried; key files are only looked at, once for each View.
+func (v *View) Route(ctx context.Context, to transport.Dest) (transport.Route, error) {
 	r, err := v.route(to)
 	if err != nil {
 		return nil, err
+	}
+	for hop := r; hop != nil; hop = hop.via {
+		if hop.e.gssapi {
+			hop.principal = v.kerberos().Principal(ctx)
+		}
 	}
 	r.name = r.key()
 	return r, nil
@@ -189,6 +196,9 @@ func (r *route) describe(f *fields) {
 	f.num(e.keepaliveMisses)
 
 	// Credentials.
+	f.flag(e.gssapi)
+	f.flag(e.delegate)
+	f.text(r.principal)
 	f.text(e.to.Password.Reveal())
 	f.text(e.to.KeyData.Reveal())
 	v.describeKey(f, e.to.PrivateKey)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -15,11 +16,15 @@ import (
 const maxKeys = 4096
 
 // readKeyring reads a cache of MIT's type KEYRING from the kernel (keyrings(7)).
-// Its residual is anchor:collection[:cache]: the anchor is persistent, user,
-// session, process or thread, and without one the session's. A collection is a
+// Its residual is anchor:collection[:cache]: the anchor is persistent, user or
+// session, and without one the session's ("legacy"). Those of the kinit
+// process or its thread ended with it. A collection is a
 // keyring that has one keyring for each cache, and a key that names the chosen
 // one; a cache has a key for its principal and one for each ticket.
 func readKeyring(residual string) (*credentials, error) {
+	// What a process possesses is a matter of its threads.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	collection, cache, err := findCollection(residual)
 	if err != nil {
 		return nil, err
@@ -97,31 +102,22 @@ func findCollection(residual string) (ring int, cache string, err error) {
 		if ring, err = unix.KeyctlInt(unix.KEYCTL_GET_PERSISTENT, uid, unix.KEY_SPEC_PROCESS_KEYRING, 0, 0); err != nil {
 			return 0, "", keyringError(err)
 		}
-		name = ""
 	case "user":
 		ring = unix.KEY_SPEC_USER_KEYRING
-	case "session":
+	case "session", "legacy":
 		ring = unix.KEY_SPEC_SESSION_KEYRING
-	case "process":
-		ring = unix.KEY_SPEC_PROCESS_KEYRING
-	case "thread":
-		ring = unix.KEY_SPEC_THREAD_KEYRING
 	default:
-		return 0, "", fmt.Errorf("%s is no kind of keyring", quote(anchor))
+		return 0, "", fmt.Errorf("%s is no kind of keyring that could be read", quote(anchor))
 	}
-	found, err := unix.KeyctlSearch(ring, "keyring", "_krb"+underscored(anchor, name), 0)
+	label := "_krb_" + name
+	if anchor == "persistent" {
+		label = "_krb"
+	}
+	found, err := unix.KeyctlSearch(ring, "keyring", label, 0)
 	if err != nil {
 		return 0, "", keyringError(err)
 	}
 	return found, cache, nil
-}
-
-// underscored is what follows _krb in a collection's name.
-func underscored(anchor, name string) string {
-	if anchor == "persistent" {
-		return ""
-	}
-	return "_" + name
 }
 
 // primaryCache reads which cache of a collection is the chosen one: a version,

@@ -5,6 +5,7 @@ package krb5test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -19,6 +20,8 @@ type Realm struct {
 	Dir     string // where its files are
 	KDCPort int
 	SSHPort int // on localhost
+
+	config string // a client's own
 }
 
 // Start starts the realms. They end with the test, also if it is killed.
@@ -89,7 +92,7 @@ func script(t testing.TB) string {
 }
 
 // Config is the krb5.conf of a client.
-func (r *Realm) Config() string { return filepath.Join(r.Dir, "krb5.conf") }
+func (r *Realm) Config() string { return cmp.Or(r.config, filepath.Join(r.Dir, "krb5.conf")) }
 
 // Environ is an environment with these variables and a PATH that has the
 // programs of Kerberos.
@@ -109,6 +112,33 @@ func (r *Realm) Kinit(t testing.TB, cache, principal string, args ...string) {
 func (r *Realm) Klist(t testing.TB, cache string) string {
 	t.Helper()
 	return r.run(t, "", r.Environ(cache), "klist")
+}
+
+// Kdestroy removes a cache.
+func (r *Realm) Kdestroy(t testing.TB, cache string) {
+	t.Helper()
+	r.run(t, "", r.Environ(cache), "kdestroy")
+}
+
+// Kvno gets a ticket for a service into a cache.
+func (r *Realm) Kvno(t testing.TB, cache, service string) {
+	t.Helper()
+	r.run(t, "", r.Environ(cache), "kvno", service)
+}
+
+// With returns the realm for a client with more lines in its [libdefaults].
+func (r *Realm) With(t testing.TB, lines string) *Realm {
+	t.Helper()
+	text, err := os.ReadFile(r.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *r
+	other.config = filepath.Join(t.TempDir(), "krb5.conf")
+	if err := os.WriteFile(other.config, append([]byte("[libdefaults]\n"+lines+"\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &other
 }
 
 // Kadmin runs a line of kadmin.local in a realm.

@@ -17,17 +17,18 @@ readonly patience=30 # seconds until they answer, on a busy machine
 die() { echo "kdc: $*" >&2; exit 1; }
 usage() { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 
-# running FILE NAME: the process that a pid file names, if it runs and is that program.
+# running FILE NAME: the process that a pid file names, if it runs and is that program. One that has ended, and that
+# nobody has asked about yet, has no command line any more.
 running() {
 	local pid
-	[ -s "$1" ] && read -r pid <"$1" && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] && echo "$pid"
+	[ -s "$1" ] && read -r pid <"$1" && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$2" && echo "$pid"
 }
 
 stop() {
 	local pid name
 	for name in sshd krb5kdc; do
 		if pid=$(running "$dir/run/$name.pid" $name); then
-			kill "$pid"
+			kill -KILL "$pid" # there is nothing to be kept
 			while [ -n "$(running "$dir/run/$name.pid" $name)" ]; do sleep 0.02; done
 		fi
 		rm -f "$dir/run/$name.pid"

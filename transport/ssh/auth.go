@@ -28,6 +28,9 @@ const maxReconnects = 4
 // errMethodsUsedUp ends an authentication.
 var errMethodsUsedUp = errors.New("no authentication method left")
 
+// errBeginAnew ends one that can go on only over another connection.
+var errBeginAnew = errors.New("the server's answers are out of step")
+
 // authRecord is what one Dial has tried, over all its connections.
 type authRecord struct {
 	mu         sync.Mutex
@@ -114,7 +117,7 @@ type authStep struct {
 	// For a method that needs others than the server: prepare makes auth, or nil
 	// when that fails, and refused notes what is known after the server's no.
 	prepare func() ssh.AuthMethod
-	refused func()
+	refused func() error // not nil: the connection cannot be used any more
 }
 
 // An authentication is one on one connection. It is used by the handshake's
@@ -124,7 +127,7 @@ type authentication struct {
 	record  *authRecord
 	steps   []func() []authStep // in order, made when first needed
 	made    []authStep
-	refused func()          // of the step before
+	refused func() error    // of the step before
 	learned func(id string) // told of the key that worked
 	signed  string          // the key that last signed
 	offered []string        // methods of the server
@@ -175,11 +178,13 @@ func (v *View) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, 
 // the method "none".
 func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	a.started = true
+	a.offered = c.AllowedMethods
 	if a.refused != nil && !slices.Contains(c.PartialSuccessMethods, methodGSSAPI) {
-		a.refused()
+		if err := a.refused(); err != nil && a.left() {
+			return nil, err
+		}
 	}
 	a.refused = nil
-	a.offered = c.AllowedMethods
 	for {
 		for _, s := range a.made {
 			if !slices.Contains(c.AllowedMethods, s.method) || !a.record.begin(s.id) {
@@ -229,6 +234,10 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 	switch {
 	case limit != nil:
 		return limitError(e.to.Host, limit)
+	case errors.Is(err, errBeginAnew):
+		a.record.mu.Lock()
+		a.record.more = true
+		a.record.mu.Unlock()
 	case tooMany:
 		more := a.left()
 		a.record.mu.Lock()

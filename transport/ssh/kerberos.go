@@ -42,17 +42,22 @@ func (v *View) kerberosStep(ctx context.Context, e *endpoint, record *authRecord
 			}
 			return ssh.GSSAPIWithMICAuthMethod(c, e.host)
 		},
-		refused: func() {
+		refused: func() error {
 			switch c.State() {
 			case krb5.Unused:
 				tell("%s offers Kerberos and cannot do it: it has no keytab that it can read, or knows no realm. Put a key of %s into its /etc/krb5.keytab.",
 					e.to.Host, c.Server())
 			case krb5.Offered:
+				// RFC 4462 3.8 lets a server send its error's token (65) before it
+				// refuses. x/crypto takes that for an error's text (64) and leaves
+				// the refusal to be read as the answer to the next request.
 				tell("%s does not accept the ticket for %s. Compare its clock with that of this machine, and see (klist -k) that its keytab has the present key of that name.",
 					e.to.Host, c.Server())
+				return errBeginAnew
 			case krb5.Complete:
 				tell("%s does not let %s in as %s. Add the principal to %[3]s's ~/.k5login there, or log in as its own user.", e.to.Host, c.Client(), e.user)
 			}
+			return nil
 		},
 	}
 }

@@ -22,6 +22,7 @@ var onlyIn = map[string][]string{
 	"flag":                                 {"cmd", "bench"},
 	"testing":                              {"internal/krb5test", "internal/puppetdbtest", "internal/sshtest", "transport/transporttest"},
 	"go.uber.org/goleak":                   {},
+	"golang.org/x/net":                     {},
 	"log":                                  {},
 	"embed":                                {"cmd", "internal/guide", "internal/puppetdbtest", "modules/builtin"},
 	"unsafe":                               {},

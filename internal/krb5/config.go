@@ -159,6 +159,9 @@ func duration(text string) (time.Duration, error) {
 		return total, nil
 	}
 	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
+	if text == "" {
+		return 0, bad
+	}
 	for total = 0; text != ""; {
 		i := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 		if i <= 0 || units[text[i]] == 0 || !add(text[:i], units[text[i]]) {

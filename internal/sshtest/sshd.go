@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -160,9 +161,8 @@ func (s *Server) start(t testing.TB, env []string) bool {
 	}
 	defer log.Close()
 	before := len(s.Log())
-	s.cmd = exec.Command(sshdProgram, "-D", "-e", "-f", filepath.Join(s.Dir, "sshd_config"))
+	s.cmd = exec.Command("/usr/bin/env", append(slices.Clone(env), sshdProgram, "-D", "-e", "-f", filepath.Join(s.Dir, "sshd_config"))...)
 	s.cmd.Stderr = log
-	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

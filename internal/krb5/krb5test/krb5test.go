@@ -97,7 +97,7 @@ func (r *Realm) Config() string { return cmp.Or(r.config, filepath.Join(r.Dir, "
 // Environ is an environment with these variables and a PATH that has the
 // programs of Kerberos.
 func (r *Realm) Environ(cache string, more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, "KRB5_CONFIG=" + r.Config(), "KRB5CCNAME=" + cache}, more...)
+	return append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + r.Dir, "KRB5_CONFIG=" + r.Config(), "KRB5CCNAME=" + cache}, more...)
 }
 
 // Kinit gets a ticket for a principal whose password is its name. Arguments are

@@ -29,6 +29,9 @@ mksh mksh
 openssl openssl
 ruby ruby
 tcsh tcsh
+krb5kdc krb5-kdc
+kadmin.local krb5-admin-server
+kinit krb5-user
 zsh zsh
 /usr/lib/postgresql postgresql
 /usr/share/puppetdb/puppetdb.jar puppetdb dbconfig-no-thanks

@@ -163,3 +163,24 @@ func FuzzKeytab(f *testing.F) {
 // recordedKeytab is one that ktadd of MIT Kerberos 1.20 wrote, of a realm that
 // is no more.
 const recordedKeytab = `BQIAAABGAAEACUJPTFQuVEVTVAAGdGVzdGVyAAAAAWsCPaIBABQAIJrzr46MbA4HrNnPY/Mt7Fy3KVEr81a8i+1ZH/QHlpWKAAAAAQAAAEYAAQAJQk9MVC5URVNUAAZ0ZXN0ZXIAAAABawI9ogEAEgAgHCSAJrw9mEE8m5AOqCtTZ5Ta94moV7dQO52VYVJnbwgAAAABAAAANgABAAlCT0xULlRFU1QABnRlc3RlcgAAAAFrAj2iAQARABCXosjXhgKXECBFcGacv2YYAAAAAQ==`
+
+// BenchmarkPrincipal is what a warm dial pays to know whose connection it may
+// have.
+func BenchmarkPrincipal(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "cc")
+	if err := os.WriteFile(path, cacheBytes(4, time.Now().Add(time.Hour)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	env := lookup([]string{"KRB5CCNAME=" + path})
+	b.Run("first of an invocation", func(b *testing.B) {
+		for b.Loop() {
+			New(Options{Env: env}).Principal(b.Context())
+		}
+	})
+	b.Run("next", func(b *testing.B) {
+		s := New(Options{Env: env})
+		for b.Loop() {
+			s.Principal(b.Context())
+		}
+	})
+}

@@ -28,9 +28,9 @@ type kcmCache struct {
 	offset    []byte
 }
 
-func startKCM(t *testing.T) *kcmServer {
+func startKCM(t *testing.T, mute func(net.Conn)) *kcmServer {
 	t.Helper()
-	s := &kcmServer{socket: filepath.Join(t.TempDir(), "kcm"), caches: make(map[string]*kcmCache)}
+	s := &kcmServer{socket: filepath.Join(t.TempDir(), "kcm"), mute: mute, caches: make(map[string]*kcmCache)}
 	l, err := net.Listen("unix", s.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -176,15 +176,13 @@ func TestKCMFailures(t *testing.T) {
 		{"half an answer", func(c net.Conn) { c.Write([]byte{0, 0, 1, 0, 0, 0, 0, 0, 1}) }, "EOF"},
 		{"refuses", func(c net.Conn) { c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 7}) }, "code 7"},
 	} {
-		s := startKCM(t)
-		s.mute = func(c net.Conn) {
+		s := startKCM(t, func(c net.Conn) {
 			io.ReadFull(c, make([]byte, 8))
 			tt.mute(c)
-		}
+		})
 		wantError(t, tt.name, read(s.socket), tt.want)
 	}
-	s := startKCM(t)
-	s.mute = func(c net.Conn) { io.Copy(io.Discard, c) }
+	s := startKCM(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	before := time.Now()
 	wantError(t, "silent", read(s.socket), "does not answer")
 	if d := time.Since(before); d > 2*kcmPatience {

@@ -212,6 +212,10 @@ type principal struct {
 
 // String writes it as MIT's tools do: separators within a part are escaped.
 func (p principal) String() string {
+	plain := strings.Join(p.name.NameString, "/") + "@" + p.realm
+	if !strings.ContainsAny(plain, "\\\n\t\b\x00") && strings.Count(plain, "@") == 1 && strings.Count(plain, "/") == max(0, len(p.name.NameString)-1) {
+		return plain
+	}
 	var b strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, "/", `\/`, "@", `\@`, "\n", `\n`, "\t", `\t`, "\b", `\b`, "\x00", `\0`)
 	for i, part := range p.name.NameString {

@@ -51,7 +51,7 @@ func TestLive(t *testing.T) {
 	dir := "DIR:" + t.TempDir()
 	r.Kinit(t, dir, "tester")
 	none := "FILE:" + filepath.Join(t.TempDir(), "none")
-	kcm := r.With(t, "kcm_socket = "+startKCM(t).socket)
+	kcm := r.With(t, "kcm_socket = "+startKCM(t, nil).socket)
 	kcm.Kinit(t, "KCM:", "tester")
 	keys := "KRB5_CLIENT_KTNAME=" + filepath.Join(r.Dir, "user.keytab")
 	cases := []struct {

@@ -258,3 +258,34 @@ func TestKerberosRoutes(t *testing.T) {
 		t.Error("a ticket that is not used leads elsewhere")
 	}
 }
+
+// BenchmarkKerberosLogin compares a login with a ticket, with the ticket for the
+// host in the cache or not, and one with a key, at one server.
+func BenchmarkKerberosLogin(b *testing.B) {
+	r := krb5test.Start(b)
+	cache, full := "FILE:"+filepath.Join(b.TempDir(), "cc"), "FILE:"+filepath.Join(b.TempDir(), "cc")
+	r.Kinit(b, cache, "tester")
+	r.Kinit(b, full, "tester")
+	r.Kvno(b, full, "host/localhost")
+	s := sshtest.Start(b, sshtest.Options{Config: "GSSAPIAuthentication yes\nGSSAPIStrictAcceptorCheck no\n",
+		Env: []string{"KRB5_CONFIG=" + r.Config(), "KRB5_KTNAME=" + filepath.Join(r.Dir, "host.keytab")}})
+	l := newLab(b, nil)
+	l.record(b, strings.ReplaceAll(s.KnownHosts(), s.Host, "localhost"))
+	to := dest(s)
+	to.Host = "localhost"
+	for _, c := range []struct {
+		name, cache string
+		gssapi      transport.Choice
+	}{{"ticket from the KDC", cache, transport.ChoiceYes}, {"ticket in the cache", full, transport.ChoiceYes}, {"key", cache, transport.ChoiceNo}} {
+		to.GSSAPI = c.gssapi
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				conn, err := l.As(Caller{UserConfig: l.config, SystemConfig: os.DevNull, Environ: r.Environ(c.cache)}).Dial(b.Context(), to)
+				if err != nil {
+					b.Fatal(err)
+				}
+				conn.Close()
+			}
+		})
+	}
+}

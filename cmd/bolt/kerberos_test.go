@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/krb5/krb5test"
+	"bolt/internal/krb5test"
 )
 
 // TestKerberos: a user with a ticket and no key, with the daemon and without.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/krb5/krb5test"
+	"bolt/internal/krb5test"
 	"golang.org/x/net/dns/dnsmessage"
 )
 

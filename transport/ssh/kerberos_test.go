@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/krb5/krb5test"
+	"bolt/internal/krb5test"
 	"bolt/internal/sshtest"
 	"bolt/transport"
 )

@@ -1,7 +1,7 @@
 // Package filelock lets processes that change the same files of a directory
 // take turns: one holds the directory's lock (flock(2)), the others wait. The
 // lock is the directory's own, so nothing is left behind, and it ends with the
-// process that holds it.
+// process that holds it. A file can have one of its own.
 package filelock
 
 import (
@@ -31,19 +31,27 @@ func Dir(ctx context.Context, dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := File(ctx, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// File is Dir for a file that is open, for those who change nothing but that: its
+// lock ends when it is closed.
+func File(ctx context.Context, f *os.File) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
-			return func() { f.Close() }, nil
+			return nil
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", dir, err)
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", dir, context.Cause(ctx))
+			return fmt.Errorf("lock %s: %w", f.Name(), context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}

@@ -72,6 +72,35 @@ func sameSet(t *testing.T, names []string, folded string) {
 	}
 }
 
+// TestContains finds each name in what it was folded into, and none that is near.
+func TestContains(t *testing.T) {
+	for range 200 {
+		var names []string
+		set := make(map[string]bool)
+		for range 1 + rand.IntN(20) {
+			n := fmt.Sprintf("%s%0*d%s", []string{"", "a", "b1-"}[rand.IntN(3)], 1+rand.IntN(3), rand.IntN(120), []string{"", ".x", ".2"}[rand.IntN(3)])
+			names, set[n] = append(names, n), true
+		}
+		folded := Fold(names)
+		for i := range 120 {
+			for _, before := range []string{"", "a", "b1-"} {
+				for _, after := range []string{"", ".x", ".2"} {
+					for width := 1; width <= 3; width++ {
+						if n := fmt.Sprintf("%s%0*d%s", before, width, i, after); Contains(folded, n) != set[n] {
+							t.Fatalf("%q contains %q: %v", folded, n, !set[n])
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, folded := range []string{"", "a[", "a[1-", "a]", "a[1-2", "a[x-y]", "a[99999999999999999999]", ","} {
+		if Contains(folded, "a1") || Contains(folded, "") {
+			t.Errorf("%q contains a1", folded)
+		}
+	}
+}
+
 // expand returns the names that folded words stand for.
 func expand(t *testing.T, folded string) []string {
 	t.Helper()

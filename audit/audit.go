@@ -1,0 +1,362 @@
+// Package audit keeps a log of who did what, on which targets, and what came of
+// it, in which changes can be seen.
+//
+// A log is a file of JSON lines, each a [Record]. Lines are only ever added, by
+// any number of processes at a time. An action has two of them: "begin" is on the
+// disk before anything happens, "end" follows it. One without an end was cut off,
+// or goes on.
+//
+// # The chain
+//
+// Every record has the SHA-256 of the line before it (Prev), and a number that is
+// one more (Seq). So a line cannot be changed, taken away or put in without all that
+// follow being written anew. Whoever can write the file can do that; and lines that
+// are missing at the end leave no trace in it. Against both helps the hash of a
+// record that is noted elsewhere, which [Verify] looks for.
+//
+// A crash, or a full disk, can leave a line without an end. The next record comes on
+// a line of its own and says so (Torn); its Prev is the hash of the last record with
+// what is behind it.
+//
+// A file that is new continues the chain of the youngest file beside it whose name
+// is its own with something behind it (audit.jsonl.1, audit.jsonl-20260102), as
+// logrotate(8) names them, if that ends with a record.
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bolt/internal/lazyregexp"
+	"bolt/internal/nodeset"
+	"bolt/internal/safetext"
+)
+
+// Version is that of records.
+const Version = 1
+
+// A Record is one line of a log.
+type Record struct {
+	Version int       `json:"v"`
+	Seq     uint64    `json:"seq"`            // 1 for the first of a chain
+	Time    time.Time `json:"time"`           // UTC
+	Prev    string    `json:"prev"`           // the SHA-256 of the line before, without its end, in hex; "" in the first
+	Torn    bool      `json:"torn,omitempty"` // the line before was cut off: Prev is of the record before it and all that follows, without the last end of a line
+
+	Event   Event  `json:"event"`
+	Request string `json:"request"`        // of one invocation, a UUID
+	Step    int    `json:"step,omitempty"` // of a plan, counted from 1; 0: the request's own action
+	Actor   Actor  `json:"actor"`
+	Project string `json:"project"` // its directory
+
+	Action
+	Targets *Names   `json:"targets,omitempty"` // of a begin
+	Outcome *Outcome `json:"outcome,omitempty"` // of an end
+}
+
+// Event says of which side of an action a Record is.
+type Event string
+
+// The events.
+const (
+	Begin Event = "begin"
+	End   Event = "end"
+)
+
+// An Actor is who acts, and from where. SudoUser and Client are of the
+// environment, so people can set them to something else; LoginUID is the
+// kernel's.
+type Actor struct {
+	User     string  `json:"user"` // of the process
+	UID      int     `json:"uid"`
+	LoginUID *uint32 `json:"login_uid,omitempty"` // as whom the session was begun (pam_loginuid(8)); nil if nobody knows
+	SudoUser string  `json:"sudo_user,omitempty"` // who called sudo
+	Host     string  `json:"host"`
+	TTY      string  `json:"tty,omitempty"`
+	Client   string  `json:"ssh_client,omitempty"` // the address that the SSH session comes from
+	PID      int     `json:"pid"`
+	Version  string  `json:"bolt"`
+}
+
+// An Action is what is done.
+type Action struct {
+	Name   string  `json:"action"`           // command, script, task, upload, download, plan …
+	Object string  `json:"object,omitempty"` // the command line, the path, the name
+	Dest   string  `json:"destination,omitempty"`
+	SHA256 string  `json:"sha256,omitempty"` // of a script's text, or of an Object that was cut off
+	Params *Params `json:"parameters,omitempty"`
+	RunAs  string  `json:"run_as,omitempty"` // what was asked for above the settings of targets
+	Noop   bool    `json:"noop,omitempty"`
+}
+
+// Params are parameters, arguments and variables of an action: names, and a digest
+// of the values. What is known to be secret is not in the digest, as a short text can
+// be found out from one; the salt is another one in each record, so that the digests
+// of equal values cannot be seen to be equal.
+type Params struct {
+	Names   []string `json:"names,omitempty"`
+	Secrets []string `json:"secrets,omitempty"` // the names of those that are not in the digest
+	Salt    string   `json:"salt,omitempty"`    // hex
+	Digest  string   `json:"digest,omitempty"`  // SHA-256 of the salt's bytes and the JSON text of the values, in hex
+}
+
+// NewParams returns parameters with a digest of data (of package ordered), which
+// has none that is secret.
+func NewParams(names, secrets []string, data any) (*Params, error) {
+	p := &Params{Names: names, Secrets: secrets}
+	if len(names) == 0 && len(secrets) == 0 {
+		return nil, nil
+	}
+	salt := make([]byte, 16)
+	rand.Read(salt)
+	h := sha256.New()
+	h.Write(salt)
+	if err := safetext.WriteJSON(h, data); err != nil {
+		return nil, fmt.Errorf("digest of parameters: %w", err)
+	}
+	p.Salt, p.Digest = hex.EncodeToString(salt), hex.EncodeToString(h.Sum(nil))
+	return p, nil
+}
+
+// Outcome is what came of an action.
+type Outcome struct {
+	Status    Status         `json:"status"`
+	Succeeded int            `json:"succeeded"` // targets
+	Failed    int            `json:"failed"`
+	NotBegun  int            `json:"not_begun,omitempty"`
+	FailedOn  *Names         `json:"failed_on,omitempty"`
+	RunAs     map[string]int `json:"as,omitempty"`   // on how many targets it was done as another user than the one who logs in
+	Exit      *int           `json:"exit,omitempty"` // of the process, where its own action has ended
+	Elapsed   float64        `json:"elapsed"`        // seconds
+}
+
+// Status sums an outcome up.
+type Status string
+
+// The statuses.
+const (
+	Success Status = "success"
+	Failure Status = "failure"
+	Stopped Status = "stopped" // by the user, or because nobody reads the results
+)
+
+// Names are those of targets, without passwords.
+type Names struct {
+	Count  int      `json:"count"`
+	Folded string   `json:"names,omitempty"`   // as package nodeset folds them
+	Odd    []string `json:"odd,omitempty"`     // those whose own signs folding needs
+	Absent int      `json:"omitted,omitempty"` // those for which a record has no room
+}
+
+// maxNames is how much room names have in a record, in bytes.
+const maxNames = maxLine / 4
+
+// NewNames folds names.
+func NewNames(names []string) *Names {
+	n := &Names{Count: len(names)}
+	var plain []string
+	room := maxNames
+	for i, name := range names {
+		if room -= len(name) + 3; room < 0 {
+			n.Absent = len(names) - i
+			break
+		}
+		if strings.ContainsAny(name, "[], \t\n") {
+			n.Odd = append(n.Odd, name)
+		} else {
+			plain = append(plain, name)
+		}
+	}
+	n.Folded = nodeset.Fold(plain)
+	return n
+}
+
+// Has reports whether a name is among them.
+func (n *Names) Has(name string) bool {
+	return n != nil && (nodeset.Contains(n.Folded, name) || slices.Contains(n.Odd, name))
+}
+
+// maxObject is how much is kept of what is done: a command line can be a file.
+const maxObject = 16 << 10
+
+// credentials are those of a URL in a text.
+var credentials = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*):[^\s/@]+@`)
+
+// Shown is a text of people as records have it: without passwords of URLs, and cut
+// off where it is long; then digest is that of the whole, and "" otherwise.
+func Shown(text string) (shown, digest string) {
+	if strings.Contains(text, "://") {
+		text = credentials().ReplaceAllString(text, "$1:********@")
+	}
+	if len(text) <= maxObject {
+		return text, ""
+	}
+	cut := maxObject
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…", Digest([]byte(text))
+}
+
+// Digest is the SHA-256 of data in hex.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// NewRequest returns the ID of an invocation, a UUID of random bits (RFC 9562,
+// section 5.4).
+func NewRequest() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// A Log is the file that records are added to. Its methods may be called by
+// several goroutines.
+type Log struct {
+	path string
+	now  func() time.Time
+}
+
+// New returns the log at an absolute path. Nothing is opened.
+func New(path string, now func() time.Time) *Log { return &Log{path: path, now: now} }
+
+// Path is that of the file.
+func (l *Log) Path() string { return l.path }
+
+// patience is how long a record waits for those of others. Each takes as long as
+// the disk needs.
+const patience = 15 * time.Second
+
+// Add adds a record, and fills in what makes it part of the chain. It is on the
+// disk when Add returns. Errors are *fault.Error of kind bolt/audit-error.
+func (l *Log) Add(ctx context.Context, r *Record) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	f, unlock, err := l.open(ctx)
+	if err != nil {
+		return l.failed(err)
+	}
+	defer unlock()
+	if err := l.add(f, r); err != nil {
+		return l.failed(err)
+	}
+	return nil
+}
+
+func (l *Log) add(f *os.File, r *Record) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	last, err := l.last(f, info.Size())
+	if err != nil {
+		return err
+	}
+	r.Version, r.Seq, r.Prev, r.Torn, r.Time = Version, last.seq+1, last.hash, last.torn, l.now().UTC()
+	line, err := r.line()
+	if err != nil {
+		return err
+	}
+	if last.open {
+		line = append([]byte{'\n'}, line...)
+	}
+	if n, err := f.Write(line); err != nil {
+		if n > 0 {
+			// Half a record is none. If it cannot be taken back, the next one says so.
+			_ = f.Truncate(info.Size())
+		}
+		return err
+	}
+	return f.Sync()
+}
+
+// line is the record as JSON and the end of its line.
+func (r *Record) line() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return nil, err
+	}
+	if b.Len() > maxLine {
+		return nil, fmt.Errorf("the record has %d bytes, and no more than %d fit", b.Len(), maxLine)
+	}
+	return b.Bytes(), nil
+}
+
+// tail is what the next record follows.
+type tail struct {
+	seq  uint64 // of the last record; 0: there is none
+	hash string // of its line and those behind it; "" without any
+	open bool   // the last line has no end
+	torn bool   // the last line is no record
+}
+
+// last looks at the end of the file, and if that has no records, of the one that
+// it follows.
+func (l *Log) last(f *os.File, size int64) (tail, error) {
+	if size > 0 {
+		return tailOf(f, size)
+	}
+	if before := l.before(); before != "" {
+		if old, err := openLog(before, os.O_RDONLY, 0); err == nil {
+			defer old.Close()
+			info, err := old.Stat()
+			if err != nil {
+				return tail{}, err
+			}
+			if t, err := tailOf(old, info.Size()); err == nil && t.seq > 0 {
+				t.open = false // of that file
+				return t, nil
+			}
+		}
+	}
+	return tail{}, nil
+}
+
+// before is the youngest file that the log was rotated to; "" if there is none.
+func (l *Log) before() string {
+	old := l.rotated()
+	if len(old) == 0 {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(l.path), old[len(old)-1].Name())
+}
+
+// rotated are the files that the log was rotated to, the oldest first.
+func (l *Log) rotated() []os.FileInfo {
+	dir, base := filepath.Split(l.path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // the log itself may be there all the same
+	}
+	var files []os.FileInfo
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), base)
+		if !ok || rest == "" || !strings.ContainsAny(rest[:1], ".-_") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(b.Name(), a.Name())) // audit.jsonl.2 is older than .1
+	})
+	return files
+}

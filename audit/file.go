@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/internal/fault"
+	"bolt/internal/filelock"
+)
+
+// Kind is that of the errors of this package.
+const Kind = "bolt/audit-error"
+
+// maxLine is how long a line can be, in bytes. Longer ones are no records.
+const maxLine = 16 << 20
+
+// open opens the log to add to it, and takes its lock. A log that is taken away at
+// that moment is opened anew, as the record would go with it.
+func (l *Log) open(ctx context.Context) (f *os.File, unlock func(), err error) {
+	for {
+		f, err := openLog(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := filelock.File(ctx, f); err != nil {
+			f.Close()
+			return nil, nil, err
+		}
+		here, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, nil, err
+		}
+		if there, err := os.Lstat(l.path); err == nil && os.SameFile(here, there) {
+			if here.Size() == 0 {
+				syncDir(filepath.Dir(l.path))
+			}
+			return f, func() { f.Close() }, nil
+		}
+		f.Close()
+	}
+}
+
+// syncDir brings the name of a new file to the disk. Not all file systems can, and
+// not everybody may read a directory that he may write to.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
+// openLog opens a file that is one: no link, which leads who knows where, and
+// nothing that is waited for.
+func openLog(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, mode)
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return nil, errors.New("it is a symbolic link: give the path of the file itself")
+	case errors.Is(err, unix.EISDIR):
+		return nil, errors.New("it is a directory")
+	case errors.Is(err, unix.ENXIO):
+		return nil, errNoFile
+	case err != nil:
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNoFile
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+var errNoFile = errors.New("it is no regular file")
+
+// failed is the error of a record that could not be written.
+func (l *Log) failed(err error) error {
+	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be written: %v", l.path, fault.WithoutPath(err))}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Hint = "Make the directory " + filepath.Dir(l.path) + ", or set another path under audit."
+	case errors.Is(err, fs.ErrPermission):
+		e.Hint = "Whoever acts on targets has to be able to read and write it: put those people into the file's group, or set another path under audit."
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Msg = fmt.Sprintf("The audit log %s could not be written: another process has held its lock for %v.", l.path, patience)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		e.Hint = "Make room on its file system."
+	}
+	return e
+}
+
+// piece is how much is read at a time from the end.
+const piece = 64 << 10
+
+// tailOf looks at the last lines of a file of size bytes.
+func tailOf(f io.ReaderAt, size int64) (tail, error) {
+	var t tail
+	for end := size; end > 0; {
+		if size-end > maxLine {
+			return t, errNoLog
+		}
+		line, start, open, err := lineBefore(f, end)
+		if err != nil {
+			return t, err
+		}
+		if end == size {
+			t.open = open
+		}
+		end = start
+		r, ok := parse(line)
+		if !ok {
+			t.torn = true
+		}
+		if !ok && start > 0 {
+			continue
+		}
+		h := sha256.New()
+		if !t.open {
+			size-- // the end of the last line
+		}
+		if _, err := io.Copy(h, io.NewSectionReader(f, start, size-start)); err != nil {
+			return t, err
+		}
+		t.seq, t.hash = 0, hex.EncodeToString(h.Sum(nil))
+		if ok {
+			t.seq = r.Seq
+		}
+		break
+	}
+	return t, nil
+}
+
+var errNoLog = fmt.Errorf("there is no record in its last %d bytes, so it is no audit log", maxLine)
+
+// lineBefore returns the line that ends at end, without its end, and where it begins.
+// open is set if it has none.
+func lineBefore(f io.ReaderAt, end int64) (line []byte, start int64, open bool, err error) {
+	for at := end; at > 0; {
+		n := min(piece, at)
+		part := make([]byte, n, n+int64(len(line)))
+		at -= n
+		if _, err := f.ReadAt(part, at); err != nil {
+			return nil, 0, false, err
+		}
+		if at+n == end {
+			open = part[n-1] != '\n'
+			if !open {
+				part = part[:n-1]
+			}
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return append(part[i+1:], line...), at + int64(i) + 1, open, nil
+		}
+		if line = append(part, line...); len(line) > maxLine {
+			return nil, 0, false, errNoLog
+		}
+	}
+	return line, 0, open, nil
+}
+
+// parse reads a line; ok is false if it is no record.
+func parse(line []byte) (r *Record, ok bool) {
+	r = &Record{}
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, r) != nil {
+		return nil, false
+	}
+	return r, r.Version > 0 && r.Seq > 0 && (r.Event == Begin || r.Event == End)
+}

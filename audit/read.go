@@ -1,0 +1,326 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"bolt/internal/fault"
+)
+
+// A line of a log, as it is read.
+type line struct {
+	file   string
+	number int
+	text   []byte // nil if it is longer than maxLine; good until the next one is read
+	open   bool   // the file ends without the end of the line
+}
+
+// readLines reads the lines of files, one after the other, until each returns an
+// error, which it returns. Those that gzip(1) has made smaller are read, too.
+func readLines(ctx context.Context, files []string, each func(l *line) error) error {
+	for _, path := range files {
+		if err := readFile(ctx, path, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readFile(ctx context.Context, path string, each func(l *line) error) error {
+	f, err := openLog(path, os.O_RDONLY, 0)
+	if err != nil {
+		return unread(path, err)
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, piece)
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return unread(path, err)
+		}
+		in = bufio.NewReaderSize(z, piece)
+	}
+	l := &line{file: path}
+	var kept []byte
+	for ctx.Err() == nil {
+		l.number++
+		err := l.read(in, &kept)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return unread(path, err)
+		}
+		if err := each(l); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// read reads the next line. kept is the memory that lines are put into.
+func (l *line) read(in *bufio.Reader, kept *[]byte) error {
+	*kept = (*kept)[:0]
+	read, long := false, false
+	for {
+		part, err := in.ReadSlice('\n')
+		read = read || len(part) > 0
+		l.open = errors.Is(err, io.EOF)
+		switch {
+		case l.open && !read:
+			return io.EOF
+		case err != nil && !l.open && !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		case err == nil:
+			part = part[:len(part)-1]
+		}
+		if long = long || len(*kept)+len(part) > maxLine; !long {
+			*kept = append(*kept, part...)
+		}
+		if err == nil || l.open {
+			break
+		}
+	}
+	l.text = *kept
+	if long {
+		l.text = nil
+	}
+	return nil
+}
+
+func unread(path string, err error) error {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("what gzip has made of it is damaged: %w", err)
+	}
+	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be read: %v", path, fault.WithoutPath(err))}
+}
+
+// A Report is what Verify has found.
+type Report struct {
+	Records     int
+	Torn        int    // lines that were cut off, and that the next record tells of
+	First, Last uint64 // numbers of records; 0 if there are none
+	Before      string // the hash of the line before the first, which is in none of the files; ""
+	Hash        string // of the last record's line
+	Cut         bool   // the last line was cut off, or is just being written
+	Found       bool   // the record that was expected was there; false if none was
+	Break       *Break // where the chain is broken; nil: nowhere
+}
+
+// A Break is the first line that is not as it was written.
+type Break struct {
+	File string
+	Line int
+	Why  string
+}
+
+// Verify follows the chain through files, the oldest first. It ends at the first
+// break. expect is the hash of a record that has to be there, in hex; "" for
+// none. Errors are *fault.Error, of files that cannot be read.
+func Verify(ctx context.Context, files []string, expect string) (*Report, error) {
+	v := &verifier{expect: expect}
+	err := readLines(ctx, files, v.line)
+	if err != nil && !errors.Is(err, errBroken) {
+		return nil, err
+	}
+	v.end()
+	return &v.Report, nil
+}
+
+var errBroken = errors.New("the chain is broken")
+
+// A verifier knows what the next line has to be.
+type verifier struct {
+	Report
+	expect string
+
+	since  hash.Hash // of the last record and what is behind it; nil before the first line
+	size   int64     // of what is behind it
+	strays int       // lines that are there
+	stray  Break     // the first of them
+	open   bool      // the last of them has no end
+}
+
+func (v *verifier) line(l *line) error {
+	r, ok := parse(l.text)
+	if !ok {
+		if v.strays++; v.strays == 1 {
+			v.stray = Break{l.file, l.number, "it is no record"}
+		}
+		if v.size += int64(len(l.text)) + 1; l.text == nil || v.size > maxLine {
+			v.Break = &v.stray
+			return errBroken
+		}
+		if v.since == nil {
+			v.since = sha256.New()
+		} else {
+			v.since.Write([]byte{'\n'})
+		}
+		v.since.Write(l.text)
+		v.open = l.open
+		return nil
+	}
+	if why := v.wrong(r); why != "" {
+		if v.Break = &v.stray; v.strays == 0 {
+			v.Break = &Break{l.file, l.number, why}
+		}
+		return errBroken
+	}
+	if v.First == 0 {
+		v.First = r.Seq
+		if v.since == nil {
+			v.Before = r.Prev
+		}
+	}
+	v.Torn += v.strays
+	v.strays, v.size = 0, 0
+	v.Records++
+	v.since = sha256.New()
+	v.since.Write(l.text)
+	v.Last, v.Hash = r.Seq, v.hash()
+	v.Found = v.Found || v.Hash == v.expect
+	return nil
+}
+
+func (v *verifier) hash() string { return hex.EncodeToString(v.since.Sum(nil)) }
+
+// wrong says what keeps a record from following what was read; "" if nothing does.
+func (v *verifier) wrong(r *Record) string {
+	switch {
+	case v.since == nil:
+		if r.Seq == 1 && r.Prev != "" || r.Seq > 1 && r.Prev == "" {
+			return fmt.Sprintf("it is record %d, and what it says of the line before it does not fit that", r.Seq)
+		}
+		return ""
+	case r.Seq == 1 && r.Prev == "":
+		return fmt.Sprintf("a new chain begins here: nothing says that record %d before it was the last", v.Last)
+	case r.Prev != v.hash():
+		return "the line before it is not the one that it was written after"
+	case r.Seq != v.Last+1:
+		return fmt.Sprintf("it is record %d, and follows record %d", r.Seq, v.Last)
+	case r.Torn != (v.strays > 0):
+		return "it says of the line before it whether that was cut off, and that is not so"
+	}
+	return ""
+}
+
+// end judges what follows the last record.
+func (v *verifier) end() {
+	if v.Break != nil || v.strays == 0 {
+		return
+	}
+	if v.strays == 1 && v.open {
+		v.Cut = true
+		return
+	}
+	v.Break = &v.stray
+}
+
+// An Entry is an action with its two records. End is nil if there is none; Begin is
+// nil if it is in none of the files.
+type Entry struct {
+	Begin, End *Record
+}
+
+// Limits of what is kept of actions without an end, which may come: then they are
+// taken as having none.
+const (
+	maxOpen      = 10000
+	maxOpenBytes = 64 << 20
+)
+
+type entryKey struct {
+	request string
+	step    int
+}
+
+// Entries reads the actions of files, the oldest first, until each returns an error,
+// which it returns. They come in the order of their ends; those without one are the
+// last. others counts the lines that are no records.
+func Entries(ctx context.Context, files []string, each func(*Entry) error) (others int, err error) {
+	type open struct {
+		entry *Entry
+		size  int
+	}
+	pending := make(map[entryKey]open)
+	var order []entryKey // of their beginnings, with those that have ended
+	bytes := 0
+	drop := func() error { // the oldest
+		for {
+			k := order[0]
+			order = order[1:]
+			if o, ok := pending[k]; ok {
+				delete(pending, k)
+				bytes -= o.size
+				return each(o.entry)
+			}
+		}
+	}
+	err = readLines(ctx, files, func(l *line) error {
+		r, ok := parse(l.text)
+		if !ok {
+			others++
+			return nil
+		}
+		k := entryKey{r.Request, r.Step}
+		o, known := pending[k]
+		if r.Event == End {
+			delete(pending, k)
+			bytes -= o.size
+			if !known {
+				o.entry = &Entry{}
+			}
+			if o.entry.End = r; len(order) > 2*len(pending)+maxOpen {
+				order = compact(order, func(k entryKey) bool { _, ok := pending[k]; return ok })
+			}
+			return each(o.entry)
+		}
+		if known {
+			return nil // nobody begins an action twice
+		}
+		pending[k] = open{&Entry{Begin: r}, len(l.text)}
+		order = append(order, k)
+		bytes += len(l.text)
+		for len(pending) > maxOpen || bytes > maxOpenBytes && len(pending) > 1 {
+			if err := drop(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for err == nil && len(pending) > 0 {
+		err = drop()
+	}
+	return others, err
+}
+
+// compact keeps those that are wanted, in memory of their own.
+func compact(order []entryKey, wanted func(entryKey) bool) []entryKey {
+	var kept []entryKey
+	for _, k := range order {
+		if wanted(k) {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}
+
+// Files are those of a log: those that it was rotated to, the oldest first, and the
+// log itself.
+func (l *Log) Files() []string {
+	var files []string
+	for _, info := range l.rotated() {
+		files = append(files, filepath.Join(filepath.Dir(l.path), info.Name()))
+	}
+	return append(files, l.path)
+}

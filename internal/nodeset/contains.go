@@ -1,0 +1,78 @@
+package nodeset
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Contains reports whether a name is among those that Fold has folded. Names with
+// brackets, commas or blanks in them are not found.
+func Contains(folded, name string) bool {
+	if name == "" {
+		return false
+	}
+	for rest := folded; rest != ""; {
+		var w string
+		if w, rest = nextWord(rest); holds(w, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nextWord cuts off the first word: a comma in brackets is part of it.
+func nextWord(s string) (word, rest string) {
+	inside := false
+	for i := range len(s) {
+		switch s[i] {
+		case '[':
+			inside = true
+		case ']':
+			inside = false
+		case ',':
+			if !inside {
+				return s[:i], s[i+1:]
+			}
+		}
+	}
+	return s, ""
+}
+
+// holds reports whether a folded word stands for a name, too.
+func holds(word, name string) bool {
+	before, rest, ranged := strings.Cut(word, "[")
+	list, after, closed := strings.Cut(rest, "]")
+	if !ranged || !closed {
+		return word == name
+	}
+	digits, ok := strings.CutPrefix(name, before)
+	if digits, ok = strings.CutSuffix(digits, after); !ok || !strings.HasPrefix(name, before) || digits == "" || len(digits) > maxDigits {
+		return false
+	}
+	for i := range len(digits) {
+		if !digit(digits[i]) {
+			return false
+		}
+	}
+	n := parseNumber(digits)
+	for r := range strings.SplitSeq(list, ",") {
+		first, last, span := strings.Cut(r, "-")
+		if !span {
+			last = first
+		}
+		low, err1 := strconv.ParseUint(first, 10, 64)
+		high, err2 := strconv.ParseUint(last, 10, 64)
+		if err1 != nil || err2 != nil || n.value < low || n.value > high {
+			continue
+		}
+		width := 1
+		if len(first) > 1 && first[0] == '0' {
+			width = len(first)
+		}
+		// A number is written with the padding of its range.
+		if (number{n.value, width}).String() == digits {
+			return true
+		}
+	}
+	return false
+}

@@ -99,6 +99,8 @@ type Action struct {
 	Params *Params `json:"parameters,omitempty"`
 	RunAs  string  `json:"run_as,omitempty"` // what was asked for above the settings of targets
 	Noop   bool    `json:"noop,omitempty"`
+
+	Journal string `json:"journal,omitempty"` // the run of a plan that goes on with this name
 }
 
 // Params are parameters, arguments and variables of an action: names, and a digest

@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"bolt/internal/fault"
 )
@@ -107,21 +109,22 @@ func unread(path string, err error) error {
 
 // A Report is what Verify has found.
 type Report struct {
-	Records     int
-	Torn        int    // lines that were cut off, and that the next record tells of
-	First, Last uint64 // numbers of records; 0 if there are none
-	Before      string // the hash of the line before the first, which is in none of the files; ""
-	Hash        string // of the last record's line
-	Cut         bool   // the last line was cut off, or is just being written
-	Found       bool   // the record that was expected was there; false if none was
-	Break       *Break // where the chain is broken; nil: nowhere
+	Records int    `json:"records"`
+	Torn    int    `json:"torn"`   // lines that were cut off, and that the next record tells of
+	First   uint64 `json:"first"`  // the number of the first record; 0 if there is none
+	Last    uint64 `json:"last"`   // that of the last
+	Before  string `json:"before"` // the hash of the line before the first, which is in none of the files; ""
+	Hash    string `json:"hash"`   // of the last record's line
+	Cut     bool   `json:"cut"`    // the last line was cut off, or is just being written
+	Found   bool   `json:"found"`  // the record that was expected was there; false if none was
+	Break   *Break `json:"break"`  // where the chain is broken; nil: nowhere
 }
 
 // A Break is the first line that is not as it was written.
 type Break struct {
-	File string
-	Line int
-	Why  string
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Why  string `json:"why"`
 }
 
 // Verify follows the chain through files, the oldest first. It ends at the first
@@ -324,3 +327,39 @@ func (l *Log) Files() []string {
 	}
 	return append(files, l.path)
 }
+
+// Outcome is what came of the action, nil if nobody knows.
+func (e *Entry) Outcome() *Outcome {
+	if e.End == nil {
+		return nil
+	}
+	return e.End.Outcome
+}
+
+// A Filter chooses actions. Its zero value chooses all.
+type Filter struct {
+	Since  time.Time
+	Actor  string // who runs the process, or has called sudo for it
+	Action string // "command", "task" …
+	Target string // a name, as the inventory has it
+	Failed bool   // those that have failed, were stopped, or have no end
+}
+
+// Match reports whether it chooses an action.
+func (f *Filter) Match(e *Entry) bool {
+	r := cmp.Or(e.Begin, e.End)
+	o := e.Outcome()
+	switch {
+	case r.Time.Before(f.Since),
+		f.Actor != "" && f.Actor != r.Actor.User && f.Actor != r.Actor.SudoUser,
+		f.Action != "" && f.Action != r.Name,
+		f.Target != "" && !r.Targets.Has(f.Target) && (o == nil || !o.FailedOn.Has(f.Target)),
+		f.Failed && o != nil && o.Status == Success:
+		return false
+	}
+	return true
+}
+
+// OK reports whether the chain is whole, and the record was found that was expected,
+// if one was.
+func (r *Report) OK(expected bool) bool { return r.Break == nil && (r.Found || !expected) }

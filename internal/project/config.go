@@ -46,7 +46,8 @@ type Config struct {
 	// set. Defaults are not filled in, and plugin references not resolved.
 	Transports map[string]*ordered.Map
 
-	Pool Pool
+	Pool  Pool
+	Audit Audit
 
 	FactMaxAge time.Duration // from which age on facts that were kept are old
 
@@ -98,6 +99,9 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	c := &Config{Project: p, Settings: settings, sources: sources, Transports: make(map[string]*ordered.Map)}
 	c.fill(s, t.transports)
 	if c.Pool, err = c.poolSettings(); err != nil {
+		return nil, err
+	}
+	if c.Audit, err = c.auditSettings(s); err != nil {
 		return nil, err
 	}
 	if c.FactMaxAge, err = c.factAge(); err != nil {

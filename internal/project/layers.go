@@ -53,6 +53,7 @@ func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *or
 	if err != nil {
 		return nil, err
 	}
+	enforceAudit(s, layers, warn)
 	return append(layers, layer{flagLayer, top}), nil
 }
 
@@ -68,6 +69,9 @@ func (s Sources) defaultsDirs() []string {
 	}
 	return dirs
 }
+
+// systemDefaults is the administrator's file.
+func (s Sources) systemDefaults() string { return filepath.Join(s.SystemDir, DefaultsFileName) }
 
 // DefaultConcurrency is how many targets are worked on at a time if nobody
 // says otherwise and files are not scarce.
@@ -252,7 +256,7 @@ func (t *tables) mergeSetting(key string, low, high any) any {
 	switch key {
 	case "plugins":
 		return overlay(low, high, func(a, b any) any { return overlay(a, b, nil) })
-	case "apply-settings", factCacheKey, "log", "plugin-hooks", "puppetdb", "puppetdb-instances":
+	case "apply-settings", auditKey, factCacheKey, "log", "plugin-hooks", "puppetdb", "puppetdb-instances":
 		return overlay(low, high, nil)
 	case poolKey:
 		return mergePool(low, high)

@@ -18,7 +18,7 @@ func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 
 // projectKeys are the settings of bolt-project.yaml.
 var projectKeys = []string{
-	"analytics", "apply-settings", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
+	"analytics", "apply-settings", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
 	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
@@ -26,7 +26,7 @@ var projectKeys = []string{
 
 // defaultsKeys are the settings of bolt-defaults.yaml.
 var defaultsKeys = []string{
-	"analytics", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "inventory-config", "log",
+	"analytics", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "inventory-config", "log",
 	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "save-rerun",
 	"spinner", "stream",
 }
@@ -101,6 +101,7 @@ func settings() map[string]*schema.Schema {
 			"evaltrace": boolean, "show_diff": boolean, "trace": boolean,
 			"log_level": {Type: schema.String, Enum: []string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}},
 		}),
+		auditKey:              auditSchema(),
 		"color":               boolean,
 		"compile-concurrency": number,
 		"concurrency":         number,

@@ -1,0 +1,63 @@
+package project
+
+import (
+	"fmt"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/schema"
+)
+
+// Audit says where it is recorded what is done on targets.
+//
+// Differs from Puppet: it records nothing, and does not know this setting.
+type Audit struct {
+	Path string // absolute; "": nothing is recorded
+	// Required: nothing is begun that cannot be recorded.
+	Required bool
+}
+
+const auditKey = "audit"
+
+func auditSchema() *schema.Schema {
+	return &schema.Schema{Type: schema.Hash, Properties: map[string]*schema.Schema{
+		"path":     {Type: schema.String},
+		"required": {Type: schema.Boolean},
+	}}
+}
+
+// enforceAudit lets the setting of the administrator's file count alone, if that
+// requires records: nobody can turn them off, or elsewhere.
+func enforceAudit(s Sources, layers []layer, warn Warn) {
+	if s.SystemDir == "" {
+		return
+	}
+	enforced := false
+	for i := range layers {
+		l := &layers[i]
+		m, _ := l.data.Value(auditKey).(*ordered.Map)
+		switch {
+		case m == nil:
+		case l.name == s.systemDefaults():
+			enforced = m.Value("required") == true
+		case enforced:
+			warn("audit_enforced", fmt.Sprintf("What %s says under audit has no effect: %s requires the audit log that it names.", l.name, s.systemDefaults()))
+			l.data = l.data.Clone()
+			l.data.Delete(auditKey)
+		}
+	}
+}
+
+// auditSettings reads the merged setting.
+func (c *Config) auditSettings(s Sources) (Audit, error) {
+	m := c.hash(auditKey)
+	a := Audit{Required: m.Value("required") == true}
+	path, _ := m.Value("path").(string)
+	if path == "" && m.Len() > 0 {
+		return a, fault.New("bolt/validation-error", "The setting audit (%s) names no log: it needs a 'path'.", c.sources[auditKey])
+	}
+	if path != "" {
+		a.Path = s.expand(path, c.Project.Dir)
+	}
+	return a, nil
+}

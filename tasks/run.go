@@ -169,6 +169,24 @@ func (r *Run) Here() bool { return r.native != nil }
 // Task returns the task.
 func (r *Run) Task() *Task { return r.task }
 
+// Params returns the parameters, as they were checked, and the names of those that
+// the task calls sensitive.
+func (r *Run) Params() (params *ordered.Map, sensitive []string) {
+	params = r.params.Clone()
+	params.Delete("_task")
+	for i := range r.task.Parameters {
+		if p := &r.task.Parameters[i]; p.Sensitive {
+			if _, given := params.Get(p.Name); given {
+				sensitive = append(sensitive, p.Name)
+			}
+		}
+	}
+	return params, sensitive
+}
+
+// RunAs is as whom it runs, above the targets' own settings; "": as these say.
+func (r *Run) RunAs() string { return r.opts.RunAs }
+
 // A part is what an implementation sends to every target.
 type part struct {
 	files     []transport.File // the executable first

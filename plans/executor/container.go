@@ -14,6 +14,7 @@ import (
 	"bolt/puppet/eval"
 	"bolt/puppet/stdlib"
 	"bolt/puppet/value"
+	"bolt/run"
 )
 
 // A ContainerResult is what came of a container.
@@ -149,7 +150,16 @@ func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map
 		x.observe(func(o Observer) { o.ContainerStarted(what.Image) })
 	}
 	result := &ContainerResult{Image: what.Image}
+	end, err := x.audited(c.Context(), &Step{Function: c.Name, Object: what.Image, At: at, Secrets: secretNames(c.Args)})
+	if err != nil {
+		return nil, err
+	}
 	x.apart(func() { result.Value = containerValue(c.Context(), what, at.File, at.Line) })
+	came := &run.Result{Action: "container", Object: what.Image}
+	if result.Err() != nil {
+		came.Err = &run.Error{Kind: containerFailure}
+	}
+	end([]*run.Result{came})
 	if !quiet {
 		x.observe(func(o Observer) { o.ContainerFinished(result) })
 	}

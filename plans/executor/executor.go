@@ -67,6 +67,11 @@ type Options struct {
 	Journal *journal.Run
 	Unknown string
 
+	// Audit is told of a step before it is begun, and end what came of it on the
+	// targets where it was; after an error it is not begun. A container has one
+	// result, without a target. Several goroutines call it; nil: nobody is told.
+	Audit func(ctx context.Context, s *Step) (end func(results []*run.Result), err error)
+
 	Observer Observer
 	// Warn takes a warning, its ID first.
 	Warn func(id, text string)
@@ -110,6 +115,16 @@ type Step struct {
 	Recorded bool
 	// At is where the plan says so.
 	At syntax.Position
+
+	// Function is what is called, and Object what it names: a command, a task, an
+	// image.
+	Function, Object string
+	// Action is what is done; nil where each target has its own, and for containers.
+	Action run.Action
+	// Secrets are the names of options and parameters that the plan has as Sensitive.
+	Secrets []string
+	RunAs   string // above the settings of the targets; ""
+	Noop    bool
 }
 
 // An Executor is one run of a plan.

@@ -181,7 +181,8 @@ type act struct {
 // has failed.
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
-	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, At: c.Position()}
+	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, At: c.Position(),
+		Function: a.function, Object: a.object, Action: a.do, Secrets: secretNames(c.Args), RunAs: cmp.Or(o.runAs, f.runAs), Noop: o.noop}
 	if s, ok := description.(value.String); ok && s != "" {
 		step.Description = string(s)
 	} else if o.description != "" {
@@ -247,11 +248,7 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 // came to on each. What was recorded is not done again. The error is that of the
 // journal: then targets may be without a result.
 func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*run.Result) (err error) {
-	runAs := flowOf(&c.Site).runAs
-	if o.runAs != "" {
-		runAs = o.runAs
-	}
-	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: runAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
 		Begin: recorded.Began})
 	at := c.Position()
 	began := time.Now()
@@ -262,6 +259,10 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 	}()
 	known := make(map[*inventory.Target]bool) // what is not to be recorded
 	fresh := false                            // something of the batch before was done
+	var begun bool
+	var done []*run.Result // in this run
+	end := func([]*run.Result) {}
+	defer func() { end(done) }()
 	note := func(e run.Event) {
 		if e.Kind == run.Finished {
 			located(e.Result, at.File, at.Line)
@@ -308,6 +309,12 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		}
 		left = left[size:]
 		if fresh = len(batch) > 0; fresh {
+			if !begun {
+				if end, err = x.audited(c.Context(), step); err != nil {
+					return err
+				}
+				begun = true
+			}
 			if err := recorded.Go(batch); err != nil {
 				return err
 			}
@@ -318,6 +325,9 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 			runner.Run(c.Context(), action, batch, func(e run.Event) {
 				if e.Kind == run.Finished && notBegun(e.Result) {
 					known[e.Target] = true // that nothing was begun
+				}
+				if e.Kind == run.Finished {
+					done = append(done, e.Result)
 				}
 				note(e)
 			})
@@ -332,6 +342,36 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
 	}
 	return err
+}
+
+// audited tells Options.Audit that a step is about to be begun.
+func (x *Executor) audited(ctx context.Context, s *Step) (end func([]*run.Result), err error) {
+	if x.o.Audit == nil {
+		return func([]*run.Result) {}, nil
+	}
+	if end, err = x.o.Audit(ctx, s); err != nil {
+		return func([]*run.Result) {}, err
+	}
+	return end, nil
+}
+
+// secretNames are the keys of the last argument, without their underscores, whose
+// values hide something.
+func secretNames(args []value.Value) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	h, ok := args[len(args)-1].(*value.Hash)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for k, v := range h.All() {
+		if hides(v) {
+			names = append(names, strings.TrimPrefix(value.ToString(k), "_"))
+		}
+	}
+	return names
 }
 
 func notBegun(r *run.Result) bool { return !r.OK() && r.Err.Class == run.ClassSkipped }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"bolt/internal/fault"
@@ -136,6 +137,10 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 		Stream:      a.config.Stream || a.format() == output.NDJSON,
 		Log:         a.log,
 	})
+	audited, err := a.audited(ctx, 0, a.auditOf(action, nil), targets)
+	if err != nil {
+		return a.fatal(view, err)
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var hints hints
@@ -147,6 +152,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	runner.Run(ctx, action, targets, func(e run.Event) {
 		if e.Kind == run.Finished {
 			outcome[e.Target] = e.Result.OK()
+			audited.came(ctx, e.Result)
 			hints.add(e.Result)
 			if sum != nil && e.Result.OK() {
 				sum.Add(e.Target, e.Result.Value)
@@ -160,6 +166,8 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	})
 	a.saveRerun(targets, outcome)
 	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
+	failed := slices.ContainsFunc(targets, func(t *inventory.Target) bool { return !outcome[t] })
+	lost := audited.ended(ctx, failed)
 	// After a failed write, End only returns that error again.
 	if err := view.End(time.Since(begin), outputsOf(sum, targets)...); err != nil {
 		return written(err)
@@ -167,10 +175,11 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	if a.format() != output.NDJSON {
 		hints.print(a.console)
 	}
-	for _, t := range targets {
-		if !outcome[t] {
-			return errFailedTargets
-		}
+	if lost != nil {
+		a.logs.Warn(auditWarning, lost.Error())
+	}
+	if failed || lost != nil && a.config.Audit.Required {
+		return errFailedTargets
 	}
 	return nil
 }

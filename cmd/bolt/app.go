@@ -50,6 +50,7 @@ type app struct {
 	plug      *plugin.Plugins      // nil before plugins()
 	pdb       *puppetdb.Instances  // nil before puppetDB()
 	stdinRead bool                 // somebody has had standard input
+	audit     auditing
 }
 
 // inventoryVariable may hold a whole inventory, as YAML.

@@ -44,11 +44,12 @@ const (
 	secPuppet    = "Puppet language"
 	secLookup    = "Lookup"
 	secModules   = "Modules and projects"
+	secAudit     = "Audit log"
 	secDisplay   = "Display"
 	secGlobal    = "Global"
 )
 
-var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secDisplay, secGlobal}
+var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secAudit, secDisplay, secGlobal}
 
 // Where a flag is listed.
 const (
@@ -83,6 +84,8 @@ const (
 	onCollect   = "collect" // facts collect
 	onFacts     = "facts"   // facts show
 	onAged      = "aged"    // facts commands
+	onAudit     = "audit"   // audit show
+	onVerify    = "verify"  // audit verify
 	onNone      = ""        // understood, and answered with what to do instead
 )
 
@@ -119,6 +122,8 @@ var occasions = map[string]string{
 	onCollect:   "collecting facts",
 	onFacts:     "showing facts that were kept",
 	onAged:      "working on facts that were kept",
+	onAudit:     "showing the audit log",
+	onVerify:    "verifying an audit log",
 	onNone:      "acting on targets",
 }
 
@@ -212,6 +217,14 @@ func flagTable() []flag {
 			help: "Work out which versions fit together, with all modules that are depended on (default).", negative: "Install what the Puppetfile says, as it stands."},
 		{name: "plugin", arg: "NAME", section: secModules, on: onPlugin, help: "Use this plugin for secrets (default pkcs7)."},
 		{name: "pp", section: secModules, on: onNewPlan, help: "Write the plan in the Puppet language instead of YAML."},
+
+		{name: "since", arg: "TIME", section: secAudit, on: onAudit, strict: true, help: "Only what began since then: a time ago (90m, 12h, 7d) or a date (2026-01-31)."},
+		{name: "actor", arg: "USER", section: secAudit, on: onAudit, strict: true, help: "Only what this user did, also through sudo."},
+		{name: "action", arg: "NAME", section: secAudit, on: onAudit, strict: true, help: "Only commands, scripts, tasks, uploads, downloads or plans: command, script ..."},
+		{name: "on", arg: "TARGET", section: secAudit, on: onAudit, strict: true, help: "Only what was done on this target."},
+		{name: "failed", section: secAudit, on: onAudit, strict: true, help: "Only what failed, was stopped, or has no end."},
+		{name: "last", arg: "N", section: secAudit, on: onAudit, strict: true, help: "Only the last N of them."},
+		{name: "expect", arg: "HASH", section: secAudit, on: onVerify, strict: true, help: "Fail if the record with this hash is not in the log."},
 
 		{name: "as", arg: "PICTURE", values: []string{pictureDot, pictureSVG}, section: secDisplay, on: onGraph, strict: true,
 			help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},

@@ -84,6 +84,10 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	view := newPlanObserver(ctx, a, p.Name, stop)
 	view.language = language
 	defer view.close()
+	audited, err := a.audited(ctx, 0, auditOfPlan(p, given, j), nil)
+	if err != nil {
+		return err
+	}
 	x := executor.New(executor.Options{
 		Environment: environment.New(environment.Options{
 			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: j.Clock(time.Now), Language: &language.PlanLanguage,
@@ -91,13 +95,19 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
-		Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
+		Audit: a.auditStep, Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)
 	v, err := x.Run(ctx, p, given)
 	cut, err := a.ended(ctx, j, err)
 	err = view.came(ctx, x, v, err)
+	if lost := audited.ended(ctx, err != nil); lost != nil {
+		a.logs.Warn(auditWarning, lost.Error())
+		if err == nil && a.config.Audit.Required {
+			err = errFailedTargets
+		}
+	}
 	if cut && !j.Refused() {
 		fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
 	}

@@ -32,7 +32,7 @@ type command struct {
 // ours reports whether Puppet Bolt has no such command.
 func (c *command) ours() bool {
 	group, _, _ := strings.Cut(c.name, " ")
-	return group == "pool" || group == "puppet" || group == "facts"
+	return group == "pool" || group == "puppet" || group == "facts" || group == "audit"
 }
 
 // lookupCommand is the name of the command that knows --plan-hierarchy.
@@ -54,6 +54,7 @@ var groups = []struct{ name, short string }{
 	{"project", "Make projects"},
 	{"plan", "Show plans of modules, and write them"},
 	{"policy", "Write and show policies, classes of a project"},
+	{"audit", "Show and verify what was recorded of actions"},
 	{"pool", "Control the daemon that keeps connections open"},
 	{"puppet", "Work on programs of the Puppet language"},
 }
@@ -94,7 +95,7 @@ const (
 
 // commands are all actions, in the order of the help page.
 func commands() []command {
-	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), factsCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), resumeCommands(), policyCommands(), guideCommands(), poolCommands(), puppetCommands())
+	return slices.Concat(actionCommands(), taskCommands(), moduleCommands(), shownCommands(), factsCommands(), secretCommands(), pluginCommands(), projectCommands(), planCommands(), resumeCommands(), policyCommands(), guideCommands(), auditCommands(), poolCommands(), puppetCommands())
 }
 
 // actionCommands act on targets.

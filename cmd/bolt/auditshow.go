@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/audit"
+	"bolt/internal/fault"
+	"bolt/internal/output"
+)
+
+// auditCommands are the commands about the audit log.
+func auditCommands() []command {
+	return []command{
+		{
+			name: "audit show", args: "[FILE...]", run: showAudit, words: anyFiles, voice: noFiles,
+			short: "Show who did what on which targets",
+			long: `Prints what the audit log has recorded, a line for each action in the order
+in which they ended: when, who, what, on which targets, and what came of it.
+What has no end was cut off, or goes on. With --format json the records are
+printed whole. The log is the one that the setting audit names, with the files
+that it was rotated to; FILE names others, the oldest first.`,
+			example: `  bolt audit show --last 20
+  bolt audit show --since 1d --failed
+  bolt audit show --actor alice --action task --on web1
+  bolt audit show /var/log/bolt/audit.jsonl.1 --format json`,
+			exit: exitShown, formats: plainFormats, lists: []string{onAudit},
+		},
+		{
+			name: "audit verify", args: "[FILE...]", run: verifyAudit, words: anyFiles, voice: noFiles,
+			short: "Find out whether an audit log was changed",
+			long: `Follows the chain of hashes through the audit log, and prints the number and
+the hash of the last record, or the first line that is not as it was written.
+The log is the one that the setting audit names, with the files that it was
+rotated to; FILE names others, the oldest first.
+
+Records that were taken away at the end cannot be seen, and who can write the
+file can write all of it anew. Note the hash somewhere else, and give it with
+--expect the next time: the record that has it must still be there.`,
+			example: `  bolt audit verify
+  bolt audit verify --expect "$(cat last-hash)"
+  bolt audit verify audit.jsonl.2.gz audit.jsonl.1 audit.jsonl`,
+			exit:    "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ",
+			formats: plainFormats, lists: []string{onVerify},
+		},
+	}
+}
+
+// auditFiles are those that are named, or the log with the files that it was
+// rotated to.
+func (a *app) auditFiles(args []string) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
+	if a.config.Audit.Path == "" {
+		return nil, &fault.Error{Kind: audit.Kind, Msg: "There is no audit log: no configuration names one.",
+			Hint: "audit: {path: audit.jsonl} in bolt-project.yaml does; or name a file: bolt audit show FILE."}
+	}
+	return audit.New(a.config.Audit.Path, time.Now).Files(), nil
+}
+
+func showAudit(ctx context.Context, a *app, args []string) error {
+	f := audit.Filter{Actor: a.values.last("actor"), Action: a.values.last("action"), Target: a.values.last("on"), Failed: a.values.on("failed", false)}
+	if text := a.values.last("since"); a.values.has("since") {
+		var ok bool
+		if f.Since, ok = since(text, time.Now()); !ok {
+			return hinted(usagef("Invalid parameter specified for option '--since': %s", text), "give a time ago (90m, 12h, 7d) or a date (2026-01-31, 2026-01-31T15:04:05Z)")
+		}
+	}
+	last := -1
+	if text := a.values.last("last"); a.values.has("last") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > maxLast {
+			return usagef("Invalid parameter specified for option '--last': it is a number up to %d, not %s", maxLast, text)
+		}
+		last = n
+	}
+	files, err := a.auditFiles(args)
+	if err != nil {
+		return err
+	}
+	out := output.NewAudit(a.sys.out, a.listOptions())
+	var kept []*audit.Entry // the last ones, the oldest at next
+	next := 0
+	others, err := audit.Entries(ctx, files, func(e *audit.Entry) error {
+		switch {
+		case !f.Match(e):
+		case last < 0:
+			return written(out.Entry(e))
+		case len(kept) < last:
+			kept = append(kept, e)
+		case last > 0:
+			kept[next] = e
+			next = (next + 1) % last
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range kept {
+		if err := out.Entry(kept[(next+i)%len(kept)]); err != nil {
+			return written(err)
+		}
+	}
+	if err := out.End(); err != nil {
+		return written(err)
+	}
+	if others > 0 {
+		a.logs.Warn(auditWarning, fmt.Sprintf("%d lines are no records: bolt audit verify tells more.", others))
+	}
+	return nil
+}
+
+// maxLast is how many of the last actions can be asked for: they are held in memory.
+const maxLast = 10000
+
+// since reads a time ago or a date.
+func since(text string, now time.Time) (time.Time, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		return now.Add(-time.Duration(n * float64(24*time.Hour))), err == nil && n >= 0 && n < 100000
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), true
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, true
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func verifyAudit(ctx context.Context, a *app, args []string) error {
+	expect := strings.ToLower(strings.TrimSpace(a.values.last("expect")))
+	if a.values.has("expect") && (len(expect) != 64 || strings.Trim(expect, "0123456789abcdef") != "") {
+		return hinted(usagef("Invalid parameter specified for option '--expect': it is no SHA-256"), "bolt audit verify prints the hash of the last record, 64 digits")
+	}
+	files, err := a.auditFiles(args)
+	if err != nil {
+		return err
+	}
+	report, err := audit.Verify(ctx, files, expect)
+	if err != nil {
+		return err
+	}
+	if err := output.PrintAuditReport(a.sys.out, a.listOptions(), files, report, expect != ""); err != nil {
+		return written(err)
+	}
+	if !report.OK(expect != "") {
+		return errPrinted
+	}
+	return nil
+}

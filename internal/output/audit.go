@@ -1,0 +1,185 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/audit"
+	"bolt/internal/safetext"
+)
+
+// Audit prints the actions of an audit log, one after the other: a line each, or an
+// array of JSON.
+type Audit struct {
+	out *bufio.Writer
+	o   ListOptions
+	n   int
+}
+
+// NewAudit returns one. End must follow.
+func NewAudit(w io.Writer, o ListOptions) *Audit { return &Audit{out: bufio.NewWriter(w), o: o} }
+
+// Entry prints an action.
+func (a *Audit) Entry(e *audit.Entry) error {
+	a.n++
+	if a.o.Format.IsJSON() {
+		before := ",\n"
+		if a.n == 1 {
+			before = `{"actions":[`
+		}
+		_, _ = a.out.WriteString(before)
+		text, err := json.Marshal(struct {
+			Begin *audit.Record `json:"begin"`
+			End   *audit.Record `json:"end"`
+		}{e.Begin, e.End})
+		if err != nil {
+			return err
+		}
+		_, err = a.out.Write(text)
+		return err
+	}
+	_, err := a.out.WriteString(a.line(e) + "\n")
+	return err
+}
+
+// maxOnLine is how much of a name or a command is printed on a line, in characters.
+const maxOnLine = 100
+
+func (a *Audit) line(e *audit.Entry) string {
+	r := e.Begin
+	if r == nil {
+		r = e.End
+	}
+	var b strings.Builder
+	who := r.Actor.User
+	if s := r.Actor.SudoUser; s != "" && s != who {
+		who = s + " as " + who
+	}
+	fmt.Fprintf(&b, "%s  %s@%s  ", r.Time.Local().Format("2006-01-02 15:04:05"), onLine(who), onLine(r.Actor.Host))
+	if r.Step > 0 {
+		fmt.Fprintf(&b, "step %d: ", r.Step)
+	}
+	b.WriteString(onLine(r.Name))
+	if r.Object != "" {
+		b.WriteString(" " + onLine(r.Object))
+	}
+	if r.Dest != "" {
+		b.WriteString(" to " + onLine(r.Dest))
+	}
+	if r.Noop {
+		b.WriteString(" (noop)")
+	}
+	if n := r.Targets; n != nil {
+		b.WriteString(" on " + shownNames(n))
+	}
+	if r.RunAs != "" {
+		b.WriteString(" as " + onLine(r.RunAs))
+	}
+	b.WriteString(": ")
+	o := e.Outcome()
+	color := green
+	switch {
+	case o == nil:
+		b.WriteString(paint(yellow, a.o.Color, "no end is recorded"))
+		return b.String()
+	case o.Status != audit.Success:
+		color = red
+	}
+	b.WriteString(paint(color, a.o.Color, onLine(string(o.Status))))
+	if o.Failed > 0 {
+		b.WriteString(", " + strconv.Itoa(o.Failed) + " failed")
+		if o.FailedOn != nil {
+			b.WriteString(": " + shownNames(o.FailedOn))
+		}
+	}
+	if o.NotBegun > 0 {
+		b.WriteString(", " + strconv.Itoa(o.NotBegun) + " not begun")
+	}
+	b.WriteString(" in " + durationText(time.Duration(o.Elapsed*float64(time.Second))))
+	return b.String()
+}
+
+func shownNames(n *audit.Names) string {
+	text := n.Folded
+	if len(n.Odd) > 0 {
+		text = strings.Trim(text+","+strings.Join(n.Odd, ","), ",")
+	}
+	if text = onLine(text); n.Count > 1 {
+		text += " (" + strconv.Itoa(n.Count) + ")"
+	}
+	return text
+}
+
+// onLine is text of others on a line of ours.
+func onLine(s string) string {
+	text := []rune(strings.Join(strings.Fields(safetext.TerminalString(s)), " "))
+	if len(text) > maxOnLine {
+		return string(text[:maxOnLine-1]) + "…"
+	}
+	return string(text)
+}
+
+// End ends the output.
+func (a *Audit) End() error {
+	switch {
+	case !a.o.Format.IsJSON():
+	case a.n == 0:
+		_, _ = a.out.WriteString(`{"actions":[]}` + "\n")
+	default:
+		_, _ = a.out.WriteString("]}\n")
+	}
+	return a.out.Flush()
+}
+
+// PrintAuditReport prints what verifying an audit log has found.
+func PrintAuditReport(w io.Writer, o ListOptions, files []string, r *audit.Report, expected bool) error {
+	if o.Format.IsJSON() {
+		text, err := json.Marshal(struct {
+			Files []string `json:"files"`
+			OK    bool     `json:"ok"`
+			*audit.Report
+		}{files, r.OK(expected), r})
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(append(text, '\n'))
+		return err
+	}
+	out := bufio.NewWriter(w)
+	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	switch {
+	case r.Break != nil:
+		say("%s", paint(red, o.Color, "The chain is broken at "+safetext.TerminalString(r.Break.File)+":"+strconv.Itoa(r.Break.Line)+": "+r.Break.Why+"."))
+		say("%s before it, and nothing behind it was looked at.", plural(r.Records, "record")+was(r.Records))
+	case r.Records == 0:
+		say("There are no records.")
+	default:
+		say("%s", paint(green, o.Color, plural(r.Records, "record")+", the chain is whole."))
+		say("The last one is record %d: %s", r.Last, r.Hash)
+	}
+	if r.Before != "" {
+		say("Those before record %d are in other files; the last of them is: %s", r.First, r.Before)
+	}
+	if r.Torn > 0 {
+		say("%s cut off by a crash or a full disk, which the next record tells.", plural(r.Torn, "line")+was(r.Torn))
+	}
+	if r.Cut {
+		say("The last line is cut off. It is no record.")
+	}
+	if expected && !r.Found {
+		say("%s", paint(red, o.Color, "The record that --expect names is not among them: the log was changed before it, or cut off."))
+	}
+	return out.Flush()
+}
+
+func was(n int) string {
+	if n == 1 {
+		return " was"
+	}
+	return " were"
+}

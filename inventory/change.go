@@ -143,7 +143,7 @@ func (inv *Inventory) readConfig(ctx context.Context, path []string, v any, wher
 // checkConfig checks configuration that a plan gives as that of the file is
 // checked. The caller holds turn.
 func (inv *Inventory) checkConfig(config *ordered.Map, where string) error {
-	return schema.Validate(compact(config), inv.schemas, where, inv.opts.Warn)
+	return schema.Validate(Reveal(compact(config)), inv.schemas, where, inv.opts.Warn)
 }
 
 // setIn returns m with the value at path replaced. m is not changed. where is

@@ -61,6 +61,15 @@ func (inv *Inventory) baseConfig(ctx context.Context, name string) (*ordered.Map
 // defaults, drops what is no option of it, and puts them in order. where is
 // for messages.
 func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where string) (*ordered.Map, error) {
+	var secret []string // options that are from a plugin that keeps secrets
+	if hides(merged) {
+		for o, v := range merged.All() {
+			if hides(v) {
+				secret = append(secret, o)
+			}
+		}
+		merged = RevealMap(merged)
+	}
 	info := inv.transports[name]
 	options := info.options
 	native := name == "ssh" && merged.Value("native-ssh") == true
@@ -100,6 +109,11 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, o := range secret {
+		if v, ok := config.Get(o); ok {
+			config.Set(o, Hide(v))
+		}
 	}
 	hideSecrets(config)
 	return config, nil

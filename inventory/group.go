@@ -9,6 +9,7 @@ import (
 
 	"bolt/internal/ordered"
 	"bolt/inventory/match"
+	"bolt/transport"
 )
 
 // group is one group of the tree. It is not changed once New is done, but for
@@ -130,7 +131,7 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 		if _, ok := input.Get("name"); !ok {
 			return nil, inv.invalid(in, "A group does not have a name")
 		}
-		if g.name, ok = name.(string); !ok {
+		if g.name, ok = Reveal(name).(string); !ok {
 			return nil, inv.invalid(in, "A group's name must be a String, not %s", typeName(name))
 		}
 		if c, bad := illegal(g.name); bad {
@@ -187,6 +188,8 @@ func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
 		switch t := t.(type) {
 		case string:
 			g.strings = append(g.strings, t)
+		case transport.Secret: // names are no secrets, wherever they are from
+			g.strings = append(g.strings, t.Reveal())
 		case *ordered.Map:
 			if err := inv.readTarget(ctx, g, t); err != nil {
 				return err
@@ -206,7 +209,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 		if err != nil {
 			return err
 		}
-		s, ok := v.(string)
+		s, ok := Reveal(v).(string)
 		switch {
 		case v == nil:
 			continue
@@ -255,6 +258,7 @@ func (inv *Inventory) readAliases(ctx context.Context, g *group, d *definition) 
 	if err != nil || v == nil {
 		return err
 	}
+	v = Reveal(v)
 	switch v.(type) {
 	case string, []any:
 	default:
@@ -410,7 +414,7 @@ func typeName(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"
-	case string:
+	case string, transport.Secret:
 		return "String"
 	case int64:
 		return "Integer"

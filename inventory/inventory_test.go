@@ -669,7 +669,7 @@ vars: {asked: {_plugin: prompt, message: Word}}
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(d.Vars)
-	if want := `{"asked":"answer to Word: ","list":["1","two"],"file":[{"name":"pt1","uri":"127.0.1.6"},{"name":"pt2","uri":"127.0.1.7","vars":{"v":"vee"}}],"none":null}`; string(got) != want {
+	if want := `{"asked":"[redacted]","list":["1","two"],"file":[{"name":"pt1","uri":"127.0.1.6"},{"name":"pt2","uri":"127.0.1.7","vars":{"v":"vee"}}],"none":null}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if d.URI != "ssh://u@deep.example" || d.Config.Value("user") != "deepuser" {

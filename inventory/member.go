@@ -238,7 +238,7 @@ func (inv *Inventory) checkSpec(entry *ordered.Map, where string) error {
 	if given {
 		entry = overlay(entry, ordered.Of("config", compact(config)))
 	}
-	return schema.Validate(entry, inv.entry, where, inv.opts.Warn)
+	return schema.Validate(Reveal(entry), inv.entry, where, inv.opts.Warn)
 }
 
 // checkNew makes sure that a new target takes nobody's name. The caller holds

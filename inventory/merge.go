@@ -164,7 +164,7 @@ func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *grou
 	}
 	return &layer{
 		config: inv.pruned(hash("config")), vars: hash("vars"), facts: hash("facts"), hooks: hash("plugin_hooks"),
-		features: featureList(data.Value("features")),
+		features: featureList(Reveal(data.Value("features"))),
 	}, nil
 }
 

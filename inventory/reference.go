@@ -134,7 +134,7 @@ func (inv *Inventory) resolveTop(ctx context.Context, v any, depth int) (any, er
 
 // call resolves one reference, all inside which are resolved.
 func (r Resolver) call(ctx context.Context, ref *ordered.Map) (any, error) {
-	name, ok := ref.Value(schema.PluginKey).(string)
+	name, ok := Reveal(ref.Value(schema.PluginKey)).(string)
 	if !ok {
 		return nil, fault.New("bolt/validation-error", "The value of %s must be the name of a plugin, not %s",
 			schema.PluginKey, typeName(ref.Value(schema.PluginKey)))

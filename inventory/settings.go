@@ -58,7 +58,7 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 }
 
 func (d *Data) settings() Settings {
-	c := options{d.Config}
+	c := options{RevealMap(d.Config)}
 	s := Settings{
 		Host:         d.address.host,
 		User:         c.text("user"),
@@ -108,13 +108,13 @@ func (d *Data) settings() Settings {
 // ssh fills in what only SSH has.
 func (d *Data) ssh(c options, to *transport.Dest) {
 	to.DisconnectTimeout = time.Duration(c.number("disconnect-timeout")) * time.Second
-	switch key := d.Config.Value("private-key").(type) {
+	switch key := c.Value("private-key").(type) {
 	case string:
 		to.PrivateKey = key
 	case *ordered.Map:
 		to.KeyData = options{key}.secret("key-data")
 	}
-	switch d.Config.Value("host-key-check") {
+	switch c.Value("host-key-check") {
 	case true:
 		to.HostKeyCheck = transport.CheckStrict
 	case false:
@@ -168,7 +168,7 @@ func interpreters(c options) map[string][]string {
 	return byExt
 }
 
-// options reads a map whose types have been checked.
+// options reads a map whose types have been checked, in clear.
 type options struct{ *ordered.Map }
 
 func (o options) text(k string) string { s, _ := o.Value(k).(string); return s }
@@ -187,10 +187,7 @@ func (o options) choice(k string) transport.Choice {
 func (o options) flag(k string) bool  { b, _ := o.Value(k).(bool); return b }
 func (o options) number(k string) int { n, _ := o.Value(k).(int64); return int(n) }
 
-func (o options) secret(k string) transport.Secret {
-	s, _ := o.Value(k).(transport.Secret)
-	return s
-}
+func (o options) secret(k string) transport.Secret { return transport.NewSecret(o.text(k)) }
 
 // words reads a command: a list of words, or a string that is split at spaces.
 func (o options) words(k string) []string {

@@ -118,8 +118,10 @@ type Data struct {
 	// configured one. It need not be one that this program can dial.
 	Transport string
 	// Config holds the options of Transport, defaults included, in the order
-	// in which they are shown. Passwords and key texts in it are
-	// transport.Secret values, which show themselves redacted.
+	// in which they are shown. Passwords and key texts in it, and what is from
+	// plugins that keep secrets, are transport.Secret values, which show
+	// themselves redacted; so are texts in Vars, Facts and PluginHooks from such
+	// plugins. Reveal is for those who use them.
 	//
 	// Differs from Puppet: Bolt's inventory show prints them.
 	Config   *ordered.Map
@@ -264,7 +266,7 @@ func (t *Target) RunOn(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := options{d.Config}.text("run-on")
+	name := options{RevealMap(d.Config)}.text("run-on")
 	found, err := t.inv.Targets(ctx, []string{name})
 	if err != nil {
 		return nil, err
@@ -287,10 +289,10 @@ func (t *Target) RunOn(ctx context.Context) (*Target, error) {
 // remote target has a scheme that is none of ours.
 func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLayer) (string, error) {
 	configured := t.inv.opts.Transport
-	if name, ok := groups.layer.config.Value("transport").(string); ok {
+	if name, ok := Reveal(groups.layer.config.Value("transport")).(string); ok {
 		configured = name
 	}
-	if name, ok := own.config.Value("transport").(string); ok {
+	if name, ok := Reveal(own.config.Value("transport")).(string); ok {
 		configured = name
 	}
 	name := scheme

@@ -475,7 +475,7 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 	if err != nil {
 		return nil, err
 	}
-	about := revealed(d.Config).(*ordered.Map)
+	about := inventory.Reveal(d.Config.Clone()).(*ordered.Map)
 	set := func(k string, v any, has bool) {
 		if has {
 			about.Set(k, v)
@@ -489,27 +489,6 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 	set("host", s.Host, s.Host != "")
 	set("port", int64(s.Dest.Port), s.Dest.Port != 0)
 	return about, nil
-}
-
-// revealed is data with what is secret in it in clear.
-func revealed(v any) any {
-	switch v := v.(type) {
-	case transport.Secret:
-		return v.Reveal()
-	case *ordered.Map:
-		m := &ordered.Map{}
-		for k, e := range v.All() {
-			m.Set(k, revealed(e))
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, e := range v {
-			list[i] = revealed(e)
-		}
-		return list
-	}
-	return v
 }
 
 // partial keeps what a task had printed before it was lost or ended.

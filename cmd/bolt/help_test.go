@@ -16,7 +16,7 @@ var boltsFlags = strings.Fields(`targets query rerun detail user password passwo
 // Bolt's own are for Bolt's commands to ignore, all others are refused.
 func TestFlagsElsewhere(t *testing.T) {
 	for _, c := range commands() {
-		bolts := !strings.HasPrefix(c.name, "pool ") && !strings.HasPrefix(c.name, "puppet ") && !strings.HasPrefix(c.name, "facts ")
+		bolts := !c.ours()
 		for _, f := range flagTable() {
 			if f.on != onAll && occasions[f.on] == "" {
 				t.Errorf("--%s: there are no words for when it can be given", f.name)

@@ -286,7 +286,7 @@ func (s *search) asTarget(ctx context.Context, t *inventory.Target, f *found) (v
 	if err != nil {
 		return nil, nil, err
 	}
-	of := environment.Target{Name: t.Name, Facts: data.Facts, Vars: data.Vars, Given: s.given}
+	of := environment.Target{Name: t.Name, Facts: inventory.RevealMap(data.Facts), Vars: inventory.RevealMap(data.Vars), Given: s.given}
 	node, odd, err := of.Node()
 	if err != nil {
 		return nil, nil, err

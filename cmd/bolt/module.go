@@ -83,7 +83,7 @@ func wordsOfModuleInstall(args []string) error {
 
 // installer is made for the project, with steps shown to people.
 func (a *app) installer(ctx context.Context, steps *output.ModuleSteps) (in *install.Installer, done func(), err error) {
-	settings, err := a.plugins().ResolveAll(ctx, a.config.ModuleInstall)
+	settings, err := a.resolved(ctx, a.config.ModuleInstall)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
+	"bolt/inventory"
 	"bolt/inventory/plugin"
 )
 
@@ -72,6 +73,12 @@ func (a *app) plugins() *plugin.Plugins {
 		})
 	}
 	return a.plug
+}
+
+// resolved is data with the references in it resolved, in clear.
+func (a *app) resolved(ctx context.Context, v any) (any, error) {
+	v, err := a.plugins().ResolveAll(ctx, v)
+	return inventory.Reveal(v), err
 }
 
 // pluginHooks are the project's. References among them are resolved for whom

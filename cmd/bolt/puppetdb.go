@@ -17,7 +17,7 @@ func (a *app) puppetDB() *puppetdb.Instances {
 		}
 		a.pdb = puppetdb.NewInstances(puppetdb.Settings{
 			Default: settings("puppetdb"), Named: settings("puppetdb-instances"),
-			Instance: a.values.last("puppetdb"), Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.plugins().ResolveAll,
+			Instance: a.values.last("puppetdb"), Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolved,
 			Base: puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
 		})
 	}

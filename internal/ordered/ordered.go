@@ -129,6 +129,21 @@ func CloneValue(v any) any {
 	return v
 }
 
+// Format shows a map under every verb as its values show themselves. Left alone, fmt
+// would look into it and go around the methods of values that hide what they are.
+func (m *Map) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, "{")
+	first := true
+	for k, v := range m.All() {
+		if !first {
+			_, _ = io.WriteString(f, ", ")
+		}
+		first = false
+		fmt.Fprintf(f, "%s: %v", k, v)
+	}
+	_, _ = io.WriteString(f, "}")
+}
+
 // Merge returns m with the keys of over laid on it: maps inside are merged
 // likewise, everything else is replaced. Neither is changed; keys of m come
 // first.

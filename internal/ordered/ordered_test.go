@@ -2,6 +2,7 @@ package ordered
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -118,4 +119,21 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("%s became %s", texts[1], texts[2])
 		}
 	})
+}
+
+// hidden is a value that hides what it is.
+type hidden struct{ text string }
+
+func (hidden) String() string { return "nothing" }
+
+func TestFormat(t *testing.T) {
+	m := Of("a", int64(1), "deep", Of("list", []any{hidden{"secret"}}), "b", hidden{"secret"})
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%q", "%x"} {
+		if got, want := fmt.Sprintf(verb, m), "{a: 1, deep: {list: [nothing]}, b: nothing}"; got != want {
+			t.Errorf("%s: %s", verb, got)
+		}
+	}
+	if got := fmt.Sprint((*Map)(nil)); got != "{}" {
+		t.Errorf("nil: %s", got)
+	}
 }

@@ -47,6 +47,7 @@ type entry struct {
 	result any
 	at     time.Time
 	ttl    time.Duration
+	secret bool
 }
 
 // What is kept at the most: the oldest go.
@@ -63,9 +64,9 @@ const cacheWarning = "plugin_cache"
 func (e entry) valid(now time.Time) bool { return !e.at.After(now) && now.Sub(e.at) < e.ttl }
 
 // get returns a result that is at most ttl old.
-func (c *cache) get(ctx context.Context, key string, ttl time.Duration) (any, bool) {
+func (c *cache) get(ctx context.Context, key string, ttl time.Duration) (v any, secret, ok bool) {
 	if c.file == "" {
-		return nil, false
+		return nil, false, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +74,7 @@ func (c *cache) get(ctx context.Context, key string, ttl time.Duration) (any, bo
 		var err error
 		c.entries, c.stale, err = c.read(ctx)
 		if ctx.Err() != nil {
-			return nil, false
+			return nil, false, false
 		}
 		c.opened = true
 		switch _, damaged := errors.AsType[*damagedError](err); {
@@ -88,17 +89,17 @@ func (c *cache) get(ctx context.Context, key string, ttl time.Duration) (any, bo
 	e, ok := c.entries[key]
 	e.ttl = min(e.ttl, ttl) // somebody may want it fresher by now
 	if !ok || !e.valid(c.now()) {
-		return nil, false
+		return nil, false, false
 	}
-	return ordered.CloneValue(e.result), true
+	return ordered.CloneValue(e.result), e.secret, true
 }
 
 // put remembers a result, if the file can hold it.
-func (c *cache) put(key string, result any, ttl time.Duration) {
+func (c *cache) put(key string, result any, secret bool, ttl time.Duration) {
 	if c.file == "" || !storable(result) {
 		return
 	}
-	e := entry{ordered.CloneValue(result), c.now(), ttl}
+	e := entry{ordered.CloneValue(result), c.now(), ttl, secret}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.added == nil {
@@ -229,6 +230,7 @@ func decodeEntry(v any) (e entry, ok bool) {
 			return e, false
 		}
 	}
+	e.secret = m.Value("secret") == true
 	e.ttl, ok = seconds(m.Value("ttl"))
 	return e, ok
 }
@@ -269,7 +271,11 @@ func encode(entries map[string]entry) ([]byte, error) {
 		if e.ttl%time.Second != 0 {
 			ttl = e.ttl.Seconds()
 		}
-		if err := safetext.WriteJSON(&one, ordered.Of(k, ordered.Of("result", e.result, "mtime", e.at.UTC().Format(time.RFC3339Nano), "ttl", ttl))); err != nil {
+		fields := ordered.Of("result", e.result, "mtime", e.at.UTC().Format(time.RFC3339Nano), "ttl", ttl)
+		if e.secret {
+			fields.Set("secret", true)
+		}
+		if err := safetext.WriteJSON(&one, ordered.Of(k, fields)); err != nil {
 			return nil, err
 		}
 		if out.Len()+one.Len() > maxBytes {

@@ -16,7 +16,8 @@ import (
 // dataFile makes a module a plugin. It is a JSON object, in which "hooks" may
 // name the task of each hook ({"hooks": {"resolve_reference": {"task":
 // "m::t"}}}). A hook that it does not name is the task <module>::<hook>, if
-// there is one.
+// there is one. "sensitive" says whether the values of resolve_reference are
+// secret; if it does not stand there, they are if the plugin decrypts secrets.
 const dataFile = "bolt_plugin.json"
 
 // module reads the plugin that a module is, nil if it is none.
@@ -43,6 +44,10 @@ func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error)
 	}
 	if p.opts.Tasks == nil {
 		return nil, executionError(m.Name, ResolveReference, errors.New("tasks cannot be run here"))
+	}
+	secret, given := about.Value("sensitive").(bool)
+	if _, set := about.Get("sensitive"); set && !given {
+		return nil, broken(m.Name, "'sensitive' must be true or false")
 	}
 	named := &ordered.Map{}
 	if v, ok := about.Get("hooks"); ok {
@@ -72,7 +77,10 @@ func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error)
 			}
 		}
 	}
-	return &plugin{name: m.Name, hooks: l.hooks, configures: func(key string) bool { return l.keys[key] }}, nil
+	if _, keeps := l.hooks[SecretDecrypt]; keeps && !given {
+		secret = true
+	}
+	return &plugin{name: m.Name, hooks: l.hooks, secret: secret, configures: func(key string) bool { return l.keys[key] }}, nil
 }
 
 // A hookLoader collects the hooks of a module.

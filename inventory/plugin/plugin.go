@@ -68,6 +68,9 @@ type Options struct {
 type Native struct {
 	Name  string
 	About string // for lists: one sentence
+	// Secret says that the texts of its values are nobody's business. It counts
+	// for a module that takes its place, too.
+	Secret bool
 	// Configures reports whether the configuration may have a key; nil is for
 	// plugins that have none.
 	Configures func(key string) bool
@@ -90,6 +93,7 @@ type Plugins struct {
 	loaded  map[string]*plugin
 	flights map[string]*flight          // references that were or are being resolved, by their digests
 	answers map[string]transport.Secret // by message: nobody is asked the same twice
+	secrets []string                    // texts that plugins gave which keep secrets
 }
 
 // New makes the set of plugins.
@@ -149,6 +153,7 @@ type plugin struct {
 	// plugins that have none, which look at none.
 	configures func(key string) bool
 	fixed      bool // no module takes its place
+	secret     bool // texts of its values are nobody's business
 }
 
 // A hook does its work with the plugin's configuration and what a reference or
@@ -189,14 +194,15 @@ func (p *Plugins) ResolveAll(ctx context.Context, v any) (any, error) {
 // resolve is Resolve while the plugins above are being loaded, whose
 // configuration the reference is part of.
 func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref *ordered.Map) (any, error) {
+	ref = inventory.RevealMap(ref) // what plugins give others
 	ttl, err := p.ttl(ref)
 	if err != nil {
 		return nil, err
 	}
 	key, keyed := digest(name, ref, p.opts.Config.Value(name))
 	if keyed && ttl > 0 {
-		if v, ok := p.cache.get(ctx, key, ttl); ok {
-			return v, nil
+		if v, secret, ok := p.cache.get(ctx, key, ttl); ok {
+			return p.hidden(v, secret), nil
 		}
 	}
 	// It is loaded before it is in flight: nobody in flight waits for others.
@@ -206,13 +212,14 @@ func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref 
 	}
 	work := func() (any, error) { return p.fresh(ctx, pl, ref) }
 	if !keyed {
-		return work()
+		v, err := work()
+		return p.hidden(v, pl.secret), err
 	}
 	v, first, err := p.once(ctx, key, work)
 	if err == nil && first && ttl > 0 {
-		p.cache.put(key, v, ttl)
+		p.cache.put(key, v, pl.secret, ttl)
 	}
-	return v, err
+	return p.hidden(v, pl.secret), err
 }
 
 // fresh resolves a reference.
@@ -232,9 +239,9 @@ func (p *Plugins) fresh(ctx context.Context, pl *plugin, ref *ordered.Map) (any,
 	}
 	// What is wrong with the reference is said as it is.
 	if f, ok := errors.AsType[*fault.Error](err); ok && slices.Contains([]string{kindInvalid, "bolt/unknown-task"}, f.Kind) {
-		return nil, err
+		return nil, p.redacted(f)
 	}
-	return nil, executionError(pl.name, ResolveReference, err)
+	return nil, p.redacted(executionError(pl.name, ResolveReference, err))
 }
 
 // Call carries out a hook of a plugin. Errors are as those of Resolve; one of
@@ -309,7 +316,7 @@ func (p *Plugins) configuration(ctx context.Context, above []string, pl *plugin)
 	if err != nil {
 		return nil, err
 	}
-	config, ok := v.(*ordered.Map)
+	config, ok := inventory.Reveal(v).(*ordered.Map)
 	if !ok {
 		return nil, invalid("Config for %s plugin must be a Hash", pl.name)
 	}
@@ -331,6 +338,9 @@ func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 		m, ok := p.opts.Modules.Module(name)
 		if ok && (native == nil || !m.BuiltIn()) {
 			pl, err := p.module(ctx, m)
+			if pl != nil && native != nil {
+				pl.secret = pl.secret || native.secret
+			}
 			if pl != nil || err != nil {
 				return pl, err
 			}
@@ -370,7 +380,9 @@ func (p *Plugins) native(name string) *plugin {
 	case "env_var":
 		return one("Read a value from an environment variable.", p.envVar)
 	case "prompt":
-		return one("Ask the user for a value, which is not shown.", p.prompt)
+		pl := one("Ask the user for a value, which is not shown.", p.prompt)
+		pl.secret = true
+		return pl
 	case "task":
 		pl := one("Run a task on this machine.", p.task)
 		pl.hooks[PuppetLibrary] = hook{about: "Run a task that installs an agent."}
@@ -384,7 +396,7 @@ func (p *Plugins) native(name string) *plugin {
 	for _, n := range p.opts.Natives {
 		if n.Name == name {
 			pl := one(n.About, n.Resolve)
-			pl.configures, pl.fixed = n.Configures, false
+			pl.configures, pl.fixed, pl.secret = n.Configures, false, n.Secret
 			return pl
 		}
 	}
@@ -397,7 +409,7 @@ const (
 )
 
 // executionError is for a plugin that could not do its work.
-func executionError(name string, h Hook, err error) error {
+func executionError(name string, h Hook, err error) *fault.Error {
 	return &fault.Error{Kind: kindPlugin, Err: err,
 		Msg: fmt.Sprintf("Error executing plugin %s from %s in %s: %v", name, h, name, err)}
 }

@@ -12,6 +12,7 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"
 )
@@ -88,7 +89,7 @@ func TestPromptOnce(t *testing.T) {
 	}})
 	for range 2 {
 		for _, m := range []string{"One", "Two"} {
-			if got, err := p.Resolve(t.Context(), "prompt", ordered.Of("message", m)); got != "re: "+m+": " || err != nil {
+			if got, err := p.Resolve(t.Context(), "prompt", ordered.Of("message", m)); inventory.Reveal(got) != "re: "+m+": " || err != nil {
 				t.Errorf("got %v, %v", got, err)
 			}
 		}

@@ -52,7 +52,7 @@ func knowing() []*eval.Function {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(secretless(v)), nil
+			return valueOf(inventory.Reveal(v)), nil
 		}),
 		one("apply_prep", "Prepares targets for apply blocks.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", func(*eval.Call) (value.Value, error) {
 			return nil, noCatalogs()
@@ -81,14 +81,14 @@ func knowing() []*eval.Function {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(orEmpty(d.Vars)), nil
+			return valueOf(orEmpty(inventory.RevealMap(d.Vars))), nil
 		}),
 		one("facts", "Returns the facts that are known of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
 			d, err := target(c).Data(c.Context())
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(orEmpty(d.Facts)), nil
+			return valueOf(orEmpty(inventory.RevealMap(d.Facts))), nil
 		}),
 		one("set_var", "Sets a variable of a target.", "Target $target, String $name, Data $value", func(c *eval.Call) (value.Value, error) {
 			return c.Args[0], target(c).SetVar(c.Context(), text(c.Args[1]), plain(c.Args[2]))

@@ -172,10 +172,16 @@ func targetFunctions() []*eval.Function {
 		about("name", func(_ *Executor, t *inventory.Target, _ *inventory.Data) any { return t.Name }),
 		about("safe_name", func(_ *Executor, t *inventory.Target, _ *inventory.Data) any { return t.SafeName() }),
 		about("target_alias", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return list(d.Alias) }),
-		about("vars", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return orEmpty(d.Vars) }),
-		about("facts", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return orEmpty(d.Facts) }),
+		about("vars", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {
+			return orEmpty(inventory.RevealMap(d.Vars))
+		}),
+		about("facts", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {
+			return orEmpty(inventory.RevealMap(d.Facts))
+		}),
 		about("features", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return list(d.Features) }),
-		about("plugin_hooks", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return orEmpty(d.PluginHooks) }),
+		about("plugin_hooks", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {
+			return orEmpty(inventory.RevealMap(d.PluginHooks))
+		}),
 		member("Target", "resources", "", func(c *eval.Call) (value.Value, error) {
 			return of(&c.Site).known.hash(inventoryTarget(c.Args[0])), nil
 		}),

@@ -237,6 +237,7 @@ func (h *hints) print(w io.Writer) {
 
 // fatal prints what ended an action that had begun to print.
 func (a *app) fatal(view output.Renderer, err error) error {
+	err = a.withoutSecrets(err)
 	if werr := view.Fatal(err); werr != nil {
 		return written(werr)
 	}

@@ -100,6 +100,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return err
 	}
+	err = a.withoutSecrets(err)
 	a.log.Debug("failed", "err", err)
 	if a.values.on("trace", false) {
 		printCauses(sys.err, err)

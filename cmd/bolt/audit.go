@@ -19,6 +19,7 @@ import (
 	"bolt/audit"
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/executor"
@@ -180,10 +181,10 @@ func (d *audited) ended(ctx context.Context, failed bool) error {
 // be secret, beside those that a task calls so.
 func (a *app) auditOf(action run.Action, secrets []string) audit.Action {
 	what := audit.Action{Name: action.Name(), RunAs: a.values.last("run-as")}
-	what.Object, what.SHA256 = audit.Shown(action.Object())
+	what.Object, what.SHA256 = audit.Shown(a.redacted(action.Object()))
 	switch do := action.(type) {
 	case *run.Command:
-		what.Params = auditParams(variables(do.Env), secrets)
+		what.Params = a.auditParams(variables(do.Env), secrets)
 	case *run.Script:
 		what.Object = absolutePath(do.Path)
 		what.SHA256 = audit.Digest(do.Data)
@@ -191,7 +192,7 @@ func (a *app) auditOf(action run.Action, secrets []string) audit.Action {
 		if len(do.Args) > 0 {
 			given.Set("arguments", list(do.Args))
 		}
-		what.Params = auditParams(given, secrets)
+		what.Params = a.auditParams(given, secrets)
 	case *run.Upload:
 		what.Object, what.Dest = absolutePath(do.Source), do.Dest
 	case *run.Download:
@@ -201,7 +202,7 @@ func (a *app) auditOf(action run.Action, secrets []string) audit.Action {
 		secrets = append(sensitive, secrets...)
 		what.Noop = params.Value("_noop") == true
 		params.Delete("_noop")
-		what.Params = auditParams(params, secrets)
+		what.Params = a.auditParams(params, secrets)
 		what.RunAs = cmp.Or(do.RunAs(), what.RunAs)
 	}
 	return what
@@ -241,8 +242,14 @@ func variableNames(action run.Action) (names []string) {
 }
 
 // auditParams are parameters of which the secret ones are only named.
-func auditParams(params *ordered.Map, secrets []string) *audit.Params {
+func (a *app) auditParams(params *ordered.Map, secrets []string) *audit.Params {
 	params = params.Clone()
+	for name, v := range params.All() {
+		var text strings.Builder
+		if err := safetext.WriteJSON(&text, v); err != nil || a.redacted(text.String()) != text.String() {
+			secrets = append(slices.Clip(secrets), name)
+		}
+	}
 	secrets = slices.Compact(slices.Sorted(slices.Values(secrets)))
 	for _, name := range secrets {
 		params.Delete(name)
@@ -259,9 +266,9 @@ func auditParams(params *ordered.Map, secrets []string) *audit.Params {
 }
 
 // auditOfPlan is what is recorded of a plan.
-func auditOfPlan(p *plans.Plan, given *value.Hash, j *journal.Run) audit.Action {
+func (a *app) auditOfPlan(p *plans.Plan, given *value.Hash, j *journal.Run) audit.Action {
 	params, secrets := executor.ParamsOf(p, given)
-	what := audit.Action{Name: "plan", Object: p.Name, Params: auditParams(params, secrets)}
+	what := audit.Action{Name: "plan", Object: p.Name, Params: a.auditParams(params, secrets)}
 	if j != nil {
 		what.Journal = j.ID
 	}
@@ -286,7 +293,7 @@ func (a *app) auditStep(ctx context.Context, s *executor.Step) (end func([]*run.
 		what = a.auditOf(s.Action, secrets)
 	default:
 		what.Name = strings.TrimPrefix(strings.TrimSuffix(s.Function, "_with"), "run_")
-		what.Object, what.SHA256 = audit.Shown(s.Object)
+		what.Object, what.SHA256 = audit.Shown(a.redacted(s.Object))
 	}
 	what.RunAs, what.Noop = cmp.Or(s.RunAs, what.RunAs), what.Noop || s.Noop
 	d, err := a.audited(ctx, int(a.audit.steps.Add(1)), what, s.Targets)

@@ -84,7 +84,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	view := newPlanObserver(ctx, a, p.Name, stop)
 	view.language = language
 	defer view.close()
-	audited, err := a.audited(ctx, 0, auditOfPlan(p, given, j), nil)
+	audited, err := a.audited(ctx, 0, a.auditOfPlan(p, given, j), nil)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
+	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 )
@@ -79,6 +82,40 @@ func (a *app) plugins() *plugin.Plugins {
 func (a *app) resolved(ctx context.Context, v any) (any, error) {
 	v, err := a.plugins().ResolveAll(ctx, v)
 	return inventory.Reveal(v), err
+}
+
+// redacted is a text without the secrets that plugins have given: whoever was given
+// one may have put it into it.
+func (a *app) redacted(text string) string {
+	if a.plug == nil {
+		return text
+	}
+	return a.plug.Redact(text)
+}
+
+// withoutSecrets is an error without the secrets that plugins have given. What has
+// some loses its causes, which people can ask for.
+func (a *app) withoutSecrets(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		if said := err.Error(); a.redacted(said) != said {
+			return errors.New(a.redacted(said))
+		}
+		return err
+	}
+	var details strings.Builder
+	if f.Details != nil {
+		_ = safetext.WriteJSON(&details, f.Details) // what cannot be written is not shown
+	}
+	open := a.redacted(details.String()) == details.String()
+	if open && a.redacted(f.Msg) == f.Msg && a.redacted(f.Hint) == f.Hint {
+		return err
+	}
+	told := &fault.Error{Kind: f.Kind, Code: f.Code, Msg: a.redacted(f.Msg), Hint: a.redacted(f.Hint)}
+	if open {
+		told.Details = f.Details
+	}
+	return told
 }
 
 // pluginHooks are the project's. References among them are resolved for whom

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bolt/internal/sshtest"
+)
+
+// A vault is a set of secrets by the places that they come from.
+type vault map[string]string
+
+// new is a secret that nothing else has in it.
+func (v vault) new(place string) string {
+	v[place] = "canary-" + rand.Text()
+	return v[place]
+}
+
+// in lists the places whose secrets are in a text.
+func (v vault) in(text []byte) (places []string) {
+	for place, secret := range v {
+		if bytes.Contains(text, []byte(secret)) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// TestSecretSources uses secrets from everywhere in many ways, and looks for them in
+// all that is printed and in all files that are written, but for the cache of plugins,
+// which is told to have them.
+func TestSecretSources(t *testing.T) {
+	d := newDesk(t, sshtest.Start(t, sshtest.Options{}))
+	secrets := vault{}
+	for _, name := range []string{"MODULE", "CACHED", "PASSWORD", "KEYDATA", "CONFIGURED"} {
+		d.env = append([]string{"CANARY_" + name + "=" + secrets.new(name)}, d.env...)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(d.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bolt-project.yaml", "name: p\n")
+	d.works("secret", "createkeys")
+	encrypted := func(place string) string {
+		t.Helper()
+		cmd := d.command("secret", "encrypt", "-")
+		cmd.Stdin = strings.NewReader(secrets.new(place))
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("{_plugin: pkcs7, encrypted_value: '%s'}", bytes.TrimSpace(text))
+	}
+	write("bolt-project.yaml", fmt.Sprintf(`
+name: p
+modulepath: [modules]
+audit: {path: audit.jsonl, required: true}
+log: {trace.log: {level: trace, append: true}, console: {level: trace}}
+plugins: {m: {token: %s}}
+puppetdb: {server_urls: ["http://127.0.0.1:1"], token: %s}
+`, encrypted("plugins"), encrypted("puppetdb")))
+	write("modules/m/bolt_plugin.json", `{"sensitive": true}`)
+	write("modules/m/tasks/resolve_reference.sh", `#!/bin/sh
+[ -n "$PT_token" ] || exit 7
+if [ "$PT_which" = FAILS ]; then
+	echo "{\"_error\": {\"kind\": \"m/refused\", \"msg\": \"refused: $PT_token, $PT_given\", \"details\": {\"token\": \"$PT_token\"}}}"
+	exit 1
+fi
+eval "echo \"{\\\"value\\\": \\\"\$CANARY_$PT_which\\\"}\""
+`)
+	write("modules/m/tasks/resolve_reference.json", `{"parameters": {"which": {"type": "String"}, "token": {"type": "Optional[String]"}, "given": {"type": "Optional[String]"}}}`)
+	write("modules/m/tasks/use.sh", "#!/bin/sh\necho \"{\\\"length\\\": ${#PT_pw}}\"\n[ -z \"$PT_fail\" ] || exit 5\n")
+	write("modules/m/tasks/use.json", `{"parameters": {"pw": {"type": "String", "sensitive": true}, "fail": {"type": "Optional[Boolean]"}}}`)
+	write("modules/m/tasks/device.sh", "#!/bin/sh\ncase \"$PT__target\" in *canary*) echo '{\"seen\": true}';; *) exit 6;; esac\n")
+	write("modules/m/tasks/device.json", `{"remote": true}`)
+	write("modules/m/plans/use.pp", `
+plan m::use(Sensitive[String] $given) {
+  $t = get_target('host1')
+  $pk = $t.vars['pk']
+  unless $pk =~ /^canary-/ { fail_plan('the variable is not what it is') }
+  run_task('m::use', $t, pw => $pk)
+  run_task('m::use', $t, pw => $given)
+  run_command('test ${#PW} -gt 20', $t, _env_vars => { 'PW' => Sensitive($t.vars['mod']) })
+  run_task('m::use', $t, pw => $pk, fail => true, _catch_errors => true)
+  return run_command('exit 3', $t, _catch_errors => true)
+}
+`)
+	write("modules/m/plans/line.pp", "plan m::line() {\n  $t = get_target('host1')\n  return run_command(\"true ${t.vars['pk']}\", $t)\n}\n")
+	write("inventory.yaml", fmt.Sprintf(`
+targets:
+  - uri: host1
+    vars:
+      pk: %s
+      mod: {_plugin: m, which: MODULE}
+      cached: {deep: [{_plugin: m, which: CACHED, _cache: {ttl: 600}}]}
+    facts: {token: %s}
+    config:
+      ssh: {password: {_plugin: m, which: PASSWORD}, sudo-password: %s, connect-timeout: 5}
+  - name: device
+    uri: remote://device
+    config: {transport: remote, remote: {run-on: host1, token: %s, login: {_plugin: m, which: CONFIGURED}}}
+  - name: badkey
+    uri: ssh://host9
+    config: {ssh: {user: nobody, private-key: {key-data: {_plugin: m, which: KEYDATA}}, batch-mode: true}}
+  - name: broken
+    vars: {v: {_plugin: m, which: FAILS, given: %s}}
+`, encrypted("var"), encrypted("fact"), encrypted("sudo"), encrypted("device"), encrypted("given to a plugin")))
+	given := secrets.new("parameter")
+	commands := []struct {
+		args []string
+		ok   bool
+		list bool // it lists, so that it has no ndjson
+	}{
+		{[]string{"inventory", "show", "--detail", "-t", "host1,device,badkey"}, true, true},
+		{[]string{"inventory", "show", "--detail", "-t", "broken"}, false, true},
+		{[]string{"inventory", "show", "-q", "nodes[certname] { }"}, false, true},
+		{[]string{"command", "run", "true", "-t", "host1"}, true, false},
+		{[]string{"command", "run", "exit 3", "-t", "host1,badkey,broken"}, false, false},
+		{[]string{"command", "run", "id -un", "-t", "host1", "--run-as", "root"}, true, false},
+		{[]string{"task", "run", "m::use", "pw=" + given, "-t", "host1"}, true, false},
+		{[]string{"task", "run", "m::use", "pw=" + given, "fail=true", "-t", "host1"}, false, false},
+		{[]string{"task", "run", "m::use", "--params", `{"pw": ["` + given + `"]}`, "-t", "host1"}, false, false},
+		{[]string{"task", "run", "m::device", "-t", "device"}, true, false},
+		{[]string{"plan", "run", "m::use", "given=" + given, "--journal"}, false, false},
+		{[]string{"plugin", "show"}, true, true},
+		{[]string{"plan", "runs"}, true, true},
+		{[]string{"audit", "show"}, true, true},
+	}
+	for _, c := range commands {
+		for _, format := range []string{"human", "json", "ndjson"} {
+			if c.list && format == "ndjson" {
+				continue
+			}
+			out, code := d.bolt(append(c.args, "--format", format, "--trace", "--log-level", "trace")...)
+			if c.args[0] == "plugin" || c.args[0] == "audit" || c.args[0] == "plan" && c.args[1] == "runs" {
+				out, code = d.bolt(append(c.args, "--format", format)...)
+			}
+			if ok := code == 0; ok != c.ok {
+				t.Errorf("bolt %q --format %s ended with %d:\n%s", c.args[:2], format, code, out)
+			}
+			if found := secrets.in([]byte(out)); found != nil {
+				t.Errorf("bolt %q --format %s shows the secrets of %q:\n%s", c.args[:2], format, found, out)
+			}
+		}
+	}
+	out, _ := d.bolt("plan", "run", "m::use", "given="+given, "--log-level", "warn")
+	if !strings.Contains(out, "exit code 3") && !strings.Contains(out, "Failed on") {
+		t.Errorf("the plan did not come to its end:\n%s", out)
+	}
+	looked := 0
+	for _, dir := range []string{d.dir, filepath.Dir(d.socket())} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found := secrets.in(text)
+			if filepath.Base(path) == pluginCache {
+				if len(found) != 1 || found[0] != "CACHED" {
+					t.Errorf("the cache has the secrets of %q, so looking for them elsewhere shows nothing", found)
+				}
+				return nil
+			}
+			if looked++; found != nil {
+				t.Errorf("%s has the secrets of %q", path, found)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"trace.log", "bolt-debug.log", "audit.jsonl", ".rerun.json"} {
+		if info, err := os.Stat(filepath.Join(d.dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("there is nothing in %s, so looking there shows nothing: %v", name, err)
+		}
+	}
+	if looked < 20 {
+		t.Errorf("looked into %d files only", looked)
+	}
+	// What a plan writes into a command line is shown with it, but not kept in the
+	// audit log.
+	if out := d.works("plan", "run", "m::line"); !strings.Contains(out, "true canary-") {
+		t.Errorf("the plan did not use its variable:\n%s", out)
+	}
+	text := readFile(t, filepath.Join(d.dir, "audit.jsonl"))
+	if found := secrets.in([]byte(text)); found != nil || !strings.Contains(text, `"object":"true [redacted]"`) {
+		t.Errorf("the audit log has the secrets of %q", found)
+	}
+}

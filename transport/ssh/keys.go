@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,7 +119,7 @@ func (k *keyFiles) load(path string) (*keyFile, error) {
 
 // parse reads the text of a key that is in no file.
 func (k *keyring) parse(text string) (*keyFile, error) {
-	id := "key-data " + text
+	id := fmt.Sprintf("key-data %x", sha256.Sum256([]byte(text))) // the text is not kept beside the key
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if f := k.files[id]; f != nil {

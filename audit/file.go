@@ -122,7 +122,7 @@ func tailOf(f io.ReaderAt, size int64) (tail, error) {
 			t.open = open
 		}
 		end = start
-		r, ok := parse(line)
+		r, ok := parse[link](line)
 		if !ok {
 			t.torn = true
 		}
@@ -173,11 +173,31 @@ func lineBefore(f io.ReaderAt, end int64) (line []byte, start int64, open bool, 
 	return line, 0, open, nil
 }
 
-// parse reads a line; ok is false if it is no record.
-func parse(line []byte) (r *Record, ok bool) {
-	r = &Record{}
+// A link is what makes a record part of the chain.
+type link struct {
+	Version int    `json:"v"`
+	Seq     uint64 `json:"seq"`
+	Prev    string `json:"prev"`
+	Torn    bool   `json:"torn"`
+	Event   Event  `json:"event"`
+}
+
+// parse reads a line into a record, or into its link alone; ok is false if it is no
+// record.
+func parse[T link | Record](line []byte) (r *T, ok bool) {
+	r = new(T)
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, r) != nil {
 		return nil, false
 	}
-	return r, r.Version > 0 && r.Seq > 0 && (r.Event == Begin || r.Event == End)
+	switch r := any(r).(type) {
+	case *link:
+		ok = r.known()
+	case *Record:
+		ok = (&link{Version: r.Version, Seq: r.Seq, Event: r.Event}).known()
+	}
+	return r, ok
+}
+
+func (k *link) known() bool {
+	return k.Version > 0 && k.Seq > 0 && (k.Event == Begin || k.Event == End)
 }

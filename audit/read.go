@@ -155,7 +155,7 @@ type verifier struct {
 }
 
 func (v *verifier) line(l *line) error {
-	r, ok := parse(l.text)
+	r, ok := parse[link](l.text)
 	if !ok {
 		if v.strays++; v.strays == 1 {
 			v.stray = Break{l.file, l.number, "it is no record"}
@@ -198,7 +198,7 @@ func (v *verifier) line(l *line) error {
 func (v *verifier) hash() string { return hex.EncodeToString(v.since.Sum(nil)) }
 
 // wrong says what keeps a record from following what was read; "" if nothing does.
-func (v *verifier) wrong(r *Record) string {
+func (v *verifier) wrong(r *link) string {
 	switch {
 	case v.since == nil:
 		if r.Seq == 1 && r.Prev != "" || r.Seq > 1 && r.Prev == "" {
@@ -270,7 +270,7 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 		}
 	}
 	err = readLines(ctx, files, func(l *line) error {
-		r, ok := parse(l.text)
+		r, ok := parse[Record](l.text)
 		if !ok {
 			others++
 			return nil

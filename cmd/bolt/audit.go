@@ -126,10 +126,6 @@ func (d *audited) came(ctx context.Context, r *run.Result) {
 	if d == nil {
 		return
 	}
-	name := ""
-	if r.Target != nil {
-		name = r.Target.SafeName()
-	}
 	switch {
 	case r.OK():
 		d.out.Succeeded++
@@ -138,7 +134,9 @@ func (d *audited) came(ctx context.Context, r *run.Result) {
 		return
 	default:
 		d.out.Failed++
-		d.failed = append(d.failed, name)
+		if r.Target != nil {
+			d.failed = append(d.failed, r.Target.SafeName())
+		}
 	}
 	if r.Target == nil || d.record.RunAs != "" {
 		return

@@ -97,56 +97,6 @@ func (i *Instances) Query(ctx context.Context, query any, instance string) ([]an
 	return c.Rows(ctx, Query{Text: query})
 }
 
-// maxNames is how many nodes a query may be answered with.
-const maxNames = 1_000_000
-
-// Certnames returns the certnames in the rows of a query in PQL, each once.
-func (i *Instances) Certnames(ctx context.Context, query, instance string) ([]string, error) {
-	c, err := i.Client(ctx, instance)
-	if err != nil {
-		return nil, err
-	}
-	wrong := func(what, hint string) error {
-		return &fault.Error{Kind: kind, Msg: fmt.Sprintf("PuppetDB (%s): %s", c.instance(), c.clean(what)), Hint: hint}
-	}
-	var names []string
-	known := make(map[string]bool)
-	err = c.Query(ctx, Query{Text: query}, func(row any) error {
-		m, _ := row.(*ordered.Map)
-		name, ok := m.Value("certname").(string)
-		switch {
-		case !ok:
-			return wrong(fmt.Sprintf("the query '%s' must return a certname for each row, and one has %s", query, has(m)), "a query like inventory[certname] { ... } does")
-		case !hostname(name):
-			return wrong(fmt.Sprintf("the certname %q is no name of a target", name), "")
-		case len(names) == maxNames:
-			return wrong(fmt.Sprintf("the query '%s' is answered with more than %d nodes", query, maxNames), "")
-		}
-		if !known[name] {
-			known[name] = true
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names, err
-}
-
-// has says what is in a row.
-func has(row *ordered.Map) string {
-	if row.Len() == 0 {
-		return "nothing"
-	}
-	return strings.Join(row.Keys(), ", ")
-}
-
-// hostname reports whether a certname is what PuppetDB has: letters, digits and
-// a few marks, and nothing that has a meaning where targets are named.
-func hostname(name string) bool {
-	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("._-", r)
-	})
-}
-
 // Facts is Client.Facts.
 func (i *Instances) Facts(ctx context.Context, certnames []string, instance string) (*ordered.Map, error) {
 	c, err := i.Client(ctx, instance)

@@ -89,7 +89,7 @@ type Client struct {
 	http    *http.Client
 	good    atomic.Int64 // index of the server that answered last
 
-	maxRow, maxRows int64 // bytes; the constants
+	maxRow, maxRows, maxKept int64 // bytes; the constants
 }
 
 // New checks the options, reads the files that they name, and returns a client.
@@ -104,7 +104,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{o: o, maxRow: maxRow, maxRows: maxRows}
+	c := &Client{o: o, maxRow: maxRow, maxRows: maxRows, maxKept: maxKept}
 	encrypted := false
 	for i, text := range o.ServerURLs {
 		u, err := parseServer(text)

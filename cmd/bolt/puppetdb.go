@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"net/http"
 
+	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/inventory"
+	"bolt/inventory/plugin/nodes"
 	"bolt/puppetdb"
 )
 
@@ -17,9 +21,20 @@ func (a *app) puppetDB() *puppetdb.Instances {
 		}
 		a.pdb = puppetdb.NewInstances(puppetdb.Settings{
 			Default: settings("puppetdb"), Named: settings("puppetdb-instances"),
-			Instance: a.values.last("puppetdb"), Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolved,
+			Instance: a.values.last("puppetdb"), Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolvePuppetDB,
 			Base: puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
 		})
 	}
 	return a.pdb
+}
+
+// resolvePuppetDB replaces references in the settings of PuppetDB. PuppetDB
+// cannot be asked how it is reached.
+func (a *app) resolvePuppetDB(ctx context.Context, v any) (any, error) {
+	return inventory.ResolveReferences(ctx, v, func(ctx context.Context, name string, ref *ordered.Map) (any, error) {
+		if name == nodes.Name {
+			return nil, fault.New("bolt/plugin-error", "The settings of PuppetDB depend on the plugin '%s', which needs them", name)
+		}
+		return a.plugins().Resolve(ctx, name, ref)
+	})
 }

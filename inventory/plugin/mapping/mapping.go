@@ -74,10 +74,35 @@ func (m *Mapping) Has(key string) bool {
 }
 
 // Target is the target for which find tells what stands at a path. What it does
-// not find is left out. The values are shared with find's.
+// not find is left out, and so are values that are not Safe. The values are
+// shared with find's.
 func (m *Mapping) Target(find func(path string) (any, bool)) *ordered.Map {
-	v, _ := walk(m.template, find)
+	v, _ := walk(m.template, func(path string) (any, bool) {
+		v, ok := find(path)
+		return v, ok && Safe(v)
+	})
 	return v.(*ordered.Map)
+}
+
+// Safe reports whether a value holds no reference to a plugin. Results of
+// plugins are searched for references, and what a machine says of itself must
+// not make another plugin run.
+func Safe(v any) bool {
+	switch v := v.(type) {
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if k == "_plugin" || !Safe(e) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !Safe(e) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // walk replaces the strings of v by what find says of them.

@@ -19,13 +19,14 @@ func parse(t *testing.T, text string) *ordered.Map {
 }
 
 func TestTarget(t *testing.T) {
-	thing := parse(t, `{"tags": {"Name": "web1", "a.b": 1}, "flat.key": "f", "net": [{"ip": "192.0.2.1"}], "null": null}`)
+	thing := parse(t, `{"tags": {"Name": "web1", "a.b": 1}, "flat.key": "f", "net": [{"ip": "192.0.2.1"}], "null": null, "bad": {"a": [{"_plugin": "exec"}]}}`)
 	tests := []struct{ name, mapping, want string }{
 		{"nothing", `{}`, `{}`},
 		{"of maps and lists", `{"name": "tags.Name", "config": {"ssh": {"host": "net.0.ip"}}}`, `{"name": "web1", "config": {"ssh": {"host": "192.0.2.1"}}}`},
 		{"keys with dots", `{"vars": {"x": "flat.key", "y": "tags.a.b"}}`, `{"vars": {"x": "f", "y": 1}}`},
 		{"what is not there", `{"uri": "none", "vars": {"a": "null", "b": "net.1.ip", "c": "net.x", "d": "net.-1", "e": "tags.Name.x"}}`, `{"vars": {}}`},
 		{"lists and what is no path", `{"features": ["tags.Name", "none"], "vars": {"n": 5}}`, `{"features": ["web1"], "vars": {"n": 5}}`},
+		{"references", `{"facts": "bad", "vars": {"x": "bad.a", "y": "bad.a.0._plugin"}}`, `{"vars": {"y": "exec"}}`},
 		{"a whole", `{"facts": "tags"}`, `{"facts": {"Name": "web1", "a.b": 1}}`},
 	}
 	for _, tt := range tests {

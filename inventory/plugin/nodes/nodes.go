@@ -1,0 +1,167 @@
+// Package nodes is the plugin puppetdb: targets that are the nodes of a PuppetDB.
+//
+//	targets:
+//	  - _plugin: puppetdb
+//	    query: inventory[certname] { facts.os.name = "Debian" }
+//	    target_mapping:
+//	      name: certname
+//	      config: {ssh: {host: facts.networking.ip}}
+//
+// A mapping has "certname", paths below "facts.", or "facts" for all that
+// PuppetDB knows of a node. Without a name and a uri in it the certname is the uri.
+//
+// Source: Puppet Bolt, lib/bolt/plugin/puppetdb.rb.
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/inventory/plugin/mapping"
+	"bolt/inventory/plugin/options"
+	"bolt/puppetdb"
+)
+
+// Name is the plugin's.
+const Name = "puppetdb"
+
+// A Database answers queries with nodes, as *puppetdb.Instances does.
+type Database interface {
+	Nodes(ctx context.Context, query any, instance string, paths []string) ([]puppetdb.Node, error)
+}
+
+// A Plugin makes targets of nodes.
+type Plugin struct {
+	Database Database
+	// Warn takes warnings.
+	Warn func(id, text string)
+}
+
+// Resolve returns the targets of a reference, as plugin.Native has it.
+func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
+	r := options.New(Name, ref, config)
+	query := r.Value("query")
+	switch query.(type) {
+	case string, []any:
+	case nil:
+		r.Wrong("requires a 'query'")
+	default:
+		r.Wrong("requires that 'query' is a String or an Array")
+	}
+	instance := r.Text("instance")
+	to, err := mapping.Parse(Name, ref)
+	if err != nil {
+		return nil, err
+	}
+	r.Map(mapping.Key)
+	paths := to.Paths()
+	for _, path := range paths {
+		if !valid(path) {
+			r.Wrong("has no '%s' to be mapped: facts begin with 'facts.', the name of a node is 'certname'", path)
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	facts := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == certname })
+	found, err := p.Database.Nodes(ctx, query, instance, facts)
+	if err != nil {
+		return nil, about(query, err)
+	}
+	lacks := make(map[string]*lack)
+	targets := make([]any, len(found))
+	for i, node := range found {
+		targets[i] = target(to, node, lacks)
+	}
+	for _, path := range facts {
+		if l := lacks[path]; l != nil {
+			p.Warn("puppetdb_missing_fact", l.text(path))
+		}
+	}
+	return targets, nil
+}
+
+const certname = "certname"
+
+// valid reports whether a path is one of a node.
+func valid(path string) bool {
+	fact, ok := strings.CutPrefix(path, "facts.")
+	return path == certname || path == "facts" || ok && !slices.Contains(strings.Split(fact, "."), "")
+}
+
+// target is a node as the mapping wants it.
+func target(to *mapping.Mapping, node puppetdb.Node, lacks map[string]*lack) *ordered.Map {
+	t := to.Target(func(path string) (any, bool) {
+		if path == certname {
+			return node.Certname, true
+		}
+		v, ok := mapping.Find(node.Facts, path)
+		reference := ok && !mapping.Safe(v)
+		if ok && !reference {
+			return v, true
+		}
+		l := lacks[path]
+		if l == nil {
+			l = &lack{}
+			lacks[path] = l
+		}
+		l.add(node.Certname, reference)
+		return nil, false
+	})
+	if t.Value("uri") == nil && t.Value("name") == nil {
+		t.Set("uri", node.Certname)
+	}
+	return t
+}
+
+// A lack is a fact that some nodes do not have.
+type lack struct {
+	n     int
+	first []string // nodes
+	// references are nodes on which it holds a reference to a plugin: nobody but
+	// the inventory's own writer says what runs here.
+	references int
+}
+
+// shown is how many nodes a warning names.
+const shown = 3
+
+func (l *lack) add(node string, reference bool) {
+	if l.n++; len(l.first) < shown {
+		l.first = append(l.first, node)
+	}
+	if reference {
+		l.references++
+	}
+}
+
+func (l *lack) text(fact string) string {
+	names := strings.Join(l.first, ", ")
+	if more := l.n - len(l.first); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	text := fmt.Sprintf("Could not find fact %s for node %s", fact, names)
+	if l.n > 1 {
+		text = fmt.Sprintf("Could not find fact %s for %d nodes: %s", fact, l.n, names)
+	}
+	if l.references > 0 {
+		text += fmt.Sprintf(" (of %d it has the key _plugin, and is left out: facts are no references)", l.references)
+	}
+	return text
+}
+
+// about adds which reference an error is about.
+func about(query any, err error) error {
+	text, ok := query.(string)
+	f, isFault := err.(*fault.Error)
+	if !ok || !isFault || strings.Contains(f.Msg, text) {
+		return err
+	}
+	e := *f
+	e.Msg = fmt.Sprintf("the query '%s': %s", text, f.Msg)
+	return &e
+}

@@ -15,7 +15,7 @@ const (
 	// maxNodes is how many nodes a query may be answered with, and maxKept about
 	// how many bytes of memory the facts of all of them may take.
 	maxNodes = 1_000_000
-	maxKept  = 1 << 30
+	maxKept  = 512 << 20
 	// batch is of how many nodes facts are asked at once by their names. What
 	// PuppetDB needs to take a list of names grows with its square: of 500 it
 	// takes 0.1 s, of 5,000 6 s.

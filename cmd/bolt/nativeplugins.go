@@ -1,15 +1,23 @@
 package main
 
 import (
+	"net/http"
+
 	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/nodes"
+	"bolt/inventory/plugin/terraform"
+	"bolt/inventory/plugin/vault"
 )
 
 // nativePlugins are the plugins that are packages of their own.
 func (a *app) nativePlugins() []plugin.Native {
+	agent := "bolt/" + version
+	database := &nodes.Plugin{Database: a.puppetDB(), Warn: a.logs.Warn}
+	states := terraform.New(terraform.Options{Project: a.project.Dir, Env: a.sys.lookup, Warn: a.logs.Warn, Agent: agent, Proxy: http.ProxyFromEnvironment})
+	secrets := vault.New(vault.Options{Project: a.project.Dir, Home: home(a.sys), Env: a.sys.lookup, Agent: agent, Proxy: http.ProxyFromEnvironment})
 	return []plugin.Native{
-		{Name: nodes.Name, About: "Query PuppetDB for targets.", Resolve: (&nodes.Plugin{
-			Database: a.puppetDB(), Warn: a.logs.Warn,
-		}).Resolve},
+		{Name: nodes.Name, About: "Query PuppetDB for targets.", Resolve: database.Resolve},
+		{Name: terraform.Name, About: "Make targets of the resources in a Terraform state.", Configures: terraform.Configures, Resolve: states.Resolve},
+		{Name: vault.Name, About: "Read a secret from HashiCorp Vault.", Configures: vault.Configures, Secret: true, Resolve: secrets.Resolve},
 	}
 }

@@ -410,7 +410,11 @@ const (
 
 // executionError is for a plugin that could not do its work.
 func executionError(name string, h Hook, err error) *fault.Error {
-	return &fault.Error{Kind: kindPlugin, Err: err,
+	hint := ""
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		hint = f.Hint
+	}
+	return &fault.Error{Kind: kindPlugin, Err: err, Hint: hint,
 		Msg: fmt.Sprintf("Error executing plugin %s from %s in %s: %v", name, h, name, err)}
 }
 

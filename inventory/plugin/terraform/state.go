@@ -1,0 +1,170 @@
+package terraform
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bolt/internal/ordered"
+)
+
+// A state is one as it is written. Version 4 has resources with instances,
+// version 3 and those before have modules with resources.
+type state struct {
+	Version   int
+	Resources []struct {
+		Module    string // "module.a.module.b[0]"
+		Mode      string // "managed" or "data"
+		Type      string
+		Name      string
+		Instances []struct {
+			Index   json.RawMessage `json:"index_key"` // a number, or a string
+			Deposed string          // it is about to be destroyed
+			Nested  json.RawMessage `json:"attributes"`
+			Flat    json.RawMessage `json:"attributes_flat"`
+		}
+	}
+	Modules []struct {
+		Path      []string // "root", "a", "b"
+		Resources map[string]struct {
+			Primary struct {
+				Attributes json.RawMessage
+			}
+		}
+	}
+	Encrypted json.RawMessage `json:"encrypted_data"`
+}
+
+// A resource is one instance of one.
+type resource struct {
+	module       string // "module.a.", or "" at the top
+	name         string // "aws_instance.web", "aws_instance.web.0"
+	nested, flat json.RawMessage
+}
+
+// resources hands on each resource of a state: all attributes are read of those
+// alone for which somebody asks. Errors have no text of the state.
+func resources(data []byte, each func(resource) error) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil // what was moved to a backend
+	}
+	var s state
+	if err := json.Unmarshal(data, &s); err != nil {
+		return unreadable(err)
+	}
+	switch {
+	case len(s.Encrypted) > 0:
+		return errors.New("it is encrypted; backend: remote has OpenTofu itself read it")
+	case s.Version > 4:
+		return fmt.Errorf("it is of version %d, and those up to 4 are known", s.Version)
+	case s.Version < 1:
+		return errors.New("it is JSON, but no state: it has no version")
+	}
+	for _, r := range s.Resources {
+		module := r.Module
+		if module != "" {
+			module += "."
+		}
+		for _, i := range r.Instances {
+			if i.Deposed != "" {
+				continue
+			}
+			index, err := index(i.Index)
+			if err != nil {
+				return err
+			}
+			if err := each(resource{module, r.Type + "." + r.Name + index, i.Nested, i.Flat}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range s.Modules {
+		module := ""
+		for _, name := range m.Path[min(1, len(m.Path)):] {
+			module += "module." + name + "."
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.Resources)) {
+			if err := each(resource{module, name, nil, m.Resources[name].Primary.Attributes}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unreadable is what is wrong with JSON, without its text.
+func unreadable(err error) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("it is not JSON, or ends too early, at byte %d", e.Offset)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("it is JSON, but no state: byte %d", e.Offset)
+	}
+	return errors.New("it is no state")
+}
+
+// index is the end of the name of one instance of several.
+func index(raw json.RawMessage) (string, error) {
+	var v any
+	if len(raw) == 0 {
+		return "", nil
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "", unreadable(err)
+	}
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return "." + v, nil
+	case float64:
+		return "." + strconv.FormatFloat(v, 'f', -1, 64), nil
+	}
+	return "", errors.New("it has an index that is no number and no string")
+}
+
+// attributes are what is known of a resource.
+func (r resource) attributes() (*ordered.Map, error) {
+	raw, flat := r.nested, false
+	if len(raw) == 0 || string(raw) == "null" {
+		raw, flat = r.flat, true
+	}
+	if len(raw) == 0 {
+		return &ordered.Map{}, nil
+	}
+	v, err := ordered.ParseJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the attributes of %s%s cannot be read", r.module, r.name)
+	}
+	m, _ := v.(*ordered.Map)
+	if flat {
+		return structure(m), nil
+	}
+	return m, nil
+}
+
+// structure makes maps in maps of the keys of old states: "tags.Name",
+// "network_interface.0.address".
+func structure(flat *ordered.Map) *ordered.Map {
+	tree := &ordered.Map{}
+	for key, v := range flat.All() {
+		at, parts := tree, strings.Split(key, ".")
+		for _, part := range parts[:len(parts)-1] {
+			inner, ok := at.Value(part).(*ordered.Map)
+			if !ok {
+				inner = &ordered.Map{}
+				at.Set(part, inner)
+			}
+			at = inner
+		}
+		if last := parts[len(parts)-1]; at.Value(last) == nil {
+			at.Set(last, v)
+		}
+	}
+	return tree
+}

@@ -153,7 +153,7 @@ func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 
 // local reads a file. None is a state without resources: nothing was made yet.
 func (s *source) local(ctx context.Context, path string) (data []byte, from string, err error) {
-	data, err = readfile.Read(ctx, path, maxState)
+	data, err = readfile.Read(ctx, path, s.limit)
 	if !absent(err) {
 		return data, path, err
 	}
@@ -187,7 +187,7 @@ func (s *source) overHTTP(ctx context.Context, r *record) (data []byte, from str
 	}
 	client, err := fetch.New(fetch.Options{
 		Authorities: pem("client_ca_certificate_pem"), Certificate: pem("client_certificate_pem"), Key: pem("client_private_key_pem"),
-		Unverified: unverified, Limit: maxState, Agent: s.Agent, Proxy: s.Proxy, Timeout: s.Timeout,
+		Unverified: unverified, Limit: s.limit, Agent: s.Agent, Proxy: s.Proxy, Timeout: s.Timeout,
 	})
 	if err != nil {
 		return nil, "", err
@@ -237,7 +237,7 @@ func (s *source) pull(ctx context.Context) (data []byte, from string, err error)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	out, said := &kept{limit: maxState, full: stop}, &kept{limit: 64 << 10}
+	out, said := &kept{limit: s.limit, full: stop}, &kept{limit: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
 	err = cmd.Run()
 	from = filepath.Base(program) + " state pull"
@@ -245,7 +245,7 @@ func (s *source) pull(ctx context.Context) (data []byte, from string, err error)
 	case ctx.Err() != nil:
 		return nil, "", context.Cause(ctx)
 	case out.over:
-		return nil, "", fmt.Errorf("%s: it is larger than %d MiB", from, maxState>>20)
+		return nil, "", fmt.Errorf("%s: it is larger than %d MiB", from, s.limit>>20)
 	case within.Err() != nil:
 		return nil, "", fmt.Errorf("%s: it took longer than %v", from, 5*s.Timeout)
 	case err != nil:
@@ -257,14 +257,14 @@ func (s *source) pull(ctx context.Context) (data []byte, from string, err error)
 // kept is the beginning of what is written to it.
 type kept struct {
 	b     bytes.Buffer
-	limit int
+	limit int64
 	over  bool
 	full  func() // called when there is more; nil leaves out what is more
 }
 
 // Write never fails.
 func (k *kept) Write(p []byte) (int, error) {
-	n := min(len(p), k.limit-k.b.Len())
+	n := int(min(int64(len(p)), k.limit-int64(k.b.Len())))
 	k.b.Write(p[:n])
 	if n < len(p) {
 		k.over = true

@@ -44,6 +44,8 @@ type Options struct {
 	// Timeout is how long a server may take, 0 for a minute; a program has five
 	// times as long.
 	Timeout time.Duration
+
+	limit int64 // bytes of a state; maxState
 }
 
 // A Plugin makes targets of resources. It is safe for concurrent use.
@@ -54,6 +56,7 @@ func New(o Options) *Plugin {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
+	o.limit = maxState
 	return &Plugin{o}
 }
 

@@ -1,6 +1,7 @@
 package puppetdb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -80,12 +81,7 @@ func TestLive(t *testing.T) {
 // gives the facts to a target.
 func TestLivePlan(t *testing.T) {
 	o := liveOptions(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "bolt")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bolt").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	files := map[string]string{
+	run := project(t, map[string]string{
 		"bolt-project.yaml": fmt.Sprintf("name: site\npuppetdb-instances:\n  live: {server_urls: [%q], cacert: %q, cert: %q, key: %q}\n", o.ServerURLs[0], o.CACert, o.Cert, o.Key),
 		"inventory.yaml":    "targets: [{name: one, uri: 'local://plan.example.com'}]\n",
 		"plans/init.pp": `plan site(TargetSpec $targets) {
@@ -100,7 +96,23 @@ func TestLivePlan(t *testing.T) {
   return({'uuid' => $uuid =~ /^[0-9a-f-]{36}$/, 'facts' => get_target($targets).facts.map |$k, $v| { "${k}=${v}" }.sort, 'wrong' => $wrong.kind,
     'tree' => puppetdb_query(['from', 'fact_contents', ['extract', ['path', 'value'], ['and', ['=', 'certname', $host], ['=', 'name', 'load']]]], 'live')})
 }
-`}
+`})
+	out, err := run("plan", "run", "site", "-t", "one", "--format", "json")
+	want := `{"uuid":true,"facts":["big=9007199254740993","load=1.5","tree={a => [true, ]}"],"wrong":"bolt/puppetdb-error","tree":[{"path":["load"],"value":1.5}]}` + "\n"
+	if err != nil || out != want {
+		t.Errorf("got %s, %v\nwant %s", out, err, want)
+	}
+}
+
+// project makes a project of files, and returns what runs bolt in it: its
+// standard output, or an error with its standard error.
+func project(t *testing.T, files map[string]string) func(args ...string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "bolt")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bolt").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -110,15 +122,101 @@ func TestLivePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(program, "plan", "run", "site", "-t", "one", "--format", "json", "--project", dir, "--pool", "off")
-	cmd.Env = append(os.Environ(), "HOME="+dir)
-	out, err := cmd.Output()
-	want := `{"uuid":true,"facts":["big=9007199254740993","load=1.5","tree={a => [true, ]}"],"wrong":"bolt/puppetdb-error","tree":[{"path":["load"],"value":1.5}]}` + "\n"
-	if e, ok := errors.AsType[*exec.ExitError](err); ok {
-		t.Logf("%s", e.Stderr)
+	return func(args ...string) (string, error) {
+		cmd := exec.Command(program, append(args, "--project", dir)...)
+		cmd.Env = append(os.Environ(), "HOME="+dir, "BOLT_POOL=off")
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if err != nil || said.Len() > 0 {
+			err = errors.Join(err, errors.New(said.String()))
+		}
+		return string(out), err
 	}
-	if err != nil || string(out) != want {
-		t.Errorf("got %s, %v\nwant %s", out, err, want)
+}
+
+// TestLiveNodes: a real PuppetDB's nodes, with facts of all shapes, become
+// targets.
+func TestLiveNodes(t *testing.T) {
+	o := liveOptions(t)
+	c := client(t, o)
+	ctx := t.Context()
+	for i, name := range []string{"inv0", "inv1"} {
+		facts := ordered.Of("n", int64(i), "os", ordered.Of("name", "Debian", "release", ordered.Of("major", "12")),
+			"disks", []any{ordered.Of("size", int64(10+i)), ordered.Of("size", int64(20))}, "num", ordered.Of("0", "zero"), "my-fact", "m",
+			"mounts", ordered.Of("/mnt/a b", ordered.Of("dev", "/dev/sda")), "none", nil, "bad", ordered.Of("_plugin", "env_var", "var", "HOME"))
+		if i == 1 {
+			facts.Set("only", true)
+		}
+		done, err := c.Submit(ctx, Command{Name: "replace_facts", Version: 5, Wait: time.Minute, Payload: ordered.Of("certname", name, "environment", "production",
+			"producer", "test", "producer_timestamp", "2026-11-20T12:00:00.000Z", "values", facts)})
+		if err != nil || !done.Processed {
+			t.Fatalf("facts of %s: %+v, %v", name, done, err)
+		}
+	}
+	const both = `{ certname ~ "^inv" order by certname }`
+	for _, tt := range []struct {
+		query any
+		paths string
+		want  string
+	}{
+		{"nodes[certname] " + both, "", `{"inv0":null,"inv1":null}`},
+		{"nodes[certname] " + both, "facts.os.name facts.n", `{"inv0":{"facts.os.name":"Debian","facts.n":0},"inv1":{"facts.os.name":"Debian","facts.n":1}}`},
+		{"inventory[certname, facts.n] " + both, "facts.n", `{"inv0":{"facts.n":0},"inv1":{"facts.n":1}}`},
+		{"inventory " + both, "facts.os.release facts.no.way", `{"inv0":{"facts.os.release":{"major":"12"},"facts.no.way":null},"inv1":{"facts.os.release":{"major":"12"},"facts.no.way":null}}`},
+		{"nodes[certname] " + both, "facts.disks.0.size facts.num.0 facts.my-fact facts.mounts./mnt/a facts.os.release facts.none facts.only facts.no.way",
+			`{"inv0":{"facts.disks":[{"size":10},{"size":20}],"facts.num":{"0":"zero"},"facts.my-fact":"m","facts.mounts":{"/mnt/a b":{"dev":"/dev/sda"}},"facts.os.release":{"major":"12"},"facts.none":null,"facts.only":null,"facts.no.way":null},` +
+				`"inv1":{"facts.disks":[{"size":11},{"size":20}],"facts.num":{"0":"zero"},"facts.my-fact":"m","facts.mounts":{"/mnt/a b":{"dev":"/dev/sda"}},"facts.os.release":{"major":"12"},"facts.none":null,"facts.only":true,"facts.no.way":null}}`},
+		{[]any{"from", "nodes", []any{"extract", []any{"certname"}, []any{"=", "certname", "inv1"}}}, "facts.n", `{"inv1":{"facts.n":1}}`},
+	} {
+		nodes, err := c.nodes(ctx, tt.query, strings.Fields(tt.paths))
+		if got := nodesAsJSON(t, nodes); err != nil || got != tt.want {
+			t.Errorf("%v %s: %v\ngot  %s\nwant %s", tt.query, tt.paths, err, got, tt.want)
+		}
+	}
+	n, err := c.count(ctx)
+	all, err2 := c.Rows(ctx, Query{Text: "nodes[certname] { }"})
+	if errors.Join(err, err2) != nil || n != int64(len(all)) || n < 2 {
+		t.Errorf("%d nodes, %d in a list, %v, %v", n, len(all), err, err2)
+	}
+
+	run := project(t, map[string]string{
+		"bolt-project.yaml": fmt.Sprintf("name: site\npuppetdb-instances:\n  live: {server_urls: [%q], cacert: %q, cert: %q, key: %q}\n", o.ServerURLs[0], o.CACert, o.Cert, o.Key),
+		"inventory.yaml": `
+groups:
+  - name: mapped
+    targets:
+      - _plugin: puppetdb
+        instance: live
+        query: 'nodes[certname] ` + both + `'
+        target_mapping:
+          name: certname
+          config: {ssh: {host: facts.os.name, port: facts.disks.0.size}}
+          vars: {zero: facts.num.0, only: facts.only, all: [facts.n, facts.no], bad: facts.bad}
+  - name: plain
+    targets:
+      - {_plugin: puppetdb, instance: live, query: 'nodes[certname] { certname = "web1" }', target_mapping: {facts: facts}}
+`})
+	out, err := run("inventory", "show", "--targets", "inv0,inv1,plain", "--detail", "--format", "json")
+	v, perr := ordered.ParseJSON([]byte(out))
+	if perr != nil {
+		t.Fatalf("%v, %v", perr, err)
+	}
+	for _, says := range []string{"Could not find fact facts.only for node inv0 [ID: puppetdb_missing_fact]", "Could not find fact facts.no for 2 nodes: inv0, inv1 [", "facts.bad for 2 nodes: inv0, inv1 (of 2 it has the key _plugin, and is left out"} {
+		if err == nil || strings.Count(err.Error(), says) != 1 {
+			t.Errorf("warned %v, want %s", err, says)
+		}
+	}
+	var got []any
+	for _, target := range v.(*ordered.Map).Value("targets").([]any) {
+		m := target.(*ordered.Map)
+		config := m.Value("config").(*ordered.Map).Value("ssh").(*ordered.Map)
+		got = append(got, []any{m.Value("name"), m.Value("uri"), config.Value("host"), config.Value("port"), m.Value("vars"), m.Value("facts")})
+	}
+	want := `[["inv0",null,"Debian",10,{"zero":"zero","all":[0]},{}],["inv1",null,"Debian",11,{"zero":"zero","only":true,"all":[1]},{}],` +
+		`["web1","web1",null,null,{},{"os":{"name":"Debian"},"role":"web","number":0}]]`
+	if s := asJSON(t, got); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
 	}
 }
 

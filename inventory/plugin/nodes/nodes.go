@@ -72,14 +72,23 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	if err != nil {
 		return nil, about(query, err)
 	}
-	lacks := make(map[string]*lack)
+	lacks := make([]lack, len(facts))
 	targets := make([]any, len(found))
 	for i, node := range found {
-		targets[i] = target(to, node, lacks)
+		values := map[string]any{certname: node.Certname}
+		for j, path := range facts {
+			v, ok := mapping.Find(node.Facts, path)
+			if safe := mapping.Safe(v); !ok || !safe {
+				lacks[j].add(node.Certname, !safe)
+				continue
+			}
+			values[path] = v
+		}
+		targets[i] = target(to, node.Certname, values)
 	}
-	for _, path := range facts {
-		if l := lacks[path]; l != nil {
-			p.Warn("puppetdb_missing_fact", l.text(path))
+	for j, l := range lacks {
+		if l.n > 0 {
+			p.Warn("puppetdb_missing_fact", l.text(facts[j]))
 		}
 	}
 	return targets, nil
@@ -94,26 +103,13 @@ func valid(path string) bool {
 }
 
 // target is a node as the mapping wants it.
-func target(to *mapping.Mapping, node puppetdb.Node, lacks map[string]*lack) *ordered.Map {
+func target(to *mapping.Mapping, name string, values map[string]any) *ordered.Map {
 	t := to.Target(func(path string) (any, bool) {
-		if path == certname {
-			return node.Certname, true
-		}
-		v, ok := mapping.Find(node.Facts, path)
-		reference := ok && !mapping.Safe(v)
-		if ok && !reference {
-			return v, true
-		}
-		l := lacks[path]
-		if l == nil {
-			l = &lack{}
-			lacks[path] = l
-		}
-		l.add(node.Certname, reference)
-		return nil, false
+		v, ok := values[path]
+		return v, ok
 	})
 	if t.Value("uri") == nil && t.Value("name") == nil {
-		t.Set("uri", node.Certname)
+		t.Set("uri", name)
 	}
 	return t
 }

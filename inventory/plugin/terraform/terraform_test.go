@@ -49,6 +49,12 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	return w
 }
 
+// hold answers nothing until the client has gone.
+func hold(r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is seen behind it
+	<-r.Context().Done()
+}
+
 func parse(t *testing.T, text string) *ordered.Map {
 	t.Helper()
 	v, err := ordered.ParseJSON([]byte(text))
@@ -250,8 +256,6 @@ func TestBadStates(t *testing.T) {
 
 // TestServers: bounded time and memory, and one message, whatever a server does.
 func TestServers(t *testing.T) {
-	never := make(chan struct{})
-	defer close(never)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	big := strings.Repeat("x", 1<<20)
@@ -260,11 +264,11 @@ func TestServers(t *testing.T) {
 		handler    http.HandlerFunc
 		encrypted  bool
 	}{
-		{"silent", "no whole answer within 300ms", func(_ http.ResponseWriter, r *http.Request) { <-never }, false},
+		{"silent", "no whole answer within 300ms", func(_ http.ResponseWriter, r *http.Request) { hold(r) }, false},
 		{"silent in the middle", "no whole answer within 300ms", func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `{"version":`)
 			http.NewResponseController(w).Flush()
-			<-never
+			hold(r)
 		}, false},
 		{"half", "the connection ended before all of the answer had come", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -292,8 +296,7 @@ func TestServers(t *testing.T) {
 				s = httptest.NewTLSServer(tt.handler)
 				s.Config.ErrorLog = log.New(io.Discard, "", 0)
 			}
-			t.Cleanup(s.CloseClientConnections)
-			t.Cleanup(func() { go s.Close() })
+			t.Cleanup(s.Close)
 			w := newWorld(t, map[string]string{".terraform/terraform.tfstate": fmt.Sprintf(`{"backend":{"type":"http","config":{"address":"%s/?k=s3cret","username":"u","password":"s3cret"}}}`, s.URL)})
 			w.o.Timeout, w.o.limit = 20*time.Second, 2<<20
 			if strings.Contains(tt.says, "300ms") {

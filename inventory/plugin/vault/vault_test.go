@@ -24,6 +24,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// hold answers nothing until the client has gone.
+func hold(r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is seen behind it
+	<-r.Context().Done()
+}
+
 func parse(t *testing.T, text string) *ordered.Map {
 	t.Helper()
 	v, err := ordered.ParseJSON([]byte(text))
@@ -287,8 +293,6 @@ func TestStandby(t *testing.T) {
 
 // TestServers: bounded time and memory, and one message, whatever a server does.
 func TestServers(t *testing.T) {
-	never := make(chan struct{})
-	defer close(never)
 	big := strings.Repeat("s3cret", 1<<16)
 	for _, tt := range []struct {
 		name, says string
@@ -296,11 +300,11 @@ func TestServers(t *testing.T) {
 		encrypted  bool
 	}{
 		{"sealed", "503 Service Unavailable: Vault is sealed (it is sealed, or not ready)", &fakeVault{sealed: true}, false},
-		{"silent", "no whole answer within 300ms", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-never }), false},
-		{"silent in the middle", "no whole answer within 300ms", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		{"silent", "no whole answer within 300ms", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hold(r) }), false},
+		{"silent in the middle", "no whole answer within 300ms", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `{"data":{"x":"s3cret"`)
 			http.NewResponseController(w).Flush()
-			<-never
+			hold(r)
 		}), false},
 		{"half", "the connection ended before all of the answer had come", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -335,8 +339,7 @@ func TestServers(t *testing.T) {
 			} else {
 				s.Start()
 			}
-			t.Cleanup(s.CloseClientConnections)
-			t.Cleanup(func() { go s.Close() })
+			t.Cleanup(s.Close)
 			p := newPlugin(t, nil)
 			if strings.Contains(tt.says, "300ms") {
 				p.o.Timeout = 300 * time.Millisecond

@@ -140,7 +140,7 @@ func (o *options) bench(ctx context.Context, w io.Writer) (err error) {
 	if err := measure.Markdown(&text, 1, []string{"inventory", "targets", "wall ms", "CPU ms", "peak MiB"}, rows); err != nil {
 		return err
 	}
-	text.WriteString("\nMachine: " + measure.Machine(ctx) + ". PuppetDB and PostgreSQL share it; the CPU is bolt's.\n")
+	text.WriteString("\n" + measure.Machine(ctx) + "\n")
 	if _, err := io.WriteString(w, text.String()); err != nil || o.markdown == "" {
 		return err
 	}

@@ -233,8 +233,8 @@ func (k *keeper) keep(n *Node, row *ordered.Map) (ok bool, err error) {
 	n.Facts = &ordered.Map{}
 	for _, col := range k.want {
 		v, ok := row.Get(col)
-		if !ok {
-			if _, ok = row.Get("facts"); !ok {
+		if !ok || col == "facts" {
+			if !whole(row) {
 				return false, nil
 			}
 			v = within(row, strings.Split(col, "."))
@@ -247,6 +247,14 @@ func (k *keeper) keep(n *Node, row *ordered.Map) (ok bool, err error) {
 			"ask for the facts that are needed instead of all, or for fewer nodes")
 	}
 	return true, nil
+}
+
+// whole reports whether a row has all facts of a node as a map of them. A
+// factset has a list instead, with a link to it.
+func whole(row *ordered.Map) bool {
+	facts, ok := row.Value("facts").(*ordered.Map)
+	_, linked := facts.Get("href")
+	return ok && (!linked || facts.Len() != 2)
 }
 
 // within is what stands at a path of maps, nil if there is nothing.

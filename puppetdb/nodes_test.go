@@ -111,6 +111,7 @@ func TestNodesAsked(t *testing.T) {
 		{"columns that are there", listing{first: rows(2, `,"facts.n":7,"facts":{"n":8}`)}, []string{"facts.n"}, "query", 2, `{"facts.n":7}`},
 		{"all facts are there", listing{first: rows(2, `,"facts":{"n":{"a":[1]},"big":1}`)}, []string{"facts.n.a.0", "facts.no.x"}, "query", 2, `{"facts.n.a":[1],"facts.no.x":null}`},
 		{"all facts are wanted, and there", listing{first: rows(2, `,"facts":{"n":1}`)}, []string{"facts"}, "query", 2, `{"facts":{"n":1}}`},
+		{"a factset", listing{first: rows(2, `,"facts":{"href":"/x","data":[{"name":"n","value":9}]}`)}, []string{"facts.n"}, "query 2", 2, `{"facts.n":"1"}`},
 		{"a column is missing", listing{first: rows(2, `,"facts.m":7`)}, []string{"facts.m", "facts.n"}, "query 2", 2, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -118,6 +118,7 @@ type dataDecoder struct {
 	anchors map[*yamlv3.Node]any // what anchored nodes are; those in work are nil
 	size    map[*yamlv3.Node]int // of anchored nodes: how many values they are
 	aliased int
+	scalars func(n *yamlv3.Node) (any, error) // nil: as Psych
 }
 
 // value returns what n is, and how many values that are.
@@ -162,6 +163,10 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 	case yamlv3.MappingNode:
 		return d.mapping(n, depth)
 	}
+	if d.scalars != nil {
+		v, err = d.scalars(n)
+		return v, 1, err
+	}
 	v, err = d.scalar(n, depth)
 	if long, ok := v.(*big.Int); ok {
 		return nil, 0, d.fail(n, "%s does not fit a whole number of 64 bits; put it in quotes to make it a string", clip(long.String()))
@@ -190,22 +195,27 @@ func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
 func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
 	var m mixed
 	size := 1
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, err := d.key(n.Content[i], depth)
+	content := n.Content
+	if d.scalars != nil {
+		content = mergesFirst(content)
+	}
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		k, err := d.key(key, depth)
 		if err != nil {
 			return nil, 0, err
 		}
-		v, more, err := d.value(n.Content[i+1], depth+1)
+		v, more, err := d.value(value, depth+1)
 		if err != nil {
 			return nil, 0, err
 		}
 		size += more
 		_, list := v.([]any) // by an alias is no merge for Psych
-		if k == "<<" && isMerge(n.Content[i]) && (!list || n.Content[i+1].Kind != yamlv3.AliasNode) && m.merge(v) {
+		if k == "<<" && isMerge(key) && (!list || value.Kind != yamlv3.AliasNode) && m.merge(v) {
 			continue
 		}
 		if !m.set(k, v) {
-			return nil, 0, d.fail(n.Content[i], "a collection cannot be a key here")
+			return nil, 0, d.fail(key, "a collection cannot be a key here")
 		}
 	}
 	return m.value(), size, nil

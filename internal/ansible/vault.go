@@ -1,0 +1,82 @@
+package ansible
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bolt/transport"
+)
+
+// Vaulted is a value that ansible-vault has encrypted, as it is written.
+type Vaulted string
+
+// vaultMark begins every text of ansible-vault.
+const vaultMark = "$ANSIBLE_VAULT;"
+
+// IsVaulted reports whether text is encrypted.
+func IsVaulted(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), vaultMark) }
+
+// ErrVaultPassword is the error of a text that was encrypted with another
+// password, or was changed since.
+var ErrVaultPassword = errors.New("the vault password does not fit, or the text was changed")
+
+// Decrypt decrypts a text of ansible-vault: version 1.1 or 1.2, whose label does
+// not matter here, with the cipher AES256. The format is described in Ansible's
+// guide to vaults: a header, then the hexadecimal form of salt, HMAC and text,
+// each of them in hexadecimal form, too.
+func Decrypt(text string, password transport.Secret) ([]byte, error) {
+	header, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	parts := strings.Split(strings.TrimSpace(header), ";")
+	if len(parts) < 3 || parts[0]+";" != vaultMark {
+		return nil, fmt.Errorf("this is no text of ansible-vault: it does not begin with %s", vaultMark)
+	}
+	if v := parts[1]; v != "1.1" && v != "1.2" || parts[2] != "AES256" {
+		return nil, fmt.Errorf("version '%s' with the cipher '%s' of ansible-vault is not known: 1.1 and 1.2 with AES256 are", told(v), told(parts[2]))
+	}
+	broken := errors.New("the text of ansible-vault is cut off or broken")
+	inner, err := hex.DecodeString(strings.Join(strings.Fields(body), ""))
+	if err != nil {
+		return nil, broken
+	}
+	fields := strings.Split(string(inner), "\n")
+	if len(fields) != 3 {
+		return nil, broken
+	}
+	var raw [3][]byte
+	for i, f := range fields {
+		if raw[i], err = hex.DecodeString(strings.TrimSpace(f)); err != nil {
+			return nil, broken
+		}
+	}
+	salt, mac, data := raw[0], raw[1], raw[2]
+	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, 10_000, 32+32+aes.BlockSize)
+	if err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, keys[32:64])
+	h.Write(data)
+	if !hmac.Equal(h.Sum(nil), mac) {
+		return nil, ErrVaultPassword
+	}
+	block, err := aes.NewCipher(keys[:32])
+	if err != nil {
+		return nil, err
+	}
+	plain := make([]byte, len(data))
+	cipher.NewCTR(block, keys[64:]).XORKeyStream(plain, data)
+	if len(plain) == 0 { // PKCS #7 always pads
+		return nil, broken
+	}
+	pad := int(plain[len(plain)-1])
+	if pad == 0 || pad > aes.BlockSize || pad > len(plain) {
+		return nil, broken
+	}
+	return plain[:len(plain)-pad], nil
+}

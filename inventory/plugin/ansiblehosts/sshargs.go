@@ -1,0 +1,176 @@
+package ansiblehosts
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bolt/internal/ansible"
+)
+
+// without are options of ssh that do not matter here: connections are kept and
+// watched by other means, and known hosts that nobody shall know need no file.
+var without = []string{"controlmaster", "controlpersist", "controlpath", "serveraliveinterval", "serveralivecountmax", "tcpkeepalive",
+	"compression", "loglevel", "batchmode", "connectionattempts", "passwordauthentication", "kbdinteractiveauthentication",
+	"preferredauthentications", "pubkeyauthentication", "identitiesonly", "requesttty"}
+
+// sshArguments takes what it knows from arguments for ssh (man ssh). What comes
+// first counts, as for ssh. Others are told by their names: their values may be
+// secrets.
+func (c *connection) sshArguments(variable, line string) {
+	words, err := ansible.Words(line, false)
+	if err != nil {
+		c.note(fmt.Sprintf("%s does not count: %v", variable, err))
+		return
+	}
+	unknown := func(what string) {
+		c.note(fmt.Sprintf("in %s, %s is not understood and does not count", variable, what))
+	}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if len(w) < 2 || w[0] != '-' {
+			unknown("a word that is no option")
+			continue
+		}
+		option, value := w[:2], w[2:]
+		if strings.Contains("bcDEeFIiJLlmOopQRSWw", option[1:]) && value == "" {
+			if i++; i == len(words) {
+				unknown(option)
+				return
+			}
+			value = words[i]
+		}
+		switch option {
+		case "-o":
+			key, value, ok := strings.Cut(value, "=")
+			if !ok {
+				key, value, _ = strings.Cut(strings.TrimSpace(key), " ")
+			}
+			if !c.sshOption(strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)) {
+				unknown("-o " + key)
+			}
+		case "-J":
+			c.first("proxyjump", value)
+		case "-i":
+			c.first("private-key", value)
+		case "-l":
+			c.first("user", value)
+		case "-p":
+			if !c.sshOption("port", value) {
+				unknown("-p")
+			}
+		case "-C", "-q", "-T", "-x", "-4", "-v", "-S":
+		default:
+			unknown(option)
+		}
+	}
+}
+
+// first sets an option that is not set yet.
+func (c *connection) first(option string, value any) {
+	if c.section.Value(option) == nil {
+		c.put(option, value)
+	}
+}
+
+// sshOption takes one option of ssh_config; it reports whether it knows it.
+func (c *connection) sshOption(key, value string) bool {
+	value = strings.Trim(value, `"`)
+	switch key {
+	case "proxyjump":
+		if value != "none" {
+			c.first("proxyjump", value)
+		}
+	case "proxycommand":
+		if value == "none" {
+			return true
+		}
+		jump := jumpOf(value)
+		c.first("proxyjump", jump)
+		return jump != ""
+	case "stricthostkeychecking":
+		switch strings.ToLower(value) {
+		case "no", "off":
+			c.first("host-key-check", false)
+		case "yes":
+			c.first("host-key-check", true)
+		default:
+			return false
+		}
+	case "userknownhostsfile", "globalknownhostsfile":
+		return value == "/dev/null"
+	case "user":
+		c.first("user", value)
+	case "identityfile":
+		c.first("private-key", value)
+	case "port", "connecttimeout":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 || n > maxPort {
+			return false
+		}
+		c.first(map[string]string{"port": "port", "connecttimeout": "connect-timeout"}[key], n)
+	default:
+		return slices.Contains(without, key)
+	}
+	return true
+}
+
+// jumpOf is the machine that a ProxyCommand goes through, for the forms that were
+// in use before there was ProxyJump: ssh -W %h:%p BASTION, and ssh BASTION nc %h
+// %p; "" for any other.
+func jumpOf(command string) string {
+	words, err := ansible.Words(command, false)
+	if err != nil || len(words) == 0 || words[0] != "ssh" && !strings.HasSuffix(words[0], "/ssh") {
+		return ""
+	}
+	var user, port, host string
+	through := false
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		if w == "" || w[0] != '-' {
+			if host != "" {
+				through = through || slices.Contains([]string{"nc", "netcat", "ncat"}, w) && strings.HasSuffix(command, "%h %p")
+				break
+			}
+			host = w
+			continue
+		}
+		if len(w) < 2 {
+			return ""
+		}
+		value := w[2:]
+		if strings.Contains("Wopl", w[1:2]) && value == "" {
+			if i++; i == len(words) {
+				return ""
+			}
+			value = words[i]
+		}
+		switch w[1] {
+		case 'W':
+			through = value == "%h:%p" || value == "[%h]:%p"
+		case 'l':
+			user = value
+		case 'p':
+			port = value
+		case 'o':
+			key, _, _ := strings.Cut(strings.ToLower(value), "=")
+			if !slices.Contains(without, key) && key != "stricthostkeychecking" && key != "userknownhostsfile" && key != "forwardagent" {
+				return ""
+			}
+		case 'q', 'A', 'a', 'x', 'T', 'C', '4', '6':
+		default:
+			return ""
+		}
+	}
+	if !through || host == "" || strings.Contains(host, "%") {
+		return ""
+	}
+	if user != "" && !strings.Contains(host, "@") {
+		host = user + "@" + host
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	return host
+}

@@ -2,11 +2,13 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/inventory/match"
 	"bolt/transport"
@@ -129,7 +131,7 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 			return nil, err
 		}
 		if _, ok := input.Get("name"); !ok {
-			return nil, inv.invalid(in, "A group does not have a name")
+			return nil, inv.misplaced(input, "groups", inv.invalid(in, "A group does not have a name"))
 		}
 		if g.name, ok = Reveal(name).(string); !ok {
 			return nil, inv.invalid(in, "A group's name must be a String, not %s", typeName(name))
@@ -160,6 +162,17 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 		g.dynamic = g.dynamic || child.dynamic
 	}
 	return g, nil
+}
+
+// misplaced adds a hint to an error about a group or target without a name, if it
+// looks like a whole inventory.
+func (inv *Inventory) misplaced(input *ordered.Map, place string, err error) error {
+	_, groups := input.Get("groups")
+	_, targets := input.Get("targets")
+	if f, ok := errors.AsType[*fault.Error](err); ok && groups && targets {
+		f.Hint = "This is a whole inventory, but " + place + " stand here. If it comes from the plugin ansible, say 'as: " + place + "'."
+	}
+	return err
 }
 
 func (inv *Inventory) checkGroupKeys(g *group) error {
@@ -225,7 +238,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 		d.name = d.uri
 	}
 	if d.name == "" {
-		return fail("No name or uri for the target with the key(s) %s", strings.Join(input.Keys(), ", "))
+		return inv.misplaced(input, "targets", fail("No name or uri for the target with the key(s) %s", strings.Join(input.Keys(), ", ")))
 	}
 	if !ascii(d.name) {
 		return fail("Target name must be ASCII characters: %s", SafeName(d.name))

@@ -13,17 +13,17 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// A vault is a set of secrets by the places that they come from.
-type vault map[string]string
+// canaries are secrets by the places that they come from.
+type canaries map[string]string
 
 // new is a secret that nothing else has in it.
-func (v vault) new(place string) string {
+func (v canaries) new(place string) string {
 	v[place] = "canary-" + rand.Text()
 	return v[place]
 }
 
 // in lists the places whose secrets are in a text.
-func (v vault) in(text []byte) (places []string) {
+func (v canaries) in(text []byte) (places []string) {
 	for place, secret := range v {
 		if bytes.Contains(text, []byte(secret)) {
 			places = append(places, place)
@@ -37,7 +37,7 @@ func (v vault) in(text []byte) (places []string) {
 // which is told to have them.
 func TestSecretSources(t *testing.T) {
 	d := newDesk(t, sshtest.Start(t, sshtest.Options{}))
-	secrets := vault{}
+	secrets := canaries{}
 	for _, name := range []string{"MODULE", "CACHED", "PASSWORD", "KEYDATA", "CONFIGURED"} {
 		d.env = append([]string{"CANARY_" + name + "=" + secrets.new(name)}, d.env...)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bolt/internal/ansible"
 	"bolt/internal/fault"
 	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
@@ -63,8 +64,23 @@ func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source stri
 	if err := project.CheckFile("inventoryfile", source); err != nil {
 		return nil, "", &usageError{msg: err.Error()}
 	}
-	data, err = yaml.ReadMap(ctx, source, "inventory")
+	text, err := yaml.Read(ctx, source, "inventory")
+	if err != nil {
+		return nil, "", err
+	}
+	data, err = yaml.DecodeMap(text, source, "inventory")
+	if f, ok := errors.AsType[*fault.Error](err); ok && ansible.LooksLike(text) {
+		f.Hint = ofAnsible(source)
+	}
+	if err == nil && ansible.HasGroups(data) {
+		a.logs.Warn("ansible_inventory", ofAnsible(source))
+	}
 	return data, source, err
+}
+
+// ofAnsible says how an inventory of Ansible's is read.
+func ofAnsible(source string) string {
+	return fmt.Sprintf("If %s is an inventory of Ansible's, write an inventory.yaml of these two lines: '_plugin: ansible' and 'path: %[1]s'", source)
 }
 
 // warnOverrides tells of targets for which the inventory beats a flag: people

@@ -49,6 +49,7 @@ type app struct {
 	planned   *plans.Library       // nil before plans()
 	plug      *plugin.Plugins      // nil before plugins()
 	pdb       *puppetdb.Instances  // nil before puppetDB()
+	kept      *keptFacts           // nil before cachedFacts()
 	stdinRead bool                 // somebody has had standard input
 	audit     auditing
 }
@@ -94,6 +95,7 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
 	err = c.run(ctx, a, args)
 	a.savePlugins(ctx)
+	a.warnKept()
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {
 		return err
 	}

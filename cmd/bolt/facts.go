@@ -147,6 +147,56 @@ func stopped(err error) error {
 	return err
 }
 
+// keptFacts are the facts that targets are chosen by, with what there is to say
+// of their age.
+type keptFacts struct {
+	*factStore
+	told   map[string]bool // targets whose facts are old
+	old    int             // of these, those that nobody was warned of yet
+	oldest time.Duration
+}
+
+// cachedFacts is what the inventory asks about a target when targets are chosen.
+func (a *app) cachedFacts(ctx context.Context, name string, facts []string) (*ordered.Map, error) {
+	if a.kept == nil {
+		a.kept = &keptFacts{factStore: a.facts(), told: make(map[string]bool)}
+	}
+	want := factcache.Only(facts...)
+	if facts == nil {
+		want = factcache.All()
+	}
+	r, err := a.kept.record(ctx, name, want)
+	if err != nil || r == nil {
+		return nil, stopped(err)
+	}
+	if age := r.Age(a.kept.now); age > a.config.FactMaxAge && !a.kept.told[name] {
+		a.kept.told[name] = true
+		a.kept.old++
+		a.kept.oldest = max(a.kept.oldest, age)
+	}
+	return r.Facts, nil
+}
+
+// warnKept tells that targets were chosen by facts that are old or damaged.
+func (a *app) warnKept() {
+	k := a.kept
+	if k == nil {
+		return
+	}
+	k.warnDamaged(a)
+	k.damaged = 0
+	if k.old == 0 {
+		return
+	}
+	of := "1 target"
+	if k.old > 1 {
+		of = fmt.Sprintf("%d targets", k.old)
+	}
+	age := output.Period(a.config.FactMaxAge)
+	a.logs.Warn("old_facts", fmt.Sprintf("Targets were chosen by facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, output.Period(k.oldest), age))
+	k.old = 0
+}
+
 func collectFacts(ctx context.Context, a *app, _ []string) error {
 	store := a.facts()
 	if err := store.Prepare(store.now); err != nil {
@@ -343,7 +393,7 @@ func forgetFacts(ctx context.Context, a *app, _ []string) error {
 	store := a.facts()
 	n := 0
 	switch {
-	case a.names():
+	case choosing(a.values) || a.values.has("targets") || a.values.has("query") || a.values.has("rerun"):
 		targets, err := a.targets(ctx)
 		if err != nil {
 			return err
@@ -373,11 +423,6 @@ func forgetFacts(ctx context.Context, a *app, _ []string) error {
 			"bolt facts forget -t all removes the facts of all targets that the inventory knows, --older-than 0 those of all others, too")
 	}
 	return written(output.PrintForgotten(a.sys.out, a.listOptions(), n))
-}
-
-// names reports whether the command line says which targets are meant.
-func (a *app) names() bool {
-	return a.values.has("targets") || a.values.has("query") || a.values.has("rerun")
 }
 
 // cacheDir is a directory in the user's cache (XDG Base Directory

@@ -38,6 +38,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 		Project:     a.project.Dir,
 		Home:        home(a.sys),
 		Resolve:     a.plugins().Resolve,
+		CachedFacts: a.cachedFacts,
 		Warn:        a.logs.Warn,
 	})
 	return a.inv, err
@@ -205,6 +206,7 @@ func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []str
 	if targets, err = a.choose(ctx, inv, targets); err != nil {
 		return nil, err
 	}
+	a.warnKept()
 	if err := inv.Prepare(ctx, targets); err != nil {
 		return nil, err
 	}

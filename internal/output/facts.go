@@ -105,7 +105,7 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 		if t.Age > f.MaxAge {
 			old++
 		}
-		row := []string{safetext.TerminalString(t.SafeName), period(t.Age)}
+		row := []string{safetext.TerminalString(t.SafeName), Period(t.Age)}
 		for _, v := range t.Values {
 			row = append(row, cell(v))
 		}
@@ -127,7 +127,7 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 	heading(out, color, "Target count")
 	fmt.Fprintf(out, "  %d total, %d with facts", len(rows)-1+len(missing), len(rows)-1)
 	if len(rows) > 1 {
-		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, period(f.MaxAge), period(oldest))
+		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, Period(f.MaxAge), Period(oldest))
 	}
 	_ = out.WriteByte('\n')
 	return nil

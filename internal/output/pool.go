@@ -38,7 +38,7 @@ func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
 		state = "draining"
 	}
 	heading(out, o.Color, "Pool daemon")
-	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), period(p.Now.Sub(s.Started)))
+	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), Period(p.Now.Sub(s.Started)))
 	log := s.Log
 	if log == "" {
 		log = "its standard error (under systemd: journalctl --user -u bolt-pool)"
@@ -47,7 +47,7 @@ func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
 	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", counted(s.Clients, "client"), counted(s.InFlight, "request"), counted(len(s.Connections), "machine"))
 	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", counted(int(s.Dials), "connection"), counted(int(s.DialsFailed), "dial"), counted(int(s.DialsSaved), "dial"), counted(int(s.Runs), "action"))
 	fmt.Fprintf(out, "  memory %s, %s in %d contents; %d open files\n", size(s.Memory), size(uint64(s.ContentSize)), s.Contents, s.Files)
-	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
+	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, Period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
 	if len(s.Connections) > 0 {
 		out.WriteString("\n")
 		heading(out, o.Color, "Connections")
@@ -62,7 +62,7 @@ func maxAge(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return ", or when older than " + period(d)
+	return ", or when older than " + Period(d)
 }
 
 func connections(w io.Writer, list []wire.Connection) error {
@@ -79,9 +79,9 @@ func connections(w io.Writer, list []wire.Connection) error {
 	for _, c := range list {
 		idle := "-"
 		if c.State == wire.Idle {
-			idle = period(c.Idle)
+			idle = Period(c.Idle)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, period(c.Age), idle,
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, Period(c.Age), idle,
 			c.InFlight, c.Waiting, c.Sessions, c.Runs, c.DialsSaved, size(c.Sent), size(c.Received))
 	}
 	return t.Flush()
@@ -111,8 +111,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// period is a time in at most two units: 12s, 3m20s, 1h5m, 2d3h.
-func period(d time.Duration) string {
+// Period is a time in at most two units: 12s, 3m20s, 1h5m, 2d3h.
+func Period(d time.Duration) string {
 	for _, u := range []struct {
 		big, small         time.Duration
 		bigName, smallName string

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/internal/factcache"
+	"bolt/internal/logging"
+	"bolt/internal/ordered"
+	"bolt/internal/project"
+)
+
+// TestOldFacts: who chooses by facts that are old or damaged is told so once.
+func TestOldFacts(t *testing.T) {
+	var log bytes.Buffer
+	logs, err := logging.Open(logging.Options{Console: &log, ConsoleLevel: slog.LevelWarn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	a := &app{
+		sys:     system{lookup: func(name string) (string, bool) { return filepath.Join(dir, "cache"), name == "XDG_CACHE_HOME" }},
+		project: &project.Project{Dir: dir}, config: &project.Config{FactMaxAge: 7 * 24 * time.Hour}, logs: logs,
+	}
+	a.warnKept()
+	store := a.facts()
+	if err := store.Prepare(store.now); err != nil {
+		t.Fatal(err)
+	}
+	for i, days := range []int{0, 6, 8, 40, 1} {
+		facts := ordered.Of("os", int64(days), "other", true)
+		if err := store.Put(factcache.Record{Target: fmt.Sprintf("web%d", i), Collected: store.now.AddDate(0, 0, -days), Facts: facts}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(name string, facts []string, want string) {
+		t.Helper()
+		got, err := a.cachedFacts(t.Context(), name, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "nothing"
+		if got != nil {
+			text = fmt.Sprint(got.Keys())
+		}
+		if text != want {
+			t.Errorf("%s has %s, want %s", name, text, want)
+		}
+	}
+	tells := func(want ...string) {
+		t.Helper()
+		log.Reset()
+		a.warnKept()
+		if want == nil && log.Len() > 0 {
+			t.Errorf("got %s", log.String())
+		}
+		for _, w := range want {
+			if !strings.Contains(log.String(), w) {
+				t.Errorf("got %s, want %s", log.String(), w)
+			}
+		}
+	}
+	ask("web0", []string{"os"}, "[os]")
+	ask("web1", nil, "[os other]")
+	ask("web4", []string{"absent"}, "[]")
+	ask("web9", nil, "nothing")
+	tells()
+	ask("web2", nil, "[os other]")
+	ask("web3", nil, "[os other]")
+	ask("web3", nil, "[os other]")
+	tells("facts of 2 targets that are older than 7d, the oldest from 40d ago", "'bolt facts collect --older-than 7d'", "old_facts")
+	ask("web3", nil, "[os other]")
+	tells()
+	files, err := filepath.Glob(filepath.Join(store.Dir(), "*.facts"))
+	for _, f := range files {
+		err = errors.Join(err, os.Truncate(f, 20))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask("web0", nil, "nothing")
+	ask("web1", nil, "nothing")
+	tells("count as if they were not there: the file "+store.Dir(), "and 1 more", "damaged_facts")
+	tells()
+}

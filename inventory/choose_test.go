@@ -294,7 +294,7 @@ func TestMatchGroups(t *testing.T) {
 	if want := []string{"a"}; !slices.Equal(plugin.of, want) {
 		t.Errorf("asked of %q, want %q: an expression about vars needs them, and no password", plugin.of, want)
 	}
-	if want := "The match of a group asks for facts that are not known of 1 target: not in that group. \"bolt facts collect\" collects facts. [no_facts]"; len(warned.lines) != 1 || warned.lines[0] != want {
+	if want := "Nothing is known of the facts of 1 target, or not enough for groups with a match: they are not in these. \"bolt facts collect\" collects facts. [no_facts]"; len(warned.lines) != 1 || warned.lines[0] != want {
 		t.Errorf("warned: %q", warned.lines)
 	}
 	for name, want := range map[string]string{

@@ -138,7 +138,7 @@ func (inv *Inventory) tellFactless(ctx context.Context) error {
 // warnFactless does tellFactless's work. The caller holds turn.
 func (inv *Inventory) warnFactless() {
 	if inv.factless > 0 {
-		inv.opts.Warn("no_facts", fmt.Sprintf("The match of a group asks for facts that are not known of %s: not in that group. "+
+		inv.opts.Warn("no_facts", fmt.Sprintf("Nothing is known of the facts of %s, or not enough for groups with a match: they are not in these. "+
 			"\"bolt facts collect\" collects facts.", targetCount(inv.factless)))
 		inv.factless = 0
 	}

@@ -15,6 +15,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -106,7 +107,7 @@ type LinkStats struct {
 // requests may share a connection exactly when their Dests are equal; so it
 // holds nothing about a single command, and it is comparable.
 type Dest struct {
-	Protocol string // "ssh", "local"
+	Protocol string // "ssh", "local", "docker", "podman", "lxd", "native-ssh"
 	Host     string // a name or an address, IPv6 without brackets; "" only for local
 	Port     int    // 0: from ssh_config, else the protocol's default
 	User     string // "": from ssh_config, else the login name
@@ -137,6 +138,40 @@ type Dest struct {
 	// GSSAPI says whether to log in with a Kerberos ticket, GSSAPIDelegate
 	// whether to hand a copy of it to the machine.
 	GSSAPI, GSSAPIDelegate Choice
+
+	// Tool is for transports that call a program of this machine.
+	Tool Tool
+}
+
+// A Tool is what the transports need to know that reach a machine through a
+// program of this one.
+type Tool struct {
+	// Service is where containers are: docker's DOCKER_HOST, lxd's remote; ""
+	// for the program's own choice.
+	Service string
+	// Shell runs a line in a container, which becomes its last argument; none:
+	// "sh -c".
+	Shell Words
+
+	// SSH is the program of native-ssh with its options, none: "ssh"; Copy one
+	// that copies instead of it, none: nothing does.
+	SSH, Copy Words
+	Batch     bool // it is not to ask for passwords
+}
+
+// Words are a program and its arguments as one comparable value.
+type Words string
+
+// NewWords returns Words. One that holds a NUL byte, which no program can be
+// given, counts as two.
+func NewWords(list []string) Words { return Words(strings.Join(list, "\x00")) }
+
+// List returns them, nil if there are none.
+func (w Words) List() []string {
+	if w == "" {
+		return nil
+	}
+	return strings.Split(string(w), "\x00")
 }
 
 // A Choice is a yes or no that may be left to the transport's own

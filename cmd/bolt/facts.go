@@ -111,7 +111,7 @@ func (s *factStore) warnDamaged(a *app) {
 	}
 	others := ""
 	if s.damaged > 1 {
-		others = fmt.Sprintf(", and %d others", s.damaged-1)
+		others = fmt.Sprintf(", and %d more", s.damaged-1)
 	}
 	a.logs.Warn("damaged_facts", fmt.Sprintf("Facts that were kept count as if they were not there: %v%s. Collect them again with 'bolt facts collect'.", s.first, others))
 }

@@ -19,6 +19,7 @@ import (
 // sinksAndContents are the fields that do not travel in the message itself.
 var sinksAndContents = map[string]bool{
 	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
+	"Dest.Tool": true, // of transports that no daemon has
 }
 
 // fill sets every field below v to something that is not zero.

@@ -8,7 +8,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/user"
@@ -17,6 +16,7 @@ import (
 	"syscall"
 
 	"bolt/transport"
+	"bolt/transport/process"
 	"bolt/transport/shell"
 )
 
@@ -49,9 +49,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	if host == "" {
 		host = "localhost"
 	}
-	c := &Conn{cred: d.cred, cancel: make(map[*running]struct{})}
-	c.shell = shell.Options{Host: host, User: d.user(), Local: true, Logger: d.log}
-	return c, nil
+	return shell.NewConn(starter{cred: d.cred}, shell.Options{Host: host, User: d.user(), Local: true, Logger: d.log}), nil
 }
 
 // loginUser is the name of the user whose processes we start; a user without
@@ -68,83 +66,21 @@ func loginUser(cred *syscall.Credential) string {
 	return u.Username
 }
 
-// Conn is the local machine. It is safe for concurrent use.
-type Conn struct {
-	shell shell.Options
-	cred  *syscall.Credential
-
-	mu     sync.Mutex
-	closed bool
-	cancel map[*running]struct{} // what runs
-	idle   sync.WaitGroup        // of what runs
+// starter starts sessions as processes.
+type starter struct {
+	cred  *syscall.Credential // whose; nil for ours
+	shell []string            // instead of sh
 }
 
-// running is one call that has not returned.
-type running struct{ cancel context.CancelCauseFunc }
-
-// errClosed is why a call ends when its Conn is closed.
-var errClosed = errors.New("the connection was closed")
-
-// begin admits a call, whose context ends when the Conn is closed.
-func (c *Conn) begin(ctx context.Context) (context.Context, func(), error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, nil, &transport.Error{Class: transport.ClassCancelled, Err: errClosed,
-			Msg: c.shell.Host + " cannot be used any more: " + errClosed.Error()}
+// Start implements shell.Starter by "sh -c line".
+func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session, error) {
+	o := process.Options{Path: "/bin/sh", Args: []string{"sh", "-c", line}, Credential: s.cred, TTY: tty}
+	if s.shell != nil {
+		o.Path, o.Args = s.shell[0], append(s.shell[:len(s.shell):len(s.shell)], "-c", line)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	r := &running{cancel}
-	c.cancel[r] = struct{}{}
-	c.idle.Add(1)
-	return ctx, func() {
-		c.mu.Lock()
-		delete(c.cancel, r)
-		c.mu.Unlock()
-		cancel(nil)
-		c.idle.Done()
-	}, nil
-}
-
-// Run implements transport.Conn.
-func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
-	ctx, end, err := c.begin(ctx)
+	sess, err := process.Start(o)
 	if err != nil {
-		return transport.Status{}, err
+		return nil, &transport.Error{Class: transport.ClassBootstrap, Err: err, Msg: "Could not start a shell on this machine: " + err.Error()}
 	}
-	defer end()
-	return shell.Run(ctx, starter{cred: c.cred}, cmd, c.shell)
-}
-
-// Put implements transport.Conn.
-func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
-	ctx, end, err := c.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	return shell.Put(ctx, starter{cred: c.cred}, src, dst, o, c.shell)
-}
-
-// Get implements transport.Conn.
-func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
-	ctx, end, err := c.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	return shell.Get(ctx, starter{cred: c.cred}, src, dst, o, c.shell)
-}
-
-// Close cancels all calls and returns when they have returned, that is, when
-// what they ran has been ended.
-func (c *Conn) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	for r := range c.cancel {
-		r.cancel(errClosed)
-	}
-	c.mu.Unlock()
-	c.idle.Wait()
-	return nil
+	return sess, nil
 }

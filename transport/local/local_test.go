@@ -55,17 +55,9 @@ func dialerAs(t *testing.T, u transporttest.User) (transport.Dialer, transport.D
 // The name of the user is looked up once for all connections.
 func TestUserIsLookedUpOnce(t *testing.T) {
 	d := NewDialer(Options{})
-	user := func() string {
-		c, err := d.Dial(t.Context(), transport.Dest{Protocol: "local"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.(*Conn).shell.User
-	}
-	first := user()
+	first := d.user()
 	d.cred = &syscall.Credential{Uid: 65534} // whom a second look would name
-	if again := user(); first == "" || again != first {
+	if again := d.user(); first == "" || again != first {
 		t.Errorf("user %q, then %q", first, again)
 	}
 }

@@ -1,7 +1,11 @@
-package local
+// Package process runs a program of this machine as a shell.Session: its three
+// streams, its process group, how it ends.
+//
+// Transports that reach a machine through a program (the local machine through
+// its shell, a container through docker) share it.
+package process
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -15,13 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bolt/transport"
-	"bolt/transport/shell"
 )
 
-// starter starts sessions as processes.
-type starter struct {
-	cred  *syscall.Credential // whose; nil for ours
-	shell []string            // instead of sh
+// Options say what to run.
+type Options struct {
+	Path string   // of the program
+	Args []string // with its name as the first
+	Env  []string // as os.Environ has it; nil: ours
+	TTY  bool     // a terminal on its three streams
+
+	Credential *syscall.Credential // whose process; nil for ours
 }
 
 // heedSignals has what we start obey the end of its terminal, whatever we do
@@ -36,17 +43,14 @@ var heedSignals = sync.OnceFunc(func() {
 	}
 })
 
-// Start implements shell.Starter: "sh -c line", the leader of a session and
-// process group of its own, as sshd would start it.
-func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session, error) {
-	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", line}}
-	if s.shell != nil {
-		cmd.Path, cmd.Args = s.shell[0], append(s.shell[:len(s.shell):len(s.shell)], "-c", line)
-	}
+// Start starts a program as the leader of a session and process group of its
+// own, as sshd would start it. Errors are those of package os/exec.
+func Start(o Options) (*Session, error) {
+	cmd := &exec.Cmd{Path: o.Path, Args: o.Args, Env: o.Env}
 	heedSignals()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.cred}
-	sess := &session{cmd: cmd, reaped: make(chan struct{})}
-	theirs, err := sess.connect(tty)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: o.Credential}
+	sess := &Session{cmd: cmd, reaped: make(chan struct{})}
+	theirs, err := sess.connect(o.TTY)
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -55,15 +59,15 @@ func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session,
 	}
 	if err != nil {
 		sess.closeStreams()
-		return nil, &transport.Error{Class: transport.ClassBootstrap, Err: err, Msg: "Could not start a shell on this machine: " + err.Error()}
+		return nil, err
 	}
 	go sess.reap()
 	return sess, nil
 }
 
-// session is a started process. Its owner is whoever called Start: after Close
+// A Session is a started process; it is a shell.Session. Its owner is whoever called Start: after Close
 // and Wait nothing of it is left.
-type session struct {
+type Session struct {
 	cmd            *exec.Cmd
 	stdin          io.WriteCloser
 	stdout, stderr io.Reader
@@ -78,7 +82,7 @@ type session struct {
 }
 
 // connect makes the streams and returns the ends that are the process's.
-func (s *session) connect(tty bool) ([]*os.File, error) {
+func (s *Session) connect(tty bool) ([]*os.File, error) {
 	if tty {
 		return s.connectTerminal()
 	}
@@ -103,7 +107,7 @@ func (s *session) connect(tty bool) ([]*os.File, error) {
 	return theirs, nil
 }
 
-func (s *session) connectTerminal() ([]*os.File, error) {
+func (s *Session) connectTerminal() ([]*os.File, error) {
 	master, slave, err := openTerminal()
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func (nopCloser) Close() error { return nil }
 
 // reap waits for the process and then ends its stdin, as sshd does: a process
 // that it left behind sees by that that the leader is gone.
-func (s *session) reap() {
+func (s *Session) reap() {
 	defer close(s.reaped)
 	s.status, s.err = statusOf(s.cmd.Wait())
 	s.stdin.Close()
@@ -142,12 +146,20 @@ func statusOf(err error) (transport.Status, error) {
 	return transport.Status{Code: exit.ExitCode()}, nil
 }
 
-func (s *session) Stdin() io.WriteCloser { return s.stdin }
-func (s *session) Stdout() io.Reader     { return s.stdout }
-func (s *session) Stderr() io.Reader     { return s.stderr }
+// Stdin implements shell.Session.
+func (s *Session) Stdin() io.WriteCloser { return s.stdin }
+
+// Stdout implements shell.Session.
+func (s *Session) Stdout() io.Reader { return s.stdout }
+
+// Stderr implements shell.Session.
+func (s *Session) Stderr() io.Reader { return s.stderr }
+
+// Done is closed when the process has ended.
+func (s *Session) Done() <-chan struct{} { return s.reaped }
 
 // Wait implements shell.Session.
-func (s *session) Wait() (transport.Status, error) {
+func (s *Session) Wait() (transport.Status, error) {
 	<-s.reaped
 	s.mu.Lock()
 	s.over = true
@@ -157,7 +169,7 @@ func (s *session) Wait() (transport.Status, error) {
 
 // Close implements shell.Session: what runs of the process group is killed,
 // with a terminal only if its hangup does not end the leader.
-func (s *session) Close() error {
+func (s *Session) Close() error {
 	s.mu.Lock()
 	kill := !s.over
 	s.over = true
@@ -180,7 +192,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-func (s *session) closeStreams() {
+func (s *Session) closeStreams() {
 	for _, f := range s.files {
 		f.Close()
 	}

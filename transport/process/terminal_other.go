@@ -1,6 +1,6 @@
 //go:build !linux
 
-package local
+package process
 
 import (
 	"errors"
@@ -10,5 +10,5 @@ import (
 // openTerminal is not offered here: each system makes pseudo-terminals in its
 // own way.
 func openTerminal() (master, slave *os.File, err error) {
-	return nil, nil, errors.New("local commands with a terminal are supported on Linux only")
+	return nil, nil, errors.New("programs with a terminal are supported on Linux only")
 }

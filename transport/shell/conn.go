@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"bolt/transport"
+)
+
+// A Conn is a transport.Conn over a Starter that has no connection of its own:
+// each session stands alone. It is safe for concurrent use.
+type Conn struct {
+	starter Starter
+	opts    Options
+
+	mu     sync.Mutex
+	closed bool
+	cancel map[*call]struct{} // what runs
+	idle   sync.WaitGroup     // of what runs
+}
+
+// NewConn returns a Conn.
+func NewConn(s Starter, o Options) *Conn {
+	return &Conn{starter: s, opts: o, cancel: make(map[*call]struct{})}
+}
+
+// call is one that has not returned.
+type call struct{ cancel context.CancelCauseFunc }
+
+// errClosed is why a call ends when its Conn is closed.
+var errClosed = errors.New("the connection was closed")
+
+// begin admits a call, whose context ends when the Conn is closed.
+func (c *Conn) begin(ctx context.Context) (context.Context, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, &transport.Error{Class: transport.ClassCancelled, Err: errClosed,
+			Msg: c.opts.Host + " cannot be used any more: " + errClosed.Error()}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &call{cancel}
+	c.cancel[r] = struct{}{}
+	c.idle.Add(1)
+	return ctx, func() {
+		c.mu.Lock()
+		delete(c.cancel, r)
+		c.mu.Unlock()
+		cancel(nil)
+		c.idle.Done()
+	}, nil
+}
+
+// Do does something with a context that ends when the Conn is closed.
+func (c *Conn) Do(ctx context.Context, do func(context.Context) error) error {
+	ctx, end, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return do(ctx)
+}
+
+// Run implements transport.Conn.
+func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (st transport.Status, err error) {
+	err = c.Do(ctx, func(ctx context.Context) error {
+		st, err = Run(ctx, c.starter, cmd, c.opts)
+		return err
+	})
+	return st, err
+}
+
+// Put implements transport.Conn.
+func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
+	return c.Do(ctx, func(ctx context.Context) error { return Put(ctx, c.starter, src, dst, o, c.opts) })
+}
+
+// Get implements transport.Conn.
+func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
+	return c.Do(ctx, func(ctx context.Context) error { return Get(ctx, c.starter, src, dst, o, c.opts) })
+}
+
+// Close cancels all calls and returns when they have returned, that is, when
+// what they ran has been ended.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for r := range c.cancel {
+		r.cancel(errClosed)
+	}
+	c.mu.Unlock()
+	c.idle.Wait()
+	return nil
+}

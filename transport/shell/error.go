@@ -30,7 +30,7 @@ type failed struct{ step, text string }
 
 func parseFailed(text []byte) *failed {
 	step, said, _ := strings.Cut(string(text), " ")
-	return &failed{step: step, text: firstLines(counts().ReplaceAllString(said, ""))}
+	return &failed{step: step, text: FirstLines(counts().ReplaceAllString(said, ""))}
 }
 
 // counts is what dd says of its work beside why it failed.
@@ -73,9 +73,9 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 // maxReason bounds what a far side's complaint may add to a message.
 const maxReason = 1 << 10
 
-// firstLines makes far-side text fit for a message: bounded, trimmed, without
+// FirstLines makes far-side text fit for a message: bounded, trimmed, without
 // control characters other than line ends.
-func firstLines(s string) string {
+func FirstLines(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason], "") + " …"

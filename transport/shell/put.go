@@ -233,7 +233,7 @@ func (p *transfer) do(ctx context.Context, s Starter, script string, out io.Writ
 
 // complaint is what the machine said, for a message.
 func (p *transfer) complaint(st transport.Status) string {
-	if text := firstLines(p.said.String()); text != "" {
+	if text := FirstLines(p.said.String()); text != "" {
 		return text
 	}
 	if st.Signal != "" {

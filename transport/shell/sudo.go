@@ -147,7 +147,7 @@ func (e *escalation) noPassword() *transport.Error {
 // foreign is the error for a question that is not sudo's for the password.
 func (e *escalation) foreign(said []byte) *transport.Error {
 	question := said[bytes.LastIndexByte(said, '\n')+1:]
-	return e.error("", fmt.Sprintf("run-as on %s waits for an answer to %q, which is not sudo's prompt for the password", e.host, firstLines(string(question))),
+	return e.error("", fmt.Sprintf("run-as on %s waits for an answer to %q, which is not sudo's prompt for the password", e.host, FirstLines(string(question))),
 		"Add \"Defaults passprompt_override\" to its sudoers file if this is a prompt for the password.")
 }
 

@@ -26,8 +26,12 @@ func commandCases() []testCase {
 		line("output", "echo hello", ok, "hello\n", ""),
 		line("exit status", "exit 42", transport.Status{Code: 42}, "", ""),
 		line("exit 255", "exit 255", transport.Status{Code: 255}, "", ""),
-		line("signal", "kill -KILL $$", transport.Status{Code: -1, Signal: "KILL"}, "", ""),
-		line("signal to what the shell has become", "exec sh -c 'kill -TERM $$'", transport.Status{Code: -1, Signal: "TERM"}, "", ""),
+		{"signal", func(t *testing.T, m *machine) {
+			run(t, m.dial(t), transport.Cmd{Line: "kill -KILL $$"}).expect(t, m.killedBy("KILL"), "", "")
+		}},
+		{"signal to what the shell has become", func(t *testing.T, m *machine) {
+			run(t, m.dial(t), transport.Cmd{Line: "exec sh -c 'kill -TERM $$'"}).expect(t, m.killedBy("TERM"), "", "")
+		}},
 		line("both streams", "echo out; echo err >&2; exit 3", transport.Status{Code: 3}, "out\n", "err\n"),
 		line("no output", ":", ok, "", ""),
 		line("no line end", "printf 'a\nb'; printf 'c\nd' >&2", ok, "a\nb", "c\nd"),

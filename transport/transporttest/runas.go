@@ -18,7 +18,7 @@ func runAsCases() []testCase {
 			dir := worldDir(t)
 			as := transport.RunAs{User: "root"}
 			run(t, c, transport.Cmd{Line: "id -un; echo $HOME; echo e >&2; exit 3", RunAs: as}).expect(t, transport.Status{Code: 3}, "root\n/root\n", "e\n")
-			run(t, c, transport.Cmd{Line: "kill -KILL $$", RunAs: as}).expectStatus(t, m.killed())
+			run(t, c, transport.Cmd{Line: "kill -KILL $$", RunAs: as}).expectStatus(t, m.killedBy("KILL")) // sudo repeats it
 			r := run(t, c, transport.Cmd{TmpDir: dir, Argv: []string{"./x", "a b"}, Env: []string{"A=b c"}, Stdin: []byte("in"), RunAs: as,
 				Files: []transport.File{script("x", `id -un; echo "$1 $A"; stat -c '%U %a' "$0"; cat`)}})
 			r.expect(t, ok, "root\na b b c\nroot 744\nin", "")
@@ -169,10 +169,6 @@ func runAsCases() []testCase {
 		{"upload and download", runAsCopies},
 	}
 }
-
-// killed is what is known of a command that was killed under sudo: sudo
-// repeats its signal.
-func (m *machine) killed() transport.Status { return transport.Status{Code: -1, Signal: "KILL"} }
 
 // expectPrompt checks that a forged prompt was passed on as text.
 func (r result) expectPrompt(t *testing.T, text string) {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bolt/transport"
 )
 
@@ -32,6 +34,9 @@ type Env struct {
 	// Shared says that Dial hands out a connection that others use, too: what
 	// is about its end is left out.
 	Shared bool
+	// Numbered says that a command's death by a signal is told as a shell tells
+	// it: as exit status 128 and the signal's number.
+	Numbered bool
 }
 
 // TestDialer runs the suite. open is called for each case; the destination
@@ -139,6 +144,14 @@ func dial(t *testing.T, d transport.Dialer, to transport.Dest) transport.Conn {
 		}
 	})
 	return c
+}
+
+// killedBy is how a command ends by a signal.
+func (m *machine) killedBy(name string) transport.Status {
+	if m.env.Numbered {
+		return transport.Status{Code: 128 + int(unix.SignalNum("SIG"+name))}
+	}
+	return transport.Status{Code: -1, Signal: name}
 }
 
 // result is what a command came to.

@@ -1,0 +1,28 @@
+//go:build containers
+
+package container
+
+import (
+	"os"
+	"testing"
+
+	"bolt/transport"
+	"bolt/transport/transporttest"
+)
+
+// TestReal runs the suite in a container of the real programs, which
+// scripts/containers.sh has started: one that shares the machine's files,
+// processes and users with the test.
+func TestReal(t *testing.T) {
+	for _, protocol := range []string{"docker", "podman"} {
+		t.Run(protocol, func(t *testing.T) {
+			d := NewDialer(Options{})
+			to := transport.Dest{Protocol: protocol, Host: os.Getenv("BOLT_TEST_CONTAINER")}
+			transporttest.TestDialer(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
+				return d, to, transporttest.Env{StartsHome: true, Numbered: true, As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
+					return d, as(t, to, u)
+				}}
+			})
+		})
+	}
+}

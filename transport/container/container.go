@@ -20,10 +20,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
-	"time"
 
 	"bolt/transport"
+	"bolt/transport/process"
 	"bolt/transport/shell"
 )
 
@@ -111,35 +110,21 @@ func (s *starter) find(ctx context.Context) (box, error) {
 	return b, nil
 }
 
-// maxAnswer is far more than the program says of one container.
-const maxAnswer = 64 << 10
-
-// dies is how long a program that was killed may keep its output open, by
-// children of its own.
-const dies = time.Second
-
 // ask runs the program to its end, within the time for connecting, and returns
 // what it prints.
 func (s *starter) ask(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.path, args...)
-	cmd.Env = s.env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = dies
-	stdout, stderr := bounded{}, bounded{}
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	out, said, err := process.Output(ctx, process.Options{Path: s.path, Args: append([]string{s.tool.program}, args...), Env: s.env})
 	switch {
 	case ctx.Err() != nil:
 		return "", s.gaveUp(ctx)
-	case stdout.full || stderr.full:
-		return "", connectError(transport.ClassProtocol, s.to.Host, nil, fmt.Sprintf("%s answers with more than %d KiB", s.tool.program, maxAnswer>>10), "")
+	case errors.Is(err, process.ErrTooLong):
+		return "", connectError(transport.ClassProtocol, s.to.Host, err, fmt.Sprintf("%s answers with more than %d KiB", s.tool.program, process.MaxOutput>>10), "")
 	case err != nil:
-		return "", s.refused(err, stderr.String())
+		return "", s.refused(err, said)
 	}
-	return stdout.String(), nil
+	return out, nil
 }
 
 // limited is ctx with the time for connecting.
@@ -151,16 +136,3 @@ func (s *starter) limited(ctx context.Context) (context.Context, context.CancelF
 }
 
 var errTimeout = errors.New("no answer in time")
-
-// bounded keeps so much, and then refuses.
-type bounded struct {
-	strings.Builder
-	full bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.full = b.full || b.Len()+len(p) > maxAnswer; b.full {
-		return 0, errors.New("too long")
-	}
-	return b.Builder.Write(p)
-}

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 				to.Tool.Service = "local"
 			}
 			transporttest.TestDialerAtOnce(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
-				return d, to, transporttest.Env{StartsHome: true, Numbered: true, As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
+				return d, to, transporttest.Env{StartsHome: true, KilledBy: transporttest.ByNumber, As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
 					return d, as(t, to, u)
 				}}
 			})

@@ -69,10 +69,61 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	}
 	steps = append(steps, place(name, dst)...)
 	if !fo.KeepFiles {
-		steps = append(steps, `m=$(rm -rf -- "$d" 2>&1) || `+failure(p.token, stepClean, "$m", "2"))
+		steps = append(steps, removeDir)
 	}
 	p.sendsAll = true
 	st, err := p.do(ctx, s, strings.Join(append(steps, "exit 0"), "; "), io.Discard)
+	return p.putOutcome(src, dst, st, err)
+}
+
+// PutBy is Put with another program that copies: it is given the path of the
+// private directory, into which it copies src under its name. RunAs must be the
+// login user.
+func PutBy(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options, copy func(ctx context.Context, dir string) error) error {
+	o.Host = cmp.Or(fo.Label, o.Host)
+	if dst == "" || strings.Contains(dst, "\x00") {
+		return unsupported("upload destination %q is not a path", dst)
+	}
+	name := archive.Name(src)
+	if err := archive.CheckName(name); err != nil {
+		return err
+	}
+	dir := transport.PrivateDir(fo.TmpDir, fo.ScriptDir)
+	session := func(ctx context.Context, steps ...string) error {
+		p, err := newTransfer("upload", fo, &o)
+		if err != nil {
+			return err
+		}
+		p.dir = dir
+		script := append(p.prelude(), (&staging{token: p.token, dir: dir}).open())
+		script = append(append(script, steps...), "exit 0")
+		st, err := p.do(ctx, s, strings.Join(script, "; "), io.Discard)
+		return p.putOutcome(src, dst, st, err)
+	}
+	if err := session(ctx, makeDir); err != nil {
+		return err
+	}
+	if err := copy(ctx, dir); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transport.DefaultGrace)
+		defer cancel()
+		if cerr := session(ctx, removeDir); cerr != nil {
+			logger(&o).Warn("private directory could not be removed", "target", o.Host, "reason", cerr)
+		}
+		return err
+	}
+	steps := place(name, dst)
+	if !fo.KeepFiles {
+		steps = append(steps, removeDir)
+	}
+	return session(ctx, steps...)
+}
+
+// removeDir removes the private directory of an upload; that it could not be is
+// told, and no failure.
+const removeDir = `m=$(rm -rf -- "$d" 2>&1) || printf '%s#` + stepClean + ` %s%s.\n' "$z" "$m" "$z" >&2`
+
+// putOutcome is what became of the script of an upload.
+func (p *transfer) putOutcome(src transport.Tree, dst string, st transport.Status, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -80,7 +131,7 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 		return p.putError(dst)
 	case !st.OK():
 		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
-			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", said, dst, o.Host, p.complaint(st))}
+			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", archive.Describe(src), dst, p.o.Host, p.complaint(st))}
 	}
 	return nil
 }

@@ -34,9 +34,12 @@ type Env struct {
 	// Shared says that Dial hands out a connection that others use, too: what
 	// is about its end is left out.
 	Shared bool
-	// Numbered says that a command's death by a signal is told as a shell tells
-	// it: as exit status 128 and the signal's number.
-	Numbered bool
+	// KilledBy is how a command's death by a signal is told, where it is not by
+	// the signal's name.
+	KilledBy func(signal string) transport.Status
+	// Forgets says that a session may end before what has left its process group
+	// and keeps its output open.
+	Forgets bool
 }
 
 // TestDialer runs the suite. open is called for each case; the destination
@@ -147,11 +150,16 @@ func dial(t *testing.T, d transport.Dialer, to transport.Dest) transport.Conn {
 }
 
 // killedBy is how a command ends by a signal.
-func (m *machine) killedBy(name string) transport.Status {
-	if m.env.Numbered {
-		return transport.Status{Code: 128 + int(unix.SignalNum("SIG"+name))}
+func (m *machine) killedBy(signal string) transport.Status {
+	if m.env.KilledBy != nil {
+		return m.env.KilledBy(signal)
 	}
-	return transport.Status{Code: -1, Signal: name}
+	return transport.Status{Code: -1, Signal: signal}
+}
+
+// ByNumber is how shells tell of a signal.
+func ByNumber(signal string) transport.Status {
+	return transport.Status{Code: 128 + int(unix.SignalNum("SIG"+signal))}
 }
 
 // result is what a command came to.

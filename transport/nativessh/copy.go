@@ -1,0 +1,129 @@
+package nativessh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"bolt/transport"
+	"bolt/transport/archive"
+	"bolt/transport/process"
+	"bolt/transport/shell"
+)
+
+// Conn is a machine that each session reaches anew. It is safe for concurrent
+// use.
+//
+// Files go through a session, as a tar stream, unless there is a program that
+// copies (Tool.Copy); so they do for another user (RunAs), and where a tree is
+// not in this machine's file system. Where there is no tar, scp copies.
+type Conn struct {
+	*shell.Conn
+	starter *starter
+	opts    shell.Options
+}
+
+// defaultCopy is the program where there is no tar.
+func defaultCopy() []string { return []string{"scp", "-r"} }
+
+// Put implements transport.Conn.
+func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
+	words := c.starter.to.Tool.Copy.List()
+	mayCopy := src.FS == nil && !c.escalates(o)
+	if words == nil || !mayCopy {
+		err := c.Conn.Put(ctx, src, dst, o)
+		if !errors.Is(err, shell.ErrNoTar) || !mayCopy {
+			return err
+		}
+		words = defaultCopy()
+	}
+	return c.Do(ctx, func(ctx context.Context) error {
+		return shell.PutBy(ctx, c.starter, src, dst, o, c.opts, func(ctx context.Context, dir string) error {
+			err := c.starter.copies(ctx, words, src.Path, c.starter.far(dir+"/"+archive.Name(src)))
+			return copyError("upload", "to", archive.Describe(src), c.name(o), err)
+		})
+	})
+}
+
+// Get implements transport.Conn.
+func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
+	words := c.starter.to.Tool.Copy.List()
+	if words == nil || c.escalates(o) {
+		err := c.Conn.Get(ctx, src, dst, o)
+		if !errors.Is(err, shell.ErrNoTar) || c.escalates(o) {
+			return err
+		}
+		words = defaultCopy()
+	}
+	return c.Do(ctx, func(ctx context.Context) error {
+		if _, _, err := archive.Source(src); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dst, 0o777); err != nil {
+			return copyError("download", "from", src, c.name(o), err)
+		}
+		return copyError("download", "from", src, c.name(o), c.starter.copies(ctx, words, c.starter.far(src), dst))
+	})
+}
+
+// escalates reports whether files are another user's than that who logs in.
+func (c *Conn) escalates(o transport.FileOptions) bool {
+	return o.RunAs.User != "" && o.RunAs.User != c.opts.User
+}
+
+func (c *Conn) name(o transport.FileOptions) string {
+	if o.Label != "" {
+		return o.Label
+	}
+	return c.starter.to.Host
+}
+
+// far is a path of the machine, as scp has it.
+func (s *starter) far(path string) string {
+	host := s.to.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + path
+}
+
+// copies runs a program that copies.
+func (s *starter) copies(ctx context.Context, words []string, from, to string) error {
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		return s.noProgram(words[0], err)
+	}
+	args := append(slices.Clone(words), s.options()...)
+	_, said, err := process.Output(ctx, process.Options{Path: path, Args: append(args, from, to)})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return err
+	case said != "":
+		return fmt.Errorf("%s: %s", words[0], shell.FirstLines(said))
+	}
+	return fmt.Errorf("%s: %w", words[0], err)
+}
+
+// copyError is a copy that has failed, nil for one that has not.
+func copyError(verb, way, what, host string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*transport.Error](err); ok {
+		return err
+	}
+	class := transport.ClassFile
+	switch {
+	case errors.Is(err, context.Canceled):
+		class = transport.ClassCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		class = transport.ClassTimeout
+	}
+	return &transport.Error{Class: class, Code: "COPY_ERROR", Err: err, Msg: fmt.Sprintf("Could not %s %s %s %s: %v", verb, what, way, host, err)}
+}

@@ -483,7 +483,7 @@ func TestChangeErrors(t *testing.T) {
 	if err := set("ssh", "ssh", "ssh-command"); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := w2.Settings(t.Context()); err != nil || !s.NativeSSH {
+	if s, err := w2.Settings(t.Context()); err != nil || s.Dest.Protocol != inventory.NativeSSH {
 		t.Errorf("got %+v, %v", s, err)
 	}
 }

@@ -84,6 +84,9 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 			config.Set(o, v)
 		}
 	}
+	if v := merged.Value("connect-timeout"); native && v != nil {
+		config.Set("connect-timeout", v)
+	}
 	if info.open {
 		for o, v := range merged.All() {
 			config.Set(o, v)

@@ -519,7 +519,7 @@ targets:
 	if s.RunAs.User != "admin" || s.RunAs.Password.Reveal() != "pw" || !slices.Equal(s.RunAs.Command, []string{"doas", "-u"}) {
 		t.Errorf("got %+v", s.RunAs)
 	}
-	if s.TmpDir != "/var/tmp" || s.ScriptDir != "fixed" || s.Cleanup || s.TTY || s.Dest.LoginShell != "bash" || s.NativeSSH {
+	if s.TmpDir != "/var/tmp" || s.ScriptDir != "fixed" || s.Cleanup || s.TTY || s.Dest.LoginShell != "bash" || s.Dest.Protocol != "ssh" {
 		t.Errorf("got %+v", s)
 	}
 	if want := (map[string][]string{".rb": {"/opt/my ruby"}, ".py": {"/usr/bin/env", "python3"}}); !reflect.DeepEqual(s.Interpreters, want) {
@@ -574,14 +574,15 @@ config: {ssh: {ssh-command: ssh -v, password: pw, tmpdir: /t}}
 targets: [{name: a, uri: a}, {name: a2, uri: a2, config: {ssh: {port: 22}}}, {name: b, uri: b, config: {ssh: {native-ssh: true, batch-mode: false}}}]
 `, inventory.Options{Warn: w.add})
 	a, err := one(t, inv, "a").Settings(t.Context())
-	if err != nil || a.NativeSSH || !a.Dest.Password.IsSet() {
+	if err != nil || a.Dest.Protocol != "ssh" || !a.Dest.Password.IsSet() {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	if _, err := one(t, inv, "a2").Settings(t.Context()); err != nil {
 		t.Error(err)
 	}
 	b, err := one(t, inv, "b").Settings(t.Context())
-	if err != nil || !b.NativeSSH || b.Dest.Password.IsSet() || b.TmpDir != "/t" {
+	if err != nil || b.Dest.Protocol != inventory.NativeSSH || b.Dest.Password.IsSet() || b.TmpDir != "/t" || b.Dest.ConnectTimeout != 0 ||
+		!slices.Equal(b.Dest.Tool.SSH.List(), []string{"ssh", "-v"}) || b.Dest.Tool.Batch || b.Dest.Tool.Copy != "" {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if len(w.lines) != 1 || !strings.HasSuffix(w.lines[0], "[native_ssh_disabled]") {

@@ -29,12 +29,11 @@ type Settings struct {
 	ScriptDir    string              // fixed name below TmpDir, "" for a random one
 	Cleanup      bool                // remove private directories
 	Interpreters map[string][]string // extension with its dot → words of a command
-	NativeSSH    bool                // ask OpenSSH's programs to do it
 }
 
 // Settings translates the target's Data. It is computed once for each change;
 // what it points to is shared and must not be changed. Errors are those of Data, and a
-// bolt/validation-error for an ssh target that has no host.
+// bolt/validation-error for a target that is reached by its host and has none.
 func (t *Target) Settings(ctx context.Context) (Settings, error) {
 	now := t.now.Load()
 	if s := now.settings.Load(); s != nil {
@@ -45,10 +44,10 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 		return Settings{}, err
 	}
 	s := d.settings()
+	if s.Host == "" && (d.Transport == "ssh" || contained(d.Transport)) {
+		return Settings{}, fault.New("bolt/validation-error", "Target %s does not have a host", t.SafeName())
+	}
 	if d.Transport == "ssh" {
-		if s.Host == "" {
-			return Settings{}, fault.New("bolt/validation-error", "Target %s does not have a host", t.SafeName())
-		}
 		if err := t.inv.warnMissingKey(ctx, s.Dest.PrivateKey); err != nil {
 			return Settings{}, err
 		}
@@ -67,7 +66,6 @@ func (d *Data) settings() Settings {
 		ScriptDir:    c.text("script-dir"),
 		Cleanup:      c.flag("cleanup"),
 		Interpreters: interpreters(c),
-		NativeSSH:    c.flag("native-ssh"),
 	}
 	if s.Host == "" {
 		s.Host = c.text("host")
@@ -99,11 +97,49 @@ func (d *Data) settings() Settings {
 		s.Dest.Port = c.number("port")
 	}
 	s.Dest.ConnectTimeout = time.Duration(c.number("connect-timeout")) * time.Second
-	if d.Transport == "ssh" {
+	switch {
+	case d.Transport == "ssh":
 		d.ssh(c, &s.Dest)
+		if c.flag("native-ssh") {
+			native(c, &s.Dest)
+		}
+	case contained(d.Transport):
+		d.container(c, &s.Dest)
 	}
 	return s
 }
+
+// contained reports whether a transport's targets are containers.
+func contained(transport string) bool {
+	return transport == "docker" || transport == "podman" || transport == "lxd"
+}
+
+// container fills in what only containers have.
+func (d *Data) container(c options, to *transport.Dest) {
+	to.Port = 0
+	to.ConnectTimeout = defaultConnect // for the program's first answer; there is no such option
+	to.Tool = transport.Tool{Service: c.text("service-url"), Shell: transport.NewWords(c.words("shell-command"))}
+	if d.Transport == "lxd" {
+		to.Tool.Service = c.text("remote")
+	}
+}
+
+// native fills in what only the system's ssh is told, which is a transport of its
+// own.
+func native(c options, to *transport.Dest) {
+	to.Protocol = NativeSSH
+	to.Password = transport.Secret{} // ssh takes none
+	if to.ConnectTimeout == defaultConnect {
+		to.ConnectTimeout = 0 // ssh_config's counts, unless another one is asked for
+	}
+	to.Tool = transport.Tool{SSH: transport.NewWords(c.words("ssh-command")), Copy: transport.NewWords(c.words("copy-command")), Batch: c.flag("batch-mode")}
+}
+
+// defaultConnect is connect-timeout's default.
+const defaultConnect = 10 * time.Second
+
+// NativeSSH is the protocol of ssh targets that are reached by the system's ssh.
+const NativeSSH = "native-ssh"
 
 // ssh fills in what only SSH has.
 func (d *Data) ssh(c options, to *transport.Dest) {

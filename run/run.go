@@ -201,11 +201,6 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 	if r.opts.RunAs != "" {
 		settings.RunAs.User = r.opts.RunAs
 	}
-	if settings.NativeSSH {
-		return &transport.Error{Class: transport.ClassUnsupported,
-			Msg:  "native-ssh is not offered: the built-in client reads ssh_config, keys, certificates, agents and jump hosts itself.",
-			Hint: "Take native-ssh out of the configuration of this target; options of ssh-command belong in ~/.ssh/config."}
-	}
 	conn, err := r.dialer.Dial(ctx, settings.Dest)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func collect(t *testing.T, ctx context.Context, f *fleet, o run.Options, a run.A
 }
 
 func TestRun(t *testing.T) {
-	list := targets(t, `{"targets": ["a", "b", "down", {"name": "native", "uri": "native", "config": {"ssh": {"native-ssh": true}}}]}`, "a", "b", "down", "native")
+	list := targets(t, `{"targets": ["a", "b", "down"]}`, "a", "b", "down")
 	got := collect(t, t.Context(), &fleet{}, run.Options{}, &act{do: func(_ context.Context, s *run.Site) error {
 		if s.Target.Name == "b" {
 			panic("oh no")
@@ -111,7 +111,7 @@ func TestRun(t *testing.T) {
 		return nil
 	}}, list)
 	want := map[string]string{"a": "ok", "down": "puppetlabs.tasks/connect-error: it is down",
-		"b": "puppetlabs.tasks/exception-error: internal error: oh no", "native": "puppetlabs.tasks/exception-error: native-ssh is not offered"}
+		"b": "puppetlabs.tasks/exception-error: internal error: oh no"}
 	for name, w := range want {
 		if !strings.HasPrefix(got[name], w) {
 			t.Errorf("%s: got %q, want %q", name, got[name], w)

@@ -171,9 +171,6 @@ func checkValue(f flag, full, val string) error {
 func longNames(table []flag) []string {
 	var names []string
 	for _, f := range table {
-		if f.on == onNone {
-			continue
-		}
 		names = append(names, f.name)
 		if f.negatable {
 			names = append(names, "no-"+f.name)

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"bolt/internal/project"
+	"bolt/inventory"
 	"bolt/pool/client"
 	"bolt/transport"
+	"bolt/transport/container"
 	"bolt/transport/local"
+	"bolt/transport/nativessh"
 	"bolt/transport/ssh"
 )
 
@@ -45,8 +50,16 @@ func (a *app) dialer() (*dialers, error) {
 		return nil, err
 	}
 	d := &dialers{
-		byProtocol: map[string]transport.Dialer{"ssh": direct, "local": local.NewDialer(local.Options{Logger: a.log})},
-		close:      func() { _ = direct.Close() },
+		byProtocol: map[string]transport.Dialer{
+			"ssh":               direct,
+			"local":             local.NewDialer(local.Options{Logger: a.log}),
+			inventory.NativeSSH: nativessh.NewDialer(nativessh.Options{Logger: a.log}),
+		},
+		close: func() { _ = direct.Close() },
+	}
+	containers := container.NewDialer(container.Options{Logger: a.log})
+	for _, protocol := range container.Protocols() {
+		d.byProtocol[protocol] = containers
 	}
 	mode := a.config.Pool.Mode
 	if mode == project.PoolOff {
@@ -74,7 +87,7 @@ func (d *dialers) Dial(ctx context.Context, to transport.Dest) (transport.Conn, 
 	if !ok {
 		return nil, &transport.Error{Class: transport.ClassUnsupported,
 			Msg:  fmt.Sprintf("The transport %s is not built into this program.", to.Protocol),
-			Hint: "It reaches targets by ssh and local."}
+			Hint: "It reaches targets by " + strings.Join(slices.Sorted(maps.Keys(d.byProtocol)), ", ") + "."}
 	}
 	return t.Dial(ctx, to)
 }

@@ -86,7 +86,6 @@ const (
 	onAged      = "aged"    // facts commands
 	onAudit     = "audit"   // audit show
 	onVerify    = "verify"  // audit verify
-	onNone      = ""        // understood, and answered with what to do instead
 )
 
 // occasions says of each place when its flags can be given, for the error that
@@ -124,7 +123,6 @@ var occasions = map[string]string{
 	onAged:      "working on facts that were kept",
 	onAudit:     "showing the audit log",
 	onVerify:    "verifying an audit log",
-	onNone:      "acting on targets",
 }
 
 // flagTable holds all flags. Names, short forms and values are those of
@@ -191,14 +189,14 @@ func flagTable() []flag {
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, strict: true, help: "Set an environment variable for the command or script."},
 
 		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
-			help: "How to reach targets that do not say it themselves: ssh or local."},
+			help: "How to reach targets that do not say it themselves: ssh (default), local, docker, podman or lxd."},
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
 		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction, strict: true,
 			help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
 		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target.", negative: "Give the command no terminal on the target."},
-		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onNone, help: "Call the ssh program instead of the built-in client."},
-		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The ssh program of --native-ssh."},
-		{name: "copy-command", arg: "COMMAND", config: asText, section: secTransport, on: onNone, help: "The copy program of --native-ssh."},
+		{name: "native-ssh", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Call the ssh program instead of the built-in client.", negative: "Use the built-in SSH client."},
+		{name: "ssh-command", arg: "COMMAND", config: asText, section: secTransport, on: onAction, help: "The ssh program of --native-ssh, with options of its own (default ssh)."},
+		{name: "copy-command", arg: "COMMAND", config: asText, section: secTransport, on: onAction, help: "Copy files with this program under --native-ssh (scp -r, say), and not through ssh itself."},
 		{name: "tmpdir", arg: "DIR", config: asText, section: secTransport, on: onTmpdir, help: "Put temporary files on targets below this directory (default /tmp)."},
 
 		{name: "execute", short: "e", arg: "CODE", section: secPuppet, on: onExecute, help: "Take this text for the program."},

@@ -50,7 +50,7 @@ func manPage() string {
 	for _, sec := range sections {
 		fmt.Fprintf(&b, ".SS %s\n", sec)
 		for _, f := range flagTable() {
-			if f.section != sec || f.on == onNone {
+			if f.section != sec {
 				continue
 			}
 			head := "\\-\\-" + roff(f.name)

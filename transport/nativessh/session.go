@@ -26,7 +26,7 @@ type starter struct {
 // Start implements shell.Starter. What ssh has to say goes to a file of its own
 // (-E in ssh(1)), so that stderr is the command's; and it is told to say when it
 // has logged in.
-func (s *starter) Start(_ context.Context, line string, tty bool) (shell.Session, error) {
+func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	log, err := os.CreateTemp("", "bolt-ssh-")
 	if err != nil {
 		return nil, connectError(transport.ClassBootstrap, s.to.Host, err, err.Error(), "")
@@ -44,7 +44,7 @@ func (s *starter) Start(_ context.Context, line string, tty bool) (shell.Session
 		os.Remove(log.Name())
 		return nil, s.noProgram(s.words[0], err)
 	}
-	sess := &session{Session: p, starter: s, log: log, stderr: &tail{from: p.Stderr()}}
+	sess := &session{Session: p, starter: s, base: context.WithoutCancel(ctx), log: log, stderr: &tail{from: p.Stderr()}}
 	if tty {
 		sess.stderr.from = strings.NewReader("") // what ssh says at the end
 	}
@@ -55,6 +55,7 @@ func (s *starter) Start(_ context.Context, line string, tty bool) (shell.Session
 type session struct {
 	*process.Session
 	*starter
+	base   context.Context // never ends
 	log    *os.File
 	stderr *tail
 }
@@ -98,6 +99,16 @@ func (s *session) Wait() (transport.Status, error) {
 	return st, nil
 }
 
+// masterIsGone reports whether a master connection that a command went through
+// has ended: ssh says nothing of that.
+func (s *session) masterIsGone() bool {
+	ctx, cancel := context.WithTimeout(s.base, asks)
+	defer cancel()
+	args := append(append(slices.Clone(s.words), s.options()...), "-O", "check", s.to.Host)
+	_, said, err := process.Output(ctx, process.Options{Path: s.path, Args: args})
+	return err != nil && strings.Contains(said, "Control socket connect")
+}
+
 // judge tells from what ssh said whether its status is its own: nil if it is the
 // command's.
 func (s *session) judge(said string) error {
@@ -117,6 +128,10 @@ func (s *session) judge(said string) error {
 	switch gone := s.stderr.lastWords(); {
 	case loggedIn && gone != "":
 		return s.lost(gone)
+	case text == "" && !loggedIn && s.stderr.isUsage():
+		return s.refused(shell.FirstLines(string(s.stderr.end)))
+	case text == "" && !loggedIn && s.masterIsGone():
+		return s.lost("the master connection has ended")
 	case text == "":
 		return nil
 	case loggedIn || strings.Contains(text, "Control master terminated"):
@@ -173,4 +188,10 @@ func (t *tail) lastWords() string {
 		}
 	}
 	return ""
+}
+
+// isUsage reports whether ssh complains of its command line, which it does before
+// it opens its log.
+func (t *tail) isUsage() bool {
+	return bytes.HasPrefix(t.end, []byte("command-line")) || bytes.Contains(t.end, []byte("usage: ssh"))
 }

@@ -1,0 +1,305 @@
+package nativessh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// within is a context that ends a test that hangs.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// outcome is what became of a command.
+type outcome struct {
+	status      transport.Status
+	out, stderr string
+	err         error
+}
+
+func run(ctx context.Context, t *testing.T, to transport.Dest, line string, out func([]byte)) outcome {
+	t.Helper()
+	c, err := NewDialer(Options{}).Dial(ctx, to)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer c.Close()
+	var stdout, stderr bytes.Buffer
+	st, err := c.Run(ctx, &transport.Cmd{Line: line, Stdout: tee{&stdout, out}, Stderr: &stderr})
+	return outcome{st, stdout.String(), stderr.String(), err}
+}
+
+type tee struct {
+	*bytes.Buffer
+	also func([]byte)
+}
+
+func (w tee) Write(p []byte) (int, error) {
+	if w.also != nil {
+		w.also(p)
+	}
+	return w.Buffer.Write(p)
+}
+
+func (o outcome) expectError(t *testing.T, class transport.Class, code, text string) {
+	t.Helper()
+	e, ok := errors.AsType[*transport.Error](o.err)
+	if !ok || e.Class != class || e.Code != code || !strings.Contains(e.Error(), text) {
+		t.Errorf("got %+v, want class %s, code %s and %q", o, class, code, text)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	silent, slammer := sshtest.Silent(t), sshtest.Slammer(t)
+	other := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	known := func(t *testing.T, text string) transport.Words {
+		file := filepath.Join(t.TempDir(), "known_hosts")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return transport.NewWords([]string{"ssh", "-F", "none", "-o", "UserKnownHostsFile=" + file})
+	}
+	changed, err := os.ReadFile(other + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, to *transport.Dest)
+		class  transport.Class
+		code   string
+		text   string
+	}{
+		{"nobody listens", func(_ *testing.T, to *transport.Dest) { to.Port = closed.Addr().(*net.TCPAddr).Port }, transport.ClassConnect, codeConnect, "Connection refused"},
+		{"nobody answers", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = silent.Port, time.Second }, transport.ClassTimeout, codeConnect, "timed out"},
+		{"hangs up", func(_ *testing.T, to *transport.Dest) { to.Port = slammer.Port }, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
+		{"no such name", func(_ *testing.T, to *transport.Dest) { to.Host = "nosuch.invalid" }, transport.ClassResolve, codeConnect, "Could not resolve"},
+		{"wrong key", func(_ *testing.T, to *transport.Dest) { to.PrivateKey = other }, transport.ClassAuth, codeAuth, "Permission denied"},
+		{"unknown host key", func(t *testing.T, to *transport.Dest) {
+			to.HostKeyCheck, to.Tool.SSH = transport.CheckStrict, known(t, "")
+		}, transport.ClassHostKeyUnknown, codeHostKey, "known_hosts"},
+		{"changed host key", func(t *testing.T, to *transport.Dest) {
+			to.HostKeyCheck, to.Tool.SSH = transport.CheckStrict, known(t, "["+s.Host+"]:"+strconv.Itoa(s.Port)+" "+string(changed))
+		}, transport.ClassHostKeyChanged, codeHostKey, "ssh-keygen -R"},
+		{"no ssh", func(_ *testing.T, to *transport.Dest) { to.Tool.SSH = transport.NewWords([]string{"nosuch-ssh"}) }, transport.ClassConnect, codeConnect, "ssh-command"},
+		{"bad option", func(_ *testing.T, to *transport.Dest) {
+			to.Tool.SSH = transport.NewWords([]string{"ssh", "-F", "none", "-o", "Nonsense=1"})
+		}, transport.ClassUnsupported, codeConnect, "Bad configuration option"},
+		{"name that is an option", func(_ *testing.T, to *transport.Dest) { to.Host = "-oProxyCommand=touch x" }, transport.ClassResolve, codeConnect, "no name of a host"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			to := dest(s)
+			c.change(t, &to)
+			run(within(t, 20*time.Second), t, to, "echo no", nil).expectError(t, c.class, c.code, c.text)
+		})
+	}
+}
+
+// TestServerDies: a command whose server ends is lost; it has not exited.
+func TestServerDies(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	var once sync.Once
+	got := run(within(t, 20*time.Second), t, dest(s), "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
+	got.expectError(t, transport.ClassLost, "", "Lost the connection to "+s.Host)
+}
+
+// TestSSHDies: a command whose ssh is killed is lost, and ends there.
+func TestSSHDies(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	to := dest(s)
+	// A wrapper that makes itself known, as an organisation's may.
+	pidFile, gone := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "gone")
+	to.Tool.SSH = transport.NewWords(append([]string{wrapper(t, `case "$*" in *" -T "*) echo $$ >`+pidFile+`;; esac; exec "$@"`)}, to.Tool.SSH.List()...))
+	kill := func([]byte) {
+		pid, err := os.ReadFile(pidFile)
+		if err == nil {
+			err = exec.Command("kill", "-KILL", strings.TrimSpace(string(pid))).Run()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var once sync.Once
+	got := run(within(t, 20*time.Second), t, to, "exec 2>/dev/null; trap 'echo >"+gone+"; exit' TERM; echo up; while :; do sleep 0.05; done", func(p []byte) { once.Do(func() { kill(p) }) })
+	got.expectError(t, transport.ClassLost, "", "ended by signal KILL")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(gone); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the command has not been told to end")
+		}
+	}
+}
+
+// wrapper is a program that is a line of sh.
+func wrapper(t *testing.T, line string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "wrapper")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestOddStatus: 255 is the command's own where ssh has nothing to say, whatever
+// the command prints.
+func TestOddStatus(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	for _, line := range []string{"exit 255", "echo 'Connection to x closed by remote host.' >&2; exit 255", "echo 'Permission denied (publickey).' >&2; exit 255"} {
+		if got := run(within(t, 20*time.Second), t, dest(s), line, nil); got.err != nil || got.status.Code != 255 {
+			t.Errorf("%s: got %+v", line, got)
+		}
+	}
+}
+
+// TestMaster: where a master connection runs, commands open none of their own.
+func TestMaster(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	dir, err := os.MkdirTemp("", "bolt-master") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	// The client's own configuration: nothing of bolt's knows of it.
+	config := filepath.Join(dir, "config")
+	text := "Host *\n ControlPath " + dir + "/%C\n IdentityFile " + s.KeyFile + "\n User root\n Port " + strconv.Itoa(s.Port) +
+		"\n UserKnownHostsFile /dev/null\n StrictHostKeyChecking no\n LogLevel ERROR\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	counted := &counter{}
+	peer := sshtest.Listen(t, counted.forward(t, s.Addr))
+	text = strings.Replace(text, "Port "+strconv.Itoa(s.Port), "Port "+strconv.Itoa(peer.Port), 1)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ssh := []string{"ssh", "-F", config}
+	master := exec.Command(ssh[0], append(ssh[1:], "-M", "-N", "-f", peer.Host)...)
+	if out, err := master.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	defer exec.Command(ssh[0], append(ssh[1:], "-O", "exit", peer.Host)...).Run()
+
+	to := transport.Dest{Protocol: Protocol, Host: peer.Host, Tool: transport.Tool{Batch: true, SSH: transport.NewWords(ssh)}}
+	for _, c := range []struct {
+		line string
+		code int
+	}{{"echo hi; echo err >&2; exit 3", 3}, {"echo hi; echo err >&2; exit 255", 255}} {
+		if got := run(within(t, 20*time.Second), t, to, c.line, nil); got.err != nil || got.status.Code != c.code || got.out != "hi\n" || got.stderr != "err\n" {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if n := peer.Connections(); n != 1 {
+		t.Errorf("%d connections, want the master's alone", n)
+	}
+	var once sync.Once
+	got := run(within(t, 20*time.Second), t, to, "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
+	got.expectError(t, transport.ClassLost, "", "Lost the connection")
+}
+
+// counter forwards connections.
+type counter struct{}
+
+func (*counter) forward(t *testing.T, addr string) func(net.Conn) {
+	return func(near net.Conn) {
+		far, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Error(err)
+			near.Close()
+			return
+		}
+		var wg sync.WaitGroup
+		pipe := func(to, from net.Conn) {
+			buf := make([]byte, 32<<10)
+			for {
+				n, err := from.Read(buf)
+				if n > 0 {
+					if _, werr := to.Write(buf[:n]); werr != nil {
+						err = werr
+					}
+				}
+				if err != nil {
+					to.Close()
+					from.Close()
+					return
+				}
+			}
+		}
+		wg.Go(func() { pipe(far, near) })
+		pipe(near, far)
+		wg.Wait()
+	}
+}
+
+// TestCopyCommand: the program that is asked for copies, and files come to be
+// where they ought to.
+func TestCopyCommand(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	to := dest(s)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	to.Tool.Copy = transport.NewWords([]string{wrapper(t, `printf '%s\n' "$*" >>`+log+`; exec scp -r -F none -o UserKnownHostsFile=/dev/null "$@"`), "-q"})
+	c, err := NewDialer(Options{}).Dial(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	source, far, near := filepath.Join(dir, "a file"), filepath.Join(dir, "far"), filepath.Join(dir, "near")
+	for _, err := range []error{os.WriteFile(source, []byte("text"), 0o640), os.Mkdir(far, 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := within(t, 20*time.Second)
+	if err := c.Put(ctx, transport.Tree{Path: source}, far, transport.FileOptions{TmpDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Put(ctx, transport.Tree{Path: far}, filepath.Join(dir, "tree"), transport.FileOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(ctx, filepath.Join(dir, "tree"), near, transport.FileOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"far/a file", "tree/a file", "near/tree/a file"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "text" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	lines, err := os.ReadFile(log)
+	if err != nil || strings.Count(string(lines), "\n") != 3 || !strings.HasPrefix(string(lines), "-q -o BatchMode=yes -o Port="+strconv.Itoa(s.Port)) {
+		t.Errorf("%v\n%s", err, lines)
+	}
+	entries, err := filepath.Glob(filepath.Join(dir, "*-*-*"))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("%v, left behind: %v", err, entries)
+	}
+	err = c.Get(ctx, filepath.Join(dir, "nosuch"), near, transport.FileOptions{Label: "web"})
+	(outcome{err: err}).expectError(t, transport.ClassFile, "COPY_ERROR", "No such file")
+	err = c.Put(ctx, transport.Tree{Path: filepath.Join(dir, "nosuch")}, far, transport.FileOptions{TmpDir: dir})
+	(outcome{err: err}).expectError(t, transport.ClassFile, "COPY_ERROR", "nosuch")
+}

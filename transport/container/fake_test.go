@@ -32,8 +32,9 @@ import (
 //
 //	containers   a line for each: ID, name, state, user
 //	say          is printed on stderr at once, then the program ends with status 1
-//	flood        makes it print for ever
-//	hang         makes it say nothing, for ever
+//	flood        names the command that prints for ever
+//	hang         names the command that says nothing, for ever
+//	pid          gets the number of the program that runs something
 //	log          gets the command lines
 const varWorld = "BOLT_TEST_CONTAINERS"
 
@@ -96,10 +97,12 @@ func fake(name string, args []string) int {
 		fmt.Fprint(os.Stderr, text)
 		return 1
 	}
-	if w.read("hang") != "" {
-		select {}
+	if w.read("hang") == args[0] {
+		for {
+			time.Sleep(time.Hour)
+		}
 	}
-	for w.read("flood") != "" {
+	for w.read("flood") == args[0] {
 		if _, err := io.WriteString(os.Stdout, strings.Repeat("garbage ", 1000)); err != nil {
 			return 1
 		}
@@ -230,11 +233,14 @@ func contain(argv []string, as string, tty, in bool) int {
 	uid, _ := strconv.Atoi(account.Uid)
 	gid, _ := strconv.Atoi(account.Gid)
 	path, err := exec.LookPath(argv[0])
-	if err != nil {
+	if err != nil || os.Getenv("BOLT_TEST_NO_SH") != "" {
 		return complain(126, "OCI runtime exec failed: exec failed: unable to start container process: exec: %q: executable file not found in $PATH: unknown", argv[0])
 	}
 	if err := os.Chdir(account.HomeDir); err != nil {
 		return complain(126, "%v", err)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv(varWorld), "pid"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return complain(99, "%v", err)
 	}
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + account.HomeDir, "LANG=C.UTF-8"}
 	cred := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}

@@ -20,7 +20,9 @@ func TestReal(t *testing.T) {
 			to := transport.Dest{Protocol: protocol, Host: os.Getenv("BOLT_TEST_CONTAINER")}
 			transporttest.TestDialer(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 				return d, to, transporttest.Env{StartsHome: true, KilledBy: transporttest.ByNumber, Forgets: protocol == "podman", As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
-					return d, as(t, to, u)
+					to := to
+					to.User = u.Name
+					return d, to
 				}}
 			})
 		})

@@ -198,6 +198,11 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 			return err
 		}
 	}
+	if settings.Dest.Protocol == inventory.Remote {
+		return &transport.Error{Class: transport.ClassUnsupported,
+			Msg:  fmt.Sprintf("A %s cannot be done on %s: it is a device (transport remote), for which there are only tasks.", action.Name(), t.SafeName()),
+			Hint: "Run a task that is for devices (\"remote\": true in its metadata), or do it on the target that the device is reached from."}
+	}
 	if r.opts.RunAs != "" {
 		settings.RunAs.User = r.opts.RunAs
 	}

@@ -218,6 +218,11 @@ func TestRunDevices(t *testing.T) {
 	if got["dev"] != "ok" || !strings.HasPrefix(got["two"], "bolt/invalid-remote-target: run-on of two must name one target") {
 		t.Errorf("got %v", got)
 	}
+	f := &fleet{}
+	got = collect(t, t.Context(), f, run.Options{}, &act{}, targets(t, text, "dev"))
+	if !strings.HasPrefix(got["dev"], "puppetlabs.tasks/exception-error: A test cannot be done on dev") || f.dialed.Load() != 0 {
+		t.Errorf("got %v", got)
+	}
 }
 
 // TestRunBegin: what may not be begun is not.

@@ -57,7 +57,7 @@ func (a *app) dialer() (*dialers, error) {
 		},
 		close: func() { _ = direct.Close() },
 	}
-	containers := container.NewDialer(container.Options{Logger: a.log})
+	containers := container.NewDialer(container.Options{Environ: a.sys.environ(), Logger: a.log})
 	for _, protocol := range container.Protocols() {
 		d.byProtocol[protocol] = containers
 	}

@@ -17,8 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"bolt/transport"
@@ -26,16 +26,18 @@ import (
 	"bolt/transport/shell"
 )
 
-// Options are the Dialer's. The zero value is ready.
+// Options are the Dialer's.
 type Options struct {
-	Logger *slog.Logger // nil discards
+	Environ []string     // of the programs, as os.Environ has it
+	Logger  *slog.Logger // nil discards
 }
 
 // Dialer reaches containers; a Dest's Protocol is "docker", "podman" or "lxd". It
 // is safe for concurrent use.
 type Dialer struct {
-	tools map[string]*tool
-	log   *slog.Logger
+	tools   map[string]*tool
+	environ []string
+	log     *slog.Logger
 }
 
 // NewDialer returns a Dialer.
@@ -43,7 +45,7 @@ func NewDialer(o Options) *Dialer {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Dialer{tools(), o.Logger}
+	return &Dialer{tools(), o.Environ, o.Logger}
 }
 
 // Protocols are those that it serves.
@@ -69,9 +71,9 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		return nil, connectError(transport.ClassConnect, to.Host, err, fmt.Sprintf("the program %s is not to be found on PATH", t.program),
 			"Install it on this machine.")
 	}
-	s := &starter{tool: t, path: path, to: to, log: d.log}
+	s := &starter{tool: t, path: path, env: d.environ, to: to, log: d.log}
 	if t.service != "" && to.Tool.Service != "" {
-		s.env = append(os.Environ(), t.service+"="+to.Tool.Service)
+		s.env = append(slices.Clone(d.environ), t.service+"="+to.Tool.Service)
 	}
 	if s.box, err = s.find(ctx); err != nil {
 		return nil, err

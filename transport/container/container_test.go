@@ -23,7 +23,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	newWorld(t)
-	d := NewDialer(Options{})
+	d := NewDialer(Options{Environ: os.Environ()})
 	to := transport.Dest{Protocol: "docker", Host: "web"}
 	transporttest.TestDialerAtOnce(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 		return d, to, transporttest.Env{StartsHome: true, KilledBy: transporttest.ByNumber, As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
@@ -62,7 +62,7 @@ lxc ["exec" "far:web" "--mode" "non-interactive" "--user" "` + account.Uid + `" 
 	} {
 		w.put(t, "log", "")
 		c.to.ConnectTimeout = 20 * time.Second
-		conn, err := NewDialer(Options{}).Dial(t.Context(), c.to)
+		conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(t.Context(), c.to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 			w := newWorld(t)
 			to := transport.Dest{Protocol: "docker", Host: "web", ConnectTimeout: 20 * time.Second}
 			c.change(t, w, &to)
-			conn, err := NewDialer(Options{}).Dial(within(t, 30*time.Second), to)
+			conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(within(t, 30*time.Second), to)
 			if err == nil {
 				_, err = conn.Run(within(t, 30*time.Second), &transport.Cmd{Line: "echo no"})
 				conn.Close()
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 // TestToolDies: a command whose program is killed is lost, and ends there.
 func TestToolDies(t *testing.T) {
 	w := newWorld(t)
-	conn, err := NewDialer(Options{}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
+	conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestToolDies(t *testing.T) {
 // killed in a container that goes on is not.
 func TestContainerStops(t *testing.T) {
 	w := newWorld(t)
-	conn, err := NewDialer(Options{}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
+	conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}

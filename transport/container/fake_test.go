@@ -64,6 +64,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Setenv("PATH", w.dir+":"+os.Getenv("PATH"))
 	t.Setenv(varWorld, w.dir)
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // else each program stays for a second
 	w.put(t, "containers", "c0ffee0001 web running root\nc0ffee0002 db exited root\nc0ffee0003 cache paused root\n")
 	return w
 }

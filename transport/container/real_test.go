@@ -16,7 +16,7 @@ import (
 func TestReal(t *testing.T) {
 	for _, protocol := range []string{"docker", "podman"} {
 		t.Run(protocol, func(t *testing.T) {
-			d := NewDialer(Options{})
+			d := NewDialer(Options{Environ: os.Environ()})
 			to := transport.Dest{Protocol: protocol, Host: os.Getenv("BOLT_TEST_CONTAINER")}
 			transporttest.TestDialer(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 				return d, to, transporttest.Env{StartsHome: true, KilledBy: transporttest.ByNumber, Forgets: protocol == "podman", As: func(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {

@@ -15,7 +15,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test check confirm bench man completion install clean help
+.PHONY: build demo test containers check confirm bench man completion install clean help
 
 build: ## build bin/bolt, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
@@ -27,6 +27,9 @@ demo: build ## show bolt at work on a throwaway farm of SSH servers
 test: ## run the whole test suite with the race detector (installs what it needs when root)
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+containers: ## run the contract of connections in real containers of docker and podman (root; no part of test)
+	scripts/containers.sh $(GO) test -count=1 -tags containers -run TestReal -timeout 30m ./transport/container
 
 check: ## formatting, vet, staticcheck, go.mod, architecture: all of them, also after a failure
 	@scripts/check.sh

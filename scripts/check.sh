@@ -35,6 +35,7 @@ scripts() {
 
 check gofmt formatted
 check 'go vet' go vet ./...
+check 'go vet, containers' go vet -tags containers ./transport/container
 check staticcheck go run "$staticcheck" ./...
 check 'go mod tidy' go mod tidy -diff
 check scripts scripts

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -249,6 +250,44 @@ func FuzzEnd(f *testing.F) {
 		}
 		if want := slices.Concat(before, after); !bytes.Equal(got, want) || !r.seen || told != 1 || r.status != int(status) {
 			t.Errorf("got %q, %v, %d times, status %d; want %q, status %d", got, r.seen, told, r.status, want, status)
+		}
+	})
+}
+
+// FuzzAnswers: whatever a program answers, no container comes of it that was not
+// asked for, or that would be an option.
+func FuzzAnswers(f *testing.F) {
+	f.Add("c0ffee running root\n", "web")
+	f.Add("web,RUNNING\nweb2,STOPPED\n", "web")
+	f.Add("-rf --privileged\n", "-rf")
+	f.Fuzz(func(t *testing.T, out, host string) {
+		to := &transport.Dest{Host: host}
+		if b, ok := parseInspect(to, out); ok && (!isHex(b.id) || b.user == "" || b.state == "") {
+			t.Errorf("inspect: %+v", b)
+		}
+		if b, ok := parseList(to, out); ok && b.id != "" && b.id != host {
+			t.Errorf("list: %+v", b)
+		}
+	})
+}
+
+// FuzzSign: the sign is found behind whatever a program prints first, however it
+// is cut.
+func FuzzSign(f *testing.F) {
+	const token = "bolt-0123"
+	f.Add([]byte("warning\n"), []byte("text"))
+	f.Add([]byte("bolt-0123"), []byte("bolt-0123 7\n"))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		if bytes.Contains(append(slices.Clone(before), token...), []byte(token+" ")) {
+			return
+		}
+		text := slices.Concat(before, []byte(token+" 42\r\n"), after)
+		for _, from := range []io.Reader{bytes.NewReader(text), iotest.OneByteReader(bytes.NewReader(text))} {
+			noise, pid, rest, err := readSign(from, token)
+			more, rerr := io.ReadAll(from)
+			if err != nil || rerr != nil || pid != "42" || !bytes.Equal(noise, before) || !bytes.Equal(append(rest, more...), after) {
+				t.Errorf("got %q, %q, %q, %v", noise, pid, rest, err)
+			}
 		}
 	})
 }

@@ -112,19 +112,7 @@ func (s *session) masterIsGone() bool {
 // judge tells from what ssh said whether its status is its own: nil if it is the
 // command's.
 func (s *session) judge(said string) error {
-	loggedIn := false
-	var words []string
-	for line := range strings.Lines(said) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "Authenticated to "):
-			loggedIn, words = true, nil
-		case isChatter(line):
-		default:
-			words = append(words, line)
-		}
-	}
-	text := shell.FirstLines(strings.Join(words, "\n"))
+	text, loggedIn := digest(said)
 	switch gone := s.stderr.lastWords(); {
 	case loggedIn && gone != "":
 		return s.lost(gone)
@@ -138,6 +126,22 @@ func (s *session) judge(said string) error {
 		return s.lost(text)
 	}
 	return s.refused(text)
+}
+
+// digest is what ssh said that matters, and whether it has logged in: then it is
+// what it said afterwards.
+func digest(said string) (text string, loggedIn bool) {
+	var words []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "Authenticated to "):
+			loggedIn, words = true, nil
+		case !isChatter(line):
+			words = append(words, line)
+		}
+	}
+	return shell.FirstLines(strings.Join(words, "\n")), loggedIn
 }
 
 // isChatter reports whether a line of ssh's is about nothing that went wrong.

@@ -89,7 +89,7 @@ func (a *app) choose(ctx context.Context, inv *inventory.Inventory, targets []*i
 			return nil, err
 		}
 		if len(factless) > 0 {
-			a.logs.Warn("no_facts", fmt.Sprintf("--where asks for facts that are not known of %d of %d targets: left out. "+
+			a.logs.Warn("no_facts", fmt.Sprintf("Nothing is known of the facts of %d of %d targets, or not enough for --where: they are left out. "+
 				"\"bolt facts collect\" collects facts.", len(factless), among))
 		}
 	}

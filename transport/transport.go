@@ -107,7 +107,7 @@ type LinkStats struct {
 // requests may share a connection exactly when their Dests are equal; so it
 // holds nothing about a single command, and it is comparable.
 type Dest struct {
-	Protocol string // "ssh", "local", "docker", "podman", "lxd", "native-ssh"
+	Protocol string // "ssh", "local", "docker", "podman", "lxd", "native-ssh", "winrm"
 	Host     string // a name or an address, IPv6 without brackets; "" only for local
 	Port     int    // 0: from ssh_config, else the protocol's default
 	User     string // "": from ssh_config, else the login name
@@ -139,8 +139,10 @@ type Dest struct {
 	// whether to hand a copy of it to the machine.
 	GSSAPI, GSSAPIDelegate Choice
 
-	// Tool is for transports that call a program of this machine.
-	Tool Tool
+	// Tool is for transports that call a program of this machine, WinRM for
+	// Protocol "winrm".
+	Tool  Tool
+	WinRM WinRM
 }
 
 // A Tool is what the transports need to know that reach a machine through a
@@ -186,6 +188,18 @@ const (
 
 // Of decides, with what the configuration says.
 func (c Choice) Of(config bool) bool { return c == ChoiceYes || c == ChoiceByConfig && config }
+
+// WinRM says how a machine is reached over WinRM.
+type WinRM struct {
+	SSL       bool   // HTTPS; Port 0 is 5986 then, else 5985
+	SSLVerify bool   // the machine's certificate must be good for Host
+	CACert    string // path of a file of certificates to judge it by, "" for the system's
+	BasicOnly bool   // the password itself is sent, over SSL alone
+	Realm     string // of Kerberos, "" for NTLM
+}
+
+// PowerShell reports whether commands there are PowerShell's.
+func (d *Dest) PowerShell() bool { return d.Protocol == "winrm" }
 
 // HostKeyCheck says what to do about a server's key.
 type HostKeyCheck uint8
@@ -246,6 +260,18 @@ type Cmd struct {
 	KeepFiles bool   // leave the private directory behind (cleanup: false)
 
 	Grace time.Duration // between TERM and KILL on cancel; 0: DefaultGrace
+
+	// What follows is for machines with PowerShell, and does nothing on others.
+
+	// Named: Stdin is a JSON object, whose members a PowerShell script gets as its
+	// named parameters, as far as it declares them. It then reads nothing.
+	Named bool
+	// TellDir tells the command its private directory (ScriptDir must be set): as
+	// PT__installdir if it has Env, and as the member _installdir of the object
+	// in Stdin if it has that.
+	TellDir bool
+	// Extensions (".sh") are of files that may be run beside those that always are.
+	Extensions []string
 }
 
 // DefaultGrace is how long a cancelled command has between TERM and KILL.

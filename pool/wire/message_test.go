@@ -20,6 +20,8 @@ import (
 var sinksAndContents = map[string]bool{
 	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
 	"Dest.Tool": true, // of transports that no daemon has
+	// The daemon reaches no machines with PowerShell.
+	"Dest.WinRM": true, "Cmd.Named": true, "Cmd.TellDir": true, "Cmd.Extensions": true,
 }
 
 // fill sets every field below v to something that is not zero.

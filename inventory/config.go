@@ -106,7 +106,7 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 	case "ssh":
 		err = inv.checkSSH(config, merged, native, fail)
 	case "winrm":
-		err = checkWinRM(config, fail)
+		err = inv.checkWinRM(config, fail)
 	case "choria":
 		err = checkChoria(config, fail)
 	}
@@ -156,7 +156,10 @@ func (inv *Inventory) checkSSH(config, merged *ordered.Map, native bool, fail fa
 	return nil
 }
 
-func checkWinRM(config *ordered.Map, fail failFunc) error {
+func (inv *Inventory) checkWinRM(config *ordered.Map, fail failFunc) error {
+	if path, ok := config.Value("cacert").(string); ok {
+		config.Set("cacert", inv.expandPath(path))
+	}
 	ssl := config.Value("ssl") == true
 	switch {
 	case ssl && config.Value("file-protocol") == "smb":

@@ -500,6 +500,8 @@ targets:
   - {name: home, uri: x, config: {ssh: {private-key: ~/id}}}
   - {name: real, uri: y, config: {ssh: {private-key: `+key+`}}}
   - {name: v6, uri: "2001:db8::1"}
+  - {name: win, uri: "winrm://w.example", config: {winrm: {user: u, cacert: certs/ca, ssl-verify: false, basic-auth-only: true, realm: R, extensions: [sh, .py]}}}
+  - {name: nowhere, config: {transport: winrm}}
 `, inventory.Options{Warn: w.add, Project: "/proj", Home: "/home/me"})
 	get := func(name string) inventory.Settings {
 		t.Helper()
@@ -544,10 +546,17 @@ targets:
 	if s := get("home"); s.Dest.PrivateKey != "/home/me/id" {
 		t.Errorf("got %+v", s)
 	}
+	if s := get("win"); s.Dest.WinRM != (transport.WinRM{SSL: true, CACert: "/proj/certs/ca", BasicOnly: true, Realm: "R"}) || !s.Dest.PowerShell() ||
+		s.Dest.ConnectTimeout.Seconds() != 10 || s.Dest.User != "u" || !slices.Equal(s.Extensions, []string{".sh", ".py"}) {
+		t.Errorf("got %+v", s)
+	}
 	if s := get("v6"); s.Dest.Host != "2001:db8::1" || s.Dest.Port != 0 {
 		t.Errorf("got %+v", s)
 	}
 	get("real")
+	if _, err := one(t, inv, "nowhere").Settings(t.Context()); kindOf(err) != "bolt/validation-error" || !strings.Contains(err.Error(), "does not have a host") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := one(t, inv, "nohost").Settings(t.Context()); kindOf(err) != "bolt/validation-error" || !strings.Contains(err.Error(), "does not have a host") {
 		t.Errorf("got %v", err)
 	}

@@ -29,6 +29,7 @@ type Settings struct {
 	ScriptDir    string              // fixed name below TmpDir, "" for a random one
 	Cleanup      bool                // remove private directories
 	Interpreters map[string][]string // extension with its dot → words of a command
+	Extensions   []string            // with their dots, of files that PowerShell may run beside those that it always may
 }
 
 // Settings translates the target's Data. It is computed once for each change;
@@ -44,7 +45,7 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 		return Settings{}, err
 	}
 	s := d.settings()
-	if s.Host == "" && (d.Transport == "ssh" || contained(d.Transport)) {
+	if s.Host == "" && (d.Transport == "ssh" || d.Transport == "winrm" || contained(d.Transport)) {
 		return Settings{}, fault.New("bolt/validation-error", "Target %s does not have a host", t.SafeName())
 	}
 	if d.Transport == "ssh" {
@@ -66,6 +67,7 @@ func (d *Data) settings() Settings {
 		ScriptDir:    c.text("script-dir"),
 		Cleanup:      c.flag("cleanup"),
 		Interpreters: interpreters(c),
+		Extensions:   extensions(c),
 	}
 	if s.Host == "" {
 		s.Host = c.text("host")
@@ -105,6 +107,14 @@ func (d *Data) settings() Settings {
 		}
 	case contained(d.Transport):
 		d.container(c, &s.Dest)
+	case d.Transport == "winrm":
+		s.Dest.WinRM = transport.WinRM{
+			SSL:       c.flag("ssl"),
+			SSLVerify: c.flag("ssl-verify"),
+			CACert:    c.text("cacert"),
+			BasicOnly: c.flag("basic-auth-only"),
+			Realm:     c.text("realm"),
+		}
 	}
 	return s
 }
@@ -186,6 +196,16 @@ func (inv *Inventory) warnMissingKey(ctx context.Context, path string) error {
 		return nil
 	}
 	return f.Close()
+}
+
+func extensions(c options) []string {
+	list := c.words("extensions")
+	for i, ext := range list {
+		if !strings.HasPrefix(ext, ".") {
+			list[i] = "." + ext
+		}
+	}
+	return list
 }
 
 func interpreters(c options) map[string][]string {

@@ -83,6 +83,8 @@ func (site *Site) Command() *transport.Cmd {
 		TmpDir:    s.TmpDir,
 		ScriptDir: s.ScriptDir,
 		KeepFiles: !s.Cleanup,
+
+		Extensions: s.Extensions,
 	}
 }
 
@@ -201,8 +203,12 @@ func (d *Download) Do(ctx context.Context, site *Site) error {
 	if err := site.Conn.Get(ctx, d.Source, dir, site.files()); err != nil {
 		return err
 	}
+	source := d.Source
+	if site.Settings.Dest.PowerShell() {
+		source = strings.ReplaceAll(source, `\`, "/")
+	}
 	site.Result.Value = ordered.Of(
-		"path", filepath.Join(dir, path.Base(d.Source)),
+		"path", filepath.Join(dir, path.Base(source)),
 		"_output", fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, d.Source, d.Dir+"/"+safe))
 	return nil
 }

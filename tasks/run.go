@@ -207,7 +207,11 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		return err
 	}
 	device := site.Via != site.Target
-	i, err := r.choose(ctx, site.Via, device)
+	shell := shellFeature
+	if site.Settings.Dest.PowerShell() {
+		shell = powershellFeature
+	}
+	i, err := r.choose(ctx, site.Via, shell, device)
 	if err != nil {
 		return err
 	}
@@ -222,17 +226,28 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	cmd.Files = in.files
 	cmd.Argv = []string{"./" + in.files[0].Name}
-	cmd.Interpreter = in.interpreter
+	onPowerShell := site.Settings.Dest.PowerShell()
+	if !onPowerShell {
+		cmd.Interpreter = in.interpreter
+	}
 	if words := site.Settings.Interpreters[path.Ext(impl.File)]; words != nil {
 		cmd.Interpreter = words
 	}
 	cmd.Env, cmd.Stdin = in.env, in.stdin
+	method := impl.InputMethod
+	switch {
+	case onPowerShell && byName(method, impl.File) && cmd.Interpreter == nil:
+		method = InputStdin // of an object that becomes named parameters
+		cmd.Env, cmd.Named = nil, true
+	case method == InputPowerShell:
+		cmd.Stdin = nil
+	}
 	if device {
 		about, err := deviceData(ctx, site.Target)
 		if err != nil {
 			return err
 		}
-		if err := add(cmd, impl.InputMethod, "_target", about); err != nil {
+		if err := add(cmd, method, "_target", about); err != nil {
 			return err
 		}
 	}
@@ -240,7 +255,9 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		if cmd.ScriptDir == "" {
 			cmd.ScriptDir = transport.NewPrivateName()
 		}
-		if err := add(cmd, impl.InputMethod, "_installdir", transport.PrivateDir(cmd.TmpDir, cmd.ScriptDir)); err != nil {
+		if onPowerShell { // whose directory of temporary files is the user's own
+			cmd.TellDir = true
+		} else if err := add(cmd, method, "_installdir", transport.PrivateDir(cmd.TmpDir, cmd.ScriptDir)); err != nil {
 			return err
 		}
 	}
@@ -300,7 +317,7 @@ func advice(name string, data []byte, interpreter []string, status transport.Sta
 	case "", ".sh":
 		return ""
 	case ".ps1":
-		return "PowerShell scripts need a target with PowerShell, to which there is no transport here."
+		return "PowerShell scripts need a target with PowerShell, which is reached by the transport winrm."
 	default:
 		return fmt.Sprintf("%s has no first line that begins with #!, so a shell ran it. Add one, or name what runs files with the extension %s under interpreters, in the target's configuration.", name, ext)
 	}
@@ -326,17 +343,22 @@ func lastWords(stderr *buffer) string {
 // (MAX_ARG_STRLEN in execve(2)).
 const maxVariable = 128<<10 - 1
 
+// byName reports whether a file gets its parameters as PowerShell gives them to
+// scripts, by their names.
+func byName(method, file string) bool {
+	return method == InputPowerShell || method == "" && strings.EqualFold(path.Ext(file), ".ps1")
+}
+
 // wants reports whether an input method takes variables, and standard input.
+// Named parameters travel as that.
 func wants(method string) (env, stdin bool) {
 	switch method {
 	case "", InputBoth:
 		return true, true
 	case InputEnvironment:
 		return true, false
-	case InputStdin:
-		return false, true
 	}
-	return false, false
+	return false, true // InputStdin, InputPowerShell
 }
 
 // encode writes parameters in the way that an input method wants: as variables
@@ -397,7 +419,7 @@ func add(cmd *transport.Cmd, method, name string, v any) error {
 		}
 		cmd.Env = append(slices.Clip(cmd.Env), entry)
 	}
-	if toStdin { // which is an object that has _task at least
+	if toStdin && len(cmd.Stdin) > 0 { // which is an object that has _task at least
 		var b bytes.Buffer
 		b.Write(cmd.Stdin[:len(cmd.Stdin)-1])
 		b.WriteString(`,"` + name + `":`)
@@ -414,16 +436,20 @@ func add(cmd *transport.Cmd, method, name string, v any) error {
 // Ruby.
 const agentFeature = "puppet-agent"
 
-// shellFeature is that of all targets with a POSIX shell.
-const shellFeature = "shell"
+// shellFeature is that of all targets with a POSIX shell, and
+// powershellFeature that of all others.
+const (
+	shellFeature      = "shell"
+	powershellFeature = "powershell"
+)
 
-// choose finds the first implementation for a target's features.
-func (r *Run) choose(ctx context.Context, t *inventory.Target, device bool) (int, error) {
+// choose finds the first implementation for a target's features and its shell's.
+func (r *Run) choose(ctx context.Context, t *inventory.Target, shell string, device bool) (int, error) {
 	d, err := t.Data(ctx)
 	if err != nil {
 		return 0, err
 	}
-	has := func(f string) bool { return f == shellFeature || slices.Contains(d.Features, f) }
+	has := func(f string) bool { return f == shell || slices.Contains(d.Features, f) }
 	// A target that only counts as having an agent may have none: what needs
 	// none comes first there.
 	if d.AgentAssumed {
@@ -435,7 +461,7 @@ func (r *Run) choose(ctx context.Context, t *inventory.Target, device bool) (int
 	if i := r.task.suits(has, device); i >= 0 {
 		return i, nil
 	}
-	return 0, &fault.Error{Kind: "bolt/no-implementation", Hint: r.task.unsuited(d.Features, device),
+	return 0, &fault.Error{Kind: "bolt/no-implementation", Hint: r.task.unsuited(append([]string{shell}, d.Features...), device),
 		Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
 }
 
@@ -449,8 +475,7 @@ func (t *Task) unsuited(features []string, device bool) string {
 	}
 	switch {
 	case needs != nil:
-		has := append([]string{shellFeature}, features...)
-		return fmt.Sprintf("Features of the target are %s; %s.", strings.Join(has, ", "), strings.Join(needs, "; "))
+		return fmt.Sprintf("Features of the target are %s; %s.", strings.Join(features, ", "), strings.Join(needs, "; "))
 	case device:
 		return "The target is a device, and the task does not say that it is for these (\"remote\": true in its metadata)."
 	}

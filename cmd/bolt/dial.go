@@ -20,6 +20,7 @@ import (
 	"bolt/transport/local"
 	"bolt/transport/nativessh"
 	"bolt/transport/ssh"
+	"bolt/transport/winrm"
 )
 
 // dialers is the transport.Dialer of an invocation: each destination goes to
@@ -52,6 +53,7 @@ func (a *app) dialer() (*dialers, error) {
 	d := &dialers{
 		byProtocol: map[string]transport.Dialer{
 			"ssh":               direct,
+			"winrm":             winrm.NewDialer(),
 			"local":             local.NewDialer(local.Options{Logger: a.log}),
 			inventory.NativeSSH: nativessh.NewDialer(nativessh.Options{Logger: a.log}),
 		},

@@ -189,8 +189,10 @@ func flagTable() []flag {
 		{name: "env-var", arg: "NAME=VALUE", repeat: true, section: secRemote, on: onRun, strict: true, help: "Set an environment variable for the command or script."},
 
 		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
-			help: "How to reach targets that do not say it themselves: ssh (default), local, docker, podman or lxd."},
+			help: "How to reach targets that do not say it themselves: ssh (default), winrm, local, docker, podman or lxd."},
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
+		{name: "ssl", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Speak WinRM over HTTPS (default).", negative: "Speak WinRM over HTTP."},
+		{name: "ssl-verify", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Accept only hosts with a good certificate for WinRM (default).", negative: "Accept any certificate for WinRM."},
 		{name: "pool", arg: "MODE", values: project.PoolModes(), config: asText, section: secTransport, on: onAction, strict: true,
 			help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
 		{name: "tty", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Give the command a terminal on the target.", negative: "Give the command no terminal on the target."},

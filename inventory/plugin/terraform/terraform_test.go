@@ -298,7 +298,7 @@ func TestServers(t *testing.T) {
 			}
 			t.Cleanup(s.Close)
 			w := newWorld(t, map[string]string{".terraform/terraform.tfstate": fmt.Sprintf(`{"backend":{"type":"http","config":{"address":"%s/?k=s3cret","username":"u","password":"s3cret"}}}`, s.URL)})
-			w.o.Timeout, w.o.limit = 20*time.Second, 2<<20
+			w.o.Timeout, w.o.limit = time.Minute, 2<<20
 			if strings.Contains(tt.says, "300ms") {
 				w.o.Timeout = 300 * time.Millisecond
 			}

@@ -42,7 +42,7 @@ func parse(t *testing.T, text string) *ordered.Map {
 // newPlugin has an environment and a home directory.
 func newPlugin(t *testing.T, env map[string]string) *Plugin {
 	t.Helper()
-	return New(Options{Project: t.TempDir(), Home: t.TempDir(), Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Timeout: 20 * time.Second})
+	return New(Options{Project: t.TempDir(), Home: t.TempDir(), Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Timeout: time.Minute})
 }
 
 // resolve returns the value as JSON.

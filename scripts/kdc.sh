@@ -21,7 +21,7 @@ usage() { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 # nobody has asked about yet, has no command line any more.
 running() {
 	local pid
-	[ -s "$1" ] && read -r pid <"$1" && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$2" && echo "$pid"
+	[ -s "$1" ] && read -r pid <"$1" && { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF -- "$2" && echo "$pid"
 }
 
 stop() {

@@ -35,18 +35,16 @@ type config struct {
 	enctypes []int32
 	lifetime time.Duration // of the TGTs that a keytab gives
 	forward  bool          // these are forwardable
-	skew     time.Duration
-	kcm      string // socket
-	ccache   string // default_ccache_name, not expanded
-	keytab   string // default_client_keytab_name, not expanded
-	where    string // for messages: the files
+	kcm      string        // socket
+	ccache   string        // default_ccache_name, not expanded
+	keytab   string        // default_client_keytab_name, not expanded
+	where    string        // for messages: the files
 }
 
 const (
 	defaultConfig  = "/etc/krb5.conf"
 	defaultCache   = "FILE:/tmp/krb5cc_%{uid}"
 	defaultKCM     = "/var/run/.heim_org.h5l.kcm-socket"
-	defaultSkew    = 5 * time.Minute
 	defaultTickets = 24 * time.Hour
 )
 
@@ -87,7 +85,7 @@ func isOf(err error, path string) bool {
 func newConfig(tree *profile) *config {
 	lib := tree.find("libdefaults")
 	c := &config{tree: tree, rdns: boolean(lib, "rdns", true), srv: boolean(lib, "dns_lookup_kdc", true), forward: boolean(lib, "forwardable", false),
-		skew: defaultSkew, lifetime: defaultTickets, kcm: defaultKCM, ccache: defaultCache}
+		lifetime: defaultTickets, kcm: defaultKCM, ccache: defaultCache}
 	c.realm, _ = lib.value("default_realm")
 	switch v, _ := lib.value("dns_canonicalize_hostname"); {
 	case strings.EqualFold(v, "fallback"):
@@ -98,11 +96,6 @@ func newConfig(tree *profile) *config {
 	var ok bool
 	if c.qualify, ok = lib.value("qualify_shortname"); !ok {
 		c.qualify = searchDomain()
-	}
-	if v, ok := lib.value("clockskew"); ok {
-		if d, err := duration(v); err == nil && d > 0 {
-			c.skew = d
-		}
 	}
 	if v, ok := lib.value("ticket_lifetime"); ok {
 		if d, err := duration(v); err == nil && d > 0 {

@@ -49,7 +49,6 @@ module DIR/x.so:residual
     renew_lifetime = 1w
     kdc_timesync = true
     ticket_lifetime = 1d 2h
-    clockskew = 0:10
     default_ccache_name = "KEYRING:persistent:%{uid}"
     permitted_enctypes = aes128-cts-hmac-sha1-96 camellia256-cts-cmac aes256-cts-hmac-sha384-192
     pkinit_anchors = FILE:/etc/pki/x.pem
@@ -96,7 +95,7 @@ module DIR/x.so:residual
 	})
 	c, err := configOf(t, dir, "krb5.conf:missing:other")
 	// Text behind { makes it a value, as for MIT, and its } one too many.
-	wantError(t, "a brace with text", err, "krb5.conf:50")
+	wantError(t, "a brace with text", err, "krb5.conf:49")
 	text, _ := os.ReadFile(filepath.Join(dir, "krb5.conf"))
 	os.WriteFile(filepath.Join(dir, "krb5.conf"), []byte(strings.Replace(string(text), "{ debug = false", "{", 1)), 0o600)
 	if c, err = configOf(t, dir, "krb5.conf:missing:other"); err != nil {
@@ -104,7 +103,7 @@ module DIR/x.so:residual
 	}
 	got := *c
 	got.tree, got.where = nil, ""
-	want := config{realm: "FIRST", names: canonicalizeFallback, skew: 10 * time.Minute, lifetime: 26 * time.Hour, srv: true, kcm: defaultKCM,
+	want := config{realm: "FIRST", names: canonicalizeFallback, lifetime: 26 * time.Hour, srv: true, kcm: defaultKCM,
 		ccache: "KEYRING:persistent:%{uid}", enctypes: []int32{aes128SHA1, aes256SHA2}}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -191,7 +190,7 @@ func TestExpand(t *testing.T) {
 
 func FuzzProfile(f *testing.F) {
 	f.Add("[libdefaults]\n a = b\n[realms]\nA = {\n kdc* = \"x\\n\"\n}*\ninclude x\nincludedir y\n b =\n {\n }\n")
-	f.Add("[libdefaults]\nclockskew = 1d2h\npermitted_enctypes = +aes -aes256-sha1\n[x]*\n")
+	f.Add("[libdefaults]\nticket_lifetime = 1d2h\npermitted_enctypes = +aes -aes256-sha1\n[x]*\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := &profileReader{into: newProfile(),
 			open: func(path string) ([]byte, error) {
@@ -205,7 +204,7 @@ func FuzzProfile(f *testing.F) {
 			return
 		}
 		c := newConfig(r.into)
-		if len(c.enctypes) == 0 || c.lifetime <= 0 || c.skew <= 0 || slices.ContainsFunc(c.enctypes, func(e int32) bool { return !strong(e) }) {
+		if len(c.enctypes) == 0 || c.lifetime <= 0 || slices.ContainsFunc(c.enctypes, func(e int32) bool { return !strong(e) }) {
 			t.Errorf("%+v", c)
 		}
 		c.srv = false

@@ -85,10 +85,8 @@ const (
 	flagIntegrity = 32
 )
 
-// The key usages of RFC 4121 2.
-const (
-	usageInitiatorSign = 25
-)
+// usageInitiatorSign is the key usage of the MIC tokens of a client (RFC 4121 2).
+const usageInitiatorSign = 25
 
 // prepare makes the first token: an AP-REQ in the frame of RFC 2743 3.1, with
 // what the context is to give in the checksum of its authenticator (RFC 4121
@@ -132,7 +130,7 @@ func (c *Context) prepare(cred *credentials, now time.Time, forwarded []byte) er
 	if err != nil {
 		return err
 	}
-	c.token = asn1tools.AddASNAppTag(append(append(oid, tokenRequest[:]...), der...), 0)
+	c.token = asn1tools.AddASNAppTag(append(append(oid, tokenRequest...), der...), 0)
 	return nil
 }
 

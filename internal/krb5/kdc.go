@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 )
 
 const (
@@ -195,7 +197,8 @@ func kdcAddress(text string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// ask sends a question and reads the answer.
+// ask sends a question and reads the answer; what is no answer of a KDC is an
+// error.
 func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answer []byte, err error) {
 	d := net.Dialer{Resolver: dns}
 	c, err := d.DialContext(ctx, k.network, k.address)
@@ -237,9 +240,9 @@ func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answe
 	}
 	if refusal, err := asKRBError(answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", k.address, err)
-	} else if refusal != nil && refusal.ErrorCode == 52 { // KRB_ERR_RESPONSE_TOO_BIG
+	} else if refusal != nil && refusal.ErrorCode == errorcode.KRB_ERR_RESPONSE_TOO_BIG {
 		return nil, k.failed(errTooBig)
-	} else if refusal != nil && refusal.ErrorCode == 29 { // KDC_ERR_SVC_UNAVAILABLE
+	} else if refusal != nil && refusal.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE {
 		return nil, fmt.Errorf("%s: it says that it is not available", k.address)
 	}
 	return answer, nil

@@ -198,8 +198,7 @@ func (s *Session) ready(ctx context.Context) (*config, *credentials, error) {
 	return s.conf, c, nil
 }
 
-// An Error of this package is a *transport.Error of class auth: Msg says what
-// is wrong, Hint what to do.
+// refuse is an error of class auth: msg says what is wrong, hint what to do.
 func refuse(msg, hint string, err error) error {
 	return &transport.Error{Class: transport.ClassAuth, Code: "AUTH_ERROR", Msg: msg, Hint: hint, Err: err}
 }
@@ -375,7 +374,8 @@ func (s *Session) forget(id string, p *pending) {
 	}
 }
 
-// hostNames are the names to ask for, in order.
+// hostTicket returns a ticket for a host under the first of its names that a
+// KDC knows.
 func (s *Session) hostTicket(ctx context.Context, conf *config, c *credentials, host string) (*ticket, error) {
 	var first error
 	for _, name := range conf.hostNames(ctx, s.o.Resolver, host) {

@@ -62,7 +62,7 @@ func (s *Session) serviceTicket(ctx context.Context, conf *config, c *credential
 		if at != realm {
 			want = krbtgt(realm)
 		}
-		t, err := s.tgs(ctx, conf, c, tgt, want, 0)
+		t, err := s.tgs(ctx, conf, c, tgt, want)
 		if err != nil {
 			return nil, err
 		}
@@ -91,9 +91,7 @@ func (s *Session) tgs(ctx context.Context, conf *config, c *credentials, tgt *ti
 	}}}
 	types.SetFlag(&req.ReqBody.KDCOptions, flags.Canonicalize)
 	for _, o := range options {
-		if o != 0 {
-			types.SetFlag(&req.ReqBody.KDCOptions, o)
-		}
+		types.SetFlag(&req.ReqBody.KDCOptions, o)
 	}
 	if tgt.flags&(1<<(31-flags.Forwardable)) != 0 {
 		types.SetFlag(&req.ReqBody.KDCOptions, flags.Forwardable)

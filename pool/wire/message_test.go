@@ -31,6 +31,9 @@ func fill(t *testing.T, r *rand.Rand, v reflect.Value) {
 	case *transport.Secret:
 		*x = transport.NewSecret(text(r))
 		return
+	case *transport.Choice:
+		*x = 1 + transport.Choice(r.IntN(int(transport.ChoiceNo)))
+		return
 	case *transport.HostKeyCheck:
 		*x = 1 + transport.HostKeyCheck(r.IntN(int(transport.CheckNone)))
 		return

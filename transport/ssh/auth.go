@@ -139,9 +139,9 @@ func (a *authentication) more() bool {
 	if len(a.steps) == 0 {
 		return false
 	}
-	make := a.steps[0]
+	next := a.steps[0]
 	a.steps = a.steps[1:]
-	a.made = append(a.made, make()...)
+	a.made = append(a.made, next()...)
 	return true
 }
 

@@ -17,7 +17,7 @@
 // for each running session, and ends with Close. A Dialer owns the
 // connections to agents and to jump hosts; Dialer.Close ends them.
 //
-// Specifications: RFC 4251 to 4254, 4256, 8308, 8332; OpenSSH's ssh_config(5),
+// Specifications: RFC 4251 to 4254, 4256, 4462, 8308, 8332; OpenSSH's ssh_config(5),
 // sshd_config(5), PROTOCOL, PROTOCOL.certkeys and PROTOCOL.krl.
 package ssh
 

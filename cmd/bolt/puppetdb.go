@@ -4,9 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"bolt/internal/fault"
 	"bolt/internal/ordered"
-	"bolt/inventory"
+	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/nodes"
 	"bolt/puppetdb"
 )
@@ -31,10 +30,5 @@ func (a *app) puppetDB() *puppetdb.Instances {
 // resolvePuppetDB replaces references in the settings of PuppetDB. PuppetDB
 // cannot be asked how it is reached.
 func (a *app) resolvePuppetDB(ctx context.Context, v any) (any, error) {
-	return inventory.ResolveReferences(ctx, v, func(ctx context.Context, name string, ref *ordered.Map) (any, error) {
-		if name == nodes.Name {
-			return nil, fault.New("bolt/plugin-error", "The settings of PuppetDB depend on the plugin '%s', which needs them", name)
-		}
-		return a.plugins().Resolve(ctx, name, ref)
-	})
+	return a.plugins().ResolveAll(plugin.Needing(ctx, nodes.Name), v)
 }

@@ -183,18 +183,10 @@ func (p *Plugins) builtIn() []string {
 // configuration with bad options, or bolt/plugin-error for a plugin that could
 // not do its work.
 func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (any, error) {
-	return p.resolve(ctx, nil, name, ref)
-}
-
-// ResolveAll replaces all references in v.
-func (p *Plugins) ResolveAll(ctx context.Context, v any) (any, error) {
-	return inventory.ResolveReferences(ctx, v, p.Resolve)
-}
-
-// resolve is Resolve while the plugins above are being loaded, whose
-// configuration the reference is part of.
-func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref *ordered.Map) (any, error) {
 	ref = inventory.RevealMap(ref) // what plugins give others
+	if err := neededBy(ctx).refuse(name); err != nil {
+		return nil, err
+	}
 	ttl, err := p.ttl(ref)
 	if err != nil {
 		return nil, err
@@ -206,7 +198,7 @@ func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref 
 		}
 	}
 	// It is loaded before it is in flight: nobody in flight waits for others.
-	pl, err := p.load(ctx, above, name)
+	pl, err := p.load(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +212,11 @@ func (p *Plugins) resolve(ctx context.Context, above []string, name string, ref 
 		p.cache.put(key, v, pl.secret, ttl)
 	}
 	return p.hidden(v, pl.secret), err
+}
+
+// ResolveAll replaces all references in v.
+func (p *Plugins) ResolveAll(ctx context.Context, v any) (any, error) {
+	return inventory.ResolveReferences(ctx, v, p.Resolve)
 }
 
 // fresh resolves a reference.
@@ -247,7 +244,7 @@ func (p *Plugins) fresh(ctx context.Context, pl *plugin, ref *ordered.Map) (any,
 // Call carries out a hook of a plugin. Errors are as those of Resolve; one of
 // the plugin's own work has the kind that the plugin gives it.
 func (p *Plugins) Call(ctx context.Context, name string, h Hook, opts *ordered.Map) (any, error) {
-	pl, err := p.load(ctx, nil, name)
+	pl, err := p.load(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -266,9 +263,8 @@ func (pl *plugin) hook(name Hook) (hook, error) {
 	return h, nil
 }
 
-// load finds a plugin and reads its configuration. above are the plugins whose
-// configurations need it.
-func (p *Plugins) load(ctx context.Context, above []string, name string) (*plugin, error) {
+// load finds a plugin and reads its configuration.
+func (p *Plugins) load(ctx context.Context, name string) (*plugin, error) {
 	known := func() *plugin {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -277,10 +273,8 @@ func (p *Plugins) load(ctx context.Context, above []string, name string) (*plugi
 	if pl := known(); pl != nil {
 		return pl, nil
 	}
-	if slices.Contains(above, name) {
-		return nil, fault.New(kindPlugin, "Configuration for plugin '%s' depends on the plugin itself", name)
-	}
-	if above == nil {
+	needed := neededBy(ctx)
+	if !needed.loading {
 		select {
 		case p.loading <- struct{}{}:
 			defer func() { <-p.loading }()
@@ -295,7 +289,7 @@ func (p *Plugins) load(ctx context.Context, above []string, name string) (*plugi
 	if err != nil {
 		return nil, err
 	}
-	if pl.config, err = p.configuration(ctx, append(slices.Clone(above), name), pl); err != nil {
+	if pl.config, err = p.configuration(needed.by(ctx, name, true), pl); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -305,14 +299,12 @@ func (p *Plugins) load(ctx context.Context, above []string, name string) (*plugi
 }
 
 // configuration resolves and checks what the project configures of a plugin.
-func (p *Plugins) configuration(ctx context.Context, above []string, pl *plugin) (*ordered.Map, error) {
+func (p *Plugins) configuration(ctx context.Context, pl *plugin) (*ordered.Map, error) {
 	raw, ok := p.opts.Config.Get(pl.name)
 	if !ok || pl.configures == nil {
 		return &ordered.Map{}, nil
 	}
-	v, err := inventory.ResolveReferences(ctx, raw, func(ctx context.Context, name string, ref *ordered.Map) (any, error) {
-		return p.resolve(ctx, above, name, ref)
-	})
+	v, err := p.ResolveAll(ctx, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -191,10 +191,14 @@ func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (a
 	if err != nil {
 		return nil, err
 	}
+	wanted, err := sensitive(ref)
+	if err != nil {
+		return nil, err
+	}
 	key, keyed := digest(name, ref, p.opts.Config.Value(name))
 	if keyed && ttl > 0 {
 		if v, secret, ok := p.cache.get(ctx, key, ttl); ok {
-			return p.hidden(v, secret), nil
+			return p.hidden(v, secret || wanted), nil
 		}
 	}
 	// It is loaded before it is in flight: nobody in flight waits for others.
@@ -202,16 +206,17 @@ func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (a
 	if err != nil {
 		return nil, err
 	}
+	secret := pl.secret || wanted
 	work := func() (any, error) { return p.fresh(ctx, pl, ref) }
 	if !keyed {
 		v, err := work()
-		return p.hidden(v, pl.secret), err
+		return p.hidden(v, secret), err
 	}
 	v, first, err := p.once(ctx, key, work)
 	if err == nil && first && ttl > 0 {
-		p.cache.put(key, v, pl.secret, ttl)
+		p.cache.put(key, v, secret, ttl)
 	}
-	return p.hidden(v, pl.secret), err
+	return p.hidden(v, secret), err
 }
 
 // ResolveAll replaces all references in v.

@@ -14,6 +14,22 @@ import (
 // texts: shorter ones are in too many of them.
 const minRedacted = 4
 
+// sensitiveKey is the key of a reference that says that its value is secret,
+// whatever plugin it is from.
+const sensitiveKey = "_sensitive"
+
+func sensitive(ref *ordered.Map) (bool, error) {
+	v, ok := ref.Get(sensitiveKey)
+	if !ok || v == nil {
+		return false, nil
+	}
+	yes, ok := v.(bool)
+	if !ok {
+		return false, invalid("%s must be true or false", sensitiveKey)
+	}
+	return yes, nil
+}
+
 // hidden is the value of a reference as others get it: with secrets as such, if
 // it has any.
 func (p *Plugins) hidden(v any, secret bool) any {

@@ -72,6 +72,19 @@ func TestSecretValues(t *testing.T) {
 	if _, err := p.Resolve(ctx, "odd", ordered.Of("_plugin", "odd")); err == nil || !strings.Contains(err.Error(), "'sensitive' must be") {
 		t.Errorf("got %v", err)
 	}
+	for _, run := range []string{"asked", "cached"} {
+		v, err := p.Resolve(ctx, "open", ordered.Of("_plugin", "open", "v", "canary-said", "_sensitive", true))
+		if err != nil || strings.Contains(fmt.Sprint(v), "canary-said") || p.Redact("canary-said") != "[redacted]" {
+			t.Errorf("%s, said by the reference: %v, %v", run, v, err)
+		}
+		if err := p.Save(ctx); err != nil {
+			t.Fatal(err)
+		}
+		p = plugin.New(o)
+	}
+	if _, err := p.Resolve(ctx, "open", ordered.Of("_plugin", "open", "_sensitive", "yes")); err == nil || err.Error() != "_sensitive must be true or false" {
+		t.Errorf("got %v", err)
+	}
 	// One secret is given to another plugin in clear, and is not in what that says.
 	inside := func(v string) *ordered.Map { return ordered.Of("_plugin", "own", "v", v) }
 	got, err := p.ResolveAll(ctx, ordered.Of("_plugin", "open", "in", inside("canary1"), "list", []any{inside("canary2")}))

@@ -124,7 +124,11 @@ func (inv *Inventory) readConfig(ctx context.Context, path []string, v any, wher
 		return nil, err
 	}
 	defer inv.endTurn()
-	v, err := inv.resolve(ctx, v)
+	at := &place{of: "the " + where}
+	for _, key := range path {
+		at = at.key(key)
+	}
+	v, err := inv.resolve(ctx, v, at)
 	if err != nil {
 		return nil, err
 	}

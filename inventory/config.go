@@ -43,7 +43,7 @@ func (inv *Inventory) baseConfig(ctx context.Context, name string) (*ordered.Map
 	}
 	m := inv.opts.Config[name]
 	if hasReference(m) {
-		v, err := inv.resolve(ctx, m)
+		v, err := inv.resolve(ctx, m, placeOf("the configuration of transports", name))
 		if err != nil {
 			return nil, err
 		}

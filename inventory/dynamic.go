@@ -198,18 +198,15 @@ type field struct {
 	key   string
 }
 
-// resolveOnce resolves the references in the value of a field. A plugin may ask
+// resolveOnce resolves the references in the value of a field, which has some. A plugin may ask
 // people, and members of groups are chosen by what is read again later.
-func (inv *Inventory) resolveOnce(ctx context.Context, at field, v any) (any, error) {
-	if !hasReference(v) {
-		return v, nil
-	}
-	if r, ok := inv.resolved[at]; ok {
+func (inv *Inventory) resolveOnce(ctx context.Context, of field, v any, at *place) (any, error) {
+	if r, ok := inv.resolved[of]; ok {
 		return r, nil
 	}
-	r, err := inv.resolve(ctx, v)
+	r, err := inv.resolve(ctx, v, at)
 	if err == nil {
-		inv.resolved[at] = r
+		inv.resolved[of] = r
 	}
 	return r, err
 }

@@ -103,8 +103,8 @@ const maxGroupDepth = 200
 
 // readGroup makes the group that input describes, with everything below it.
 // With parent nil it is the group "all".
-func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*group, error) {
-	v, err := inv.resolveTop(ctx, v, 0)
+func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group, at *place) (*group, error) {
+	v, err := inv.resolveTop(ctx, v, at, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 			inv.opts.Warn("top_level_group_name", fmt.Sprintf("The top-level group cannot have a name: '%v' is ignored, it is 'all'.", n))
 		}
 	} else {
-		name, err := inv.resolve(ctx, input.Value("name"))
+		name, err := inv.resolve(ctx, input.Value("name"), at.key("name"))
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +149,13 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group) (*gro
 	if err := inv.readTargets(ctx, g); err != nil {
 		return nil, err
 	}
-	children, err := inv.resolveTop(ctx, input.Value("groups"), 0)
+	below := placeOf("group "+g.name, "groups")
+	children, err := inv.resolveTop(ctx, input.Value("groups"), below, 0)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range listOf(children) {
-		child, err := inv.readGroup(ctx, c, g)
+	for i, c := range listOf(children) {
+		child, err := inv.readGroup(ctx, c, g, below.index(i))
 		if err != nil {
 			return nil, err
 		}
@@ -193,18 +194,23 @@ func (inv *Inventory) checkGroupKeys(g *group) error {
 }
 
 func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
-	targets, err := inv.resolveTop(ctx, g.input.Value("targets"), 0)
+	at := placeOf("group "+g.name, "targets")
+	targets, err := inv.resolveTop(ctx, g.input.Value("targets"), at, 0)
 	if err != nil {
 		return err
 	}
-	for _, t := range listOf(targets) {
+	for i, t := range listOf(targets) {
 		switch t := t.(type) {
 		case string:
 			g.strings = append(g.strings, t)
 		case transport.Secret: // names are no secrets, wherever they are from
 			g.strings = append(g.strings, t.Reveal())
 		case *ordered.Map:
-			if err := inv.readTarget(ctx, g, t); err != nil {
+			var here *place
+			if hasReference(t) {
+				here = at.index(i)
+			}
+			if err := inv.readTarget(ctx, g, t, here); err != nil {
 				return err
 			}
 		default:
@@ -214,11 +220,11 @@ func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
 	return nil
 }
 
-func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.Map) error {
+func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.Map, at *place) error {
 	fail := func(format string, args ...any) error { return inv.invalid([]string{g.name}, format, args...) }
 	d := &definition{group: g, input: input}
 	for _, k := range []string{"name", "uri"} {
-		v, err := inv.resolve(ctx, input.Value(k))
+		v, err := inv.resolve(ctx, input.Value(k), at.key(k))
 		if err != nil {
 			return err
 		}
@@ -267,7 +273,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 
 func (inv *Inventory) readAliases(ctx context.Context, g *group, d *definition) error {
 	fail := func(format string, args ...any) error { return inv.invalid([]string{g.name}, format, args...) }
-	v, err := inv.resolve(ctx, d.input.Value("alias"))
+	v, err := inv.resolve(ctx, d.input.Value("alias"), placeOf("target "+SafeName(d.name), "alias"))
 	if err != nil || v == nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 	if v, ok := data.Get("version"); ok && v != int64(2) {
 		return nil, inv.invalid(nil, "Unsupported version %v specified in inventory", v)
 	}
-	root, err := inv.readGroup(ctx, data, nil)
+	root, err := inv.readGroup(ctx, data, nil, &place{of: "the inventory"})
 	if err != nil {
 		return nil, err
 	}

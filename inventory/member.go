@@ -192,7 +192,7 @@ func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target,
 		case k == "target_alias":
 			entry.Set("alias", v)
 		case k == "config":
-			v, err := inv.resolve(ctx, v)
+			v, err := inv.resolve(ctx, v, placeOf("the new target", k))
 			if err != nil {
 				return nil, err
 			}

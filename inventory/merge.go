@@ -147,9 +147,15 @@ func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *grou
 			into = "config"
 			v = addressOf(input.Value(into))
 		}
-		v, err := inv.resolveOnce(ctx, field{input, k}, v)
-		if err != nil {
-			return nil, err
+		if hasReference(v) {
+			owner := "group " + g.name
+			if target != "" {
+				owner = "target " + SafeName(target)
+			}
+			var err error
+			if v, err = inv.resolveOnce(ctx, field{input, k}, v, placeOf(owner, into)); err != nil {
+				return nil, err
+			}
 		}
 		if v != nil {
 			data.Set(into, v)

@@ -1,0 +1,51 @@
+package inventory_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"bolt/internal/fault"
+	"bolt/internal/ordered"
+	"bolt/internal/yaml"
+	"bolt/inventory"
+)
+
+// TestReferencePlaces: who mends a reference is told where it is.
+func TestReferencePlaces(t *testing.T) {
+	down := func(context.Context, string, *ordered.Map) (any, error) {
+		return nil, &fault.Error{Kind: "bolt/plugin-error", Msg: "down", Hint: "Start it."}
+	}
+	tests := []struct{ yaml, place string }{
+		{"_plugin: x", "in the inventory"},
+		{"targets: {_plugin: x}", "at targets of group all"},
+		{"groups: [{name: g, targets: [a, {_plugin: x}]}]", "at targets[1] of group g"},
+		{"groups: [{name: {_plugin: x}}]", "at groups[0].name of group all"},
+		{"targets: [{name: a, uri: {_plugin: y, of: [{_plugin: x}]}}]", "at targets[0].uri.of[0] of group all"},
+		{"targets: [{name: a, alias: {_plugin: x}}]", "at alias of target a"},
+		{"targets: [{name: a, vars: {k: {_plugin: x}}}]", "at vars.k of target a"},
+		{"groups: [{name: g, targets: [a], config: {ssh: {password: {_plugin: x}}}}]", "at config.ssh.password of group g"},
+	}
+	for _, tt := range tests {
+		data, err := yaml.Decode([]byte(tt.yaml), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Resolve: down})
+		if err == nil {
+			_, err = inv.AllTargets()[0].Data(t.Context())
+		}
+		f, ok := errors.AsType[*fault.Error](err)
+		if want := "Start it. The reference is " + tt.place + "."; !ok || f.Hint != want {
+			t.Errorf("%s: got %v, want %q", tt.yaml, err, want)
+			if ok {
+				t.Errorf("hint %q", f.Hint)
+			}
+		}
+	}
+	_, err := inventory.ResolveReferences(t.Context(), ordered.Of("a", []any{ordered.Of("_plugin", "x")}), down)
+	if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.HasSuffix(f.Hint, "The reference is at a[0].") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -36,6 +36,8 @@ type Options struct {
 	// Authorities are PEM certificates of those that vouch for servers, nil for
 	// the system's. Certificate and Key are PEM, too, and say who asks.
 	Authorities, Certificate, Key []byte
+	// Roots are authorities in the place of Authorities.
+	Roots *x509.CertPool
 	// Unverified believes every server.
 	Unverified bool
 	Limit      int64 // bytes that an answer may have
@@ -58,7 +60,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = timeout
 	}
-	trust := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Unverified}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Unverified, RootCAs: o.Roots}
 	if o.Authorities != nil {
 		trust.RootCAs = x509.NewCertPool()
 		if !trust.RootCAs.AppendCertsFromPEM(o.Authorities) {

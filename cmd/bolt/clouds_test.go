@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestClouds runs the scripts of testdata/clouds beside a server that answers as
+// EC2 does to who signs with the key AKIDEXAMPLE.
+func TestClouds(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "clouds"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			ec2 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/") {
+					w.WriteHeader(http.StatusUnauthorized)
+					io.WriteString(w, `<Response><Errors><Error><Code>AuthFailure</Code><Message>AWS was not able to validate the provided access credentials</Message></Error></Errors></Response>`)
+					return
+				}
+				io.WriteString(w, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><instanceState><code>16</code><name>running</name></instanceState>`+
+					`<dnsName>web1.example.com</dnsName><tagSet><item><key>Name</key><value>web1</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+			}))
+			e.Defer(ec2.Close)
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("BOLT_POOL", "off")
+			e.Setenv("AWS_ENDPOINT_URL_EC2", ec2.URL)
+			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+			e.Setenv(raceVariable, raceOptions)
+			return nil
+		},
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -208,7 +209,8 @@ func TestDecrypt(t *testing.T) {
 func TestLiteral(t *testing.T) {
 	for in, want := range map[string]any{
 		"{1, 2}": []any{int64(1), int64(2)}, "[": "[", "{'a': }": "{'a': }", "{1: 2, 3}": "{1: 2, 3}", "'a": "'a", "-'a'": "-'a'",
-		"[[1]": "[[1]", "1 2": "1 2", "--1": int64(1), "()": []any{}, "{}": &ordered.Map{}, "1j": "1j", "0x": "0x", "'\\": "'\\",
+		"[[1]": "[[1]", "1 2": "1 2", "--1": "--1", "+ 1": int64(1), "-": "-", "-0x10": int64(-16), "-9223372036854775808": int64(math.MinInt64),
+		strings.Repeat("-", 1<<20): strings.Repeat("-", 1<<20), "()": []any{}, "{}": &ordered.Map{}, "1j": "1j", "0x": "0x", "'\\": "'\\",
 		"'\\x4'": "'\\x4'", "'\\N{DASH}'": "\\N{DASH}", "'\\101\\q'": "A\\q", "[1,\t2,]": []any{int64(1), int64(2)}, ",": ",", "1,,": "1,,",
 		strings.Repeat("[", 100) + strings.Repeat("]", 100): strings.Repeat("[", 100) + strings.Repeat("]", 100),
 	} {

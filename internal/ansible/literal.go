@@ -97,25 +97,12 @@ func (p *pythonParser) value() (any, bool) {
 		return p.list(map[byte]string{'[': "]", '(': ")"}[c], c == '(')
 	case c == '-' || c == '+':
 		p.s = p.s[1:]
-		v, ok := p.value()
-		switch n := v.(type) {
-		case int64:
-			if c == '-' {
-				n = -n
-			}
-			return n, ok
-		case float64:
-			if c == '-' {
-				n = -n
-			}
-			return n, ok
-		case *big.Int:
-			if c == '-' {
-				n = new(big.Int).Neg(n)
-			}
-			return n, ok
+		p.blank()
+		v, ok := p.number() // and nothing else: two signs are none of a literal
+		if ok && c == '-' {
+			v = negative(v)
 		}
-		return nil, false
+		return v, ok
 	case c >= '0' && c <= '9' || c == '.':
 		return p.number()
 	}
@@ -132,6 +119,22 @@ func (p *pythonParser) value() (any, bool) {
 		return nil, true
 	}
 	return nil, false
+}
+
+// negative is a number with a minus in front.
+func negative(n any) any {
+	switch n := n.(type) {
+	case int64:
+		return -n
+	case float64:
+		return -n
+	case *big.Int:
+		if n = new(big.Int).Neg(n); n.IsInt64() {
+			return n.Int64()
+		}
+		return n
+	}
+	return n
 }
 
 func (p *pythonParser) word() string {
@@ -244,7 +247,7 @@ func (p *pythonParser) number() (any, bool) {
 	text := p.s[:end]
 	p.s = p.s[end:]
 	const most = 4300 // as Python has it
-	if len(text) > most || strings.Contains(text, "__") || strings.HasSuffix(text, "_") || text[0] == '_' {
+	if text == "" || len(text) > most || strings.Contains(text, "__") || strings.HasSuffix(text, "_") || text[0] == '_' {
 		return nil, false
 	}
 	digits := strings.ReplaceAll(text, "_", "")

@@ -83,6 +83,15 @@ func asJSON(t testing.TB, v any) string {
 	return string(b)
 }
 
+// multiplied are 15 variables, each with the next one twice.
+func multiplied() string {
+	var b strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&b, "a%d='{{ a%d }}{{ a%[2]d }}' ", i+1, i+2)
+	}
+	return b.String() + "a16=x"
+}
+
 // TestConfig: the configuration that variables of a host called h make.
 func TestConfig(t *testing.T) {
 	tests := []struct{ name, vars, config, warns string }{
@@ -124,6 +133,8 @@ func TestConfig(t *testing.T) {
 		{"undefined", `ansible_user={{x}}`, `"ssh":{"host":"h"}`, "needs the variable x, which is not set"},
 		{"filter", `ansible_user='{{ x | upper }}' x=y`, `"ssh":{"host":"h"}`, "only Ansible can evaluate the template"},
 		{"loop", `ansible_user='{{ x }}' x='{{ ansible_user }}'`, `"ssh":{"host":"h"}`, "leads to itself"},
+		{"names that multiply", `ansible_user='{{ a1 }}' ` + multiplied(), `"ssh":{"host":"h"}`, "is made of more than"},
+		{"text that multiplies", `ansible_user='{{ a }}{{ a }}{{ a }}' a=` + strings.Repeat("x", 8<<10), `"ssh":{"host":"h"}`, "larger than 16 KiB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

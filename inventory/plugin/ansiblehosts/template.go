@@ -18,6 +18,8 @@ type scope struct {
 	vars   *ordered.Map
 	lookup func(name string) string                // of the environment
 	open   func(v ansible.Vaulted) ([]byte, error) // nil without a password
+
+	steps int // that the value took which is evaluated
 }
 
 var (
@@ -29,10 +31,20 @@ var (
 	templateDefault = lazyregexp.New(`(?s)^(.*?)\s*\|\s*(?:default|d)\(\s*(.*?)\s*(?:,\s*(?:true|True|boolean=True|boolean=true)\s*)?\)$`)
 )
 
-// maxTemplates is how often a template may lead to another.
-const maxTemplates = 20
+const (
+	// maxTemplates is how often a template may lead to another.
+	maxTemplates = 20
+	// maxSteps is how many names a value may come from in all, and maxEvaluated
+	// how many bytes it may have on the way: a few lines that name each other
+	// twice would not come to an end.
+	maxSteps     = 200
+	maxEvaluated = 16 << 10
+)
 
-var errTemplate = errors.New("only Ansible can evaluate the template")
+var (
+	errTemplate     = errors.New("only Ansible can evaluate the template")
+	errTemplateSize = fmt.Errorf("its template is larger than %d KiB, or is made of more than %d others", maxEvaluated>>10, maxSteps)
+)
 
 // isTemplate reports whether text is to be evaluated.
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
@@ -48,8 +60,14 @@ func (s *scope) value(v any, depth int) (any, error) {
 	if !ok || !isTemplate(text) {
 		return v, nil
 	}
-	if depth > maxTemplates {
+	switch {
+	case depth == 0:
+		s.steps = 0
+	case depth > maxTemplates:
 		return nil, errors.New("its template leads to itself")
+	}
+	if len(text) > maxEvaluated {
+		return nil, errTemplateSize
 	}
 	if strings.Contains(text, "{%") || strings.Contains(text, "{#") {
 		return nil, errTemplate
@@ -78,7 +96,9 @@ func (s *scope) value(v any, depth int) (any, error) {
 			return nil, errTemplate
 		}
 		fmt.Fprintf(&b, "%s%v", text[end:p[0]], e)
-		end = p[1]
+		if end = p[1]; b.Len() > maxEvaluated {
+			return nil, errTemplateSize
+		}
 	}
 	b.WriteString(text[end:])
 	if isTemplate(text[end:]) {
@@ -111,6 +131,9 @@ func (s *scope) opened(v any) (any, error) {
 }
 
 func (s *scope) expression(e string, depth int) (any, error) {
+	if s.steps++; s.steps > maxSteps {
+		return nil, errTemplateSize
+	}
 	e = strings.TrimSpace(e)
 	if m := templateText().FindStringSubmatch(e); m != nil {
 		return m[1] + m[2], nil

@@ -41,6 +41,9 @@ func (b *builder) build(ctx context.Context) (any, error) {
 	shared.vars = b.shown(all, nil, func(string, string) {})
 	var list []any
 	for _, h := range b.inv.Hosts {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if why := illegal(h.Name); why != "" {
 			b.notes.add("the host is left out: "+why, h.Name)
 			continue

@@ -51,7 +51,12 @@ func (s *source) load(ctx context.Context) (data []byte, from string, err error)
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(s.dir, path)
 		}
-		return s.local(ctx, path)
+		if data, err = readfile.Read(ctx, path, s.limit); absent(err) {
+			// Nothing was made yet is what the plugin says of a state that it has
+			// looked for, and not of one that has a name.
+			return nil, path, errors.New("the option 'state' names a file that is not there: " + path)
+		}
+		return data, path, err
 	}
 	r, err := s.record(ctx)
 	if err != nil {

@@ -163,6 +163,7 @@ func TestWhere(t *testing.T) {
 	}{
 		{"a file", `"dir":"local"`, nil, "local"},
 		{"another file", `"dir":"local","state":"other.tfstate"`, nil, "other"},
+		{"another file, that is not there", `"dir":"local","state":"terafrom.tfstate"`, nil, "names a file that is not there: " + w.dir + "/local/terafrom.tfstate"},
 		{"the file of an absolute path", fmt.Sprintf(`"dir":"none","state":%q`, w.dir+"/local/other.tfstate"), nil, "other"},
 		{"a workspace of the environment", `"dir":"local"`, map[string]string{"TF_WORKSPACE": "staging"}, "staging"},
 		{"no workspace", `"dir":"local"`, map[string]string{"TF_WORKSPACE": "../x"}, `"../x" is no name of a workspace`},

@@ -83,6 +83,7 @@ func TestErrors(t *testing.T) {
 		{"no YAML", "#!/bin/sh\necho 'a: [hunter2'", []any{"format", "yaml"}, "is not YAML that can be read (line 1)"},
 		{"no text", "#!/bin/sh\nprintf '\\377'", []any{"format", "text"}, "is not text in UTF-8"},
 		{"not there", "", []any{"command", "./none"}, "none' was not found"},
+		{"no directory", "#!/bin/sh\necho 1", []any{"dir", "none"}, "there is no directory '"},
 		{"not on PATH", "", []any{"command", "bolt-no-such --list all"}, "No shell splits it: write a list, command: [bolt-no-such, --list, all]"},
 		{"no first line", "echo 1", nil, "its first line does not say by what"},
 		{"format", "", []any{"format", "xml"}, "'format' is json, yaml or text"},

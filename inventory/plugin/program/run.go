@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -74,6 +75,10 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 		return nil, context.Cause(running)
 	}
 	if err := cmd.Start(); err != nil {
+		// The system does not say which of the two is not there.
+		if info, wrong := os.Stat(c.Dir); c.Dir != "" && (wrong != nil || !info.IsDir()) {
+			return nil, fmt.Errorf("the program %s could not be run: there is no directory %s", name, told(c.Dir))
+		}
 		return nil, notStarted(name, err)
 	}
 	err := cmd.Wait()

@@ -164,7 +164,7 @@ func list(t *testing.T, inv *ansible.Inventory) map[string]any {
 		}
 	}
 	all := map[string]any{"_meta": map[string]any{"hostvars": hostvars}}
-	for _, g := range inv.Groups() {
+	for _, g := range below(inv.All, make(map[*ansible.Group]bool)) {
 		m := map[string]any{}
 		var hosts, children []any
 		for _, h := range g.Hosts {
@@ -220,4 +220,17 @@ func plain(v any) any {
 		return m
 	}
 	return v
+}
+
+// below are a group and all groups in it, each once.
+func below(g *ansible.Group, seen map[*ansible.Group]bool) []*ansible.Group {
+	if seen[g] {
+		return nil
+	}
+	seen[g] = true
+	list := []*ansible.Group{g}
+	for _, c := range g.Children {
+		list = append(list, below(c, seen)...)
+	}
+	return list
 }

@@ -71,10 +71,6 @@ func newInventory() *Inventory {
 	return inv
 }
 
-// Groups lists all groups in the order in which they are first named, all and
-// ungrouped first.
-func (inv *Inventory) Groups() []*Group { return inv.order }
-
 func (inv *Inventory) addGroup(name string) *Group {
 	if g := inv.groups[name]; g != nil {
 		return g

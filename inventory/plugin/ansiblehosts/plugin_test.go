@@ -109,6 +109,7 @@ func TestConfig(t *testing.T) {
 		{"no become", "ansible_become_user=pg", `"ssh":{"host":"h"}`, ""},
 		{"doas", "ansible_become=1 ansible_become_method=community.general.doas", `"ssh":{"host":"h","run-as-command":["doas","-u"],"run-as":"root"}`, ""},
 		{"su", "ansible_become=1 ansible_become_method=su", `"ssh":{"host":"h"}`, "method 'su' is not known: commands run as the user who logs in"},
+		{"lines", `ansible_connection="'a\\nb'"`, `"ssh":{"host":"h"}`, "the connection 'a b' is not known"},
 		{"interpreters", "ansible_python_interpreter=/usr/bin/python3 ansible_ruby_interpreter=auto", `"ssh":{"host":"h","interpreters":{".py":"/usr/bin/python3"}}`, ""},
 		{"local", "ansible_connection=local ansible_become=1", `"local":{"run-as":"root"}`, ""},
 		{"docker", "ansible_connection=community.docker.docker ansible_host=c1", `"docker":{"host":"c1"}`, ""},

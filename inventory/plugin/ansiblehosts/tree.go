@@ -398,6 +398,8 @@ func (n *notes) tell(warn func(string)) {
 		if len(names) > maxNamed {
 			names = fmt.Sprintf("%s … (%d in all)", strings.ToValidUTF8(names[:maxNamed], ""), len(n.of[text]))
 		}
+		// What an inventory says must not look like a line of ours.
+		text = strings.Join(strings.Fields(safetext.TerminalString(text)), " ")
 		warn(fmt.Sprintf("Ansible's inventory, %s: %s", names, text))
 	}
 }

@@ -76,18 +76,6 @@ func (r *Reader) Required(key string) string {
 // Secret reads a string that nobody shall see.
 func (r *Reader) Secret(key string) transport.Secret { return transport.NewSecret(r.Text(key)) }
 
-// Flag reads true or false.
-func (r *Reader) Flag(key string, otherwise bool) bool {
-	switch v := r.Value(key).(type) {
-	case nil:
-	case bool:
-		return v
-	default:
-		r.Wrong("requires that '%s' is a Boolean", key)
-	}
-	return otherwise
-}
-
 // Number reads an integer that is not below least.
 func (r *Reader) Number(key string, otherwise, least int64) int64 {
 	switch v := r.Value(key).(type) {

@@ -151,7 +151,7 @@ func TestRanges(t *testing.T) {
 // printed for, be they all known, or none of them.
 func TestPrintedNames(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	formats := []string{"web%d", "web%02d", "web%03d.example.com", "r%[2]d-n%[1]d", "x%02d-%02[2]d"}
+	formats := []string{"web%d", "web%02d", "web%03d.example.com", "r%[2]d-n%[1]d", "x%02d-%02[2]d", "ssh://u%d@n%[2]d"}
 	for range 60 {
 		// Names of two shapes that a pattern could confuse are among them.
 		data := &ordered.Map{}

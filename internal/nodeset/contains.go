@@ -1,9 +1,6 @@
 package nodeset
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Contains reports whether a name is among those that Fold has folded. Names with
 // brackets, commas or blanks in them are not found.
@@ -54,23 +51,10 @@ func holds(word, name string) bool {
 			return false
 		}
 	}
-	n := parseNumber(digits)
-	for r := range strings.SplitSeq(list, ",") {
-		first, last, span := strings.Cut(r, "-")
-		if !span {
-			last = first
-		}
-		low, err1 := strconv.ParseUint(first, 10, 64)
-		high, err2 := strconv.ParseUint(last, 10, 64)
-		if err1 != nil || err2 != nil || n.value < low || n.value > high {
-			continue
-		}
-		width := 1
-		if len(first) > 1 && first[0] == '0' {
-			width = len(first)
-		}
+	n := parseNumber(digits).value
+	for part := range strings.SplitSeq(list, ",") {
 		// A number is written with the padding of its range.
-		if (number{n.value, width}).String() == digits {
+		if r, err := parseSpan(part); err == nil && r.has(n) && (number{n, r.width}).String() == digits {
 			return true
 		}
 	}

@@ -28,6 +28,10 @@ type span struct {
 
 func (s span) count() uint64 { return (s.last-s.first)/s.step + 1 }
 
+func (s span) has(n uint64) bool {
+	return s.first <= n && n <= s.last && (n-s.first)%s.step == 0
+}
+
 // Parse reads a word. ok is false if it is not in the notation: if it has no
 // brackets, or others than such with lists of ranges of numbers. The error,
 // for one that is, says why it stands for no names; of the word it quotes a range.
@@ -66,10 +70,11 @@ func (s *Set) ranges(text string) ([]span, error) {
 	var list []span
 	var count uint64
 	for part := range strings.SplitSeq(text, ",") {
-		r, err := s.span(part)
+		r, err := parseSpan(part)
 		if err != nil {
 			return nil, err
 		}
+		s.wide = s.wide || r.width > 1 || r.last > 9
 		if count += r.count(); r.count() > MaxNames || count > MaxNames || count*uint64(s.size) > MaxNames {
 			return nil, fmt.Errorf("its ranges stand for more than %d names", MaxNames)
 		}
@@ -79,8 +84,8 @@ func (s *Set) ranges(text string) ([]span, error) {
 	return list, nil
 }
 
-// span reads NUMBER, NUMBER-NUMBER or NUMBER-NUMBER/STEP.
-func (s *Set) span(text string) (span, error) {
+// parseSpan reads NUMBER, NUMBER-NUMBER or NUMBER-NUMBER/STEP.
+func parseSpan(text string) (span, error) {
 	if text == "" {
 		return span{}, errors.New("one of its ranges is empty")
 	}
@@ -118,7 +123,6 @@ func (s *Set) span(text string) (span, error) {
 	if first[0] == '0' {
 		r.width = len(first)
 	}
-	s.wide = s.wide || len(first) > 1 || len(last) > 1
 	return r, nil
 }
 

@@ -4,7 +4,8 @@
 // A name is seen as text with numbers in it. Names that differ in one number
 // only are folded into one word with a list of ranges in brackets; where
 // several numbers differ, the one is taken that leaves the fewest words.
-// Zero-padding is part of a number: 8 and 08 are two.
+// Zero-padding is part of a number: 8 and 08 are two. Numbers before an "@" are
+// text: who reads words of people leaves alone what may be a password.
 package nodeset
 
 import (
@@ -78,7 +79,7 @@ type parsed struct {
 func parse(name string) parsed {
 	var p parsed
 	start := 0
-	for i := 0; i < len(name); {
+	for i := strings.LastIndexByte(name, '@') + 1; i < len(name); {
 		if !digit(name[i]) {
 			i++
 			continue

@@ -42,6 +42,7 @@ func TestFold(t *testing.T) {
 		{"number in the domain", []string{"web1.dc2.example", "web2.dc2.example"}, "web[1-2].dc2.example"},
 		{"addresses", []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, "10.0.0.[1-3]"},
 		{"zeros", []string{"n0", "n00", "n1"}, "n[0-1],n00"},
+		{"users", []string{"ssh://u1@h", "ssh://u2@h", "ssh://u2@h2", "ssh://u2@h3"}, "ssh://u1@h,ssh://u2@h,ssh://u2@h[2-3]"},
 		{"only digits", []string{"1", "2", "3"}, "[1-3]"},
 		{"long digits are text", []string{"i1234567890123456789", "i1234567890123456790"}, "i1234567890123456789,i1234567890123456790"},
 		{"brackets stay", []string{"ssh://[::1]", "ssh://[::2]"}, "ssh://[::1],ssh://[::2]"},

@@ -59,8 +59,12 @@ func choiceOf(v flagValues) (*choice, error) {
 			return nil, bad("limit", "give a number of targets from 1, or percents from 1% to 100%")
 		}
 	}
-	if v.has("limit-seed") && !v.has("limit") {
+	switch {
+	case !v.has("limit-seed"):
+	case !v.has("limit"):
 		return nil, usagef("Option '--limit-seed' can only be specified with '--limit'")
+	case c.seed == "":
+		return nil, bad("limit-seed", "give any text; without the option the choice is random")
 	}
 	if v.has("at-least") {
 		if c.atLeast, err = strconv.Atoi(v.last("at-least")); err != nil || c.atLeast < 1 {

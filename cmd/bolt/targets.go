@@ -30,6 +30,10 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
+	var cached func(context.Context, string, []string) (*ordered.Map, error)
+	if !a.facts().Empty() { // else those of the inventory are all that there are
+		cached = a.cachedFacts
+	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
 		File:        source,
 		Transport:   a.config.Transport,
@@ -38,7 +42,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 		Project:     a.project.Dir,
 		Home:        home(a.sys),
 		Resolve:     a.plugins().Resolve,
-		CachedFacts: a.cachedFacts,
+		CachedFacts: cached,
 		Warn:        a.logs.Warn,
 	})
 	return a.inv, err

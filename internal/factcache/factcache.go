@@ -21,9 +21,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -127,7 +129,7 @@ func (c *Cache) Prepare(now time.Time) error {
 		return c.fault(err, "could not be made")
 	}
 	return c.each(func(path string, e fs.DirEntry) error {
-		if strings.HasSuffix(path, suffix) {
+		if isRecord(path) {
 			return nil
 		}
 		if info, err := e.Info(); err != nil || now.Sub(info.ModTime()) < abandoned {
@@ -146,13 +148,44 @@ func (c *Cache) Put(r Record) error {
 	defer c.encoders.Put(e)
 	data, err := e.encode(&r)
 	if err == nil {
-		err = atomicfile.Write(c.path(r.Target), data, 0o600)
+		err = replace(c.path(r.Target), data)
 	}
 	if err != nil {
 		return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The facts could not be kept in %s: %v", c.dir, fault.WithoutPath(err))}
 	}
 	return nil
 }
+
+// replace writes a record. What is no file, such as a link or a named pipe, goes
+// first: atomicfile would write to where it leads, and might wait there for ever.
+func replace(path string, data []byte) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// Empty reports whether no facts are kept at all.
+func (c *Cache) Empty() bool {
+	d, err := os.Open(c.dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(100)
+		if slices.ContainsFunc(names, isRecord) {
+			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+func isRecord(name string) bool { return strings.HasSuffix(name, suffix) }
 
 // Get returns the record of a target with the facts that are wanted; nil if
 // there is none. The error is a *DamagedError, or the cause of ctx's end.
@@ -198,7 +231,7 @@ func (c *Cache) Forget(target string) (bool, error) {
 // damaged. It tells how many.
 func (c *Cache) ForgetBefore(ctx context.Context, t time.Time) (n int, err error) {
 	err = c.each(func(path string, _ fs.DirEntry) error {
-		if !strings.HasSuffix(path, suffix) {
+		if !isRecord(path) {
 			return nil
 		}
 		r, err := c.read(ctx, path, Only())

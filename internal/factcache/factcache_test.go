@@ -204,9 +204,6 @@ func TestDamage(t *testing.T) {
 	if _, err := c.Get(t.Context(), "web1", All()); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Error(err)
 	}
-	if err := c.Put(record("web1", &ordered.Map{})); err == nil {
-		t.Error("a directory was written to")
-	}
 }
 
 // seal gives a record the checksum that it needs.
@@ -353,6 +350,63 @@ func TestForget(t *testing.T) {
 	if n, err := Open(filepath.Join(t.TempDir(), "none")).ForgetBefore(t.Context(), noon); n != 0 || err != nil {
 		t.Errorf("a cache that is not there: %d, %v", n, err)
 	}
+}
+
+// TestNoFile: what stands in the place of a record and is no file is replaced, and
+// neither waited for nor written through.
+func TestNoFile(t *testing.T) {
+	c := prepared(t)
+	path := c.path("web1")
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, place := range map[string]func() error{
+		"named pipe": func() error { return exec.Command("mkfifo", path).Run() },
+		"directory":  func() error { return os.Mkdir(path, 0o700) },
+		"link":       func() error { return os.Symlink(other, path) },
+		"loop":       func() error { return os.Symlink(path, path) },
+	} {
+		if err := place(); err != nil {
+			t.Fatal(what, err)
+		}
+		put(t, c, record("web1", facterLike(1)))
+		if r, err := c.Get(t.Context(), "web1", All()); err != nil || r == nil {
+			t.Errorf("%s: %v, %v", what, r, err)
+		}
+		if _, err := c.Forget("web1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(other); err != nil || string(text) != "mine" {
+		t.Errorf("a link was written through: %q, %v", text, err)
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	c := Open(filepath.Join(t.TempDir(), "cache"))
+	check := func(want bool) {
+		t.Helper()
+		if c.Empty() != want {
+			t.Errorf("empty is %v", !want)
+		}
+	}
+	check(true)
+	if err := c.Prepare(noon); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 150 { // what writers left that were killed
+		if err := os.WriteFile(filepath.Join(c.dir, fmt.Sprintf(".%d.tmp", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(true)
+	put(t, c, record("web1", facterLike(1)))
+	check(false)
+	if _, err := c.Forget("web1"); err != nil {
+		t.Fatal(err)
+	}
+	check(true)
 }
 
 func TestNoPlace(t *testing.T) {

@@ -407,6 +407,24 @@ func TestMatchGroupsChange(t *testing.T) {
 	}
 }
 
+// TestWhereSecrets: what a plugin keeps secret is compared as what it is, and no
+// error has it.
+func TestWhereSecrets(t *testing.T) {
+	inv := mustLoad(t, `
+vars: {a: {_plugin: hidden}}
+facts: {f: {g: {_plugin: hidden}}}
+config: {ssh: {host: {_plugin: hidden}}}
+targets: [{name: x, vars: {b: [{_plugin: hidden}]}}]
+`, inventory.Options{Resolve: func(context.Context, string, *ordered.Map) (any, error) { return inventory.Hide("geheim"), nil }})
+	for _, text := range []string{`vars.a == "geheim"`, `vars.a =~ "^geh"`, `"geheim" in vars.b`, `facts.f.g > "geh"`, `host == "geheim"`} {
+		if found, _, err := inv.Where(t.Context(), parse(t, text), inv.AllTargets()); err != nil || len(found) != 1 {
+			t.Errorf("%s: %v, %v", text, names(found), err)
+		}
+	}
+	_, _, err := inv.Where(t.Context(), parse(t, "vars.a"), inv.AllTargets())
+	checkFails(t, err, "bolt/match-error The expression asks of x what it cannot be asked: vars.a is a text, which is neither true nor false: compare it with something, or with null")
+}
+
 // TestMatchGroupsConcurrently: whoever asks first, everybody is told the same.
 func TestMatchGroupsConcurrently(t *testing.T) {
 	ctx := t.Context()

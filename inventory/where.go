@@ -17,7 +17,8 @@ import (
 //
 // What targets have is what Data says, but for two things. Facts that were
 // collected count too (see Options.CachedFacts); and features are those that are
-// written down, without the one that local targets are assumed to have. No more
+// written down, without the one that local targets are assumed to have. What is
+// secret is compared as what it is; errors have nothing of it. No more
 // is read, and no more references resolved, than the expression uses, so that
 // choosing a few of many targets asks for the passwords of none.
 //
@@ -205,10 +206,10 @@ func (a *subject) Value(ctx context.Context, name string) (any, bool, error) {
 	case "features":
 		return textList(union(a.from.features, a.own.features)), true, nil
 	case "vars":
-		return present(overlay(a.from.vars, a.own.vars)), true, nil
+		return Reveal(present(overlay(a.from.vars, a.own.vars))), true, nil
 	case "transport", "host":
 		v, err := a.address(name)
-		return v, err == nil, err
+		return Reveal(v), err == nil, err
 	}
 	return a.factsValue(ctx)
 }
@@ -242,7 +243,7 @@ func (a *subject) read(ctx context.Context) error {
 
 func (a *subject) factsValue(ctx context.Context) (any, bool, error) {
 	if !a.asked {
-		a.facts = deepOverlay(a.from.facts, a.own.facts)
+		a.facts = RevealMap(deepOverlay(a.from.facts, a.own.facts))
 		a.known = a.facts.Len() > 0
 		if cached := a.c.inv.opts.CachedFacts; cached != nil {
 			under, err := cached(ctx, a.t.Name, a.c.facts)

@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	silent, slammer := sshtest.Silent(t), sshtest.Slammer(t)
+	silent, slammer, stuck := sshtest.Silent(t), sshtest.Slammer(t), sshtest.Speaker(t, "SSH-2.0-stuck\r\n")
 	other := filepath.Join(t.TempDir(), "key")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -96,6 +96,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"nobody listens", func(_ *testing.T, to *transport.Dest) { to.Port = closed.Addr().(*net.TCPAddr).Port }, transport.ClassConnect, codeConnect, "Connection refused"},
 		{"nobody answers", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = silent.Port, time.Second }, transport.ClassTimeout, codeConnect, "timed out"},
+		{"nobody goes on", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = stuck.Port, time.Second }, transport.ClassTimeout, codeConnect, "did not go on within 1s"},
+		{"says nothing of it", func(_ *testing.T, to *transport.Dest) {
+			to.Port, to.Tool.SSH = slammer.Port, transport.NewWords([]string{"ssh", "-F", "none", "-q", "-o", "LogLevel=QUIET"})
+		}, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
 		{"hangs up", func(_ *testing.T, to *transport.Dest) { to.Port = slammer.Port }, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
 		{"no such name", func(_ *testing.T, to *transport.Dest) { to.Host = "nosuch.invalid" }, transport.ClassResolve, codeConnect, "Could not resolve"},
 		{"wrong key", func(_ *testing.T, to *transport.Dest) { to.PrivateKey = other }, transport.ClassAuth, codeAuth, "Permission denied"},
@@ -115,6 +119,39 @@ func TestRefusals(t *testing.T) {
 			to := dest(s)
 			c.change(t, &to)
 			run(within(t, 20*time.Second), t, to, "echo no", nil).expectError(t, c.class, c.code, c.text)
+		})
+	}
+}
+
+// TestConnectTimeout: there is one whatever is said, and ssh_config's counts.
+func TestConnectTimeout(t *testing.T) {
+	config := func(text string) string {
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for _, c := range []struct {
+		name, config string
+		given, want  time.Duration
+	}{
+		{"nobody says", "none", 0, connectTimeout},
+		{"ssh_config says", config("ConnectTimeout 70\n"), 0, 70 * time.Second},
+		{"both say", config("ConnectTimeout 70\n"), 5 * time.Second, 5 * time.Second},
+		{"ssh does not say", config("Nonsense 1\n"), 0, connectTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			to := transport.Dest{Protocol: Protocol, Host: "web", User: "root", ConnectTimeout: c.given,
+				Tool: transport.Tool{SSH: transport.NewWords([]string{"ssh", "-F", c.config})}}
+			conn, err := NewDialer(Options{}).Dial(within(t, 20*time.Second), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if got := conn.(*Conn).starter.to.ConnectTimeout; got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
 		})
 	}
 }

@@ -3,10 +3,22 @@ package nativessh
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"bolt/transport"
 )
+
+// FuzzConfiguration: no time is negative, or more than ssh knows.
+func FuzzConfiguration(f *testing.F) {
+	f.Add("host web\nuser deploy\nconnecttimeout none\n")
+	f.Add("connecttimeout 70\r\nuser \n")
+	f.Fuzz(func(t *testing.T, out string) {
+		if c := parseConfiguration(out); c.connectTimeout < 0 || c.connectTimeout > 1<<31*time.Second || strings.Contains(c.user, "\n") {
+			t.Errorf("got %+v", c)
+		}
+	})
+}
 
 // FuzzRefused: whatever ssh says, there is an error with a class, and nothing in
 // it that a terminal would obey.

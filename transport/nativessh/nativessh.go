@@ -11,7 +11,7 @@
 package nativessh
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,8 +66,10 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		return nil, s.noProgram(s.words[0], err)
 	}
 	user := to.User
-	if user == "" {
-		user = s.configuredUser(ctx)
+	if user == "" || to.ConnectTimeout <= 0 {
+		c := s.configured(ctx)
+		user = cmp.Or(user, c.user)
+		s.to.ConnectTimeout = cmp.Or(max(to.ConnectTimeout, 0), c.connectTimeout, connectTimeout)
 	}
 	o := shell.Options{Host: to.Host, User: user, Proof: new(shell.Proof), Logger: d.log}
 	return &Conn{Conn: shell.NewConn(s, o), starter: s, opts: o}, nil
@@ -92,7 +94,7 @@ func (s *starter) options() []string {
 	case transport.CheckNone:
 		set("StrictHostKeyChecking", "no")
 	}
-	if t := s.to.ConnectTimeout; t > 0 {
+	if t := s.to.ConnectTimeout; t > 0 { // but for the question what it is
 		set("ConnectTimeout", strconv.Itoa(int((t+time.Second-1)/time.Second)))
 	}
 	if s.to.PrivateKey != "" {
@@ -104,22 +106,44 @@ func (s *starter) options() []string {
 // asks is how long ssh may take to read its configuration.
 const asks = 10 * time.Second
 
-// configuredUser asks ssh as whom it would log in, "" if it does not say.
-func (s *starter) configuredUser(ctx context.Context) string {
+// connectTimeout is that of connections of which neither the caller nor
+// ssh_config says anything: ssh itself would wait for ever for a machine that
+// takes the connection and is silent.
+const connectTimeout = 10 * time.Second
+
+// A configuration is what ssh says that it would do.
+type configuration struct {
+	user           string
+	connectTimeout time.Duration // 0: none
+}
+
+// configured asks ssh for its configuration. What it does not say is zero.
+func (s *starter) configured(ctx context.Context) (c configuration) {
 	ctx, cancel := context.WithTimeout(ctx, asks)
 	defer cancel()
 	args := append(append(slices.Clone(s.words), s.options()...), "-G", "--", s.to.Host)
 	out, _, err := process.Output(ctx, process.Options{Path: s.path, Args: args})
 	if err != nil {
 		s.log.Debug("ssh -G", "target", s.to.Host, "err", err)
-		return ""
+		return c
 	}
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		if name, ok := strings.CutPrefix(lines.Text(), "user "); ok {
-			return name
+	return parseConfiguration(out)
+}
+
+// parseConfiguration reads what "ssh -G" prints: a name and a value in each
+// line, times in seconds or "none".
+func parseConfiguration(out string) (c configuration) {
+	for line := range strings.Lines(out) {
+		switch name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " "); name {
+		case "user":
+			c.user = value
+		case "connecttimeout":
+			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+				c.connectTimeout = time.Duration(n) * time.Second
+			}
 		}
 	}
-	return ""
+	return c
 }
 
 // connectError is a machine that was not reached.

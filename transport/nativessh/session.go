@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"bolt/transport"
 	"bolt/transport/process"
@@ -24,15 +26,15 @@ type starter struct {
 }
 
 // Start implements shell.Starter. What ssh has to say goes to a file of its own
-// (-E in ssh(1)), so that stderr is the command's; and it is told to say when it
-// has logged in.
+// (-E in ssh(1)), so that stderr is the command's; and it is told to say how far
+// it has come (-v), whatever its options and ssh_config say of its log.
 func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	log, err := os.CreateTemp("", "bolt-ssh-")
 	if err != nil {
 		return nil, connectError(transport.ClassBootstrap, s.to.Host, err, err.Error(), "")
 	}
 	args := append(slices.Clone(s.words), s.options()...)
-	args = append(args, "-E", log.Name(), "-o", "LogLevel=VERBOSE")
+	args = append(args, "-v", "-E", log.Name())
 	if tty {
 		args = append(args, "-tt", "-e", "none")
 	} else {
@@ -48,6 +50,7 @@ func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Sessi
 	if tty {
 		sess.stderr.from = strings.NewReader("") // what ssh says at the end
 	}
+	sess.watch = time.AfterFunc(s.to.ConnectTimeout+watchSlack, sess.endIfStuck)
 	return sess, nil
 }
 
@@ -58,6 +61,30 @@ type session struct {
 	base   context.Context // never ends
 	log    *os.File
 	stderr *tail
+	watch  *time.Timer
+	stuck  atomic.Bool // it was ended for that
+}
+
+// watchSlack is what ssh has to notice for itself that nobody answers.
+const watchSlack = time.Second
+
+// endIfStuck ends an ssh that has had no answer to its offer of a key exchange,
+// for which it would wait for ever. It may wait for a person after that, who
+// is to touch a security key.
+func (s *session) endIfStuck() {
+	if said := s.said(); strings.Contains(said, "Local version string") && !strings.Contains(said, "SSH2_MSG_NEWKEYS received") {
+		s.stuck.Store(true)
+		s.Kill()
+	}
+}
+
+// said is the beginning of what ssh has said.
+func (s *session) said() string {
+	text, err := io.ReadAll(io.NewSectionReader(s.log, 0, maxLog))
+	if err != nil {
+		s.starter.log.Debug("what ssh said cannot be read", "target", s.to.Host, "err", err)
+	}
+	return string(text)
 }
 
 // Stderr implements shell.Session.
@@ -65,6 +92,7 @@ func (s *session) Stderr() io.Reader { return s.stderr }
 
 // Close implements shell.Session.
 func (s *session) Close() error {
+	s.watch.Stop()
 	err := s.Session.Close()
 	if s.log.Close() == nil { // the first time
 		os.Remove(s.log.Name())
@@ -84,16 +112,15 @@ func (s *session) Wait() (transport.Status, error) {
 	switch {
 	case err != nil:
 		return st, err
+	case s.stuck.Load():
+		return transport.Status{}, connectError(transport.ClassTimeout, s.to.Host, nil,
+			fmt.Sprintf("it was connected to and did not go on within %v", s.to.ConnectTimeout), "")
 	case st.Signal != "":
 		return transport.Status{}, s.lost(fmt.Sprintf("%s was ended by signal %s", s.words[0], st.Signal))
 	case st.Code != ownStatus:
 		return st, nil
 	}
-	text, err := io.ReadAll(io.NewSectionReader(s.log, 0, maxLog))
-	if err != nil {
-		s.starter.log.Debug("what ssh said cannot be read", "target", s.to.Host, "err", err)
-	}
-	if err := s.judge(string(text)); err != nil {
+	if err := s.judge(s.said()); err != nil {
 		return transport.Status{}, err
 	}
 	return st, nil
@@ -104,7 +131,7 @@ func (s *session) Wait() (transport.Status, error) {
 func (s *session) masterIsGone() bool {
 	ctx, cancel := context.WithTimeout(s.base, asks)
 	defer cancel()
-	args := append(append(slices.Clone(s.words), s.options()...), "-O", "check", s.to.Host)
+	args := append(append(slices.Clone(s.words), s.options()...), "-v", "-O", "check", s.to.Host)
 	_, said, err := process.Output(ctx, process.Options{Path: s.path, Args: args})
 	return err != nil && strings.Contains(said, "Control socket connect")
 }
@@ -147,7 +174,7 @@ func digest(said string) (text string, loggedIn bool) {
 // isChatter reports whether a line of ssh's is about nothing that went wrong.
 func isChatter(line string) bool {
 	for _, p := range []string{"Transferred: ", "Bytes per second: ", "Warning: Permanently added", "OpenSSH_", "debug1: ", "debug2: ", "debug3: ",
-		"Server accepts key: ", "Authenticating to "} {
+		"Server accepts key: ", "Authenticating to ", "No Kerberos credentials available"} {
 		if strings.HasPrefix(line, p) {
 			return true
 		}

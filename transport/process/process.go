@@ -183,13 +183,26 @@ func (s *Session) Close() error {
 		}
 	}
 	if kill {
-		// The group's number is not given to anybody else as long as one of
-		// it lives; if none does, there is most likely nobody by that number.
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+		s.killGroup()
 	}
 	s.closeStreams()
 	<-s.reaped
 	return nil
+}
+
+// Kill kills what runs of the process group, whose streams end with it.
+func (s *Session) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.killGroup()
+	}
+}
+
+func (s *Session) killGroup() {
+	// The group's number is not given to anybody else as long as one of it
+	// lives; if none does, there is most likely nobody by that number.
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 }
 
 func (s *Session) closeStreams() {

@@ -149,8 +149,12 @@ func (l *lane) post(ctx context.Context, message []byte) ([]byte, error) {
 // errRefused says that the server does not take the user and password.
 var errRefused = errors.New("the user or the password is not accepted")
 
+// errOnlyBasic says that the server asks for the password itself, and may be any.
+var errOnlyBasic = errors.New("it offers nothing but Basic authentication, which would show the password to a server whose certificate is not verified")
+
 // handshake authenticates the connection. A server that offers nothing but
-// Basic gets that, if nobody can listen.
+// Basic gets that, if nobody can listen and it has proven who it is: else
+// whoever is on the way would only have to ask for the password.
 func (l *lane) handshake(ctx context.Context) error {
 	n, err := newNTLM(l.p.user, l.p.password)
 	if err != nil {
@@ -172,9 +176,11 @@ func (l *lane) handshake(ctx context.Context) error {
 			err = errors.New("it asks for no authentication, as WinRM would")
 		}
 		return err
-	case challenge == nil && !negotiate && basic && l.p.tls != nil:
+	case challenge == nil && !negotiate && basic && l.p.tls != nil && !l.p.tls.InsecureSkipVerify:
 		l.basic = true
 		return nil
+	case challenge == nil && basic && !negotiate && l.p.tls != nil:
+		return errOnlyBasic
 	case challenge == nil && basic && !negotiate:
 		return errors.New("it offers only the authentication by which everybody on the way would read the password")
 	case challenge == nil && !negotiate:

@@ -171,6 +171,9 @@ func dialError(ctx context.Context, to transport.Dest, err error) *transport.Err
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return say(transport.ClassConnect, "WinRM may not be enabled there (winrm quickconfig), or be on another port.")
 	}
+	if errors.Is(err, errOnlyBasic) {
+		return say(transport.ClassProtocol, "Give the server's certificate with cacert instead of ssl-verify: false, or set basic-auth-only if it may be any server.")
+	}
 	if errors.Is(err, errRefused) {
 		e.Class, e.Code = transport.ClassAuth, "AUTH_ERROR"
 		e.Msg = fmt.Sprintf("Authentication failed for %s@%s: %v", printable(to.User), at, err)

@@ -118,6 +118,8 @@ func TestLogins(t *testing.T) {
 		{"HTTPS, only Basic is offered", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{`Basic realm="WSMAN"`} }, nil},
 		{"HTTPS, Basic is asked for", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Negotiate", `Basic realm="WSMAN"`} },
 			func(to *transport.Dest) { to.WinRM.BasicOnly = true }},
+		{"HTTPS, Basic is asked for, any certificate", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{`Basic realm="WSMAN"`} },
+			func(to *transport.Dest) { to.WinRM.BasicOnly, to.WinRM.SSLVerify, to.WinRM.CACert = true, false, "" }},
 		{"HTTPS, any certificate", func(o *winrmtest.Options) { o.TLS = true },
 			func(to *transport.Dest) { to.WinRM.SSLVerify, to.WinRM.CACert = false, "" }},
 	} {
@@ -157,6 +159,8 @@ func TestRefusals(t *testing.T) {
 		{"no password", nil, func(to *transport.Dest) { to.Password = transport.Secret{} }, transport.ClassAuth, "AUTH_ERROR", "needs a user and a password"},
 		{"Basic over HTTP", func(o *winrmtest.Options) { o.Schemes = []string{"Basic"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "would read the password"},
 		{"Basic asked for over HTTP", nil, func(to *transport.Dest) { to.WinRM.BasicOnly = true }, transport.ClassUnsupported, "AUTH_ERROR", "show the password"},
+		{"Basic to whoever asks", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Basic"} },
+			func(to *transport.Dest) { to.WinRM.SSLVerify, to.WinRM.CACert = false, "" }, transport.ClassProtocol, "CONNECT_ERROR", "not verified"},
 		{"nothing but Kerberos", func(o *winrmtest.Options) { o.Schemes = []string{"Kerberos"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "NTLM"},
 		{"no encryption", func(o *winrmtest.Options) { o.Flags = winrmtest.AllFlags &^ 0x20 }, nil, transport.ClassProtocol, "CONNECT_ERROR", "strong encryption is not offered"},
 		{"weak encryption", func(o *winrmtest.Options) { o.Flags = winrmtest.AllFlags &^ 0x20000000 }, nil, transport.ClassProtocol, "CONNECT_ERROR", "strong encryption is not offered"},

@@ -57,19 +57,25 @@ func readConfig(o Options) (*config, error) {
 		list = defaultConfig
 	}
 	r := &profileReader{into: newProfile(), open: openConfig, list: listConfig}
+	read := 0
 	for _, path := range filepath.SplitList(list) {
 		if path == "" {
 			continue
 		}
 		err := r.file(o.path(path), 0)
 		switch {
-		case err == nil || isOf(err, o.path(path)) && errors.Is(err, fs.ErrNotExist):
+		case err == nil:
+			read++
+		case isOf(err, o.path(path)) && errors.Is(err, fs.ErrNotExist):
 		default:
 			return nil, refuse(fmt.Sprintf("The Kerberos configuration cannot be read: %v", err), "Correct that file, or name another with KRB5_CONFIG.", err)
 		}
 	}
 	c := newConfig(r.into)
 	c.where = strings.Join(filepath.SplitList(list), ", ")
+	if read == 0 {
+		c.where += " (which is not there)"
+	}
 	return c, nil
 }
 

@@ -32,6 +32,17 @@ func configOf(t *testing.T, dir, list string) (*config, error) {
 	return readConfig(Options{Dir: dir, Env: lookup([]string{"KRB5_CONFIG=" + list})})
 }
 
+// A configuration that was named and is not there is told where it is missed.
+func TestNoConfig(t *testing.T) {
+	c, err := configOf(t, t.TempDir(), "/none/krb5.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.srv = false
+	_, err = c.kdcs(t.Context(), nil, "BOLT.TEST")
+	wantError(t, "no file", err, "in /none/krb5.conf (which is not there)")
+}
+
 // What distributions ship and administrators write.
 func TestConfig(t *testing.T) {
 	dir := files(t, map[string]string{

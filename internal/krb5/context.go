@@ -169,6 +169,9 @@ func (c *Context) InitSecContext(_ string, token []byte, _ bool) (out []byte, mo
 	return nil, false, nil
 }
 
+// What gokrb5 says of bytes that are no message is about its own types.
+var errUnreadable = errors.New("the server's Kerberos token cannot be read")
+
 // accept reads the host's answer, an AP-REP, by which it proves that it could
 // read ours.
 func (c *Context) accept(token []byte) error {
@@ -184,7 +187,7 @@ func (c *Context) accept(token []byte) error {
 	}
 	var rep messages.APRep
 	if err := rep.Unmarshal(body); err != nil {
-		return fmt.Errorf("the server's Kerberos token cannot be read: %w", err)
+		return errUnreadable
 	}
 	plain, err := crypto.DecryptEncPart(rep.EncPart, c.t.key, keyusage.AP_REP_ENCPART)
 	if err != nil {
@@ -192,7 +195,7 @@ func (c *Context) accept(token []byte) error {
 	}
 	var part messages.EncAPRepPart
 	if err := part.Unmarshal(plain); err != nil {
-		return fmt.Errorf("the server's Kerberos token cannot be read: %w", err)
+		return errUnreadable
 	}
 	if !part.CTime.Equal(c.auth.CTime) || part.Cusec != c.auth.Cusec {
 		return errors.New("the server's Kerberos token answers another one than ours")

@@ -119,7 +119,7 @@ func TestKDCFailures(t *testing.T) {
 		{"silent", []string{silent}, kdcPatience + time.Second, "no answer in time"},
 		{"huge", []string{huge}, time.Second, "its answer is no answer of a KDC"},
 		{"half", []string{half}, time.Second, "it closed the connection"},
-		{"broken", []string{broken}, time.Second, "cannot be read"},
+		{"broken", []string{broken}, time.Second, "the KDC's answer cannot be read; "},
 		{"proxy", []string{"https://proxy/KdcProxy"}, time.Second, "only KDCs behind HTTPS proxies"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -221,7 +221,7 @@ func (s *Session) initial(ctx context.Context) (t *ticket, err error) {
 func chooseEnctype(refusal *messages.KRBError, ours []int32) (int32, error) {
 	var list types.PADataSequence
 	if err := list.Unmarshal(refusal.EData); err != nil {
-		return 0, fmt.Errorf("the KDC's answer cannot be read: %w", err)
+		return 0, errNoAnswer
 	}
 	stamps := false
 	for _, pa := range list {
@@ -231,7 +231,7 @@ func chooseEnctype(refusal *messages.KRBError, ours []int32) (int32, error) {
 		}
 		info, err := pa.GetETypeInfo2()
 		if err != nil {
-			return 0, fmt.Errorf("the KDC's answer cannot be read: %w", err)
+			return 0, errNoAnswer
 		}
 		for _, i := range info {
 			if slices.Contains(ours, i.EType) {
@@ -249,7 +249,7 @@ func chooseEnctype(refusal *messages.KRBError, ours []int32) (int32, error) {
 func initialTicket(req *messages.ASReq, in []byte, keys map[int32]longTerm) (*ticket, error) {
 	var rep messages.ASRep
 	if err := rep.Unmarshal(in); err != nil {
-		return nil, fmt.Errorf("the KDC's answer cannot be read: %w", err)
+		return nil, errNoAnswer
 	}
 	l, ok := keys[rep.EncPart.EType]
 	if !ok {
@@ -261,7 +261,7 @@ func initialTicket(req *messages.ASReq, in []byte, keys map[int32]longTerm) (*ti
 	}
 	var part messages.EncKDCRepPart
 	if err := part.Unmarshal(plain); err != nil {
-		return nil, fmt.Errorf("the KDC's answer cannot be read: %w", err)
+		return nil, errNoAnswer
 	}
 	if part.Nonce != req.ReqBody.Nonce || !part.SName.Equal(req.ReqBody.SName) || !rep.CName.Equal(req.ReqBody.CName) || rep.CRealm != req.ReqBody.Realm {
 		return nil, errors.New("the KDC's answer is one to another question")

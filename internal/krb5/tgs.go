@@ -32,6 +32,10 @@ func recovered(err *error) {
 	}
 }
 
+// errNoAnswer says that an answer is none. What gokrb5 says of it is about its
+// own types.
+var errNoAnswer = errors.New("the KDC's answer cannot be read")
+
 // nonce ties an answer to its question.
 func nonce() int {
 	var b [4]byte
@@ -119,7 +123,7 @@ func (s *Session) tgs(ctx context.Context, conf *config, c *credentials, tgt *ti
 	}
 	var rep messages.TGSRep
 	if err := rep.Unmarshal(in); err != nil {
-		return nil, fmt.Errorf("the answer of the KDC of %s cannot be read: %w", realm, err)
+		return nil, fmt.Errorf("%w (realm %s)", errNoAnswer, realm)
 	}
 	if err := rep.DecryptEncPart(tgt.key); err != nil {
 		return nil, fmt.Errorf("the answer of the KDC of %s is not for this ticket", realm)
@@ -203,7 +207,7 @@ func asKRBError(b []byte) (k *messages.KRBError, err error) {
 	}
 	k = new(messages.KRBError)
 	if err := k.Unmarshal(b); err != nil {
-		return nil, fmt.Errorf("the KDC's answer cannot be read: %w", err)
+		return nil, errNoAnswer
 	}
 	return k, nil
 }

@@ -21,10 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
+	"bolt/internal/readfile"
 	"bolt/transport"
 )
 
@@ -57,19 +57,19 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Code: "CONNECT_ERROR",
 			Msg: fmt.Sprintf("Cannot reach %s by the transport %s over WinRM", to.Host, to.Protocol)}
 	}
-	p, err := newPeer(to)
+	dial := ctx
+	if to.ConnectTimeout > 0 {
+		var cancel context.CancelFunc
+		dial, cancel = context.WithTimeoutCause(ctx, to.ConnectTimeout, errConnectTimeout)
+		defer cancel()
+	}
+	p, err := newPeer(dial, to)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{p: p, life: context.WithoutCancel(ctx), poll: pollTime, end: endTime, busy: make(map[string]bool)}
 	if d.poll != 0 {
 		c.poll, c.end = d.poll, d.end
-	}
-	dial := ctx
-	if to.ConnectTimeout > 0 {
-		var cancel context.CancelFunc
-		dial, cancel = context.WithTimeoutCause(ctx, to.ConnectTimeout, errConnectTimeout)
-		defer cancel()
 	}
 	id, _, err := c.shell(dial)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 var errConnectTimeout = errors.New("connect timeout")
 
 // newPeer decides what can be decided without reaching the machine.
-func newPeer(to transport.Dest) (*peer, error) {
+func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
 	w := &to.WinRM
 	refused := func(class transport.Class, code, msg, hint string) (*peer, error) {
 		return nil, &transport.Error{Class: class, Code: code, Msg: msg, Hint: hint}
@@ -106,7 +106,10 @@ func newPeer(to transport.Dest) (*peer, error) {
 		scheme, port = "https", portHTTPS
 		p.tls = &tls.Config{ServerName: to.Host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: !w.SSLVerify}
 		if w.CACert != "" && w.SSLVerify {
-			pem, err := os.ReadFile(w.CACert)
+			pem, err := readfile.Read(ctx, w.CACert, readfile.Key)
+			if ctx.Err() != nil {
+				return nil, dialError(ctx, to, err)
+			}
 			if err != nil {
 				return refused(transport.ClassUnsupported, "CONNECT_ERROR", fmt.Sprintf("The certificates to judge %s by cannot be read: %v", to.Host, err), "Set cacert under winrm to a file that is there.")
 			}

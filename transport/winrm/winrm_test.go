@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -168,6 +169,13 @@ func TestRefusals(t *testing.T) {
 		{"unknown authority", tls, func(to *transport.Dest) { to.WinRM.CACert = "" }, transport.ClassProtocol, "CONNECT_ERROR", "cacert"},
 		{"another name", tls, func(to *transport.Dest) { to.Host = "localhost" }, transport.ClassProtocol, "CONNECT_ERROR", "localhost"},
 		{"no such file", tls, func(to *transport.Dest) { to.WinRM.CACert = "/nonexistent/ca" }, transport.ClassUnsupported, "CONNECT_ERROR", "/nonexistent/ca"},
+		{"a pipe that nobody writes to", tls, func(to *transport.Dest) {
+			to.WinRM.CACert, to.ConnectTimeout = filepath.Join(t.TempDir(), "pipe"), time.Second
+			if err := syscall.Mkfifo(to.WinRM.CACert, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
+		{"a file without end", tls, func(to *transport.Dest) { to.WinRM.CACert = "/dev/zero" }, transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
 		{"no certificates", tls, func(to *transport.Dest) { to.WinRM.CACert = "/dev/null" }, transport.ClassUnsupported, "CONNECT_ERROR", "no certificates"},
 		{"HTTPS where HTTP is", nil, func(to *transport.Dest) { to.WinRM.SSL = true }, transport.ClassProtocol, "CONNECT_ERROR", "no HTTPS on this port"},
 		{"HTTP where HTTPS is", tls, func(to *transport.Dest) { to.WinRM = transport.WinRM{} }, transport.ClassProtocol, "CONNECT_ERROR", ""},

@@ -193,7 +193,11 @@ func (s *Session) ready(ctx context.Context) (*config, *credentials, error) {
 	case c.tgt == nil:
 		return nil, nil, refuse(fmt.Sprintf("%s has no ticket-granting ticket of %s", c.where, c.client), "Run kinit.", nil)
 	case !c.valid(s.o.Now()):
-		return nil, nil, refuse(fmt.Sprintf("The Kerberos ticket of %s in %s has expired (%s)", c.client, c.where, c.tgt.end.Local().Format(time.DateTime)), "Run kinit.", nil)
+		what := "has expired"
+		if c.tgt.end.After(s.o.Now().Add(c.offset)) {
+			what = "expires too soon"
+		}
+		return nil, nil, refuse(fmt.Sprintf("The Kerberos ticket of %s in %s %s (%s)", c.client, c.where, what, c.tgt.end.Local().Format(time.DateTime)), "Run kinit.", nil)
 	}
 	return s.conf, c, nil
 }

@@ -175,7 +175,7 @@ func TestLive(t *testing.T) {
 		}
 		ahead.Store(int64(4*time.Minute + 45*time.Second)) // within the skew that a KDC allows
 		_, err := s.Context(t.Context(), "localhost", false)
-		wantError(t, "at its end", err, "has expired")
+		wantError(t, "at its end", err, "expires too soon")
 		r.Kinit(t, short, "tester", "-l", "1h")
 		ahead.Add(int64(readAgain))
 		if _, err := s.Context(t.Context(), "localhost", false); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,7 +44,10 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 	}
 	return c.Do(ctx, func(ctx context.Context) error {
 		return shell.PutBy(ctx, c.starter, src, dst, o, c.opts, func(ctx context.Context, dir string) error {
-			err := c.starter.copies(ctx, words, src.Path, c.starter.far(dir+"/"+archive.Name(src)))
+			near, err := filepath.Abs(src.Path) // what has no slash before a colon would be a host
+			if err == nil {
+				err = c.starter.copies(ctx, words, near, c.starter.far(dir+"/"+archive.Name(src)))
+			}
 			return copyError("upload", "to", archive.Describe(src), c.name(o), err)
 		})
 	})
@@ -63,10 +67,14 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 		if _, _, err := archive.Source(src); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(dst, 0o777); err != nil {
-			return copyError("download", "from", src, c.name(o), err)
+		near, err := filepath.Abs(dst)
+		if err == nil {
+			err = os.MkdirAll(near, 0o777)
 		}
-		return copyError("download", "from", src, c.name(o), c.starter.copies(ctx, words, c.starter.far(src), dst))
+		if err == nil {
+			err = c.starter.copies(ctx, words, c.starter.far(src), near)
+		}
+		return copyError("download", "from", src, c.name(o), err)
 	})
 }
 

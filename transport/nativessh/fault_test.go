@@ -319,16 +319,23 @@ func TestCopyCommand(t *testing.T) {
 	if err := c.Put(ctx, transport.Tree{Path: far}, filepath.Join(dir, "tree"), transport.FileOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Chdir(dir)
+	if err := os.WriteFile("host:file", []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Put(ctx, transport.Tree{Path: "host:file"}, filepath.Join(far, "colon"), transport.FileOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Get(ctx, filepath.Join(dir, "tree"), near, transport.FileOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"far/a file", "tree/a file", "near/tree/a file"} {
+	for _, name := range []string{"far/a file", "far/colon", "tree/a file", "near/tree/a file"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "text" {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
 	lines, err := os.ReadFile(log)
-	if err != nil || strings.Count(string(lines), "\n") != 3 || !strings.HasPrefix(string(lines), "-q -o BatchMode=yes -o Port="+strconv.Itoa(s.Port)) {
+	if err != nil || strings.Count(string(lines), "\n") != 4 || !strings.HasPrefix(string(lines), "-q -o BatchMode=yes -o Port="+strconv.Itoa(s.Port)) {
 		t.Errorf("%v\n%s", err, lines)
 	}
 	entries, err := filepath.Glob(filepath.Join(dir, "*-*-*"))

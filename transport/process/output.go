@@ -15,7 +15,7 @@ const MaxOutput = 64 << 10
 // ErrTooLong says that a program has printed more than MaxOutput.
 var ErrTooLong = errors.New("it prints too much")
 
-// dies is how long the children of a program that was killed may keep its output
+// dies is how long the children of a program that has ended may keep its output
 // open.
 const dies = time.Second
 
@@ -36,6 +36,8 @@ func Output(ctx context.Context, o Options) (stdout, stderr string, err error) {
 		err = context.Cause(ctx)
 	case out.full || errs.full:
 		err = ErrTooLong
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended well, and left somebody behind
+		err = nil
 	}
 	return out.String(), errs.String(), err
 }

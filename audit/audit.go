@@ -19,7 +19,7 @@
 // what is behind it.
 //
 // A file that is new continues the chain of the youngest file beside it whose name
-// is its own with something behind it (audit.jsonl.1, audit.jsonl-20260102), as
+// is its own with a number behind it (audit.jsonl.1, audit.jsonl-20260102), as
 // logrotate(8) names them, if that ends with a record.
 package audit
 
@@ -350,8 +350,8 @@ func (l *Log) rotated() []os.FileInfo {
 	var files []os.FileInfo
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), base)
-		if !ok || rest == "" || !strings.ContainsAny(rest[:1], ".-_") {
-			continue
+		if !ok || len(rest) < 2 || !strings.ContainsAny(rest[:1], ".-_") || rest[1] < '0' || rest[1] > '9' {
+			continue // a copy by hand (audit.jsonl.bak) is no part of the log
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 			files = append(files, info)

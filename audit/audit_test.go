@@ -212,6 +212,57 @@ func TestTorn(t *testing.T) {
 }
 
 // TestRotation goes on with a chain in a new file.
+// TestStrays: what is no record does not keep others from being added, and found.
+func TestStrays(t *testing.T) {
+	for name, stray := range map[string]string{
+		"an empty line":           "\n",
+		"empty lines":             "\n\n\n",
+		"very many of them":       strings.Repeat("\n", 1<<18),
+		"zeros":                   strings.Repeat("\x00", 4096),
+		"half a record":           `{"v":1,"seq":9,"event":"beg`,
+		"a record of the future":  `{"v":0,"seq":9,"event":"begin"}` + "\n",
+		"a line of many pieces":   strings.Repeat("x", 5*piece) + "\n",
+		"lines that look like it": strings.Repeat("{}\n", 100_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, before := range []int{0, 3} {
+				l := newLog(t)
+				add(t, l, before)
+				var text []byte
+				if before > 0 {
+					text = read(t, l.path)
+				}
+				write(t, l.path, append(text, stray...))
+				add(t, l, 2)
+				if r := verify(t, "", l.path); r.Break != nil || r.Records != before+2 || r.Torn == 0 {
+					t.Errorf("behind %d records: %+v, %+v", before, r, r.Break)
+				}
+			}
+		})
+	}
+	l := newLog(t)
+	write(t, l.path, bytes.Repeat([]byte("no record\n"), maxLine/10+2))
+	if err := l.Add(t.Context(), record(Begin, "r")); err == nil || !strings.Contains(err.Error(), "no audit log") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCopies: a copy that somebody has made beside the log is no part of it.
+func TestCopies(t *testing.T) {
+	l := newLog(t)
+	add(t, l, 2)
+	for _, behind := range []string{".bak", "-copy", "_", ".old.1"} {
+		write(t, l.path+behind, read(t, l.path))
+	}
+	add(t, l, 2)
+	if files := l.Files(); len(files) != 1 {
+		t.Errorf("the log is %q", files)
+	}
+	if r := verify(t, "", l.Files()...); r.Break != nil || r.Records != 4 {
+		t.Errorf("got %+v, %+v", r, r.Break)
+	}
+}
+
 func TestRotation(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 3)

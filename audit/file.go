@@ -3,8 +3,6 @@ package audit
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,74 +102,56 @@ func (l *Log) failed(err error) error {
 	return e
 }
 
-// piece is how much is read at a time from the end.
+// piece is how much is read at a time.
 const piece = 64 << 10
 
 // tailOf looks at the last lines of a file of size bytes.
 func tailOf(f io.ReaderAt, size int64) (tail, error) {
-	var t tail
-	for end := size; end > 0; {
-		if size-end > maxLine {
-			return t, errNoLog
+	for n := int64(piece); ; n *= 4 {
+		n = min(n, size, 2*maxLine)
+		text := make([]byte, n)
+		if _, err := f.ReadAt(text, size-n); err != nil {
+			return tail{}, err
 		}
-		line, start, open, err := lineBefore(f, end)
-		if err != nil {
+		if t, found, err := tailIn(text, n == size); found || err != nil {
 			return t, err
 		}
-		if end == size {
-			t.open = open
+		if n == 2*maxLine {
+			return tail{}, errNoLog
 		}
-		end = start
-		r, ok := parse[link](line)
-		if !ok {
-			t.torn = true
-		}
-		if !ok && start > 0 {
-			continue
-		}
-		h := sha256.New()
-		if !t.open {
-			size-- // the end of the last line
-		}
-		if _, err := io.Copy(h, io.NewSectionReader(f, start, size-start)); err != nil {
-			return t, err
-		}
-		t.seq, t.hash = 0, hex.EncodeToString(h.Sum(nil))
-		if ok {
-			t.seq = r.Seq
-		}
-		break
 	}
-	return t, nil
+}
+
+// tailIn looks at the last lines of a text, the end of a file, or all of it if whole
+// is set. It is not found if the last record begins before it.
+func tailIn(text []byte, whole bool) (t tail, found bool, err error) {
+	end := len(text)
+	if t.open = text[end-1] != '\n'; !t.open {
+		end--
+	}
+	for at := end; ; {
+		start := bytes.LastIndexByte(text[:at], '\n') + 1
+		if start == 0 && !whole {
+			return tail{}, false, nil
+		}
+		r, ok := parse[link](text[start:at])
+		switch {
+		case ok && at-start <= maxLine:
+			t.seq, t.hash = r.Seq, Digest(text[start:end])
+			return t, true, nil
+		case end-start > maxLine:
+			return tail{}, false, errNoLog
+		}
+		t.torn = true
+		if start == 0 {
+			t.hash = Digest(text[:end])
+			return t, true, nil
+		}
+		at = start - 1
+	}
 }
 
 var errNoLog = fmt.Errorf("there is no record in its last %d bytes, so it is no audit log", maxLine)
-
-// lineBefore returns the line that ends at end, without its end, and where it begins.
-// open is set if it has none.
-func lineBefore(f io.ReaderAt, end int64) (line []byte, start int64, open bool, err error) {
-	for at := end; at > 0; {
-		n := min(piece, at)
-		part := make([]byte, n, n+int64(len(line)))
-		at -= n
-		if _, err := f.ReadAt(part, at); err != nil {
-			return nil, 0, false, err
-		}
-		if at+n == end {
-			open = part[n-1] != '\n'
-			if !open {
-				part = part[:n-1]
-			}
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return append(part[i+1:], line...), at + int64(i) + 1, open, nil
-		}
-		if line = append(part, line...); len(line) > maxLine {
-			return nil, 0, false, errNoLog
-		}
-	}
-	return line, 0, open, nil
-}
 
 // A link is what makes a record part of the chain.
 type link struct {
@@ -185,8 +165,11 @@ type link struct {
 // parse reads a line into a record, or into its link alone; ok is false if it is no
 // record.
 func parse[T link | Record](line []byte) (r *T, ok bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return nil, false
+	}
 	r = new(T)
-	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, r) != nil {
+	if json.Unmarshal(line, r) != nil {
 		return nil, false
 	}
 	switch r := any(r).(type) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,7 +24,8 @@ import (
 type line struct {
 	file   string
 	number int
-	text   []byte // nil if it is longer than maxLine; good until the next one is read
+	text   []byte // good until the next one is read
+	long   bool   // it is longer than maxLine, and text is not all of it
 	open   bool   // the file ends without the end of the line
 }
 
@@ -73,7 +75,8 @@ func readFile(ctx context.Context, path string, each func(l *line) error) error 
 // read reads the next line. kept is the memory that lines are put into.
 func (l *line) read(in *bufio.Reader, kept *[]byte) error {
 	*kept = (*kept)[:0]
-	read, long := false, false
+	read := false
+	l.long = false
 	for {
 		part, err := in.ReadSlice('\n')
 		read = read || len(part) > 0
@@ -86,7 +89,7 @@ func (l *line) read(in *bufio.Reader, kept *[]byte) error {
 		case err == nil:
 			part = part[:len(part)-1]
 		}
-		if long = long || len(*kept)+len(part) > maxLine; !long {
+		if l.long = l.long || len(*kept)+len(part) > maxLine; !l.long {
 			*kept = append(*kept, part...)
 		}
 		if err == nil || l.open {
@@ -94,9 +97,6 @@ func (l *line) read(in *bufio.Reader, kept *[]byte) error {
 		}
 	}
 	l.text = *kept
-	if long {
-		l.text = nil
-	}
 	return nil
 }
 
@@ -104,7 +104,11 @@ func unread(path string, err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("what gzip has made of it is damaged: %w", err)
 	}
-	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be read: %v", path, fault.WithoutPath(err))}
+	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be read: %v", path, fault.WithoutPath(err))}
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Hint = "Nothing was recorded in it yet, or somebody took it away."
+	}
+	return e
 }
 
 // A Report is what Verify has found.
@@ -156,11 +160,11 @@ type verifier struct {
 
 func (v *verifier) line(l *line) error {
 	r, ok := parse[link](l.text)
-	if !ok {
+	if !ok || l.long {
 		if v.strays++; v.strays == 1 {
 			v.stray = Break{l.file, l.number, "it is no record"}
 		}
-		if v.size += int64(len(l.text)) + 1; l.text == nil || v.size > maxLine {
+		if v.size += int64(len(l.text)) + 1; l.long || v.size > maxLine+1 {
 			v.Break = &v.stray
 			return errBroken
 		}
@@ -271,7 +275,7 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 	}
 	err = readLines(ctx, files, func(l *line) error {
 		r, ok := parse[Record](l.text)
-		if !ok {
+		if !ok || l.long {
 			others++
 			return nil
 		}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -27,10 +28,11 @@ func auditSchema() *schema.Schema {
 }
 
 // enforceAudit lets the setting of the administrator's file count alone, if that
-// requires records: nobody can turn them off, or elsewhere.
-func enforceAudit(s Sources, layers []layer, warn Warn) {
+// requires records: nobody can turn them off, or elsewhere. So its path must not depend
+// on who runs bolt where.
+func enforceAudit(s Sources, layers []layer, warn Warn) error {
 	if s.SystemDir == "" {
-		return
+		return nil
 	}
 	enforced := false
 	for i := range layers {
@@ -40,12 +42,16 @@ func enforceAudit(s Sources, layers []layer, warn Warn) {
 		case m == nil:
 		case l.name == s.systemDefaults():
 			enforced = m.Value("required") == true
+			if path, _ := m.Value("path").(string); enforced && path != "" && !filepath.IsAbs(path) {
+				return fault.New("bolt/validation-error", "The path of the audit log that %s requires must be absolute: people choose their project and HOME. It is %s.", l.name, path)
+			}
 		case enforced:
 			warn("audit_enforced", fmt.Sprintf("What %s says under audit has no effect: %s requires the audit log that it names.", l.name, s.systemDefaults()))
 			l.data = l.data.Clone()
 			l.data.Delete(auditKey)
 		}
 	}
+	return nil
 }
 
 // auditSettings reads the merged setting.

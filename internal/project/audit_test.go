@@ -16,8 +16,8 @@ func TestAudit(t *testing.T) {
 		{"of the home", map[string]string{own: "audit: {path: ~/audit.jsonl, required: true}"}, "home/audit.jsonl", true, 0},
 		{"the project requires the user's", map[string]string{user: "audit: {path: ~/a}", own: "audit: {required: true}"}, "home/a", true, 0},
 		{"the project has another", map[string]string{system: "audit: {path: ~/a}", own: "audit: {path: b}"}, "cwd/b", false, 0},
-		{"enforced", map[string]string{system: "audit: {path: ~/a, required: true}", user: "audit: {path: ~/b}", own: "audit: {path: c, required: false}"}, "home/a", true, 2},
-		{"enforced, and nobody says anything", map[string]string{system: "audit: {path: ~/a, required: true}"}, "home/a", true, 0},
+		{"enforced", map[string]string{system: "audit: {path: /log/a, required: true}", user: "audit: {path: ~/b}", own: "audit: {path: c, required: false}"}, "/log/a", true, 2},
+		{"enforced, and nobody says anything", map[string]string{system: "audit: {path: /log/a, required: true}"}, "/log/a", true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.files)
@@ -34,6 +34,11 @@ func TestAudit(t *testing.T) {
 		w := newWorld(t, map[string]string{own: text})
 		_, _, err := w.load(w.sources(), nil)
 		w.wantError(err, "bolt/validation-error", "cwd/bolt-project.yaml", "needs a 'path'")
+	}
+	for _, path := range []string{"~/a", "log/a"} {
+		w := newWorld(t, map[string]string{system: "audit: {required: true, path: " + path + "}"})
+		_, _, err := w.load(w.sources(), nil)
+		w.wantError(err, "bolt/validation-error", "must be absolute", path)
 	}
 	w := newWorld(t, map[string]string{own: "audit: {path: 3, reqired: 1}"})
 	_, _, err := w.load(w.sources(), nil)

@@ -53,7 +53,9 @@ func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *or
 	if err != nil {
 		return nil, err
 	}
-	enforceAudit(s, layers, warn)
+	if err := enforceAudit(s, layers, warn); err != nil {
+		return nil, err
+	}
 	return append(layers, layer{flagLayer, top}), nil
 }
 

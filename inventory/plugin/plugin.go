@@ -74,9 +74,10 @@ type Native struct {
 	// Configures reports whether the configuration may have a key; nil is for
 	// plugins that have none.
 	Configures func(key string) bool
-	// Resolve gives the value of a reference. Both maps are without references,
-	// config is never nil. An error of kind bolt/validation-error says that the
-	// reference is wrong in itself; any other is told with the plugin's name.
+	// Resolve gives the value of a reference, in which a transport.Secret is a text
+	// that is secret in any case. Both maps are without references, config is never nil.
+	// An error of kind bolt/validation-error says that the reference is wrong in itself;
+	// any other is told with the plugin's name.
 	Resolve func(ctx context.Context, config, ref *ordered.Map) (any, error)
 }
 
@@ -93,7 +94,9 @@ type Plugins struct {
 	loaded  map[string]*plugin
 	flights map[string]*flight          // references that were or are being resolved, by their digests
 	answers map[string]transport.Secret // by message: nobody is asked the same twice
-	secrets []string                    // texts that plugins gave which keep secrets
+	secrets []string                    // texts that are secret, and how they look in quotes
+	known   map[string]bool             // those
+	sorted  bool                        // the longest are the first
 }
 
 // New makes the set of plugins.
@@ -114,6 +117,7 @@ func New(o Options) *Plugins {
 		loaded:  make(map[string]*plugin),
 		flights: make(map[string]*flight),
 		answers: make(map[string]transport.Secret),
+		known:   make(map[string]bool),
 	}
 }
 

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"bolt/internal/fault"
@@ -30,25 +31,31 @@ func sensitive(ref *ordered.Map) (bool, error) {
 	return yes, nil
 }
 
-// hidden is the value of a reference as others get it: with secrets as such, if
-// it has any.
+// hidden is the value of a reference as others get it: with secrets as such, be it
+// because the plugin keeps secrets, or because it says so of some of its texts.
 func (p *Plugins) hidden(v any, secret bool) any {
-	if !secret || v == nil {
-		return v
+	if secret {
+		v = inventory.Hide(v)
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.remember(v)
-	p.mu.Unlock()
-	return inventory.Hide(v)
+	return v
 }
 
 // remember notes the secrets of a value. The caller holds mu.
 func (p *Plugins) remember(v any) {
 	switch v := v.(type) {
-	case string:
-		for _, text := range []string{v, strings.TrimSpace(v)} {
-			if len(text) >= minRedacted && !slices.Contains(p.secrets, text) {
-				p.secrets = append(p.secrets, text)
+	case transport.Secret:
+		text := v.Reveal()
+		if p.known[text] {
+			return
+		}
+		quoted := strconv.Quote(text)
+		for _, form := range []string{text, strings.TrimSpace(text), quoted[1 : len(quoted)-1]} {
+			if len(form) >= minRedacted && !p.known[form] {
+				p.known[form] = true
+				p.secrets, p.sorted = append(p.secrets, form), false
 			}
 		}
 	case []any:
@@ -67,6 +74,11 @@ func (p *Plugins) remember(v any) {
 func (p *Plugins) Redact(text string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.sorted {
+		// The longest first, as one may be the beginning of another.
+		slices.SortFunc(p.secrets, func(a, b string) int { return len(b) - len(a) })
+		p.sorted = true
+	}
 	for _, secret := range p.secrets {
 		text = strings.ReplaceAll(text, secret, transport.NewSecret(secret).String())
 	}
@@ -76,9 +88,9 @@ func (p *Plugins) Redact(text string) string {
 // redacted is an error without secrets. Its causes, which people can ask for, go
 // where they had some.
 func (p *Plugins) redacted(e *fault.Error) error {
-	msg := p.Redact(e.Msg)
-	if msg == e.Msg {
+	msg, hint := p.Redact(e.Msg), p.Redact(e.Hint)
+	if msg == e.Msg && hint == e.Hint {
 		return e
 	}
-	return &fault.Error{Kind: e.Kind, Msg: msg, Hint: p.Redact(e.Hint)}
+	return &fault.Error{Kind: e.Kind, Msg: msg, Hint: hint}
 }

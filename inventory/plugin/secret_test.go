@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
@@ -113,6 +114,43 @@ func jsonOf(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestRedact: what is known to be secret is found in whatever has it, be it in
+// quotes, or beside a secret that is a part of it.
+func TestRedact(t *testing.T) {
+	p := plugin.New(plugin.Options{Natives: []plugin.Native{
+		{Name: "own", Secret: true, Resolve: func(_ context.Context, _, ref *ordered.Map) (any, error) { return ref.Value("v"), nil }},
+		{Name: "some", Resolve: func(_ context.Context, _, ref *ordered.Map) (any, error) {
+			return []any{"in the open", transport.NewSecret("decrypted")}, nil
+		}},
+		{Name: "hints", Resolve: func(_ context.Context, _, ref *ordered.Map) (any, error) {
+			return nil, &fault.Error{Kind: "bolt/validation-error", Msg: "no", Hint: "not " + ref.Value("v").(string)}
+		}},
+	}})
+	for _, v := range []any{"abcd", "abcdefgh", "a\"b\nc\n", ordered.Of("k", []any{"deep"}), "abc"} {
+		if _, err := p.Resolve(t.Context(), "own", ordered.Of("_plugin", "own", "v", v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := p.Resolve(t.Context(), "some", ordered.Of("_plugin", "some"))
+	if text := jsonOf(t, got); err != nil || text != `["in the open","[redacted]"]` {
+		t.Errorf("got %s, %v", text, err)
+	}
+	for text, want := range map[string]string{
+		"abcdefghi abcde":                      "[redacted]i [redacted]e",
+		"a\"b\nc":                              "[redacted]",
+		`v="a\"b\nc\n"`:                        `v="[redacted]"`,
+		"so deep, in the open, decrypted, abc": "so [redacted], in the open, [redacted], abc",
+	} {
+		if got := p.Redact(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	_, err = p.Resolve(t.Context(), "hints", ordered.Of("_plugin", "hints", "v", "abcdefgh"))
+	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Hint != "not [redacted]" {
+		t.Errorf("got %+v", err)
+	}
 }
 
 // TestSecretsAreDifferent: two references that differ in nothing but a secret are

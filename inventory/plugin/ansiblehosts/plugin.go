@@ -150,7 +150,7 @@ func (p *Plugin) inventory(ctx context.Context, q request) (any, error) {
 	return data, nil
 }
 
-// decrypt gives one value that ansible-vault has encrypted.
+// decrypt gives one value that ansible-vault has encrypted, as a secret.
 func (p *Plugin) decrypt(ctx context.Context, q request, v ansible.Vaulted) (any, error) {
 	if q.password == "" {
 		return nil, errors.New("the value is encrypted by ansible-vault: say with vault_password_file, or with ANSIBLE_VAULT_PASSWORD_FILE, where the password is")
@@ -160,7 +160,7 @@ func (p *Plugin) decrypt(ctx context.Context, q request, v ansible.Vaulted) (any
 		return nil, err
 	}
 	text, err := ansible.Decrypt(string(v), password)
-	return string(text), err
+	return transport.NewSecret(string(text)), err
 }
 
 // vaultPassword reads the file with the password of ansible-vault. One that may be

@@ -19,7 +19,6 @@ import (
 	"bolt/audit"
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/executor"
@@ -39,6 +38,7 @@ type auditing struct {
 	request string
 	actor   audit.Actor
 	steps   atomic.Int64 // of a plan, that were begun
+	lost    atomic.Bool  // what became of one could not be recorded
 }
 
 // auditLog is the log, nil if there is none.
@@ -88,10 +88,11 @@ type audited struct {
 // plan. The error is that it must not be.
 func (a *app) audited(ctx context.Context, step int, what audit.Action, targets []*inventory.Target) (*audited, error) {
 	log := a.auditLog()
-	if log == nil || len(targets) == 0 && step == 0 && what.Name != "plan" {
+	if log == nil || what.Name == "" || len(targets) == 0 && step == 0 && what.Name != "plan" {
 		return nil, nil
 	}
 	d := &audited{app: a, began: time.Now()}
+	what.RunAs = a.redacted(what.RunAs)
 	d.record = audit.Record{Event: audit.Begin, Request: a.audit.request, Step: step, Actor: a.audit.actor, Project: a.project.Dir, Action: what}
 	if targets != nil {
 		names := make([]string, len(targets))
@@ -146,7 +147,7 @@ func (d *audited) came(ctx context.Context, r *run.Result) {
 		if d.out.RunAs == nil {
 			d.out.RunAs = make(map[string]int)
 		}
-		d.out.RunAs[s.RunAs.User]++
+		d.out.RunAs[d.app.redacted(s.RunAs.User)]++
 	}
 }
 
@@ -175,16 +176,23 @@ func (d *audited) ended(ctx context.Context, failed bool) error {
 	return d.app.auditLog().Add(context.WithoutCancel(ctx), &end)
 }
 
-// auditOf is what is recorded of an action. secrets are parameters that are known to
-// be secret, beside those that a task calls so.
+// auditOf is what is recorded of an action, its zero value for one that does nothing
+// on targets. secrets are parameters that are known to be secret, beside those that a
+// task calls so.
 func (a *app) auditOf(action run.Action, secrets []string) audit.Action {
+	if k, ok := action.(*keeping); ok {
+		action = k.Action
+	}
+	if _, ok := action.(*factsQuery); ok {
+		return audit.Action{}
+	}
 	what := audit.Action{Name: action.Name(), RunAs: a.values.last("run-as")}
 	what.Object, what.SHA256 = audit.Shown(a.redacted(action.Object()))
 	switch do := action.(type) {
 	case *run.Command:
 		what.Params = a.auditParams(variables(do.Env), secrets)
 	case *run.Script:
-		what.Object = absolutePath(do.Path)
+		what.Object, _ = audit.Shown(a.redacted(absolutePath(do.Path)))
 		what.SHA256 = audit.Digest(do.Data)
 		given := variables(do.Env)
 		if len(do.Args) > 0 {
@@ -192,9 +200,10 @@ func (a *app) auditOf(action run.Action, secrets []string) audit.Action {
 		}
 		what.Params = a.auditParams(given, secrets)
 	case *run.Upload:
-		what.Object, what.Dest = absolutePath(do.Source), do.Dest
+		what.Object, _ = audit.Shown(a.redacted(absolutePath(do.Source)))
+		what.Dest, _ = audit.Shown(a.redacted(do.Dest))
 	case *run.Download:
-		what.Dest = do.Dir
+		what.Dest, _ = audit.Shown(a.redacted(do.Dir))
 	case *tasks.Run:
 		params, sensitive := do.Params()
 		secrets = append(sensitive, secrets...)
@@ -243,8 +252,7 @@ func variableNames(action run.Action) (names []string) {
 func (a *app) auditParams(params *ordered.Map, secrets []string) *audit.Params {
 	params = params.Clone()
 	for name, v := range params.All() {
-		var text strings.Builder
-		if err := safetext.WriteJSON(&text, v); err != nil || a.redacted(text.String()) != text.String() {
+		if a.hasSecret(v) {
 			secrets = append(slices.Clip(secrets), name)
 		}
 	}
@@ -305,6 +313,7 @@ func (a *app) auditStep(ctx context.Context, s *executor.Step) (end func([]*run.
 			failed = failed || !r.OK()
 		}
 		if lost := d.ended(ctx, failed); lost != nil {
+			a.audit.lost.Store(true)
 			a.logs.WarnOnce(auditWarning, lost.Error())
 		}
 	}, nil

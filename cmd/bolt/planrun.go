@@ -103,10 +103,11 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	cut, err := a.ended(ctx, j, err)
 	err = view.came(ctx, x, v, err)
 	if lost := audited.ended(ctx, err != nil); lost != nil {
+		a.audit.lost.Store(true)
 		a.logs.Warn(auditWarning, lost.Error())
-		if err == nil && a.config.Audit.Required {
-			err = errFailedTargets
-		}
+	}
+	if err == nil && a.config.Audit.Required && a.audit.lost.Load() {
+		err = errFailedTargets
 	}
 	if cut && !j.Refused() {
 		fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/output"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 )
@@ -93,6 +93,27 @@ func (a *app) redacted(text string) string {
 	return a.plug.Redact(text)
 }
 
+// hasSecret reports whether data has a secret of plugins in it. Of what is no data
+// of package ordered it cannot tell.
+func (a *app) hasSecret(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, *big.Int:
+		return false
+	case string:
+		return a.redacted(v) != v
+	case []any:
+		return slices.ContainsFunc(v, a.hasSecret)
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if a.redacted(k) != k || a.hasSecret(e) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
 // withoutSecrets is an error without the secrets that plugins have given. What has
 // some loses its causes, which people can ask for.
 func (a *app) withoutSecrets(err error) error {
@@ -103,11 +124,7 @@ func (a *app) withoutSecrets(err error) error {
 		}
 		return err
 	}
-	var details strings.Builder
-	if f.Details != nil {
-		_ = safetext.WriteJSON(&details, f.Details) // what cannot be written is not shown
-	}
-	open := a.redacted(details.String()) == details.String()
+	open := f.Details == nil || !a.hasSecret(f.Details)
 	if open && a.redacted(f.Msg) == f.Msg && a.redacted(f.Hint) == f.Hint {
 		return err
 	}

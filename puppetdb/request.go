@@ -104,7 +104,11 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 
 // fault is the error of the instance.
 func (c *Client) fault(text string, f *failure) *fault.Error {
-	return &fault.Error{Kind: kind, Msg: c.said(text), Hint: f.hint, Err: f.err}
+	cause := f.err
+	if said := cause.Error(); c.hide(said) != said {
+		cause = nil // people can ask for causes
+	}
+	return &fault.Error{Kind: kind, Msg: c.said(text), Hint: f.hint, Err: cause}
 }
 
 // said is what is said of the instance; text begins with the server's URL.
@@ -112,23 +116,25 @@ func (c *Client) said(text string) string {
 	return fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text)
 }
 
-// clean makes a text of a server's fit to be shown: without secrets, which a
-// server might send back, and without control characters.
-func (c *Client) clean(text string) string {
+// hide returns a text without secrets of ours.
+func (c *Client) hide(text string) string {
 	secrets := []string{c.o.Token.Reveal()}
 	for _, h := range c.o.Headers {
 		secrets = append(secrets, h.Reveal())
 	}
-	hide := func(text string) string {
-		for _, s := range secrets {
-			if s != "" {
-				text = strings.ReplaceAll(text, s, "[redacted]")
-			}
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[redacted]")
 		}
-		return text
 	}
+	return text
+}
+
+// clean makes a text of a server's fit to be shown: without secrets, which a
+// server might send back, and without control characters.
+func (c *Client) clean(text string) string {
 	// What is left out must neither hide a secret nor make one.
-	text = strings.TrimSpace(hide(safetext.TerminalString(hide(text))))
+	text = strings.TrimSpace(c.hide(safetext.TerminalString(c.hide(text))))
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + " …"
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,48 @@ func (v canaries) in(text []byte) (places []string) {
 	return places
 }
 
+// inFiles looks for the secrets in all files of a desk, but those that are given, by
+// their names; looked is how many there are.
+func (v canaries) inFiles(t *testing.T, d *desk, but ...string) (looked int) {
+	t.Helper()
+	for _, dir := range []string{d.dir, filepath.Dir(d.socket())} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() || slices.Contains(but, e.Name()) {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if looked++; v.in(text) != nil {
+				t.Errorf("%s has the secrets of %q", path, v.in(text))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"trace.log", "bolt-debug.log", "audit.jsonl", ".rerun.json"} {
+		if info, err := os.Stat(filepath.Join(d.dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("there is nothing in %s, so looking there shows nothing: %v", name, err)
+		}
+	}
+	return looked
+}
+
+// write writes a file of the desk's project.
+func (d *desk) write(name, text string, mode fs.FileMode) {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // TestSecretSources uses secrets from everywhere in many ways, and looks for them in
 // all that is printed and in all files that are written, but for the cache of plugins,
 // which is told to have them.
@@ -41,16 +84,7 @@ func TestSecretSources(t *testing.T) {
 	for _, name := range []string{"MODULE", "CACHED", "PASSWORD", "KEYDATA", "CONFIGURED"} {
 		d.env = append([]string{"CANARY_" + name + "=" + secrets.new(name)}, d.env...)
 	}
-	write := func(name, text string) {
-		t.Helper()
-		path := filepath.Join(d.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name, text string) { t.Helper(); d.write(name, text, 0o600) }
 	write("bolt-project.yaml", "name: p\n")
 	d.works("secret", "createkeys")
 	encrypted := func(place string) string {
@@ -159,38 +193,10 @@ targets:
 	if !strings.Contains(out, "exit code 3") && !strings.Contains(out, "Failed on") {
 		t.Errorf("the plan did not come to its end:\n%s", out)
 	}
-	looked := 0
-	for _, dir := range []string{d.dir, filepath.Dir(d.socket())} {
-		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || !e.Type().IsRegular() {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			found := secrets.in(text)
-			if filepath.Base(path) == pluginCache {
-				if len(found) != 1 || found[0] != "CACHED" {
-					t.Errorf("the cache has the secrets of %q, so looking for them elsewhere shows nothing", found)
-				}
-				return nil
-			}
-			if looked++; found != nil {
-				t.Errorf("%s has the secrets of %q", path, found)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	if found := secrets.in([]byte(readFile(t, filepath.Join(d.dir, pluginCache)))); len(found) != 1 || found[0] != "CACHED" {
+		t.Errorf("the cache has the secrets of %q, so looking for them elsewhere shows nothing", found)
 	}
-	for _, name := range []string{"trace.log", "bolt-debug.log", "audit.jsonl", ".rerun.json"} {
-		if info, err := os.Stat(filepath.Join(d.dir, name)); err != nil || info.Size() == 0 {
-			t.Errorf("there is nothing in %s, so looking there shows nothing: %v", name, err)
-		}
-	}
-	if looked < 20 {
+	if looked := secrets.inFiles(t, d, pluginCache); looked < 20 {
 		t.Errorf("looked into %d files only", looked)
 	}
 	// What a plan writes into a command line is shown with it, but not kept in the

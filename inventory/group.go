@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"bolt/internal/fault"
+	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
 	"bolt/inventory/match"
 	"bolt/transport"
@@ -50,6 +52,8 @@ type definition struct {
 	named bool   // it has a name of its own, not only a URI
 	alias []string
 	input *ordered.Map // nil if it gives no more than the name or URI
+
+	others int // definitions of this name in the group that differ, and do not count
 }
 
 // dataKeys are the keys that groups and targets share.
@@ -217,7 +221,25 @@ func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
 			return inv.invalid([]string{g.name}, "A target must be a String or Hash, not %s", typeName(t))
 		}
 	}
+	inv.warnOthers(g)
 	return nil
+}
+
+// warnOthers tells of targets that a group defines in several ways, as a mapping
+// does that gives many machines one name.
+func (inv *Inventory) warnOthers(g *group) {
+	var names []string
+	others := 0
+	for _, d := range g.defs {
+		if d.others > 0 {
+			others += d.others
+			names = append(names, SafeName(d.name))
+		}
+	}
+	if others > 0 {
+		inv.opts.Warn("duplicate_targets", fmt.Sprintf("%s of group %s have the name of one before them and do not count. More than one target is called %s.",
+			targetCount(others), g.name, nodeset.Fold(names)))
+	}
 }
 
 func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.Map, at *place) error {
@@ -249,8 +271,11 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 	if !ascii(d.name) {
 		return fail("Target name must be ASCII characters: %s", SafeName(d.name))
 	}
-	if g.byName[d.name] != nil {
-		return nil // the first definition in a group is the one that counts
+	if first := g.byName[d.name]; first != nil { // which is the one that counts
+		if !reflect.DeepEqual(first.input, input) {
+			first.others++
+		}
+		return nil
 	}
 	var unexpected []string
 	for k := range input.All() {

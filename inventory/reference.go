@@ -187,7 +187,13 @@ func (p *place) tell(err error) error {
 		return err
 	}
 	told := *f // which others may have too
-	told.Hint = strings.TrimSpace(f.Hint + " The reference is " + p.String() + ".")
+	told.Hint = "The reference is " + p.String() + "."
+	if hint := strings.TrimSpace(f.Hint); hint != "" {
+		if !strings.ContainsRune(".!?", rune(hint[len(hint)-1])) {
+			hint += "."
+		}
+		told.Hint = hint + " " + told.Hint
+	}
 	return &told
 }
 

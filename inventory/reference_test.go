@@ -49,3 +49,21 @@ func TestReferencePlaces(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestDuplicateTargets: machines that a mapping gives one name are not lost
+// without a word.
+func TestDuplicateTargets(t *testing.T) {
+	data, err := yaml.Decode([]byte("groups: [{name: g, targets: [{name: web1, uri: a}, {name: web1, uri: b}, {name: web2}, {name: web2, uri: c}, {name: web1, uri: d}, {name: db}, {name: db}]}]"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Warn: func(id, text string) { warned = append(warned, id+": "+text) }})
+	if err != nil || len(inv.AllTargets()) != 3 {
+		t.Fatal(err)
+	}
+	want := "duplicate_targets: 3 targets of group g have the name of one before them and do not count. More than one target is called web[1-2]."
+	if len(warned) != 1 || warned[0] != want {
+		t.Errorf("warned %q", warned)
+	}
+}

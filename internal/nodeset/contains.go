@@ -42,8 +42,9 @@ func holds(word, name string) bool {
 	if !ranged || !closed {
 		return word == name
 	}
-	digits, ok := strings.CutPrefix(name, before)
-	if digits, ok = strings.CutSuffix(digits, after); !ok || !strings.HasPrefix(name, before) || digits == "" || len(digits) > maxDigits {
+	digits, begins := strings.CutPrefix(name, before)
+	digits, ends := strings.CutSuffix(digits, after)
+	if !begins || !ends || digits == "" || len(digits) > maxDigits {
 		return false
 	}
 	for i := range len(digits) {

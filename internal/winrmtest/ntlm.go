@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	//lint:ignore SA1019 MS-NLMP hashes passwords by it
 	"golang.org/x/crypto/md4"
 )
 

@@ -14,7 +14,6 @@ import (
 // A scope is what templates of one host may name.
 type scope struct {
 	host   *ansible.Host
-	groups []string
 	vars   *ordered.Map
 	lookup func(name string) string                // of the environment
 	open   func(v ansible.Vaulted) ([]byte, error) // nil without a password

@@ -48,6 +48,15 @@ func equal(a, b any) bool {
 	return ok && also && x == y
 }
 
+// composite reports whether a value is made of others.
+func composite(v any) bool {
+	switch v.(type) {
+	case []any, *ordered.Map:
+		return true
+	}
+	return false
+}
+
 // compare orders two values, if they can be ordered: numbers by their value, all
 // else as texts.
 func compare(a, b any) (int, bool) {

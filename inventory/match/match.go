@@ -23,7 +23,9 @@
 // written so. Texts are ordered as versions are: runs of digits by their number,
 // so "9.9" is before "9.10"; and a text is compared with a number as it is
 // written. Null is neither before nor after anything, matches no pattern and is
-// in no list.
+// in no list. A list or a map is neither equal nor unequal to a text, a number,
+// true or false, nor can it be in a list of texts that is written down, or a key of
+// a map: that is a TypeError, as groups != "web" would be true of all.
 //
 // Of a target something may be unknown, say because its facts were never
 // collected. Then the answer is Unknown where it depends on that, as in SQL:
@@ -109,7 +111,7 @@ func (e *Expr) Members(name string) (members []string, ok bool) {
 func (e *Expr) Match(ctx context.Context, s Subject) (Answer, error) { return e.root.eval(ctx, s) }
 
 // A TypeError says that a value cannot be asked what the expression asks of it:
-// whether a text is true, or whether a list is greater than something.
+// whether a text is true, or whether a list is a text or greater than something.
 type TypeError struct {
 	Path string // of the value
 	Msg  string // what it is, and what to do
@@ -208,10 +210,11 @@ func (o comparison) eval(ctx context.Context, s Subject) (Answer, error) {
 		return Unknown, err
 	}
 	switch o.op {
-	case "==":
-		return answer(equal(a, b)), nil
-	case "!=":
-		return answer(!equal(a, b)), nil
+	case "==", "!=":
+		if err := o.comparable(a, b); err != nil {
+			return No, err
+		}
+		return answer(equal(a, b) == (o.op == "==")), nil
 	case "=~", "!~":
 		yes, err := o.matches(a)
 		return answer(yes == (o.op == "=~")), err
@@ -241,6 +244,24 @@ func (o comparison) eval(ctx context.Context, s Subject) (Answer, error) {
 	return answer(c >= 0), nil
 }
 
+// comparable is the error of a list or map that is compared with what is none:
+// the answer would always be the same, and people mean another question.
+func (o comparison) comparable(a, b any) error {
+	if a == nil || b == nil || composite(a) == composite(b) {
+		return nil
+	}
+	odd, v, other := o.a, a, o.b
+	if composite(b) {
+		odd, v, other = o.b, b, o.a
+	}
+	what := describe(v) + ": "
+	if _, list := v.([]any); list {
+		in := other.String() + " in " + odd.String()
+		return &TypeError{odd.String(), "is " + what + "write " + in + ", or not (" + in + ")"}
+	}
+	return &TypeError{odd.String(), "is " + what + "name a member of it, as in " + odd.String() + ".MEMBER " + o.op + " " + other.String()}
+}
+
 func (o comparison) matches(v any) (bool, error) {
 	if v == nil {
 		return false, nil
@@ -260,6 +281,9 @@ func (o comparison) in(v, set any) (bool, error) {
 		if v == nil {
 			return false, nil
 		}
+		if o.b.path == nil && composite(v) { // which has literals in it alone
+			return false, o.never(v)
+		}
 		for _, e := range set {
 			if equal(v, e) {
 				return true, nil
@@ -267,6 +291,9 @@ func (o comparison) in(v, set any) (bool, error) {
 		}
 		return false, nil
 	case *ordered.Map:
+		if composite(v) {
+			return false, o.never(v)
+		}
 		text, ok := textOf(v)
 		if !ok {
 			return false, nil
@@ -275,6 +302,15 @@ func (o comparison) in(v, set any) (bool, error) {
 		return has, nil
 	}
 	return false, &TypeError{o.b.String(), fmt.Sprintf("is %s, and nothing is in it: use == or =~", describe(set))}
+}
+
+// never is the error of a list or map that is asked for in what has none in it.
+func (o comparison) never(v any) error {
+	msg := fmt.Sprintf("is %s, which is never in %s", describe(v), o.b)
+	if _, list := v.([]any); list {
+		msg += `: write "x" in ` + o.a.String() + " for each"
+	}
+	return &TypeError{o.a.String(), msg}
 }
 
 // get gives an operand's value.

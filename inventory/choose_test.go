@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"bolt/internal/fault"
 	"bolt/internal/nodeset"
 	"bolt/internal/ordered"
 	"bolt/inventory"
@@ -90,6 +91,41 @@ func TestAlgebra(t *testing.T) {
 	// Plans have operators of their own.
 	if got, err := inv.Lookup(t.Context(), []string{"!web"}); err != nil || len(got) != 1 || got[0].Name != "!web" {
 		t.Errorf("get_targets: got %v, %v", names(got), err)
+	}
+}
+
+// TestJoined: words that are joined by something else than commas are no hosts.
+func TestJoined(t *testing.T) {
+	inv := mustLoad(t, fleet+"  - {name: odd, targets: ['a!b', {name: c, alias: ['d^e']}]}\n", inventory.Options{})
+	for _, tt := range []struct{ word, want string }{
+		{"web:!db", "bolt/parse-error Could not parse target URI 'web:!db': the port is not a number from 0 to 65535"},
+		{"web:&eu", "bolt/parse-error Could not parse target URI 'web:&eu': the port is not a number from 0 to 65535"},
+		{"web:db", "bolt/parse-error Could not parse target URI 'web:db': the port is not a number from 0 to 65535"},
+		{"web:db:!eu", "bolt/parse-error Could not parse target URI 'web:db:!eu': the host name has a colon, and is not an IPv6 address"},
+		{"web01!web02", "bolt/parse-error Could not parse target URI 'web01!web02': the host name has one of !&^"},
+		{"web&db", "bolt/parse-error Could not parse target URI 'web&db': the host name has one of !&^"},
+		{"web^db", "bolt/parse-error Could not parse target URI 'web^db': the host name has one of !&^"},
+		{"^db", "bolt/parse-error Could not parse target URI '^db': the host name has one of !&^"},
+		{"ssh://me:secret@web!db:22", "bolt/parse-error Could not parse target URI 'ssh://me@web!db:22': the host name has one of !&^"},
+		{"new[1-2]!db", "bolt/parse-error Could not parse target URI 'new1!db': the host name has one of !&^"},
+		{"web*:!db", "bolt.inventory/wildcard-error Found 0 targets matching wildcard pattern web*:!db"},
+		{"{web,db}&eu", "bolt.inventory/wildcard-error Found 0 targets matching wildcard pattern {web,db}&eu"},
+	} {
+		_, err := inv.Targets(t.Context(), []string{tt.word})
+		checkFails(t, err, tt.want)
+		if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.HasPrefix(f.Hint, "Several targets are separated by commas: 'web,db'") {
+			t.Errorf("%s: %#v", tt.word, err)
+		}
+	}
+	for _, word := range []string{"web:99999", "new[!x]", "new[^x]*", "<x>"} {
+		_, err := inv.Targets(t.Context(), []string{word})
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Hint != "" {
+			t.Errorf("%s: %#v", word, err)
+		}
+	}
+	got, err := inv.Targets(t.Context(), []string{"a!b", "d^e", "ssh://me:p!&^w@host:22", "local://"})
+	if err != nil || !slices.Equal(names(got), []string{"a!b", "c", "ssh://me:p!&^w@host:22", "local://"}) {
+		t.Errorf("got %v, %v", names(got), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,8 +40,8 @@ import (
 // Errors are *fault.Error: bolt.inventory/wildcard-error for a pattern that
 // matches nothing, bolt.inventory/validation-error for a word after "!" or "&"
 // that names nothing and for a bad range, bolt/parse-error for a word that is no
-// URI. Nothing is merged yet, and no reference resolved but those that groups
-// with a match ask for; see Prepare.
+// URI or has a sign in its host. Nothing is merged yet, and no reference resolved
+// but those that groups with a match ask for; see Prepare.
 func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target, error) {
 	var plain, only, without []string
 	for _, p := range patterns {
@@ -225,7 +226,12 @@ func (s *search) word(ctx context.Context, word string) (bool, error) {
 		case isRange:
 			return s.names(ctx, names)
 		}
-		return false, fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(word))
+		f := fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(word))
+		// A bracket may begin with a sign.
+		if s.typed && strings.ContainsAny(strings.NewReplacer("[!", "", "[^", "").Replace(word), signs+":") {
+			f.Hint = commasHint
+		}
+		return false, f
 	}
 	return s.unknown(word)
 }
@@ -308,8 +314,16 @@ func (s *search) unknown(uri string) (bool, error) {
 	if !s.makes {
 		return false, nil
 	}
-	if _, err := parseURI(uri); err != nil {
-		return false, badURI(uri, err)
+	u, err := parseURI(uri)
+	if err == nil && s.typed && strings.ContainsAny(u.host, signs) {
+		err = errors.New("the host name has one of " + signs)
+	}
+	if err != nil {
+		f := badURI(uri, err)
+		if s.typed && joined(uri) {
+			f.Hint = commasHint
+		}
+		return false, f
 	}
 	s.inv.mu.Lock()
 	defer s.inv.mu.Unlock()
@@ -321,7 +335,20 @@ func (s *search) unknown(uri string) (bool, error) {
 	return true, nil
 }
 
-func badURI(uri string, err error) error {
+// signs are what other tools write between targets, and no host name has.
+const signs = "!&^"
+
+// commasHint quotes nothing: there may be a password in the word.
+const commasHint = "Several targets are separated by commas: 'web,db' is both, 'web,!db' those of web that are not in db, 'web,&eu' those that are in eu too."
+
+// joined reports whether a word that is no URI may be several that are not
+// separated by commas: it has a sign, or a colon before what is no number.
+func joined(word string) bool {
+	port := word[strings.LastIndexByte(word, ':')+1:]
+	return strings.ContainsAny(word, signs) || port != word && strings.Trim(port, "0123456789") != ""
+}
+
+func badURI(uri string, err error) *fault.Error {
 	return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + SafeName(uri) + "': " + err.Error(), Err: err}
 }
 

@@ -103,7 +103,8 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
 			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
 	case !named && c.targets && !planned:
-		return usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'")
+		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'"),
+			"--where suffices too: it chooses among all targets of the inventory")
 	case !named && choosing(v) && c.name == planRun:
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	case v.has("inventoryfile") && inventoryInEnv:

@@ -96,6 +96,7 @@ type Plugins struct {
 	answers map[string]transport.Secret // by message: nobody is asked the same twice
 	secrets []string                    // texts that are secret, and how they look in quotes
 	known   map[string]bool             // those
+	told    map[string]bool             // what was warned of
 	sorted  bool                        // the longest are the first
 }
 
@@ -118,6 +119,7 @@ func New(o Options) *Plugins {
 		flights: make(map[string]*flight),
 		answers: make(map[string]transport.Secret),
 		known:   make(map[string]bool),
+		told:    make(map[string]bool),
 	}
 }
 
@@ -158,6 +160,10 @@ type plugin struct {
 	configures func(key string) bool
 	fixed      bool // no module takes its place
 	secret     bool // texts of its values are nobody's business
+
+	// takes are the options of references; nil for plugins that look at them
+	// themselves.
+	takes []string
 }
 
 // A hook does its work with the plugin's configuration and what a reference or
@@ -188,6 +194,9 @@ func (p *Plugins) builtIn() []string {
 // not do its work.
 func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (any, error) {
 	ref = inventory.RevealMap(ref) // what plugins give others
+	if err := p.reserved(name, ref); err != nil {
+		return nil, err
+	}
 	if err := neededBy(ctx).refuse(name); err != nil {
 		return nil, err
 	}
@@ -210,6 +219,7 @@ func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (a
 	if err != nil {
 		return nil, err
 	}
+	p.options(pl, ref)
 	secret := pl.secret || wanted
 	work := func() (any, error) { return p.fresh(ctx, pl, ref) }
 	if !keyed {
@@ -374,22 +384,22 @@ func (p *Plugins) names() []string {
 
 // native returns a plugin that is built in, nil if it is not.
 func (p *Plugins) native(name string) *plugin {
-	one := func(about string, run func(context.Context, *ordered.Map, *ordered.Map) (any, error)) *plugin {
-		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}, fixed: true}
+	one := func(about string, run func(context.Context, *ordered.Map, *ordered.Map) (any, error), takes ...string) *plugin {
+		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}, fixed: true, takes: takes}
 	}
 	switch name {
 	case "env_var":
-		return one("Read a value from an environment variable.", p.envVar)
+		return one("Read a value from an environment variable.", p.envVar, "var", "default", "optional", "json")
 	case "prompt":
-		pl := one("Ask the user for a value, which is not shown.", p.prompt)
+		pl := one("Ask the user for a value, which is not shown.", p.prompt, "message")
 		pl.secret = true
 		return pl
 	case "task":
-		pl := one("Run a task on this machine.", p.task)
+		pl := one("Run a task on this machine.", p.task, "task", "parameters")
 		pl.hooks[PuppetLibrary] = hook{about: "Run a task that installs an agent."}
 		return pl
 	case "yaml":
-		pl := one("Read the data of a YAML file.", p.yaml)
+		pl := one("Read the data of a YAML file.", p.yaml, "filepath")
 		pl.configures = func(key string) bool { return key == "filepath" }
 		pl.fixed = false
 		return pl

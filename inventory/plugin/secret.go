@@ -69,6 +69,14 @@ func (p *Plugins) remember(v any) {
 	}
 }
 
+// Secrets reports whether plugins have given any secret so far that Redact looks
+// for.
+func (p *Plugins) Secrets() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.secrets) > 0
+}
+
 // Redact returns a text without the secrets that plugins have given so far: for
 // what people or plans may have made of them.
 func (p *Plugins) Redact(text string) string {

@@ -171,3 +171,50 @@ func TestSecretsAreDifferent(t *testing.T) {
 		t.Errorf("asked %d times", asked)
 	}
 }
+
+// TestKeys: a reference with a key that nobody reads gives nothing away without a
+// word.
+func TestKeys(t *testing.T) {
+	env := func(key string) *ordered.Map { return ordered.Of("_plugin", "env_var", "var", "SET", key, true) }
+	tests := []struct {
+		ref         *ordered.Map
+		hint, warns string
+	}{
+		{env("_sensitve"), "Did you mean '_sensitive'?", ""},
+		{env("_sensative"), "Did you mean '_sensitive'?", ""},
+		{ordered.Of("_plugin", "x", "_cached", true), "Did you mean '_cache'?", ""},
+		{ordered.Of("_plugin", "x", "_note", "n", "other", "o"), "", "The plugin x has no option '_note': it is ignored."},
+		{ordered.Of("_plugin", "x", "_run_as", "n", "_sensitive", nil, "_cache", nil), "", ""},
+		{env("optional"), "", ""},
+		{env("sensitive"), "", "The plugin env_var has no option 'sensitive': it is ignored. Did you mean '_sensitive'?"},
+		{ordered.Of("_plugin", "prompt", "message", "m", "mesage", "n"), "", "The plugin prompt has no option 'mesage': it is ignored. Did you mean 'message'?"},
+		{ordered.Of("_plugin", "yaml", "filepath", "a.yaml", "zzz", "n"), "", "The plugin yaml has no option 'zzz': it is ignored."},
+		{ordered.Of("_plugin", "task", "task", "m::t", "params", ordered.Of()), "", "The plugin task has no option 'params': it is ignored."},
+	}
+	for _, tt := range tests {
+		var warned []string
+		o, _ := world(t, map[string]string{"a.yaml": "1"}, map[string]fakeTask{"m::t": {do: func(*ordered.Map) (*ordered.Map, error) { return ordered.Of("value", "v"), nil }}})
+		o.Env = func(string) (string, bool) { return "text", true }
+		o.Prompt = func(context.Context, string) (transport.Secret, error) { return transport.NewSecret("typed"), nil }
+		o.Natives = []plugin.Native{{Name: "x", Resolve: func(context.Context, *ordered.Map, *ordered.Map) (any, error) { return "v", nil }}}
+		o.Warn = func(id, text string) { warned = append(warned, id+": "+text) }
+		p := plugin.New(o)
+		for range 2 {
+			v, err := p.ResolveAll(t.Context(), tt.ref)
+			f, failed := errors.AsType[*fault.Error](err)
+			switch {
+			case tt.hint == "" && (err != nil || v == nil):
+				t.Errorf("%v: got %v, %v", tt.ref, v, err)
+			case tt.hint != "" && (!failed || f.Kind != "bolt/validation-error" || !strings.HasPrefix(f.Hint, tt.hint) || v != nil):
+				t.Errorf("%v: got %v, %+v", tt.ref, v, err)
+			}
+		}
+		want := ""
+		if tt.warns != "" {
+			want = "unknown_plugin_option: " + tt.warns
+		}
+		if got := strings.Join(warned, "\n"); got != want {
+			t.Errorf("%v: warned %q, want %q", tt.ref, got, want)
+		}
+	}
+}

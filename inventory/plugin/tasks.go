@@ -47,7 +47,7 @@ func (p *Plugins) task(ctx context.Context, _, ref *ordered.Map) (any, error) {
 			return nil, invalid("task plugin requires that 'parameters' is a Hash")
 		}
 	}
-	runAs, _, err := text("task", ref, "_run_as")
+	runAs, _, err := text("task", ref, runAsKey)
 	if err != nil {
 		return nil, err
 	}

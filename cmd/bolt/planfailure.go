@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bolt/internal/environment"
+	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
@@ -21,7 +22,7 @@ func (v *planObserver) explain(ctx context.Context, f *executor.Failure, told bo
 		// Message and place are no news, but what follows needs them in front.
 		told = f.Trace(true) == ""
 	}
-	for line := range strings.Lines(f.Trace(told)) {
+	for line := range strings.Lines(v.app.redacted(f.Trace(told))) {
 		fmt.Fprintln(v.app.console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
 	}
 	hint := f.Hint
@@ -32,7 +33,58 @@ func (v *planObserver) explain(ctx context.Context, f *executor.Failure, told bo
 		v.app.hint(f)
 		return
 	}
-	fmt.Fprintf(v.app.console, "hint: %s\n", safetext.TerminalString(hint))
+	fmt.Fprintf(v.app.console, "hint: %s\n", safetext.TerminalString(v.app.redacted(hint)))
+}
+
+// failureData is a failure as data, without the secrets of plugins but where
+// commands and tasks have printed them.
+func (a *app) failureData(f *executor.Failure) *ordered.Map {
+	m := f.Map()
+	if a.plug == nil || !a.plug.Secrets() {
+		return m
+	}
+	return a.redactedData(m).(*ordered.Map)
+}
+
+// redactedData is data of a plan without the secrets of plugins. Of results it
+// changes the object alone.
+func (a *app) redactedData(v any) any {
+	switch v := v.(type) {
+	case string:
+		return a.redacted(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = a.redactedData(e)
+		}
+		return list
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			m.Set(a.redacted(k), a.redactedData(e))
+		}
+		return m
+	case safetext.Lazy:
+		return redactedResult{a, v}
+	}
+	return v
+}
+
+// redactedResult is a result, which is made when it is written, without the secrets
+// of plugins in its object.
+type redactedResult struct {
+	app    *app
+	result safetext.Lazy
+}
+
+// Data implements safetext.Lazy.
+func (r redactedResult) Data() (any, error) {
+	data, err := r.result.Data()
+	m, ok := data.(*ordered.Map)
+	if object, is := m.Value("object").(string); err == nil && ok && is {
+		m.Set("object", r.app.redacted(object))
+	}
+	return data, err
 }
 
 // unknown says what an unknown name of a plan was probably meant to be; "" if

@@ -17,7 +17,8 @@ import (
 	"bolt/run"
 )
 
-// planObserver shows a plan to who runs it. While a question is open on the
+// planObserver shows a plan to who runs it, without the secrets of plugins where the
+// plan has put them into its steps and messages. While a question is open on the
 // terminal, the plan goes on, and what there is to show is held.
 type planObserver struct {
 	app      *app
@@ -29,7 +30,7 @@ type planObserver struct {
 	language *executor.Language
 
 	// The executor tells of steps from one goroutine at a time.
-	steps map[*executor.Step]*output.PlanStep
+	steps map[*executor.Step]*shownStep
 	begun int // steps
 
 	mu     sync.Mutex
@@ -37,10 +38,17 @@ type planObserver struct {
 	course output.PlanCourse
 }
 
+// shownStep is a step as it is shown, and the last object of its results: those of
+// thousands of targets are mostly the same.
+type shownStep struct {
+	output.PlanStep
+	object, redacted string
+}
+
 // newPlanObserver returns one. It calls stop when nobody can be told of the plan
 // any more. close must follow.
 func newPlanObserver(ctx context.Context, a *app, plan string, stop context.CancelCauseFunc) *planObserver {
-	v := &planObserver{app: a, ctx: ctx, plan: plan, stop: stop, steps: make(map[*executor.Step]*output.PlanStep)}
+	v := &planObserver{app: a, ctx: ctx, plan: plan, stop: stop, steps: make(map[*executor.Step]*shownStep)}
 	out, err := io.Writer(a.sys.out), io.Writer(a.sys.err)
 	v.hold = newHold(out, err)
 	if a.terminal() {
@@ -103,33 +111,45 @@ func (v *planObserver) PlanFinished(name string, took time.Duration) {
 
 func (v *planObserver) StepStarted(s *executor.Step) {
 	v.begun++
-	v.steps[s] = &output.PlanStep{Number: v.begun, Description: s.Description, Targets: s.Targets, File: s.At.File, Line: s.At.Line}
+	step := &shownStep{PlanStep: output.PlanStep{Number: v.begun, Description: v.app.redacted(s.Description), Targets: s.Targets, File: s.At.File, Line: s.At.Line}}
+	v.steps[s] = step
 	kind := output.StepStarted
 	if s.Recorded {
 		kind = output.StepRecorded
 	}
-	v.show(output.PlanEvent{Kind: kind, Step: v.steps[s]}, !s.Quiet)
+	v.show(output.PlanEvent{Kind: kind, Step: &step.PlanStep}, !s.Quiet)
 }
 
 func (v *planObserver) Target(s *executor.Step, e run.Event) {
-	v.show(output.PlanEvent{Kind: output.StepTarget, Step: v.steps[s], Target: e}, !s.Quiet && !s.Recorded)
+	step := v.steps[s]
+	if e.Kind == run.Finished && e.Result.Object != "" {
+		if object := e.Result.Object; object != step.object {
+			step.object, step.redacted = object, v.app.redacted(object)
+		}
+		if step.redacted != step.object {
+			shown := *e.Result // the plan's own stays as it is
+			shown.Object = step.redacted
+			e.Result = &shown
+		}
+	}
+	v.show(output.PlanEvent{Kind: output.StepTarget, Step: &step.PlanStep, Target: e}, !s.Quiet && !s.Recorded)
 }
 
 func (v *planObserver) StepFinished(s *executor.Step, failures, notBegun int, took time.Duration) {
-	v.show(output.PlanEvent{Kind: output.StepFinished, Step: v.steps[s], Failures: failures, NotBegun: notBegun, Took: took}, !s.Quiet && !s.Recorded)
+	v.show(output.PlanEvent{Kind: output.StepFinished, Step: &v.steps[s].PlanStep, Failures: failures, NotBegun: notBegun, Took: took}, !s.Quiet && !s.Recorded)
 	delete(v.steps, s)
 }
 
 func (v *planObserver) ContainerStarted(image string) {
-	v.show(output.PlanEvent{Kind: output.ContainerStarted, Image: image}, true)
+	v.show(output.PlanEvent{Kind: output.ContainerStarted, Image: v.app.redacted(image)}, true)
 }
 
 func (v *planObserver) ContainerFinished(r *executor.ContainerResult) {
-	v.show(output.PlanEvent{Kind: output.ContainerFinished, Image: r.Image, Value: r.Value}, true)
+	v.show(output.PlanEvent{Kind: output.ContainerFinished, Image: v.app.redacted(r.Image), Value: r.Value}, true)
 }
 
 func (v *planObserver) Message(text string, verbose bool) {
-	v.show(output.PlanEvent{Kind: output.PlanSaid, Text: text, Verbose: verbose}, true)
+	v.show(output.PlanEvent{Kind: output.PlanSaid, Text: v.app.redacted(text), Verbose: verbose}, true)
 }
 
 func (v *planObserver) Log(l eval.Log) {
@@ -137,13 +157,14 @@ func (v *planObserver) Log(l eval.Log) {
 		v.warn(l.Kind, textOf(l))
 		return
 	}
-	level := severity(l.Level)
-	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(level), Text: l.Msg}, true)
-	v.app.log.Log(v.ctx, level, l.Msg)
+	level, text := severity(l.Level), v.app.redacted(l.Msg)
+	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(level), Text: text}, true)
+	v.app.log.Log(v.ctx, level, text)
 }
 
 // warn logs a warning that has an ID.
 func (v *planObserver) warn(id, text string) {
+	text = v.app.redacted(text)
 	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(slog.LevelWarn), ID: id, Text: text}, true)
 	v.app.logs.Warn(id, text)
 }
@@ -162,6 +183,7 @@ func (v *planObserver) Ask(ctx context.Context, question string, sensitive bool)
 	if !term.IsTerminal(int(v.app.sys.in.Fd())) {
 		return "", false, nil
 	}
+	question = v.app.redacted(question)
 	v.show(output.PlanEvent{Kind: output.PlanAsked, Text: question}, true)
 	question = safetext.TerminalString(question)
 	if sensitive {

@@ -290,7 +290,7 @@ func (a *app) ended(ctx context.Context, j *journal.Run, err error) (cut bool, _
 	case ctx.Err() != nil || executor.Unfinished(err):
 		return true, err
 	}
-	if lost := j.Over(err.Error(), executor.FailedSteps(err)); lost != nil {
+	if lost := j.Over(a.redacted(err.Error()), executor.FailedSteps(err)); lost != nil {
 		a.logs.Warn("journal", lost.Error())
 	}
 	return false, err

@@ -187,7 +187,7 @@ func (v *planObserver) results(results []*run.Result, failure *executor.Failure)
 	v.app.saveRerun(targets, outcome)
 	var data *ordered.Map
 	if failure != nil {
-		data = failure.Map()
+		data = v.app.failureData(failure)
 	}
 	if err := v.view.Results(results, data); err != nil {
 		return written(err)
@@ -224,13 +224,13 @@ func (v *planObserver) failed(ctx context.Context, err error) error {
 	}
 	v.app.forgetRerun()
 	if r, ok := f.Container(); ok {
-		if err := v.view.Container(r.Image, r.Value, r.Map(), f.Map()); err != nil {
+		if err := v.view.Container(v.app.redacted(r.Image), r.Value, r.Map(), v.app.failureData(f)); err != nil {
 			return written(err)
 		}
 		v.explain(ctx, f, false)
 		return errPrinted
 	}
-	if err := v.view.Failed(f.Msg, f.Place(), f.Map()); err != nil {
+	if err := v.view.Failed(v.app.redacted(f.Msg), f.Place(), v.app.failureData(f)); err != nil {
 		return written(err)
 	}
 	v.explain(ctx, f, true)
@@ -251,7 +251,7 @@ func (v *planObserver) stopped(err error) bool {
 func (v *planObserver) tellStop(f *executor.Failure) error {
 	told := *f
 	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+v.plan+" was stopped; what follows in it was not begun."
-	stop := v.course.Stop(told.Msg, told.Place(), told.Map())
+	stop := v.course.Stop(told.Msg, told.Place(), v.app.failureData(&told))
 	var targets []*inventory.Target
 	outcome := make(map[*inventory.Target]bool)
 	for _, r := range stop.Results() {

@@ -131,7 +131,25 @@ plan m::use(Sensitive[String] $given) {
   return run_command('exit 3', $t, _catch_errors => true)
 }
 `)
-	write("modules/m/plans/line.pp", "plan m::line() {\n  $t = get_target('host1')\n  return run_command(\"true ${t.vars['pk']}\", $t)\n}\n")
+	write("modules/m/plans/line.pp", "plan m::line() {\n  $t = get_target('host1')\n  $r = run_command(\"true ${t.vars['pk']}\", $t)\n  return $r.ok\n}\n")
+	write("modules/m/plans/printed.pp", "plan m::printed() {\n  $t = get_target('host1')\n  return run_command(\"echo ${t.vars['pk']}\", $t)\n}\n")
+	write("modules/m/plans/said.pp", `
+plan m::said(String $ends) {
+  $t = get_target('host1')
+  $pk = $t.vars['pk']
+  out::message("said ${pk}")
+  out::verbose("verbose ${pk}")
+  notice("noticed ${pk}")
+  warning("warned ${pk}")
+  case $ends {
+    'fail_plan': { fail_plan("failed ${pk}", 'm/kind', { 'deep' => [{ 'pk' => $pk }] }) }
+    'fail': { fail("failed ${pk}") }
+    'command': { run_command("true ${pk}; exit 3", $t) }
+    'parallel': { parallelize([1, 2]) |$n| { run_command("true ${pk}; exit 3", $t, "described ${pk}") } }
+    default: { return Error("failed ${pk}", 'm/kind') }
+  }
+}
+`)
 	write("inventory.yaml", fmt.Sprintf(`
 targets:
   - uri: host1
@@ -199,9 +217,29 @@ targets:
 	if looked := secrets.inFiles(t, d, pluginCache); looked < 20 {
 		t.Errorf("looked into %d files only", looked)
 	}
-	// What a plan writes into a command line is shown with it, but not kept in the
-	// audit log.
-	if out := d.works("plan", "run", "m::line"); !strings.Contains(out, "true canary-") {
+	// What a plan writes into a command line, a message or an error is shown without
+	// it, wherever the plan ends.
+	for _, format := range []string{"human", "json", "ndjson"} {
+		for plan, want := range map[string]string{"m::line": "true", "m::said ends=fail_plan": "failed [redacted]", "m::said ends=fail": "failed [redacted]",
+			"m::said ends=command": "said [redacted]", "m::said ends=parallel": "said [redacted]", "m::said ends=error": "failed [redacted]"} {
+			out, code := d.bolt(append([]string{"plan", "run", "--verbose", "--journal", "--format", format, "--log-level", "trace"}, strings.Fields(plan)...)...)
+			if found := secrets.in([]byte(out)); found != nil || code == 0 != (plan == "m::line") || !strings.Contains(out, want) {
+				t.Errorf("bolt plan run %s --format %s ended with %d, has the secrets of %q:\n%s", plan, format, code, found, out)
+			}
+			if format != "json" && strings.HasSuffix(plan, "command") && !strings.Contains(out, "true [redacted]; exit 3") {
+				t.Errorf("bolt plan run %s --format %s does not show the step:\n%s", plan, format, out)
+			}
+		}
+	}
+	if out := d.works("plan", "runs", "--format", "json"); secrets.in([]byte(out)) != nil || !strings.Contains(out, "failed [redacted]") {
+		t.Errorf("bolt plan runs:\n%s", out)
+	}
+	log := readFile(t, filepath.Join(d.dir, "trace.log"))
+	if found := secrets.in([]byte(log)); found != nil || !strings.Contains(log, "noticed [redacted]") {
+		t.Errorf("trace.log has the secrets of %q", found)
+	}
+	// What a command prints is shown as it is, and the plan's value.
+	if out := d.works("plan", "run", "m::printed", "--format", "json"); strings.Count(out, "canary-") < 3 || !strings.Contains(out, `"object":"echo canary-`) {
 		t.Errorf("the plan did not use its variable:\n%s", out)
 	}
 	text := readFile(t, filepath.Join(d.dir, "audit.jsonl"))

@@ -85,6 +85,7 @@ type connection struct {
 
 	transport string
 	section   *ordered.Map // of the transport
+	acceptNew bool         // arguments for ssh say so first: what they say later of host keys does not count
 }
 
 // config returns the configuration: the transport, and its section.

@@ -127,6 +127,8 @@ func TestConfig(t *testing.T) {
 		{"other ProxyCommand", `ansible_ssh_common_args='-o ProxyCommand="sshpass -p hunter2 ssh -W %h:%p b"'`, `"ssh":{"host":"h"}`, "-o ProxyCommand is not understood"},
 		{"empty words", `ansible_ssh_common_args="-o ProxyCommand=\"ssh '' -W %h:%p\" '' -"`, `"ssh":{"host":"h"}`, "not understood"},
 		{"other options", `ansible_ssh_common_args='-o Ciphers=x -F /etc/x -o IdentityFile=/k -i /l'`, `"ssh":{"host":"h","private-key":"/k"}`, "-o Ciphers is not understood"},
+		{"new host keys", `ansible_ssh_common_args='-o StrictHostKeyChecking=accept-new -o User=me -o StrictHostKeyChecking=no'`, `"ssh":{"host":"h","user":"me"}`, "new keys are accepted only where ssh_config says so"},
+		{"asked about host keys", `ansible_ssh_args='-o StrictHostKeyChecking="ask"'`, `"ssh":{"host":"h","host-key-check":true}`, ""},
 		{"open quote", `ansible_ssh_common_args="-o 'x"`, `"ssh":{"host":"h"}`, "a quote is not closed"},
 		{"template", `ansible_host='{{ inventory_hostname_short }}.int' ansible_user='{{ who }}' who='{{ lookup("env", "ME") }}'`, `"ssh":{"host":"h.int","user":"ann"}`, ""},
 		{"template with default", `ansible_user="{{ nobody | default('x') }}" ansible_port='{{ p | default(22) }}'`, `"ssh":{"host":"h","user":"x"}`, "ansible_port does not count: only Ansible"},

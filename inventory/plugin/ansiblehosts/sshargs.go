@@ -47,7 +47,15 @@ func (c *connection) sshArguments(variable, line string) {
 			if !ok {
 				key, value, _ = strings.Cut(strings.TrimSpace(key), " ")
 			}
-			if !c.sshOption(strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)) {
+			name := strings.ToLower(strings.TrimSpace(key))
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			if name == "stricthostkeychecking" && strings.EqualFold(value, "accept-new") {
+				// No setting of a target's says so.
+				c.acceptNew = true
+				c.note(fmt.Sprintf("in %s, StrictHostKeyChecking=accept-new does not count: new keys are accepted only where ssh_config says so for the host", variable))
+				continue
+			}
+			if !c.sshOption(name, value) {
 				unknown("-o " + key)
 			}
 		case "-J":
@@ -76,7 +84,6 @@ func (c *connection) first(option string, value any) {
 
 // sshOption takes one option of ssh_config; it reports whether it knows it.
 func (c *connection) sshOption(key, value string) bool {
-	value = strings.Trim(value, `"`)
 	switch key {
 	case "proxyjump":
 		if value != "none" {
@@ -90,10 +97,13 @@ func (c *connection) sshOption(key, value string) bool {
 		c.first("proxyjump", jump)
 		return jump != ""
 	case "stricthostkeychecking":
+		if c.acceptNew {
+			return true
+		}
 		switch strings.ToLower(value) {
 		case "no", "off":
 			c.first("host-key-check", false)
-		case "yes":
+		case "yes", "ask": // there is nobody to ask
 			c.first("host-key-check", true)
 		default:
 			return false

@@ -2,11 +2,14 @@ package project
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
 	"bolt/internal/schema"
+	"bolt/internal/spelling"
 )
 
 // Audit says where it is recorded what is done on targets.
@@ -60,7 +63,19 @@ func (c *Config) auditSettings(s Sources) (Audit, error) {
 	a := Audit{Required: m.Value("required") == true}
 	path, _ := m.Value("path").(string)
 	if path == "" && m.Len() > 0 {
-		return a, fault.New("bolt/validation-error", "The setting audit (%s) names no log: it needs a 'path'.", c.sources[auditKey])
+		err := fault.New("bolt/validation-error", "The setting audit (%s) names no log: it needs a 'path'.", c.sources[auditKey])
+		known := slices.Sorted(maps.Keys(auditSchema().Properties))
+		for k := range m.All() {
+			if slices.Contains(known, k) {
+				continue
+			}
+			// The warning about unknown keys does not come where loading ends with an error.
+			err.Msg += fmt.Sprintf(" It does not know '%s'.", k)
+			if near := spelling.Near(k, known); near != "" {
+				err.Msg += fmt.Sprintf(" Did you mean '%s'?", near)
+			}
+		}
+		return a, err
 	}
 	if path != "" {
 		a.Path = s.expand(path, c.Project.Dir)

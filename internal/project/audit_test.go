@@ -35,12 +35,15 @@ func TestAudit(t *testing.T) {
 		_, _, err := w.load(w.sources(), nil)
 		w.wantError(err, "bolt/validation-error", "cwd/bolt-project.yaml", "needs a 'path'")
 	}
+	w := newWorld(t, map[string]string{own: "audit: {pth: a}"})
+	_, _, err := w.load(w.sources(), nil)
+	w.wantError(err, "bolt/validation-error", "needs a 'path'", "does not know 'pth'. Did you mean 'path'?")
 	for _, path := range []string{"~/a", "log/a"} {
 		w := newWorld(t, map[string]string{system: "audit: {required: true, path: " + path + "}"})
 		_, _, err := w.load(w.sources(), nil)
 		w.wantError(err, "bolt/validation-error", "must be absolute", path)
 	}
-	w := newWorld(t, map[string]string{own: "audit: {path: 3, reqired: 1}"})
-	_, _, err := w.load(w.sources(), nil)
+	w = newWorld(t, map[string]string{own: "audit: {path: 3, reqired: 1}"})
+	_, _, err = w.load(w.sources(), nil)
 	w.wantError(err, "bolt/validation-error", "audit.path")
 }

@@ -55,7 +55,7 @@ const (
 // Encrypt returns text encrypted for the pair, in one line. Only the
 // certificate is read.
 func (p Pair) Encrypt(ctx context.Context, text []byte) (string, error) {
-	data, err := readKey(ctx, "public", p.Public)
+	data, err := readKey(ctx, "public", p.Public, "'bolt secret createkeys' makes a key pair.")
 	if err != nil {
 		return "", err
 	}
@@ -86,11 +86,14 @@ func (p Pair) Decrypt(ctx context.Context, value string) ([]byte, error) {
 		// encrypted would find it in a log.
 		return nil, fault.New(KindParse, "Could not parse as an encrypted value: it must have the form %s…%s, with base64 in the middle", prefix, suffix)
 	}
-	public, err := readKey(ctx, "public", p.Public)
+	// A new pair cannot decrypt what is there. The certificate is needed, too: by it
+	// the message tells which of its keys is for the pair.
+	const missing = "A value is decrypted by the key pair that it was encrypted with: copy both of its files to where they are looked for."
+	public, err := readKey(ctx, "public", p.Public, missing)
 	if err != nil {
 		return nil, err
 	}
-	private, err := readKey(ctx, "private", p.Private)
+	private, err := readKey(ctx, "private", p.Private, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,8 @@ func parse(value string) (message []byte, ok bool) {
 	return message, err == nil && len(message) > 0
 }
 
-func readKey(ctx context.Context, which, path string) ([]byte, error) {
+// readKey reads a file of a pair. What to do where there is none is the advice.
+func readKey(ctx context.Context, which, path, advice string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Key)
 	switch {
 	case err == nil:
@@ -127,7 +131,7 @@ func readKey(ctx context.Context, which, path string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, failed(KindKey, err, "There is no %s key '%s'. 'bolt secret createkeys' makes a key pair.", which, path)
+		return nil, failed(KindKey, err, "There is no %s key '%s'. %s", which, path, advice)
 	}
 	return nil, failed(KindKey, err, "The %s key '%s' is unreadable: %v", which, path, fault.WithoutPath(err))
 }

@@ -170,8 +170,8 @@ func TestDecryptErrors(t *testing.T) {
 		{"damaged", p, value[:150] + strings.ToUpper(value[150:200]) + value[200:], secret.KindParse, "damaged"},
 		{"cut", p, value[:200] + "]", secret.KindParse, "could not be decrypted"},
 		{"of another pair", other, value, secret.KindParse, "keys do not fit"},
-		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "There is no public key"},
-		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "There is no private key"},
+		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "none'. A value is decrypted by the key pair"},
+		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "none'. A value is decrypted by the key pair"},
 		{"halves of two pairs", secret.Pair{Public: p.Public, Private: other.Private}, value, secret.KindKey, "not the private key's"},
 		{"junk", secret.Pair{Public: p.Public, Private: junk}, value, secret.KindKey, "no PRIVATE KEY"},
 		{"a directory", secret.Pair{Public: dir, Private: p.Private}, value, secret.KindKey, "is unreadable"},
@@ -190,7 +190,7 @@ func TestDecryptErrors(t *testing.T) {
 func TestEncryptErrors(t *testing.T) {
 	p := newPair(t)
 	for _, c := range []struct{ name, path, says string }{
-		{"missing", p.Public + "x", "There is no public key"},
+		{"missing", p.Public + "x", "x'. 'bolt secret createkeys' makes"},
 		{"the private key", p.Private, "not a certificate"},
 	} {
 		if _, err := (secret.Pair{Public: c.path}).Encrypt(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -37,9 +37,10 @@ the hash of the last record, or the first line that is not as it was written.
 The log is the one that the setting audit names, with the files that it was
 rotated to; FILE names others, the oldest first.
 
-Records that were taken away at the end cannot be seen, and who can write the
-file can write all of it anew. Note the hash somewhere else, and give it with
---expect the next time: the record that has it must still be there.`,
+Records that were taken away at the end cannot be seen, nor that the last one
+was changed, and who can write the file can write all of it anew. Note the hash
+somewhere else, and give it with --expect the next time: the record that has
+it must still be there.`,
 			example: `  bolt audit verify
   bolt audit verify --expect "$(cat last-hash)"
   bolt audit verify audit.jsonl.2.gz audit.jsonl.1 audit.jsonl`,
@@ -84,10 +85,13 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 	}
 	out := output.NewAudit(a.sys.out, a.listOptions())
 	var kept []*audit.Entry // the last ones, the oldest at next
-	next := 0
+	next, matched := 0, 0
 	others, err := audit.Entries(ctx, files, func(e *audit.Entry) error {
+		if !f.Match(e) {
+			return nil
+		}
+		matched++
 		switch {
-		case !f.Match(e):
 		case last < 0:
 			return written(out.Entry(e))
 		case len(kept) < last:
@@ -108,6 +112,12 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 	}
 	if err := out.End(); err != nil {
 		return written(err)
+	}
+	if matched == 0 && !a.format().IsJSON() {
+		// Where programs read the actions they are not told this.
+		if _, err := fmt.Fprintln(a.sys.err, "No records match."); err != nil {
+			return written(err)
+		}
 	}
 	if others > 0 {
 		a.logs.Warn(auditWarning, fmt.Sprintf("%d lines are no records: bolt audit verify tells more.", others))

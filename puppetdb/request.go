@@ -105,7 +105,7 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 // fault is the error of the instance.
 func (c *Client) fault(text string, f *failure) *fault.Error {
 	cause := f.err
-	if said := cause.Error(); c.hide(said) != said {
+	if cause != nil && c.hide(cause.Error()) != cause.Error() {
 		cause = nil // people can ask for causes
 	}
 	return &fault.Error{Kind: kind, Msg: c.said(text), Hint: f.hint, Err: cause}

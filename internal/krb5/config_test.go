@@ -70,7 +70,7 @@ module DIR/x.so:residual
     kdc = kdc2.example.com:750
     kdc = [2001:db8::1]:88
     kdc = 2001:db8::2
-    kdc = https://proxy.example.com/KdcProxy
+    kdc = https://kdc.example.com/KdcProxy
     v4_instance_convert = {
         kerberos = kerberos
     }

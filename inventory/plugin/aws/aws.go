@@ -28,6 +28,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/logging"
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
@@ -171,6 +172,7 @@ func (p *Plugin) session(ctx context.Context, a access) (*session, error) {
 	defer cancel()
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(cloud.LoginTimeout / 2).WithTransportOptions(p.o.Transport)),
+		config.WithLogger(logging.Nop{}), // which is standard error otherwise
 	}
 	if a.region != "" {
 		opts = append(opts, config.WithRegion(a.region))

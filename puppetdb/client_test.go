@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 		msg  string // what it must say beside the server
 		hint string
 	}{
-		{"down", plain(nobody(t)), "connection refused", ""},
+		{"down", plain(nobody(t)), "connection refused", "PuppetDB runs there"},
 		{"silent", plain(serve(t, func(_ http.ResponseWriter, r *http.Request) { wait(r) })), "no answer within", "read_timeout"},
 		{"no handshake", func() Options {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,7 +128,7 @@ func TestFailures(t *testing.T) {
 			o := a.options(t, "https://"+l.Addr().String())
 			o.ConnectTimeout = 100 * time.Millisecond
 			return o
-		}(), "no connection within 100ms", ""},
+		}(), "no connection within 100ms", "server_urls"},
 		{"silent in the middle", plain(serve(t, func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `[{"a":1},`)
 			http.NewResponseController(w).Flush()

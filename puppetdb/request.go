@@ -213,6 +213,7 @@ const (
 	hintRefused   = "PuppetDB's setting certificate-allowlist must have the name in the certificate that cert names"
 	hintToken     = "the token may have run out: puppet-access login fetches another"
 	hintAddress   = "server_urls must name PuppetDB itself"
+	hintDown      = "see that PuppetDB runs there, and that server_urls has its host and port"
 )
 
 // unanswered is the failure of a request that got no answer.
@@ -221,7 +222,7 @@ func (c *Client) unanswered(ctx context.Context, err error, patience time.Durati
 	case errSlow:
 		return &failure{err: fmt.Errorf("no answer within %v", patience), hint: hintSlow, next: true}
 	case errUnconnected:
-		return &failure{err: fmt.Errorf("no connection within %v", c.o.ConnectTimeout), next: true}
+		return &failure{err: fmt.Errorf("no connection within %v", c.o.ConnectTimeout), hint: hintDown, next: true}
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // the address is told anyway
@@ -235,7 +236,9 @@ func (c *Client) unanswered(ctx context.Context, err error, patience time.Durati
 	} else if alert || op != nil && op.Op == "remote error" {
 		f.hint = hintWho
 	} else if isNet && timeout.Timeout() {
-		f.err = fmt.Errorf("no connection within %v", c.o.ConnectTimeout)
+		f.err, f.hint = fmt.Errorf("no connection within %v", c.o.ConnectTimeout), hintDown
+	} else if op != nil && op.Op == "dial" {
+		f.hint = hintDown
 	}
 	return f
 }

@@ -21,10 +21,12 @@
 package azure
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -168,6 +170,23 @@ type session struct {
 	token  transport.Secret
 }
 
+// A transporter sends the SDK's requests. The SDK winds the body of a request back
+// to repeat it, while net/http may still be reading that for a server that has
+// answered early; so what is sent is a copy.
+type transporter struct{ client *http.Client }
+
+func (t transporter) Do(req *http.Request) (*http.Response, error) {
+	if req.Body != nil && req.Body != http.NoBody {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		req = req.Clone(req.Context())
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return t.client.Do(req)
+}
+
 // session looks for credentials where the Azure SDK does.
 func (p *Plugin) session(ctx context.Context, who access) (*session, error) {
 	where := p.where()
@@ -182,7 +201,7 @@ func (p *Plugin) session(ctx context.Context, who access) (*session, error) {
 	t := &http.Transport{}
 	p.o.Transport(t)
 	common := azcore.ClientOptions{Cloud: where, Telemetry: policy.TelemetryOptions{Disabled: true}, Retry: policy.RetryOptions{MaxRetries: 2, RetryDelay: p.o.Pause},
-		Transport: &http.Client{Transport: t, Timeout: cloud.LoginTimeout / 2, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+		Transport: transporter{&http.Client{Transport: t, Timeout: cloud.LoginTimeout / 2, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}}
 	// The authority is one of the SDK's own, or of the environment: it need not
 	// be asked for at another place first.
 	var chain azcore.TokenCredential

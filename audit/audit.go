@@ -41,6 +41,7 @@ import (
 
 	"bolt/internal/lazyregexp"
 	"bolt/internal/nodeset"
+	"bolt/internal/ownfile"
 	"bolt/internal/safetext"
 )
 
@@ -316,7 +317,7 @@ func (l *Log) last(f *os.File, size int64) (tail, error) {
 		return tailOf(f, size)
 	}
 	if before := l.before(); before != "" {
-		if old, err := openLog(before, os.O_RDONLY, 0); err == nil {
+		if old, err := ownfile.Open(before, os.O_RDONLY, 0); err == nil {
 			defer old.Close()
 			info, err := old.Stat()
 			if err != nil {

@@ -355,13 +355,13 @@ func TestCannotWrite(t *testing.T) {
 	}{
 		{"a directory", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, "is a directory"},
 		{"a link", func(t *testing.T, path string) { must(t, os.Symlink("/dev/null", path)) }, "symbolic link"},
-		{"a pipe", func(t *testing.T, path string) { must(t, unix.Mkfifo(path, 0o600)) }, "no regular file"},
+		{"a pipe", func(t *testing.T, path string) { must(t, unix.Mkfifo(path, 0o600)) }, "not a regular file"},
 		{"a pipe that is read", func(t *testing.T, path string) {
 			must(t, unix.Mkfifo(path, 0o600))
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			must(t, err)
 			t.Cleanup(func() { f.Close() })
-		}, "no regular file"},
+		}, "not a regular file"},
 		{"no directory", func(t *testing.T, path string) { must(t, os.Remove(filepath.Dir(path))) }, "no such file"},
 		{"a file for a directory", func(t *testing.T, path string) {
 			must(t, os.Remove(filepath.Dir(path)))

@@ -15,6 +15,7 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/filelock"
+	"bolt/internal/ownfile"
 )
 
 // Kind is that of the errors of this package.
@@ -27,7 +28,7 @@ const maxLine = 16 << 20
 // that moment is opened anew, as the record would go with it.
 func (l *Log) open(ctx context.Context) (f *os.File, unlock func(), err error) {
 	for {
-		f, err := openLog(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+		f, err := ownfile.Open(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -58,33 +59,6 @@ func syncDir(dir string) {
 		d.Close()
 	}
 }
-
-// openLog opens a file that is one: no link, which leads who knows where, and
-// nothing that is waited for.
-func openLog(path string, flags int, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, mode)
-	switch {
-	case errors.Is(err, unix.ELOOP):
-		return nil, errors.New("it is a symbolic link: give the path of the file itself")
-	case errors.Is(err, unix.EISDIR):
-		return nil, errors.New("it is a directory")
-	case errors.Is(err, unix.ENXIO):
-		return nil, errNoFile
-	case err != nil:
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNoFile
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-var errNoFile = errors.New("it is no regular file")
 
 // failed is the error of a record that could not be written.
 func (l *Log) failed(err error) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"bolt/internal/fault"
+	"bolt/internal/ownfile"
 )
 
 // A line of a log, as it is read.
@@ -41,7 +42,7 @@ func readLines(ctx context.Context, files []string, each func(l *line) error) er
 }
 
 func readFile(ctx context.Context, path string, each func(l *line) error) error {
-	f, err := openLog(path, os.O_RDONLY, 0)
+	f, err := ownfile.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return unread(path, err)
 	}

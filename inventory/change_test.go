@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -435,14 +437,14 @@ func TestChangeErrors(t *testing.T) {
 			return inv.AddToGroup([]T{w1}, "nope")
 		}},
 		{"leave", names + "Group nope does not exist in inventory", func(_ context.Context, inv *inventory.Inventory, w1 T) error { return inv.RemoveFromGroup(w1, "nope") }},
-		{"leave all", names + "w1 stays in the group all", func(_ context.Context, inv *inventory.Inventory, w1 T) error { return inv.RemoveFromGroup(w1, "all") }},
+		{"leave all", names + "Cannot remove Target from Group 'all'", func(_ context.Context, inv *inventory.Inventory, w1 T) error { return inv.RemoveFromGroup(w1, "all") }},
 		{"no name", names + "No name or uri for the target with the key(s) vars", anew(`{"vars":{}, "uri":null}`)},
-		{"group's name", names + "Group web conflicts with target", anew(`{"uri":"web"}`)},
+		{"group's name", names + "Target name web conflicts with group of the same name", anew(`{"uri":"web"}`)},
 		{"blank", names + "Illegal character ' '", anew(`{"name":"a b"}`)},
 		{"no ASCII", names + "must be ASCII", anew(`{"name":"é"}`)},
 		{"URI", "bolt/parse-error Could not parse target URI", anew(`{"name":"n","uri":"a:b:c"}`)},
-		{"alias is a group", names + "Group db conflicts with alias", anew(`{"name":"n","alias":["db"]}`)},
-		{"alias is a target", names + "Target name w1 conflicts with alias", anew(`{"name":"n","alias":"w1"}`)},
+		{"alias is a group", names + "Alias db conflicts with group of the same name", anew(`{"name":"n","alias":["db"]}`)},
+		{"alias is a target", names + "Alias w1 conflicts with target of the same name", anew(`{"name":"n","alias":"w1"}`)},
 		{"alias is taken", names + "Alias one refers to multiple targets: w1 and n", anew(`{"name":"n","alias":"one"}`)},
 		{"alias", names + "Illegal character ',' in alias", anew(`{"name":"n","alias":"a,b"}`)},
 		{"wrong type", invalid + "Invalid configuration at the new target w1:\n  Value at 'vars' must be of type Hash", anew(`{"name":"w1","vars":[]}`)},
@@ -468,7 +470,11 @@ func TestChangeErrors(t *testing.T) {
 	inv := mustLoad(t, changing, inventory.Options{})
 	w2 := one(t, inv, "w2")
 	set := func(v any, path ...string) error { return w2.SetConfig(t.Context(), path, v) }
-	if err := set("~/.ssh/id", "ssh", "private-key"); err != nil {
+	key := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(key, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(key, "ssh", "private-key"); err != nil {
 		t.Fatal(err)
 	}
 	checkFails(t, set("PEM", "ssh", "private-key", "key-data"), invalid+"The value at 'private-key' in the config of target w2 is not a Hash but String")

@@ -2,7 +2,10 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,7 +130,13 @@ type failFunc func(format string, args ...any) error
 func (inv *Inventory) checkSSH(config, merged *ordered.Map, native bool, fail failFunc) error {
 	switch key := config.Value("private-key").(type) {
 	case string:
-		config.Set("private-key", inv.expandPath(key))
+		path := inv.expandPath(key)
+		config.Set("private-key", path)
+		if native {
+			if err := checkKey(path); err != nil {
+				return err
+			}
+		}
 	case *ordered.Map:
 		if native {
 			return fail("private-key must be a path to a file when native-ssh is used, not key-data")
@@ -154,6 +163,30 @@ func (inv *Inventory) checkSSH(config, merged *ordered.Map, native bool, fail fa
 		}
 	}
 	return nil
+}
+
+// checkKey checks the file of a key for the ssh program. The built-in client
+// reports a key that cannot be read when it needs the key.
+func checkKey(path string) error {
+	problem := ""
+	f, err := os.Open(path)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil && info.IsDir() {
+			problem = "is not a file"
+		}
+		_ = f.Close()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		problem = "does not exist"
+	case err != nil:
+		problem = "is unreadable"
+	}
+	if problem == "" {
+		return nil
+	}
+	return fault.File(path, err, "The ssh key '%s' %s", path, problem)
 }
 
 func (inv *Inventory) checkWinRM(config *ordered.Map, fail failFunc) error {

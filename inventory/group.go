@@ -51,6 +51,8 @@ type definition struct {
 	uri   string // "" if it gives none
 	named bool   // it has a name of its own, not only a URI
 	alias []string
+	// plain is set if alias is written as one string instead of a list.
+	plain bool
 	input *ordered.Map // nil if it gives no more than the name or URI
 
 	others int // definitions of this name in the group that differ, and do not count
@@ -304,7 +306,9 @@ func (inv *Inventory) readAliases(ctx context.Context, g *group, d *definition) 
 	}
 	v = Reveal(v)
 	switch v.(type) {
-	case string, []any:
+	case string:
+		d.plain = true
+	case []any:
 	default:
 		return fail("The alias of target %s must be a String or Array, not %s", SafeName(d.name), typeName(v))
 	}

@@ -232,6 +232,7 @@ func (inv *Inventory) index() {
 	}
 	for _, t := range aliased {
 		t.first.alias = t.mergedAliases()
+		t.first.plain = len(t.defined) == 1 && t.defined[0].byName[t.Name].plain
 	}
 	inv.chooser = inv.newChooser(inv.matching...)
 }

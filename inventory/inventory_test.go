@@ -487,7 +487,7 @@ func TestSettings(t *testing.T) {
 	inv := mustLoad(t, `
 config:
   ssh: {user: root, password: pw, private-key: keys/none, connect-timeout: 3, host-key-check: true, run-as: admin,
-        encryption-algorithms: [defaults, aes128-cbc], proxyjump: gate, gssapi-authentication: true, gssapi-delegate-credentials: false, tmpdir: /var/tmp, script-dir: fixed, cleanup: false,
+        encryption-algorithms: [defaults, aes128-cbc], proxyjump: gate, keepalive: 7, gssapi-authentication: true, gssapi-delegate-credentials: false, tmpdir: /var/tmp, script-dir: fixed, cleanup: false,
         interpreters: {rb: /opt/my ruby, .py: [/usr/bin/env, python3]}, run-as-command: [doas, -u]}
 targets:
   - {name: plain, uri: h.example}
@@ -514,7 +514,7 @@ targets:
 	s := get("plain")
 	to := s.Dest
 	if to.Protocol != "ssh" || to.Host != "h.example" || to.Port != 0 || to.User != "root" || to.Password.Reveal() != "pw" ||
-		to.PrivateKey != "/proj/keys/none" || to.ConnectTimeout.Seconds() != 3 || to.DisconnectTimeout.Seconds() != 5 ||
+		to.PrivateKey != "/proj/keys/none" || to.ConnectTimeout.Seconds() != 3 || to.DisconnectTimeout.Seconds() != 5 || to.Keepalive.Seconds() != 7 ||
 		to.HostKeyCheck != transport.CheckStrict || !to.LoadConfig || to.ProxyJump != "gate" || to.GSSAPI != transport.ChoiceYes || to.GSSAPIDelegate != transport.ChoiceNo || to.Ciphers != "defaults,aes128-cbc" {
 		t.Errorf("got %+v", to)
 	}
@@ -763,4 +763,22 @@ func TestCancelled(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// su asks for the password of another user than the one who logs in.
+func TestLoginPasswordIsNotForSu(t *testing.T) {
+	inv := mustLoad(t, `
+config: {ssh: {password: pw, run-as: admin}}
+targets:
+  - {name: a, uri: a}
+  - {name: b, uri: b, config: {ssh: {sudo-executable: /usr/bin/doas}}}
+  - {name: c, uri: c, config: {ssh: {sudo-executable: /bin/su}}}
+  - {name: d, uri: d, config: {ssh: {sudo-executable: su, sudo-password: theirs}}}
+`, inventory.Options{})
+	for name, want := range map[string]string{"a": "pw", "b": "pw", "c": "", "d": "theirs"} {
+		s, err := one(t, inv, name).Settings(t.Context())
+		if err != nil || s.RunAs.Password.Reveal() != want {
+			t.Errorf("%s: got password %q, %v; want %q", name, s.RunAs.Password.Reveal(), err, want)
+		}
+	}
 }

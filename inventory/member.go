@@ -40,7 +40,7 @@ func (inv *Inventory) RemoveFromGroup(t *Target, name string) error {
 		return err
 	}
 	if top == inv.root {
-		return inv.invalid(nil, "Target %s stays in the group all, as every target does", t.SafeName())
+		return inv.invalid(nil, "Cannot remove Target from Group 'all'")
 	}
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -214,6 +214,7 @@ func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target,
 			return nil, badURI(t.URI, err)
 		}
 	}
+	_, t.first.plain = entry.Value("alias").(string)
 	for _, a := range listOf(entry.Value("alias")) {
 		t.first.alias = append(t.first.alias, fmt.Sprint(a))
 	}
@@ -245,7 +246,7 @@ func (inv *Inventory) checkSpec(entry *ordered.Map, where string) error {
 // Inventory.mu.
 func (inv *Inventory) checkNew(t *Target) error {
 	if inv.groups[t.Name] != nil {
-		return inv.invalid(nil, "Group %s conflicts with target of the same name", t.SafeName())
+		return inv.invalid(nil, "Target name %s conflicts with group of the same name", t.SafeName())
 	}
 	for _, a := range t.Aliases() {
 		c, bad := illegal(a)
@@ -254,9 +255,9 @@ func (inv *Inventory) checkNew(t *Target) error {
 		case bad:
 			return inv.invalid(nil, "Illegal character '%s' in alias '%s'", c, SafeName(a))
 		case inv.groups[a] != nil:
-			return inv.invalid(nil, "Group %s conflicts with alias of the same name", SafeName(a))
+			return inv.invalid(nil, "Alias %s conflicts with group of the same name", SafeName(a))
 		case inv.targets[a] != nil:
-			return inv.invalid(nil, "Target name %s conflicts with alias of the same name", SafeName(a))
+			return inv.invalid(nil, "Alias %s conflicts with target of the same name", SafeName(a))
 		case other != nil && other.Name != t.Name && slices.Contains(other.Aliases(), a):
 			return inv.invalid(nil, "Alias %s refers to multiple targets: %s and %s", SafeName(a), other.SafeName(), t.SafeName())
 		}

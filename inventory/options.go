@@ -24,15 +24,34 @@ var runAsOptions = []string{"run-as", "run-as-command", "sudo-executable", "sudo
 // (lib/bolt/config/transport/*.rb), with their options. Which of them can be
 // dialed is not this package's business: an inventory that names winrm targets
 // is a good inventory.
+//
+// Each of them has refuseOption, too, which Puppet Bolt does not have.
 func transports() map[string]transportInfo {
+	all := boltTransports()
+	for name, info := range all {
+		info.options = append(info.options, refuseOption)
+		if info.native != nil {
+			info.native = append(info.native, refuseOption)
+		}
+		all[name] = info
+	}
+	return all
+}
+
+// refuseOption is the reason why a target must not be used. A plugin sets it if it
+// reads a setting that cannot be honoured. Without the setting, bolt could reach
+// another machine or user.
+const refuseOption = "refuse"
+
+func boltTransports() map[string]transportInfo {
 	withRunAs := func(options ...string) []string {
 		return slices.Sorted(slices.Values(append(options, runAsOptions...)))
 	}
 	return map[string]transportInfo{
 		"ssh": {
 			options: withRunAs("batch-mode", "cleanup", "connect-timeout", "disconnect-timeout", "encryption-algorithms",
-				"extensions", "gssapi-authentication", "gssapi-delegate-credentials", "host", "host-key-algorithms", "host-key-check", "interpreters", "kex-algorithms", "load-config",
-				"login-shell", "mac-algorithms", "password", "port", "private-key", "proxyjump", "script-dir", "tmpdir", "tty", "user"),
+				"extensions", "gssapi-authentication", "gssapi-delegate-credentials", "host", "host-key-algorithms", "host-key-check", "interpreters", "keepalive", "kex-algorithms", "load-config",
+				"login-shell", "mac-algorithms", "password", "port", "private-key", "proxy-command", "proxyjump", "script-dir", "tmpdir", "tty", "user"),
 			native: withRunAs("batch-mode", "cleanup", "copy-command", "host", "host-key-check", "interpreters", "native-ssh",
 				"port", "private-key", "script-dir", "ssh-command", "tmpdir", "user"),
 			extra: []string{"copy-command", "native-ssh", "ssh-command"},
@@ -127,6 +146,7 @@ func optionSchemas() map[string]*schema.Schema {
 		"host-key-check":        flag(),
 		"interpreters": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
 			Additional: &s{Type: schema.String | schema.Array, Plugins: schema.PluginsForbidden}},
+		"keepalive":            seconds(),
 		"kex-algorithms":       set(),
 		"load-config":          flag(),
 		"login-shell":          enum("sh", "bash", "zsh", "dash", "ksh", "csh", "tcsh", "fish", "powershell"),
@@ -137,9 +157,11 @@ func optionSchemas() map[string]*schema.Schema {
 		"port":                 port(),
 		"private-key": {Type: schema.Hash | schema.String, Plugins: schema.PluginsAllowed, Required: []string{"key-data"},
 			Properties: map[string]*s{"key-data": {Type: schema.String}}},
+		"proxy-command":      text(),
 		"proxyjump":          text(),
 		"puppet-environment": text(),
 		"realm":              text(),
+		refuseOption:         text(),
 		"remote":             text(),
 		"rpc-timeout":        seconds(),
 		"run-as":             text(),

@@ -21,7 +21,7 @@ type Settings struct {
 	// not be one that can be dialed.
 	Dest transport.Dest
 	// RunAs is as whom commands run; its password is the login's if there is
-	// no other.
+	// no other, except for su.
 	RunAs transport.RunAs
 	TTY   bool
 
@@ -34,7 +34,7 @@ type Settings struct {
 
 // Settings translates the target's Data. It is computed once for each change;
 // what it points to is shared and must not be changed. Errors are those of Data, and a
-// bolt/validation-error for a target that is reached by its host and has none.
+// bolt/validation-error for a target that is reached by its host and has none, and for one that is refused.
 func (t *Target) Settings(ctx context.Context) (Settings, error) {
 	now := t.now.Load()
 	if s := now.settings.Load(); s != nil {
@@ -43,6 +43,9 @@ func (t *Target) Settings(ctx context.Context) (Settings, error) {
 	d, err := t.dataOf(ctx, now)
 	if err != nil {
 		return Settings{}, err
+	}
+	if why := (options{RevealMap(d.Config)}).text(refuseOption); why != "" {
+		return Settings{}, fault.New("bolt/validation-error", "Target %s cannot be used: %s", t.SafeName(), why)
 	}
 	s := d.settings()
 	if s.Host == "" && (d.Transport == "ssh" || d.Transport == "winrm" || contained(d.Transport)) {
@@ -85,7 +88,7 @@ func (d *Data) settings() Settings {
 		Executable: c.text("sudo-executable"),
 		Command:    c.words("run-as-command"),
 	}
-	if !s.RunAs.Password.IsSet() {
+	if !s.RunAs.Password.IsSet() && s.RunAs.Method() != transport.MethodSu { // su asks for another user's
 		s.RunAs.Password = password
 	}
 	s.Dest = transport.Dest{Protocol: d.Transport}
@@ -153,6 +156,7 @@ const NativeSSH = "native-ssh"
 
 // ssh fills in what only SSH has.
 func (d *Data) ssh(c options, to *transport.Dest) {
+	to.Keepalive = time.Duration(c.number("keepalive")) * time.Second
 	to.DisconnectTimeout = time.Duration(c.number("disconnect-timeout")) * time.Second
 	switch key := c.Value("private-key").(type) {
 	case string:
@@ -169,7 +173,7 @@ func (d *Data) ssh(c options, to *transport.Dest) {
 	to.GSSAPI, to.GSSAPIDelegate = c.choice("gssapi-authentication"), c.choice("gssapi-delegate-credentials")
 	to.LoginShell = c.text("login-shell")
 	to.LoadConfig = c.flag("load-config")
-	to.ProxyJump = c.text("proxyjump")
+	to.ProxyJump, to.ProxyCommand = c.text("proxyjump"), c.text("proxy-command")
 	to.Ciphers = strings.Join(c.words("encryption-algorithms"), ",")
 	to.Kex = strings.Join(c.words("kex-algorithms"), ",")
 	to.MACs = strings.Join(c.words("mac-algorithms"), ",")

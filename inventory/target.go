@@ -39,6 +39,7 @@ type Target struct {
 type state struct {
 	uri     string
 	alias   []string
+	plain   bool     // alias is written as one string
 	groups  []*group // that hold it themselves, in preorder; without those that do so by their match
 	left    []*group // with a match, that a plan took it out of
 	own     *layer   // what is said about the target itself; nil: what the file says
@@ -50,7 +51,7 @@ type state struct {
 
 // next is a state in which everything but what depends on it is as in s.
 func (s *state) next() *state {
-	return &state{uri: s.uri, alias: s.alias, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent}
+	return &state{uri: s.uri, alias: s.alias, plain: s.plain, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent}
 }
 
 // update replaces the target's state by what change makes of it, which may be
@@ -114,6 +115,9 @@ func (t *Target) mergedAliases() []string {
 type Data struct {
 	Name, URI string
 	Alias     []string
+	// PlainAlias reports whether the only alias is written as a string. Bolt then shows a
+	// string instead of a list.
+	PlainAlias bool
 	// Transport is the transport's name: that of the URI's scheme, or the
 	// configured one. It need not be one that this program can dial.
 	Transport string
@@ -135,6 +139,24 @@ type Data struct {
 	Groups       []string // nearest first, "all" last
 
 	address uri
+}
+
+// URIPassword returns the password in the URI, which overrides the configured password.
+func (d *Data) URIPassword() (password string, given bool) {
+	return d.address.password, d.address.hasPass
+}
+
+// AliasValue is the alias as Bolt shows it: a string if it is written as a
+// string in the only definition of the target, or else a list.
+func (d *Data) AliasValue() any {
+	if d.PlainAlias && len(d.Alias) == 1 {
+		return d.Alias[0]
+	}
+	list := make([]any, len(d.Alias))
+	for i, a := range d.Alias {
+		list[i] = a
+	}
+	return list
 }
 
 // Protocol is what the URI says of how to talk to the target, "" if it does
@@ -175,7 +197,7 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	if c, bad := illegal(t.Name); bad {
 		return nil, inv.invalid(nil, "Illegal character '%s' in target name '%s'", c, t.SafeName())
 	}
-	d := &Data{Name: t.Name, URI: s.uri, Alias: s.alias}
+	d := &Data{Name: t.Name, URI: s.uri, Alias: s.alias, PlainAlias: s.plain}
 	if s.uri != "" {
 		var err error
 		if d.address, err = parseURI(s.uri); err != nil {
@@ -307,8 +329,9 @@ func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLay
 		if s.uri != "" {
 			what = SafeName(s.uri)
 		}
-		return "", fault.New("bolt/unknown-transport", "Unknown transport %s found for %s\nThe transports are %s",
-			name, what, strings.Join(Transports(), ", "))
+		e := fault.New("bolt/unknown-transport", "Unknown transport %s found for %s", name, what)
+		e.Hint = "The transports are " + strings.Join(Transports(), ", ") + "."
+		return "", e
 	}
 	return name, nil
 }

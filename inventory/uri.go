@@ -32,7 +32,8 @@ func parseURI(s string) (uri, error) {
 	if s == "" {
 		return u, errors.New("it is empty")
 	}
-	scheme, authority, _ := splitURI(s)
+	scheme, authority, before := splitURI(s)
+	rest := s[len(before)+len(authority):]
 	if scheme != "" && !validScheme(scheme) {
 		return u, errors.New("the scheme must be a letter and then letters, digits and any of +-._")
 	}
@@ -55,11 +56,24 @@ func parseURI(s string) (uri, error) {
 	if err != nil {
 		return u, err
 	}
+	if host == "" && rest == "" && hierarchical(scheme) {
+		return u, errors.New("the host name is missing")
+	}
 	u.host, u.port = host, port
 	if strings.ContainsFunc(host, func(r rune) bool { return strings.ContainsRune(`<>{}\"`, r) || unicode.IsSpace(r) }) {
 		return u, errors.New("the host name has a blank, a quote, a backslash or one of <>{}")
 	}
 	return u, nil
+}
+
+// hierarchical reports whether a URI of a scheme must have a host or a path. In Bolt's
+// URI library this is true for schemes with a default port; winrm has none there.
+func hierarchical(scheme string) bool {
+	switch scheme {
+	case "ssh", "http", "https", "ftp", "tftp", "sftp", "svn+ssh", "telnet", "nntp", "gopher", "wais", "ldap", "prospero":
+		return true
+	}
+	return false
 }
 
 func splitHostPort(s string) (host string, port int, err error) {

@@ -1,24 +1,32 @@
 package plans
 
 import (
-	"slices"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"bolt/internal/lazyregexp"
 )
 
-// doc is what the comment above a plan says (the format of puppet-strings,
-// which is YARD's).
+// doc is the comment above a plan, in the format of puppet-strings, which is
+// YARD's.
 type doc struct {
-	summary string            // of the tag @summary
-	text    string            // what is no tag
-	private bool              // @api private, or @private true
-	old     bool              // by the latter, which is deprecated
-	params  map[string]string // what @param says of each
-	order   []string          // their names, as they come
+	summary    string              // the first tag @summary
+	text       string              // everything that is not part of a tag
+	private    bool                // @api private, or @private true
+	old        bool                // the deprecated tag @private is present
+	badPrivate *string             // a value of @private that is not a boolean
+	params     map[string]docParam // the tags @param by the name of the parameter
+	order      []string            // the names of params in their order
 }
 
-// description is the shortest of what a person wrote for people.
+// A docParam is a tag @param.
+type docParam struct {
+	types []string // the list of types in brackets, if there is one
+	text  string
+}
+
+// description returns the summary, or the text if there is no summary.
 func (d doc) description() string {
 	if d.summary != "" {
 		return d.summary
@@ -26,8 +34,8 @@ func (d doc) description() string {
 	return d.text
 }
 
-// commentAbove returns the lines of comments that stand directly above a line,
-// without their marks. Line numbers begin at 1.
+// commentAbove returns the lines of comments directly above a line, without
+// their marks. Line numbers begin at 1.
 func commentAbove(src string, line int) []string {
 	var lines []string
 	n := 1
@@ -50,72 +58,175 @@ func commentAbove(src string, line int) []string {
 	return lines
 }
 
-var tagLine = lazyregexp.New(`^@!?([a-zA-Z_]\w*)(?:\s+(.*))?$`)
-
 var (
-	paramName  = lazyregexp.New(`^\$?(\w+)(?:\s+|$)`)
-	paramTypes = lazyregexp.New(`^\[[^\n]*?\](?:\s+|$)`)
+	tagLine   = lazyregexp.New(`^@(!?)((?:\w\.?)+)(?:\s+(.*))?$`)
+	reference = lazyregexp.New(`^\s*\(see \S+\s*\)(?:\s|$)`)
+	// tagReference is the text of a tag that only refers to another object.
+	tagReference = lazyregexp.New(`^\s*(?:\S+\s+)?\(\s*see\s+\S+\s*\)\s*$`)
+	quotedWord   = map[byte]func() *regexp.Regexp{'\'': lazyregexp.New(`'.+?'`), '"': lazyregexp.New(`".+?"`)}
 )
 
-// param reads the words of @param: a name and a text, and types in brackets
-// before or behind the name, which the plan itself tells better. The first text
-// of a parameter counts.
-func (d *doc) param(words string) {
-	words = words[len(paramTypes().FindString(words)):]
-	m := paramName().FindStringSubmatch(words)
-	if m == nil {
+// parseDoc reads the lines of a comment as YARD does. A tag begins in the first
+// column. The indentation of its first continuation line is removed from all
+// its lines; a line with less ends the tag. A run of blank lines inside of a
+// tag becomes one blank line.
+func parseDoc(lines []string) doc {
+	var d doc
+	if len(lines) > 0 {
+		if first := lines[0]; reference().MatchString(first) {
+			lines = append([]string{first[len(reference().FindString(first)):]}, lines[1:]...)
+		}
+	}
+	var text, value []string
+	tag, inTag, tagIndent, last := "", false, 0, ""
+	for _, line := range lines {
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		empty := strings.TrimSpace(line) == ""
+		if inTag && !empty && (indent == 0 || indent < tagIndent) {
+			d.add(tag, strings.Join(value, "\n"))
+			inTag = false
+		}
+		m := tagLine().FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			tag, inTag, tagIndent, value = m[1]+m[2], true, 0, []string{m[3]}
+		case inTag && !empty:
+			if tagIndent == 0 {
+				tagIndent = indent
+			}
+			if strings.TrimSpace(last) == "" {
+				value = append(value, "")
+			}
+			value = append(value, line[tagIndent:])
+		case !inTag:
+			text = append(text, line)
+		}
+		last = line
+	}
+	if inTag {
+		d.add(tag, strings.Join(value, "\n"))
+	}
+	d.text = strings.TrimSpace(strings.Join(text, "\n"))
+	return d
+}
+
+// add takes one tag with its text. Tags that do not describe the plan or its
+// parameters are dropped.
+func (d *doc) add(tag, text string) {
+	if tagReference().MatchString(text) {
 		return
 	}
-	text := words[len(m[0]):]
-	text = text[len(paramTypes().FindString(text)):]
-	if _, known := d.params[m[1]]; known {
+	words := strings.TrimSpace(text)
+	switch tag {
+	case "summary":
+		if d.summary == "" {
+			d.summary = words
+		}
+	case "api":
+		d.private = d.private || words == "private"
+	case "private":
+		d.old = true
+		switch strings.ToLower(words) {
+		case "true":
+			d.private = true
+		case "false":
+		default:
+			d.badPrivate = &words
+		}
+	case "param":
+		d.param(text)
+	}
+}
+
+// param reads the text of a tag @param: the name, the description, and a list
+// of types before or after the name. The first tag of a parameter takes effect.
+func (d *doc) param(text string) {
+	name, types, rest := typesAndName(text)
+	if name == "" {
+		name, rest = nameAndText(rest)
+	}
+	if _, known := d.params[name]; known || name == "" {
 		return
 	}
 	if d.params == nil {
-		d.params = make(map[string]string)
+		d.params = make(map[string]docParam)
 	}
-	d.params[m[1]] = strings.TrimSpace(text)
-	d.order = append(d.order, m[1])
+	d.params[name] = docParam{types, rest}
+	d.order = append(d.order, name)
 }
 
-// parseDoc reads the lines of a comment. A tag begins a line and goes on with
-// the lines behind it that are indented; blank lines among those belong to it.
-func parseDoc(lines []string) doc {
-	var d doc
-	var text, value []string
-	tag := ""
-	end := func() {
-		words := strings.TrimSpace(strings.Join(value, "\n"))
-		switch {
-		case tag == "summary" && d.summary == "":
-			d.summary = words
-		case tag == "api" && words == "private":
-			d.private = true
-		case tag == "private":
-			d.private, d.old = d.private || words == "true", true
-		case tag == "param":
-			d.param(words)
+// nameAndText splits the first word from a text.
+func nameAndText(text string) (name, rest string) {
+	text = strings.TrimSpace(text)
+	i := strings.IndexAny(text, " \t\n")
+	if i < 0 {
+		return text, ""
+	}
+	return text[:i], strings.TrimLeft(text[i:], " \t\n")
+}
+
+// typesAndName looks for a list of types in brackets of any kind at the
+// beginning of a text, or after its first word, which then is the name. Without
+// such a list, name is empty and rest the whole text. The scan is YARD's, with
+// its treatment of quotation marks and of brackets that are not closed.
+func typesAndName(text string) (name string, types []string, rest string) {
+	var before strings.Builder
+	list := []string{""}
+	level, end, seenSpace := 0, 0, false
+	var last byte
+	for i := 0; i < len(text); {
+		c := text[i]
+		if quoted := quotedWord[c]; quoted != nil {
+			if word := quoted().FindString(text[i:]); word != "" {
+				list[len(list)-1] += word
+				i += len(word)
+				continue
+			}
 		}
-		tag, value = "", nil
-	}
-	for _, line := range lines {
-		m := tagLine().FindStringSubmatch(line)
-		indented := strings.TrimLeft(line, " \t") != line
-		switch {
-		case m != nil:
-			end()
-			tag, value = strings.ToLower(m[1]), []string{m[2]}
-		case tag != "" && (line == "" || indented):
-			value = append(value, strings.TrimSpace(line))
-		default:
-			end()
-			text = append(text, strings.TrimRight(line, " \t"))
+		size := 1
+		if c >= utf8.RuneSelf {
+			_, size = utf8.DecodeRuneInString(text[i:])
 		}
+		char, none := text[i:i+size], len(list) == 1 && list[0] == ""
+		done := false
+		switch {
+		case strings.IndexByte("[({<", c) >= 0:
+			if level > 0 {
+				list[len(list)-1] += char
+			}
+			level++
+		case strings.IndexByte(">})]", c) >= 0:
+			if last != '=' || c != '>' {
+				level--
+			}
+			if done = level == 0; !done {
+				list[len(list)-1] += char
+			}
+		case c == ',' && level == 1:
+			list = append(list, "")
+		case level == 0 && c != ' ' && c != '\t' && c != '\n':
+			if done = seenSpace && none; !done {
+				before.WriteString(char)
+			}
+		case level == 0 && c != '\n':
+			seenSpace = seenSpace || before.Len() > 0
+		case level >= 1:
+			list[len(list)-1] += char
+		case c == '\n':
+			done = true
+		}
+		if done {
+			end = i
+			break
+		}
+		last = c
+		i += size
 	}
-	end()
-	for len(text) > 0 && text[0] == "" {
-		text = slices.Delete(text, 0, 1)
+	if len(list) == 1 && list[0] == "" {
+		return "", nil, strings.TrimSpace(text)
 	}
-	d.text = strings.TrimRight(strings.Join(text, "\n"), "\n")
-	return d
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return strings.TrimSpace(before.String()), list, strings.TrimSpace(text[end+1:])
 }

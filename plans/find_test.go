@@ -106,7 +106,7 @@ steps: []
 			`untyped=<value> Any ""`,
 			`opt=<value> Optional[String] ""`,
 			`[text=<value>] Enum['other', 'plain'] "" default="plain",plain`,
-			`[empty=<value>] Any "" default="",""`,
+			`[empty=<value>] Any "" default="",`,
 			`[data=<value>] Hash "" default={"a"=>[1, nil], "b"=>true},{"a"=>[1, nil], "b"=>true}`,
 			`[off=<value>] Boolean "" default=false,false`,
 			`hush=<value> Sensitive[String] "" sensitive`,

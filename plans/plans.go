@@ -43,6 +43,9 @@ type Plan struct {
 	// no Brief.
 	Brief, Docstring string
 	Parameters       []Parameter // in the order of the file
+	// Documented lists the names in the tags @param, in their order. It can contain
+	// names that are not parameters.
+	Documented []string
 	// YAML is what a YAML plan was read as; nil for one in the Puppet language.
 	YAML *yamlplan.Plan
 
@@ -66,8 +69,12 @@ type Parameter struct {
 	TypeText string
 	// Type is what TypeText says. A name that nothing is known of stands for
 	// itself there, and no value is of that type.
-	Type        value.Type
-	Description string
+	Type value.Type
+	// TagType is the type that the comment above a plan gives for a parameter
+	// that is declared without a type. It is shown, and has no other effect.
+	TagType        string
+	Description    string
+	HasDescription bool
 	// Default is the default of a YAML plan, in the types of package ordered,
 	// and DefaultText how people see it; in the Puppet language it is an
 	// expression, and both are its text.
@@ -93,6 +100,15 @@ func (p *Parameter) Shown() string {
 		return "Any"
 	}
 	return p.TypeText
+}
+
+// DocumentedType is Shown, or the type in the comment if the parameter is
+// declared without a type.
+func (p *Parameter) DocumentedType() string {
+	if p.TypeText == "" && p.TagType != "" {
+		return p.TagType
+	}
+	return p.Shown()
 }
 
 // Usage is how the parameter is written on a command line, in brackets if it

@@ -260,6 +260,14 @@ func TestDoc(t *testing.T) {
 		{"tags are no text", "Text.\n@param x what\n  it is\n\n  still\n@return [Any] nothing\nEnd.", "Text.\nEnd.", false},
 		{"indented tag is text", "Text.\n  @param x what", "Text.\n  @param x what", false},
 		{"address is no tag", "me@example.org\n@ home", "me@example.org\n@ home", false},
+		{"text after a tag", "Text.\n\n@param x\n  what\n\nEnd.", "Text.\n\nEnd.", false},
+		{"indented text after a tag", "Text.\n@param x\n    what\n  End.", "Text.\n  End.", false},
+		{"relative indentation of a summary", "@summary One\n    two\n      three", "One\ntwo\n  three", false},
+		{"white space at the ends", "   Text.\n   More.  ", "Text.\n   More.", false},
+		{"unknown tag", "Text.\n@nosuch thing\n  of it", "Text.", false},
+		{"directive", "Text.\n@!group Some\nEnd.", "Text.\nEnd.", false},
+		{"reference", "(see other) Text.", "Text.", false},
+		{"a tag in capitals is unknown", "@Summary Short.\nText.", "Text.", false},
 		{"private", "@api private", "", true},
 		{"public", "@api public", "", false},
 		{"private, the old way", "@private true\nText.", "Text.", true},
@@ -276,29 +284,40 @@ func TestDoc(t *testing.T) {
 }
 
 func TestDocParameters(t *testing.T) {
-	text := `Text.
-@param a one
-@param [Integer] b two,
-  and more
-
-  at last
-@param $c
-  three
-@param d [String[1], Array[String]] four
-@param a one again
-@param
-@param - none
-End.`
-	d := parseDoc(strings.Split(text, "\n"))
-	want := map[string]string{"a": "one", "b": "two,\nand more\n\nat last", "c": "three", "d": "four"}
-	if diff := cmp.Diff(want, d.params); diff != "" {
-		t.Error(diff)
+	tests := []struct {
+		name, text string
+		want       map[string]docParam
+	}{
+		{"text", "@param a one", map[string]docParam{"a": {nil, "one"}}},
+		{"no text", "@param a", map[string]docParam{"a": {nil, ""}}},
+		{"no name", "@param", nil},
+		{"first one takes effect", "@param a one\n@param a two", map[string]docParam{"a": {nil, "one"}}},
+		{"other lines", "@param a\n  two,\n    deeper\n\n\n  at last", map[string]docParam{"a": {nil, "two,\n  deeper\n\nat last"}}},
+		{"a line with less indentation ends it", "@param a\n    two\n  text", map[string]docParam{"a": {nil, "two"}}},
+		{"a tag on an indented line is text", "@param a one\n  @param b two", map[string]docParam{"a": {nil, "one\n@param b two"}}},
+		{"types before the name", "@param [Integer, Array[String]] a one", map[string]docParam{"a": {[]string{"Integer", "Array[String]"}, "one"}}},
+		{"types after the name", "@param a [Integer] one", map[string]docParam{"a": {[]string{"Integer"}, "one"}}},
+		{"types in other brackets", "@param a <Integer> one\n@param b {Hash} two\n@param c (Any) three", map[string]docParam{
+			"a": {[]string{"Integer"}, "one"}, "b": {[]string{"Hash"}, "two"}, "c": {[]string{"Any"}, "three"}}},
+		{"a type with a quoted bracket", "@param a [Enum['[']] one", map[string]docParam{"a": {[]string{"Enum['[']"}, "one"}}},
+		{"brackets in the text", "@param a one [two] (three)", map[string]docParam{"a": {nil, "one [two] (three)"}}},
+		{"brackets on the next line", "@param a\n  [two] three", map[string]docParam{"a": {nil, "[two] three"}}},
+		{"the name is taken as it stands", "@param $a one", map[string]docParam{"$a": {nil, "one"}}},
+		{"a quoted word after the name", "@param a 'one' two", map[string]docParam{"atwo": {[]string{"'one'"}, "'one' two"}}},
+		{"a bracket that is not closed", "@param [Integer a one", map[string]docParam{"Integer": {[]string{"Integer a one"}, "a one"}}},
+		{"a reference", "@param a (see other)", nil},
+		{"not ASCII", "@param a [Ünion] Größe", map[string]docParam{"a": {[]string{"Ünion"}, "Größe"}}},
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, d.order); diff != "" {
-		t.Error(diff)
-	}
-	if d.text != "Text.\nEnd." {
-		t.Errorf("text %q", d.text)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := parseDoc(strings.Split(tt.text, "\n"))
+			if diff := cmp.Diff(tt.want, d.params, cmp.AllowUnexported(docParam{})); diff != "" {
+				t.Error(diff)
+			}
+			if len(d.order) != len(d.params) {
+				t.Errorf("order %q", d.order)
+			}
+		})
 	}
 }
 

@@ -64,13 +64,20 @@ func (w *written) readPuppet(text string) error {
 	w.program = p
 	w.doc = parseDoc(commentAbove(text, p.File.Position(plan.Off).Line))
 	w.Brief, w.Docstring = w.doc.summary, w.doc.text
-	w.Description, w.Private = w.doc.description(), w.doc.private
+	w.Description, w.Private, w.Documented = w.doc.description(), w.doc.private, w.doc.order
+	if bad := w.doc.badPrivate; bad != nil {
+		return fault.New("bolt/invalid-plan", "Value for '@private' tag in plan '%s' must be a boolean, received: %s", w.Name, *bad)
+	}
 	source := func(n syntax.Node) string {
 		at := syntax.Extent(n)
 		return text[at.Off:at.End()]
 	}
 	for _, x := range plan.Params {
-		p := Parameter{Name: x.Name, Description: w.doc.params[x.Name]}
+		tag := w.doc.params[x.Name]
+		p := Parameter{Name: x.Name, Description: tag.text, HasDescription: tag.text != ""}
+		if x.Type == nil && len(tag.types) > 0 {
+			p.TagType = tag.types[0]
+		}
 		if x.Type != nil {
 			p.TypeText = source(x.Type)
 		}
@@ -91,10 +98,10 @@ func (w *written) readYAML(data []byte) error {
 	w.YAML = p
 	w.Description, w.Docstring, w.Private = p.Description, p.Description, p.Private
 	for _, x := range p.Parameters {
-		q := Parameter{Name: x.Name, TypeText: x.Type, Description: x.Description, Default: x.Default, HasDefault: x.HasDefault}
+		q := Parameter{Name: x.Name, TypeText: x.Type, Description: x.Description, HasDescription: x.HasDescription, Default: x.Default, HasDefault: x.HasDefault}
 		if x.HasDefault {
 			q.DefaultText = valuedata.Shown(x.Default)
-			if text, is := x.Default.(string); is && text != "" { // as Bolt prints it
+			if text, is := x.Default.(string); is { // as Bolt prints it
 				q.DefaultText = text
 			}
 		}
@@ -155,12 +162,7 @@ func sensitive(p *Parameter) bool {
 	if strings.HasPrefix(p.TypeText, "Sensitive[") {
 		return true // whatever is in the brackets
 	}
-	_, is := secret(p.Type)
-	return is
-}
-
-// secret returns what a Sensitive hides, nil for anything.
-func secret(t value.Type) (within value.Type, is bool) {
+	t := p.Type
 	for {
 		a, alias := t.(*value.AliasType)
 		if !alias {
@@ -168,9 +170,6 @@ func secret(t value.Type) (within value.Type, is bool) {
 		}
 		t = a.Resolved()
 	}
-	s, is := t.(*value.SensitiveType)
-	if !is {
-		return nil, false
-	}
-	return s.Type, true
+	_, is := t.(*value.SensitiveType)
+	return is
 }

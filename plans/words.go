@@ -104,21 +104,17 @@ func (p *Plan) Advice(given *value.Hash) string {
 	return advice
 }
 
-// read makes a value of a parameter's text. What a Sensitive hides is rather the
-// text than what that is as JSON: passwords may look like numbers.
+// read converts the string on the command line to a parameter's value. A Sensitive
+// parameter gets the string itself, as in Bolt; it is not parsed as JSON.
 func (p *Plan) read(name, text string) any {
 	q := p.Parameter(name)
-	if q == nil {
-		return parameter.Read(nil, text)
-	}
-	within, is := secret(q.Type)
 	switch {
-	case !is:
-		return parameter.Read(q.Type, text)
-	case parameter.Accepts(within, text):
+	case q == nil:
+		return parameter.Read(nil, text)
+	case q.Sensitive:
 		return text
 	}
-	return parameter.Read(within, text)
+	return parameter.Read(q.Type, text)
 }
 
 // Choices are the values that the parameter's type has, if it has only some.

@@ -56,7 +56,7 @@ func TestGiven(t *testing.T) {
 		{"unknown", "site", Words{Pairs: []string{"bogus=true", "x="}}, `'bogus'=true 'x'=''`, "", 0},
 		{"unknown type", "site", Words{Pairs: []string{"odd=12"}}, `'odd'='12'`, "", 0},
 		{"sensitive", "site", Words{Pairs: []string{"pw=12", "bare=12", "pin=12", "own=\"q\"", "maybe=x"}},
-			`'pw'=Sensitive('12') 'bare'=Sensitive('12') 'pin'=Sensitive(12) 'own'=Sensitive('"q"') 'maybe'='x'`, "", 0},
+			`'pw'=Sensitive('12') 'bare'=Sensitive('12') 'pin'=Sensitive('12') 'own'=Sensitive('"q"') 'maybe'='x'`, "", 0},
 		{"json", "site", Words{Params: object(`{"pw": "s", "n": 1e3, "any": null, "own": null, "all": {"a": [1.5]}}`)},
 			`'pw'=Sensitive('s') 'n'=1000.0 'any'=undef 'own'=undef 'all'={'a' => [1.5]}`, "", 0},
 		{"large", "site", Words{Params: object(`{"any": 123456789012345678901}`)}, "", "'any' of the plan site has a value that no plan can have: 12345", 0},

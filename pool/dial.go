@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -193,7 +194,11 @@ func (p *Pool) refuse(k *link, err error) {
 func (p *Pool) begin(ctx context.Context, l *lease, extra bool) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d := &dial{peer: l.peer, owner: l.owner, timeout: l.timeout, extra: extra, began: time.Now(), cancel: cancel}
-	l.peer.dial = d
+	if extra {
+		l.peer.extras++
+	} else {
+		l.peer.dial = d
+	}
 	l.peer.dials++
 	p.dials[d] = struct{}{}
 	p.work.Go(func() { p.dial(ctx, d, l) })
@@ -202,7 +207,7 @@ func (p *Pool) begin(ctx context.Context, l *lease, extra bool) {
 // abandon ends the dial under way if nobody waits for it; locked. Should it
 // succeed all the same, its connection is kept.
 func (p *Pool) abandon(pe *peer) {
-	if d := pe.dial; d != nil && !d.extra && pe.arrivals.n == 0 && pe.queue.n == 0 {
+	if d := pe.dial; d != nil && pe.arrivals.n == 0 && pe.queue.n == 0 {
 		pe.dial = nil
 		d.cancel(errUnwanted)
 	}
@@ -216,8 +221,11 @@ func (p *Pool) dial(ctx context.Context, d *dial, l *lease) {
 	p.mu.Lock()
 	delete(p.dials, d)
 	pe.dials--
-	wanted := pe.dial == d
-	if wanted {
+	wanted := d.extra || pe.dial == d
+	switch {
+	case d.extra:
+		pe.extras--
+	case wanted:
 		pe.dial = nil
 	}
 	p.counts.lastUse = time.Now()
@@ -244,7 +252,6 @@ func (p *Pool) dialFailed(d *dial, err error) {
 	pe := d.peer
 	if d.extra {
 		pe.notUntil = time.Now().Add(extraPause)
-		p.ensure(pe) // the others may have ended meanwhile
 		p.await(pe)
 		return
 	}
@@ -264,6 +271,7 @@ func (p *Pool) add(k *link) {
 	p.all[k] = struct{}{}
 	if k.link != nil && !p.closed {
 		k.extra = len(pe.links) > 0
+		pe.instruct(k)
 		pe.links = append(pe.links, k)
 		k.at.age = p.idle.ages.PushBack(k)
 	} else {
@@ -310,7 +318,7 @@ func (p *Pool) open(ctx context.Context, d *dial, l *lease) (*link, time.Duratio
 	}
 	for try := 1; ; try++ {
 		began := time.Now()
-		conn, err := l.route.Dial(ctx)
+		conn, err := p.dialRoute(ctx, l)
 		if err == nil {
 			now := time.Now()
 			return newLink(d.peer, conn, now), now.Sub(began), nil
@@ -326,6 +334,18 @@ func (p *Pool) open(ctx context.Context, d *dial, l *lease) (*link, time.Duratio
 		}
 		return nil, 0, err
 	}
+}
+
+// dialRoute calls the route's Dial. If Dial panics, only this dial fails, because this
+// process also has the connections of other callers.
+func (p *Pool) dialRoute(ctx context.Context, l *lease) (conn transport.Conn, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.log.Error("internal error", "target", l.host, "panic", v, "stack", string(debug.Stack()))
+			conn, err = nil, &transport.Error{Class: transport.ClassProtocol, Code: codeConnect, Msg: fmt.Sprintf("Failed to connect to %s: internal error: %v", l.host, v)}
+		}
+	}()
+	return l.route.Dial(ctx)
 }
 
 func outOfFiles(err error) bool {

@@ -24,7 +24,8 @@ type fakeNet struct {
 	runs     func(*fakeLink) error     // at the start of each command
 	lingers  time.Duration             // a command that is cancelled
 	plain    bool                      // dial no Links
-	sessions int                       // of each link
+	sessions int                       // sessions that each link reports until the server refuses one
+	allows   int                       // sessions that the server allows on each link; 0 for any number
 	dialed   []string                  // hosts, in order
 	cancels  int                       // dials whose ctx ended
 	links    []*fakeLink               // in order
@@ -96,6 +97,8 @@ type fakeLink struct {
 	once sync.Once
 
 	mu      sync.Mutex
+	noQueue bool
+	refused int // requests that the server has refused a session
 	running int
 	most    int
 	total   int
@@ -120,12 +123,24 @@ func (k *fakeLink) Check(context.Context) error {
 func (k *fakeLink) Stats() transport.LinkStats {
 	k.n.mu.Lock()
 	defer k.n.mu.Unlock()
-	return transport.LinkStats{Peer: "me@" + k.host, Sessions: k.n.sessions, Sent: 1, Received: 2}
+	told := k.n.sessions
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.refused > 0 {
+		told = k.n.allows
+	}
+	return transport.LinkStats{Peer: "me@" + k.host, Sessions: told, Sent: 1, Received: 2}
+}
+
+func (k *fakeLink) NoQueue() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noQueue = true
 }
 
 func (k *fakeLink) Run(ctx context.Context, c *transport.Cmd) (transport.Status, error) {
 	k.n.mu.Lock()
-	runs := k.n.runs
+	runs, allows := k.n.runs, k.n.allows
 	k.n.mu.Unlock()
 	if runs != nil {
 		if err := runs(k); err != nil {
@@ -133,6 +148,11 @@ func (k *fakeLink) Run(ctx context.Context, c *transport.Cmd) (transport.Status,
 		}
 	}
 	k.mu.Lock()
+	if k.noQueue && allows > 0 && k.running >= allows {
+		k.refused++
+		k.mu.Unlock()
+		return transport.Status{}, &transport.Error{Class: transport.ClassThrottled, Msg: "refused", Err: transport.ErrSessionsTaken}
+	}
 	k.running++
 	k.most = max(k.most, k.running)
 	k.total++

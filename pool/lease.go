@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +38,9 @@ type lease struct {
 type use struct {
 	cancel  context.CancelCauseFunc
 	entered bool
-	index   int // in lease.uses
+	index   int       // in lease.uses
+	since   time.Time // when it was made
+	alone   int       // refusals in a row on a link without other requests
 }
 
 func (l *lease) Run(ctx context.Context, c *transport.Cmd) (st transport.Status, err error) {
@@ -97,20 +100,25 @@ func (l *lease) Close() error {
 	return nil
 }
 
-// do runs a request when a session is free; once more, if the connection had
-// ended before the request began.
+// do runs a request when a session is free. It runs the request once more if
+// the connection had ended before it began, and as often as the server refuses
+// it a session: each refusal lowers the number of requests on that link. A link
+// that has no session for its only request is left for another one.
 func (l *lease) do(ctx context.Context, label string, f func(context.Context, transport.Conn) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	u := &use{cancel: cancel}
-	for again := false; ; again = true {
+	for retried := false; ; {
 		k, err := l.acquire(ctx, u, cmp.Or(label, l.host))
 		if err != nil {
 			return err
 		}
 		err = f(ctx, k.conn)
-		if !l.release(k, u, err, !again && ctx.Err() == nil) {
+		switch l.release(k, u, err, !retried && ctx.Err() == nil) {
+		case requestEnds:
 			return err
+		case requestAgain:
+			retried = true
 		}
 	}
 }
@@ -131,7 +139,7 @@ func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error)
 		p.mu.Unlock()
 		return nil, &transport.Error{Class: transport.ClassCancelled, Err: errGivenBack, Msg: fmt.Sprintf("The connection to %s is closed", name)}
 	default:
-		u.entered, u.index = true, len(l.uses)
+		u.entered, u.index, u.since = true, len(l.uses), time.Now()
 		l.uses = append(l.uses, u)
 		l.running.Add(1)
 	}
@@ -146,7 +154,7 @@ func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error)
 		p.mu.Unlock()
 		return k, nil
 	}
-	w := newWaiter(l, time.Now())
+	w := newWaiter(l, u.since)
 	w.begin = func(extra bool) { p.begin(ctx, l, extra) }
 	pe.queue.push(w)
 	p.ensure(pe)
@@ -177,17 +185,28 @@ func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error)
 	return nil, err
 }
 
-// release gives a session back. If again is set it reports whether the
-// request is to be made again, because its error proves that it did not begin;
-// else the request is over.
-func (l *lease) release(k *link, u *use, err error, again bool) bool {
+// A sequel is the next step after a link has answered a request.
+type sequel int
+
+const (
+	requestEnds  sequel = iota
+	requestAgain        // it did not begin because the connection is of no use any more
+	requestWaits        // it did not begin because the server allowed it no session
+)
+
+// release gives a session back. If may is set, a request whose error proves
+// that the connection had ended before it began is to be made again.
+func (l *lease) release(k *link, u *use, err error, may bool) sequel {
 	p := l.p
 	gone, sessions := k.hasEnded(), unlimited
 	if k.link != nil && !gone {
 		sessions = max(1, k.link.Stats().Sessions)
 	}
-	begun := true
-	if err != nil {
+	begun, then := true, requestEnds
+	refused := errors.Is(err, transport.ErrSessionsTaken)
+	if refused {
+		begun, then = false, requestWaits
+	} else if err != nil {
 		switch transport.ClassOf(err) {
 		case transport.ClassConnect:
 			begun = false
@@ -195,24 +214,36 @@ func (l *lease) release(k *link, u *use, err error, again bool) bool {
 			begun = !gone
 		}
 	}
-	again = again && !begun
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k.sessions = sessions
-	if begun {
+	switch {
+	case !refused || k.active > 1:
+		u.alone = 0
+	case u.alone == 0:
+		u.alone++ // another request may have ended since the refusal
+	default:
+		u.alone, then = 0, requestEnds // no request will make room
+	}
+	if may && !begun && then == requestEnds {
+		then = requestAgain
+	}
+	k.learn(sessions, then == requestWaits)
+	switch {
+	case then == requestWaits:
+	case begun:
 		k.runs++
 		p.counts.Runs++
-	} else {
+	default:
 		p.retire(k, "it did not begin a request")
 	}
 	if gone {
 		p.drop(k, hasEnded)
 	}
 	p.stop(k)
-	if !again {
+	if then == requestEnds {
 		l.drop(u)
 	}
-	return again
+	return then
 }
 
 // drop ends the part of a request that Close waits for; locked.

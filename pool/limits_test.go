@@ -387,7 +387,8 @@ func TestSecondConnection(t *testing.T) {
 	}{
 		{"short ones", 8, 200 * time.Millisecond, 1, 800 * time.Millisecond},
 		{"long ones", 4, 10 * time.Second, 2, 12 * time.Second},
-		{"many long ones", 20, 30 * time.Second, maxLinks, 95 * time.Second},
+		{"many long ones", 20, 30 * time.Second, 10, 36 * time.Second},
+		{"more than there may be connections for", 100, 30 * time.Second, maxLinks, 130 * time.Second},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,9 +15,10 @@ type link struct {
 	born time.Time
 
 	// The rest is guarded by Pool.mu.
-	users    int // leases that pin it
-	active   int // requests in flight
-	sessions int // that may be in flight, as far as known
+	users    int  // leases that pin it
+	active   int  // requests in flight
+	sessions int  // requests that can be in flight, as far as known
+	refused  bool // the server has refused a session, so sessions is its limit
 	runs     uint64
 	used     time.Time // when it was last given back
 	extra    bool      // another of the peer's is older
@@ -34,6 +35,9 @@ func newLink(pe *peer, conn transport.Conn, now time.Time) *link {
 	k := &link{peer: pe, conn: conn, born: now, used: now, sessions: unlimited}
 	if l, ok := conn.(transport.Link); ok {
 		k.link, k.done = l, l.Done()
+		if q, ok := conn.(transport.Unqueued); ok {
+			q.NoQueue() // the request goes back to the peer's queue (lease.do)
+		}
 		k.sessions = max(1, l.Stats().Sessions)
 	}
 	return k
@@ -46,6 +50,22 @@ func (k *link) hasEnded() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// learn records the number of sessions that the connection reports after a request,
+// and whether the server has refused a session. After a refusal, the limit is below
+// the number of requests in flight. A higher number that the connection reports later
+// then raises the limit by one step at a time, because the connection may not have
+// reached the server's limit yet. Locked.
+func (k *link) learn(told int, refused bool) {
+	switch {
+	case refused:
+		k.sessions, k.refused = max(1, k.active-1), true
+	case k.refused:
+		k.sessions = min(told, k.sessions+1)
+	default:
+		k.sessions = told
 	}
 }
 

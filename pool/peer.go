@@ -6,10 +6,18 @@ import (
 )
 
 const (
-	// maxLinks is how many connections one key gets. Each brings as many
-	// sessions as the server allows; more is a load on its machine that no
-	// fan-out asks for.
-	maxLinks = 4
+	// A key gets as many connections as enoughSessions sessions need: four if the
+	// server has OpenSSH's default limit. More sessions would load the machine, and no
+	// fan-out needs them.
+	enoughSessions = 32
+
+	// minLinks is the number of connections that a key can always get, because a
+	// connection may be slow or full of commands that hang.
+	minLinks = 4
+
+	// maxLinks bounds the connections of a key whose server allows one or two
+	// sessions on each. A connection is two processes of sshd.
+	maxLinks = 16
 
 	// extraPause is how long after a failed extra dial the next one is made.
 	extraPause = time.Minute
@@ -25,6 +33,7 @@ type peer struct {
 	leases   int     // not closed
 	dials    int     // goroutines that dial
 	dial     *dial   // the one whose end is waited for, or nil
+	extras   int     // dials of further links, which nobody waits for
 	arrivals queue   // of those who wait for any connection
 	queue    queue   // of requests that wait for a session
 	saved    uint64
@@ -161,14 +170,49 @@ func (p *Pool) expand(pe *peer, a *alarm) {
 		return // stopped at this moment
 	}
 	pe.alarm = nil
-	if pe.wantsMore() && time.Since(pe.queue.oldest().since) >= pe.took {
+	now := time.Now()
+	for pe.wantsMore() && now.Sub(pe.queue.oldest().since) >= pe.took && !now.Before(pe.notUntil) {
 		pe.queue.oldest().begin(true)
-		return
 	}
-	p.await(pe) // who had waited so long has been served
+	p.await(pe) // for those who have not waited so long yet
 }
 
 // wantsMore reports whether requests wait for whom another link may be dialed.
+// The number of dials in progress is at most the number of links, because each link
+// proves that the server accepts a further login. So the number of links doubles.
 func (pe *peer) wantsMore() bool {
-	return pe.queue.n > 0 && pe.dial == nil && len(pe.links) > 0 && len(pe.links) < maxLinks
+	open, coming := len(pe.links), pe.extras
+	if pe.dial != nil {
+		coming++
+	}
+	if pe.queue.n == 0 || coming >= open {
+		return false
+	}
+	each := pe.brings()
+	return open+coming < linksFor(each) && coming*each < pe.queue.n
+}
+
+// brings estimates the number of sessions of a further link from the open links.
+func (pe *peer) brings() int {
+	most := 1
+	for _, k := range pe.links {
+		most = max(most, k.sessions)
+	}
+	return most
+}
+
+// linksFor returns the number of links that a key can have if each has this number of
+// sessions.
+func linksFor(sessions int) int {
+	return min(max(enoughSessions/sessions, minLinks), maxLinks)
+}
+
+// instruct sets the limit of a new link to the lowest limit that a refusal on another
+// link has shown.
+func (pe *peer) instruct(k *link) {
+	for _, o := range pe.links {
+		if o.refused && o.sessions < k.sessions {
+			k.sessions, k.refused = o.sessions, true
+		}
+	}
 }

@@ -38,6 +38,16 @@ import (
 // called under it. So no lock order can be got wrong. It is held for some
 // hundred nanoseconds at a time.
 //
+// The number of requests on a link: active is at most sessions when a request
+// starts on it (free, start). If the server refuses a session, a link of package ssh
+// whose NoQueue was called returns the request instead of queuing it. release then
+// lowers sessions below active, under Pool.mu, and the request takes its old place in
+// the peer's queue. Therefore the same request is refused again only after sessions
+// has risen or another link is free, and a request never waits on one link while
+// another link is free. Dials of further links (extras) do not belong to a request:
+// no request joins or abandons them. A peer that loses its links dials again, even if
+// extras are in progress.
+//
 // A link is in one of three states. Kept: in its peer's links, may get new
 // work. Retired: in no list but Pool.all; ends with its last use. Leaving: being
 // closed by a goroutine, still counted by room.open. Methods whose comment says

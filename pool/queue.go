@@ -52,7 +52,12 @@ func (q *queue) push(w *waiter) {
 		}
 		q.owners[t.owner] = t
 	}
-	w.turn, w.place = t, t.waiting.PushBack(w)
+	w.turn = t
+	if f := t.waiting.Front(); f != nil && w.since.Before(f.Value.(*waiter).since) {
+		w.place = t.waiting.PushFront(w) // it has waited before
+	} else {
+		w.place = t.waiting.PushBack(w)
+	}
 	q.n++
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -568,4 +569,24 @@ func TestErrorOfAnother(t *testing.T) {
 		work.Go(func() { mustRun(t, b, 0) })
 		work.Wait()
 	})
+}
+
+// TestPanicInADial checks that a panic in a dial fails only the requests that wait for
+// that dial.
+func TestPanicInADial(t *testing.T) {
+	n := newNet()
+	n.onDial = func(context.Context) { panic("oh no") }
+	p := newPool(t, n, Options{})
+	_, err := p.Dial(t.Context(), transport.Dest{Host: "a"})
+	if transport.ClassOf(err) != transport.ClassProtocol || !strings.Contains(err.Error(), "internal error: oh no") {
+		t.Errorf("got %v", err)
+	}
+	n.mu.Lock()
+	n.onDial = nil
+	n.mu.Unlock()
+	c, err := p.Dial(t.Context(), transport.Dest{Host: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -90,7 +89,7 @@ func (site *Site) Command() *transport.Cmd {
 
 // run runs cmd, captures what it prints, and judges its end.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
-	out := NewCapture(CaptureOptions{Spill: site.runner.opts.Spill})
+	out := NewCapture(CaptureOptions{Spill: site.runner.opts.Spill, Limit: site.runner.opts.MaxOutput})
 	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
 	res := site.Result
 	res.Output = out
@@ -107,21 +106,32 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 }
 
 // Exec runs cmd, whose output goes to its own writers, and is also shown as it
-// arrives where that is wanted. A stdout that begins, after blanks, with the
-// byte hidden is not shown, unless that is 0.
+// arrives and written to files where that is wanted. If hidden is not 0, stdout is
+// the result of a task: it is not shown if it begins, after blanks, with the byte
+// hidden, and the files get the result in its place.
 func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
-		cmd.Stdout = &tee{w: cmd.Stdout, site: site, stream: Stdout, hidden: hidden}
-		cmd.Stderr = &tee{w: cmd.Stderr, site: site, stream: Stderr}
+		show := func(s Stream) func([]byte) {
+			return func(p []byte) { site.sink(Event{Kind: Output, Target: site.Target, Stream: s, Data: p}) }
+		}
+		cmd.Stdout = &tee{w: cmd.Stdout, take: show(Stdout), hidden: hidden}
+		cmd.Stderr = &tee{w: cmd.Stderr, take: show(Stderr)}
+	}
+	if f := site.kept; f != nil {
+		// What a task prints may have secrets, so its result is written at the end.
+		f.run, f.result = true, hidden != 0
+		if !f.result {
+			cmd.Stdout = &tee{w: cmd.Stdout, take: func(p []byte) { f.write(Stdout, p) }}
+		}
+		cmd.Stderr = &tee{w: cmd.Stderr, take: func(p []byte) { f.write(Stderr, p) }}
 	}
 	return site.Conn.Run(ctx, cmd)
 }
 
-// tee sends output to a writer and, as events, to the sink.
+// tee sends output to a writer and to take.
 type tee struct {
 	w      io.Writer
-	site   *Site
-	stream Stream
+	take   func(p []byte)
 	hidden byte // see Exec
 
 	begun  bool   // it is known how the output begins
@@ -151,7 +161,7 @@ func (t *tee) show(p []byte) {
 		t.blanks = nil
 	}
 	if !t.silent {
-		t.site.sink(Event{Kind: Output, Target: t.site.Target, Stream: t.stream, Data: p})
+		t.take(p)
 	}
 }
 
@@ -165,6 +175,9 @@ func (site *Site) files() transport.FileOptions {
 type Upload struct {
 	Source string
 	Dest   string
+	// Matches are the local files that match Source, a pattern; Dest is then a
+	// directory on the targets. nil: Source is a path.
+	Matches []string
 }
 
 // Name and Object make it an Action.
@@ -173,10 +186,28 @@ func (u *Upload) Object() string { return u.Source }
 
 // Do copies.
 func (u *Upload) Do(ctx context.Context, site *Site) error {
+	if u.Matches != nil {
+		return u.all(ctx, site)
+	}
 	if err := site.Conn.Put(ctx, transport.Tree{Path: u.Source}, u.Dest, site.files()); err != nil {
 		return err
 	}
 	site.Result.Value = ordered.Of("_output", fmt.Sprintf("Uploaded '%s' to '%s:%s'", u.Source, site.Settings.Host, u.Dest))
+	return nil
+}
+
+// all copies the files of a pattern into the directory Dest.
+func (u *Upload) all(ctx context.Context, site *Site) error {
+	var said []string
+	dir := strings.TrimRight(u.Dest, "/")
+	for _, file := range u.Matches {
+		// A path that ends in /. is a directory or an error.
+		if err := site.Conn.Put(ctx, transport.Tree{Path: file}, dir+"/.", site.files()); err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("Uploaded '%s' to '%s:%s'", file, site.Settings.Host, dir+"/"+filepath.Base(file)))
+	}
+	site.Result.Value = ordered.Of("_output", strings.Join(said, "\n"))
 	return nil
 }
 
@@ -185,6 +216,10 @@ func (u *Upload) Do(ctx context.Context, site *Site) error {
 type Download struct {
 	Source string
 	Dir    string // absolute
+	// Expand makes Source a pattern that each target expands, with ~ for a home
+	// directory.
+	Expand bool
+	Limits transport.Limits
 }
 
 // Name and Object make it an Action.
@@ -194,22 +229,33 @@ func (d *Download) Object() string { return d.Source }
 // Do copies into the target's directory. What is in there already stays, but
 // for what comes by the same name.
 func (d *Download) Do(ctx context.Context, site *Site) error {
-	safe := site.Target.SafeName()
+	sources, pattern := []string{d.Source}, false
+	if d.Expand {
+		var err error
+		if sources, pattern, err = site.expand(ctx, d.Source); err != nil {
+			return err
+		}
+	}
 	dir := filepath.Join(d.Dir, d.Subdir(site.Target))
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
-			Msg: fmt.Sprintf("Could not prepare the download directory: %v", err)}
+	options := site.files()
+	options.Limits = d.Limits
+	options.Limits.Used = new(transport.Usage)
+	var said []string
+	for _, source := range sources {
+		if err := site.Conn.Get(ctx, source, dir, options); err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, source, dir))
 	}
-	if err := site.Conn.Get(ctx, d.Source, dir, site.files()); err != nil {
-		return err
-	}
-	source := d.Source
+	source := sources[0]
 	if site.Settings.Dest.PowerShell() {
 		source = strings.ReplaceAll(source, `\`, "/")
 	}
-	site.Result.Value = ordered.Of(
-		"path", filepath.Join(dir, path.Base(source)),
-		"_output", fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, d.Source, d.Dir+"/"+safe))
+	to := filepath.Join(dir, path.Base(source))
+	if pattern {
+		to = dir
+	}
+	site.Result.Value = ordered.Of("path", to, "_output", strings.Join(said, "\n"))
 	return nil
 }
 

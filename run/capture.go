@@ -53,6 +53,7 @@ type Capture struct {
 	dropped [2]int64
 	reason  error // why bytes were dropped, nil: the limit
 	full    bool  // nothing more is kept
+	cut     bool  // what was written was cut already
 	printed bool  // there was a byte other than white space
 	closed  bool
 }
@@ -185,6 +186,15 @@ func (c *Capture) Dropped() (int64, error) {
 	}
 	return c.dropped[Stdout] + c.dropped[Stderr], c.reason
 }
+
+// Cut reports whether something that was printed is not there.
+func (c *Capture) Cut() bool {
+	n, _ := c.Dropped()
+	return n > 0 || c != nil && c.cut
+}
+
+// MarkCut notes that what was written had been cut before.
+func (c *Capture) MarkCut() { c.cut = true }
 
 // silent reports whether nothing was printed on a stream.
 func (c *Capture) silent(s Stream) bool { return c == nil || c.kept[s] == 0 && c.dropped[s] == 0 }

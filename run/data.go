@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -95,6 +96,26 @@ func (r *Result) members() iter.Seq2[string, any] {
 	}
 }
 
+// truncatedKey is a member only where output was cut. Puppet Bolt does not have it.
+const truncatedKey = "truncated"
+
+// Truncated is a warning if output was cut, else "".
+func (r *Result) Truncated() string {
+	if !r.ShowsOutput() || !r.Output.Cut() {
+		return ""
+	}
+	name := r.Target.SafeName()
+	n, reason := r.Output.Dropped()
+	const hint = "To see all of it, use --stream, --output-dir DIR or --format ndjson."
+	switch {
+	case reason != nil:
+		return fmt.Sprintf("The output of %s was cut: %d bytes are missing because it could not be stored: %v. %s", name, n, reason, hint)
+	case n > 0:
+		return fmt.Sprintf("The output of %s was cut at the limit of %d bytes: %d bytes are missing. %s", name, r.Output.limit, n, hint)
+	}
+	return fmt.Sprintf("The output of %s was cut when it was recorded.", name)
+}
+
 // outputs are the members of a command.
 func (r *Result) outputs(yield func(string, any) bool) bool {
 	o := r.Output
@@ -112,7 +133,8 @@ func (r *Result) outputs(yield func(string, any) bool) bool {
 	if r.Status.Signal == "" && (r.OK() || r.Err.Command) {
 		code = r.Status.Code
 	}
-	return yield("stdout", stream(Stdout)) && yield("stderr", stream(Stderr)) && yield("merged_output", merged) && yield("exit_code", code)
+	return yield("stdout", stream(Stdout)) && yield("stderr", stream(Stderr)) && yield("merged_output", merged) && yield("exit_code", code) &&
+		(!o.Cut() || yield(truncatedKey, true))
 }
 
 // plain is what is read of v when it was written as JSON.

@@ -61,6 +61,9 @@ type Result struct {
 // OK reports success.
 func (r *Result) OK() bool { return r.Err == nil }
 
+// NotBegun reports whether nothing was done on the target.
+func (r *Result) NotBegun() bool { return !r.OK() && r.Err.Class == ClassSkipped }
+
 // Error is a failure as Puppet Bolt words it in JSON.
 type Error struct {
 	Kind    string          // "puppetlabs.tasks/connect-error", …

@@ -41,6 +41,12 @@ func TestWriteJSON(t *testing.T) {
 			`{"target":"web1","action":"command","object":"printf 'caf\\351 \\377'","status":"success","value":{"stdout":"caf\\xE9 \\xFF","stderr":"","merged_output":"caf\\xE9 \\xFF","exit_code":0}}`,
 		},
 		{
+			"cut",
+			Result{Target: web1, Action: "command", Object: "x",
+				Output: capture(t, CaptureOptions{Limit: 2}, printed{Stdout, "hi\n"})},
+			`{"target":"web1","action":"command","object":"x","status":"success","value":{"stdout":"hi\n[output cut here, 1 bytes left out: more than 2 bytes were printed]\n","stderr":"","merged_output":"hi\n[output cut here, 1 bytes left out: more than 2 bytes were printed]\n","exit_code":0,"truncated":true}}`,
+		},
+		{
 			"command failed",
 			Result{Target: web1, Action: "script", Object: "s.sh", Status: transport.Status{Code: 3}, Err: commandError(transport.Status{Code: 3}),
 				Output: capture(t, CaptureOptions{}, printed{Stdout, "out\n"})},

@@ -31,6 +31,8 @@ type Options struct {
 	Timeout     time.Duration // of the action on one target, without the connection's own limit; 0: none
 	Spill       *Spill        // where results that are kept have output beyond memory; nil: each in a file of its own
 	Stream      bool          // Output events as output arrives
+	Outputs     *OutputDir    // also takes what commands, scripts and tasks print; nil: nothing does
+	MaxOutput   int64         // bytes of output in a result; 0: DefaultCaptureLimit. Output events have all of it
 	Log         *slog.Logger  // nil discards
 	// Begin is asked right before a target is begun; after an error it is not, and
 	// its Result is one of class skipped. Several goroutines call it; nil: nobody is
@@ -112,6 +114,7 @@ type Site struct {
 
 	runner *Runner
 	sink   func(Event)
+	kept   *targetFiles // nil if output is not written to files
 }
 
 // ErrStopped is the cause of a context that was cancelled by the user.
@@ -163,11 +166,13 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 	}
 	sink(Event{Kind: Started, Target: t})
 	start := time.Now()
-	if err := r.do(ctx, action, t, res, sink); err != nil {
+	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
+	if err := r.do(ctx, action, site); err != nil {
 		res.Err = newError(err)
 	} else {
 		res.Object = action.Object()
 	}
+	site.kept.end(res, r.opts.Log.Warn)
 	res.Elapsed = time.Since(start)
 	r.opts.Log.Debug("target finished", "target", t.SafeName(), "ok", res.OK(), "elapsed", res.Elapsed)
 	sink(Event{Kind: Finished, Target: t, Result: res})
@@ -175,16 +180,16 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 
 // do connects and performs the action. A panic becomes the target's failure:
 // one target's bad luck must not end the work on all the others.
-func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res *Result, sink func(Event)) (err error) {
+func (r *Runner) do(ctx context.Context, action Action, site *Site) (err error) {
+	t := site.Target
 	defer func() {
 		if p := recover(); p != nil {
 			r.opts.Log.Error("internal error", "target", t.SafeName(), "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("internal error: %v (the stack is in the debug log; please report it)", p)
 		}
 	}()
-	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
 	if l, ok := action.(LocalAction); ok && l.Here() {
-		return r.limited(ctx, func(ctx context.Context) error { return action.Do(ctx, site) })
+		return r.perform(ctx, action, site)
 	}
 	settings, err := t.Settings(ctx)
 	if err != nil {
@@ -216,6 +221,14 @@ func (r *Runner) do(ctx context.Context, action Action, t *inventory.Target, res
 		}
 	}()
 	site.Settings, site.Conn = settings, conn
+	return r.perform(ctx, action, site)
+}
+
+// perform does an action on a target that was reached.
+func (r *Runner) perform(ctx context.Context, action Action, site *Site) (err error) {
+	if site.kept, err = r.opts.Outputs.begin(site.Target); err != nil {
+		return err
+	}
 	return r.limited(ctx, func(ctx context.Context) error { return action.Do(ctx, site) })
 }
 

@@ -247,3 +247,37 @@ func TestRunBegin(t *testing.T) {
 		t.Errorf("done %v, skipped %v", done, skipped)
 	}
 }
+
+// TestTruncated: a result says that its output was cut, and what is streamed is
+// all of it.
+func TestTruncated(t *testing.T) {
+	for line, cut := range map[string]bool{"12345": false, "123456": true} {
+		for _, stream := range []bool{false, true} {
+			r := run.New(&fleet{}, run.Options{MaxOutput: 5, Stream: stream})
+			var streamed strings.Builder
+			var result *run.Result
+			r.Run(t.Context(), &run.Command{Line: line}, targets(t, `{"targets":["web1"]}`, "web1"), func(e run.Event) {
+				switch e.Kind {
+				case run.Output:
+					streamed.Write(e.Data)
+				case run.Finished:
+					result = e.Result
+				}
+			})
+			defer result.Output.Close()
+			members, err := result.Members()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mark, has := members.Get("truncated"); has != cut || cut && mark != true {
+				t.Errorf("%s: truncated is %v, %v", line, mark, has)
+			}
+			if text := result.Truncated(); (text != "") != cut || cut && !strings.Contains(text, "web1") {
+				t.Errorf("%s: warning %q", line, text)
+			}
+			if stream && streamed.String() != line {
+				t.Errorf("%s: streamed %q", line, streamed.String())
+			}
+		}
+	}
+}

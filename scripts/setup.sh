@@ -21,6 +21,7 @@ tests='
 make make
 gcc gcc
 sudo sudo
+doas opendoas
 python3 python3-minimal
 ps procps
 fish fish

@@ -17,13 +17,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"bolt/internal/fault"
+	"bolt/internal/ordered"
 	"bolt/internal/spelling"
 	"bolt/modules"
 	"bolt/puppet/value"
@@ -38,17 +41,28 @@ type Options struct {
 	// Warn takes a warning, its ID first; nil drops them. It may be called by
 	// several goroutines at once.
 	Warn func(id, text string)
+	// LookPath finds a program of this machine by its name; nil is exec.LookPath.
+	LookPath func(name string) (string, error)
 }
 
-// A Library finds tasks. It keeps nothing, and is safe for concurrent use.
-type Library struct{ o Options }
+// A Library finds tasks. It is safe for concurrent use.
+type Library struct {
+	o Options
+	// puppetRuby and boltRuby are the paths of the packaged Rubies.
+	puppetRuby, boltRuby string
+	// rubyTold limits the warning about a Ruby from PATH to one.
+	rubyTold sync.Once
+}
 
 // NewLibrary returns a Library.
 func NewLibrary(o Options) *Library {
 	if o.Warn == nil {
 		o.Warn = func(string, string) {}
 	}
-	return &Library{o}
+	if o.LookPath == nil {
+		o.LookPath = exec.LookPath
+	}
+	return &Library{o: o, puppetRuby: puppetRuby, boltRuby: boltRuby}
 }
 
 // A Summary is what lists say of a task.
@@ -178,7 +192,7 @@ func (l *Library) unknown(name string) error {
 func (l *Library) names() []string {
 	var names []string
 	for _, m := range l.o.Modules.All() {
-		list, _ := entries(m) // what cannot be read is no near name
+		list, _, _ := entries(m) // a directory that cannot be read has no similar names
 		for _, e := range list {
 			names = append(names, fullName(m.Name, e.name))
 		}
@@ -188,20 +202,21 @@ func (l *Library) names() []string {
 
 // An entry is one task of a module's directory.
 type entry struct {
-	name      string // of the files
-	described bool   // there is a file of metadata
+	name        string // of the files
+	described   bool   // there is a file of metadata
+	executables int    // files of the task's own name
 }
 
-// entries are the tasks of a module.
-func entries(m modules.Module) ([]entry, error) {
+// entries returns the tasks of a module, and the names of all files that can be
+// implementations.
+func entries(m modules.Module) (list []entry, executables []string, err error) {
 	files, err := m.ReadDir(dir)
 	if none(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []entry
 	at := make(map[string]int)
 	for _, f := range files {
 		name, ext, ok := stem(f.Name())
@@ -214,13 +229,18 @@ func entries(m modules.Module) ([]entry, error) {
 			at[name] = i
 			list = append(list, entry{name: name})
 		}
-		list[i].described = list[i].described || ext == metadataExt
+		if ext == metadataExt {
+			list[i].described = true
+			continue
+		}
+		list[i].executables++
+		executables = append(executables, f.Name())
 	}
-	return list, nil
+	return list, executables, nil
 }
 
-// List returns all tasks, sorted by name. What is wrong with a task's metadata
-// is a warning: the others are there.
+// List returns all tasks, sorted by name. A task that cannot be loaded because of
+// its metadata or its files is left out with a warning.
 func (l *Library) List(ctx context.Context) ([]Summary, error) {
 	return l.list(ctx, l.o.Modules.All())
 }
@@ -240,22 +260,72 @@ func (l *Library) list(ctx context.Context, all []modules.Module) ([]Summary, er
 }
 
 func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
-	found, err := entries(m)
+	found, executables, err := entries(m)
 	if err != nil {
 		l.o.Warn("task_metadata", fmt.Sprintf("The tasks of module %s are not listed: %s: %v", m.Name, m.Path(dir), fault.WithoutPath(err)))
 	}
 	var list []Summary
 	for _, e := range found {
 		s := Summary{Name: fullName(m.Name, e.name), Module: m}
+		raw := &ordered.Map{}
+		var err error
 		if e.described {
-			raw, err := readMetadata(ctx, m, e.name)
-			if err != nil && ctx.Err() == nil {
+			raw, err = readMetadata(ctx, m, e.name)
+		}
+		if err == nil {
+			err = sources(s, e, raw, executables)
+		}
+		if err != nil {
+			if ctx.Err() == nil {
 				l.o.Warn("task_metadata", err.Error())
 			}
-			s.Description, _ = raw.Value("description").(string)
-			s.Private = raw.Value("private") == true
+			continue
 		}
+		s.Description, _ = raw.Value("description").(string)
+		s.Private = raw.Value("private") == true
 		list = append(list, s)
 	}
 	return list
+}
+
+// sources checks that the files of a task exist: its implementations, or else one
+// file with its name. Find reports all errors in the metadata.
+func sources(s Summary, e entry, raw *ordered.Map, executables []string) error {
+	if s.Module.BuiltIn() && native(mapOf(raw.Value("extensions"))) != "" {
+		return nil
+	}
+	if impls, ok := raw.Value("implementations").([]any); ok {
+		for _, v := range impls {
+			if name, _ := mapOf(v).Value("name").(string); !slices.Contains(executables, name) {
+				return missingImplementation(s.Name, name)
+			}
+		}
+		return nil
+	}
+	switch e.executables {
+	case 0:
+		return noSource(s.Name, s.Module.Path(dir))
+	case 1:
+		return nil
+	}
+	return severalSources(s.Name, s.Module.Path(dir))
+}
+
+// mapOf is v as a map; nil, which is an empty map, for anything else.
+func mapOf(v any) *ordered.Map {
+	m, _ := v.(*ordered.Map)
+	return m
+}
+
+func noSource(task, dir string) error {
+	return fault.New(palError, "No source besides task metadata was found in directory %s for task %s", dir, task)
+}
+
+func severalSources(task, dir string) error {
+	return fault.New(palError, "Multiple executables were found in directory %s for task %s; "+
+		"define 'implementations' in metadata to differentiate between them", dir, task)
+}
+
+func missingImplementation(task, file string) error {
+	return fault.New(palError, "Task metadata for task %s specifies missing implementation %s", task, file)
 }

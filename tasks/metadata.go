@@ -39,6 +39,9 @@ type Task struct {
 	// Native names the part of the program that does the task, on this machine
 	// and for no target; "": a file does it.
 	Native string
+	// HereOnly is set if bolt itself performs the task and the task acts on this
+	// machine. It is then refused for other targets and other users.
+	HereOnly bool
 
 	executables []string // files of the task's own name
 	odd         []string // keys of parts of the metadata that mean nothing
@@ -54,13 +57,14 @@ func (t *Task) With(files ...string) *Task {
 
 // A Parameter is one that a task declares.
 type Parameter struct {
-	Name        string
-	TypeText    string // as written; "" if the type is left out
-	Type        value.Type
-	Description string
-	Default     any // of the types of package ordered
-	HasDefault  bool
-	Sensitive   bool
+	Name           string
+	TypeText       string // as written; "" if the type is left out
+	Type           value.Type
+	Description    string
+	HasDescription bool
+	Default        any // of the types of package ordered
+	HasDefault     bool
+	Sensitive      bool
 }
 
 // Optional reports whether a task can be run without the parameter.
@@ -135,7 +139,8 @@ func (t *Task) read(ctx context.Context, l *Library, name string, has bool) erro
 	t.Remote = r.flag("remote")
 	t.InputMethod = r.text("input_method")
 	t.files = r.texts("files")
-	t.Native = native(r.child("extensions"))
+	extensions := r.child("extensions")
+	t.Native, t.HereOnly = native(extensions), hereOnly(extensions)
 	if params := r.child("parameters"); params != nil {
 		t.Typed = true
 		for k, v := range params.All() {
@@ -205,6 +210,12 @@ func native(extensions *ordered.Map) string {
 	own, _ := extensions.Value("bolt").(*ordered.Map)
 	name, _ := own.Value("native").(string)
 	return name
+}
+
+// hereOnly reads {"bolt": {"here_only": true}}, which belongs to native.
+func hereOnly(extensions *ordered.Map) bool {
+	own, _ := extensions.Value("bolt").(*ordered.Map)
+	return own.Value("here_only") == true
 }
 
 // A reader reads metadata and collects what has another type than it must.
@@ -295,6 +306,7 @@ func (r *reader) parameter(ctx context.Context, l *Library, name string, v any) 
 	r.within("parameters."+name, v, []string{"type", "description", "default", "sensitive"}, func(in *reader) {
 		p.TypeText = in.text("type")
 		p.Description = in.text("description")
+		p.HasDescription = in.Value("description") != nil
 		p.Sensitive = in.flag("sensitive")
 		p.Default, p.HasDefault = in.Get("default")
 	})
@@ -329,11 +341,10 @@ func (t *Task) locate(files []fs.DirEntry) error {
 	if t.Implementations == nil {
 		switch len(t.executables) {
 		case 0:
-			return fault.New(palError, "No source besides task metadata was found in directory %s for task %s", where, t.Name)
+			return noSource(t.Name, where)
 		case 1:
 		default:
-			return fault.New(palError, "Multiple executables were found in directory %s for task %s; "+
-				"define 'implementations' in metadata to differentiate between them", where, t.Name)
+			return severalSources(t.Name, where)
 		}
 		t.Implementations = []Implementation{{File: t.executables[0], inherits: true}}
 	}
@@ -341,7 +352,7 @@ func (t *Task) locate(files []fs.DirEntry) error {
 		impl := &t.Implementations[i]
 		known := slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == impl.File && regular(t.Module, f) })
 		if !known {
-			return fault.New(palError, "Task metadata for task %s specifies missing implementation %s", t.Name, impl.File)
+			return missingImplementation(t.Name, impl.File)
 		}
 		impl.local = path.Join(dir, impl.File)
 		if impl.InputMethod == "" {

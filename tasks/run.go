@@ -38,6 +38,7 @@ type RunOptions struct {
 // A Run is a task with its parameters, as an action on targets.
 type Run struct {
 	task   *Task
+	from   *Library
 	params *ordered.Map // checked, with _noop and _task
 	opts   RunOptions
 	native Native
@@ -57,7 +58,7 @@ const largeAtOnce = 2
 // Run makes an action of a task. Params are as Check returned them; files are
 // read while ctx lasts. Errors are *fault.Error.
 func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOptions) (*Run, error) {
-	r := &Run{task: t, params: params.Clone(), opts: o, large: make(chan struct{}, largeAtOnce)}
+	r := &Run{task: t, from: l, params: params.Clone(), opts: o, large: make(chan struct{}, largeAtOnce)}
 	if o.Noop {
 		if !t.SupportsNoop {
 			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Hint: fmt.Sprintf("The metadata of task %s does not say supports_noop.", t.Name)}
@@ -200,6 +201,9 @@ type part struct {
 // Do runs the task on one target, in one session.
 func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	if r.native != nil {
+		if err := r.checkHere(ctx, site.Target); err != nil {
+			return err
+		}
 		value, err := r.native(ctx, r.params)
 		if err == nil {
 			r.task.judge(site.Result, value)
@@ -232,6 +236,11 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	if words := site.Settings.Interpreters[path.Ext(impl.File)]; words != nil {
 		cmd.Interpreter = words
+	}
+	if site.Settings.Dest.Protocol == localProtocol {
+		if cmd.Interpreter, err = r.from.ruby(r.task, impl.File, cmd.Interpreter); err != nil {
+			return err
+		}
 	}
 	cmd.Env, cmd.Stdin = in.env, in.stdin
 	method := impl.InputMethod
@@ -274,6 +283,28 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	r.task.result(site.Result, stdout, stderr, status)
 	if res := site.Result; res.Err != nil && res.Err.Given == nil {
 		res.Err.Hint = advice(impl.File, in.files[0].Data, site.Settings.Interpreters[path.Ext(impl.File)], status, stdout, stderr)
+	}
+	return nil
+}
+
+// checkHere returns an error if a task that acts on this machine only has another
+// machine as its target, or is to run as another user.
+func (r *Run) checkHere(ctx context.Context, t *inventory.Target) error {
+	if !r.task.HereOnly {
+		return nil
+	}
+	settings, err := t.Settings(ctx)
+	switch {
+	case err != nil:
+		return err
+	case settings.Dest.Protocol != localProtocol:
+		return &fault.Error{Kind: "bolt/no-implementation",
+			Msg:  fmt.Sprintf("The task %s runs on this machine only, but the target %s has the transport %s.", r.task.Name, t.SafeName(), settings.Dest.Protocol),
+			Hint: "Run it on localhost."}
+	case settings.RunAs.User != "" || r.opts.RunAs != "":
+		return &fault.Error{Kind: "bolt/no-implementation",
+			Msg:  fmt.Sprintf("The task %s always runs as the user who runs bolt, but run-as is set.", r.task.Name),
+			Hint: "Remove run-as for localhost, or run bolt as the other user."}
 	}
 	return nil
 }

@@ -202,6 +202,9 @@ func TestList(t *testing.T) {
 		"proj/tasks/init.sh": sh, "proj/tasks/b.sh": sh, "proj/tasks/b.json": `{"description": "B", "private": true}`,
 		"proj/tasks/bad.sh": sh, "proj/tasks/bad.json": "{", "modules/extra/tasks/a.py": sh, "modules/none/files/x": "",
 		"proj/tasks/b_linux.sh": sh, "modules/extra/tasks/worse.sh": sh, "modules/extra/tasks/worse.json": "]",
+		"modules/extra/tasks/nofile.json": `{"description": "no file"}`, "modules/extra/tasks/twice.sh": sh, "modules/extra/tasks/twice.py": sh,
+		"modules/extra/tasks/lacks.sh": sh, "modules/extra/tasks/lacks.json": `{"implementations": [{"name": "a.py"}, {"name": "gone.sh"}]}`,
+		"modules/extra/tasks/has.json": `{"implementations": [{"name": "a.py"}]}`, "modules/extra/tasks/empty.json": `{"implementations": []}`,
 	})
 	if err := os.Symlink("nowhere", filepath.Join(w.dir, "proj/tasks/dangling.sh")); err != nil {
 		t.Fatal(err)
@@ -214,14 +217,21 @@ func TestList(t *testing.T) {
 	for _, s := range list {
 		got = append(got, fmt.Sprintf("%s %q %v %s", s.Name, s.Description, s.Private, s.Module.Name))
 	}
-	want := []string{`builtin "ours" false builtin`, `builtin::script "" false builtin`, `extra::a "" false extra`, `extra::worse "" false extra`, `proj "" false proj`,
-		`proj::b "B" true proj`, `proj::b_linux "" false proj`, `proj::bad "" false proj`}
+	want := []string{`builtin "ours" false builtin`, `builtin::script "" false builtin`, `extra::a "" false extra`, `extra::empty "" false extra`, `extra::has "" false extra`, `proj "" false proj`,
+		`proj::b "B" true proj`, `proj::b_linux "" false proj`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	slices.Sort(w.warns)
-	if len(w.warns) != 2 || !strings.Contains(w.warns[0], "worse.json") || !strings.Contains(w.warns[1], "bad.json") {
-		t.Errorf("warnings %q", w.warns)
+	warns := strings.Join(w.warns, "\n")
+	for _, want := range []string{"worse.json", "bad.json", "No source besides task metadata was found in directory " + filepath.Join(w.dir, "modules/extra/tasks") + " for task extra::nofile",
+		"Multiple executables were found in directory " + filepath.Join(w.dir, "modules/extra/tasks") + " for task extra::twice", "extra::lacks specifies missing implementation gone.sh"} {
+		if !strings.Contains(warns, want) {
+			t.Errorf("no warning about %q in\n%s", want, warns)
+		}
+	}
+	if len(w.warns) != 5 {
+		t.Errorf("%d warnings:\n%s", len(w.warns), warns)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

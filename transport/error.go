@@ -46,6 +46,11 @@ type Error struct {
 	Err error // the cause, or nil
 }
 
+// ErrSessionsTaken is the cause of a ClassThrottled error of a request that did
+// not begin because the server allows no further session on this connection.
+// Only a connection whose NoQueue method was called returns it.
+var ErrSessionsTaken = errors.New("all sessions that the server allows are in use")
+
 func (e *Error) Error() string {
 	switch {
 	case e.Msg != "" && e.Hint != "":

@@ -15,6 +15,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 	"time"
 )
@@ -48,7 +49,8 @@ type Conn interface {
 
 	// Get copies the file or directory src of the machine to the local
 	// directory dst (made if missing), as dst/<base of src>. Symbolic links
-	// are followed on the machine; nothing is written outside dst.
+	// are followed on the machine; nothing is written outside dst, and no more
+	// than o.Limits allow. If nothing arrives, a dst that it has made does not stay.
 	Get(ctx context.Context, src, dst string, o FileOptions) error
 
 	// Close gives the connection up. It is safe to call twice.
@@ -90,6 +92,13 @@ type Link interface {
 	Stats() LinkStats
 }
 
+// An Unqueued is a Link that can return a request instead of queuing it.
+type Unqueued interface {
+	// NoQueue makes a request for which the server has no session end with
+	// ErrSessionsTaken. It is called before the first request.
+	NoQueue()
+}
+
 // An Archiver hands over what Get would write as a tar stream (package
 // transport/archive), unread and untrusted.
 type Archiver interface {
@@ -126,6 +135,9 @@ type Dest struct {
 	// keys of these hosts are checked as ssh_config says, whatever
 	// HostKeyCheck says of the destination.
 	ProxyJump string
+	// ProxyCommand is the command for sh that the connection goes through, with the
+	// tokens of ssh_config; "" for the ProxyCommand of ssh_config. ProxyJump overrides it.
+	ProxyCommand string
 
 	// LoginShell names the login user's shell there, if it is not of the
 	// POSIX family: csh, tcsh, fish, powershell.
@@ -291,9 +303,34 @@ type File struct {
 // RunAs says as whom a command runs. The zero value is the login user.
 type RunAs struct {
 	User       string   // "" or the login user: no escalation
-	Password   Secret   // for sudo, written to its standard input after its prompt and nowhere else
-	Executable string   // instead of "sudo"
+	Password   Secret   // for Method's program, written to its standard input after its prompt and nowhere else
+	Executable string   // instead of "sudo"; its base name determines Method
 	Command    []string // instead of sudo altogether: Command… User sh -c …; no password is sent
+}
+
+// A Method is the kind of program that changes the user.
+type Method string
+
+// The methods. MethodSu asks for the password of RunAs.User, the others for that
+// of the login user; MethodDoas asks only on a terminal.
+const (
+	MethodSudo    Method = "sudo"
+	MethodSu      Method = "su"
+	MethodDoas    Method = "doas"
+	MethodCommand Method = "command" // RunAs.Command
+)
+
+// Method returns the method that RunAs asks for. A program named neither su nor
+// doas takes the arguments of sudo.
+func (r *RunAs) Method() Method {
+	if len(r.Command) > 0 {
+		return MethodCommand
+	}
+	switch m := Method(path.Base(r.Executable)); m {
+	case MethodSu, MethodDoas:
+		return m
+	}
+	return MethodSudo
 }
 
 // FileOptions are what Put and Get share with Cmd; the fields mean the same.
@@ -303,6 +340,25 @@ type FileOptions struct {
 	TmpDir    string
 	ScriptDir string
 	KeepFiles bool
+	Limits    Limits // of Get
+}
+
+// Limits bound what Get writes, because the machine may send anything. The zero
+// value stands for package archive's defaults.
+type Limits struct {
+	Files int   // files and directories
+	Bytes int64 // in all files; 0: what leaves room on the disk
+	Depth int   // of directories
+
+	// Used counts what Get writes, so that several copies can have limits together.
+	// nil: the limits are those of one copy.
+	Used *Usage
+}
+
+// Usage is what copies with the same Limits have written.
+type Usage struct {
+	Files int
+	Bytes int64
 }
 
 // Status is how a command ended: by itself with Code, or by Signal.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"bolt/internal/fault"
@@ -17,9 +18,11 @@ import (
 	"bolt/internal/project"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
+	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/tasks"
+	"bolt/transport"
 )
 
 func runCommand(ctx context.Context, a *app, args []string) error {
@@ -51,15 +54,17 @@ func runScript(ctx context.Context, a *app, args []string) error {
 
 func runUpload(ctx context.Context, a *app, args []string) error {
 	return a.act(ctx, "upload", args[0], func([]*inventory.Target) (run.Action, error) {
-		path := a.modules.Find(args[0])
-		if err := project.CheckTree("source file", path); err != nil {
+		path, matches, err := a.uploaded(args[0])
+		if err != nil {
 			return nil, err
 		}
-		return &run.Upload{Source: path, Dest: args[1]}, nil
+		return &run.Upload{Source: path, Dest: args[1], Matches: matches}, nil
 	})
 }
 
 func runDownload(ctx context.Context, a *app, args []string) error {
+	var made []string // by this run, if anything arrives
+	defer func() { removeEmpty(made) }()
 	return a.act(ctx, "download", args[0], func(targets []*inventory.Target) (run.Action, error) {
 		dir, err := filepath.Abs(args[1])
 		if err != nil {
@@ -69,7 +74,8 @@ func runDownload(ctx context.Context, a *app, args []string) error {
 			return nil, &fault.Error{Kind: "bolt/file-exist-error", Details: ordered.Of("path", dir),
 				Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
 		}
-		d := &run.Download{Source: args[0], Dir: dir}
+		made = missingDirs(dir)
+		d := &run.Download{Source: args[0], Dir: dir, Expand: true, Limits: a.limits()}
 		taken := make(map[string]*inventory.Target, len(targets))
 		for _, t := range targets {
 			sub := d.Subdir(t)
@@ -94,6 +100,10 @@ func (a *app) act(ctx context.Context, name, object string, prepare func([]*inve
 func (a *app) actAmong(ctx context.Context, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 	prepare func([]*inventory.Target) (run.Action, error),
 ) error {
+	rolling, err := rollingOf(a.values)
+	if err != nil {
+		return err
+	}
 	find, err := a.targeting(ctx)
 	if err != nil {
 		return err
@@ -108,7 +118,8 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	if terr == nil {
 		targets, terr = among(ctx, targets)
 	}
-	if a.config.ConcurrencyLowered && len(targets) > a.config.Concurrency {
+	concurrency := a.concurrency(len(targets))
+	if a.config.ConcurrencyLowered && !a.values.has("concurrency") && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
 			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
 	}
@@ -126,15 +137,24 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	if err != nil {
 		return a.fatal(view, err)
 	}
+	outputs, err := a.outputDir(targets)
+	if err != nil {
+		return a.fatal(view, err)
+	}
+	if outputs != nil {
+		defer outputs.Close()
+	}
 	dialer, err := a.dialer()
 	if err != nil {
 		return a.fatal(view, err)
 	}
 	defer dialer.close()
+	streams := a.config.Stream || a.format() == output.NDJSON
 	runner := run.New(dialer, run.Options{
-		Concurrency: a.config.Concurrency,
+		Concurrency: concurrency,
 		Timeout:     a.timeout(),
-		Stream:      a.config.Stream || a.format() == output.NDJSON,
+		Stream:      streams,
+		Outputs:     outputs,
 		Log:         a.log,
 	})
 	audited, err := a.audited(ctx, 0, a.auditOf(action, nil), targets)
@@ -149,11 +169,16 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
 	a.sys.remote.Store(true)
 	sum := tallyOf(action)
-	runner.Run(ctx, action, targets, func(e run.Event) {
+	known := sync.OnceValue(a.inv.Names)
+	runner.RunBatches(ctx, rolling, action, targets, func(e run.Event) {
 		if e.Kind == run.Finished {
 			outcome[e.Target] = e.Result.OK()
 			audited.came(ctx, e.Result)
+			spell(e.Result, known)
 			hints.add(e.Result)
+			if text := e.Result.Truncated(); text != "" && !streams && outputs == nil {
+				a.logs.Warn(truncatedWarning, text)
+			}
 			if sum != nil && e.Result.OK() {
 				sum.Add(e.Target, e.Result.Value)
 			}
@@ -184,6 +209,22 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	return nil
 }
 
+// truncatedWarning is the ID of the warning about output that was cut.
+const truncatedWarning = "truncated_output"
+
+// outputDir is the directory of --output-dir; nil without that option.
+func (a *app) outputDir(targets []*inventory.Target) (*run.OutputDir, error) {
+	dir := a.values.last("output-dir")
+	if dir == "" {
+		return nil, nil
+	}
+	outputs, err := run.OpenOutputDir(dir, targets)
+	if err != nil {
+		return nil, fault.New("bolt/file-error", "The directory '%s' of --output-dir cannot be used: %v", dir, err)
+	}
+	return outputs, nil
+}
+
 // warnHere tells that what is done for targets elsewhere is done here.
 func (a *app) warnHere(action *tasks.Run, targets []*inventory.Target) {
 	if !action.Here() {
@@ -200,6 +241,18 @@ func (a *app) warnHere(action *tasks.Run, targets []*inventory.Target) {
 
 func (a *app) warnNoTargets() {
 	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets, --query, --rerun and --where say.")
+}
+
+// spell adds a hint if bolt could not connect to a target that is not in the inventory
+// and has a name similar to a name in the inventory. known returns these names.
+func spell(r *run.Result, known func() []string) {
+	if !r.Target.Adhoc || r.OK() || r.Err.Hint != "" || r.Err.Class != transport.ClassResolve && r.Err.Class != transport.ClassConnect {
+		return
+	}
+	names := slices.DeleteFunc(slices.Clone(known()), func(n string) bool { return n == r.Target.Name })
+	if near := spelling.Near(r.Target.Name, names); near != "" {
+		r.Err.Hint = fmt.Sprintf("did you mean %s? %s is not in the inventory.", near, r.Target.SafeName())
+	}
 }
 
 // hints collects what to do about failures, so that a hundred targets with

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,12 +46,16 @@ type app struct {
 
 	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
-	library   *tasks.Library       // nil before tasks()
-	planned   *plans.Library       // nil before plans()
-	plug      *plugin.Plugins      // nil before plugins()
-	pdb       *puppetdb.Instances  // nil before puppetDB()
-	kept      *keptFacts           // nil before cachedFacts()
-	stdinRead bool                 // somebody has had standard input
+	invOnce   sync.Once            // fills in what inventoryData() returns
+	invData   *ordered.Map
+	invSource string
+	invErr    error
+	library   *tasks.Library      // nil before tasks()
+	planned   *plans.Library      // nil before plans()
+	plug      *plugin.Plugins     // nil before plugins()
+	pdb       *puppetdb.Instances // nil before puppetDB()
+	kept      *keptFacts          // nil before cachedFacts()
+	stdinRead bool                // standard input was read
 	audit     auditing
 }
 
@@ -156,7 +161,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	}
 	logTo := a.config.Log
 	logTo.Console = a.console
-	logTo.Color = logTo.Color && sys.env("NO_COLOR") == "" && term.IsTerminal(int(sys.err.Fd()))
+	logTo.Color = logTo.Color && !sys.plainTerminal() && term.IsTerminal(int(sys.err.Fd()))
 	switch v {
 	case noFiles:
 		logTo.Files = nil
@@ -194,7 +199,9 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	m := &ordered.Map{}
 	for _, f := range flagTable() {
 		if f.config != nil && a.values.has(f.name) {
-			m.Set(f.name, f.config(a.values.last(f.name)))
+			if v := f.config(a.values.last(f.name)); v != nil {
+				m.Set(f.name, v)
+			}
 		}
 	}
 	if a.values.has("log-level") {
@@ -266,7 +273,7 @@ func (a *app) saveRerun(targets []*inventory.Target, outcome map[*inventory.Targ
 		entries[i] = project.RerunEntry{Target: t.Name, OK: outcome[t]}
 	}
 	if err := a.config.Rerun.Save(entries); err != nil {
-		a.logs.WarnOnce("unwriteable_file", fmt.Sprintf("The outcome was not recorded for --rerun: %v", err))
+		a.logs.Warn("unwriteable_file", fmt.Sprintf("The outcome was not recorded for --rerun: %v", err))
 	}
 }
 

@@ -127,6 +127,11 @@ func findLong(table []flag, name string) (f flag, negative bool, err error) {
 			hits = append(hits, hit{f, true})
 		}
 	}
+	// Options that Puppet Bolt does not have must not make its abbreviations ambiguous.
+	bolts := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return h.f.strict })
+	if len(bolts) == 1 {
+		return bolts[0].f, bolts[0].negative, nil
+	}
 	switch len(hits) {
 	case 1:
 		return hits[0].f, hits[0].negative, nil
@@ -158,6 +163,9 @@ func checkValue(f flag, full, val string) error {
 	}
 	if (f.name == "as" || f.name == "from") && !slices.Contains(f.values, val) {
 		return hinted(usagef("Invalid parameter specified for option '%s': %s", full, val), "it can be %s", spelling.Or(f.values))
+	}
+	if _, percent := percentOf(val); f.name == "concurrency" && percent {
+		return nil
 	}
 	if f.name == "concurrency" || f.name == "connect-timeout" {
 		if _, err := parseCount(val); err != nil {

@@ -22,6 +22,7 @@ func TestArrange(t *testing.T) {
 		{name: "shortened", argv: []string{"--targ", "web"}, flags: []string{"--targets=web"}},
 		{name: "shortened negative", argv: []string{"--no-host"}, flags: []string{"--no-host-key-check"}},
 		{name: "exact beats prefix", argv: []string{"--password", "x"}, flags: []string{"--password=x"}},
+		{name: "abbreviation of Bolt's", argv: []string{"--pro", "x"}, flags: []string{"--project=x"}},
 		{name: "ambiguous", argv: []string{"--pass", "x"}, err: "Unknown argument '--pass': it could be --password or --password-prompt"},
 		{name: "unknown", argv: []string{"--nope"}, err: "Unknown argument '--nope'"},
 		{name: "unknown short", argv: []string{"-Z"}, err: "Unknown argument '-Z'"},

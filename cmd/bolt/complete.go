@@ -11,6 +11,7 @@ import (
 
 	"bolt/internal/guide"
 	"bolt/internal/output"
+	"bolt/inventory/match"
 	"bolt/plans/journal"
 )
 
@@ -24,6 +25,10 @@ func addCompletion(cmd *cobra.Command, c *command, values flagValues, sys system
 			complete = func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 				return completeTargets(cmd, values, sys, prefix)
 			}
+		case f.name == "where":
+			complete = func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+				return completeWhere(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			}
 		case f.name == "format":
 			complete = cobra.FixedCompletions(c.formats, cobra.ShellCompDirectiveNoFileComp)
 		case f.values != nil:
@@ -32,7 +37,7 @@ func addCompletion(cmd *cobra.Command, c *command, values flagValues, sys system
 			complete = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 		case f.name == "facts":
 			complete = cobra.FixedCompletions([]string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-		case f.name == "project", f.name == "modulepath":
+		case f.name == "project", f.name == "modulepath", f.name == "output-dir":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 		case f.name == "private-key", f.name == "batch":
 			continue // files
@@ -111,6 +116,43 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeWhere returns the completions for the end of an expression: names, lists
+// after "in", and "and" and "or" after a comparison.
+func completeWhere(prefix string) []string {
+	begin := strings.TrimRight(prefix, "abcdefghijklmnopqrstuvwxyz")
+	before, last := strings.TrimRight(begin, " "), prefix[len(begin):]
+	if strings.HasSuffix(begin, ".") || strings.Count(strings.ReplaceAll(begin, `\"`, ""), `"`)%2 == 1 {
+		return nil
+	}
+	var offers []string
+	words := strings.FieldsFunc(before, func(r rune) bool { return r == ' ' || r == '(' })
+	word := ""
+	if len(words) > 0 {
+		word = words[len(words)-1]
+	}
+	switch {
+	case word == "in":
+		offers = []string{"groups", "features", "alias"}
+	case before == "", strings.HasSuffix(before, "("), word == "and", word == "or", word == "not":
+		for _, name := range match.Names() {
+			if name == "facts" || name == "vars" {
+				name += "."
+			}
+			offers = append(offers, name)
+		}
+	case strings.ContainsAny(before[len(before)-1:], "=<>~!,["):
+	default:
+		offers = []string{"and", "or", "in"}
+	}
+	var list []string
+	for _, o := range offers {
+		if strings.HasPrefix(o, last) {
+			list = append(list, begin+o)
+		}
+	}
+	return list
 }
 
 // completeListed offers the names of a list, with what is said of them. What

@@ -25,7 +25,7 @@ type flag struct {
 	negatable   bool   // a switch that has a --no- form
 	repeat      bool   // may be given several times
 	values      []string
-	config      func(string) any // its value for the configuration, above whose files it stands; nil if it is no setting
+	config      func(string) any // its value for the configuration, above whose files it stands, nil for none; nil if it is no setting
 	section     string
 	help        string
 	negative    string // what completion says of the --no- form; "" for the same
@@ -55,8 +55,11 @@ var sections = []string{secInventory, secAuth, secEscalate, secContext, secRemot
 const (
 	onAction    = "action"    // commands that act on targets
 	onRun       = "run"       // command run, script run
+	onPrints    = "prints"    // command run, script run, task run
+	onRolling   = "rolling"   // commands that may act on their targets in batches
 	onTmpdir    = "tmpdir"    // script run, file upload
 	onTimeout   = "timeout"   // what may be ended for taking too long
+	onDownload  = "download"  // file download, and plans
 	onResults   = "results"   // commands that act on targets
 	onFold      = "fold"      // those of them that may print equal results once
 	onTargets   = "targets"   // commands that targets are named to
@@ -93,7 +96,10 @@ const (
 var occasions = map[string]string{
 	onAction:    "acting on targets",
 	onRun:       "running a command or script", // Bolt's words
+	onPrints:    "running a command, script or task",
+	onRolling:   "running a command, script or task, or copying files",
 	onTmpdir:    "running a script or uploading a file",
+	onDownload:  "downloading files or running a plan",
 	onTimeout:   "acting on targets, looking up a value or evaluating a program",
 	onResults:   "acting on targets or looking up a value",
 	onFold:      "acting on targets or looking up a value",
@@ -164,15 +170,28 @@ func flagTable() []flag {
 		{name: "host-key-check", negatable: true, config: asBool, section: secAuth, on: onAction,
 			help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted.", negative: "Accept any host key."},
 
-		{name: "run-as", arg: "USER", config: asText, section: secEscalate, on: onAction, help: "Run as this user, through sudo."},
+		{name: "run-as", arg: "USER", config: asText, section: secEscalate, on: onAction, help: "Run as this user, through sudo, su or doas."},
 		{name: "sudo-password", arg: "PASSWORD", config: asText, section: secEscalate, on: onAction,
 			help: "The password for sudo; without it the login password is tried. Prefer --sudo-password-prompt."},
 		{name: "sudo-password-prompt", section: secEscalate, on: onAction, help: "Ask for sudo's password on the terminal."},
-		{name: "sudo-executable", arg: "PROGRAM", config: asText, section: secEscalate, on: onAction, help: "Use this program instead of sudo."},
+		{name: "sudo-executable", arg: "PROGRAM", config: asText, section: secEscalate, on: onAction, help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
 
-		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction, help: "Work on at most N targets at once (default 100)."},
+		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction,
+			help: "Act on at most N targets at once (default 100). Commands with --serial also accept N%, a percentage of their targets, rounded down but at least one."},
+		{name: "serial", arg: "N", section: secContext, on: onRolling, strict: true,
+			help: "Act on N targets, or N% of them, then on the next N. A list (1,10%,50%) gives the sizes of successive batches; the last size applies to all further batches. After a batch with failures, bolt starts no further batch; see --max-failures."},
+		{name: "max-failures", arg: "N", section: secContext, on: onRolling, strict: true,
+			help: "With --serial: start the next batch unless more than N targets, or more than N% of all, have failed (default 0)."},
+		{name: "pause", arg: "DURATION", section: secContext, on: onRolling, strict: true,
+			help: "With --serial: wait this long between two batches, in seconds (30, 0.5) or with a unit (90s, 5m)."},
 		{name: "timeout", arg: "SECONDS", section: secContext, on: onTimeout, strict: true,
 			help: "End each action, lookup or evaluation that has not finished after this time, connecting not counted. A unit may be given (90s, 5m)."},
+		{name: "max-files", arg: "N", section: secContext, on: onDownload, strict: true,
+			help: "End a download from a target that has more than N files and directories (default 1000000)."},
+		{name: "max-size", arg: "SIZE", section: secContext, on: onDownload, strict: true,
+			help: "End a download from a target whose files have more bytes than this (500M, 20G). By default a download that has written 64 MiB ends when 5% of the disk are left, or 1 GiB of a large one."},
+		{name: "max-depth", arg: "N", section: secContext, on: onDownload, strict: true,
+			help: "End a download from a target whose directories are nested more than N deep (default 4096)."},
 		{name: "cleanup", negatable: true, config: asBool, section: secContext, on: onAction, help: "Remove temporary files from targets (default). --no-cleanup leaves them there.", negative: "Leave temporary files on targets."},
 		{name: "modulepath", short: "m", arg: "DIRS", config: asText, section: secContext, on: onModules, help: "Look for modules in these directories, separated by colons."},
 		{name: "project", arg: "DIR", section: secContext, on: onAll, help: "Use the Bolt project in this directory."},
@@ -190,6 +209,8 @@ func flagTable() []flag {
 
 		{name: "transport", arg: "NAME", values: inventory.Transports(), config: asText, section: secTransport, on: onAction,
 			help: "How to reach targets that do not say it themselves: ssh (default), winrm, local, docker, podman or lxd."},
+		{name: "proxyjump", short: "J", arg: "HOSTS", config: asText, section: secTransport, on: onAction, strict: true,
+			help: "Reach targets over SSH through these jump hosts, as ssh -J does: [USER@]HOST[:PORT], separated by commas."},
 		{name: "connect-timeout", arg: "SECONDS", config: asNumber, section: secTransport, on: onAction, help: "Give up connecting after this time (default 10)."},
 		{name: "ssl", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Speak WinRM over HTTPS (default).", negative: "Speak WinRM over HTTP."},
 		{name: "ssl-verify", negatable: true, config: asBool, section: secTransport, on: onAction, help: "Accept only hosts with a good certificate for WinRM (default).", negative: "Accept any certificate for WinRM."},
@@ -234,10 +255,14 @@ func flagTable() []flag {
 		{name: "filter", arg: "TEXT", section: secDisplay, on: onFilter, help: "List only those whose names contain this text."},
 		{name: "format", arg: "FORMAT", values: formatNames(), config: asText, section: secDisplay, on: onAll,
 			help: formatHelp(eventFormats)},
-		{name: "fold", section: secDisplay, on: onFold, strict: true, help: "Print equal outputs once, under the folded names of their targets, at the end."},
+		{name: "fold", section: secDisplay, on: onFold, strict: true, help: "When all targets have ended, print equal outputs once, under the folded names of their targets. The most frequent output comes first."},
+		{name: "diff", section: secDisplay, on: onFold, strict: true,
+			help: "As --fold, but print the difference (diff -u) of each output from the most frequent output, and not that output itself."},
+		{name: "output-dir", arg: "DIR", section: secDisplay, on: onPrints, strict: true,
+			help: "Also write the output of each target to this directory: standard output to the file TARGET, standard error, if any, to TARGET.err. If the directory does not exist, bolt creates it with mode 0700. Files of earlier runs are replaced."},
 		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
 		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default).", negative: "Use no colours."},
-		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints the summary only.", negative: "Print the summary only."},
+		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints failures and the summary only.", negative: "Print failures and the summary only."},
 		{name: "trace", section: secDisplay, on: onAll, help: "Print the chain of causes with an error that ends the run."},
 
 		{name: "log-level", arg: "LEVEL", values: logging.Levels(), section: secGlobal, on: onAll,
@@ -292,8 +317,13 @@ func formatHelp(formats []string) string {
 
 func asText(s string) any { return s }
 func asBool(s string) any { return s == "true" }
+
+// asNumber returns nil for a percentage, which is not a setting.
 func asNumber(s string) any {
-	n, _ := parseCount(s) // it was checked when it was read
+	n, err := parseCount(s) // it was checked when it was read
+	if err != nil {
+		return nil
+	}
 	return int64(n)
 }
 
@@ -308,6 +338,14 @@ func (v flagValues) last(name string) string {
 		return l[len(l)-1]
 	}
 	return ""
+}
+
+// folds reports whether equal results are printed once, and returns the flag for it.
+func (v flagValues) folds() (name string, ok bool) {
+	if v.on("diff", false) {
+		return "--diff", true
+	}
+	return "--fold", v.on("fold", false)
 }
 
 // on reads a switch; def is its value when it is not given.

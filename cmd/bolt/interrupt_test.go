@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -128,14 +132,24 @@ func TestInterruptTwice(t *testing.T) {
 	// The command's shell ignores TERM, so the first interrupt takes its time.
 	cmd := startBolt(t, server, &out, "command", "run", "trap '' TERM; sleep "+mark+"; sleep "+mark, "-t", "host1")
 	until(t, "the command", func() bool { return sleepers(t, mark) == 1 })
-	for range 2 {
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
+	begin := time.Now()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var err error
+	until(t, "the end", func() bool {
+		// Only a signal that comes more than a second after the first counts as another.
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		select {
+		case err = <-ended:
+			return true
+		default:
+			return false
 		}
-		// Two signals of one kind at the same moment are one.
-		until(t, "the notice", func() bool { return strings.Contains(out.String(), "Stopping") })
+	})
+	if d := time.Since(begin); d < sameSignal {
+		t.Errorf("left %v after the first signal, which others repeat", d)
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed {
+	if err == nil || cmd.ProcessState.ExitCode() != exitFailed {
 		t.Errorf("exit %v, want code 1", err)
 	}
 	if !strings.Contains(out.String(), "Leaving at once") {
@@ -154,4 +168,107 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "end of the command", func() bool { return sleepers(t, mark) == 0 })
+}
+
+// TestTimeoutProgram ends the program with timeout(1), which sends SIGTERM twice:
+// to the program and to its process group.
+func TestTimeoutProgram(t *testing.T) {
+	server := sshtest.Start(t, sshtest.Options{})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bolt := filepath.Join(t.TempDir(), "bolt")
+	if err := os.Symlink(self, bolt); err != nil {
+		t.Fatal(err)
+	}
+	for i, args := range [][]string{{"command", "run"}, {"plan", "run", "site::p"}} {
+		t.Run(args[0], func(t *testing.T) {
+			for n := range 3 {
+				mark := fmt.Sprintf("4712.%d%d", i, n)
+				dir := t.TempDir()
+				// One target finishes and the other one sleeps.
+				line := "mkdir " + dir + "/first 2>/dev/null && echo finished || sleep " + mark
+				args := slices.Clone(args)
+				if args[0] == "command" {
+					args = append(args, line)
+				} else {
+					args = append(args, "line="+line)
+				}
+				timeoutRun(t, server, dir, mark, append([]string{bolt}, append(args, "-t", "host1,host2", "--format", "json")...))
+			}
+		})
+	}
+}
+
+// timeoutRun runs a command under timeout(1) and makes that end it once one of
+// the two targets sleeps.
+func timeoutRun(t *testing.T, server *sshtest.Server, dir, mark string, args []string) {
+	t.Helper()
+	files := map[string]string{
+		"bolt-project.yaml": "name: site\naudit: {path: audit.jsonl}\n",
+		"plans/p.pp":        "plan site::p(TargetSpec $targets, String $line) { return run_command($line, $targets) }\n",
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeHome(filepath.Join(dir, "home"), server); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("timeout", append([]string{"600"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "BOLT_PROJECT="+dir, ownPool(t))
+	var stdout, stderr lockedBuffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // timeout passes it on
+		_ = cmd.Wait()
+	})
+	until(t, "one command sleeps, the other has finished", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "first"))
+		return err == nil && sleepers(t, mark) == 1
+	})
+	// If timeout(1) gets a signal, it acts as if its time had passed.
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the program succeeded")
+	}
+	text := stdout.String()
+	if !json.Valid([]byte(text)) || !strings.Contains(text, `finished\n`) || !strings.Contains(text, "cancelled-error") {
+		t.Errorf("the results are incomplete:\n%s\n%s", text, stderr.String())
+	}
+	if strings.Contains(stderr.String(), "Leaving at once") {
+		t.Errorf("the second signal counted as another ^C:\n%s", stderr.String())
+	}
+	log := strings.TrimSpace(readFile(t, filepath.Join(dir, "audit.jsonl")))
+	if last := log[strings.LastIndex(log, "\n")+1:]; !strings.Contains(last, `"event":"end"`) || !strings.Contains(last, `"status":"stopped"`) {
+		t.Errorf("the audit log has no end:\n%s", log)
+	}
+	until(t, "end of the commands", func() bool { return sleepers(t, mark) == 0 })
+}
+
+func TestLeaves(t *testing.T) {
+	for _, tt := range []struct {
+		signal os.Signal
+		after  time.Duration
+		want   bool
+	}{
+		{syscall.SIGINT, time.Millisecond, false},
+		{syscall.SIGINT, sameSignal, false},
+		{syscall.SIGINT, sameSignal + time.Millisecond, true},
+		{syscall.SIGTERM, time.Hour, false},
+		{syscall.SIGHUP, time.Hour, false},
+	} {
+		if got := leaves(tt.signal, tt.after); got != tt.want {
+			t.Errorf("leaves(%v, %v) = %v, want %v", tt.signal, tt.after, got, tt.want)
+		}
+	}
 }

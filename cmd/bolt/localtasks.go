@@ -81,12 +81,17 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 	return result.Value, nil
 }
 
-// target is this machine as it is, without any settings: those of files and of
-// the command line (--run-as, --tmpdir) are about targets.
+// target returns this machine as a target whose only setting is the interpreters of
+// the transport local. Other settings in files and on the command line (--run-as,
+// --tmpdir) are for targets.
 func (l localTasks) target(ctx context.Context) (*inventory.Target, error) {
 	a := l.app
+	config := make(map[string]*ordered.Map)
+	if found := a.localInterpreters(ctx); found.Len() > 0 {
+		config["local"] = ordered.Of("interpreters", found)
+	}
 	inv, err := inventory.New(ctx, &ordered.Map{}, inventory.Options{
-		Transport: "local", Project: a.project.Dir, Home: home(a.sys), Warn: a.logs.Warn,
+		Transport: "local", Config: config, Project: a.project.Dir, Home: home(a.sys), Warn: a.logs.Warn,
 	})
 	if err != nil {
 		return nil, err
@@ -96,4 +101,29 @@ func (l localTasks) target(ctx context.Context) (*inventory.Target, error) {
 		return nil, err
 	}
 	return targets[0], nil
+}
+
+// localInterpreters returns the interpreters of the transport local. The inventory's
+// config for all targets overrides configuration files. An inventory that uses
+// plugins for them is ignored, because it could need the plugin that is about to
+// run. The code that reads the inventory reports its errors.
+func (a *app) localInterpreters(ctx context.Context) *ordered.Map {
+	all := &ordered.Map{}
+	add := func(options *ordered.Map) {
+		found, _ := options.Value("interpreters").(*ordered.Map)
+		for ext, v := range found.All() {
+			switch v.(type) {
+			case string, []any:
+				all.Set(ext, v)
+			}
+		}
+	}
+	add(a.config.Transports["local"])
+	if data, _, err := a.inventoryData(ctx); err == nil {
+		config, _ := data.Value("config").(*ordered.Map)
+		options, _ := config.Value("local").(*ordered.Map)
+		add(options)
+	}
+	all.Delete("_plugin")
+	return all
 }

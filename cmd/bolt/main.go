@@ -15,7 +15,9 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
+	"bolt/internal/safetext"
 	"bolt/run"
 )
 
@@ -60,16 +62,16 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		return exitFailed
 	case errors.Is(err, errWrite):
 		// There is no telling it on standard output.
-		fmt.Fprintln(sys.err, "bolt:", err)
+		fmt.Fprintln(sys.err, "bolt:", safetext.TerminalString(err.Error()))
 		return exitFailed
 	}
 	out := sys.out
 	if _, ok := errors.AsType[*besideError](err); ok {
 		out = sys.err
 	}
-	fmt.Fprintln(out, err)
+	fmt.Fprintln(out, safetext.TerminalString(err.Error()))
 	if e, ok := errors.AsType[*usageError](err); ok && e.hint != "" {
-		fmt.Fprintln(sys.err, "hint:", e.hint)
+		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(e.hint))
 	}
 	return exitFailed
 }
@@ -91,9 +93,19 @@ type besideError struct{ err error }
 func (e *besideError) Error() string { return e.err.Error() }
 func (e *besideError) Unwrap() error { return e.err }
 
-// catchSignals returns a context that ends at the first interrupt, which lets
-// running commands be ended and partial results printed; the second leaves at
-// once. remote says whether anything runs on targets.
+// sameSignal is the time after the first signal in which further signals are ignored.
+// timeout(1) signals its child and then the process group, so the child gets two.
+const sameSignal = time.Second
+
+// leaves reports whether a further signal ends the program at once. Only a second ^C
+// does: supervisors repeat SIGTERM, and use SIGKILL to end a process at once.
+func leaves(s os.Signal, sinceFirst time.Duration) bool {
+	return s == os.Interrupt && sinceFirst > sameSignal
+}
+
+// catchSignals returns a context that ends at the first signal, so that running
+// commands are ended and partial results printed. leaves decides about further
+// signals. remote reports whether anything runs on targets.
 func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
@@ -108,7 +120,8 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 	signal.Notify(pipe, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
@@ -117,12 +130,15 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 				if remote.Load() {
 					ending, left = ": ending what runs on the targets", ": commands may go on running on some targets."
 				}
-				if n > 0 {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					fmt.Fprintf(notice, "\nStopping (%v)%s. Press ^C again to leave at once.\n", s, ending)
+					cancel(run.ErrStopped)
+				case leaves(s, time.Since(first)):
 					fmt.Fprintln(notice, "\nLeaving at once"+left)
 					os.Exit(exitFailed)
 				}
-				fmt.Fprintf(notice, "\nStopping (%v)%s. Press ^C again to leave at once.\n", s, ending)
-				cancel(run.ErrStopped)
 			}
 		}
 	}()

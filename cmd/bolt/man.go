@@ -44,7 +44,7 @@ func manPage() string {
 		}
 		fmt.Fprintf(&b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.example))
 	}
-	b.WriteString(".SS completion SHELL\nPrints the completion script for bash, zsh or fish.\n")
+	b.WriteString(".SS completion SHELL\nPrints the completion script for bash, zsh, fish or powershell.\n")
 	b.WriteString(".SH OPTIONS\nLong options may be shortened as far as they stay unambiguous. The help of a command lists those that mean " +
 		"something to it, and its formats.\n")
 	for _, sec := range sections {
@@ -85,6 +85,7 @@ var (
 		{poolVariable, "Whether the pool daemon is used, as --pool."},
 		{poolSocketVariable, "The pool daemon's socket."},
 		{"NO_COLOR", "No colours are used when this is set to anything."},
+		{"TERM", "If this is \\fBdumb\\fR, bolt prints neither colours nor a progress line."},
 		{"SSH_AUTH_SOCK", "The agent that holds the user's keys."},
 	}
 	manFiles = [][2]string{

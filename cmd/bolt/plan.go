@@ -43,7 +43,7 @@ is recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
 			example: `  bolt plan run site::deploy version=2.1 -t web
   bolt plan run facts -t all --format json
   bolt plan run site::backup --params @backup.json`,
-			exit: exitPlan, formats: eventFormats, lists: []string{onParams, onJournal, onAction, onTimeout, onResults, onTargets, onInventory, onModules},
+			exit: exitPlan, formats: eventFormats, lists: []string{onParams, onJournal, onAction, onTimeout, onDownload, onResults, onTargets, onInventory, onModules},
 		},
 		{
 			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,
@@ -124,19 +124,30 @@ func planView(p *plans.Plan) *output.Plan {
 		Name: p.Name, Description: p.Description, Summary: p.Brief, Docstring: p.Docstring, Private: p.Private,
 		Signature: &ordered.Map{}, Dir: p.Module.Dir, BuiltIn: p.Module.BuiltIn(),
 	}
-	for i := range p.Parameters {
-		q := &p.Parameters[i]
+	add := func(q *plans.Parameter) {
+		kind := q.DocumentedType()
 		view.Parameters = append(view.Parameters, output.Parameter{
-			Name: q.Name, Type: q.Shown(), Description: q.Description, Default: q.DefaultText, Usage: q.Usage(),
+			Name: q.Name, Type: kind, Description: q.Description, HasDescription: q.HasDescription,
+			Default: q.DefaultText, HasDefault: q.HasDefault, Usage: q.Usage(),
 		})
-		data := ordered.Of("type", q.Shown(), "sensitive", q.Sensitive)
+		data := ordered.Of("type", kind, "sensitive", q.Sensitive)
 		if q.HasDefault {
 			data.Set("default_value", q.Default)
 		}
-		if q.Description != "" {
+		if q.HasDescription {
 			data.Set("description", q.Description)
 		}
 		view.Signature.Set(q.Name, data)
+	}
+	for _, name := range p.Documented { // Bolt lists these first
+		if q := p.Parameter(name); q != nil {
+			add(q)
+		}
+	}
+	for i := range p.Parameters {
+		if q := &p.Parameters[i]; !slices.Contains(p.Documented, q.Name) {
+			add(q)
+		}
 	}
 	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
 	return view

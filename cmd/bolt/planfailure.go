@@ -21,6 +21,10 @@ func (v *planObserver) explain(ctx context.Context, f *executor.Failure, told bo
 	if v.app.format().IsJSON() {
 		// Message and place are no news, but what follows needs them in front.
 		told = f.Trace(true) == ""
+		if f.Place() == "" && f.Branches == nil {
+			told = true
+			f.Before = nil // where a step of a YAML plan is: what is printed says nothing of it either
+		}
 	}
 	for line := range strings.Lines(v.app.redacted(f.Trace(told))) {
 		fmt.Fprintln(v.app.console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))

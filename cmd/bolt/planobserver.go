@@ -60,7 +60,7 @@ func newPlanObserver(ctx context.Context, a *app, plan string, stop context.Canc
 	v.view = output.NewPlanView(output.Options{
 		Format: a.format(), Out: out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
 	})
-	if a.config.Spinner && a.errTerminal() {
+	if a.progress() {
 		v.progress = output.NewPlanProgress(v.view, err, a.errWidth)
 		v.view, err = v.progress, v.progress.Writer()
 	}
@@ -99,14 +99,17 @@ func (v *planObserver) show(e output.PlanEvent, shown bool) {
 	if shown && v.view.Event(e) != nil {
 		v.stop(run.ErrStopped)
 	}
+	if line := e.Headline(); line != "" {
+		v.app.log.Log(v.ctx, slog.LevelInfo, line)
+	}
 }
 
-func (v *planObserver) PlanStarted(name string) {
-	v.show(output.PlanEvent{Kind: output.PlanStarted, Plan: name}, true)
+func (v *planObserver) PlanStarted(name string, quiet bool) {
+	v.show(output.PlanEvent{Kind: output.PlanStarted, Plan: name}, !quiet)
 }
 
-func (v *planObserver) PlanFinished(name string, took time.Duration) {
-	v.show(output.PlanEvent{Kind: output.PlanFinished, Plan: name, Took: took}, true)
+func (v *planObserver) PlanFinished(name string, quiet bool, took time.Duration) {
+	v.show(output.PlanEvent{Kind: output.PlanFinished, Plan: name, Took: took}, !quiet)
 }
 
 func (v *planObserver) StepStarted(s *executor.Step) {
@@ -148,8 +151,13 @@ func (v *planObserver) ContainerFinished(r *executor.ContainerResult) {
 	v.show(output.PlanEvent{Kind: output.ContainerFinished, Image: v.app.redacted(r.Image), Value: r.Value}, true)
 }
 
-func (v *planObserver) Message(text string, verbose bool) {
-	v.show(output.PlanEvent{Kind: output.PlanSaid, Text: v.app.redacted(text), Verbose: verbose}, true)
+func (v *planObserver) Message(m executor.Message) {
+	v.show(output.PlanEvent{Kind: output.PlanSaid, Text: v.app.redacted(m.Text), Verbose: m.Verbose}, true)
+	level := slog.LevelInfo
+	if m.Verbose {
+		level = slog.LevelDebug
+	}
+	v.app.log.Log(v.ctx, level, v.app.redacted(m.Logged))
 }
 
 func (v *planObserver) Log(l eval.Log) {
@@ -157,9 +165,29 @@ func (v *planObserver) Log(l eval.Log) {
 		v.warn(l.Kind, textOf(l))
 		return
 	}
-	level, text := severity(l.Level), v.app.redacted(l.Msg)
+	level, text := planSeverity(l.Level), v.app.redacted(l.Msg)
 	v.show(output.PlanEvent{Kind: output.PlanLogged, Level: levelName(level), Text: text}, true)
 	v.app.log.Log(v.ctx, level, text)
+}
+
+// planSeverity returns the log level of a plan's message. Messages of the Puppet
+// functions debug, info and notice are one level less important in the log of bolt.
+//
+// Source: Puppet Bolt, lib/bolt/util/puppet_log_level.rb.
+func planSeverity(l eval.Level) slog.Level {
+	switch l {
+	case eval.Debug:
+		return logging.LevelTrace
+	case eval.Info:
+		return slog.LevelDebug
+	case eval.Notice:
+		return slog.LevelInfo
+	case eval.Warning:
+		return slog.LevelWarn
+	case eval.Err, eval.Alert:
+		return slog.LevelError
+	}
+	return logging.LevelFatal
 }
 
 // warn logs a warning that has an ID.

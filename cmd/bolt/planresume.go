@@ -40,7 +40,7 @@ last one that was cut off, if there is one.`,
 			example: `  bolt plan resume last
   bolt plan resume 20260102-150405-3f2a --unknown repeat
   bolt plan resume last --retry`,
-			exit: exitPlan, formats: eventFormats, lists: []string{onResume, onAction, onTimeout, onResults, onInventory, onModules},
+			exit: exitPlan, formats: eventFormats, lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
 		},
 		{
 			name: "plan runs", run: showRuns, words: noWords,

@@ -10,7 +10,6 @@ import (
 
 	"bolt/internal/environment"
 	"bolt/internal/fault"
-	"bolt/internal/ordered"
 	"bolt/internal/output"
 	"bolt/inventory"
 	"bolt/plans"
@@ -94,7 +93,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
-		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup,
+		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: a.limits(), Getenv: a.sys.lookup,
 		Audit: a.auditStep, Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
 	})
 	defer x.Close()
@@ -115,17 +114,23 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	return err
 }
 
-// came shows what a plan came to: what it has returned, or the error.
+// came prints the result of a plan: the value that it returned, or the error that
+// ended it. A plan that returns has succeeded, even if it returns failed results or
+// an error that it has caught.
 func (v *planObserver) came(ctx context.Context, x *executor.Executor, returned value.Value, err error) error {
 	if err != nil {
 		return v.failed(ctx, err)
 	}
 	if results, ok := executor.Results(returned); ok {
-		return v.results(results, nil)
+		v.rerun(results)
+		return written(v.view.Results(results, nil))
 	}
 	v.app.forgetRerun()
+	if r, ok := executor.OneResult(returned); ok {
+		return written(v.view.Result(r))
+	}
 	if f, ok := x.ErrorOf(returned); ok {
-		return v.failed(ctx, f)
+		return written(v.view.Returned(v.app.redacted(f.Msg), f.Place(), v.app.failureData(f)))
 	}
 	if r, ok := executor.Container(returned); ok {
 		return written(v.view.Container(r.Image, r.Value, r.Map(), nil))
@@ -174,28 +179,14 @@ func asWritten(words []string) []string {
 	return words
 }
 
-// results shows results that the plan has returned, or that ended it with a
-// failure, and records them for --rerun.
-func (v *planObserver) results(results []*run.Result, failure *executor.Failure) error {
+// rerun records results for --rerun.
+func (v *planObserver) rerun(results []*run.Result) {
 	targets := make([]*inventory.Target, len(results))
 	outcome := make(map[*inventory.Target]bool, len(results))
-	ok := failure == nil
 	for i, r := range results {
 		targets[i], outcome[r.Target] = r.Target, r.OK()
-		ok = ok && r.OK()
 	}
 	v.app.saveRerun(targets, outcome)
-	var data *ordered.Map
-	if failure != nil {
-		data = v.app.failureData(failure)
-	}
-	if err := v.view.Results(results, data); err != nil {
-		return written(err)
-	}
-	if !ok {
-		return errFailedTargets
-	}
-	return nil
 }
 
 // forgetRerun forgets the run before: this one has no outcome for each target.
@@ -218,9 +209,12 @@ func (v *planObserver) failed(ctx context.Context, err error) error {
 		return v.tellStop(f)
 	}
 	if results, ok := f.Results(); ok {
-		err := v.results(results, f)
+		v.rerun(results)
+		if err := v.view.Results(results, v.app.failureData(f)); err != nil {
+			return written(err)
+		}
 		v.explain(ctx, f, false)
-		return err
+		return errFailedTargets
 	}
 	v.app.forgetRerun()
 	if r, ok := f.Container(); ok {

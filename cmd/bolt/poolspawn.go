@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bolt/internal/ownfile"
 )
 
 // How "pool serve" tells whoever started it that it listens: it writes to the
@@ -39,7 +41,7 @@ func (a *app) spawnPool(ctx context.Context, place poolPlace) error {
 	if err := os.Mkdir(place.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	log, err := os.OpenFile(place.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	log, err := ownfile.OpenOwn(place.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ type poolLog struct {
 
 // openPoolLog opens the log to append to.
 func openPoolLog(path string) (*poolLog, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	f, err := ownfile.OpenOwn(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -110,10 +110,11 @@ in quotes; @FILE reads it from a file, - from standard input. It cannot read
 standard input on the target.`,
 			example: `  bolt command run uptime -t web1,web2
   bolt command run 'systemctl is-active nginx' -t 'web,!db' --fold
+  bolt command run 'apt-get -y upgrade' -t web --serial 1,10% --pause 30s
   bolt command run uptime --where 'facts.os.family == "Debian"' --limit 10%
   bolt command run @check.sh -t 'db*' --run-as postgres --timeout 30
   bolt command run 'df -P /' -t all --format json`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onRun}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onRun, onPrints, onRolling}, actionLists...),
 		},
 		{
 			name: "script run", args: "SCRIPT [ARGUMENTS]", targets: true, run: runScript, words: wordsOfScript,
@@ -125,26 +126,42 @@ arguments that begin with a dash.`,
 			example: `  bolt script run ./setup.sh -t web
   bolt script run ./report.py -t all -- --since yesterday
   bolt script run mymodule/check.sh quick -t db --env-var DEBUG=1`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onRun, onTmpdir}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onRun, onPrints, onTmpdir, onRolling}, actionLists...),
 		},
 		{
 			name: "file upload", args: "SOURCE DESTINATION", targets: true, run: runUpload, words: wordsOfFile,
 			short: "Copy a local file or directory to targets",
 			long: `Copies a file or a whole directory to each target, with its permissions.
 SOURCE is a path on this machine, or MODULE/NAME for a file of a module. If
-DESTINATION is a directory that exists, the copy is placed inside it.`,
-			example: `  bolt file upload ./nginx.conf /etc/nginx/nginx.conf -t web --run-as root
+DESTINATION is a directory that exists, the copy is placed inside it.
+
+SOURCE may be a pattern with *, ? and [...], in quotes so that your shell does
+not expand it. Then all files that match are placed in DESTINATION, which must
+be a directory. ~ and ~USER at the beginning are home directories on this
+machine. A file whose name is exactly SOURCE takes precedence.`,
+			example: `  bolt file upload './conf.d/*.conf' /etc/nginx/conf.d -t web --run-as root
+  bolt file upload ./nginx.conf /etc/nginx/nginx.conf -t web --run-as root
   bolt file upload ./site /srv/www -t web`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onTmpdir}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onTmpdir, onRolling}, actionLists...),
 		},
 		{
 			name: "file download", args: "SOURCE DESTINATION", targets: true, run: runDownload, words: wordsOfFile,
 			short: "Copy a file or directory from targets",
 			long: `Copies a file or a whole directory from each target to this machine. Each
-target gets a directory of its own below DESTINATION, with its name.`,
-			example: `  bolt file download /etc/os-release ./facts -t all
-  bolt file download /var/log/nginx ./logs -t web --run-as root`,
-			exit: exitAction, formats: eventFormats, lists: actionLists,
+target gets a directory of its own below DESTINATION, with its name. Hard links
+stay links. A target that sends too much fails: see --max-files, --max-size and
+--max-depth.
+
+SOURCE may be a pattern with *, ? and [...], in quotes so that your shell does
+not expand it. Each target expands it; a target on which nothing matches has
+failed. ~ and ~USER at the beginning are home directories on the target; with
+--run-as, ~ is that of the run-as user. A file whose name is exactly SOURCE
+takes precedence.`,
+			example: `  bolt file download '/var/log/nginx/*.log' ./logs -t web --run-as root
+  bolt file download /etc/os-release ./facts -t all
+  bolt file download /var/log/nginx ./logs -t web --run-as root
+  bolt file download /srv/data ./data -t db --max-size 20G`,
+			exit: exitAction, formats: eventFormats, lists: append([]string{onDownload, onRolling}, actionLists...),
 		},
 	}
 }
@@ -325,10 +342,10 @@ an error. An expression may make 10 million calls.`,
 // execute carries out one command line.
 func execute(ctx context.Context, argv []string, sys system) error {
 	values := flagValues{}
+	if len(argv) > 0 && argv[0] == bashCommand {
+		return completeBash(ctx, argv[1:], values, sys)
+	}
 	if len(argv) > 0 && (strings.HasPrefix(argv[0], "__complete") || slices.Contains(cobraCommands, argv[0])) {
-		if len(argv) == 1 && argv[0] == "completion" {
-			return hinted(usagef("Must specify a shell: bash, zsh or fish"), "bolt completion bash prints the script; bolt help completion bash says where it goes")
-		}
 		root := newRoot(values, sys, nil)
 		root.SetArgs(argv)
 		return root.ExecuteContext(ctx)
@@ -435,7 +452,6 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 	}
 	root.SetOut(sys.out)
 	root.SetErr(sys.err)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	parents := map[string]*cobra.Command{"": root}
 	for _, g := range groups {
 		p := &cobra.Command{Use: g.name, Short: g.short, RunE: func(*cobra.Command, []string) error { return nil }}
@@ -468,7 +484,7 @@ func newRoot(values flagValues, sys system, only *command) *cobra.Command {
 		}
 		parents[group].AddCommand(cmd)
 	}
-	root.AddCommand(manCommand(sys.out))
+	root.AddCommand(manCommand(sys.out), completionCommand(sys.out))
 	return root
 }
 
@@ -552,7 +568,7 @@ Commands
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "  %-18s %s\n", c.name, c.short)
 	}
-	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for bash, zsh or fish")
+	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for a shell")
 	b.WriteString(`
 Examples
   bolt command run uptime -t web1.example.com,web2.example.com

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(raceVariable, raceOptions); err != nil {
 		panic(err)
 	}
+	if filepath.Base(os.Args[0]) != "bolt" {
+		sshtest.HeedSignals()
+	}
 	testscript.Main(m, map[string]func(){"bolt": main})
 }
 

@@ -53,7 +53,7 @@ func detailOf(d *inventory.Data, hooks any) *ordered.Map {
 	return ordered.Of(
 		"name", d.Name,
 		"uri", uri,
-		"alias", list(d.Alias),
+		"alias", d.AliasValue(),
 		"config", ordered.Of("transport", d.Transport, d.Transport, d.Config),
 		"vars", d.Vars,
 		"features", list(d.Features),

@@ -132,6 +132,9 @@ func (p *placer) place(ctx context.Context, name string) location {
 	}
 	for _, path := range paths {
 		if m, rel, ok := p.app.modules.Of(path); ok {
+			if m.Dir == p.app.project.Dir && entryManifest(rel) {
+				continue
+			}
 			if at := locate(m, rel); at != (location{}) {
 				return at
 			}
@@ -144,6 +147,14 @@ func (p *placer) place(ctx context.Context, name string) location {
 		}
 	}
 	return location{}
+}
+
+// entryManifest reports whether a file of the project is in the directory from which
+// Puppet reads entry manifests (site.pp). path is relative to the project. Entry
+// manifests can have code outside definitions, and definitions of any name.
+func entryManifest(rel string) bool {
+	dir, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return dir == "manifests"
 }
 
 // locate returns the location of a file by its path from a module's folder.

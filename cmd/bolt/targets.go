@@ -48,9 +48,16 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	return a.inv, err
 }
 
-// inventoryData reads the inventory from where it is: the environment, the
-// file that is named, the project's own.
+// inventoryData returns the unprocessed data of the inventory and its source. It reads
+// them once.
 func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source string, err error) {
+	a.invOnce.Do(func() { a.invData, a.invSource, a.invErr = a.readInventory(ctx) })
+	return a.invData, a.invSource, a.invErr
+}
+
+// readInventory reads the inventory from the environment, from the file given on the
+// command line, or from the project.
+func (a *app) readInventory(ctx context.Context) (data *ordered.Map, source string, err error) {
 	if text := a.sys.env(inventoryVariable); text != "" {
 		v, err := yaml.Decode([]byte(text), "$BOLT_INVENTORY")
 		m, ok := v.(*ordered.Map)
@@ -99,7 +106,10 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 		for _, t := range targets {
 			data, err := t.Data(ctx)
 			if err != nil {
-				return err
+				if ctx.Err() != nil {
+					return err
+				}
+				continue // this target fails alone, when its turn comes
 			}
 			has, known := data.Config.Get(f.name)
 			if s, secret := has.(transport.Secret); secret {

@@ -16,6 +16,7 @@ import (
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/modules/builtin/httprequest"
+	"bolt/modules/builtin/terraformcli"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -50,7 +51,7 @@ copied to the target and removed behind it.`,
   bolt task run service name=nginx action=restart -t web --run-as root
   bolt task run mymodule::deploy --params @deploy.json -t web --noop
   bolt task run facts -t all --format json`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onParams, onNoop, onTmpdir}, actionLists...),
+			exit: exitAction, formats: eventFormats, lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
 		},
 	}
 }
@@ -183,6 +184,9 @@ func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.T
 func (a *app) natives() map[string]tasks.Native {
 	all := a.secretTasks()
 	all["http_request"] = httprequest.Run
+	for name, run := range terraformcli.Tasks() {
+		all[name] = run
+	}
 	return all
 }
 
@@ -291,13 +295,14 @@ func taskView(t *tasks.Task, files []tasks.File) *output.Task {
 	for i := range t.Parameters {
 		p := &t.Parameters[i]
 		view.Parameters = append(view.Parameters, output.Parameter{
-			Name: p.Name, Type: p.Shown(), Description: p.Description, Default: p.ShownDefault(), Usage: p.Usage(),
+			Name: p.Name, Type: p.Shown(), Description: p.Description, HasDescription: p.HasDescription,
+			Default: p.ShownDefault(), HasDefault: p.HasDefault, Usage: p.Usage(),
 		})
 	}
 	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.Outputs {
 		o := &t.Outputs[i]
-		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description})
+		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description, HasDescription: o.Description != ""})
 	}
 	return view
 }

@@ -9,15 +9,23 @@ import (
 	"bolt/internal/output"
 )
 
+// plainTerminal reports whether the terminal does not support control sequences,
+// according to the environment.
+func (s system) plainTerminal() bool { return s.env("NO_COLOR") != "" || s.env("TERM") == "dumb" }
+
 // color says whether standard output may be coloured.
-func (a *app) color() bool { return a.config.Color && a.sys.env("NO_COLOR") == "" && a.terminal() }
+func (a *app) color() bool { return a.config.Color && !a.sys.plainTerminal() && a.terminal() }
 
 // errColor is color for standard error.
-func (a *app) errColor() bool {
-	return a.config.Color && a.sys.env("NO_COLOR") == "" && a.errTerminal()
-}
+func (a *app) errColor() bool { return a.config.Color && !a.sys.plainTerminal() && a.errTerminal() }
 
 func (a *app) errTerminal() bool { return term.IsTerminal(int(a.sys.err.Fd())) }
+
+// progress reports whether standard error can show a progress line, which bolt
+// overwrites again and again.
+func (a *app) progress() bool {
+	return a.config.Spinner && a.errTerminal() && a.sys.env("TERM") != "dumb"
+}
 
 // errWidth is the number of columns of standard error, 0 if unknown.
 func (a *app) errWidth() int {
@@ -39,8 +47,8 @@ const progressFrom = 4
 // renderer prints the events of an action. On a terminal it keeps a line of
 // progress, which everything that goes to standard error steps around.
 func (a *app) renderer(targets int) (output.Renderer, error) {
-	if fold := a.values.on("fold", false); fold && (a.format() == output.JSON || a.format() == output.NDJSON) {
-		return nil, usagef("Option '--fold' is for people: it cannot go with the format %s", a.format())
+	if fold, folds := a.values.folds(); folds && a.format().IsJSON() {
+		return nil, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
 	}
 	r, err := output.New(output.Options{
 		Format:   a.format(),
@@ -51,8 +59,9 @@ func (a *app) renderer(targets int) (output.Renderer, error) {
 		Verbose:  a.values.on("verbose", true),
 		Stream:   a.config.Stream,
 		Fold:     a.values.on("fold", false),
+		Diff:     a.values.on("diff", false),
 	})
-	if err != nil || targets < progressFrom || !a.config.Spinner || !a.errTerminal() {
+	if err != nil || targets < progressFrom || !a.progress() {
 		return r, err
 	}
 	p := output.NewProgress(r, a.sys.err, a.errWidth)

@@ -39,7 +39,7 @@ func wordsOfFile(args []string) error {
 	case len(args) == 1 || args[1] == "":
 		return usagef("Must specify a destination")
 	case len(args) > 2:
-		return usagef("Unknown arguments %s", strings.Join(args[2:], ", "))
+		return hinted(usagef("Unknown arguments %s", strings.Join(args[2:], ", ")), "put a pattern such as '*.conf' in quotes, so that your shell does not expand it")
 	}
 	return nil
 }
@@ -83,6 +83,7 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 	lookup := c.name == lookupCommand
 	planned := lookup && v.on("plan-hierarchy", false)
 	_, err := choiceOf(v)
+	fold, folds := v.folds()
 	n := 0
 	for _, f := range []string{"targets", "query", "rerun"} {
 		if v.has(f) {
@@ -95,8 +96,8 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 		return err
 	case planned && (named || choosing(v)):
 		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
-	case planned && v.on("fold", false):
-		return usagef("Options '--fold' and '--plan-hierarchy' contradict each other: without targets there is one answer")
+	case planned && folds:
+		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", fold)
 	case n > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
 	case !named && lookup && !planned:
@@ -109,8 +110,10 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	case v.has("inventoryfile") && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
-	case v.on("fold", false) && v.on("stream", false):
-		return usagef("Options '--fold' and '--stream' contradict each other: one prints at the end, the other at once")
+	case v.has("output-dir") && v.last("output-dir") == "":
+		return usagef("Option '--output-dir' must name a directory")
+	case folds && v.on("stream", false):
+		return usagef("Options '%s' and '--stream' contradict each other: %[1]s prints when all targets have ended, --stream at once", fold)
 	}
 	if v.has("timeout") {
 		if _, err := parseTimeout(v.last("timeout")); err != nil {
@@ -118,7 +121,17 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	err = checkFormat(c.formatsWith(v), v)
+	if _, err := rollingOf(v); err != nil {
+		return err
+	}
+	if _, percent := percentOf(v.last("concurrency")); percent && !slices.Contains(c.lists, onRolling) {
+		return hinted(usagef("Invalid parameter specified for option '--concurrency': %s", v.last("concurrency")),
+			"a percentage is possible only when %s: give a number of targets", occasions[onRolling])
+	}
+	if _, err := limitsOf(v); err != nil {
+		return err
+	}
+	err = c.checkFormat(v)
 	if err != nil && planned && v.last("format") == ndjson {
 		return hinted(err, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it")
 	}
@@ -134,14 +147,21 @@ func (c *command) formatsWith(v flagValues) []string {
 }
 
 // checkFormat refuses a format that a command does not have, in Bolt's words.
-// The list is Bolt's as well: what is there beside it is in the hint.
-func checkFormat(formats []string, v flagValues) error {
+// The error lists only Bolt's formats. The hint names further formats, or another
+// option of the command that has this value.
+func (c *command) checkFormat(v flagValues) error {
+	formats := c.formatsWith(v)
 	f := v.last("format")
 	if !v.has("format") || slices.Contains(formats, f) {
 		return nil
 	}
 	bolts := slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == ndjson })
 	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(bolts, ", "))
+	for _, other := range flagTable() {
+		if other.name != "format" && other.section == secDisplay && c.takes(other) && slices.Contains(other.values, f) {
+			return hinted(err, "use --%s %s", other.name, f)
+		}
+	}
 	if len(bolts) < len(formats) {
 		return hinted(err, "another one is %s: one event a line, as it happens", ndjson)
 	}

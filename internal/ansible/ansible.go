@@ -14,8 +14,11 @@
 // "Using variables". Testdata has inventories with what ansible-inventory says of
 // them.
 //
-// Differs from Ansible: what cannot be read is an error. Ansible goes on without
-// it, with a warning, and so with fewer hosts than there are.
+// If a file in an inventory directory cannot be read, a warning names it, as with
+// Ansible, and the content before the error is used.
+//
+// Differs from Ansible: if a source itself, or every file of a directory, cannot be
+// read, that is an error. Ansible continues without it, and so with fewer hosts.
 package ansible
 
 import (
@@ -38,18 +41,19 @@ import (
 type Format string
 
 // The formats. Without one, a file that may be run is a program, one without an
-// ending or that ends in .yml, .yaml or .json and is YAML is that, and all others
-// are INI.
+// ending or that ends in .yml, .yaml or .json and is YAML is that, one that ends in
+// .toml is TOML, and all others are INI.
 const (
 	Any    Format = ""
 	INI    Format = "ini"
 	YAML   Format = "yaml"
+	TOML   Format = "toml"
 	Script Format = "script"            // a program with --list
 	Asked  Format = "ansible-inventory" // whatever Ansible can read: it is asked
 )
 
 // Formats lists the formats that have a name.
-func Formats() []Format { return []Format{INI, YAML, Script, Asked} }
+func Formats() []Format { return []Format{INI, YAML, TOML, Script, Asked} }
 
 // Options say what to read. Only Paths is needed.
 type Options struct {
@@ -117,7 +121,7 @@ var ignored = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt
 // source reads one source, or all of a directory in the order of their names.
 func (r *reader) source(ctx context.Context, path string, info fs.FileInfo, depth int) error {
 	if r.sources++; r.sources > maxSources || depth > maxNested {
-		return fmt.Errorf("%s: there are more files than %d, or deeper than %d", path, maxSources, maxNested)
+		return limited("%s: more than %d files, or directories nested more than %d deep", path, maxSources, maxNested)
 	}
 	if !info.IsDir() || r.o.Format == Asked {
 		r.inv.source = path
@@ -134,6 +138,8 @@ func (r *reader) source(ctx context.Context, path string, info fs.FileInfo, dept
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
+	var failed error
+	read := false
 	for _, e := range entries {
 		name := e.Name()
 		if strings.HasPrefix(name, ".") || name == "group_vars" || name == "host_vars" || name == "vars_plugins" ||
@@ -143,14 +149,39 @@ func (r *reader) source(ctx context.Context, path string, info fs.FileInfo, dept
 		full := filepath.Join(path, name)
 		info, err := os.Stat(full)
 		if err != nil {
-			return fmt.Errorf("%s: %w", full, withoutPath(err))
+			err = fmt.Errorf("%s: %w", full, withoutPath(err))
+		} else {
+			err = r.source(ctx, full, info, depth+1)
 		}
-		if err := r.source(ctx, full, info, depth+1); err != nil {
+		if _, limit := errors.AsType[limitError](err); limit || ctx.Err() != nil {
 			return err
 		}
+		if err != nil && failed != nil {
+			r.o.Warn(leftOut(failed))
+		}
+		if read = read || err == nil; err != nil {
+			failed = err
+		}
+	}
+	switch {
+	case failed != nil && !read:
+		return failed
+	case failed != nil:
+		r.o.Warn(leftOut(failed))
 	}
 	return nil
 }
+
+func leftOut(err error) string {
+	return err.Error() + ": the rest of this file is ignored"
+}
+
+// A limitError is an error of the whole inventory. Skipping one file does not help.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+func limited(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
 
 func (r *reader) file(ctx context.Context, path string, info fs.FileInfo) error {
 	switch r.o.Format {
@@ -184,8 +215,8 @@ func (r *reader) file(ctx context.Context, path string, info fs.FileInfo) error 
 func (r *reader) text(path string, data []byte) error {
 	ext := filepath.Ext(path)
 	named := ext == ".yml" || ext == ".yaml" || ext == ".json" || r.o.Format == YAML
-	if ext == ".toml" {
-		return errors.New("TOML is not read: 'format: ansible-inventory' asks Ansible, where it is installed")
+	if ext == ".toml" && r.o.Format == Any || r.o.Format == TOML {
+		return r.inv.readTOML(data, func(text string) { r.o.Warn(path + ": " + text) })
 	}
 	if !named && ext != "" {
 		return r.inv.readINI(data)

@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 			dir, answer := unpack(t, archive)
 			args := strings.Fields(strings.SplitN(string(archive.Comment), "\n", 2)[0])
 			if *record {
-				answer = ask(t, dir, args)
+				answer = ask(t, archive, dir, args)
 				write(t, file, archive, answer)
 			}
 			o := ansible.Options{Run: run}
@@ -105,7 +105,7 @@ func run(ctx context.Context, argv ...string) ([]byte, error) {
 	return exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
 }
 
-func ask(t *testing.T, dir string, args []string) map[string]any {
+func ask(t *testing.T, archive *txtar.Archive, dir string, args []string) map[string]any {
 	t.Helper()
 	cmd := exec.Command("ansible-inventory", append([]string{"--list"}, args...)...)
 	cmd.Dir = dir
@@ -113,7 +113,10 @@ func ask(t *testing.T, dir string, args []string) map[string]any {
 	if err := os.WriteFile(config, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "ANSIBLE_CONFIG="+config, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=true")
+	cmd.Env = append(os.Environ(), "ANSIBLE_CONFIG="+config, "ANSIBLE_INVENTORY_ENABLED=host_list,script,auto,yaml,toml,ini")
+	if !bytes.Contains(archive.Comment, []byte("unparsed")) {
+		cmd.Env = append(cmd.Env, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=true")
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

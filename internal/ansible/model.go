@@ -90,7 +90,7 @@ func (inv *Inventory) addHost(name string, g *Group, port int64) (*Host, error) 
 	h := inv.hosts[name]
 	if h == nil {
 		if len(inv.Hosts) == MaxHosts {
-			return nil, fmt.Errorf("there are more than %d hosts", MaxHosts)
+			return nil, limited("there are more than %d hosts", MaxHosts)
 		}
 		h = &Host{Name: name, Source: inv.source, Vars: &ordered.Map{}}
 		if port != 0 {
@@ -101,7 +101,7 @@ func (inv *Inventory) addHost(name string, g *Group, port int64) (*Host, error) 
 	}
 	if g != nil && !g.names[name] {
 		if inv.members++; inv.members > maxMembers {
-			return nil, fmt.Errorf("the groups name hosts more than %d times", maxMembers)
+			return nil, limited("the groups name hosts more than %d times", maxMembers)
 		}
 		g.names[name] = true
 		g.Hosts = append(g.Hosts, h)
@@ -135,7 +135,7 @@ func (inv *Inventory) set(name, key string, value any) error {
 	return nil
 }
 
-var errGroups = fmt.Errorf("there are more than %d groups", MaxGroups)
+var errGroups = limited("there are more than %d groups", MaxGroups)
 
 // link makes a group the child of another.
 func (inv *Inventory) link(parent, child *Group) error {
@@ -282,6 +282,59 @@ func (inv *Inventory) groupVars(ctx context.Context, groups []*Group) (*ordered.
 		return nil, err
 	}
 	return m, inv.files.groups(ctx, m, names)
+}
+
+// Host returns the host of that name, nil if there is none.
+func (inv *Inventory) Host(name string) *Host { return inv.hosts[name] }
+
+// Group returns the group of that name, nil if there is none.
+func (inv *Inventory) Group(name string) *Group { return inv.groups[name] }
+
+// Members lists the hosts of a group and of those below it, each once, in the
+// order of Ansible's variable groups: its own, then those of its children, then
+// those of theirs.
+func (g *Group) Members() []*Host {
+	var list []*Host
+	seen := map[*Group]bool{g: true}
+	listed := make(map[*Host]bool)
+	for todo := []*Group{g}; len(todo) > 0; todo = todo[1:] {
+		for _, h := range todo[0].Hosts {
+			if !listed[h] {
+				listed[h] = true
+				list = append(list, h)
+			}
+		}
+		for _, c := range todo[0].Children {
+			if !seen[c] {
+				seen[c] = true
+				todo = append(todo, c)
+			}
+		}
+	}
+	return list
+}
+
+// Place returns where a variable of a host is set: the file of group_vars or
+// host_vars, or the group or the host of an inventory; "" if it is not set.
+func (inv *Inventory) Place(h *Host, variable string) string {
+	if file := inv.files.setting("host_vars", h.Name, variable); file != "" {
+		return file
+	}
+	if _, ok := h.Vars.Get(variable); ok {
+		return fmt.Sprintf("the host '%s' of %s", told(h.Name), h.Source)
+	}
+	groups := append([]*Group{inv.All}, inv.GroupsOf(h)...)
+	for _, g := range slices.Backward(groups) {
+		if file := inv.files.setting("group_vars", g.Name, variable); file != "" {
+			return file
+		}
+	}
+	for _, g := range slices.Backward(groups) {
+		if _, ok := g.Vars.Get(variable); ok {
+			return fmt.Sprintf("the group '%s'", told(g.Name))
+		}
+	}
+	return ""
 }
 
 func put(m, over *ordered.Map) {

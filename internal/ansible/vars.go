@@ -63,6 +63,20 @@ func (v *vars) put(ctx context.Context, to *ordered.Map, dir, name string) error
 	return nil
 }
 
+// setting returns the file or directory of a name that sets a variable. It searches the
+// files that were read; "" if none of them sets the variable.
+func (v *vars) setting(kind, name, variable string) string {
+	for _, dir := range slices.Backward(v.dirs) {
+		for _, ext := range []string{"", ".yml", ".yaml", ".json"} {
+			path := filepath.Join(dir, kind, name+ext)
+			if _, ok := v.read[path].Get(variable); ok {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
 // list returns what is in a directory; nil if there is none of that name.
 func (v *vars) list(dir string) (map[string]bool, error) {
 	if there, known := v.listed[dir]; known {

@@ -18,6 +18,7 @@ var onlyIn = map[string][]string{
 	"github.com/skeema/knownhosts":         {"transport/ssh"},
 	"github.com/kevinburke/ssh_config":     {"transport/ssh"},
 	"gopkg.in/yaml.v3":                     {"internal/yaml"},
+	"github.com/BurntSushi/toml":           {"internal/ansible"},
 	"github.com/spf13/cobra":               {"cmd"},
 	"github.com/spf13/pflag":               {"cmd"},
 	"flag":                                 {"cmd", "bench"},
@@ -27,7 +28,7 @@ var onlyIn = map[string][]string{
 	"log":                                  {},
 	"embed":                                {"cmd", "internal/guide", "internal/puppetdbtest", "modules/builtin", "transport/powershell"},
 	"unsafe":                               {},
-	"github.com/rogpeppe/go-internal":      {},
+	"github.com/rogpeppe/go-internal":      {"internal/output"},
 	"github.com/google/go-cmp":             {},
 	"github.com/inconshreveable/mousetrap": {},
 }

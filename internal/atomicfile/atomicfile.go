@@ -14,11 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"bolt/internal/ownfile"
 )
 
 // Write replaces the content of the file name by data. As with os.WriteFile,
 // mode (before the umask) counts only if the file is new, and a symbolic link
-// is followed. Something that is not a regular file, such as /dev/null, is
+// is followed, but not one of another user (ownfile.Resolve). Something that is not a regular file, such as /dev/null, is
 // never replaced but written to.
 func Write(name string, data []byte, mode fs.FileMode) error {
 	return WriteFrom(name, mode, func(w io.Writer) error {
@@ -27,11 +29,32 @@ func Write(name string, data []byte, mode fs.FileMode) error {
 	})
 }
 
+// WriteOwn replaces a file of the program's own data. The new file has mode (before the
+// umask), even if the old file had another mode. A symbolic link and
+// anything else that is not a regular file is an error.
+func WriteOwn(name string, data []byte, mode fs.FileMode) error {
+	old, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case old.Mode()&fs.ModeSymlink != 0:
+		return &fs.PathError{Op: "write", Path: name, Err: ownfile.ErrLink}
+	case !old.Mode().IsRegular():
+		return &fs.PathError{Op: "write", Path: name, Err: ownfile.ErrNotRegular}
+	}
+	return replace(name, mode, nil, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // WriteFrom is Write with the content that fill writes. If fill fails, the
 // old file stays and the error is fill's.
 func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
+	name, err := ownfile.Resolve(name)
+	if err != nil {
+		return err
 	}
 	old, err := os.Stat(name)
 	switch {
@@ -43,6 +66,12 @@ func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error 
 		return writeThrough(name, fill)
 	}
 
+	return replace(name, mode, old, fill)
+}
+
+// replace replaces a file by a new file. If old is not nil, the new file gets its mode
+// and owner.
+func replace(name string, mode fs.FileMode, old fs.FileInfo, fill func(io.Writer) error) error {
 	f, err := createTemp(name, mode)
 	if err != nil {
 		return err

@@ -205,3 +205,58 @@ func entries(t *testing.T, dir string) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// TestLinks writes through links to a file that must not change. It needs root, because
+// only root can change the owner of a link.
+func TestLinks(t *testing.T) {
+	tests := []struct {
+		name  string
+		uid   int
+		write func(name string, data []byte, mode fs.FileMode) error
+		want  string
+	}{
+		{"own file, own link", os.Geteuid(), WriteOwn, "symbolic link"},
+		{"own file, link of another user", 4711, WriteOwn, "symbolic link"},
+		{"link of another user", 4711, Write, "of the user 4711"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, "precious"), "old", 0o600)
+			link := filepath.Join(dir, "f")
+			check(t, os.Symlink("precious", link))
+			check(t, os.Lchown(link, tt.uid, -1))
+			if err := tt.write(link, []byte("new"), 0o600); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), link) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			if got := read(t, filepath.Join(dir, "precious")); got != "old" {
+				t.Errorf("what the link leads to holds %q", got)
+			}
+		})
+	}
+}
+
+// TestWriteOwn replaces a file that another user has made for everyone to read.
+func TestWriteOwn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	put(t, name, "old", 0o666)
+	check(t, os.Chmod(name, 0o666))
+	check(t, os.Chown(name, 4711, -1))
+	old, err := os.Open(name)
+	check(t, err)
+	defer old.Close()
+	check(t, WriteOwn(name, []byte("new"), 0o600))
+	info, err := os.Stat(name)
+	check(t, err)
+	if got := read(t, name); got != "new" || info.Mode().Perm() != 0o600 || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		t.Errorf("%q, %v", got, info.Mode())
+	}
+	if data, err := io.ReadAll(old); err != nil || string(data) != "old" {
+		t.Errorf("the other user's file holds %q, %v", data, err)
+	}
+	check(t, os.Remove(name))
+	check(t, os.Mkdir(name, 0o700))
+	if err := WriteOwn(name, nil, 0o600); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a directory: %v", err)
+	}
+}

@@ -43,6 +43,9 @@ func CheckURL(address string) error {
 			if err != nil {
 				return fmt.Errorf("the address is no URL") // the text may have a password
 			}
+			if err := checkUser(u); err != nil {
+				return err
+			}
 			if s != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-")) {
 				return fmt.Errorf("the address %q has no host", Redact(address))
 			}
@@ -54,6 +57,18 @@ func CheckURL(address string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is no address of a repository: give a URL (https://, ssh://), git@HOST:PATH, or a path that begins with / or ./", address)
+}
+
+// checkUser returns an error if git cannot use the user or the password of a URL.
+func checkUser(u *url.URL) error {
+	password, has := u.User.Password()
+	switch {
+	case strings.ContainsFunc(u.User.Username()+password, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("the user or the password in the address has a control character")
+	case has && u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("the address %q has a password, which git uses for http and https only: use an SSH key", Redact(u.String()))
+	}
+	return nil
 }
 
 // CheckRef says what is wrong with the name of a branch, tag or commit

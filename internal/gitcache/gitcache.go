@@ -65,6 +65,8 @@ type repo struct {
 	cache *Cache
 	url   string
 	dir   string
+	plain string       // url without credentials
+	login *credentials // nil for none
 	close func()
 }
 
@@ -84,6 +86,7 @@ func (c *Cache) open(ctx context.Context, url string) (*repo, error) {
 		return nil, err
 	}
 	r := &repo{cache: c, url: url, dir: filepath.Join(place, "git"), close: unlock}
+	r.plain, r.login = splitCredentials(url)
 	if err := r.make(ctx); err != nil {
 		r.close()
 		return nil, err
@@ -183,7 +186,7 @@ func (r *repo) fetch(ctx context.Context, refspecs ...string) error {
 	if len(refspecs) > 1 {
 		args = append(args, "--prune")
 	}
-	args = append(append(args, "--", r.url), refspecs...)
+	args = append(append(args, "--", r.plain), refspecs...)
 	_, err := r.git(ctx, args...)
 	if err != nil && ctx.Err() == nil && r.removeLocks() {
 		_, err = r.git(ctx, args...)
@@ -287,7 +290,7 @@ const waitDelay = 5 * time.Second
 // group ends as a whole: git leaves the downloading to children.
 func (r *repo) command(ctx context.Context, args ...string) (*exec.Cmd, *limited) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + r.dir}, args...)...)
-	cmd.Env = r.cache.environment()
+	cmd.Env = r.environment()
 	cmd.Dir = r.cache.o.Dir
 	stderr := &limited{limit: maxMessage}
 	cmd.Stderr = stderr
@@ -306,9 +309,10 @@ var foreign = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT
 	"GIT_EXTERNAL_DIFF", "GIT_TRACE", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "LC_ALL", "LANGUAGE"}
 
 // environment is what git sees of the world.
-func (c *Cache) environment() []string {
+func (r *repo) environment() []string {
+	o := &r.cache.o
 	var env []string
-	for _, kv := range c.o.Env {
+	for _, kv := range o.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		own := strings.HasPrefix(name, "GIT_CONFIG_KEY_") || strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
 		for _, f := range foreign {
@@ -327,8 +331,12 @@ func (c *Cache) environment() []string {
 	settings := [][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"},
 		// A server that goes silent would hold us for ever: less than a byte a second for a minute.
 		{"http.lowSpeedLimit", "1"}, {"http.lowSpeedTime", "60"}}
-	if c.o.Proxy != "" {
-		settings = append(settings, [2]string{"http.proxy", c.o.Proxy})
+	if o.Proxy != "" {
+		settings = append(settings, [2]string{"http.proxy", o.Proxy})
+	}
+	if r.login != nil {
+		settings = append(settings, r.login.settings()...)
+		env = append(env, r.login.environment()...)
 	}
 	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)))
 	for i, s := range settings {

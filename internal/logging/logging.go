@@ -19,6 +19,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"bolt/internal/ownfile"
 )
 
 // The levels that slog has no name for.
@@ -56,7 +58,8 @@ type File struct {
 	Level  slog.Level
 	Append bool // keep what earlier runs wrote
 	// Optional makes it a warning, not an error, that the file cannot be
-	// opened.
+	// opened. The path of such a file is the program's own choice, so the file must not
+	// be a link, nor a file that another user has put there.
 	Optional bool
 }
 
@@ -88,7 +91,11 @@ func Open(o Options) (*Log, error) {
 		if !file.Append {
 			flags |= os.O_TRUNC
 		}
-		f, err := os.OpenFile(file.Path, flags, FileMode)
+		open := ownfile.OpenNamed
+		if file.Optional {
+			open = ownfile.OpenOwn
+		}
+		f, err := open(file.Path, flags, FileMode)
 		if err != nil {
 			if !file.Optional {
 				l.Close()

@@ -132,6 +132,46 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// TestLogLinks opens log files that are links. bolt-debug.log must not be a link; a
+// path from the configuration can be a link.
+func TestLogLinks(t *testing.T) {
+	dir := t.TempDir()
+	link, precious := filepath.Join(dir, "bolt-debug.log"), filepath.Join(dir, "precious")
+	if err := errors.Join(os.WriteFile(precious, []byte("old\n"), 0o600), os.Symlink(precious, link)); err != nil {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	open := func(file File) error {
+		console.Reset()
+		l, err := Open(Options{Console: &console, ConsoleLevel: slog.LevelWarn, Files: []File{file}})
+		if err != nil {
+			return err
+		}
+		l.Warn("x", "goes on")
+		return l.Close()
+	}
+	if err := open(File{Path: link, Optional: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := console.String(); !strings.Contains(got, "This run leaves no log file: open "+link+": it is a symbolic link") || !strings.Contains(got, "goes on") {
+		t.Errorf("console %q", got)
+	}
+	if err := open(File{Path: link, Append: true}); err != nil {
+		t.Errorf("a link that is named: %v", err)
+	}
+	matches(t, precious, `^old\n(.|\n)*goes on`)
+	if err := os.Lchown(link, 4711, -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(File{Path: link}); err == nil || !strings.Contains(err.Error(), "a symbolic link of the user 4711") {
+		t.Errorf("a link of another user: %v", err)
+	}
+	matches(t, precious, `^old\n`)
+	if err := open(File{Path: "/dev/stderr"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEarly(t *testing.T) {
 	var e Early
 	e.Warn("a", "first")

@@ -4,15 +4,16 @@ import (
 	"strings"
 
 	"bolt/internal/ordered"
+	"bolt/internal/safetext"
 )
 
 // containerFinished says how it went; what the container printed is for people
 // who want to know.
 func (p *PlanRun) containerFinished(image string, value *ordered.Map) {
 	if containerError(value) == nil {
-		p.h.println(p.h.good(p.h.plain("Finished: run container '" + image + "' succeeded.")))
+		p.h.println(p.h.good(safetext.TerminalString("Finished: run container '" + image + "' succeeded.")))
 	} else {
-		p.h.println(paint(red, p.h.o.Color, p.h.plain("Finished: run container '"+image+"' failed.")))
+		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Finished: run container '"+image+"' failed.")))
 	}
 	if p.h.o.Verbose {
 		p.container(image, value)
@@ -39,14 +40,14 @@ func containerError(value *ordered.Map) *ordered.Map {
 // container prints a result under its heading.
 func (p *PlanRun) container(image string, value *ordered.Map) {
 	if e := containerError(value); e != nil {
-		p.h.println(paint(red, p.h.o.Color, p.h.plain("Failed running container "+image+":")))
+		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Failed running container "+image+":")))
 		msg, _ := e.Value("msg").(string)
 		var b strings.Builder
-		p.h.indent(&b, p.h.plain(msg))
+		p.h.indent(&b, safetext.TerminalString(msg))
 		p.h.println(paint(red, p.h.o.Color, strings.TrimSuffix(b.String(), "\n")))
 		return
 	}
-	p.h.println(p.h.good(p.h.plain("Finished running container " + image + ":")))
+	p.h.println(p.h.good(safetext.TerminalString("Finished running container " + image + ":")))
 	silent := true
 	for _, stream := range []string{"stdout", "stderr"} {
 		text, _ := value.Value(stream).(string)
@@ -60,6 +61,6 @@ func (p *PlanRun) container(image string, value *ordered.Map) {
 		p.h.indent(p.h.out, b.String())
 	}
 	if silent {
-		p.h.println(p.h.plain("  Running container " + image + " completed successfully with no result"))
+		p.h.println(safetext.TerminalString("  Running container " + image + " completed successfully with no result"))
 	}
 }

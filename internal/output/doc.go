@@ -29,6 +29,7 @@ package output
 //   - On a terminal, what a target said loses all control sequences but
 //     colours (those as well when colours are unwanted), see safetext.Terminal.
 //     Elsewhere its bytes stay as they are, but for those that are no UTF-8:
-//     these are written as \xHH in every format.
+//     these are written as \xHH in every format. Messages of errors lose them
+//     everywhere, and JSON escapes them. docs/terminals.md describes this.
 //   - Names of targets are shown without passwords (Target.SafeName); JSON has
 //     the name as it is, because programs compare it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
@@ -76,10 +77,25 @@ func foldKey(r *run.Result) (key [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// each calls print for every group, the largest first, until the first error,
-// and closes the outputs of all.
+// sort puts the largest group first, and groups of equal size in the order of their
+// first targets. The targets of a group get the order of targets, too.
+func (f *folder) sort(targets []*inventory.Target) {
+	at := make(map[*inventory.Target]int, len(targets))
+	for i, t := range targets {
+		at[t] = i
+	}
+	byPlace := func(a, b *inventory.Target) int { return cmp.Compare(at[a], at[b]) }
+	for _, g := range f.order {
+		slices.SortFunc(g.targets, byPlace)
+	}
+	slices.SortFunc(f.order, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.targets), len(a.targets)), byPlace(a.targets[0], b.targets[0]))
+	})
+}
+
+// each calls print for every group until the first error, and closes the outputs of
+// all.
 func (f *folder) each(print func(*group) error) error {
-	slices.SortStableFunc(f.order, func(a, b *group) int { return cmp.Compare(len(b.targets), len(a.targets)) })
 	var first error
 	for _, g := range f.order {
 		if first == nil {
@@ -92,6 +108,15 @@ func (f *folder) each(print func(*group) error) error {
 	f.order = nil
 	clear(f.groups)
 	return first
+}
+
+// name returns the name of the group in headings.
+func (g *group) name() string {
+	name := nodeset.Fold(safeNames(g.targets))
+	if len(g.targets) > 1 {
+		name += " (" + plural(len(g.targets), "target") + ")"
+	}
+	return name
 }
 
 // rename words a text of the group's first result for all of the group.

@@ -23,6 +23,7 @@ type human struct {
 	lookup  bool
 	targets []*inventory.Target
 	ended   map[*inventory.Target]ending
+	reasons []string    // why targets were skipped, each once
 	lines   *lineStream // with Stream
 	folder  *folder     // with Fold
 }
@@ -54,7 +55,7 @@ func newHuman(o Options, out *bufio.Writer) *human {
 	if o.Stream {
 		h.lines = newLineStream(out, o.Terminal, o.Color)
 	}
-	if o.Fold && o.Verbose {
+	if o.Fold {
 		h.folder = newFolder()
 	}
 	return h
@@ -93,15 +94,18 @@ func (h *human) finished(r *run.Result) error {
 	how := endingOf(r)
 	h.ended[r.Target] = how
 	if how == skipped { // the summary names them together
+		if !slices.Contains(h.reasons, r.Err.Msg) {
+			h.reasons = append(h.reasons, r.Err.Msg)
+		}
+		return r.Output.Close()
+	}
+	if !h.o.Verbose && !h.lookup && how != failed {
 		return r.Output.Close()
 	}
 	if h.folder != nil {
 		return h.folder.add(r)
 	}
 	defer r.Output.Close()
-	if !h.o.Verbose && !h.lookup {
-		return nil
-	}
 	return h.block(r, r.Target.SafeName(), func(s string) string { return s })
 }
 
@@ -120,6 +124,9 @@ func (h *human) End(elapsed time.Duration, outputs ...Output) error {
 	}
 	if len(left) > 0 {
 		h.println(paint(yellow, h.o.Color, "Not run on "+plural(len(left), "target")+": "+h.join(left)))
+		for _, why := range h.reasons {
+			h.println(paint(yellow, h.o.Color, "  "+why))
+		}
 	}
 	total := "Ran on " + plural(len(good)+len(bad), "target")
 	if !h.lookup {
@@ -134,7 +141,7 @@ func (h *human) Fatal(err error) error {
 	if rerr := h.rest(); rerr != nil {
 		return rerr
 	}
-	h.println(paint(red, h.o.Color, h.plain(err.Error())))
+	h.println(paint(red, h.o.Color, safetext.TerminalString(err.Error())))
 	return h.out.Flush()
 }
 
@@ -143,27 +150,33 @@ func (h *human) rest() error {
 	if h.folder == nil {
 		return nil
 	}
-	return h.folder.each(func(g *group) error {
-		name := nodeset.Fold(safeNames(g.targets))
-		if len(g.targets) > 1 {
-			name += " (" + plural(len(g.targets), "target") + ")"
-		}
-		return h.block(g.result, name, g.rename)
-	})
+	h.folder.sort(h.targets)
+	if h.o.Diff {
+		return h.differences()
+	}
+	return h.folder.each(h.group)
 }
 
-// block prints a result under its heading. rename is applied to texts of the
-// result that may name its target.
-func (h *human) block(r *run.Result, name string, rename func(string) string) error {
+// group prints a group of equal results.
+func (h *human) group(g *group) error { return h.block(g.result, g.name(), g.rename) }
+
+// head prints the heading of a result, and why it failed.
+func (h *human) head(r *run.Result, name string, rename func(string) string) {
 	if r.OK() {
 		h.println(h.good("Finished on " + name + ":"))
-	} else {
-		h.println(paint(red, h.o.Color, "Failed on "+name+":"))
-		// The colour goes around the lines with their indentation.
-		var msg strings.Builder
-		h.indent(&msg, h.plain(rename(r.Err.Msg)))
-		h.println(paint(red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
+		return
 	}
+	h.println(paint(red, h.o.Color, "Failed on "+name+":"))
+	// The colour goes around the lines with their indentation.
+	var msg strings.Builder
+	h.indent(&msg, safetext.TerminalString(rename(r.Err.Msg)))
+	h.println(paint(red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
+}
+
+// block prints a result under its heading. It applies rename to strings of the
+// result that can contain the target's name.
+func (h *human) block(r *run.Result, name string, rename func(string) string) error {
+	h.head(r, name, rename)
 	message, hasMessage := r.Value.Value("_output").(string)
 	rest := r.Value.Clone()
 	if hasMessage {
@@ -221,7 +234,7 @@ func (h *human) data(m *ordered.Map, rename func(string) string) error {
 	if err := safetext.WriteIndentedJSON(&b, m); err != nil {
 		return err
 	}
-	h.indent(h.out, h.plain(rename(b.String()))) // JSON leaves some control characters as they are
+	h.indent(h.out, h.plain(rename(b.String())))
 	return nil
 }
 
@@ -231,7 +244,9 @@ func (h *human) indent(w io.Writer, s string) {
 	_ = in.Flush()
 }
 
-// plain makes a short text of a target fit for printing.
+// plain removes control sequences from a short string of a target if the output is a
+// terminal. Error messages, names and strings inside bolt's own sentences go through
+// safetext.TerminalString, also if the output is not a terminal.
 func (h *human) plain(s string) string {
 	if h.o.Terminal {
 		return safetext.TerminalString(s)

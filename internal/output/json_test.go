@@ -158,6 +158,7 @@ func TestRenderMemory(t *testing.T) {
 		"human":    {Verbose: true},
 		"terminal": {Verbose: true, Terminal: true, Color: true},
 		"fold":     {Verbose: true, Fold: true},
+		"diff":     {Verbose: true, Diff: true},
 		"json":     {Format: JSON},
 		"ndjson":   {Format: NDJSON},
 	} {
@@ -199,7 +200,7 @@ func BenchmarkRender5000(b *testing.B) {
 	f := fleet(names...)
 	events := make([]run.Event, len(f))
 	for name, o := range map[string]Options{
-		"human": {Verbose: true}, "terminal": {Verbose: true, Terminal: true, Color: true}, "fold": {Verbose: true, Fold: true},
+		"human": {Verbose: true}, "terminal": {Verbose: true, Terminal: true, Color: true}, "fold": {Verbose: true, Fold: true}, "diff": {Verbose: true, Diff: true},
 		"json": {Format: JSON}, "ndjson": {Format: NDJSON},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -41,12 +41,12 @@ func TestLookup(t *testing.T) {
 		{"terminal", Options{Verbose: true, Terminal: true}, []run.Event{looked(f[0], "a\x1b[2Jb", "")},
 			"Finished on web1:\n  ab\nSuccessful on 1 target: web1\nRan on 1 target\n"},
 		{"data on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
-			"Finished on web1:\n  [\n    \"a2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
+			"Finished on web1:\n  [\n    \"a\\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
 		{"details on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{finished(&run.Result{Target: f[0], Action: "action", Value: ordered.Of("k", "a\u009b2Jb"),
 			Err: &run.Error{Kind: "k", Code: "C", Msg: "wrong", Details: &ordered.Map{}, Class: run.ClassFailed, Command: true}})},
-			"Failed on web1:\n  wrong\n  {\n    \"k\": \"a2Jb\"\n  }\nFailed on 1 target: web1\nRan on 1 target\n"},
+			"Failed on web1:\n  wrong\n  {\n    \"k\": \"a\\u009b2Jb\"\n  }\nFailed on 1 target: web1\nRan on 1 target\n"},
 		{"data elsewhere", Options{Verbose: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
-			"Finished on web1:\n  [\n    \"a\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
+			"Finished on web1:\n  [\n    \"a\\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
 		{"json", Options{Format: JSON}, events, `[{"target":"web1","action":"lookup","object":"key","status":"success","value":{"value":"text\nof lines"}},` +
 			`{"target":"web2","action":"lookup","object":"key","status":"success","value":{"value":{"a":[1,null,true]}}},` +
 			`{"target":"web3","action":"lookup","object":"key","status":"success","value":{"value":null}},` +

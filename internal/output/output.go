@@ -68,9 +68,10 @@ type Options struct {
 	Err      io.Writer
 	Color    bool // colours are wanted and Out can show them
 	Terminal bool // Out is a terminal: control sequences in output are taken out
-	Verbose  bool // print results, not only the summary (human formats)
+	Verbose  bool // print all results, not only failures and the summary (human formats)
 	Stream   bool // print output line by line as it arrives
 	Fold     bool // print equal results once, at the end (human formats)
+	Diff     bool // as Fold, but print how results differ from the most frequent one
 	// Now is the clock of NDJSON; nil is time.Now.
 	Now func() time.Time
 }
@@ -80,6 +81,7 @@ func New(o Options) (Renderer, error) {
 	if o.Out == nil {
 		return nil, errors.New("output: no writer")
 	}
+	o.Fold = o.Fold || o.Diff
 	if o.Fold && o.Format.IsJSON() {
 		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats human and rainbow", o.Format)
 	}

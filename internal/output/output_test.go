@@ -150,7 +150,14 @@ func TestHuman(t *testing.T) {
 			func(t *testing.T) []run.Event {
 				return []run.Event{started(web1), finished(command(t, web1, 3, "hi\n")), started(web2), finished(command(t, web2, 0, "hi\n"))}
 			},
-			"Successful on 1 target: web2\nFailed on 1 target: web1\nRan on 2 targets in 0.0 sec\n",
+			"Failed on web1:\n  The command failed with exit code 3\n  hi\nSuccessful on 1 target: web2\nFailed on 1 target: web1\nRan on 2 targets in 0.0 sec\n",
+		},
+		{
+			"folded and not verbose", Options{Fold: true}, f[:3], 0,
+			func(t *testing.T) []run.Event {
+				return []run.Event{started(web1), finished(command(t, web1, 3, "hi\n")), finished(command(t, web2, 3, "hi\n")), finished(command(t, f[2], 0, "hi\n"))}
+			},
+			"Failed on web[1-2] (2 targets):\n  The command failed with exit code 3\n  hi\nSuccessful on 1 target: ssh://joe@h:22\nFailed on 2 targets: web[1-2]\nRan on 3 targets in 0.0 sec\n",
 		},
 		{
 			"blank output", verbose, f[:1], time.Second,
@@ -193,6 +200,20 @@ func TestHuman(t *testing.T) {
 			"Failed on web1:\n  they said \"no\"\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
+			"message with a control sequence to a pipe", verbose, f[:1], time.Second,
+			func(t *testing.T) []run.Event {
+				return []run.Event{finished(unreachable(web1, "they said \x1b[2J\"no\u202e\""))}
+			},
+			"Failed on web1:\n  they said \"no\"\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
+		},
+		{
+			"deceptive output on a terminal", Options{Verbose: true, Terminal: true}, f[:1], time.Second,
+			func(t *testing.T) []run.Event {
+				return []run.Event{finished(command(t, web1, 0, "a\u202eb\u2028c\n"))}
+			},
+			"Finished on web1:\n  abc\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
+		},
+		{
 			"files", verbose, f[:2], time.Second,
 			func(t *testing.T) []run.Event {
 				return []run.Event{
@@ -218,7 +239,7 @@ func TestHuman(t *testing.T) {
 				return []run.Event{finished(command(t, web1, 0, "hi\n")),
 					finished(&run.Result{Target: web2, Action: "command", Err: &run.Error{Msg: "stopped", Class: run.ClassSkipped}})}
 			},
-			"Finished on web1:\n  hi\nSuccessful on 1 target: web1\nNot run on 1 target: web2\nRan on 1 target in 1.0 sec\n",
+			"Finished on web1:\n  hi\nSuccessful on 1 target: web1\nNot run on 1 target: web2\n  stopped\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"password in the name", verbose, f[2:], time.Second,
@@ -346,11 +367,11 @@ func TestFold(t *testing.T) {
   Debian
 Failed on gone[7-8] (2 targets):
   connect to <target>: dial <target>:22: refused
+Finished on db1:
+  Fedora
 Failed on db2:
   The command failed with exit code 3
   no
-Finished on db1:
-  Fedora
 Successful on 4 targets: web[01-03],db1
 Failed on 3 targets: db2,gone[7-8]
 Ran on 7 targets in 2.0 sec
@@ -527,14 +548,13 @@ func TestCapturesAreClosed(t *testing.T) {
 				}
 				results := []*run.Result{command(t, f[0], 0, "same\n"), command(t, f[1], 0, "same\n"), command(t, f[2], 3, "other\n")}
 				_ = r.Start(Info{Targets: f})
-				waits := o.Fold && o.Verbose
 				for i, result := range results {
 					_ = r.Event(arrived(result.Target, run.Stdout, "x"))
 					err := r.Event(finished(result))
 					if broken && name != "quiet" && !o.Fold && err == nil {
 						t.Error("no error")
 					}
-					if want := !waits || i == 1; closed(result) != want { // the second is like the first
+					if want := !o.Fold || i == 1 || !o.Verbose && i == 0; closed(result) != want { // the second is like the first; without verbose only failures wait
 						t.Errorf("output of %s closed: %v, want %v", result.Target, !want, want)
 					}
 				}

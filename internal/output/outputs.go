@@ -69,7 +69,8 @@ func (h *human) outputs(list []Output) {
 		o := &list[i]
 		title := o.Name + ", " + o.words()
 		if o.Description != "" {
-			title += ": " + truncated(o.Description)
+			line, _, _ := strings.Cut(o.Description, "\n")
+			title += ": " + truncated(line)
 		}
 		h.println(paint(cyan, h.o.Color, safetext.TerminalString(title)))
 		for _, line := range o.lines() {

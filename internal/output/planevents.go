@@ -110,6 +110,14 @@ func (p *planEvents) Results(results []*run.Result, failure *ordered.Map) error 
 	return p.lines.large(p.end(), "value", func() error { return writeResults(p.lines.out, results) })
 }
 
+// Result prints the event "end".
+func (p *planEvents) Result(r *run.Result) error {
+	return p.lines.large(p.end(), "value", func() error { return r.WriteJSON(p.lines.out) })
+}
+
+// Returned prints the event "end".
+func (p *planEvents) Returned(_, _ string, data *ordered.Map) error { return p.Value(data) }
+
 // Container prints "end", or "error".
 func (p *planEvents) Container(_ string, _, data, failure *ordered.Map) error {
 	if failure != nil {

@@ -127,6 +127,18 @@ func (p *PlanProgress) Results(results []*run.Result, failure *ordered.Map) erro
 	return p.v.Results(results, failure)
 }
 
+// Result removes the progress line and passes the result on.
+func (p *PlanProgress) Result(r *run.Result) error {
+	p.stop()
+	return p.v.Result(r)
+}
+
+// Returned removes the progress line and passes the error on.
+func (p *PlanProgress) Returned(msg, place string, data *ordered.Map) error {
+	p.stop()
+	return p.v.Returned(msg, place, data)
+}
+
 // Container has it shown.
 func (p *PlanProgress) Container(image string, value, data, failure *ordered.Map) error {
 	p.stop()

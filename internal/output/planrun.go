@@ -59,24 +59,28 @@ func (p *PlanRun) flush() error {
 
 // headline says that something begins or ends.
 func (p *PlanRun) headline(e PlanEvent) {
-	line := ""
+	if line := e.Headline(); line != "" {
+		p.h.println(p.h.good(safetext.TerminalString(line)))
+	}
+}
+
+// Headline returns the line for the start or the end of a step; "" for other events.
+func (e PlanEvent) Headline() string {
 	switch e.Kind {
 	case PlanStarted:
-		line = "Starting: plan " + e.Plan
+		return "Starting: plan " + e.Plan
 	case PlanFinished:
-		line = "Finished: plan " + e.Plan + " in " + durationText(e.Took)
+		return "Finished: plan " + e.Plan + " in " + durationText(e.Took)
 	case StepStarted:
-		line = "Starting: " + e.Step.on()
+		return "Starting: " + e.Step.on()
 	case ContainerStarted:
-		line = "Starting: run container '" + e.Image + "'"
+		return "Starting: run container '" + e.Image + "'"
 	case StepRecorded:
-		line = "Done before: " + e.Step.on()
+		return "Done before: " + e.Step.on()
 	case StepFinished:
-		line = "Finished: " + e.Step.Description + " with " + plural(e.Failures, "failure") + " in " + durationText(e.Took)
-	default:
-		return
+		return "Finished: " + e.Step.Description + " with " + plural(e.Failures, "failure") + " in " + durationText(e.Took)
 	}
-	p.h.println(p.h.good(p.h.plain(line)))
+	return ""
 }
 
 // stream prints what targets print as it arrives. Steps that run at once may have
@@ -120,7 +124,7 @@ func (p *PlanRun) result(r *run.Result) error {
 		return p.h.block(r, r.Target.SafeName(), same)
 	}
 	p.h.println(paint(yellow, p.h.o.Color, "Not run on "+r.Target.SafeName()+":"))
-	p.h.indent(p.h.out, p.h.plain(r.Err.Msg))
+	p.h.indent(p.h.out, safetext.TerminalString(r.Err.Msg))
 	return nil
 }
 
@@ -128,6 +132,7 @@ func same(s string) string { return s }
 
 // message shows what the plan says.
 func (p *PlanRun) message(text string) {
+	text = strings.TrimSuffix(text, "\n") // which ends the line
 	if p.json {
 		_, _ = p.beside.WriteString(safetext.TerminalString(text) + "\n")
 		return
@@ -182,6 +187,26 @@ func (p *PlanRun) Results(results []*run.Result, failure *ordered.Map) error {
 	return p.h.End(0)
 }
 
+// Result shows the one result that the plan has returned, without a summary.
+func (p *PlanRun) Result(r *run.Result) error {
+	if p.json {
+		if err := r.WriteJSON(p.h.out); err != nil {
+			return err
+		}
+		_ = p.h.out.WriteByte('\n')
+		return p.h.out.Flush()
+	}
+	if err := p.result(r); err != nil {
+		return err
+	}
+	return p.h.out.Flush()
+}
+
+// Returned shows an error that the plan has returned as one that ended it.
+func (p *PlanRun) Returned(msg, place string, data *ordered.Map) error {
+	return p.Failed(msg, place, data)
+}
+
 // writeResults writes results as a list in JSON.
 func writeResults(w *bufio.Writer, results []*run.Result) error {
 	_ = w.WriteByte('[')
@@ -201,9 +226,9 @@ func (p *PlanRun) Failed(msg, place string, failure *ordered.Map) error {
 	if p.json {
 		return p.data(failure)
 	}
-	text := p.h.plain(msg)
+	text := safetext.TerminalString(msg)
 	if place != "" {
-		text += "\n  " + p.h.plain(place)
+		text += "\n  " + safetext.TerminalString(place)
 	}
 	p.h.println(paint(red, p.h.o.Color, text))
 	return p.h.out.Flush()

@@ -3,6 +3,7 @@ package output
 import (
 	"bufio"
 	"io"
+	"strings"
 
 	"bolt/internal/ordered"
 )
@@ -52,7 +53,7 @@ func PrintPlan(w io.Writer, o ListOptions, p *Plan) error {
 	}
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Usage")
-	indented(out, 2, broken(usage, usageWidth))
+	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
 	parameters(out, o.Color, "Parameters", p.Parameters)
 	inModule(out, o.Color, dir)
 	return out.Flush()

@@ -11,7 +11,7 @@ func TestPrintPlans(t *testing.T) {
 	list := &PlanList{Modulepath: []string{"/a", "/b"}, Plans: []Described{{"m", ""}, {"m::x", "First line\nsecond"}}}
 	plan := &Plan{
 		Name: "m::x", Description: "Short.", Summary: "Short.", Docstring: "Longer,\nin two lines.\n", Private: true, Dir: "/a/m",
-		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a\nin two lines"}, {Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "{\n  1 => 2\n}"}},
+		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a\n  in two lines\n\nand a third", HasDescription: true}, {Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "{\n  1 => 2\n}", HasDefault: true}},
 		Signature:  ordered.Of("b", ordered.Of("type", "Any", "sensitive", false)),
 	}
 	bare := &Plan{Name: "m", Dir: "builtin:/m", BuiltIn: true, Signature: &ordered.Map{}}
@@ -23,6 +23,7 @@ func TestPrintPlans(t *testing.T) {
 		{"list", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{}, list) }, `Plans
   m
   m::x     First line
+           second
 
 Modulepath
   /a:/b
@@ -47,6 +48,7 @@ Parameters
   a  String[1]
     An a
     in two lines
+    and a third
 
   b  Any
     Default: {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bolt/internal/ordered"
+	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -198,15 +199,15 @@ func (p *PlanRun) Stopped(s *PlanStop) error {
 	if s.place != "" && len(s.course.cut) == 0 {
 		text += "\n  " + s.place
 	}
-	p.h.println(paint(red, p.h.o.Color, p.h.plain(text)))
+	p.h.println(paint(red, p.h.o.Color, safetext.TerminalString(text)))
 	return p.h.out.Flush()
 }
 
 // cut tells how the targets of a step stand that was cut off.
 func (p *PlanRun) cut(c *begunStep) {
-	p.h.println(paint(yellow, p.h.o.Color, p.h.plain("Stopped: "+c.step.on())))
+	p.h.println(paint(yellow, p.h.o.Color, safetext.TerminalString("Stopped: "+c.step.on())))
 	if place := c.step.place(); place != "" {
-		p.h.println("  " + p.h.plain(place))
+		p.h.println("  " + safetext.TerminalString(place))
 	}
 	for _, e := range endings() {
 		if targets := c.ended(e.how); len(targets) > 0 {
@@ -227,6 +228,6 @@ func (p *PlanRun) before(c *PlanCourse) {
 	}
 	for _, e := range c.last {
 		line := "  " + strings.ReplaceAll(e.step.on(), "\n", "\n  ") + " with " + plural(e.failures, "failure")
-		p.h.println(p.h.plain(line))
+		p.h.println(safetext.TerminalString(line))
 	}
 }

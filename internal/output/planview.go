@@ -23,6 +23,11 @@ type PlanView interface {
 	// Results shows results that the plan has returned, or that ended it: failure
 	// is then what it is for programs.
 	Results(results []*run.Result, failure *ordered.Map) error
+	// Result shows the one result that the plan has returned.
+	Result(r *run.Result) error
+	// Returned shows an error that the plan has caught and returned. place is the
+	// position in the error's details, if there is one; data is the error as JSON data.
+	Returned(msg, place string, data *ordered.Map) error
 	// Container shows a container's result that the plan has returned, or that
 	// ended it. The value has stdout and stderr, or else _error. For programs it is
 	// data, or failure if it ended the plan.

@@ -44,7 +44,7 @@ func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
 		log = "its standard error (under systemd: journalctl --user -u bolt-pool)"
 	}
 	fmt.Fprintf(out, "  socket %s\n  log    %s\n", s.Socket, log)
-	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", counted(s.Clients, "client"), counted(s.InFlight, "request"), counted(len(s.Connections), "machine"))
+	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", counted(s.Clients, "client"), counted(s.InFlight, "request"), counted(machines(s.Connections), "machine"))
 	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", counted(int(s.Dials), "connection"), counted(int(s.DialsFailed), "dial"), counted(int(s.DialsSaved), "dial"), counted(int(s.Runs), "action"))
 	fmt.Fprintf(out, "  memory %s, %s in %d contents; %d open files\n", size(s.Memory), size(uint64(s.ContentSize)), s.Contents, s.Files)
 	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, Period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
@@ -142,4 +142,13 @@ func size(n uint64) string {
 		f, i = f/(1<<10), i+1
 	}
 	return fmt.Sprintf("%.1f %ciB", f, units[i])
+}
+
+// machines counts the machines of connections: a machine can have several connections.
+func machines(list []wire.Connection) int {
+	peers := make(map[string]bool)
+	for _, c := range list {
+		peers[c.Peer] = true
+	}
+	return len(peers)
 }

@@ -18,6 +18,7 @@ func TestPrintPool(t *testing.T) {
 			{Peer: "b@idle:22", State: wire.Idle, Age: 90 * time.Second, Idle: 5 * time.Second},
 			{Peer: "a@idle:22", State: wire.Idle, Idle: time.Minute},
 			{Peer: "z@busy:22", State: wire.Busy, InFlight: 2, Sent: 2048},
+			{Peer: "z@busy:22", State: wire.Busy, Sessions: 1},
 			{Peer: "evil\x1b[2J", State: wire.Dialing},
 		}}
 	var b bytes.Buffer

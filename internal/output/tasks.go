@@ -3,9 +3,11 @@ package output
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"bolt/internal/lazyregexp"
 	"bolt/internal/ordered"
 	"bolt/internal/safetext"
 )
@@ -73,30 +75,33 @@ func columns(out *bufio.Writer, list []Described) {
 		width = max(width, utf8.RuneCountInString(d.Name))
 	}
 	for _, d := range list {
-		line := "  " + d.Name
-		if d.Description != "" {
-			line += strings.Repeat(" ", width-utf8.RuneCountInString(d.Name)+5) + truncated(d.Description)
+		name := d.Name
+		for line := range strings.SplitSeq(truncated(d.Description), "\n") {
+			if line != "" {
+				name += strings.Repeat(" ", width-utf8.RuneCountInString(name)+5)
+			}
+			_, _ = out.WriteString(strings.TrimRight(safetext.TerminalString("  "+name+line), " ") + "\n")
+			name = ""
 		}
-		_, _ = out.WriteString(strings.TrimRight(safetext.TerminalString(line), " ") + "\n")
 	}
 }
 
 // maxDescription is how many characters of a description are in a list.
 const maxDescription = 72
 
-// truncated is the beginning of a text: its first line, whose last word goes if
-// it is too long.
+var lastWord = lazyregexp.New(`(?m)\s\w+\s*$`)
+
+// truncated is a description for a list, as Bolt shortens it: a longer text is
+// cut to its first line, and the last word, which may be cut, becomes dots.
 func truncated(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(line)
-	if len(runes) <= maxDescription {
-		return line
+	if utf8.RuneCountInString(text) > maxDescription {
+		text, _, _ = strings.Cut(text, "\n")
+		if runes := []rune(text); len(runes) > maxDescription {
+			text = string(runes[:maxDescription])
+		}
+		text = lastWord().ReplaceAllString(text, "...")
 	}
-	head := string(runes[:maxDescription])
-	if i := strings.LastIndexByte(head, ' '); i > 0 {
-		head = head[:i]
-	}
-	return head + "..."
+	return strings.TrimRight(text, "\n")
 }
 
 // Task is what "task show TASK" shows.
@@ -113,13 +118,13 @@ type Task struct {
 
 // Parameter is one of a task or plan, or an output of a task.
 type Parameter struct {
-	Name, Type, Description string
-	Default                 string // as people write it; "" if there is none
-	Usage                   string // on a command line: name=<value>
+	Name, Type     string
+	Description    string
+	HasDescription bool
+	Default        string // as people write it
+	HasDefault     bool
+	Usage          string // on a command line: name=<value>
 }
-
-// usageWidth is where the usage line is broken.
-const usageWidth = 80
 
 // PrintTask prints what a task does and takes.
 func PrintTask(w io.Writer, o ListOptions, t *Task) error {
@@ -145,7 +150,7 @@ func PrintTask(w io.Writer, o ListOptions, t *Task) error {
 	}
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Usage")
-	indented(out, 2, broken(usage, usageWidth))
+	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
 	parameters(out, o.Color, "Parameters", t.Parameters)
 	parameters(out, o.Color, "Outputs", t.Outputs)
 	inModule(out, o.Color, dir)
@@ -189,11 +194,11 @@ func parameters(out *bufio.Writer, color bool, title string, list []Parameter) {
 			_ = out.WriteByte('\n')
 		}
 		_, _ = out.WriteString("  " + paint(yellow, color, safetext.TerminalString(p.Name)) + "  " + safetext.TerminalString(p.Type) + "\n")
-		if d := strings.TrimSpace(p.Description); d != "" {
-			indented(out, 4, d)
+		if p.HasDescription {
+			indented(out, 4, strings.TrimSuffix(wrappedLines(p.Description), "\n"))
 		}
-		if p.Default != "" {
-			indented(out, 4, "Default: "+p.Default)
+		if p.HasDefault {
+			indented(out, 4, strings.TrimSuffix("Default: "+p.Default, "\n"))
 		}
 	}
 }
@@ -205,23 +210,47 @@ func indented(out *bufio.Writer, n int, text string) {
 	}
 }
 
-// broken breaks a line between words so that none is wider, where that can be.
-func broken(text string, width int) string {
+// wrapWidth is the length of the longest line of wrapped text.
+const wrapWidth = 80
+
+// wrappedLines is text in lines of at most wrapWidth characters, each with a newline,
+// as Bolt prints usage and descriptions. White space at the end of a line, with
+// the blank lines and the indentation that follow it, becomes one newline. Words
+// are not broken.
+func wrappedLines(text string) string {
 	var b strings.Builder
-	n := 0
-	for i, word := range strings.Fields(text) {
-		size := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case n+1+size > width:
-			b.WriteByte('\n')
-			n = 0
-		default:
-			b.WriteByte(' ')
-			n++
+	runes := []rune(text)
+	for i := 0; i < len(runes); {
+		n, space := lineEnd(runes[i:])
+		if n == 0 {
+			b.WriteRune(runes[i])
+			i++
+			continue
 		}
-		b.WriteString(word)
-		n += size
+		b.WriteString(string(runes[i : i+n]))
+		b.WriteByte('\n')
+		i += n + space
 	}
 	return b.String()
+}
+
+// lineEnd returns the length of the longest line at the beginning of a text, and
+// of the white space after it. 0: the text begins with a newline, or with a word
+// that is too long.
+func lineEnd(text []rune) (n, space int) {
+	limit := min(len(text), wrapWidth)
+	if i := slices.Index(text[:limit], '\n'); i >= 0 {
+		limit = i
+	}
+	for n := limit; n > 0; n-- {
+		rest := text[n:]
+		space := 0
+		for space < len(rest) && strings.ContainsRune(" \t\n\v\f\r", rest[space]) {
+			space++
+		}
+		if space > 0 || len(rest) == 0 {
+			return n, space
+		}
+	}
+	return 0, 0
 }

@@ -18,6 +18,7 @@ func TestPrintTasks(t *testing.T) {
 	want := `Tasks
   m
   m::long     First line
+              second
   m::x        word word word word word word word word word word word word word word...
 
 Modulepath
@@ -39,8 +40,8 @@ Additional information
 	b.Reset()
 	task := &Task{Name: "m::x", Description: "Does x\nin two lines\n", Noop: true, BuiltIn: true, Metadata: ordered.Of("a", int64(1)),
 		Files: []*ordered.Map{ordered.Of("name", "x.sh", "path", "/x.sh")},
-		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a"},
-			{Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "3"}},
+		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a", HasDescription: true},
+			{Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "3", HasDefault: true}},
 		Outputs: []Parameter{{Name: "v", Type: "String (summary)"}}}
 	if err := PrintTask(&b, ListOptions{}, task); err != nil {
 		t.Fatal(err)

@@ -8,12 +8,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"bolt/internal/ordered"
 )
 
 // JSONString is a filter for the inside of a JSON string, without its quotes:
-// it escapes what RFC 8259 section 7 says must be, and nothing else.
+// it escapes what RFC 8259 section 7 says must be, and what a terminal must not
+// get (Terminal), because people look at JSON, too.
 type JSONString struct {
 	u UTF8
 }
@@ -32,8 +34,14 @@ type escaper struct{ w io.Writer }
 
 func (e escaper) Write(p []byte) (int, error) {
 	start := 0
-	for i, c := range p {
-		if c >= ' ' && c != '"' && c != '\\' {
+	for i := 0; i < len(p); {
+		if !mayEscape[p[i]] {
+			i++
+			continue
+		}
+		text, size := escape(p[i:])
+		if text == "" {
+			i += size
 			continue
 		}
 		if i > start {
@@ -41,10 +49,11 @@ func (e escaper) Write(p []byte) (int, error) {
 				return 0, err
 			}
 		}
-		if _, err := io.WriteString(e.w, escape(c)); err != nil {
+		if _, err := io.WriteString(e.w, text); err != nil {
 			return 0, err
 		}
-		start = i + 1
+		i += size
+		start = i
 	}
 	if start < len(p) {
 		if _, err := e.w.Write(p[start:]); err != nil {
@@ -54,8 +63,30 @@ func (e escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// escape is how JSON writes c, a quote, a backslash or a control character.
-func escape(c byte) string {
+// mayEscape contains the first byte of each character that is escaped. C2 begins the C1
+// control characters; D8 and E2 begin the characters of IsDeceptive.
+var mayEscape = func() (first [256]bool) {
+	for c := range first {
+		first[c] = c < ' ' || c == '"' || c == '\\' || c == 0x7f || c == 0xc2 || c == 0xd8 || c == 0xe2
+	}
+	return first
+}()
+
+// escape returns the escape of the first character of p, and the character's size; ""
+// if the character is not escaped.
+func escape(p []byte) (text string, size int) {
+	if p[0] < utf8.RuneSelf {
+		return escapeASCII(p[0]), 1
+	}
+	r, size := utf8.DecodeRune(p)
+	if r <= 0x9f || IsDeceptive(r) {
+		return fmt.Sprintf(`\u%04x`, r), size
+	}
+	return "", size
+}
+
+// escapeASCII returns the escape of c, a quote, a backslash or a control character.
+func escapeASCII(c byte) string {
 	switch c {
 	case '"':
 		return `\"`
@@ -86,9 +117,9 @@ type Lazy interface {
 // and Lazy), as JSON on one line without its end.
 func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, nil) }
 
-// WriteIndentedJSON writes v on many lines, two blanks a level, with an empty
-// map as {} and an empty list as brackets around an empty line. It is the
-// layout of Ruby's JSON.pretty_generate (json 2.6).
+// WriteIndentedJSON writes v on many lines, two blanks a level. The braces of
+// an empty map are on two lines, and the brackets of an empty list have an empty
+// line between them. It is the layout of Ruby's JSON.pretty_generate (json 2.6).
 func WriteIndentedJSON(w io.Writer, v any) error {
 	level := 0
 	return writeJSON(w, v, &level)
@@ -182,6 +213,8 @@ func writeGroup(b *bufio.Writer, begin, end byte, n int, level *int, elements fu
 	switch {
 	case n == 0 && level != nil && begin == '[':
 		return put(b, "\n\n"+strings.Repeat("  ", *level)+"]")
+	case n == 0 && level != nil:
+		return put(b, "\n"+strings.Repeat("  ", *level)+"}")
 	case n == 0:
 		return b.WriteByte(end)
 	}

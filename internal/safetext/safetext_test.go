@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -66,8 +67,8 @@ func TestFilters(t *testing.T) {
 		{"control characters stay", utf8Filter, "\x1b[31m\r\x00", "\x1b[31m\r\x00"},
 
 		{"json quotes", jsonFilter, `a "b" \ /`, `a \"b\" \\ /`},
-		{"json controls", jsonFilter, "\b\f\n\r\t\x00\x1b\x7f", "\\b\\f\\n\\r\\t\\u0000\\u001b\x7f"},
-		{"json no html escapes", jsonFilter, "<&>\u2028", "<&>\u2028"},
+		{"json controls", jsonFilter, "\b\f\n\r\t\x00\x1b\x7f", "\\b\\f\\n\\r\\t\\u0000\\u001b\\u007f"},
+		{"json no html escapes", jsonFilter, "<&>\u2028", `<&>\u2028`},
 		{"json invalid", jsonFilter, "caf\xe9", `caf\\xE9`},
 
 		{"terminal text", colorFilter, "a\tb\nc é\n", "a\tb\nc é\n"},
@@ -107,6 +108,30 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// deceptive lists all characters for which IsDeceptive is true.
+const deceptive = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+func TestDeceptive(t *testing.T) {
+	for _, r := range deceptive {
+		if got := TerminalString("a" + string(r) + "b"); got != "ab" {
+			t.Errorf("%U on a terminal: %q", r, got)
+		}
+		if got, want := apply(t, jsonFilter, string(r)), fmt.Sprintf(`\u%04x`, r); got != want {
+			t.Errorf("%U in JSON: %s, want %s", r, got, want)
+		}
+	}
+	const good = "\u00a0é\u0600\u200d\u200b\u2027\u2030\u2065\u206a\u3000ش"
+	if got := TerminalString(good); got != good {
+		t.Errorf("on a terminal: %q, want %q", got, good)
+	}
+	if got := apply(t, jsonFilter, good); got != good {
+		t.Errorf("in JSON: %q, want %q", got, good)
+	}
+	if got, want := apply(t, jsonFilter, "\x7f\u0080\u009f"), `\u007f\u0080\u009f`; got != want {
+		t.Errorf("in JSON: %s, want %s", got, want)
+	}
+}
+
 func TestWriteErrorsPassThrough(t *testing.T) {
 	for name, make := range map[string]func(io.Writer) filter{"utf8": utf8Filter, "json": jsonFilter, "terminal": colorFilter} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +157,7 @@ func TestJSON(t *testing.T) {
 	if err := WriteIndentedJSON(&many, ordered.Of("a", []any{int64(1), ordered.Of("b", nil)}, "e", []any{}, "o", &ordered.Map{})); err != nil {
 		t.Fatal(err)
 	}
-	if want := "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ],\n  \"e\": [\n\n  ],\n  \"o\": {}\n}"; many.String() != want {
+	if want := "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ],\n  \"e\": [\n\n  ],\n  \"o\": {\n  }\n}"; many.String() != want {
 		t.Errorf("got  %s\nwant %s", &many, want)
 	}
 }
@@ -163,7 +188,7 @@ func TestLazy(t *testing.T) {
 // FuzzFilters checks, for any bytes in any two pieces, that the result is valid
 // UTF-8, does not depend on the cut, and has nothing in it that must not be.
 func FuzzFilters(f *testing.F) {
-	for _, s := range []string{"caf\xe9", "\x1b[31mred\n\x1b]0;t\x07\r\r\n", "é€𝄞\xf0\x9d", "\x1b[38;5;1m\n\n\x1b[0;1mx", "\u009b1m\x1b\x1b[mé"} {
+	for _, s := range []string{"caf\xe9", "\x1b[31mred\n\x1b]0;t\x07\r\r\n", "é€𝄞\xf0\x9d", "\x1b[38;5;1m\n\n\x1b[0;1mx", "\u009b1m\x1b\x1b[mé", "a\u202eb\u061c\u2069\u2028\x1b\u200f[m\x7f\u2022ت"} {
 		f.Add([]byte(s), 2)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, cut int) {
@@ -185,8 +210,13 @@ func FuzzFilters(f *testing.F) {
 				if err := json.Unmarshal([]byte(`"`+whole+`"`), &back); err != nil || back != String(s) {
 					t.Fatalf("json: %q reads as %q, %v", whole, back, err)
 				}
+				if TerminalString(whole) != whole {
+					t.Fatalf("json: %q is not safe on a terminal", whole)
+				}
 			case "plain":
-				if i := strings.IndexFunc(whole, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f }); i >= 0 {
+				if i := strings.IndexFunc(whole, func(r rune) bool {
+					return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || IsDeceptive(r)
+				}); i >= 0 {
 					t.Fatalf("plain: %q has a control character at %d", whole, i)
 				}
 			case "color":

@@ -156,10 +156,7 @@ func old(ctx context.Context, path string) ([]byte, error) {
 
 // write replaces a file, which has the mode afterwards.
 func write(path string, data []byte, mode fs.FileMode) error {
-	if err := os.Chmod(path, mode); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return atomicfile.Write(path, data, mode)
+	return atomicfile.WriteOwn(path, data, mode)
 }
 
 func restore(path string, data []byte, mode fs.FileMode) error {

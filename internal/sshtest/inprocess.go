@@ -17,14 +17,15 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// A Call is one exec on an in-process server.
+// A Call is one exec on an in-process server, or the start of a subsystem.
 type Call struct {
-	User   string
-	Addr   string // where the connection came in
-	Line   string
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
+	User      string
+	Addr      string // where the connection came in
+	Line      string
+	Subsystem string // "" for an exec
+	Stdin     io.Reader
+	Stdout    io.Writer
+	Stderr    io.Writer
 }
 
 // An Exec answers a call with an exit status. ctx ends with the channel.
@@ -162,7 +163,7 @@ func session(conn *ssh.ServerConn, ch ssh.Channel, reqs <-chan *ssh.Request, exe
 	defer cancel()
 	for r := range reqs {
 		var line struct{ Line string }
-		if r.Type != "exec" || ssh.Unmarshal(r.Payload, &line) != nil {
+		if r.Type != "exec" && r.Type != "subsystem" || ssh.Unmarshal(r.Payload, &line) != nil {
 			r.Reply(r.Type == "pty-req", nil)
 			continue
 		}
@@ -171,7 +172,11 @@ func session(conn *ssh.ServerConn, ch ssh.Channel, reqs <-chan *ssh.Request, exe
 			if m := proof.FindStringSubmatch(line.Line); m != nil {
 				io.WriteString(ch.Stderr(), m[1]+"!\n")
 			}
-			status := exec(ctx, Call{User: conn.User(), Addr: conn.LocalAddr().String(), Line: line.Line, Stdin: ch, Stdout: ch, Stderr: ch.Stderr()})
+			call := Call{User: conn.User(), Addr: conn.LocalAddr().String(), Line: line.Line, Stdin: ch, Stdout: ch, Stderr: ch.Stderr()}
+			if r.Type == "subsystem" {
+				call.Line, call.Subsystem = "", line.Line
+			}
+			status := exec(ctx, call)
 			ch.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(status)))
 			ch.Close()
 		})

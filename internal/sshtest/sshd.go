@@ -70,6 +70,7 @@ type Server struct {
 // Start starts a server and waits until it greets.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
+	HeedSignals()
 	if os.Getuid() != 0 {
 		t.Fatal("sshtest: a real sshd needs root")
 	}

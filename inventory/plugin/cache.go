@@ -153,10 +153,7 @@ func (c *cache) write(ctx context.Context) error {
 		return err
 	}
 	// Puppet Bolt's own file is for everybody.
-	if err := os.Chmod(c.file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return atomicfile.Write(c.file, text, 0o600)
+	return atomicfile.WriteOwn(c.file, text, 0o600)
 }
 
 // A damagedError is for a file that can be read, but not understood.

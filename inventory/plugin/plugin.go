@@ -176,7 +176,7 @@ type hook struct {
 }
 
 // notBuiltIn are plugins of Puppet Bolt that this program does not have.
-var notBuiltIn = []string{"choria", "openvox_bootstrap", "puppet_agent", "puppet_connect_data"}
+var notBuiltIn = []string{"choria", "puppet_agent", "puppet_connect_data"}
 
 // builtIn are the names of the plugins that are built in.
 func (p *Plugins) builtIn() []string {

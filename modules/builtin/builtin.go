@@ -22,8 +22,8 @@ import (
 	"io/fs"
 )
 
-//go:embed aggregate apply_helpers bash_task_helper canary facts http_request package pkcs7 puppet_agent puppet_conf puppetdb_fact
-//go:embed python_task_helper reboot ruby_task_helper service sh_task_helper
+//go:embed aggregate apply_helpers bash_task_helper canary facts http_request openvox_bootstrap package pkcs7 puppet_agent puppet_conf puppetdb_fact
+//go:embed python_task_helper reboot ruby_task_helper secure_env_vars service sh_task_helper terraform
 var files embed.FS
 
 // Files returns the modules; each directory at its top is one.

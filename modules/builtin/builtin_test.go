@@ -27,7 +27,12 @@ type metadata struct {
 		InputMethod  string `json:"input_method"`
 		Files        []string
 	}
-	Extensions struct{ Bolt struct{ Native string } }
+	Extensions struct {
+		Bolt struct {
+			Native   string
+			HereOnly bool `json:"here_only"`
+		}
+	}
 }
 
 type parameter struct {
@@ -67,7 +72,7 @@ func TestAllAreEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range here {
-		if !e.IsDir() || e.Name() == "httprequest" {
+		if !e.IsDir() || slices.Contains([]string{"httprequest", "terraformcli"}, e.Name()) {
 			continue
 		}
 		err := fs.WalkDir(os.DirFS("."), e.Name(), func(name string, d fs.DirEntry, err error) error {
@@ -155,18 +160,27 @@ func TestTasks(t *testing.T) {
 // those of Puppet Bolt have (bolt task show).
 func TestNames(t *testing.T) {
 	want := map[string]string{
-		"facts/tasks/init.json":              "",
-		"http_request/tasks/init.json":       "base_url body cacert cert follow_redirects headers json_endpoint key max_redirects method path",
-		"package/tasks/init.json":            "action manager_options name provider version",
-		"pkcs7/tasks/secret_createkeys.json": "force keysize private_key public_key",
-		"pkcs7/tasks/secret_decrypt.json":    "encrypted_value private_key public_key",
-		"pkcs7/tasks/secret_encrypt.json":    "plaintext_value public_key",
-		"puppet_agent/tasks/install.json":    "absolute_source apt_source collection install_options mac_source password retry stop_service username version windows_source yum_source",
-		"puppet_agent/tasks/version.json":    "",
-		"puppet_conf/tasks/init.json":        "action section setting value",
-		"reboot/tasks/init.json":             "message shutdown_only timeout",
-		"reboot/tasks/last_boot_time.json":   "",
-		"service/tasks/init.json":            "action force name provider",
+		"facts/tasks/init.json":                               "",
+		"http_request/tasks/init.json":                        "base_url body cacert cert follow_redirects headers json_endpoint key max_redirects method path",
+		"openvox_bootstrap/tasks/check.json":                  "test version",
+		"openvox_bootstrap/tasks/configure.json":              "csr_attributes puppet_conf puppet_service_enabled puppet_service_running",
+		"openvox_bootstrap/tasks/install.json":                "apt_source collection package stop_service version yum_source",
+		"openvox_bootstrap/tasks/install_build_artifact.json": "artifacts_source package version",
+		"package/tasks/init.json":                             "action manager_options name provider version",
+		"pkcs7/tasks/secret_createkeys.json":                  "force keysize private_key public_key",
+		"pkcs7/tasks/secret_decrypt.json":                     "encrypted_value private_key public_key",
+		"pkcs7/tasks/secret_encrypt.json":                     "plaintext_value public_key",
+		"puppet_agent/tasks/install.json":                     "absolute_source apt_source collection install_options mac_source password retry stop_service username version windows_source yum_source",
+		"puppet_agent/tasks/version.json":                     "",
+		"puppet_conf/tasks/init.json":                         "action section setting value",
+		"reboot/tasks/init.json":                              "message shutdown_only timeout",
+		"reboot/tasks/last_boot_time.json":                    "",
+		"service/tasks/init.json":                             "action force name provider",
+		"terraform/tasks/apply.json":                          "dir state state_out target var var_file",
+		"terraform/tasks/destroy.json":                        "dir state state_out target var var_file",
+		"terraform/tasks/initialize.json":                     "dir",
+		"terraform/tasks/output.json":                         "dir state",
+		"terraform/tasks/refresh.json":                        "dir state state_out target var var_file",
 	}
 	got := make(map[string]string)
 	for name, m := range tasks(t) {

@@ -228,7 +228,7 @@ func download(c *eval.Call, in *called) (value.Value, error) {
 		return nil
 	}
 	return in.x.do(c, &act{function: c.Name, object: src, action: "download", about: "file download from " + src + " to " + dir, targets: in.targets,
-		do: &run.Download{Source: src, Dir: dir}, prepare: empty}, in.description, in.options)
+		do: &run.Download{Source: src, Dir: dir, Limits: in.x.o.Limits}, prepare: empty}, in.description, in.options)
 }
 
 func writeFile(c *eval.Call) (value.Value, error) {

@@ -47,7 +47,7 @@ const containerFailure = "bolt/container-failure"
 
 // Container is the result whose failure this is.
 func (f *Failure) Container() (r *ContainerResult, ok bool) {
-	if f.Kind != containerFailure {
+	if f.Kind != containerFailure || !f.acted {
 		return nil, false
 	}
 	details, _ := Data(f.Details).(*ordered.Map)
@@ -136,7 +136,8 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	if result.Err() == nil || o.catch {
 		return x.o.Language.types.containerResult.Wrap(result), nil
 	}
-	failure := failf(containerFailure, "The container '%s' failed", result.Image)
+	failure := failf(containerFailure, "Running container '%s' failed.", result.Image)
+	failure.acted = true
 	failure.Details = value.NewHash(
 		value.Entry{Key: value.String("value"), Value: mustValue(result.Value)},
 		value.Entry{Key: value.String("object"), Value: value.String(result.Image)})
@@ -145,12 +146,12 @@ func runContainer(c *eval.Call) (value.Value, error) {
 
 // container runs a container and returns the value of its result.
 func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map, error) {
-	quiet, at := flowOf(&c.Site).quiet, c.Position()
+	quiet, at := flowOf(&c.Site).quiet, x.place(c)
 	if !quiet {
 		x.observe(func(o Observer) { o.ContainerStarted(what.Image) })
 	}
 	result := &ContainerResult{Image: what.Image}
-	end, err := x.audited(c.Context(), &Step{Function: c.Name, Object: what.Image, At: at, Secrets: secretNames(c.Args)})
+	end, err := x.audited(c.Context(), &Step{Function: c.Name, Object: what.Image, At: c.Position(), Secrets: secretNames(c.Args)})
 	if err != nil {
 		return nil, err
 	}

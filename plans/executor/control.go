@@ -3,12 +3,13 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/plans"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
@@ -27,27 +28,75 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 	if d == nil {
 		return nil, failf(plans.UnknownPlan, "Could not find a plan named '%s'.", p.Name)
 	}
+	if err := x.resolveParams(s, p, params); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if err := x.entered(p); err != nil {
 		return nil, err
 	}
-	x.observe(func(o Observer) { o.PlanStarted(p.Name) })
-	defer func() { x.observe(func(o Observer) { o.PlanFinished(p.Name, time.Since(began)) }) }()
+	quiet := flowOf(s).quiet
+	x.observe(func(o Observer) { o.PlanStarted(p.Name, quiet) })
+	defer func() {
+		quiet := quiet || x.blocks.hush.Load()
+		x.observe(func(o Observer) { o.PlanFinished(p.Name, quiet, time.Since(began)) })
+	}()
 	if err := accepts(s, p, params); err != nil {
+		if first := s.PlanDefaults(d, params); first != nil {
+			return nil, unset(first)
+		}
+		return nil, err
+	}
+	if err := x.foresee(s, p, d); err != nil {
 		return nil, err
 	}
 	f := *flowOf(s)
 	f.plan = call
 	f.futures = &futures{}
 	f.inside = nil
+	f.yaml = p.YAML
 	v, err := s.With(x.enter(s.Context(), &f)).Plan(d, params)
-	if left := f.futures.join(x); left != nil && (err == nil || x.final(left) && !x.final(err)) {
-		err = left
+	if err != nil && p.YAML != nil {
+		return nil, x.ofYAML(p.YAML, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, unset(err)
+	}
+	if !x.isPlanResult(s, v) {
+		shown := shownResult(v)
+		e := failf("bolt/invalid-plan-result", "Plan %s returned an invalid result: %s", p.Name, shown)
+		e.Details = value.NewHash(
+			value.Entry{Key: value.String("plan_name"), Value: value.String(p.Name)},
+			value.Entry{Key: value.String("result_string"), Value: value.String(shown)})
+		return nil, e
 	}
 	return v, nil
+}
+
+var targetSpec = lazyregexp.New(`\bTargetSpec\b`)
+
+// resolveParams looks up the targets of parameters for targets, so that a target
+// that cannot be used is an error before the plan starts.
+func (x *Executor) resolveParams(s *eval.Site, p *plans.Plan, params *value.Hash) error {
+	for k, v := range params.All() {
+		q := p.Parameter(value.ToString(k))
+		if q == nil || !targetSpec().MatchString(q.TypeText) {
+			continue
+		}
+		if _, err := x.resolve(s, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unset sets Bolt's kind for the error of a default that reads a parameter without a
+// value. It returns other errors unchanged.
+func unset(err error) error {
+	if e, ok := errors.AsType[*eval.UnsetParameter](err); ok {
+		return failf(palError, "%s", e.Error())
+	}
+	return err
 }
 
 // accepts tells all that is wrong with the parameters of a plan at once.
@@ -92,107 +141,6 @@ func typeHere(s *eval.Site, q *plans.Parameter) value.Type {
 	return q.Type
 }
 
-// futures are what a plan runs in the background.
-type futures struct {
-	mu  sync.Mutex
-	all []*future
-}
-
-// A future is a block that runs in the background.
-type future struct {
-	name  string
-	done  chan struct{}
-	value value.Value // once done
-	err   error
-	asked bool // somebody has waited for it
-}
-
-func (f *future) state() string {
-	select {
-	case <-f.done:
-		if f.err != nil {
-			return "error"
-		}
-		return "done"
-	default:
-		return "running"
-	}
-}
-
-func (f *futures) add(one *future) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all, one)
-}
-
-func (f *futures) list() []*future {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.all)
-}
-
-// join waits for all, and tells of errors that nobody has asked for. It returns
-// one that nothing catches, or that some were stopped.
-func (f *futures) join(x *Executor) (left error) {
-	for _, one := range f.list() {
-		x.apart(func() { <-one.done })
-		switch {
-		case x.final(one.err):
-			left = one.err
-		case one.err != nil && x.ctx.Err() != nil:
-			left = cmp.Or(left, context.Cause(x.ctx))
-		case one.err != nil && !one.asked:
-			failure := x.failure(one.err)
-			text := fmt.Sprintf("Error in future '%s': %s", one.name, failure.Msg)
-			if place := failure.Place(); !strings.HasSuffix(text, place) {
-				text += " " + place
-			}
-			x.warn("errored_futures", text)
-		}
-	}
-	return left
-}
-
-// start runs a block in a goroutine of its own, which gets the turn when it comes.
-func (x *Executor) start(c *eval.Call, name string, at *place, args ...value.Value) *future {
-	one := &future{name: name, done: make(chan struct{})}
-	b, err := x.beginBranch(&c.Site)
-	if err != nil {
-		one.err = err
-		close(one.done)
-		return one
-	}
-	f := *flowOf(&c.Site)
-	f.inside, f.place, f.branch = one, at, b
-	fork := c.Fork(x.enter(c.Context(), &f))
-	mine := x.turn.ask()
-	go func() {
-		<-mine
-		defer x.turn.give()
-		x.in(at.prefix)
-		defer close(one.done)
-		defer x.endBranch(b)
-		one.value, one.err = blockValue(fork.Yield(args...))
-	}()
-	return one
-}
-
-// blockValue is what a block that stands for itself came to: return() ends it.
-func blockValue(v value.Value, err error) (value.Value, error) {
-	if w, ok := eval.Returned(err); ok {
-		return w, nil
-	}
-	if eval.IsBreak(err) {
-		return value.Undef{}, nil
-	}
-	return v, err
-}
-
-func futureOf(v value.Value) *future {
-	f, _ := v.(*value.Object).Payload().(*future)
-	return f
-}
-
 // controlling are the functions that control a plan.
 func controlling() []*eval.Function {
 	return []*eval.Function{
@@ -201,7 +149,7 @@ func controlling() []*eval.Function {
 			{Params: "String $plan, Optional[TargetSpec] $targets, Hash[String, Any] $arguments = {}", Run: func(c *eval.Call) (value.Value, error) { return runPlan(c, c.Arg(1), c.Arg(2)) }},
 		}},
 		{Name: "fail_plan", Doc: "Ends the plan with an error.", Signatures: []eval.Signature{
-			{Params: "String[1] $msg, Optional[String[1]] $kind = undef, Optional[Hash[String[1], Any]] $details = undef, Optional[String[1]] $issue_code = undef", Run: func(c *eval.Call) (value.Value, error) {
+			{Params: "String[1] $msg, String[1] $kind = 'bolt/plan-failure', Hash[String[1], Any] $details = {}, String[1] $issue_code = 'none'", Run: func(c *eval.Call) (value.Value, error) {
 				f := failf("bolt/plan-failure", "%s", string(c.Args[0].(value.String)))
 				if s, ok := c.Arg(1).(value.String); ok {
 					f.Kind = string(s)
@@ -214,10 +162,14 @@ func controlling() []*eval.Function {
 				}
 				return nil, f
 			}},
-			{Params: "Error $error", Run: func(c *eval.Call) (value.Value, error) { return nil, of(&c.Site).again(c.Args[0].(*value.Object)) }},
+			{Params: "Error $error", Run: func(c *eval.Call) (value.Value, error) {
+				f := of(&c.Site).again(c.Args[0].(*value.Object))
+				f.Kind = cmp.Or(f.Kind, "bolt/plan-failure")
+				return nil, f
+			}},
 		}},
 		{Name: "catch_errors", Doc: "Returns what the block returns, or the error that ended it.", Signatures: []eval.Signature{{
-			Params: "Optional[Array[String[1]]] $kinds = undef", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+			Params: "Array[String[1]] $kinds = []", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				v, err := c.Yield()
 				if err == nil || eval.IsJump(err) {
 					return v, err
@@ -234,24 +186,16 @@ func controlling() []*eval.Function {
 		{Name: "parallelize", Doc: "Calls the block with each element, with all of them at once, and returns what the calls return.", Signatures: []eval.Signature{{
 			Params: "Array $list", Block: "Callable[1, 1]", Run: parallelize}}},
 		{Name: "background", Doc: "Runs the block beside what follows, and returns a Future of it.", Signatures: []eval.Signature{{
-			Params: "Optional[String[1]] $name = undef", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
+			Params: "String[1] $name = 'future'", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				x, f := of(&c.Site), flowOf(&c.Site)
-				name := fmt.Sprint(len(f.futures.list()) + 1)
-				if s, ok := c.Arg(0).(value.String); ok {
-					name = string(s)
+				name, _ := c.Arg(0).(value.String)
+				one := x.start(c, string(name), f.place.branch(f.place.next(), 1), f.futures)
+				if f.futures != nil {
+					f.futures.all = append(f.futures.all, one)
 				}
-				one := x.start(c, name, f.place.branch(f.place.next(), 1))
-				f.futures.add(one)
 				return x.o.Language.types.future.Wrap(one), nil
 			}}}},
-		{Name: "wait", Doc: "Waits for futures, all of the plan if none are given, and returns what they return.", Signatures: []eval.Signature{
-			{Params: "Variant[Future, Array[Future]] $futures, Optional[Numeric] $timeout = undef, Hash[String[1], Any] $options = {}", Run: func(c *eval.Call) (value.Value, error) {
-				return wait(c, c.Args[0], c.Arg(1), c.Arg(2))
-			}},
-			{Params: "Variant[Future, Array[Future]] $futures, Hash[String[1], Any] $options", Run: func(c *eval.Call) (value.Value, error) { return wait(c, c.Args[0], nil, c.Arg(1)) }},
-			{Params: "Optional[Numeric] $timeout = undef, Hash[String[1], Any] $options = {}", Run: func(c *eval.Call) (value.Value, error) { return wait(c, nil, c.Arg(0), c.Arg(1)) }},
-			{Params: "Hash[String[1], Any] $options", Run: func(c *eval.Call) (value.Value, error) { return wait(c, nil, nil, c.Arg(0)) }},
-		}},
+		{Name: "wait", Doc: "Waits for futures, all of the plan if none are given, and returns what they return.", Signatures: waitSignatures()},
 		member("Future", "state", "", func(c *eval.Call) (value.Value, error) {
 			one := futureOf(c.Args[0])
 			state, err := of(&c.Site).effect(c, nil, false, func() (any, error) { return one.state(), nil })
@@ -373,6 +317,7 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 		params.Put(value.String(to), targets)
 	}
 	f := *flowOf(&c.Site)
+	f.from = x.place(c)
 	if o.runAs != "" {
 		f.runAs = o.runAs
 	}
@@ -383,185 +328,4 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 		}
 	}
 	return v, err
-}
-
-func parallelize(c *eval.Call) (value.Value, error) {
-	x := of(&c.Site)
-	list := c.Args[0].(*value.Array)
-	branches := make([]*future, list.Len())
-	here := flowOf(&c.Site).place
-	at := here.next()
-	for i, e := range list.All() {
-		branches[i] = x.start(c, "", here.branch(at, i+1), e)
-	}
-	x.apart(func() {
-		for _, b := range branches {
-			<-b.done
-		}
-	})
-	if err := context.Cause(c.Context()); err != nil {
-		return nil, err
-	}
-	results := make([]value.Value, len(branches))
-	var failed []Branch
-	for i, b := range branches {
-		if b.err == nil {
-			results[i] = b.value
-			continue
-		}
-		if x.final(b.err) {
-			return nil, b.err
-		}
-		results[i] = x.branchError(b.err)
-		failed = append(failed, Branch{fmt.Sprintf("branch %d of %d", i+1, len(branches)), x.failure(b.err)})
-	}
-	if failed == nil {
-		return value.NewArray(results...), nil
-	}
-	return nil, parallelFailure("parallelize", results, failed)
-}
-
-// parallelFailure is the error of an action on several branches, some of which
-// have failed.
-func parallelFailure(action string, results []value.Value, failed []Branch) *Failure {
-	var indices []value.Value
-	for i, r := range results {
-		if e, is := r.(*value.Object); is && e.Type() == value.ErrorType() {
-			indices = append(indices, value.Int(i))
-		}
-	}
-	f := failf("bolt/parallel-failure", "parallel block failed on %s", count(len(indices), "target"))
-	f.Branches = failed
-	f.Details = value.NewHash(
-		value.Entry{Key: value.String("action"), Value: value.String(action)},
-		value.Entry{Key: value.String("failed_indices"), Value: value.NewArray(indices...)},
-		value.Entry{Key: value.String("results"), Value: value.NewArray(results...)})
-	return f
-}
-
-// branchError is the error of a branch as a value of the language.
-func (x *Executor) branchError(err error) *value.Object {
-	own, is := caught(err)
-	if !is {
-		own = x.failure(err)
-	}
-	return x.errorValue(own, err)
-}
-
-func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {
-	x, f := of(&c.Site), flowOf(&c.Site)
-	hash, _ := options.(*value.Hash)
-	o, err := x.parseOptions(c, hash)
-	if err != nil {
-		return nil, err
-	}
-	var all []*future
-	switch w := which.(type) {
-	case *value.Object:
-		all = []*future{futureOf(w)}
-	case *value.Array:
-		for _, e := range w.All() {
-			all = append(all, futureOf(e))
-		}
-	default:
-		all = f.futures.list()
-	}
-	if f.inside != nil && slices.Contains(all, f.inside) {
-		return nil, failf("bolt/infinite-wait", "A block in the background cannot wait for itself.")
-	}
-	late, err := x.late(c, all, timeout)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]value.Value, len(all))
-	var first error
-	var failed []Branch
-	for i, one := range all {
-		one.asked = true
-		var err error
-		if !late[i] {
-			x.apart(func() { one.within(c.Context(), nil) })
-			if err := context.Cause(c.Context()); err != nil {
-				return nil, err
-			}
-			err = one.err
-		} else {
-			err = failf("bolt/future-timeout-error", "Future '%s' timed out after %s seconds.", one.name, value.ToString(timeout))
-		}
-		if err == nil {
-			results[i] = one.value
-			continue
-		}
-		if x.final(err) {
-			return nil, err
-		}
-		if first == nil {
-			first = err
-		}
-		results[i] = x.branchError(err)
-		failed = append(failed, Branch{fmt.Sprintf("future '%s'", one.name), x.failure(err)})
-	}
-	switch {
-	case first == nil || o.catch:
-		return value.NewArray(results...), nil
-	case len(all) == 1:
-		return nil, first
-	}
-	return nil, parallelFailure("wait", results, failed)
-}
-
-// within waits for a future until late, and reports whether it is done.
-func (f *future) within(ctx context.Context, late <-chan time.Time) bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-	}
-	select {
-	case <-f.done:
-		return true
-	case <-late:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// late waits for futures as long as a timeout says, and tells for each whether it
-// was not done by then, now or when the run was begun.
-func (x *Executor) late(c *eval.Call, all []*future, timeout value.Value) ([]bool, error) {
-	late := make([]bool, len(all))
-	if timeout == nil || value.IsUndef(timeout) {
-		return late, nil
-	}
-	d, ok := seconds(timeout)
-	if !ok || d < 0 {
-		return nil, failf("bolt/validation-error", "wait cannot wait for %s seconds", value.Inspect(timeout))
-	}
-	v, err := x.effect(c, len(all), false, func() (any, error) {
-		over := time.NewTimer(d)
-		defer over.Stop()
-		told := make([]any, len(all))
-		x.apart(func() {
-			ended := over.C
-			for i, f := range all {
-				done := f.within(c.Context(), ended)
-				if told[i] = !done; !done {
-					ended = closed() // for all others, too
-				}
-			}
-		})
-		return told, context.Cause(c.Context())
-	})
-	list, _ := v.([]any)
-	for i := range min(len(list), len(late)) {
-		late[i], _ = list[i].(bool)
-	}
-	return late, err
-}
-
-// closed is a time that has come.
-func closed() <-chan time.Time {
-	c := make(chan time.Time)
-	close(c)
-	return c
 }

@@ -39,8 +39,8 @@ type branchCall struct {
 
 // beginPlan returns the call of a plan, or the error that there are too many.
 func (x *Executor) beginPlan(s *eval.Site, name string) (*planCall, error) {
-	if x.endless != nil {
-		return nil, x.endless
+	if err := x.ending(); err != nil {
+		return nil, err
 	}
 	p := &planCall{name: name, by: flowOf(s).plan}
 	if p.by != nil {
@@ -56,8 +56,8 @@ func (x *Executor) beginPlan(s *eval.Site, name string) (*planCall, error) {
 // beginBranch returns a branch that is begun, or the error that there are too
 // many. Who has begun one calls endBranch, with the turn as here.
 func (x *Executor) beginBranch(s *eval.Site) (*branchCall, error) {
-	if x.endless != nil {
-		return nil, x.endless
+	if err := x.ending(); err != nil {
+		return nil, err
 	}
 	f := flowOf(s)
 	b := &branchCall{at: s.Position(), in: f.branch}
@@ -88,9 +88,10 @@ func (x *Executor) endBranch(b *branchCall) {
 	}
 }
 
-// isEndless reports whether an error is that of what has no end.
-func (x *Executor) isEndless(err error) bool {
-	return x.endless != nil && errors.Is(err, x.endless)
+// ends reports whether an error is what ends the run.
+func (x *Executor) ends(err error) bool {
+	end := x.ending()
+	return end != nil && errors.Is(err, end)
 }
 
 // maxCycle is how many plans of a cycle are named.

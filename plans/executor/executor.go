@@ -29,6 +29,7 @@ import (
 	"bolt/modules"
 	"bolt/plans"
 	"bolt/plans/journal"
+	"bolt/plans/yamlplan"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -58,8 +59,10 @@ type Options struct {
 	Interpret   bool // scripts are run by the targets' interpreters
 	Stream      bool // the Observer gets output as it arrives
 
-	// Downloads is the directory below which download_file writes.
+	// Downloads is the directory below which download_file writes, and Limits are
+	// those of what it gets from one target.
 	Downloads string
+	Limits    transport.Limits
 	Getenv    func(name string) (string, bool)
 
 	// Journal records what is done; nil: nothing does. Unknown says what becomes of
@@ -83,8 +86,9 @@ type Options struct {
 // Ask too, for other branches.
 type Observer interface {
 	// PlanStarted and PlanFinished are around each plan that is run.
-	PlanStarted(name string)
-	PlanFinished(name string, took time.Duration)
+	// quiet is set within without_default_logging: the plan is not shown.
+	PlanStarted(name string, quiet bool)
+	PlanFinished(name string, quiet bool, took time.Duration)
 	// StepStarted, Target and StepFinished are around each action on targets.
 	// Target gets the events of the step; the Output of results stays open. When
 	// the journal cannot be written, targets may be without a result.
@@ -96,13 +100,19 @@ type Observer interface {
 	// run on this machine.
 	ContainerStarted(image string)
 	ContainerFinished(r *ContainerResult)
-	// Message is what the plan says to people; verbose is for those who want
-	// to know more.
-	Message(text string, verbose bool)
+	// Message receives the messages that the plan prints.
+	Message(m Message)
 	// Log is what the plan writes to the log.
 	Log(l eval.Log)
 	// Ask asks people something; ok is false where there is nobody to ask.
 	Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error)
+}
+
+// A Message is a message that a plan prints.
+type Message struct {
+	Text    string
+	Logged  string // as a line of the log
+	Verbose bool   // printed only with --verbose
 }
 
 // A Step is an action of a plan on targets.
@@ -145,6 +155,11 @@ type Executor struct {
 	// end, inAgain how many branches are in work inside of what begins them.
 	endless *Failure
 	inAgain int
+	blocks  blocks
+
+	foreseen map[string]bool // names of plans that were looked through
+
+	planResult value.Type // what plans may return; nil before the first did
 
 	mu sync.Mutex // around calls of the Observer
 }
@@ -159,7 +174,7 @@ func New(o Options) *Executor {
 	}
 	spill := run.NewSpill("")
 	o.Journal.KeepIn(spill)
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), caught: make(map[*value.Object]*Failure)}
+	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), foreseen: make(map[string]bool), caught: make(map[*value.Object]*Failure)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.
@@ -180,7 +195,16 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	x.turn.take()
 	defer x.turn.give()
 	x.in("")
+	x.blocks.numbers = 1
 	v, err := x.plan(in.Site(x.enter(ctx, &flow{place: &place{}}), nil), p, params)
+	if err != nil && ctx.Err() == nil && x.o.Journal == nil && (p.YAML == nil || !catchable(err)) {
+		// A run with a journal goes on until all blocks have ended: it knows of each
+		// step what came of it.
+		x.finish(err)
+	}
+	if left := x.join(); left != nil && (err == nil || Unfinished(left) && !Unfinished(err)) {
+		err = left
+	}
 	if err != nil {
 		return nil, x.failure(err)
 	}
@@ -212,9 +236,12 @@ type flow struct {
 	branch  *branchCall // the innermost, nil outside of all
 	runAs   string      // of the innermost run_plan that says so
 	quiet   bool        // within without_default_logging
-	futures *futures    // of the plan
-	inside  *future     // the branch's own; nil outside of background
+	futures *futures    // of the plan; nil within parallelize
+	inside  *future     // the branch's own; nil outside of branches
 	place   *place      // shared by all flows of the branch
+
+	yaml *yamlplan.Plan  // the innermost plan, if it is one
+	from syntax.Position // where that was called; see Executor.place
 }
 
 type flowKey struct{}

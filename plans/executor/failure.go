@@ -38,6 +38,9 @@ type Failure struct {
 	step string
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
 	lineOnly bool
+	// acted is set for the failure of an action, but not for an Error that a plan
+	// creates from it. bolt prints the results of the action, or the message of the Error.
+	acted bool
 }
 
 func (f *Failure) Error() string { return f.Msg }
@@ -83,6 +86,12 @@ func caught(err error) (*Failure, bool) {
 	return nil, false
 }
 
+// catchable reports whether a plan can catch an error.
+func catchable(err error) bool {
+	_, ok := caught(err)
+	return ok
+}
+
 // Unfinished reports whether an error is that of the journal: the run has not come
 // to its end, and no plan catches that.
 func Unfinished(err error) bool {
@@ -92,7 +101,7 @@ func Unfinished(err error) bool {
 
 // final reports whether an error is that of the run, whatever waits for it or
 // catches it.
-func (x *Executor) final(err error) bool { return Unfinished(err) || x.isEndless(err) }
+func (x *Executor) final(err error) bool { return Unfinished(err) || x.ends(err) }
 
 func ofFault(e *fault.Error) *Failure {
 	f := &Failure{Kind: e.Kind, Msg: e.Msg, Code: e.Code, Details: value.NewHash(), Err: e}
@@ -107,7 +116,8 @@ func ofFault(e *fault.Error) *Failure {
 // failure is any error as what ended a plan, with its place.
 func (x *Executor) failure(err error) *Failure {
 	var f Failure
-	if own, ok := errors.AsType[*Failure](err); ok {
+	own, _ := errors.AsType[*Failure](err)
+	if own != nil {
 		f = *own
 	} else if e, ok := errors.AsType[*fault.Error](err); ok {
 		f = *ofFault(e)
@@ -116,14 +126,13 @@ func (x *Executor) failure(err error) *Failure {
 		f.Err = err
 	}
 	e, ok := errors.AsType[*eval.Error](err)
-	if !ok || e.Pos.File == "" || f.File != "" {
+	if !ok || e.Pos.File == "" || f.File != "" || own != nil && f.saysFile() {
 		return &f
 	}
 	f.File, f.Line, f.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
 	f.Calls = callsOf(e)
-	_, own := errors.AsType[*Failure](err)
 	switch {
-	case own || f.Kind != palError:
+	case own != nil || f.Kind != palError:
 	case e.Kind == "division-by-zero":
 		f.Msg = "divided by 0"
 	case e.Kind == "unknown-variable":
@@ -132,14 +141,21 @@ func (x *Executor) failure(err error) *Failure {
 	if f.lineOnly {
 		f.Column = 0
 	}
-	if strings.HasSuffix(f.File, ".yaml") && f.Kind == palError && !own {
+	if strings.HasSuffix(f.File, ".yaml") && f.Kind == palError && own == nil {
 		f.Kind, f.Column = "bolt/evaluation-error", 0
 		return &f
 	}
-	if (!own && f.Kind == palError && !placeless(e.Kind) || f.lineOnly) && !strings.HasSuffix(f.Msg, f.Place()) {
+	if (own == nil && f.Kind == palError && !placeless(e.Kind) || f.lineOnly) && !strings.HasSuffix(f.Msg, f.Place()) {
 		f.Msg += " " + f.Place()
 	}
 	return &f
+}
+
+// saysFile reports whether the plan itself has set the file in the details. The place
+// of the failure is then not added to them.
+func (f *Failure) saysFile() bool {
+	v, ok := f.Details.GetString("file")
+	return ok && value.Truthy(v)
 }
 
 // placeless reports whether Puppet Bolt leaves the place out of the message of an
@@ -171,6 +187,9 @@ func (f *Failure) Map() *ordered.Map { return f.data(whenWritten) }
 
 func (f *Failure) data(of func(*run.Result) any) *ordered.Map {
 	m := ordered.Of("kind", f.Kind, "msg", f.Msg)
+	if f.Kind == "" {
+		m.Set("kind", nil)
+	}
 	details, _ := dataOf(f.Details, of).(*ordered.Map)
 	if details == nil {
 		details = &ordered.Map{}

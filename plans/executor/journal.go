@@ -155,6 +155,9 @@ func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 // with the key _error. once is set if it must not be repeated unasked; detail is what
 // makes it another one.
 func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, error)) (any, error) {
+	if err := x.ending(); err != nil {
+		return nil, err
+	}
 	if x.o.Journal == nil {
 		return do()
 	}

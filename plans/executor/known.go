@@ -23,7 +23,7 @@ type Language struct {
 func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)) *Language {
 	l := &Language{environment.PlanLanguage{Aliases: typeAliases, Plan: plan}, makeTypes()}
 	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.resultSet, l.types.future, l.types.containerResult, l.types.resource}
-	for _, functions := range [][]*eval.Function{acting(), controlling(), speaking(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources()} {
+	for _, functions := range [][]*eval.Function{acting(), controlling(), saying(), prompting(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources()} {
 		l.Functions = append(l.Functions, functions...)
 	}
 	return l
@@ -72,7 +72,7 @@ func knowing() []*eval.Function {
 				return nil, err
 			}
 			if len(list) != 1 {
-				return nil, failf("bolt/validation-error", "get_target needs one target, and %s stands for %d: use get_targets.", value.Inspect(c.Args[0]), len(list))
+				return nil, notOneTarget(c.Args[0], len(list))
 			}
 			return x.target(list[0]), nil
 		}),
@@ -122,7 +122,7 @@ func knowing() []*eval.Function {
 		one("remove_from_group", "Removes a target from a group.", "TargetSpec $target, String[1] $group", func(c *eval.Call) (value.Value, error) {
 			return each(c, func(x *Executor, list []*inventory.Target) error {
 				if len(list) != 1 {
-					return failf("bolt/validation-error", "remove_from_group needs one target, and %s stands for %d.", value.Inspect(c.Args[0]), len(list))
+					return failf("bolt.inventory/validation-error", "'remove_from_group' expects a single Target, got %d", len(list))
 				}
 				return x.o.Inventory.RemoveFromGroup(list[0], text(c.Args[1]))
 			})
@@ -140,4 +140,13 @@ func orEmpty(m *ordered.Map) *ordered.Map {
 		return &ordered.Map{}
 	}
 	return m
+}
+
+// notOneTarget is the error of get_target for a name that matches no target or several
+// targets. If it matches no target, Bolt raises an error that a plan cannot catch.
+func notOneTarget(spec value.Value, n int) error {
+	if n == 0 {
+		return failf(palError, "value returned from function 'get_target' has wrong type, expects a Target value, got Undef")
+	}
+	return failf("bolt.inventory/validation-error", "'%s' refers to %d targets", value.ToString(spec), n)
 }

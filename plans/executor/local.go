@@ -9,7 +9,6 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/readfile"
-	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
@@ -19,37 +18,9 @@ func one(name, doc, params string, run func(c *eval.Call) (value.Value, error)) 
 	return &eval.Function{Name: name, Doc: doc, Signatures: []eval.Signature{{Params: params, Run: run}}}
 }
 
-// message is a value as people read it: text as it is, what is data as JSON.
-func message(v value.Value) string {
-	switch v := v.(type) {
-	case value.String:
-		return string(v)
-	case *value.Array, *value.Hash:
-		return jsonText(ToWrite(v))
-	case *value.Object:
-		if v.Type() == value.ErrorType() {
-			return value.ToString(v)
-		}
-		switch v.Payload().(type) {
-		case *inventory.Target, *resource:
-		default:
-			return jsonText(ToWrite(v))
-		}
-	}
-	return value.ToString(v)
-}
-
-// speaking are the functions that say something, or ask.
-func speaking() []*eval.Function {
-	say := func(name, doc string, verbose bool) *eval.Function {
-		return one(name, doc, "Any $message", func(c *eval.Call) (value.Value, error) {
-			of(&c.Site).observe(func(o Observer) { o.Message(message(c.Args[0]), verbose) })
-			return value.Undef{}, nil
-		})
-	}
-	list := []*eval.Function{
-		say("out::message", "Says something to people.", false),
-		say("out::verbose", "Says something to people who want to know more.", true),
+// prompting returns the functions that prompt the user.
+func prompting() []*eval.Function {
+	return []*eval.Function{
 		one("prompt", "Asks people for a text.", "String $prompt, Hash[String[1], Any] $options = {}", func(c *eval.Call) (value.Value, error) {
 			options, _ := c.Arg(1).(*value.Hash)
 			return of(&c.Site).ask(c, string(c.Args[0].(value.String)), options, nil)
@@ -59,13 +30,6 @@ func speaking() []*eval.Function {
 			{Params: "String $prompt, Hash[String[1], Variant[Target, Data], 1] $menu, Hash[String[1], Any] $options = {}", Run: menu},
 		}},
 	}
-	for level, to := range map[string]eval.Level{"trace": eval.Debug, "debug": eval.Debug, "info": eval.Info, "warn": eval.Warning, "error": eval.Err, "fatal": eval.Crit} {
-		list = append(list, one("log::"+level, "Writes to the log at the level "+level+".", "Any $message", func(c *eval.Call) (value.Value, error) {
-			c.Log(to, message(c.Args[0]))
-			return value.Undef{}, nil
-		}))
-	}
-	return list
 }
 
 // ask asks, or takes the default where there is nobody. valid is asked whether

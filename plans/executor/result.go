@@ -366,6 +366,8 @@ func dataOf(v value.Value, of func(*run.Result) any) any {
 			return p.Map()
 		case *resource:
 			return p.data()
+		case *future:
+			return p.String()
 		}
 		if v.Type() == value.ErrorType() {
 			return ofObject(v).data(of)
@@ -388,26 +390,37 @@ func dataOf(v value.Value, of func(*run.Result) any) any {
 	return valuedata.To(v)
 }
 
-// Results are the results that a plan has returned: a ResultSet, or one Result.
+// Results returns the results of a ResultSet that a plan has returned.
 func Results(v value.Value) (list []*run.Result, ok bool) {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return nil, false
 	}
-	switch p := o.Payload().(type) {
-	case *run.Result:
-		return []*run.Result{p}, true
-	case *resultSet:
-		for _, r := range p.results {
-			list = append(list, runResult(r))
-		}
-		return list, true
+	s, ok := o.Payload().(*resultSet)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	for _, r := range s.results {
+		list = append(list, runResult(r))
+	}
+	return list, true
+}
+
+// OneResult is a Result that a plan has returned.
+func OneResult(v value.Value) (r *run.Result, ok bool) {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return nil, false
+	}
+	r, ok = o.Payload().(*run.Result)
+	return r, ok
 }
 
 // Results are those of an action whose failure this is.
 func (f *Failure) Results() (list []*run.Result, ok bool) {
+	if !f.acted {
+		return nil, false
+	}
 	v, _ := f.Details.GetString("result_set")
 	return Results(v)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"bolt/puppet/value"
+	"bolt/run"
 )
 
 func TestBatches(t *testing.T) {
@@ -23,13 +24,13 @@ func TestBatches(t *testing.T) {
 		{list(value.Int(1), value.Int(2)), 6, []int{1, 2, 2, 1}},
 		{value.Int(100), 2, []int{2}},
 	} {
-		var r rolling
+		var r run.Rolling
 		if k.serial != nil {
-			if err := r.option("serial", k.serial); err != nil {
+			if err := rollingOption(&r, "serial", k.serial); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := r.batches(k.n); !reflect.DeepEqual(got, k.want) {
+		if got := r.Batches(k.n); !reflect.DeepEqual(got, k.want) {
 			t.Errorf("%v of %d: %v, want %v", k.serial, k.n, got, k.want)
 		}
 	}
@@ -43,22 +44,12 @@ func TestRollingOptions(t *testing.T) {
 		"pause":        {value.Int(-1), value.String("1")},
 	} {
 		for _, v := range bad {
-			if err := new(rolling).option(name, v); err == nil {
+			if err := rollingOption(new(run.Rolling), name, v); err == nil {
 				t.Errorf("%s %v is taken", name, v)
 			}
 		}
 	}
-	if err := (&rolling{most: &amount{}}).check(); err == nil {
+	if err := checkRolling(&run.Rolling{MaxFailures: &run.Amount{}}); err == nil {
 		t.Error("max_failures without serial")
-	}
-	r := &rolling{serial: []amount{{n: 1}}}
-	for _, k := range []struct {
-		most     *amount
-		failures int
-		want     bool
-	}{{nil, 0, false}, {nil, 1, true}, {&amount{n: 2}, 2, false}, {&amount{n: 2}, 3, true}, {&amount{10, true}, 1, false}, {&amount{10, true}, 2, true}} {
-		if r.most = k.most; r.tooMany(k.failures, 19) != k.want {
-			t.Errorf("%v, %d failures: want %v", k.most, k.failures, k.want)
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 	"bolt/run"
+	"bolt/transport"
 )
 
 // options are those of a function that acts on targets: the keys of its last
@@ -28,7 +29,7 @@ type options struct {
 	env         []string
 	timeout     time.Duration
 	concurrency int
-	rolling     rolling
+	rolling     run.Rolling
 	rest        *ordered.Map // the other keys
 }
 
@@ -85,7 +86,7 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 			}
 			o.concurrency = min(int(n), x.o.Concurrency)
 		default:
-			if err := o.rolling.option(name, v); err != nil {
+			if err := rollingOption(&o.rolling, name, v); err != nil {
 				return nil, err
 			}
 		}
@@ -93,7 +94,7 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 			return nil, failf("bolt/validation-error", "Option '%s' cannot be %s", name, value.Inspect(v))
 		}
 	}
-	return o, o.rolling.check()
+	return o, checkRolling(&o.rolling)
 }
 
 // optionsOf are the options that a function has.
@@ -152,6 +153,10 @@ func environmentOf(v value.Value) ([]string, error) {
 		if !ok {
 			return nil, failf("bolt/validation-error", "Keys for option 'env_vars' must be strings: %s", value.Inspect(k))
 		}
+		if hides(v) && !transport.Exportable(string(name)) {
+			return nil, failf("bolt/validation-error", "The environment variable '%s' is Sensitive, but its value would be visible in the process list, because shells cannot export this name. "+
+				"Use a name of letters, digits and underscores that shells do not use themselves.", name)
+		}
 		env = append(env, string(name)+"="+textOf(plain(v)))
 	}
 	return env, nil
@@ -191,6 +196,9 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	if len(a.targets) == 0 {
 		return x.set(nil), nil
 	}
+	if err := x.ending(); err != nil {
+		return nil, err
+	}
 	recorded, err := x.record(c, a, o, step.Description)
 	if err != nil {
 		return nil, err
@@ -211,12 +219,12 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	}
 	results := make([]value.Value, len(a.targets))
 	failures, skipped := 0, 0
-	for i, t := range a.targets {
+	for i, t := range byTransport(c.Context(), a.targets) {
 		r := byTarget[t]
 		results[i] = x.result(r)
 		switch {
 		case r.OK():
-		case notBegun(r):
+		case r.NotBegun():
 			skipped++
 		default:
 			failures++
@@ -240,8 +248,31 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		value.Entry{Key: value.String("action"), Value: value.String(a.function)},
 		value.Entry{Key: value.String("object"), Value: value.String(a.object)},
 		value.Entry{Key: value.String("result_set"), Value: set})
-	e.step = recorded.Place()
+	e.step, e.acted = recorded.Place(), true
 	return nil, e
+}
+
+// byTransport orders targets as Bolt orders their results: the targets of one
+// transport stand together, in the order in which the transports first occur.
+func byTransport(ctx context.Context, targets []*inventory.Target) []*inventory.Target {
+	place := make(map[string]int)
+	places := make(map[*inventory.Target]int, len(targets))
+	for _, t := range targets {
+		name := ""
+		if d, err := t.Data(ctx); err == nil { // an error is the target's result
+			name = d.Transport
+		}
+		if _, known := place[name]; !known {
+			place[name] = len(place)
+		}
+		places[t] = place[name]
+	}
+	if len(place) < 2 {
+		return targets
+	}
+	ordered := slices.Clone(targets)
+	slices.SortStableFunc(ordered, func(a, b *inventory.Target) int { return cmp.Compare(places[a], places[b]) })
+	return ordered
 }
 
 // roll carries out an act on its targets, batch after batch, and notes what it
@@ -250,15 +281,17 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*run.Result) (err error) {
 	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
 		Begin: recorded.Began})
-	at := c.Position()
+	at := x.place(c)
 	began := time.Now()
 	failures, skipped := 0, 0
 	x.observe(func(o Observer) { o.StepStarted(step) })
 	defer func() {
-		x.observe(func(o Observer) { o.StepFinished(step, failures, skipped, time.Since(began)) })
+		x.observe(func(o Observer) {
+			step.Quiet = step.Quiet || x.blocks.hush.Load()
+			o.StepFinished(step, failures, skipped, time.Since(began))
+		})
 	}()
 	known := make(map[*inventory.Target]bool) // what is not to be recorded
-	fresh := false                            // something of the batch before was done
 	var begun bool
 	var done []*run.Result // in this run
 	end := func([]*run.Result) {}
@@ -267,9 +300,12 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		if e.Kind == run.Finished {
 			located(e.Result, at.File, at.Line)
 			byTarget[e.Target] = e.Result
+			if text := e.Result.Truncated(); text != "" && !x.o.Stream {
+				x.warn("truncated_output", text)
+			}
 			switch {
 			case e.Result.OK():
-			case notBegun(e.Result):
+			case e.Result.NotBegun():
 				skipped++
 			default:
 				failures++
@@ -278,26 +314,23 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 				err = cmp.Or(err, recorded.Finished(e.Result))
 			}
 		}
-		x.observe(func(o Observer) { o.Target(step, e) })
+		x.observe(func(o Observer) {
+			step.Quiet = step.Quiet || x.blocks.hush.Load()
+			o.Target(step, e)
+		})
 	}
-	left := a.targets
-	for n, size := range o.rolling.batches(len(a.targets)) {
-		if n > 0 && o.rolling.tooMany(failures, len(a.targets)) {
-			break
-		}
+	lost := o.rolling.Roll(c.Context(), a.targets, func(targets []*inventory.Target) (run.Batch, error) {
 		if err != nil {
-			return err
+			return run.Batch{}, err
 		}
-		if n > 0 && o.rolling.pause > 0 && fresh && sleep(c.Context(), o.rolling.pause) != nil {
-			break
-		}
+		before := failures
 		var batch []*inventory.Target
-		for _, t := range left[:size] {
+		for _, t := range targets {
 			r := a.failed[t]
 			if r == nil {
 				var lost error
 				if r, lost = recorded.Result(t); lost != nil {
-					return lost
+					return run.Batch{}, lost
 				}
 				known[t] = r != nil
 			}
@@ -307,41 +340,37 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 				batch = append(batch, t)
 			}
 		}
-		left = left[size:]
-		if fresh = len(batch) > 0; fresh {
-			if !begun {
-				if end, err = x.audited(c.Context(), step); err != nil {
-					return err
-				}
-				begun = true
-			}
-			if err := recorded.Go(batch); err != nil {
-				return err
-			}
-			action := a.do
-			if action == nil {
-				action = &several{a.each[batch[0]], a.each}
-			}
-			runner.Run(c.Context(), action, batch, func(e run.Event) {
-				if e.Kind == run.Finished && notBegun(e.Result) {
-					known[e.Target] = true // that nothing was begun
-				}
-				if e.Kind == run.Finished {
-					done = append(done, e.Result)
-				}
-				note(e)
-			})
+		if len(batch) == 0 {
+			return run.Batch{Failures: failures - before}, nil
 		}
-	}
-	why := o.rolling.stopped(failures, len(a.targets)-len(left))
-	for _, t := range left {
-		e := run.Skipped()
-		if c.Context().Err() == nil {
-			e.Msg = why
+		if !begun {
+			var lost error
+			if end, lost = x.audited(c.Context(), step); lost != nil {
+				return run.Batch{}, lost
+			}
+			begun = true
 		}
+		if err := recorded.Go(batch); err != nil {
+			return run.Batch{}, err
+		}
+		action := a.do
+		if action == nil {
+			action = &several{a.each[batch[0]], a.each}
+		}
+		runner.Run(c.Context(), action, batch, func(e run.Event) {
+			if e.Kind == run.Finished && e.Result.NotBegun() {
+				known[e.Target] = true // the action did not start on it
+			}
+			if e.Kind == run.Finished {
+				done = append(done, e.Result)
+			}
+			note(e)
+		})
+		return run.Batch{Failures: failures - before, Worked: true}, nil
+	}, func(t *inventory.Target, e *run.Error) {
 		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
-	}
-	return err
+	})
+	return cmp.Or(lost, err)
 }
 
 // audited tells Options.Audit that a step is about to be begun.
@@ -373,8 +402,6 @@ func secretNames(args []value.Value) []string {
 	}
 	return names
 }
-
-func notBegun(r *run.Result) bool { return !r.OK() && r.Err.Class == run.ClassSkipped }
 
 func count(n int, what string) string {
 	if n == 1 {

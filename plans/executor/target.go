@@ -54,6 +54,9 @@ func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target,
 			if err != nil {
 				return err
 			}
+			if err := x.o.Inventory.Prepare(s.Context(), found); err != nil {
+				return err
+			}
 			add(found...)
 		case *value.Array:
 			for _, e := range v.All() {
@@ -75,18 +78,20 @@ func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target,
 // newTarget is Target.new.
 func newTarget(data any, args []value.Value) (value.Value, error) {
 	x, _ := environment.Host(data).(*Executor)
-	if x == nil || len(args) == 0 || len(args) > 2 {
+	if x == nil || len(args) == 0 {
 		return nil, eval.Errorf("argument-count", "Target.new expects a URI or a hash")
+	}
+	// Puppet Bolt takes the attributes of a target one after another, and of these
+	// only the URI has an effect.
+	if len(args) > 1 {
+		if _, is := args[1].(value.String); !is && !value.IsUndef(args[1]) {
+			return nil, eval.Errorf("type-mismatch", "the second argument of Target.new, the name, expects a String, got %s. Give all of the target in one hash: Target.new('uri' => …)", value.DescribeValue(args[1]))
+		}
 	}
 	spec := &ordered.Map{}
 	switch first := args[0].(type) {
 	case value.String:
 		spec.Set("uri", string(first))
-		if len(args) == 2 {
-			if options, ok := plain(args[1]).(*ordered.Map); ok && options.Len() > 0 {
-				spec.Set("options", options)
-			}
-		}
 	case *value.Hash:
 		m, _ := plain(first).(*ordered.Map)
 		spec = m
@@ -171,7 +176,7 @@ func targetFunctions() []*eval.Function {
 		about("uri", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return text(d.URI) }),
 		about("name", func(_ *Executor, t *inventory.Target, _ *inventory.Data) any { return t.Name }),
 		about("safe_name", func(_ *Executor, t *inventory.Target, _ *inventory.Data) any { return t.SafeName() }),
-		about("target_alias", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return list(d.Alias) }),
+		about("target_alias", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any { return d.AliasValue() }),
 		about("vars", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {
 			return orEmpty(inventory.RevealMap(d.Vars))
 		}),
@@ -194,6 +199,9 @@ func targetFunctions() []*eval.Function {
 			return d.Transport
 		}),
 		about("password", func(_ *Executor, _ *inventory.Target, d *inventory.Data) any {
+			if password, given := d.URIPassword(); given {
+				return password
+			}
 			return secretless(config(d, "password"))
 		}),
 		member("Target", "config", "", func(c *eval.Call) (value.Value, error) {

@@ -81,6 +81,7 @@ func TestTraceOfTargets(t *testing.T) {
 		results = append(results, x.result(&run.Result{Target: &inventory.Target{Name: fmt.Sprint("t", i)}, Err: e}))
 	}
 	b := failf("bolt/run-failure", "run_command 'x' failed")
+	b.acted = true
 	b.Details = value.NewHash(value.Entry{Key: value.String("result_set"), Value: x.set(results)})
 	f := failf("k", "all")
 	f.Branches = []Branch{{"future 'a'", b}}

@@ -52,7 +52,7 @@ func makeTypes() types {
 		resultSet: define("ResultSet", value.Native{New: newResultSet, Data: resultSetData, Elements: elements},
 			[]string{"results"},
 			[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"}),
-		future: define("Future", value.Native{}, nil, []string{"state"}),
+		future: define("Future", value.Native{Data: futureData, Text: futureText}, nil, []string{"state"}),
 		containerResult: define("ContainerResult", value.Native{New: newContainerResult, Data: containerData},
 			[]string{"value"},
 			[]string{"error", "ok", "status", "stdout", "stderr", "to_data", "[]"}),

@@ -39,6 +39,7 @@ import (
 
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/ownfile"
 	"bolt/internal/safetext"
 	"bolt/run"
 )
@@ -156,7 +157,7 @@ func Create(dir string, h Header) (*Run, error) {
 	h.ID = newID()
 	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast(), clocks: make(map[string]int)}
 	var err error
-	if r.file, err = os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+	if r.file, err = ownfile.Open(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
 		return nil, unmade(r.path, err)
 	}
 	if err := r.begin(dir); err != nil {
@@ -353,7 +354,7 @@ func (r *Run) Clock(now func() time.Time) func() time.Time {
 // with the failure of an action, which Again lets be done again where it failed.
 func Open(dir, id string, again bool) (*Run, error) {
 	path := filepath.Join(dir, id+ext)
-	f, err := open(path, os.O_RDWR|os.O_APPEND)
+	f, err := ownfile.Open(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, failed(path, err, "be opened")
 	}

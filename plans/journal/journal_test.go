@@ -274,7 +274,12 @@ func TestResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	cut := run.NewCapture(run.CaptureOptions{Limit: 2})
+	if _, err := cut.Stream(run.Stdout).Write([]byte("long")); err != nil {
+		t.Fatal(err)
+	}
 	for name, r := range map[string]*run.Result{
+		"cut":    {Target: x, Action: "command", Output: cut},
 		"output": {Target: x, Action: "command", Object: "id", Output: out, Elapsed: time.Second},
 		"signal": {Target: x, Action: "command", Output: run.NewCapture(run.CaptureOptions{}), Status: transport.Status{Code: -1, Signal: "TERM"},
 			Err: &run.Error{Kind: "k", Code: "C", Msg: "<m>", Hint: "h", Class: "failed", Command: true, Details: ordered.Of("exit_code", nil)}},

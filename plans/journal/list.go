@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bolt/internal/ownfile"
 )
 
 // A Summary is what lists say of a run.
@@ -70,29 +72,11 @@ func list(dir string, before time.Time, warn func(error)) ([]Summary, error) {
 	return all, nil
 }
 
-// open opens a journal, which must be a file: it is not waited for who writes to a
-// FIFO.
-func open(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // idOf is the name of the run whose journal a path is, whatever stands in it.
 func idOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ext) }
 
 func summary(path string) (*Summary, error) {
-	f, err := open(path, os.O_RDONLY)
+	f, err := ownfile.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, failed(path, err, "be read")
 	}

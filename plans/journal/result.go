@@ -23,6 +23,7 @@ type result struct {
 	Object  string          `json:"object,omitempty"`
 	Output  []piece         `json:"output,omitempty"`
 	Printed bool            `json:"printed,omitempty"` // there is an Output, which may be empty
+	Cut     bool            `json:"cut,omitempty"`     // and which was cut
 	Code    int             `json:"code,omitempty"`
 	Signal  string          `json:"signal,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"`
@@ -79,7 +80,7 @@ func encodeResult(r *run.Result) (json.RawMessage, error) {
 		errs = append(errs, safetext.WriteJSON(&b, m))
 		return b.Bytes()
 	}
-	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Code: r.Status.Code, Signal: r.Status.Signal, Value: data(r.Value), Elapsed: r.Elapsed}
+	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Cut: r.Output.Cut(), Code: r.Status.Code, Signal: r.Status.Signal, Value: data(r.Value), Elapsed: r.Elapsed}
 	errs = append(errs, r.Output.Each(func(s run.Stream, text []byte) error {
 		p := piece{Err: s == run.Stderr}
 		if utf8.Valid(text) {
@@ -147,6 +148,9 @@ func decodeResult(text json.RawMessage, t *inventory.Target, spill *run.Spill) (
 			if _, err := r.Output.Stream(stream).Write(text); err != nil {
 				return nil, err
 			}
+		}
+		if in.Cut {
+			r.Output.MarkCut()
 		}
 		r.Output.Settle()
 	}

@@ -223,7 +223,9 @@ func (r *reader) parameter(param *Parameter, def fields) {
 			r.add(*bad)
 		}
 	}
-	param.Description = r.words(def.values["description"], fmt.Sprintf("Description of plan parameter %q", param.Name))
+	words := def.values["description"]
+	param.Description = r.words(words, fmt.Sprintf("Description of plan parameter %q", param.Name))
+	param.HasDescription = words != nil && !isNull(words) && words.Value != false
 }
 
 // fields are the pairs of a mapping. Of equal keys the last one counts.

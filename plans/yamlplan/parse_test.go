@@ -54,7 +54,7 @@ steps:
 return: $a
 `)
 	want := []Parameter{
-		{Name: "targets", TypeText: "TargetSpec", Type: "TargetSpec", Description: "The targets", Line: 6},
+		{Name: "targets", TypeText: "TargetSpec", Type: "TargetSpec", Description: "The targets", HasDescription: true, Line: 6},
 		{Name: "word", TypeText: "Enum[inner, outer]", Type: "Enum['inner', 'outer']", Default: "outer", HasDefault: true, Line: 7},
 		{Name: "count", TypeText: "Optional[Integer[0,5]]", Type: "Optional[Integer[0, 5]]", Line: 10},
 		{Name: "any", TypeText: "Optional[Array[My::Type]]", Type: "Optional[Array[My::Type]]", Line: 11},

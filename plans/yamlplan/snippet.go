@@ -81,6 +81,11 @@ func interpolated(text string) (*snippet, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Text that ends within an interpolation is good in a heredoc, but not in quotes:
+	// then what follows it is code, in which this character cannot be.
+	if _, err := parsed("@(\"" + tag + "\")\n" + text + "\x01\n|- " + tag); err != nil {
+		return nil, errors.New("the text ends within an interpolation: ${ needs a }")
+	}
 	h, ok := p.Body.Exprs[0].(*syntax.Heredoc)
 	if !ok {
 		return nil, errors.New("the text is not good in double quotes")

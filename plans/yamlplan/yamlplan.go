@@ -49,6 +49,7 @@ type Parameter struct {
 	// the same in the form that the language prints: with quotes around strings.
 	TypeText, Type string
 	Description    string
+	HasDescription bool
 	// Default is plain data of the types that package ordered has. A parameter
 	// without a default has to be given, and so has one with the default null.
 	Default    any

@@ -143,7 +143,7 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	if ctx.Err() != nil {
 		return stopped(ctx, "download", cmp.Or(o.Label, c.to.Host), " before it started")
 	}
-	return archive.Receive(src, cmp.Or(o.Label, c.to.Host), dst, func(to io.Writer) error {
+	return archive.Receive(src, cmp.Or(o.Label, c.to.Host), dst, o.Limits, func(to io.Writer) error {
 		return c.Archive(ctx, src, to, o)
 	})
 }

@@ -159,7 +159,7 @@ func TestGreeting(t *testing.T) {
 		{"refusal", sends(wire.Refused, 0, (&wire.Refusal{Reason: "too busy\x1b[2J"}).Encode()), []string{"it refuses: too busy[2J"}},
 		{"stranger", raw("SSH-2.0-OpenSSH_9.9\r\n"), []string{"does not answer as it should"}},
 		{"huge frame", raw("\xff\xff\xff\xff\x41\x00\x00\x00\x00"), []string{"larger than"}},
-		{"Welcome for an ID", sends(wire.Welcome, 1, (&wire.Greeting{Version: 1}).Encode()), []string{"instead of a greeting"}},
+		{"Welcome for an ID", sends(wire.Welcome, 1, (&wire.Greeting{Version: wire.Version}).Encode()), []string{"instead of a greeting"}},
 		{"Dialed", sends(wire.Dialed, 0, nil), []string{"frame of type 67"}},
 		{"garbage in the Welcome", sends(wire.Welcome, 0, []byte("garbage")), []string{"does not speak"}},
 		{"silence", func(*peer) {}, []string{"does not answer", "kill -CONT"}},

@@ -392,7 +392,7 @@ func TestGet(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	check(t, os.WriteFile(dst+"/file", nil, 0o600))
-	expectClass(t, conn.Get(testContext(t), "/far/tree", dst+"/file", transport.FileOptions{}), transport.ClassFile, "Could not write the download")
+	expectClass(t, conn.Get(testContext(t), "/far/tree", dst+"/file", transport.FileOptions{}), transport.ClassFile, "Could not prepare the download directory")
 	expectClass(t, conn.Get(testContext(t), "/", dst, transport.FileOptions{}), transport.ClassUnsupported)
 	fail.Store(true)
 	expectClass(t, conn.Get(testContext(t), "/far/tree", dst, transport.FileOptions{}), transport.ClassFile, "no such file there")

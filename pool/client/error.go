@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"bolt/pool/wire"
 	"bolt/transport"
 )
 
@@ -65,6 +66,13 @@ func lost(what, host string, cause error) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost, Err: cause,
 		Msg:  fmt.Sprintf("The pool daemon was lost during a %s on %s: %s: the outcome is unknown", what, host, printable(cause.Error())),
 		Hint: "Look at the machine before you do it again. " + logsHint}
+}
+
+// unreadable returns the error of a request whose answer cannot be decoded. The
+// frames of other requests are not affected, so the session continues.
+func unreadable(t wire.Type, err error) *transport.Error {
+	return &transport.Error{Class: transport.ClassLost, Err: err, Hint: logsHint,
+		Msg: fmt.Sprintf("The answer of the pool daemon (frame type %d) cannot be decoded: %v: the outcome is unknown", t, err)}
 }
 
 // failed is a Failed, with the cause that only we know.

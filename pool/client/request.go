@@ -78,10 +78,11 @@ func (r *request) take(f wire.Frame, final bool) error {
 	}
 	if final {
 		a, err := decodeAnswer(f)
-		if err == nil {
-			r.finish(a)
+		if err != nil {
+			a = &answer{err: unreadable(f.Type, err)}
 		}
-		return err
+		r.finish(a)
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

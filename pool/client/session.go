@@ -200,10 +200,12 @@ func (e *protocolError) Unwrap() error { return e.err }
 func (s *session) take(f wire.Frame) error {
 	if f.Type == wire.Warned && f.ID == 0 {
 		w, err := wire.DecodeWarning(f.Body)
-		if err == nil {
-			s.warned(w)
+		if err != nil {
+			s.log.Warn("a warning of the pool daemon cannot be read", "pid", s.peer.PID, "err", err)
+			return nil
 		}
-		return err
+		s.warned(w)
+		return nil
 	}
 	final := isFinal(f)
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,7 +25,6 @@ func TestViolations(t *testing.T) {
 		{"frame of a client", func(p *peer, id uint32) { p.send(wire.Run, id, nil) }, "frame of type 4"},
 		{"unknown type", func(p *peer, id uint32) { p.send(250, id, nil) }, "frame of type 250"},
 		{"Dialed for a Run", func(p *peer, id uint32) { p.send(wire.Dialed, id, nil) }, "frame of type 67"},
-		{"answer that does not decode", func(p *peer, id uint32) { p.send(wire.Exited, id, []byte{1}) }, "too short"},
 		{"empty piece", func(p *peer, id uint32) { p.send(wire.Stdout, id, nil) }, "piece of 0 bytes"},
 		{"large piece", func(p *peer, id uint32) { p.send(wire.Stdout, id, make([]byte, wire.MaxPiece+1)) }, "piece of 65537 bytes"},
 		{"more than the window", func(p *peer, id uint32) {
@@ -35,7 +35,6 @@ func TestViolations(t *testing.T) {
 		}, "beyond what was taken"},
 		{"huge length", func(p *peer, _ uint32) { p.conn.Write([]byte("\x7f\xff\xff\xff\x44\x00\x00\x00\x01")) }, "larger than"},
 		{"half a frame", func(p *peer, _ uint32) { p.conn.Write([]byte("\x00\x00\x00\x09\x44")); p.conn.Close() }, "it closed the connection"},
-		{"warning that does not decode", func(p *peer, _ uint32) { p.send(wire.Warned, 0, []byte("\xff")) }, "too short"},
 		{"answer twice", func(p *peer, id uint32) { p.send(wire.Exited, id, status); p.send(wire.Exited, id, status) }, ""},
 	}
 	for _, c := range cases {
@@ -59,6 +58,52 @@ func TestViolations(t *testing.T) {
 			say(t, conn, "hello")
 		})
 	}
+}
+
+// TestUnreadableAnswer checks that an answer that cannot be decoded fails its own
+// request only, whatever else runs in the session.
+func TestUnreadableAnswer(t *testing.T) {
+	var other atomic.Uint32
+	d := newFake(t, func(p *peer, f wire.Frame) bool {
+		if f.Type != wire.Run {
+			return false
+		}
+		r, err := wire.DecodeRun(f.Body)
+		if err != nil {
+			t.Error(err)
+			return true
+		}
+		switch r.Cmd.Line {
+		case "good":
+			other.Store(f.ID)
+		case "odd":
+			p.send(wire.Warned, 0, []byte("\xff"))
+			p.send(wire.Exited, f.ID, []byte{1})
+			p.send(wire.Stdout, other.Load(), []byte("fine"))
+			p.send(wire.Exited, other.Load(), wire.EncodeStatus(transport.Status{Code: 1<<32 - 1}))
+		default:
+			return false
+		}
+		return true
+	})
+	c := newClient(t, Options{Socket: d.socket})
+	good, odd := mustDial(t, c), mustDial(t, c)
+	var work sync.WaitGroup
+	work.Go(func() {
+		var out bytes.Buffer
+		st, err := good.Run(testContext(t), &transport.Cmd{Line: "good", Stdout: &out})
+		if out.String() != "fine" || st.Code != 1<<32-1 || err != nil {
+			t.Errorf("the other request: %q, %+v, %v", out.String(), st, err)
+		}
+	})
+	eventually(t, "the other request runs", func() bool { return other.Load() != 0 })
+	_, err := odd.Run(testContext(t), &transport.Cmd{Line: "odd"})
+	expectClass(t, err, transport.ClassLost, "cannot be decoded")
+	work.Wait()
+	if !odd.(*Conn).s.alive() {
+		t.Error("the session has ended")
+	}
+	say(t, odd, "hello")
 }
 
 // FuzzSession: a daemon may send anything.

@@ -118,6 +118,7 @@ func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
 		}
 	}()
 	frames, w := wire.NewReader(conn), wire.NewWriter(conn)
+	defer frames.Wipe()
 	_ = conn.SetDeadline(time.Now().Add(greetTimeout)) // an error is the next read's
 	unhook := context.AfterFunc(ctx, conn.end)         // a refusal that ends us is still sent
 	g, err := s.greet(ctx, frames, w)

@@ -40,6 +40,15 @@ func failed(err error) answer {
 	return answer{wire.Failed, wire.EncodeError(e)}
 }
 
+// misread answers a request whose body cannot be decoded. The client's other
+// requests are not affected.
+func (c *client) misread(ctx context.Context, f wire.Frame, err error) error {
+	c.log.Warn("a request cannot be read", "type", f.Type, "err", err)
+	e := &transport.Error{Class: transport.ClassProtocol, Err: err, Msg: fmt.Sprintf("The pool daemon cannot decode the request: %v", err),
+		Hint: "Client and daemon may be different builds: run 'bolt pool drain', then try again."}
+	return c.start(ctx, f.ID, new(request), func(context.Context) answer { return failed(e) })
+}
+
 // stoppedWith says of what failed because the daemon ended that it did: whoever
 // waits for it has not given it up.
 func stoppedWith(a answer) answer {
@@ -55,7 +64,7 @@ func stoppedWith(a answer) answer {
 func (c *client) dial(ctx context.Context, f wire.Frame) error {
 	to, err := wire.DecodeDest(f.Body)
 	if err != nil {
-		return err
+		return c.misread(ctx, f, err)
 	}
 	id, r := f.ID, &request{dials: true}
 	return c.start(ctx, id, r, func(ctx context.Context) answer {
@@ -114,7 +123,7 @@ func (c *client) leased(id uint32) (transport.Conn, error) {
 func (c *client) run(ctx context.Context, f wire.Frame) error {
 	q, err := wire.DecodeRun(f.Body)
 	if err != nil {
-		return err
+		return c.misread(ctx, f, err)
 	}
 	conn, err := c.leased(q.Lease)
 	if err != nil {
@@ -159,7 +168,7 @@ func (c *client) run(ctx context.Context, f wire.Frame) error {
 func (c *client) put(ctx context.Context, f wire.Frame) error {
 	q, err := wire.DecodePut(f.Body)
 	if err != nil {
-		return err
+		return c.misread(ctx, f, err)
 	}
 	conn, err := c.leased(q.Lease)
 	if err != nil {
@@ -186,7 +195,7 @@ func (c *client) put(ctx context.Context, f wire.Frame) error {
 func (c *client) get(ctx context.Context, f wire.Frame) error {
 	q, err := wire.DecodeGet(f.Body)
 	if err != nil {
-		return err
+		return c.misread(ctx, f, err)
 	}
 	conn, err := c.leased(q.Lease)
 	if err != nil {

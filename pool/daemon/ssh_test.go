@@ -97,7 +97,7 @@ func TestRealServer(t *testing.T) {
 		back := t.TempDir()
 		id = p.id()
 		p.send(wire.Get, id, (&wire.GetRequest{Lease: lease, Src: dst}).Encode())
-		err := archive.Receive(dst, "host", back, func(to io.Writer) error {
+		err := archive.Receive(dst, "host", back, transport.Limits{}, func(to io.Writer) error {
 			for {
 				f := p.next()
 				switch f.Type {

@@ -12,6 +12,7 @@ type encoder []byte
 
 func (e *encoder) uint(n uint64) { *e = binary.AppendUvarint(*e, n) }
 func (e *encoder) int(n int64)   { *e = binary.AppendVarint(*e, n) }
+func (e *encoder) size(n int64)  { e.uint(uint64(max(0, n))) }
 func (e *encoder) text(s string) { e.uint(uint64(len(s))); *e = append(*e, s...) }
 
 func (e *encoder) bool(b bool) {
@@ -89,13 +90,13 @@ func (d *decoder) small(limit uint64) int {
 	return int(n)
 }
 
-func (d *decoder) i32() int {
-	n := d.int()
-	if n != int64(int32(n)) {
-		d.fail(fmt.Errorf("number %d: out of range", n))
+func (d *decoder) size() int64 {
+	n := d.uint()
+	if n > math.MaxInt64 {
+		d.fail(fmt.Errorf("size %d: larger than %d", n, int64(math.MaxInt64)))
 		return 0
 	}
-	return int(n)
+	return int64(n)
 }
 
 func (d *decoder) u32() uint32 { return uint32(d.small(math.MaxUint32)) }

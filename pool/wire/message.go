@@ -111,6 +111,7 @@ func EncodeDest(to *transport.Dest) []byte {
 	e.uint(uint64(to.HostKeyCheck))
 	e.bool(to.LoadConfig)
 	e.text(to.ProxyJump)
+	e.text(to.ProxyCommand)
 	e.text(to.LoginShell)
 	e.text(to.Ciphers)
 	e.text(to.Kex)
@@ -125,11 +126,11 @@ func EncodeDest(to *transport.Dest) []byte {
 func DecodeDest(body []byte) (transport.Dest, error) {
 	d := decoder{rest: body}
 	to := transport.Dest{
-		Protocol: d.text(), Host: d.text(), Port: d.i32(), User: d.text(),
+		Protocol: d.text(), Host: d.text(), Port: int(d.int()), User: d.text(),
 		Password: transport.NewSecret(d.text()), PrivateKey: d.text(), KeyData: transport.NewSecret(d.text()),
 		ConnectTimeout: time.Duration(d.int()), DisconnectTimeout: time.Duration(d.int()), Keepalive: time.Duration(d.int()),
 		HostKeyCheck: transport.HostKeyCheck(d.small(uint64(transport.CheckNone))), LoadConfig: d.bool(),
-		ProxyJump: d.text(), LoginShell: d.text(),
+		ProxyJump: d.text(), ProxyCommand: d.text(), LoginShell: d.text(),
 		Ciphers: d.text(), Kex: d.text(), MACs: d.text(), HostKeyAlgorithms: d.text(),
 		GSSAPI: transport.Choice(d.small(uint64(transport.ChoiceNo))), GSSAPIDelegate: transport.Choice(d.small(uint64(transport.ChoiceNo))),
 	}
@@ -219,12 +220,12 @@ func DecodeRun(body []byte) (*RunRequest, error) {
 func (e *encoder) file(f *StagedFile) {
 	e.text(f.Name)
 	e.uint(uint64(f.Mode.Perm()))
-	e.uint(uint64(f.Size))
+	e.size(f.Size)
 	e.digest(f.Data)
 }
 
 func (d *decoder) file() StagedFile {
-	return StagedFile{Name: d.text(), Mode: fs.FileMode(d.small(0o777)), Size: int64(d.small(1 << 50)), Data: d.digest()}
+	return StagedFile{Name: d.text(), Mode: fs.FileMode(d.small(0o777)), Size: d.size(), Data: d.digest()}
 }
 
 func (e *encoder) runAs(r *transport.RunAs) {
@@ -238,6 +239,7 @@ func (d *decoder) runAs() transport.RunAs {
 	return transport.RunAs{User: d.text(), Password: transport.NewSecret(d.text()), Executable: d.text(), Command: d.texts()}
 }
 
+// options are those of a copy. Limits do not travel: the client keeps them.
 func (e *encoder) options(o *transport.FileOptions) {
 	e.text(o.Label)
 	e.runAs(&o.RunAs)
@@ -325,7 +327,7 @@ func DecodeCancel(body []byte) (*CancelRequest, error) {
 // EncodeCredit returns the body of a Credit.
 func EncodeCredit(n int) []byte {
 	var e encoder
-	e.uint(uint64(n))
+	e.uint(uint64(min(max(0, n), Window)))
 	return e
 }
 
@@ -347,7 +349,7 @@ type OfferRequest struct {
 func (r *OfferRequest) Encode() []byte {
 	var e encoder
 	e.digest(r.Content)
-	e.uint(uint64(r.Size))
+	e.size(r.Size)
 	e.bool(r.Pushed)
 	return e
 }
@@ -355,7 +357,7 @@ func (r *OfferRequest) Encode() []byte {
 // DecodeOffer reads one.
 func DecodeOffer(body []byte) (*OfferRequest, error) {
 	d := decoder{rest: body}
-	r := &OfferRequest{Content: d.digest(), Size: int64(d.small(1 << 50)), Pushed: d.bool()}
+	r := &OfferRequest{Content: d.digest(), Size: d.size(), Pushed: d.bool()}
 	return r, d.end("offer")
 }
 
@@ -394,33 +396,34 @@ func DecodeAnswer(body []byte) (*AnswerRequest, error) {
 	return r, d.end("answer")
 }
 
-// EncodeStatus returns the body of an Exited.
+// EncodeStatus returns the body of an Exited. The code can be any number: SSH has
+// statuses from 0 to 2^32-1 (RFC 4254 6.10), and Windows has negative statuses.
 func EncodeStatus(s transport.Status) []byte {
 	var e encoder
 	e.int(int64(s.Code))
-	e.text(s.Signal)
+	e.text(clip(s.Signal))
 	return e
 }
 
 // DecodeStatus reads one.
 func DecodeStatus(body []byte) (transport.Status, error) {
 	d := decoder{rest: body}
-	s := transport.Status{Code: d.i32(), Signal: d.text()}
+	s := transport.Status{Code: int(d.int()), Signal: d.text()}
 	return s, d.end("status")
 }
 
 // EncodeError returns the body of a Failed. The error's cause stays behind.
 func EncodeError(err *transport.Error) []byte {
 	var e encoder
-	e.text(string(err.Class))
-	e.text(err.Code)
+	e.text(clip(string(err.Class)))
+	e.text(clip(err.Code))
 	msg := err.Msg
 	if msg == "" && err.Err != nil {
 		msg = fmt.Sprintf("%s: %v", err.Class, err.Err) // as the error itself would print it
 	}
 	e.text(clip(msg))
 	e.text(clip(err.Hint))
-	e.text(err.Ask)
+	e.text(clip(err.Ask))
 	return e
 }
 
@@ -449,7 +452,7 @@ type Warning struct{ ID, Text string }
 // Encode returns the body of a Warned.
 func (w *Warning) Encode() []byte {
 	var e encoder
-	e.text(w.ID)
+	e.text(clip(w.ID))
 	e.text(clip(w.Text))
 	return e
 }

@@ -6,9 +6,10 @@
 // shortest form, those that may be negative zig-zag; texts and bytes are a
 // varint length and then their bytes.
 //
-// A decoder accepts what its encoder makes, and refuses anything else with an
-// error that says what is wrong: bytes from a socket are outside bytes. The
-// package owns no goroutine and no descriptor.
+// A decoder accepts everything that its encoder can make of any value. For other
+// bytes, it returns an error, because bytes from a socket are not trusted. Data from a
+// target (statuses, signals, errors, warnings) always fits in a frame, because strings
+// are cut to MaxPiece. The package owns no goroutine and no descriptor.
 package wire
 
 import (
@@ -19,7 +20,7 @@ import (
 
 // Version is the version of the protocol. Peers that do not speak the same
 // one part after the greeting, whose own form never changes.
-const Version = 1
+const Version = 2
 
 const (
 	// MaxFrame bounds the body of a frame.
@@ -128,6 +129,10 @@ func (r *Reader) Next() (Frame, error) {
 	return f, nil
 }
 
+// Wipe overwrites the buffer, which can contain passwords. The Reader must not be used
+// afterwards.
+func (r *Reader) Wipe() { clear(r.buf) }
+
 // fill has at least n bytes in the buffer.
 func (r *Reader) fill(n int) error {
 	if r.b-r.a >= n {
@@ -140,6 +145,7 @@ func (r *Reader) fill(n int) error {
 	if n > len(r.buf) || r.full && len(r.buf) < streamBuffer {
 		bigger := make([]byte, max(n, min(2*len(r.buf), streamBuffer)))
 		copy(bigger, r.buf[:r.b])
+		r.Wipe()
 		r.buf = bigger
 	}
 	for r.b < n {

@@ -92,6 +92,28 @@ func TestReaderGrows(t *testing.T) {
 	}
 }
 
+// TestWipe checks that Wipe clears every buffer that a Reader had.
+func TestWipe(t *testing.T) {
+	const secret = "correct horse"
+	r := NewReader(strings.NewReader(frame(Dial, 1, secret) + frame(Stdout, 2, strings.Repeat("x", 2*firstBuffer))))
+	first := r.buf
+	for range 2 {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(r.buf) == len(first) {
+		t.Fatal("the buffer has not grown")
+	}
+	if bytes.Contains(first, []byte(secret)) {
+		t.Error("it is in the buffer that was too small")
+	}
+	r.Wipe()
+	if i := bytes.IndexFunc(r.buf, func(c rune) bool { return c != 0 }); i >= 0 {
+		t.Errorf("byte %d is left", i)
+	}
+}
+
 // counted counts reads.
 type counted struct {
 	r     io.Reader

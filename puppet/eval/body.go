@@ -170,6 +170,29 @@ func (t *thread) plan(s *Site, d *Definition, params *value.Hash) (value.Value, 
 	return value.Undef{}, nil // what a plan returns it returns by return()
 }
 
+// planDefaults evaluates the defaults of a plan for parameters that are not given
+// and discards their values. The given parameters are not checked.
+func (t *thread) planDefaults(s *Site, d *Definition, params *value.Hash) error {
+	if !t.in.env.Tasks || d.Function != nil {
+		return nil
+	}
+	c := d.compiled()
+	f := t.scope(c, nil, t.in.top.named)
+	f.function = true
+	if err := t.enter(c.name, s.at, c); err != nil {
+		return err
+	}
+	defer t.leave(c)
+	given := make([]bool, len(c.params))
+	for i := range c.params {
+		v, is := params.GetString(c.params[i].name)
+		if _, undef := v.(value.Undef); is && (!undef || c.params[i].value == nil) {
+			f.slots[i], given[i] = v, true
+		}
+	}
+	return t.defaults(s.at, c, f, given)
+}
+
 func (t *thread) planBody(at pos, c *code, f *Scope, params *value.Hash) (value.Value, error) {
 	if err := t.named(at, c.title(), c, f, params); err != nil {
 		return nil, err

@@ -392,6 +392,9 @@ func (t *thread) defaultOf(at pos, c *code, f *Scope, i int) (value.Value, error
 	f.match = match
 	var unset *unsetParam
 	if err != nil && errors.As(err, &unset) {
+		if c.def != nil && c.def.Kind == KindPlan && c.name == c.def.Name {
+			return nil, &UnsetParameter{Plan: c.name, Default: c.params[i].name, Name: unset.name, Later: unset.slot >= i}
+		}
 		if unset.slot < i {
 			return nil, t.fail(at, "missing-argument", "%s: parameter $%s needs a value", c.title(), unset.name)
 		}

@@ -322,6 +322,41 @@ func args(pairs ...any) *value.Hash {
 	return b.Build()
 }
 
+// TestPlanDefaults checks the errors of defaults that read parameters without a
+// value, when a plan is called and when only its defaults are evaluated.
+func TestPlanDefaults(t *testing.T) {
+	lib := eval.NewLibrary(newLoader(t, map[string]string{
+		"p": "plan p(Integer $a, Integer $b, $c = $a + 1, $d = if $b == 2 { $e } else { 1 }, $e = 1) { }",
+	}), append(functions(), &eval.Function{Name: "try", Signatures: []eval.Signature{{
+		Params: "Hash $params",
+		Run: func(c *eval.Call) (value.Value, error) {
+			d, err := c.Find(eval.KindPlan, "p")
+			if err != nil {
+				return nil, err
+			}
+			params := c.Args[0].(*value.Hash)
+			first := c.PlanDefaults(d, params)
+			if _, err := c.Plan(d, params); fmt.Sprint(err) != fmt.Sprint(first) && first != nil {
+				t.Errorf("%v: the defaults give %v, a call %v", params, first, err)
+			}
+			return value.String(fmt.Sprint(first)), nil
+		},
+	}}})...)
+	for params, want := range map[string]string{
+		"{}":                           "p: expects a value for parameter $a",
+		"{a => undef, b => 1, c => 1}": "<nil>",
+		"{a => 1}":                     "p: expects a value for parameter $b",
+		"{a => 1, b => 1}":             "<nil>",
+		"{a => 'x', b => 1, c => 1}":   "<nil>",
+		"{a => 1, b => 2}":             "p: default expression for $d tries to illegally access not yet evaluated $e",
+	} {
+		v, err := run(t, eval.Env{Library: lib, Tasks: true}, "try("+params+")")
+		if err != nil || value.ToString(v) != want {
+			t.Errorf("%s: got %v, %v, want %s", params, v, err, want)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	lib := eval.NewLibrary(newLoader(t, map[string]string{
 		"p":       "plan p(Integer $x, $y = $x + 1) { $z = [1].map |$q| { $q + $y } return([$x, $y, $z]) }",
@@ -348,7 +383,7 @@ func TestPlan(t *testing.T) {
 		"run_plan('p::ret')":                "1",
 		"run_plan('p', {x => 'a', y => 1})": "parameter",
 		"run_plan('p', {x => 1, bad => 1})": "parameter",
-		"run_plan('p')":                     "missing-argument",
+		"run_plan('p')":                     "call", // an UnsetParameter of run_plan
 		"run_plan('p::fail')":               "fail",
 		"run_plan('p::none')":               "unknown-plan",
 	} {

@@ -158,6 +158,13 @@ func (s *Site) Plan(d *Definition, params *value.Hash) (value.Value, error) {
 	return s.t.plan(s, d, params)
 }
 
+// PlanDefaults evaluates the defaults that a plan needs if it is called with
+// params, and returns their error. Puppet evaluates them before it checks the
+// parameters, so their error comes first.
+func (s *Site) PlanDefaults(d *Definition, params *value.Hash) error {
+	return s.t.planDefaults(s, d, params)
+}
+
 // Bind gives the parameters of a class or a define, which are not given
 // positions, their values in a new scope: those in given; else what data says
 // (data binding; nil: nothing is asked); else their defaults, in order, each

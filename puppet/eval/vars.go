@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bolt/puppet/value"
+	"fmt"
 )
 
 // A slotVar is a variable of the innermost local scope.
@@ -60,6 +61,22 @@ type unsetParam struct {
 }
 
 func (e *unsetParam) Error() string { return "parameter $" + e.name + " has no value yet" }
+
+// An UnsetParameter is the error of a default of a plan that reads a parameter
+// without a value. Its text is Puppet's.
+type UnsetParameter struct {
+	Plan    string
+	Default string // the parameter with the default
+	Name    string // the parameter that the default reads
+	Later   bool   // Name is not before Default in the list
+}
+
+func (e *UnsetParameter) Error() string {
+	if e.Later {
+		return fmt.Sprintf("%s: default expression for $%s tries to illegally access not yet evaluated $%s", e.Plan, e.Default, e.Name)
+	}
+	return fmt.Sprintf("%s: expects a value for parameter $%s", e.Plan, e.Name)
+}
 
 // A nameVar is a variable of a named scope.
 type nameVar struct {

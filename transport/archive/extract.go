@@ -4,20 +4,39 @@ import (
 	"archive/tar"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
+
+	"bolt/transport"
 )
 
 // Extract reads a tar stream of the one file or directory base into root.
 // Nothing is written outside of root, whatever the names say and whatever
 // links lie there already (os.Root). Files and directories come with their
-// permission bits; a hard link becomes a copy of the file that came before;
-// everything else that tar can carry is refused.
-func Extract(r io.Reader, root *os.Root, base string) error {
-	x := &extractor{root: root, base: base}
+// permission bits. A hard link becomes a link to a file of the same stream, or a
+// copy where the file system refuses links. Everything else that tar can carry
+// is refused, and so is what is over the limits.
+func Extract(r io.Reader, root *os.Root, base string, limits transport.Limits) error {
+	return newExtractor(root, base, limits).extract(r)
+}
+
+func newExtractor(root *os.Root, base string, limits transport.Limits) *extractor {
+	reserves := limits.Bytes == 0
+	limits = withDefaults(limits)
+	return &extractor{
+		root: root, base: base, at: walker{top: root}, limits: limits, used: limits.Used,
+		room: room{dir: root, reserves: reserves, taken: limits.Used.Bytes + int64(limits.Used.Files)*minRoom},
+		seed: maphash.MakeSeed(), files: make(map[uint64]struct{}),
+	}
+}
+
+func (x *extractor) extract(r io.Reader) error {
+	defer x.at.close()
+	x.empty = true
 	tr := tar.NewReader(r)
 	for {
 		h, err := tr.Next()
@@ -31,10 +50,17 @@ func Extract(r io.Reader, root *os.Root, base string) error {
 			return err
 		}
 	}
-	if !x.any {
+	if x.empty {
 		return errEmptyArchive
 	}
 	return x.finish()
+}
+
+// undo removes the directory base if it was made here and is empty.
+func (x *extractor) undo() {
+	if x.made {
+		_ = x.root.Remove(x.base) // what holds something stays
+	}
 }
 
 // errEmptyArchive is what tar leaves when it could read nothing; it says itself
@@ -42,10 +68,26 @@ func Extract(r io.Reader, root *os.Root, base string) error {
 var errEmptyArchive = errors.New("the archive from the machine is empty")
 
 type extractor struct {
-	root *os.Root
-	base string
-	any  bool
-	dirs []dirMode // in order of arrival: parents before children
+	root   *os.Root
+	base   string
+	at     walker
+	limits transport.Limits
+	room   room
+
+	used  *transport.Usage
+	empty bool // no entry has come
+	made  bool // base is a directory that was not there
+	buf   []byte
+
+	// files has the hash of the path of each file that was written: only these
+	// may be linked to.
+	seed  maphash.Seed
+	files map[uint64]struct{}
+
+	// closed are the directories that their owner may not write to, read or
+	// search, in order of arrival. They get their modes at the end.
+	closed []dirMode
+	names  int // bytes in their paths
 }
 
 type dirMode struct {
@@ -53,59 +95,109 @@ type dirMode struct {
 	mode fs.FileMode
 }
 
+// maxClosedNames bounds the memory for the paths of closed directories.
+const maxClosedNames = 32 << 20
+
+const ownerAll = 0o700
+
 func (x *extractor) entry(h *tar.Header, r io.Reader) error {
 	name, err := x.name(h.Name)
 	if err != nil {
 		return err
 	}
-	x.any = true
+	x.empty = false
+	if x.used.Files++; x.used.Files > x.limits.Files {
+		return tooMany(x.limits.Files)
+	}
 	mode := fs.FileMode(h.Mode) & fs.ModePerm
 	switch h.Typeflag {
 	case tar.TypeDir:
 		return x.dir(name, mode)
 	case tar.TypeReg, tar.TypeCont:
-		if h.PAXRecords["GNU.sparse.realsize"] != "" || h.PAXRecords["GNU.sparse.size"] != "" {
-			break // a few bytes could fill the disk; tar makes these only when told to
+		if isSparse(h) {
+			break
 		}
-		return x.file(name, mode, r)
+		return x.file(name, mode, h.Size, r)
 	case tar.TypeLink:
 		return x.link(name, h.Linkname)
 	}
 	return fmt.Errorf("%q is neither a regular file nor a directory", h.Name)
 }
 
+// isSparse reports whether a file is written as the parts of it that are not
+// zero. A few bytes of it could fill the disk. tar makes these only when told to.
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
 // name checks a path of the archive: it is base, or below it.
 func (x *extractor) name(name string) (string, error) {
 	clean := path.Clean(name)
 	if strings.Contains(name, "\x00") || clean != x.base && !strings.HasPrefix(clean, x.base+"/") {
-		return "", fmt.Errorf("the archive from the machine has an entry %q that is not below %q", name, x.base)
+		return "", fmt.Errorf("the archive from the machine has an entry %q that is not below %q", clip(name), x.base)
+	}
+	if strings.Count(clean, "/") > x.limits.Depth {
+		return "", tooDeep(x.limits.Depth)
 	}
 	return clean, nil
 }
 
 func (x *extractor) dir(name string, mode fs.FileMode) error {
-	info, err := x.root.Lstat(name)
-	if err == nil && info.IsDir() {
-		err = x.root.Chmod(name, 0o700)
-	} else {
-		if err = x.root.RemoveAll(name); err == nil {
-			err = x.root.Mkdir(name, 0o700)
-		}
-	}
+	parent, base, err := x.at.parent(name)
 	if err != nil {
 		return err
 	}
-	x.dirs = append(x.dirs, dirMode{name, mode})
-	return nil
+	if err := x.room.take(minRoom); err != nil {
+		return err
+	}
+	made, err := makeDir(parent, base)
+	if err != nil {
+		return err
+	}
+	x.made = x.made || made && name == x.base
+	if mode&ownerAll == ownerAll {
+		return parent.Chmod(base, mode)
+	}
+	if x.names += len(name); x.names > maxClosedNames {
+		return fmt.Errorf("more directories without write permission than %d MiB of paths hold", maxClosedNames>>20)
+	}
+	x.closed = append(x.closed, dirMode{name, mode})
+	return parent.Chmod(base, mode|ownerAll)
+}
+
+// makeDir makes a directory, unless there is one.
+func makeDir(parent *os.Root, base string) (made bool, err error) {
+	err = parent.Mkdir(base, ownerAll)
+	if !errors.Is(err, fs.ErrExist) {
+		return err == nil, err
+	}
+	info, err := parent.Lstat(base)
+	if err != nil || info.IsDir() {
+		return false, err
+	}
+	if err := parent.RemoveAll(base); err != nil {
+		return false, err
+	}
+	err = parent.Mkdir(base, ownerAll)
+	return err == nil, err
 }
 
 // file writes a file anew, so that nothing is written through a link; half a
 // file does not stay.
-func (x *extractor) file(name string, mode fs.FileMode, r io.Reader) (err error) {
-	if err := x.root.RemoveAll(name); err != nil {
+func (x *extractor) file(name string, mode fs.FileMode, size int64, r io.Reader) (err error) {
+	if x.used.Bytes += size; x.used.Bytes > x.limits.Bytes {
+		return tooLarge(x.limits.Bytes)
+	}
+	parent, base, err := x.at.parent(name)
+	if err != nil {
 		return err
 	}
-	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := create(parent, base)
 	if err != nil {
 		return err
 	}
@@ -114,43 +206,133 @@ func (x *extractor) file(name string, mode fs.FileMode, r io.Reader) (err error)
 			err = cerr
 		}
 		if err != nil {
-			_ = x.root.Remove(name) // the first error counts
+			_ = parent.Remove(base) // the first error counts
 		}
 	}()
-	if _, err := io.Copy(f, r); err != nil {
+	if err := x.fill(f, size, r); err != nil {
 		return err
 	}
+	x.files[x.key(name)] = struct{}{}
 	return f.Chmod(mode)
 }
 
+// create opens a new file in place of whatever is there.
+func create(parent *os.Root, base string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := parent.OpenFile(base, flags, 0o600)
+	if !errors.Is(err, fs.ErrExist) {
+		return f, err
+	}
+	if err := parent.RemoveAll(base); err != nil {
+		return nil, err
+	}
+	return parent.OpenFile(base, flags, 0o600)
+}
+
+// fill writes size bytes to a file, as long as there is room.
+func (x *extractor) fill(f *os.File, size int64, r io.Reader) error {
+	if x.buf == nil {
+		x.buf = make([]byte, readBuffer)
+	}
+	if size == 0 {
+		return x.room.take(minRoom)
+	}
+	for left := size; left > 0; {
+		n := min(left, int64(len(x.buf)))
+		if err := x.room.take(max(n, minRoom)); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(r, x.buf[:n]); err != nil {
+			return err
+		}
+		if _, err := f.Write(x.buf[:n]); err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+func (x *extractor) key(name string) uint64 { return maphash.String(x.seed, name) }
+
+// link makes another name of a file.
 func (x *extractor) link(name, target string) error {
 	from, err := x.name(target)
 	if err != nil {
 		return err
 	}
 	if from == name {
-		return fmt.Errorf("the archive from the machine links %q to itself", name)
+		return fmt.Errorf("the archive from the machine links %q to itself", clip(name))
 	}
-	info, err := x.root.Lstat(from)
+	if _, written := x.files[x.key(from)]; !written {
+		return fmt.Errorf("the archive from the machine links %q to something that is no file of it", clip(name))
+	}
+	info, err := x.linked(name, from)
+	if err != nil || info == nil {
+		return err
+	}
+	return x.duplicate(name, from, info)
+}
+
+// linked links a file. If the file system does not do so, it returns what is to
+// be copied.
+func (x *extractor) linked(name, from string) (fs.FileInfo, error) {
+	source, sourceBase, err := x.at.parent(from)
+	if err != nil {
+		return nil, err
+	}
+	info, err := source.Lstat(sourceBase)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // it was replaced since
+		return nil, fmt.Errorf("the archive from the machine links %q to something that is no file of it", clip(name))
+	}
+	parent, base, err := x.at.parent(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := parent.RemoveAll(base); err != nil {
+		return nil, err
+	}
+	if err := x.room.take(minRoom); err != nil {
+		return nil, err
+	}
+	if path.Dir(from) == path.Dir(name) {
+		err = parent.Link(sourceBase, base)
+	} else {
+		err = x.root.Link(from, name)
+	}
+	if err != nil {
+		return info, nil // too many links, or a file system without them
+	}
+	x.files[x.key(name)] = struct{}{}
+	return nil, nil
+}
+
+// duplicate copies a file that was written.
+func (x *extractor) duplicate(name, from string, info fs.FileInfo) error {
+	source, base, err := x.at.parent(from)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("the archive from the machine links %q to something that is no file", name)
-	}
-	f, err := x.root.Open(from)
+	f, err := source.Open(base)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return x.file(name, info.Mode().Perm(), f)
+	return x.file(name, info.Mode().Perm(), info.Size(), f)
 }
 
-// finish gives the directories their own permission bits, inner ones first,
-// now that nothing more is to be written into them.
+// finish gives the closed directories their own permission bits, inner ones
+// first, now that nothing more is to be written into them.
 func (x *extractor) finish() error {
-	for i := len(x.dirs) - 1; i >= 0; i-- {
-		if err := x.root.Chmod(x.dirs[i].name, x.dirs[i].mode); err != nil {
+	for i := len(x.closed) - 1; i >= 0; i-- {
+		parent, base, err := x.at.parent(x.closed[i].name)
+		if err != nil {
+			return err
+		}
+		if err := parent.Chmod(base, x.closed[i].mode); err != nil {
 			return err
 		}
 	}

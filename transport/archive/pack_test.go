@@ -232,7 +232,7 @@ func TestExtractReadsPack(t *testing.T) {
 	}
 	defer root.Close()
 	packed := pack(t, transport.Tree{Path: src, Name: "tree"})
-	if err := Extract(bytes.NewReader(packed), root, "tree"); err != nil {
+	if err := Extract(bytes.NewReader(packed), root, "tree", transport.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	if again := pack(t, transport.Tree{Path: dst + "/tree"}); !bytes.Equal(again, packed) {

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ func TestReceive(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dst := t.TempDir() + "/made/for/it"
-			err := Receive("/srv/base", "web1", dst, c.read)
+			err := Receive("/srv/base", "web1", dst, transport.Limits{}, c.read)
 			if c.err == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -93,12 +94,76 @@ func TestReceiveReadsNothingWithoutAPlace(t *testing.T) {
 		{"a", file, transport.ClassFile},
 		{"a", file + "/below", transport.ClassFile},
 	} {
-		err := Receive(c.src, "web1", c.dst, func(io.Writer) error {
+		err := Receive(c.src, "web1", c.dst, transport.Limits{}, func(io.Writer) error {
 			t.Errorf("%q to %s: it was read", c.src, c.dst)
 			return nil
 		})
 		if transport.ClassOf(err) != c.class {
 			t.Errorf("%q to %s: got %v", c.src, c.dst, err)
+		}
+	}
+}
+
+// TestReceiveLeavesNothingEmpty: after an error the directory stays only if
+// something is in it, or if it was there before.
+func TestReceiveLeavesNothingEmpty(t *testing.T) {
+	failed := errors.New("no such file")
+	send := func(b []byte) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := w.Write(b)
+			return cmp.Or(err, failed)
+		}
+	}
+	dir := stream(t, member{tar.TypeDir, "base", "", 0o500, ""})
+	for _, c := range []struct {
+		name string
+		sent []byte
+		left []string
+	}{
+		{"nothing", nil, nil},
+		{"a directory that could not be read", dir, nil},
+		{"a file that is refused", stream(t, member{tar.TypeFifo, "base", "", 0o600, ""}), nil},
+		{"a file before the error", stream(t, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeReg, "base/a", "", 0o600, "A"}), []string{"base", "base/a"}},
+	} {
+		parent := t.TempDir()
+		dst := parent + "/web1"
+		if err := Receive("/srv/base", "web1", dst, transport.Limits{}, send(c.sent)); err == nil {
+			t.Fatalf("%s: no error", c.name)
+		}
+		_, err := os.Stat(dst)
+		if (err == nil) != (c.left != nil) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for _, name := range c.left {
+			if _, err := os.Stat(dst + "/" + name); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+	for _, below := range []string{"/web1", "/web1/base"} {
+		parent := t.TempDir()
+		if err := os.MkdirAll(parent+below, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := Receive("/srv/base", "web1", parent+"/web1", transport.Limits{}, send(dir)); err == nil {
+			t.Fatal("no error")
+		}
+		if _, err := os.Stat(parent + below); err != nil {
+			t.Errorf("what was there is gone: %v", err)
+		}
+	}
+}
+
+// TestReceiveNamesTheFlag: an error of a limit says how to raise it.
+func TestReceiveNamesTheFlag(t *testing.T) {
+	packed := stream(t, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeDir, "base/d", "", 0o700, ""}, member{tar.TypeReg, "base/d/a", "", 0o600, "12345"})
+	for flag, limits := range map[string]transport.Limits{"--max-files": {Files: 1}, "--max-size": {Bytes: 1}, "--max-depth": {Depth: 1}} {
+		err := Receive("/srv/base", "web1", t.TempDir()+"/web1", limits, func(w io.Writer) error {
+			_, err := w.Write(packed)
+			return err
+		})
+		if e, ok := errors.AsType[*transport.Error](err); !ok || e.Code != "WRITE_ERROR" || !strings.Contains(e.Hint, flag) {
+			t.Errorf("%s: got %#v", flag, err)
 		}
 	}
 }

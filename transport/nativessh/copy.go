@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -68,11 +67,16 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 			return err
 		}
 		near, err := filepath.Abs(dst)
-		if err == nil {
-			err = os.MkdirAll(near, 0o777)
+		if err != nil {
+			return copyError("download", "from", src, c.name(o), err)
 		}
-		if err == nil {
-			err = c.starter.copies(ctx, words, c.starter.far(src), near)
+		undo, err := archive.MakeDir(near)
+		if err != nil {
+			return err
+		}
+		err = c.starter.copies(ctx, words, c.starter.far(src), near)
+		if err != nil {
+			undo()
 		}
 		return copyError("download", "from", src, c.name(o), err)
 	})

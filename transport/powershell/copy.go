@@ -94,7 +94,7 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	if err := checkRunAs(fo.RunAs, &o); err != nil {
 		return err
 	}
-	return archive.Receive(slashes(src), o.Host, dst, func(to io.Writer) error { return get(ctx, s, src, to, o) })
+	return archive.Receive(slashes(src), o.Host, dst, fo.Limits, func(to io.Writer) error { return get(ctx, s, src, to, o) })
 }
 
 // get writes what the machine sends as a tar stream.

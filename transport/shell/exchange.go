@@ -112,7 +112,8 @@ type running struct {
 	byErr   bool // the mark of the beginning has come on stderr
 	byOut   bool // and on stdout
 	prompts int
-	answer  int              // where in said the prompt was
+	answer  int              // where in said the last prompt was, -1 if it is not there any more
+	byUser  int              // where in said the text of the program begins that changes the user
 	said    []byte           // text before began
 	early   []byte           // of stdout, as long as another script may be run instead
 	earlier []byte           // of stderr, likewise
@@ -590,9 +591,11 @@ func (r *running) undecided() bool {
 	return r.text != "" && !r.taken || r.mayRefuse && !r.began
 }
 
-// onTaken is called when a ready shell has taken the script.
+// onTaken is called when a ready shell has read the script, and when the program that
+// changes the user is about to start.
 func (r *running) onTaken() {
 	r.taken = true
+	r.byUser = len(r.said)
 	r.showEarly()
 }
 
@@ -650,9 +653,13 @@ func (r *running) onBegan() {
 }
 
 func (r *running) onPrompt() {
-	if !r.escalation.sudo() {
-		return // nobody but sudo was given a prompt
+	if r.escalation.sudo() { // no other program was given a prompt
+		r.answerPrompt()
 	}
+}
+
+// answerPrompt sends the password, once.
+func (r *running) answerPrompt() {
 	r.prompts++
 	r.asked = true
 	r.foreign = nil
@@ -665,7 +672,7 @@ func (r *running) onPrompt() {
 		r.refuse(r.escalation.badPassword())
 	default:
 		r.outbox <- func(w io.Writer) {
-			_, _ = io.WriteString(w, password.Reveal()+"\n") // if sudo is gone, its end says why
+			_, _ = io.WriteString(w, password.Reveal()+"\n") // if the program has ended, its status gives the reason
 		}
 	}
 }
@@ -680,7 +687,15 @@ func (r *running) onSaid(text []byte) {
 	}
 	r.said = append(r.said, text...)
 	r.foreign = nil
-	if r.escalation.sudo() && asks(r.said) {
+	if r.taken && r.escalation.asksInWords() {
+		if at := promptIn(r.said[r.byUser:]); at >= 0 {
+			r.said = r.said[:r.byUser+at]
+			r.byUser = len(r.said)
+			r.answerPrompt()
+			return
+		}
+	}
+	if r.escalation.as.Method() != transport.MethodCommand && asks(r.said) {
 		r.foreign = time.After(foreignPrompt)
 	}
 }
@@ -689,8 +704,8 @@ func (r *running) onSaid(text []byte) {
 // begun or never will.
 func (r *running) endSaid() {
 	r.foreign = nil
-	said := r.said
-	r.said = nil
+	said, answer := r.said, r.answer
+	r.said, r.byUser, r.answer = nil, 0, -1
 	if len(said) == 0 {
 		return
 	}
@@ -703,13 +718,25 @@ func (r *running) endSaid() {
 			r.giveUp = refusal
 		}
 	}
-	if r.prompts > 0 && r.tty {
-		// sudo ends the line of its prompt, since our answer was not shown.
-		said = slices.Concat(said[:r.answer], bytes.TrimPrefix(said[r.answer:], []byte("\r\n")))
+	if r.prompts > 0 && answer >= 0 && (r.tty || r.escalation.asksInWords()) {
+		said = slices.Concat(said[:answer], r.behindPrompt(said[answer:]))
 	}
 	if r.giveUp == nil && len(said) > 0 {
 		r.output(said)
 	}
+}
+
+// behindPrompt removes the rest of a prompt from the output after the answer: a late
+// blank and, on a terminal, the line end that the program prints because the terminal
+// did not echo the answer.
+func (r *running) behindPrompt(said []byte) []byte {
+	if r.escalation.asksInWords() {
+		said = bytes.TrimPrefix(said, []byte(" "))
+	}
+	if r.tty {
+		said = bytes.TrimPrefix(said, []byte("\r\n"))
+	}
+	return said
 }
 
 // refuse ends a session in which sudo will not have us.

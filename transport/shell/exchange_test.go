@@ -14,10 +14,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"bolt/internal/sshtest"
 	"bolt/transport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	sshtest.HeedSignals()
+	goleak.VerifyTestMain(m)
+}
 
 // farSide is a machine that does what a test tells it. Its streams are pipes
 // without a buffer.

@@ -22,7 +22,7 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	if err != nil {
 		return err
 	}
-	return archive.Receive(src, o.Host, dst, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
+	return archive.Receive(src, o.Host, dst, fo.Limits, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
 }
 
 // Archive writes a file or directory of the machine to a sink, as

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/transport"
 	"bolt/transport/archive"
 )
@@ -128,7 +130,7 @@ func (p *transfer) putOutcome(src transport.Tree, dst string, st transport.Statu
 	case err != nil:
 		return err
 	case p.failed != nil:
-		return p.putError(dst)
+		return p.putError(archive.Name(src), dst)
 	case !st.OK():
 		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
 			Msg: fmt.Sprintf("Could not upload %s to %s on %s: %s", archive.Describe(src), dst, p.o.Host, p.complaint(st))}
@@ -173,6 +175,12 @@ func unpack(last string) []string {
 	}
 }
 
+// neighbour is how the name begins that a copy has beside its destination.
+const neighbour = ".bolt-"
+
+// neighbours finds these names.
+var neighbours = lazyregexp.New(regexp.QuoteMeta(neighbour) + `[0-9a-f]{1,16}`)
+
 // place moves $d/name to where "mv" would put it: into dst if that is a
 // directory. $n is the neighbour that becomes the destination by a rename.
 func place(name, dst string) []string {
@@ -180,11 +188,16 @@ func place(name, dst string) []string {
 		dst = "./" + dst
 	}
 	parent := path.Dir(strings.TrimRight(dst, "/")) // not used for "/"
+	onlyDir := `:`
+	if strings.HasSuffix(dst, "/") {
+		onlyDir = `[ -d "$d/$b" ] || [ -d ` + Quote(dst) + ` ] || h "there is no directory "` + Quote(dst)
+	}
 	return []string{
 		`b=` + Quote(name),
 		`if [ -d ` + Quote(dst) + ` ]; then p=` + Quote(dst) + `; t="${p%/}/$b"; else p=` + Quote(parent) + `; t=` + Quote(dst) + `; fi`,
-		`n="${p%/}/.bolt-` + randomHex(8) + `"`,
+		`n="${p%/}/` + neighbour + randomHex(8) + `"`,
 		`h() { rm -rf -- "$n"; g ` + stepMove + ` "$1"; }`,
+		onlyDir,
 		`[ -d "$p" ] || h "there is no directory $p"`,
 		`[ -w "$p" ] || h "no permission to write to $p"`,
 		`m=$(mv -f -- "$d/$b" "$n" 2>&1) || h "$m"`,
@@ -195,12 +208,14 @@ func place(name, dst string) []string {
 	}
 }
 
-func (p *transfer) putError(dst string) error {
+// putError is the failure of a step; name is what the copy is called at its end.
+func (p *transfer) putError(name, dst string) error {
 	f := p.failed
 	switch f.step {
 	case stepMove:
+		reason := neighbours().ReplaceAllLiteralString(f.reason(), name)
 		return &transport.Error{Class: transport.ClassFile, Code: "MV_ERROR",
-			Msg: fmt.Sprintf("Could not move the uploaded file to %s on %s: %s", dst, p.host, f.reason())}
+			Msg: fmt.Sprintf("Could not move the uploaded file to %s on %s: %s", dst, p.host, reason)}
 	case stepNoTar:
 		return p.noTar()
 	}
@@ -251,9 +266,7 @@ func logger(o *Options) *slog.Logger {
 // prelude is how the script of a transfer begins.
 func (p *transfer) prelude() []string {
 	var steps []string
-	if p.escalation.sudo() {
-		steps = append(steps, restoreLocale)
-	}
+	steps = append(steps, p.escalation.restoreLocale()...)
 	steps = append(steps, beganTwice(p.token))
 	if p.escalation != nil && !p.o.Local {
 		steps = append(steps, `cd`)

@@ -128,7 +128,7 @@ func (p *plan) takes() string {
 	if p.as != nil {
 		check += `command -v ` + Quote(p.as.program()) + ` >/dev/null 2>&1 || exit 0; `
 	}
-	return check + `printf '%s+\n' ` + p.token + ` >&2; `
+	return check + taken(p.token) + `; `
 }
 
 // sendText writes a script to the shell that waits for it.

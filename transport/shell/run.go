@@ -174,7 +174,9 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	if p.grace <= 0 {
 		p.grace = transport.DefaultGrace
 	}
-	p.as = escalate(c.RunAs, p.token, &p.o)
+	if p.as = escalate(c.RunAs, p.token, &p.o); p.as != nil {
+		p.as.tty = c.TTY
+	}
 	p.proves = o.unproven() && p.shell == posix && !c.TTY && p.plain()
 	return p, nil
 }
@@ -370,9 +372,7 @@ func (p *plan) tellsTwice() bool {
 func (p *plan) script() string {
 	var steps []string
 	add := func(s ...string) { steps = append(steps, s...) }
-	if p.as.sudo() {
-		add(restoreLocale)
-	}
+	add(p.as.restoreLocale()...)
 	raw := p.c.TTY && (p.block != "" || p.stage != nil)
 	if raw {
 		// Bytes must come through the terminal as they are.
@@ -571,38 +571,12 @@ func writeAll(w io.Writer, parts [][]byte) error {
 // What the shell is to know travels as commands for eval, between two lines of
 // their own. Its read takes them byte by byte, so that what follows stays unread.
 
-// specialNames cannot be set in every shell, or change how it works.
-var specialNames = []string{"_", "IFS", "ENV", "UID", "EUID", "GID", "EGID", "PPID", "OPTIND", "LINENO", "SHELLOPTS", "SECONDS", "RANDOM"}
-
-func viaEnv(entry string) bool {
-	name, _, _ := strings.Cut(entry, "=")
-	switch {
-	case !isName(name), strings.HasPrefix(name, "BASH"):
-		return true
-	case strings.HasPrefix(name, "PS"): // PS1 to PS4, and those to come
-		return len(name) == 3 && '0' <= name[2] && name[2] <= '9'
-	}
-	return slices.Contains(specialNames, name)
-}
-
-// isName reports whether a shell can have a variable of this name.
-func isName(name string) bool {
-	for i, c := range []byte(name) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', i > 0 && '0' <= c && c <= '9':
-		default:
-			return false
-		}
-	}
-	return name != ""
-}
-
 // unexportable is the env(1) prefix for the entries that a shell cannot
-// export.
+// export. Their values are in the process list and, with run-as, in sudo's log.
 func unexportable(env []string) string {
 	var words []string
 	for _, e := range env {
-		if viaEnv(e) {
+		if name, _, _ := strings.Cut(e, "="); !transport.Exportable(name) {
 			words = append(words, e)
 		}
 	}
@@ -616,11 +590,9 @@ func unexportable(env []string) string {
 func assignments(env []string) []string {
 	var steps []string
 	for _, e := range env {
-		if viaEnv(e) {
-			continue
+		if name, value, _ := strings.Cut(e, "="); transport.Exportable(name) {
+			steps = append(steps, "export "+name+"="+Quote(value))
 		}
-		name, value, _ := strings.Cut(e, "=")
-		steps = append(steps, "export "+name+"="+Quote(value))
 	}
 	return steps
 }

@@ -129,5 +129,9 @@ func failure(token, step, message, fd string) string {
 // start-up file may have a function of printf's name.
 func began(token, fd string) string { return `command printf '%s!\n' ` + token + ` >&` + fd }
 
+// taken is a command that prints a mark on standard error. The output before the mark
+// is not output of the script or of the program that changes the user.
+func taken(token string) string { return `printf '%s+\n' ` + token + ` >&2` }
+
 // beganTwice is one that says so on stdout and stderr.
 func beganTwice(token string) string { return began(token, "2") + `; ` + began(token, "1") }

@@ -97,9 +97,7 @@ func (h *Shelf) Run(ctx context.Context, s Starter, o Options) error {
 // script makes the directory and serves what is asked for.
 func (h *Shelf) script(as *escalation, o *Options) string {
 	var steps []string
-	if as.sudo() {
-		steps = append(steps, restoreLocale)
-	}
+	steps = append(steps, as.restoreLocale()...)
 	steps = append(steps, beganTwice(h.token))
 	if as != nil && !o.Local {
 		steps = append(steps, `cd`)

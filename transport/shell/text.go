@@ -195,6 +195,6 @@ func (s *staging) texts() []string {
 func (p *plan) asLoginShell() bool {
 	return len(p.c.Argv) > 0 && !slices.ContainsFunc(p.c.Env, func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
-		return !strings.HasPrefix(name, "PT_") || !isName(name)
+		return !strings.HasPrefix(name, "PT_") || !transport.Exportable(name)
 	})
 }

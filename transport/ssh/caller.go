@@ -64,6 +64,7 @@ type View struct {
 	caller Caller
 	local  localFacts
 	keys   *keyring
+	execs  *matchExecs
 
 	environ  func() []byte        // digest of the environment, for route keys
 	kerberos func() *krb5.Session // of this caller
@@ -82,6 +83,7 @@ func (d *Dialer) As(c Caller) *View {
 	c.SystemConfig = cmp.Or(c.SystemConfig, "/etc/ssh/ssh_config")
 	d.viewed.Store(int64(time.Since(d.made)))
 	v := &View{d: d, caller: c, local: currentFacts(c.Home, environOf(c.Environ)), keys: newKeyring(d.files, c.Passphrase),
+		execs:  &matchExecs{dir: c.Dir, environ: c.Environ},
 		config: make(map[bool]*configFiles), warned: make(map[string]bool), stamps: make(map[string]string)}
 	v.kerberos = sync.OnceValue(func() *krb5.Session {
 		return krb5.New(krb5.Options{Env: environOf(c.Environ), Dir: c.Dir})
@@ -100,7 +102,7 @@ func (d *Dialer) As(c Caller) *View {
 // HOST_KEY_ERROR. A handshake that a busy server sheds is tried again for up
 // to throttleBudget, with to.ConnectTimeout for each try.
 func (v *View) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
-	r, err := v.route(to)
+	r, err := v.route(ctx, to)
 	if err != nil {
 		return nil, err
 	}

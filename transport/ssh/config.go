@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,6 +53,12 @@ type hostConfig struct {
 	RequiredRSASize int    // bits; 0 unset
 
 	GSSAPIAuthentication, GSSAPIDelegateCredentials bool
+
+	SetEnv  []string // NAME=value
+	SendEnv []string // patterns of names of variables of the caller
+	// RequestTTY is true for "force" only. The other values request a terminal if
+	// standard input is a terminal, which is never the case here.
+	RequestTTY bool
 
 	BindAddress   string // a local address or its name; "" unset
 	AddressFamily string // inet, inet6; "" also for "any"
@@ -149,18 +156,18 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 // that applies to this host cannot be expanded, and to go on without it could
 // lead to another machine or key than was meant.
 //
-// env is whose ${NAME} counts.
-func (c *configFiles) find(env environment, alias, user string, port int) (*hostConfig, error) {
+// by is the caller whose environment ${NAME} reads and commands of Match exec use.
+func (c *configFiles) find(ctx context.Context, by asking, alias, user string, port int) (*hostConfig, error) {
 	key := configKey{alias, user, port}
 	c.mu.Lock()
 	h, ok := c.cache[key]
 	c.mu.Unlock()
-	if ok && sameEnv(h.env, env) {
+	if ok && sameEnv(h.env, by.env) {
 		return h.hostConfig, nil
 	}
 	h = cachedHost{}
-	e := evaluation{files: c, local: c.local, key: key, host: alias}
-	e.local.env = recordEnv(env, &h.env)
+	e := evaluation{ctx: ctx, by: by, files: c, local: c.local, key: key, host: alias}
+	e.local.env = recordEnv(by.env, &h.env)
 	found, err := e.run()
 	if err != nil {
 		return nil, &transport.Error{
@@ -172,6 +179,9 @@ func (c *configFiles) find(env environment, alias, user string, port int) (*host
 		}
 	}
 	h.hostConfig = &found
+	if e.ran {
+		return h.hostConfig, nil // the next invocation asks again
+	}
 	c.mu.Lock()
 	if len(c.cache) >= maxCachedHosts {
 		clear(c.cache)
@@ -183,6 +193,8 @@ func (c *configFiles) find(env environment, alias, user string, port int) (*host
 
 // evaluation is one walk over the blocks for one host.
 type evaluation struct {
+	ctx   context.Context
+	by    asking
 	files *configFiles
 	local localFacts // with the caller's environment
 	key   configKey
@@ -194,11 +206,23 @@ type evaluation struct {
 	first [optCount]*setting // the first value wins
 	keys  []*setting         // IdentityFile
 	certs []*setting         // CertificateFile
+	send  []string           // SendEnv
 	name  string             // HostName, once it is settled
+
+	ran  bool  // a command of Match exec decided
+	fail error // the error of a command that could not be run
+}
+
+// asking is the data of a caller for a search.
+type asking struct {
+	env   environment
+	execs *matchExecs // nil: the commands of Match exec cannot be run
 }
 
 func (e *evaluation) run() (hostConfig, error) {
-	e.pass()
+	if e.pass(); e.fail != nil {
+		return hostConfig{}, e.fail
+	}
 	name, err := e.hostName()
 	if err != nil {
 		return hostConfig{}, err
@@ -208,7 +232,9 @@ func (e *evaluation) run() (hostConfig, error) {
 		// The second pass adds what only "Match final" and the real host
 		// name bring; what is set stays (ssh_config(5), Match).
 		e.host, e.final = name, true
-		e.pass()
+		if e.pass(); e.fail != nil {
+			return hostConfig{}, e.fail
+		}
 	}
 	return e.result()
 }
@@ -239,6 +265,14 @@ func (e *evaluation) apply(s *setting) {
 		e.keys = appendSetting(e.keys, s)
 	case optCertificateFile:
 		e.certs = appendSetting(e.certs, s)
+	case optSendEnv:
+		for _, pattern := range s.args {
+			if gone, remove := strings.CutPrefix(pattern, "-"); remove {
+				e.send = slices.DeleteFunc(e.send, func(p string) bool { return matchPattern(gone, p) })
+			} else {
+				e.send = append(e.send, pattern)
+			}
+		}
 	case optProxyCommand:
 		// Of ProxyJump and ProxyCommand the one that stands first counts.
 		if jump := e.first[optProxyJump]; jump != nil && !jump.none() {
@@ -328,6 +362,8 @@ func (e *evaluation) result() (hostConfig, error) {
 		CASignatureAlgorithms:    e.text(optCASignatureAlgorithms),
 		RequiredRSASize:          e.number(optRequiredRSASize),
 		BindAddress:              e.text(optBindAddress),
+		SendEnv:                  e.send,
+		RequestTTY:               e.text(optRequestTTY) == "force",
 
 		GSSAPIAuthentication:      e.flag(optGSSAPIAuthentication),
 		GSSAPIDelegateCredentials: e.flag(optGSSAPIDelegateCredentials),
@@ -342,6 +378,9 @@ func (e *evaluation) result() (hostConfig, error) {
 	if h.Port == 0 {
 		h.Port = e.number(optPort)
 	}
+	if s := e.first[optSetEnv]; s != nil {
+		h.SetEnv = s.args
+	}
 	if e.first[optServerAliveCountMax] != nil && h.ServerAliveCountMax == 0 {
 		h.ServerAliveCountMax = -1
 	}
@@ -349,16 +388,16 @@ func (e *evaluation) result() (hostConfig, error) {
 	return h, e.expandInto(&h)
 }
 
-// warnUnevaluated tells, once for each line, of settings of the host that ssh
-// would obey and we do not, where that could surprise. The records that a
-// KnownHostsCommand would add are missing, so that more is refused.
+// warnUnevaluated warns, once for each line, about settings of the host that ssh would
+// use and bolt ignores. For example, without the keys that a KnownHostsCommand would
+// print, bolt refuses more host keys.
 func (e *evaluation) warnUnevaluated() {
-	for _, o := range []struct {
-		opt     option
-		keyword string
-	}{{optKnownHostsCommand, "KnownHostsCommand"}, {optBindInterface, "BindInterface"}} {
+	for _, o := range unevaluated {
 		s := e.first[o.opt]
-		if s == nil || s.none() {
+		if s == nil || slices.Contains(o.harmless, lowerASCII(s.args[0])) {
+			continue
+		}
+		if o.opt == optLocalCommand && (e.first[optPermitLocalCommand] == nil || lowerASCII(e.text(optPermitLocalCommand)) != "yes") {
 			continue
 		}
 		c := e.files
@@ -368,8 +407,8 @@ func (e *evaluation) warnUnevaluated() {
 		c.mu.Unlock()
 		if !again {
 			c.log.Warn("ssh config line is not used", "at", s.at.String(), "keyword", o.keyword, "target", e.key.alias,
-				"reason", "this setting is not evaluated")
-			c.note("%s: %s is not evaluated", s.at, o.keyword)
+				"reason", o.why)
+			c.note("%s: %s: %s", s.at, o.keyword, o.why)
 		}
 	}
 }

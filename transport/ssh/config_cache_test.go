@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 
 // lookup is find for the environment that the files were read with.
 func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
-	h, err := c.find(c.local.env, alias, user, port)
+	by := asking{c.local.env, &matchExecs{}}
+	h, err := c.find(context.Background(), by, alias, user, port)
 	if err != nil {
 		return hostConfig{}, err
 	}
@@ -40,7 +42,7 @@ func TestConfigIsReadAgain(t *testing.T) {
 	view := func() *View { return l.as(func(c *Caller) { c.Environ = environ }) }
 	port := func(v *View) int {
 		t.Helper()
-		e, err := v.resolve(transport.Dest{Host: "web", LoadConfig: true})
+		e, err := v.resolve(t.Context(), transport.Dest{Host: "web", LoadConfig: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,7 @@ func TestConfigByEnvironment(t *testing.T) {
 		v := l.as(func(c *Caller) { c.Environ = []string{fmt.Sprintf("WHO=%d", i)} })
 		work.Go(func() {
 			for range 200 {
-				e, err := v.resolve(transport.Dest{Host: "web", LoadConfig: true})
+				e, err := v.resolve(t.Context(), transport.Dest{Host: "web", LoadConfig: true})
 				if want := fmt.Sprintf("/keys/%d", i); err != nil || e.conf.IdentityFiles[0] != want {
 					t.Errorf("%v, %v, want %s", e, err, want)
 					return
@@ -109,7 +111,7 @@ func TestConfigByEnvironment(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if _, err := l.as(nil).resolve(transport.Dest{Host: "web", LoadConfig: true}); transport.ClassOf(err) != transport.ClassUnsupported {
+	if _, err := l.as(nil).resolve(t.Context(), transport.Dest{Host: "web", LoadConfig: true}); transport.ClassOf(err) != transport.ClassUnsupported {
 		t.Errorf("without the variable: %v", err)
 	}
 }
@@ -118,7 +120,7 @@ func TestConfigByEnvironment(t *testing.T) {
 // whom it was not read again.
 func TestCallersAreToldOfConfig(t *testing.T) {
 	l := newLab(t, nil)
-	l.configure(t, "Port x\nMatch exec true\n User x\n")
+	l.configure(t, "Port x\nMatch tagged true\n User x\n")
 	if err := os.Chtimes(l.config, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +135,6 @@ func TestCallersAreToldOfConfig(t *testing.T) {
 		if len(warned) != 1 {
 			t.Errorf("warned %q", warned)
 		}
-		wantText(t, "warning", strings.Join(warned, ""), "ssh_config ", l.config+":1: port", l.config+":2: Match exec is not evaluated")
+		wantText(t, "warning", strings.Join(warned, ""), "ssh_config ", l.config+":1: port", l.config+":2: Match tagged is not evaluated")
 	}
 }

@@ -154,7 +154,7 @@ func (t *tokens) forProxy(shell bool) func(byte) (string, error) {
 			return "", errNoToken
 		}
 		if shell && !shellSafe(value) {
-			return "", fmt.Errorf("%q has characters that are not let into a ProxyCommand", value)
+			return "", fmt.Errorf("%q has characters that are not allowed in a command", value)
 		}
 		return value, nil
 	}

@@ -131,6 +131,11 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 			yes = matchList(c.list, e.user())
 		case "localuser":
 			yes = matchList(c.list, e.local.user)
+		case "exec":
+			if unknown != "" || e.fail != nil {
+				continue
+			}
+			yes = e.runs(c.list, w.at)
 		default:
 			unknown = c.name
 			continue
@@ -140,10 +145,9 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 		}
 	}
 	if unknown == "" {
-		return true
+		return e.fail == nil
 	}
-	// Everything else fits, so here OpenSSH might apply the block. We do
-	// not run commands for it, nor guess.
+	// Everything else fits, so here OpenSSH might apply the block.
 	if !w.warned.Swap(true) {
 		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "target", e.key.alias,
 			"reason", fmt.Sprintf("Match %s is not evaluated", unknown))

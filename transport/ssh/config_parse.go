@@ -37,7 +37,7 @@ type configReader struct {
 	user  bool     // relative includes are in ~/.ssh, not in /etc/ssh
 	stack []string // the files being read, the innermost last
 	reads int
-	limit error // that files could not be opened
+	limit error // a file could not be opened or is not text, so that none is used
 }
 
 // read appends the blocks of a file. around is the condition at the Include
@@ -54,12 +54,31 @@ func (r *configReader) read(path string, around *condition, checkOwner bool) err
 	if err != nil {
 		return err
 	}
+	if line := binaryLine(string(data)); line > 0 {
+		r.limit = fmt.Errorf("%s: the line has control characters: this is not a text file", position{path, line})
+		return r.limit
+	}
 	r.stack = append(r.stack, path)
 	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
 
 	r.parse(path, string(data), around)
 	return nil
 }
+
+// binaryLine returns the number of the first line, counted from 1, that has a control
+// character and is not a comment; 0 if there is none. ssh also refuses such a file.
+func binaryLine(text string) int {
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		if t := strings.TrimLeft(l, configSpace); t != "" && t[0] != '#' && strings.ContainsFunc(strings.TrimRight(t, configSpace+"\f"), isControl) {
+			return line
+		}
+	}
+	return 0
+}
+
+func isControl(c rune) bool { return c != '\t' && (c < ' ' || c == 0x7f) }
 
 // parse is read for text at hand.
 func (r *configReader) parse(path, text string, around *condition) {

@@ -128,6 +128,11 @@ func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) ma
 		"globalknownhostsfile":      files(h.GlobalKnownHostsFiles),
 		"identityfile":              h.IdentityFiles,
 	}
+	m["sendenv"], m["setenv"] = h.SendEnv, h.SetEnv
+	m["requesttty"] = defaults["requesttty"]
+	if h.RequestTTY {
+		m["requesttty"] = []string{"force"}
+	}
 	m["revokedhostkeys"] = one(h.RevokedHostKeys, "revokedhostkeys")
 	m["bindaddress"] = one(h.BindAddress, "bindaddress")
 	m["addressfamily"] = one(h.AddressFamily, "addressfamily")
@@ -199,6 +204,9 @@ func compareWithSSH(t *testing.T, c *configFiles, path, host, user string, port 
 			list = nil
 		}
 		want[keyword] = list
+	}
+	if !slices.Equal(want["requesttty"], []string{"force"}) {
+		want["requesttty"] = defaults["requesttty"] // the others do not differ here
 	}
 	for keyword, have := range got {
 		if !slices.Equal(have, want[keyword]) {
@@ -279,7 +287,12 @@ func TestConfigAgainstSSH(t *testing.T) {
 		{"nested Include", []string{"Host w*\n Include DIR/config1\n", "Host *1\n Include DIR/config2\n User mid\n", "Match host web*\n Port 45\n"}, hosts("web1", "w1", "x1", "web2")},
 		{"limits of host keys", []string{"Host a\n RevokedHostKeys /r\n RequiredRSASize 3072\n CASignatureAlgorithms ssh-ed25519\nHost b\n RevokedHostKeys none\n"}, hosts("a", "b", "c")},
 		{"source address", []string{"Host a\n BindAddress 192.0.2.1\n AddressFamily INET\nHost b\n AddressFamily inet6\nHost c\n AddressFamily any\nHost *\n BindAddress 192.0.2.9\n AddressFamily inet6\n"}, hosts("a", "b", "c", "d")},
-		{"settings we do not use", []string{"SendEnv LANG\nForwardAgent yes\nLocalForward 1 a:2\nUser bob\nCanonicalDomains a b\n"}, hosts("web1")},
+		{"settings we do not use", []string{"Compression yes\nControlMaster auto\nForwardAgent no\nTunnel no\nPermitLocalCommand no\nLocalCommand x\nUser bob\nCanonicalDomains a b\n"}, hosts("web1")},
+		{"environment", []string{"SendEnv LANG LC_*\nHost a\n SetEnv A=b \"C=d e\"\n SendEnv -LC_* X?\nHost *\n SetEnv LATE=1\n SendEnv -none LAST\n"}, hosts("a", "b")},
+		{"terminal", []string{"Host a\n RequestTTY force\nHost b\n RequestTTY yes\nHost c\n RequestTTY no\nHost d\n RequestTTY auto\nHost *\n RequestTTY Force\n"}, hosts("a", "b", "c", "d", "e")},
+		{"Match exec", []string{"Match exec true\n User a\nMatch !exec \"exit 3\" host web1\n Port 3\nMatch exec false\n IdentityFile /no\nMatch host web1 exec \"test %h-%n-%p-%r = long-web1-3-a\"\n ConnectTimeout 4\nHost web1\n HostName long\nMatch exec \"test %h = long\"\n ServerAliveInterval 5\n"}, hosts("web1", "db")},
+		{"Match exec runs after what stands before it", []string{"Match host web1 exec \"test -e DIR/ran && exit 1; touch DIR/ran; rm DIR/ran\"\n User once\nMatch host none exec \"touch DIR/none\"\n User no\nMatch exec \"test -e DIR/none\"\n User ran\n"}, hosts("web1", "db")},
+		{"Match exec in the final pass", []string{"Host short\n HostName long\nMatch final exec \"test %h = long\"\n User late\n"}, hosts("short", "x")},
 	}
 	defaults := askSSH(t, "/dev/null", "web1", "", 0)
 	for _, test := range tests {
@@ -349,7 +362,7 @@ func (w configWriter) line(include string) string {
 	case 14:
 		arg = "UserKnownHostsFile " + w.pick("/kh.%h.%r", "~/kh /kh2.%k.%n", "/kh.%p.%d.%u") // not %C: since OpenSSH 9.6 the jump host is in it
 	case 15:
-		arg = w.pick("ConnectTimeout 5", "ConnectTimeout 1m", "ConnectTimeout none", "ServerAliveInterval 9", "ServerAliveCountMax 4", "SendEnv A*", "ForwardAgent no")
+		arg = w.pick("ConnectTimeout 5", "ConnectTimeout 1m", "ConnectTimeout none", "ServerAliveInterval 9", "ServerAliveCountMax 4", "SendEnv A*", "SendEnv -A* B", "SetEnv X=1 Y=2", "RequestTTY force", "ForwardAgent no")
 	}
 	return w.pick("", "  ", "\t") + arg + w.pick("", "", " ", "\r") + "\n"
 }
@@ -410,8 +423,9 @@ func TestConfigFaults(t *testing.T) {
 		{"unknown Match criterion", "Match weather fine\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
 		{"Match without an argument", "Match host\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
 		{"all with others", "Match host x user y all\nUser bad\nHost *\nUser a\n", "config0:1", "a", 0},
-		{"Match exec is not run", "Match exec \"touch DIR/ran\"\nUser bad\nMatch all\nUser a\n", "config0:1", "a", 0},
-		{"negated exec does not apply", "Match !exec false\nUser bad\nMatch all\nUser a\n", "config0:1", "a", 0},
+		{"Match exec behind what is not evaluated", "Match tagged x exec \"touch DIR/ran\"\nUser bad\nMatch all\nUser a\n", "config0:1", "a", 0},
+		{"no name in SetEnv", "SetEnv =x\nUser a\n", "config0:1", "a", 0},
+		{"bad RequestTTY", "RequestTTY often\nUser a\n", "config0:1", "a", 0},
 		{"localnetwork, tagged", "Match host web1 localnetwork 10.0.0.0/8\nUser bad\nMatch tagged x\nUser bad\nMatch all\nUser a\n", "config0:3", "a", 0},
 		{"Include of itself", "User a\nInclude DIR/config0\nPort 9\n", "config0:2", "a", 9},
 		{"Include without an argument", "Include\nUser a\n", "config0:1", "a", 0},
@@ -485,7 +499,7 @@ func TestConfigErrors(t *testing.T) {
 		{"no such user", "IdentityFile ~no-such-user/k\n", "web1", "", []string{"config0:1", "no-such-user"}},
 		{"bad jump", "ProxyJump a:b:c\n", "web1", "", []string{"config0:1", "ProxyJump"}},
 		{"jump without host", "ProxyJump u@\n", "web1", "", []string{"config0:1", "ProxyJump"}},
-		{"shell characters in the host", "ProxyCommand nc %h %p\n", "a;id", "", []string{"config0:1", "ProxyCommand"}},
+		{"shell characters in the host", "ProxyCommand nc %h %p\n", "a;id", "", []string{"config0:1", "not allowed in a command"}},
 		{"option as host", "ProxyCommand nc %h %p\n", "-oProxy", "", []string{"config0:1"}},
 		{"shell characters in the user", "ProxyCommand nc -l %r %h\n", "web1", "$(id)", []string{"config0:1"}},
 		{"newline in the alias", "HostName x\nProxyCommand nc %n\n", "a\nb", "", []string{"config0:2"}},
@@ -731,6 +745,7 @@ func TestMatchPattern(t *testing.T) {
 // from a file without one.
 func FuzzConfig(f *testing.F) {
 	f.Add("Host web*\n User \"a b\"\nMatch host x,!y final exec 'z'\nPort=22\nIdentityFile ~/%d${HOME}%%\n", "web1", "")
+	f.Add("SetEnv A=b 'c=d e'\nSendEnv LC_* -L*\nRequestTTY force\nForwardAgent yes\nRemoteCommand x\n", "x", "")
 	f.Add("ProxyJump ssh://a@[::1]:2/,b\nProxyCommand nc %h %p\nConnectTimeout 1w2d3h4m5s\n", "x", "bob")
 	f.Add("Host\x00\nInclude /dev/null ~/x [\nMatch !all\nHost !a *\n\\\n=\n", "a", "")
 	local := localFacts{home: "/nowhere", user: "me", env: func(string) (string, bool) { return "v", true }}
@@ -738,10 +753,11 @@ func FuzzConfig(f *testing.F) {
 		if strings.Contains(strings.ToLower(text), "include") {
 			return // would read this machine's files
 		}
-		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost)}
+		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost), warned: make(map[position]bool)}
 		r := configReader{files: c, user: true}
 		r.parse("fuzz", text, nil)
-		h, err := c.lookup(host, user, 0)
+		// This search cannot run commands of Match exec.
+		h, err := c.find(t.Context(), asking{env: local.env}, host, user, 0)
 		if err != nil {
 			return
 		}
@@ -750,6 +766,9 @@ func FuzzConfig(f *testing.F) {
 		}
 		if h.ProxyCommand != "" && h.ProxyJump != "" {
 			t.Error("both ProxyCommand and ProxyJump")
+		}
+		if slices.ContainsFunc(h.SetEnv, func(kv string) bool { return !strings.Contains(kv, "=") }) {
+			t.Errorf("SetEnv %q", h.SetEnv)
 		}
 		if h.Port < 0 || h.Port > 65535 || h.ConnectTimeout < 0 || h.UserKnownHostsFiles == nil {
 			t.Errorf("out of range: %+v", h)

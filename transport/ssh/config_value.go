@@ -44,10 +44,61 @@ const (
 	optAddressFamily
 	optGSSAPIAuthentication
 	optGSSAPIDelegateCredentials
-	optKnownHostsCommand // told of, like the next, and not evaluated
+	optSetEnv
+	optSendEnv
+	optRequestTTY
+
+	// The following options are read only for a warning.
+	optKnownHostsCommand
 	optBindInterface
+	optForwardAgent
+	optForwardX11
+	optLocalForward
+	optRemoteForward
+	optDynamicForward
+	optTunnel
+	optPermitLocalCommand
+	optLocalCommand
+	optRemoteCommand
+	optProxyUseFdpass
+	optCanonicalizeHostname
+	optPKCS11Provider
+	optSecurityKeyProvider
+	optPubkeyAuthentication
+	optHostbasedAuthentication
+	optVerifyHostKeyDNS
 	optCount
 )
+
+// unevaluated are the settings that bolt ignores although they change the command, the
+// connection or the login. harmless are the values without effect. Keywords that are
+// not options here do not change these (Compression, LogLevel, ControlMaster, …).
+var unevaluated = []struct {
+	opt      option
+	keyword  string
+	harmless []string
+	why      string
+}{
+	{optKnownHostsCommand, "KnownHostsCommand", []string{"none"}, notEvaluated},
+	{optBindInterface, "BindInterface", []string{"none"}, notEvaluated},
+	{optForwardAgent, "ForwardAgent", []string{"no", "false"}, "bolt does not forward the agent"},
+	{optForwardX11, "ForwardX11", []string{"no", "false"}, notEvaluated},
+	{optLocalForward, "LocalForward", nil, "no ports are forwarded"},
+	{optRemoteForward, "RemoteForward", nil, "no ports are forwarded"},
+	{optDynamicForward, "DynamicForward", nil, "no ports are forwarded"},
+	{optTunnel, "Tunnel", []string{"no", "false"}, notEvaluated},
+	{optLocalCommand, "LocalCommand", []string{"none"}, notEvaluated},
+	{optRemoteCommand, "RemoteCommand", []string{"none"}, "bolt runs its own command instead"},
+	{optProxyUseFdpass, "ProxyUseFdpass", []string{"no", "false"}, notEvaluated},
+	{optCanonicalizeHostname, "CanonicalizeHostname", []string{"no", "false", "none"}, notEvaluated},
+	{optPKCS11Provider, "PKCS11Provider", []string{"none"}, "bolt does not use its keys; add them to ssh-agent"},
+	{optSecurityKeyProvider, "SecurityKeyProvider", []string{"internal"}, notEvaluated},
+	{optPubkeyAuthentication, "PubkeyAuthentication", []string{"yes", "true", "unbound", "host-bound"}, notEvaluated},
+	{optHostbasedAuthentication, "HostbasedAuthentication", []string{"no", "false"}, notEvaluated},
+	{optVerifyHostKeyDNS, "VerifyHostKeyDNS", []string{"no", "false"}, notEvaluated},
+}
+
+const notEvaluated = "this setting is not evaluated"
 
 func optionOf(keyword string) option {
 	switch keyword {
@@ -109,10 +160,19 @@ func optionOf(keyword string) option {
 		return optGSSAPIAuthentication
 	case "gssapidelegatecredentials":
 		return optGSSAPIDelegateCredentials
-	case "knownhostscommand":
-		return optKnownHostsCommand
-	case "bindinterface":
-		return optBindInterface
+	case "setenv":
+		return optSetEnv
+	case "sendenv":
+		return optSendEnv
+	case "requesttty":
+		return optRequestTTY
+	case "permitlocalcommand":
+		return optPermitLocalCommand
+	}
+	for _, o := range unevaluated {
+		if strings.EqualFold(o.keyword, keyword) {
+			return o.opt
+		}
 	}
 	return optNone
 }
@@ -146,8 +206,8 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 		}
 		return s, nil
 	}
-	if opt == optKnownHostsCommand {
-		s.args = []string{strings.TrimSpace(rest)}
+	if opt >= optKnownHostsCommand {
+		s.args = []string{strings.Trim(strings.TrimSpace(rest), `"`)}
 		return s, nil
 	}
 	args, err := splitArgs(rest)
@@ -175,7 +235,17 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 		}
 		return s, nil
 	}
-	if len(args) > 1 {
+	switch {
+	case opt == optSendEnv:
+		return s, nil
+	case opt == optSetEnv:
+		for _, a := range args {
+			if name, _, ok := strings.Cut(a, "="); !ok || name == "" {
+				return s, fmt.Errorf("%q is not NAME=value", a)
+			}
+		}
+		return s, nil
+	case len(args) > 1:
 		return s, moreThanOne(args)
 	}
 	return s, s.parseValue()
@@ -210,6 +280,12 @@ func (s *setting) parseValue() (err error) {
 			s.args[0] = v
 		default:
 			return fmt.Errorf("%q is none of yes, no, ask, accept-new, off", arg)
+		}
+	case optRequestTTY:
+		switch s.args[0] = lowerASCII(arg); s.args[0] {
+		case "yes", "true", "no", "false", "auto", "force":
+		default:
+			return fmt.Errorf("%q is not yes, no, force or auto", arg)
 		}
 	case optAddressFamily:
 		switch v := lowerASCII(arg); v {

@@ -32,10 +32,11 @@ type Conn struct {
 	// Requests on channels that wait come to serve and go from it.
 	watching, claiming chan *requests
 
-	places  *places
-	warm    warm
-	shelves shelves
-	unasked shell.Unasked
+	places   *places
+	warm     warm
+	shelves  shelves
+	unasked  shell.Unasked
+	listings *listingBudget
 
 	closing sync.Once
 	mu      sync.Mutex
@@ -53,9 +54,10 @@ type secured struct {
 
 func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	c := &Conn{e: e, log: d.log, mux: s.mux, wire: s.wire, trust: s.trust, ended: make(chan struct{}),
-		watching: make(chan *requests), claiming: make(chan *requests),
+		watching: make(chan *requests), claiming: make(chan *requests), listings: d.listings,
 		places: &places{limit: d.o.MaxSessions, most: d.o.MaxSessions}}
 	c.warm.c, c.warm.kept, c.warm.eager, c.shelves.c = c, d.o.Keep, d.o.eager, c
+	c.work.panicked = func(p any) { c.fail(panicError(c.log, e.to.Host, p)) }
 	c.peer = e.identity()
 	c.keep()
 	last := c.lastWrite
@@ -69,6 +71,11 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 // command cannot tell; and a script may be run from a shelf.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	defer c.started()()
+	if c.e.conf.RequestTTY && !cmd.TTY && c.e.to.LoginShell != "powershell" {
+		onTerminal := *cmd
+		onTerminal.TTY = true
+		cmd = &onTerminal
+	}
 	o := c.options()
 	if kept := c.shelves.keep(ctx, cmd); kept != nil {
 		defer kept.done()
@@ -99,7 +106,7 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	defer c.started()()
 	err := shell.Get(ctx, c, src, dst, o, c.options())
 	if c.goesBySFTP(err, o) {
-		return c.getBySFTP(ctx, src, dst)
+		return c.getBySFTP(ctx, src, dst, o.Limits)
 	}
 	return err
 }
@@ -320,6 +327,27 @@ func (c *Conn) served(w *watchList) {
 		}
 	}
 	c.unkeep()
-	c.doom(c.mux.Wait())
+	c.doom(c.end())
 	c.work.stop()
+}
+
+// errProtocol ends a connection whose peer has violated the protocol.
+var errProtocol = errors.New("the server broke the protocol")
+
+// end returns why x/crypto has ended the connection. After a message that violates the
+// protocol, x/crypto waits for its reader. If the server has sent more than sixteen
+// further messages, the reader waits forever for room for the next one. So end waits
+// no longer than an orderly end takes.
+func (c *Conn) end() error {
+	ended := make(chan error, 1)
+	go func() { ended <- c.mux.Wait() }()
+	in := time.NewTimer(endingTakes)
+	defer in.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-in.C:
+		c.wire.Close()
+		return errProtocol
+	}
 }

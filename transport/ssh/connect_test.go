@@ -108,6 +108,18 @@ func TestDialFailures(t *testing.T) {
 		e := l.refused(t, peerDest(p), transport.ClassProtocol, "CONNECT_ERROR")
 		wantText(t, "message", e.Msg, "no SSH server", "400 Bad Request")
 	})
+	for name, line := range map[string]string{"closes after its version": "SSH-2.0-x\r\n", "closes after some text and its version": "hello\r\nSSH-2.0-x\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // the client's first message or the server's close can come first
+				p := sshtest.Shedder(t, line)
+				to := peerDest(p)
+				to.ConnectTimeout = time.Second
+				e := l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
+				wantText(t, "message", e.Msg, p.Addr+" closed the connection during the handshake")
+				wantText(t, "hint", e.Hint, "The server's log")
+			}
+		})
+	}
 	t.Run("closes at once", func(t *testing.T) {
 		p := sshtest.Slammer(t)
 		to := peerDest(p)
@@ -178,6 +190,21 @@ func TestProxyCommand(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("/proc", fmt.Sprint(pid))); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("process %d of the proxy command lives on: %v", pid, err)
 		}
+	})
+	t.Run("of the destination", func(t *testing.T) {
+		to := dest(s)
+		to.Host, to.HostKeyCheck, to.ProxyCommand = "mute", transport.CheckNone, strings.Replace(relay, "%h", s.Host, 1)
+		if got := say(t, l.mustDial(t, to), "echo through"); got != "through\n" {
+			t.Errorf("output %q", got)
+		}
+		to.ProxyCommand = "echo %h %n %p %r '100%%' >&2; exit 3"
+		e := l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
+		wantText(t, "message", e.Msg, fmt.Sprintf("mute mute %d root 100%%", s.Port))
+		to.ProxyCommand = "nc %q"
+		e = l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
+		wantText(t, "message", e.Msg, "proxy-command", "no token %q here")
+		to.Host, to.ProxyCommand = "broken", "none"
+		l.refused(t, to, transport.ClassResolve, "CONNECT_ERROR") // the command of ssh_config would exit
 	})
 	t.Run("fails", func(t *testing.T) {
 		to := dest(s)

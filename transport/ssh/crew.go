@@ -1,10 +1,19 @@
 package ssh
 
-import "sync"
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+)
 
 // A crew is the goroutines that somebody owns: none is started after finish
 // was called, and finish waits for the rest.
 type crew struct {
+	// panicked, if not nil, is called with the value of a goroutine's panic, so that
+	// a bug ends one connection and not the process.
+	panicked func(p any)
+
 	mu   sync.Mutex
 	over bool
 	wg   sync.WaitGroup
@@ -17,7 +26,10 @@ func (c *crew) start(f func()) bool {
 	if c.over {
 		return false
 	}
-	c.wg.Go(f)
+	c.wg.Go(func() {
+		defer c.caught()
+		f()
+	})
 	return true
 }
 
@@ -31,7 +43,24 @@ func (c *crew) run(f func()) {
 	c.wg.Add(1)
 	c.mu.Unlock()
 	defer c.wg.Done()
+	defer c.caught()
 	f()
+}
+
+// caught is deferred to recover from a panic.
+func (c *crew) caught() {
+	if c.panicked == nil {
+		return
+	}
+	if p := recover(); p != nil {
+		c.panicked(p)
+	}
+}
+
+// panicError logs a panic and returns it as an error.
+func panicError(log *slog.Logger, host string, p any) error {
+	log.Error("internal error", "target", host, "panic", p, "stack", string(debug.Stack()))
+	return fmt.Errorf("internal error: %v", p)
 }
 
 // stop lets no more goroutines start.

@@ -84,6 +84,8 @@ type Dialer struct {
 	gates   *gates
 	routes  *routeKeys
 
+	listings *listingBudget
+
 	made   time.Time
 	viewed atomic.Int64 // how long after made the latest caller came
 
@@ -125,6 +127,7 @@ func NewDialer(o Options) (*Dialer, error) {
 		revoked:    newRevokedKeys(),
 		gates:      newGates(),
 		routes:     newRouteKeys(),
+		listings:   &listingBudget{limits: defaultListingLimits},
 		login:      sync.OnceValues(loginName),
 		hops:       make(map[string]*hop),
 		algorithms: make(map[algorithmLists]algorithmSet),

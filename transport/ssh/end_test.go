@@ -2,11 +2,13 @@ package ssh
 
 import (
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"bolt/internal/sshtest"
+	"bolt/transport"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -68,4 +70,97 @@ func TestOpenAsConnectionEnds(t *testing.T) {
 			t.Fatalf("connection %d: somebody waits for a channel of a connection that has ended", i)
 		}
 	}
+}
+
+// TestPanicEndsOneConnection checks that a panic on a goroutine of one connection ends
+// only that connection, with an internal error.
+func TestPanicEndsOneConnection(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	broken, good := l.mustDial(t, dest(s)), l.mustDial(t, dest(s))
+	running := make(chan error, 1)
+	begun := make(chan struct{})
+	go func() {
+		_, err := broken.Run(t.Context(), &transport.Cmd{Line: "echo begun; sleep 100", Stdout: writerFunc(func(p []byte) (int, error) {
+			close(begun)
+			return len(p), nil
+		})})
+		running <- err
+	}()
+	<-begun
+	broken.work.start(func() { panic("oh no") })
+	if err := <-running; transport.ClassOf(err) != transport.ClassLost || !strings.Contains(err.Error(), "internal error: oh no") {
+		t.Errorf("its command: %v", err)
+	}
+	<-broken.Done()
+	say(t, good, "true")
+}
+
+// TestPanicInTheWire checks a panic in the reader, which runs on a goroutine of
+// x/crypto that does not recover.
+func TestPanicInTheWire(t *testing.T) {
+	w := newWire(panicky{})
+	if n, err := w.Read(make([]byte, 10)); n != 0 || err == nil || !strings.Contains(err.Error(), "oh no") {
+		t.Errorf("got %d bytes, %v", n, err)
+	}
+}
+
+type panicky struct{ net.Conn }
+
+func (panicky) Read([]byte) (int, error) { panic("oh no") }
+
+// TestProtocolBreachEndsTheConnection checks that the connection ends, and that Close
+// does not wait, if a server violates the protocol and continues to send. The
+// goroutines of x/crypto then wait for each other.
+func TestProtocolBreachEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	c := l.mustDial(t, dest(s))
+	// The multiplexer is then stuck: its Wait does not return.
+	stuck := &stuckMux{Conn: c.mux, ended: make(chan struct{})}
+	t.Cleanup(func() { close(stuck.ended) })
+	broken := newConn(l.Dialer, c.e, secured{stuck, closedChannels(), closedRequests(), newWire(panicky{c.wire.Conn}), c.trust})
+	select {
+	case <-broken.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection does not end")
+	}
+	began := time.Now()
+	broken.Close()
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	if _, err := broken.Run(t.Context(), &transport.Cmd{Line: "true"}); transport.ClassOf(err) != transport.ClassConnect || !strings.Contains(err.Error(), "broke the protocol") {
+		t.Errorf("a command afterwards: %v", err)
+	}
+}
+
+// A stuckMux does not end, and answers no request to open a channel.
+type stuckMux struct {
+	ssh.Conn
+	ended chan struct{}
+}
+
+func (m *stuckMux) Wait() error {
+	<-m.ended
+	return nil
+}
+
+func (m *stuckMux) OpenChannel(string, []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	<-m.ended
+	return nil, nil, net.ErrClosed
+}
+
+func closedChannels() <-chan ssh.NewChannel {
+	c := make(chan ssh.NewChannel)
+	close(c)
+	return c
+}
+
+func closedRequests() <-chan *ssh.Request {
+	c := make(chan *ssh.Request)
+	close(c)
+	return c
 }

@@ -2,10 +2,12 @@ package ssh
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/url"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,11 +33,13 @@ type endpoint struct {
 	jump       *transport.Dest // the machine to go through, or nil
 	command    string          // ProxyCommand, or ""
 
+	env []string // NAME=value, for every session
+
 	gssapi, delegate bool // a Kerberos ticket is tried, and handed on
 }
 
 // resolve makes the endpoint of a destination.
-func (v *View) resolve(to transport.Dest) (*endpoint, error) {
+func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error) {
 	fail := func(err error) (*endpoint, error) {
 		return nil, connectError(transport.ClassConnect, to.Host, err, "")
 	}
@@ -46,7 +50,7 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	if err != nil {
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
-	conf, err := files.find(v.local.env, to.Host, to.User, to.Port)
+	conf, err := files.find(ctx, asking{v.local.env, v.execs}, to.Host, to.User, to.Port)
 	if to.LoadConfig {
 		v.tell(files)
 	}
@@ -71,6 +75,7 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 		e.keepalive = defaultKeepalive
 	}
 	e.keepaliveMisses = cmp.Or(conf.ServerAliveCountMax, defaultKeepaliveMisses)
+	e.env = sentEnv(v.caller.Environ, conf)
 	e.gssapi = to.GSSAPI.Of(conf.GSSAPIAuthentication)
 	e.delegate = e.gssapi && to.GSSAPIDelegate.Of(conf.GSSAPIDelegateCredentials)
 	e.lists = algorithmLists{
@@ -85,6 +90,9 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	case strings.EqualFold(jumps, "none"):
 	case jumps != "":
 		e.jump, err = jumpDest(to, jumps)
+	case strings.EqualFold(to.ProxyCommand, "none"):
+	case to.ProxyCommand != "":
+		e.command, err = e.expandCommand(v.local)
 	case conf.ProxyJump != "":
 		e.jump, err = jumpDest(to, conf.ProxyJump)
 	default:
@@ -96,6 +104,41 @@ func (v *View) resolve(to transport.Dest) (*endpoint, error) {
 	return e, nil
 }
 
+// sentEnv lists the variables that each session sends: the caller's variables that
+// SendEnv names, then the variables of SetEnv, which override them.
+func sentEnv(environ []string, conf *hostConfig) []string {
+	var list []string
+	named := make(map[string]bool)
+	for _, kv := range conf.SetEnv {
+		if name, _, _ := strings.Cut(kv, "="); !named[name] {
+			named[name] = true
+			list = append(list, kv)
+		}
+	}
+	if len(conf.SendEnv) == 0 {
+		return list
+	}
+	for _, kv := range slices.Backward(environ) { // the last one counts, as in exec.Cmd
+		name, _, _ := strings.Cut(kv, "=")
+		if !named[name] && slices.ContainsFunc(conf.SendEnv, func(p string) bool { return matchPattern(p, name) }) {
+			named[name] = true
+			list = append(list, kv)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// expandCommand is the ProxyCommand of the destination itself.
+func (e *endpoint) expandCommand(local localFacts) (string, error) {
+	t := tokens{local: local, alias: e.to.Host, hostName: e.host, user: e.user, port: e.port}
+	command, err := expandText(e.to.ProxyCommand, false, local, t.forProxy(true))
+	if err != nil {
+		err = fmt.Errorf("proxy-command: %w", err)
+	}
+	return command, err
+}
+
 // loginName is our own name.
 func loginName() (string, error) {
 	u, err := user.Current()
@@ -105,15 +148,15 @@ func loginName() (string, error) {
 	return u.Username, nil
 }
 
-// patience is how long a peer may be silent as a command begins: as long as it
-// may take to connect. Others share the connection who may have more time for
-// that, so it is no less than the keepalive's interval usually is; 0 is any
-// time, for who does not want silence to count (ServerAliveCountMax 0).
+// patience is how long a peer can be silent as a command begins: the connect timeout,
+// or one keepalive interval (at most the default interval) if that is longer, because
+// other callers of the connection may have a longer connect timeout. 0 means no limit
+// (ServerAliveCountMax 0).
 func (e *endpoint) patience() time.Duration {
 	if e.timeout <= 0 || e.keepaliveMisses < 0 {
 		return 0
 	}
-	return max(e.timeout, defaultKeepalive)
+	return max(e.timeout, min(e.keepalive, defaultKeepalive))
 }
 
 // kept is what an open connection needs to know of it: no secrets.
@@ -159,6 +202,7 @@ func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	}
 	hop := to
 	hop.Protocol, hop.User, hop.Host, hop.Port, hop.ProxyJump = "ssh", u, host, port, before
+	hop.ProxyCommand = ""
 	hop.Password, hop.HostKeyCheck = transport.Secret{}, transport.CheckByConfig
 	hop.GSSAPIDelegate = transport.ChoiceByConfig
 	hop.Ciphers, hop.Kex, hop.MACs, hop.HostKeyAlgorithms = "", "", "", ""

@@ -87,7 +87,7 @@ func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *au
 	}
 	results := make(chan result)
 	if !v.d.work.start(func() {
-		c, err := v.shakeHands(ctx, e, w, limit, auth)
+		c, err := v.shakeHandsSafely(ctx, e, w, limit, auth)
 		select {
 		case results <- result{c, err}:
 		case <-ctx.Done(): // nobody waits any more
@@ -124,6 +124,16 @@ func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *au
 	return r.conn, w, nil
 }
 
+// shakeHandsSafely calls shakeHands and returns a panic as an error.
+func (v *View) shakeHandsSafely(ctx context.Context, e *endpoint, w *wire, limit *timeLimit, auth *authRecord) (c *Conn, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c, err = nil, connectError(transport.ClassProtocol, e.to.Host, panicError(v.d.log, e.to.Host, p), "")
+		}
+	}()
+	return v.shakeHands(ctx, e, w, limit, auth)
+}
+
 // shakeHands runs the version and key exchange and authenticates.
 func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *timeLimit, auth *authRecord) (*Conn, error) {
 	config := &ssh.ClientConfig{
@@ -132,7 +142,7 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 		ClientVersion: clientVersion,
 	}
 	var refused error // x/crypto does not promise to wrap it
-	kept := e.kept()
+	kept, log := e.kept(), v.d.log
 	trust := v.d.newTrust(kept)
 	algorithms, err := trust.algorithms(e)
 	if outOfFiles(err) {
@@ -142,9 +152,16 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 		return nil, connectError(transport.ClassConnect, e.to.Host, err, "")
 	}
 	config.HostKeyAlgorithms = algorithms
-	config.HostKeyCallback = func(_ string, remote net.Addr, key ssh.PublicKey) error {
-		refused = trust.check(remote, key)
-		return refused
+	config.HostKeyCallback = func(_ string, remote net.Addr, key ssh.PublicKey) (err error) {
+		// x/crypto calls it on a goroutine that does not recover. After a panic
+		// the key is refused.
+		defer func() {
+			if p := recover(); p != nil {
+				err = panicError(log, kept.to.Host, p) // not e, which has a password
+			}
+			refused = err
+		}()
+		return trust.check(remote, key)
 	}
 	attempt := v.authenticate(ctx, e, limit, auth)
 	// x/crypto keeps its configuration as long as the connection. Nobody's

@@ -122,7 +122,7 @@ func TestFirstChannelDoesNotStall(t *testing.T) {
 	stall := 40 * time.Millisecond
 	best := time.Hour
 	for range 10 {
-		r, err := l.own.route(dest(s))
+		r, err := l.own.route(t.Context(), dest(s))
 		if err != nil {
 			t.Fatal(err)
 		}

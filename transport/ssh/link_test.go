@@ -240,7 +240,7 @@ func TestStats(t *testing.T) {
 // Nobody's credentials stay with an open connection.
 func TestConnKeepsNoSecrets(t *testing.T) {
 	l := newLab(t, nil)
-	e, err := l.own.resolve(transport.Dest{Host: "web", Password: transport.NewSecret("x"), KeyData: transport.NewSecret("y")})
+	e, err := l.own.resolve(t.Context(), transport.Dest{Host: "web", Password: transport.NewSecret("x"), KeyData: transport.NewSecret("y")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,6 +442,65 @@ func TestSilentAsCommandBegins(t *testing.T) {
 	}
 }
 
+// A dead connection is noticed within the times that docs/transports.md states, with
+// keepalive and with ServerAliveInterval and ServerAliveCountMax.
+func TestDeadConnectionIsNoticed(t *testing.T) {
+	t.Parallel()
+	const slack = 3 * time.Second // of a machine that is busy
+	s := sshtest.Start(t, sshtest.Options{})
+	for _, c := range []struct {
+		name, config     string
+		keepalive        time.Duration // of the destination
+		interval, during time.Duration
+	}{
+		{"keepalive", "", time.Second, time.Second, 5 * time.Second},
+		{"keepalive overrides ServerAliveInterval", "ServerAliveInterval 60\n", time.Second, time.Second, 5 * time.Second},
+		{"keepalive and ServerAliveCountMax", "ServerAliveCountMax 1\n", time.Second, time.Second, 3 * time.Second},
+		{"ServerAliveInterval", "ServerAliveInterval 2\nServerAliveCountMax 1\n", 0, 2 * time.Second, 6 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, func(o *Options) { o.Keep = true }, s)
+			l.configure(t, c.config)
+			reach := func() (*Conn, *sshtest.Link) {
+				link := sshtest.Delay(t, s.Addr, 0)
+				to := dest(s)
+				to.Host, to.Port, to.HostKeyCheck, to.Keepalive, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, c.keepalive, 4*time.Second
+				return l.mustDial(t, to), link
+			}
+			check := func(when string, err error, took, least, most time.Duration) {
+				if class := transport.ClassOf(err); class != transport.ClassLost && class != transport.ClassConnect {
+					t.Errorf("%s: %v, want a lost connection", when, err)
+				}
+				t.Logf("%s: %v", when, took)
+				if took < least || took > most+slack {
+					t.Errorf("%s: noticed after %v, want %v to %v", when, took, least, most)
+				}
+			}
+			var work sync.WaitGroup
+			work.Go(func() {
+				conn, link := reach()
+				say(t, conn, "true")
+				link.BlackHole(true)
+				began := time.Now()
+				_, err := conn.Run(t.Context(), &transport.Cmd{Line: "true"})
+				check("as a command begins", err, time.Since(began), c.interval, min(c.during, max(4*time.Second, c.interval)))
+			})
+			work.Go(func() {
+				conn, link := reach()
+				var began time.Time
+				_, err := conn.Run(t.Context(), &transport.Cmd{Line: "echo begun; sleep 100", Stdout: writerFunc(func(p []byte) (int, error) {
+					link.BlackHole(true)
+					began = time.Now()
+					return len(p), nil
+				})})
+				check("while a command runs", err, time.Since(began), c.interval, c.during)
+			})
+			work.Wait()
+		})
+	}
+}
+
 // One that is only quiet, because its command is, is left alone.
 func TestQuietCommand(t *testing.T) {
 	t.Parallel()
@@ -470,7 +529,7 @@ func TestPatience(t *testing.T) {
 	} {
 		l := newLab(t, nil)
 		l.configure(t, c.config)
-		e, err := l.own.resolve(transport.Dest{Host: "web", LoadConfig: true, ConnectTimeout: c.timeout})
+		e, err := l.own.resolve(t.Context(), transport.Dest{Host: "web", LoadConfig: true, ConnectTimeout: c.timeout})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -35,9 +36,14 @@ type places struct {
 	limit   int // now
 	most    int // ever
 	taken   int
+	working int             // of taken: those that requests have, and no spare session or shell
 	opened  int             // since the limit last changed
 	taught  bool            // the server has refused a session
 	waiting []chan struct{} // closed with a place given
+
+	// noQueue ends a request at once if the server has no free session and other
+	// requests use sessions. Otherwise the request waits for one of these sessions.
+	noQueue bool
 
 	// left are sessions that we have given up and the server has not closed:
 	// what runs there may never end, and keeps its place till then.
@@ -57,18 +63,101 @@ func (p *places) leave(s *session) {
 		return
 	default:
 	}
+	p.rested(s)
 	if p.left == nil {
 		p.left = make(map[*session]time.Time)
 	}
 	p.left[s] = time.Now()
 }
 
-// end gives the place of a session back that the server has closed.
-func (p *places) end(s *session) {
+// closed records that the server has closed a session; s is nil if nothing has run in
+// it. Its place is still taken. taught reports whether the server is known to allow
+// fewer sessions than bolt would open.
+func (p *places) closed(s *session) (taught bool) {
 	p.mu.Lock()
-	delete(p.left, s)
+	defer p.mu.Unlock()
+	if s != nil {
+		delete(p.left, s)
+		p.rested(s)
+	}
+	return p.taught
+}
+
+// rest notes that no request has a session any more, before its end is known to
+// the request: the next one may come at that moment.
+func (p *places) rest(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rested(s)
+}
+
+// rested is rest with the lock held.
+func (p *places) rested(s *session) {
+	if !s.rested {
+		s.rested = true
+		p.working--
+	}
+}
+
+// claim notes that a request has got a place that was taken ahead.
+func (p *places) claim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working++
+}
+
+// giveBack gives back the place of a request that has opened no session.
+func (p *places) giveBack() {
+	p.mu.Lock()
+	p.working--
 	p.mu.Unlock()
 	p.release()
+}
+
+// crowded reports whether a request ends at once instead of waiting.
+func (p *places) crowded() bool {
+	return p.noQueue && p.taught && p.working >= p.limit
+}
+
+// vacate gives back the place of a session that the server has closed. sshd
+// frees its own place only after it has read our close message and everything
+// that came with it: a request for a session in the same packet is refused. If
+// the server has shown its limit, the place is therefore free only after its next
+// answer.
+func (c *Conn) vacate(s *session) {
+	if c.places.closed(s) {
+		c.awaitAnswer()
+	}
+	c.places.release()
+}
+
+// awaitAnswer sends a request after all messages sent so far. It returns when the
+// server has answered, after answerTakes, or when the connection ends.
+func (c *Conn) awaitAnswer() {
+	answered := make(chan struct{})
+	if !c.work.start(func() {
+		c.mux.SendRequest("keepalive@openssh.com", true, nil) // a refusal is an answer
+		close(answered)
+	}) {
+		return
+	}
+	late := time.NewTimer(answerTakes)
+	defer late.Stop()
+	select {
+	case <-answered:
+	case <-late.C:
+	case <-c.ended:
+	}
+}
+
+var _ transport.Unqueued = (*Conn)(nil)
+
+// NoQueue makes a Conn a transport.Unqueued. By default, requests for which the
+// server has no session wait for a session of this connection.
+func (c *Conn) NoQueue() {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	c.places.noQueue = true
 }
 
 // free is how many sessions may run as long as those that are lost do not end.
@@ -114,32 +203,46 @@ func (p *places) short() bool {
 	return len(p.waiting) > 0
 }
 
-// take waits for a place; queued is called when it has to. It returns false if
-// ctx or the connection ends first, or when all places are lost.
-func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) bool {
-	if p.try() {
-		return true
-	}
+// errCrowded is the error of a request that must not wait for a place.
+var errCrowded = errors.New("other requests use all sessions")
+
+// errNoPlace is the error of a request without a place in all other cases.
+var errNoPlace = errors.New("no free session")
+
+// take waits for a place; queued is called when it has to. The error is
+// errNoPlace if ctx or the connection ends first, or when all places are lost.
+func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) error {
 	p.mu.Lock()
+	if len(p.waiting) == 0 && p.taken < p.limit {
+		p.taken++
+		p.working++
+		p.mu.Unlock()
+		return nil
+	}
+	if p.crowded() {
+		p.mu.Unlock()
+		return errCrowded
+	}
 	turn := make(chan struct{})
 	p.waiting = append(p.waiting, turn)
 	p.give()
 	p.mu.Unlock()
 	queued()
 	if p.await(ctx, turn, ended) {
-		return true
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, w := range p.waiting {
 		if w == turn {
 			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
-			return false
+			return errNoPlace
 		}
 	}
 	p.taken-- // given at the same moment
+	p.working--
 	p.give()
-	return false
+	return errNoPlace
 }
 
 // await is the wait of take.
@@ -165,6 +268,7 @@ func (p *places) give() {
 		close(p.waiting[0])
 		p.waiting = p.waiting[1:]
 		p.taken++
+		p.working++
 	}
 }
 
@@ -176,16 +280,30 @@ func (p *places) release() {
 }
 
 // refused gives a place back that the server did not have: the limit falls
-// to what is open. It returns how many others are.
-func (p *places) refused() (others int) {
+// to what is open.
+func (p *places) refused() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.fall()
+}
+
+// refusedRequest calls refused for the place of a request. It returns the number of
+// other places that are taken, and whether the request must not wait for one of them.
+func (p *places) refusedRequest() (others int, crowded bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working--
+	p.fall()
+	return p.taken, p.crowded()
+}
+
+// fall is refused with the lock held.
+func (p *places) fall() {
 	p.taken--
 	p.taught = true
 	p.limit = max(1, min(p.limit, p.taken))
 	p.opened = 0
 	p.give()
-	return p.taken
 }
 
 // used counts a session that was opened.
@@ -206,12 +324,36 @@ type opened struct {
 	err  error
 }
 
+// openOn calls x/crypto's OpenChannel and returns when the connection ends. OpenChannel
+// itself never returns if x/crypto ends the connection during the call because the
+// server has violated the protocol.
+func (c *Conn) openOn(kind string, extra []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	type result struct {
+		ch   ssh.Channel
+		reqs <-chan *ssh.Request
+		err  error
+	}
+	results := make(chan result, 1)
+	go func() {
+		ch, reqs, err := c.mux.OpenChannel(kind, extra)
+		results <- result{ch, reqs, err}
+	}()
+	var r result
+	select {
+	case r = <-results:
+	case <-c.ended:
+		// A channel that was opened at that moment has ended with the connection.
+		r.err = net.ErrClosed
+	}
+	return r.ch, r.reqs, r.err
+}
+
 // openChannel opens a channel. When ctx or the connection ends first, the
 // channel is closed as soon as it is there.
 func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (opened, error) {
 	results := make(chan opened)
 	asked := c.work.start(func() {
-		ch, reqs, err := c.mux.OpenChannel(kind, extra)
+		ch, reqs, err := c.openOn(kind, extra)
 		o := opened{ch, &requests{in: reqs}, err}
 		select {
 		case results <- o:
@@ -239,13 +381,25 @@ func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (open
 	}
 }
 
+// sessionsTaken returns the error of a request that the server refuses a session.
+func (c *Conn) sessionsTaken() *transport.Error {
+	return &transport.Error{Class: transport.ClassThrottled, Code: codeConnect, Err: transport.ErrSessionsTaken,
+		Msg:  fmt.Sprintf("%s allows no further session on this connection", c.e.to.Host),
+		Hint: "Increase MaxSessions in the server's sshd_config."}
+}
+
 // newSession opens a session. One that the server has no room for is tried
 // again: when another of ours ends, or after a while.
 func (c *Conn) newSession(ctx context.Context) (opened, error) {
 	delay := firstSessionDelay
 	var refusedFrom time.Time
 	for {
-		if !c.places.take(ctx, c.ended, c.warm.yield) {
+		err := c.places.take(ctx, c.ended, c.warm.yield)
+		if err == errCrowded {
+			c.warm.yield()
+			return opened{}, c.sessionsTaken()
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return opened{}, c.interrupted(ctx, "waiting for a free session")
 			}
@@ -262,19 +416,22 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		}
 		refusal, refused := errors.AsType[*ssh.OpenChannelError](err)
 		if !refused {
-			c.places.release()
+			c.places.giveBack()
 			if ctx.Err() != nil {
 				return opened{}, c.interrupted(ctx, "opening a session")
 			}
 			return opened{}, err
 		}
 		if refusal.Reason != ssh.ConnectionFailed && refusal.Reason != ssh.ResourceShortage {
-			c.places.release()
+			c.places.giveBack()
 			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
 				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(farText(refusal.Message), refusal.Reason.String()))}
 		}
-		others := c.places.refused()
+		others, crowded := c.places.refusedRequest()
 		c.warm.yield()
+		if crowded {
+			return opened{}, c.sessionsTaken()
+		}
 		if others > 0 {
 			refusedFrom = time.Time{}
 		} else if refusedFrom.IsZero() {

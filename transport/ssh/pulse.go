@@ -134,18 +134,18 @@ func (c *Conn) expect() {
 	k.owedFrom, k.owedSince, k.asked = received, c.wire.now(), false
 	if !k.owing {
 		k.owing = true
-		c.setOwed()
+		c.setOwed(k.patience / 2)
 	}
 }
 
 // setOwed needs the keeper's lock.
-func (c *Conn) setOwed() {
+func (c *Conn) setOwed(after time.Duration) {
 	k := &c.keeper
 	k.owedAt = c.wire.now()
 	if k.owed == nil {
-		k.owed = time.AfterFunc(k.patience/2, func() { c.work.run(c.overdue) })
+		k.owed = time.AfterFunc(after, func() { c.work.run(c.overdue) })
 	} else {
-		k.owed.Reset(k.patience / 2)
+		k.owed.Reset(after)
 	}
 }
 
@@ -165,10 +165,10 @@ func (c *Conn) overdue() {
 		c.fail(fmt.Errorf("nothing has come for %v", k.patience))
 		return
 	case c.wire.now().since(k.owedSince) < k.patience/2:
-		c.setOwed() // it began later than the one that owed was set for
+		c.setOwed(k.patience/2 - c.wire.now().since(k.owedSince)) // it began later than the one that owed was set for
 	default:
 		k.asked = true
-		c.setOwed()
+		c.setOwed(k.patience / 2)
 		k.mu.Unlock()
 		c.ask()
 		return

@@ -93,7 +93,7 @@ func (c *Conn) abandon(o opened) {
 // openWatched opens a session to be used later.
 func (c *Conn) openWatched() opened {
 	asked := time.Now()
-	ch, reqs, err := c.mux.OpenChannel("session", nil)
+	ch, reqs, err := c.openOn("session", nil)
 	if err != nil {
 		return opened{err: err}
 	}

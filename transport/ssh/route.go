@@ -31,7 +31,7 @@ type route struct {
 // destination. Nothing is opened but the Kerberos cache, and that only where
 // its ticket is to be tried; key files are only looked at, once for each View.
 func (v *View) Route(ctx context.Context, to transport.Dest) (transport.Route, error) {
-	r, err := v.route(to)
+	r, err := v.route(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +79,12 @@ func (r *route) open(ctx context.Context) (*Conn, error) {
 // route follows a destination's jump hosts, and theirs. It refuses loops
 // before anybody waits for anybody: a hop that waits for itself, or two for
 // each other, would do so forever.
-func (v *View) route(to transport.Dest) (*route, error) {
+func (v *View) route(ctx context.Context, to transport.Dest) (*route, error) {
 	if to.Protocol != "" && to.Protocol != "ssh" {
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect,
 			Msg: fmt.Sprintf("Failed to connect to %s: protocol %q is not ssh", to.Host, to.Protocol)}
 	}
-	e, err := v.resolve(to)
+	e, err := v.resolve(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (v *View) route(to transport.Dest) (*route, error) {
 	}
 	trail := []string{e.identity()}
 	for last := first; last.e.jump != nil; last = last.via {
-		hop, err := v.resolve(*last.e.jump)
+		hop, err := v.resolve(ctx, *last.e.jump)
 		if err != nil {
 			return nil, err
 		}
@@ -183,6 +183,9 @@ func (r *route) describe(f *fields) {
 	f.num(e.port)
 	f.text(e.user)
 	f.text(e.to.LoginShell)
+
+	f.texts(e.env)
+	f.flag(c.RequestTTY)
 
 	// The way to it. A jump host's own fields follow.
 	f.text(c.BindAddress)

@@ -103,6 +103,7 @@ func TestRouteKey(t *testing.T) {
 		{name: "BindAddress", change: add("BindAddress 127.0.0.2")},
 		{name: "AddressFamily", change: add("AddressFamily inet6")},
 		{name: "proxyjump", change: to(func(d *transport.Dest) { d.ProxyJump = "gate" })},
+		{name: "proxy-command", change: to(func(d *transport.Dest) { d.ProxyCommand = "nc gate 22" })},
 		{name: "ProxyJump", change: add("Host web\n ProxyJump gate\nHost *")},
 		{name: "ProxyCommand", change: add("ProxyCommand nc %h %p")},
 		{name: "another ProxyCommand", host: "command", change: add("Host command\n ProxyCommand ncat %h %p\nHost *")},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,8 @@ type session struct {
 
 	giveUp sync.Once
 	gone   chan struct{} // closed by Close
+
+	rested bool // guarded by places.mu: no request has it any more
 }
 
 // Start runs a line under the login shell. On an open connection with a spare
@@ -93,14 +96,16 @@ func (c *Conn) newSessionOn(ch ssh.Channel) (s *session, out, errs *io.PipeWrite
 // adopt makes a session of a channel in which something runs already. Its
 // place is given back when the server closes it.
 func (c *Conn) adopt(o opened) *session {
+	c.places.claim()
 	s, out, errs := c.newSessionOn(o.ch)
 	running := c.work.start(func() {
-		defer c.places.end(s)
+		defer c.vacate(s)
 		if !c.work.start(func() { pump(out, o.ch) }) || !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
 			out.Close()
 			errs.Close()
 		}
 		s.serve(o.reqs)
+		c.places.rest(s)
 		close(s.done)
 	})
 	if !running {
@@ -125,8 +130,9 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 		errs.Close()
 	}
 	running := c.work.start(func() {
-		defer c.places.end(s)
+		defer c.vacate(s)
 		s.serve(o.reqs)
+		c.places.rest(s)
 		close(s.done)
 	})
 	if !running {
@@ -165,6 +171,9 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 			err := c.interrupted(ctx, "starting a command; it may run")
 			err.Err = errors.Join(shell.ErrMayRun, err.Err)
 			return nil, err
+		case <-c.ended:
+			s.Close()
+			return nil, c.lostError("starting a command")
 		}
 	}
 }
@@ -193,6 +202,9 @@ func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool)
 				Hint: "Its sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
 		}
 	}
+	if err := c.sendEnv(ch); err != nil {
+		return c.requestFailed(err)
+	}
 	ok, err := ch.SendRequest(request, true, payload)
 	switch {
 	case err != nil:
@@ -202,6 +214,18 @@ func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool)
 			Hint: "The account or its key may be restricted (ForceCommand, a shell that does not run commands)."}
 	}
 	c.wire.hurry.Store(false)
+	return nil
+}
+
+// sendEnv sends the variables of SetEnv and SendEnv (RFC 4254 6.4). sshd accepts the
+// variables that its AcceptEnv names. It sends no reply.
+func (c *Conn) sendEnv(ch ssh.Channel) error {
+	for _, kv := range c.e.env {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := ch.SendRequest("env", false, ssh.Marshal(&struct{ Name, Value string }{name, value})); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

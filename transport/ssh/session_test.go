@@ -266,12 +266,15 @@ func TestSFTP(t *testing.T) {
 	if got := code(put("tree/a", far+"/no/such/dir")); got != "WRITE_ERROR" {
 		t.Errorf("missing directory: %s, want WRITE_ERROR", got)
 	}
-	if err := c.getBySFTP(t.Context(), far+"/new", near+"/fresh"); err != nil {
+	if err := c.getBySFTP(t.Context(), far+"/new", near+"/fresh", transport.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	read(near+"/fresh/new/tree/deep/b", big, 0o600)
 	read(near+"/fresh/new/link", "aaa", 0o755)
-	if got := code(c.getBySFTP(t.Context(), far+"/none", near)); got != "WRITE_ERROR" {
+	if err := put("tree/a", far+"/none/"); code(err) != "MV_ERROR" || !strings.Contains(err.Error(), "there is no directory "+far+"/none/") {
+		t.Errorf("to a directory that is missing: %v", err)
+	}
+	if got := code(c.getBySFTP(t.Context(), far+"/none", near, transport.Limits{})); got != "WRITE_ERROR" {
 		t.Errorf("missing source: %s, want WRITE_ERROR", got)
 	}
 	left, err := filepath.Glob(far + "/.*")
@@ -284,7 +287,7 @@ func TestSFTP(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.getBySFTP(ctx, far+"/new", near); transport.ClassOf(err) != transport.ClassCancelled {
+	if err := c.getBySFTP(ctx, far+"/new", near, transport.Limits{}); transport.ClassOf(err) != transport.ClassCancelled {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -321,7 +324,7 @@ func TestCopyWithoutTar(t *testing.T) {
 	if text, err := os.ReadFile(near + "/tree/file"); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	err = archive.Receive(far+"/tree", "web1", near+"/again", func(to io.Writer) error {
+	err = archive.Receive(far+"/tree", "web1", near+"/again", transport.Limits{}, func(to io.Writer) error {
 		return c.Archive(t.Context(), far+"/tree", to, transport.FileOptions{})
 	})
 	if text, rerr := os.ReadFile(near + "/again/tree/file"); err != nil || string(text) != "text" {

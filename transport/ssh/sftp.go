@@ -27,7 +27,7 @@ const maxDepth = 64
 
 // withSFTP runs f with an SFTP client. When ctx ends, the session does, and
 // with it what f does.
-func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client) error) error {
+func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client, *listings) error) error {
 	s, err := c.start(ctx, "subsystem", ssh.Marshal(&struct{ Name string }{"sftp"}), false)
 	if err != nil {
 		if transport.ClassOf(err) == transport.ClassUnsupported {
@@ -42,9 +42,11 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client) error) error {
 	if !c.work.start(func() { io.Copy(io.Discard, s.Stderr()) }) {
 		return c.lostError("")
 	}
-	client, err := sftp.NewClientPipe(s.Stdout(), s.Stdin(), sftp.UseConcurrentWrites(true))
+	l := &listings{from: s.Stdout(), end: func() { s.Close() }, budget: c.listings}
+	defer l.release(0)
+	client, err := sftp.NewClientPipe(l, s.Stdin(), sftp.UseConcurrentWrites(true))
 	if err == nil {
-		err = f(client)
+		err = f(client, l)
 		// The server ends with its input, and the client with its output.
 		s.Close()
 		client.Close()
@@ -56,6 +58,8 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client) error) error {
 		return c.interrupted(ctx, "copying files")
 	case errors.Is(err, sftp.ErrSSHFxConnectionLost) || c.isOver():
 		return c.lostError("copying files")
+	case transport.ClassOf(err) == "":
+		return fileError("COPY_ERROR", "Could not copy to or from %s by SFTP: %w", c.e.to.Host, err)
 	}
 	return err
 }
@@ -63,25 +67,32 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client) error) error {
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &transport.Error{Class: transport.ClassFile, Code: code, Msg: farText(err.Error()), Err: errors.Unwrap(err)}
+	e := &transport.Error{Class: transport.ClassFile, Code: code, Msg: farText(err.Error()), Err: errors.Unwrap(err)}
+	if _, ok := errors.AsType[*listingError](err); ok {
+		e.Hint = "Install tar on the target. Copies by tar do not have this limit."
+	}
+	return e
 }
 
 func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
 	name, files := archive.Name(src), archive.Files(src)
-	return c.withSFTP(ctx, func(client *sftp.Client) error {
+	return c.withSFTP(ctx, func(client *sftp.Client, l *listings) error {
 		final := dst
-		if info, err := client.Stat(dst); err == nil && info.IsDir() {
+		info, err := fs.Stat(files, src.Path)
+		if err != nil {
+			return fileError("COPY_ERROR", "Could not read: %w", err)
+		}
+		switch there, err := client.Stat(dst); {
+		case err == nil && there.IsDir():
 			final = path.Join(dst, name)
+		case strings.HasSuffix(dst, "/") && !info.IsDir():
+			return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: there is no directory %s", dst, c.e.to.Host, dst)
 		}
 		// A directory with the right to look into it for nobody but us: the
 		// copy itself, if it is one, else the place where the file grows.
 		private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
 		temporary := private
-		err := func() error {
-			info, err := fs.Stat(files, src.Path)
-			if err != nil {
-				return err
-			}
+		err = func() error {
 			if err := mkdirPrivate(client, private); err != nil {
 				return err
 			}
@@ -92,12 +103,12 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 			return upload(client, files, src.Path, temporary, 0)
 		}()
 		if err != nil {
-			remove(client, private)
+			remove(client, l, private, 0)
 			return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", archive.Describe(src), dst, c.e.to.Host, err)
 		}
 		if err := client.PosixRename(temporary, final); err != nil {
-			remove(client, private)
-			return fileError("MV_ERROR", "Could not move temporary file '%s' to %s: %w", temporary, final, err)
+			remove(client, l, private, 0)
+			return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: %w", final, c.e.to.Host, err)
 		}
 		if temporary != private {
 			if err := client.RemoveDirectory(private); err != nil {
@@ -108,14 +119,27 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 	})
 }
 
-// remove deletes what is left of a failed copy; the failure itself is what
-// gets told.
-func remove(client *sftp.Client, name string) {
-	if info, err := client.Lstat(name); err == nil && info.IsDir() {
-		client.RemoveAll(name)
-	} else if err == nil {
+// remove deletes the files of a failed copy. It ignores errors, because the error of
+// the copy is reported. It does not follow links.
+func remove(client *sftp.Client, l *listings, name string, depth int) {
+	info, err := client.Lstat(name)
+	switch {
+	case err != nil || depth > maxDepth:
+		return
+	case !info.IsDir():
 		client.Remove(name)
+		return
 	}
+	held := l.holding()
+	defer func() { l.release(held) }()
+	entries, err := l.list(client, name)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		remove(client, l, path.Join(name, entry), depth+1)
+	}
+	client.RemoveDirectory(name)
 }
 
 // mkdirPrivate makes a directory that is ours alone. It has the server's usual
@@ -184,8 +208,8 @@ func uploadFile(client *sftp.Client, files fs.FS, from, to string, mode fs.FileM
 	return client.Chmod(to, mode)
 }
 
-func (c *Conn) getBySFTP(ctx context.Context, src, dst string) error {
-	return archive.Receive(src, c.e.to.Host, dst, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
+func (c *Conn) getBySFTP(ctx context.Context, src, dst string, limits transport.Limits) error {
+	return archive.Receive(src, c.e.to.Host, dst, limits, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
 }
 
 // archiveBySFTP makes the archive of transport.Archiver on this side.
@@ -195,9 +219,9 @@ func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) erro
 		return err
 	}
 	sink := &sinkWriter{w: to}
-	err = c.withSFTP(ctx, func(client *sftp.Client) error {
+	err = c.withSFTP(ctx, func(client *sftp.Client, l *listings) error {
 		a := archive.NewWriter(sink, time.Now())
-		err := download(client, a, src, base, 0)
+		err := download(client, l, a, src, base, 0)
 		if err == nil {
 			err = a.Close()
 		}
@@ -229,7 +253,7 @@ func (s *sinkWriter) Write(p []byte) (int, error) {
 
 // download adds a file or directory of the machine to an archive, following
 // the machine's links.
-func download(client *sftp.Client, a *archive.Writer, from, to string, depth int) error {
+func download(client *sftp.Client, l *listings, a *archive.Writer, from, to string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
 	}
@@ -246,16 +270,20 @@ func download(client *sftp.Client, a *archive.Writer, from, to string, depth int
 	if err := a.Dir(to, info.Mode()); err != nil {
 		return err
 	}
-	entries, err := client.ReadDir(from)
+	held := l.holding()
+	defer func() { l.release(held) }()
+	names, err := l.list(client, from)
 	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
+		return err
 	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	for _, name := range names {
+		switch {
+		case len(name) > maxListedName:
+			return fmt.Errorf("%s: the server lists a file name of %d bytes; the limit is %d", from, len(name), maxListedName)
+		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
 			return fmt.Errorf("%s: the server names a file %q", from, name)
 		}
-		if err := download(client, a, path.Join(from, name), path.Join(to, name), depth+1); err != nil {
+		if err := download(client, l, a, path.Join(from, name), path.Join(to, name), depth+1); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func TestArchiveBySFTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := t.TempDir()
-	if err := c.getBySFTP(t.Context(), src, dst); err != nil {
+	if err := c.getBySFTP(t.Context(), src, dst, transport.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	if digest(t, transport.Tree{Path: dst + "/tree"}) != digest(t, transport.Tree{Path: src}) {

@@ -287,7 +287,7 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 	late := time.NewTimer(warmStarts)
 	defer late.Stop()
 	begun := make(chan error, 1)
-	if !c.work.start(func() { begun <- h.begin(line, mark) }) {
+	if !c.work.start(func() { begun <- h.begin(c, line, mark) }) {
 		begun <- c.lostError("")
 	}
 	var err error
@@ -307,7 +307,10 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 
 // begin starts a line and reads the mark that it prints before anything else
 // on each of its streams.
-func (h *held) begin(line, mark string) error {
+func (h *held) begin(c *Conn, line, mark string) error {
+	if err := c.sendEnv(h.ch); err != nil {
+		return err
+	}
 	ok, err := h.ch.SendRequest("exec", true, ssh.Marshal(&struct{ Line string }{line}))
 	if err != nil {
 		return err

@@ -17,7 +17,13 @@ func (c *Conn) prepareSpare() {
 		return
 	}
 	spare := make(chan opened, 1)
-	if !c.work.start(func() { spare <- c.openWatched() }) {
+	if !c.work.start(func() {
+		o := c.openWatched()
+		if o.err != nil {
+			c.noneAhead(o.err) // now, because a refusal counts what is open at this time
+		}
+		spare <- o
+	}) {
 		c.places.release()
 		return
 	}
@@ -36,10 +42,10 @@ func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
 		select {
 		case o := <-ahead:
 			if o.err == nil {
+				c.places.claim()
 				c.places.used()
 				return o, true, nil
 			}
-			c.noneAhead(o.err)
 		case <-ctx.Done():
 			w.mu.Lock()
 			if w.spare == nil {
@@ -77,11 +83,10 @@ func (c *Conn) giveUpSpare(ahead <-chan opened) {
 	c.work.start(func() {
 		o := <-ahead
 		if o.err != nil {
-			c.noneAhead(o.err)
 			return
 		}
 		c.abandon(o)
-		c.places.release()
+		c.vacate(nil)
 	})
 }
 

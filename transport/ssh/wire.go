@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -35,9 +36,10 @@ type wire struct {
 	head []byte // read and not yet passed on
 	line []byte // of the version exchange, so far
 
-	mu   sync.Mutex
-	seen bool   // the version line has come
-	said []byte // what came before it
+	mu    sync.Mutex
+	seen  bool   // the version line has come
+	said  []byte // the bytes before the version line
+	first error  // why reading or writing failed first
 }
 
 func newWire(c net.Conn) *wire {
@@ -47,7 +49,18 @@ func newWire(c net.Conn) *wire {
 	return w
 }
 
-func (w *wire) Read(p []byte) (int, error) {
+// Read is called by a goroutine of x/crypto, which does not recover. Read returns a
+// panic as an error, which ends only this connection.
+func (w *wire) Read(p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, fmt.Errorf("internal error: %v", v)
+		}
+	}()
+	return w.read(p)
+}
+
+func (w *wire) read(p []byte) (int, error) {
 	if len(w.head) > 0 {
 		n := copy(p, w.head)
 		if w.head = w.head[n:]; len(w.head) == 0 {
@@ -83,6 +96,7 @@ func (w *wire) receive(p []byte) (int, error) {
 		}
 	}
 	if err != nil {
+		err = w.failed(err)
 		w.down.Store(true)
 		if f := w.onDown.Load(); f != nil {
 			(*f)()
@@ -99,11 +113,25 @@ func (w *wire) Close() error {
 
 func (w *wire) Write(p []byte) (int, error) {
 	if w.down.Load() {
-		return 0, net.ErrClosed
+		return 0, w.failed(net.ErrClosed)
 	}
 	n, err := w.Conn.Write(p)
 	w.sent.Add(uint64(n))
+	if err != nil {
+		err = w.failed(err)
+	}
 	return n, err
+}
+
+// failed returns the first error. After an error, x/crypto closes the stream and then
+// reports only that it was closed.
+func (w *wire) failed(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == nil {
+		w.first = err
+	}
+	return w.first
 }
 
 func (w *wire) now() moment {

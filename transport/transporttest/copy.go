@@ -53,6 +53,39 @@ func copyCases() []testCase {
 			expectError(t, err, transport.ClassFile, "WRITE_ERROR")
 			expectEmpty(t, dst)
 		}},
+		{"destination directory that is missing", func(t *testing.T, m *machine) {
+			c := m.dial(t)
+			src, dst, tmp := worldDir(t), worldDir(t), worldDir(t)
+			writeFiles(t, src, map[string]string{"a": "A", "d/b": "B"})
+			err := c.Put(testContext(t), transport.Tree{Path: src + "/a"}, dst+"/none/", transport.FileOptions{TmpDir: tmp})
+			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); !strings.Contains(e.Msg, "there is no directory "+dst+"/none/") {
+				t.Errorf("got message %q", e.Msg)
+			}
+			expectEmpty(t, dst)
+			expectEmpty(t, tmp)
+			put(t, c, transport.Tree{Path: src + "/d"}, dst+"/none/") // the directory gets this name
+			put(t, c, transport.Tree{Path: src + "/a"}, dst+"/none/")
+			expectFiles(t, dst, map[string]string{"none/a": "A", "none/b": "B"})
+		}},
+		{"message about a move", func(t *testing.T, m *machine) {
+			src, dst := worldDir(t), worldDir(t)
+			writeFiles(t, src, map[string]string{"a": "A"})
+			writeFiles(t, dst, map[string]string{"f": "F"})
+			err := m.dial(t).Put(testContext(t), transport.Tree{Path: src + "/a"}, dst+"/f/x", transport.FileOptions{TmpDir: dst})
+			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); strings.Contains(e.Msg, ".bolt-") {
+				t.Errorf("got message %q", e.Msg)
+			}
+			err = m.dial(t).Put(testContext(t), transport.Tree{Path: src}, dst+"/f", transport.FileOptions{TmpDir: dst})
+			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); strings.Contains(e.Msg, ".bolt-") {
+				t.Errorf("got message %q", e.Msg)
+			}
+		}},
+		{"failed download", func(t *testing.T, m *machine) {
+			dst := worldDir(t)
+			err := m.dial(t).Get(testContext(t), dst+"/none", dst+"/new", transport.FileOptions{})
+			expectError(t, err, transport.ClassFile, "WRITE_ERROR")
+			expectEmpty(t, dst)
+		}},
 		{"destination in a directory that is missing", func(t *testing.T, m *machine) {
 			tmp := worldDir(t)
 			err := m.dial(t).Put(testContext(t), transport.Tree{Path: "/etc/passwd"}, "/nonexistent/dir/x", transport.FileOptions{TmpDir: tmp})

@@ -126,24 +126,7 @@ func runAsCases() []testCase {
 		}},
 		{"password in no command line", func(t *testing.T, m *machine) {
 			u := Users(t)
-			as := transport.RunAs{User: "root", Password: transport.NewSecret(u.Asked.Password)}
-			dir := worldDir(t)
-			c := m.dialAs(t, u.Asked)
-			done := make(chan error, 1)
-			go func() {
-				_, err := try(testContext(t), c, transport.Cmd{Line: "echo >" + dir + "/up; while [ ! -e " + dir + "/go ]; do sleep 0.05; done", RunAs: as})
-				done <- err
-			}()
-			eventually(t, "the command runs", func() bool { return !isEmpty(t, dir) })
-			if runs(t, u.Asked.Password) {
-				t.Error("a process shows the password in its command line")
-			}
-			if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
-				t.Error(err)
-			}
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			expectUnseen(t, m.dialAs(t, u.Asked), transport.RunAs{User: "root", Password: transport.NewSecret(u.Asked.Password)})
 		}},
 		{"cancel", func(t *testing.T, m *machine) {
 			u := Users(t)
@@ -167,6 +150,27 @@ func runAsCases() []testCase {
 			expectError(t, err, transport.ClassRunAs, "BAD_PASSWORD")
 		}},
 		{"upload and download", runAsCopies},
+	}
+}
+
+// expectUnseen checks that no process shows the password while a command runs.
+func expectUnseen(t *testing.T, c transport.Conn, as transport.RunAs) {
+	t.Helper()
+	dir := worldDir(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := try(testContext(t), c, transport.Cmd{Line: "echo >" + dir + "/up; while [ ! -e " + dir + "/go ]; do sleep 0.05; done", RunAs: as})
+		done <- err
+	}()
+	eventually(t, "the command runs", func() bool { return !isEmpty(t, dir) })
+	if runs(t, as.Password.Reveal()) {
+		t.Error("a process shows the password in its command line")
+	}
+	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

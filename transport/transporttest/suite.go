@@ -81,6 +81,7 @@ func suites() []suite {
 		{"file system", fileSystemCases()},
 		{"archive", archiveCases()},
 		{"runas", runAsCases()},
+		{"becomes", becomeCases()},
 	}
 }
 

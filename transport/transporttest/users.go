@@ -1,6 +1,8 @@
 package transporttest
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,8 +20,8 @@ type User struct {
 
 // Accounts are the users that run-as is tested with.
 type Accounts struct {
-	Free   User // may become anybody without a password
-	Asked  User // may become anybody with its password
+	Free   User // can run commands as any user without a password, with sudo and doas
+	Asked  User // can run commands as any user with its password, with sudo and doas
 	Denied User // may become nobody
 }
 
@@ -29,6 +31,12 @@ Defaults:cargo,cargopw,cargonosudo timestamp_timeout=0
 cargo ALL=(ALL:ALL) NOPASSWD: ALL
 cargopw ALL=(ALL:ALL) ALL
 `
+
+// doasRules are the rules of doas for these users.
+const doasRules = "permit nopass cargo\npermit cargopw\n"
+
+// doasFile is the only one that doas reads.
+const doasFile = "/etc/doas.conf"
 
 // rulesFile is named apart from any administrator's file.
 const rulesFile = "/etc/sudoers.d/bolt-corpus"
@@ -46,7 +54,7 @@ func Users(t testing.TB) Accounts {
 	if os.Geteuid() != 0 {
 		t.Fatal("run-as is tested with users that only root can make: run the tests as root")
 	}
-	for _, program := range []string{"sudo", "useradd", "chpasswd", "usermod"} {
+	for _, program := range []string{"sudo", "useradd", "chpasswd", "usermod", "su", "doas"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Fatalf("run-as cannot be tested: %v", err)
 		}
@@ -63,7 +71,15 @@ func Users(t testing.TB) Accounts {
 		ensureUser(t, u)
 	}
 	if have, err := os.ReadFile(rulesFile); err != nil || string(have) != sudoRules {
-		writeRules(t)
+		writeRules(t, rulesFile, sudoRules, 0o440)
+	}
+	switch have, err := os.ReadFile(doasFile); {
+	case errors.Is(err, fs.ErrNotExist):
+		writeRules(t, doasFile, doasRules, 0o600)
+	case err != nil:
+		t.Fatal(err)
+	case string(have) != doasRules:
+		t.Fatalf("run-as cannot be tested: %s has other rules than the tests need. Move it away", doasFile)
 	}
 	return a
 }
@@ -83,13 +99,13 @@ func ensureUser(t testing.TB, u User) {
 
 // writeRules puts the file in place whole, because a half one locks everybody
 // out of sudo.
-func writeRules(t testing.TB) {
+func writeRules(t testing.TB, file, rules string, mode fs.FileMode) {
 	t.Helper()
-	tmp := rulesFile + ".tmp" // sudo skips names with a dot
-	if err := os.WriteFile(tmp, []byte(sudoRules), 0o440); err != nil {
+	tmp := file + ".tmp" // sudo skips names with a dot
+	if err := os.WriteFile(tmp, []byte(rules), mode); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(tmp, rulesFile); err != nil {
+	if err := os.Rename(tmp, file); err != nil {
 		t.Fatal(err)
 	}
 }

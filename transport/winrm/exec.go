@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,13 +161,17 @@ func pause(ctx context.Context) {
 	}
 }
 
-// exitCode reads an exit code, which some servers write without a sign.
+// exitCode reads an exit code: a signed number of 32 bits, which some servers
+// write without its sign. Other numbers stay as they are.
 func exitCode(text string) (int, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("it tells no exit code, but %q", printable(text))
 	}
-	return int(int32(n)), nil
+	if n > math.MaxInt32 && n <= math.MaxUint32 {
+		n = int64(int32(n))
+	}
+	return int(n), nil
 }
 
 // stop ends a command and removes its shell, and says for a message if that did

@@ -25,7 +25,7 @@ func TestExitCode(t *testing.T) {
 		text string
 		want int
 		bad  bool
-	}{{"0", 0, false}, {" 3 ", 3, false}, {"-1", -1, false}, {"4294967295", -1, false}, {"3221225477", -1073741819, false}, {"", 0, true}, {"x", 0, true}} {
+	}{{"0", 0, false}, {" 3 ", 3, false}, {"-1", -1, false}, {"4294967295", -1, false}, {"3221225477", -1073741819, false}, {"2147483647", 1<<31 - 1, false}, {"-3000000000", -3000000000, false}, {"4294967296", 1 << 32, false}, {"99999999999999999999", 0, true}, {"", 0, true}, {"x", 0, true}} {
 		if got, err := exitCode(c.text); got != c.want || (err != nil) != c.bad {
 			t.Errorf("%q: %d %v", c.text, got, err)
 		}

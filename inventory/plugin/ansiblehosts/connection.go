@@ -1,6 +1,7 @@
 package ansiblehosts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 
 	"bolt/internal/ansible"
 	"bolt/internal/ordered"
+	"bolt/internal/safetext"
 	"bolt/transport"
 )
 
@@ -34,10 +36,20 @@ var names = map[string][]string{
 	"checking":      {"ansible_host_key_checking", "ansible_ssh_host_key_checking"},
 	"timeout":       {"ansible_timeout", "ansible_ssh_timeout"},
 	"become":        {"ansible_sudo", "ansible_become"},
-	"become user":   {"ansible_sudo_user", "ansible_become_user"},
-	"become pass":   {"ansible_sudo_pass", "ansible_become_pass", "ansible_become_password"},
+	"become user":   {"ansible_become_user"},
+	"become pass":   {"ansible_become_pass", "ansible_become_password"},
 	"become method": {"ansible_become_method"},
-	"become exe":    {"ansible_sudo_exe", "ansible_become_exe"},
+	"become exe":    {"ansible_become_exe"},
+	"become flags":  {"ansible_become_flags", "ansible_sudo_flags", "ansible_su_flags", "ansible_doas_flags"},
+	"sudo user":     {"ansible_sudo_user"},
+	"sudo pass":     {"ansible_sudo_pass"},
+	"sudo exe":      {"ansible_sudo_exe"},
+	"su user":       {"ansible_su_user"},
+	"su pass":       {"ansible_su_pass"},
+	"su exe":        {"ansible_su_exe"},
+	"doas user":     {"ansible_doas_user"},
+	"doas pass":     {"ansible_doas_pass"},
+	"doas exe":      {"ansible_doas_exe"},
 	"shell":         {"ansible_shell_type"},
 	"python":        {"ansible_python_interpreter"},
 	"ruby":          {"ansible_ruby_interpreter"},
@@ -50,12 +62,33 @@ var names = map[string][]string{
 	"winrm port":      {"ansible_winrm_port"},
 	"winrm user":      {"ansible_winrm_user"},
 	"winrm password":  {"ansible_winrm_pass", "ansible_winrm_password"},
-	"winrm scheme":    {"ansible_psrp_protocol", "ansible_winrm_scheme"},
-	"winrm check":     {"ansible_psrp_cert_validation", "ansible_winrm_server_cert_validation"},
-	"winrm ca":        {"ansible_psrp_ca_cert", "ansible_winrm_ca_trust_path"},
-	"winrm transport": {"ansible_psrp_auth", "ansible_winrm_transport"},
+	"winrm scheme":    {"ansible_winrm_scheme"},
+	"winrm check":     {"ansible_winrm_server_cert_validation"},
+	"winrm ca":        {"ansible_winrm_ca_trust_path"},
+	"winrm transport": {"ansible_winrm_transport"},
 	"winrm realm":     {"ansible_winrm_realm"},
+
+	"psrp host":      {"ansible_psrp_host"},
+	"psrp port":      {"ansible_psrp_port"},
+	"psrp user":      {"ansible_psrp_user"},
+	"psrp password":  {"ansible_winrm_pass", "ansible_winrm_password", "ansible_psrp_password"},
+	"psrp scheme":    {"ansible_psrp_protocol"},
+	"psrp check":     {"ansible_psrp_cert_validation"},
+	"psrp ca":        {"ansible_psrp_cert_trust_path", "ansible_psrp_ca_cert"},
+	"psrp transport": {"ansible_psrp_auth"},
+	"psrp timeout":   {"ansible_psrp_connection_timeout"},
+	"psrp proxy":     {"ansible_psrp_proxy"},
+	"psrp endpoint":  {"ansible_psrp_configuration_name"},
+	"psrp path":      {"ansible_psrp_path"},
+	"psrp key":       {"ansible_psrp_certificate_pem", "ansible_psrp_certificate_key_pem"},
 }
+
+// decisive are the keys of names that decide the machine, the user or the key. If
+// such a variable cannot be honoured, the target is refused. All other variables are
+// then ignored with a warning.
+var decisive = []string{"connection", "host", "port", "user", "key", "become", "become user", "become method", "become exe",
+	"sudo user", "sudo exe", "su user", "su exe", "doas user", "doas exe", "ssh args", "common args", "extra args", "winrm host", "winrm port", "winrm user",
+	"psrp host", "psrp port", "psrp user", "psrp proxy", "psrp endpoint", "psrp path", "psrp key"}
 
 // consumed reports whether a variable is about connections, and so none of a
 // target's: what it says is in the configuration, or is a secret.
@@ -79,10 +112,12 @@ func consumed(name string) bool {
 // A connection makes a target's configuration of its variables.
 type connection struct {
 	scope
+	inv      *ansible.Inventory
 	defaults *ordered.Map // variables of an ansible.cfg
 	password string       // the file with that of ansible-vault
 	note     func(text string)
 
+	refused   []string // the reasons why the target must not be used
 	transport string
 	section   *ordered.Map // of the transport
 	acceptNew bool         // arguments for ssh say so first: what they say later of host keys does not count
@@ -97,14 +132,14 @@ func (c *connection) config() *ordered.Map {
 		if t, known := kinds[name]; known {
 			c.transport = t
 		} else {
-			c.note(fmt.Sprintf("the connection '%s' is not known: ssh is taken", name))
+			c.refuse("connection", fmt.Sprintf("the connection '%s' is not supported", name))
 		}
 	}
 	switch c.transport {
 	case "ssh":
 		c.ssh()
 	case "winrm":
-		c.winrm()
+		c.winrm(c.kind())
 	case "remote":
 		c.login()
 	case "local":
@@ -118,6 +153,13 @@ func (c *connection) config() *ordered.Map {
 	if c.transport != "winrm" && c.transport != "remote" {
 		c.become()
 		c.interpreters()
+	} else {
+		c.noBecome()
+	}
+	if len(c.refused) > 0 {
+		// A string from an inventory must not look like a line that bolt prints.
+		text := safetext.TerminalString(strings.Join(c.refused, "; "))
+		c.put("refuse", strings.Join(strings.Fields(text), " "))
 	}
 	config := ordered.Of("transport", c.transport)
 	if c.section.Len() > 0 {
@@ -126,8 +168,42 @@ func (c *connection) config() *ordered.Map {
 	return config
 }
 
-// raw is what a variable says, evaluated; nil if it says nothing. What cannot be
-// evaluated counts as not set, and is told.
+// refuse adds a reason why the target cannot be used, with the place where the
+// variable of a key is set.
+func (c *connection) refuse(key, why string) {
+	for _, name := range slices.Backward(names[key]) {
+		if place := c.place(name); place != "" {
+			why = fmt.Sprintf("%s, set in %s: %s", name, place, why)
+			break
+		}
+	}
+	if !slices.Contains(c.refused, why) {
+		c.refused = append(c.refused, why)
+	}
+}
+
+// place returns where a variable is set, "" if it is not set.
+func (c *connection) place(name string) string {
+	if _, set := c.vars.Get(name); set {
+		return c.inv.Place(c.host, name)
+	}
+	if _, set := c.defaults.Get(name); set {
+		return "the ansible.cfg"
+	}
+	return ""
+}
+
+// unusable is called for a variable that cannot be honoured.
+func (c *connection) unusable(key, why string) {
+	if slices.Contains(decisive, key) {
+		c.refuse(key, why)
+		return
+	}
+	c.note(fmt.Sprintf("%s is ignored: %s", names[key][0], why))
+}
+
+// raw returns the evaluated value of a variable; nil if the variable is empty or not
+// set, or if it cannot be evaluated.
 func (c *connection) raw(key string) any {
 	for _, from := range []*ordered.Map{c.vars, c.defaults} {
 		for _, name := range slices.Backward(names[key]) {
@@ -137,7 +213,7 @@ func (c *connection) raw(key string) any {
 			}
 			v, err := c.value(v, 0)
 			if err != nil {
-				c.note(fmt.Sprintf("%s does not count: %v", name, err))
+				c.unusable(key, err.Error())
 				return nil
 			}
 			if v != nil && v != "" {
@@ -152,7 +228,7 @@ func (c *connection) raw(key string) any {
 func (c *connection) text(key string) string {
 	v, err := c.opened(c.raw(key))
 	if err != nil {
-		c.note(fmt.Sprintf("%s does not count: %v", names[key][0], err))
+		c.unusable(key, err.Error())
 		return ""
 	}
 	switch v := v.(type) {
@@ -165,7 +241,7 @@ func (c *connection) text(key string) string {
 	case int64, float64, bool, *big.Int:
 		return fmt.Sprint(v)
 	}
-	c.note(names[key][0] + " does not count: it is not a text")
+	c.unusable(key, "it is not a string")
 	return ""
 }
 
@@ -188,7 +264,7 @@ func (c *connection) secret(key string) any {
 	case int64, float64, *big.Int:
 		return fmt.Sprint(v)
 	}
-	c.note(names[key][0] + " does not count: it is not a text")
+	c.unusable(key, "it is not a string")
 	return nil
 }
 
@@ -202,7 +278,7 @@ func (c *connection) flag(key string) (yes, set bool) {
 	case "no", "false", "off", "0", "0.0", "n", "f":
 		return false, true
 	}
-	c.note(names[key][0] + " does not count: it is neither yes nor no")
+	c.unusable(key, "it is neither yes nor no")
 	return false, false
 }
 
@@ -214,7 +290,7 @@ func (c *connection) number(key string, most int64) int64 {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 || n > most {
-		c.note(fmt.Sprintf("%s does not count: it is not a whole number from 1 to %d", names[key][0], most))
+		c.unusable(key, fmt.Sprintf("it is not a whole number from 1 to %d", most))
 		return 0
 	}
 	return n
@@ -263,27 +339,36 @@ func (c *connection) ssh() {
 	}
 	for _, key := range []string{"ssh args", "common args", "extra args"} {
 		if line := c.text(key); line != "" {
-			c.sshArguments(names[key][0], line)
+			c.sshArguments(key, line)
 		}
 	}
 }
 
-func (c *connection) winrm() {
+// kind is Ansible's connection, without the name of its collection.
+func (c *connection) kind() string {
+	kind := c.text("connection")
+	return kind[strings.LastIndexByte(kind, '.')+1:]
+}
+
+// winrm sets the options for the connections winrm and psrp. The variables of each of
+// them override the variables for all connections.
+func (c *connection) winrm(kind string) {
 	first := func(a, b any) any {
 		if a != nil && a != "" && a != int64(0) {
 			return a
 		}
 		return b
 	}
+	key := func(name string) string { return kind + " " + name }
 	c.login()
-	if c.text("winrm host") != "" {
-		c.put("host", c.address("winrm host"))
+	if c.text(key("host")) != "" {
+		c.put("host", c.address(key("host")))
 	}
-	port, _ := first(c.number("winrm port", maxPort), c.number("port", maxPort)).(int64)
+	port, _ := first(c.number(key("port"), maxPort), c.number("port", maxPort)).(int64)
 	c.put("port", port)
-	c.put("user", c.text("winrm user"))
-	c.put("password", c.secret("winrm password"))
-	switch scheme := c.text("winrm scheme"); {
+	c.put("user", c.text(key("user")))
+	c.put("password", c.secret(key("password")))
+	switch scheme := c.text(key("scheme")); {
 	case scheme == "http", scheme == "" && port == 5985:
 		c.put("ssl", false)
 		if port == 0 {
@@ -292,21 +377,37 @@ func (c *connection) winrm() {
 	case scheme != "" && scheme != "https":
 		c.note(fmt.Sprintf("the scheme '%s' is not known: https is taken", scheme))
 	}
-	if c.text("winrm check") == "ignore" {
+	if c.text(key("check")) == "ignore" {
 		c.put("ssl-verify", false)
 	}
-	c.put("cacert", c.text("winrm ca"))
-	switch by := c.text("winrm transport"); by {
+	c.put("cacert", c.text(key("ca")))
+	if kind == "psrp" {
+		c.psrp()
+	}
+	switch by := c.text(key("transport")); by {
 	case "", "ntlm", "negotiate", "plaintext", "ssl":
 	case "basic":
 		if c.section.Value("ssl") != false {
 			c.put("basic-auth-only", true)
 		}
 	case "kerberos":
-		_, realm, _ := strings.Cut(c.text("user"), "@")
+		user := cmp.Or(c.text(key("user")), c.text("user"))
+		_, realm, _ := strings.Cut(user, "@")
 		c.put("realm", first(c.text("winrm realm"), strings.ToUpper(realm)))
 	default:
 		c.note(fmt.Sprintf("the way '%s' to log in by WinRM is not known", by))
+	}
+}
+
+// psrp sets the options that only the connection psrp has. It refuses the target if a
+// variable would lead to another machine, user or key.
+func (c *connection) psrp() {
+	const hour = 3600
+	c.put("connect-timeout", c.number("psrp timeout", hour))
+	for _, o := range []struct{ key, usual string }{{"psrp proxy", ""}, {"psrp endpoint", "microsoft.powershell"}, {"psrp path", "wsman"}, {"psrp key", ""}} {
+		if v := c.text(o.key); v != "" && strings.ToLower(v) != o.usual {
+			c.refuse(o.key, "it is not supported")
+		}
 	}
 }
 
@@ -315,21 +416,49 @@ func (c *connection) become() {
 	if yes, _ := c.flag("become"); !yes {
 		return
 	}
-	user := c.text("become user")
-	if user == "" {
-		user = "root"
+	method := c.text("become method")
+	if method = method[strings.LastIndexByte(method, '.')+1:]; method == "" {
+		method = "sudo"
 	}
-	switch method := c.text("become method"); method[strings.LastIndexByte(method, '.')+1:] {
-	case "", "sudo":
-		c.put("sudo-executable", c.text("become exe"))
-		c.put("sudo-password", c.secret("become pass"))
-	case "doas":
-		c.put("run-as-command", []any{"doas", "-u"})
-	default:
-		c.note(fmt.Sprintf("the ansible_become_method '%s' is not known: commands run as the user who logs in", method))
+	if !slices.Contains([]string{"sudo", "su", "doas"}, method) {
+		c.refuse("become method", fmt.Sprintf("the method '%s' is not supported; sudo, su and doas are", method))
 		return
 	}
-	c.put("run-as", user)
+	// Variables of the method override the variables of become.
+	of := func(what string) string { return cmp.Or(c.text(method+" "+what), c.text("become "+what)) }
+	exe := of("exe")
+	if exe == "" && method != "sudo" {
+		exe = method
+	}
+	if as := (transport.RunAs{Executable: exe}); string(as.Method()) != method {
+		c.refuse("become exe", fmt.Sprintf("the program of the method '%[1]s' must be named %[1]s", method))
+		return
+	}
+	if c.text("become flags") != "" {
+		c.note("ansible_become_flags is ignored")
+	}
+	c.put("sudo-executable", exe)
+	password := c.secret(method + " pass")
+	if password == nil {
+		password = c.secret("become pass")
+	}
+	c.put("sudo-password", password)
+	c.put("run-as", cmp.Or(of("user"), "root"))
+}
+
+// noBecome refuses a target whose variables set become but whose transport has no
+// run-as. A device without a become method is not refused, because it can have a
+// method of its own.
+func (c *connection) noBecome() {
+	method := c.text("become method")
+	if yes, _ := c.flag("become"); !yes || c.transport == "remote" && method == "" {
+		return
+	}
+	key := "become method"
+	if method == "" {
+		key = "become"
+	}
+	c.refuse(key, "run-as is not supported with the transport "+c.transport)
 }
 
 // interpreters sets what runs tasks in some languages.

@@ -80,7 +80,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	case q.as != whole && q.as != groups && q.as != targets:
 		r.Wrong("requires that 'as' is inventory, groups or targets")
 	case q.format != ansible.Any && !slices.Contains(ansible.Formats(), q.format):
-		r.Wrong("requires that 'format' is ini, yaml, script or ansible-inventory")
+		r.Wrong("requires that 'format' is ini, yaml, toml, script or ansible-inventory")
 	}
 	if err := r.Err(); err != nil {
 		return nil, err

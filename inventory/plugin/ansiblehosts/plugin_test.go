@@ -48,7 +48,7 @@ func project(t testing.TB, files map[string]string) *world {
 			t.Fatal(err)
 		}
 	}
-	w.plugin = &ansiblehosts.Plugin{Project: w.dir, Home: "/home/me", Environ: []string{"PATH=" + os.Getenv("PATH"), "ME=ann"},
+	w.plugin = &ansiblehosts.Plugin{Project: w.dir, Home: "/home/me", Environ: []string{"PATH=" + os.Getenv("PATH"), "ME=ann", "BRACES={{ x }}"},
 		Warn: func(id, text string) { w.warned = append(w.warned, text) }}
 	return w
 }
@@ -100,41 +100,61 @@ func TestConfig(t *testing.T) {
 		{"old names", "ansible_ssh_host=a ansible_ssh_port=22 ansible_ssh_user=u ansible_ssh_pass=p", `"ssh":{"host":"a","port":22,"user":"u","password":"p"}`, ""},
 		{"IPv6", "ansible_host=[::1]", `"ssh":{"host":"::1"}`, ""},
 		{"numbers as texts", `ansible_port="'22'" ansible_user=1000 ansible_password=123456`, `"ssh":{"host":"h","port":22,"user":"1000","password":"123456"}`, ""},
-		{"bad port", "ansible_port=70000", `"ssh":{"host":"h"}`, "ansible_port does not count"},
+		{"bad port", "ansible_port=70000", `"ssh":{"host":"h"}`, "refused: ansible_port, set in the host 'h' of hosts: it is not a whole number from 1 to 65535"},
 		{"key", "ansible_ssh_private_key_file=~/.ssh/id", `"ssh":{"host":"h","private-key":"~/.ssh/id"}`, ""},
 		{"host keys", "ansible_host_key_checking=False ansible_timeout=5", `"ssh":{"host":"h","host-key-check":false,"connect-timeout":5}`, ""},
 		{"fish", "ansible_shell_type=fish", `"ssh":{"host":"h","login-shell":"fish"}`, ""},
 		{"become", "ansible_become=true ansible_become_password=x", `"ssh":{"host":"h","sudo-password":"x","run-as":"root"}`, ""},
 		{"become user", "ansible_become=yes ansible_become_user=pg ansible_become_exe=/opt/sudo", `"ssh":{"host":"h","sudo-executable":"/opt/sudo","run-as":"pg"}`, ""},
 		{"no become", "ansible_become_user=pg", `"ssh":{"host":"h"}`, ""},
-		{"doas", "ansible_become=1 ansible_become_method=community.general.doas", `"ssh":{"host":"h","run-as-command":["doas","-u"],"run-as":"root"}`, ""},
-		{"su", "ansible_become=1 ansible_become_method=su", `"ssh":{"host":"h"}`, "method 'su' is not known: commands run as the user who logs in"},
-		{"lines", `ansible_connection="'a\\nb'"`, `"ssh":{"host":"h"}`, "the connection 'a b' is not known"},
+		{"doas", "ansible_become=1 ansible_become_method=community.general.doas ansible_become_flags=-x", `"ssh":{"host":"h","sudo-executable":"doas","run-as":"root"}`, "ansible_become_flags is ignored"},
+		{"su", "ansible_become=1 ansible_become_method=su ansible_become_user=pg ansible_su_user=app ansible_become_password=x", `"ssh":{"host":"h","sudo-executable":"su","sudo-password":"x","run-as":"app"}`, ""},
+		{"su elsewhere", "ansible_become=1 ansible_become_method=ansible.builtin.su ansible_become_exe=/opt/bin/su ansible_sudo_user=no", `"ssh":{"host":"h","sudo-executable":"/opt/bin/su","run-as":"root"}`, ""},
+		{"su of another name", "ansible_become=1 ansible_become_method=su ansible_become_exe=/opt/mysu", `"ssh":{"host":"h"}`, "refused: ansible_become_exe, set in the host 'h' of hosts: the program of the method 'su' must be named su"},
+		{"pbrun", "ansible_become=1 ansible_become_method=pbrun", `"ssh":{"host":"h"}`, "refused: ansible_become_method, set in the host 'h' of hosts: the method 'pbrun' is not supported; sudo, su and doas are"},
+		{"method without become", "ansible_become_method=pbrun", `"ssh":{"host":"h"}`, ""},
+		{"become user that is unknown", "ansible_become=1 ansible_become_user='{{ who }}'", `"ssh":{"host":"h","run-as":"root"}`, "refused: ansible_become_user, set in the host 'h' of hosts: its template needs the variable who"},
+		{"runas", "ansible_connection=winrm ansible_become=1 ansible_become_method=runas ansible_become_user=A", `"winrm":{"host":"h"}`, "refused: ansible_become_method, set in the host 'h' of hosts: run-as is not supported with the transport winrm"},
+		{"enable", "ansible_connection=network_cli ansible_become=1 ansible_become_method=enable", `"remote":{"host":"h"}`, "refused: ansible_become_method"},
+		{"lines", `ansible_connection="'a\\nb'"`, `"ssh":{"host":"h"}`, "refused: ansible_connection, set in the host 'h' of hosts: the connection 'a b' is not supported"},
 		{"interpreters", "ansible_python_interpreter=/usr/bin/python3 ansible_ruby_interpreter=auto", `"ssh":{"host":"h","interpreters":{".py":"/usr/bin/python3"}}`, ""},
 		{"local", "ansible_connection=local ansible_become=1", `"local":{"run-as":"root"}`, ""},
 		{"docker", "ansible_connection=community.docker.docker ansible_host=c1", `"docker":{"host":"c1"}`, ""},
 		{"podman", "ansible_connection=containers.podman.podman", `"podman":{"host":"h"}`, ""},
-		{"unknown connection", "ansible_connection=aws_ssm", `"ssh":{"host":"h"}`, "the connection 'aws_ssm' is not known"},
+		{"unknown connection", "ansible_connection=aws_ssm", `"ssh":{"host":"h"}`, "refused: ansible_connection, set in the host 'h' of hosts: the connection 'aws_ssm' is not supported"},
 		{"network", "ansible_connection=ansible.netcommon.network_cli ansible_user=n ansible_become=1", `"remote":{"host":"h","user":"n"}`, ""},
 		{"winrm", "ansible_connection=winrm ansible_port=5985 ansible_user=A ansible_password=p", `"winrm":{"host":"h","port":5985,"user":"A","password":"p","ssl":false}`, ""},
 		{"winrm scheme", "ansible_connection=winrm ansible_winrm_scheme=http", `"winrm":{"host":"h","ssl":false,"port":5985}`, ""},
-		{"winrm certificates", "ansible_connection=psrp ansible_winrm_server_cert_validation=ignore ansible_winrm_transport=basic", `"winrm":{"host":"h","ssl-verify":false,"basic-auth-only":true}`, ""},
+		{"psrp", "ansible_connection=ansible.builtin.psrp ansible_host=a ansible_psrp_host=b ansible_psrp_user=u ansible_psrp_port=443 ansible_psrp_cert_validation=ignore ansible_psrp_auth=basic ansible_psrp_connection_timeout=7 ansible_psrp_path=wsman ansible_winrm_scheme=http",
+			`"winrm":{"host":"b","port":443,"user":"u","ssl-verify":false,"connect-timeout":7,"basic-auth-only":true}`, ""},
+		{"psrp by certificate", "ansible_connection=psrp ansible_psrp_certificate_pem=/c.pem", `"winrm":{"host":"h"}`, "refused: ansible_psrp_certificate_pem, set in the host 'h' of hosts: it is not supported"},
+		{"psrp endpoint", "ansible_connection=psrp ansible_psrp_configuration_name=jea", `"winrm":{"host":"h"}`, "refused: ansible_psrp_configuration_name"},
+		{"winrm certificates", "ansible_connection=winrm ansible_winrm_server_cert_validation=ignore ansible_winrm_transport=basic", `"winrm":{"host":"h","ssl-verify":false,"basic-auth-only":true}`, ""},
 		{"winrm kerberos", "ansible_connection=winrm ansible_user=a@corp.example ansible_winrm_transport=kerberos", `"winrm":{"host":"h","user":"a@corp.example","realm":"CORP.EXAMPLE"}`, ""},
 		{"jump", "ansible_ssh_common_args='-J bastion -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ControlMaster=auto'", `"ssh":{"host":"h","proxyjump":"bastion","host-key-check":false}`, ""},
 		{"ProxyJump", "ansible_ssh_extra_args='-oProxyJump=a,b -o ConnectTimeout=7 -p 23'", `"ssh":{"host":"h","proxyjump":"a,b","connect-timeout":7,"port":23}`, ""},
 		{"ProxyCommand", `ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q -p 2200 -l jim bastion"'`, `"ssh":{"host":"h","proxyjump":"jim@bastion:2200"}`, ""},
 		{"old ProxyCommand", `ansible_ssh_common_args='-o ProxyCommand="ssh me@bastion nc %h %p"'`, `"ssh":{"host":"h","proxyjump":"me@bastion"}`, ""},
-		{"other ProxyCommand", `ansible_ssh_common_args='-o ProxyCommand="sshpass -p hunter2 ssh -W %h:%p b"'`, `"ssh":{"host":"h"}`, "-o ProxyCommand is not understood"},
-		{"empty words", `ansible_ssh_common_args="-o ProxyCommand=\"ssh '' -W %h:%p\" '' -"`, `"ssh":{"host":"h"}`, "not understood"},
-		{"other options", `ansible_ssh_common_args='-o Ciphers=x -F /etc/x -o IdentityFile=/k -i /l'`, `"ssh":{"host":"h","private-key":"/k"}`, "-o Ciphers is not understood"},
+		{"other ProxyCommand", `ansible_ssh_common_args='-o ProxyCommand="sshpass -p hunter2 ssh -W %h:%p b"'`, `"ssh":{"host":"h","proxy-command":"sshpass -p hunter2 ssh -W %h:%p b"}`, ""},
+		{"ProxyCommand with a key", `ansible_ssh_common_args='-o ProxyCommand="ssh -i /bastion.pem -W %h:%p -q me@bastion" -i /k.pem'`, `"ssh":{"host":"h","proxy-command":"ssh -i /bastion.pem -W %h:%p -q me@bastion","private-key":"/k.pem"}`, ""},
+		{"command and jump", `ansible_ssh_args='-o ProxyCommand="nc %h %p" -J b' ansible_ssh_extra_args='-o ProxyCommand=other'`, `"ssh":{"host":"h","proxy-command":"nc %h %p"}`, ""},
+		{"no command", `ansible_ssh_args='-o ProxyCommand='`, `"ssh":{"host":"h"}`, "refused: ansible_ssh_args, set in the host 'h' of hosts: -o ProxyCommand is not supported"},
+		{"another host", `ansible_ssh_extra_args='-o HostName=x -o CertificateFile=y'`, `"ssh":{"host":"h"}`, "-o HostName is not supported; ansible_ssh_extra_args, set in the host 'h' of hosts: -o CertificateFile is not supported"},
+		{"empty words", `ansible_ssh_common_args="-o ProxyCommand=\"ssh '' -W %h:%p\" '' -"`, `"ssh":{"host":"h","proxy-command":"ssh '' -W %h:%p"}`, "not supported"},
+		{"other options", `ansible_ssh_common_args='-o Ciphers=x -b 10.0.0.1 -o IdentityFile=/k -i /l'`, `"ssh":{"host":"h","private-key":"/k"}`, "-o Ciphers is not supported"},
+		{"another ssh_config", `ansible_ssh_common_args='-F /etc/x'`, `"ssh":{"host":"h"}`, "refused: ansible_ssh_common_args, set in the host 'h' of hosts: -F is not supported"},
 		{"new host keys", `ansible_ssh_common_args='-o StrictHostKeyChecking=accept-new -o User=me -o StrictHostKeyChecking=no'`, `"ssh":{"host":"h","user":"me"}`, "new keys are accepted only where ssh_config says so"},
 		{"asked about host keys", `ansible_ssh_args='-o StrictHostKeyChecking="ask"'`, `"ssh":{"host":"h","host-key-check":true}`, ""},
-		{"open quote", `ansible_ssh_common_args="-o 'x"`, `"ssh":{"host":"h"}`, "a quote is not closed"},
+		{"open quote", `ansible_ssh_common_args="-o 'x"`, `"ssh":{"host":"h"}`, "refused: ansible_ssh_common_args, set in the host 'h' of hosts: a quote is not closed"},
 		{"template", `ansible_host='{{ inventory_hostname_short }}.int' ansible_user='{{ who }}' who='{{ lookup("env", "ME") }}'`, `"ssh":{"host":"h.int","user":"ann"}`, ""},
-		{"template with default", `ansible_user="{{ nobody | default('x') }}" ansible_port='{{ p | default(22) }}'`, `"ssh":{"host":"h","user":"x"}`, "ansible_port does not count: only Ansible"},
+		{"template with default", `ansible_user="{{ nobody | default('x') }}" ansible_port='{{ p | default(22) }}'`, `"ssh":{"host":"h","port":22,"user":"x"}`, ""},
 		{"template of a map", `ansible_user="{{ m.a['b'] }}" m="{'a': {'b': 'deep'}}"`, `"ssh":{"host":"h","user":"deep"}`, ""},
-		{"undefined", `ansible_user={{x}}`, `"ssh":{"host":"h"}`, "needs the variable x, which is not set"},
-		{"filter", `ansible_user='{{ x | upper }}' x=y`, `"ssh":{"host":"h"}`, "only Ansible can evaluate the template"},
+		{"undefined", `ansible_user={{x}}`, `"ssh":{"host":"h"}`, "refused: ansible_user, set in the host 'h' of hosts: its template needs the variable x, which is not set"},
+		{"filters", `ansible_user='{{ x | upper | lower | trim }}{{ n|string }}' ansible_port='{{ p|int }}' x=" Y " n=5 p="'23'"`, `"ssh":{"host":"h","port":23,"user":"y5"}`, ""},
+		{"other filter", `ansible_user='{{ x | hash("md5") }}' x=y`, `"ssh":{"host":"h"}`, "refused: ansible_user, set in the host 'h' of hosts: only Ansible can evaluate the template"},
+		{"condition", `ansible_host='{{ a if b else c }}' a=1`, `"ssh":{"host":"h"}`, "refused: ansible_host, set in the host 'h' of hosts: only Ansible"},
+		{"password", `ansible_password='{{ x | hash("md5") }}' x=y`, `"ssh":{"host":"h"}`, "ansible_password is ignored: only Ansible"},
+		{"text with braces", `ansible_user='{{ lookup("env", "BRACES") }}'`, `"ssh":{"host":"h","user":"{{ x }}"}`, ""},
 		{"loop", `ansible_user='{{ x }}' x='{{ ansible_user }}'`, `"ssh":{"host":"h"}`, "leads to itself"},
 		{"names that multiply", `ansible_user='{{ a1 }}' ` + multiplied(), `"ssh":{"host":"h"}`, "is made of more than"},
 		{"text that multiplies", `ansible_user='{{ a }}{{ a }}{{ a }}' a=` + strings.Repeat("x", 8<<10), `"ssh":{"host":"h"}`, "larger than 16 KiB"},
@@ -149,13 +169,18 @@ func TestConfig(t *testing.T) {
 			config := v.([]any)[0].(*ordered.Map).Value("config").(*ordered.Map)
 			transport := config.Value("transport").(string)
 			config.Delete("transport")
+			section := config.Value(transport).(*ordered.Map)
+			all := strings.Join(w.warned, "\n")
+			if why, refused := section.Value("refuse").(string); refused {
+				all += "refused: " + strings.ReplaceAll(why, w.dir+"/", "")
+				section.Delete("refuse")
+			}
 			if got := asJSON(t, config); got != "{"+tt.config+"}" {
 				t.Errorf("got %s, want {%s}", got, tt.config)
 			}
 			if !strings.HasPrefix(tt.config, `"`+transport) {
 				t.Errorf("the transport is %s", transport)
 			}
-			all := strings.Join(w.warned, "\n")
 			if !strings.Contains(all, tt.warns) || (tt.warns == "") != (all == "") || strings.Contains(all, "hunter2") {
 				t.Errorf("warned %q, want %q", all, tt.warns)
 			}
@@ -257,13 +282,13 @@ func TestPlaces(t *testing.T) {
 
 // TestShared: what the group all says of targets that Ansible does not know.
 func TestShared(t *testing.T) {
-	w := project(t, map[string]string{"hosts": "[all:vars]\nansible_user=deploy\nansible_password=pw\nansible_host=10.0.0.1\nansible_port=22\nv=1\nw=1\n[g]\na\nb w=2 ansible_user=me ansible_port={{nope}}\n"})
+	w := project(t, map[string]string{"hosts": "[all:vars]\nansible_user=deploy\nansible_password=pw\nansible_host=10.0.0.1\nansible_timeout=22\nv=1\nw=1\n[g]\na\nb w=2 ansible_user=me ansible_timeout={{nope}}\n"})
 	v, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"config":{"transport":"ssh","ssh":{"user":"deploy"}},"vars":{"v":1,"w":1},` +
-		`"targets":[{"name":"a","config":{"ssh":{"host":"10.0.0.1","port":22,"password":"pw"}}},` +
+		`"targets":[{"name":"a","config":{"ssh":{"host":"10.0.0.1","password":"pw","connect-timeout":22}}},` +
 		`{"name":"b","config":{"ssh":{"host":"10.0.0.1","user":"me","password":"pw"}},"vars":{"w":2}}],` +
 		`"groups":[{"name":"g","targets":["a","b"]}]}`
 	if got := asJSON(t, v); got != want {
@@ -306,13 +331,33 @@ func TestLeftOut(t *testing.T) {
 	w.inventory(t, "_plugin: ansible\npath: hosts\n")
 }
 
+// TestBlanks checks that a host with blanks in its name becomes a target with
+// underscores, unless another host or a group has that name.
+func TestBlanks(t *testing.T) {
+	w := project(t, map[string]string{"hosts": "[g]\n'my host' ansible_host=10.0.0.1\n'a b'\na_b\n[h]\n'my host'\n"})
+	inv := w.inventory(t, "_plugin: ansible\npath: hosts\n")
+	for _, group := range []string{"g", "h"} {
+		list, err := inv.Targets(t.Context(), []string{group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := list[0].Settings(t.Context()); err != nil || list[0].Name != "my_host" || s.Host != "10.0.0.1" {
+			t.Errorf("%s: got %s, %v, %v", group, list[0].Name, s.Host, err)
+		}
+	}
+	all := strings.Join(w.warned, "\n")
+	if !strings.Contains(all, "my host: the target's name has underscores") || !strings.Contains(all, "a b: the host is left out") {
+		t.Errorf("warned %q", w.warned)
+	}
+}
+
 // TestOneWarning: one for all hosts.
 func TestOneWarning(t *testing.T) {
-	w := project(t, map[string]string{"hosts": "web[01:50].example.com ansible_user='{{ x | hash }}'\n"})
+	w := project(t, map[string]string{"hosts": "web[01:50].example.com ansible_password='{{ x | hash }}'\n"})
 	if _, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts")); err != nil {
 		t.Fatal(err)
 	}
-	want := "Ansible's inventory, web[01-50].example.com: ansible_user does not count: only Ansible can evaluate the template"
+	want := "Ansible's inventory, web[01-50].example.com: ansible_password is ignored: only Ansible can evaluate the template"
 	if len(w.warned) != 1 || w.warned[0] != want {
 		t.Errorf("warned %q", w.warned)
 	}
@@ -449,7 +494,7 @@ func TestBadReferences(t *testing.T) {
 	for says, ref := range map[string]*ordered.Map{
 		"requires a 'path'":                    ordered.Of(),
 		"'as' is inventory, groups or targets": ordered.Of("path", "hosts", "as", "list"),
-		"'format' is ini, yaml":                ordered.Of("path", "hosts", "format", "toml"),
+		"'format' is ini, yaml":                ordered.Of("path", "hosts", "format", "xml"),
 		"has no option 'paht'":                 ordered.Of("path", "hosts", "paht", "x"),
 		"no such file or directory":            ordered.Of("path", "none"),
 		"this is no text of ansible-vault":     ordered.Of("vaulted", "x", "vault_password_file", "hosts"),

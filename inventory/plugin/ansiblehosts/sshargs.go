@@ -15,28 +15,38 @@ var without = []string{"controlmaster", "controlpersist", "controlpath", "server
 	"compression", "loglevel", "batchmode", "connectionattempts", "passwordauthentication", "kbdinteractiveauthentication",
 	"preferredauthentications", "pubkeyauthentication", "identitiesonly", "requesttty"}
 
+// leading are the options of ssh that decide the machine, the user or the key.
+var leading = []string{"-F", "-I", "-J", "-i", "-l", "-p", "-P", "-W", "-w",
+	"hostname", "hostkeyalias", "proxyjump", "proxycommand", "proxyusefdpass", "user", "port", "identityfile", "certificatefile",
+	"identityagent", "pkcs11provider", "securitykeyprovider", "include", "tag", "canonicalizehostname", "remotecommand", "knownhostscommand"}
+
 // sshArguments takes what it knows from arguments for ssh (man ssh). What comes
-// first counts, as for ssh. Others are told by their names: their values may be
-// secrets.
-func (c *connection) sshArguments(variable, line string) {
+// first counts, as for ssh. For another option, the target is refused if the option
+// is in leading. Otherwise a warning names it, without its value, which can be secret.
+func (c *connection) sshArguments(key, line string) {
+	variable := names[key][0]
 	words, err := ansible.Words(line, false)
 	if err != nil {
-		c.note(fmt.Sprintf("%s does not count: %v", variable, err))
+		c.refuse(key, err.Error())
 		return
 	}
-	unknown := func(what string) {
-		c.note(fmt.Sprintf("in %s, %s is not understood and does not count", variable, what))
+	unknown := func(what, option string) {
+		if slices.Contains(leading, option) {
+			c.refuse(key, what+" is not supported")
+			return
+		}
+		c.note(fmt.Sprintf("in %s, %s is not supported and is ignored", variable, what))
 	}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if len(w) < 2 || w[0] != '-' {
-			unknown("a word that is no option")
+			unknown("an argument that is not an option", "")
 			continue
 		}
 		option, value := w[:2], w[2:]
 		if strings.Contains("bcDEeFIiJLlmOopQRSWw", option[1:]) && value == "" {
 			if i++; i == len(words) {
-				unknown(option)
+				unknown(option, option)
 				return
 			}
 			value = words[i]
@@ -56,21 +66,21 @@ func (c *connection) sshArguments(variable, line string) {
 				continue
 			}
 			if !c.sshOption(name, value) {
-				unknown("-o " + key)
+				unknown("-o "+key, name)
 			}
 		case "-J":
-			c.first("proxyjump", value)
+			c.sshOption("proxyjump", value)
 		case "-i":
 			c.first("private-key", value)
 		case "-l":
 			c.first("user", value)
 		case "-p":
 			if !c.sshOption("port", value) {
-				unknown("-p")
+				unknown("-p", "-p")
 			}
 		case "-C", "-q", "-T", "-x", "-4", "-v", "-S":
 		default:
-			unknown(option)
+			unknown(option, option)
 		}
 	}
 }
@@ -86,16 +96,20 @@ func (c *connection) first(option string, value any) {
 func (c *connection) sshOption(key, value string) bool {
 	switch key {
 	case "proxyjump":
-		if value != "none" {
+		if value != "none" && c.section.Value("proxy-command") == nil {
 			c.first("proxyjump", value)
 		}
 	case "proxycommand":
-		if value == "none" {
-			return true
+		// If both ProxyJump and ProxyCommand are given, the first one takes effect.
+		switch jump := jumpOf(value); {
+		case value == "":
+			return false
+		case value == "none", c.section.Value("proxyjump") != nil, c.section.Value("proxy-command") != nil:
+		case jump != "":
+			c.put("proxyjump", jump)
+		default:
+			c.put("proxy-command", value)
 		}
-		jump := jumpOf(value)
-		c.first("proxyjump", jump)
-		return jump != ""
 	case "stricthostkeychecking":
 		if c.acceptNew {
 			return true

@@ -15,20 +15,21 @@ import (
 type scope struct {
 	host   *ansible.Host
 	vars   *ordered.Map
+	others *others                                 // nil where there are none
 	lookup func(name string) string                // of the environment
 	open   func(v ansible.Vaulted) ([]byte, error) // nil without a password
 
-	steps int // that the value took which is evaluated
+	steps *int // the number of steps in the evaluation of the value
 }
 
-var (
-	templatePart    = lazyregexp.New(`(?s)\{\{(.*?)\}\}`)
-	templateName    = lazyregexp.New(`^([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[\s*'[^']*'\s*\]|\[\s*"[^"]*"\s*\])*)$`)
-	templateStep    = lazyregexp.New(`\.([A-Za-z_]\w*)|\[\s*'([^']*)'\s*\]|\[\s*"([^"]*)"\s*\]`)
-	templateEnv     = lazyregexp.New(`^lookup\(\s*["'](?:ansible\.builtin\.)?env["']\s*,\s*["'](\w+)["']\s*\)$`)
-	templateText    = lazyregexp.New(`^(?:'([^'\\]*)'|"([^"\\]*)")$`)
-	templateDefault = lazyregexp.New(`(?s)^(.*?)\s*\|\s*(?:default|d)\(\s*(.*?)\s*(?:,\s*(?:true|True|boolean=True|boolean=true)\s*)?\)$`)
-)
+// of is the scope of another host, for the same value.
+func (s *scope) of(h *ansible.Host, vars *ordered.Map) *scope {
+	other := *s
+	other.host, other.vars = h, vars
+	return &other
+}
+
+var templatePart = lazyregexp.New(`(?s)\{\{(.*?)\}\}`)
 
 const (
 	// maxTemplates is how often a template may lead to another.
@@ -48,8 +49,8 @@ var (
 // isTemplate reports whether text is to be evaluated.
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
 
-// value evaluates v if it is a template: texts with names of variables in {{ }},
-// which may have default(), and the environment's variables.
+// value evaluates v if it is a template: text with expressions (expression.go) in
+// {{ }}.
 func (s *scope) value(v any, depth int) (any, error) {
 	if secret, ok := v.(transport.Secret); ok && isTemplate(secret.Reveal()) {
 		v, err := s.value(secret.Reveal(), depth)
@@ -61,7 +62,7 @@ func (s *scope) value(v any, depth int) (any, error) {
 	}
 	switch {
 	case depth == 0:
-		s.steps = 0
+		s.steps = new(int)
 	case depth > maxTemplates:
 		return nil, errors.New("its template leads to itself")
 	}
@@ -129,44 +130,12 @@ func (s *scope) opened(v any) (any, error) {
 	return transport.NewSecret(string(text)), err
 }
 
-func (s *scope) expression(e string, depth int) (any, error) {
-	if s.steps++; s.steps > maxSteps {
-		return nil, errTemplateSize
-	}
-	e = strings.TrimSpace(e)
-	if m := templateText().FindStringSubmatch(e); m != nil {
-		return m[1] + m[2], nil
-	}
-	if m := templateEnv().FindStringSubmatch(e); m != nil {
-		return s.lookup(m[1]), nil
-	}
-	if m := templateDefault().FindStringSubmatch(e); m != nil {
-		v, err := s.expression(m[1], depth)
-		if _, undefined := errors.AsType[errUndefined](err); undefined || err == nil && (v == nil || v == "") {
-			return s.expression(m[2], depth)
-		}
-		return v, err
-	}
-	m := templateName().FindStringSubmatch(e)
-	if m == nil {
-		return nil, errTemplate
-	}
-	v, ok := s.variable(m[1])
-	if !ok {
-		return nil, errUndefined{m[1]}
-	}
-	for _, step := range templateStep().FindAllStringSubmatch(m[2], -1) {
-		in, is := v.(*ordered.Map)
-		if v, ok = in.Get(step[1] + step[2] + step[3]); !is || !ok {
-			return nil, errUndefined{m[1] + m[2]}
-		}
-	}
-	return s.value(v, depth+1)
-}
-
 type errUndefined struct{ name string }
 
 func (e errUndefined) Error() string {
+	if e.name == "" {
+		return "its template takes the first or last element of an empty list"
+	}
 	return "its template needs the variable " + e.name + ", which is not set"
 }
 
@@ -182,6 +151,12 @@ func (s *scope) variable(name string) (any, bool) {
 		return s.host.Source, true
 	case "inventory_dir":
 		return directory(s.host.Source), true
+	case "group_names":
+		return s.others.groupNames(s.host), true
+	case "groups":
+		return groupsOfAll{}, true
+	case "hostvars":
+		return hostvars{}, true
 	}
 	return s.vars.Get(name)
 }

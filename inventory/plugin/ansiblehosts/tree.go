@@ -21,6 +21,7 @@ import (
 type builder struct {
 	request
 	inv    *ansible.Inventory
+	others *others
 	lookup func(name string) string
 	open   func(ansible.Vaulted) ([]byte, error)
 	notes  notes
@@ -33,6 +34,7 @@ type builder struct {
 // build returns the data of the shape that was asked for.
 func (b *builder) build(ctx context.Context) (any, error) {
 	b.targets, b.told, b.placed = make(map[string]*ordered.Map), make(map[string]bool), make(map[*ansible.Group]bool)
+	b.others = newOthers(ctx, b.inv)
 	all, err := b.inv.AllVars(ctx)
 	if err != nil {
 		return nil, err
@@ -44,7 +46,7 @@ func (b *builder) build(ctx context.Context) (any, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if why := illegal(h.Name); why != "" {
+		if why := illegal(b.nameOf(h)); why != "" {
 			b.notes.add("the host is left out: "+why, h.Name)
 			continue
 		}
@@ -53,6 +55,9 @@ func (b *builder) build(ctx context.Context) (any, error) {
 			return nil, err
 		}
 		t := b.target(h, vars, shared)
+		if b.nameOf(h) != h.Name {
+			b.notes.add("the target's name has underscores instead of the blanks in the name of the host", h.Name)
+		}
 		b.targets[h.Name] = t
 		list = append(list, t)
 		if b.as == whole {
@@ -83,7 +88,7 @@ func (b *builder) build(ctx context.Context) (any, error) {
 // that the group all has.
 func (b *builder) target(h *ansible.Host, vars *ordered.Map, all *common) *ordered.Map {
 	note := func(text string) { b.notes.add(text, h.Name) }
-	t := ordered.Of("name", h.Name, "config", b.connection(h, vars, note).config())
+	t := ordered.Of("name", b.nameOf(h), "config", b.connection(h, vars, note).config())
 	var known *ordered.Map
 	if b.as == whole {
 		known = all.vars
@@ -99,7 +104,7 @@ func (b *builder) target(h *ansible.Host, vars *ordered.Map, all *common) *order
 }
 
 func (b *builder) connection(h *ansible.Host, vars *ordered.Map, note func(string)) *connection {
-	return &connection{scope: scope{host: h, vars: vars, lookup: b.lookup, open: b.open}, defaults: b.defaults, password: b.password, note: note}
+	return &connection{scope: scope{host: h, vars: vars, others: b.others, lookup: b.lookup, open: b.open}, inv: b.inv, defaults: b.defaults, password: b.password, note: note}
 }
 
 // sharedConfig is the configuration that the variables of all alone make, without
@@ -107,7 +112,7 @@ func (b *builder) connection(h *ansible.Host, vars *ordered.Map, note func(strin
 func (b *builder) sharedConfig(all *ordered.Map) *ordered.Map {
 	config := b.connection(&ansible.Host{Name: "all"}, all, func(string) {}).config()
 	if section, ok := config.Value(fmt.Sprint(config.Value("transport"))).(*ordered.Map); ok {
-		for _, option := range []string{"host", "password", "sudo-password"} {
+		for _, option := range []string{"host", "password", "sudo-password", "refuse"} {
 			section.Delete(option)
 		}
 	}
@@ -155,6 +160,16 @@ func unfit(v any) string {
 		}
 	}
 	return ""
+}
+
+// nameOf returns the target name of a host. It replaces blanks by underscores, unless
+// another host or a group has that name.
+func (b *builder) nameOf(h *ansible.Host) string {
+	name := strings.ReplaceAll(h.Name, " ", "_")
+	if name != h.Name && (b.inv.Host(name) != nil || b.inv.Group(name) != nil) {
+		return h.Name
+	}
+	return name
 }
 
 // illegal says why a host cannot be a target; "" if it can.
@@ -264,7 +279,7 @@ func (b *builder) members(g *ansible.Group, within []any) []any {
 			}
 			listed[h.Name] = true
 			if b.told[h.Name] {
-				list = append(list, h.Name)
+				list = append(list, b.nameOf(h))
 			} else {
 				b.told[h.Name] = true
 				list = append(list, t)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ func script(t *testing.T, text string) (project, path string) {
 	t.Helper()
 	project = t.TempDir()
 	path = filepath.Join(project, "prog")
+	// A process that is started while the file is open for writing would inherit it,
+	// and the kernel refuses to run such a file (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

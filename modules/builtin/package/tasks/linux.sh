@@ -284,10 +284,84 @@ status() {
 	fi
 }
 
+# name_of_file: makes name the name of the package in a file, where the manager
+# can tell it without installing, and version the file's.
+name_of_file() {
+	case $manager:$name in
+	apt:/*)
+		version=$(dpkg-deb --field "$name" Version 2>/dev/null)
+		name=$(dpkg-deb --field "$name" Package 2>/dev/null)
+		;;
+	dnf:/* | zypper:/*)
+		version=$(rpm -q --qf '%{VERSION}-%{RELEASE}\n' --package -- "$name" 2>/dev/null)
+		name=$(rpm -q --qf '%{NAME}\n' --package -- "$name" 2>/dev/null)
+		;;
+	esac
+	[ -n "$name" ] || fail 'there is no package in the file' 1
+}
+
+# noop: what the action would change. Options of the user are not looked at.
+noop() {
+	change=
+	[ "$action" != install ] || name_of_file
+	case $action:$manager:$name in
+	install:apt:/* | status:* | uninstall:*) ;;
+	*:apt:*) [ -n "$version" ] && [ -n "$(apt_installed)" ] || apt_known ;;
+	esac
+	installed=$("${manager}_installed")
+	latest=$("${manager}_latest")
+	case $action:$manager:${installed:-none}:${latest:-none} in
+	install:pacman:none:none | install:pkg:none:none) fail "there is no package $name" ;;
+	upgrade:apt:*) ;;
+	upgrade:*:none:*) fail "$name is not installed" ;;
+	esac
+	case $action:$installed in
+	uninstall:?*) change=uninstall ;;
+	install:) change="install${version:+ $version}" ;;
+	install:* | upgrade:?*)
+		case $version:$installed in
+		:*)
+			# "apk add" leaves what is there.
+			[ -z "$latest" ] || [ "$latest" = "$installed" ] || [ "$action:$manager" = install:apk ] || change="upgrade to $latest"
+			;;
+		"$installed:$installed") ;;
+		*)
+			# A version without its release is that version, where packages have releases.
+			case $manager:$installed in
+			dnf:"$version"-* | zypper:"$version"-* | apk:"$version"-*) ;;
+			*) change="install $version" ;;
+			esac
+			;;
+		esac
+		;;
+	esac
+	[ "$change" != install ] || [ -z "$latest" ] || change="install $latest"
+	case $action in
+	upgrade)
+		new=${installed:-uninstalled}
+		[ -z "$change" ] || new=${change##* }
+		noop_object old_version "${installed:-uninstalled}" version "$new" change "$change"
+		;;
+	*)
+		if [ -n "$installed" ] && [ -n "$latest" ] && [ "$latest" != "$installed" ]; then
+			noop_object status installed version "$installed" latest "$latest" change "$change"
+		elif [ -n "$installed" ]; then
+			noop_object status installed version "$installed" change "$change"
+		else
+			noop_object status uninstalled version '' change "$change"
+		fi
+		;;
+	esac
+}
+
 case $action:$name in
 install:/* | *:[!/]*) ;;
 *) fail "$action takes the name of a package and no file: $name" 255 ;;
 esac
+if [ "${PT__noop-}" = true ]; then
+	noop
+	exit 0
+fi
 case $action in
 status) status ;;
 install)

@@ -29,6 +29,12 @@ if [ "${PT_shutdown_only-}" = true ]; then
 fi
 program=$(first_of shutdown "$now") || fail "there is neither shutdown nor $now on this system"
 
+if [ "${PT__noop-}" = true ]; then
+	# The timeout is a number, so it is not for noop_object.
+	printf '{"status":"not queued","timeout":%s,"change":"%s","_noop":true}\n' "$timeout" "$now"
+	exit 0
+fi
+
 # later SECONDS COMMAND...: runs a command by itself, beyond the end of this
 # task and of its connection.
 later() {

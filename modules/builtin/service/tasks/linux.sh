@@ -21,6 +21,30 @@ start | stop | restart | enable | disable | status) ;;
 *) fail "there is no action '$action': start, stop, restart, enable, disable and status are" 255 ;;
 esac
 
+# With --noop, nothing is done and the action is only foreseen.
+noop= todo=$action
+[ "${PT__noop-}" != true ] || noop=true todo=none
+
+# result KEY VALUE...: prints the result.
+result() {
+	if [ -n "$noop" ]; then
+		noop_object "$@" change "$change"
+	else
+		json_object "$@"
+	fi
+}
+
+# foresee RUNS ENABLED: sets change to what the action would do to a service that
+# runs and is enabled: "yes", or something else. A state that no action changes is
+# "fixed".
+change=
+foresee() {
+	case $action:$1:$2 in
+	status:* | start:yes:* | enable:*:yes | enable:*:fixed) ;;
+	start:* | enable:* | restart:* | stop:yes:* | disable:*:yes) change=$action ;;
+	esac
+}
+
 # words COMMAND...: what a command prints, on one line.
 words() {
 	try "$@" || :
@@ -50,19 +74,33 @@ systemd() {
 	# What systemctl can act upon is for it to say: there are names, as those of
 	# templates, of which it knows no state.
 	reason=
-	if [ "$action" != status ] && ! try systemctl --no-ask-password "$action" -- "$name"; then
+	if [ -z "$noop" ] && [ "$action" != status ] && ! try systemctl --no-ask-password "$action" -- "$name"; then
 		reason=$(said systemctl)
 		systemd_knows || missing "$reason"
 		fail "$reason"
 	fi
 	# After an action, the last unit file may be gone: "disable" removes links.
-	systemd_knows || [ "$action" != status ] || missing 'systemd has no such unit'
+	# After a foreseen one, nothing is gone.
+	systemd_knows || case $todo in
+	status | none) missing 'systemd has no such unit' ;;
+	esac
 	state=$(output | awk 'NF { printf "%s%s", comma, $0; comma = "," }')
+	enabled=
 	case $action in
-	status | enable | disable)
-		json_object status "$state" enabled "$(words systemctl is-enabled -- "$name")"
-		;;
-	*) json_object status "$state" ;;
+	status | enable | disable) enabled=$(words systemctl is-enabled -- "$name") ;;
+	esac
+	runs= boots=
+	case ,$state, in
+	*,ActiveState=active,* | *,ActiveState=activating,* | *,ActiveState=reloading,*) runs=yes ;;
+	esac
+	case $enabled in
+	enabled | enabled-runtime) boots=yes ;;
+	static | alias | indirect | generated | transient) boots=fixed ;; # neither enable nor disable changes it
+	esac
+	foresee "$runs" "$boots"
+	case $action in
+	status | enable | disable) result status "$state" enabled "$enabled" ;;
+	*) result status "$state" ;;
 	esac
 }
 
@@ -75,7 +113,7 @@ openrc_enabled() {
 }
 openrc() {
 	[ -e "/etc/init.d/$name" ] || rc-service --exists "$name" || missing 'OpenRC has no such script'
-	case $action in
+	case $todo in
 	start | stop | restart) must rc-service "$name" "$action" ;;
 	enable) must rc-update add "$name" default ;;
 	disable) [ "$(openrc_enabled)" = disabled ] || must rc-update --all del "$name" ;;
@@ -84,14 +122,21 @@ openrc() {
 	try rc-service --nocolor "$name" status || :
 	state=$(output | awk '/status:/ { print $NF; exit }')
 	[ -n "$state" ] || state=$(words rc-service --nocolor "$name" status)
+	runs= boots= enabled=
+	[ "$state" != started ] || runs=yes
 	case $action in
-	status | enable | disable) json_object status "$state" enabled "$(openrc_enabled)" ;;
-	*) json_object status "$state" ;;
+	status | enable | disable) enabled=$(openrc_enabled) ;;
+	esac
+	[ "$enabled" != enabled ] || boots=yes
+	foresee "$runs" "$boots"
+	case $action in
+	status | enable | disable) result status "$state" enabled "$enabled" ;;
+	*) result status "$state" ;;
 	esac
 }
 
-# change COMMAND...: runs a command that may fail where there is nothing to do.
-change() {
+# act COMMAND...: runs a command that may fail where there is nothing to do.
+act() {
 	try "$@" || case $(said "$@") in
 	*'already running'* | *'Unknown instance:'* | *'is not running'*) ;;
 	*) fail "$(said "$@")" ;;
@@ -124,12 +169,14 @@ init_status() {
 		missing "$(all_said)"
 		;;
 	esac
+	runs=
+	[ "$tried" != 0 ] || runs=yes
 	state=$(all_said)
 }
 init() {
 	init_status
-	case $action in
-	start | stop | restart) change service "$name" "$action" ;;
+	case $todo in
+	start | stop | restart) act service "$name" "$action" ;;
 	enable | disable)
 		if command -v update-rc.d >/dev/null; then
 			[ "$action" = disable ] || must update-rc.d "$name" defaults
@@ -145,10 +192,18 @@ init() {
 		fi
 		;;
 	esac
-	[ "$action" = status ] || init_status
+	[ "$action" = status ] || [ -n "$noop" ] || init_status
+	enabled= boots=
 	case $action in
-	status | enable | disable) json_object status "$state" enabled "$(init_enabled)" ;;
-	*) json_object status "$state" ;;
+	status | enable | disable) enabled=$(init_enabled) ;;
+	esac
+	case $enabled in
+	enabled | *:on*) boots=yes ;;
+	esac
+	foresee "$runs" "$boots"
+	case $action in
+	status | enable | disable) result status "$state" enabled "$enabled" ;;
+	*) result status "$state" ;;
 	esac
 }
 
@@ -164,17 +219,22 @@ upstart_status() {
 }
 upstart() {
 	upstart_status
-	case $action in
-	start | stop | restart)
-		change initctl "$action" "$name"
+	case $action:$noop in
+	start: | stop: | restart:)
+		act initctl "$action" "$name"
 		upstart_status
 		;;
-	enable | disable) fail "upstart has no action $action" 255 ;;
+	enable:* | disable:*) fail "upstart has no action $action" 255 ;;
 	esac
+	runs=
+	case $state in
+	*start/*) runs=yes ;;
+	esac
+	foresee "$runs" ''
 	if [ "$action" = status ]; then
-		json_object status "$state" enabled "$(words initctl show-config "$name")"
+		result status "$state" enabled "$(words initctl show-config "$name")"
 	else
-		json_object status "$state"
+		result status "$state"
 	fi
 }
 

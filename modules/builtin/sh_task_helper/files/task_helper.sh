@@ -107,6 +107,12 @@ json_object() {
 	printf '}\n'
 }
 
+# noop_object [KEY VALUE]...: prints json_object's object with "_noop": true, the
+# result of a task that has changed nothing because of --noop.
+noop_object() {
+	json_object "$@" | sed 's/}$/,"_noop":true}/'
+}
+
 # fail MESSAGE [STATUS]: ends the task with an error.
 fail() {
 	printf '{"status":"failure","_error":{"kind":"bash-error","msg":'

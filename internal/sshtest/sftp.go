@@ -1,0 +1,128 @@
+package sshtest
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"os/exec"
+)
+
+// An SFTPListing is an SFTP server on which every path is a directory and only
+// the listings mean something: it answers the nth request for more of a listing
+// with the names that it returns, and ends the listing when more is false.
+type SFTPListing func(n int) (names []string, more bool)
+
+// Packets and codes of SFTP version 3 (draft-ietf-secsh-filexfer-02).
+const (
+	sftpInit     = 1
+	sftpVersion  = 2
+	sftpOpen     = 3
+	sftpClose    = 4
+	sftpRead     = 5
+	sftpLstat    = 7
+	sftpFstat    = 8
+	sftpOpendir  = 11
+	sftpReaddir  = 12
+	sftpRealpath = 16
+	sftpStat     = 17
+	sftpStatus   = 101
+	sftpHandle   = 102
+	sftpData     = 103
+	sftpName     = 104
+	sftpAttrs    = 105
+
+	sftpOK          = 0
+	sftpEOF         = 1
+	sftpUnsupported = 8
+
+	sftpHasPermissions = 4
+	sftpDirectory      = 0o040755
+)
+
+// Serve answers requests until the client ends.
+func (l SFTPListing) Serve(c Call) {
+	for n := 0; ; {
+		var head [4]byte
+		if _, err := io.ReadFull(c.Stdin, head[:]); err != nil {
+			return
+		}
+		packet := make([]byte, binary.BigEndian.Uint32(head[:]))
+		if _, err := io.ReadFull(c.Stdin, packet); err != nil || len(packet) < 5 {
+			return
+		}
+		kind, id := packet[0], packet[1:5]
+		var answer []byte
+		switch kind {
+		case sftpInit:
+			answer = binary.BigEndian.AppendUint32([]byte{sftpVersion}, 3)
+		case sftpStat, sftpLstat:
+			answer = append([]byte{sftpAttrs}, id...)
+			answer = appendUint32s(answer, sftpHasPermissions, sftpDirectory)
+		case sftpOpendir:
+			answer = appendText(append([]byte{sftpHandle}, id...), "handle")
+		case sftpReaddir:
+			answer = l.names(n, id)
+			n++
+		case sftpClose:
+			answer = status(id, sftpOK)
+		default:
+			answer = status(id, sftpUnsupported)
+		}
+		if _, err := c.Stdout.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+func (l SFTPListing) names(n int, id []byte) []byte {
+	names, more := l(n)
+	if !more {
+		return status(id, sftpEOF)
+	}
+	b := appendUint32s(append([]byte{sftpName}, id...), uint32(len(names)))
+	for _, name := range names {
+		b = appendText(appendText(b, name), "")
+		b = appendUint32s(b, 0) // no attributes
+	}
+	return b
+}
+
+func status(id []byte, code uint32) []byte {
+	b := appendUint32s(append([]byte{sftpStatus}, id...), code)
+	return appendText(appendText(b, ""), "")
+}
+
+func appendUint32s(b []byte, numbers ...uint32) []byte {
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(appendUint32s(b, uint32(len(text))), text...)
+}
+
+// WithoutTar is an Exec of a machine that has a shell but no programs, tar
+// among them, and serves SFTP.
+func WithoutTar(listing SFTPListing) Exec {
+	return func(ctx context.Context, c Call) int {
+		if c.Subsystem != "" {
+			listing.Serve(c)
+			return 0
+		}
+		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", proof.ReplaceAllString(c.Line, ""))
+		cmd.Env = []string{"PATH=/nonexistent"}
+		cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
+		stdin, err := cmd.StdinPipe()
+		if err != nil || cmd.Start() != nil {
+			return 255
+		}
+		go func() { // ends with the channel
+			_, _ = io.Copy(stdin, c.Stdin)
+			stdin.Close()
+		}()
+		_ = cmd.Wait() // the status says it
+		return cmd.ProcessState.ExitCode()
+	}
+}

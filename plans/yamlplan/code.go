@@ -1,0 +1,61 @@
+package yamlplan
+
+import (
+	"strings"
+
+	"bolt/internal/yaml"
+)
+
+// InCode reports whether a place in the file is in code that a step or the result
+// is made of, and which line of that code it is. What a step itself does is at the
+// key that says so. A column of 0 is not known.
+func (p *Plan) InCode(line, column int) (codeLine int, ok bool) {
+	if column == 0 && p.actsAt(line) {
+		return 0, false
+	}
+	for _, s := range p.steps {
+		for _, n := range s.values {
+			if codeLine, ok = inCode(n, line, column); ok {
+				return codeLine, true
+			}
+		}
+	}
+	return inCode(p.result, line, column)
+}
+
+// actsAt reports whether a step, which is not only a value, acts at a line.
+func (p *Plan) actsAt(line int) bool {
+	for _, s := range p.steps {
+		if key := s.keys[s.kind.name]; key != nil && key.Line == line {
+			return s.kind.name != "eval"
+		}
+	}
+	return false
+}
+
+func inCode(n *yaml.Node, line, column int) (codeLine int, ok bool) {
+	if n == nil {
+		return 0, false
+	}
+	for _, item := range n.Items {
+		if codeLine, ok = inCode(item, line, column); ok {
+			return codeLine, true
+		}
+	}
+	for _, pair := range n.Pairs {
+		if codeLine, ok = inCode(pair.Value, line, column); ok {
+			return codeLine, true
+		}
+	}
+	if n.Items != nil || n.Pairs != nil || !isCode(n) && !isInterpolated(n) || line < n.Line {
+		return 0, false
+	}
+	if n.Style != yaml.Literal {
+		// Such a text may stand on several lines, of which only those are known that
+		// it has itself.
+		inside := line > n.Line || column == 0 || column >= n.Column
+		return 1, inside && line <= n.Line+strings.Count(n.Text, "\n")
+	}
+	codeLine = max(line-n.Line, 1)
+	return codeLine, line-n.Line <= strings.Count(strings.TrimRight(n.Text, "\n"), "\n")+1
+}

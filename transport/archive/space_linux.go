@@ -1,0 +1,21 @@
+package archive
+
+import (
+	"os"
+	"syscall"
+)
+
+// diskSpace returns the free space that the user may take of the file system that
+// a directory is in, and its size, in bytes.
+func diskSpace(dir *os.Root) (free, size int64, ok bool) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return 0, 0, false
+	}
+	defer f.Close()
+	var s syscall.Statfs_t
+	if err := syscall.Fstatfs(int(f.Fd()), &s); err != nil || s.Blocks == 0 {
+		return 0, 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), int64(s.Blocks) * int64(s.Bsize), true
+}

@@ -1,0 +1,139 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// matchExecs runs the commands of "Match exec" for one caller, each command once. ssh
+// runs them once for each connection, but an invocation of bolt looks up the settings
+// of a host for each action.
+type matchExecs struct {
+	dir     string
+	environ []string // nil is the environment of this process
+
+	mu   sync.Mutex
+	runs map[string]*matchRun // by the command
+}
+
+// A matchRun is a command that has run, or is running.
+type matchRun struct {
+	done    chan struct{} // closed when the others are set
+	ok      bool
+	err     error
+	givenUp bool // err is the end of the first caller's context
+}
+
+const (
+	// matchTakes is the time limit of a command. ssh has no limit.
+	matchTakes = 30 * time.Second
+	// maxMatchRuns is the number of results that are cached.
+	maxMatchRuns = 10_000
+)
+
+// holds reports whether a command ends with status 0.
+func (m *matchExecs) holds(ctx context.Context, command string) (bool, error) {
+	for {
+		m.mu.Lock()
+		r, known := m.runs[command]
+		if !known {
+			if m.runs == nil || len(m.runs) >= maxMatchRuns {
+				m.runs = make(map[string]*matchRun)
+			}
+			r = &matchRun{done: make(chan struct{})}
+			m.runs[command] = r
+		}
+		m.mu.Unlock()
+		if !known {
+			r.ok, r.err = m.run(ctx, command)
+			r.givenUp = r.err != nil && ctx.Err() != nil
+			if r.err != nil {
+				m.mu.Lock()
+				delete(m.runs, command) // the next one tries again
+				m.mu.Unlock()
+			}
+			close(r.done)
+			return r.ok, r.err
+		}
+		select {
+		case <-r.done:
+			if r.givenUp && ctx.Err() == nil {
+				continue
+			}
+			return r.ok, r.err
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// run runs a command as ssh does: by the user's shell, with nothing on its standard
+// input and output.
+func (m *matchExecs) run(ctx context.Context, command string) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, matchTakes, fmt.Errorf("the command did not end within %v", matchTakes))
+	defer cancel()
+	shell, _ := environOf(m.environ).get("SHELL")
+	cmd := exec.CommandContext(ctx, cmp.Or(shell, "/bin/sh"), "-c", command)
+	cmd.Dir, cmd.Env = m.dir, m.environ
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err := cmd.Run()
+	switch status, exited := errors.AsType[*exec.ExitError](err); {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case exited && status.Exited():
+		return false, nil
+	}
+	return false, err
+}
+
+// runs evaluates "Match exec". If a command cannot be run, the search fails, as in ssh.
+func (e *evaluation) runs(command string, at position) bool {
+	text, err := expandText(command, false, e.local, e.execTokens().forExec)
+	ok := false
+	switch {
+	case err != nil:
+	case e.by.execs == nil:
+		err = errors.New("bolt has no environment to run the command in")
+	default:
+		ok, err = e.by.execs.holds(e.ctx, text)
+	}
+	e.ran = true
+	if err != nil {
+		e.fail = fmt.Errorf("%s: Match exec %q: %w", at, command, err)
+	}
+	return ok
+}
+
+// execTokens returns the tokens for the settings up to the current line.
+func (e *evaluation) execTokens() *tokens {
+	h := hostConfig{Port: cmp.Or(e.key.port, e.number(optPort)), HostKeyAlias: lowerASCII(e.text(optHostKeyAlias))}
+	t := e.tokens(&h)
+	if t.hostName == "" {
+		t.hostName, _ = e.rawHostName() // an expansion error is reported later
+	}
+	return t
+}
+
+// forExec is for the commands of Match exec.
+func (t *tokens) forExec(token byte) (string, error) {
+	switch token {
+	case 'h', 'n', 'p', 'r':
+		return t.forProxy(true)(token)
+	case 'k', 'j':
+		value, err := t.expand(token)
+		if err == nil && !shellSafe(value) {
+			err = fmt.Errorf("%q has characters that are not allowed in a command", value)
+		}
+		return value, err
+	}
+	return t.expand(token)
+}

@@ -1,0 +1,250 @@
+package ssh
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+)
+
+// Package sftp returns a complete directory listing, and requests more names until the
+// server ends the listing. So the limits apply to the data that it reads.
+
+// listingLimits bound the listings that copies by SFTP hold in memory. A listing
+// is held until its files have been copied, and so are those of the directories
+// that it is in.
+type listingLimits struct {
+	perCopy int64         // bytes of memory
+	always  int64         // bytes of perCopy that each copy can always hold
+	inAll   int64         // bytes that all copies may hold beyond always
+	time    time.Duration // for one listing
+}
+
+var defaultListingLimits = listingLimits{
+	perCopy: 64 << 20, // 250,000 files with short names
+	always:  1 << 20,
+	inAll:   256 << 20,
+	time:    10 * time.Minute,
+}
+
+const (
+	// listedFile is the memory of a listed file beside its name, and
+	// listedAttribute of an extended attribute beside its text.
+	listedFile      = 256
+	listedAttribute = 64
+
+	// maxListedName is longer than file systems allow (255 bytes on Linux; 255
+	// UTF-16 units on Windows, which are 765 bytes at most).
+	maxListedName = 1 << 10
+
+	// maxPacket is package sftp's limit of a packet.
+	maxPacket = 256 << 10
+
+	packetName = 104 // SSH_FXP_NAME
+)
+
+// A listingBudget is the memory for listings that all copies of a Dialer share.
+type listingBudget struct {
+	limits listingLimits
+
+	mu   sync.Mutex
+	used int64
+}
+
+// take reports whether n more bytes are free, and takes them.
+func (b *listingBudget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+n > b.limits.inAll {
+		return false
+	}
+	b.used += n
+	return true
+}
+
+func (b *listingBudget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+}
+
+// A listingError is the error of a listing that exceeds a limit.
+type listingError struct{ reason string }
+
+func (e *listingError) Error() string { return e.reason }
+
+// listings reads the stream of an SFTP server and ends it if a listing exceeds a
+// limit. list is called from one goroutine at a time.
+type listings struct {
+	from   io.Reader
+	end    func() // ends the session
+	budget *listingBudget
+
+	packet []byte // the rest of a packet that was read as a whole
+	left   int    // the rest of a packet that is passed on as it arrives, in bytes
+
+	mu   sync.Mutex
+	held int64
+	err  *listingError // why the stream was ended
+}
+
+// Read implements io.Reader.
+func (l *listings) Read(p []byte) (int, error) {
+	if l.left == 0 && len(l.packet) == 0 {
+		if err := l.next(); err != nil {
+			return 0, err
+		}
+	}
+	if len(l.packet) > 0 {
+		n := copy(p, l.packet)
+		l.packet = l.packet[n:]
+		return n, nil
+	}
+	n, err := l.from.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+// next reads the head of a packet: its length and its kind. Packets with
+// names are read as a whole.
+func (l *listings) next() error {
+	var head [5]byte
+	if _, err := io.ReadFull(l.from, head[:]); err != nil {
+		return err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:])) - 1
+	if size < 0 || size >= maxPacket {
+		return fmt.Errorf("the server sent a packet of %d bytes", size+1)
+	}
+	if head[4] != packetName {
+		l.packet, l.left = head[:], int(size)
+		return nil
+	}
+	packet := make([]byte, len(head)+int(size))
+	if _, err := io.ReadFull(l.from, packet[copy(packet, head[:]):]); err != nil {
+		return err
+	}
+	l.packet = packet
+	return l.charge(listedMemory(packet[len(head):]))
+}
+
+// charge adds n bytes to the memory that is held.
+func (l *listings) charge(n int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := &l.budget.limits
+	shared := max(l.held+n-o.always, 0) - max(l.held-o.always, 0)
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.held+n > o.perCopy:
+		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of one copy", o.perCopy>>20)}
+		return l.err
+	case shared > 0 && !l.budget.take(shared):
+		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of all copies", o.inAll>>20)}
+		return l.err
+	}
+	l.held += n
+	return nil
+}
+
+// release lowers the memory that is held to the given amount.
+func (l *listings) release(held int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	always := l.budget.limits.always
+	if shared := max(l.held-always, 0) - max(held-always, 0); shared > 0 {
+		l.budget.give(shared)
+	}
+	l.held = held
+}
+
+// holding returns the memory that is held now, for release.
+func (l *listings) holding() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held
+}
+
+// reason returns why the stream was ended, nil if it was not.
+func (l *listings) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		return nil
+	}
+	return l.err
+}
+
+// list returns the names in a directory. They are held until release.
+func (l *listings) list(client *sftp.Client, dir string) ([]string, error) {
+	limit := l.budget.limits.time
+	stop := time.AfterFunc(limit, func() {
+		l.mu.Lock()
+		l.err = &listingError{fmt.Sprintf("its listing did not end within %v", limit)}
+		l.mu.Unlock()
+		l.end()
+	}).Stop
+	defer stop()
+	entries, err := client.ReadDir(dir)
+	if reason := l.reason(); reason != nil {
+		err = reason
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, nil
+}
+
+// listedMemory estimates what a packet of names takes in memory. Its arguments
+// are those of SSH_FXP_NAME (draft-ietf-secsh-filexfer-02, 7 and 5). A packet
+// that does not follow the format is an error for package sftp.
+func listedMemory(body []byte) (n int64) {
+	r := packetReader{body}
+	r.skip(4) // the request
+	for files := r.uint32(); files > 0 && len(r.left) > 0; files-- {
+		name := r.uint32()
+		r.skip(name)
+		r.skip(r.uint32()) // the line of "ls -l"
+		n += int64(name) + listedFile
+		flags := r.uint32()
+		for i, size := range []uint32{8, 8, 4, 8} { // size, owner, permissions, times
+			if flags&(1<<i) != 0 {
+				r.skip(size)
+			}
+		}
+		if flags&(1<<31) == 0 {
+			continue
+		}
+		for attributes := r.uint32(); attributes > 0 && len(r.left) > 0; attributes-- {
+			before := len(r.left)
+			r.skip(r.uint32())
+			r.skip(r.uint32())
+			n += int64(before-len(r.left)) + listedAttribute
+		}
+	}
+	return n
+}
+
+// A packetReader reads the numbers of a packet. After the end of the packet, every
+// number is zero.
+type packetReader struct{ left []byte }
+
+func (r *packetReader) skip(n uint32) { r.left = r.left[min(uint64(n), uint64(len(r.left))):] }
+
+func (r *packetReader) uint32() uint32 {
+	if len(r.left) < 4 {
+		r.left = nil
+		return 0
+	}
+	n := binary.BigEndian.Uint32(r.left)
+	r.left = r.left[4:]
+	return n
+}

@@ -1,0 +1,152 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// together runs commands that end when all of them run, or fail after a while.
+func together(t *testing.T, c *Conn, commands int) (errs []error) {
+	t.Helper()
+	dir := t.TempDir()
+	errs = make([]error, commands)
+	var work sync.WaitGroup
+	for i := range commands {
+		work.Go(func() {
+			line := fmt.Sprintf("echo >%s/%d; n=0; while [ $(ls %[1]s | wc -l) -lt %[3]d ]; do sleep 0.02; n=$((n+1)); [ $n -lt 500 ] || exit 1; done", dir, i, commands)
+			st, err := c.Run(t.Context(), &transport.Cmd{Line: line})
+			if err == nil && !st.OK() {
+				err = fmt.Errorf("ended with %+v", st)
+			}
+			errs[i] = err
+		})
+	}
+	work.Wait()
+	return errs
+}
+
+// TestNoRefusalBelowLimit: a server whose limit is known is never asked for more
+// sessions, though a session's place is free there only a moment after its end.
+func TestNoRefusalBelowLimit(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("MaxSessions %d", limit), func(t *testing.T) {
+			t.Parallel()
+			s := sshtest.Start(t, sshtest.Options{Config: fmt.Sprintf("MaxSessions %d\n", limit)})
+			c := newLab(t, func(o *Options) { o.Keep = true }, s).mustDial(t, dest(s))
+			c.places.limit, c.places.taught = limit, true
+			for round := range 6 {
+				for i, err := range together(t, c, limit) {
+					if err != nil {
+						t.Errorf("round %d, command %d: %v", round, i, err)
+					}
+				}
+			}
+			if got := c.Stats().Sessions; got != limit {
+				t.Errorf("the connection tells %d sessions, want %d", got, limit)
+			}
+		})
+	}
+}
+
+// TestSpareTeachesAtOnce: the refusal of a session that is opened ahead counts
+// what is open when it arrives, and not when the session is wanted.
+func TestSpareTeachesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{Config: "MaxSessions 1\n"})
+	c := newLab(t, func(o *Options) { o.Keep = true }, s).mustDial(t, dest(s))
+	stop := filepath.Join(t.TempDir(), "stop")
+	var work sync.WaitGroup
+	work.Go(func() {
+		line := fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done", stop)
+		if st, err := c.Run(t.Context(), &transport.Cmd{Line: line}); err != nil || !st.OK() {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+	for end := time.Now().Add(20 * time.Second); c.Stats().Sessions != 1; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("the connection tells %d sessions, want 1", c.Stats().Sessions)
+			break
+		}
+	}
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+}
+
+// TestNoQueue: a caller with other connections gets a request back for which
+// the server has no session, and nothing of it has run.
+func TestNoQueue(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{Config: "MaxSessions 1\n"})
+	c := newLab(t, func(o *Options) { o.Keep = true }, s).mustDial(t, dest(s))
+	c.NoQueue()
+	stop := filepath.Join(t.TempDir(), "stop")
+	started := make(chan struct{}, 1)
+	var work sync.WaitGroup
+	work.Go(func() {
+		line := fmt.Sprintf("echo up; n=0; while [ ! -e %s ]; do sleep 0.02; n=$((n+1)); [ $n -lt 500 ] || exit 1; done; exit 7", stop)
+		told := writerFunc(func(b []byte) (int, error) { started <- struct{}{}; return len(b), nil })
+		st, err := c.Run(t.Context(), &transport.Cmd{Line: line, Stdout: told})
+		if err != nil || st.Code != 7 {
+			t.Errorf("the first command: %+v, %v", st, err)
+		}
+	})
+	<-started
+	ran := filepath.Join(t.TempDir(), "ran")
+	_, err := c.Run(t.Context(), &transport.Cmd{Line: "touch " + ran})
+	if transport.ClassOf(err) != transport.ClassThrottled || !errors.Is(err, transport.ErrSessionsTaken) {
+		t.Errorf("the second command: %v", err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the second command has run")
+	}
+	if got := c.Stats().Sessions; got != 1 {
+		t.Errorf("the connection tells %d sessions, want 1", got)
+	}
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+	for i := range 5 { // one after the other, nothing is refused
+		if st, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil || !st.OK() {
+			t.Errorf("command %d afterwards: %+v, %v", i, st, err)
+		}
+	}
+}
+
+// TestGivenUpSessionIsNoRequest: a request waits for the place of a session that
+// was given up, even if the caller has other connections. To return it at once
+// would have it come back at once.
+func TestGivenUpSessionIsNoRequest(t *testing.T) {
+	p := &places{limit: 1, most: 1, taught: true, noQueue: true}
+	s := &session{done: make(chan struct{})}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	queued := 0
+	take := func() error { return p.take(over, nil, func() { queued++ }) }
+	if err := take(); err != nil {
+		t.Fatal(err)
+	}
+	if err := take(); err != errCrowded {
+		t.Errorf("beside another request: %v", err)
+	}
+	p.leave(s)
+	if err := take(); err != errNoPlace || queued != 1 {
+		t.Errorf("beside a session that was given up: %v, queued %d times", err, queued)
+	}
+	close(s.done)
+	if p.closed(s); p.working != 0 {
+		t.Errorf("%d requests are counted afterwards", p.working)
+	}
+}

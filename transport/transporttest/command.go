@@ -104,8 +104,8 @@ func binaryOutput(t *testing.T, m *machine) {
 // merged keeps what both streams print in the order of arrival.
 type merged struct{ bytes.Buffer }
 
-// stdoutFirst allows for two runs in the other order: stdout has a head start of
-// a few milliseconds, and a busy machine may wake its reader later than that.
+// stdoutFirst allows two runs in the other order. Stdout has a head start of a
+// few milliseconds. A busy machine can wake its reader later than that.
 func stdoutFirst(t *testing.T, m *machine) {
 	c := m.dial(t)
 	const runs, mayDiffer = 20, 2

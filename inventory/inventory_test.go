@@ -487,7 +487,7 @@ func TestSettings(t *testing.T) {
 	inv := mustLoad(t, `
 config:
   ssh: {user: root, password: pw, private-key: keys/none, connect-timeout: 3, host-key-check: true, run-as: admin,
-        encryption-algorithms: [defaults, aes128-cbc], proxyjump: gate, keepalive: 7, gssapi-authentication: true, gssapi-delegate-credentials: false, tmpdir: /var/tmp, script-dir: fixed, cleanup: false,
+        encryption-algorithms: [defaults, aes128-cbc], proxyjump: gate, keepalive: 7, forward-agent: true, gssapi-authentication: true, gssapi-delegate-credentials: false, tmpdir: /var/tmp, script-dir: fixed, cleanup: false,
         interpreters: {rb: /opt/my ruby, .py: [/usr/bin/env, python3]}, run-as-command: [doas, -u]}
 targets:
   - {name: plain, uri: h.example}
@@ -515,7 +515,7 @@ targets:
 	to := s.Dest
 	if to.Protocol != "ssh" || to.Host != "h.example" || to.Port != 0 || to.User != "root" || to.Password.Reveal() != "pw" ||
 		to.PrivateKey != "/proj/keys/none" || to.ConnectTimeout.Seconds() != 3 || to.DisconnectTimeout.Seconds() != 5 || to.Keepalive.Seconds() != 7 ||
-		to.HostKeyCheck != transport.CheckStrict || !to.LoadConfig || to.ProxyJump != "gate" || to.GSSAPI != transport.ChoiceYes || to.GSSAPIDelegate != transport.ChoiceNo || to.Ciphers != "defaults,aes128-cbc" {
+		to.HostKeyCheck != transport.CheckStrict || !to.LoadConfig || to.ProxyJump != "gate" || to.GSSAPI != transport.ChoiceYes || to.GSSAPIDelegate != transport.ChoiceNo || to.ForwardAgent != transport.ChoiceYes || to.Ciphers != "defaults,aes128-cbc" {
 		t.Errorf("got %+v", to)
 	}
 	if s.RunAs.User != "admin" || s.RunAs.Password.Reveal() != "pw" || !slices.Equal(s.RunAs.Command, []string{"doas", "-u"}) {

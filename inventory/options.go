@@ -50,9 +50,9 @@ func boltTransports() map[string]transportInfo {
 	return map[string]transportInfo{
 		"ssh": {
 			options: withRunAs("batch-mode", "cleanup", "connect-timeout", "disconnect-timeout", "encryption-algorithms",
-				"extensions", "gssapi-authentication", "gssapi-delegate-credentials", "host", "host-key-algorithms", "host-key-check", "interpreters", "keepalive", "kex-algorithms", "load-config",
+				"extensions", "forward-agent", "gssapi-authentication", "gssapi-delegate-credentials", "host", "host-key-algorithms", "host-key-check", "interpreters", "keepalive", "kex-algorithms", "load-config",
 				"login-shell", "mac-algorithms", "password", "port", "private-key", "proxy-command", "proxyjump", "script-dir", "tmpdir", "tty", "user"),
-			native: withRunAs("batch-mode", "cleanup", "copy-command", "host", "host-key-check", "interpreters", "native-ssh",
+			native: withRunAs("batch-mode", "cleanup", "copy-command", "forward-agent", "host", "host-key-check", "interpreters", "native-ssh",
 				"port", "private-key", "script-dir", "ssh-command", "tmpdir", "user"),
 			extra: []string{"copy-command", "native-ssh", "ssh-command"},
 			defaults: ordered.Of("batch-mode", true, "cleanup", true, "connect-timeout", int64(10), "disconnect-timeout", int64(5),
@@ -141,6 +141,7 @@ func optionSchemas() map[string]*schema.Schema {
 		"encryption-algorithms": set(),
 		"extensions":            set(),
 		"file-protocol":         enum("smb", "winrm"),
+		"forward-agent":         flag(),
 		"host":                  text(),
 		"host-key-algorithms":   set(),
 		"host-key-check":        flag(),

@@ -171,6 +171,7 @@ func (d *Data) ssh(c options, to *transport.Dest) {
 		to.HostKeyCheck = transport.CheckNone
 	}
 	to.GSSAPI, to.GSSAPIDelegate = c.choice("gssapi-authentication"), c.choice("gssapi-delegate-credentials")
+	to.ForwardAgent = c.choice("forward-agent")
 	to.LoginShell = c.text("login-shell")
 	to.LoadConfig = c.flag("load-config")
 	to.ProxyJump, to.ProxyCommand = c.text("proxyjump"), c.text("proxy-command")

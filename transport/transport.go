@@ -151,6 +151,10 @@ type Dest struct {
 	// whether to hand a copy of it to the machine.
 	GSSAPI, GSSAPIDelegate Choice
 
+	// ForwardAgent says whether commands on the machine can use the caller's
+	// ssh-agent. ChoiceByConfig is no, except for native-ssh.
+	ForwardAgent Choice
+
 	// Tool is for transports that call a program of this machine, WinRM for
 	// Protocol "winrm".
 	Tool  Tool

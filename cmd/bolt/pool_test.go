@@ -144,6 +144,64 @@ func TestPoolClientKilled(t *testing.T) {
 	}
 }
 
+// TestPoolForwardsAgent: the daemon forwards the agent of the invocation, to the targets
+// with forward-agent alone.
+func TestPoolForwardsAgent(t *testing.T) {
+	t.Parallel()
+	server := sshtest.Start(t, sshtest.Options{})
+	d := newDesk(t, server)
+	inventory := "targets:\n- {name: with, uri: host1, config: {ssh: {forward-agent: true}}}\n- {name: without, uri: host1}\n"
+	if err := os.WriteFile(filepath.Join(d.dir, "inventory.yaml"), []byte(inventory), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := func(agent, with string) {
+		t.Helper()
+		d.env[len(d.env)-2] = "SSH_AUTH_SOCK=" + agent
+		for name, want := range map[string]string{"with": with, "without": "Could not open"} {
+			if out, _ := d.bolt("command", "run", "ssh-add -l 2>&1", "-t", name); !strings.Contains(out, want) {
+				t.Errorf("target %q, agent %q: want %q, got:\n%s", name, agent, want, out)
+			}
+		}
+	}
+	full, empty := startAgent(t, server.KeyFile), startAgent(t, "")
+	for range 2 {
+		list(full, "ED25519")
+		list(empty, "The agent has no identities")
+		list("", "SSH_AUTH_SOCK is not set")
+	}
+	if s := d.status(); s.Dials != 5 {
+		t.Errorf("%d dials, want one for each agent with and without forwarding, and one without an agent", s.Dials)
+	}
+}
+
+// startAgent starts an ssh-agent with a key, if one is given, and returns its socket.
+func startAgent(t *testing.T, key string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bolt-agent") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "agent")
+	agent := exec.Command("ssh-agent", "-D", "-a", socket)
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+	})
+	until(t, "the agent listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	if key != "" {
+		add := exec.Command("ssh-add", key)
+		add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)
+		if out, err := add.CombinedOutput(); err != nil {
+			t.Fatalf("ssh-add: %v\n%s", err, out)
+		}
+	}
+	return socket
+}
+
 // TestPoolDaemonStopped: a daemon that does not answer holds nobody up, and
 // goes on where it was when it is let.
 func TestPoolDaemonStopped(t *testing.T) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -318,7 +319,7 @@ func TestMetrics(t *testing.T) {
 	for name, want := range map[string]string{
 		"bolt_pool_up": "1", "bolt_pool_clients": "0", "bolt_pool_runs_total": "1", "bolt_pool_dials_total": "1",
 		`bolt_pool_connections{state="busy"}`: "1", `bolt_pool_connections{state="idle"}`: "0",
-		`bolt_pool_build_info{version="1.0 \"odd\\",protocol="2"}`: "1",
+		fmt.Sprintf(`bolt_pool_build_info{version="1.0 \"odd\\",protocol="%d"}`, wire.Version): "1",
 	} {
 		if values[name] != want {
 			t.Errorf("%s is %q, want %q", name, values[name], want)

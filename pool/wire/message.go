@@ -119,6 +119,7 @@ func EncodeDest(to *transport.Dest) []byte {
 	e.text(to.HostKeyAlgorithms)
 	e.uint(uint64(to.GSSAPI))
 	e.uint(uint64(to.GSSAPIDelegate))
+	e.uint(uint64(to.ForwardAgent))
 	return e
 }
 
@@ -133,6 +134,7 @@ func DecodeDest(body []byte) (transport.Dest, error) {
 		ProxyJump: d.text(), ProxyCommand: d.text(), LoginShell: d.text(),
 		Ciphers: d.text(), Kex: d.text(), MACs: d.text(), HostKeyAlgorithms: d.text(),
 		GSSAPI: transport.Choice(d.small(uint64(transport.ChoiceNo))), GSSAPIDelegate: transport.Choice(d.small(uint64(transport.ChoiceNo))),
+		ForwardAgent: transport.Choice(d.small(uint64(transport.ChoiceNo))),
 	}
 	return to, d.end("destination")
 }

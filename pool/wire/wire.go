@@ -20,7 +20,7 @@ import (
 
 // Version is the version of the protocol. Peers that do not speak the same
 // one part after the greeting, whose own form never changes.
-const Version = 2
+const Version = 3
 
 const (
 	// MaxFrame bounds the body of a frame.

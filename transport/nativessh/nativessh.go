@@ -94,6 +94,12 @@ func (s *starter) options() []string {
 	case transport.CheckNone:
 		set("StrictHostKeyChecking", "no")
 	}
+	switch s.to.ForwardAgent {
+	case transport.ChoiceYes:
+		set("ForwardAgent", "yes")
+	case transport.ChoiceNo:
+		set("ForwardAgent", "no")
+	}
 	if t := s.to.ConnectTimeout; t > 0 { // but for the question what it is
 		set("ConnectTimeout", strconv.Itoa(int((t+time.Second-1)/time.Second)))
 	}

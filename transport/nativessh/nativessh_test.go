@@ -1,7 +1,12 @@
 package nativessh
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -33,4 +38,46 @@ func TestConformance(t *testing.T) {
 			},
 		}
 	})
+}
+
+func TestForwardAgent(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	t.Setenv("SSH_AUTH_SOCK", startAgent(t, s.KeyFile))
+	for choice, want := range map[transport.Choice]string{
+		transport.ChoiceByConfig: "Could not open",
+		transport.ChoiceYes:      "ED25519",
+		transport.ChoiceNo:       "Could not open",
+	} {
+		to := dest(s)
+		to.ForwardAgent = choice
+		if o := run(t.Context(), t, to, "ssh-add -l 2>&1", nil); o.err != nil || !strings.Contains(o.out, want) {
+			t.Errorf("forward-agent %v: got %+v, want %q", choice, o, want)
+		}
+	}
+}
+
+// startAgent starts an ssh-agent with a key and returns its socket.
+func startAgent(t *testing.T, key string) string {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "agent")
+	agent := exec.Command("ssh-agent", "-D", "-a", socket)
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		agent.Process.Kill()
+		agent.Wait()
+	})
+	for range 200 {
+		if _, err := os.Stat(socket); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	add := exec.Command("ssh-add", key)
+	add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("ssh-add: %v\n%s", err, out)
+	}
+	return socket
 }

@@ -54,6 +54,8 @@ type hostConfig struct {
 
 	GSSAPIAuthentication, GSSAPIDelegateCredentials bool
 
+	ForwardAgentAt string // the place of a ForwardAgent that ssh would follow; bolt warns about it
+
 	SetEnv  []string // NAME=value
 	SendEnv []string // patterns of names of variables of the caller
 	// RequestTTY is true for "force" only. The other values request a terminal if
@@ -380,6 +382,9 @@ func (e *evaluation) result() (hostConfig, error) {
 	}
 	if s := e.first[optSetEnv]; s != nil {
 		h.SetEnv = s.args
+	}
+	if s := e.first[optForwardAgent]; s != nil && !slices.Contains([]string{"no", "false"}, lowerASCII(s.args[0])) {
+		h.ForwardAgentAt = s.at.String()
 	}
 	if e.first[optServerAliveCountMax] != nil && h.ServerAliveCountMax == 0 {
 		h.ServerAliveCountMax = -1

@@ -47,11 +47,11 @@ const (
 	optSetEnv
 	optSendEnv
 	optRequestTTY
+	optForwardAgent
 
 	// The following options are read only for a warning.
 	optKnownHostsCommand
 	optBindInterface
-	optForwardAgent
 	optForwardX11
 	optLocalForward
 	optRemoteForward
@@ -81,7 +81,6 @@ var unevaluated = []struct {
 }{
 	{optKnownHostsCommand, "KnownHostsCommand", []string{"none"}, notEvaluated},
 	{optBindInterface, "BindInterface", []string{"none"}, notEvaluated},
-	{optForwardAgent, "ForwardAgent", []string{"no", "false"}, "bolt does not forward the agent"},
 	{optForwardX11, "ForwardX11", []string{"no", "false"}, notEvaluated},
 	{optLocalForward, "LocalForward", nil, "no ports are forwarded"},
 	{optRemoteForward, "RemoteForward", nil, "no ports are forwarded"},
@@ -166,6 +165,8 @@ func optionOf(keyword string) option {
 		return optSendEnv
 	case "requesttty":
 		return optRequestTTY
+	case "forwardagent":
+		return optForwardAgent
 	case "permitlocalcommand":
 		return optPermitLocalCommand
 	}

@@ -29,6 +29,8 @@ type Conn struct {
 	peer     string // for people
 	keeper   keeper
 
+	forwarding forwarding
+
 	// Requests on channels that wait come to serve and go from it.
 	watching, claiming chan *requests
 
@@ -88,7 +90,10 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 func (c *Conn) started() (ended func()) {
 	c.warm.begin()
 	c.expect()
-	return c.warm.end
+	return func() {
+		c.warm.end()
+		c.endForwarding()
+	}
 }
 
 // Put copies by the machine's shell and tar; by SFTP if it has no tar.
@@ -272,7 +277,7 @@ func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Reques
 			if !open {
 				channels = nil
 			} else {
-				c.reject(ch)
+				c.accept(ch)
 			}
 			continue
 		case r, ok = <-requests:
@@ -305,10 +310,6 @@ func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Reques
 	c.served(&w)
 }
 
-func (c *Conn) reject(ch ssh.NewChannel) {
-	c.answered(ch.Reject(ssh.Prohibited, "no channels from the server"))
-}
-
 func (c *Conn) refuse(r *ssh.Request) { c.answered(r.Reply(false, nil)) }
 
 // answered logs why an answer could not be given.
@@ -320,6 +321,7 @@ func (c *Conn) answered(err error) {
 
 // served is the end of serve.
 func (c *Conn) served(w *watchList) {
+	defer c.endForwarding()
 	defer close(c.ended)
 	for _, q := range w {
 		if q != nil {

@@ -54,7 +54,7 @@ func TestLogNamesTheTarget(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	var log bytes.Buffer
 	l := newLab(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	l.configure(t, "StrictHostKeyChecking accept-new\nForwardAgent yes\n")
+	l.configure(t, "StrictHostKeyChecking accept-new\nTunnel yes\n")
 	to := dest(s)
 	to.HostKeyCheck = transport.CheckByConfig
 	l.mustDial(t, to)

@@ -36,6 +36,8 @@ type endpoint struct {
 	env []string // NAME=value, for every session
 
 	gssapi, delegate bool // a Kerberos ticket is tried, and handed on
+
+	agent string // the socket of the agent that is forwarded; "" for none
 }
 
 // resolve makes the endpoint of a destination.
@@ -78,6 +80,14 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	e.env = sentEnv(v.caller.Environ, conf)
 	e.gssapi = to.GSSAPI.Of(conf.GSSAPIAuthentication)
 	e.delegate = e.gssapi && to.GSSAPIDelegate.Of(conf.GSSAPIDelegateCredentials)
+	if at := conf.ForwardAgentAt; at != "" && to.ForwardAgent == transport.ChoiceByConfig {
+		v.warn("ssh_config", "Not used in ssh_config: "+at+": ForwardAgent: bolt forwards the agent only if the inventory sets forward-agent")
+	}
+	if to.ForwardAgent == transport.ChoiceYes {
+		if e.agent = v.agentSocket(e); e.agent == "" {
+			return nil, noAgentError(to.Host, errNoAgent)
+		}
+	}
 	e.lists = algorithmLists{
 		kex: to.Kex, ciphers: to.Ciphers, macs: to.MACs, hostKey: to.HostKeyAlgorithms,
 		confKex: conf.KexAlgorithms, confCiphers: conf.Ciphers, confMACs: conf.MACs, confHostKey: conf.HostKeyAlgorithms,
@@ -187,7 +197,8 @@ func (e *endpoint) throughJump(err error) error {
 // to be reached through those before it; the first of them by its own
 // settings in ssh_config.
 //
-// A hop gets the target's key, never its password, nor its ticket to keep. Its host key is checked as
+// A hop gets the target's key, never its password, nor its ticket to keep, nor the
+// agent. Its host key is checked as
 // ssh_config says, as "ssh -J" does: to trust any key of the target, which may
 // be why there is a hop, is not to trust any key of the hop.
 func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
@@ -204,7 +215,7 @@ func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	hop.Protocol, hop.User, hop.Host, hop.Port, hop.ProxyJump = "ssh", u, host, port, before
 	hop.ProxyCommand = ""
 	hop.Password, hop.HostKeyCheck = transport.Secret{}, transport.CheckByConfig
-	hop.GSSAPIDelegate = transport.ChoiceByConfig
+	hop.GSSAPIDelegate, hop.ForwardAgent = transport.ChoiceByConfig, transport.ChoiceNo
 	hop.Ciphers, hop.Kex, hop.MACs, hop.HostKeyAlgorithms = "", "", "", ""
 	return &hop, nil
 }

@@ -59,6 +59,9 @@ func (r *route) Dial(ctx context.Context) (transport.Conn, error) {
 
 // open reaches the endpoint, through jump hosts if need be.
 func (r *route) open(ctx context.Context) (*Conn, error) {
+	if err := r.v.reachAgent(ctx, r.e); err != nil {
+		return nil, err
+	}
 	if r.via == nil {
 		return r.v.connect(ctx, r.e, r.v.straight(r.e))
 	}
@@ -220,7 +223,8 @@ func (r *route) describe(f *fields) {
 	}
 	f.flag(c.IdentitiesOnly)
 	f.num(c.RequiredRSASize)
-	if socket := v.agentSocket(e); socket != "" && e.to.LoadConfig {
+	f.flag(e.agent != "")
+	if socket := v.agentSocket(e); socket != "" && (e.to.LoadConfig || e.agent != "") {
 		f.text(v.stamp(socket, func() []string { return []string{socket} }))
 	} else {
 		f.text("")

@@ -202,6 +202,9 @@ func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool)
 				Hint: "Its sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
 		}
 	}
+	if err := c.askForwarding(ch); err != nil {
+		return err
+	}
 	if err := c.sendEnv(ch); err != nil {
 		return c.requestFailed(err)
 	}

@@ -152,7 +152,7 @@ func (c *joinContext) Done() <-chan struct{} {
 
 // Each line that would have mattered is told of once, and no other.
 func TestWarnsOfUnusedSettings(t *testing.T) {
-	matter := []string{"ForwardAgent yes", "ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
+	matter := []string{"ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
 		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
 		"VerifyHostKeyDNS ask", "KnownHostsCommand /k", "BindInterface eth0"}
 	c, log := loadText(t, strings.Join(matter, "\n")+"\nPermitLocalCommand yes\nForwardAgent no\nCompression yes\n")

@@ -308,6 +308,9 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 // begin starts a line and reads the mark that it prints before anything else
 // on each of its streams.
 func (h *held) begin(c *Conn, line, mark string) error {
+	if err := c.askForwarding(h.ch); err != nil {
+		return err
+	}
 	if err := c.sendEnv(h.ch); err != nil {
 		return err
 	}

@@ -34,11 +34,12 @@ type Conn struct {
 	// Requests on channels that wait come to serve and go from it.
 	watching, claiming chan *requests
 
-	places   *places
-	warm     warm
-	shelves  shelves
-	unasked  shell.Unasked
-	listings *listingBudget
+	places    *places
+	questions questions
+	warm      warm
+	shelves   shelves
+	unasked   shell.Unasked
+	listings  *listingBudget
 
 	closing sync.Once
 	mu      sync.Mutex

@@ -131,15 +131,30 @@ func (c *Conn) vacate(s *session) {
 	c.places.release()
 }
 
+// questions are the requests of awaitAnswer, one at a time: a server that does not
+// answer shall not cost a goroutine for each session.
+type questions struct {
+	mu     sync.Mutex
+	asking bool
+	next   chan struct{} // closed with the answer to the next request; nil if nothing waits for it
+}
+
 // awaitAnswer sends a request after all messages sent so far. It returns when the
 // server has answered, after answerTakes, or when the connection ends.
 func (c *Conn) awaitAnswer() {
-	answered := make(chan struct{})
-	if !c.work.start(func() {
-		c.mux.SendRequest("keepalive@openssh.com", true, nil) // a refusal is an answer
-		close(answered)
-	}) {
-		return
+	q := &c.questions
+	q.mu.Lock()
+	if q.next == nil {
+		q.next = make(chan struct{})
+	}
+	answered := q.next
+	if !q.asking {
+		q.asking = c.work.start(c.askAll)
+	}
+	asking := q.asking
+	q.mu.Unlock()
+	if !asking {
+		return // the connection ends
 	}
 	late := time.NewTimer(answerTakes)
 	defer late.Stop()
@@ -147,6 +162,23 @@ func (c *Conn) awaitAnswer() {
 	case <-answered:
 	case <-late.C:
 	case <-c.ended:
+	}
+}
+
+// askAll sends requests as long as something waits for an answer.
+func (c *Conn) askAll() {
+	q := &c.questions
+	for {
+		q.mu.Lock()
+		answered := q.next
+		q.next = nil
+		q.asking = answered != nil
+		q.mu.Unlock()
+		if answered == nil {
+			return
+		}
+		c.mux.SendRequest("keepalive@openssh.com", true, nil) // a refusal is an answer
+		close(answered)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"golang.org/x/crypto/ssh"
 )
 
 // together runs commands that end when all of them run, or fail after a while.
@@ -149,4 +150,52 @@ func TestGivenUpSessionIsNoRequest(t *testing.T) {
 	if p.closed(s); p.working != 0 {
 		t.Errorf("%d requests are counted afterwards", p.working)
 	}
+}
+
+// TestQuestionsAreShared: sessions that end while a server owes an answer wait for one
+// further answer together, and none of them for the answer to an earlier question.
+func TestQuestionsAreShared(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	c := newLab(t, nil, s).mustDial(t, dest(s))
+	mute := &muteMux{Conn: c.mux, asked: make(chan struct{}, 100), answers: make(chan struct{})}
+	c.mux = mute
+	var first, others sync.WaitGroup
+	first.Go(c.awaitAnswer)
+	<-mute.asked
+	begun := time.Now()
+	for range 50 {
+		others.Go(c.awaitAnswer)
+	}
+	time.Sleep(100 * time.Millisecond) // until all of them wait
+	mute.answers <- struct{}{}
+	first.Wait()
+	<-mute.asked
+	others.Wait()
+	if took := time.Since(begun); took < answerTakes {
+		t.Errorf("they took the answer to an earlier question, after %v", took)
+	}
+	if n := len(mute.asked); n > 0 {
+		t.Errorf("%d questions more than two", n)
+	}
+	close(mute.answers)
+	begun = time.Now()
+	c.awaitAnswer()
+	if took := time.Since(begun); took >= answerTakes {
+		t.Errorf("an answer took %v", took)
+	}
+}
+
+// A muteMux answers a global request for each element of answers.
+type muteMux struct {
+	ssh.Conn
+	asked, answers chan struct{}
+}
+
+func (m *muteMux) SendRequest(name string, wants bool, _ []byte) (bool, []byte, error) {
+	if wants {
+		m.asked <- struct{}{}
+		<-m.answers
+	}
+	return false, nil, nil
 }

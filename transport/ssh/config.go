@@ -218,7 +218,8 @@ type evaluation struct {
 // asking is the data of a caller for a search.
 type asking struct {
 	env   environment
-	execs *matchExecs // nil: the commands of Match exec cannot be run
+	execs *matchExecs   // nil: the commands of Match exec cannot be run
+	limit time.Duration // for each command of Match exec
 }
 
 func (e *evaluation) run() (hostConfig, error) {

@@ -15,7 +15,7 @@ import (
 
 // lookup is find for the environment that the files were read with.
 func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
-	by := asking{c.local.env, &matchExecs{}}
+	by := asking{c.local.env, &matchExecs{}, matchTakes}
 	h, err := c.find(context.Background(), by, alias, user, port)
 	if err != nil {
 		return hostConfig{}, err

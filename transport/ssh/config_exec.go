@@ -31,14 +31,17 @@ type matchRun struct {
 }
 
 const (
-	// matchTakes is the time limit of a command. ssh has no limit.
+	// matchTakes is the time limit of a command if there is no connect timeout. ssh has
+	// no limit.
 	matchTakes = 30 * time.Second
+	// matchLeaves is how long a process that a command leaves behind can hold its stderr.
+	matchLeaves = 200 * time.Millisecond
 	// maxMatchRuns is the number of results that are cached.
 	maxMatchRuns = 10_000
 )
 
 // holds reports whether a command ends with status 0.
-func (m *matchExecs) holds(ctx context.Context, command string) (bool, error) {
+func (m *matchExecs) holds(ctx context.Context, command string, limit time.Duration) (bool, error) {
 	for {
 		m.mu.Lock()
 		r, known := m.runs[command]
@@ -51,7 +54,7 @@ func (m *matchExecs) holds(ctx context.Context, command string) (bool, error) {
 		}
 		m.mu.Unlock()
 		if !known {
-			r.ok, r.err = m.run(ctx, command)
+			r.ok, r.err = m.run(ctx, command, limit)
 			r.givenUp = r.err != nil && ctx.Err() != nil
 			if r.err != nil {
 				m.mu.Lock()
@@ -74,23 +77,29 @@ func (m *matchExecs) holds(ctx context.Context, command string) (bool, error) {
 }
 
 // run runs a command as ssh does: by the user's shell, with nothing on its standard
-// input and output.
-func (m *matchExecs) run(ctx context.Context, command string) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, matchTakes, fmt.Errorf("the command did not end within %v", matchTakes))
+// input and output. The last line of its standard error is part of an error.
+func (m *matchExecs) run(ctx context.Context, command string, limit time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the command did not end within %v", limit))
 	defer cancel()
 	shell, _ := environOf(m.environ).get("SHELL")
 	cmd := exec.CommandContext(ctx, cmp.Or(shell, "/bin/sh"), "-c", command)
 	cmd.Dir, cmd.Env = m.dir, m.environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = matchLeaves
+	said := new(tail)
+	cmd.Stderr = said
 	err := cmd.Run()
 	switch status, exited := errors.AsType[*exec.ExitError](err); {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return true, nil
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		err = context.Cause(ctx)
 	case exited && status.Exited():
 		return false, nil
+	}
+	if line := said.lastLine(); line != "" {
+		err = fmt.Errorf("%w; its last message is %q", err, line)
 	}
 	return false, err
 }
@@ -104,7 +113,7 @@ func (e *evaluation) runs(command string, at position) bool {
 	case e.by.execs == nil:
 		err = errors.New("bolt has no environment to run the command in")
 	default:
-		ok, err = e.by.execs.holds(e.ctx, text)
+		ok, err = e.by.execs.holds(e.ctx, text, e.by.limit)
 	}
 	e.ran = true
 	if err != nil {

@@ -52,7 +52,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	if err != nil {
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
-	conf, err := files.find(ctx, asking{v.local.env, v.execs}, to.Host, to.User, to.Port)
+	conf, err := files.find(ctx, asking{v.local.env, v.execs, cmp.Or(to.ConnectTimeout, matchTakes)}, to.Host, to.User, to.Port)
 	if to.LoadConfig {
 		v.tell(files)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -119,6 +120,14 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.text = append(t.text[:0], t.text[extra:]...)
 	}
 	return len(p), nil
+}
+
+// lastLine returns the last line that is not empty.
+func (t *tail) lastLine() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(string(t.text))
+	return farText(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 func (t *tail) String() string {

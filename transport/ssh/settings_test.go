@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
@@ -121,7 +122,7 @@ func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
 	defer giveUp(cause)
 	var work sync.WaitGroup
 	work.Go(func() {
-		if _, err := m.holds(first, command); err != cause {
+		if _, err := m.holds(first, command, matchTakes); err != cause {
 			t.Errorf("the first caller: %v", err)
 		}
 	})
@@ -132,10 +133,31 @@ func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
 		runtime.Gosched()
 	}
 	second := &joinContext{Context: t.Context(), asked: giveUp, cause: cause}
-	if ok, err := m.holds(second, command); !ok || err != nil {
+	if ok, err := m.holds(second, command, matchTakes); !ok || err != nil {
 		t.Errorf("the second caller: %v, %v", ok, err)
 	}
 	work.Wait()
+}
+
+// A command of Match exec that hangs takes no longer than a connection may, and what it
+// has printed is part of the error.
+func TestMatchExecHangs(t *testing.T) {
+	l := newLab(t, nil)
+	l.configure(t, "Match host web1 exec \"echo first >&2; echo no VPN >&2; sleep 60\"\n User no\nMatch exec \"sleep 8 & true\"\n User left\n")
+	begun := time.Now()
+	_, err := l.own.resolve(t.Context(), transport.Dest{Host: "web1", LoadConfig: true, ConnectTimeout: time.Second})
+	if err == nil {
+		t.Fatal("a command that hangs has decided")
+	}
+	wantText(t, "error", err.Error(), l.config+":1", "did not end within 1s", `"no VPN"`)
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	begun = time.Now()
+	e, err := l.own.resolve(t.Context(), transport.Dest{Host: "web2", LoadConfig: true, ConnectTimeout: 10 * time.Second})
+	if err != nil || e.user != "left" || time.Since(begun) > 5*time.Second {
+		t.Errorf("beside a process that is left behind: %+v, %v", e, err)
+	}
 }
 
 // A joinContext ends another context when somebody begins to wait with it.

@@ -137,7 +137,7 @@ func (c *Conn) forward(n ssh.NewChannel) {
 	if !c.warm.busy() || c.isOver() {
 		return // endForwarding did not see f
 	}
-	if err := relayAgent(ch, agent); err != nil && !errors.Is(err, io.EOF) {
+	if err := relayAgent(ch, agent); !errors.Is(err, io.EOF) {
 		c.log.Debug("forwarded agent", "target", c.e.to.Host, "err", err)
 	}
 }
@@ -177,7 +177,7 @@ func (f *forwarding) remove(one *forwarded) {
 }
 
 // relayAgent carries requests from a channel to the agent, one at a time, and its
-// answers back. Requests that would change the agent fail.
+// answers back, until one of them ends. Requests that would change the agent fail.
 func relayAgent(ch, agent io.ReadWriter) error {
 	for {
 		request, err := readAgentMessage(ch)

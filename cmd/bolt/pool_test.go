@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,7 +192,13 @@ func startAgent(t *testing.T, key string) string {
 		_ = agent.Process.Kill()
 		_ = agent.Wait()
 	})
-	until(t, "the agent listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	until(t, "the agent listens", func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
 	if key != "" {
 		add := exec.Command("ssh-add", key)
 		add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)

@@ -1,6 +1,7 @@
 package nativessh
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,8 @@ func startAgent(t *testing.T, key string) string {
 		agent.Wait()
 	})
 	for range 200 {
-		if _, err := os.Stat(socket); err == nil {
+		if c, err := net.Dial("unix", socket); err == nil {
+			c.Close()
 			break
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -250,12 +250,14 @@ func (p *Pool) dial(ctx context.Context, d *dial, l *lease) {
 // dialFailed tells the error to who waits; locked.
 func (p *Pool) dialFailed(d *dial, err error) {
 	pe := d.peer
+	if err != errNoRoom { // nothing was dialed
+		p.counts.DialsFailed++
+	}
 	if d.extra {
 		pe.notUntil = time.Now().Add(extraPause)
 		p.await(pe)
 		return
 	}
-	p.counts.DialsFailed++
 	pe.arrivals.failAll(err)
 	if len(pe.links) == 0 {
 		// A request in the queue that the error does not concern waits on, for

@@ -35,7 +35,7 @@ type Connection struct {
 type Totals struct {
 	Dials       uint64 // that opened a connection
 	DialsSaved  uint64 // that were answered with a connection of somebody else
-	DialsFailed uint64
+	DialsFailed uint64 // also those of further connections, which fail no request
 	Runs        uint64 // commands and copies that have ended
 }
 

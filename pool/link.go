@@ -62,6 +62,7 @@ func (k *link) learn(told int, refused bool) {
 	switch {
 	case refused:
 		k.sessions, k.refused = max(1, k.active-1), true
+		k.peer.limit = k.sessions
 	case k.refused:
 		k.sessions = min(told, k.sessions+1)
 	default:

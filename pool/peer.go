@@ -37,6 +37,7 @@ type peer struct {
 	arrivals queue   // of those who wait for any connection
 	queue    queue   // of requests that wait for a session
 	saved    uint64
+	limit    int // of sessions on a link, at the last refusal; 0 if there was none
 
 	took     time.Duration // by the last dial that succeeded
 	alarm    *alarm        // for another link; nil if none is set
@@ -207,12 +208,10 @@ func linksFor(sessions int) int {
 	return min(max(enoughSessions/sessions, minLinks), maxLinks)
 }
 
-// instruct sets the limit of a new link to the lowest limit that a refusal on another
-// link has shown.
+// instruct sets the limit of a new link to the limit that the last refusal has shown.
+// The link on which the server refused a session may have ended since.
 func (pe *peer) instruct(k *link) {
-	for _, o := range pe.links {
-		if o.refused && o.sessions < k.sessions {
-			k.sessions, k.refused = o.sessions, true
-		}
+	if pe.limit > 0 && pe.limit < k.sessions {
+		k.sessions, k.refused = pe.limit, true
 	}
 }

@@ -52,13 +52,21 @@ func (q *queue) push(w *waiter) {
 		}
 		q.owners[t.owner] = t
 	}
-	w.turn = t
-	if f := t.waiting.Front(); f != nil && w.since.Before(f.Value.(*waiter).since) {
-		w.place = t.waiting.PushFront(w) // it has waited before
-	} else {
-		w.place = t.waiting.PushBack(w)
-	}
+	w.turn, w.place = t, t.insert(w)
 	q.n++
+}
+
+// insert puts a waiter behind all that began to wait before it. Most waiters are new,
+// and a waiter that returns is among the oldest.
+func (t *turn) insert(w *waiter) *list.Element {
+	if e := t.waiting.Back(); e == nil || !w.since.Before(e.Value.(*waiter).since) {
+		return t.waiting.PushBack(w)
+	}
+	e := t.waiting.Front()
+	for !w.since.Before(e.Value.(*waiter).since) {
+		e = e.Next()
+	}
+	return t.waiting.InsertBefore(w, e)
 }
 
 // pop takes out the waiter whose turn it is. The queue is not empty.

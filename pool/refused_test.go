@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -89,6 +90,56 @@ func TestRefusedRequestKeepsItsPlace(t *testing.T) {
 		}
 		if n.links[0].refused != 1 {
 			t.Errorf("%d refusals, want 1", n.links[0].refused)
+		}
+		c.Close()
+	})
+}
+
+// TestQueueKeepsPlaces checks that several requests that return to the queue take the
+// places that they had.
+func TestQueueKeepsPlaces(t *testing.T) {
+	var q queue
+	began := time.Now()
+	l := &lease{owner: new(owner)}
+	for _, at := range []time.Duration{5, 7, 9, 2, 6, 1, 8, 5} {
+		q.push(newWaiter(l, began.Add(at)))
+	}
+	var order []time.Duration
+	for q.n > 0 {
+		if oldest, w := q.oldest(), q.pop(); oldest != w {
+			t.Errorf("the oldest is of %v, the next of %v", oldest.since.Sub(began), w.since.Sub(began))
+		} else {
+			order = append(order, w.since.Sub(began))
+		}
+	}
+	if want := []time.Duration{1, 2, 5, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+}
+
+// TestLimitOutlivesItsConnection checks that a new connection begins with the limit
+// that the server has shown on a connection that has ended.
+func TestLimitOutlivesItsConnection(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
+		n.allows = 2
+		c := mustDial(t, p, host("a"))
+		n.set(func() { n.takes = time.Hour }) // no further connection in time
+		for i := range 2 {
+			var work sync.WaitGroup
+			for range 4 {
+				work.Go(func() { mustRun(t, c, time.Second) })
+			}
+			work.Wait()
+			if i == 0 {
+				n.links[0].die()
+				synctest.Wait()
+			}
+		}
+		if n.links[0].refused == 0 {
+			t.Error("the first connection refused no session")
+		}
+		if n.links[1].refused != 0 {
+			t.Errorf("%d sessions refused on the new connection, want 0", n.links[1].refused)
 		}
 		c.Close()
 	})

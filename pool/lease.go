@@ -100,25 +100,31 @@ func (l *lease) Close() error {
 	return nil
 }
 
-// do runs a request when a session is free. It runs the request once more if
-// the connection had ended before it began, and as often as the server refuses
-// it a session: each refusal lowers the number of requests on that link. A link
-// that has no session for its only request is left for another one.
+// maxAgain is how often a request that provably did not begin is made again. Other
+// requests may end a connection each time before this one begins on it. A server whose
+// connections all end at once gets this many further logins.
+const maxAgain = 4
+
+// do runs a request when a session is free. It makes the request again, up to
+// maxAgain times, if the connection was of no use before the request began. It also
+// makes the request again as often as the server refuses it a session: each refusal
+// lowers the number of requests on that link. If a link has no session for its only
+// request, do retires the link and takes another one.
 func (l *lease) do(ctx context.Context, label string, f func(context.Context, transport.Conn) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	u := &use{cancel: cancel}
-	for retried := false; ; {
+	for useless := 0; ; {
 		k, err := l.acquire(ctx, u, cmp.Or(label, l.host))
 		if err != nil {
 			return err
 		}
 		err = f(ctx, k.conn)
-		switch l.release(k, u, err, !retried && ctx.Err() == nil) {
+		switch l.release(k, u, err, useless < maxAgain && ctx.Err() == nil) {
 		case requestEnds:
 			return err
 		case requestAgain:
-			retried = true
+			useless++
 		}
 	}
 }

@@ -6,8 +6,9 @@
 // Dial hands out a lease: a transport.Conn (and transport.Archiver) whose
 // Close gives the connection back. What runs at a time on one connection stays
 // below what the server allows (transport.LinkStats.Sessions); the rest waits,
-// fairly between those who ask. What a connection that has ended provably did
-// not begin is done again on a new one, once; nothing else ever is.
+// fairly between those who ask. If a connection ends and provably did not begin a
+// request, the Pool makes the request again on another connection, at most maxAgain
+// times. A request that may have begun is never made again.
 //
 // A Pool owns its connections, a goroutine that waits for what is due next (an
 // idle pool wakes nobody), a goroutine for each dial and each connection being
@@ -45,7 +46,9 @@ import (
 // the peer's queue. Therefore the same request is refused again only after sessions
 // has risen or another link is free, and a request never waits on one link while
 // another link is free. Dials of further links (extras) do not belong to a request:
-// no request joins or abandons them. A peer that loses its links dials again, even if
+// no request joins or abandons them. An extra that no request needs any more is not
+// cancelled, because sshd (PerSourcePenalties) refuses addresses that disconnect several
+// times before they have logged in. A peer that loses its links dials again, even if
 // extras are in progress.
 //
 // A link is in one of three states. Kept: in its peer's links, may get new

@@ -303,8 +303,8 @@ func TestManyEnd(t *testing.T) {
 	})
 }
 
-// TestNotBegun: a request that the connection provably did not begin is made
-// once more, and no other.
+// TestNotBegun checks that only a request that provably did not begin is made again,
+// at most maxAgain times.
 func TestNotBegun(t *testing.T) {
 	actions := map[string]func(t *testing.T, c transport.Conn) error{
 		"run": func(t *testing.T, c transport.Conn) error {
@@ -329,7 +329,8 @@ func TestNotBegun(t *testing.T) {
 	}{
 		{"ended before", transport.ClassConnect, true, 1, "", 2},
 		{"did not begin", transport.ClassConnect, false, 1, "", 2},
-		{"twice", transport.ClassConnect, true, 2, transport.ClassConnect, 2},
+		{"as often as allowed", transport.ClassConnect, true, maxAgain, "", 1 + maxAgain},
+		{"too often", transport.ClassConnect, true, 1 + maxAgain, transport.ClassConnect, 1 + maxAgain},
 		{"throttled and ended", transport.ClassThrottled, true, 1, "", 2},
 		{"throttled", transport.ClassThrottled, false, 1, transport.ClassThrottled, 1},
 		{"lost", transport.ClassLost, true, 1, transport.ClassLost, 1},

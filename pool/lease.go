@@ -200,9 +200,9 @@ const (
 	requestWaits        // it did not begin because the server allowed it no session
 )
 
-// release gives a session back. If may is set, a request whose error proves
-// that the connection had ended before it began is to be made again.
-func (l *lease) release(k *link, u *use, err error, may bool) sequel {
+// release gives a session back and returns the next step. The step is requestAgain
+// only if mayRepeat is set and the error proves that the request did not begin.
+func (l *lease) release(k *link, u *use, err error, mayRepeat bool) sequel {
 	p := l.p
 	gone, sessions := k.hasEnded(), unlimited
 	if k.link != nil && !gone {
@@ -230,7 +230,7 @@ func (l *lease) release(k *link, u *use, err error, may bool) sequel {
 	default:
 		u.alone, then = 0, requestEnds // no request will make room
 	}
-	if may && !begun && then == requestEnds {
+	if mayRepeat && !begun && then == requestEnds {
 		then = requestAgain
 	}
 	k.learn(sessions, then == requestWaits)

@@ -33,7 +33,7 @@ type peer struct {
 	leases   int     // not closed
 	dials    int     // goroutines that dial
 	dial     *dial   // the one whose end is waited for, or nil
-	extras   int     // dials of further links, which nobody waits for
+	extras   int     // dials of further links; no request depends on them
 	arrivals queue   // of those who wait for any connection
 	queue    queue   // of requests that wait for a session
 	saved    uint64
@@ -163,7 +163,7 @@ func (pe *peer) stopAlarm() {
 	}
 }
 
-// expand begins the dial of another link, if the alarm still holds.
+// expand begins dials of further links if the alarm is still the peer's.
 func (p *Pool) expand(pe *peer, a *alarm) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *Pool) expand(pe *peer, a *alarm) {
 	p.await(pe) // for those who have not waited so long yet
 }
 
-// wantsMore reports whether requests wait for whom another link may be dialed.
+// wantsMore reports whether another link is to be dialed for the requests that wait.
 // The number of dials in progress is at most the number of links, because each link
 // proves that the server accepts a further login. So the number of links doubles.
 func (pe *peer) wantsMore() bool {

@@ -123,7 +123,18 @@ func TestLimitOutlivesItsConnection(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.allows = 2
 		c := mustDial(t, p, host("a"))
-		n.set(func() { n.takes = time.Hour }) // no further connection in time
+		shown := 0 // of the second connection, as its first command begins
+		n.set(func() {
+			n.takes = time.Hour // no further connection in time
+			n.runs = func(k *fakeLink) error {
+				if k != n.links[0] && shown == 0 {
+					for _, c := range p.Connections() { // those that are being dialed have none
+						shown = max(shown, c.Sessions)
+					}
+				}
+				return nil
+			}
+		})
 		for i := range 2 {
 			var work sync.WaitGroup
 			for range 4 {
@@ -138,8 +149,8 @@ func TestLimitOutlivesItsConnection(t *testing.T) {
 		if n.links[0].refused == 0 {
 			t.Error("the first connection refused no session")
 		}
-		if n.links[1].refused != 0 {
-			t.Errorf("%d sessions refused on the new connection, want 0", n.links[1].refused)
+		if n.links[1].refused != 0 || shown != 2 {
+			t.Errorf("the new connection: %d sessions refused, want 0; the status shows %d sessions, want 2", n.links[1].refused, shown)
 		}
 		c.Close()
 	})

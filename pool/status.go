@@ -95,7 +95,8 @@ func (p *Pool) Connections() []Connection {
 	for i, h := range all {
 		if h.link != nil {
 			s := h.link.Stats()
-			h.Peer, h.Sessions, h.Sent, h.Received = s.Peer, s.Sessions, s.Sent, s.Received
+			h.Peer, h.Sent, h.Received = s.Peer, s.Sent, s.Received
+			h.Sessions = min(h.Sessions, s.Sessions) // the pool may have learned a lower limit on another connection
 		}
 		list[i] = h.Connection
 	}

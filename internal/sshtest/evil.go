@@ -48,8 +48,8 @@ type evilConn struct {
 	rng   *rand.Rand
 	crypt evilTransport
 
-	calm     int // steps before it turns evil
-	rage     int // one message in so many is tampered with after that
+	calm     int // valid steps at the beginning
+	rage     int // after these, one step in so many is changed
 	steps    int
 	next     uint32 // number of our next channel
 	channels map[uint32]*evilChannel
@@ -73,17 +73,17 @@ func (e *evilConn) serve() {
 		return
 	}
 	for {
-		p, err := e.crypt.read(e.c)
+		p, err := e.crypt.read()
 		if err != nil || e.treat(p) != nil {
 			break
 		}
 	}
 	if e.rng.IntN(2) == 0 {
-		_, _ = io.Copy(io.Discard, e.c) // it stays, and says nothing
+		_, _ = io.Copy(io.Discard, e.c) // the connection stays open and silent
 	}
 }
 
-// evil reports whether this step is to be tampered with.
+// evil reports whether this step is to be changed.
 func (e *evilConn) evil() bool {
 	e.steps++
 	return e.steps > e.calm && e.rng.IntN(e.rage) == 0

@@ -61,9 +61,8 @@ func (e *evilConn) file(ch *evilChannel, p []byte) []byte {
 		return packet(sftpVersion, uint32(3), "posix-rename@openssh.com", "1")
 	}
 	id := binary.BigEndian.Uint32(p[1:])
-	const size, permissions = 1, 4
-	dir := []any{uint32(permissions), uint32(0o040755)}
-	file := []any{uint32(size | permissions), uint32(0), uint32(100), uint32(0o100644)}
+	dir := []any{uint32(sftpHasPermissions), uint32(sftpDirectory)}
+	file := []any{uint32(sftpHasSize | sftpHasPermissions), uint32(0), uint32(100), uint32(0o100644)}
 	status := func(code uint32) []byte { return packet(sftpStatus, id, code, e.text(), "") }
 	switch p[0] {
 	case sftpStat, sftpLstat, sftpFstat:
@@ -73,10 +72,10 @@ func (e *evilConn) file(ch *evilChannel, p []byte) []byte {
 		}
 		return packet(sftpAttrs, append([]any{id}, attrs...)...)
 	case sftpOpen, sftpOpendir:
-		return packet(sftpHandle, id, e.text()[:0]+"h")
+		return packet(sftpHandle, id, "h")
 	case sftpReaddir:
 		if ch.listed++; ch.listed > 2 {
-			return status(1) // the end
+			return status(sftpEOF)
 		}
 		n := 1 + e.rng.IntN(5)
 		fields := []any{id, uint32(n)}
@@ -86,7 +85,7 @@ func (e *evilConn) file(ch *evilChannel, p []byte) []byte {
 		return packet(sftpName, fields...)
 	case sftpRead:
 		if e.rng.IntN(3) == 0 {
-			return status(1)
+			return status(sftpEOF)
 		}
 		return packet(sftpData, id, string(e.noise(2000)))
 	case sftpRealpath:

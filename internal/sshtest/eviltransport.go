@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"net"
 	"strings"
 )
 
@@ -137,7 +136,7 @@ func (t *evilTransport) write(w io.Writer, p []byte) error {
 	return err
 }
 
-func (t *evilTransport) read(net.Conn) ([]byte, error) {
+func (t *evilTransport) read() ([]byte, error) {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(t.in, head); err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func (t *evilTransport) read(net.Conn) ([]byte, error) {
 	}
 	if t.reads.stream != nil {
 		t.reads.stream.XORKeyStream(body, body)
-		if _, err := io.ReadFull(t.in, make([]byte, sha256.Size)); err != nil { // the MAC; the client is not on trial
+		if _, err := io.ReadFull(t.in, make([]byte, sha256.Size)); err != nil { // the MAC, which is not checked
 			return nil, err
 		}
 	}
@@ -169,7 +168,7 @@ func (t *evilTransport) read(net.Conn) ([]byte, error) {
 
 // exchange runs the version and key exchange (RFC 4253 8, RFC 8731). Messages
 // go out by send.
-func (t *evilTransport) exchange(c net.Conn, version string, send func([]byte) error) error {
+func (t *evilTransport) exchange(c io.Reader, version string, send func([]byte) error) error {
 	t.in = bufio.NewReader(c)
 	theirs, err := t.in.ReadString('\n')
 	if err != nil {
@@ -184,13 +183,13 @@ func (t *evilTransport) exchange(c net.Conn, version string, send func([]byte) e
 	if err := send(ours); err != nil {
 		return err
 	}
-	init, err := t.read(c)
+	init, err := t.read()
 	if err != nil {
 		return err
 	}
 	var asked []byte
 	for len(asked) == 0 || asked[0] != msgKexECDHInit { // a wrong guess may come before
-		if asked, err = t.read(c); err != nil {
+		if asked, err = t.read(); err != nil {
 			return err
 		}
 	}
@@ -235,7 +234,7 @@ func (t *evilTransport) exchange(c net.Conn, version string, send func([]byte) e
 	}
 	t.writes.mac = hmac.New(sha256.New, derive('F', 32))
 	for len(asked) == 0 || asked[0] != msgNewKeys {
-		if asked, err = t.read(c); err != nil {
+		if asked, err = t.read(); err != nil {
 			return err
 		}
 	}

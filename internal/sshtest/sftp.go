@@ -35,6 +35,7 @@ const (
 	sftpEOF         = 1
 	sftpUnsupported = 8
 
+	sftpHasSize        = 1
 	sftpHasPermissions = 4
 	sftpDirectory      = 0o040755
 )
@@ -46,20 +47,19 @@ func (l SFTPListing) Serve(c Call) {
 		if _, err := io.ReadFull(c.Stdin, head[:]); err != nil {
 			return
 		}
-		packet := make([]byte, binary.BigEndian.Uint32(head[:]))
-		if _, err := io.ReadFull(c.Stdin, packet); err != nil || len(packet) < 5 {
+		request := make([]byte, binary.BigEndian.Uint32(head[:]))
+		if _, err := io.ReadFull(c.Stdin, request); err != nil || len(request) < 5 {
 			return
 		}
-		kind, id := packet[0], packet[1:5]
+		kind, id := request[0], binary.BigEndian.Uint32(request[1:])
 		var answer []byte
 		switch kind {
 		case sftpInit:
-			answer = binary.BigEndian.AppendUint32([]byte{sftpVersion}, 3)
+			answer = packet(sftpVersion, uint32(3))
 		case sftpStat, sftpLstat:
-			answer = append([]byte{sftpAttrs}, id...)
-			answer = appendUint32s(answer, sftpHasPermissions, sftpDirectory)
+			answer = packet(sftpAttrs, id, uint32(sftpHasPermissions), uint32(sftpDirectory))
 		case sftpOpendir:
-			answer = appendText(append([]byte{sftpHandle}, id...), "handle")
+			answer = packet(sftpHandle, id, "handle")
 		case sftpReaddir:
 			answer = l.names(n, id)
 			n++
@@ -74,34 +74,19 @@ func (l SFTPListing) Serve(c Call) {
 	}
 }
 
-func (l SFTPListing) names(n int, id []byte) []byte {
+func (l SFTPListing) names(n int, id uint32) []byte {
 	names, more := l(n)
 	if !more {
 		return status(id, sftpEOF)
 	}
-	b := appendUint32s(append([]byte{sftpName}, id...), uint32(len(names)))
+	fields := []any{id, uint32(len(names))}
 	for _, name := range names {
-		b = appendText(appendText(b, name), "")
-		b = appendUint32s(b, 0) // no attributes
+		fields = append(fields, name, "", uint32(0)) // no attributes
 	}
-	return b
+	return packet(sftpName, fields...)
 }
 
-func status(id []byte, code uint32) []byte {
-	b := appendUint32s(append([]byte{sftpStatus}, id...), code)
-	return appendText(appendText(b, ""), "")
-}
-
-func appendUint32s(b []byte, numbers ...uint32) []byte {
-	for _, n := range numbers {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
-	return b
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(appendUint32s(b, uint32(len(text))), text...)
-}
+func status(id, code uint32) []byte { return packet(sftpStatus, id, code, "", "") }
 
 // WithoutTar is an Exec of a machine that has a shell but no programs, tar
 // among them, and serves SFTP.

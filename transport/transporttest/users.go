@@ -22,7 +22,7 @@ type User struct {
 type Accounts struct {
 	Free   User // can run commands as any user without a password, with sudo and doas
 	Asked  User // can run commands as any user with its password, with sudo and doas
-	Denied User // may become nobody
+	Denied User // cannot run commands as any other user
 }
 
 // sudoRules is what sudo knows about the accounts.

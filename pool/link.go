@@ -57,7 +57,8 @@ func (k *link) hasEnded() bool {
 // and whether the server has refused a session. After a refusal, the limit is below
 // the number of requests in flight. A higher number that the connection reports later
 // then raises the limit by one step at a time, because the connection may not have
-// reached the server's limit yet. Locked.
+// reached the server's limit yet. The peer's limit rises to the number of requests that
+// have been in flight together. Locked.
 func (k *link) learn(told int, refused bool) {
 	switch {
 	case refused:
@@ -65,6 +66,7 @@ func (k *link) learn(told int, refused bool) {
 		k.peer.limit = k.sessions
 	case k.refused:
 		k.sessions = min(told, k.sessions+1)
+		k.peer.limit = max(k.peer.limit, k.active)
 	default:
 		k.sessions = told
 	}

@@ -37,7 +37,7 @@ type peer struct {
 	arrivals queue   // of those who wait for any connection
 	queue    queue   // of requests that wait for a session
 	saved    uint64
-	limit    int // of sessions on a link, at the last refusal; 0 if there was none
+	limit    int // of sessions on a new link, once a link was refused one; 0 before
 
 	took     time.Duration // by the last dial that succeeded
 	alarm    *alarm        // for another link; nil if none is set
@@ -208,8 +208,8 @@ func linksFor(sessions int) int {
 	return min(max(enoughSessions/sessions, minLinks), maxLinks)
 }
 
-// instruct sets the limit of a new link to the limit that the last refusal has shown.
-// The link on which the server refused a session may have ended since.
+// instruct sets the limit of a new link to what the peer's other links have learned,
+// which may have ended.
 func (pe *peer) instruct(k *link) {
 	if pe.limit > 0 && pe.limit < k.sessions {
 		k.sessions, k.refused = pe.limit, true

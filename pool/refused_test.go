@@ -118,7 +118,8 @@ func TestQueueKeepsPlaces(t *testing.T) {
 }
 
 // TestLimitOutlivesItsConnection checks that a new connection begins with the limit
-// that the server has shown on a connection that has ended.
+// that the server has shown on a connection that has ended, and that this limit rises
+// if the server allows more.
 func TestLimitOutlivesItsConnection(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.allows = 2
@@ -151,6 +152,20 @@ func TestLimitOutlivesItsConnection(t *testing.T) {
 		}
 		if n.links[1].refused != 0 || shown != 2 {
 			t.Errorf("the new connection: %d sessions refused, want 0; the status shows %d sessions, want 2", n.links[1].refused, shown)
+		}
+		n.set(func() { n.allows, n.runs = 8, nil }) // the server's limit is higher now
+		for range 10 {
+			var work sync.WaitGroup
+			for range 8 {
+				work.Go(func() { mustRun(t, c, time.Second) })
+			}
+			work.Wait()
+		}
+		p.mu.Lock()
+		limit := c.(*lease).peer.limit
+		p.mu.Unlock()
+		if limit != 8 {
+			t.Errorf("a new connection would begin with %d sessions, want 8", limit)
 		}
 		c.Close()
 	})

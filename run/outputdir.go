@@ -9,27 +9,36 @@ import (
 	"os"
 	"path/filepath"
 
+	"bolt/internal/filelock"
 	"bolt/inventory"
 	"bolt/transport"
 )
 
-// An OutputDir is a directory that takes what commands, scripts and tasks print:
-// for each target one file with its standard output and, if there is any, one with
-// its standard error. Output goes to the files as it arrives and is not limited, but
-// the standard output of a task when the task has ended.
-// Nothing is written outside of the directory.
+// An OutputDir is a directory that takes the output of commands, scripts and tasks. Each
+// target has one file for its standard output and, if there is any, one for its standard
+// error. Output is written as it arrives, without a limit. The standard output of a task
+// is written when the task has ended. Nothing is written outside of the directory. An
+// OutputDir holds the lock of its directory until Close.
 type OutputDir struct {
 	dir   string
 	root  *os.Root
+	lock  *os.File // the directory itself
 	names map[*inventory.Target]string
 }
 
 // errSuffix is the suffix of the name of a file with standard error.
 const errSuffix = ".err"
 
-// OpenOutputDir makes the directory, with mode 0700, if it does not exist, and
-// removes the files that earlier runs wrote there for the same targets. The
-// caller closes it when the last action has ended.
+// ErrOutputDirHeld is the error of OpenOutputDir for a directory that another run uses.
+var ErrOutputDirHeld = errors.New("another run of bolt writes to it")
+
+// An ObstacleError is the error of OpenOutputDir for a path that is not a directory.
+type ObstacleError struct{ Path, What string }
+
+func (e *ObstacleError) Error() string { return e.Path + " is " + e.What }
+
+// OpenOutputDir locks the directory. If the directory does not exist, OpenOutputDir
+// makes it with mode 0700. The caller closes it when the last action has ended.
 func OpenOutputDir(dir string, targets []*inventory.Target) (*OutputDir, error) {
 	d := &OutputDir{dir: dir, names: make(map[*inventory.Target]string, len(targets))}
 	taken := make(map[string]*inventory.Target, 2*len(targets))
@@ -44,29 +53,84 @@ func OpenOutputDir(dir string, targets []*inventory.Target) (*OutputDir, error) 
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, cmp.Or(obstacle(dir), err)
+	}
+	var err error
+	if d.root, err = os.OpenRoot(dir); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
+	if err := d.take(); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
-	d.root = root
 	for file := range taken {
-		if err := d.remove(file); err != nil {
-			return nil, errors.Join(err, root.Close())
+		if info, err := d.root.Lstat(file); err == nil && info.IsDir() {
+			return nil, errors.Join(d.isDirectory(file), d.Close())
 		}
 	}
 	return d, nil
 }
 
-// Close releases the directory.
-func (d *OutputDir) Close() error { return d.root.Close() }
+// take locks the directory.
+func (d *OutputDir) take() (err error) {
+	if d.lock, err = d.root.Open("."); err != nil {
+		return err
+	}
+	if err = filelock.Try(d.lock); errors.Is(err, filelock.ErrHeld) {
+		return ErrOutputDirHeld
+	}
+	return err
+}
 
-// remove removes a file or link, and nothing else.
+// obstacle returns what prevents that a directory is made: a file in the path, or a link
+// that leads to nothing. nil: something else.
+func obstacle(dir string) error {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		link, err := os.Lstat(at)
+		if err != nil && at != filepath.Dir(at) {
+			continue // it does not exist, or a path above it is the obstacle
+		}
+		if err != nil {
+			return nil
+		}
+		to, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && link.Mode()&fs.ModeSymlink != 0:
+			name, _ := os.Readlink(at)
+			return &ObstacleError{at, fmt.Sprintf("a symbolic link to %s, which does not exist", name)}
+		case err == nil && !to.IsDir():
+			return &ObstacleError{at, "not a directory"}
+		}
+		return nil
+	}
+}
+
+// Close unlocks the directory.
+func (d *OutputDir) Close() error {
+	var err error
+	if d.lock != nil {
+		err = d.lock.Close()
+	}
+	return errors.Join(err, d.root.Close())
+}
+
+// Clear removes the files that earlier runs wrote for the same targets. It is called when
+// the run begins.
+func (d *OutputDir) Clear() error {
+	for _, name := range d.names {
+		for _, file := range []string{name, name + errSuffix} {
+			if err := d.remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove removes a file or a link. It does not remove a directory.
 func (d *OutputDir) remove(name string) error {
 	info, err := d.root.Lstat(name)
 	if err == nil && info.IsDir() {
-		return fmt.Errorf("%s: is a directory", filepath.Join(d.dir, name))
+		return d.isDirectory(name)
 	}
 	if err == nil {
 		err = d.root.Remove(name)
@@ -77,18 +141,23 @@ func (d *OutputDir) remove(name string) error {
 	return err
 }
 
-// targetFiles are the files of one target while an action runs on it. Writing to a nil
-// *targetFiles has no effect.
+func (d *OutputDir) isDirectory(name string) error {
+	return &ObstacleError{filepath.Join(d.dir, name), "a directory"}
+}
+
+// targetFiles are the files of one target while an action runs on it. The method end of
+// a nil *targetFiles has no effect.
 type targetFiles struct {
 	dir    *OutputDir
 	names  [2]string
 	files  [2]*os.File // nil until there is something to write
-	result bool        // standard output is a result, which may hold secrets
+	result bool        // standard output is the result of a task, which may contain secrets
 	run    bool        // a command was run
 	err    error       // the first write error
 }
 
-// begin creates the file for the standard output of a target.
+// begin creates the file for the standard output of a target. A nil *OutputDir has no
+// files.
 func (d *OutputDir) begin(t *inventory.Target) (*targetFiles, error) {
 	if d == nil {
 		return nil, nil
@@ -119,8 +188,8 @@ func (f *targetFiles) write(s Stream, p []byte) {
 	_, f.err = f.files[s].Write(p)
 }
 
-// end writes the result of a task, without what is sensitive in it. It closes the files and
-// makes it the target's failure if they are not complete.
+// end writes the result of a task without its sensitive values, and closes the files. If
+// a file is incomplete, the target has failed.
 func (f *targetFiles) end(res *Result, log func(msg string, args ...any)) {
 	if f == nil {
 		return
@@ -144,7 +213,8 @@ func (f *targetFiles) end(res *Result, log func(msg string, args ...any)) {
 	res.Err.Command = true
 }
 
-// value writes text as it is, and everything else as JSON.
+// value writes a result. If the result is only text, value writes the text, otherwise
+// JSON.
 func (f *targetFiles) value(res *Result) {
 	text, isText := res.Value.Value("_output").(string)
 	given := res.Err != nil && res.Err.Given != nil

@@ -161,6 +161,14 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	if err != nil {
 		return a.fatal(view, err)
 	}
+	if outputs != nil {
+		if err := outputs.Clear(); err != nil {
+			if lost := audited.ended(ctx, true); lost != nil {
+				a.logs.Warn(auditWarning, lost.Error())
+			}
+			return a.fatal(view, a.outputDirError(err))
+		}
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var hints hints
@@ -212,7 +220,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 // truncatedWarning is the ID of the warning about output that was cut.
 const truncatedWarning = "truncated_output"
 
-// outputDir is the directory of --output-dir; nil without that option.
+// outputDir opens the directory of --output-dir. Without that option, it returns nil.
 func (a *app) outputDir(targets []*inventory.Target) (*run.OutputDir, error) {
 	dir := a.values.last("output-dir")
 	if dir == "" {
@@ -220,9 +228,21 @@ func (a *app) outputDir(targets []*inventory.Target) (*run.OutputDir, error) {
 	}
 	outputs, err := run.OpenOutputDir(dir, targets)
 	if err != nil {
-		return nil, fault.New("bolt/file-error", "The directory '%s' of --output-dir cannot be used: %v", dir, err)
+		return nil, a.outputDirError(err)
 	}
 	return outputs, nil
+}
+
+// outputDirError adds the name of the directory and, where there is one, the next step.
+func (a *app) outputDirError(err error) error {
+	dir := a.values.last("output-dir")
+	f := fault.File(dir, err, "The directory '%s' of --output-dir cannot be used: %v", dir, err)
+	if errors.Is(err, run.ErrOutputDirHeld) {
+		f.Hint = "Wait until that run has ended, or name another directory."
+	} else if o, ok := errors.AsType[*run.ObstacleError](err); ok {
+		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", o.Path)
+	}
+	return f
 }
 
 // warnHere tells that what is done for targets elsewhere is done here.

@@ -259,7 +259,7 @@ func flagTable() []flag {
 		{name: "diff", section: secDisplay, on: onFold, strict: true,
 			help: "As --fold, but print the difference (diff -u) of each output from the most frequent output, and not that output itself."},
 		{name: "output-dir", arg: "DIR", section: secDisplay, on: onPrints, strict: true,
-			help: "Also write the output of each target to this directory: standard output to the file TARGET, standard error, if any, to TARGET.err. If the directory does not exist, bolt creates it with mode 0700. Files of earlier runs are replaced."},
+			help: "Also write the output of each target to this directory: standard output to the file TARGET, standard error, if any, to TARGET.err. If the directory does not exist, bolt creates it with mode 0700. Files of earlier runs are replaced. Only one run at a time can use the directory."},
 		{name: "stream", config: asBool, section: secDisplay, on: onAction, help: "Print output line by line as it arrives, each line with its target's name."},
 		{name: "color", negatable: true, config: asBool, section: secDisplay, on: onAll, help: "Use colours on a terminal (default).", negative: "Use no colours."},
 		{name: "verbose", short: "v", negatable: true, section: secDisplay, on: onAction, help: "Print each target's result (default). --no-verbose prints failures and the summary only.", negative: "Print failures and the summary only."},

@@ -42,12 +42,8 @@ func Dir(ctx context.Context, dir string) (unlock func(), err error) {
 // lock ends when it is closed.
 func File(ctx context.Context, f *os.File) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		if err := Try(f); !errors.Is(err, ErrHeld) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -55,4 +51,20 @@ func File(ctx context.Context, f *os.File) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// ErrHeld is the error of Try if another process, or another open file of this
+// process, holds the lock.
+var ErrHeld = errors.New("another process holds the lock")
+
+// Try is File without waiting.
+func Try(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
+		return nil
+	case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EINTR):
+		return ErrHeld
+	}
+	return fmt.Errorf("lock %s: %w", f.Name(), err)
 }

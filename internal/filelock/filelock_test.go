@@ -3,6 +3,7 @@ package filelock_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -56,5 +57,32 @@ func TestDirErrors(t *testing.T) {
 	defer cancel()
 	if _, err := filelock.Dir(ctx, dir); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTry checks that Try does not wait, and that closing the file ends the lock.
+func TestTry(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *os.File {
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	if err := filelock.Try(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.Try(second); !errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("a lock that is held: %v", err)
+	}
+	first.Close()
+	if err := filelock.Try(second); err != nil {
+		t.Errorf("a lock that has ended: %v", err)
+	}
+	if err := filelock.Try(first); err == nil || errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("a closed file: %v", err)
 	}
 }

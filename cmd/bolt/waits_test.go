@@ -46,7 +46,6 @@ var waits = []wait{
 	{name: "list of targets", args: []string{"lookup", "k", "-t", "@PIPE"}},
 	{name: "inventory", args: []string{"lookup", "k", "-t", "a", "-i", "PIPE"}},
 	{name: "project", args: []string{"puppet", "eval", "-e", "1"}, link: "bolt-project.yaml"},
-	{name: "rerun", args: []string{"lookup", "k", "--rerun", "all"}, link: ".rerun.json"},
 }
 
 // start begins the command of a wait in a project of its own.

@@ -11,6 +11,7 @@ import (
 	"bolt/internal/atomicfile"
 	"bolt/internal/fault"
 	"bolt/internal/ordered"
+	"bolt/internal/ownfile"
 	"bolt/internal/readfile"
 )
 
@@ -61,7 +62,7 @@ func (r Rerun) Targets(ctx context.Context, filter string) ([]string, error) {
 }
 
 func (r Rerun) read(ctx context.Context) ([]any, error) {
-	data, err := readfile.Read(ctx, r.Path, readfile.Config)
+	data, err := r.bytes(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.File(r.Path, err, "Could not read rerun file at %s", r.Path)
@@ -77,6 +78,17 @@ func (r Rerun) read(ctx context.Context) ([]any, error) {
 		return nil, fault.File(r.Path, nil, "Missing data in rerun file: %s", r.Path)
 	}
 	return list, nil
+}
+
+// bytes returns the content of the file. As the file chooses targets, a symbolic link and
+// a file of another user are errors.
+func (r Rerun) bytes(ctx context.Context) ([]byte, error) {
+	f, err := ownfile.OpenOwn(r.Path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readfile.Whole(ctx, f, readfile.Config)
 }
 
 // Save replaces the file, making its directory if needed.

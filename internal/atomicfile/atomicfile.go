@@ -14,13 +14,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"bolt/internal/ownfile"
 )
 
-// Write replaces the content of the file name by data. As with os.WriteFile,
-// mode (before the umask) counts only if the file is new, and a symbolic link
-// is followed, but not one of another user (ownfile.Resolve). Something that is not a regular file, such as /dev/null, is
+// Write replaces the content of a file that users edit, too. A new file gets mode
+// (before the umask). An old file keeps its mode and, if the process may set them,
+// its owner and group. If the name is a symbolic link, Write replaces the file that the
+// link points to. Something that is not a regular file, such as /dev/null, is
 // never replaced but written to.
 func Write(name string, data []byte, mode fs.FileMode) error {
 	return WriteFrom(name, mode, func(w io.Writer) error {
@@ -52,7 +54,7 @@ func WriteOwn(name string, data []byte, mode fs.FileMode) error {
 // WriteFrom is Write with the content that fill writes. If fill fails, the
 // old file stays and the error is fill's.
 func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error {
-	name, err := ownfile.Resolve(name)
+	name, err := ownfile.Follow(name)
 	if err != nil {
 		return err
 	}
@@ -69,8 +71,7 @@ func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error 
 	return replace(name, mode, old, fill)
 }
 
-// replace replaces a file by a new file. If old is not nil, the new file gets its mode
-// and owner.
+// replace replaces a file by a new file. If old is not nil, the new file is made like it.
 func replace(name string, mode fs.FileMode, old fs.FileInfo, fill func(io.Writer) error) error {
 	f, err := createTemp(name, mode)
 	if err != nil {
@@ -86,7 +87,7 @@ func replace(name string, mode fs.FileMode, old fs.FileInfo, fill func(io.Writer
 
 func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error) error {
 	if old != nil {
-		if err := f.Chmod(old.Mode().Perm()); err != nil {
+		if err := makeLike(f, old); err != nil {
 			return err
 		}
 	}
@@ -100,6 +101,17 @@ func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// makeLike gives a new file the mode of the old file and, if the process may set them, its
+// owner and group. If the group cannot be set, the new group gets the permissions of all
+// other users, so that nobody gains access.
+func makeLike(f *os.File, old fs.FileInfo) error {
+	mode := old.Mode().Perm()
+	if st, ok := old.Sys().(*syscall.Stat_t); ok && f.Chown(int(st.Uid), int(st.Gid)) != nil && f.Chown(-1, int(st.Gid)) != nil {
+		mode = mode&^0o070 | mode&0o007<<3
+	}
+	return f.Chmod(mode)
 }
 
 // createTemp is os.CreateTemp with a mode, so that the umask counts.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -206,18 +207,19 @@ func entries(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// TestLinks writes through links to a file that must not change. It needs root, because
-// only root can change the owner of a link.
+// TestLinks checks that Write follows links and that WriteOwn does not. It needs root,
+// because only root can change the owner of a link.
 func TestLinks(t *testing.T) {
 	tests := []struct {
-		name  string
-		uid   int
-		write func(name string, data []byte, mode fs.FileMode) error
-		want  string
+		name    string
+		uid     int
+		write   func(name string, data []byte, mode fs.FileMode) error
+		follows bool
 	}{
-		{"own file, own link", os.Geteuid(), WriteOwn, "symbolic link"},
-		{"own file, link of another user", 4711, WriteOwn, "symbolic link"},
-		{"link of another user", 4711, Write, "of the user 4711"},
+		{"bolt's file, own link", os.Geteuid(), WriteOwn, false},
+		{"bolt's file, link of another user", 4711, WriteOwn, false},
+		{"own link", os.Geteuid(), Write, true},
+		{"link of another user", 4711, Write, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -226,11 +228,19 @@ func TestLinks(t *testing.T) {
 			link := filepath.Join(dir, "f")
 			check(t, os.Symlink("precious", link))
 			check(t, os.Lchown(link, tt.uid, -1))
-			if err := tt.write(link, []byte("new"), 0o600); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), link) {
-				t.Errorf("error %v, want %q", err, tt.want)
+			err := tt.write(link, []byte("new"), 0o600)
+			want := "old"
+			if tt.follows {
+				want = "new"
+				check(t, err)
+			} else if err == nil || !strings.Contains(err.Error(), "symbolic link") || !strings.Contains(err.Error(), link) {
+				t.Errorf("error %v", err)
 			}
-			if got := read(t, filepath.Join(dir, "precious")); got != "old" {
-				t.Errorf("what the link leads to holds %q", got)
+			if got := read(t, filepath.Join(dir, "precious")); got != want {
+				t.Errorf("the link points to %q, want %q", got, want)
+			}
+			if to, err := os.Readlink(link); err != nil || to != "precious" {
+				t.Errorf("the link is now %q, %v", to, err)
 			}
 		})
 	}
@@ -258,5 +268,58 @@ func TestWriteOwn(t *testing.T) {
 	check(t, os.Mkdir(name, 0o700))
 	if err := WriteOwn(name, nil, 0o600); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: %v", err)
+	}
+}
+
+// TestOwner checks that a file of another user keeps its owner, group and mode. It needs
+// root, because only root can change the owner of a file.
+func TestOwner(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	put(t, name, "old", 0o664)
+	check(t, os.Chown(name, 4711, 4712))
+	check(t, Write(name, []byte("new"), 0o600))
+	wantLike(t, name, 4711, 4712, 0o664)
+}
+
+// TestForeignGroup runs as a user who may not set the group of the old file.
+func TestForeignGroup(t *testing.T) {
+	if name := os.Getenv("ATOMICFILE_TEST_NAME"); name != "" {
+		check(t, Write(name, []byte("new"), 0o600))
+		return
+	}
+	dir, err := os.MkdirTemp("", "atomicfile")
+	check(t, err)
+	defer os.RemoveAll(dir)
+	check(t, os.Chmod(dir, 0o777))
+	for _, tt := range []struct {
+		groups         []uint32
+		group          uint32
+		mode, wantMode fs.FileMode
+	}{
+		{nil, 4713, 0o660, 0o600},
+		{nil, 4713, 0o664, 0o644},
+		{[]uint32{4712}, 4712, 0o664, 0o664},
+	} {
+		name := filepath.Join(dir, "f")
+		put(t, name, "old", tt.mode)
+		check(t, os.Chown(name, 4711, 4712))
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestForeignGroup$")
+		cmd.Env = []string{"ATOMICFILE_TEST_NAME=" + name}
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 4713, Gid: 4713, Groups: tt.groups}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		wantLike(t, name, 4713, tt.group, tt.wantMode)
+	}
+}
+
+func wantLike(t *testing.T, name string, uid, gid uint32, mode fs.FileMode) {
+	t.Helper()
+	info, err := os.Stat(name)
+	check(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	if got := read(t, name); got != "new" || st.Uid != uid || st.Gid != gid || info.Mode().Perm() != mode {
+		t.Errorf("%q of %d:%d, mode %v, want %d:%d, %v", got, st.Uid, st.Gid, info.Mode(), uid, gid, mode)
 	}
 }

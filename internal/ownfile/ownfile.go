@@ -3,8 +3,9 @@
 //
 // Another user could put a symbolic link there, and root would then change the
 // file that it leads to. Open never follows a link in the last component of a
-// path. Named and Resolve follow only links that root or the user of this
-// process has made. The directories of a path can be links.
+// path. OpenNamed and Resolve follow only links that root or the user of this
+// process has made. Follow is for files that users edit: it follows all links.
+// The directories of a path can be links.
 //
 // The package owns only the files that it returns.
 package ownfile
@@ -133,9 +134,17 @@ func OpenNamed(path string, flags int, mode fs.FileMode) (*os.File, error) {
 // (path_resolution(7)).
 const maxLinks = 40
 
-// Resolve follows the links at the end of a path. A link of another user is an error.
-// The file that the links point to need not exist. Links in /proc are not followed.
-func Resolve(path string) (string, error) {
+// Resolve is Follow, except that a link of another user is an error.
+func Resolve(path string) (string, error) { return follow(path, mine) }
+
+// Follow follows the links at the end of a path. The file that the links point to need
+// not exist. Links in /proc are not followed.
+func Follow(path string) (string, error) {
+	return follow(path, func(int) bool { return true })
+}
+
+// follow follows the links of the users that are allowed.
+func follow(path string, allowed func(uid int) bool) (string, error) {
 	at := path
 	for range maxLinks {
 		before, err := os.Lstat(at)
@@ -147,7 +156,7 @@ func Resolve(path string) (string, error) {
 		case before.Mode()&fs.ModeSymlink == 0 || inProc(at):
 			return at, nil
 		}
-		if uid := peercred.Owner(before); !mine(uid) {
+		if uid := peercred.Owner(before); !allowed(uid) {
 			return "", &fs.PathError{Op: "open", Path: path, Err: &ForeignError{"a symbolic link", uid}}
 		}
 		to, err := os.Readlink(at)

@@ -128,3 +128,17 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 }
+
+// TestFollow checks that Follow goes through links of other users. It needs root.
+func TestFollow(t *testing.T) {
+	path, precious := place(t, func(dir, path string) {
+		must(t, os.Symlink("precious", path))
+		must(t, os.Lchown(path, stranger, stranger))
+	})
+	if to, err := Follow(path); err != nil || to != precious {
+		t.Errorf("Follow: %s, %v", to, err)
+	}
+	if _, err := Resolve(path); err == nil {
+		t.Error("Resolve follows a link of another user")
+	}
+}

@@ -200,7 +200,8 @@ func (u *Upload) Do(ctx context.Context, site *Site) error {
 func (u *Upload) all(ctx context.Context, site *Site) error {
 	var said []string
 	dir := strings.TrimRight(u.Dest, "/")
-	for _, file := range u.Matches {
+	for i, file := range u.Matches {
+		site.copied = u.Matches[:i]
 		// A path that ends in /. is a directory or an error.
 		if err := site.Conn.Put(ctx, transport.Tree{Path: file}, dir+"/.", site.files()); err != nil {
 			return err
@@ -241,7 +242,8 @@ func (d *Download) Do(ctx context.Context, site *Site) error {
 	options.Limits = d.Limits
 	options.Limits.Used = new(transport.Usage)
 	var said []string
-	for _, source := range sources {
+	for i, source := range sources {
+		site.copied = sources[:i]
 		if err := site.Conn.Get(ctx, source, dir, options); err != nil {
 			return err
 		}

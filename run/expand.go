@@ -119,6 +119,27 @@ func parseMatches(out string, cut bool) (paths []string, pattern bool, err error
 	return paths, true, nil
 }
 
+// maxNamed is the number of copied files that a message names.
+const maxNamed = 10
+
+// nameCopied adds the files that a transfer copied before it failed. The message names
+// the last files, the details name all.
+func (e *Error) nameCopied(files []string) {
+	if len(files) == 0 {
+		return
+	}
+	names := "'" + strings.Join(files[max(0, len(files)-maxNamed):], "', '") + "'"
+	if more := len(files) - maxNamed; more > 0 {
+		names += fmt.Sprintf(" and %d before them", more)
+	}
+	e.Msg += "\nCopied before the failure: " + names
+	list := make([]any, len(files))
+	for i, f := range files {
+		list[i] = f
+	}
+	e.Details.Set("copied", list)
+}
+
 func (site *Site) noSource(source string, err error) error {
 	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err,
 		Msg: fmt.Sprintf("Could not download '%s' from %s: %v", source, site.Target.SafeName(), err)}

@@ -115,6 +115,7 @@ type Site struct {
 	runner *Runner
 	sink   func(Event)
 	kept   *targetFiles // nil if output is not written to files
+	copied []string     // the files of a pattern that a transfer has copied
 }
 
 // ErrStopped is the cause of a context that was cancelled by the user.
@@ -169,6 +170,7 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
 	if err := r.do(ctx, action, site); err != nil {
 		res.Err = newError(err)
+		res.Err.nameCopied(site.copied)
 	} else {
 		res.Object = action.Object()
 	}

@@ -71,22 +71,26 @@ func TestPackageNoopApt(t *testing.T) {
 		foresees(`{"old_version":"2.0-1","version":"2.0-1","change":"","_noop":true}`, "action=upgrade", p)
 
 		h.fails(t, 1, "there is no package nosuch-bolt", packageTask, "action=install", "name=nosuch-bolt", "_noop=true")
+		h.fails(t, 1, "9.9", packageTask, "action=install", p, "version=9.9", "_noop=true")
+		h.fails(t, 1, "9.9", packageTask, "action=upgrade", p, "version=9.9", "_noop=true")
+		h.result(t, packageTask, "action=uninstall", p)
+		h.fails(t, 1, "9.9", packageTask, "action=install", p, "version=9.9", "_noop=true")
 		h.fails(t, 255, "", packageTask, "action=install", "name=-y", "_noop=true")
 	})
 }
 
 // packageReads are the calls of package managers that change nothing.
-var packageReads = regexp.MustCompile(`^(rpm -q |(dnf|yum) -q check-update |zypper --non-interactive --no-refresh list-updates |apk list |pacman -(Q|Si) |pkg r?query )`)
+var packageReads = regexp.MustCompile(`^(rpm -q |(dnf|yum) -q (check-update|list) |zypper --non-interactive --no-refresh (list-updates|search) |apk (list|add --simulate) |pacman -(Q|Si) |pkg r?query )`)
 
 // TestPackageNoopManagers checks that noop calls package managers only to read.
 func TestPackageNoopManagers(t *testing.T) {
-	for i, tt := range []struct{ provider, old, new string }{
-		{"dnf", "1.0-1.el9", "2.0-1.el9"},
-		{"yum", "1.0-1.el9", "2.0-1.el9"},
-		{"zypper", "1.0-1.2", "2.0-1.1"},
-		{"apk", "1.0-r0", "2.0-r1"},
-		{"pacman", "1.0-1", "2.0-1"},
-		{"pkg", "1.0", "2.0"},
+	for i, tt := range []struct{ provider, old, new, missing string }{
+		{"dnf", "1.0-1.el9", "2.0-1.el9", " of tool: Error: No matching Packages to list"},
+		{"yum", "1.0-1.el9", "2.0-1.el9", " of tool: Error: No matching Packages to list"},
+		{"zypper", "1.0-1.2", "2.0-1.1", " of tool in the repositories of zypper"},
+		{"apk", "1.0-r0", "2.0-r1", "unable to select packages: tool="},
+		{"pacman", "1.0-1", "2.0-1", ""},
+		{"pkg", "1.0", "2.0", ""},
 	} {
 		t.Run(tt.provider, func(t *testing.T) {
 			someShells(t, i, func(t *testing.T, h *host) {
@@ -128,8 +132,28 @@ func TestPackageNoopManagers(t *testing.T) {
 				wants(change(tt.new, "upgrade"), "")
 				wants(change(tt.new, "uninstall"), "uninstall")
 				wants(change(tt.old, "upgrade"), upgrade)
-				wants(change(tt.old, "install", "version="+tt.old), "")
-				wants(change(tt.new, "install", "version="+tt.old), "install "+tt.old)
+				if tt.provider != "pacman" {
+					wants(change(tt.old, "install", "version="+tt.old), "")
+				}
+				refuses := func(want, installed, version string, more ...string) {
+					t.Helper()
+					write(t, state, installed, 0o644)
+					h.fails(t, 1, want, packageTask, append(more, "action=install", "name=tool", "version="+version, "provider="+tt.provider, "_noop=true")...)
+				}
+				switch tt.provider {
+				case "pacman":
+					write(t, state, tt.new, 0o644)
+					h.fails(t, 255, "no other version than the latest", packageTask, "action=install", "name=tool", "version="+tt.old, "provider=pacman", "_noop=true")
+				case "pkg": // a version is not checked
+					wants(change("", "install", "version=9.9"), "install 9.9")
+				default:
+					wants(change(tt.new, "install", "version="+tt.old), "install "+tt.old)
+					wants(change("", "install", "version="+tt.old), "install "+tt.old)
+					refuses(tt.missing, "", "9.9")
+					refuses(tt.missing, tt.new, "0.5")
+					// An option can name a further repository.
+					wants(change("", "install", "version=9.9", "manager_options=--enablerepo=more"), "install 9.9")
+				}
 				if tt.provider == "apk" {
 					upgrade = "" // "apk add" does not upgrade an installed package
 				}

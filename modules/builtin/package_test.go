@@ -163,6 +163,8 @@ case "$*" in
 	[ "$version" = 1.0-1.el9 ] || exit 0
 	printf '\ntool.x86_64       2.0-1.el9      updates\n'
 	exit 100 ;;
+"-q list --showduplicates tool-1.0-1.el9") printf 'Available Packages\ntool.x86_64       1.0-1.el9      main\n' ;;
+"-q list --showduplicates "*) echo "Error: No matching Packages to list" >&2; exit 1 ;;
 "-y install tool" | "-y --nobest install tool" | "-y install toolbox") echo 2.0-1.el9 >"$STATE" ;;
 "-y install tool-1.0-1.el9") echo 1.0-1.el9 >"$STATE" ;;
 "-y upgrade tool") [ -z "$version" ] || echo 2.0-1.el9 >"$STATE" ;;
@@ -180,6 +182,13 @@ case "$*" in
 	echo "--+------------+------+-----------------+-------------------+-------"
 	[ "$version" != 1.0-1.2 ] || echo "v | Main       | tool | 1.0-1.2         | 2.0-1.1           | x86_64"
 	;;
+"--non-interactive --no-refresh search --type package --match-exact --details -- tool")
+	echo "S  | Name | Type    | Version | Arch   | Repository"
+	echo "---+------+---------+---------+--------+------------------"
+	echo "v  | tool | package | 2.0-1.1 | x86_64 | Main"
+	echo "v  | tool | package | 1.0-1.2 | x86_64 | Main"
+	echo "i+ | tool | package | 0.5-1.1 | x86_64 | (System Packages)"
+	;;
 "--non-interactive install --name -- tool") echo 2.0-1.1 >"$STATE" ;;
 "--non-interactive --no-gpg-checks install --name -- tool=1.0-1.2" | "--non-interactive install --name -- tool=1.0-1.2") echo 1.0-1.2 >"$STATE" ;;
 "--non-interactive install --name -- tool=2.0-1.1") echo 2.0-1.1 >"$STATE" ;;
@@ -194,6 +203,8 @@ case "$*" in
 "list --installed tool") [ -z "$version" ] || printf '%s\n' "tool-doc-9-r0 x86_64 {tool} (MIT) [installed]" "tool-$version x86_64 {tool} (MIT) [installed]" ;;
 "list --upgradable tool") [ "$version" != 1.0-r0 ] || echo "tool-2.0-r1 x86_64 {tool} (MIT) [upgradable from: tool-1.0-r0]" ;;
 "list "*) ;;
+"add --simulate tool=1.0-r0") echo "(1/1) Downgrading tool (2.0-r1 -> 1.0-r0)" ;;
+"add --simulate "*) echo "ERROR: unable to select packages: $3 (no such package)" >&2; exit 1 ;;
 "add tool") [ -n "$version" ] || echo 2.0-r1 >"$STATE" ;;
 "add --upgrade tool") echo 2.0-r1 >"$STATE" ;;
 "add tool=1.0-r0") echo 1.0-r0 >"$STATE" ;;

@@ -300,9 +300,36 @@ name_of_file() {
 	[ -n "$name" ] || fail 'there is no package in the file' 1
 }
 
-# noop: what the action would change. Options of the user are not looked at.
+# offered: fails if the package manager does not offer the version. pkg is not asked.
+offered() {
+	case $manager in
+	apt) must apt-get -q --simulate install -- "$name=$version" ;;
+	apk) must apk add --simulate "$name=$version" ;;
+	dnf)
+		try "$program" -q list --showduplicates "$name-$version" ||
+			fail "there is no version $version of $name: $(said "$program")"
+		;;
+	zypper)
+		# Installed packages that no repository has are in "(System Packages)". A version
+		# without its release matches each release.
+		zypper --non-interactive --no-refresh search --type package --match-exact --details -- "$name" 2>/dev/null </dev/null |
+			awk -F'|' -v want="$version" '
+				{ gsub(/ /, "") }
+				$6 != "(SystemPackages)" && ($4 == want || index($4, want "-") == 1) { found = 1 }
+				END { exit !found }' ||
+			fail "there is no version $version of $name in the repositories of zypper"
+		;;
+	esac
+}
+
+# noop: what the action would change. Options of the user are not passed to the package
+# manager.
 noop() {
 	change=
+	wanted=$version # before name_of_file sets it
+	case $manager:$action:$version in
+	pacman:install:?* | pacman:upgrade:?*) pacman_install ;; # fails
+	esac
 	[ "$action" != install ] || name_of_file
 	case $action:$manager:$name in
 	install:apt:/* | status:* | uninstall:*) ;;
@@ -336,6 +363,11 @@ noop() {
 		;;
 	esac
 	[ "$change" != install ] || [ -z "$latest" ] || change="install $latest"
+	# Options of the user can name further repositories, so that the manager would not
+	# find a version without them.
+	if [ -n "$wanted" ] && [ -z "$more" ] && [ "$change" = "install $wanted" ]; then
+		offered
+	fi
 	case $action in
 	upgrade)
 		new=${installed:-uninstalled}

@@ -9,12 +9,13 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// foresee returns an error if a plan calls what does not exist, whatever it is given:
-// a function that no module has, or a catalog, which this version does not make. The
-// error names all places where it does, and comes before the first step. A plan
-// that can avoid all such calls, by a condition or an early return, is run.
+// foresee returns an error if a plan will certainly make a call that cannot work: a call
+// of a function that does not exist, or of apply or apply_prep, which require catalogs
+// that this version does not compile. The executor calls foresee before the first step.
+// The error names the places of all such calls. If a condition or an early return can
+// avoid every such call, foresee returns nil.
 //
-// Differs from Puppet Bolt: there such a call fails when the plan comes to it.
+// In Puppet Bolt, such a call fails when the plan reaches it.
 func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) error {
 	if d.Node == nil || x.foreseen[p.Name] {
 		return nil
@@ -72,24 +73,24 @@ func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) erro
 		first.Msg = strings.Join(lines, "\n")
 	}
 	if len(lines) > 1 {
-		first.Hint = fmt.Sprintf("the plan %s cannot do %s; nothing was begun", p.Name, count(len(lines), "call"))
+		first.Hint = fmt.Sprintf("Correct these %s in the plan %s. bolt has not started the plan.", count(len(lines), "call"), p.Name)
 	}
 	return first
 }
 
-// A reach says of places of a plan, in their order, whether the plan comes there for
-// certain.
+// A reach reports during a walk through a plan whether the plan will certainly reach the
+// current node.
 type reach struct {
 	always map[*syntax.Lambda]bool // blocks that are called once
-	maybe  []bool                  // of the nodes around the place
-	left   bool                    // the plan may have returned before
+	maybe  []bool                  // for each enclosing node: the plan may skip it
+	left   bool                    // the plan may have returned before this node
 }
 
 func (r *reach) certain() bool {
 	return !r.left && (len(r.maybe) == 0 || !r.maybe[len(r.maybe)-1])
 }
 
-// call notes a call with its block, or nil.
+// call records a call with its block, which can be nil.
 func (r *reach) call(name string, block *syntax.Lambda) {
 	switch name {
 	case "return":

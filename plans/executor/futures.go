@@ -13,19 +13,20 @@ import (
 	"bolt/puppet/value"
 )
 
-// futures are what one call of a plan runs in the background.
+// futures are the background blocks of one call of a plan.
 type futures struct{ all []*future }
 
-// A future is a block that runs beside others. Whoever has the turn has its fields,
-// but for done, and for value and err once that is closed.
+// A future is a block that runs concurrently with others. Only the goroutine that has
+// the turn uses its fields, except that any goroutine can wait for done, and can read
+// value and err when done is closed.
 type future struct {
 	id    value.Value // its name, or its number
 	name  string
 	done  chan struct{}
 	value value.Value
 	err   error
-	ended int      // in which order it ended; 0 while it runs
-	late  *Failure // wait has lost its patience; then it has ended in this error
+	ended int      // its number in the order in which the futures ended; 0 while it runs
+	late  *Failure // the error of a future that wait timed out; otherwise nil
 	end   context.CancelCauseFunc
 }
 
@@ -41,7 +42,7 @@ func (f *future) state() string {
 	return "done"
 }
 
-// came is the error of a future that has ended, nil for none.
+// came returns the error of a future that has ended, or nil.
 func (f *future) came() error {
 	if f.late != nil {
 		return f.late
@@ -49,7 +50,7 @@ func (f *future) came() error {
 	return f.err
 }
 
-// String is what a future is in text and in data.
+// String returns the form of a future in text and in data.
 func (f *future) String() string { return fmt.Sprintf("Future '%s'", f.name) }
 
 func futureText(o *value.Object) string { return futureOf(o).String() }
@@ -61,35 +62,35 @@ func futureOf(v value.Value) *future {
 	return f
 }
 
-// alive reports whether one of them has not ended.
+// alive reports whether a future is running.
 func (f *futures) alive() bool {
 	return slices.ContainsFunc(f.all, func(one *future) bool { return one.state() == "running" })
 }
 
-// inOrder are those that run, in the order of beginning, and those that have ended,
-// in the order of ending.
+// inOrder returns the running futures in the order in which they started, then the other
+// futures in the order in which they ended.
 func (f *futures) inOrder() []*future {
 	list := slices.Clone(f.all)
 	slices.SortStableFunc(list, func(a, b *future) int {
-		return cmp.Compare(a.ended, b.ended) // those that run have 0
+		return cmp.Compare(a.ended, b.ended) // 0 for a running future
 	})
 	return list
 }
 
-// blocks are the blocks that run beside others in a run of a plan.
+// blocks are the concurrent blocks of a run of a plan.
 type blocks struct {
-	numbers int // of futures; the plan of the run has the first
-	ended   int
+	numbers int // the last number of a future; the plan of the run has the first number
+	ended   int // the number of futures that have ended
 	running []*future
-	left    error // of those that have ended: what they say about the run itself
-	// over is what has ended the run while blocks were at work: the failure of its
-	// plan, or an error of the language in a block, which nothing catches. Nothing is
-	// begun any more. hush is set with it: nothing is shown any more.
+	left    error // an error of an ended block that is an error of the whole run
+	// over is the error that ended the run while blocks were running: the failure of its
+	// plan, or an error of the language in a block, which no function catches. The run
+	// starts nothing more. hush is set with it: the run prints nothing more.
 	over error
 	hush atomic.Bool
 }
 
-// ending is what ends the run, whatever catches errors; nil if nothing does.
+// ending returns the error that ends the run even if the plan catches errors, or nil.
 func (x *Executor) ending() error {
 	if x.endless != nil {
 		return x.endless
@@ -97,7 +98,7 @@ func (x *Executor) ending() error {
 	return x.blocks.over
 }
 
-// finish ends the run with an error, unless something else has.
+// finish ends the run with an error, unless the run has already ended.
 func (x *Executor) finish(err error) {
 	if x.ending() == nil {
 		x.blocks.over = err
@@ -105,8 +106,9 @@ func (x *Executor) finish(err error) {
 	}
 }
 
-// start runs a block in a goroutine of its own, which gets the turn when it comes.
-// group is what wait() in it waits for; nil within parallelize, where that cannot be.
+// start runs a block in a new goroutine, which waits for its turn. wait() in the block
+// waits for the futures of group. group is nil in parallelize, where wait() without
+// futures is an error.
 func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, args ...value.Value) *future {
 	x.blocks.numbers++
 	one := &future{name: name, id: value.String(name), done: make(chan struct{})}
@@ -122,7 +124,7 @@ func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, a
 	}
 	f := *flowOf(&c.Site)
 	f.inside, f.place, f.branch, f.futures = one, at, b, group
-	// The block outlives the one that begins it, but not the run.
+	// The block can run longer than the block that started it, but not longer than the run.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(c.Context()))
 	stop := context.AfterFunc(x.ctx, func() { end(context.Cause(x.ctx)) })
 	one.end = end
@@ -145,7 +147,7 @@ func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, a
 	return one
 }
 
-// blockValue is what a block that stands for itself came to: return() ends it.
+// blockValue runs a block and returns its value. return() in the block ends the block.
 func (x *Executor) blockValue(fork *eval.Call, args []value.Value) (value.Value, error) {
 	v, err := fork.Yield(args...)
 	if w, ok := eval.Returned(err); ok {
@@ -167,19 +169,19 @@ func (x *Executor) blockValue(fork *eval.Call, args []value.Value) (value.Value,
 	return nil, f
 }
 
-// isPlanResult reports whether a value is one that plans and blocks may return.
+// isPlanResult reports whether plans and blocks may return a value.
 func (x *Executor) isPlanResult(s *eval.Site, v value.Value) bool {
 	if x.planResult == nil {
 		t, err := s.ParseType("Boltlib::PlanResult")
 		if err != nil {
-			return true // it is the executor's own type
+			return true // cannot happen: the executor defines this type
 		}
 		x.planResult = t
 	}
 	return value.Instance(x.planResult, v)
 }
 
-// ended notes that a block has ended, and what follows from its error.
+// ended records that a block has ended, and handles its error.
 func (x *Executor) ended(one *future) {
 	x.blocks.ended++
 	one.ended = x.blocks.ended
@@ -194,7 +196,7 @@ func (x *Executor) ended(one *future) {
 		x.blocks.left = err
 	case x.ctx.Err() != nil:
 		x.blocks.left = cmp.Or(x.blocks.left, context.Cause(x.ctx))
-	case plain && x.ending() != nil: // nobody hears of it any more
+	case plain && x.ending() != nil: // the run has ended and prints nothing more
 	case plain:
 		failure := x.failure(err)
 		text := fmt.Sprintf("Error in future '%s': %s", one.name, failure.Msg)
@@ -207,8 +209,8 @@ func (x *Executor) ended(one *future) {
 	}
 }
 
-// join waits for all blocks of the run. The error is that of the run, if one of them
-// says something about it.
+// join waits for all blocks of the run. It returns the error that ended the run, or
+// nil.
 func (x *Executor) join() error {
 	for len(x.blocks.running) > 0 {
 		one := x.blocks.running[0]
@@ -217,7 +219,7 @@ func (x *Executor) join() error {
 	return cmp.Or(x.blocks.over, x.blocks.left)
 }
 
-// waitSignatures are those of wait.
+// waitSignatures returns the signatures of the plan function wait.
 func waitSignatures() []eval.Signature {
 	const which, timeout, options = "Variant[Future, Array[Future]] $futures", "Variant[Integer[0], Float[0.0]] $timeout", "Hash[String[1], Any] $options = {}"
 	return []eval.Signature{
@@ -228,7 +230,7 @@ func waitSignatures() []eval.Signature {
 	}
 }
 
-// wait is wait with futures.
+// wait is the plan function wait with futures.
 func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error) {
 	catch := of(&c.Site).waitCatches(c, options)
 	var all []*future
@@ -243,8 +245,9 @@ func wait(c *eval.Call, which, timeout, options value.Value) (value.Value, error
 	return of(&c.Site).await(c, all, timeout, catch)
 }
 
-// waitForAll is wait without futures: it waits for those of the plan, also for those
-// that begin meanwhile. If all have ended before, there are no results.
+// waitForAll is the plan function wait without futures. It waits for the futures of the
+// plan, including futures that start in the meantime. If all futures ended before the
+// call, it returns no results.
 func waitForAll(c *eval.Call, timeout, options value.Value) (value.Value, error) {
 	x, f := of(&c.Site), flowOf(&c.Site)
 	catch := x.waitCatches(c, options)
@@ -261,7 +264,8 @@ func waitForAll(c *eval.Call, timeout, options value.Value) (value.Value, error)
 	return results, nil
 }
 
-// waitCatches reads the one option of wait.
+// waitCatches returns the value of _catch_errors, the only option of wait, and warns
+// about other options.
 func (x *Executor) waitCatches(c *eval.Call, options value.Value) (catch bool) {
 	h, _ := options.(*value.Hash)
 	if h == nil {
@@ -283,8 +287,8 @@ func (x *Executor) waitCatches(c *eval.Call, options value.Value) (catch bool) {
 	return catch
 }
 
-// await waits for futures and returns what they return. One that has not ended when
-// the timeout is over is ended.
+// await waits for futures and returns their values. If the timeout expires, await ends
+// the futures that are still running.
 func (x *Executor) await(c *eval.Call, all []*future, timeout value.Value, catch bool) (value.Value, error) {
 	late, err := x.late(c, all, timeout)
 	if err != nil {
@@ -325,17 +329,18 @@ func (x *Executor) await(c *eval.Call, all []*future, timeout value.Value, catch
 	return nil, parallelFailure(results, failed)
 }
 
-// giveUp ends a future that was not done in time.
+// giveUp ends a future that timed out.
 func (x *Executor) giveUp(one *future, timeout value.Value) {
 	if one.ended > 0 || one.late != nil {
-		return // it has ended meanwhile
+		return // it has already ended
 	}
 	one.late = failf("bolt/future-timeout-error", "Future '%s' timed out after %s seconds.", one.name, value.ToString(timeout))
 	one.late.Details = value.NewHash(value.Entry{Key: value.String("future"), Value: one.id})
 	one.end(one.late)
 }
 
-// within waits for a future until late, and reports whether it is done.
+// within waits for a future until late sends or ctx ends, and reports whether the future
+// is done.
 func (f *future) within(ctx context.Context, late <-chan time.Time) bool {
 	select {
 	case <-f.done:
@@ -351,8 +356,8 @@ func (f *future) within(ctx context.Context, late <-chan time.Time) bool {
 	return false
 }
 
-// late waits for futures as long as a timeout says, and tells for each whether it
-// was not done by then, now or when the run was begun.
+// late waits for futures until the timeout expires, and reports for each future whether
+// it timed out. A resumed run reports the futures that timed out in the first run.
 func (x *Executor) late(c *eval.Call, all []*future, timeout value.Value) ([]bool, error) {
 	late := make([]bool, len(all))
 	if timeout == nil {
@@ -371,7 +376,7 @@ func (x *Executor) late(c *eval.Call, all []*future, timeout value.Value) ([]boo
 			for i, f := range all {
 				done := f.within(c.Context(), ended)
 				if told[i] = !done; !done {
-					ended = closed() // for all others, too
+					ended = closed() // the timeout has also expired for the other futures
 				}
 			}
 		})
@@ -384,7 +389,7 @@ func (x *Executor) late(c *eval.Call, all []*future, timeout value.Value) ([]boo
 	return late, err
 }
 
-// closed is a time that has come.
+// closed returns a timer channel that has expired.
 func closed() <-chan time.Time {
 	c := make(chan time.Time)
 	close(c)
@@ -430,7 +435,7 @@ func parallelize(c *eval.Call) (value.Value, error) {
 	return nil, parallelFailure(results, failed)
 }
 
-// parallelFailure is the error of several branches, some of which have failed.
+// parallelFailure returns the error of branches of which at least one has failed.
 func parallelFailure(results []value.Value, failed []Branch) *Failure {
 	var indices []value.Value
 	for i, r := range results {
@@ -447,7 +452,7 @@ func parallelFailure(results []value.Value, failed []Branch) *Failure {
 	return f
 }
 
-// branchError is the error of a branch as a value of the language.
+// branchError returns the error of a branch as a value of the language.
 func (x *Executor) branchError(err error) *value.Object {
 	own, is := caught(err)
 	if !is {

@@ -9,16 +9,16 @@ import (
 	"bolt/puppet/value"
 )
 
-// YAML plans have places of their own for people. For Puppet Bolt, what a step does
-// is done where the plan was called, and an error in code of the plan is one of
-// evaluation, whatever it was.
+// Messages to users name the place in a YAML plan. Error values follow Puppet Bolt: the
+// place of a step is the place where the plan was called, and every error in code of the
+// plan is an evaluation error.
 //
 // Source: Puppet Bolt, lib/bolt/pal/yaml_plan/evaluator.rb.
 
-// unknownFile is the file of code in a YAML plan, as errors of results have it.
+// unknownFile is the file name for code in a YAML plan in the errors of results.
 const unknownFile = "unknown"
 
-// place is where a plan asks for something, as errors of results have it.
+// place returns the position of a call for the errors of results.
 func (x *Executor) place(c *eval.Call) syntax.Position {
 	f, at := flowOf(&c.Site), c.Position()
 	if f.yaml == nil || at.File != f.yaml.File {
@@ -30,7 +30,7 @@ func (x *Executor) place(c *eval.Call) syntax.Position {
 	return f.from
 }
 
-// ofYAML is an error of a YAML plan as the plan that has called it gets it.
+// ofYAML converts an error of a YAML plan for the plan that called the YAML plan.
 func (x *Executor) ofYAML(p *yamlplan.Plan, err error) error {
 	e, ok := errors.AsType[*eval.Error](err)
 	if !ok || x.final(err) || x.ctx.Err() != nil {

@@ -6,9 +6,9 @@ import (
 	"bolt/internal/yaml"
 )
 
-// InCode reports whether a place in the file is in code that a step or the result
-// is made of, and which line of that code it is. What a step itself does is at the
-// key that says so. A column of 0 is not known.
+// InCode reports whether a position in the file is in code of a step or of the result,
+// and returns its line in that code. The position of a step's own action is the line of
+// the key that names the action. A column of 0 is unknown.
 func (p *Plan) InCode(line, column int) (codeLine int, ok bool) {
 	if column == 0 && p.actsAt(line) {
 		return 0, false
@@ -23,7 +23,8 @@ func (p *Plan) InCode(line, column int) (codeLine int, ok bool) {
 	return inCode(p.result, line, column)
 }
 
-// actsAt reports whether a step, which is not only a value, acts at a line.
+// actsAt reports whether the key of a step's action is at a line. A step that only
+// evaluates code has no action.
 func (p *Plan) actsAt(line int) bool {
 	for _, s := range p.steps {
 		if key := s.keys[s.kind.name]; key != nil && key.Line == line {
@@ -51,8 +52,8 @@ func inCode(n *yaml.Node, line, column int) (codeLine int, ok bool) {
 		return 0, false
 	}
 	if n.Style != yaml.Literal {
-		// Such a text may stand on several lines, of which only those are known that
-		// it has itself.
+		// Such a string can have more lines in the file than line feeds. Only its line
+		// feeds are known here.
 		inside := line > n.Line || column == 0 || column >= n.Column
 		return 1, inside && line <= n.Line+strings.Count(n.Text, "\n")
 	}

@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// isCode tells of a scalar that all of it is code.
+// isCode reports whether the whole text of a scalar is code.
 func isCode(n *yaml.Node) bool {
 	if n.Style == yaml.Literal {
 		return true
@@ -24,16 +24,16 @@ func isCode(n *yaml.Node) bool {
 	return ok && n.Style == yaml.Plain && strings.HasPrefix(text, "$")
 }
 
-// isInterpolated tells of a scalar that variables are replaced in it.
+// isInterpolated reports whether variables in a scalar are interpolated.
 func isInterpolated(n *yaml.Node) bool { return n.Style == yaml.DoubleQuoted }
 
 // A snippet is the code of a scalar.
 type snippet struct {
-	text    string // the code, as the scalar has it
-	source  string // what was parsed
+	text    string // the text of the scalar
+	source  string // the text that was parsed
 	body    []syntax.Expr
-	heredoc bool          // there is one
-	strings []syntax.Span // of text in quotes
+	heredoc bool          // the code contains a heredoc
+	strings []syntax.Span // the positions of quoted strings and regular expressions
 }
 
 var language = syntax.Options{Tasks: true}
@@ -57,8 +57,8 @@ func code(text string) (*snippet, error) {
 	return s, nil
 }
 
-// within tells whether a line that begins at an offset does so inside of a
-// string. With heredocs, any may.
+// within reports whether a line that begins at an offset begins inside a string. If the
+// code contains a heredoc, within always returns true.
 func (s *snippet) within(off int) bool {
 	if s.heredoc {
 		return true
@@ -68,9 +68,9 @@ func (s *snippet) within(off int) bool {
 	})
 }
 
-// interpolated parses text as what stands in double quotes. It does so in a
-// heredoc, in which nothing has to be escaped: the text begins on its second
-// line.
+// interpolated parses text as the content of a double-quoted string. It puts the text
+// into a heredoc, because no character of a heredoc must be escaped. The text begins on
+// the second line of the heredoc.
 func interpolated(text string) (*snippet, error) {
 	tag := "END"
 	for strings.Contains(text, tag) {
@@ -81,8 +81,9 @@ func interpolated(text string) (*snippet, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Text that ends within an interpolation is good in a heredoc, but not in quotes:
-	// then what follows it is code, in which this character cannot be.
+	// Text that ends within an interpolation is valid in a heredoc, but not in quotes. To
+	// detect it, parse the text with a control character at its end: within an
+	// interpolation, this character is a syntax error.
 	if _, err := parsed("@(\"" + tag + "\")\n" + text + "\x01\n|- " + tag); err != nil {
 		return nil, errors.New("the text ends within an interpolation: ${ needs a }")
 	}
@@ -93,7 +94,7 @@ func interpolated(text string) (*snippet, error) {
 	return &snippet{text: text, source: source, body: []syntax.Expr{h.Text}}, nil
 }
 
-// parsed parses and checks a text.
+// parsed parses and checks code.
 func parsed(text string) (*syntax.Program, error) {
 	p, err := syntax.Parse(syntax.NewFile("", text), language)
 	if err == nil {
@@ -102,7 +103,7 @@ func parsed(text string) (*syntax.Program, error) {
 	return p, err
 }
 
-// badCode returns what is wrong with the code in the value of a key.
+// badCode returns the problems of the code in the value of a key.
 func (p *Plan) badCode(key string, n *yaml.Node) []problem {
 	var list []problem
 	switch n.Style {
@@ -145,7 +146,7 @@ func (p *Plan) badCode(key string, n *yaml.Node) []problem {
 	return []problem{bad}
 }
 
-// first returns the first error of a text.
+// first returns the first syntax error in err.
 func first(err error) (*syntax.Error, bool) {
 	if l, ok := errors.AsType[syntax.Errors](err); ok && len(l) > 0 {
 		return l[0], true
@@ -153,7 +154,8 @@ func first(err error) (*syntax.Error, bool) {
 	return nil, false
 }
 
-// badNumber finds numbers that the language does not have.
+// badNumber returns a problem if a value contains a number that the language cannot
+// represent.
 func badNumber(key string, n *yaml.Node) *problem {
 	for _, item := range n.Items {
 		if bad := badNumber(key, item); bad != nil {
@@ -182,7 +184,7 @@ func badNumber(key string, n *yaml.Node) *problem {
 
 func shortened(s string) string { return syntax.Shortened(s) }
 
-// typeOf returns the type of a parameter as the language prints it.
+// typeOf returns the type of a parameter in the form in which the language prints types.
 func typeOf(param string, n *yaml.Node) (string, *problem) {
 	wrong := func(hint, format string, args ...any) (string, *problem) {
 		return "", &problem{kind: kindLanguage, line: n.Line, msg: fmt.Sprintf(format, args...), hint: hint}
@@ -198,7 +200,7 @@ func typeOf(param string, n *yaml.Node) (string, *problem) {
 		case !ok:
 			return wrong(write, "The type of plan parameter %q: %v", param, err)
 		case e.Incomplete:
-			// These words are what programs know this by.
+			// Programs recognize the error by this message.
 			return wrong(fmt.Sprintf("the type of parameter %q has no end; %s", param, write), "Syntax error at end of input")
 		}
 		return wrong(write, "The type %s of plan parameter %q: %s", shortened(n.Text), param, e.Msg)
@@ -210,7 +212,8 @@ func typeOf(param string, n *yaml.Node) (string, *problem) {
 	if err != nil {
 		return wrong(write, "The type %s of plan parameter %q: %v", shortened(n.Text), param, err)
 	}
-	// Names of modules' types are known where plans run.
+	// The types of modules are only known when a plan runs, so typeOf prints their names
+	// as they are.
 	printed := reference().ReplaceAllString(value.TypeString(t), "$1")
 	if again, err := value.ParseType(printed); err != nil || value.TypeString(again) != value.TypeString(t) {
 		printed = strings.TrimSpace(n.Text)

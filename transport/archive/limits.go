@@ -9,8 +9,8 @@ import (
 	"bolt/transport"
 )
 
-// What a download may hold, unless its Limits say otherwise. The size is only
-// limited by the room on the disk then.
+// Default limits of a download. By default, only the free space on the disk limits
+// its size.
 const (
 	DefaultFiles = 1_000_000
 	DefaultDepth = 4096
@@ -23,7 +23,7 @@ func withDefaults(l transport.Limits) transport.Limits {
 	return transport.Limits{Files: cmp.Or(l.Files, DefaultFiles), Bytes: cmp.Or(l.Bytes, math.MaxInt64), Depth: cmp.Or(l.Depth, DefaultDepth), Used: l.Used}
 }
 
-// A limitError is a download that is over a limit.
+// A limitError is the error of a download that exceeds a limit.
 type limitError struct{ msg, hint string }
 
 func (e *limitError) Error() string { return e.msg }
@@ -41,23 +41,24 @@ func tooDeep(n int) error {
 }
 
 const (
-	// minRoom is what a small file or a directory takes on a disk.
+	// minRoom is the disk space that a small file or a directory uses.
 	minRoom = 4 << 10
-	// freely is what each download may write without a look at the disk.
+	// freely is how much a download can write before the first check of the disk.
 	freely = 64 << 20
-	// lookAfter is how much is written between two looks.
+	// lookAfter is how much is written between two checks.
 	lookAfter = 1 << 20
-	// maxReserve is left free on a disk, or a twentieth of a smaller one.
+	// maxReserve is the space that must stay free. On a disk of less than 20 GiB, it is
+	// a twentieth of the disk.
 	maxReserve = 1 << 30
 )
 
-// A room is the disk that a download is written to. A large download ends
-// before it has filled the disk.
+// A room checks the free space of the disk during a download, so that a large download
+// fails before the disk is full.
 type room struct {
 	dir      *os.Root
 	reserves bool // false: the disk may become full
 	taken    int64
-	next     int64 // how much may be taken before the next look
+	next     int64 // the value of taken at the next check
 }
 
 // take is called before n bytes are written.
@@ -70,7 +71,7 @@ func (r *room) take(n int64) error {
 	free, size, ok := diskSpace(r.dir)
 	if reserve := min(size/20, maxReserve); ok && free < reserve {
 		return &limitError{fmt.Sprintf("the disk has only %d MiB left", free>>20),
-			"Make room, or set --max-size to fill the disk further."}
+			"Free disk space, or set --max-size to fill the disk further."}
 	}
 	return nil
 }

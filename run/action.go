@@ -107,8 +107,9 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 
 // Exec runs cmd, whose output goes to its own writers, and is also shown as it
 // arrives and written to files where that is wanted. If hidden is not 0, stdout is
-// the result of a task: it is not shown if it begins, after blanks, with the byte
-// hidden, and the files get the result in its place.
+// the result of a task, and the files get the result in its place. Stdout is then
+// shown up to the first byte hidden: an object with secrets may begin there, also
+// if the task printed something before it.
 func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
 		show := func(s Stream) func([]byte) {
@@ -133,10 +134,7 @@ type tee struct {
 	w      io.Writer
 	take   func(p []byte)
 	hidden byte // see Exec
-
-	begun  bool   // it is known how the output begins
-	blanks []byte // what came before that
-	silent bool
+	silent bool // hidden has come
 }
 
 func (t *tee) Write(p []byte) (int, error) {
@@ -144,23 +142,17 @@ func (t *tee) Write(p []byte) (int, error) {
 	return t.w.Write(p)
 }
 
-// maxBlanks is how many blanks are kept for as long as nothing else has come;
-// further ones are not shown.
-const maxBlanks = 4 << 10
-
-// show sends a piece, and the blanks that came before it was known what begins.
+// show sends what may be shown of a piece.
 func (t *tee) show(p []byte) {
-	if t.hidden != 0 && !t.begun {
-		rest := bytes.TrimLeft(p, " \t\r\n\ufeff")
-		if len(rest) == 0 {
-			t.blanks = append(t.blanks, p[:min(len(p), maxBlanks-len(t.blanks))]...)
-			return
-		}
-		t.begun, t.silent = true, rest[0] == t.hidden
-		p = append(t.blanks, p...)
-		t.blanks = nil
+	if t.silent {
+		return
 	}
-	if !t.silent {
+	if t.hidden != 0 {
+		if i := bytes.IndexByte(p, t.hidden); i >= 0 {
+			t.silent, p = true, p[:i]
+		}
+	}
+	if len(p) > 0 {
 		t.take(p)
 	}
 }

@@ -647,14 +647,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStream shows what a task prints as it comes, but no result.
+// TestStream checks that what a task prints is shown as it comes, up to the place
+// where an object with secrets may begin.
 func TestStream(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"proj/tasks/text.sh":   sh + `printf '\n  '; sleep 0.1; echo "words {"; echo err >&2`,
 		"proj/tasks/object.sh": sh + `printf ' \n'; sleep 0.1; echo '{"_sensitive": "x"}'; echo err >&2`,
 		"proj/tasks/blank.sh":  sh + `echo`,
+		"proj/tasks/behind.sh": sh + `echo warning; sleep 0.1; echo 'x {"_sensitive":'; sleep 0.1; echo '"hunter2"}'; echo more`,
 	})
-	for name, want := range map[string]string{"text": "\n  words {\n|err\n", "object": "|err\n", "blank": "|"} {
+	for name, want := range map[string]string{"text": "\n  words |err\n", "object": " \n|err\n", "blank": "\n|", "behind": "warning\nx |"} {
 		task, err := w.lib.Find(t.Context(), "proj::"+name)
 		if err != nil {
 			t.Fatal(err)

@@ -9,8 +9,9 @@ import (
 	"bolt/internal/ansible"
 )
 
-// without are options of ssh that do not matter here: connections are kept and
-// watched by other means, and known hosts that nobody shall know need no file.
+// without are options of ssh that do not matter here, because bolt keeps connections
+// open by other means. sshOption reads the two for keepalives itself: they matter for
+// a target, and not for an ssh that a ProxyCommand runs.
 var without = []string{"controlmaster", "controlpersist", "controlpath", "serveraliveinterval", "serveralivecountmax", "tcpkeepalive",
 	"compression", "loglevel", "batchmode", "connectionattempts", "passwordauthentication", "kbdinteractiveauthentication",
 	"preferredauthentications", "pubkeyauthentication", "identitiesonly", "requesttty"}
@@ -128,12 +129,15 @@ func (c *connection) sshOption(key, value string) bool {
 		c.first("user", value)
 	case "identityfile":
 		c.first("private-key", value)
-	case "port", "connecttimeout":
+	case "port", "connecttimeout", "serveraliveinterval":
+		// A ServerAliveInterval of 0 is off in ssh. bolt cannot turn keepalives off.
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 || n > maxPort {
 			return false
 		}
-		c.first(map[string]string{"port": "port", "connecttimeout": "connect-timeout"}[key], n)
+		c.first(map[string]string{"port": "port", "connecttimeout": "connect-timeout", "serveraliveinterval": "keepalive"}[key], n)
+	case "serveralivecountmax":
+		return value == "3" // the default of ssh and of bolt
 	default:
 		return slices.Contains(without, key)
 	}

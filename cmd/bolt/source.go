@@ -189,10 +189,13 @@ func (p *placer) moduleAround(ctx context.Context, dir string) modules.Module {
 	return m
 }
 
-// moduleName tells whether a folder is a module by itself, and its name.
+// moduleName tells whether a folder is a module by itself, and its name. A folder
+// with environment.conf is an environment: many control repositories have a
+// metadata.json too, and their site.pp is an entry manifest.
 func (p *placer) moduleName(ctx context.Context, dir string) (name string, is bool) {
 	base := filepath.Base(dir)
-	if metadata := filepath.Join(dir, "metadata.json"); exists(metadata) && holdsPrograms(dir) {
+	metadata := filepath.Join(dir, "metadata.json")
+	if exists(metadata) && holdsPrograms(dir) && !exists(filepath.Join(dir, "environment.conf")) {
 		return cmp.Or(metadataName(ctx, metadata), base), true
 	}
 	if filepath.Base(filepath.Dir(dir)) != "modules" {

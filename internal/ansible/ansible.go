@@ -226,6 +226,7 @@ func (r *reader) text(path string, data []byte) error {
 	switch {
 	case groups:
 		return r.inv.readYAML(m, func(text string) { r.o.Warn(path + ": " + text) })
+	case r.o.Format == Any && LooksLike(data): // Ansible reads INI under any name
 	case named && err != nil:
 		return err
 	case named && v != nil:

@@ -100,6 +100,36 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestINIByAnotherName: Ansible reads a file as INI if it is not a map in YAML, whatever
+// its ending is.
+func TestINIByAnotherName(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"hosts.yml":  "[web]\na x=1\n",
+		"hosts.yaml": "# first\nb\n[web]\na x=1\n",
+		"hosts.json": "[web]\na x=1\n\n[web:vars]\ny=2\n",
+	} {
+		inv, err := read(t, map[string]string{name: text}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if g := inv.Group("web"); g == nil || len(g.Members()) != 1 || g.Members()[0].Name != "a" {
+			t.Errorf("%s: got %+v", name, g)
+		}
+	}
+	inv, err := read(t, map[string]string{"hosts.yml": "localhost\n"}, Options{})
+	if err != nil || inv.Host("localhost") == nil {
+		t.Errorf("got %v", err)
+	}
+	_, err = read(t, map[string]string{"hosts.yml": "[web]\na\n"}, Options{Format: YAML})
+	if err == nil || !strings.Contains(err.Error(), "it is no map of groups") {
+		t.Errorf("got %v", err)
+	}
+	_, err = read(t, map[string]string{"hosts.yml": "[web]\na b\n"}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // groupsOf is n groups, each the child of the next.
 func groupsOf(n int) string {
 	var b strings.Builder

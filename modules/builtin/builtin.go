@@ -11,7 +11,8 @@
 //
 // Three modules are there for the tasks of other modules: ruby_task_helper,
 // python_task_helper and bash_task_helper have one file each, which tasks name
-// in their metadata.
+// in their metadata. sh_task_helper is for the tasks here. A task here needs only
+// files of its own module and of these: a project can replace any other module.
 //
 // A task whose metadata has {"extensions": {"bolt": {"native": NAME}}} has no
 // file to run: the program does it, on the controller.

@@ -133,6 +133,10 @@ func TestTasks(t *testing.T) {
 			if _, err := fs.Stat(Files(), path.Join(module, rest)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+			// A project can have its own module of the same name, without that file.
+			if own, _, _ := strings.Cut(name, "/"); module != own && !strings.HasSuffix(module, "_task_helper") {
+				t.Errorf("%s needs %s, a file of a module that is not for the tasks of others", name, f)
+			}
 		}
 		if _, err := fs.Stat(Files(), strings.TrimSuffix(name, "json")+"sh"); err != nil && len(m.Implementations) == 0 && m.Extensions.Bolt.Native == "" {
 			t.Errorf("%s has nothing to run", name)

@@ -30,7 +30,7 @@ if [ "${PT__task-}" = facts ] && facter; then
 	exit 0
 fi
 
-. "$PT__installdir/facts/files/os.sh"
+. "$PT__installdir/sh_task_helper/files/os.sh"
 
 # pair KEY VALUE: a key with a string, or with null if that is empty.
 pair() {

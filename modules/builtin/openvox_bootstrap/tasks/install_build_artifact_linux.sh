@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs a package from the server that has the builds of OpenVox.
 . "$PT__installdir/sh_task_helper/files/task_helper.sh"
-. "$PT__installdir/facts/files/os.sh"
+. "$PT__installdir/sh_task_helper/files/os.sh"
 task=install_build_artifact
 . "$PT__installdir/openvox_bootstrap/files/common.sh"
 

@@ -2,7 +2,7 @@
 # Installs a package of OpenVox. The release package of the collection, which
 # sets up the package repository, is installed first.
 . "$PT__installdir/sh_task_helper/files/task_helper.sh"
-. "$PT__installdir/facts/files/os.sh"
+. "$PT__installdir/sh_task_helper/files/os.sh"
 task=install
 . "$PT__installdir/openvox_bootstrap/files/common.sh"
 

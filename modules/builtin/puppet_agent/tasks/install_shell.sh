@@ -2,7 +2,7 @@
 # Installs the agent from the packages of a collection: a package that sets up
 # the collection's repository comes first, and the agent from there.
 . "$PT__installdir/sh_task_helper/files/task_helper.sh"
-. "$PT__installdir/facts/files/os.sh"
+. "$PT__installdir/sh_task_helper/files/os.sh"
 
 # What was done is the task's output, with an error or without.
 log=

@@ -121,7 +121,7 @@ func TestINIByAnotherName(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = read(t, map[string]string{"hosts.yml": "[web]\na\n"}, Options{Format: YAML})
-	if err == nil || !strings.Contains(err.Error(), "it is no map of groups") {
+	if err == nil || !strings.Contains(err.Error(), "did not find expected <document start>") {
 		t.Errorf("got %v", err)
 	}
 	_, err = read(t, map[string]string{"hosts.yml": "[web]\na b\n"}, Options{})

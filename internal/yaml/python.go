@@ -28,17 +28,25 @@ var (
 // loader: yes and on are booleans, 010 is eight, 12:30 is 750 (it counts in
 // sixties), 1,000 is a string. Aliases are allowed, keys in a mapping come before
 // those that it merges (<<), and dates stay text. What a tag means that YAML does
-// not know (!vault) tagged says, or that it does not know either.
+// not know (!vault) tagged says, or that it does not know either. Anything after
+// the first document is an error.
 func DecodePython(data []byte, file string, tagged func(tag, text string) (v any, known bool)) (any, error) {
 	if crowded(data) {
 		return nil, tooCrowded(file)
 	}
 	var doc yamlv3.Node
-	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	documents := yamlv3.NewDecoder(bytes.NewReader(data))
+	err := documents.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
+		return nil, syntaxError(err, file)
+	}
+	var second yamlv3.Node
+	if err := documents.Decode(&second); err == nil {
+		return nil, &Error{File: file, Line: second.Line, Problem: "a second document begins, and only one can be read"}
+	} else if !errors.Is(err, io.EOF) {
 		return nil, syntaxError(err, file)
 	}
 	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv3.Node]any{}, size: map[*yamlv3.Node]int{}}

@@ -16,6 +16,7 @@ func TestDecodePython(t *testing.T) {
 		{"merge", "a: &x {k: 1, l: 2}\nb: {l: 3, <<: *x}", `{"a":{"k":1 "l":2} "b":{"k":1 "l":3}}`},
 		{"tag", "a: !mine |\n  x\nb: !!str 1", `{"a":"mine:x\n" "b":"1"}`},
 		{"tag of a list", "a: !mine [1]", `{"a":[1]}`},
+		{"end marker", "--- \na: 1\n...\n# end\n", `{"a":1}`},
 		{"alias", "a: &x [1]\nb: *x", `{"a":[1] "b":[1]}`},
 	} {
 		v, err := DecodePython([]byte(c.in), "f.yaml", func(tag, text string) (any, bool) { return "mine:" + text, tag == "!mine" })
@@ -24,7 +25,7 @@ func TestDecodePython(t *testing.T) {
 		}
 	}
 	none := func(string, string) (any, bool) { return nil, false }
-	for _, in := range []string{"a: !other x", "a: [", "a: &x [*x]", "? [1]\n: 2"} {
+	for _, in := range []string{"a: !other x", "a: [", "a: &x [*x]", "? [1]\n: 2", "a: 1\n---\nb: 2", "a: 1\n---\n", "[a]\nb", "a: 1\n---\nb: ["} {
 		if v, err := DecodePython([]byte(in), "f.yaml", none); err == nil {
 			t.Errorf("%q: %v", in, write(v))
 		}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/filelock"
 	"bolt/internal/ownfile"
 )

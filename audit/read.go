@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/ownfile"
 )
 

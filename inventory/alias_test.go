@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory"
 )
 

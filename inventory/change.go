@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 )
 
 // edit changes what is said about the target itself. change gets a copy of that,

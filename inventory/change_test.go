@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )

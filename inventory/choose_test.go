@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/nodeset"
-	"bolt/internal/ordered"
 	"bolt/inventory"
 	"bolt/inventory/match"
 )

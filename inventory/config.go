@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 	"bolt/transport"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/match"
 )
 

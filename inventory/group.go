@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/nodeset"
-	"bolt/internal/ordered"
 	"bolt/inventory/match"
 	"bolt/transport"
 )

@@ -32,9 +32,9 @@ import (
 	"strings"
 	"sync"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 )
 
 // Resolver gives the value that a plugin reference stands for. name is the

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 )
 
 // AddToGroup makes targets members of a group, as plans' add_to_group does. They

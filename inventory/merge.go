@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // layer is the data that one group or one definition of a target has, or

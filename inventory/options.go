@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 )
 
 // transportInfo is what a transport may be configured with.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/schema"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/schema"
 )
 
 // maxReferenceDepth is how often a reference may lead to another one.

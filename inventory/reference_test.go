@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory"
 )
 

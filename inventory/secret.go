@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/transport"
 )
 

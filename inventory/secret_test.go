@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/transport"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/glob"
 	"bolt/internal/nodeset"
 )

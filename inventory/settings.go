@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/transport"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 )
 
 // Target is one machine as the inventory knows it. There is one Target for a

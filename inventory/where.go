@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/match"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bolt/internal/fault"
-	"bolt/internal/valuedata"
+	"bolt/format/fault"
+	"bolt/format/valuedata"
 	"bolt/modules"
 )
 

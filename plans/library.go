@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/spelling"
 	"bolt/modules"
 	"bolt/puppet/value"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/modules"
 	"bolt/puppet/value"
 )

@@ -7,10 +7,10 @@ import (
 	"path"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/internal/readfile"
-	"bolt/internal/valuedata"
 	"bolt/plans/yamlplan"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/parameter"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/internal/spelling"
-	"bolt/internal/valuedata"
 	"bolt/puppet/value"
+	"bolt/tasks/parameter"
 )
 
 // Words are what a command line gives a plan.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/puppet/value"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/transport"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 )
 
 // A Command changes what PuppetDB knows (/pdb/cmd/v1).

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/transport"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/puppetdbtest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 func TestColumns(t *testing.T) {

@@ -37,7 +37,7 @@ import (
 	"syscall"
 	"time"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/transport"
 )

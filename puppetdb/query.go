@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/url"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // An Order sorts rows by a field.

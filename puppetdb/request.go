@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/safetext"
 )
 

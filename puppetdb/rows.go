@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // FuzzRows: rows are those of the document, however it comes, and large ones

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 )
 
 // An authority signs certificates, and keeps them in a directory.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 )
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/transport"
 )
 

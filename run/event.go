@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"io"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/transport"
 )

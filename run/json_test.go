@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )

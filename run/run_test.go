@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/transport"

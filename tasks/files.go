@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/transport"

@@ -25,8 +25,8 @@ import (
 	"sync"
 	"syscall"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/spelling"
 	"bolt/modules"
 	"bolt/puppet/value"

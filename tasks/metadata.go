@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/puppet/value"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/puppet/value"
 	"bolt/run"
 )

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/parameter"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/internal/spelling"
-	"bolt/internal/valuedata"
 	"bolt/modules"
 	"bolt/puppet/value"
+	"bolt/tasks/parameter"
 )
 
 // Read makes a value of a parameter's text as the command line has it: what

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/transport"

@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 )
 
 // localProtocol is the protocol of targets that are this machine.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 )
 
 // TestRuby checks which program runs tasks in Ruby on this machine.

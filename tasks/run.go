@@ -13,8 +13,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"

@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 )

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/puppet/value"

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"bolt/bench/measure"
-	"bolt/internal/output"
-	"bolt/internal/yaml"
+	"bolt/format/yaml"
 	"bolt/inventory"
+	"bolt/output"
 	"bolt/pool/client"
 	"bolt/pool/wire"
 	"bolt/run"

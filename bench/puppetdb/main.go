@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"bolt/bench/measure"
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/puppetdb"
 )
 

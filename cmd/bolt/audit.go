@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"bolt/audit"
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/plans"
 	"bolt/plans/executor"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"bolt/audit"
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/output"
 )
 
 // auditCommands are the commands about the audit log.

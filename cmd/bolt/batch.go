@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
+	"bolt/output"
 	"bolt/puppet/eval"
 	"bolt/run"
 )

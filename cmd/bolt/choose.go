@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/inventory"
 	"bolt/inventory/match"
 )

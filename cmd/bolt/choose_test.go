@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 )
 

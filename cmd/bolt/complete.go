@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"bolt/internal/guide"
-	"bolt/internal/output"
 	"bolt/inventory/match"
+	"bolt/output"
 	"bolt/plans/journal"
 )
 

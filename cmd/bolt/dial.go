@@ -12,9 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"bolt/internal/project"
 	"bolt/inventory"
 	"bolt/pool/client"
+	"bolt/project"
 	"bolt/transport"
 	"bolt/transport/container"
 	"bolt/transport/local"

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/factcache"
-	"bolt/internal/ordered"
-	"bolt/internal/output"
-	"bolt/internal/project"
+	"bolt/facts/factcache"
+	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/output"
+	"bolt/project"
 	"bolt/run"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/factcache"
+	"bolt/facts/factcache"
+	"bolt/format/ordered"
 	"bolt/internal/logging"
-	"bolt/internal/ordered"
-	"bolt/internal/project"
+	"bolt/project"
 )
 
 // TestOldFacts: who chooses by facts that are old or damaged is told so once.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 
-	"bolt/internal/factcache"
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/facts/factcache"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
 )

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"bolt/internal/logging"
-	"bolt/internal/output"
-	"bolt/internal/project"
 	"bolt/internal/spelling"
 	"bolt/inventory"
+	"bolt/output"
 	"bolt/plans/executor"
+	"bolt/project"
 )
 
 // A flag is one option of the command line. A command's help lists the flags

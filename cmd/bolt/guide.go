@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/guide"
-	"bolt/internal/output"
 	"bolt/internal/spelling"
+	"bolt/output"
 )
 
 // guideCommand is the name of the command that takes topics.

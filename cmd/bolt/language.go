@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/internal/logging"
-	"bolt/internal/output"
+	"bolt/output"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/run"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bolt/internal/project"
+	"bolt/project"
 )
 
 // manCommand prints the manual page; packagers call it, so help hides it.

@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bolt/internal/fault"
-	"bolt/internal/forge"
-	"bolt/internal/gitcache"
-	"bolt/internal/install"
-	"bolt/internal/ordered"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/modules"
+	"bolt/modules/install"
+	"bolt/modules/install/forge"
+	"bolt/modules/install/gitcache"
+	"bolt/output"
 	"bolt/run"
 	"bolt/transport"
 )

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/project"
+	"bolt/format/fault"
+	"bolt/project"
 )
 
 // uploaded resolves the source of an upload. It tries, in this order: a path that

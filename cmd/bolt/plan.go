@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/ordered"
-	"bolt/internal/output"
+	"bolt/format/ordered"
+	"bolt/output"
 	"bolt/plans"
 )
 

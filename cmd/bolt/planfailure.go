@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/environment"
-	"bolt/internal/ordered"
+	"bolt/environment"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"

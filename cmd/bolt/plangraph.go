@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/plans"
 	"bolt/plans/graph"
 	"bolt/puppet/syntax"

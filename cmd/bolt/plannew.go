@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"bolt/internal/output"
+	"bolt/output"
 )
 
 func wordsOfPlanNew(args []string) error {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"bolt/internal/logging"
-	"bolt/internal/output"
 	"bolt/internal/safetext"
+	"bolt/output"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
 	"bolt/run"

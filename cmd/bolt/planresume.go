@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/spelling"
+	"bolt/output"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/journal"

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/environment"
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/environment"
+	"bolt/format/fault"
 	"bolt/inventory"
+	"bolt/output"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/journal"

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
+	"bolt/output"
 )
 
 // pluginCommands are the commands about plugins.

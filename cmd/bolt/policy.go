@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/output"
 )
 
 // policyCommands work on policies: classes of the project that can be applied.

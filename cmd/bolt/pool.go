@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/format/fault"
+	"bolt/output"
 	"bolt/pool/client"
 	"bolt/pool/wire"
 )

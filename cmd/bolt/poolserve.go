@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/logging"
 	"bolt/pool"
 	"bolt/pool/daemon"

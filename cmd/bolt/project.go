@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"bolt/internal/install"
-	"bolt/internal/project"
+	"bolt/modules/install"
+	"bolt/project"
 )
 
 // projectCommands work on projects as such.

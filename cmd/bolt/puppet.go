@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/output"
 	"bolt/internal/safetext"
+	"bolt/output"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/nodes"
 	"bolt/puppetdb"

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/term"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
-	"bolt/internal/secret"
 	"bolt/inventory/plugin"
+	"bolt/secret"
 	"bolt/tasks"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"bolt/internal/sshtest"
-	"bolt/internal/winrmtest"
+	"bolt/transport/winrm/winrmtest"
 )
 
 // vaulted is a text as ansible-vault encrypts it, on one line of a YAML text in

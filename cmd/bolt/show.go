@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"bolt/internal/ordered"
-	"bolt/internal/output"
+	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/output"
 )
 
 func showInventory(ctx context.Context, a *app, _ []string) error {

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 
-	"bolt/internal/fault"
-	"bolt/internal/output"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/modules"
+	"bolt/output"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"
 	"bolt/run"

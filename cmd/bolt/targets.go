@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"bolt/internal/ansible"
-	"bolt/internal/fault"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/internal/nodeset"
-	"bolt/internal/ordered"
-	"bolt/internal/project"
-	"bolt/internal/yaml"
 	"bolt/inventory"
+	"bolt/inventory/ansible"
+	"bolt/project"
 	"bolt/transport"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/term"
 
-	"bolt/internal/output"
+	"bolt/output"
 )
 
 // plainTerminal reports whether the terminal does not support control sequences,

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/internal/spelling"
 	"bolt/modules"
 	"bolt/puppet/eval"

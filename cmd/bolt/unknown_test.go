@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/puppet/value"
 )
 

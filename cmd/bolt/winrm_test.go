@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"bolt/internal/winrmtest"
+	"bolt/transport/winrm/winrmtest"
 )
 
 // TestWinRM runs the scripts of testdata/winrm beside a server on $PORT, which

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/project"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
+	"bolt/project"
 	"bolt/run"
 )
 

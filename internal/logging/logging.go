@@ -2,7 +2,7 @@
 // files such as bolt-debug.log, each with its own level and layout.
 //
 // Results of actions are not log records; they go to stdout through
-// internal/output. A Log owns its files until Close; it has no goroutine, and
+// output. A Log owns its files until Close; it has no goroutine, and
 // a record is on its way to the kernel when the call that logs it returns.
 //
 // Attributes with a meaning of their own: KeyID names a warning, is shown as

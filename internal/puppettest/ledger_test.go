@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/modules"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"

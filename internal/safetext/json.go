@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // JSONString is a filter for the inside of a JSON string, without its quotes:

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // A filter is what all three have in common.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // equal compares two values of any types. A text equals what is written like it.

@@ -42,7 +42,7 @@ import (
 	"regexp"
 	"slices"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // Names lists the names that an expression can begin a path with, in the order

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory/match"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/internal/readfile"
-	"bolt/internal/yaml"
 )
 
 // envVar gives the value of the environment variable var; if it is not set,

@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/atomicfile"
-	"bolt/internal/fault"
 	"bolt/internal/filelock"
-	"bolt/internal/ordered"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 )

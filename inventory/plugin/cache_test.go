@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/inventory/plugin"
 )

@@ -10,7 +10,7 @@ import (
 	"math/big"
 	"slices"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // A flight is the one time that a reference is resolved.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 )
 
 // Needing returns a context for resolving what the plugin of that name needs

@@ -26,8 +26,8 @@ import (
 	"sync"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/transport"

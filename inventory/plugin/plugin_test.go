@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )

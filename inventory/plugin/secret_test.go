@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/inventory/plugin"

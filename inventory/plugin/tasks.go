@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 )
 
 // Tasks finds and runs tasks on this machine. It is safe for concurrent use.

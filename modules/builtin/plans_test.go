@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/modules"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"

@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"bolt/internal/environment"
+	"bolt/environment"
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/plans"

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

@@ -3,8 +3,8 @@ package executor
 import (
 	"context"
 
-	"bolt/internal/environment"
-	"bolt/internal/ordered"
+	"bolt/environment"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

@@ -3,7 +3,7 @@ package executor
 import (
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

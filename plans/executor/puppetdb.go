@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )

@@ -6,9 +6,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"bolt/internal/environment"
+	"bolt/environment"
+	"bolt/format/ordered"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

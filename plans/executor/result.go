@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/environment"
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/environment"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/internal/spelling"
 	"bolt/inventory"

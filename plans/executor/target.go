@@ -1,9 +1,9 @@
 package executor
 
 import (
-	"bolt/internal/environment"
-	"bolt/internal/ordered"
-	"bolt/internal/valuedata"
+	"bolt/environment"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"

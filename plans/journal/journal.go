@@ -37,8 +37,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/ownfile"
 	"bolt/internal/safetext"
 	"bolt/run"

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/value"
 	"bolt/run"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // past is what a journal says.

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/puppet/value"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"

@@ -3,7 +3,7 @@ package yamlplan
 import (
 	"strings"
 
-	"bolt/internal/yaml"
+	"bolt/format/yaml"
 )
 
 // InCode reports whether a position in the file is in code of a step or of the result,

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
 )
 
 // Kinds of errors.

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"strings"
 
-	"bolt/internal/yaml"
+	"bolt/format/yaml"
 )
 
 // lineOffsets returns the offset of each line of a text.

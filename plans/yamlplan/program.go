@@ -6,8 +6,8 @@ import (
 	"sort"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/puppet/syntax"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"bolt/format/valuedata"
 	"bolt/internal/safetext"
-	"bolt/internal/valuedata"
 	"bolt/puppet/builtin"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"

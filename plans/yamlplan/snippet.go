@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/format/yaml"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/yaml"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/format/yaml"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/yaml"
 )
 
 // A kind is a kind of steps: what its keys are and what it calls.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/format/yaml"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/yaml"
 	"bolt/puppet/syntax"
 )
 

@@ -3,7 +3,7 @@ package yamlplan
 import (
 	"strings"
 
-	"bolt/internal/yaml"
+	"bolt/format/yaml"
 	"bolt/puppet/syntax"
 )
 

@@ -23,7 +23,7 @@
 package yamlplan
 
 import (
-	"bolt/internal/yaml"
+	"bolt/format/yaml"
 )
 
 // A Plan is a YAML plan, checked but not evaluated. It is not changed after

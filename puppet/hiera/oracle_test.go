@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/autoload"
-	"bolt/internal/hieradata"
+	"bolt/environment/autoload"
+	"bolt/environment/hieradata"
 	"bolt/modules"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"

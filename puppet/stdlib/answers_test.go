@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/valuedata"
-	"bolt/internal/yaml"
+	"bolt/format/valuedata"
+	"bolt/format/yaml"
 	"bolt/puppet/builtin"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"

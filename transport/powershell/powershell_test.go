@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/winrmtest"
 	"bolt/transport"
 	"bolt/transport/powershell"
+	"bolt/transport/winrm/winrmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

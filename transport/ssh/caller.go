@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"bolt/internal/krb5"
 	"bolt/transport"
+	"bolt/transport/krb5"
 )
 
 // A Caller is on whose behalf connections are opened: what the ssh program of

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/krb5"
 	"bolt/transport"
+	"bolt/transport/krb5"
 	"golang.org/x/crypto/ssh"
 )
 

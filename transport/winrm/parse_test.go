@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"testing"
 
-	"bolt/internal/winrmtest"
 	"bolt/transport"
+	"bolt/transport/winrm/winrmtest"
 )
 
 // A name that is no XML does not leave its element.

@@ -19,8 +19,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/winrmtest"
 	"bolt/transport"
+	"bolt/transport/winrm/winrmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

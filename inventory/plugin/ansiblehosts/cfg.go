@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 )
 

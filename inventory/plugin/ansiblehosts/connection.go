@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/ansible"
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/inventory/ansible"
 	"bolt/transport"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/ansible"
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
+	"bolt/inventory/ansible"
 )
 
 // The part of Jinja's expressions that inventories use for connections:

@@ -4,7 +4,7 @@
 //	_plugin: ansible          # the whole of inventory.yaml
 //	path: /etc/ansible/hosts
 //
-// Package internal/ansible reads the inventory; here its variables become
+// Package inventory/ansible reads the inventory; here its variables become
 // configuration. Groups of Ansible's may have several parents, and their variables
 // count in an order that Bolt does not have. So everything is worked out for each
 // host and said of its target, which beats what is said of groups, and groups have
@@ -22,9 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/ansible"
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
+	"bolt/inventory/ansible"
 	"bolt/inventory/plugin/options"
 	"bolt/inventory/plugin/program"
 	"bolt/transport"

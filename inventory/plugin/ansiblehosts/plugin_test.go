@@ -14,9 +14,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/ansiblehosts"

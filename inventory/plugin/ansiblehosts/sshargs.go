@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/ansible"
+	"bolt/inventory/ansible"
 )
 
 // without are options of ssh that do not matter here, because bolt keeps connections

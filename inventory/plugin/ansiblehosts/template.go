@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/ansible"
+	"bolt/format/ordered"
 	"bolt/internal/lazyregexp"
-	"bolt/internal/ordered"
+	"bolt/inventory/ansible"
 	"bolt/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // asking compares with the ansible of this machine (package ansible-core):

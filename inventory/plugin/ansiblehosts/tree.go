@@ -10,10 +10,10 @@ import (
 	"strings"
 	"unicode"
 
-	"bolt/internal/ansible"
+	"bolt/format/ordered"
 	"bolt/internal/nodeset"
-	"bolt/internal/ordered"
 	"bolt/internal/safetext"
+	"bolt/inventory/ansible"
 	"bolt/transport"
 )
 

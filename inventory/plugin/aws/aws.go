@@ -30,8 +30,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go/logging"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"

@@ -18,8 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/cloud"
 )
 

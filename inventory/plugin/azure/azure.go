@@ -36,8 +36,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"

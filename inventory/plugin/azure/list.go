@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"
 )

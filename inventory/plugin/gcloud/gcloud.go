@@ -28,8 +28,8 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"

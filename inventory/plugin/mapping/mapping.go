@@ -18,8 +18,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 )
 
 // Key is the option of references that holds a mapping.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/mapping"
 )
 

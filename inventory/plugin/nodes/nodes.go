@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"
 	"bolt/puppetdb"

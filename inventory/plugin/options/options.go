@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/spelling"
 	"bolt/transport"
 )

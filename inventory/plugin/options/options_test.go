@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/options"
 	"bolt/transport"
 )

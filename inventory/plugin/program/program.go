@@ -18,8 +18,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/internal/ordered"
-	"bolt/internal/yaml"
+	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory/plugin/options"
 )
 

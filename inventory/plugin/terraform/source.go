@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"bolt/internal/fault"
+	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/inventory/plugin/fetch"
 )

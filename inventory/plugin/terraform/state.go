@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // A state is one as it is written. Version 4 has resources with instances,

@@ -25,7 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"
 	"bolt/puppet/regexp"

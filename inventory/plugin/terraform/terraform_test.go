@@ -18,8 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

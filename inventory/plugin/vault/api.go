@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory/plugin/fetch"

@@ -23,8 +23,8 @@ import (
 	"sync"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"

@@ -27,7 +27,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"bolt/internal/fault"
-	"bolt/internal/ordered"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bolt/internal/ordered"
+	"bolt/format/ordered"
 )
 
 // fake is a program with the part of terraform's documented command line that the

@@ -1,0 +1,243 @@
+// Package environment makes what programs of the Puppet language see: the
+// functions of packages builtin, stdlib and hiera, what modules define, data
+// of hiera, facts, trusted facts and variables of the top scope.
+//
+// An [Environment] is what the programs of one invocation share. An
+// [Evaluation] is one of them, for one machine:
+//
+//	env := environment.New(environment.Options{Modules: path, Hiera: "/project/hiera.yaml", Now: time.Now})
+//	x := env.Evaluation(environment.Node{Facts: facts})
+//	v, err := x.Run(ctx, program)
+//	v, err = x.Lookup(ctx, hiera.Request{Names: []string{"port"}})
+//
+// Functions beside those of the core are made when the first of them is asked
+// for: most programs end before.
+package environment
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"bolt/environment/autoload"
+	"bolt/environment/hieradata"
+	"bolt/format/hocon"
+	"bolt/format/valuedata"
+	"bolt/format/yaml"
+	"bolt/modules"
+	"bolt/puppet/builtin"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/stdlib"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// Options are what an Environment is made of.
+type Options struct {
+	Modules *modules.Path
+	// Hiera is the hiera.yaml of the global layer; without such a file its
+	// defaults hold, as in Puppet. "": there is no global layer.
+	Hiera string
+	// Dir is a directory whose hiera.yaml is the layer of the environment; ""
+	// for none.
+	Dir string
+	// Keys is what relative paths of eyaml's keys are relative to.
+	Keys string
+	// Plans reads the files of modules by the rules of plans.
+	Plans bool
+	// Language is what plans have that run; nil: nothing beside what every
+	// program has.
+	Language *PlanLanguage
+	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
+	Now      func() time.Time
+}
+
+// A PlanLanguage is what plans have beside the language.
+type PlanLanguage struct {
+	Functions []*eval.Function
+	// Types are object types by their names, Aliases those that are written in
+	// the language and may name them.
+	Types   []*value.ObjectType
+	Aliases string
+	// Plan returns the program of a plan that is not written in the language,
+	// and its module; nil and no error where there is none.
+	Plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)
+}
+
+// An Environment is what programs share. It reads a file of a module again only
+// when that has changed, and is safe for many goroutines.
+type Environment struct {
+	core      []*eval.Function                   // of builtin
+	functions func() map[string]*eval.Definition // the others
+	hiera     *hiera.Hiera
+	plans     bool          // by the rules of plans
+	language  *PlanLanguage // nil: that of programs
+
+	mu    sync.Mutex // guards state
+	state *state
+}
+
+// A state is what evaluations see that begin while no file changes.
+type state struct {
+	modules *autoload.Loader
+	library *eval.Library
+}
+
+// Name is what every environment is called, unless it is a target's.
+const Name = "production"
+
+// New returns an Environment. It reads nothing.
+func New(o Options) *Environment {
+	files := autoload.Files{Path: o.Modules}
+	data := hieradata.Options(hieradata.Source{Getenv: o.Getenv, Dir: o.Keys})
+	data.Global, data.Environment, data.EnvironmentName, data.Modules = o.Hiera, o.Dir, Name, files
+	e := &Environment{
+		core: builtin.Functions(builtin.Options{Files: files, Now: o.Now, Template: new(templates).parse}),
+		functions: once(func() []*eval.Function {
+			return append(stdlib.Functions(stdlibOptions(o, files)), hiera.Functions(sessionOf)...)
+		}),
+		hiera:    hiera.New(data),
+		plans:    o.Plans,
+		language: o.Language,
+	}
+	if o.Language != nil {
+		e.core = append(e.core, o.Language.Functions...)
+	}
+	e.state = e.over(autoload.New(o.Modules, o.Plans))
+	return e
+}
+
+func (e *Environment) over(modules *autoload.Loader) *state {
+	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions, e.plans, e.language), e.core...)}
+}
+
+// library returns what programs can name that begin now. What has been found in
+// modules is kept as long as no file of it has changed; then everything is found
+// anew, because what was found refers to each other. Evaluations that are in
+// work go on with what they have.
+func (e *Environment) library() *eval.Library {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.state.modules.Current() {
+		e.state = e.over(e.state.modules.Renewed())
+	}
+	return e.state.library
+}
+
+// stdlibOptions are what stdlib needs.
+func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
+	return stdlib.Options{
+		Now:  o.Now,
+		Rand: rand.Reader,
+		YAML: func(text []byte) (value.Value, error) {
+			data, err := yaml.DecodeData(text, "")
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(data)
+		},
+		HOCON: func(text []byte) (value.Value, error) {
+			data, err := hocon.Decode(text, "", hocon.Options{Getenv: o.Getenv})
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(data)
+		},
+		ReadFile: files.Read,
+		Glob: func(ctx context.Context, pattern string) ([]string, error) {
+			found, err := hieradata.Entries(ctx, pattern)
+			return found, autoload.Ended(ctx, err)
+		},
+		Module: files.Module,
+	}
+}
+
+// A Node is what an evaluation knows of the machine that it is for.
+type Node struct {
+	// Facts, Trusted and Server are the variables $facts, $trusted and
+	// $server_facts, each absent when nil.
+	Facts, Trusted, Server *value.Hash
+	// Variables are further variables of the top scope.
+	Variables *value.Hash
+	// Plans are the rules of plans: expressions that need a catalog are
+	// refused, and data comes from plan_hierarchy where there is one.
+	Plans bool
+
+	Strict         eval.Strict
+	LooseVariables bool
+	// Limits end programs that would not end or would not fit; zero fields are
+	// eval's defaults.
+	Limits eval.Limits
+	// Log gets what programs and lookups say; nil: nobody does.
+	Log func(eval.Log)
+	// Host is what functions of the PlanLanguage need of the evaluation that
+	// they are called in.
+	Host any
+	// Apply is eval.Env's.
+	Apply func(c *eval.Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
+}
+
+// An Evaluation is one run of programs, or one compilation: it sees one state
+// of the data and of what modules define.
+type Evaluation struct {
+	Interp  *eval.Interp
+	session *hiera.Session
+}
+
+// Evaluation returns a new evaluation. It is cheap.
+func (e *Environment) Evaluation(n Node) *Evaluation {
+	o := hiera.SessionOptions{Plan: n.Plans, Strict: n.Strict}
+	if n.Log != nil {
+		o.Warn = func(msg string) { n.Log(eval.Log{Level: eval.Warning, Kind: "lookup", Msg: msg}) }
+	}
+	session := e.hiera.Session(o)
+	return &Evaluation{
+		Interp: eval.New(eval.Env{
+			Library: e.library(), Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
+			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: &owned{session, n.Host}, Apply: n.Apply,
+		}),
+		session: session,
+	}
+}
+
+// Run evaluates a program in the top scope and returns its value.
+func (x *Evaluation) Run(ctx context.Context, p *syntax.Program) (value.Value, error) {
+	return x.Interp.Run(ctx, p, nil)
+}
+
+// Lookup looks up data as the top scope sees it. Errors are *hiera.Error, or
+// come from functions that the hierarchy names.
+func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, error) {
+	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, nil)), r)
+}
+
+// Unset are the variables that paths of the hierarchy have named and that have
+// no value, as hiera.Session has it.
+func (x *Evaluation) Unset() []string { return x.session.Unset() }
+
+// sessionOf returns the session of a call: the functions of the library are
+// shared by all evaluations.
+func sessionOf(c *eval.Call) (*hiera.Session, error) {
+	o, ok := c.Interp.Env().Data.(*owned)
+	if !ok {
+		return nil, eval.Errorf("internal", "%s: the evaluation has no data", c.Name)
+	}
+	return o.session, nil
+}
+
+// owned is what functions find of the evaluation that they are called in.
+type owned struct {
+	session *hiera.Session
+	host    any
+}
+
+// Host returns the Host of a Node from what an evaluation keeps for its
+// functions (eval.Env.Data); nil without one.
+func Host(data any) any {
+	if o, ok := data.(*owned); ok {
+		return o.host
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
+	"bolt/format/yaml"
+	"bolt/puppet/value"
+)
+
+// ReadFacts reads a file of facts, JSON or YAML.
+func ReadFacts(ctx context.Context, name string) (*value.Hash, error) {
+	text, err := yaml.Read(ctx, name, "facts")
+	if err != nil {
+		return nil, err
+	}
+	data, err := yaml.DecodeMap(text, name, "facts")
+	if err != nil {
+		return nil, err
+	}
+	facts, err := hash(data)
+	if err != nil {
+		at := ""
+		if e, ok := errors.AsType[*valuedata.Error](err); ok {
+			if line, column := yaml.Locate(text, e.Path...); line > 0 {
+				at = fmt.Sprintf(", line %d, column %d", line, column)
+			}
+		}
+		return nil, fault.File(name, err, "The facts of '%s' cannot be used%s: %v", name, at, err)
+	}
+	return facts, nil
+}
+
+// hash is data as a value; nil is an empty hash.
+func hash(data *ordered.Map) (*value.Hash, error) {
+	if data == nil {
+		return value.NewHash(), nil
+	}
+	v, err := valuedata.Of(data)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*value.Hash), nil
+}
+
+// Local is the node of facts that somebody gives: each is a variable of its
+// own besides, and they are all that is known of the certificate.
+func Local(facts *value.Hash) Node {
+	net := value.NewHash()
+	if v, ok := facts.GetString("networking"); ok {
+		if h, ok := v.(*value.Hash); ok {
+			net = h
+		}
+	}
+	get := func(name string) value.Value {
+		if v, ok := net.GetString(name); ok {
+			return v
+		}
+		return value.Undef{}
+	}
+	return Node{
+		Facts:     facts,
+		Trusted:   trusted(get("fqdn"), get("hostname"), get("domain")),
+		Variables: facts.With(value.String("environment"), value.String(Name)),
+	}
+}
+
+// A Target is a machine as the inventory knows it.
+type Target struct {
+	Name        string
+	Facts, Vars *ordered.Map      // either may be nil
+	Given       map[string]string // variables of the command line
+}
+
+// Odd is what is odd about the variables of a target. It keeps nobody from
+// going on.
+type Odd struct {
+	Overridden []string // sentences about what was beaten
+	Refused    []error  // about the inventory's variables that cannot have their names, and so are left out
+}
+
+// Node returns the node of a target, as Bolt compiles for it: the target's
+// name is that of the certificate and of the environment, facts beat given
+// variables, and these beat the inventory's.
+func (t *Target) Node() (n Node, odd Odd, err error) {
+	facts, err := hash(t.Facts)
+	if err != nil {
+		return Node{}, odd, fmt.Errorf("the facts of the inventory cannot be used: %w", err)
+	}
+	vars, err := hash(t.Vars)
+	if err != nil {
+		return Node{}, odd, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
+	}
+	name := value.String(t.Name)
+	var top value.HashBuilder
+	for k, v := range facts.All() {
+		top.Put(k, v)
+	}
+	top.Put(value.String("environment"), name)
+	put := func(what, k string, v value.Value) error {
+		if _, is := facts.GetString(k); is {
+			odd.Overridden = append(odd.Overridden, fmt.Sprintf("%s $%s is overridden by the fact of the same name", what, k))
+			return nil
+		}
+		if err := CheckVariable(k); err != nil {
+			return err
+		}
+		top.Put(value.String(k), v)
+		return nil
+	}
+	for k, v := range vars.All() {
+		k := value.RubyShown(k)
+		if _, is := t.Given[k]; is {
+			odd.Overridden = append(odd.Overridden, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the command line", k))
+			continue
+		}
+		if err := put("The inventory's variable", k, v); err != nil {
+			odd.Refused = append(odd.Refused, err)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.Given)) {
+		if err := put("The variable", k, value.String(t.Given[k])); err != nil {
+			return Node{}, odd, err
+		}
+	}
+	host, domain, qualified := strings.Cut(t.Name, ".")
+	var in value.Value = value.Undef{}
+	if qualified {
+		in = value.String(domain)
+	}
+	return Node{
+		Facts: facts, Variables: top.Build(), Trusted: trusted(name, value.String(host), in),
+		Server: value.NewHash(value.Entry{Key: value.String("environment"), Value: name}),
+	}, odd, nil
+}
+
+// Plan is the node of a plan: it has no facts, only variables of the command
+// line.
+func Plan(given map[string]string) Node {
+	var h value.HashBuilder
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		h.Put(value.String(k), value.String(given[k]))
+	}
+	return Node{Variables: h.Build(), Plans: true}
+}
+
+// CheckVariable returns an error when a variable cannot have a name.
+func CheckVariable(name string) error {
+	switch name {
+	case "facts", "trusted", "server_facts", "environment":
+		return fault.New("bolt/pal-error", "The variable '%s' cannot be set: it is what the language itself gives. Choose another name.", name)
+	}
+	if !isVariable(name) {
+		return fault.New("bolt/pal-error", "'%s' cannot be the name of a variable: it must begin with a lower case letter or _, and have only letters, digits and _.", name)
+	}
+	return nil
+}
+
+// isVariable reports whether a variable can have a name, which may be
+// qualified.
+func isVariable(name string) bool {
+	segments := strings.Split(strings.TrimPrefix(name, "::"), "::")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		if s == "" || s[0] == '_' && !last || s[0] != '_' && (s[0] < 'a' || s[0] > 'z') {
+			return false
+		}
+		for j := range len(s) {
+			if c := s[j]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// trusted is what a node proves of itself.
+func trusted(certname, hostname, domain value.Value) *value.Hash {
+	entry := func(k string, v value.Value) value.Entry { return value.Entry{Key: value.String(k), Value: v} }
+	return value.NewHash(
+		entry("authenticated", value.String("local")), entry("certname", certname), entry("hostname", hostname), entry("domain", domain),
+		entry("extensions", value.NewHash()), entry("external", value.NewHash()),
+	)
+}

@@ -1,0 +1,78 @@
+// Package fault holds the error that has a kind: the form in which a problem
+// of our own (a bad file, an unknown name, a wrong option) reaches people and
+// programs.
+//
+// The kinds and the JSON form are Puppet Bolt's (Bolt::Error#to_h), so that
+// programs which read one can read the other.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"bolt/format/ordered"
+)
+
+// Error is a problem with a kind.
+type Error struct {
+	// Kind names the problem for programs: "bolt/validation-error",
+	// "bolt/cli-error", "bolt.inventory/wildcard-error", …
+	Kind string
+	// Msg tells people what happened, where, and what to do. It may have
+	// several lines.
+	Msg string
+	// Code is the issue code, "" for most.
+	Code string
+	// Hint says what to do where Msg, which programs compare with Bolt's, does
+	// not; "" if there is nothing to say. It is no part of the JSON form.
+	Hint string
+	// Details is kind-specific data; nil counts as empty.
+	Details *ordered.Map
+	// Err is the cause for errors.Is and errors.As, or nil. Its text is not
+	// part of Error's: what matters of it is in Msg.
+	Err error
+}
+
+// New makes an Error without details; the message is formatted as by
+// fmt.Sprintf.
+func New(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// File makes an Error about a file: of kind bolt/file-error, with the path in
+// its details and err, which may be nil, as its cause. The message is formatted
+// as by fmt.Sprintf; it should name the path, and may have WithoutPath(err).
+func File(path string, err error, format string, args ...any) *Error {
+	return &Error{Kind: "bolt/file-error", Msg: fmt.Sprintf(format, args...), Details: ordered.Of("path", path), Err: err}
+}
+
+// WithoutPath returns the reason in an error of package os, without the
+// operation and the path; any other error is returned as it is.
+func WithoutPath(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (e *Error) Error() string { return e.Msg }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Map returns the error as Puppet Bolt writes it: kind, msg, details, and
+// issue_code where there is one.
+func (e *Error) Map() *ordered.Map {
+	details := e.Details
+	if details == nil {
+		details = &ordered.Map{}
+	}
+	m := ordered.Of("kind", e.Kind, "msg", e.Msg, "details", details)
+	if e.Code != "" {
+		m.Set("issue_code", e.Code)
+	}
+	return m
+}
+
+// MarshalJSON writes Map.
+func (e *Error) MarshalJSON() ([]byte, error) { return e.Map().MarshalJSON() }

@@ -1,0 +1,120 @@
+// Package schema describes what decoded configuration data may look like, and
+// checks data against such a description.
+//
+// A Schema is plain data: types, closed lists of values, limits, keys and
+// elements. Check walks a value and collects every error instead of stopping
+// at the first, and every warning (unknown and deprecated keys). The wording
+// and the warnings' IDs are those that users of Puppet Bolt know.
+package schema
+
+import (
+	"strings"
+
+	"bolt/format/fault"
+)
+
+// Type is a set of the types that a value may have.
+type Type uint8
+
+// The types. The zero set accepts every value.
+const (
+	String Type = 1 << iota
+	Integer
+	Float
+	Boolean
+	Hash
+	Array
+	Null
+)
+
+// Plugins says whether a plugin reference (a map with the key "_plugin") may
+// stand in place of a value.
+type Plugins uint8
+
+const (
+	// PluginsInherit is the rule of the value that contains this one; at the
+	// top it means no.
+	PluginsInherit Plugins = iota
+	// PluginsAllowed lets a reference stand here. Its own keys are not checked.
+	PluginsAllowed
+	// PluginsForbidden makes a reference here an error.
+	PluginsForbidden
+)
+
+// Schema describes a value. The zero Schema accepts anything. Schemas may be
+// shared and may contain themselves (a group has groups); Check reads only.
+type Schema struct {
+	Type Type
+
+	// Enum lists the strings that are allowed.
+	Enum []string
+
+	// Min and Max limit an integer; nil is no limit.
+	Min, Max *int64
+
+	// Properties describes a map's keys. With Properties and neither
+	// Additional nor Open, other keys are warned of; without Properties a map
+	// may have any keys.
+	Properties map[string]*Schema
+	Additional *Schema // describes the values of keys not in Properties
+	Open       bool    // other keys are nobody's business
+	Required   []string
+
+	// Items describes each element of a list; Unique forbids equal ones.
+	Items  *Schema
+	Unique bool
+
+	Plugins Plugins
+
+	// Deprecated, if set, is what to tell who uses this key: a sentence.
+	Deprecated string
+}
+
+// Limit is for Min and Max.
+func Limit(n int64) *int64 { return &n }
+
+// Warning is something to tell the user that does not stop the work. ID is
+// what disable-warnings names.
+type Warning struct {
+	ID, Text string
+}
+
+// Check compares value with s. where names the source for messages, usually a
+// file's path; "" if it has no name. Errors are lines without indentation and
+// full stop; ValidationError joins them. Both lists are in the order of the
+// data.
+func Check(value any, s *Schema, where string) (errs []string, warns []Warning) {
+	c := checker{where: where}
+	c.value(value, s, false)
+	return c.errs, c.warns
+}
+
+// Validate is Check with the errors joined to one (nil if there is none) and
+// the warnings given to warn, which may be nil.
+func Validate(value any, s *Schema, where string, warn func(id, text string)) error {
+	errs, warns := Check(value, s, where)
+	for _, w := range warns {
+		if warn != nil {
+			warn(w.ID, w.Text)
+		}
+	}
+	if len(errs) > 0 {
+		return ValidationError(where, errs)
+	}
+	return nil
+}
+
+// ValidationError makes the one error (kind bolt/validation-error) that
+// reports all of errs.
+func ValidationError(where string, errs []string) *fault.Error {
+	var b strings.Builder
+	b.WriteString("Invalid configuration")
+	if where != "" {
+		b.WriteString(" at " + where)
+	}
+	b.WriteByte(':')
+	for _, e := range errs {
+		b.WriteString("\n  " + e)
+	}
+	return &fault.Error{Kind: "bolt/validation-error", Msg: b.String()}
+}

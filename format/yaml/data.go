@@ -1,0 +1,340 @@
+package yaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/big"
+	"slices"
+
+	yamlv3 "gopkg.in/yaml.v3"
+
+	"bolt/format/ordered"
+)
+
+// Pairs is a mapping with keys that are not strings, in order. No two keys are
+// equal.
+type Pairs struct {
+	keys, values []any
+	index        map[any]int
+}
+
+// All iterates over the pairs.
+func (p *Pairs) All() iter.Seq2[any, any] {
+	return func(yield func(any, any) bool) {
+		for i, k := range p.keys {
+			if !yield(k, p.values[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Symbol is a symbol (":name") that is not the key of a mapping.
+type Symbol string
+
+// SymbolName returns the name.
+func (s Symbol) SymbolName() string { return string(s) }
+
+// maxAliased limits how many values aliases may repeat, so that few lines
+// cannot become more data than fits in memory.
+const maxAliased = 1 << 20
+
+// maxMarks limits how many commas, line ends and brackets data may have. The
+// library builds a node of some two hundred bytes for what is between them,
+// before anybody can say that there are too many.
+const maxMarks = 3_000_000
+
+// crowded tells of a text that it may have too many values.
+func crowded(data []byte) bool {
+	if len(data) <= maxMarks {
+		return false
+	}
+	n := 0
+	for _, mark := range []byte(",\n[{") {
+		n += bytes.Count(data, []byte{mark})
+	}
+	return n > maxMarks
+}
+
+func tooCrowded(file string) error {
+	return &Error{File: file, Problem: fmt.Sprintf("there are more than %d commas, lines and brackets: that is more data than a file may have", maxMarks)}
+}
+
+// DecodeData is Decode for data files of Puppet, which are loaded with fewer
+// restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
+// or their name where they are the key of a mapping; keys that are not strings
+// stay what they are, and a mapping that has such is a *Pairs; binary data is
+// []byte; and a whole number beyond int64, which the language does not have, is
+// an error.
+func DecodeData(data []byte, file string) (any, error) {
+	v, _, err := decodeData(data, file)
+	return v, err
+}
+
+// DecodeLocated is DecodeData that also tells where values stand: at returns
+// the line and column, from 1, of what a path of keys and indexes leads to,
+// or of the last element on the way that there is. For a key of a mapping it
+// is the place of the key.
+func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line, column int), err error) {
+	v, doc, err := decodeData(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, func(path ...any) (int, int) { return locate(doc, path) }, nil
+}
+
+// Locate is what DecodeLocated tells of places, for text that was decoded
+// before; 0 where nothing is known.
+func Locate(data []byte, path ...any) (line, column int) {
+	var doc yamlv3.Node
+	if yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc) != nil {
+		return 0, 0
+	}
+	return locate(&doc, path)
+}
+
+func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
+	var doc yamlv3.Node
+	if crowded(data) {
+		return nil, nil, tooCrowded(file)
+	}
+	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, &doc, nil
+	}
+	if err != nil {
+		return nil, nil, syntaxError(err, file)
+	}
+	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv3.Node]any{}, size: map[*yamlv3.Node]int{}}
+	v, _, err := d.value(&doc, 0)
+	return v, &doc, err
+}
+
+type dataDecoder struct {
+	decoder
+	anchors map[*yamlv3.Node]any // what anchored nodes are; those in work are nil
+	size    map[*yamlv3.Node]int // of anchored nodes: how many values they are
+	aliased int
+	scalars func(n *yamlv3.Node) (any, error) // nil: as Psych
+}
+
+// value returns what n is, and how many values that are.
+func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err error) {
+	if depth > maxDepth {
+		return nil, 0, d.fail(n, "collections are nested deeper than %d", maxDepth)
+	}
+	if err := d.foreign(n); err != nil {
+		return nil, 0, err
+	}
+	if n.Kind == yamlv3.AliasNode {
+		v, done := d.anchors[n.Alias]
+		if !done || v == nil && d.size[n.Alias] == 0 {
+			return nil, 0, d.fail(n, "the alias *%s is inside of what it stands for", n.Value)
+		}
+		if d.aliased += d.size[n.Alias]; d.aliased > maxAliased {
+			return nil, 0, d.fail(n, "the aliases make more data than is allowed")
+		}
+		return v, d.size[n.Alias], nil
+	}
+	if n.Anchor != "" {
+		d.anchors[n] = nil
+		defer func() { d.anchors[n], d.size[n] = v, size }()
+	}
+	switch n.Kind {
+	case yamlv3.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil, 1, nil
+		}
+		return d.value(n.Content[0], depth)
+	case yamlv3.SequenceNode:
+		list := make([]any, len(n.Content))
+		size = 1
+		for i, c := range n.Content {
+			e, more, err := d.value(c, depth+1)
+			if err != nil {
+				return nil, 0, err
+			}
+			list[i], size = e, size+more
+		}
+		return list, size, nil
+	case yamlv3.MappingNode:
+		return d.mapping(n, depth)
+	}
+	if d.scalars != nil {
+		v, err = d.scalars(n)
+		return v, 1, err
+	}
+	v, err = d.scalar(n, depth)
+	if long, ok := v.(*big.Int); ok {
+		return nil, 0, d.fail(n, "%s does not fit a whole number of 64 bits; put it in quotes to make it a string", clip(long.String()))
+	}
+	return v, 1, err
+}
+
+func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
+	if n.Kind == yamlv3.ScalarNode {
+		switch {
+		case n.Style&yamlv3.TaggedStyle != 0 && (n.Tag == "!!binary" || n.Tag == "!binary"):
+			v, err := d.decoder.value(n, depth)
+			if s, ok := v.(string); ok {
+				return []byte(s), err
+			}
+			return v, err
+		case n.Style == 0 && len(n.Value) > 1 && n.Value[0] == ':':
+			if _, refused := resolve(n.Value); refused == "symbol" {
+				return Symbol(n.Value[1:]), nil
+			}
+		}
+	}
+	return d.decoder.value(n, depth)
+}
+
+func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
+	var m mixed
+	size := 1
+	content := n.Content
+	if d.scalars != nil {
+		content = mergesFirst(content)
+	}
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		k, err := d.key(key, depth)
+		if err != nil {
+			return nil, 0, err
+		}
+		v, more, err := d.value(value, depth+1)
+		if err != nil {
+			return nil, 0, err
+		}
+		size += more
+		_, list := v.([]any) // by an alias is no merge for Psych
+		if k == "<<" && isMerge(key) && (!list || value.Kind != yamlv3.AliasNode) && m.merge(v) {
+			continue
+		}
+		if !m.set(k, v) {
+			return nil, 0, d.fail(key, "a collection cannot be a key here")
+		}
+	}
+	return m.value(), size, nil
+}
+
+// A mixed is a mapping in the making: a Map as long as all keys are strings.
+type mixed struct {
+	texts  ordered.Map
+	others *Pairs
+}
+
+// set reports false for a key that cannot be compared.
+func (m *mixed) set(k, v any) bool {
+	if s, ok := k.(string); ok && m.others == nil {
+		m.texts.Set(s, v)
+		return true
+	}
+	if m.others == nil {
+		m.others = &Pairs{}
+		for k, v := range m.texts.All() {
+			m.others.set(k, v)
+		}
+	}
+	return m.others.set(k, v)
+}
+
+// merge is mergeInto.
+func (m *mixed) merge(v any) bool {
+	switch v := v.(type) {
+	case *ordered.Map:
+		for k, e := range v.All() {
+			m.set(k, e)
+		}
+		return true
+	case *Pairs:
+		for k, e := range v.All() {
+			m.set(k, e)
+		}
+		return true
+	case []any:
+		for _, e := range v {
+			switch e.(type) {
+			case *ordered.Map, *Pairs:
+			default:
+				return false
+			}
+		}
+		for _, e := range slices.Backward(v) {
+			m.merge(e)
+		}
+		return true
+	}
+	return false
+}
+
+func (m *mixed) value() any {
+	if m.others != nil {
+		return m.others
+	}
+	return &m.texts
+}
+
+// key is value for the key of a mapping.
+func (d *dataDecoder) key(n *yamlv3.Node, depth int) (any, error) {
+	k, _, err := d.value(n, depth+1)
+	if s, ok := k.(Symbol); ok {
+		return string(s), err
+	}
+	return k, err
+}
+
+// set reports false for a key that cannot be compared.
+func (p *Pairs) set(k, v any) bool {
+	switch k.(type) {
+	case nil, string, bool, int64, float64:
+	default:
+		return false
+	}
+	if i, ok := p.index[k]; ok {
+		p.values[i] = v
+		return true
+	}
+	if p.index == nil {
+		p.index = map[any]int{}
+	}
+	p.index[k] = len(p.keys)
+	p.keys, p.values = append(p.keys, k), append(p.values, v)
+	return true
+}
+
+// locate walks the tree; aliases are followed.
+func locate(n *yamlv3.Node, path []any) (line, column int) {
+	if n.Kind == yamlv3.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	line, column = n.Line, n.Column
+	for _, p := range path {
+		for n.Kind == yamlv3.AliasNode {
+			n = n.Alias
+		}
+		var next *yamlv3.Node
+		switch p := p.(type) {
+		case int:
+			if n.Kind == yamlv3.SequenceNode && p < len(n.Content) {
+				next = n.Content[p]
+				line, column = next.Line, next.Column
+			}
+		case string:
+			for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == p {
+					next = n.Content[i+1]
+					line, column = n.Content[i].Line, n.Content[i].Column
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return line, column
+}

@@ -1,0 +1,168 @@
+package yaml
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	yamlv3 "gopkg.in/yaml.v3"
+
+	"bolt/format/ordered"
+)
+
+// A Node is a value as it is written: where it stands and, for a scalar, how.
+// It is for formats in which 'a' and "a" are two things.
+type Node struct {
+	Line, Column int // from 1
+	Offset       int // bytes before it
+	Style        Style
+	Text         string  // of a scalar: its text, quotes and escapes resolved
+	Value        any     // of a scalar: what Decode makes of it
+	Items        []*Node // of a list
+	Pairs        []Pair  // of a mapping, in order; equal keys stay
+}
+
+// A Pair is one key of a mapping, which is a scalar, with its value.
+type Pair struct{ Key, Value *Node }
+
+// A Style is how a node is written.
+type Style uint8
+
+// The styles of scalars, and the two collections.
+const (
+	Plain        Style = iota
+	SingleQuoted       // or with a tag
+	DoubleQuoted
+	Literal // |
+	Folded  // >
+	List
+	Mapping
+)
+
+// DecodeNodes is Decode for who wants to know how values are written. It
+// returns nil for no document. Merge keys (<<) are keys as all others.
+func DecodeNodes(data []byte, file string) (*Node, error) {
+	if crowded(data) {
+		return nil, tooCrowded(file)
+	}
+	var doc yamlv3.Node
+	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, syntaxError(err, file)
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	d := nodeDecoder{decoder: decoder{file: file}, rest: data, line: 1, column: 1}
+	return d.node(doc.Content[0], 0)
+}
+
+// A nodeDecoder goes along the text while it visits the nodes, which come in
+// the order of the text.
+type nodeDecoder struct {
+	decoder
+	rest         []byte
+	off          int // bytes before rest
+	line, column int // of rest, as the library counts them
+}
+
+// offset returns where a line and column are.
+func (d *nodeDecoder) offset(line, column int) int {
+	for len(d.rest) > 0 && (d.line < line || d.line == line && d.column < column) {
+		r, size := utf8.DecodeRune(d.rest)
+		switch {
+		case r == '\r' && bytes.HasPrefix(d.rest, []byte("\r\n")):
+			size = 2
+			fallthrough
+		case r == '\n', r == '\r', r == '\u0085', r == '\u2028', r == '\u2029':
+			d.line, d.column = d.line+1, 1
+		case r == '\ufeff' && d.off == 0: // the mark at the beginning is no column
+		default:
+			d.column++
+		}
+		d.rest, d.off = d.rest[size:], d.off+size
+	}
+	return d.off
+}
+
+func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
+	node := &Node{Line: n.Line, Column: n.Column, Offset: d.offset(n.Line, n.Column)}
+	if err := d.foreign(n); err != nil {
+		return nil, err
+	}
+	if depth > maxDepth {
+		return nil, d.fail(n, "collections are nested deeper than %d", maxDepth)
+	}
+	switch n.Kind {
+	case yamlv3.SequenceNode:
+		node.Style = List
+		for _, c := range n.Content {
+			item, err := d.node(c, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			node.Items = append(node.Items, item)
+		}
+		return node, nil
+	case yamlv3.MappingNode:
+		node.Style = Mapping
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k, err := d.node(n.Content[i], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if k.Style == List || k.Style == Mapping {
+				return nil, d.fail(n.Content[i], "a collection cannot be a key here")
+			}
+			v, err := d.node(n.Content[i+1], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			node.Pairs = append(node.Pairs, Pair{k, v})
+		}
+		return node, nil
+	}
+	v, err := d.value(n, depth)
+	if err != nil {
+		return nil, err
+	}
+	node.Text, node.Value, node.Style = n.Value, v, styleOf(n)
+	return node, nil
+}
+
+func styleOf(n *yamlv3.Node) Style {
+	switch {
+	case n.Style&yamlv3.DoubleQuotedStyle != 0:
+		return DoubleQuoted
+	case n.Style&yamlv3.LiteralStyle != 0:
+		return Literal
+	case n.Style&yamlv3.FoldedStyle != 0:
+		return Folded
+	case n.Style&(yamlv3.SingleQuotedStyle|yamlv3.TaggedStyle) != 0:
+		return SingleQuoted
+	}
+	return Plain
+}
+
+// Data returns what Decode makes of the node, but for merge keys.
+func (n *Node) Data() any {
+	switch n.Style {
+	case List:
+		list := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			list[i] = item.Data()
+		}
+		return list
+	case Mapping:
+		m := &ordered.Map{}
+		for _, p := range n.Pairs {
+			m.Set(keyText(p.Key.Value), p.Value.Data())
+		}
+		return m
+	}
+	return n.Value
+}

@@ -1,0 +1,128 @@
+// Package yaml reads and writes YAML the way Ruby's Psych does, which is what
+// files made for Puppet Bolt were written against.
+//
+// Decode resolves plain scalars as YAML 1.1 with Psych's own rules: yes, no,
+// on and off are booleans but y and n are strings; 010 is eight, 0o10 a
+// string; 1_000 and 1,000 are a thousand; 12:30 is 45000 (it counts hours,
+// minutes and seconds); 1e3 is a string and 1.0e+3 a number. Dates, times,
+// symbols (":name"), Ruby objects and aliases are errors: Bolt loads files
+// with Psych's safe loader, which refuses them. Values come as package
+// ordered's types.
+//
+// Marshal writes what Ruby's to_yaml writes, quoting included.
+//
+// The package is the only one that knows the YAML library underneath.
+package yaml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/internal/readfile"
+)
+
+// Error says why text is not the YAML that we read.
+type Error struct {
+	File    string // name for messages, "" if there is none
+	Line    int    // from 1; 0 if it is not known
+	Column  int    // from 1; 0 if it is not known
+	Problem string
+	// Alias is set if the text is good YAML but uses an alias.
+	Alias bool
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("parse ")
+	if e.File != "" {
+		b.WriteString(e.File)
+	} else {
+		b.WriteString("YAML")
+	}
+	b.WriteString(e.position())
+	b.WriteString(": " + e.Problem)
+	return b.String()
+}
+
+// position is ", line L, column C" as far as it is known.
+func (e *Error) position() string {
+	switch {
+	case e.Line > 0 && e.Column > 0:
+		return fmt.Sprintf(", line %d, column %d", e.Line, e.Column)
+	case e.Line > 0:
+		return fmt.Sprintf(", line %d", e.Line)
+	}
+	return ""
+}
+
+// ReadMap reads the file at path, which must hold a mapping or nothing. what
+// names the kind of file for messages: "inventory", "project". Errors are
+// *fault.Error of kind bolt/file-error with the path in their details.
+func ReadMap(ctx context.Context, path, what string) (*ordered.Map, error) {
+	data, err := Read(ctx, path, what)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeMap(data, path, what)
+}
+
+// Read returns the bytes that ReadMap decodes.
+func Read(ctx context.Context, path, what string) ([]byte, error) {
+	data, err := readfile.Read(ctx, path, readfile.Config)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.File(path, err, "Could not read %s file at %s: there is no such file", what, path)
+		}
+		return nil, fault.File(path, err, "Could not read %s file at %s: %v", what, path, fault.WithoutPath(err))
+	}
+	return data, nil
+}
+
+// DecodeMap is ReadMap for text that is in memory already.
+func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
+	v, err := Decode(data, path)
+	if err != nil {
+		e, ok := errors.AsType[*Error](err)
+		switch {
+		case !ok:
+			return nil, fault.File(path, err, "Could not parse %s file at %s: %v", what, path, err)
+		case e.Alias:
+			return nil, fault.File(path, err, "Could not parse %s file at %s%s\nAliases (*name) are not supported in YAML files: %s",
+				what, path, e.position(), e.Problem)
+		}
+		return nil, fault.File(path, err, "Could not parse %s file at %s%s\n%s", what, path, e.position(), e.Problem)
+	}
+	switch v := v.(type) {
+	case *ordered.Map:
+		return v, nil
+	case nil:
+		return &ordered.Map{}, nil
+	case bool:
+		if !v { // Ruby's "or an empty hash" takes false for nothing
+			return &ordered.Map{}, nil
+		}
+	}
+	return nil, fault.File(path, nil, "Invalid content for %s file at %s\nContent should be a Hash or empty, not %s", what, path, typeName(v))
+}
+
+// typeName is the name of v's type that people know from messages.
+func typeName(v any) string {
+	switch v.(type) {
+	case []any:
+		return "Array"
+	case string:
+		return "String"
+	case int64:
+		return "Integer"
+	case float64:
+		return "Float"
+	case bool:
+		return "Boolean"
+	}
+	return "Hash"
+}

@@ -1,0 +1,314 @@
+// Package ansible reads Ansible's inventories: files in INI and YAML, directories
+// of them, programs that print one, and the files of group_vars and host_vars
+// beside them. It says what `ansible-inventory --list` says: which hosts there are,
+// in which groups, and with which variables.
+//
+//	inv, err := ansible.Read(ctx, ansible.Options{Paths: []string{"hosts"}})
+//	vars, err := inv.Vars(ctx, inv.Hosts[0])
+//
+// Values are those of package ordered, and two more: Vaulted for a value that is
+// encrypted, and transport.Secret for text from a file that was. Templates stay
+// text.
+//
+// The formats are described in docs.ansible.com, "How to build your inventory" and
+// "Using variables". Testdata has inventories with what ansible-inventory says of
+// them.
+//
+// If a file in an inventory directory cannot be read, a warning names it, as with
+// Ansible, and the content before the error is used.
+//
+// Differs from Ansible: if a source itself, or every file of a directory, cannot be
+// read, that is an error. Ansible continues without it, and so with fewer hosts.
+package ansible
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bolt/format/ordered"
+	"bolt/internal/readfile"
+	"bolt/transport"
+)
+
+// A Format is how an inventory is written.
+type Format string
+
+// The formats. Without one, a file that may be run is a program, one without an
+// ending or that ends in .yml, .yaml or .json and is YAML is that, one that ends in
+// .toml is TOML, and all others are INI.
+const (
+	Any    Format = ""
+	INI    Format = "ini"
+	YAML   Format = "yaml"
+	TOML   Format = "toml"
+	Script Format = "script"            // a program with --list
+	Asked  Format = "ansible-inventory" // whatever Ansible can read: it is asked
+)
+
+// Formats lists the formats that have a name.
+func Formats() []Format { return []Format{INI, YAML, TOML, Script, Asked} }
+
+// Options say what to read. Only Paths is needed.
+type Options struct {
+	// Paths are the sources in their order: later ones add to the earlier.
+	Paths  []string
+	Format Format
+	// Playbooks is a directory of playbooks, whose group_vars and host_vars count
+	// after those of the inventory; "" is none.
+	Playbooks string
+	// Run runs a program. Without it, no program is run. A file that the system
+	// cannot run (ErrNoProgram) is read as text.
+	Run func(ctx context.Context, argv ...string) ([]byte, error)
+	// NoProgram reports whether an error of Run says that a file is no program.
+	NoProgram func(error) bool
+	// Password gives the password of ansible-vault when it is needed; nil if there
+	// is none.
+	Password func(ctx context.Context) (transport.Secret, error)
+	// Warn takes warnings; nil drops them.
+	Warn func(text string)
+}
+
+// maxSources is how many files a directory of inventories may have.
+const maxSources = 10_000
+
+// Read reads an inventory. Errors name the file.
+func Read(ctx context.Context, o Options) (*Inventory, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	r := reader{o: o, inv: newInventory()}
+	for _, path := range o.Paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
+		}
+		dir := path
+		if !info.IsDir() {
+			dir = filepath.Dir(path)
+		}
+		if !slices.Contains(r.inv.files.dirs, dir) {
+			r.inv.files.dirs = append(r.inv.files.dirs, dir)
+		}
+		if err := r.source(ctx, path, info, 0); err != nil {
+			return nil, err
+		}
+	}
+	if o.Playbooks != "" {
+		r.inv.files.dirs = append(r.inv.files.dirs, o.Playbooks)
+	}
+	r.inv.files.decode = r.decode
+	r.inv.files.read, r.inv.files.listed = make(map[string]*ordered.Map), make(map[string]map[string]bool)
+	r.inv.finish()
+	return r.inv, nil
+}
+
+type reader struct {
+	o       Options
+	inv     *Inventory
+	sources int
+}
+
+// ignored are endings of files that do not count in a directory.
+var ignored = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".ini", ".cfg", ".retry"}
+
+// source reads one source, or all of a directory in the order of their names.
+func (r *reader) source(ctx context.Context, path string, info fs.FileInfo, depth int) error {
+	if r.sources++; r.sources > maxSources || depth > maxNested {
+		return limited("%s: more than %d files, or directories nested more than %d deep", path, maxSources, maxNested)
+	}
+	if !info.IsDir() || r.o.Format == Asked {
+		r.inv.source = path
+		err := r.file(ctx, path, info)
+		if err == nil && len(r.inv.order) > MaxGroups {
+			err = errGroups
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	}
+	var failed error
+	read := false
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || name == "group_vars" || name == "host_vars" || name == "vars_plugins" ||
+			slices.ContainsFunc(ignored, func(ext string) bool { return strings.HasSuffix(name, ext) }) {
+			continue
+		}
+		full := filepath.Join(path, name)
+		info, err := os.Stat(full)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", full, withoutPath(err))
+		} else {
+			err = r.source(ctx, full, info, depth+1)
+		}
+		if _, limit := errors.AsType[limitError](err); limit || ctx.Err() != nil {
+			return err
+		}
+		if err != nil && failed != nil {
+			r.o.Warn(leftOut(failed))
+		}
+		if read = read || err == nil; err != nil {
+			failed = err
+		}
+	}
+	switch {
+	case failed != nil && !read:
+		return failed
+	case failed != nil:
+		r.o.Warn(leftOut(failed))
+	}
+	return nil
+}
+
+func leftOut(err error) string {
+	return err.Error() + ": the rest of this file is ignored"
+}
+
+// A limitError is an error of the whole inventory. Skipping one file does not help.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+func limited(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
+
+func (r *reader) file(ctx context.Context, path string, info fs.FileInfo) error {
+	switch r.o.Format {
+	case Asked:
+		return r.ask(ctx, "ansible-inventory", "-i", path)
+	case Script:
+		return r.ask(ctx, path)
+	}
+	data, err := readfile.Read(ctx, path, readfile.Config)
+	if err != nil {
+		return withoutPath(err)
+	}
+	program := info.Mode()&0o111 != 0
+	if r.o.Format == Any && (program || strings.HasPrefix(string(data), "#!")) {
+		if err = r.ask(ctx, path); err == nil || r.o.NoProgram == nil || !r.o.NoProgram(err) {
+			return err
+		}
+	}
+	if IsVaulted(string(data)) {
+		if data, err = r.open(ctx, data); err != nil {
+			return err
+		}
+	}
+	if r.o.Format == INI {
+		return r.inv.readINI(data)
+	}
+	return r.text(path, data)
+}
+
+// text reads a file that is no program.
+func (r *reader) text(path string, data []byte) error {
+	ext := filepath.Ext(path)
+	named := ext == ".yml" || ext == ".yaml" || ext == ".json" || r.o.Format == YAML
+	if ext == ".toml" && r.o.Format == Any || r.o.Format == TOML {
+		return r.inv.readTOML(data, func(text string) { r.o.Warn(path + ": " + text) })
+	}
+	if !named && ext != "" {
+		return r.inv.readINI(data)
+	}
+	v, err := decode(data, path)
+	m, groups := v.(*ordered.Map)
+	switch {
+	case groups:
+		return r.inv.readYAML(m, func(text string) { r.o.Warn(path + ": " + text) })
+	case r.o.Format == Any && LooksLike(data): // Ansible reads INI under any name
+	case named && err != nil:
+		return err
+	case named && v != nil:
+		return errors.New("it is no map of groups")
+	case v == nil && err == nil:
+		return nil
+	}
+	return r.inv.readINI(data)
+}
+
+// ask runs a dynamic inventory.
+func (r *reader) ask(ctx context.Context, argv ...string) error {
+	if r.o.Run == nil {
+		return errors.New("it is a program, and none is run here")
+	}
+	out, err := r.o.Run(ctx, append(slices.Clone(argv), "--list")...)
+	if err != nil {
+		return err
+	}
+	return r.inv.readScript(ctx, out, func(ctx context.Context, host string) ([]byte, error) {
+		return r.o.Run(ctx, append(slices.Clone(argv), "--host", host)...)
+	})
+}
+
+// decode reads a file of variables. One that is encrypted as a whole does not
+// count if there is no password.
+func (r *reader) decode(ctx context.Context, path string, data []byte) (any, error) {
+	if !IsVaulted(string(data)) {
+		return decode(data, path)
+	}
+	if r.o.Password == nil {
+		r.o.Warn(path + " is encrypted by ansible-vault and does not count: say with vault_password_file where the password is")
+		return nil, nil
+	}
+	data, err := r.open(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	v, err := decode(data, path)
+	return secret(v), err
+}
+
+func (r *reader) open(ctx context.Context, data []byte) ([]byte, error) {
+	if r.o.Password == nil {
+		return nil, errors.New("it is encrypted by ansible-vault: say with vault_password_file where the password is")
+	}
+	password, err := r.o.Password(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Decrypt(string(data), password)
+}
+
+// LooksLike reports whether a text that is no map can be an inventory of Ansible's,
+// where one of Bolt's is expected: it has sections of INI, or is nothing but names.
+func LooksLike(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if iniSection().Match(bytes.TrimSpace(line)) {
+			return true
+		}
+	}
+	v, err := decode(text, "")
+	_, names := v.(string)
+	return err == nil && names
+}
+
+// HasGroups reports whether data can only be an inventory of Ansible's, where one of
+// Bolt's is expected: nothing in it is Bolt's, and there are groups with hosts or
+// children.
+func HasGroups(data *ordered.Map) bool {
+	for _, key := range []string{"version", "targets", "groups", "config", "_plugin"} {
+		if _, has := data.Get(key); has {
+			return false
+		}
+	}
+	for _, v := range data.All() {
+		g, _ := v.(*ordered.Map)
+		for _, key := range []string{"hosts", "children"} {
+			if _, ok := g.Value(key).(*ordered.Map); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"bolt/format/ordered"
+	"bolt/internal/safetext"
+)
+
+// A Finding is what is wrong at a place of a program's text, or what it said
+// there.
+type Finding struct {
+	Level        string // error, warning, deprecation; of a log: notice, …
+	Kind         string // "" for what a program said
+	Msg          string
+	File         string
+	Line, Column int
+	ID           string   // what disable-warnings calls it; "" if it cannot be disabled
+	Excerpt      string   // the line and a caret below the place; "" where there is none
+	Stack        []string // the calls around it, the innermost first
+}
+
+// An Evaluation is what became of a program of the Puppet language.
+type Evaluation struct {
+	Value    json.RawMessage // rich data; nil after an error
+	Text     string          // the value as it is written in the language
+	Type     string
+	String   string
+	Rendered bool // of a template: for people its text is all there is
+	Logs     []Finding
+	Said     int // how many bytes Logs have, with what was left out
+	Errors   []Finding
+
+	ID json.RawMessage // of one of many: what its asker knows it by; nil without
+}
+
+// place is "file:line:column" without what is not known.
+func (f *Finding) place() string {
+	var parts []string
+	if f.File != "" {
+		parts = append(parts, strings.ReplaceAll(f.File, "\n", `\n`)) // a finding has one line
+	}
+	if f.Line > 0 {
+		parts = append(parts, fmt.Sprint(f.Line))
+		if f.Column > 0 {
+			parts = append(parts, fmt.Sprint(f.Column))
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// write prints a finding for people.
+func (f *Finding) write(w io.Writer, color bool) {
+	level := paint(colorOf(f.Level), color, f.Level+":")
+	msg := f.Msg
+	if f.ID != "" {
+		msg += " [ID: " + f.ID + "]" // as in the log
+	}
+	if at := f.place(); at != "" && f.Kind != "" {
+		fmt.Fprintf(w, "%s: %s %s\n", safetext.TerminalString(at), level, safetext.TerminalString(msg))
+	} else {
+		fmt.Fprintf(w, "%s %s\n", level, safetext.TerminalString(msg))
+	}
+	for line := range strings.Lines(f.Excerpt) {
+		fmt.Fprintf(w, "  %s\n", safetext.TerminalString(strings.TrimSuffix(line, "\n")))
+	}
+	for _, frame := range f.Stack {
+		fmt.Fprintf(w, "  from %s\n", safetext.TerminalString(frame))
+	}
+}
+
+func colorOf(level string) string {
+	switch level {
+	case "error", "err", "alert", "crit", "emerg":
+		return red
+	case "warning", "deprecation":
+		return yellow
+	}
+	return cyan
+}
+
+// data is a finding for programs.
+func (f *Finding) data() *ordered.Map {
+	m := ordered.Of("level", f.Level, "message", f.Msg)
+	if f.Kind != "" {
+		m.Set("kind", f.Kind)
+	}
+	if f.File != "" {
+		m.Set("file", f.File)
+	}
+	if f.Line > 0 {
+		m.Set("line", int64(f.Line))
+	}
+	if f.Column > 0 {
+		m.Set("column", int64(f.Column))
+	}
+	if len(f.Stack) > 0 {
+		m.Set("stack", texts(f.Stack))
+	}
+	return m
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func findings(list []Finding) []any {
+	out := make([]any, len(list))
+	for i := range list {
+		out[i] = list[i].data()
+	}
+	return out
+}
+
+// PrintSaid prints for people what a program says, or what is wrong with it. As
+// its value may be data for another program, this is for standard error.
+func PrintSaid(w io.Writer, color bool, list ...Finding) error {
+	out := bufio.NewWriter(w)
+	for i := range list {
+		list[i].write(out, color)
+	}
+	return out.Flush()
+}
+
+// PrintEvaluation prints what became of a program: as JSON all of it, for people
+// its value. Where that is no terminal, the bytes of a value stay as they are.
+func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation) error {
+	out := bufio.NewWriter(w)
+	if f == JSON || f == NDJSON {
+		m := &ordered.Map{}
+		if len(e.Errors) > 0 {
+			m.Set("error", e.Errors[0].data())
+			if len(e.Errors) > 1 {
+				m.Set("errors", findings(e.Errors))
+			}
+		} else {
+			m.Set("value", e.Value)
+			m.Set("type", e.Type)
+			m.Set("string", e.String)
+		}
+		if len(e.Logs) > 0 {
+			m.Set("logs", findings(e.Logs))
+		}
+		if err := writeLine(out, m); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	text := safetext.String
+	if terminal {
+		text = safetext.TerminalString
+	}
+	switch {
+	case len(e.Errors) > 0:
+	case e.Rendered:
+		_, _ = out.WriteString(text(e.String))
+	default:
+		fmt.Fprintf(out, "%s\n", text(e.Text))
+		fmt.Fprintf(out, "%s\n", paint(cyan, color, "type: "+safetext.TerminalString(e.Type)))
+	}
+	return out.Flush()
+}
+
+// PrintEvaluationLine prints what became of one expression of many, in one
+// line: value, type and string, or an error with line, column, message and kind,
+// with its file if it is not in the expression itself, and with the calls around
+// it if there are any; before them the id if there is one, behind them the logs.
+func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
+	answer := &ordered.Map{}
+	if e.ID != nil {
+		answer.Set("id", e.ID)
+	}
+	if len(e.Errors) == 0 {
+		answer.Set("value", e.Value)
+		answer.Set("type", e.Type)
+		answer.Set("string", e.String)
+	} else {
+		first := e.Errors[0]
+		m := &ordered.Map{}
+		if first.File != "" {
+			m.Set("file", first.File)
+		}
+		if first.Line > 0 {
+			m.Set("line", int64(first.Line))
+		}
+		if first.Column > 0 {
+			m.Set("column", int64(first.Column))
+		}
+		m.Set("message", first.Msg)
+		m.Set("kind", first.Kind)
+		if len(first.Stack) > 0 {
+			m.Set("stack", texts(first.Stack))
+		}
+		answer.Set("error", m)
+	}
+	if len(e.Logs) > 0 {
+		answer.Set("logs", findings(e.Logs))
+	}
+	return writeLine(w, answer)
+}
+
+// PrintFindings prints what is wrong with files; nothing, if that is nothing.
+func PrintFindings(w io.Writer, f Format, color bool, list []Finding) error {
+	out := bufio.NewWriter(w)
+	if f == JSON || f == NDJSON {
+		if err := writeLine(out, ordered.Of("problems", findings(list))); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	for i := range list {
+		list[i].write(out, color)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,182 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bolt/format/ordered"
+	"bolt/internal/nodeset"
+	"bolt/internal/safetext"
+)
+
+// Facts are what "facts show" shows.
+type Facts struct {
+	// Columns are the names of what is shown of each target.
+	Columns []string
+	// Targets gives one target after the other, so that the facts of one alone are
+	// in memory. Its error ends the list.
+	Targets iter.Seq2[TargetFacts, error]
+	MaxAge  time.Duration // from which age on facts are old
+	Dir     string        // where the facts are kept
+}
+
+// TargetFacts are the facts of one target that were kept.
+type TargetFacts struct {
+	Name      string    // in JSON
+	SafeName  string    // for people
+	Collected time.Time // zero: none were kept
+	Age       time.Duration
+	Source    string       // "task", "puppetdb"
+	Values    []any        // for people: one for each column
+	Facts     *ordered.Map // in JSON
+}
+
+// PrintFacts prints f to w: as JSON one document, else a table without columns
+// that are empty.
+func PrintFacts(w io.Writer, o ListOptions, f *Facts) error {
+	out := bufio.NewWriter(w)
+	var err error
+	if o.Format.IsJSON() {
+		err = f.writeJSON(out)
+	} else {
+		err = f.table(out, o.Color)
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// writeJSON writes {"targets": [{"target", "collected", "age", "source",
+// "facts"}...], "missing": [names], "directory"}.
+func (f *Facts) writeJSON(out *bufio.Writer) error {
+	_, _ = out.WriteString(`{"targets":[`)
+	comma := ""
+	missing := []string{}
+	for t, err := range f.Targets {
+		if err != nil {
+			return err
+		}
+		if t.Collected.IsZero() {
+			missing = append(missing, t.Name)
+			continue
+		}
+		_, _ = out.WriteString(comma)
+		comma = ","
+		one := ordered.Of("target", t.Name, "collected", t.Collected.UTC().Format(time.RFC3339), "age", int64(t.Age/time.Second), "source", t.Source, "facts", t.Facts)
+		if err := safetext.WriteJSON(out, one); err != nil {
+			return err
+		}
+	}
+	_, _ = out.WriteString(`],"missing":`)
+	if err := safetext.WriteJSON(out, missing); err != nil {
+		return err
+	}
+	_, _ = out.WriteString(`,"directory":`)
+	if err := safetext.WriteJSON(out, f.Dir); err != nil {
+		return err
+	}
+	_, err := out.WriteString("}\n")
+	return err
+}
+
+// maxCell is how many characters of a fact are in a table.
+const maxCell = 60
+
+func (f *Facts) table(out *bufio.Writer, color bool) error {
+	rows := [][]string{append([]string{"Target", "Age"}, f.Columns...)}
+	var missing []string
+	var oldest time.Duration
+	old := 0
+	for t, err := range f.Targets {
+		if err != nil {
+			return err
+		}
+		if t.Collected.IsZero() {
+			missing = append(missing, t.SafeName)
+			continue
+		}
+		oldest = max(oldest, t.Age)
+		if t.Age > f.MaxAge {
+			old++
+		}
+		row := []string{safetext.TerminalString(t.SafeName), Period(t.Age)}
+		for _, v := range t.Values {
+			row = append(row, cell(v))
+		}
+		rows = append(rows, row)
+	}
+	heading(out, color, "Facts")
+	if len(rows) == 1 {
+		_, _ = out.WriteString("  No facts\n")
+	} else {
+		grid(out, rows)
+	}
+	_ = out.WriteByte('\n')
+	if missing != nil {
+		heading(out, color, "Targets without facts")
+		fmt.Fprintf(out, "  %s (%s)\n\n", safetext.TerminalString(nodeset.Fold(missing)), plural(len(missing), "target"))
+	}
+	heading(out, color, "Where facts are kept")
+	fmt.Fprintf(out, "  %s\n\n", safetext.TerminalString(f.Dir))
+	heading(out, color, "Target count")
+	fmt.Fprintf(out, "  %d total, %d with facts", len(rows)-1+len(missing), len(rows)-1)
+	if len(rows) > 1 {
+		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, Period(f.MaxAge), Period(oldest))
+	}
+	_ = out.WriteByte('\n')
+	return nil
+}
+
+// cell is a value on one line of a table; nothing is "".
+func cell(v any) string {
+	if v == nil {
+		return ""
+	}
+	text := safetext.TerminalString(oneLine(v))
+	text = strings.NewReplacer("\n", `\n`, "\t", " ").Replace(text)
+	if utf8.RuneCountInString(text) > maxCell {
+		text = string([]rune(text)[:maxCell-1]) + "…"
+	}
+	return text
+}
+
+// grid prints rows, of which the first is a heading, without columns that are
+// empty.
+func grid(out *bufio.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows[1:] {
+		for i, text := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, text := range row {
+			if widths[i] == 0 {
+				continue
+			}
+			pad := max(widths[i], utf8.RuneCountInString(rows[0][i])) - utf8.RuneCountInString(text)
+			b.WriteString("  " + text + strings.Repeat(" ", pad))
+		}
+		_, _ = out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+}
+
+// PrintForgotten prints how many targets' facts were removed.
+func PrintForgotten(w io.Writer, o ListOptions, n int) error {
+	if o.Format.IsJSON() {
+		out := bufio.NewWriter(w)
+		if err := writeLine(out, ordered.Of("forgotten", n)); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	_, err := fmt.Fprintf(w, "The facts of %s were forgotten.\n", plural(n, "target"))
+	return err
+}

@@ -1,0 +1,150 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/format/ordered"
+	"bolt/internal/nodeset"
+	"bolt/internal/safetext"
+)
+
+// Output is what one promised output of a task came to over all targets.
+type Output struct {
+	Name        string
+	Description string
+	Aggregate   string // summary, average, min, max, count-by
+	Count       int    // targets that have it
+	Values      []OutputValue
+}
+
+// OutputValue is one value of an Output.
+type OutputValue struct {
+	Value   any
+	Count   int      // targets that have it
+	Targets []string // which; none for an average and for count-by
+}
+
+// data is how JSON has it.
+func (o *Output) data() *ordered.Map {
+	m := ordered.Of("aggregate", o.Aggregate, "count", o.Count)
+	switch o.Aggregate {
+	case "average", "min", "max":
+		var v any
+		if len(o.Values) > 0 {
+			v = o.Values[0].Value
+		}
+		m.Set("value", v)
+		if o.Aggregate != "average" && len(o.Values) > 0 {
+			m.Set("targets", o.Values[0].Targets)
+		}
+	default:
+		values := make([]any, len(o.Values))
+		for i, v := range o.Values {
+			one := ordered.Of("value", v.Value, "count", v.Count)
+			if o.Aggregate == "summary" {
+				one.Set("targets", v.Targets)
+			}
+			values[i] = one
+		}
+		m.Set("values", values)
+	}
+	return m
+}
+
+// outputsData are all of them by their names.
+func outputsData(list []Output) *ordered.Map {
+	m := &ordered.Map{}
+	for i := range list {
+		m.Set(list[i].Name, list[i].data())
+	}
+	return m
+}
+
+// outputs prints what the outputs of all targets come to.
+func (h *human) outputs(list []Output) {
+	for i := range list {
+		o := &list[i]
+		title := o.Name + ", " + o.words()
+		if o.Description != "" {
+			line, _, _ := strings.Cut(o.Description, "\n")
+			title += ": " + truncated(line)
+		}
+		h.println(paint(cyan, h.o.Color, safetext.TerminalString(title)))
+		for _, line := range o.lines() {
+			h.println("  " + safetext.TerminalString(line))
+		}
+	}
+}
+
+// words say how the values were put together.
+func (o *Output) words() string {
+	of := " of " + plural(o.Count, "target")
+	switch o.Aggregate {
+	case "average", "min", "max":
+		return map[string]string{"average": "average", "min": "minimum", "max": "maximum"}[o.Aggregate] + of
+	case "count-by":
+		return "counted" + of
+	}
+	return plural(len(o.Values), "value") + of
+}
+
+// maxShown is how many values of an output are printed for people.
+const maxShown = 50
+
+func (o *Output) lines() []string {
+	if len(o.Values) == 0 {
+		return []string{"(no values)"}
+	}
+	shown := o.Values[:min(len(o.Values), maxShown)]
+	texts, width := make([]string, len(shown)), 0
+	for i, v := range shown {
+		texts[i] = oneLine(v.Value)
+		if n := utf8.RuneCountInString(texts[i]); n <= 40 {
+			width = max(width, n)
+		}
+	}
+	var lines []string
+	for i, v := range shown {
+		line := texts[i]
+		if pad := width - utf8.RuneCountInString(line); pad > 0 && o.Aggregate != "average" {
+			line += strings.Repeat(" ", pad)
+		}
+		switch {
+		case o.Aggregate == "count-by":
+			line += "  " + strconv.Itoa(v.Count)
+		case len(v.Targets) > 1:
+			line += fmt.Sprintf("  %s (%s)", nodeset.Fold(v.Targets), plural(len(v.Targets), "target"))
+		case len(v.Targets) == 1:
+			line += "  " + v.Targets[0]
+		}
+		lines = append(lines, line)
+	}
+	if more := len(o.Values) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %s more; --format json has them all", plural(more, "value")))
+	}
+	return lines
+}
+
+// oneLine is a value on a line: text as it is, all else as JSON.
+func oneLine(v any) string {
+	text, ok := v.(string)
+	if ok {
+		text = strings.ReplaceAll(text, "\n", `\n`)
+	} else {
+		var b strings.Builder
+		if safetext.WriteJSON(&b, v) != nil {
+			return "?" // what comes of targets is JSON
+		}
+		text = b.String()
+	}
+	if utf8.RuneCountInString(text) > maxText {
+		text = string([]rune(text)[:maxText]) + "…"
+	}
+	return text
+}
+
+// maxText is how many characters of a value are printed for people.
+const maxText = 200

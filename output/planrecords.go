@@ -1,0 +1,80 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"bolt/format/ordered"
+	"bolt/internal/safetext"
+)
+
+// PlanRecord is a run of a plan that was recorded.
+type PlanRecord struct {
+	ID, Plan, State string
+	Began, Last     time.Time
+	Steps           int // that are done
+	Params          *ordered.Map
+	Error           string // what it failed with; "" if it did not
+	Path            string // of its journal
+}
+
+// maxWords is how much of parameters is shown on a line.
+const maxWords = 60
+
+// words are parameters as a command line has them, cut off where they are long.
+func words(params *ordered.Map) string {
+	var b strings.Builder
+	for name, v := range params.All() {
+		text, is := v.(string)
+		if !is {
+			var data strings.Builder
+			if err := safetext.WriteJSON(&data, v); err != nil {
+				continue
+			}
+			text = data.String()
+		}
+		fmt.Fprintf(&b, " %s=%s", name, text)
+	}
+	text := []rune(strings.Join(strings.Fields(safetext.TerminalString(b.String())), " "))
+	if len(text) > maxWords {
+		return string(text[:maxWords-1]) + "…"
+	}
+	return string(text)
+}
+
+// PrintPlanRecords prints runs that were recorded.
+func PrintPlanRecords(w io.Writer, o ListOptions, list []PlanRecord) error {
+	out := bufio.NewWriter(w)
+	if o.Format.IsJSON() {
+		runs := make([]any, len(list))
+		for i, r := range list {
+			runs[i] = ordered.Of("run", r.ID, "plan", r.Plan, "state", r.State, "began", r.Began.Format(time.RFC3339), "last", r.Last.Format(time.RFC3339),
+				"steps", r.Steps, "parameters", r.Params, "error", textOrNull(r.Error), "journal", r.Path)
+		}
+		if err := writeLine(out, ordered.Of("runs", runs)); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	heading(out, o.Color, "Runs")
+	if len(list) == 0 {
+		_, _ = out.WriteString("  None is recorded: bolt plan run --journal does that.\n")
+		return out.Flush()
+	}
+	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range list {
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), plural(r.Steps, "step"),
+			r.Began.Local().Format("2006-01-02 15:04"), words(r.Params))
+	}
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	_ = out.WriteByte('\n')
+	heading(out, o.Color, "Additional information")
+	_, _ = out.WriteString("  Use 'bolt plan resume <RUN>' to go on with one that was interrupted, and 'bolt plan resume <RUN> --retry' with one that failed on targets.\n")
+	return out.Flush()
+}

@@ -1,0 +1,86 @@
+package output
+
+import (
+	"strings"
+	"testing"
+
+	"bolt/format/ordered"
+)
+
+func TestPrintPlans(t *testing.T) {
+	list := &PlanList{Modulepath: []string{"/a", "/b"}, Plans: []Described{{"m", ""}, {"m::x", "First line\nsecond"}}}
+	plan := &Plan{
+		Name: "m::x", Description: "Short.", Summary: "Short.", Docstring: "Longer,\nin two lines.\n", Private: true, Dir: "/a/m",
+		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a\n  in two lines\n\nand a third", HasDescription: true}, {Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "{\n  1 => 2\n}", HasDefault: true}},
+		Signature:  ordered.Of("b", ordered.Of("type", "Any", "sensitive", false)),
+	}
+	bare := &Plan{Name: "m", Dir: "builtin:/m", BuiltIn: true, Signature: &ordered.Map{}}
+	tests := []struct {
+		name  string
+		print func(b *strings.Builder) error
+		want  string
+	}{
+		{"list", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{}, list) }, `Plans
+  m
+  m::x     First line
+           second
+
+Modulepath
+  /a:/b
+
+Additional information
+  Use 'bolt plan show <PLAN NAME>' to view details and parameters for a specific plan.
+`},
+		{"list, JSON", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{Format: JSON}, list) },
+			`{"plans":[["m",null],["m::x","First line\nsecond"]],"modulepath":["/a","/b"]}` + "\n"},
+		{"none", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{Format: JSON}, &PlanList{}) },
+			`{"plans":[],"modulepath":[]}` + "\n"},
+		{"plan", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{}, plan) }, `m::x
+  Short.
+
+  Longer,
+  in two lines.
+
+Usage
+  bolt plan run m::x a=<value> [b=<value>]
+
+Parameters
+  a  String[1]
+    An a
+    in two lines
+    and a third
+
+  b  Any
+    Default: {
+      1 => 2
+    }
+
+Module
+  /a/m
+`},
+		{"plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{Format: JSON}, plan) },
+			`{"name":"m::x","description":"Short.","parameters":{"b":{"type":"Any","sensitive":false}},"private":true,"summary":"Short.","docstring":"Longer,\nin two lines.\n","module_dir":"/a/m"}` + "\n"},
+		{"bare plan", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{}, bare) }, `m
+  No description available.
+
+Usage
+  bolt plan run m
+
+Module
+  built-in module
+`},
+		{"bare plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{Format: JSON}, bare) },
+			`{"name":"m","description":null,"parameters":{},"private":false,"summary":null,"docstring":null,"module_dir":"built-in module"}` + "\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var b strings.Builder
+			if err := tt.print(&b); err != nil {
+				t.Fatal(err)
+			}
+			if b.String() != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", b.String(), tt.want)
+			}
+		})
+	}
+}

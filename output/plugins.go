@@ -1,0 +1,94 @@
+package output
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"bolt/format/ordered"
+	"bolt/internal/safetext"
+)
+
+// PluginList is what "plugin show" shows.
+type PluginList struct {
+	Hooks      []PluginHook
+	Modulepath []string
+}
+
+// A PluginHook is one thing that plugins do, with those that do it.
+type PluginHook struct {
+	Name    string
+	Plugins []Described // sorted
+}
+
+// The layout of the list: descriptions begin pluginGap behind the longest name,
+// and a line is about pluginWidth wide.
+const (
+	pluginGap   = 4
+	pluginWidth = 80
+)
+
+// PrintPluginList prints the plugins that there are by what they do, and where
+// those of modules were looked for. Hooks that none has are for programs only.
+func PrintPluginList(w io.Writer, o ListOptions, l *PluginList) error {
+	out := bufio.NewWriter(w)
+	if o.Format.IsJSON() {
+		hooks := &ordered.Map{}
+		for _, h := range l.Hooks {
+			plugins := &ordered.Map{}
+			for _, p := range h.Plugins {
+				plugins.Set(p.Name, p.pair()[1])
+			}
+			hooks.Set(h.Name, plugins)
+		}
+		if err := writeLine(out, ordered.Of("plugins", hooks, "modulepath", l.Modulepath)); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	width := 0
+	for _, h := range l.Hooks {
+		for _, p := range h.Plugins {
+			width = max(width, utf8.RuneCountInString(p.Name)+pluginGap)
+		}
+	}
+	first := true
+	for _, h := range l.Hooks {
+		if len(h.Plugins) == 0 {
+			continue
+		}
+		if !first {
+			_ = out.WriteByte('\n')
+		}
+		first = false
+		heading(out, o.Color, h.Name)
+		for _, p := range h.Plugins {
+			line := "  " + p.Name
+			if p.Description != "" {
+				line += strings.Repeat(" ", width-utf8.RuneCountInString(p.Name)) + shortened(p.Description, pluginWidth-width)
+			}
+			_, _ = out.WriteString(safetext.TerminalString(line) + "\n")
+		}
+	}
+	printModulepath(out, o.Color, l.Modulepath)
+	_ = out.WriteByte('\n')
+	heading(out, o.Color, "Additional information")
+	_, _ = out.WriteString("  docs/plugins.md says how references to plugins are written, and plugins made.\n")
+	return out.Flush()
+}
+
+// shortened is the first line of a text, without its last words if it has more
+// than so many characters.
+func shortened(text string, most int) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(line)
+	if len(runes) <= most {
+		return line
+	}
+	head := string(runes[:max(most, 0)])
+	if i := strings.LastIndexByte(head, ' '); i > 0 {
+		head = head[:i]
+	}
+	return head + "..."
+}

@@ -1,0 +1,126 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/internal/atomicfile"
+	"bolt/internal/ownfile"
+	"bolt/internal/readfile"
+)
+
+// Rerun is the file that remembers on which targets the last action
+// succeeded, for --rerun: a JSON array of {"target":…,"status":…} in the order
+// of the targets (Puppet Bolt, lib/bolt/rerun.rb).
+type Rerun struct {
+	Path string
+}
+
+// RerunEntry is what became of one target. Target is its name, which for
+// targets that only the command line knows is their URI with all that is in
+// it.
+type RerunEntry struct {
+	Target string
+	OK     bool
+}
+
+const (
+	rerunSuccess = "success"
+	rerunFailure = "failure"
+)
+
+// Targets returns the names that filter selects: all, failure or success.
+func (r Rerun) Targets(ctx context.Context, filter string) ([]string, error) {
+	switch filter {
+	case "all", rerunFailure, rerunSuccess:
+	default:
+		return nil, fault.New("bolt/cli-error", "Unexpected option %s for '--retry'", filter)
+	}
+	entries, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, e := range entries {
+		m, _ := e.(*ordered.Map)
+		name, _ := m.Value("target").(string)
+		status, _ := m.Value("status").(string)
+		if name == "" || status == "" {
+			return nil, fault.File(r.Path, nil, "Missing data in rerun file: %s", r.Path)
+		}
+		if filter == "all" || filter == status {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (r Rerun) read(ctx context.Context) ([]any, error) {
+	data, err := r.bytes(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.File(r.Path, err, "Could not read rerun file at %s", r.Path)
+	case err != nil:
+		return nil, fault.File(r.Path, err, "Could not read rerun file at %s: %v", r.Path, fault.WithoutPath(err))
+	}
+	v, err := ordered.ParseJSON(data)
+	if err != nil {
+		return nil, fault.File(r.Path, err, "Rerun file at %s is not JSON: %v", r.Path, err)
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fault.File(r.Path, nil, "Missing data in rerun file: %s", r.Path)
+	}
+	return list, nil
+}
+
+// bytes returns the content of the file. As the file chooses targets, a symbolic link and
+// a file of another user are errors.
+func (r Rerun) bytes(ctx context.Context) ([]byte, error) {
+	f, err := ownfile.OpenOwn(r.Path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readfile.Whole(ctx, f, readfile.Config)
+}
+
+// Save replaces the file, making its directory if needed.
+func (r Rerun) Save(entries []RerunEntry) error {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		status := rerunFailure
+		if e.OK {
+			status = rerunSuccess
+		}
+		line, err := ordered.Of("target", e.Target, "status", status).MarshalJSON()
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+	}
+	b.WriteByte(']')
+	if err := os.MkdirAll(filepath.Dir(r.Path), 0o755); err != nil {
+		return err
+	}
+	// Names of targets may hold passwords, so the file is for the owner.
+	return atomicfile.WriteOwn(r.Path, b.Bytes(), 0o600)
+}
+
+// Forget removes what was recorded: the last run has no outcome for each target.
+func (r Rerun) Forget() error {
+	if err := os.Remove(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.File(r.Path, err, "The rerun file %s could not be removed: %v", r.Path, fault.WithoutPath(err))
+	}
+	return nil
+}

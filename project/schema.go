@@ -1,0 +1,145 @@
+package project
+
+import (
+	"slices"
+
+	"bolt/format/schema"
+	"bolt/internal/logging"
+	"bolt/inventory"
+)
+
+// ndjson is a value of the setting "format".
+//
+// Differs from Puppet: it does not know this format.
+const ndjson = "ndjson"
+
+// Formats lists the values that the setting "format" may have.
+func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
+
+// projectKeys are the settings of bolt-project.yaml.
+var projectKeys = []string{
+	"analytics", "apply-settings", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
+	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
+	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
+	"trusted-external-command",
+}
+
+// defaultsKeys are the settings of bolt-defaults.yaml.
+var defaultsKeys = []string{
+	"analytics", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "inventory-config", "log",
+	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "save-rerun",
+	"spinner", "stream",
+}
+
+// flagKeys are the settings that the command line is checked for; its other
+// values are made from flags that cannot go wrong.
+var flagKeys = []string{"compile-concurrency", "concurrency", "format", "log", "modulepath", "transport"}
+
+// tables are the descriptions of all settings. Making them takes a while
+// (tens of microseconds), so each of Find and Load makes them once.
+type tables struct {
+	settings   map[string]*schema.Schema // of our own files
+	inventory  *schema.Schema            // of inventory-config: transport, ssh, …
+	transports []string
+}
+
+func newTables() *tables {
+	t := &tables{settings: settings(), inventory: inventory.ConfigSchema(), transports: inventory.Transports()}
+	// In bolt-defaults.yaml the whole cannot be a plugin reference.
+	t.inventory.Plugins = schema.PluginsForbidden
+	t.settings["inventory-config"] = t.inventory
+	t.settings["transport"] = t.inventory.Properties["transport"]
+	return t
+}
+
+// pick describes a map with some of the settings.
+func (t *tables) pick(keys []string) *schema.Schema {
+	s := &schema.Schema{Type: schema.Hash, Properties: make(map[string]*schema.Schema, len(keys))}
+	for _, k := range keys {
+		s.Properties[k] = t.settings[k]
+	}
+	return s
+}
+
+// isInventoryKey reports whether key configures transports: "transport" or
+// the name of one.
+func (t *tables) isInventoryKey(key string) bool {
+	_, ok := t.inventory.Properties[key]
+	return ok
+}
+
+// settings describes the settings of both files, but for those of transports
+// (Puppet Bolt, lib/bolt/config/options.rb).
+func settings() map[string]*schema.Schema {
+	boolean := &schema.Schema{Type: schema.Boolean}
+	text := &schema.Schema{Type: schema.String}
+	number := &schema.Schema{Type: schema.Integer, Min: schema.Limit(1)}
+	secret := &schema.Schema{Type: schema.String, Plugins: schema.PluginsAllowed}
+	list := &schema.Schema{Type: schema.Array}
+	texts := &schema.Schema{Type: schema.Array, Items: text}
+	hash := func(properties map[string]*schema.Schema) *schema.Schema {
+		return &schema.Schema{Type: schema.Hash, Properties: properties}
+	}
+
+	boltFormats := slices.DeleteFunc(Formats(), func(f string) bool { return f == ndjson }) // see check
+	level := &schema.Schema{Type: schema.String, Enum: logging.Levels()}
+	logTo := func(properties map[string]*schema.Schema) *schema.Schema {
+		return &schema.Schema{Type: schema.String | schema.Hash, Enum: []string{logDisabled}, Properties: properties}
+	}
+
+	seconds := &schema.Schema{Type: schema.Integer, Min: schema.Limit(1), Plugins: schema.PluginsAllowed}
+	puppetdb := map[string]*schema.Schema{
+		"cacert": secret, "cert": secret, "key": secret, "token": secret,
+		"connect_timeout": seconds, "read_timeout": seconds,
+		"headers":     {Type: schema.Hash, Plugins: schema.PluginsAllowed},
+		"server_urls": {Type: schema.Array, Plugins: schema.PluginsAllowed},
+	}
+
+	return map[string]*schema.Schema{
+		"analytics": boolean,
+		"apply-settings": hash(map[string]*schema.Schema{
+			"evaltrace": boolean, "show_diff": boolean, "trace": boolean,
+			"log_level": {Type: schema.String, Enum: []string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}},
+		}),
+		auditKey:              auditSchema(),
+		"color":               boolean,
+		"compile-concurrency": number,
+		"concurrency":         number,
+		"disable-warnings":    texts,
+		factCacheKey:          factCacheSchema(),
+		"format":              {Type: schema.String, Enum: boltFormats},
+		"future": hash(map[string]*schema.Schema{
+			"file_paths": {Type: schema.Boolean,
+				Deprecated: "It has no effect: scripts are always looked for in a module's scripts directory, too."},
+			"script_interpreter": boolean,
+		}),
+		"hiera-config": text,
+		"log": {Type: schema.Hash,
+			Properties: map[string]*schema.Schema{"console": logTo(map[string]*schema.Schema{"level": level})},
+			Additional: logTo(map[string]*schema.Schema{"append": boolean, "level": level})},
+		"modulepath": {Type: schema.Array | schema.String, Items: text},
+		"module-install": hash(map[string]*schema.Schema{
+			"forge": hash(map[string]*schema.Schema{"authorization_token": secret, "baseurl": text, "proxy": text}),
+			"proxy": text,
+		}),
+		"modules": {Type: schema.Array, Items: &schema.Schema{Type: schema.Hash | schema.String}},
+		"name":    text,
+		"plans":   list,
+		"plugin-cache": {Type: schema.Hash, Required: []string{"ttl"},
+			Properties: map[string]*schema.Schema{"ttl": {Type: schema.Integer, Min: schema.Limit(0)}}},
+		"plugin-hooks": {Type: schema.Hash, Plugins: schema.PluginsAllowed},
+		"plugins": {Type: schema.Hash,
+			Additional: &schema.Schema{Type: schema.Hash, Plugins: schema.PluginsAllowed}},
+		"policies": list,
+		poolKey:    poolSchema(),
+		"puppetdb": {Type: schema.Hash, Properties: puppetdb, Plugins: schema.PluginsAllowed},
+		"puppetdb-instances": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
+			Additional: &schema.Schema{Type: schema.Hash, Properties: puppetdb}},
+		"rerunfile":                text,
+		"save-rerun":               boolean,
+		"spinner":                  boolean,
+		"stream":                   boolean,
+		"tasks":                    texts,
+		"trusted-external-command": text,
+	}
+}

@@ -1,0 +1,57 @@
+// Package parameter reads what people write for parameters of tasks and plans
+// that have types of the Puppet language.
+//
+// Values are in the types of package ordered.
+//
+// Source: Puppet Bolt, lib/bolt/pal.rb (parse_params).
+package parameter
+
+import (
+	"math/big"
+
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
+	"bolt/puppet/value"
+)
+
+// Read makes a value of a text on the command line: what the text is as JSON,
+// if the type takes that, or else the text. Without a type all is taken.
+func Read(t value.Type, text string) any {
+	v, err := ordered.ParseJSON([]byte(text))
+	if err != nil || t != nil && !Accepts(t, v) {
+		return text
+	}
+	return v
+}
+
+// Accepts reports whether a value is of the type. A whole number of more than
+// 64 bits is of those types that all integers are of: it is exact on its way,
+// and Puppet's Integer has no end either.
+func Accepts(t value.Type, v any) bool {
+	if _, large := v.(*big.Int); large {
+		return !bounded(t)
+	}
+	typed, err := valuedata.Of(v)
+	return err == nil && value.Instance(t, typed)
+}
+
+// bounded reports whether not all integers are of a type.
+func bounded(t value.Type) bool {
+	return !value.Assignable(t, value.NewIntegerType(-1<<63, 1<<63-1))
+}
+
+// Choices are the values of a type that has only some: an Enum, Boolean, or one
+// of these that is optional. nil: any other.
+func Choices(t value.Type) []string {
+	switch t := t.(type) {
+	case *value.EnumType:
+		return t.Values
+	case *value.BooleanType:
+		return []string{"true", "false"}
+	case *value.OptionalType:
+		if t.Type != nil {
+			return Choices(t.Type)
+		}
+	}
+	return nil
+}

@@ -39,10 +39,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bolt/format/safejson"
 	"bolt/internal/lazyregexp"
 	"bolt/internal/nodeset"
 	"bolt/internal/ownfile"
-	"bolt/internal/safetext"
 )
 
 // Version is that of records.
@@ -126,7 +126,7 @@ func NewParams(names, secrets []string, data any) (*Params, error) {
 	rand.Read(salt)
 	h := sha256.New()
 	h.Write(salt)
-	if err := safetext.WriteJSON(h, data); err != nil {
+	if err := safejson.Write(h, data); err != nil {
 		return nil, fmt.Errorf("digest of parameters: %w", err)
 	}
 	p.Salt, p.Digest = hex.EncodeToString(salt), hex.EncodeToString(h.Sum(nil))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/transport"
 )
@@ -62,7 +62,7 @@ groups:
 		t.Fatal(err)
 	}
 	var shown strings.Builder
-	if err := safetext.WriteJSON(&shown, []any{d.Config, d.Vars, d.Facts, config}); err != nil {
+	if err := safejson.Write(&shown, []any{d.Config, d.Vars, d.Facts, config}); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(&shown, "%v %+v", d, d.Vars)
@@ -78,7 +78,7 @@ groups:
 		t.Errorf("used: %s\nwant: %s", got, want)
 	}
 	var used strings.Builder
-	if err := safetext.WriteJSON(&used, []any{inventory.Reveal(d.Vars), inventory.RevealMap(d.Facts)}); err != nil {
+	if err := safejson.Write(&used, []any{inventory.Reveal(d.Vars), inventory.RevealMap(d.Facts)}); err != nil {
 		t.Fatal(err)
 	}
 	if want := `[{"pw":"canary1","deep":{"list":["canary2","open"]},"chain":"seen"},{"token":"canary3","n":5}]`; used.String() != want {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/run"
 )
 
@@ -80,7 +80,7 @@ func (h *human) compared(r *run.Result) (string, error) {
 		b.WriteString(text + "\n")
 	} else if h.lookup || rest.Len() > 0 {
 		var text strings.Builder
-		if err := safetext.WriteIndentedJSON(&text, data); err != nil {
+		if err := safejson.WriteIndented(&text, data); err != nil {
 			return "", err
 		}
 		b.WriteString(withoutName(text.String(), r.Target) + "\n")

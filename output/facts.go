@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 )
@@ -69,16 +70,16 @@ func (f *Facts) writeJSON(out *bufio.Writer) error {
 		_, _ = out.WriteString(comma)
 		comma = ","
 		one := ordered.Of("target", t.Name, "collected", t.Collected.UTC().Format(time.RFC3339), "age", int64(t.Age/time.Second), "source", t.Source, "facts", t.Facts)
-		if err := safetext.WriteJSON(out, one); err != nil {
+		if err := safejson.Write(out, one); err != nil {
 			return err
 		}
 	}
 	_, _ = out.WriteString(`],"missing":`)
-	if err := safetext.WriteJSON(out, missing); err != nil {
+	if err := safejson.Write(out, missing); err != nil {
 		return err
 	}
 	_, _ = out.WriteString(`,"directory":`)
-	if err := safetext.WriteJSON(out, f.Dir); err != nil {
+	if err := safejson.Write(out, f.Dir); err != nil {
 		return err
 	}
 	_, err := out.WriteString("}\n")

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/format/safejson"
 	"bolt/internal/nodeset"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -61,7 +61,7 @@ func foldKey(r *run.Result) (key [sha256.Size]byte, err error) {
 	part("")
 	if r.Value.Len() > 0 {
 		var value strings.Builder
-		if err := safetext.WriteJSON(&value, r.Value); err != nil {
+		if err := safejson.Write(&value, r.Value); err != nil {
 			return key, err
 		}
 		part(withoutName(value.String(), r.Target))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 	"bolt/inventory"
@@ -221,7 +222,7 @@ func (h *human) value(v any) error {
 		return nil
 	}
 	var b strings.Builder
-	if err := safetext.WriteIndentedJSON(&b, v); err != nil {
+	if err := safejson.WriteIndented(&b, v); err != nil {
 		return err
 	}
 	h.indent(h.out, h.plain(b.String()))
@@ -231,7 +232,7 @@ func (h *human) value(v any) error {
 // data prints a map as indented JSON.
 func (h *human) data(m *ordered.Map, rename func(string) string) error {
 	var b strings.Builder
-	if err := safetext.WriteIndentedJSON(&b, m); err != nil {
+	if err := safejson.WriteIndented(&b, m); err != nil {
 		return err
 	}
 	h.indent(h.out, h.plain(rename(b.String())))

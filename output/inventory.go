@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/format/yaml"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 )
 
@@ -162,7 +162,7 @@ func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarge
 			if inv.Detail {
 				v = t.Data
 			}
-			if err := safetext.WriteJSON(out, v); err != nil {
+			if err := safejson.Write(out, v); err != nil {
 				return fmt.Errorf("target %s: %w", inventory.SafeName(t.Name), err)
 			}
 		}
@@ -185,11 +185,11 @@ func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarge
 		source = inv.Source
 	}
 	_, _ = out.WriteString(`,"file":`)
-	if err := safetext.WriteJSON(out, source); err != nil {
+	if err := safejson.Write(out, source); err != nil {
 		return err
 	}
 	_, _ = out.WriteString(`,"default":`)
-	if err := safetext.WriteJSON(out, inv.Default); err != nil {
+	if err := safejson.Write(out, inv.Default); err != nil {
 		return err
 	}
 	_, _ = out.WriteString("},")

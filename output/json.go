@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -80,7 +80,7 @@ func (d *document) End(elapsed time.Duration, outputs ...Output) error {
 	fmt.Fprintf(d.out, "],\n\"target_count\": %d, \"elapsed_time\": %d ", d.count, int64(elapsed/time.Second))
 	if len(outputs) > 0 {
 		_, _ = d.out.WriteString(",\n\"outputs\": ")
-		if err := safetext.WriteJSON(d.out, outputsData(outputs)); err != nil {
+		if err := safejson.Write(d.out, outputsData(outputs)); err != nil {
 			return err
 		}
 	}
@@ -254,7 +254,7 @@ func (l *eventLines) large(m *ordered.Map, last string, write func() error) erro
 	sep := "{"
 	for k, v := range m.All() {
 		_, _ = l.out.WriteString(sep + `"` + k + `":`)
-		if err := safetext.WriteJSON(l.out, v); err != nil {
+		if err := safejson.Write(l.out, v); err != nil {
 			return err
 		}
 		sep = ","
@@ -288,7 +288,7 @@ func (l *eventLines) Fatal(err error) error {
 
 // writeLine writes v as one line of JSON.
 func writeLine(w *bufio.Writer, v any) error {
-	if err := safetext.WriteJSON(w, v); err != nil {
+	if err := safejson.Write(w, v); err != nil {
 		return err
 	}
 	return w.WriteByte('\n')

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 )
@@ -135,7 +136,7 @@ func oneLine(v any) string {
 		text = strings.ReplaceAll(text, "\n", `\n`)
 	} else {
 		var b strings.Builder
-		if safetext.WriteJSON(&b, v) != nil {
+		if safejson.Write(&b, v) != nil {
 			return "?" // what comes of targets is JSON
 		}
 		text = b.String()

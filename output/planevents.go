@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -99,7 +99,7 @@ func (p *planEvents) end() *ordered.Map {
 
 // Value prints "end".
 func (p *planEvents) Value(v any) error {
-	return p.lines.large(p.end(), "value", func() error { return safetext.WriteJSON(p.lines.out, v) })
+	return p.lines.large(p.end(), "value", func() error { return safejson.Write(p.lines.out, v) })
 }
 
 // Results prints "end", or "error".

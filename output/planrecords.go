@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 )
 
@@ -32,7 +33,7 @@ func words(params *ordered.Map) string {
 		text, is := v.(string)
 		if !is {
 			var data strings.Builder
-			if err := safetext.WriteJSON(&data, v); err != nil {
+			if err := safejson.Write(&data, v); err != nil {
 				continue
 			}
 			text = data.String()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/run"
 )
@@ -149,7 +150,7 @@ func (p *PlanRun) Value(v any) error {
 		p.h.println("Plan completed successfully with no result")
 	default:
 		var b strings.Builder
-		if err := safetext.WriteIndentedJSON(&b, v); err != nil {
+		if err := safejson.WriteIndented(&b, v); err != nil {
 			return err
 		}
 		p.h.println(strings.TrimSuffix(p.h.plain(b.String()), "\n"))

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 )
 
@@ -171,7 +172,7 @@ func plain(v any) (any, error) {
 	// All else writes itself: what has a form of its own in JSON, and numbers
 	// that do not look like themselves there.
 	var b strings.Builder
-	if err := safetext.WriteJSON(&b, v); err != nil {
+	if err := safejson.Write(&b, v); err != nil {
 		return nil, err
 	}
 	return ordered.ParseJSON([]byte(b.String()))

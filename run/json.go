@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/transport"
 )
@@ -89,7 +90,7 @@ func (j *jsonResult) output(k string, write func(io.Writer) error) {
 
 func (j *jsonResult) value(v any) {
 	if j.err == nil {
-		j.err = safetext.WriteJSON(j.b, v)
+		j.err = safejson.Write(j.b, v)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/readfile"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/transport"
@@ -415,7 +415,7 @@ func (l *Library) encode(t *Task, params *ordered.Map, method string) (env []str
 	}
 	if toStdin {
 		var b bytes.Buffer
-		if err := safetext.WriteJSON(&b, params); err != nil {
+		if err := safejson.Write(&b, params); err != nil {
 			return nil, nil, err
 		}
 		stdin = b.Bytes()
@@ -428,7 +428,7 @@ func variable(name string, v any) (string, error) {
 	text, is := v.(string)
 	if !is {
 		var b strings.Builder
-		if err := safetext.WriteJSON(&b, v); err != nil {
+		if err := safejson.Write(&b, v); err != nil {
 			return "", err
 		}
 		text = b.String()
@@ -454,7 +454,7 @@ func add(cmd *transport.Cmd, method, name string, v any) error {
 		var b bytes.Buffer
 		b.Write(cmd.Stdin[:len(cmd.Stdin)-1])
 		b.WriteString(`,"` + name + `":`)
-		if err := safetext.WriteJSON(&b, v); err != nil {
+		if err := safejson.Write(&b, v); err != nil {
 			return err
 		}
 		b.WriteByte('}')

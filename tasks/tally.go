@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 )
 
@@ -106,7 +106,7 @@ type distinct struct {
 
 func (d *distinct) add(t *inventory.Target, v any) {
 	h := sha256.New()
-	if safetext.WriteJSON(h, v) != nil {
+	if safejson.Write(h, v) != nil {
 		return // results are JSON
 	}
 	d.count++

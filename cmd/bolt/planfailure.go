@@ -9,6 +9,7 @@ import (
 
 	"bolt/environment"
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
@@ -68,7 +69,7 @@ func (a *app) redactedData(v any) any {
 			m.Set(a.redacted(k), a.redactedData(e))
 		}
 		return m
-	case safetext.Lazy:
+	case safejson.Lazy:
 		return redactedResult{a, v}
 	}
 	return v
@@ -78,10 +79,10 @@ func (a *app) redactedData(v any) any {
 // of plugins in its object.
 type redactedResult struct {
 	app    *app
-	result safetext.Lazy
+	result safejson.Lazy
 }
 
-// Data implements safetext.Lazy.
+// Data implements safejson.Lazy.
 func (r redactedResult) Data() (any, error) {
 	data, err := r.result.Data()
 	m, ok := data.(*ordered.Map)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/output"
 	"bolt/puppet/eval"
@@ -153,7 +154,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 // writeTree prints a tree in JSON under its file's name. Errors stay in out.
 func writeTree(out *bufio.Writer, name, tree string) {
 	_, _ = out.WriteString(`{"file":`)
-	_ = safetext.WriteJSON(out, name)
+	_ = safejson.Write(out, name)
 	_, _ = out.WriteString(`,"tree":` + tree + "}\n")
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/inventory/plugin"
 	"bolt/secret"
@@ -125,7 +126,7 @@ func (a *app) secret(ctx context.Context, hook plugin.Hook, opts *ordered.Map) e
 	var text bytes.Buffer
 	if s, ok := value.(string); ok {
 		text.WriteString(s)
-	} else if err := safetext.WriteIndentedJSON(&text, value); err != nil {
+	} else if err := safejson.WriteIndented(&text, value); err != nil {
 		return err
 	}
 	return a.message(text.Bytes())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 )
 
@@ -67,7 +68,7 @@ func (e *encoder) encode(r *Record) ([]byte, error) {
 	for name, v := range r.Facts.All() {
 		e.raw.Reset()
 		e.json.Reset(&e.raw)
-		if err := errors.Join(safetext.WriteJSON(e.json, v), e.json.Flush()); err != nil {
+		if err := errors.Join(safejson.Write(e.json, v), e.json.Flush()); err != nil {
 			return nil, fmt.Errorf("the fact %s is no JSON: %w", safetext.String(name), err)
 		}
 		raw := e.raw.Bytes()

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/format/yaml"
-	"bolt/internal/safetext"
 	"bolt/puppet/value"
 )
 
@@ -92,7 +92,7 @@ func TestTo(t *testing.T) {
 		{value.Float(math.Inf(-1)), `"-Infinity"`},
 	} {
 		var b strings.Builder
-		if err := safetext.WriteJSON(&b, To(tt.v)); err != nil || b.String() != tt.want {
+		if err := safejson.Write(&b, To(tt.v)); err != nil || b.String() != tt.want {
 			t.Errorf("%v is %s, %v, want %s", tt.v, b.String(), err, tt.want)
 		}
 	}

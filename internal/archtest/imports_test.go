@@ -84,29 +84,45 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLayersHaveNoCycle: what a package may reach never leads back to it.
+// TestLayersHaveNoCycle checks that no package can reach itself, and that no
+// top-level folder can: a folder stands above all that it imports.
 func TestLayersHaveNoCycle(t *testing.T) {
-	allowed := layers(t)
+	packages := layers(t)
+	folders := make(map[string][]string)
+	for pkg, deps := range packages {
+		from, _, _ := strings.Cut(pkg, "/")
+		for _, dep := range deps {
+			if to, _, _ := strings.Cut(dep, "/"); to != from && !slices.Contains(folders[from], to) {
+				folders[from] = append(folders[from], to)
+			}
+		}
+	}
+	t.Run("packages", func(t *testing.T) { acyclic(t, packages) })
+	t.Run("folders", func(t *testing.T) { acyclic(t, folders) })
+}
+
+// acyclic reports each cycle of the graph.
+func acyclic(t *testing.T, graph map[string][]string) {
 	const walking, done = 1, 2
 	state := make(map[string]int)
-	var walk func(pkg string, trail []string)
-	walk = func(pkg string, trail []string) {
-		trail = append(trail, pkg)
-		switch state[pkg] {
+	var walk func(node string, trail []string)
+	walk = func(node string, trail []string) {
+		trail = append(trail, node)
+		switch state[node] {
 		case walking:
 			t.Errorf("layers.txt: cycle %s", strings.Join(trail, " -> "))
 			return
 		case done:
 			return
 		}
-		state[pkg] = walking
-		for _, dep := range allowed[pkg] {
-			walk(dep, trail)
+		state[node] = walking
+		for _, next := range graph[node] {
+			walk(next, trail)
 		}
-		state[pkg] = done
+		state[node] = done
 	}
-	for pkg := range allowed {
-		walk(pkg, nil)
+	for node := range graph {
+		walk(node, nil)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/atomicfile"
 	"bolt/internal/filelock"
 	"bolt/internal/readfile"
-	"bolt/internal/safetext"
 )
 
 // A cache keeps results between invocations. Its file is Puppet Bolt's: a JSON
@@ -272,7 +272,7 @@ func encode(entries map[string]entry) ([]byte, error) {
 		if e.secret {
 			fields.Set("secret", true)
 		}
-		if err := safetext.WriteJSON(&one, ordered.Of(k, fields)); err != nil {
+		if err := safejson.Write(&one, ordered.Of(k, fields)); err != nil {
 			return nil, err
 		}
 		if out.Len()+one.Len() > maxBytes {
@@ -319,7 +319,7 @@ func (p *Plugins) ttl(ref *ordered.Map) (time.Duration, error) {
 	m, ok := v.(*ordered.Map)
 	if !ok {
 		var text bytes.Buffer
-		if err := safetext.WriteJSON(&text, v); err != nil {
+		if err := safejson.Write(&text, v); err != nil {
 			return 0, invalid("%s must be a Hash, received %s", cacheKey, typeName(v))
 		}
 		return 0, invalid("%s must be a Hash, received %s: %s", cacheKey, typeName(v), text.Bytes())

@@ -11,7 +11,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"
@@ -110,7 +110,7 @@ func TestSecretValues(t *testing.T) {
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	var b strings.Builder
-	if err := safetext.WriteJSON(&b, v); err != nil {
+	if err := safejson.Write(&b, v); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -11,9 +11,9 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/format/valuedata"
 	"bolt/internal/readfile"
-	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
@@ -132,7 +132,7 @@ func textOf(v any) string {
 		return s
 	}
 	var b strings.Builder
-	if err := safetext.WriteJSON(&b, v); err != nil {
+	if err := safejson.Write(&b, v); err != nil {
 		return fmt.Sprint(v)
 	}
 	return b.String()

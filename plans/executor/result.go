@@ -339,14 +339,14 @@ func Data(v value.Value) any {
 	return dataOf(v, func(r *run.Result) any { return resultMap(r) })
 }
 
-// ToWrite is Data for nothing but writing: results in it are safetext.Lazy.
+// ToWrite is Data for nothing but writing: results in it are safejson.Lazy.
 func ToWrite(v value.Value) any { return dataOf(v, whenWritten) }
 
 // whenWritten is a result as data that is made when it is written: of a thousand
 // that a plan returns, one is there at a time.
 func whenWritten(r *run.Result) any { return laterData{r} }
 
-// laterData is a safetext.Lazy.
+// laterData is a safejson.Lazy.
 type laterData struct{ r *run.Result }
 
 func (l laterData) Data() (any, error) { return resultMap(l.r), nil }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/plans/journal"
@@ -449,7 +449,7 @@ func (s *several) Do(ctx context.Context, site *run.Site) error {
 // jsonText is data as JSON for people, on several lines.
 func jsonText(v any) string {
 	var b strings.Builder
-	if err := safetext.WriteIndentedJSON(&b, v); err != nil {
+	if err := safejson.WriteIndented(&b, v); err != nil {
 		return fmt.Sprint(v)
 	}
 	return b.String()

@@ -39,8 +39,8 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/ownfile"
-	"bolt/internal/safetext"
 	"bolt/run"
 )
 
@@ -116,7 +116,7 @@ type Action struct {
 // Digest is that of data that JSON can hold.
 func Digest(parts ...any) string {
 	h := sha256.New()
-	if err := safetext.WriteJSON(h, parts); err != nil { // what follows in it is not there
+	if err := safejson.Write(h, parts); err != nil { // what follows in it is not there
 		fmt.Fprintf(h, "%v", parts)
 	}
 	return hex.EncodeToString(h.Sum(nil))

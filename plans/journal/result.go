@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/puppet/value"
 	"bolt/run"
@@ -77,7 +77,7 @@ func encodeResult(r *run.Result) (json.RawMessage, error) {
 			return nil
 		}
 		var b bytes.Buffer
-		errs = append(errs, safetext.WriteJSON(&b, m))
+		errs = append(errs, safejson.Write(&b, m))
 		return b.Bytes()
 	}
 	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Cut: r.Output.Cut(), Code: r.Status.Code, Signal: r.Status.Signal, Value: data(r.Value), Elapsed: r.Elapsed}

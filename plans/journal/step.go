@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bolt/format/fault"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -218,7 +218,7 @@ func (e *Effect) Done(v any) error {
 		return nil
 	}
 	var b bytes.Buffer
-	if err := safetext.WriteJSON(&b, v); err != nil {
+	if err := safejson.Write(&b, v); err != nil {
 		return failed(e.run.path, err, "take a value")
 	}
 	return e.run.write(&line{Kind: lineValue, Place: e.place, Plan: e.function, Digest: e.digest, Value: b.Bytes()}, true)

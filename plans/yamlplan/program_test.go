@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"bolt/format/safejson"
 	"bolt/format/valuedata"
-	"bolt/internal/safetext"
 	"bolt/puppet/builtin"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
@@ -44,7 +44,7 @@ func (st *stage) Load(_ context.Context, kind eval.Kind, name string) (*eval.Def
 
 func jsonText(v any) string {
 	var b strings.Builder
-	if err := safetext.WriteJSON(&b, v); err != nil {
+	if err := safejson.Write(&b, v); err != nil {
 		return err.Error()
 	}
 	return b.String()

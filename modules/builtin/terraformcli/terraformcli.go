@@ -21,7 +21,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/safetext"
+	"bolt/format/safejson"
 )
 
 const (
@@ -175,7 +175,7 @@ func arguments(params *ordered.Map, dir, subcommand string, required []string) (
 		text, is := v.(string)
 		if !is { // the language of Terraform takes JSON for other values
 			var b strings.Builder
-			if err := safetext.WriteJSON(&b, v); err != nil {
+			if err := safejson.Write(&b, v); err != nil {
 				return nil, err
 			}
 			text = b.String()

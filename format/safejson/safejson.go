@@ -1,4 +1,6 @@
-package safetext
+// Package safejson writes data as JSON (RFC 8259) that is safe to show on a terminal:
+// safetext.JSONString says what is escaped.
+package safejson
 
 import (
 	"bufio"
@@ -8,103 +10,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/internal/safetext"
 )
-
-// JSONString is a filter for the inside of a JSON string, without its quotes:
-// it escapes what RFC 8259 section 7 says must be, and what a terminal must not
-// get (Terminal), because people look at JSON, too.
-type JSONString struct {
-	u UTF8
-}
-
-// NewJSONString returns a filter that writes to w.
-func NewJSONString(w io.Writer) *JSONString { return &JSONString{UTF8{w: escaper{w}}} }
-
-// Write filters p.
-func (j *JSONString) Write(p []byte) (int, error) { return j.u.Write(p) }
-
-// Flush writes what was held back.
-func (j *JSONString) Flush() error { return j.u.Flush() }
-
-// escaper escapes valid UTF-8.
-type escaper struct{ w io.Writer }
-
-func (e escaper) Write(p []byte) (int, error) {
-	start := 0
-	for i := 0; i < len(p); {
-		if !mayEscape[p[i]] {
-			i++
-			continue
-		}
-		text, size := escape(p[i:])
-		if text == "" {
-			i += size
-			continue
-		}
-		if i > start {
-			if _, err := e.w.Write(p[start:i]); err != nil {
-				return 0, err
-			}
-		}
-		if _, err := io.WriteString(e.w, text); err != nil {
-			return 0, err
-		}
-		i += size
-		start = i
-	}
-	if start < len(p) {
-		if _, err := e.w.Write(p[start:]); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
-}
-
-// mayEscape contains the first byte of each character that is escaped. C2 begins the C1
-// control characters; D8 and E2 begin the characters of IsDeceptive.
-var mayEscape = func() (first [256]bool) {
-	for c := range first {
-		first[c] = c < ' ' || c == '"' || c == '\\' || c == 0x7f || c == 0xc2 || c == 0xd8 || c == 0xe2
-	}
-	return first
-}()
-
-// escape returns the escape of the first character of p, and the character's size; ""
-// if the character is not escaped.
-func escape(p []byte) (text string, size int) {
-	if p[0] < utf8.RuneSelf {
-		return escapeASCII(p[0]), 1
-	}
-	r, size := utf8.DecodeRune(p)
-	if r <= 0x9f || IsDeceptive(r) {
-		return fmt.Sprintf(`\u%04x`, r), size
-	}
-	return "", size
-}
-
-// escapeASCII returns the escape of c, a quote, a backslash or a control character.
-func escapeASCII(c byte) string {
-	switch c {
-	case '"':
-		return `\"`
-	case '\\':
-		return `\\`
-	case '\b':
-		return `\b`
-	case '\f':
-		return `\f`
-	case '\n':
-		return `\n`
-	case '\r':
-		return `\r`
-	case '\t':
-		return `\t`
-	}
-	return fmt.Sprintf(`\u%04x`, c)
-}
 
 // Lazy is data that is made when it is written, so that all of a long list need
 // not be there at once.
@@ -113,24 +22,24 @@ type Lazy interface {
 	Data() (any, error)
 }
 
-// WriteJSON writes v, of the types that an ordered.Map holds (and int, []string
+// Write writes v, of the types that an ordered.Map holds (and int, []string
 // and Lazy), as JSON on one line without its end.
-func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, nil) }
+func Write(w io.Writer, v any) error { return writeValue(w, v, nil) }
 
-// WriteIndentedJSON writes v on many lines, two blanks a level. The braces of
+// WriteIndented writes v on many lines, two blanks a level. The braces of
 // an empty map are on two lines, and the brackets of an empty list have an empty
 // line between them. It is the layout of Ruby's JSON.pretty_generate (json 2.6).
-func WriteIndentedJSON(w io.Writer, v any) error {
+func WriteIndented(w io.Writer, v any) error {
 	level := 0
-	return writeJSON(w, v, &level)
+	return writeValue(w, v, &level)
 }
 
-// writeJSON writes v; level is how deep it stands, nil for one line.
-func writeJSON(w io.Writer, v any, level *int) error {
+// writeValue writes v; level is how deep it stands, nil for one line.
+func writeValue(w io.Writer, v any, level *int) error {
 	b, ok := w.(*bufio.Writer)
 	if !ok {
 		b = bufio.NewWriter(w)
-		if err := writeJSON(b, v, level); err != nil {
+		if err := writeValue(b, v, level); err != nil {
 			return err
 		}
 		return b.Flush()
@@ -150,7 +59,7 @@ func writeJSON(w io.Writer, v any, level *int) error {
 					if _, err := b.WriteString(colon); err != nil {
 						return err
 					}
-					return writeJSON(b, e, level)
+					return writeValue(b, e, level)
 				})
 				if err != nil {
 					return err
@@ -161,7 +70,7 @@ func writeJSON(w io.Writer, v any, level *int) error {
 	case []any:
 		return writeGroup(b, '[', ']', len(v), level, func(each func(func() error) error) error {
 			for _, e := range v {
-				if err := each(func() error { return writeJSON(b, e, level) }); err != nil {
+				if err := each(func() error { return writeValue(b, e, level) }); err != nil {
 					return err
 				}
 			}
@@ -193,7 +102,7 @@ func writeJSON(w io.Writer, v any, level *int) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(b, d, level)
+		return writeValue(b, d, level)
 	default: // a type with a marshaller of its own
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -262,7 +171,7 @@ func writeString(b *bufio.Writer, s string) error {
 	if err := b.WriteByte('"'); err != nil {
 		return err
 	}
-	j := NewJSONString(b)
+	j := safetext.NewJSONString(b)
 	if _, err := io.WriteString(j, s); err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/safejson"
+	"bolt/internal/appendfile"
 	"bolt/internal/lazyregexp"
 	"bolt/internal/nodeset"
 	"bolt/internal/ownfile"
@@ -250,23 +252,23 @@ const patience = 15 * time.Second
 func (l *Log) Add(ctx context.Context, r *Record) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	f, unlock, err := l.open(ctx)
+	f, err := appendfile.Open(ctx, l.path, appendfile.Any)
 	if err != nil {
 		return l.failed(err)
 	}
-	defer unlock()
+	defer f.Close()
 	if err := l.add(f, r); err != nil {
 		return l.failed(err)
 	}
 	return nil
 }
 
-func (l *Log) add(f *os.File, r *Record) error {
-	info, err := f.Stat()
+func (l *Log) add(f *appendfile.File, r *Record) error {
+	size, err := f.Size()
 	if err != nil {
 		return err
 	}
-	last, err := l.last(f, info.Size())
+	last, err := l.last(f, size)
 	if err != nil {
 		return err
 	}
@@ -278,14 +280,7 @@ func (l *Log) add(f *os.File, r *Record) error {
 	if last.open {
 		line = append([]byte{'\n'}, line...)
 	}
-	if n, err := f.Write(line); err != nil {
-		if n > 0 {
-			// Half a record is none. If it cannot be taken back, the next one says so.
-			_ = f.Truncate(info.Size())
-		}
-		return err
-	}
-	return f.Sync()
+	return f.Append(line, true)
 }
 
 // line is the record as JSON and the end of its line.
@@ -312,7 +307,7 @@ type tail struct {
 
 // last looks at the end of the file, and if that has no records, of the one that
 // it follows.
-func (l *Log) last(f *os.File, size int64) (tail, error) {
+func (l *Log) last(f io.ReaderAt, size int64) (tail, error) {
 	if size > 0 {
 		return tailOf(f, size)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/internal/appendfile"
 )
 
 func TestMain(m *testing.M) {
@@ -329,16 +330,16 @@ func TestProcesses(t *testing.T) {
 func TestRotationWhileWaiting(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 1)
-	f, unlock, err := l.open(t.Context())
+	f, err := appendfile.Open(t.Context(), l.Path(), appendfile.Any)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)
 	go func() { done <- l.Add(t.Context(), record(End, "0")) }()
-	if err := os.Rename(f.Name(), f.Name()+".1"); err != nil {
+	if err := os.Rename(l.Path(), l.Path()+".1"); err != nil {
 		t.Fatal(err)
 	}
-	unlock()
+	f.Close()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -443,9 +444,9 @@ func must(t *testing.T, err error) {
 
 func TestLockIsBounded(t *testing.T) {
 	l := newLog(t)
-	_, unlock, err := l.open(t.Context())
+	f, err := appendfile.Open(t.Context(), l.Path(), appendfile.Any)
 	must(t, err)
-	defer unlock()
+	defer f.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := l.Add(ctx, record(Begin, "1")); !errors.Is(err, context.DeadlineExceeded) {

@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"bolt/format/fault"
-	"bolt/internal/filelock"
-	"bolt/internal/ownfile"
 )
 
 // Kind is that of the errors of this package.
@@ -23,42 +20,6 @@ const Kind = "bolt/audit-error"
 
 // maxLine is how long a line can be, in bytes. Longer ones are no records.
 const maxLine = 16 << 20
-
-// open opens the log to add to it, and takes its lock. A log that is taken away at
-// that moment is opened anew, as the record would go with it.
-func (l *Log) open(ctx context.Context) (f *os.File, unlock func(), err error) {
-	for {
-		f, err := ownfile.Open(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := filelock.File(ctx, f); err != nil {
-			f.Close()
-			return nil, nil, err
-		}
-		here, err := f.Stat()
-		if err != nil {
-			f.Close()
-			return nil, nil, err
-		}
-		if there, err := os.Lstat(l.path); err == nil && os.SameFile(here, there) {
-			if here.Size() == 0 {
-				syncDir(filepath.Dir(l.path))
-			}
-			return f, func() { f.Close() }, nil
-		}
-		f.Close()
-	}
-}
-
-// syncDir brings the name of a new file to the disk. Not all file systems can, and
-// not everybody may read a directory that he may write to.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		d.Close()
-	}
-}
 
 // failed is the error of a record that could not be written.
 func (l *Log) failed(err error) error {

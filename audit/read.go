@@ -18,16 +18,15 @@ import (
 	"time"
 
 	"bolt/format/fault"
+	"bolt/internal/appendfile"
 	"bolt/internal/ownfile"
 )
 
 // A line of a log, as it is read.
 type line struct {
+	appendfile.Line
 	file   string
 	number int
-	text   []byte // good until the next one is read
-	long   bool   // it is longer than maxLine, and text is not all of it
-	open   bool   // the file ends without the end of the line
 }
 
 // readLines reads the lines of files, one after the other, until each returns an
@@ -55,50 +54,20 @@ func readFile(ctx context.Context, path string, each func(l *line) error) error 
 		}
 		in = bufio.NewReaderSize(z, piece)
 	}
-	l := &line{file: path}
-	var kept []byte
-	for ctx.Err() == nil {
-		l.number++
-		err := l.read(in, &kept)
+	lines := appendfile.NewReader(in, maxLine)
+	for number := 1; ctx.Err() == nil; number++ {
+		l, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return unread(path, err)
 		}
-		if err := each(l); err != nil {
+		if err := each(&line{l, path, number}); err != nil {
 			return err
 		}
 	}
 	return context.Cause(ctx)
-}
-
-// read reads the next line. kept is the memory that lines are put into.
-func (l *line) read(in *bufio.Reader, kept *[]byte) error {
-	*kept = (*kept)[:0]
-	read := false
-	l.long = false
-	for {
-		part, err := in.ReadSlice('\n')
-		read = read || len(part) > 0
-		l.open = errors.Is(err, io.EOF)
-		switch {
-		case l.open && !read:
-			return io.EOF
-		case err != nil && !l.open && !errors.Is(err, bufio.ErrBufferFull):
-			return err
-		case err == nil:
-			part = part[:len(part)-1]
-		}
-		if l.long = l.long || len(*kept)+len(part) > maxLine; !l.long {
-			*kept = append(*kept, part...)
-		}
-		if err == nil || l.open {
-			break
-		}
-	}
-	l.text = *kept
-	return nil
 }
 
 func unread(path string, err error) error {
@@ -160,12 +129,12 @@ type verifier struct {
 }
 
 func (v *verifier) line(l *line) error {
-	r, ok := parse[link](l.text)
-	if !ok || l.long {
+	r, ok := parse[link](l.Text)
+	if !ok || l.Long {
 		if v.strays++; v.strays == 1 {
 			v.stray = Break{l.file, l.number, "it is no record"}
 		}
-		if v.size += int64(len(l.text)) + 1; l.long || v.size > maxLine+1 {
+		if v.size += int64(len(l.Text)) + 1; l.Long || v.size > maxLine+1 {
 			v.Break = &v.stray
 			return errBroken
 		}
@@ -174,8 +143,8 @@ func (v *verifier) line(l *line) error {
 		} else {
 			v.since.Write([]byte{'\n'})
 		}
-		v.since.Write(l.text)
-		v.open = l.open
+		v.since.Write(l.Text)
+		v.open = l.Open
 		return nil
 	}
 	if why := v.wrong(r); why != "" {
@@ -194,7 +163,7 @@ func (v *verifier) line(l *line) error {
 	v.strays, v.size = 0, 0
 	v.Records++
 	v.since = sha256.New()
-	v.since.Write(l.text)
+	v.since.Write(l.Text)
 	v.Last, v.Hash = r.Seq, v.hash()
 	v.Found = v.Found || v.Hash == v.expect
 	return nil
@@ -275,8 +244,8 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 		}
 	}
 	err = readLines(ctx, files, func(l *line) error {
-		r, ok := parse[Record](l.text)
-		if !ok || l.long {
+		r, ok := parse[Record](l.Text)
+		if !ok || l.Long {
 			others++
 			return nil
 		}
@@ -296,9 +265,9 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 		if known {
 			return nil // nobody begins an action twice
 		}
-		pending[k] = open{&Entry{Begin: r}, len(l.text)}
+		pending[k] = open{&Entry{Begin: r}, len(l.Text)}
 		order = append(order, k)
-		bytes += len(l.text)
+		bytes += len(l.Text)
 		for len(pending) > maxOpen || bytes > maxOpenBytes && len(pending) > 1 {
 			if err := drop(); err != nil {
 				return err

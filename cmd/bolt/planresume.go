@@ -70,13 +70,13 @@ const kept = 30 * 24 * time.Hour
 func (a *app) journals() string { return filepath.Join(a.project.Dir, journal.Dir) }
 
 // newJournal begins the journal of a run, and removes old ones.
-func (a *app) newJournal(p *plans.Plan, given *value.Hash) (*journal.Run, error) {
+func (a *app) newJournal(ctx context.Context, p *plans.Plan, given *value.Hash) (*journal.Run, error) {
 	if err := journal.Prune(a.journals(), time.Now().Add(-kept)); err != nil {
 		a.logs.WarnOnce("journal", err.Error())
 	}
 	h := journal.Header{Plan: p.Name, Options: a.recordedOptions()}
 	h.Params, h.Secrets = executor.ParamsOf(p, given)
-	j, err := journal.Create(a.journals(), h)
+	j, err := journal.Create(ctx, a.journals(), h)
 	if err == nil {
 		fmt.Fprintf(a.console, "This run is recorded as %s.\n", j.ID)
 	}
@@ -156,7 +156,7 @@ func resumePlan(ctx context.Context, a *app, args []string) error {
 	if unknown := a.values.last("unknown"); a.values.has("unknown") && !slices.Contains(executor.Outcomes(), unknown) {
 		return usagef("Invalid value '%s' of option '--unknown': it is one of %s", unknown, strings.Join(executor.Outcomes(), ", "))
 	}
-	j, err := journal.Open(a.journals(), id, a.values.on("retry", false))
+	j, err := journal.Open(ctx, a.journals(), id, a.values.on("retry", false))
 	if err != nil {
 		return err
 	}

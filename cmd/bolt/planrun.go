@@ -50,7 +50,7 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	}
 	var j *journal.Run
 	if a.values.on("journal", false) {
-		if j, err = a.newJournal(p, given); err != nil {
+		if j, err = a.newJournal(ctx, p, given); err != nil {
 			return err
 		}
 		defer j.Close()

@@ -82,7 +82,7 @@ func replace(name string, mode fs.FileMode, old fs.FileInfo, fill func(io.Writer
 		os.Remove(f.Name())
 		return err
 	}
-	return syncDir(filepath.Dir(name))
+	return SyncDir(filepath.Dir(name))
 }
 
 func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error) error {
@@ -135,9 +135,10 @@ func writeThrough(name string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// syncDir makes the rename itself durable. A file system that cannot sync a
-// directory (some network ones) keeps its own promise; that is no error.
-func syncDir(dir string) error {
+// SyncDir brings the names in a directory to the disk, such as that of a new file. It
+// is no error if the file system cannot do that (some network file systems), or if the
+// user may not read the directory.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) { // a directory may be writable and not readable

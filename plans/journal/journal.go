@@ -22,6 +22,7 @@ package journal
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,16 +32,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
-	"bolt/internal/ownfile"
+	"bolt/internal/appendfile"
+	"bolt/internal/atomicfile"
 	"bolt/run"
 )
 
@@ -129,7 +128,7 @@ type Run struct {
 	path string
 
 	mu      sync.Mutex
-	file    *os.File
+	file    *appendfile.File
 	err     error // of writing
 	refused error // why nothing more is done
 	boot    string
@@ -150,14 +149,14 @@ func (r *Run) KeepIn(s *run.Spill) {
 
 // Create begins the journal of a new run in a directory, which is made if it is
 // not there. It fills in the ID, and holds a lock until Close.
-func Create(dir string, h Header) (*Run, error) {
+func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unmade(dir, err)
 	}
 	h.ID = newID()
-	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: bootID(), past: newPast(), clocks: make(map[string]int)}
+	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: appendfile.BootID(), past: newPast(), clocks: make(map[string]int)}
 	var err error
-	if r.file, err = ownfile.Open(r.path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+	if r.file, err = open(ctx, r.path, appendfile.New); err != nil {
 		return nil, unmade(r.path, err)
 	}
 	if err := r.begin(dir); err != nil {
@@ -169,26 +168,23 @@ func Create(dir string, h Header) (*Run, error) {
 }
 
 func (r *Run) begin(dir string) error {
-	if err := lockSoon(r.file); err != nil {
-		return failed(r.path, err, "be locked")
-	}
 	if err := r.write(&line{Kind: lineRun, Format: format, Run: &r.Header, Boot: r.boot}, true); err != nil {
 		return err
 	}
-	return cmp.Or(syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-// syncDir brings the names in a directory to the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return failed(dir, err, "be read")
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
+	if err := atomicfile.SyncDir(filepath.Dir(dir)); err != nil { // dir may be new
 		return failed(dir, err, "be written")
 	}
 	return nil
+}
+
+// patience is how long a journal waits for its lock. A list of runs takes the lock for
+// a moment.
+const patience = 100 * time.Millisecond
+
+func open(ctx context.Context, path string, e appendfile.Existence) (*appendfile.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return appendfile.Open(ctx, path, e)
 }
 
 // newID is a name that sorts by time, such as 20260102-150405-3f2a.
@@ -196,35 +192,6 @@ func newID() string {
 	var b [2]byte
 	rand.Read(b[:])
 	return time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
-}
-
-// bootID is another one after each start of the machine; "" if nobody knows,
-// which is never the same.
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
-func lock(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-		return nil // the file system has no locks
-	}
-	return err
-}
-
-// lockSoon is lock, but for one that is held as shortly as those who list runs do.
-func lockSoon(f *os.File) (err error) {
-	for range 10 {
-		if err = lock(f); !errors.Is(err, unix.EWOULDBLOCK) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }
 
 // unmade is the error of a journal that could not be made.
@@ -248,10 +215,7 @@ func (r *Run) write(l *line, sync bool) error {
 		return refused
 	}
 	if err == nil {
-		_, err = r.file.Write(text)
-	}
-	if err == nil && sync {
-		err = r.file.Sync()
+		err = r.file.Append(text, sync)
 	}
 	if err != nil {
 		r.err = failed(r.path, err, "be written")
@@ -352,13 +316,16 @@ func (r *Run) Clock(now func() time.Time) func() time.Time {
 
 // Open takes a run up that was cut off. With again set it may be one that ended
 // with the failure of an action, which Again lets be done again where it failed.
-func Open(dir, id string, again bool) (*Run, error) {
+func Open(ctx context.Context, dir, id string, again bool) (*Run, error) {
 	path := filepath.Join(dir, id+ext)
-	f, err := ownfile.Open(path, os.O_RDWR|os.O_APPEND, 0)
+	f, err := open(ctx, path, appendfile.Existing)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.New(Kind, "The run %s is going on: another process writes its journal.", id)
+	}
 	if err != nil {
 		return nil, failed(path, err, "be opened")
 	}
-	r := &Run{path: path, file: f, boot: bootID(), clocks: make(map[string]int)}
+	r := &Run{path: path, file: f, boot: appendfile.BootID(), clocks: make(map[string]int)}
 	if err := r.take(again); err != nil {
 		f.Close()
 		return nil, err
@@ -367,13 +334,11 @@ func Open(dir, id string, again bool) (*Run, error) {
 }
 
 func (r *Run) take(again bool) error {
-	switch err := lockSoon(r.file); {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return fault.New(Kind, "The run %s is going on: another process writes its journal.", idOf(r.path))
-	case err != nil:
-		return failed(r.path, err, "be locked")
+	size, err := r.file.Size()
+	if err != nil {
+		return failed(r.path, err, "be read")
 	}
-	p, h, whole, err := load(r.file)
+	p, h, whole, err := read(io.NewSectionReader(r.file, 0, size))
 	if err != nil {
 		return failed(r.path, err, "be read")
 	}
@@ -393,7 +358,7 @@ func (r *Run) take(again bool) error {
 	case !again:
 		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "--retry does again what failed, where it failed, and goes on from there."}
 	}
-	if err := r.file.Truncate(whole); err != nil { // what was cut off
+	if err := r.file.Cut(whole); err != nil { // what was cut off
 		return failed(r.path, err, "be written")
 	}
 	if err := r.write(&line{Kind: lineResumed, Boot: r.boot}, true); err != nil {

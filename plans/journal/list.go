@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"bolt/internal/filelock"
 	"bolt/internal/ownfile"
 )
 
@@ -81,7 +80,7 @@ func summary(path string) (*Summary, error) {
 		return nil, failed(path, err, "be read")
 	}
 	defer f.Close()
-	p, h, _, err := load(f)
+	p, h, _, err := read(f)
 	if err != nil {
 		return nil, failed(path, err, "be read")
 	}
@@ -93,7 +92,7 @@ func summary(path string) (*Summary, error) {
 		}
 	}
 	switch {
-	case errors.Is(lock(f), unix.EWOULDBLOCK):
+	case errors.Is(filelock.Try(f), filelock.ErrHeld):
 		s.State = Running
 	case p.over && p.failure != "":
 		s.State = Failed

@@ -1,18 +1,17 @@
 package journal
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/internal/appendfile"
 )
 
 // past is what a journal says.
@@ -75,26 +74,20 @@ func (s *pastStep) again() {
 	s.done, s.raised = false, false
 }
 
-// load reads a journal. whole is how long it is without a line that was cut off.
-func load(f *os.File) (p *past, h *Header, whole int64, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, nil, 0, err
-	}
-	return read(bufio.NewReaderSize(f, 64<<10))
-}
-
-func read(r *bufio.Reader) (p *past, h *Header, whole int64, err error) {
+// read reads a journal. whole is its length without a torn tail.
+func read(in io.Reader) (p *past, h *Header, whole int64, err error) {
 	seen := newPast()
+	lines := appendfile.NewReader(in, 0)
 	for n := 1; ; n++ {
-		text, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			break // what stands there was cut off
+		text, err := lines.Next()
+		if errors.Is(err, io.EOF) || text.Open {
+			break
 		}
 		if err != nil {
 			return nil, nil, 0, err
 		}
 		var l line
-		if err := json.Unmarshal(text, &l); err != nil {
+		if err := json.Unmarshal(text.Text, &l); err != nil {
 			return nil, nil, 0, fmt.Errorf("line %d: %w", n, err)
 		}
 		if n == 1 {
@@ -103,10 +96,10 @@ func read(r *bufio.Reader) (p *past, h *Header, whole int64, err error) {
 			}
 			seen.began = l.At
 		}
-		if err := seen.add(&l, span{whole, len(text)}); err != nil {
+		if err := seen.add(&l, span{text.Offset, len(text.Text)}); err != nil {
 			return nil, nil, 0, fmt.Errorf("line %d: %w", n, err)
 		}
-		whole += int64(len(text))
+		whole = lines.Offset()
 	}
 	if h == nil {
 		return nil, nil, 0, errors.New("it is empty")

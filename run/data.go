@@ -100,14 +100,15 @@ func (r *Result) members() iter.Seq2[string, any] {
 // truncatedKey is a member only where output was cut. Puppet Bolt does not have it.
 const truncatedKey = "truncated"
 
-// Truncated is a warning if output was cut, else "".
-func (r *Result) Truncated() string {
+// Truncated is a warning if output was cut, else "". ways are the options with which the
+// user can see all of it.
+func (r *Result) Truncated(ways string) string {
 	if !r.ShowsOutput() || !r.Output.Cut() {
 		return ""
 	}
 	name := r.Target.SafeName()
 	n, reason := r.Output.Dropped()
-	const hint = "To see all of it, use --stream, --output-dir DIR or --format ndjson."
+	hint := "To see all of it, use " + ways + "."
 	switch {
 	case reason != nil:
 		return fmt.Sprintf("The output of %s was cut: %d bytes are missing because it could not be stored: %v. %s", name, n, reason, hint)

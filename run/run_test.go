@@ -272,7 +272,7 @@ func TestTruncated(t *testing.T) {
 			if mark, has := members.Get("truncated"); has != cut || cut && mark != true {
 				t.Errorf("%s: truncated is %v, %v", line, mark, has)
 			}
-			if text := result.Truncated(); (text != "") != cut || cut && !strings.Contains(text, "web1") {
+			if text := result.Truncated("--way"); (text != "") != cut || cut && !(strings.Contains(text, "web1") && strings.Contains(text, "use --way.")) {
 				t.Errorf("%s: warning %q", line, text)
 			}
 			if stream && streamed.String() != line {

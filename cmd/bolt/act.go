@@ -184,7 +184,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 			audited.came(ctx, e.Result)
 			spell(e.Result, known)
 			hints.add(e.Result)
-			if text := e.Result.Truncated(); text != "" && !streams && outputs == nil {
+			if text := e.Result.Truncated("--stream, --output-dir DIR or --format ndjson"); text != "" && !streams && outputs == nil {
 				a.logs.Warn(truncatedWarning, text)
 			}
 			if sum != nil && e.Result.OK() {

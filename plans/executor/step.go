@@ -300,7 +300,7 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		if e.Kind == run.Finished {
 			located(e.Result, at.File, at.Line)
 			byTarget[e.Target] = e.Result
-			if text := e.Result.Truncated(); text != "" && !x.o.Stream {
+			if text := e.Result.Truncated("--stream or --format ndjson"); text != "" && !x.o.Stream {
 				x.warn("truncated_output", text)
 			}
 			switch {

@@ -43,7 +43,7 @@ func (a *app) dialer() (*dialers, error) {
 			Environ:     a.sys.environ(),
 			AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
 			Passphrase:  a.passphrase,
-			Warn:        a.logs.WarnOnce,
+			Warn:        a.logs.WarnEach,
 		},
 		Logger: a.log,
 	})

@@ -34,7 +34,7 @@ func (a *app) poolClient(start bool) (*client.Client, poolPlace, error) {
 		Build:  version,
 		Made:   made(),
 		Caller: wire.Caller{Home: home(a.sys), Dir: dir, AgentSocket: a.sys.env("SSH_AUTH_SOCK"), Env: a.sys.environ()},
-		Warn:   a.logs.WarnOnce,
+		Warn:   a.logs.WarnEach,
 		Logger: a.log,
 
 		Passphrase: a.passphrase,

@@ -130,6 +130,18 @@ func (l *Log) WarnOnce(id, text string) {
 	}
 }
 
+// WarnEach is Warn, but only the first time for each text.
+func (l *Log) WarnEach(id, text string) {
+	key := id + "\x00" + text
+	l.mu.Lock()
+	known := l.warned[key]
+	l.warned[key] = true
+	l.mu.Unlock()
+	if !known {
+		l.Warn(id, text)
+	}
+}
+
 // Close closes the log files. Nothing may be logged afterwards.
 func (l *Log) Close() error {
 	var errs []error

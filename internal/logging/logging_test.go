@@ -39,6 +39,8 @@ func TestConsole(t *testing.T) {
 			"x [ID: quiet]\n"},
 		{"once", slog.LevelWarn, false, func(l *Log) { l.WarnOnce("a", "1"); l.WarnOnce("a", "2"); l.WarnOnce("b", "3") },
 			"1 [ID: a]\n3 [ID: b]\n"},
+		{"each once", slog.LevelWarn, false, func(l *Log) { l.WarnEach("a", "1"); l.WarnEach("a", "2"); l.WarnEach("a", "1") },
+			"1 [ID: a]\n2 [ID: a]\n"},
 		{"attributes", slog.LevelDebug, false, func(l *Log) {
 			l.Logger().Debug("dial", KeyTarget, "web1", KeyComponent, "ssh", "port", 22, "err", errors.New("no route"), "empty", "", "list", []string{"a"})
 		}, `web1: dial port=22 err="no route" empty="" list="[\"a\"]"` + "\n"},

@@ -71,9 +71,8 @@ type View struct {
 
 	mu     sync.Mutex
 	config map[bool]*configFiles // without and with ssh_config, once it was read
-	warned map[string]bool
-	noted  int               // what of the ssh_config's notes has been told
-	stamps map[string]string // of credentials on disk, for route keys
+	warned map[string]bool       // texts of warnings, and lines of ssh_config in them
+	stamps map[string]string     // of credentials on disk, for route keys
 }
 
 // As returns the Dialer as a caller sees it.
@@ -127,18 +126,19 @@ func (v *View) files(withConfig bool) (*configFiles, error) {
 	return c, err
 }
 
-// tell warns of what in ssh_config is not used. The default caller reads the
-// log, where it is as well.
-func (v *View) tell(c *configFiles) {
-	if v == v.d.own {
-		return
-	}
+// warnUnused warns about lines of ssh_config that are not used, once for each line.
+func (v *View) warnUnused(lines []string) {
+	var first []string
 	v.mu.Lock()
-	notes := c.notesFrom(v.noted)
-	v.noted += len(notes)
+	for _, line := range lines {
+		if !v.warned[line] {
+			v.warned[line] = true
+			first = append(first, line)
+		}
+	}
 	v.mu.Unlock()
-	if len(notes) > 0 {
-		v.warn("ssh_config", "Not used in ssh_config: "+strings.Join(notes, "; "))
+	if len(first) > 0 {
+		v.warn("ssh_config", "Not used in ssh_config: "+strings.Join(first, "; "))
 	}
 }
 

@@ -67,6 +67,10 @@ type hostConfig struct {
 
 	ConnectTimeout, ServerAliveInterval time.Duration
 	ServerAliveCountMax                 int // 0 unset; -1: never count a connection dead
+
+	// Unused are texts about the lines for this host that ssh would use and bolt
+	// ignores, except for ForwardAgent.
+	Unused []string
 }
 
 // configFiles are ssh_config files, parsed. Nothing is read again after
@@ -84,8 +88,8 @@ type configFiles struct {
 
 	mu     sync.Mutex
 	cache  map[configKey]cachedHost
-	warned map[position]bool // settings that are not evaluated, and have been told of
-	notes  []string          // what went to log, for callers who do not read it
+	unused map[position]string // lines that are not used, and are in the log
+	notes  []string            // what reading the files put into log, for callers who do not read it
 }
 
 // maxCachedHosts bounds the answers that are kept; it is well above the
@@ -123,7 +127,7 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 		log:    log,
 		byName: make(map[string][]int),
 		cache:  make(map[configKey]cachedHost),
-		warned: make(map[position]bool),
+		unused: make(map[position]string),
 	}
 	c.local.env = recordEnv(local.env, &c.read.env)
 	for _, f := range []struct {
@@ -210,6 +214,8 @@ type evaluation struct {
 	certs []*setting         // CertificateFile
 	send  []string           // SendEnv
 	name  string             // HostName, once it is settled
+
+	unused []string // for hostConfig.Unused
 
 	ran  bool  // a command of Match exec decided
 	fail error // the error of a command that could not be run
@@ -391,11 +397,12 @@ func (e *evaluation) result() (hostConfig, error) {
 		h.ServerAliveCountMax = -1
 	}
 	e.warnUnevaluated()
+	h.Unused = e.unused
 	return h, e.expandInto(&h)
 }
 
-// warnUnevaluated warns, once for each line, about settings of the host that ssh would
-// use and bolt ignores. For example, without the keys that a KnownHostsCommand would
+// warnUnevaluated warns about settings of the host that ssh would use and bolt
+// ignores. For example, without the keys that a KnownHostsCommand would
 // print, bolt refuses more host keys.
 func (e *evaluation) warnUnevaluated() {
 	for _, o := range unevaluated {
@@ -406,31 +413,40 @@ func (e *evaluation) warnUnevaluated() {
 		if o.opt == optLocalCommand && (e.first[optPermitLocalCommand] == nil || lowerASCII(e.text(optPermitLocalCommand)) != "yes") {
 			continue
 		}
-		c := e.files
-		c.mu.Lock()
-		again := c.warned[s.at]
-		c.warned[s.at] = true
-		c.mu.Unlock()
-		if !again {
-			c.log.Warn("ssh config line is not used", "at", s.at.String(), "keyword", o.keyword, "target", e.key.alias,
-				"reason", o.why)
-			c.note("%s: %s: %s", s.at, o.keyword, o.why)
-		}
+		e.warnUnused(s.at, o.keyword, o.why)
 	}
 }
 
-// note keeps a line that was not used.
+// warnUnused warns that a line for this host is not used. The log has each line once.
+func (e *evaluation) warnUnused(at position, keyword, why string) {
+	c := e.files
+	c.mu.Lock()
+	text, again := c.unused[at]
+	if !again {
+		text = fmt.Sprintf("%s: %s: %s", at, keyword, why)
+		c.unused[at] = text
+	}
+	c.mu.Unlock()
+	if !again {
+		c.log.Warn("ssh config line is not used", "at", at.String(), "keyword", keyword, "target", e.key.alias, "reason", why)
+	}
+	if !slices.Contains(e.unused, text) { // Match can be evaluated twice
+		e.unused = append(e.unused, text)
+	}
+}
+
+// note keeps a line that cannot be used, whatever the host is.
 func (c *configFiles) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// notesFrom returns the notes after the first n.
-func (c *configFiles) notesFrom(n int) []string {
+// unreadable returns texts about the lines that cannot be used, whatever the host is.
+func (c *configFiles) unreadable() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.notes[n:]
+	return slices.Clone(c.notes)
 }
 
 // expandInto fills in the settings that have tokens.

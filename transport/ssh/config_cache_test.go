@@ -135,6 +135,6 @@ func TestCallersAreToldOfConfig(t *testing.T) {
 		if len(warned) != 1 {
 			t.Errorf("warned %q", warned)
 		}
-		wantText(t, "warning", strings.Join(warned, ""), "ssh_config ", l.config+":1: port", l.config+":2: Match tagged is not evaluated")
+		wantText(t, "warning", strings.Join(warned, ""), "ssh_config ", l.config+":1: port", l.config+":2: Match tagged: this setting is not evaluated")
 	}
 }

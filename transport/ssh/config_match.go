@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 )
 
 // condition is a Host or Match line.
@@ -15,8 +14,6 @@ type condition struct {
 	never  bool // the line could not be read
 	final  bool // it asks for the final pass
 	at     position
-
-	warned atomic.Bool // that it has a criterion which is not evaluated here
 }
 
 // criterion is one word of a Match line, with its argument.
@@ -148,11 +145,7 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 		return e.fail == nil
 	}
 	// Everything else fits, so here OpenSSH might apply the block.
-	if !w.warned.Swap(true) {
-		e.files.log.Warn("ssh config block is not used", "at", w.at.String(), "target", e.key.alias,
-			"reason", fmt.Sprintf("Match %s is not evaluated", unknown))
-		e.files.note("%s: Match %s is not evaluated", w.at, unknown)
-	}
+	e.warnUnused(w.at, "Match "+unknown, notEvaluated)
 	return false
 }
 

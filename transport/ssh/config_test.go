@@ -753,7 +753,7 @@ func FuzzConfig(f *testing.F) {
 		if strings.Contains(strings.ToLower(text), "include") {
 			return // would read this machine's files
 		}
-		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost), warned: make(map[position]bool)}
+		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost), unused: make(map[position]string)}
 		r := configReader{files: c, user: true}
 		r.parse("fuzz", text, nil)
 		// This search cannot run commands of Match exec.

@@ -53,9 +53,17 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
 	conf, err := files.find(ctx, asking{v.local.env, v.execs, cmp.Or(to.ConnectTimeout, matchTakes)}, to.Host, to.User, to.Port)
-	if to.LoadConfig {
-		v.tell(files)
+	var unused []string
+	if v != v.d.own { // that caller reads the log, where these lines are as well
+		unused = files.unreadable()
+		if err == nil {
+			unused = append(unused, conf.Unused...)
+		}
 	}
+	if err == nil && conf.ForwardAgentAt != "" && to.ForwardAgent == transport.ChoiceByConfig {
+		unused = append(unused, conf.ForwardAgentAt+": ForwardAgent: bolt forwards the agent only if the inventory sets forward-agent")
+	}
+	v.warnUnused(unused)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +88,6 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	e.env = sentEnv(v.caller.Environ, conf)
 	e.gssapi = to.GSSAPI.Of(conf.GSSAPIAuthentication)
 	e.delegate = e.gssapi && to.GSSAPIDelegate.Of(conf.GSSAPIDelegateCredentials)
-	if at := conf.ForwardAgentAt; at != "" && to.ForwardAgent == transport.ChoiceByConfig {
-		v.warn("ssh_config", "Not used in ssh_config: "+at+": ForwardAgent: bolt forwards the agent only if the inventory sets forward-agent")
-	}
 	if to.ForwardAgent == transport.ChoiceYes {
 		if e.agent = v.agentSocket(e); e.agent == "" {
 			return nil, noAgentError(to.Host, errNoAgent)

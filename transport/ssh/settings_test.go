@@ -178,14 +178,19 @@ func TestWarnsOfUnusedSettings(t *testing.T) {
 		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
 		"VerifyHostKeyDNS ask", "KnownHostsCommand /k", "BindInterface eth0"}
 	c, log := loadText(t, strings.Join(matter, "\n")+"\nPermitLocalCommand yes\nForwardAgent no\nCompression yes\n")
-	for range 2 {
-		if _, err := c.lookup("web1", "", 0); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := c.lookup("web2", "", 0); err != nil {
+		t.Fatal(err)
 	}
-	notes := c.notesFrom(0)
+	h, err := c.lookup("web1", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := h.Unused
 	if len(notes) != len(matter) {
 		t.Errorf("got %d notes: %q\n%s", len(notes), notes, log)
+	}
+	if n := strings.Count(log.String(), "ssh config line is not used"); n != len(matter) {
+		t.Errorf("the log has %d lines:\n%s", n, log)
 	}
 	all := strings.Join(notes, "\n")
 	for i, line := range matter {
@@ -193,8 +198,42 @@ func TestWarnsOfUnusedSettings(t *testing.T) {
 		wantText(t, "notes", all, fmt.Sprintf("config0:%d: %s: ", i+1, keyword))
 	}
 	c, _ = loadText(t, "LocalCommand x\nForwardAgent no\nRemoteCommand none\nKnownHostsCommand none\nPubkeyAuthentication yes\n")
-	if _, err := c.lookup("web1", "", 0); err != nil || len(c.notesFrom(0)) > 0 {
-		t.Errorf("got %q, %v", c.notesFrom(0), err)
+	if h, err := c.lookup("web1", "", 0); err != nil || len(h.Unused) > 0 {
+		t.Errorf("got %+v, %v", h, err)
+	}
+}
+
+// A caller is warned about the lines that apply to its own targets, although callers
+// share the ssh_config that was read.
+func TestWarnsOfOwnTargets(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.Keep = true })
+	l.configure(t, "Host web*\nTunnel yes\nForwardAgent yes\nMatch host web* localnetwork 10.0.0.0/8\nUser x\nHost db*\nRemoteCommand tmux\n")
+	if err := os.Chtimes(l.config, time.Time{}, time.Now().Add(-time.Hour)); err != nil { // so that it is not read again
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		hosts []string
+		want  []string // the lines
+	}{
+		{[]string{"web1", "web2", "db1", "web1"}, []string{"2: Tunnel", "3: ForwardAgent", "4: Match localnetwork", "7: RemoteCommand"}},
+		{[]string{"mail1"}, nil},
+		{[]string{"db2"}, []string{"7: RemoteCommand"}},
+		{[]string{"web1"}, []string{"2: Tunnel", "3: ForwardAgent", "4: Match localnetwork"}},
+	} {
+		var told []string
+		v := l.as(func(c *Caller) { c.Warn = func(_, text string) { told = append(told, text) } })
+		for _, host := range c.hosts {
+			if _, err := v.resolve(t.Context(), transport.Dest{Host: host, LoadConfig: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := strings.Join(told, "\n")
+		if strings.Count(all, l.config) != len(c.want) {
+			t.Errorf("%v: got %d lines, want %q:\n%s", c.hosts, strings.Count(all, l.config), c.want, all)
+		}
+		for _, line := range c.want {
+			wantText(t, "warnings", all, l.config+":"+line)
+		}
 	}
 }
 

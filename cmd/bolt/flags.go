@@ -172,8 +172,8 @@ func flagTable() []flag {
 
 		{name: "run-as", arg: "USER", config: asText, section: secEscalate, on: onAction, help: "Run as this user, through sudo, su or doas."},
 		{name: "sudo-password", arg: "PASSWORD", config: asText, section: secEscalate, on: onAction,
-			help: "The password for sudo; without it the login password is tried. Prefer --sudo-password-prompt."},
-		{name: "sudo-password-prompt", section: secEscalate, on: onAction, help: "Ask for sudo's password on the terminal."},
+			help: "The password for sudo, su or doas. sudo and doas default to the login password. Prefer --sudo-password-prompt."},
+		{name: "sudo-password-prompt", section: secEscalate, on: onAction, help: "Prompt on the terminal for the password of sudo, su or doas."},
 		{name: "sudo-executable", arg: "PROGRAM", config: asText, section: secEscalate, on: onAction, help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
 
 		{name: "concurrency", short: "c", arg: "N", config: asNumber, section: secContext, on: onAction,

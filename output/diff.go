@@ -6,8 +6,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/safejson"
-	"bolt/run"
 )
 
 // maxCompared is the size of the largest output that is compared, because the output
@@ -55,12 +56,12 @@ func (h *human) differences() error {
 
 // canCompare reports whether a result has an output, or data, that can be compared
 // with that of other targets.
-func canCompare(r *run.Result) bool {
-	return (r.OK() || r.Err.Command) && r.Output.Len(run.Stdout)+r.Output.Len(run.Stderr) <= maxCompared
+func canCompare(r *event.Result) bool {
+	return (r.OK() || r.Err.Command) && r.Output.Len(capture.Stdout)+r.Output.Len(capture.Stderr) <= maxCompared
 }
 
 // compared returns the text that is printed below the heading of a result.
-func (h *human) compared(r *run.Result) (string, error) {
+func (h *human) compared(r *event.Result) (string, error) {
 	var b strings.Builder
 	rest := r.Value.Clone()
 	if message, ok := rest.Value("_output").(string); ok {

@@ -6,7 +6,7 @@
 // docs/ndjson.md. Progress wraps a Renderer with a line of counts. A PlanView and
 // a PlanProgress are the same for plans.
 //
-// A Renderer holds no output of a target: it copies from the run.Capture, which
+// A Renderer holds no output of a target: it copies from the capture.Output, which
 // it closes, to a buffered writer, which is flushed after each event. Only a
 // StatusLine, of Progress and PlanProgress, has a goroutine.
 package output

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/inventory"
-	"bolt/run"
 )
 
 // placeholder stands for a target's own name in what many of them say.
@@ -25,14 +25,14 @@ type folder struct {
 
 // group is a set of equal results.
 type group struct {
-	result  *run.Result // of the first
+	result  *event.Result // of the first
 	targets []*inventory.Target
 }
 
 func newFolder() *folder { return &folder{groups: make(map[[sha256.Size]byte]*group)} }
 
 // add puts r in its group, and closes its output unless r is the first there.
-func (f *folder) add(r *run.Result) error {
+func (f *folder) add(r *event.Result) error {
 	key, err := foldKey(r)
 	if err != nil {
 		_ = r.Output.Close() // the first error tells more
@@ -49,7 +49,7 @@ func (f *folder) add(r *run.Result) error {
 }
 
 // foldKey is equal for results that print the same.
-func foldKey(r *run.Result) (key [sha256.Size]byte, err error) {
+func foldKey(r *event.Result) (key [sha256.Size]byte, err error) {
 	h := sha256.New()
 	part := func(s string) { // NUL keeps parts apart: no part has one
 		_, _ = io.WriteString(h, strings.ReplaceAll(s, "\x00", `\0`)+"\x00")

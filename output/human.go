@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
@@ -38,11 +39,11 @@ const (
 	skipped // stopped before its turn came
 )
 
-func endingOf(r *run.Result) ending {
+func endingOf(r *event.Result) ending {
 	switch {
 	case r.OK():
 		return succeeded
-	case r.Err.Class == run.ClassSkipped:
+	case r.Err.Class == event.ClassSkipped:
 		return skipped
 	}
 	return failed
@@ -91,7 +92,7 @@ func (h *human) Event(e run.Event) error {
 }
 
 // finished takes a result and its output over.
-func (h *human) finished(r *run.Result) error {
+func (h *human) finished(r *event.Result) error {
 	how := endingOf(r)
 	h.ended[r.Target] = how
 	if how == skipped { // the summary names them together
@@ -162,7 +163,7 @@ func (h *human) rest() error {
 func (h *human) group(g *group) error { return h.block(g.result, g.name(), g.rename) }
 
 // head prints the heading of a result, and why it failed.
-func (h *human) head(r *run.Result, name string, rename func(string) string) {
+func (h *human) head(r *event.Result, name string, rename func(string) string) {
 	if r.OK() {
 		h.println(h.good("Finished on " + name + ":"))
 		return
@@ -176,7 +177,7 @@ func (h *human) head(r *run.Result, name string, rename func(string) string) {
 
 // block prints a result under its heading. It applies rename to strings of the
 // result that can contain the target's name.
-func (h *human) block(r *run.Result, name string, rename func(string) string) error {
+func (h *human) block(r *event.Result, name string, rename func(string) string) error {
 	h.head(r, name, rename)
 	message, hasMessage := r.Value.Value("_output").(string)
 	rest := r.Value.Clone()

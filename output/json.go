@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/inventory"
@@ -123,7 +125,7 @@ type eventLines struct {
 type streamOf struct {
 	step   int
 	target *inventory.Target
-	stream run.Stream
+	stream capture.Stream
 }
 
 func newNDJSON(o Options, out *bufio.Writer) *eventLines {
@@ -177,7 +179,7 @@ func (l *eventLines) event(e run.Event) error {
 	case run.Output:
 		return l.output(e.Target, e.Stream, e.Data, false)
 	case run.Finished:
-		for _, stream := range []run.Stream{run.Stdout, run.Stderr} {
+		for _, stream := range []capture.Stream{capture.Stdout, capture.Stderr} {
 			if err := l.output(e.Target, stream, nil, true); err != nil {
 				return err
 			}
@@ -189,7 +191,7 @@ func (l *eventLines) event(e run.Event) error {
 
 // output prints a piece of output, all that is known of it if last. Text is
 // printed as text; a sequence cut in two by the arrival waits for its end.
-func (l *eventLines) output(t *inventory.Target, stream run.Stream, data []byte, last bool) error {
+func (l *eventLines) output(t *inventory.Target, stream capture.Stream, data []byte, last bool) error {
 	key := streamOf{l.step, t, stream}
 	if held := l.rest[key]; len(held) > 0 {
 		data = append(held, data...)
@@ -224,14 +226,14 @@ func (l *eventLines) output(t *inventory.Target, stream run.Stream, data []byte,
 	return l.print(m)
 }
 
-func streamName(s run.Stream) string {
-	if s == run.Stderr {
+func streamName(s capture.Stream) string {
+	if s == capture.Stderr {
 		return "stderr"
 	}
 	return "stdout"
 }
 
-func (l *eventLines) result(r *run.Result) error {
+func (l *eventLines) result(r *event.Result) error {
 	m := l.line("result")
 	m.Set("target", r.Target.Name)
 	class := "ok"

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/fault"
 	"bolt/run"
 )
@@ -76,11 +78,11 @@ func TestNDJSON(t *testing.T) {
 	}
 	got := show(t, Options{Format: NDJSON, Now: now}, f, 1500*time.Millisecond,
 		started(f[0]),
-		arrived(f[0], run.Stdout, "h\xc3"),
-		arrived(f[0], run.Stderr, "e"),
-		arrived(f[0], run.Stdout, "\xa9 \"x\"\n"),
-		arrived(f[0], run.Stdout, "\xff\x00"),
-		arrived(f[0], run.Stdout, "\xe2\x82"),
+		arrived(f[0], capture.Stdout, "h\xc3"),
+		arrived(f[0], capture.Stderr, "e"),
+		arrived(f[0], capture.Stdout, "\xa9 \"x\"\n"),
+		arrived(f[0], capture.Stdout, "\xff\x00"),
+		arrived(f[0], capture.Stdout, "\xe2\x82"),
 		finished(command(t, f[0], 0, "hé")),
 		finished(unreachable(f[1], "refused")))
 	want := `{"event":"begin","time":"2030-01-02T02:04:05.001Z","action":"command","object":"cmd","target_count":2}
@@ -108,9 +110,9 @@ func FuzzNDJSONOutput(f *testing.F) {
 		}
 		var events []run.Event
 		for rest := data; len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			events = append(events, arrived(target, run.Stdout, string(rest[:min(size, len(rest))])))
+			events = append(events, arrived(target, capture.Stdout, string(rest[:min(size, len(rest))])))
 		}
-		events = append(events, finished(&run.Result{Target: target, Action: "command"}))
+		events = append(events, finished(&event.Result{Target: target, Action: "command"}))
 		var back []byte
 		for line := range strings.Lines(show(t, Options{Format: NDJSON}, nil, 0, events...)) {
 			var e struct{ Event, Data, Base64 string }
@@ -165,7 +167,7 @@ func TestRenderMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			big := command(t, f[0], 0)
 			for range size / len(chunk) {
-				if _, err := big.Output.Stream(run.Stdout).Write(chunk); err != nil {
+				if _, err := big.Output.Stream(capture.Stdout).Write(chunk); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -208,9 +210,9 @@ func BenchmarkRender5000(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				for i, target := range f {
-					out := run.NewCapture(run.CaptureOptions{})
-					_, _ = io.WriteString(out.Stream(run.Stdout), "Linux 6.1.0\nup 12 days\n")
-					events[i] = finished(&run.Result{Target: target, Action: "command", Object: "cmd", Output: out})
+					out := capture.New(capture.Options{})
+					_, _ = io.WriteString(out.Stream(capture.Stdout), "Linux 6.1.0\nup 12 days\n")
+					events[i] = finished(&event.Result{Target: target, Action: "command", Object: "cmd", Output: out})
 				}
 				b.StartTimer()
 				o.Out = io.Discard

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -13,10 +14,10 @@ import (
 
 // looked is a result with a value, or with what went wrong.
 func looked(t *inventory.Target, v any, wrong string) run.Event {
-	r := &run.Result{Target: t, Action: Lookup, Object: "key", Value: ordered.Of("value", v)}
+	r := &event.Result{Target: t, Action: Lookup, Object: "key", Value: ordered.Of("value", v)}
 	if wrong != "" {
 		r.Action, r.Object, r.Value = "action", "", ordered.Of("_output", "explained\n")
-		r.Err = &run.Error{Kind: "k", Code: "C", Msg: wrong, Details: &ordered.Map{}, Class: run.ClassFailed, Command: true}
+		r.Err = &event.Error{Kind: "k", Code: "C", Msg: wrong, Details: &ordered.Map{}, Class: event.ClassFailed, Command: true}
 	}
 	return finished(r)
 }
@@ -42,8 +43,8 @@ func TestLookup(t *testing.T) {
 			"Finished on web1:\n  ab\nSuccessful on 1 target: web1\nRan on 1 target\n"},
 		{"data on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
 			"Finished on web1:\n  [\n    \"a\\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},
-		{"details on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{finished(&run.Result{Target: f[0], Action: "action", Value: ordered.Of("k", "a\u009b2Jb"),
-			Err: &run.Error{Kind: "k", Code: "C", Msg: "wrong", Details: &ordered.Map{}, Class: run.ClassFailed, Command: true}})},
+		{"details on a terminal", Options{Verbose: true, Terminal: true}, []run.Event{finished(&event.Result{Target: f[0], Action: "action", Value: ordered.Of("k", "a\u009b2Jb"),
+			Err: &event.Error{Kind: "k", Code: "C", Msg: "wrong", Details: &ordered.Map{}, Class: event.ClassFailed, Command: true}})},
 			"Failed on web1:\n  wrong\n  {\n    \"k\": \"a\\u009b2Jb\"\n  }\nFailed on 1 target: web1\nRan on 1 target\n"},
 		{"data elsewhere", Options{Verbose: true}, []run.Event{looked(f[0], []any{"a\u009b2Jb"}, "")},
 			"Finished on web1:\n  [\n    \"a\\u009b2Jb\"\n  ]\nSuccessful on 1 target: web1\nRan on 1 target\n"},

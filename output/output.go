@@ -33,7 +33,7 @@ type Renderer interface {
 
 // Info is what is known before an action begins.
 type Info struct {
-	// Action is as in run.Result. What is looked up (Lookup) has a layout of
+	// Action is as in event.Result. What is looked up (Lookup) has a layout of
 	// its own: no time in the summary, as nothing ran, and in JSON a list.
 	Action  string
 	Object  string              // what is run or copied

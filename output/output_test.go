@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/transport"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,13 +34,13 @@ func fleet(names ...string) []*inventory.Target {
 
 // printed makes a capture: text on standard output, or after "! " on standard
 // error.
-func printed(t testing.TB, parts ...string) *run.Capture {
+func printed(t testing.TB, parts ...string) *capture.Output {
 	t.Helper()
-	c := run.NewCapture(run.CaptureOptions{Dir: t.TempDir()})
+	c := capture.New(capture.Options{Dir: t.TempDir()})
 	for _, p := range parts {
-		stream := run.Stdout
+		stream := capture.Stdout
 		if rest, ok := strings.CutPrefix(p, "! "); ok {
-			stream, p = run.Stderr, rest
+			stream, p = capture.Stderr, rest
 		}
 		if _, err := io.WriteString(c.Stream(stream), p); err != nil {
 			t.Fatal(err)
@@ -49,30 +51,30 @@ func printed(t testing.TB, parts ...string) *run.Capture {
 }
 
 // command is a result of a command that printed parts.
-func command(t testing.TB, target *inventory.Target, exit int, parts ...string) *run.Result {
+func command(t testing.TB, target *inventory.Target, exit int, parts ...string) *event.Result {
 	t.Helper()
-	r := &run.Result{Target: target, Action: "command", Object: "cmd", Output: printed(t, parts...), Elapsed: 250 * time.Millisecond}
+	r := &event.Result{Target: target, Action: "command", Object: "cmd", Output: printed(t, parts...), Elapsed: 250 * time.Millisecond}
 	if exit != 0 {
 		r.Status.Code = exit
-		r.Err = &run.Error{Kind: "puppetlabs.tasks/command-error", Code: "COMMAND_ERROR", Class: run.ClassFailed, Command: true,
+		r.Err = &event.Error{Kind: "puppetlabs.tasks/command-error", Code: "COMMAND_ERROR", Class: event.ClassFailed, Command: true,
 			Msg: "The command failed with exit code 3", Details: ordered.Of("exit_code", int64(exit))}
 	}
 	return r
 }
 
 // unreachable is a result of a target that was not reached.
-func unreachable(target *inventory.Target, msg string) *run.Result {
-	return &run.Result{Target: target, Action: "command",
-		Err: &run.Error{Kind: "puppetlabs.tasks/connect-error", Code: "CONNECT_ERROR", Class: transport.ClassConnect, Msg: msg}}
+func unreachable(target *inventory.Target, msg string) *event.Result {
+	return &event.Result{Target: target, Action: "command",
+		Err: &event.Error{Kind: "puppetlabs.tasks/connect-error", Code: "CONNECT_ERROR", Class: transport.ClassConnect, Msg: msg}}
 }
 
 func started(t *inventory.Target) run.Event { return run.Event{Kind: run.Started, Target: t} }
 
-func finished(r *run.Result) run.Event {
+func finished(r *event.Result) run.Event {
 	return run.Event{Kind: run.Finished, Target: r.Target, Result: r}
 }
 
-func arrived(t *inventory.Target, s run.Stream, data string) run.Event {
+func arrived(t *inventory.Target, s capture.Stream, data string) run.Event {
 	return run.Event{Kind: run.Output, Target: t, Stream: s, Data: []byte(data)}
 }
 
@@ -217,8 +219,8 @@ func TestHuman(t *testing.T) {
 			"files", verbose, f[:2], time.Second,
 			func(t *testing.T) []run.Event {
 				return []run.Event{
-					finished(&run.Result{Target: web1, Action: "download", Value: ordered.Of("path", "/p/web1/hostname", "_output", "Downloaded 'a' to 'b'")}),
-					finished(&run.Result{Target: web2, Action: "upload", Value: ordered.Of("_output", " ")})}
+					finished(&event.Result{Target: web1, Action: "download", Value: ordered.Of("path", "/p/web1/hostname", "_output", "Downloaded 'a' to 'b'")}),
+					finished(&event.Result{Target: web2, Action: "upload", Value: ordered.Of("_output", " ")})}
 			},
 			"Finished on web1:\n  Downloaded 'a' to 'b'\n  {\n    \"path\": \"/p/web1/hostname\"\n  }\n" +
 				"Finished on web2:\n  Upload completed successfully with no result\n" +
@@ -228,7 +230,7 @@ func TestHuman(t *testing.T) {
 			"cut short by a timeout", verbose, f[:1], time.Second,
 			func(t *testing.T) []run.Event {
 				r := command(t, web1, 0, "so far\n")
-				r.Err = &run.Error{Kind: "k", Msg: "too long", Class: transport.ClassTimeout}
+				r.Err = &event.Error{Kind: "k", Msg: "too long", Class: transport.ClassTimeout}
 				return []run.Event{finished(r)}
 			},
 			"Failed on web1:\n  too long\n  so far\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
@@ -237,7 +239,7 @@ func TestHuman(t *testing.T) {
 			"stopped", verbose, f[:2], time.Second,
 			func(t *testing.T) []run.Event {
 				return []run.Event{finished(command(t, web1, 0, "hi\n")),
-					finished(&run.Result{Target: web2, Action: "command", Err: &run.Error{Msg: "stopped", Class: run.ClassSkipped}})}
+					finished(&event.Result{Target: web2, Action: "command", Err: &event.Error{Msg: "stopped", Class: event.ClassSkipped}})}
 			},
 			"Finished on web1:\n  hi\nSuccessful on 1 target: web1\nNot run on 1 target: web2\n  stopped\nRan on 1 target in 1.0 sec\n",
 		},
@@ -314,20 +316,20 @@ func TestStream(t *testing.T) {
 	}{
 		{
 			"lines do not mix", Options{},
-			[]run.Event{arrived(web1, run.Stdout, "on"), arrived(web2, run.Stdout, "two\nthr"), arrived(web1, run.Stderr, "oops\n"),
-				arrived(web1, run.Stdout, "e\n\n"), arrived(web2, run.Stdout, "ee")},
+			[]run.Event{arrived(web1, capture.Stdout, "on"), arrived(web2, capture.Stdout, "two\nthr"), arrived(web1, capture.Stderr, "oops\n"),
+				arrived(web1, capture.Stdout, "e\n\n"), arrived(web2, capture.Stdout, "ee")},
 			"[web2] out: two\n[web1] err: oops\n[web1] out: one\n[web1] out: \n",
 		},
-		{"end of a target", Options{}, []run.Event{arrived(web1, run.Stdout, "out"), arrived(web1, run.Stderr, "err"), finished(command(t, web1, 0))},
+		{"end of a target", Options{}, []run.Event{arrived(web1, capture.Stdout, "out"), arrived(web1, capture.Stderr, "err"), finished(command(t, web1, 0))},
 			"[web1] out: out\n[web1] err: err\n"},
-		{"not UTF-8, cut in a sequence", Options{}, []run.Event{arrived(web1, run.Stdout, "h\xc3"), arrived(web1, run.Stdout, "\xa9 \xff\r\n")},
+		{"not UTF-8, cut in a sequence", Options{}, []run.Event{arrived(web1, capture.Stdout, "h\xc3"), arrived(web1, capture.Stdout, "\xa9 \xff\r\n")},
 			"[web1] out: hé \\xFF\r\n"},
 		{"progress bar on a terminal", Options{Terminal: true},
-			[]run.Event{arrived(web1, run.Stdout, "10%\r20%\r"), arrived(web1, run.Stdout, "\ndone\r\nx\x1b[2J\r")},
+			[]run.Event{arrived(web1, capture.Stdout, "10%\r20%\r"), arrived(web1, capture.Stdout, "\ndone\r\nx\x1b[2J\r")},
 			"[web1] out: 10%\n[web1] out: 20%\n[web1] out: done\n[web1] out: x\n"},
-		{"colours stay in their line", Options{Terminal: true, Color: true}, []run.Event{arrived(web1, run.Stdout, "\x1b[31mred\nmore\n")},
+		{"colours stay in their line", Options{Terminal: true, Color: true}, []run.Event{arrived(web1, capture.Stdout, "\x1b[31mred\nmore\n")},
 			"[web1] out: \x1b[31mred\x1b[0m\n[web1] out: more\n"},
-		{"endless line", Options{}, []run.Event{arrived(web1, run.Stdout, "x"+long), arrived(web1, run.Stdout, "y\n")},
+		{"endless line", Options{}, []run.Event{arrived(web1, capture.Stdout, "x"+long), arrived(web1, capture.Stdout, "y\n")},
 			"[web1] out: x" + long[:len(long)-2] + "\n[web1] out: éy\n"},
 	}
 	for _, tt := range tests {
@@ -344,7 +346,7 @@ func TestStream(t *testing.T) {
 func TestStreamBesideJSON(t *testing.T) {
 	f := fleet("web1")
 	var lines bytes.Buffer
-	got := show(t, Options{Format: JSON, Stream: true, Err: &lines}, f, 0, arrived(f[0], run.Stdout, "hi"), finished(command(t, f[0], 0, "hi")))
+	got := show(t, Options{Format: JSON, Stream: true, Err: &lines}, f, 0, arrived(f[0], capture.Stdout, "hi"), finished(command(t, f[0], 0, "hi")))
 	equal(t, lines.String(), "[web1] out: hi\n")
 	if strings.Contains(got, "[web1]") {
 		t.Errorf("a streamed line is in the document:\n%s", got)
@@ -382,7 +384,7 @@ Ran on 7 targets in 2.0 sec
 // TestFoldKeepsApart lists pairs of results that must not become one.
 func TestFoldKeepsApart(t *testing.T) {
 	f := fleet("a1", "a2")
-	pairs := map[string][2]*run.Result{
+	pairs := map[string][2]*event.Result{
 		"output":      {command(t, f[0], 0, "x"), command(t, f[1], 0, "y")},
 		"exit status": {command(t, f[0], 0, "x"), command(t, f[1], 3, "x")},
 		"message":     {unreachable(f[0], "refused"), unreachable(f[1], "reset")},
@@ -531,7 +533,7 @@ func TestBrokenPipe(t *testing.T) {
 // as it is not needed any more, also when nothing can be written.
 func TestCapturesAreClosed(t *testing.T) {
 	f := fleet("web1", "web2", "db1")
-	closed := func(r *run.Result) bool { return r.Output.WriteMerged(io.Discard) != nil }
+	closed := func(r *event.Result) bool { return r.Output.WriteMerged(io.Discard) != nil }
 	for name, o := range map[string]Options{
 		"human": {Verbose: true}, "quiet": {}, "stream": {Verbose: true, Stream: true}, "fold": {Verbose: true, Fold: true},
 		"quiet fold": {Fold: true}, "json": {Format: JSON}, "json, stream": {Format: JSON, Stream: true}, "ndjson": {Format: NDJSON},
@@ -546,10 +548,10 @@ func TestCapturesAreClosed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				results := []*run.Result{command(t, f[0], 0, "same\n"), command(t, f[1], 0, "same\n"), command(t, f[2], 3, "other\n")}
+				results := []*event.Result{command(t, f[0], 0, "same\n"), command(t, f[1], 0, "same\n"), command(t, f[2], 3, "other\n")}
 				_ = r.Start(Info{Targets: f})
 				for i, result := range results {
-					_ = r.Event(arrived(result.Target, run.Stdout, "x"))
+					_ = r.Event(arrived(result.Target, capture.Stdout, "x"))
 					err := r.Event(finished(result))
 					if broken && name != "quiet" && !o.Fold && err == nil {
 						t.Error("no error")

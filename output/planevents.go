@@ -3,10 +3,10 @@ package output
 import (
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/inventory"
-	"bolt/run"
 )
 
 // planEvents shows a plan as lines of JSON, as docs/ndjson.md says.
@@ -103,7 +103,7 @@ func (p *planEvents) Value(v any) error {
 }
 
 // Results prints "end", or "error".
-func (p *planEvents) Results(results []*run.Result, failure *ordered.Map) error {
+func (p *planEvents) Results(results []*event.Result, failure *ordered.Map) error {
 	if failure != nil {
 		return p.Failed("", "", failure)
 	}
@@ -111,7 +111,7 @@ func (p *planEvents) Results(results []*run.Result, failure *ordered.Map) error 
 }
 
 // Result prints the event "end".
-func (p *planEvents) Result(r *run.Result) error {
+func (p *planEvents) Result(r *event.Result) error {
 	return p.lines.large(p.end(), "value", func() error { return r.WriteJSON(p.lines.out) })
 }
 

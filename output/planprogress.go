@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
-	"bolt/run"
 )
 
 // PlanProgress is a PlanView that keeps a line on a terminal while another one
@@ -122,13 +122,13 @@ func (p *PlanProgress) Value(v any) error {
 }
 
 // Results has them shown.
-func (p *PlanProgress) Results(results []*run.Result, failure *ordered.Map) error {
+func (p *PlanProgress) Results(results []*event.Result, failure *ordered.Map) error {
 	p.stop()
 	return p.v.Results(results, failure)
 }
 
 // Result removes the progress line and passes the result on.
-func (p *PlanProgress) Result(r *run.Result) error {
+func (p *PlanProgress) Result(r *event.Result) error {
 	p.stop()
 	return p.v.Result(r)
 }

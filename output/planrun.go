@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
@@ -120,7 +121,7 @@ func (p *PlanRun) target(e run.Event) {
 }
 
 // result prints a block about a result. A target that was not begun has not failed.
-func (p *PlanRun) result(r *run.Result) error {
+func (p *PlanRun) result(r *event.Result) error {
 	if endingOf(r) != skipped {
 		return p.h.block(r, r.Target.SafeName(), same)
 	}
@@ -166,7 +167,7 @@ func (p *PlanRun) data(v any) error {
 }
 
 // Results shows results that the plan has returned, or that ended it.
-func (p *PlanRun) Results(results []*run.Result, failure *ordered.Map) error {
+func (p *PlanRun) Results(results []*event.Result, failure *ordered.Map) error {
 	switch {
 	case p.json && failure != nil:
 		return p.data(failure)
@@ -189,7 +190,7 @@ func (p *PlanRun) Results(results []*run.Result, failure *ordered.Map) error {
 }
 
 // Result shows the one result that the plan has returned, without a summary.
-func (p *PlanRun) Result(r *run.Result) error {
+func (p *PlanRun) Result(r *event.Result) error {
 	if p.json {
 		if err := r.WriteJSON(p.h.out); err != nil {
 			return err
@@ -209,7 +210,7 @@ func (p *PlanRun) Returned(msg, place string, data *ordered.Map) error {
 }
 
 // writeResults writes results as a list in JSON.
-func writeResults(w *bufio.Writer, results []*run.Result) error {
+func writeResults(w *bufio.Writer, results []*event.Result) error {
 	_ = w.WriteByte('[')
 	for i, r := range results {
 		if i > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
@@ -25,7 +26,7 @@ type PlanCourse struct {
 // begunStep is a step with the results that there are.
 type begunStep struct {
 	step    *PlanStep
-	results map[*inventory.Target]*run.Result
+	results map[*inventory.Target]*event.Result
 }
 
 // endedStep is a step that came to its end.
@@ -43,7 +44,7 @@ func (c *PlanCourse) Event(e PlanEvent, stopped bool) {
 	at := slices.IndexFunc(c.open, func(o *begunStep) bool { return o.step == e.Step })
 	switch {
 	case e.Kind == StepStarted || e.Kind == StepRecorded:
-		c.open = append(c.open, &begunStep{e.Step, make(map[*inventory.Target]*run.Result)})
+		c.open = append(c.open, &begunStep{e.Step, make(map[*inventory.Target]*event.Result)})
 	case at < 0:
 	case e.Kind == StepTarget && e.Target.Kind == run.Finished:
 		c.open[at].results[e.Target.Target] = e.Target.Result
@@ -78,11 +79,11 @@ func (b *begunStep) wasCut() bool {
 // cutOff is the ending of a target on which the work was ended by force.
 const cutOff ending = skipped + 1
 
-func stoppedEnding(r *run.Result) ending {
+func stoppedEnding(r *event.Result) ending {
 	if r == nil {
 		return skipped
 	}
-	if r.Err != nil && r.Err.Class == run.ClassCancelled {
+	if r.Err != nil && r.Err.Class == event.ClassCancelled {
 		return cutOff
 	}
 	return endingOf(r)
@@ -104,14 +105,14 @@ func (c *PlanCourse) Stop(msg, place string, failure *ordered.Map) *PlanStop {
 
 // Results are those of the steps that were cut off, step by step, in the order of
 // their targets.
-func (s *PlanStop) Results() (list []*run.Result) {
+func (s *PlanStop) Results() (list []*event.Result) {
 	for _, c := range s.course.cut {
 		list = append(list, c.list()...)
 	}
 	return list
 }
 
-func (b *begunStep) list() (list []*run.Result) {
+func (b *begunStep) list() (list []*event.Result) {
 	for _, t := range b.step.Targets {
 		if result := b.results[t]; result != nil {
 			list = append(list, result)
@@ -149,7 +150,7 @@ func (s *PlanStop) Map() *ordered.Map {
 }
 
 // resultData is a result as data.
-func resultData(r *run.Result) any {
+func resultData(r *event.Result) any {
 	var b bytes.Buffer
 	if err := r.WriteJSON(&b); err != nil {
 		return ordered.Of("target", r.Target.Name, "action", r.Action, "status", "failure", "value", ordered.Of("_error", ordered.Of("msg", err.Error())))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -22,9 +23,9 @@ type PlanView interface {
 	Value(v any) error
 	// Results shows results that the plan has returned, or that ended it: failure
 	// is then what it is for programs.
-	Results(results []*run.Result, failure *ordered.Map) error
+	Results(results []*event.Result, failure *ordered.Map) error
 	// Result shows the one result that the plan has returned.
-	Result(r *run.Result) error
+	Result(r *event.Result) error
 	// Returned shows an error that the plan has caught and returned. place is the
 	// position in the error's details, if there is one; data is the error as JSON data.
 	Returned(msg, place string, data *ordered.Map) error

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -27,11 +29,11 @@ func ended(s *PlanStep, failures int) PlanEvent {
 }
 
 // ill is a result that a stopped run has.
-func ill(target *inventory.Target, class string, msg string) *run.Result {
+func ill(target *inventory.Target, class string, msg string) *event.Result {
 	r := unreachable(target, msg)
-	r.Err.Class, r.Err.Kind = run.ClassCancelled, "puppetlabs.tasks/cancelled-error"
+	r.Err.Class, r.Err.Kind = event.ClassCancelled, "puppetlabs.tasks/cancelled-error"
 	if class == "skipped" {
-		r.Err = run.Skipped()
+		r.Err = event.Skipped()
 	}
 	return r
 }
@@ -62,8 +64,8 @@ func TestPlanRun(t *testing.T) {
 	one, two := planStep(1, "one", f[:2]), planStep(2, "two", f)
 	events := func() []PlanEvent {
 		return []PlanEvent{
-			{Kind: PlanStarted, Plan: "p"}, began(one), on(one, started(f[0])), on(one, arrived(f[0], run.Stdout, "a")), began(two), on(two, arrived(f[0], run.Stdout, "b\n")),
-			on(one, arrived(f[0], run.Stdout, "c\n")), on(one, finished(command(t, f[0], 0, "ac\n"))), ended(one, 1), ended(two, 0),
+			{Kind: PlanStarted, Plan: "p"}, began(one), on(one, started(f[0])), on(one, arrived(f[0], capture.Stdout, "a")), began(two), on(two, arrived(f[0], capture.Stdout, "b\n")),
+			on(one, arrived(f[0], capture.Stdout, "c\n")), on(one, finished(command(t, f[0], 0, "ac\n"))), ended(one, 1), ended(two, 0),
 			{Kind: PlanSaid, Text: "hi"}, {Kind: PlanSaid, Text: "more", Verbose: true}, {Kind: PlanLogged, Level: "warn", Text: "elsewhere"}, {Kind: PlanAsked, Text: "elsewhere?"},
 			{Kind: PlanFinished, Plan: "p", Took: time.Second},
 		}
@@ -86,7 +88,7 @@ func TestPlanRun(t *testing.T) {
 func TestPlanResults(t *testing.T) {
 	f := fleet("web1", "web2", "web3")
 	show := func(v PlanView) error {
-		return v.Results([]*run.Result{command(t, f[0], 3, "hi\n"), command(t, f[1], 0), ill(f[2], "skipped", "")}, ordered.Of("kind", "bolt/run-failure"))
+		return v.Results([]*event.Result{command(t, f[0], 3, "hi\n"), command(t, f[1], 0), ill(f[2], "skipped", "")}, ordered.Of("kind", "bolt/run-failure"))
 	}
 	out, _ := planShown(t, Options{}, show)
 	equal(t, out, "Failed on web1:\n  The command failed with exit code 3\n  hi\nFinished on web2:\nNot run on web3:\n  Not run: stopped before its turn came\n"+
@@ -107,7 +109,7 @@ func TestPlanEvents(t *testing.T) {
 	events := func() []PlanEvent {
 		return []PlanEvent{
 			{Kind: PlanStarted, Plan: "site"}, began(one), on(one, started(f[0])), began(two),
-			on(one, arrived(f[0], run.Stdout, "\xc3")), on(two, arrived(f[0], run.Stdout, "\xc3")), on(one, arrived(f[0], run.Stdout, "\xa4\n")), on(two, arrived(f[0], run.Stdout, "\xb6\n")),
+			on(one, arrived(f[0], capture.Stdout, "\xc3")), on(two, arrived(f[0], capture.Stdout, "\xc3")), on(one, arrived(f[0], capture.Stdout, "\xa4\n")), on(two, arrived(f[0], capture.Stdout, "\xb6\n")),
 			on(one, finished(command(t, f[0], 0, "ä\n"))), on(one, finished(unreachable(f[1], "no route"))), ended(one, 1),
 			{Kind: PlanSaid, Text: "hi"}, {Kind: PlanLogged, Level: "warn", ID: "some_id", Text: "careful"}, {Kind: PlanAsked, Text: "Name: "},
 			{Kind: ContainerStarted, Image: "img"}, {Kind: ContainerFinished, Image: "img", Value: ordered.Of("stdout", "hi\n")},
@@ -138,7 +140,7 @@ func TestPlanEvents(t *testing.T) {
 		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":{"a":[1]}}` + "\n":               returns(ordered.Of("a", []any{1})),
 		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"k"}}` + "\n":                                                      func(v PlanView) error { return v.Failed("m", "", ordered.Of("kind", "k")) },
 		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"bolt/run-failure"}}` + "\n":                                       func(v PlanView) error { return v.Results(nil, ordered.Of("kind", "bolt/run-failure")) },
-		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":[` + skippedResult + `]}` + "\n": func(v PlanView) error { return v.Results([]*run.Result{ill(f[0], "skipped", "")}, nil) },
+		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":[` + skippedResult + `]}` + "\n": func(v PlanView) error { return v.Results([]*event.Result{ill(f[0], "skipped", "")}, nil) },
 	}
 	for last, end := range ends {
 		now = start

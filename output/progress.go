@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"bolt/event"
 	"bolt/run"
 )
 
@@ -35,7 +36,7 @@ func (c *counts) add(e run.Event) {
 		c.ended++
 		if e.Result.Err != nil {
 			c.failed++
-			if e.Result.Err.Class == run.ClassSkipped {
+			if e.Result.Err.Class == event.ClassSkipped {
 				c.started++ // it was never begun
 			}
 		}

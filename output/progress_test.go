@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bolt/event/capture"
 	"bolt/run"
 )
 
@@ -203,7 +204,7 @@ func TestProgressBesideStreamedLines(t *testing.T) {
 		for _, target := range f {
 			first = errors.Join(first, p.Event(started(target)))
 			for range 50 {
-				first = errors.Join(first, p.Event(arrived(target, run.Stdout, "hi\n")))
+				first = errors.Join(first, p.Event(arrived(target, capture.Stdout, "hi\n")))
 			}
 			first = errors.Join(first, p.Event(finished(command(t, target, 0, "hi\n"))))
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"bolt/event/capture"
 	"bolt/inventory"
 	"bolt/run"
 )
@@ -84,15 +85,15 @@ func (s *lineStream) end(t *inventory.Target) {
 	}
 	for stream, line := range lines {
 		if len(line.text) > 0 {
-			s.print(t, run.Stream(stream), line.text)
+			s.print(t, capture.Stream(stream), line.text)
 		}
 	}
 	delete(s.open, t)
 }
 
-func (s *lineStream) print(t *inventory.Target, stream run.Stream, line []byte) {
+func (s *lineStream) print(t *inventory.Target, stream capture.Stream, line []byte) {
 	name := "out"
-	if stream == run.Stderr {
+	if stream == capture.Stderr {
 		name = "err"
 	}
 	_, _ = s.w.WriteString("[" + t.SafeName() + "] " + name + ": ")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
@@ -59,9 +60,9 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	if err := site.run(ctx, cmd); err != nil {
 		return err
 	}
-	if res := site.Result; res.Err != nil && res.Output.Len(Stderr) < maxSaid && cmd.Interpreter == nil {
+	if res := site.Result; res.Err != nil && res.Output.Len(capture.Stderr) < maxSaid && cmd.Interpreter == nil {
 		var said strings.Builder
-		if err := res.Output.WriteStream(&said, Stderr); err == nil {
+		if err := res.Output.WriteStream(&said, capture.Stderr); err == nil {
 			res.Err.Hint = NotStarted(name, s.Data, res.Status, said.String())
 		}
 	}
@@ -89,8 +90,8 @@ func (site *Site) Command() *transport.Cmd {
 
 // run runs cmd, captures what it prints, and judges its end.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
-	out := NewCapture(CaptureOptions{Spill: site.runner.opts.Spill, Limit: site.runner.opts.MaxOutput})
-	cmd.Stdout, cmd.Stderr = out.Stream(Stdout), out.Stream(Stderr)
+	out := capture.New(capture.Options{Spill: site.runner.opts.Spill, Limit: site.runner.opts.MaxOutput})
+	cmd.Stdout, cmd.Stderr = out.Stream(capture.Stdout), out.Stream(capture.Stderr)
 	res := site.Result
 	res.Output = out
 	status, err := site.Exec(ctx, cmd, 0)
@@ -112,19 +113,19 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 // if the task printed something before it.
 func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
-		show := func(s Stream) func([]byte) {
+		show := func(s capture.Stream) func([]byte) {
 			return func(p []byte) { site.sink(Event{Kind: Output, Target: site.Target, Stream: s, Data: p}) }
 		}
-		cmd.Stdout = &tee{w: cmd.Stdout, take: show(Stdout), hidden: hidden}
-		cmd.Stderr = &tee{w: cmd.Stderr, take: show(Stderr)}
+		cmd.Stdout = &tee{w: cmd.Stdout, take: show(capture.Stdout), hidden: hidden}
+		cmd.Stderr = &tee{w: cmd.Stderr, take: show(capture.Stderr)}
 	}
 	if f := site.kept; f != nil {
 		// What a task prints may have secrets, so its result is written at the end.
 		f.run, f.result = true, hidden != 0
 		if !f.result {
-			cmd.Stdout = &tee{w: cmd.Stdout, take: func(p []byte) { f.write(Stdout, p) }}
+			cmd.Stdout = &tee{w: cmd.Stdout, take: func(p []byte) { f.write(capture.Stdout, p) }}
 		}
-		cmd.Stderr = &tee{w: cmd.Stderr, take: func(p []byte) { f.write(Stderr, p) }}
+		cmd.Stderr = &tee{w: cmd.Stderr, take: func(p []byte) { f.write(capture.Stderr, p) }}
 	}
 	return site.Conn.Run(ctx, cmd)
 }

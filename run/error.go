@@ -4,24 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/transport"
 )
 
-// Classes of results that no transport can produce.
-const (
-	ClassFailed  transport.Class = "failed"  // the command's own exit
-	ClassSkipped transport.Class = "skipped" // never begun
-)
-
-// ClassCancelled is that of what was begun, and ended when the run was stopped.
-const ClassCancelled = transport.ClassCancelled
-
-const (
-	kindCommand = "puppetlabs.tasks/command-error"
-	kindSkipped = "puppetlabs.tasks/skipped-error"
-)
+const kindCommand = "puppetlabs.tasks/command-error"
 
 // kinds are the kinds that Puppet Bolt prints for what a transport reports;
 // the last three are ours.
@@ -42,16 +31,11 @@ var kinds = map[transport.Class]struct{ kind, code string }{
 	transport.ClassCancelled:      {"puppetlabs.tasks/cancelled-error", "CANCELLED"},
 }
 
-// Skipped is the failure of a target that was never begun.
-func Skipped() *Error {
-	return &Error{Kind: kindSkipped, Code: "SKIPPED", Class: ClassSkipped, Details: &ordered.Map{}, Msg: "Not run: stopped before its turn came"}
-}
-
 // newError words err, which kept an action from happening on a target.
-func newError(err error) *Error {
+func newError(err error) *event.Error {
 	if e, ok := errors.AsType[*transport.Error](err); ok {
 		k := kinds[e.Class]
-		out := &Error{Kind: k.kind, Code: k.code, Msg: e.Error(), Details: &ordered.Map{}, Class: e.Class}
+		out := &event.Error{Kind: k.kind, Code: k.code, Msg: e.Error(), Details: &ordered.Map{}, Class: e.Class}
 		if e.Code != "" {
 			out.Code = e.Code
 		}
@@ -72,13 +56,13 @@ func newError(err error) *Error {
 		if d == nil {
 			d = &ordered.Map{}
 		}
-		return &Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Hint: f.Hint, Details: d, Class: transport.ClassUnsupported}
+		return &event.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Hint: f.Hint, Details: d, Class: transport.ClassUnsupported}
 	}
-	return &Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassProtocol}
+	return &event.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassProtocol}
 }
 
 // commandError is the failure of a command or script that ran and ended badly.
-func commandError(s transport.Status) *Error {
+func commandError(s transport.Status) *event.Error {
 	details := &ordered.Map{}
 	msg := fmt.Sprintf("The command failed with exit code %d", s.Code)
 	if s.Signal != "" {
@@ -87,5 +71,5 @@ func commandError(s transport.Status) *Error {
 	} else {
 		details.Set("exit_code", int64(s.Code))
 	}
-	return &Error{Kind: kindCommand, Code: "COMMAND_ERROR", Msg: msg, Details: details, Class: ClassFailed, Command: true}
+	return &event.Error{Kind: kindCommand, Code: "COMMAND_ERROR", Msg: msg, Details: details, Class: event.ClassFailed, Command: true}
 }

@@ -1,11 +1,9 @@
 package run
 
 import (
-	"time"
-
-	"bolt/format/ordered"
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/inventory"
-	"bolt/transport"
 )
 
 // Kind says what an Event tells.
@@ -18,64 +16,13 @@ const (
 	Finished             // the target is done; Result is set
 )
 
-// Stream names an output stream of a command.
-type Stream uint8
-
-// The two streams.
-const (
-	Stdout Stream = iota
-	Stderr
-)
-
 // Event is one thing that happened on one target. Data is only valid during
 // the call of the sink. Who receives a Finished event owns the Output of its
 // Result, and closes it.
 type Event struct {
 	Kind   Kind
 	Target *inventory.Target
-	Stream Stream // of Data, for Output
+	Stream capture.Stream // of Data, for Output
 	Data   []byte
-	Result *Result // for Finished
-}
-
-// Result is what an action came to on one target. A failure on a target is a
-// Result with Err set, never a Go error.
-type Result struct {
-	Target *inventory.Target
-	Action string // "command", "script", "task", "upload", "download", "lookup"
-	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
-
-	// Output is what a command or script printed; nil for other actions and
-	// where nothing ran. Then Status is the command's end.
-	Output *Capture
-	Status transport.Status
-
-	// Value holds the keys of value that are not output: _output, path, and all
-	// that a task returned but its _error.
-	Value *ordered.Map
-
-	Err     *Error
-	Elapsed time.Duration // from its start to its end, without waiting for a turn
-}
-
-// OK reports success.
-func (r *Result) OK() bool { return r.Err == nil }
-
-// NotBegun reports whether nothing was done on the target.
-func (r *Result) NotBegun() bool { return !r.OK() && r.Err.Class == ClassSkipped }
-
-// Error is a failure as Puppet Bolt words it in JSON.
-type Error struct {
-	Kind    string          // "puppetlabs.tasks/connect-error", …
-	Code    string          // issue code, "CONNECT_ERROR", …; "" if none
-	Msg     string          // for people, may have several lines
-	Hint    string          // what to do, where Msg does not say it; "" if there is nothing to say
-	Details *ordered.Map    // never nil
-	Class   transport.Class // ours, finer than Kind; "failed" for a command's own exit
-	// Command is set where the command or task ran and failed by itself, so that
-	// its object and output are shown beside the error.
-	Command bool
-	// Given is the error as the task itself gave it, in place of the above; nil
-	// for all others.
-	Given *ordered.Map
+	Result *event.Result // for Finished
 }

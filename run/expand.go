@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"bolt/event"
 	"bolt/transport"
 )
 
@@ -124,7 +125,7 @@ const maxNamed = 10
 
 // nameCopied adds the files that a transfer copied before it failed. The message names
 // the last files, the details name all.
-func (e *Error) nameCopied(files []string) {
+func nameCopied(e *event.Error, files []string) {
 	if len(files) == 0 {
 		return
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/internal/filelock"
 	"bolt/inventory"
 	"bolt/transport"
@@ -164,19 +165,19 @@ func (d *OutputDir) begin(t *inventory.Target) (*targetFiles, error) {
 	}
 	name := d.names[t]
 	f := &targetFiles{dir: d, names: [2]string{name, name + errSuffix}}
-	if err := f.open(Stdout); err != nil {
+	if err := f.open(capture.Stdout); err != nil {
 		return nil, &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: err, Msg: fmt.Sprintf("The output file in the directory %s could not be created: %v", d.dir, err)}
 	}
 	return f, nil
 }
 
-func (f *targetFiles) open(s Stream) (err error) {
+func (f *targetFiles) open(s capture.Stream) (err error) {
 	f.files[s], err = f.dir.root.OpenFile(f.names[s], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	return err
 }
 
 // write writes a piece of output. An error does not end the command.
-func (f *targetFiles) write(s Stream, p []byte) {
+func (f *targetFiles) write(s capture.Stream, p []byte) {
 	if f.err != nil {
 		return
 	}
@@ -190,7 +191,7 @@ func (f *targetFiles) write(s Stream, p []byte) {
 
 // end writes the result of a task without its sensitive values, and closes the files. If
 // a file is incomplete, the target has failed.
-func (f *targetFiles) end(res *Result, log func(msg string, args ...any)) {
+func (f *targetFiles) end(res *event.Result, log func(msg string, args ...any)) {
 	if f == nil {
 		return
 	}
@@ -215,20 +216,17 @@ func (f *targetFiles) end(res *Result, log func(msg string, args ...any)) {
 
 // value writes a result. If the result is only text, value writes the text, otherwise
 // JSON.
-func (f *targetFiles) value(res *Result) {
+func (f *targetFiles) value(res *event.Result) {
 	text, isText := res.Value.Value("_output").(string)
 	given := res.Err != nil && res.Err.Given != nil
 	switch {
 	case f.err != nil, res.Err != nil && !given && res.Value.Len() == 0:
 		return
 	case isText && res.Value.Len() == 1 && !given:
-		f.write(Stdout, []byte(text))
+		f.write(capture.Stdout, []byte(text))
 		return
 	}
-	w := bufio.NewWriter(f.files[Stdout])
-	j := jsonResult{b: w}
-	j.raw("{")
-	j.members(res)
-	j.raw("}\n")
-	f.err = cmp.Or(j.err, w.Flush())
+	if f.err = res.WriteMembers(f.files[capture.Stdout]); f.err == nil {
+		f.write(capture.Stdout, []byte("\n"))
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/inventory"
 )
 
@@ -85,7 +86,7 @@ type Batch struct {
 // Roll calls do with one batch after the other, until too many targets have failed, do
 // returns an error or ctx ends. It then calls skip for each remaining target, with the
 // error of its result.
-func (r *Rolling) Roll(ctx context.Context, targets []*inventory.Target, do func(batch []*inventory.Target) (Batch, error), skip func(*inventory.Target, *Error)) error {
+func (r *Rolling) Roll(ctx context.Context, targets []*inventory.Target, do func(batch []*inventory.Target) (Batch, error), skip func(*inventory.Target, *event.Error)) error {
 	left, failures := targets, 0
 	var last Batch
 	for n, size := range r.Batches(len(targets)) {
@@ -101,7 +102,7 @@ func (r *Rolling) Roll(ctx context.Context, targets []*inventory.Target, do func
 		failures += last.Failures
 	}
 	for _, t := range left {
-		e := Skipped()
+		e := event.Skipped()
 		if ctx.Err() == nil {
 			e.Msg = stoppedAfter(failures, len(targets)-len(left))
 		}
@@ -149,7 +150,7 @@ func (r *Runner) RunBatches(ctx context.Context, rolling *Rolling, action Action
 		return b, nil
 	}
 	// do returns no errors.
-	_ = rolling.Roll(ctx, targets, do, func(t *inventory.Target, e *Error) {
-		sink(Event{Kind: Finished, Target: t, Result: &Result{Target: t, Action: action.Name(), Err: e}})
+	_ = rolling.Roll(ctx, targets, do, func(t *inventory.Target, e *event.Error) {
+		sink(Event{Kind: Finished, Target: t, Result: &event.Result{Target: t, Action: action.Name(), Err: e}})
 	})
 }

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/inventory"
 	"bolt/transport"
 )
@@ -25,15 +27,15 @@ const DefaultConcurrency = 100
 
 // Options of a Runner.
 type Options struct {
-	Concurrency int           // targets at once; 0: DefaultConcurrency
-	Slots       Slots         // shared by several Runners, which then work on no more targets together; nil: each has its own
-	RunAs       string        // as whom, above the targets' own settings; "": as these say
-	Timeout     time.Duration // of the action on one target, without the connection's own limit; 0: none
-	Spill       *Spill        // where results that are kept have output beyond memory; nil: each in a file of its own
-	Stream      bool          // Output events as output arrives
-	Outputs     *OutputDir    // also takes what commands, scripts and tasks print; nil: nothing does
-	MaxOutput   int64         // bytes of output in a result; 0: DefaultCaptureLimit. Output events have all of it
-	Log         *slog.Logger  // nil discards
+	Concurrency int            // targets at once; 0: DefaultConcurrency
+	Slots       Slots          // shared by several Runners, which then work on no more targets together; nil: each has its own
+	RunAs       string         // as whom, above the targets' own settings; "": as these say
+	Timeout     time.Duration  // of the action on one target, without the connection's own limit; 0: none
+	Spill       *capture.Spill // where results that are kept have output beyond memory; nil: each in a file of its own
+	Stream      bool           // Output events as output arrives
+	Outputs     *OutputDir     // also takes what commands, scripts and tasks print; nil: nothing does
+	MaxOutput   int64          // bytes of output in a result; 0: capture.DefaultLimit. Output events have all of it
+	Log         *slog.Logger   // nil discards
 	// Begin is asked right before a target is begun; after an error it is not, and
 	// its Result is one of class skipped. Several goroutines call it; nil: nobody is
 	// asked.
@@ -110,7 +112,7 @@ type Site struct {
 	Via      *inventory.Target
 	Settings inventory.Settings // of Via
 	Conn     transport.Conn
-	Result   *Result
+	Result   *event.Result
 
 	runner *Runner
 	sink   func(Event)
@@ -149,19 +151,19 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 
 // one works on one target from its Started to its Finished event.
 func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, sink func(Event)) {
-	res := &Result{Target: t, Action: action.Name()}
+	res := &event.Result{Target: t, Action: action.Name()}
 	release, err := r.opts.Slots.take(ctx)
 	if err != nil || ctx.Err() != nil {
 		if err == nil {
 			release()
 		}
-		res.Err = Skipped()
+		res.Err = event.Skipped()
 		sink(Event{Kind: Finished, Target: t, Result: res})
 		return
 	}
 	defer release()
 	if r.opts.Begin != nil && r.opts.Begin(t) != nil {
-		res.Err = Skipped()
+		res.Err = event.Skipped()
 		sink(Event{Kind: Finished, Target: t, Result: res})
 		return
 	}
@@ -170,7 +172,7 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
 	if err := r.do(ctx, action, site); err != nil {
 		res.Err = newError(err)
-		res.Err.nameCopied(site.copied)
+		nameCopied(res.Err, site.copied)
 	} else {
 		res.Object = action.Object()
 	}

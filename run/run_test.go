@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -240,7 +241,7 @@ func TestRunBegin(t *testing.T) {
 	skipped := make(map[string]bool)
 	runner.Run(t.Context(), a, list, func(e run.Event) {
 		if e.Kind == run.Finished {
-			skipped[e.Target.Name] = !e.Result.OK() && e.Result.Err.Class == run.ClassSkipped
+			skipped[e.Target.Name] = !e.Result.OK() && e.Result.Err.Class == event.ClassSkipped
 		}
 	})
 	if !slices.Equal(done, []string{"a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
@@ -255,7 +256,7 @@ func TestTruncated(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			r := run.New(&fleet{}, run.Options{MaxOutput: 5, Stream: stream})
 			var streamed strings.Builder
-			var result *run.Result
+			var result *event.Result
 			r.Run(t.Context(), &run.Command{Line: line}, targets(t, `{"targets":["web1"]}`, "web1"), func(e run.Event) {
 				switch e.Kind {
 				case run.Output:

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -94,7 +95,7 @@ func localhost(t *testing.T) []*inventory.Target {
 }
 
 // runOn runs an action on this machine.
-func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *run.Result) {
+func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *event.Result) {
 	t.Helper()
 	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, localhost(t), func(e run.Event) {
 		if e.Kind == run.Finished {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 // An Output is a value that a task promises in its result.
@@ -70,7 +70,7 @@ func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
 const kindOutput = "bolt/invalid-task-output"
 
 // broken is the failure of a task that succeeded without what it promises.
-func (t *Task) broken(object *ordered.Map) *run.Error {
+func (t *Task) broken(object *ordered.Map) *event.Error {
 	var problems []string
 	for i := range t.Outputs {
 		o := &t.Outputs[i]
@@ -90,6 +90,6 @@ func (t *Task) broken(object *ordered.Map) *run.Error {
 	if problems == nil {
 		return nil
 	}
-	return &run.Error{Kind: kindOutput, Code: codeTask, Class: run.ClassFailed, Command: true, Details: &ordered.Map{},
+	return &event.Error{Kind: kindOutput, Code: codeTask, Class: event.ClassFailed, Command: true, Details: &ordered.Map{},
 		Msg: fmt.Sprintf("The result of task %s is not what its metadata promises: %s", t.Name, strings.Join(problems, "; "))}
 }

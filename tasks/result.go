@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -81,7 +81,7 @@ func hidden(v any) any {
 }
 
 // result fills in what a task came to by what it printed (Bolt::Result#for_task).
-func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.Status) {
+func (t *Task) result(res *event.Result, stdout, stderr *buffer, status transport.Status) {
 	res.Status = status
 	switch {
 	case stdout.more:
@@ -114,7 +114,7 @@ func (t *Task) result(res *run.Result, stdout, stderr *buffer, status transport.
 }
 
 // judge takes the error and what is sensitive out of what a task returned.
-func (t *Task) judge(res *run.Result, object *ordered.Map) {
+func (t *Task) judge(res *event.Result, object *ordered.Map) {
 	if v, has := object.Get(sensitiveKey); has {
 		object.Set(sensitiveKey, hidden(v))
 	}
@@ -160,20 +160,20 @@ func failure(object *ordered.Map, stderr *buffer, status transport.Status) strin
 }
 
 // taskError is the failure of a task by its end.
-func taskError(msg string, status transport.Status) *run.Error {
+func taskError(msg string, status transport.Status) *event.Error {
 	details := &ordered.Map{}
 	if status.Signal == "" {
 		details.Set("exit_code", int64(status.Code))
 	}
-	return &run.Error{Kind: kindTask, Code: codeTask, Msg: msg, Details: details, Class: run.ClassFailed, Command: true}
+	return &event.Error{Kind: kindTask, Code: codeTask, Msg: msg, Details: details, Class: event.ClassFailed, Command: true}
 }
 
 // given is the failure that a task tells of itself.
-func (t *Task) given(v any) *run.Error {
+func (t *Task) given(v any) *event.Error {
 	m, _ := v.(*ordered.Map)
 	msg, has := m.Get("msg")
 	if !has {
-		return &run.Error{Kind: kindInvalid, Class: run.ClassFailed, Command: true,
+		return &event.Error{Kind: kindInvalid, Class: event.ClassFailed, Command: true,
 			Msg:     fmt.Sprintf("Invalid error returned from task %s: %s. Error must be an object with a msg key.", t.Name, valuedata.Shown(v)),
 			Details: ordered.Of("original_error", v)}
 	}
@@ -189,7 +189,7 @@ func (t *Task) given(v any) *run.Error {
 			m.Set(missing.key, missing.value)
 		}
 	}
-	e := &run.Error{Class: run.ClassFailed, Command: true, Given: m}
+	e := &event.Error{Class: event.ClassFailed, Command: true, Given: m}
 	e.Kind, _ = m.Value("kind").(string)
 	e.Details, _ = m.Value("details").(*ordered.Map)
 	text, ok := msg.(string)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
@@ -548,7 +549,7 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 }
 
 // partial keeps what a task had printed before it was lost or ended.
-func partial(res *run.Result, stdout *buffer, err error) error {
+func partial(res *event.Result, stdout *buffer, err error) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		return err

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -22,7 +24,6 @@ import (
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/tasks"
-
 	"bolt/transport/local"
 )
 
@@ -382,7 +383,7 @@ func TestFiles(t *testing.T) {
 }
 
 // here runs a task on this machine, for real.
-func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptions) *run.Result {
+func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptions) *event.Result {
 	t.Helper()
 	task, err := w.lib.Find(t.Context(), name)
 	if err != nil {
@@ -418,7 +419,7 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	var res *run.Result
+	var res *event.Result
 	run.New(local.NewDialer(local.Options{}), run.Options{}).Run(t.Context(), action, targets, func(e run.Event) {
 		if e.Kind == run.Finished {
 			res = e.Result
@@ -428,7 +429,7 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 }
 
 // shown is a result as JSON, with the test's directory as DIR.
-func (w *world) shown(t *testing.T, res *run.Result) string {
+func (w *world) shown(t *testing.T, res *event.Result) string {
 	t.Helper()
 	var b strings.Builder
 	if err := res.WriteJSON(&b); err != nil {
@@ -671,7 +672,7 @@ func TestStream(t *testing.T) {
 				said[e.Stream] += string(e.Data)
 			}
 		})
-		if got := said[run.Stdout] + "|" + said[run.Stderr]; got != want {
+		if got := said[capture.Stdout] + "|" + said[capture.Stderr]; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/nodeset"
@@ -265,7 +266,7 @@ func (a *app) warnNoTargets() {
 
 // spell adds a hint if bolt could not connect to a target that is not in the inventory
 // and has a name similar to a name in the inventory. known returns these names.
-func spell(r *run.Result, known func() []string) {
+func spell(r *event.Result, known func() []string) {
 	if !r.Target.Adhoc || r.OK() || r.Err.Hint != "" || r.Err.Class != transport.ClassResolve && r.Err.Class != transport.ClassConnect {
 		return
 	}
@@ -282,7 +283,7 @@ type hints struct {
 	targets map[string][]string
 }
 
-func (h *hints) add(r *run.Result) {
+func (h *hints) add(r *event.Result) {
 	if r.OK() || r.Err.Hint == "" {
 		return
 	}

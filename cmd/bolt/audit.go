@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/audit"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -123,14 +124,14 @@ func notAudited(err error) error {
 }
 
 // came notes what came of the action on a target.
-func (d *audited) came(ctx context.Context, r *run.Result) {
+func (d *audited) came(ctx context.Context, r *event.Result) {
 	if d == nil {
 		return
 	}
 	switch {
 	case r.OK():
 		d.out.Succeeded++
-	case r.Err.Class == run.ClassSkipped:
+	case r.Err.Class == event.ClassSkipped:
 		d.out.NotBegun++
 		return
 	default:
@@ -282,9 +283,9 @@ func (a *app) auditOfPlan(p *plans.Plan, given *value.Hash, j *journal.Run) audi
 }
 
 // auditStep implements executor.Options.Audit.
-func (a *app) auditStep(ctx context.Context, s *executor.Step) (end func([]*run.Result), err error) {
+func (a *app) auditStep(ctx context.Context, s *executor.Step) (end func([]*event.Result), err error) {
 	if a.auditLog() == nil {
-		return func([]*run.Result) {}, nil
+		return func([]*event.Result) {}, nil
 	}
 	secrets := s.Secrets
 	if slices.Contains(secrets, "env_vars") { // which of them, nobody says
@@ -306,7 +307,7 @@ func (a *app) auditStep(ctx context.Context, s *executor.Step) (end func([]*run.
 	if err != nil {
 		return nil, err
 	}
-	return func(results []*run.Result) {
+	return func(results []*event.Result) {
 		failed := false
 		for _, r := range results {
 			d.came(ctx, r)

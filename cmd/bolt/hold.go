@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 
-	"bolt/run"
+	"bolt/event/capture"
 )
 
 // A hold keeps what others write to the terminal while a question is open there,
@@ -12,16 +12,16 @@ import (
 // comes between the question and what is typed.
 //
 // What is kept is little in memory and the rest in a file without a name; from
-// run.DefaultCaptureLimit on it is dropped, with a line that says so.
+// capture.DefaultLimit on it is dropped, with a line that says so.
 type hold struct {
-	to [2]io.Writer // by run.Stream
+	to [2]io.Writer // by capture.Stream
 
 	mu   sync.Mutex
-	kept *run.Capture // nil while no question is open
+	kept *capture.Output // nil while no question is open
 }
 
 func newHold(out, err io.Writer) *hold {
-	return &hold{to: [2]io.Writer{run.Stdout: out, run.Stderr: err}}
+	return &hold{to: [2]io.Writer{capture.Stdout: out, capture.Stderr: err}}
 }
 
 // begin begins to keep. Questions are asked one at a time, so it is not called
@@ -29,12 +29,12 @@ func newHold(out, err io.Writer) *hold {
 func (h *hold) begin() (end func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.kept = run.NewCapture(run.CaptureOptions{})
+	h.kept = capture.New(capture.Options{})
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		// A terminal that is gone is noticed by whoever writes next.
-		_ = h.kept.Each(func(s run.Stream, data []byte) error {
+		_ = h.kept.Each(func(s capture.Stream, data []byte) error {
 			_, err := h.to[s].Write(data)
 			return err
 		})
@@ -45,11 +45,11 @@ func (h *hold) begin() (end func()) {
 
 // before returns a writer to one of the streams, which is a terminal. It is safe
 // for concurrent use.
-func (h *hold) before(s run.Stream) io.Writer { return heldWriter{h, s} }
+func (h *hold) before(s capture.Stream) io.Writer { return heldWriter{h, s} }
 
 type heldWriter struct {
 	h *hold
-	s run.Stream
+	s capture.Stream
 }
 
 func (w heldWriter) Write(p []byte) (int, error) {

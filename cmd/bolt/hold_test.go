@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"bolt/run"
+	"bolt/event/capture"
 )
 
 // TestHold: what is written while a question is open comes after it, in order,
@@ -16,7 +16,7 @@ import (
 func TestHold(t *testing.T) {
 	var screen bytes.Buffer
 	h := newHold(&screen, &screen)
-	out, err := h.before(run.Stdout), h.before(run.Stderr)
+	out, err := h.before(capture.Stdout), h.before(capture.Stderr)
 	say := func(w io.Writer, text string) {
 		t.Helper()
 		if _, err := io.WriteString(w, text); err != nil {
@@ -28,7 +28,7 @@ func TestHold(t *testing.T) {
 	want := "before\nquestion? "
 	screen.WriteString("question? ")
 	var kept strings.Builder
-	for n := 0; kept.Len() < 2*run.DefaultCaptureMemory; n++ {
+	for n := 0; kept.Len() < 2*capture.DefaultMemory; n++ {
 		for i, w := range []io.Writer{out, err} {
 			line := fmt.Sprintf("line %d of %d\n", n, i)
 			say(w, line)
@@ -52,7 +52,7 @@ func TestHoldConcurrent(t *testing.T) {
 	h := newHold(&screen, &screen)
 	var writers sync.WaitGroup
 	for range 4 {
-		w := h.before(run.Stdout)
+		w := h.before(capture.Stdout)
 		writers.Go(func() {
 			for range 500 {
 				if _, err := io.WriteString(w, "line\n"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -68,7 +69,7 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 	if err != nil {
 		return nil, err
 	}
-	var result *run.Result
+	var result *event.Result
 	runner := run.New(local.NewDialer(local.Options{Logger: l.app.log}), run.Options{Log: l.app.log, Timeout: l.app.timeout()})
 	runner.Run(ctx, action, []*inventory.Target{here}, func(e run.Event) {
 		if e.Kind == run.Finished {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
@@ -66,7 +67,7 @@ type search struct {
 
 // A found is what became of a lookup.
 type found struct {
-	result *run.Result
+	result *event.Result
 	odd    environment.Odd
 	logs   []eval.Log
 	bare   bool // no facts are known, and paths of the hierarchy use facts
@@ -250,10 +251,10 @@ func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
 
 // onTarget looks the key up for one target.
 func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
-	r := &run.Result{Target: t, Action: output.Lookup, Value: &ordered.Map{}}
+	r := &event.Result{Target: t, Action: output.Lookup, Value: &ordered.Map{}}
 	f := &found{result: r}
 	if ctx.Err() != nil {
-		r.Err = run.Skipped()
+		r.Err = event.Skipped()
 		return f
 	}
 	ctx, cancel := s.app.limited(ctx)
@@ -426,23 +427,23 @@ func (s *search) warn(id, text string) {
 
 // failure is the failure of a lookup for a target, as Bolt words it. ctx was
 // the lookup's.
-func (s *search) failure(ctx context.Context, err error) *run.Error {
+func (s *search) failure(ctx context.Context, err error) *event.Error {
 	if late, is := errors.AsType[*lateError](context.Cause(ctx)); is {
-		return &run.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
+		return &event.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
 	}
 	if ctx.Err() != nil {
-		return &run.Error{Kind: "puppetlabs.tasks/cancelled-error", Code: "CANCELLED", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassCancelled}
+		return &event.Error{Kind: "puppetlabs.tasks/cancelled-error", Code: "CANCELLED", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassCancelled}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		m := f.Details
 		if m == nil {
 			m = &ordered.Map{}
 		}
-		return &run.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: m, Class: run.ClassFailed, Command: true}
+		return &event.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: m, Class: event.ClassFailed, Command: true}
 	}
 	msg, details := s.mistake(ctx, err)
-	return &run.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: msg, Details: details,
-		Class: run.ClassFailed, Command: true, Hint: s.hint(err)}
+	return &event.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: msg, Details: details,
+		Class: event.ClassFailed, Command: true, Hint: s.hint(err)}
 }
 
 // mistake is an error of a lookup, or of a function of the hierarchy, in words

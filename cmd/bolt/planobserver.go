@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"bolt/event/capture"
 	"bolt/internal/logging"
 	"bolt/internal/safetext"
 	"bolt/output"
@@ -52,10 +53,10 @@ func newPlanObserver(ctx context.Context, a *app, plan string, stop context.Canc
 	out, err := io.Writer(a.sys.out), io.Writer(a.sys.err)
 	v.hold = newHold(out, err)
 	if a.terminal() {
-		out = v.hold.before(run.Stdout)
+		out = v.hold.before(capture.Stdout)
 	}
 	if a.errTerminal() {
-		err = v.hold.before(run.Stderr)
+		err = v.hold.before(capture.Stderr)
 	}
 	v.view = output.NewPlanView(output.Options{
 		Format: a.format(), Out: out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/inventory"
 	"bolt/output"
@@ -180,7 +181,7 @@ func asWritten(words []string) []string {
 }
 
 // rerun records results for --rerun.
-func (v *planObserver) rerun(results []*run.Result) {
+func (v *planObserver) rerun(results []*event.Result) {
 	targets := make([]*inventory.Target, len(results))
 	outcome := make(map[*inventory.Target]bool, len(results))
 	for i, r := range results {

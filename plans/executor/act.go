@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
@@ -169,7 +170,7 @@ func taskWith() []eval.Signature {
 			return nil, err
 		}
 		a := &act{function: c.Name, object: name, action: "task", about: "task " + name, targets: in.targets,
-			each: make(map[*inventory.Target]run.Action), failed: make(map[*inventory.Target]*run.Result)}
+			each: make(map[*inventory.Target]run.Action), failed: make(map[*inventory.Target]*event.Result)}
 		for _, target := range in.targets {
 			v, err := c.Yield(in.x.target(target))
 			if err != nil {
@@ -182,8 +183,8 @@ func taskWith() []eval.Signature {
 			action, err := in.x.taskAction(c.Context(), t, plain(params).(*ordered.Map), in.options)
 			if err != nil {
 				f := in.x.failure(err)
-				a.failed[target] = &run.Result{Target: target, Action: "task",
-					Err: &run.Error{Kind: f.Kind, Msg: f.Msg, Class: run.ClassFailed, Details: &ordered.Map{}}}
+				a.failed[target] = &event.Result{Target: target, Action: "task",
+					Err: &event.Error{Kind: f.Kind, Msg: f.Msg, Class: event.ClassFailed, Details: &ordered.Map{}}}
 				continue
 			}
 			a.each[target] = action

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
@@ -14,7 +15,6 @@ import (
 	"bolt/puppet/eval"
 	"bolt/puppet/stdlib"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 // A ContainerResult is what came of a container.
@@ -156,11 +156,11 @@ func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map
 		return nil, err
 	}
 	x.apart(func() { result.Value = containerValue(c.Context(), what, at.File, at.Line) })
-	came := &run.Result{Action: "container", Object: what.Image}
+	came := &event.Result{Action: "container", Object: what.Image}
 	if result.Err() != nil {
-		came.Err = &run.Error{Kind: containerFailure}
+		came.Err = &event.Error{Kind: containerFailure}
 	}
-	end([]*run.Result{came})
+	end([]*event.Result{came})
 	if !quiet {
 		x.observe(func(o Observer) { o.ContainerFinished(result) })
 	}

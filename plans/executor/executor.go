@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"bolt/environment"
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/plans"
@@ -73,7 +75,7 @@ type Options struct {
 	// Audit is told of a step before it is begun, and end what came of it on the
 	// targets where it was; after an error it is not begun. A container has one
 	// result, without a target. Several goroutines call it; nil: nobody is told.
-	Audit func(ctx context.Context, s *Step) (end func(results []*run.Result), err error)
+	Audit func(ctx context.Context, s *Step) (end func(results []*event.Result), err error)
 
 	Observer Observer
 	// Warn takes a warning, its ID first.
@@ -143,7 +145,7 @@ type Executor struct {
 	ctx   context.Context // of Run
 	turn  turn
 	slots run.Slots
-	spill *run.Spill // outputs of results, which stay readable to the end
+	spill *capture.Spill // outputs of results, which stay readable to the end
 
 	// Whoever has the turn has these.
 	objects map[*inventory.Target]*value.Object // targets as values
@@ -172,7 +174,7 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	spill := run.NewSpill("")
+	spill := capture.NewSpill("")
 	o.Journal.KeepIn(spill)
 	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), foreseen: make(map[string]bool), caught: make(map[*value.Object]*Failure)}
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 // A Failure is what ended a plan, or what a plan can catch.
@@ -185,7 +185,7 @@ func FailedSteps(err error) []string {
 // where there is one. It is for writing, as ToWrite is.
 func (f *Failure) Map() *ordered.Map { return f.data(whenWritten) }
 
-func (f *Failure) data(of func(*run.Result) any) *ordered.Map {
+func (f *Failure) data(of func(*event.Result) any) *ordered.Map {
 	m := ordered.Of("kind", f.Kind, "msg", f.Msg)
 	if f.Kind == "" {
 		m.Set("kind", nil)

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
@@ -23,7 +24,6 @@ import (
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -105,10 +105,10 @@ func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string
 		if !slices.Contains(unknown, t.SafeName()) {
 			continue
 		}
-		r := &run.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
+		r := &event.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
 		if decided == Failed {
 			r.Value = nil
-			r.Err = &run.Error{Kind: unknownOutcome, Class: transport.ClassLost, Details: &ordered.Map{}, Msg: takenAsFailed}
+			r.Err = &event.Error{Kind: unknownOutcome, Class: transport.ClassLost, Details: &ordered.Map{}, Msg: takenAsFailed}
 		}
 		if err := step.Decide(r); err != nil {
 			return err
@@ -271,8 +271,8 @@ func hasPassword(text string, targets bool) bool {
 }
 
 // cut reports whether a result is only that of a run which was cut off.
-func cut(ctx context.Context, r *run.Result) bool {
-	return ctx.Err() != nil && r.Err != nil && (r.Err.Class == transport.ClassCancelled || r.Err.Class == run.ClassSkipped)
+func cut(ctx context.Context, r *event.Result) bool {
+	return ctx.Err() != nil && r.Err != nil && (r.Err.Class == transport.ClassCancelled || r.Err.Class == event.ClassSkipped)
 }
 
 // content is the digest of the files of a task; "" of another action.

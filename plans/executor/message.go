@@ -3,11 +3,11 @@ package executor
 import (
 	"strings"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 // message formats a value for output: a string unchanged, an array or a hash as JSON
@@ -72,7 +72,7 @@ func messageData(v value.Value) any {
 		return m
 	case *value.Object:
 		switch p := v.Payload().(type) {
-		case *run.Result, *resultSet:
+		case *event.Result, *resultSet:
 			return ToWrite(v)
 		case *inventory.Target:
 			return p.SafeName()

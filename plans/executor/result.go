@@ -5,27 +5,27 @@ import (
 	"strings"
 
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
 // Results of plans stand for those of package run: output stays where that has
 // it, and becomes a value when a program asks for it.
 
-func (x *Executor) result(r *run.Result) *value.Object { return x.o.Language.types.result.Wrap(r) }
+func (x *Executor) result(r *event.Result) *value.Object { return x.o.Language.types.result.Wrap(r) }
 
-func runResult(v value.Value) *run.Result {
-	r, _ := v.(*value.Object).Payload().(*run.Result)
+func runResult(v value.Value) *event.Result {
+	r, _ := v.(*value.Object).Payload().(*event.Result)
 	return r
 }
 
 // resultMap is a result as Puppet Bolt has it as data.
-func resultMap(r *run.Result) *ordered.Map {
+func resultMap(r *event.Result) *ordered.Map {
 	if m, err := r.Data(); err == nil {
 		return m
 	}
@@ -43,7 +43,7 @@ func mustValue(v any) value.Value {
 func resultData(o *value.Object) value.Value { return mustValue(resultMap(runResult(o))) }
 
 // resultValue is what the result came to: the value of Puppet Bolt's Result.
-func resultValue(r *run.Result) *value.Hash {
+func resultValue(r *event.Result) *value.Hash {
 	if m, err := r.Members(); err == nil {
 		if h, ok := mustValue(m).(*value.Hash); ok {
 			return h
@@ -53,7 +53,7 @@ func resultValue(r *run.Result) *value.Hash {
 }
 
 // resultMember is one of the values of a result, made without the others.
-func resultMember(r *run.Result, key string) (v value.Value, ok bool) {
+func resultMember(r *event.Result, key string) (v value.Value, ok bool) {
 	d, ok, err := r.Member(key)
 	if err != nil || !ok {
 		return nil, false
@@ -71,7 +71,7 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 	if !ok || inventoryTarget(o) == nil {
 		return nil, eval.Errorf("type-mismatch", "Result.new expects a Target, got %s", value.DescribeValue(args[0]))
 	}
-	r := &run.Result{Target: inventoryTarget(o), Value: &ordered.Map{}}
+	r := &event.Result{Target: inventoryTarget(o), Value: &ordered.Map{}}
 	if len(args) == 2 {
 		m, ok := plain(args[1]).(*ordered.Map)
 		if !ok {
@@ -86,7 +86,7 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 			if given == nil {
 				given = ordered.Of("msg", v, "kind", "bolt/error", "details", &ordered.Map{})
 			}
-			r.Err = &run.Error{Class: run.ClassFailed, Given: given, Details: &ordered.Map{}}
+			r.Err = &event.Error{Class: event.ClassFailed, Given: given, Details: &ordered.Map{}}
 			r.Err.Msg, _ = given.Value("msg").(string)
 			r.Err.Kind, _ = given.Value("kind").(string)
 		}
@@ -95,7 +95,7 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 }
 
 // errorOf is the error of a result as a value; nil without one.
-func errorOf(r *run.Result) *value.Object {
+func errorOf(r *event.Result) *value.Object {
 	if r.Err == nil {
 		return nil
 	}
@@ -116,40 +116,40 @@ func errorObject(m *ordered.Map) *value.Object {
 
 // resultFunctions are the attributes and functions of Result.
 func resultFunctions() []*eval.Function {
-	about := func(name, params string, tell func(c *eval.Call, r *run.Result) value.Value) *eval.Function {
+	about := func(name, params string, tell func(c *eval.Call, r *event.Result) value.Value) *eval.Function {
 		return member("Result", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, runResult(c.Args[0])), nil })
 	}
 	return []*eval.Function{
-		about("target", "", func(c *eval.Call, r *run.Result) value.Value { return of(&c.Site).target(r.Target) }),
-		about("value", "", func(_ *eval.Call, r *run.Result) value.Value { return resultValue(r) }),
-		about("to_data", "", func(c *eval.Call, _ *run.Result) value.Value { return resultData(c.Args[0].(*value.Object)) }),
-		about("action", "", func(_ *eval.Call, r *run.Result) value.Value { return value.String(r.Action) }),
-		about("ok", "", func(_ *eval.Call, r *run.Result) value.Value { return value.Bool(r.OK()) }),
-		about("status", "", func(_ *eval.Call, r *run.Result) value.Value {
+		about("target", "", func(c *eval.Call, r *event.Result) value.Value { return of(&c.Site).target(r.Target) }),
+		about("value", "", func(_ *eval.Call, r *event.Result) value.Value { return resultValue(r) }),
+		about("to_data", "", func(c *eval.Call, _ *event.Result) value.Value { return resultData(c.Args[0].(*value.Object)) }),
+		about("action", "", func(_ *eval.Call, r *event.Result) value.Value { return value.String(r.Action) }),
+		about("ok", "", func(_ *eval.Call, r *event.Result) value.Value { return value.Bool(r.OK()) }),
+		about("status", "", func(_ *eval.Call, r *event.Result) value.Value {
 			if r.OK() {
 				return value.String("success")
 			}
 			return value.String("failure")
 		}),
-		about("error", "", func(_ *eval.Call, r *run.Result) value.Value {
+		about("error", "", func(_ *eval.Call, r *event.Result) value.Value {
 			if e := errorOf(r); e != nil {
 				return e
 			}
 			return value.Undef{}
 		}),
-		about("message", "", func(_ *eval.Call, r *run.Result) value.Value {
+		about("message", "", func(_ *eval.Call, r *event.Result) value.Value {
 			if v, ok := resultMember(r, "_output"); ok {
 				return v
 			}
 			return value.Undef{}
 		}),
-		about("sensitive", "", func(_ *eval.Call, r *run.Result) value.Value {
+		about("sensitive", "", func(_ *eval.Call, r *event.Result) value.Value {
 			if v, ok := r.Value.Value("_sensitive").(*value.Sensitive); ok {
 				return v
 			}
 			return value.Undef{}
 		}),
-		about("[]", "String $key", func(c *eval.Call, r *run.Result) value.Value {
+		about("[]", "String $key", func(c *eval.Call, r *event.Result) value.Value {
 			if v, ok := r.Value.Value(string(c.Args[1].(value.String))).(*value.Sensitive); ok {
 				return v
 			}
@@ -207,7 +207,7 @@ func resultSetFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, set []value.Value) value.Value) *eval.Function {
 		return member("ResultSet", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, setOf(c.Args[0])), nil })
 	}
-	where := func(c *eval.Call, set []value.Value, want func(r *run.Result) bool) value.Value {
+	where := func(c *eval.Call, set []value.Value, want func(r *event.Result) bool) value.Value {
 		var kept []value.Value
 		for _, r := range set {
 			if want(runResult(r)) {
@@ -244,10 +244,10 @@ func resultSetFunctions() []*eval.Function {
 		about("empty", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(len(set) == 0) }),
 		about("ok", "", func(_ *eval.Call, set []value.Value) value.Value { return value.Bool(allOK(set)) }),
 		about("error_set", "", func(c *eval.Call, set []value.Value) value.Value {
-			return where(c, set, func(r *run.Result) bool { return !r.OK() })
+			return where(c, set, func(r *event.Result) bool { return !r.OK() })
 		}),
 		about("ok_set", "", func(c *eval.Call, set []value.Value) value.Value {
-			return where(c, set, func(r *run.Result) bool { return r.OK() })
+			return where(c, set, func(r *event.Result) bool { return r.OK() })
 		}),
 		about("first", "", func(_ *eval.Call, set []value.Value) value.Value {
 			if len(set) == 0 {
@@ -336,7 +336,7 @@ func secretless(v any) any {
 // Data is a value as data that package safetext writes as JSON: a Result, a
 // Target or an Error is what it is there.
 func Data(v value.Value) any {
-	return dataOf(v, func(r *run.Result) any { return resultMap(r) })
+	return dataOf(v, func(r *event.Result) any { return resultMap(r) })
 }
 
 // ToWrite is Data for nothing but writing: results in it are safejson.Lazy.
@@ -344,21 +344,21 @@ func ToWrite(v value.Value) any { return dataOf(v, whenWritten) }
 
 // whenWritten is a result as data that is made when it is written: of a thousand
 // that a plan returns, one is there at a time.
-func whenWritten(r *run.Result) any { return laterData{r} }
+func whenWritten(r *event.Result) any { return laterData{r} }
 
 // laterData is a safejson.Lazy.
-type laterData struct{ r *run.Result }
+type laterData struct{ r *event.Result }
 
 func (l laterData) Data() (any, error) { return resultMap(l.r), nil }
 
 // dataOf is a value as data, in which of says what a result is.
-func dataOf(v value.Value, of func(*run.Result) any) any {
+func dataOf(v value.Value, of func(*event.Result) any) any {
 	switch v := v.(type) {
 	case *value.Object:
 		switch p := v.Payload().(type) {
 		case *inventory.Target:
 			return p.SafeName()
-		case *run.Result:
+		case *event.Result:
 			return of(p)
 		case *resultSet:
 			return dataOf(value.NewArray(p.results...), of)
@@ -391,7 +391,7 @@ func dataOf(v value.Value, of func(*run.Result) any) any {
 }
 
 // Results returns the results of a ResultSet that a plan has returned.
-func Results(v value.Value) (list []*run.Result, ok bool) {
+func Results(v value.Value) (list []*event.Result, ok bool) {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return nil, false
@@ -407,17 +407,17 @@ func Results(v value.Value) (list []*run.Result, ok bool) {
 }
 
 // OneResult is a Result that a plan has returned.
-func OneResult(v value.Value) (r *run.Result, ok bool) {
+func OneResult(v value.Value) (r *event.Result, ok bool) {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return nil, false
 	}
-	r, ok = o.Payload().(*run.Result)
+	r, ok = o.Payload().(*event.Result)
 	return r, ok
 }
 
 // Results are those of an action whose failure this is.
-func (f *Failure) Results() (list []*run.Result, ok bool) {
+func (f *Failure) Results() (list []*event.Result, ok bool) {
 	if !f.acted {
 		return nil, false
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/spelling"
@@ -177,9 +178,9 @@ type act struct {
 	targets  []*inventory.Target
 	do       run.Action // nil where each target has its own
 	each     map[*inventory.Target]run.Action
-	failed   map[*inventory.Target]*run.Result // known to fail before anything is done
-	prepare  func() error                      // on this machine, before the first target; nil: nothing
-	marks    []any                             // what makes it another action beside its arguments: data without secrets
+	failed   map[*inventory.Target]*event.Result // known to fail before anything is done
+	prepare  func() error                        // on this machine, before the first target; nil: nothing
+	marks    []any                               // what makes it another action beside its arguments: data without secrets
 }
 
 // do carries out an act and returns its ResultSet, or raises the failure of what
@@ -209,7 +210,7 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 		}
 	}
 	step.Recorded = recorded.Done()
-	byTarget := make(map[*inventory.Target]*run.Result, len(a.targets))
+	byTarget := make(map[*inventory.Target]*event.Result, len(a.targets))
 	x.apart(func() { err = x.roll(c, a, step, o, recorded, byTarget) })
 	if err != nil {
 		return nil, err
@@ -278,7 +279,7 @@ func byTransport(ctx context.Context, targets []*inventory.Target) []*inventory.
 // roll carries out an act on its targets, batch after batch, and notes what it
 // came to on each. What was recorded is not done again. The error is that of the
 // journal: then targets may be without a result.
-func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*run.Result) (err error) {
+func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*event.Result) (err error) {
 	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
 		Begin: recorded.Began})
 	at := x.place(c)
@@ -293,8 +294,8 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 	}()
 	known := make(map[*inventory.Target]bool) // what is not to be recorded
 	var begun bool
-	var done []*run.Result // in this run
-	end := func([]*run.Result) {}
+	var done []*event.Result // in this run
+	end := func([]*event.Result) {}
 	defer func() { end(done) }()
 	note := func(e run.Event) {
 		if e.Kind == run.Finished {
@@ -367,19 +368,19 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 			note(e)
 		})
 		return run.Batch{Failures: failures - before, Worked: true}, nil
-	}, func(t *inventory.Target, e *run.Error) {
-		note(run.Event{Kind: run.Finished, Target: t, Result: &run.Result{Target: t, Action: a.action, Err: e}})
+	}, func(t *inventory.Target, e *event.Error) {
+		note(run.Event{Kind: run.Finished, Target: t, Result: &event.Result{Target: t, Action: a.action, Err: e}})
 	})
 	return cmp.Or(lost, err)
 }
 
 // audited tells Options.Audit that a step is about to be begun.
-func (x *Executor) audited(ctx context.Context, s *Step) (end func([]*run.Result), err error) {
+func (x *Executor) audited(ctx context.Context, s *Step) (end func([]*event.Result), err error) {
 	if x.o.Audit == nil {
-		return func([]*run.Result) {}, nil
+		return func([]*event.Result) {}, nil
 	}
 	if end, err = x.o.Audit(ctx, s); err != nil {
-		return func([]*run.Result) {}, err
+		return func([]*event.Result) {}, err
 	}
 	return end, nil
 }
@@ -412,7 +413,7 @@ func count(n int, what string) string {
 
 // located notes in the error of a result where the plan asked for it. An error that
 // a task gave itself stays as it is.
-func located(r *run.Result, file string, line int) {
+func located(r *event.Result, file string, line int) {
 	if r.Err == nil || r.Err.Given != nil || file == "" {
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 func TestCallsOf(t *testing.T) {
@@ -74,11 +74,11 @@ func TestTraceOfTargets(t *testing.T) {
 	x := New(Options{Language: language})
 	var results []value.Value
 	for i := range maxFailed + 2 {
-		e := &run.Error{Msg: fmt.Sprint("error ", i), Details: &ordered.Map{}}
+		e := &event.Error{Msg: fmt.Sprint("error ", i), Details: &ordered.Map{}}
 		if i == 0 {
 			e = nil
 		}
-		results = append(results, x.result(&run.Result{Target: &inventory.Target{Name: fmt.Sprint("t", i)}, Err: e}))
+		results = append(results, x.result(&event.Result{Target: &inventory.Target{Name: fmt.Sprint("t", i)}, Err: e}))
 	}
 	b := failf("bolt/run-failure", "run_command 'x' failed")
 	b.acted = true

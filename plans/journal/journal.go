@@ -35,12 +35,12 @@ import (
 	"sync"
 	"time"
 
+	"bolt/event/capture"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/appendfile"
 	"bolt/internal/atomicfile"
-	"bolt/run"
 )
 
 // Dir is the directory of a project in which journals are.
@@ -132,7 +132,7 @@ type Run struct {
 	err     error // of writing
 	refused error // why nothing more is done
 	boot    string
-	spill   *run.Spill     // nil: results have their outputs in files of their own
+	spill   *capture.Spill // nil: results have their outputs in files of their own
 	past    past           // what was recorded before the run was taken up
 	again   []string       // places of steps that are to be done again
 	branch  string         // of the plan, that runs
@@ -141,7 +141,7 @@ type Run struct {
 
 // KeepIn says where results that are read back have what is too much of their
 // outputs for memory. It is called before the first is read.
-func (r *Run) KeepIn(s *run.Spill) {
+func (r *Run) KeepIn(s *capture.Spill) {
 	if r != nil {
 		r.spill = s
 	}

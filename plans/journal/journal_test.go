@@ -12,10 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -64,8 +65,8 @@ func must(t *testing.T, errs ...error) {
 func done(t *testing.T, s *Step, raised bool) {
 	t.Helper()
 	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y),
-		s.Finished(&run.Result{Target: x, Action: "command"}),
-		s.Finished(&run.Result{Target: y, Action: "command", Err: &run.Error{Msg: "no"}}), s.End(raised))
+		s.Finished(&event.Result{Target: x, Action: "command"}),
+		s.Finished(&event.Result{Target: y, Action: "command", Err: &event.Error{Msg: "no"}}), s.End(raised))
 }
 
 func TestResume(t *testing.T) {
@@ -86,7 +87,7 @@ func TestResume(t *testing.T) {
 	if got := second.Unknown(); second.Done() || !slices.Equal(got, []string{"x"}) {
 		t.Errorf("unknown %v, done %v", got, second.Done())
 	}
-	must(t, second.Decide(&run.Result{Target: x, Action: "command"}))
+	must(t, second.Decide(&event.Result{Target: x, Action: "command"}))
 	if got, err := second.Result(x); got == nil || err != nil {
 		t.Errorf("what was decided is %v, %v", got, err)
 	}
@@ -267,22 +268,22 @@ func TestFiles(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	out := run.NewCapture(run.CaptureOptions{})
+	out := capture.New(capture.Options{})
 	for i, text := range []string{"a\n", "b\xff\x00", "c"} {
-		if _, err := out.Stream(run.Stream(i % 2)).Write([]byte(text)); err != nil {
+		if _, err := out.Stream(capture.Stream(i % 2)).Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cut := run.NewCapture(run.CaptureOptions{Limit: 2})
-	if _, err := cut.Stream(run.Stdout).Write([]byte("long")); err != nil {
+	cut := capture.New(capture.Options{Limit: 2})
+	if _, err := cut.Stream(capture.Stdout).Write([]byte("long")); err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]*run.Result{
+	for name, r := range map[string]*event.Result{
 		"cut":    {Target: x, Action: "command", Output: cut},
 		"output": {Target: x, Action: "command", Object: "id", Output: out, Elapsed: time.Second},
-		"signal": {Target: x, Action: "command", Output: run.NewCapture(run.CaptureOptions{}), Status: transport.Status{Code: -1, Signal: "TERM"},
-			Err: &run.Error{Kind: "k", Code: "C", Msg: "<m>", Hint: "h", Class: "failed", Command: true, Details: ordered.Of("exit_code", nil)}},
-		"value": {Target: x, Action: "task", Value: ordered.Of("z", int64(1<<60), "a", 1.0, "list", []any{nil, true}), Err: &run.Error{Given: ordered.Of("msg", "m"), Details: &ordered.Map{}}},
+		"signal": {Target: x, Action: "command", Output: capture.New(capture.Options{}), Status: transport.Status{Code: -1, Signal: "TERM"},
+			Err: &event.Error{Kind: "k", Code: "C", Msg: "<m>", Hint: "h", Class: "failed", Command: true, Details: ordered.Of("exit_code", nil)}},
+		"value": {Target: x, Action: "task", Value: ordered.Of("z", int64(1<<60), "a", 1.0, "list", []any{nil, true}), Err: &event.Error{Given: ordered.Of("msg", "m"), Details: &ordered.Map{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := encodeResult(r)
@@ -308,7 +309,7 @@ func TestWriteErrors(t *testing.T) {
 	s := step(t, r, "1")
 	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x))
 	must(t, r.file.Close())
-	if s.Began(y) == nil || s.Finished(&run.Result{Target: x}) == nil || r.Over("", nil) == nil {
+	if s.Began(y) == nil || s.Finished(&event.Result{Target: x}) == nil || r.Over("", nil) == nil {
 		t.Error("what was not written is no error")
 	}
 	r, err := Open(t.Context(), dir, r.ID, false)
@@ -332,7 +333,7 @@ func TestRefused(t *testing.T) {
 	if s.Began(y) == nil || other.Go([]*inventory.Target{y}) == nil {
 		t.Error("something is begun after that")
 	}
-	must(t, s.Finished(&run.Result{Target: x}))
+	must(t, s.Finished(&event.Result{Target: x}))
 	r = reopen(t, dir, r, false)
 	if got, err := step(t, r, "1").Result(x); got == nil || err != nil {
 		t.Errorf("result %v, %v", got, err)
@@ -345,7 +346,7 @@ func TestPasswords(t *testing.T) {
 	u := &inventory.Target{Name: "ssh://u:geheim@h", URI: "ssh://u:geheim@h"}
 	a := &Action{Function: "run_command", Targets: []string{u.SafeName()}}
 	s, err := r.Step("1", a)
-	must(t, err, s.Go([]*inventory.Target{u}), s.Began(u), s.Finished(&run.Result{Target: u}), s.End(false))
+	must(t, err, s.Go([]*inventory.Target{u}), s.Began(u), s.Finished(&event.Result{Target: u}), s.End(false))
 	text, err := os.ReadFile(r.Path())
 	must(t, err)
 	if bytes.Contains(text, []byte("geheim")) {
@@ -377,7 +378,7 @@ func TestSecrets(t *testing.T) {
 	dir, r := create(t)
 	s := step(t, r, "1")
 	secret := ordered.Of("list", []any{ordered.Of("_sensitive", value.NewSensitive(value.String("geheim")))})
-	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y), s.Finished(&run.Result{Target: x, Value: secret}), s.Finished(&run.Result{Target: y}), s.End(false))
+	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y), s.Finished(&event.Result{Target: x, Value: secret}), s.Finished(&event.Result{Target: y}), s.End(false))
 	r = reopen(t, dir, r, false)
 	s = step(t, r, "1")
 	if got := s.Unknown(); s.Done() || !s.Ended() || !slices.Equal(got, []string{"x"}) {
@@ -446,7 +447,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&run.Result{Target: x}), s.End(true), r.Over("m", nil), r.Close()} {
+	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&event.Result{Target: x}), s.End(true), r.Over("m", nil), r.Close()} {
 		if err != nil {
 			f.Fatal(err)
 		}

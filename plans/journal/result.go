@@ -8,11 +8,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bolt/event"
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/inventory"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -70,7 +71,7 @@ func hasSecret(v any) bool {
 	return false
 }
 
-func encodeResult(r *run.Result) (json.RawMessage, error) {
+func encodeResult(r *event.Result) (json.RawMessage, error) {
 	var errs []error
 	data := func(m *ordered.Map) json.RawMessage {
 		if m == nil {
@@ -81,8 +82,8 @@ func encodeResult(r *run.Result) (json.RawMessage, error) {
 		return b.Bytes()
 	}
 	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Cut: r.Output.Cut(), Code: r.Status.Code, Signal: r.Status.Signal, Value: data(r.Value), Elapsed: r.Elapsed}
-	errs = append(errs, r.Output.Each(func(s run.Stream, text []byte) error {
-		p := piece{Err: s == run.Stderr}
+	errs = append(errs, r.Output.Each(func(s capture.Stream, text []byte) error {
+		p := piece{Err: s == capture.Stderr}
 		if utf8.Valid(text) {
 			p.Text = string(text)
 		} else {
@@ -109,7 +110,7 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func decodeResult(text json.RawMessage, t *inventory.Target, spill *run.Spill) (*run.Result, error) {
+func decodeResult(text json.RawMessage, t *inventory.Target, spill *capture.Spill) (*event.Result, error) {
 	var in result
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, err
@@ -127,19 +128,19 @@ func decodeResult(text json.RawMessage, t *inventory.Target, spill *run.Spill) (
 		errs = append(errs, err)
 		return m
 	}
-	r := &run.Result{Target: t, Action: in.Action, Object: in.Object, Status: transport.Status{Code: in.Code, Signal: in.Signal}, Value: data(in.Value), Elapsed: in.Elapsed}
+	r := &event.Result{Target: t, Action: in.Action, Object: in.Object, Status: transport.Status{Code: in.Code, Signal: in.Signal}, Value: data(in.Value), Elapsed: in.Elapsed}
 	if e := in.Error; e != nil {
-		r.Err = &run.Error{Kind: e.Kind, Code: e.Code, Msg: e.Msg, Hint: e.Hint, Class: e.Class, Command: e.Command, Details: data(e.Details), Given: data(e.Given)}
+		r.Err = &event.Error{Kind: e.Kind, Code: e.Code, Msg: e.Msg, Hint: e.Hint, Class: e.Class, Command: e.Command, Details: data(e.Details), Given: data(e.Given)}
 		if r.Err.Details == nil {
 			r.Err.Details = &ordered.Map{}
 		}
 	}
 	if in.Printed {
-		r.Output = run.NewCapture(run.CaptureOptions{Spill: spill})
+		r.Output = capture.New(capture.Options{Spill: spill})
 		for _, p := range in.Output {
-			stream := run.Stdout
+			stream := capture.Stdout
 			if p.Err {
-				stream = run.Stderr
+				stream = capture.Stderr
 			}
 			text := p.Bytes
 			if text == nil {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/safejson"
 	"bolt/inventory"
-	"bolt/run"
 )
 
 // A Step is one action on targets, as it is done and recorded.
@@ -18,7 +18,7 @@ type Step struct {
 	place   string
 	past    *pastStep // nil if it was not begun before
 	action  *Action
-	decided map[string]*run.Result // by Decide
+	decided map[string]*event.Result // by Decide
 }
 
 // Step begins a step, or takes it up. The error is that another one was recorded
@@ -82,7 +82,7 @@ func (s *Step) Begun() bool {
 }
 
 // Result returns what was recorded of a target; nil if nothing was.
-func (s *Step) Result(t *inventory.Target) (*run.Result, error) {
+func (s *Step) Result(t *inventory.Target) (*event.Result, error) {
 	if s == nil || s.past == nil {
 		return nil, nil
 	}
@@ -120,9 +120,9 @@ func (s *Step) Unknown() []string {
 }
 
 // Decide notes what is taken for the result of a target whose outcome is unknown.
-func (s *Step) Decide(r *run.Result) error {
+func (s *Step) Decide(r *event.Result) error {
 	if s.decided == nil {
-		s.decided = make(map[string]*run.Result)
+		s.decided = make(map[string]*event.Result)
 	}
 	s.decided[r.Target.SafeName()] = r
 	return s.Finished(r)
@@ -152,7 +152,7 @@ func (s *Step) Began(t *inventory.Target) error {
 
 // Finished notes what came of it on a target. A result that holds a secret is not
 // written, so that it stays unknown.
-func (s *Step) Finished(r *run.Result) error {
+func (s *Step) Finished(r *event.Result) error {
 	if s == nil || hasSecret(r.Value) {
 		return nil
 	}

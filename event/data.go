@@ -1,4 +1,4 @@
-package run
+package event
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
@@ -113,7 +114,7 @@ func (r *Result) Truncated(ways string) string {
 	case reason != nil:
 		return fmt.Sprintf("The output of %s was cut: %d bytes are missing because it could not be stored: %v. %s", name, n, reason, hint)
 	case n > 0:
-		return fmt.Sprintf("The output of %s was cut at the limit of %d bytes: %d bytes are missing. %s", name, r.Output.limit, n, hint)
+		return fmt.Sprintf("The output of %s was cut at the limit of %d bytes: %d bytes are missing. %s", name, r.Output.Limit(), n, hint)
 	}
 	return fmt.Sprintf("The output of %s was cut when it was recorded.", name)
 }
@@ -121,21 +122,21 @@ func (r *Result) Truncated(ways string) string {
 // outputs are the members of a command.
 func (r *Result) outputs(yield func(string, any) bool) bool {
 	o := r.Output
-	stream := func(s Stream) outputText {
+	stream := func(s capture.Stream) outputText {
 		return outputText{write: func(w io.Writer) error { return o.WriteStream(w, s) }, size: o.Len(s)}
 	}
-	merged := outputText{write: o.WriteMerged, size: o.Len(Stdout) + o.Len(Stderr)}
+	merged := outputText{write: o.WriteMerged, size: o.Len(capture.Stdout) + o.Len(capture.Stderr)}
 	switch {
-	case o.silent(Stderr):
+	case o.Silent(capture.Stderr):
 		merged.same = "stdout"
-	case o.silent(Stdout):
+	case o.Silent(capture.Stdout):
 		merged.same = "stderr"
 	}
 	var code any
 	if r.Status.Signal == "" && (r.OK() || r.Err.Command) {
 		code = r.Status.Code
 	}
-	return yield("stdout", stream(Stdout)) && yield("stderr", stream(Stderr)) && yield("merged_output", merged) && yield("exit_code", code) &&
+	return yield("stdout", stream(capture.Stdout)) && yield("stderr", stream(capture.Stderr)) && yield("merged_output", merged) && yield("exit_code", code) &&
 		(!o.Cut() || yield(truncatedKey, true))
 }
 

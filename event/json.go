@@ -1,9 +1,10 @@
-package run
+package event
 
 import (
 	"bufio"
 	"io"
 
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
@@ -36,6 +37,20 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	j.raw(`,"value":{`)
 	j.members(r)
 	j.raw("}}")
+	if j.err != nil {
+		return j.err
+	}
+	return b.Flush()
+}
+
+// WriteMembers writes what Members returns to w, as a JSON object on one line without
+// the line's end.
+func (r *Result) WriteMembers(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	j := jsonResult{b: b}
+	j.raw("{")
+	j.members(r)
+	j.raw("}")
 	if j.err != nil {
 		return j.err
 	}
@@ -112,7 +127,7 @@ func (r *Result) ShowsOutput() bool {
 	}
 	switch r.Err.Class {
 	case transport.ClassTimeout, transport.ClassLost, transport.ClassCancelled:
-		return r.Output.Len(Stdout)+r.Output.Len(Stderr) > 0
+		return r.Output.Len(capture.Stdout)+r.Output.Len(capture.Stderr) > 0
 	}
 	return false
 }

@@ -1,4 +1,7 @@
-package run
+// Package capture holds what commands print: an [Output] has both streams of one
+// command, in memory as long as they are short, then in a temporary file. Outputs can
+// share a file, which is a [Spill].
+package capture
 
 import (
 	"bytes"
@@ -11,32 +14,41 @@ import (
 	"runtime"
 )
 
-// Limits of a Capture, unless its options say otherwise.
+// Stream names an output stream of a command.
+type Stream uint8
+
+// The two streams.
 const (
-	// DefaultCaptureMemory is held per target: a hundred at once, or some
-	// thousands of short results, stay in a few MB, and all that is not an
-	// accident of a command fits.
-	DefaultCaptureMemory = 64 << 10
-	// DefaultCaptureLimit is kept per target in all.
-	DefaultCaptureLimit = 256 << 20
+	Stdout Stream = iota
+	Stderr
 )
 
-// CaptureOptions limit a Capture. The zero value is ready.
-type CaptureOptions struct {
-	Memory int    // bytes in memory before a file is used; 0: DefaultCaptureMemory
-	Limit  int64  // bytes kept in all; 0: DefaultCaptureLimit
+// Limits of an Output, unless its options say otherwise.
+const (
+	// DefaultMemory is held per target: a hundred at once, or some
+	// thousands of short results, stay in a few MB, and all that is not an
+	// accident of a command fits.
+	DefaultMemory = 64 << 10
+	// DefaultLimit is kept per target in all.
+	DefaultLimit = 256 << 20
+)
+
+// Options limit an Output. The zero value is ready.
+type Options struct {
+	Memory int    // bytes in memory before a file is used; 0: DefaultMemory
+	Limit  int64  // bytes kept in all; 0: DefaultLimit
 	Dir    string // of the temporary file; "" for the system's
-	Spill  *Spill // shared with other Captures, in place of a file in Dir; Memory is then DefaultCaptureMemory at most
+	Spill  *Spill // shared with other Outputs, in place of a file in Dir; Memory is then DefaultMemory at most
 }
 
-// A Capture keeps what a command printed on both streams, in the order of
+// An Output keeps what a command printed on both streams, in the order of
 // arrival: in memory as long as it is little, then in a file that has no name
 // any more, and from a limit on not at all. What was not kept is counted, and
 // readers find a line that says so at the end.
 //
 // One goroutine at a time writes; after that any number may read at once, and
-// then one closes it. A nil Capture reads as an empty one.
-type Capture struct {
+// then one closes it. A nil Output reads as an empty one.
+type Output struct {
 	memory int
 	limit  int64
 	dir    string
@@ -64,39 +76,39 @@ const (
 	maxPiece     = 32 << 10 // taken of a Write at a time
 )
 
-// errCaptureClosed is what readers get after Close.
-var errCaptureClosed = errors.New("read captured output: closed")
+// errClosed is what readers get after Close.
+var errClosed = errors.New("read captured output: closed")
 
-// NewCapture returns an empty Capture.
-func NewCapture(o CaptureOptions) *Capture {
+// New returns an empty Output.
+func New(o Options) *Output {
 	if o.Memory <= 0 {
-		o.Memory = DefaultCaptureMemory
+		o.Memory = DefaultMemory
 	}
 	if o.Limit <= 0 {
-		o.Limit = DefaultCaptureLimit
+		o.Limit = DefaultLimit
 	}
 	o.Memory = min(o.Memory, 1<<30) // a record's length has 31 bits
 	if o.Spill != nil {
-		o.Memory = min(o.Memory, DefaultCaptureMemory)
+		o.Memory = min(o.Memory, DefaultMemory)
 	}
-	return &Capture{memory: o.Memory, limit: o.Limit, dir: o.Dir, spill: o.Spill, open: -1}
+	return &Output{memory: o.Memory, limit: o.Limit, dir: o.Dir, spill: o.Spill, open: -1}
 }
 
 // Stream returns the writer of one stream. Its Write never fails: a full disk
 // ends the capture and not the command.
-func (c *Capture) Stream(s Stream) io.Writer { return captureWriter{c, s} }
+func (c *Output) Stream(s Stream) io.Writer { return writer{c, s} }
 
-type captureWriter struct {
-	c *Capture
+type writer struct {
+	c *Output
 	s Stream
 }
 
-func (w captureWriter) Write(p []byte) (int, error) {
+func (w writer) Write(p []byte) (int, error) {
 	w.c.write(w.s, p)
 	return len(p), nil
 }
 
-func (c *Capture) write(s Stream, p []byte) {
+func (c *Output) write(s Stream, p []byte) {
 	if !c.printed {
 		c.printed = !blank(p)
 	}
@@ -114,7 +126,7 @@ func (c *Capture) write(s Stream, p []byte) {
 }
 
 // record adds one piece to the log and reports whether it could.
-func (c *Capture) record(s Stream, p []byte) bool {
+func (c *Output) record(s Stream, p []byte) bool {
 	if len(c.buf) > 0 && len(c.buf)+recordHeader+len(p) > c.memory {
 		if err := c.move(); err != nil {
 			c.full, c.reason = true, err
@@ -139,7 +151,7 @@ func (c *Capture) record(s Stream, p []byte) bool {
 
 // move puts buf into the file. After an error all that was kept can still be
 // read.
-func (c *Capture) move() error {
+func (c *Output) move() error {
 	if c.pages != nil {
 		if err := c.pages.add(c.buf); err != nil {
 			return err
@@ -152,7 +164,7 @@ func (c *Capture) move() error {
 }
 
 // begin moves buf for the first time.
-func (c *Capture) begin() error {
+func (c *Output) begin() error {
 	g := &pages{spill: c.spill}
 	if c.spill == nil {
 		g.spill = newSpill(c.dir, c.memory)
@@ -170,8 +182,11 @@ func (c *Capture) begin() error {
 	return nil
 }
 
+// Limit is how many bytes of both streams are kept at most.
+func (c *Output) Limit() int64 { return c.limit }
+
 // Len is how many bytes of one stream were kept.
-func (c *Capture) Len(s Stream) int64 {
+func (c *Output) Len(s Stream) int64 {
 	if c == nil {
 		return 0
 	}
@@ -180,7 +195,7 @@ func (c *Capture) Len(s Stream) int64 {
 
 // Dropped is how many bytes of both streams were not kept, and the error that
 // was the reason; it is nil where the limit was.
-func (c *Capture) Dropped() (int64, error) {
+func (c *Output) Dropped() (int64, error) {
 	if c == nil {
 		return 0, nil
 	}
@@ -188,23 +203,23 @@ func (c *Capture) Dropped() (int64, error) {
 }
 
 // Cut reports whether something that was printed is not there.
-func (c *Capture) Cut() bool {
+func (c *Output) Cut() bool {
 	n, _ := c.Dropped()
 	return n > 0 || c != nil && c.cut
 }
 
 // MarkCut notes that what was written had been cut before.
-func (c *Capture) MarkCut() { c.cut = true }
+func (c *Output) MarkCut() { c.cut = true }
 
-// silent reports whether nothing was printed on a stream.
-func (c *Capture) silent(s Stream) bool { return c == nil || c.kept[s] == 0 && c.dropped[s] == 0 }
+// Silent reports whether nothing was printed on a stream.
+func (c *Output) Silent(s Stream) bool { return c == nil || c.kept[s] == 0 && c.dropped[s] == 0 }
 
 // IsBlank reports whether nothing but white space (or NUL) was printed.
-func (c *Capture) IsBlank() bool { return c == nil || !c.printed }
+func (c *Output) IsBlank() bool { return c == nil || !c.printed }
 
 // WriteStream writes what was kept of one stream to w, and the line about what
 // was not.
-func (c *Capture) WriteStream(w io.Writer, s Stream) error {
+func (c *Output) WriteStream(w io.Writer, s Stream) error {
 	for piece, err := range c.pieces() {
 		if err != nil {
 			return err
@@ -223,7 +238,7 @@ func (c *Capture) WriteStream(w io.Writer, s Stream) error {
 
 // WriteMerged writes what was kept of both streams to w, in the order of
 // arrival, and the line about what was not.
-func (c *Capture) WriteMerged(w io.Writer) error {
+func (c *Output) WriteMerged(w io.Writer) error {
 	for piece, err := range c.pieces() {
 		if err != nil {
 			return err
@@ -239,7 +254,7 @@ func (c *Capture) WriteMerged(w io.Writer) error {
 }
 
 // mark writes the line that stands for n bytes.
-func (c *Capture) mark(w io.Writer, n int64) error {
+func (c *Output) mark(w io.Writer, n int64) error {
 	why := fmt.Sprintf("more than %d bytes were printed", c.limit)
 	if c.reason != nil {
 		why = c.reason.Error()
@@ -249,7 +264,7 @@ func (c *Capture) mark(w io.Writer, n int64) error {
 }
 
 // Sum is the SHA-256 of what WriteMerged writes: equal outputs have equal sums.
-func (c *Capture) Sum() ([sha256.Size]byte, error) {
+func (c *Output) Sum() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	err := c.WriteMerged(h)
 	return [sha256.Size]byte(h.Sum(nil)), err
@@ -257,7 +272,7 @@ func (c *Capture) Sum() ([sha256.Size]byte, error) {
 
 // Each hands what was kept to take, in pieces in the order of arrival, each valid
 // during the call, and then the lines about what was not.
-func (c *Capture) Each(take func(s Stream, data []byte) error) error {
+func (c *Output) Each(take func(s Stream, data []byte) error) error {
 	for piece, err := range c.pieces() {
 		if err == nil {
 			err = take(piece.stream, piece.data)
@@ -288,13 +303,13 @@ type piece struct {
 }
 
 // pieces reads the log.
-func (c *Capture) pieces() iter.Seq2[piece, error] {
+func (c *Output) pieces() iter.Seq2[piece, error] {
 	return func(yield func(piece, error) bool) {
 		if c == nil {
 			return
 		}
 		if c.closed {
-			yield(piece{}, errCaptureClosed)
+			yield(piece{}, errClosed)
 			return
 		}
 		if c.pages != nil {
@@ -362,7 +377,7 @@ func readRecords(r io.Reader, size int, yield func(piece, error) bool) bool {
 
 // Close gives up the file and the memory; the lengths can still be asked for.
 // A second Close does nothing.
-func (c *Capture) Close() error {
+func (c *Output) Close() error {
 	if c == nil || c.closed {
 		return nil
 	}

@@ -1,15 +1,44 @@
-package run
+package event
 
 import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"strings"
 	"testing"
 
+	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
 )
+
+// A piece is what a test writes to an output.
+type piece struct {
+	stream capture.Stream
+	text   string
+}
+
+func printed(t testing.TB, o capture.Options, pieces ...piece) *capture.Output {
+	t.Helper()
+	c := capture.New(o)
+	t.Cleanup(func() { c.Close() })
+	for _, p := range pieces {
+		if _, err := io.WriteString(c.Stream(p.stream), p.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func text(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
 
 func target(name string) *inventory.Target { return &inventory.Target{Name: name} }
 
@@ -25,37 +54,37 @@ func TestWriteJSON(t *testing.T) {
 		{
 			"success",
 			Result{Target: web1, Action: "command", Object: "echo hi; echo err >&2",
-				Output: capture(t, CaptureOptions{}, printed{Stdout, "hi\n"}, printed{Stderr, "err\n"})},
+				Output: printed(t, capture.Options{}, piece{capture.Stdout, "hi\n"}, piece{capture.Stderr, "err\n"})},
 			`{"target":"web1","action":"command","object":"echo hi; echo err >&2","status":"success","value":{"stdout":"hi\n","stderr":"err\n","merged_output":"hi\nerr\n","exit_code":0}}`,
 		},
 		{
 			"spilled",
 			Result{Target: web1, Action: "command", Object: "x",
-				Output: capture(t, CaptureOptions{Memory: 2}, printed{Stdout, "h\xc3"}, printed{Stdout, "\xa9\n"}, printed{Stderr, "e"})},
+				Output: printed(t, capture.Options{Memory: 2}, piece{capture.Stdout, "h\xc3"}, piece{capture.Stdout, "\xa9\n"}, piece{capture.Stderr, "e"})},
 			`{"target":"web1","action":"command","object":"x","status":"success","value":{"stdout":"hé\n","stderr":"e","merged_output":"hé\ne","exit_code":0}}`,
 		},
 		{
 			"not UTF-8",
 			Result{Target: web1, Action: "command", Object: `printf 'caf\351 \377'`,
-				Output: capture(t, CaptureOptions{}, printed{Stdout, "caf\xe9 \xff"})},
+				Output: printed(t, capture.Options{}, piece{capture.Stdout, "caf\xe9 \xff"})},
 			`{"target":"web1","action":"command","object":"printf 'caf\\351 \\377'","status":"success","value":{"stdout":"caf\\xE9 \\xFF","stderr":"","merged_output":"caf\\xE9 \\xFF","exit_code":0}}`,
 		},
 		{
 			"cut",
 			Result{Target: web1, Action: "command", Object: "x",
-				Output: capture(t, CaptureOptions{Limit: 2}, printed{Stdout, "hi\n"})},
+				Output: printed(t, capture.Options{Limit: 2}, piece{capture.Stdout, "hi\n"})},
 			`{"target":"web1","action":"command","object":"x","status":"success","value":{"stdout":"hi\n[output cut here, 1 bytes left out: more than 2 bytes were printed]\n","stderr":"","merged_output":"hi\n[output cut here, 1 bytes left out: more than 2 bytes were printed]\n","exit_code":0,"truncated":true}}`,
 		},
 		{
 			"command failed",
-			Result{Target: web1, Action: "script", Object: "s.sh", Status: transport.Status{Code: 3}, Err: commandError(transport.Status{Code: 3}),
-				Output: capture(t, CaptureOptions{}, printed{Stdout, "out\n"})},
+			Result{Target: web1, Action: "script", Object: "s.sh", Status: transport.Status{Code: 3}, Err: &Error{Kind: "puppetlabs.tasks/command-error", Code: "COMMAND_ERROR", Msg: "The command failed with exit code 3", Details: ordered.Of("exit_code", int64(3)), Class: ClassFailed, Command: true},
+				Output: printed(t, capture.Options{}, piece{capture.Stdout, "out\n"})},
 			`{"target":"web1","action":"script","object":"s.sh","status":"failure","value":{"stdout":"out\n","stderr":"","merged_output":"out\n","exit_code":3,"_error":{"kind":"puppetlabs.tasks/command-error","issue_code":"COMMAND_ERROR","msg":"The command failed with exit code 3","details":{"exit_code":3}}}}`,
 		},
 		{
 			"signal",
 			Result{Target: web1, Action: "command", Object: "x", Status: transport.Status{Code: -1, Signal: "TERM"},
-				Err: &Error{Kind: "k", Msg: "m", Details: ordered.Of("exit_code", nil), Command: true}, Output: capture(t, CaptureOptions{})},
+				Err: &Error{Kind: "k", Msg: "m", Details: ordered.Of("exit_code", nil), Command: true}, Output: printed(t, capture.Options{})},
 			`{"target":"web1","action":"command","object":"x","status":"failure","value":{"stdout":"","stderr":"","merged_output":"","exit_code":null,"_error":{"kind":"k","msg":"m","details":{"exit_code":null}}}}`,
 		},
 		{
@@ -65,17 +94,17 @@ func TestWriteJSON(t *testing.T) {
 		},
 		{
 			"refused before it ran, with output of sudo",
-			Result{Target: web1, Action: "command", Err: connect, Output: capture(t, CaptureOptions{}, printed{Stderr, "sorry"})},
+			Result{Target: web1, Action: "command", Err: connect, Output: printed(t, capture.Options{}, piece{capture.Stderr, "sorry"})},
 			`{"target":"web1","action":"command","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"puppetlabs.tasks/connect-error","msg":"no route to \"web1\"","issue_code":"CONNECT_ERROR"}}}`,
 		},
 		{
 			"timeout after output",
-			Result{Target: web1, Action: "command", Err: timeout, Output: capture(t, CaptureOptions{}, printed{Stdout, "so far"})},
+			Result{Target: web1, Action: "command", Err: timeout, Output: printed(t, capture.Options{}, piece{capture.Stdout, "so far"})},
 			`{"target":"web1","action":"command","object":null,"status":"failure","value":{"stdout":"so far","stderr":"","merged_output":"so far","exit_code":null,"_error":{"details":{},"kind":"puppetlabs.tasks/timeout-error","msg":"too long","issue_code":"TIMEOUT"}}}`,
 		},
 		{
 			"timeout without output",
-			Result{Target: web1, Action: "command", Err: timeout, Output: capture(t, CaptureOptions{})},
+			Result{Target: web1, Action: "command", Err: timeout, Output: printed(t, capture.Options{})},
 			`{"target":"web1","action":"command","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"puppetlabs.tasks/timeout-error","msg":"too long","issue_code":"TIMEOUT"}}}`,
 		},
 		{
@@ -133,14 +162,14 @@ func TestData(t *testing.T) {
 		"a task": {Target: web1, Action: "task", Object: "t\xff", Value: ordered.Of("n", int64(1), "f", 1.5, "e", 1e300, "s", "\xe9", "l", []any{int64(1), nil, true, "\xff"},
 			"m", ordered.Of("k\xe9", ordered.Of("deep", []string{"a"})), "i", 7)},
 		"a secret":          {Target: web1, Action: "task", Value: ordered.Of("s", transport.NewSecret("hidden"))},
-		"keys of a command": {Target: web1, Action: "command", Output: capture(t, CaptureOptions{}, printed{Stderr, "e"}), Value: ordered.Of("stdout", "given", "exit_code", "given")},
-		"cut":               {Target: web1, Action: "command", Output: capture(t, CaptureOptions{Limit: 3}, printed{Stdout, "more than that"})},
-		"cut, both":         {Target: web1, Action: "command", Output: capture(t, CaptureOptions{Limit: 3}, printed{Stderr, "more"}, printed{Stdout, "and more"})},
+		"keys of a command": {Target: web1, Action: "command", Output: printed(t, capture.Options{}, piece{capture.Stderr, "e"}), Value: ordered.Of("stdout", "given", "exit_code", "given")},
+		"cut":               {Target: web1, Action: "command", Output: printed(t, capture.Options{Limit: 3}, piece{capture.Stdout, "more than that"})},
+		"cut, both":         {Target: web1, Action: "command", Output: printed(t, capture.Options{Limit: 3}, piece{capture.Stderr, "more"}, piece{capture.Stdout, "and more"})},
 		"a failure":         {Target: web1, Action: "task", Err: &Error{Msg: "m\xff", Given: ordered.Of("msg", "m\xff", "details", []any{})}},
 	} {
 		t.Run(name, func(t *testing.T) { isData(t, r) })
 	}
-	closed := capture(t, CaptureOptions{}, printed{Stdout, "x"})
+	closed := printed(t, capture.Options{}, piece{capture.Stdout, "x"})
 	closed.Close()
 	r := &Result{Target: web1, Action: "command", Output: closed}
 	if m, err := r.Data(); err == nil {
@@ -155,7 +184,7 @@ func FuzzData(f *testing.F) {
 	f.Add([]byte("out\xe9"), []byte(""), 2)
 	f.Add([]byte(""), []byte("\xc3\xa9"), 100)
 	f.Fuzz(func(t *testing.T, out, err []byte, memory int) {
-		c := capture(t, CaptureOptions{Memory: memory, Limit: 64}, printed{Stdout, string(out)}, printed{Stderr, string(err)}, printed{Stdout, string(out)})
+		c := printed(t, capture.Options{Memory: memory, Limit: 64}, piece{capture.Stdout, string(out)}, piece{capture.Stderr, string(err)}, piece{capture.Stdout, string(out)})
 		isData(t, &Result{Target: target("t"), Action: "command", Object: string(err), Output: c, Value: ordered.Of("_output", string(out))})
 	})
 }
@@ -163,7 +192,7 @@ func FuzzData(f *testing.F) {
 func TestWriteJSONReturnsWriteErrors(t *testing.T) {
 	pr, pw := io.Pipe()
 	pr.Close()
-	r := &Result{Target: target("web1"), Action: "command", Output: capture(t, CaptureOptions{}, printed{Stdout, "x"})}
+	r := &Result{Target: target("web1"), Action: "command", Output: printed(t, capture.Options{}, piece{capture.Stdout, "x"})}
 	if err := r.WriteJSON(pw); err != io.ErrClosedPipe {
 		t.Errorf("error is %v, want %v", err, io.ErrClosedPipe)
 	}

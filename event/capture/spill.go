@@ -1,4 +1,4 @@
-package run
+package capture
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// A Spill is where Captures keep what is too much for memory: one file, which
-// has no name any more, however many outputs there are. Captures that nobody
+// A Spill is where Outputs keep what is too much for memory: one file, which
+// has no name any more, however many outputs there are. Outputs that nobody
 // has any more give their places back.
 //
 // Whoever makes one closes it; until then what is in it can be read. It is safe
@@ -21,7 +21,7 @@ type Spill struct {
 	slot int   // the file is cut into places of so many bytes
 	most int64 // of inMemory
 
-	inMemory atomic.Int64 // bytes that Captures hold there which have ended
+	inMemory atomic.Int64 // bytes that Outputs hold there which have ended
 
 	mu     sync.Mutex
 	file   *os.File // nil before the first
@@ -32,7 +32,7 @@ type Spill struct {
 
 // NewSpill returns an empty Spill, which makes a file in dir ("" for the
 // system's) when it needs one.
-func NewSpill(dir string) *Spill { return newSpill(dir, DefaultCaptureMemory) }
+func NewSpill(dir string) *Spill { return newSpill(dir, DefaultMemory) }
 
 func newSpill(dir string, slot int) *Spill { return &Spill{dir: dir, slot: slot, most: maxInMemory} }
 
@@ -83,7 +83,7 @@ func (s *Spill) give(slots ...int64) {
 // errSpillClosed is what there is after Close.
 var errSpillClosed = errors.New("the file of outputs is closed")
 
-// pages are what one Capture has in a Spill, in their order.
+// pages are what one Output has in a Spill, in their order.
 type pages struct {
 	spill *Spill
 	slots []int64
@@ -135,16 +135,16 @@ func (g *pages) drop() {
 
 const (
 	// maxInMemory is how much of the outputs that have ended stays in memory, of
-	// all Captures of a Spill together: results of thousands of targets, and
+	// all Outputs of a Spill together: results of thousands of targets, and
 	// less than what a program may take without being noticed.
 	maxInMemory = 64 << 20
 	// minMoved is the least that is worth a place in the file: a page.
 	minMoved = 4 << 10
 )
 
-// Settle says that nothing more is written. Where the Captures of the Spill have
+// Settle says that nothing more is written. Where the Outputs of the Spill have
 // much in memory already, this one goes to the file.
-func (c *Capture) Settle() {
+func (c *Output) Settle() {
 	s := c.spill
 	if s == nil || len(c.buf) == 0 {
 		return

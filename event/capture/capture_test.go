@@ -1,4 +1,4 @@
-package run
+package capture
 
 import (
 	"bytes"
@@ -8,25 +8,24 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 )
 
-// printed is what a test writes to a Capture.
+// printed is what a test writes to an Output.
 type printed struct {
 	stream Stream
 	text   string
 }
 
-func capture(t testing.TB, o CaptureOptions, parts ...printed) *Capture {
+func capture(t testing.TB, o Options, parts ...printed) *Output {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	c := NewCapture(o)
+	c := New(o)
 	t.Cleanup(func() { c.Close() })
 	for _, p := range parts {
 		if n, err := io.WriteString(c.Stream(p.stream), p.text); err != nil || n != len(p.text) {
@@ -45,17 +44,17 @@ func text(t testing.TB, write func(io.Writer) error) string {
 	return b.String()
 }
 
-func (c *Capture) texts(t testing.TB) (out, err, merged string) {
+func (c *Output) texts(t testing.TB) (out, err, merged string) {
 	t.Helper()
 	return text(t, func(w io.Writer) error { return c.WriteStream(w, Stdout) }),
 		text(t, func(w io.Writer) error { return c.WriteStream(w, Stderr) }),
 		text(t, c.WriteMerged)
 }
 
-func TestCaptureKeepsOrder(t *testing.T) {
+func TestOutputKeepsOrder(t *testing.T) {
 	for _, memory := range []int{0, 1, 5, 7, 20} {
 		t.Run(fmt.Sprintf("memory %d", memory), func(t *testing.T) {
-			c := capture(t, CaptureOptions{Memory: memory},
+			c := capture(t, Options{Memory: memory},
 				printed{Stdout, "a\n"}, printed{Stdout, "b\n"}, printed{Stderr, "oops\n"}, printed{Stdout, ""}, printed{Stdout, "c"})
 			out, err, merged := c.texts(t)
 			if out != "a\nb\nc" || err != "oops\n" || merged != "a\nb\noops\nc" {
@@ -68,14 +67,14 @@ func TestCaptureKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestCaptureRandom compares with plain buffers, for pieces of many sizes and
+// TestOutputRandom compares with plain buffers, for pieces of many sizes and
 // all ways of spilling.
-func TestCaptureRandom(t *testing.T) {
+func TestOutputRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 40 {
 		var streams [2]bytes.Buffer
 		var merged bytes.Buffer
-		c := capture(t, CaptureOptions{Memory: 1 + r.IntN(50_000)})
+		c := capture(t, Options{Memory: 1 + r.IntN(50_000)})
 		for range r.IntN(50) {
 			p := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, r.IntN(1<<r.IntN(16)))
 			s := Stream(r.IntN(2))
@@ -96,8 +95,8 @@ func TestCaptureRandom(t *testing.T) {
 	}
 }
 
-func TestCaptureLimit(t *testing.T) {
-	c := capture(t, CaptureOptions{Memory: 8, Limit: 10}, printed{Stdout, "12345"}, printed{Stderr, "abcdefgh"}, printed{Stdout, "more"})
+func TestOutputLimit(t *testing.T) {
+	c := capture(t, Options{Memory: 8, Limit: 10}, printed{Stdout, "12345"}, printed{Stderr, "abcdefgh"}, printed{Stdout, "more"})
 	out, err, merged := c.texts(t)
 	const why = ": more than 10 bytes were printed]\n"
 	if want := "12345\n[output cut here, 4 bytes left out" + why; out != want {
@@ -112,14 +111,14 @@ func TestCaptureLimit(t *testing.T) {
 	if n, reason := c.Dropped(); n != 7 || reason != nil {
 		t.Errorf("Dropped = %d, %v; want 7, nil", n, reason)
 	}
-	exact := capture(t, CaptureOptions{Limit: 5}, printed{Stdout, "12345"})
+	exact := capture(t, Options{Limit: 5}, printed{Stdout, "12345"})
 	if n, _ := exact.Dropped(); n != 0 {
 		t.Errorf("%d bytes dropped at exactly the limit", n)
 	}
 }
 
-// TestCaptureFullDisk fills a real, small file system.
-func TestCaptureFullDisk(t *testing.T) {
+// TestOutputFullDisk fills a real, small file system.
+func TestOutputFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("this test mounts a small file system: run it as root")
 	}
@@ -132,7 +131,7 @@ func TestCaptureFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c := NewCapture(CaptureOptions{Memory: 10_000, Dir: dir})
+	c := New(Options{Memory: 10_000, Dir: dir})
 	defer c.Close()
 	var all bytes.Buffer
 	for i := range 1000 {
@@ -156,17 +155,17 @@ func TestCaptureFullDisk(t *testing.T) {
 	}
 }
 
-func TestCaptureNoFile(t *testing.T) {
-	c := capture(t, CaptureOptions{Memory: 8, Dir: "/nonexistent"}, printed{Stdout, "123"}, printed{Stdout, "456789"})
+func TestOutputNoFile(t *testing.T) {
+	c := capture(t, Options{Memory: 8, Dir: "/nonexistent"}, printed{Stdout, "123"}, printed{Stdout, "456789"})
 	out, _, _ := c.texts(t)
 	if !strings.HasPrefix(out, "123\n[output cut here, 6 bytes left out: ") || !strings.Contains(out, "/nonexistent") {
 		t.Errorf("stdout %q", out)
 	}
 }
 
-func TestCaptureLeavesNoFile(t *testing.T) {
+func TestOutputLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
-	c := capture(t, CaptureOptions{Memory: 8, Dir: dir}, printed{Stdout, "1234567890"}, printed{Stdout, "1234567890"})
+	c := capture(t, Options{Memory: 8, Dir: dir}, printed{Stdout, "1234567890"}, printed{Stdout, "1234567890"})
 	if c.pages == nil {
 		t.Fatal("nothing was spilled")
 	}
@@ -175,16 +174,16 @@ func TestCaptureLeavesNoFile(t *testing.T) {
 	}
 }
 
-func TestCaptureBlank(t *testing.T) {
+func TestOutputBlank(t *testing.T) {
 	for s, want := range map[string]bool{"": true, " \t\r\n\v\f\x00": true, "\n x": false, "\u00a0": false} {
-		if got := capture(t, CaptureOptions{}, printed{Stdout, "\n"}, printed{Stderr, s}).IsBlank(); got != want {
+		if got := capture(t, Options{}, printed{Stdout, "\n"}, printed{Stderr, s}).IsBlank(); got != want {
 			t.Errorf("IsBlank with %q = %v", s, got)
 		}
 	}
 }
 
-func TestCaptureClose(t *testing.T) {
-	c := capture(t, CaptureOptions{Memory: 4}, printed{Stdout, "some"}, printed{Stdout, "text"})
+func TestOutputClose(t *testing.T) {
+	c := capture(t, Options{Memory: 4}, printed{Stdout, "some"}, printed{Stdout, "text"})
 	if _, _, merged := c.texts(t); merged != "sometext" {
 		t.Errorf("merged %q", merged)
 	}
@@ -202,17 +201,17 @@ func TestCaptureClose(t *testing.T) {
 }
 
 func TestNilCapture(t *testing.T) {
-	var c *Capture
+	var c *Output
 	if _, _, merged := c.texts(t); merged != "" || !c.IsBlank() || c.Len(Stderr) != 0 || c.Close() != nil {
-		t.Error("a nil Capture is not an empty one")
+		t.Error("a nil Output is not an empty one")
 	}
 	if sum, err := c.Sum(); err != nil || sum != sha256.Sum256(nil) {
 		t.Errorf("Sum = %x, %v", sum, err)
 	}
 }
 
-func TestCaptureManyReaders(t *testing.T) {
-	c := capture(t, CaptureOptions{Memory: 64}, printed{Stdout, strings.Repeat("line\n", 1000)}, printed{Stderr, "end"})
+func TestOutputManyReaders(t *testing.T) {
+	c := capture(t, Options{Memory: 64}, printed{Stdout, strings.Repeat("line\n", 1000)}, printed{Stderr, "end"})
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
@@ -225,64 +224,14 @@ func TestCaptureManyReaders(t *testing.T) {
 	readers.Wait()
 }
 
-// heapWriter notes the largest heap that it sees.
-type heapWriter struct {
-	n    int64
-	next int64
-	peak uint64
-}
-
-func (h *heapWriter) Write(p []byte) (int, error) {
-	h.n += int64(len(p))
-	if h.n >= h.next {
-		h.next += 4 << 20
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		h.peak = max(h.peak, m.HeapAlloc)
-	}
-	return len(p), nil
-}
-
-// TestCaptureMemory captures 100 MB and renders it, three times over, as JSON.
-func TestCaptureMemory(t *testing.T) {
-	const size = 100 << 20
-	runtime.GC()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-
-	seen := &heapWriter{}
-	c := capture(t, CaptureOptions{})
-	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 2048)
-	w := io.MultiWriter(c.Stream(Stdout), seen)
-	for range size / len(chunk) {
-		if _, err := w.Write(chunk); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := &Result{Target: target("web1"), Action: "command", Object: "yes", Output: c}
-	seen.n, seen.next = 0, 0
-	if err := r.WriteJSON(seen); err != nil {
-		t.Fatal(err)
-	}
-	if seen.n < 2*size {
-		t.Fatalf("%d bytes of JSON, want more than %d", seen.n, 2*size)
-	}
-	const limit = 4 << 20 // the heap grows to twice what is in use before it is collected
-	if grown := int64(seen.peak) - int64(before.HeapAlloc); grown > limit {
-		t.Errorf("the heap grew by %d bytes, limit %d", grown, limit)
-	} else {
-		t.Logf("the heap grew by %d bytes at most", grown)
-	}
-}
-
-// BenchmarkCaptureMiB captures 1 MiB in pieces of an SSH packet, of which all
+// BenchmarkOutputMiB captures 1 MiB in pieces of an SSH packet, of which all
 // but the end goes to the file.
-func BenchmarkCaptureMiB(b *testing.B) {
+func BenchmarkOutputMiB(b *testing.B) {
 	chunk := bytes.Repeat([]byte("x"), 32<<10)
 	b.SetBytes(1 << 20)
 	dir := b.TempDir()
 	for b.Loop() {
-		c := NewCapture(CaptureOptions{Dir: dir})
+		c := New(Options{Dir: dir})
 		w := c.Stream(Stdout)
 		for range 32 {
 			if _, err := w.Write(chunk); err != nil {

@@ -1,4 +1,4 @@
-package run
+package capture
 
 import (
 	"bytes"
@@ -26,13 +26,13 @@ func spill(t testing.TB) *Spill {
 func TestSpillShared(t *testing.T) {
 	s := spill(t)
 	const outputs = 50
-	list := make([]*Capture, outputs)
+	list := make([]*Output, outputs)
 	want := func(i int) string { return strings.Repeat(fmt.Sprintf("output %d\n", i), 10_000) }
 	var writers sync.WaitGroup
 	before := descriptors(t)
 	for i := range list {
 		writers.Go(func() {
-			list[i] = capture(t, CaptureOptions{Spill: s})
+			list[i] = capture(t, Options{Spill: s})
 			w := list[i].Stream(Stream(i % 2))
 			for rest := []byte(want(i)); len(rest) > 0; {
 				n := min(len(rest), 1000+i)
@@ -62,20 +62,20 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// TestSpillReuse: places are used again when their Capture is closed, or when
+// TestSpillReuse: places are used again when their Output is closed, or when
 // nobody has it any more.
 func TestSpillReuse(t *testing.T) {
 	s := spill(t)
-	large := strings.Repeat("x", 3*DefaultCaptureMemory)
-	c := capture(t, CaptureOptions{Spill: s}, printed{Stdout, large})
+	large := strings.Repeat("x", 3*DefaultMemory)
+	c := capture(t, Options{Spill: s}, printed{Stdout, large})
 	had := s.slots
 	c.Close()
-	capture(t, CaptureOptions{Spill: s}, printed{Stdout, large}).Close()
+	capture(t, Options{Spill: s}, printed{Stdout, large}).Close()
 	if had == 0 || s.slots != had {
 		t.Errorf("two outputs one after the other took %d places, one %d", s.slots, had)
 	}
 	drop := func() {
-		c := NewCapture(CaptureOptions{Spill: s})
+		c := New(Options{Spill: s})
 		io.WriteString(c.Stream(Stdout), large)
 		c.Settle()
 	}
@@ -104,16 +104,16 @@ func TestSettle(t *testing.T) {
 	s := spill(t)
 	s.most = 1 << 20
 	text := strings.Repeat("0123456789abcde\n", 2<<10)
-	list := make([]*Capture, 64)
+	list := make([]*Output, 64)
 	inMemory := int64(0)
 	for i := range list {
-		list[i] = capture(t, CaptureOptions{Spill: s}, printed{Stdout, text}, printed{Stderr, "e"})
+		list[i] = capture(t, Options{Spill: s}, printed{Stdout, text}, printed{Stderr, "e"})
 		list[i].Settle()
 		if list[i].buf != nil {
 			inMemory += int64(cap(list[i].buf))
 		}
 	}
-	small := capture(t, CaptureOptions{Spill: s}, printed{Stdout, "small"})
+	small := capture(t, Options{Spill: s}, printed{Stdout, "small"})
 	small.Settle()
 	if inMemory > s.most || inMemory < s.most/2 || small.pages != nil {
 		t.Errorf("%d bytes are in memory, limit %d", inMemory, s.most)
@@ -131,8 +131,8 @@ func TestSettle(t *testing.T) {
 // TestSpillClosed: what is in the file cannot be read any more, nor written.
 func TestSpillClosed(t *testing.T) {
 	s := spill(t)
-	large := strings.Repeat("x", 2*DefaultCaptureMemory)
-	c := capture(t, CaptureOptions{Spill: s}, printed{Stdout, large})
+	large := strings.Repeat("x", 2*DefaultMemory)
+	c := capture(t, Options{Spill: s}, printed{Stdout, large})
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestSpillClosed(t *testing.T) {
 	if err := c.WriteMerged(&b); !errors.Is(err, errSpillClosed) {
 		t.Errorf("read %d bytes, %v", b.Len(), err)
 	}
-	late := capture(t, CaptureOptions{Spill: s}, printed{Stdout, large})
+	late := capture(t, Options{Spill: s}, printed{Stdout, large})
 	if n, reason := late.Dropped(); n == 0 || !errors.Is(reason, errSpillClosed) {
 		t.Errorf("%d bytes were dropped, %v", n, reason)
 	}

@@ -38,6 +38,9 @@ type Failure struct {
 	step string
 	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
 	lineOnly bool
+	// unplaced is set for errors that Puppet Bolt reports without a place. Before has
+	// the place.
+	unplaced bool
 	// acted is set for the failure of an action, but not for an Error that a plan
 	// creates from it. bolt prints the results of the action, or the message of the Error.
 	acted bool
@@ -126,7 +129,12 @@ func (x *Executor) failure(err error) *Failure {
 		f.Err = err
 	}
 	e, ok := errors.AsType[*eval.Error](err)
-	if !ok || e.Pos.File == "" || f.File != "" || own != nil && f.saysFile() {
+	if !ok || e.Pos.File == "" || f.File != "" || f.unplaced || own != nil && f.saysFile() {
+		return &f
+	}
+	if own == nil && (f.Kind == palError && ofLookup(e.Kind) || f.Kind == "bolt.inventory/validation-error") {
+		f.unplaced = true
+		f.Before = &Failure{File: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Calls: callsOf(e)}
 		return &f
 	}
 	f.File, f.Line, f.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
@@ -162,6 +170,12 @@ func (f *Failure) saysFile() bool {
 // error of the language.
 func placeless(kind string) bool {
 	return kind == "fail" || kind == "division-by-zero" || kind == "argument-count"
+}
+
+// ofLookup reports whether an error is one of those of the function lookup that Puppet
+// Bolt reports without a place: no value was found, or the data cannot be used.
+func ofLookup(kind string) bool {
+	return kind == "lookup-not-found" || kind == "lookup-interpolation" || kind == "lookup-data"
 }
 
 // FailedSteps are the places of the steps of a plan whose failure has ended it, as

@@ -47,6 +47,9 @@ func (x *Executor) ofYAML(p *yamlplan.Plan, err error) error {
 		return err
 	}
 	before := x.failure(err)
+	if before.unplaced && before.Kind == palError {
+		return before
+	}
 	f := &Failure{Kind: before.Kind, Msg: before.Msg, Code: before.Code, Details: before.Details, Hint: before.Hint,
 		Branches: before.Branches, Before: before, step: before.step, acted: before.acted}
 	own, catchable := caught(err)

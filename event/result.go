@@ -49,6 +49,9 @@ type Error struct {
 	// Given is the error as the task itself gave it, in place of the above; nil
 	// for all others.
 	Given *ordered.Map
+	// Bare is set if the error that the task gave had no details. A plan then adds its
+	// place to those of Given.
+	Bare bool
 }
 
 // Classes of results that no transport can produce.

@@ -178,6 +178,7 @@ func (t *Task) given(v any) *event.Error {
 			Details: ordered.Of("original_error", v)}
 	}
 	m = m.Clone()
+	bare := m.Value("details") == nil
 	if _, has := m.Get(sensitiveKey); has {
 		m.Set(sensitiveKey, value.Redacted)
 	}
@@ -189,7 +190,7 @@ func (t *Task) given(v any) *event.Error {
 			m.Set(missing.key, missing.value)
 		}
 	}
-	e := &event.Error{Class: event.ClassFailed, Command: true, Given: m}
+	e := &event.Error{Class: event.ClassFailed, Command: true, Given: m, Bare: bare}
 	e.Kind, _ = m.Value("kind").(string)
 	e.Details, _ = m.Value("details").(*ordered.Map)
 	text, ok := msg.(string)

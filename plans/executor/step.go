@@ -412,9 +412,9 @@ func count(n int, what string) string {
 }
 
 // located notes in the error of a result where the plan asked for it. An error that
-// a task gave itself stays as it is.
+// a task gave with details stays as it is.
 func located(r *event.Result, file string, line int) {
-	if r.Err == nil || r.Err.Given != nil || file == "" {
+	if r.Err == nil || r.Err.Given != nil && !r.Err.Bare || file == "" {
 		return
 	}
 	details := ordered.Of("file", file, "line", int64(line))
@@ -423,6 +423,10 @@ func located(r *event.Result, file string, line int) {
 	}
 	e := *r.Err
 	e.Details = details
+	if e.Given != nil {
+		e.Given = e.Given.Clone()
+		e.Given.Set("details", details)
+	}
 	r.Err = &e
 }
 

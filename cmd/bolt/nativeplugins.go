@@ -3,12 +3,12 @@ package main
 import (
 	"net/http"
 
+	"bolt/clouds/aws"
+	"bolt/clouds/azure"
+	"bolt/clouds/cloud"
+	"bolt/clouds/gcloud"
 	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/ansiblehosts"
-	"bolt/inventory/plugin/aws"
-	"bolt/inventory/plugin/azure"
-	"bolt/inventory/plugin/cloud"
-	"bolt/inventory/plugin/gcloud"
 	"bolt/inventory/plugin/nodes"
 	"bolt/inventory/plugin/program"
 	"bolt/inventory/plugin/terraform"

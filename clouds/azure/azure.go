@@ -36,9 +36,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
+	"bolt/clouds/cloud"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"

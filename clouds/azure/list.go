@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/clouds/cloud"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"
 )

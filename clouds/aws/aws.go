@@ -30,9 +30,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go/logging"
 
+	"bolt/clouds/cloud"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"

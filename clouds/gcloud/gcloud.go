@@ -28,10 +28,10 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
+	"bolt/clouds/cloud"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
-	"bolt/inventory/plugin/cloud"
 	"bolt/inventory/plugin/fetch"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"

@@ -25,9 +25,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"bolt/clouds/cloud"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/inventory/plugin/cloud"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -19,7 +19,8 @@ type Listing struct {
 type Entry struct{ Name, Description string }
 
 // List returns all hooks with the plugins that have them: those that are built
-// in, and modules. A module whose plugin is broken is warned of and left out.
+// in, modules and programs. A module or program whose plugin is broken is left
+// out, with a warning.
 func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
 	names := p.builtIn()
 	if p.opts.Modules != nil {
@@ -33,6 +34,9 @@ func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
 				p.opts.Warn("plugin_load_error", fmt.Sprintf("The plugin %s is not listed: %v", m.Name, err))
 			}
 		}
+	}
+	if p.opts.Programs != nil {
+		names = append(names, p.opts.Programs.Names()...)
 	}
 	slices.Sort(names)
 	var list []Listing
@@ -54,6 +58,10 @@ func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
 				continue
 			}
 			about, err := p.describe(ctx, h)
+			if err != nil && h.describe != nil && ctx.Err() == nil {
+				p.opts.Warn("plugin_load_error", fmt.Sprintf("The plugin %s is not listed: %v", name, err))
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -67,6 +75,9 @@ func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
 }
 
 func (p *Plugins) describe(ctx context.Context, h hook) (string, error) {
+	if h.describe != nil {
+		return h.describe(ctx)
+	}
 	d, ok := p.opts.Tasks.(Describer)
 	if h.task == "" || !ok {
 		return h.about, nil

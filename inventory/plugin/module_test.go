@@ -444,3 +444,56 @@ func TestModuleBeforeBuiltIn(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
+
+// programs are plugins that are programs: their value is their name.
+type programs []string
+
+func (p programs) Names() []string { return p }
+
+func (p programs) Plugin(name string) (plugin.Native, bool) {
+	about := func(context.Context) (string, error) {
+		if name == "sick" {
+			return "", errors.New("it does not describe itself")
+		}
+		return "Program.", nil
+	}
+	value := func(context.Context, *ordered.Map, *ordered.Map) (any, error) { return name, nil }
+	return plugin.Native{Name: name, Resolve: value, Describe: about}, slices.Contains(p, name)
+}
+
+// TestPrograms: a program is a plugin if no module and no built-in plugin has its
+// name.
+func TestPrograms(t *testing.T) {
+	o, _ := world(t, map[string]string{"modules/keeper/bolt_plugin.json": "{}"}, map[string]fakeTask{"keeper::resolve_reference": {do: identity}})
+	var warnings []string
+	o.Warn = func(id, text string) { warnings = append(warnings, id+": "+text) }
+	o.Natives = []plugin.Native{{Name: "cmdb", Resolve: func(context.Context, *ordered.Map, *ordered.Map) (any, error) { return "built in", nil }}}
+	o.Programs = programs{"choria", "cmdb", "env_var", "keeper", "mine", "sick"}
+	p := plugin.New(o)
+	for name, want := range map[string]any{
+		"mine": "mine", "choria": "choria", "cmdb": "built in", "env_var": "x",
+		"keeper": ordered.Of("var", "ENV_x", "_boltdir", o.Project),
+	} {
+		if got, err := p.Resolve(t.Context(), name, ordered.Of("var", "ENV_x")); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %v, %v, want %v", name, got, err, want)
+		}
+	}
+	_, err := p.Resolve(t.Context(), "other", &ordered.Map{})
+	if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.Contains(f.Hint, "keeper, mine, prompt") || !strings.Contains(f.Hint, "a program bolt-plugin-other on PATH") {
+		t.Errorf("got %#v", err)
+	}
+	list, err := p.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range list[1].Plugins {
+		lines = append(lines, e.Name+" "+e.Description)
+	}
+	if got := strings.Join(lines, "|"); !strings.Contains(got, "|mine Program.|") || !strings.HasPrefix(got, "choria Program.|cmdb |env_var Read a value") || strings.Contains(got, "sick") {
+		t.Errorf("got %s", got)
+	}
+	if want := []string{"plugin_load_error: The plugin sick is not listed: it does not describe itself"}; !reflect.DeepEqual(warnings, want) {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -8,7 +8,7 @@
 // machine. Others that are built in are packages of their own, which Options
 // hands over (Native). Modules may be plugins as well: those that have a
 // bolt_plugin.json; what they do are tasks. pkcs7, which decrypts secrets, is
-// such a module.
+// such a module. Programs of their own may be plugins, too (Options.Programs).
 // A plugin has hooks. Resolve is the hook resolve_reference with all that
 // belongs to it; Call is any other, List names them all.
 //
@@ -45,6 +45,8 @@ type Options struct {
 	Prompt func(ctx context.Context, question string) (transport.Secret, error)
 	// Natives are built in, beside those of this package.
 	Natives []Native
+	// Programs are plugins too, if no other has their name; nil for none.
+	Programs Programs
 	// Modules may be plugins.
 	Modules *modules.Path
 	// Tasks are what plugins of modules, and the plugin task, run.
@@ -79,6 +81,17 @@ type Native struct {
 	// An error of kind bolt/validation-error says that the reference is wrong in itself;
 	// any other is told with the plugin's name.
 	Resolve func(ctx context.Context, config, ref *ordered.Map) (any, error)
+	// Describe, if it is not nil, returns what lists say instead of About.
+	Describe func(ctx context.Context) (string, error)
+}
+
+// Programs finds plugins that are programs of their own. It is safe for concurrent
+// use.
+type Programs interface {
+	// Names returns the names of all of them.
+	Names() []string
+	// Plugin returns the plugin of a name; ok is false if no program is it.
+	Plugin(name string) (n Native, ok bool)
 }
 
 // Plugins is the set of plugins. It is safe for concurrent use.
@@ -170,9 +183,10 @@ type plugin struct {
 // a command says; one without run is for others to carry out. about is what
 // lists say of it, if task is "".
 type hook struct {
-	run   func(ctx context.Context, config, opts *ordered.Map) (any, error)
-	task  string
-	about string
+	run      func(ctx context.Context, config, opts *ordered.Map) (any, error)
+	task     string
+	about    string
+	describe func(ctx context.Context) (string, error) // instead of about, if not nil
 }
 
 // notBuiltIn are plugins of Puppet Bolt that this program does not have.
@@ -357,14 +371,22 @@ func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 			}
 		}
 	}
-	switch {
-	case native != nil:
+	if native != nil {
 		return native, nil
-	case slices.Contains(notBuiltIn, name):
+	}
+	if p.opts.Programs != nil {
+		if n, ok := p.opts.Programs.Plugin(name); ok {
+			return n.plugin(), nil
+		}
+	}
+	if slices.Contains(notBuiltIn, name) {
 		return nil, executionError(name, ResolveReference, fmt.Errorf("this plugin is not built in; the plugins are %s", strings.Join(p.names(), ", ")))
 	}
 	e := fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
 	e.Hint = "The plugins are " + strings.Join(p.names(), ", ") + "."
+	if p.opts.Programs != nil && modules.ValidName(name) {
+		e.Hint += " The plugin could also be a program bolt-plugin-" + name + " on PATH."
+	}
 	return nil, e
 }
 
@@ -377,6 +399,9 @@ func (p *Plugins) names() []string {
 				names = append(names, m.Name)
 			}
 		}
+	}
+	if p.opts.Programs != nil {
+		names = append(names, p.opts.Programs.Names()...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -406,12 +431,15 @@ func (p *Plugins) native(name string) *plugin {
 	}
 	for _, n := range p.opts.Natives {
 		if n.Name == name {
-			pl := one(n.About, n.Resolve)
-			pl.configures, pl.fixed, pl.secret = n.Configures, false, n.Secret
-			return pl
+			return n.plugin()
 		}
 	}
 	return nil
+}
+
+func (n Native) plugin() *plugin {
+	resolve := hook{run: n.Resolve, about: n.About, describe: n.Describe}
+	return &plugin{name: n.Name, hooks: map[Hook]hook{ResolveReference: resolve}, configures: n.Configures, secret: n.Secret}
 }
 
 const (

@@ -39,17 +39,23 @@ type Command struct {
 	Env  []string // NAME=value; nil is this process's own
 	// Timeout is how long it may run; 0 is no limit.
 	Timeout time.Duration
+	// Input is its standard input.
+	Input []byte
+	// Log, if it is not nil, is called with each line that the program writes to
+	// standard error, from one goroutine at a time. A line has at most 500 bytes
+	// and no control characters, and lines after the thousandth are dropped.
+	Log func(line string)
 }
 
 // ErrFormat is the error of a file that the system cannot run although it may be
 // run: it is neither a binary nor a script with a first line that says of what.
 var ErrFormat = syscall.ENOEXEC
 
-// Run runs a program to its end and returns its standard output. Its standard
-// input is empty, and it is in a process group of its own, which ends when ctx or
-// the time does. An exit status other than 0 is an error, with the end of what
-// was written to standard error; so is an output of more than MaxOutput. When
-// ctx ends, the error is its cause.
+// Run runs a program to its end and returns its standard output. The program is
+// in a process group of its own, which ends when ctx or the time does. An exit
+// status other than 0 is an error, with the end of what was written to standard
+// error, and then the output is returned beside it. An output of more than
+// MaxOutput is an error. When ctx ends, the error is its cause.
 func Run(ctx context.Context, c Command) ([]byte, error) {
 	name := told(c.Argv[0])
 	running, stop := context.WithCancelCause(ctx)
@@ -66,8 +72,11 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	out := &bounded{full: func() {
 		stop(fmt.Errorf("the program %s was ended: it wrote more than %d MiB", name, MaxOutput>>20))
 	}}
-	errs := &tail{}
+	errs := &tail{lines: lines{log: c.Log}}
 	cmd.Stdout, cmd.Stderr = out, errs
+	if c.Input != nil {
+		cmd.Stdin = bytes.NewReader(c.Input)
+	}
 	group := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // it may be gone
 	cmd.Cancel = func() error { group(syscall.SIGTERM); return nil }
 	cmd.WaitDelay = grace
@@ -82,6 +91,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 		return nil, notStarted(name, err)
 	}
 	err := cmd.Wait()
+	errs.lines.end()
 	if running.Err() != nil {
 		group(syscall.SIGKILL) // who has not ended with it
 		return nil, context.Cause(running)
@@ -91,7 +101,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	case errors.Is(err, exec.ErrWaitDelay):
 		group(syscall.SIGKILL) // who holds its output and is not it
 	case failed:
-		return nil, fmt.Errorf("the program %s failed (%v)%s", name, exit, errs.told())
+		return out.b.Bytes(), fmt.Errorf("the program %s failed (%v)%s", name, exit, errs.told())
 	case err != nil:
 		return nil, fmt.Errorf("the program %s: %w", name, err)
 	}
@@ -125,10 +135,14 @@ func (o *bounded) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// tail keeps the end of what is written.
-type tail struct{ b []byte }
+// tail keeps the end of what is written, and logs its lines.
+type tail struct {
+	b     []byte
+	lines lines
+}
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.lines.write(p)
 	if over := len(t.b) + len(p) - maxErrors; over > 0 {
 		t.b = append(t.b[:0], t.b[min(over, len(t.b)):]...)
 	}

@@ -1,0 +1,53 @@
+package program
+
+import (
+	"bytes"
+	"strings"
+
+	"bolt/internal/safetext"
+)
+
+const (
+	maxLine  = 500  // bytes of a line that is logged
+	maxLines = 1000 // of one program
+)
+
+// lines cuts what is written into lines for a log. It keeps no more than one.
+type lines struct {
+	log    func(line string)
+	line   []byte
+	logged int // lines
+}
+
+func (l *lines) write(p []byte) {
+	if l.log == nil {
+		return
+	}
+	for len(p) > 0 {
+		rest, after, whole := bytes.Cut(p, []byte{'\n'})
+		l.line = append(l.line, rest[:min(len(rest), maxLine+1-len(l.line))]...)
+		if whole {
+			l.end()
+		}
+		p = after
+	}
+}
+
+// end logs the line that was begun.
+func (l *lines) end() {
+	line := l.line
+	l.line = l.line[:0]
+	if len(line) == 0 || l.logged == maxLines {
+		return
+	}
+	more := ""
+	if len(line) > maxLine {
+		line, more = line[:maxLine], "…"
+	}
+	if l.logged++; l.logged == maxLines {
+		more += " (further lines are not logged)"
+	}
+	if text := strings.TrimSpace(safetext.TerminalString(string(line))); text != "" {
+		l.log(text + more)
+	}
+}

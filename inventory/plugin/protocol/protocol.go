@@ -1,0 +1,161 @@
+// Package protocol defines the JSON that bolt and a plugin program exchange:
+// one request on the program's standard input, one response on its standard
+// output. docs/plugins.md describes it for authors of programs.
+//
+// bolt calls WriteRequest and ReadResponse; a program in Go calls ReadRequest
+// and WriteResponse. A response comes from a program that can be of anybody, so
+// ReadResponse limits its size, its depth and the number of its values before
+// it decodes anything.
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bolt/format/ordered"
+)
+
+// Version is the version of the protocol. A request and its response carry it.
+const Version = 1
+
+// Limits.
+const (
+	MaxBytes = 64 << 20 // of a request, and of a response
+
+	maxDepth    = 100     // levels of lists and maps in each
+	maxValues   = 4 << 20 // values in each; a decoded value needs some 100 bytes
+	maxWarnings = 100
+	maxText     = 4 << 10 // bytes of an error's text, a hint, a warning or a description
+)
+
+// The requests.
+const (
+	Describe         = "describe"          // what the plugin is for, and what it can do
+	ResolveReference = "resolve_reference" // the value of a reference
+)
+
+// The keys of requests and responses.
+const (
+	keyProtocol = "protocol"
+
+	keyRequest   = "request"
+	keyPlugin    = "plugin"
+	keyReference = "reference"
+	keyConfig    = "config"
+	keyProject   = "project"
+	keyTimeout   = "timeout"
+
+	keyValue        = "value"
+	keySensitive    = "sensitive"
+	keyMarks        = "marks"
+	keyDescription  = "description"
+	keyCapabilities = "capabilities"
+	keyWarnings     = "warnings"
+	keyError        = "error"
+
+	keyID      = "id"
+	keyMessage = "message"
+	keyKind    = "kind"
+	keyHint    = "hint"
+
+	// mark is the only key of a map that stands for a secret.
+	mark = "_sensitive"
+)
+
+// A Request is what a program reads. Reference and Config may hold secrets in
+// clear. They are nil in a Describe request.
+type Request struct {
+	Request   string // Describe or ResolveReference
+	Plugin    string // name of the plugin
+	Reference *ordered.Map
+	Config    *ordered.Map // what bolt-project.yaml says about the plugin
+	Project   string       // directory that relative paths start from
+	Timeout   time.Duration
+}
+
+// A Response is what a program writes.
+type Response struct {
+	// Value is the value of a reference. A transport.Secret in it is a text that
+	// bolt does not show.
+	Value any
+	// Description is one sentence for lists, and Capabilities are the requests
+	// that the program answers: both are of Describe.
+	Description  string
+	Capabilities []string
+	Warnings     []Warning
+	// Err is set if the program could not answer; then only Warnings is set
+	// beside it.
+	Err *Error
+}
+
+// A Warning is a text for people. Its ID can stand in disable-warnings.
+type Warning struct{ ID, Text string }
+
+// An Error is the problem of a program. Kind KindInvalid says that the reference
+// or the configuration is wrong.
+type Error struct{ Kind, Text, Hint string }
+
+// The kinds of errors that bolt decides by.
+const (
+	KindInvalid = "bolt/validation-error"
+	KindPlugin  = "bolt/plugin-error"
+)
+
+// checked returns the document if it is within the limits: an object that has
+// this version of the protocol. Errors have nothing of the document's text, as it
+// may be secret.
+func checked(data []byte) (*ordered.Map, error) {
+	if err := bounded(data); err != nil {
+		return nil, err
+	}
+	v, err := ordered.ParseJSON(data)
+	if err != nil {
+		return nil, errors.New("it is not one JSON document")
+	}
+	m, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, errors.New("it is not a JSON object")
+	}
+	version, ok := m.Get(keyProtocol)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("it has no '%s': %d", keyProtocol, Version)
+	case version != int64(Version):
+		return nil, fmt.Errorf("its '%s' is not %d, the version that is known here", keyProtocol, Version)
+	}
+	return m, nil
+}
+
+// bounded refuses a document that would cost too much to decode. It counts
+// without decoding: brackets and commas outside of strings.
+func bounded(data []byte) error {
+	if len(data) > MaxBytes {
+		return fmt.Errorf("it has more than %d MiB", MaxBytes>>20)
+	}
+	depth, values, quoted := 0, 1, false
+	for i := 0; i < len(data); i++ {
+		c := data[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			depth++
+			values++
+		case c == ']', c == '}':
+			depth--
+		case c == ',':
+			values++
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+		}
+		if values > maxValues {
+			return fmt.Errorf("it has more than %d values", maxValues)
+		}
+	}
+	return nil
+}

@@ -17,8 +17,9 @@ UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 .DEFAULT_GOAL := build
 .PHONY: build demo test containers check confirm bench man completion install clean help
 
-build: ## build bin/bolt, static
+build: ## build bin/bolt and bin/bolt-clouds, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
+	CGO_ENABLED=0 $(GO) -C clouds build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/bolt-clouds ./cmd/bolt-clouds
 
 demo: build ## show bolt at work on a throwaway farm of SSH servers
 	@scripts/setup.sh demo
@@ -49,7 +50,7 @@ completion: build ## write shell completions to dist/completion
 	for s in bash zsh fish; do bin/bolt completion $$s >dist/completion/bolt.$$s || exit 1; done
 
 install: man completion ## install below PREFIX (/usr/local), staged in DESTDIR
-	install -D -m 0755 bin/bolt $(DESTDIR)$(PREFIX)/bin/bolt
+	install -D -m 0755 -t $(DESTDIR)$(PREFIX)/bin bin/bolt bin/bolt-clouds
 	install -D -m 0644 -t $(MANDIR) dist/man/*.1
 	install -D -m 0644 dist/completion/bolt.bash $(SHARE)/bash-completion/completions/bolt
 	install -D -m 0644 dist/completion/bolt.zsh $(SHARE)/zsh/site-functions/_bolt

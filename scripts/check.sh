@@ -33,11 +33,17 @@ scripts() {
 	return $ok
 }
 
+# in_clouds COMMAND... runs a command in the module clouds.
+in_clouds() { (cd clouds && "$@"); }
+
 check gofmt formatted
 check 'go vet' go vet ./...
+check 'go vet, clouds' go -C clouds vet ./...
 check 'go vet, containers' go vet -tags containers ./transport/container
 check staticcheck go run "$staticcheck" ./...
+check 'staticcheck, clouds' in_clouds go run "$staticcheck" ./...
 check 'go mod tidy' go mod tidy -diff
+check 'go mod tidy, clouds' go -C clouds mod tidy -diff
 check scripts scripts
 echo 'check: architecture and style'
 if [ ${#failed[@]} -gt 0 ]; then

@@ -22,7 +22,7 @@ make make
 gcc gcc
 sudo sudo
 doas opendoas
-python3 python3-minimal
+python3 python3
 ps procps
 fish fish
 ksh ksh

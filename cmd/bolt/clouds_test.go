@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +13,25 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestClouds runs the scripts of testdata/clouds beside a server that answers as
-// EC2 does to who signs with the key AKIDEXAMPLE.
+// buildClouds builds bolt-clouds, which is a module of its own, and returns its
+// directory.
+func buildClouds(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", dir, "./cmd/bolt-clouds")
+	cmd.Dir = filepath.Join("..", "..", "clouds")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// TestClouds runs the scripts of testdata/clouds with the program bolt-clouds in
+// $CLOUDS, and a server that answers as EC2 does to requests signed with the key
+// AKIDEXAMPLE.
 func TestClouds(t *testing.T) {
+	clouds := buildClouds(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "clouds"),
 		RequireExplicitExec: true,
@@ -29,6 +47,10 @@ func TestClouds(t *testing.T) {
 					`<dnsName>web1.example.com</dnsName><tagSet><item><key>Name</key><value>web1</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
 			}))
 			e.Defer(ec2.Close)
+			// bolt itself is in the first directory; no other may have the program.
+			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
+			e.Setenv("PATH", bin)
+			e.Setenv("CLOUDS", clouds)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("BOLT_POOL", "off")

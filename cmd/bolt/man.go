@@ -92,6 +92,8 @@ var (
 		{"bolt-project.yaml, inventory.yaml", "Of the project: its settings, and its targets."},
 		{"hiera.yaml, data/", "Of the project and of modules: where Hiera looks for data, and the data."},
 		{"manifests/, functions/, types/, plans/, templates/", "Of the project and of modules: programs of the Puppet language."},
+		{"plugins/bolt-plugin-NAME", "Of the project and of modules: the program of the plugin NAME. It can also be on PATH."},
+		{"bolt-clouds", "In the directory of bolt, in libexec/bolt beside it, or on PATH: the program of the plugins aws_inventory, azure_inventory and gcloud_inventory."},
 		{"bolt-debug.log", "Of the project: the log of the last invocation; those of bolt pool and bolt puppet leave none."},
 		{".rerun.json", "Of the project: the outcome of the last run, for --rerun."},
 		{"~/.puppetlabs/etc/bolt/bolt-defaults.yaml", "Defaults of the user."},

@@ -20,9 +20,12 @@ func pluginCommands() []command {
 	return []command{{
 		name: "plugin show", run: showPlugins, words: noWords,
 		short: "Show plugins",
-		long: `Lists the plugins by what they do: those that are built in, and modules on the
-module path with a bolt_plugin.json. A plugin that does resolve_reference can
-stand for a value in the inventory: password: {_plugin: NAME, ...}.`,
+		long: `Lists the plugins by what they do: the built-in plugins, the modules on the
+module path with a bolt_plugin.json, and the programs bolt-plugin-NAME in the
+directory plugins of the project, in the directories plugins of modules and on
+PATH. To get their descriptions, bolt runs these programs. A plugin that does
+resolve_reference can stand for a value in the inventory:
+password: {_plugin: NAME, ...}.`,
 		example: `  bolt plugin show
   bolt plugin show --format json`,
 		exit: exitShown, formats: listFormats, lists: []string{onModules},
@@ -67,6 +70,7 @@ func (a *app) plugins() *plugin.Plugins {
 			Env:       a.sys.lookup,
 			Prompt:    a.ask.secret,
 			Natives:   a.nativePlugins(),
+			Programs:  a.pluginPrograms(),
 			Modules:   a.modules,
 			Tasks:     localTasks{a},
 			Config:    a.config.Plugins,

@@ -73,7 +73,8 @@ func (f *file) uses(pkg string, names ...string) []ast.Node {
 	return found
 }
 
-// source parses all Go files of the module.
+// source parses all Go files of the module, and of the module in clouds, whose
+// packages have paths below the same name.
 //
 // It reads them itself rather than ask "go list": the test cache notices the
 // files that a test opens, but not those that its child processes open, so a

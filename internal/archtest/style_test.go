@@ -184,11 +184,11 @@ func TestProcessIsMainsBusiness(t *testing.T) {
 		names []string
 		in    []string
 	}{
-		{"os", []string{"Exit", "Args"}, []string{"cmd", "bench"}},
-		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Unsetenv"}, []string{"cmd", "bench", "internal/puppetdbtest"}},
-		{"context", []string{"Background", "TODO"}, []string{"cmd", "bench", "internal/sshtest", "transport/transporttest"}},
+		{"os", []string{"Exit", "Args"}, []string{"cmd", "clouds/cmd", "bench"}},
+		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Unsetenv"}, []string{"cmd", "clouds/cmd", "bench", "internal/puppetdbtest"}},
+		{"context", []string{"Background", "TODO"}, []string{"cmd", "clouds/cmd", "bench", "internal/sshtest", "transport/transporttest"}},
 		{"fmt", []string{"Print", "Printf", "Println"}, []string{"bench"}},
-		{"os", []string{"Stdin", "Stdout", "Stderr"}, []string{"cmd", "bench"}},
+		{"os", []string{"Stdin", "Stdout", "Stderr"}, []string{"cmd", "clouds/cmd", "bench"}},
 	}
 	for _, f := range source(t) {
 		if f.test {

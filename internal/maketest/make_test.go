@@ -86,8 +86,8 @@ func processes(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestInstall: a staged installation holds the program, its manual and its
-// completions, and none of them is empty.
+// TestInstall: a staged installation holds the programs, the manual and the
+// completions, and none of them is empty. The installed bolt finds bolt-clouds.
 func TestInstall(t *testing.T) {
 	stage := t.TempDir()
 	// A copy of the sources, so that bin and dist of the checkout stay as
@@ -123,6 +123,7 @@ func TestInstall(t *testing.T) {
 	}
 	want := []string{
 		"/usr/bin/bolt",
+		"/usr/bin/bolt-clouds",
 		"/usr/lib/systemd/user/bolt-pool.service",
 		"/usr/lib/systemd/user/bolt-pool.socket",
 		"/usr/share/bash-completion/completions/bolt",
@@ -133,7 +134,15 @@ func TestInstall(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("installed %q, want %q\n%s", got, want, out)
 	}
-	if v := command(t, filepath.Join(stage, "usr/bin/bolt"), "--version"); strings.TrimSpace(v) != "9.8.7" {
-		t.Errorf("--version says %q, want the version given to make", v)
+	for _, name := range []string{"bolt", "bolt-clouds"} {
+		if v := command(t, filepath.Join(stage, "usr/bin", name), "--version"); strings.TrimSpace(v) != "9.8.7" {
+			t.Errorf("%s --version prints %q, want the version given to make", name, v)
+		}
+	}
+	show := exec.CommandContext(t.Context(), filepath.Join(stage, "usr/bin/bolt"), "inventory", "show", "-t", "all")
+	show.Dir = t.TempDir()
+	show.Env = []string{"HOME=" + show.Dir, "BOLT_POOL=off", "BOLT_INVENTORY={targets: [{_plugin: gcloud_inventory}]}"}
+	if out, err := show.CombinedOutput(); err == nil || !strings.Contains(string(out), "The plugin gcloud_inventory requires") {
+		t.Errorf("the installed programs together: %v\n%s", err, out)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -161,35 +162,89 @@ func (m *Map) Merge(over *Map) *Map {
 	return c
 }
 
-// MarshalJSON writes the keys in order, without escaping HTML characters.
+// MarshalJSON writes the keys in order, without escaping HTML characters. Floats
+// are written as AppendFloat does, so that they are floats when they are read.
 func (m *Map) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	one := func(v any) error {
-		if err := enc.Encode(v); err != nil {
-			return err
+	var w writer
+	err := w.value(m)
+	return w.b.Bytes(), err
+}
+
+// A writer writes JSON.
+type writer struct{ b bytes.Buffer }
+
+func (w *writer) value(v any) error {
+	switch v := v.(type) {
+	case *Map:
+		w.b.WriteByte('{')
+		first := true
+		for k, e := range v.All() {
+			if !first {
+				w.b.WriteByte(',')
+			}
+			first = false
+			if err := w.encode(k); err != nil {
+				return err
+			}
+			w.b.WriteByte(':')
+			if err := w.value(e); err != nil {
+				return fmt.Errorf("key %q: %w", k, err)
+			}
 		}
-		b.Truncate(b.Len() - 1) // the encoder's newline
+		w.b.WriteByte('}')
+		return nil
+	case []any:
+		if v == nil {
+			break
+		}
+		w.b.WriteByte('[')
+		for i, e := range v {
+			if i > 0 {
+				w.b.WriteByte(',')
+			}
+			if err := w.value(e); err != nil {
+				return err
+			}
+		}
+		w.b.WriteByte(']')
+		return nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			break // the encoder returns the error
+		}
+		w.b.Write(AppendFloat(w.b.AvailableBuffer(), v))
 		return nil
 	}
-	b.WriteByte('{')
-	first := true
-	for k, v := range m.All() {
-		if !first {
-			b.WriteByte(',')
-		}
-		first = false
-		if err := one(k); err != nil {
-			return nil, err
-		}
-		b.WriteByte(':')
-		if err := one(v); err != nil {
-			return nil, fmt.Errorf("key %q: %w", k, err)
-		}
+	return w.encode(v)
+}
+
+func (w *writer) encode(v any) error {
+	enc := json.NewEncoder(&w.b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	w.b.Truncate(w.b.Len() - 1) // the encoder's newline
+	return nil
+}
+
+// AppendFloat appends a finite float as Ruby writes it in JSON, always with a
+// point: 1.0, 1.0e+20.
+func AppendFloat(b []byte, f float64) []byte {
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
+		format = 'e'
+	}
+	s := strconv.FormatFloat(f, format, -1, 64)
+	mantissa, exponent, scientific := strings.Cut(s, "e")
+	b = append(b, mantissa...)
+	if !strings.Contains(mantissa, ".") {
+		b = append(b, ".0"...)
+	}
+	if scientific {
+		b = append(append(b, 'e'), exponent...)
+	}
+	return b
 }
 
 // UnmarshalJSON is ParseJSON for an object.

@@ -186,16 +186,6 @@ func writeFloat(b *bufio.Writer, f float64) error {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return fmt.Errorf("write JSON: %v has no form there", f)
 	}
-	format := byte('f')
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		format = 'e'
-	}
-	s := strconv.FormatFloat(f, format, -1, 64)
-	if mantissa, exponent, _ := strings.Cut(s, "e"); !strings.Contains(mantissa, ".") {
-		s = mantissa + ".0"
-		if exponent != "" {
-			s += "e" + exponent
-		}
-	}
-	return put(b, s)
+	_, err := b.Write(ordered.AppendFloat(b.AvailableBuffer(), f))
+	return err
 }

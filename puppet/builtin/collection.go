@@ -72,7 +72,7 @@ func empty(c *eval.Call) (value.Value, error) {
 		return value.Bool(v == ""), nil
 	case *value.Binary:
 		return value.Bool(len(v.Bytes()) == 0), nil
-	case value.Int, value.Float:
+	case value.Int, *value.BigInt, value.Float:
 		c.Deprecated("empty() of a number, which is never empty, is deprecated")
 		return value.Bool(false), nil
 	}

@@ -500,7 +500,7 @@ func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := int(min(c.Args[1].(value.Int), maxSlice))
+	size := int(min(value.ClampInt(c.Args[1]), maxSlice))
 	single := true
 	if c.Block != nil {
 		lo, hi := c.Block.Arity()
@@ -597,7 +597,7 @@ func (w way) iterator(of value.Value) value.Value {
 // steps is each n-th item. What is no progression is in memory, so that
 // counting out what is passed over ends.
 func steps(c *eval.Call) (way, error) {
-	n := uint64(c.Args[1].(value.Int))
+	n := uint64(value.ClampInt(c.Args[1]))
 	if p, ok := progressionOf(c.Args[0]); ok {
 		p = p.every(n)
 		return way{numbers: &p}, nil

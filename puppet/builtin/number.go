@@ -44,6 +44,9 @@ func abs(v value.Value) (value.Value, error) {
 		if v < 0 {
 			return value.SubInt(0, v)
 		}
+	case *value.BigInt:
+		n := v.Big()
+		return value.NewInteger(n.Abs(n)), nil
 	case value.Float:
 		return value.Float(math.Abs(float64(v))), nil
 	}

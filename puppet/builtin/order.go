@@ -105,7 +105,7 @@ func natural(a, b value.Value) (int, error) {
 			}
 		}
 		return cmp.Compare(x.Len(), y.Len()), nil
-	case value.Int, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
+	case value.Int, *value.BigInt, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
 		if n, err := value.Compare(a, b); err == nil {
 			return n, nil
 		}
@@ -198,7 +198,7 @@ func extremes(name string, sign int) []eval.Signature {
 func ordered(list []value.Value) bool {
 	kind := func(v value.Value) int {
 		switch v.(type) {
-		case value.Int, value.Float:
+		case value.Int, *value.BigInt, value.Float:
 			return 1
 		case *value.SemVer:
 			return 2

@@ -79,7 +79,7 @@ func deep(change func(string) string) []eval.Signature {
 				return nil, err
 			}
 			return value.String(change(string(v))), nil
-		case value.Int, value.Float:
+		case value.Int, *value.BigInt, value.Float:
 			return v, nil
 		case *value.Array:
 			out := make([]value.Value, v.Len())

@@ -171,6 +171,11 @@ func (n *arithNode) numbers(t *thread, x, y value.Value) (value.Value, error) {
 	if version(x) || version(y) {
 		return nil, n.versions(t, x, y)
 	}
+	for _, v := range [...]value.Value{x, y} {
+		if b, is := v.(*value.BigInt); is {
+			return nil, t.fail(n.pos, "overflow", "the operator %s cannot be applied to %.80s, which does not fit in 64 bits", n.op, b)
+		}
+	}
 	if _, is := x.(value.Float); is && (n.op == syntax.Mod || n.op == syntax.Shl || n.op == syntax.Shr) {
 		return nil, n.inapplicable(t, x)
 	}
@@ -214,7 +219,7 @@ func float(v value.Value) float64 {
 // strict lets it pass.
 func (t *thread) numeric(at pos, v value.Value) (value.Value, error) {
 	switch v := v.(type) {
-	case value.Int, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
+	case value.Int, *value.BigInt, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
 		return v, nil // versions are refused later, with both operands known
 	case value.String:
 		n := parseNumber(string(v))
@@ -301,6 +306,8 @@ func (n *negNode) eval(t *thread, s *Scope) (value.Value, error) {
 			return nil, t.fail(n.pos, "overflow", "-(%d) does not fit in 64 bits", v)
 		}
 		return number(-int64(v)), nil
+	case *value.BigInt:
+		return nil, t.fail(n.pos, "overflow", "the operator - cannot be applied to %.80s, which does not fit in 64 bits", v)
 	case value.Float:
 		return -v, nil
 	case value.Timespan:
@@ -368,7 +375,7 @@ func (n *arithNode) remove(t *thread, a *value.Array, y value.Value) (value.Valu
 // hash, as 1 and 1.0 are.
 func loose(v value.Value) bool {
 	switch v.(type) {
-	case value.Int, value.Float, *value.Array, *value.Hash:
+	case value.Int, *value.BigInt, value.Float, *value.Array, *value.Hash:
 		return true
 	}
 	return false
@@ -387,9 +394,9 @@ func hasLoosely(list []value.Value, v value.Value) bool {
 // rubyEqual is ==, but with strings compared exactly.
 func rubyEqual(x, y value.Value) bool {
 	switch a := x.(type) {
-	case value.Int, value.Float:
+	case value.Int, *value.BigInt, value.Float:
 		switch y.(type) {
-		case value.Int, value.Float:
+		case value.Int, *value.BigInt, value.Float:
 			return value.Equal(x, y)
 		}
 		return false

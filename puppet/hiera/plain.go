@@ -19,7 +19,7 @@ func isRichData(v value.Value) bool {
 	case *value.Hash:
 		for k, e := range v.All() {
 			switch k.(type) {
-			case value.String, value.Int, value.Float:
+			case value.String, value.Int, *value.BigInt, value.Float:
 			default:
 				return false
 			}
@@ -38,7 +38,7 @@ func isRichData(v value.Value) bool {
 // isData tells whether v is plain data: the type Data.
 func isData(v value.Value) bool {
 	switch v := v.(type) {
-	case value.Undef, value.String, value.Int, value.Float, value.Bool:
+	case value.Undef, value.String, value.Int, *value.BigInt, value.Float, value.Bool:
 		return true
 	case *value.Array:
 		for _, e := range v.All() {
@@ -61,7 +61,7 @@ func isData(v value.Value) bool {
 // isScalar tells whether v is of the type Scalar.
 func isScalar(v value.Value) bool {
 	switch v.(type) {
-	case value.String, value.Int, value.Float, value.Bool, *value.Regexp, *value.SemVer, *value.SemVerRange, value.Timespan, value.Timestamp:
+	case value.String, value.Int, *value.BigInt, value.Float, value.Bool, *value.Regexp, *value.SemVer, *value.SemVerRange, value.Timespan, value.Timestamp:
 		return true
 	}
 	return false

@@ -41,7 +41,7 @@ func conversions() []*eval.Function {
 				switch v := args[0].(type) {
 				case value.Bool:
 					return v, nil
-				case value.Int, value.Float:
+				case value.Int, *value.BigInt, value.Float:
 					return num2bool(c, v)
 				case value.String:
 					if _, ok := rubyFloat(string(v)); ok {
@@ -98,6 +98,8 @@ func num2bool(c *eval.Call, v value.Value) (value.Value, error) {
 	switch v := v.(type) {
 	case value.Int:
 		return value.Bool(v > 0), nil
+	case *value.BigInt:
+		return value.Bool(v.Big().Sign() > 0), nil
 	case value.Float:
 		return wholeAbove0(c, float64(v))
 	case value.String:
@@ -267,7 +269,7 @@ func convertBase(c *eval.Call, args []value.Value) (value.Value, error) {
 
 func toBytes(c *eval.Call, args []value.Value) (value.Value, error) {
 	switch args[0].(type) {
-	case value.Int, value.Float:
+	case value.Int, *value.BigInt, value.Float:
 		return args[0], nil
 	}
 	s, ok := args[0].(value.String)
@@ -278,7 +280,7 @@ func toBytes(c *eval.Call, args []value.Value) (value.Value, error) {
 	if !ok {
 		return nil, invalid(c, "the size %s has an unknown unit: there are k, M, G, T, P and E", inspect(s))
 	}
-	// Differs from Puppet: there are no numbers of more than 64 bits.
+	// Differs from Puppet: the size is an error if it does not fit in 64 bits.
 	if x = math.Trunc(x); x >= 1<<63 || x < -1<<63 || x != x {
 		return nil, eval.Errorf("out-of-range", "to_bytes(): %s does not fit a number of 64 bits", inspect(s))
 	}

@@ -137,7 +137,7 @@ func (w *jsonWriter) write(v value.Value, depth int) error {
 	switch v := v.(type) {
 	case value.Undef:
 		w.b.WriteString("null")
-	case value.Bool, value.Int:
+	case value.Bool, value.Int, *value.BigInt:
 		w.b.WriteString(value.ToString(v))
 	case value.Float:
 		if x := float64(v); !w.nan && (math.IsNaN(x) || math.IsInf(x, 0)) {

@@ -461,7 +461,7 @@ func natural(a, b value.Value) (int, error) {
 			}
 			return x.Len() - y.Len(), nil
 		}
-	case value.Int, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
+	case value.Int, *value.BigInt, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
 		if n, err := value.Compare(a, b); err == nil {
 			return n, nil
 		}

@@ -58,7 +58,7 @@ func rotations() []*eval.Function {
 				if s, ok := c.Arg(1).(value.String); ok && s != "" {
 					set = string(s)
 				}
-				length := c.Args[0].(value.Int)
+				length := value.ClampInt(c.Args[0])
 				chars, err := characters(c, set)
 				if err != nil {
 					return nil, err
@@ -149,7 +149,11 @@ func random(source io.Reader) []*eval.Function {
 		{Name: "stdlib::seeded_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a seed.",
 			Signatures: one("Integer[1] $limit, String $seed", func(c *eval.Call) (value.Value, error) {
 				sum := md5.Sum([]byte(c.Args[1].(value.String)))
-				return value.Int(builtin.SeededRand(sum[:], uint64(c.Args[0].(value.Int)))), nil
+				limit, ok := c.Args[0].(value.Int)
+				if !ok {
+					return nil, eval.Errorf("out-of-range", "stdlib::seeded_rand(): the limit %s does not fit in 64 bits", value.InspectShort(c.Args[0], 80))
+				}
+				return value.Int(builtin.SeededRand(sum[:], uint64(limit))), nil
 			})},
 		{Name: "stdlib::seeded_rand_string", Doc: "Returns a text of a length of letters and digits, or of some characters, that is always the same for a seed.",
 			Signatures: one("Integer[1] $length, String $seed, String[2] $characters = ''", func(c *eval.Call) (value.Value, error) {
@@ -157,7 +161,7 @@ func random(source io.Reader) []*eval.Function {
 				if s, ok := c.Arg(2).(value.String); ok {
 					set = string(s)
 				}
-				length := c.Args[0].(value.Int)
+				length := value.ClampInt(c.Args[0])
 				chars, err := characters(c, set)
 				if err != nil {
 					return nil, err

@@ -145,9 +145,9 @@ func missing(c *eval.Call, what string) error {
 // rubyEqual is Ruby's ==: numbers by what they are, texts with case.
 func rubyEqual(a, b value.Value) bool {
 	switch x := a.(type) {
-	case value.Int, value.Float:
+	case value.Int, *value.BigInt, value.Float:
 		switch b.(type) {
-		case value.Int, value.Float:
+		case value.Int, *value.BigInt, value.Float:
 			return value.Equal(a, b)
 		}
 		return false

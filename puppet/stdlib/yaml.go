@@ -282,7 +282,7 @@ func (w *yamlWriter) scalar(v value.Value, key bool) (yamlScalar, error) {
 			return yamlScalar{tag: "!", style: yamlSingle}, nil
 		}
 		return yamlScalar{}, nil
-	case value.Bool, value.Int:
+	case value.Bool, value.Int, *value.BigInt:
 		return yamlScalar{text: value.ToString(v)}, nil
 	case value.Float:
 		switch x := float64(v); {

@@ -94,7 +94,7 @@ func valueKind(v Value) string {
 		return "Default"
 	case Bool:
 		return "Boolean"
-	case Int:
+	case Int, *BigInt:
 		return "Integer"
 	case Float:
 		return "Float"

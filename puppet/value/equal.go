@@ -14,7 +14,7 @@ func Equal(a, b Value) bool {
 	case String:
 		b, ok := b.(String)
 		return ok && len(a) == len(b) && foldCompare(string(a), string(b)) == 0
-	case Int, Float, Timespan, Timestamp:
+	case Int, *BigInt, Float, Timespan, Timestamp:
 		return equalNumbers(a, b)
 	case *Array:
 		b, ok := b.(*Array)
@@ -113,6 +113,9 @@ func Same(a, b Value) bool {
 	case Int:
 		b, ok := b.(Int)
 		return ok && a == b
+	case *BigInt:
+		b, ok := b.(*BigInt)
+		return ok && a.n.Cmp(b.n) == 0
 	case Float:
 		b, ok := b.(Float)
 		return ok && a == b
@@ -227,7 +230,7 @@ func Compare(a, b Value) (int, error) {
 		if y, ok := b.(String); ok {
 			return foldCompare(string(x), string(y)), nil
 		}
-	case Int, Float:
+	case Int, *BigInt, Float:
 		return compareNumbers(a, b)
 	case Timespan:
 		if _, ok := b.(Timestamp); !ok {
@@ -272,16 +275,19 @@ func kindName(v Value) string {
 
 // A number is an integer, or a rational of nanoseconds, or a float.
 type number struct {
-	kind uint8 // 'i', 'f' or 't'
+	kind uint8 // 'i', 'b', 'f' or 't'
 	i    int64 // whole; of 't': seconds
 	nsec int64 // of 't', 0 to 999999999
 	f    float64
+	big  *BigInt // of 'b'
 }
 
 func numberOf(v Value) (number, bool) {
 	switch v := v.(type) {
 	case Int:
 		return number{kind: 'i', i: int64(v)}, true
+	case *BigInt:
+		return number{kind: 'b', big: v}, true
 	case Float:
 		return number{kind: 'f', f: float64(v)}, true
 	case Timespan:
@@ -297,6 +303,12 @@ func numberOf(v Value) (number, bool) {
 }
 
 func (a number) compare(b number) int {
+	switch {
+	case a.kind == 'b':
+		return a.big.compare(b)
+	case b.kind == 'b':
+		return -b.big.compare(a)
+	}
 	if a.kind == 'f' && b.kind == 'f' {
 		return compareFloats(a.f, b.f)
 	}

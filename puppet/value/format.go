@@ -209,7 +209,9 @@ func (f *formatSpec) scalar(v Value, n indentation) ([]byte, error) {
 	case String:
 		return f.str(string(v))
 	case Int:
-		return f.int(int64(v))
+		return f.int(v, big.NewInt(int64(v)))
+	case *BigInt:
+		return f.int(v, v.n)
 	case Float:
 		return f.float(float64(v))
 	case Bool:
@@ -289,15 +291,20 @@ func (f *formatSpec) str(s string) ([]byte, error) {
 	return f.kernel(strings.ReplaceAll(f.orig, string(rune(f.verb)), "s"), String(changed))
 }
 
-func (f *formatSpec) int(n int64) ([]byte, error) {
+// int writes an integer v, which is n.
+func (f *formatSpec) int(v Value, n *big.Int) ([]byte, error) {
 	switch f.verb {
 	case 'd', 'x', 'X', 'o', 'b', 'B', 'p':
-		return f.kernel(f.orig, Int(n))
+		return f.kernel(f.orig, v)
 	case 'e', 'E', 'f', 'g', 'G', 'a', 'A':
-		return f.kernel(f.orig, Float(n))
+		x, err := toFloat(v)
+		if err != nil {
+			return nil, err
+		}
+		return f.kernel(f.orig, Float(x))
 	case 'c':
-		s, err := character(big.NewInt(n))
-		if f.prec == 0 && 0 <= n && n <= math.MaxInt32 { // nothing is left of it; Ruby makes characters of 31 bits
+		s, err := character(n)
+		if f.prec == 0 && n.Sign() >= 0 && n.Cmp(big.NewInt(math.MaxInt32)) <= 0 { // nothing is left of it; Ruby makes characters of 31 bits
 			s, err = "", nil
 		}
 		if err != nil {
@@ -308,7 +315,7 @@ func (f *formatSpec) int(n int64) ([]byte, error) {
 		}
 		return f.kernel(strings.ReplaceAll(f.orig, "c", "s"), String(s))
 	case 's':
-		digits := String(big.NewInt(n).String())
+		digits := String(n.String())
 		return f.kernel(strings.ReplaceAll(f.orig, "s", pick(f.alt, "p", "s")), digits)
 	}
 	return nil, badVerb(f, "an Integer", "dxXobBeEfgGaAspc")
@@ -340,7 +347,7 @@ func (f *formatSpec) bool(v bool) ([]byte, error) {
 	case 'Y':
 		s = pick(v, "Yes", "No")
 	case 'd', 'x', 'X', 'o', 'b', 'B':
-		return f.int(int64(boolInt(v)))
+		return f.int(Int(boolInt(v)), big.NewInt(int64(boolInt(v))))
 	case 'e', 'E', 'f', 'g', 'G', 'a', 'A':
 		return f.float(float64(boolInt(v)))
 	case 's', 'p':

@@ -602,6 +602,8 @@ func toInteger(v Value) (*big.Int, error) {
 	switch v := v.(type) {
 	case Int:
 		return big.NewInt(int64(v)), nil
+	case *BigInt:
+		return v.Big(), nil
 	case Float:
 		x := float64(v)
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -637,6 +639,9 @@ func toFloat(v Value) (float64, error) {
 	switch v := v.(type) {
 	case Int:
 		return float64(v), nil
+	case *BigInt:
+		x, _ := new(big.Float).SetInt(v.n).Float64()
+		return x, nil
 	case Float:
 		return float64(v), nil
 	case String:

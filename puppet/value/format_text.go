@@ -132,6 +132,8 @@ func (w *textWriter) plain(v Value) {
 		w.b = append(w.b, v...)
 	case Int:
 		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	case *BigInt:
+		w.b = v.n.Append(w.b, 10)
 	case Float:
 		w.b = appendFloat(w.b, float64(v))
 	case Bool:
@@ -461,7 +463,7 @@ func (l *literalWriter) short(a *Array) bool {
 			sum += len("nil")
 		case Default:
 			sum += len(":default")
-		case Bool, Int, Float:
+		case Bool, Int, *BigInt, Float:
 			sum += len(Inspect(e))
 		case Timespan, Timestamp:
 			sum += 60

@@ -22,6 +22,8 @@ func hashKey(v Value) uint64 {
 		return hashString(string(v))
 	case Int:
 		return mix(uint64(v) ^ seedBits)
+	case *BigInt:
+		return mix(maphash.Bytes(seed, v.n.Bytes()) + uint64(v.n.Sign()))
 	case Float:
 		if v == 0 {
 			v = 0 // -0.0 is the same key

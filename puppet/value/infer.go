@@ -22,6 +22,8 @@ func inferScalar(v Value) Type {
 		return NewStringType(string(v))
 	case Int:
 		return NewIntegerType(int64(v), int64(v))
+	case *BigInt:
+		return v.typ()
 	case Float:
 		return &FloatType{float64(v), float64(v)}
 	case Bool:

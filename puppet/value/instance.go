@@ -66,8 +66,13 @@ func instance(t Type, v Value, seen trail) bool {
 		s, ok := v.(String)
 		return ok && t.holds(string(s))
 	case *IntegerType:
-		i, ok := v.(Int)
-		return ok && t.holds(int64(i))
+		switch v := v.(type) {
+		case Int:
+			return t.holds(int64(v))
+		case *BigInt:
+			return t.holdsBig(v)
+		}
+		return false
 	case *BooleanType:
 		b, ok := v.(Bool)
 		return ok && (!t.HasValue || t.Value == bool(b))
@@ -127,17 +132,17 @@ func instanceOther(t Type, v Value, seen trail) bool {
 	switch t := t.(type) {
 	case ScalarType:
 		switch v.(type) {
-		case String, Int, Float, Bool, *Regexp, Timespan, Timestamp, *SemVer, *SemVerRange:
+		case String, Int, *BigInt, Float, Bool, *Regexp, Timespan, Timestamp, *SemVer, *SemVerRange:
 			return true
 		}
 	case ScalarDataType:
 		switch v.(type) {
-		case String, Int, Float, Bool:
+		case String, Int, *BigInt, Float, Bool:
 			return true
 		}
 	case NumericType:
 		switch v.(type) {
-		case Int, Float:
+		case Int, *BigInt, Float:
 			return true
 		}
 	case *FloatType:
@@ -322,6 +327,8 @@ func (t *IterableType) holds(v Value, seen *aliasChain) bool {
 		return true
 	case Int:
 		return v >= 0
+	case *BigInt:
+		return v.n.Sign() > 0
 	case *IntegerType:
 		return v.HasMin && v.HasMax
 	case *AliasType:

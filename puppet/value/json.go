@@ -3,6 +3,7 @@ package value
 import (
 	"bytes"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -246,14 +247,22 @@ func (p *jsonParser) digits() (n int) {
 
 // numberOfJSON is the number that s is in JSON.
 //
-// Differs from Puppet: a number that does not fit 64 bits is an error.
+// Differs from Puppet: a float beyond 64 bits is an error, not Infinity.
 func numberOfJSON(s string) (Value, *ConversionError) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return Int(n), nil
 	}
+	if len(s) > maxDigits {
+		return nil, convErr(KindRange, "%s has more than %d digits", clip(s), maxDigits)
+	}
+	if !strings.ContainsAny(s, ".eE") {
+		if n, ok := new(big.Int).SetString(s, 10); ok {
+			return NewInteger(n), nil
+		}
+	}
 	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !strings.ContainsAny(s, ".eE") || len(s) > maxDigits {
-		return nil, convErr(KindRange, "%s does not fit a number of 64 bits", clip(s))
+	if err != nil {
+		return nil, convErr(KindRange, "%s does not fit a float of 64 bits", clip(s))
 	}
 	return Float(x), nil
 }

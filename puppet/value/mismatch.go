@@ -277,8 +277,11 @@ func sameShape(t Type, v Value, seen *aliasChain) bool {
 		_, ok := v.(String)
 		return ok
 	case *IntegerType:
-		_, ok := v.(Int)
-		return ok
+		switch v.(type) {
+		case Int, *BigInt:
+			return true
+		}
+		return false
 	case *FloatType:
 		_, ok := v.(Float)
 		return ok
@@ -504,7 +507,7 @@ func actualShort(v Value, shown bool) string {
 		if shown {
 			return clipText(string(v))
 		}
-	case Int, Float:
+	case Int, *BigInt, Float:
 		if shown {
 			return Inspect(v)
 		}

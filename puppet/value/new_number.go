@@ -134,6 +134,9 @@ func newInteger(args []Value) (Value, error) {
 	if abs {
 		n.Abs(n)
 	}
+	if _, large := from.(*BigInt); large {
+		return NewInteger(n), nil
+	}
 	return toValue(toInt(n))
 }
 
@@ -147,7 +150,7 @@ func toValue[T Value](v T, err error) (Value, error) {
 
 func integerOf(from Value, radix int) (*big.Int, error) {
 	switch v := from.(type) {
-	case Int, Timespan, Timestamp:
+	case Int, *BigInt, Timespan, Timestamp:
 		return toInteger(v)
 	case Float:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -191,7 +194,7 @@ func newFloat(args []Value) (Value, error) {
 
 func floatOf(from Value) (float64, error) {
 	switch v := from.(type) {
-	case Int, Float, Timespan, Timestamp:
+	case Int, *BigInt, Float, Timespan, Timestamp:
 		return toFloat(v)
 	case Bool:
 		return float64(boolInt(bool(v))), nil
@@ -233,13 +236,15 @@ func newNumeric(args []Value) (Value, error) {
 		return toValue(toInt(new(big.Int).Abs(big.NewInt(int64(n)))))
 	case Float:
 		return Float(math.Abs(float64(n))), nil
+	case *BigInt:
+		return NewInteger(new(big.Int).Abs(n.n)), nil
 	}
 	return v, nil
 }
 
 func numericOf(from Value) (Value, error) {
 	switch v := from.(type) {
-	case Int:
+	case Int, *BigInt:
 		return v, nil
 	case Float:
 		if v != v {
@@ -279,6 +284,8 @@ func newBoolean(args []Value) (Value, error) {
 		return v, nil
 	case Int:
 		return Bool(v != 0), nil
+	case *BigInt:
+		return Bool(true), nil
 	case Float:
 		return Bool(v != 0), nil
 	case String:

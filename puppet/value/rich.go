@@ -60,6 +60,8 @@ func (w *richWriter) value(v Value) {
 		w.b = appendJSONString(w.b, string(v))
 	case Int:
 		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	case *BigInt:
+		w.b = v.n.Append(w.b, 10)
 	case Float:
 		w.float(float64(v))
 	case Bool:

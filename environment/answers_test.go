@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 			differs[expr] = why
 		}
 	}
-	n := answers(t, filepath.Join("..", "..", "puppet", "stdlib", "testdata", "answers.jsonl"), differs) +
+	n := answers(t, filepath.Join("..", "puppet", "stdlib", "testdata", "answers.jsonl"), differs) +
 		answers(t, filepath.Join("testdata", "yaml.jsonl"), differs)
 	if n < 900 {
 		t.Errorf("only %d answers", n)

@@ -316,11 +316,8 @@ func TestCheckVariable(t *testing.T) {
 }
 
 func TestReadFacts(t *testing.T) {
-	dir := world(t, map[string]string{"f.yaml": "a: {b: [1]}", "f.json": `{"z": 1, "a": null}`, "bad.yaml": "- a", "long.json": "{\"a\":\n{\"b\": [1, 9223372036854775808]}}"})
-	if _, err := ReadFacts(t.Context(), filepath.Join(dir, "long.json")); err == nil || !strings.Contains(err.Error(), "line 2, column 11: a.b.1: 9223372036854775808 does not fit") {
-		t.Errorf("more than 64 bits: %v", err)
-	}
-	for name, want := range map[string]string{"f.yaml": "{'a' => {'b' => [1]}}", "f.json": "{'z' => 1, 'a' => undef}"} {
+	dir := world(t, map[string]string{"f.yaml": "a: {b: [1]}", "f.json": `{"z": 1, "a": null}`, "bad.yaml": "- a", "long.json": "{\"b\": [1, 9223372036854775808]}"})
+	for name, want := range map[string]string{"f.yaml": "{'a' => {'b' => [1]}}", "f.json": "{'z' => 1, 'a' => undef}", "long.json": "{'b' => [1, 9223372036854775808]}"} {
 		if v, err := ReadFacts(t.Context(), filepath.Join(dir, name)); err != nil || value.Inspect(v) != want {
 			t.Errorf("%s is %v, %v, want %s", name, v, err, want)
 		}

@@ -259,7 +259,7 @@ func TestParams(t *testing.T) {
 		{"p", `{"name": "n", "count": null, "any": null}`, `{"name":"n","count":3,"any":null,"level":"low"}`, ""},
 		{"p", `{"name": "n", "any": {"a": [1.5, true]}}`, `{"name":"n","any":{"a":[1.5,true]},"count":3,"level":"low"}`, ""},
 		{"p", `{"name": "n", "large": 123456789012345678901}`, `{"name":"n","large":123456789012345678901,"count":3,"level":"low"}`, ""},
-		{"p", `{"name": "n", "count": 123456789012345678901}`, "", "parameter 'count' is no value that a task can have"},
+		{"p", `{"name": "n", "count": 123456789012345678901}`, "", "parameter 'count' expects an Integer[1, 5] value or undef, got 123456789012345678901"},
 		{"p", `{"name": "n", "pin": 123456789012345678901}`, "", "parameter 'pin' expects a value of type"},
 		{"p", `{"name": "n", "pin": {"hunter2": 123456789012345678901}}`, "", "parameter 'pin' expects a value of type"},
 		{"p", `{"nope": 1, "count": "x", "level": "mid", "opts": {"a": [1]}}`, "", "Task proj::p:\n has no parameter named 'nope'\n" +

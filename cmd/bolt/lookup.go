@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,21 +109,58 @@ func (s *search) inPlan(ctx context.Context) error {
 		f := &fault.Error{Kind: "bolt/pal-error", Msg: msg, Details: details, Err: err}
 		if ex != nil {
 			if a.format().IsJSON() {
-				f.Details.Set("explanation", valuedata.To(ex.Root().Data()))
+				explanation, err := s.data(ex.Root().Data())
+				if err != nil {
+					return err
+				}
+				f.Details.Set("explanation", explanation)
 			} else if err := output.PrintValue(a.sys.out, a.format(), a.terminal(), ex.String(), nil); err != nil {
 				return written(err)
 			}
 		}
 		return f
 	}
-	text, data := lines(v), valuedata.To(v)
-	switch {
-	case s.options:
-		text, data = ex.String(), ordered.Of("explanation", valuedata.To(ex.Root().Data()))
-	case ex != nil:
-		text, data = ex.String()+text, ordered.Of("value", data, "explanation", valuedata.To(ex.Root().Data()))
+	var text string
+	if ex != nil {
+		text = ex.String()
+	}
+	if !s.options {
+		text += lines(v)
+	}
+	var data any
+	if a.format().IsJSON() {
+		if data, err = s.answer(v, ex); err != nil {
+			return err
+		}
 	}
 	return written(output.PrintValue(a.sys.out, a.format(), a.terminal(), text, data))
+}
+
+// answer returns what a lookup prints as JSON.
+func (s *search) answer(v value.Value, ex *hiera.Explanation) (any, error) {
+	if ex == nil {
+		return s.data(v)
+	}
+	m := &ordered.Map{}
+	if !s.options {
+		d, err := s.data(v)
+		if err != nil {
+			return nil, err
+		}
+		m.Set("value", d)
+	}
+	d, err := s.data(ex.Root().Data())
+	m.Set("explanation", d)
+	return m, err
+}
+
+// data converts a value to data.
+func (s *search) data(v value.Value) (any, error) {
+	d, err := valuedata.To(v)
+	if err != nil {
+		return nil, fault.New("bolt/pal-error", "The result of the lookup of '%s' cannot be written as JSON: %v", s.key, err)
+	}
+	return d, nil
 }
 
 // lines is a value as Ruby's puts prints it: each element of an array on a
@@ -273,13 +311,23 @@ func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
 	} else {
 		r.Object = s.key
 		if !s.options {
-			r.Value.Set("value", valuedata.To(v))
+			s.set(ctx, r, "value", v)
 		}
 	}
 	if ex != nil && json {
-		r.Value.Set("explanation", valuedata.To(ex.Root().Data()))
+		s.set(ctx, r, "explanation", ex.Root().Data())
 	}
 	return f
+}
+
+// set adds a member to a result. If the member cannot be written, the result fails.
+func (s *search) set(ctx context.Context, r *event.Result, name string, v value.Value) {
+	d, err := s.data(v)
+	if err != nil {
+		r.Err = cmp.Or(r.Err, s.failure(ctx, err))
+		return
+	}
+	r.Value.Set(name, d)
 }
 
 func (s *search) asTarget(ctx context.Context, t *inventory.Target, f *found) (value.Value, *hiera.Explanation, error) {

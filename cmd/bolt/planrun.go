@@ -136,7 +136,11 @@ func (v *planObserver) came(ctx context.Context, x *executor.Executor, returned 
 	if r, ok := executor.Container(returned); ok {
 		return written(v.view.Container(r.Image, r.Value, r.Map(), nil))
 	}
-	return written(v.view.Value(executor.ToWrite(returned)))
+	data, err := executor.ToWrite(returned)
+	if err != nil {
+		return fault.New("bolt/invalid-plan-result", "The plan returned a value that cannot be written as JSON: %v", err)
+	}
+	return written(v.view.Value(data))
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for

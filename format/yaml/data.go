@@ -66,9 +66,8 @@ func tooCrowded(file string) error {
 // DecodeData is Decode for data files of Puppet, which are loaded with fewer
 // restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
 // or their name where they are the key of a mapping; keys that are not strings
-// stay what they are, and a mapping that has such is a *Pairs; binary data is
-// []byte; and a whole number beyond int64, which the language does not have, is
-// an error.
+// stay what they are, and a mapping that has such is a *Pairs; and binary data is
+// []byte.
 func DecodeData(data []byte, file string) (any, error) {
 	v, _, err := decodeData(data, file)
 	return v, err
@@ -168,9 +167,6 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 		return v, 1, err
 	}
 	v, err = d.scalar(n, depth)
-	if long, ok := v.(*big.Int); ok {
-		return nil, 0, d.fail(n, "%s does not fit a whole number of 64 bits; put it in quotes to make it a string", clip(long.String()))
-	}
 	return v, 1, err
 }
 
@@ -287,21 +283,27 @@ func (d *dataDecoder) key(n *yamlv3.Node, depth int) (any, error) {
 	return k, err
 }
 
+// digits are a key that is a *big.Int.
+type digits string
+
 // set reports false for a key that cannot be compared.
 func (p *Pairs) set(k, v any) bool {
-	switch k.(type) {
+	at := k
+	switch k := k.(type) {
 	case nil, string, bool, int64, float64:
+	case *big.Int:
+		at = digits(k.String()) // pointers of equal numbers differ
 	default:
 		return false
 	}
-	if i, ok := p.index[k]; ok {
+	if i, ok := p.index[at]; ok {
 		p.values[i] = v
 		return true
 	}
 	if p.index == nil {
 		p.index = map[any]int{}
 	}
-	p.index[k] = len(p.keys)
+	p.index[at] = len(p.keys)
 	p.keys, p.values = append(p.keys, k), append(p.values, v)
 	return true
 }

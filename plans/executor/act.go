@@ -180,7 +180,11 @@ func taskWith() []eval.Signature {
 			if !ok {
 				return nil, failf("bolt/validation-error", "The block of run_task_with must return a Hash, got %s for %s", value.DescribeValue(v), target.Name)
 			}
-			action, err := in.x.taskAction(c.Context(), t, plain(params).(*ordered.Map), in.options)
+			m, err := plainMap("the parameters for "+target.Name, params)
+			if err != nil {
+				return nil, err
+			}
+			action, err := in.x.taskAction(c.Context(), t, m, in.options)
 			if err != nil {
 				f := in.x.failure(err)
 				a.failed[target] = &event.Result{Target: target, Action: "task",
@@ -188,7 +192,7 @@ func taskWith() []eval.Signature {
 				continue
 			}
 			a.each[target] = action
-			a.marks = append(a.marks, Data(params))
+			a.marks = append(a.marks, shown([]value.Value{params})...)
 		}
 		return in.x.do(c, a, in.description, in.options)
 	})
@@ -271,8 +275,9 @@ func waitUntilAvailable(c *eval.Call) (value.Value, error) {
 	w := &waiting{patience: 120 * time.Second, interval: time.Second}
 	for key, to := range map[string]*time.Duration{"wait_time": &w.patience, "retry_interval": &w.interval} {
 		if given, ok := o.rest.Get(key); ok {
-			d, ok := seconds(valueOf(given))
-			if !ok || d < 0 {
+			v, err := valuedata.Of(given)
+			d, ok := seconds(v)
+			if err != nil || !ok || d < 0 {
 				return nil, failf("bolt/validation-error", "Option '%s' must be a number of seconds, got %v", key, given)
 			}
 			*to = d
@@ -289,12 +294,4 @@ func waitUntilAvailable(c *eval.Call) (value.Value, error) {
 	o.timeout = 0
 	w.dialer = x.o.Dialer
 	return x.do(c, &act{function: c.Name, object: c.Name, action: "wait_until_available", about: "wait until available", targets: targets, do: w}, description, o)
-}
-
-func valueOf(v any) value.Value {
-	w, err := valuedata.Of(v)
-	if err != nil {
-		return value.Undef{}
-	}
-	return w
 }

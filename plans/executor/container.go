@@ -10,6 +10,7 @@ import (
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/internal/safetext"
 	"bolt/plans/docker"
 	"bolt/puppet/eval"
@@ -50,10 +51,11 @@ func (f *Failure) Container() (r *ContainerResult, ok bool) {
 	if f.Kind != containerFailure || !f.acted {
 		return nil, false
 	}
-	details, _ := Data(f.Details).(*ordered.Map)
-	image, _ := details.Value("object").(string)
-	v, ok := details.Value("value").(*ordered.Map)
-	return &ContainerResult{image, v}, ok
+	image, _ := f.Details.GetString("object")
+	h, _ := f.Details.GetString("value")
+	d, err := Data(h)
+	v, ok := d.(*ordered.Map)
+	return &ContainerResult{value.ToString(image), v}, ok && err == nil
 }
 
 // Container is a result of a container that a plan has returned.
@@ -71,12 +73,16 @@ func containerOf(v value.Value) *ContainerResult {
 	return r
 }
 
-func containerData(o *value.Object) value.Value { return mustValue(containerOf(o).Map()) }
+func containerData(o *value.Object) (value.Value, error) { return valuedata.Of(containerOf(o).Map()) }
 
 // newContainerResult is ContainerResult.new(value).
 func newContainerResult(data any, args []value.Value) (value.Value, error) {
 	if x, _ := environment.Host(data).(*Executor); x != nil && len(args) == 1 {
-		if m, ok := plain(args[0]).(*ordered.Map); ok {
+		if h, ok := args[0].(*value.Hash); ok {
+			m, err := plainMap("the value of ContainerResult.new", h)
+			if err != nil {
+				return nil, err
+			}
 			if inner, ok := m.Value("value").(*ordered.Map); ok && m.Len() == 1 {
 				m = inner
 			}
@@ -91,24 +97,29 @@ func aboutContainers() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, r *ContainerResult) value.Value) *eval.Function {
 		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])), nil })
 	}
+	data := func(name, params string, tell func(c *eval.Call, r *ContainerResult) (value.Value, error)) *eval.Function {
+		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])) })
+	}
 	key := func(name string) *eval.Function {
-		return about(name, "", func(_ *eval.Call, r *ContainerResult) value.Value { return mustValue(r.Value.Value(name)) })
+		return data(name, "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) { return valuedata.Of(r.Value.Value(name)) })
 	}
 	return []*eval.Function{
 		one("run_container", "Runs a container on this machine with docker.", "String[1] $image, Hash[String[1], Any] $options = {}", runContainer),
 		key("stdout"), key("stderr"),
-		about("value", "", func(_ *eval.Call, r *ContainerResult) value.Value { return mustValue(r.Value) }),
-		about("to_data", "", func(c *eval.Call, _ *ContainerResult) value.Value { return containerData(c.Args[0].(*value.Object)) }),
+		data("value", "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) { return valuedata.Of(r.Value) }),
+		data("to_data", "", func(c *eval.Call, _ *ContainerResult) (value.Value, error) {
+			return containerData(c.Args[0].(*value.Object))
+		}),
 		about("ok", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.Bool(r.Err() == nil) }),
 		about("status", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.String(r.status()) }),
-		about("error", "", func(_ *eval.Call, r *ContainerResult) value.Value {
+		data("error", "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) {
 			if e := r.Err(); e != nil {
 				return errorObject(e)
 			}
-			return value.Undef{}
+			return value.Undef{}, nil
 		}),
-		about("[]", "String[1] $key", func(c *eval.Call, r *ContainerResult) value.Value {
-			return mustValue(r.Value.Value(string(c.Args[1].(value.String))))
+		data("[]", "String[1] $key", func(c *eval.Call, r *ContainerResult) (value.Value, error) {
+			return valuedata.Of(r.Value.Value(string(c.Args[1].(value.String))))
 		}),
 	}
 }
@@ -136,10 +147,14 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	if result.Err() == nil || o.catch {
 		return x.o.Language.types.containerResult.Wrap(result), nil
 	}
+	typed, err := valuedata.Of(result.Value)
+	if err != nil {
+		return nil, err
+	}
 	failure := failf(containerFailure, "Running container '%s' failed.", result.Image)
 	failure.acted = true
 	failure.Details = value.NewHash(
-		value.Entry{Key: value.String("value"), Value: mustValue(result.Value)},
+		value.Entry{Key: value.String("value"), Value: typed},
 		value.Entry{Key: value.String("object"), Value: value.String(result.Image)})
 	return nil, failure
 }
@@ -299,7 +314,11 @@ func variablesOf(v value.Value) ([]docker.Variable, error) {
 		}
 		text := ""
 		if !value.IsUndef(v) {
-			text = textOf(plain(v))
+			d, err := plain("the variable '"+string(name)+"' of option 'env_vars'", v)
+			if err != nil {
+				return nil, err
+			}
+			text = textOf(d)
 		}
 		list = append(list, docker.Variable{Name: string(name), Value: text, Secret: hides(v)})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/format/valuedata"
 	"bolt/internal/lazyregexp"
 	"bolt/plans"
 	"bolt/puppet/eval"
@@ -199,7 +200,10 @@ func controlling() []*eval.Function {
 		member("Future", "state", "", func(c *eval.Call) (value.Value, error) {
 			one := futureOf(c.Args[0])
 			state, err := of(&c.Site).effect(c, nil, false, func() (any, error) { return one.state(), nil })
-			return mustValue(state), err
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(state)
 		}),
 		{Name: "without_default_logging", Doc: "Runs the block without showing the actions in it.", Signatures: []eval.Signature{{
 			Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {

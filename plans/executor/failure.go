@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
@@ -109,9 +108,11 @@ func (x *Executor) final(err error) bool { return Unfinished(err) || x.ends(err)
 func ofFault(e *fault.Error) *Failure {
 	f := &Failure{Kind: e.Kind, Msg: e.Msg, Code: e.Code, Details: value.NewHash(), Err: e}
 	if e.Details != nil {
-		if v, err := valuedata.Of(e.Details); err == nil {
-			f.Details = v.(*value.Hash)
+		v, err := valuedata.Of(e.Details)
+		if err != nil { // say what there is
+			v = value.NewHash(value.Entry{Key: value.String("details"), Value: value.String(fmt.Sprint(e.Details))})
 		}
+		f.Details = v.(*value.Hash)
 	}
 	return f
 }
@@ -196,17 +197,29 @@ func FailedSteps(err error) []string {
 }
 
 // Map is the failure as data: kind, msg, details with the place, and issue_code
-// where there is one. It is for writing, as ToWrite is.
-func (f *Failure) Map() *ordered.Map { return f.data(whenWritten) }
+// where there is one. It is for writing, as ToWrite is. A detail that cannot be
+// converted is the text that the language writes.
+func (f *Failure) Map() *ordered.Map { return f.data(converter(whenWritten)) }
 
-func (f *Failure) data(of func(*event.Result) any) *ordered.Map {
+func (f *Failure) data(c *valuedata.Converter) *ordered.Map {
 	m := ordered.Of("kind", f.Kind, "msg", f.Msg)
 	if f.Kind == "" {
 		m.Set("kind", nil)
 	}
-	details, _ := dataOf(f.Details, of).(*ordered.Map)
-	if details == nil {
+	details, err := c.Map(f.Details)
+	if err != nil {
 		details = &ordered.Map{}
+		for k, v := range f.Details.All() {
+			d, err := c.To(v)
+			if err != nil {
+				d = value.Inspect(v)
+			}
+			key := value.ToString(k)
+			if _, twice := details.Get(key); twice {
+				key = value.Inspect(k)
+			}
+			details.Set(key, d)
+		}
 	}
 	if f.File != "" {
 		details.Set("file", f.File)

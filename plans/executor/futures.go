@@ -55,7 +55,7 @@ func (f *future) String() string { return fmt.Sprintf("Future '%s'", f.name) }
 
 func futureText(o *value.Object) string { return futureOf(o).String() }
 
-func futureData(o *value.Object) value.Value { return value.String(futureText(o)) }
+func futureData(o *value.Object) (value.Value, error) { return value.String(futureText(o)), nil }
 
 func futureOf(v value.Value) *future {
 	f, _ := v.(*value.Object).Payload().(*future)

@@ -224,7 +224,8 @@ func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
 func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []string) {
 	params = &ordered.Map{}
 	for k, v := range h.All() {
-		name, data := value.ToString(k), Data(v)
+		name := value.ToString(k)
+		data, err := Data(v)
 		kind := ""
 		if q := p.Parameter(name); q != nil {
 			kind = q.TypeText
@@ -233,7 +234,7 @@ func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []stri
 		unfit := func(text string) bool {
 			return !utf8.ValidString(text) || hasPassword(text, strings.Contains(kind, "Target"))
 		}
-		if secret || strings.Contains(kind, "Sensitive") || anyText(data, unfit) {
+		if err != nil || secret || strings.Contains(kind, "Sensitive") || anyText(data, unfit) {
 			secrets = append(secrets, name)
 			continue
 		}
@@ -290,11 +291,14 @@ func (a *act) content() string {
 	return ""
 }
 
-// shown are values as data, without secrets.
+// shown returns values as data or text, without secrets, for the digest of a step.
 func shown(args []value.Value) []any {
 	list := make([]any, len(args))
 	for i, v := range args {
-		list[i] = Data(v)
+		var err error
+		if list[i], err = Data(v); err != nil {
+			list[i] = value.Inspect(v)
+		}
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"bolt/environment"
 	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -48,11 +49,15 @@ func knowing() []*eval.Function {
 	return []*eval.Function{
 		one("resolve_references", "Returns data with all references to plugins resolved.", "Data $references", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
-			v, err := inventory.ResolveReferences(c.Context(), plain(c.Args[0]), x.o.Resolve)
+			d, err := plain("the references", c.Args[0])
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(inventory.Reveal(v)), nil
+			v, err := inventory.ResolveReferences(c.Context(), d, x.o.Resolve)
+			if err != nil {
+				return nil, err
+			}
+			return valuedata.Of(inventory.Reveal(v))
 		}),
 		one("apply_prep", "Prepares targets for apply blocks.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", func(*eval.Call) (value.Value, error) {
 			return nil, noCatalogs()
@@ -81,20 +86,28 @@ func knowing() []*eval.Function {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(orEmpty(inventory.RevealMap(d.Vars))), nil
+			return valuedata.Of(orEmpty(inventory.RevealMap(d.Vars)))
 		}),
 		one("facts", "Returns the facts that are known of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
 			d, err := target(c).Data(c.Context())
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(orEmpty(inventory.RevealMap(d.Facts))), nil
+			return valuedata.Of(orEmpty(inventory.RevealMap(d.Facts)))
 		}),
 		one("set_var", "Sets a variable of a target.", "Target $target, String $name, Data $value", func(c *eval.Call) (value.Value, error) {
-			return c.Args[0], target(c).SetVar(c.Context(), text(c.Args[1]), plain(c.Args[2]))
+			d, err := plain("the value of $"+text(c.Args[1]), c.Args[2])
+			if err != nil {
+				return nil, err
+			}
+			return c.Args[0], target(c).SetVar(c.Context(), text(c.Args[1]), d)
 		}),
 		one("add_facts", "Adds to the facts that are known of a target.", "Target $target, Hash[String, Data] $facts", func(c *eval.Call) (value.Value, error) {
-			return c.Args[0], target(c).AddFacts(c.Context(), plain(c.Args[1]).(*ordered.Map))
+			m, err := plainMap("the facts", c.Args[1].(*value.Hash))
+			if err != nil {
+				return nil, err
+			}
+			return c.Args[0], target(c).AddFacts(c.Context(), m)
 		}),
 		one("set_feature", "Says that a target has a feature, or has not.", "Target $target, String $feature, Boolean $value = true", func(c *eval.Call) (value.Value, error) {
 			on := c.Arg(2) == nil || value.Truthy(c.Arg(2))
@@ -112,7 +125,11 @@ func knowing() []*eval.Function {
 					path = append(path, text(e))
 				}
 			}
-			return c.Args[0], target(c).SetConfig(c.Context(), path, plain(c.Args[2]))
+			d, err := plain("the value of set_config", c.Args[2])
+			if err != nil {
+				return nil, err
+			}
+			return c.Args[0], target(c).SetConfig(c.Context(), path, d)
 		}),
 		one("add_to_group", "Adds targets to a group.", "TargetSpec $targets, String[1] $group", func(c *eval.Call) (value.Value, error) {
 			return each(c, func(x *Executor, list []*inventory.Target) error {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"math/big"
 	"strings"
 
 	"bolt/event"
@@ -20,7 +21,7 @@ func message(v value.Value) string {
 		return ""
 	case string:
 		return d
-	case int64, float64:
+	case int64, *big.Int, float64:
 		return value.ToString(v)
 	default:
 		return jsonText(d)
@@ -35,7 +36,7 @@ func logged(v value.Value) string {
 	switch d := messageData(v).(type) {
 	case nil:
 		return "<NilClass> nil"
-	case int64:
+	case int64, *big.Int:
 		return "<Integer> " + value.ToString(v)
 	case float64:
 		return "<Float> " + value.ToString(v)
@@ -54,6 +55,8 @@ func messageData(v value.Value) any {
 		return nil
 	case value.Int:
 		return int64(v)
+	case *value.BigInt:
+		return v.Big()
 	case value.Float:
 		return float64(v)
 	case *value.Regexp:
@@ -67,13 +70,19 @@ func messageData(v value.Value) any {
 	case *value.Hash:
 		m := &ordered.Map{}
 		for k, e := range v.All() {
-			m.Set(messageKey(k), messageData(e))
+			key := messageKey(k)
+			if _, twice := m.Get(key); twice {
+				key = value.Inspect(k)
+			}
+			m.Set(key, messageData(e))
 		}
 		return m
 	case *value.Object:
 		switch p := v.Payload().(type) {
 		case *event.Result, *resultSet:
-			return ToWrite(v)
+			if d, err := ToWrite(v); err == nil {
+				return d
+			}
 		case *inventory.Target:
 			return p.SafeName()
 		case *ContainerResult:
@@ -98,7 +107,7 @@ func messageKey(k value.Value) string {
 	switch d := messageData(k).(type) {
 	case string:
 		return d
-	case nil, int64, float64:
+	case nil, int64, *big.Int, float64:
 		return value.ToString(k)
 	default:
 		return value.Inspect(k)

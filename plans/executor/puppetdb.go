@@ -27,7 +27,10 @@ func asking() []*eval.Function {
 	const instance = ", Optional[String] $instance = undef"
 	return []*eval.Function{
 		one("puppetdb_query", "Returns the rows of a query to PuppetDB, in PQL or as a syntax tree.", "Variant[String, Array[Data]] $query"+instance, func(c *eval.Call) (value.Value, error) {
-			query := plain(c.Args[0])
+			query, err := plain("the query", c.Args[0])
+			if err != nil {
+				return nil, err
+			}
 			return askPuppetDB(c, 1, query, func(db PuppetDB, instance string) (any, error) {
 				return db.Query(c.Context(), query, instance)
 			})
@@ -38,12 +41,16 @@ func asking() []*eval.Function {
 			for i, n := range names.All() {
 				certnames[i] = string(n.(value.String))
 			}
-			return askPuppetDB(c, 1, plain(names), func(db PuppetDB, instance string) (any, error) {
+			return askPuppetDB(c, 1, certnames, func(db PuppetDB, instance string) (any, error) {
 				return db.Facts(c.Context(), certnames, instance)
 			})
 		}),
 		one("puppetdb_command", "Submits a command to PuppetDB, and returns its UUID.", "String[1] $command, Integer $version, Hash[Data, Data] $payload"+instance, func(c *eval.Call) (value.Value, error) {
-			command, version, payload := string(c.Args[0].(value.String)), int64(c.Args[1].(value.Int)), plain(c.Args[2]).(*ordered.Map)
+			command, version := string(c.Args[0].(value.String)), int64(value.ClampInt(c.Args[1]))
+			payload, err := plainMap("the payload", c.Args[2].(*value.Hash))
+			if err != nil {
+				return nil, err
+			}
 			return askPuppetDB(c, 3, []any{command, version, payload}, func(db PuppetDB, instance string) (any, error) {
 				return db.Command(c.Context(), command, version, payload, instance)
 			})

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -8,6 +9,7 @@ import (
 
 	"bolt/environment"
 	"bolt/format/ordered"
+	"bolt/format/valuedata"
 	"bolt/internal/lazyregexp"
 	"bolt/inventory"
 	"bolt/puppet/eval"
@@ -28,9 +30,19 @@ func reference(typ, title string) string { return typ + "[" + title + "]" }
 
 func (r *resource) reference() string { return reference(r.typ, r.title) }
 
-func (r *resource) data() *ordered.Map {
-	return ordered.Of("target", r.target.SafeName(), "type", r.typ, "title", r.title,
-		"state", Data(r.state), "desired_state", Data(r.desired), "events", Data(r.events))
+func (r *resource) data() (*ordered.Map, error) {
+	m := ordered.Of("target", r.target.SafeName(), "type", r.typ, "title", r.title)
+	for _, part := range []struct {
+		name string
+		v    value.Value
+	}{{"state", r.state}, {"desired_state", r.desired}, {"events", r.events}} {
+		d, err := Data(part.v)
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", part.name, r.reference(), err)
+		}
+		m.Set(part.name, d)
+	}
+	return m, nil
 }
 
 // resources are those that are known, by their targets. The zero value has none.
@@ -98,7 +110,13 @@ func resourceOf(v value.Value) *resource {
 	return r
 }
 
-func resourceData(o *value.Object) value.Value { return mustValue(resourceOf(o).data()) }
+func resourceData(o *value.Object) (value.Value, error) {
+	m, err := resourceOf(o).data()
+	if err != nil {
+		return nil, err
+	}
+	return valuedata.Of(m)
+}
 
 func resourceText(o *value.Object) string { return resourceOf(o).reference() }
 

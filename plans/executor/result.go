@@ -24,41 +24,32 @@ func runResult(v value.Value) *event.Result {
 	return r
 }
 
-// resultMap is a result as Puppet Bolt has it as data.
-func resultMap(r *event.Result) *ordered.Map {
-	if m, err := r.Data(); err == nil {
-		return m
-	}
-	return ordered.Of("target", r.Target.Name, "action", r.Action, "value", &ordered.Map{})
-}
-
-func mustValue(v any) value.Value {
-	w, err := valuedata.Of(v)
+// resultData returns a result as Puppet Bolt has it as data.
+func resultData(o *value.Object) (value.Value, error) {
+	m, err := runResult(o).Data()
 	if err != nil {
-		return value.Undef{}
+		return nil, err
 	}
-	return w
+	return valuedata.Of(m)
 }
 
-func resultData(o *value.Object) value.Value { return mustValue(resultMap(runResult(o))) }
-
-// resultValue is what the result came to: the value of Puppet Bolt's Result.
-func resultValue(r *event.Result) *value.Hash {
-	if m, err := r.Members(); err == nil {
-		if h, ok := mustValue(m).(*value.Hash); ok {
-			return h
-		}
+// resultValue returns the value of a result.
+func resultValue(r *event.Result) (value.Value, error) {
+	m, err := r.Members()
+	if err != nil {
+		return nil, err
 	}
-	return value.NewHash()
+	return valuedata.Of(m)
 }
 
-// resultMember is one of the values of a result, made without the others.
-func resultMember(r *event.Result, key string) (v value.Value, ok bool) {
-	d, ok, err := r.Member(key)
-	if err != nil || !ok {
-		return nil, false
+// resultMember returns one of the values of a result, made without the others, or
+// undef.
+func resultMember(r *event.Result, key string) (value.Value, error) {
+	d, _, err := r.Member(key)
+	if err != nil {
+		return nil, err
 	}
-	return mustValue(d), true
+	return valuedata.Of(d)
 }
 
 // newResult is Result.new(target, value).
@@ -73,9 +64,13 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 	}
 	r := &event.Result{Target: inventoryTarget(o), Value: &ordered.Map{}}
 	if len(args) == 2 {
-		m, ok := plain(args[1]).(*ordered.Map)
+		h, ok := args[1].(*value.Hash)
 		if !ok {
 			return nil, eval.Errorf("type-mismatch", "Result.new expects a Hash, got %s", value.DescribeValue(args[1]))
+		}
+		m, err := plainMap("the value of Result.new", h)
+		if err != nil {
+			return nil, err
 		}
 		for k, v := range m.All() {
 			if k != "_error" {
@@ -94,24 +89,20 @@ func newResult(data any, args []value.Value) (value.Value, error) {
 	return x.result(r), nil
 }
 
-// errorOf is the error of a result as a value; nil without one.
-func errorOf(r *event.Result) *value.Object {
-	if r.Err == nil {
-		return nil
-	}
-	return errorObject(r.Err.Map())
-}
-
-// errorObject is an error in data as a value.
-func errorObject(m *ordered.Map) *value.Object {
+// errorObject returns an error in data as a value.
+func errorObject(m *ordered.Map) (value.Value, error) {
 	f := failf("", "")
 	f.Kind, _ = m.Value("kind").(string)
 	f.Msg, _ = m.Value("msg").(string)
 	f.Code, _ = m.Value("issue_code").(string)
-	if h, ok := mustValue(m.Value("details")).(*value.Hash); ok {
+	details, err := valuedata.Of(m.Value("details"))
+	if err != nil {
+		return nil, err
+	}
+	if h, ok := details.(*value.Hash); ok {
 		f.Details = h
 	}
-	return f.object()
+	return f.object(), nil
 }
 
 // resultFunctions are the attributes and functions of Result.
@@ -119,10 +110,13 @@ func resultFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, r *event.Result) value.Value) *eval.Function {
 		return member("Result", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, runResult(c.Args[0])), nil })
 	}
+	data := func(name string, tell func(o *value.Object, r *event.Result) (value.Value, error)) *eval.Function {
+		return member("Result", name, "", func(c *eval.Call) (value.Value, error) { return tell(c.Args[0].(*value.Object), runResult(c.Args[0])) })
+	}
 	return []*eval.Function{
 		about("target", "", func(c *eval.Call, r *event.Result) value.Value { return of(&c.Site).target(r.Target) }),
-		about("value", "", func(_ *eval.Call, r *event.Result) value.Value { return resultValue(r) }),
-		about("to_data", "", func(c *eval.Call, _ *event.Result) value.Value { return resultData(c.Args[0].(*value.Object)) }),
+		data("value", func(_ *value.Object, r *event.Result) (value.Value, error) { return resultValue(r) }),
+		data("to_data", func(o *value.Object, _ *event.Result) (value.Value, error) { return resultData(o) }),
 		about("action", "", func(_ *eval.Call, r *event.Result) value.Value { return value.String(r.Action) }),
 		about("ok", "", func(_ *eval.Call, r *event.Result) value.Value { return value.Bool(r.OK()) }),
 		about("status", "", func(_ *eval.Call, r *event.Result) value.Value {
@@ -131,32 +125,25 @@ func resultFunctions() []*eval.Function {
 			}
 			return value.String("failure")
 		}),
-		about("error", "", func(_ *eval.Call, r *event.Result) value.Value {
-			if e := errorOf(r); e != nil {
-				return e
+		data("error", func(_ *value.Object, r *event.Result) (value.Value, error) {
+			if r.Err == nil {
+				return value.Undef{}, nil
 			}
-			return value.Undef{}
+			return errorObject(r.Err.Map())
 		}),
-		about("message", "", func(_ *eval.Call, r *event.Result) value.Value {
-			if v, ok := resultMember(r, "_output"); ok {
-				return v
-			}
-			return value.Undef{}
-		}),
+		data("message", func(_ *value.Object, r *event.Result) (value.Value, error) { return resultMember(r, "_output") }),
 		about("sensitive", "", func(_ *eval.Call, r *event.Result) value.Value {
 			if v, ok := r.Value.Value("_sensitive").(*value.Sensitive); ok {
 				return v
 			}
 			return value.Undef{}
 		}),
-		about("[]", "String $key", func(c *eval.Call, r *event.Result) value.Value {
-			if v, ok := r.Value.Value(string(c.Args[1].(value.String))).(*value.Sensitive); ok {
-				return v
+		member("Result", "[]", "String $key", func(c *eval.Call) (value.Value, error) {
+			r, key := runResult(c.Args[0]), string(c.Args[1].(value.String))
+			if v, ok := r.Value.Value(key).(*value.Sensitive); ok {
+				return v, nil
 			}
-			if v, ok := resultMember(r, string(c.Args[1].(value.String))); ok {
-				return v
-			}
-			return value.Undef{}
+			return resultMember(r, key)
 		}),
 	}
 }
@@ -176,12 +163,16 @@ func setOf(v value.Value) []value.Value {
 	return s.results
 }
 
-func resultSetData(o *value.Object) value.Value {
+func resultSetData(o *value.Object) (value.Value, error) {
 	list := make([]value.Value, 0, len(setOf(o)))
 	for _, r := range setOf(o) {
-		list = append(list, resultData(r.(*value.Object)))
+		d, err := resultData(r.(*value.Object))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
 	}
-	return value.NewArray(list...)
+	return value.NewArray(list...), nil
 }
 
 func elements(o *value.Object) *value.Array { return value.NewArray(setOf(o)...) }
@@ -277,11 +268,11 @@ func resultSetFunctions() []*eval.Function {
 			}
 			return of(&c.Site).targetList(targets)
 		}),
-		about("to_data", "", func(c *eval.Call, _ []value.Value) value.Value { return resultSetData(c.Args[0].(*value.Object)) }),
+		member("ResultSet", "to_data", "", func(c *eval.Call) (value.Value, error) { return resultSetData(c.Args[0].(*value.Object)) }),
 		// One result, or those from one place to another, both included.
 		about("[]", "Integer $from, Integer $to = 0", func(c *eval.Call, set []value.Value) value.Value {
 			at := func(v value.Value) int {
-				n := int(v.(value.Int))
+				n := int(value.ClampInt(v))
 				if n < 0 {
 					n += len(set)
 				}
@@ -333,61 +324,52 @@ func secretless(v any) any {
 	return v
 }
 
-// Data is a value as data that package safetext writes as JSON: a Result, a
-// Target or an Error is what it is there.
-func Data(v value.Value) any {
-	return dataOf(v, func(r *event.Result) any { return resultMap(r) })
-}
+// Data converts a value to data as package valuedata does. A Result, a Target or an
+// Error becomes the data that Puppet Bolt writes for it.
+func Data(v value.Value) (any, error) { return converter(atOnce).To(v) }
 
 // ToWrite is Data for nothing but writing: results in it are safejson.Lazy.
-func ToWrite(v value.Value) any { return dataOf(v, whenWritten) }
+func ToWrite(v value.Value) (any, error) { return converter(whenWritten).To(v) }
 
-// whenWritten is a result as data that is made when it is written: of a thousand
-// that a plan returns, one is there at a time.
-func whenWritten(r *event.Result) any { return laterData{r} }
+// atOnce returns a result as data.
+func atOnce(r *event.Result) (any, error) { return r.Data() }
+
+// whenWritten returns a result as data that is made when it is written, so that of a
+// thousand results that a plan returns one is in memory at a time.
+func whenWritten(r *event.Result) (any, error) { return laterData{r}, nil }
 
 // laterData is a safejson.Lazy.
 type laterData struct{ r *event.Result }
 
-func (l laterData) Data() (any, error) { return resultMap(l.r), nil }
+func (l laterData) Data() (any, error) { return l.r.Data() }
 
-// dataOf is a value as data, in which of says what a result is.
-func dataOf(v value.Value, of func(*event.Result) any) any {
-	switch v := v.(type) {
-	case *value.Object:
-		switch p := v.Payload().(type) {
+// converter converts the objects of plans. of returns a result as data.
+func converter(of func(*event.Result) (any, error)) *valuedata.Converter {
+	c := &valuedata.Converter{}
+	c.Object = func(o *value.Object) (data any, ok bool, err error) {
+		switch p := o.Payload().(type) {
 		case *inventory.Target:
-			return p.SafeName()
+			return p.SafeName(), true, nil
 		case *event.Result:
-			return of(p)
+			data, err = of(p)
+			return data, true, err
 		case *resultSet:
-			return dataOf(value.NewArray(p.results...), of)
+			data, err = c.To(value.NewArray(p.results...))
+			return data, true, err
 		case *ContainerResult:
-			return p.Map()
+			return p.Map(), true, nil
 		case *resource:
-			return p.data()
+			data, err = p.data()
+			return data, true, err
 		case *future:
-			return p.String()
+			return p.String(), true, nil
 		}
-		if v.Type() == value.ErrorType() {
-			return ofObject(v).data(of)
+		if o.Type() == value.ErrorType() {
+			return ofObject(o).data(c), true, nil
 		}
-	case *value.Array:
-		list := make([]any, v.Len())
-		for i, e := range v.All() {
-			list[i] = dataOf(e, of)
-		}
-		return list
-	case *value.Hash:
-		m := &ordered.Map{}
-		for k, e := range v.All() {
-			m.Set(value.ToString(k), dataOf(e, of))
-		}
-		return m
-	case *value.Sensitive:
-		return value.Redacted
+		return nil, false, nil
 	}
-	return valuedata.To(v)
+	return c
 }
 
 // Results returns the results of a ResultSet that a plan has returned.

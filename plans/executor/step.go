@@ -46,7 +46,11 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 		key, _ := k.(value.String)
 		name, ours := strings.CutPrefix(string(key), "_")
 		if !ours {
-			o.rest.Set(string(key), plain(v))
+			d, err := plain("'"+string(key)+"'", v)
+			if err != nil {
+				return nil, err
+			}
+			o.rest.Set(string(key), d)
 			continue
 		}
 		if !slices.Contains(names, name) {
@@ -158,7 +162,11 @@ func environmentOf(v value.Value) ([]string, error) {
 			return nil, failf("bolt/validation-error", "The environment variable '%s' is Sensitive, but its value would be visible in the process list, because shells cannot export this name. "+
 				"Use a name of letters, digits and underscores that shells do not use themselves.", name)
 		}
-		env = append(env, string(name)+"="+textOf(plain(v)))
+		d, err := plain("the variable '"+string(name)+"' of option 'env_vars'", v)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, string(name)+"="+textOf(d))
 	}
 	return env, nil
 }

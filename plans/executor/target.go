@@ -32,7 +32,9 @@ func inventoryTarget(v value.Value) *inventory.Target {
 	return t
 }
 
-func targetData(o *value.Object) value.Value { return value.String(inventoryTarget(o).SafeName()) }
+func targetData(o *value.Object) (value.Value, error) {
+	return value.String(inventoryTarget(o).SafeName()), nil
+}
 
 // resolve expands a TargetSpec, each target once.
 func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target, error) {
@@ -93,7 +95,10 @@ func newTarget(data any, args []value.Value) (value.Value, error) {
 	case value.String:
 		spec.Set("uri", string(first))
 	case *value.Hash:
-		m, _ := plain(first).(*ordered.Map)
+		m, err := plainMap("the hash of Target.new", first)
+		if err != nil {
+			return nil, err
+		}
 		spec = m
 	default:
 		return nil, eval.Errorf("type-mismatch", "Target.new expects a URI or a hash, got %s", value.DescribeValue(args[0]))
@@ -105,27 +110,33 @@ func newTarget(data any, args []value.Value) (value.Value, error) {
 	return x.target(t), nil
 }
 
-// plain is a value as data of package ordered, with what is sensitive as it is.
-func plain(v value.Value) any {
-	switch v := v.(type) {
-	case *value.Sensitive:
-		return plain(v.Unwrap())
-	case *value.Array:
-		list := make([]any, v.Len())
-		for i, e := range v.All() {
-			list[i] = plain(e)
-		}
-		return list
-	case *value.Hash:
-		m := &ordered.Map{}
-		for k, e := range v.All() {
-			m.Set(value.ToString(k), plain(e))
-		}
-		return m
-	case *value.Object:
-		return Data(v)
+// plain converts a value to data, in which Sensitive values are revealed. what names
+// the value in the error.
+func plain(what string, v value.Value) (any, error) {
+	d, err := revealing().To(v)
+	if err != nil {
+		return nil, noData(what, err)
 	}
-	return valuedata.To(v)
+	return d, nil
+}
+
+// plainMap is plain for a hash.
+func plainMap(what string, h *value.Hash) (*ordered.Map, error) {
+	m, err := revealing().Map(h)
+	if err != nil {
+		return nil, noData(what, err)
+	}
+	return m, nil
+}
+
+func revealing() *valuedata.Converter {
+	c := converter(atOnce)
+	c.Reveal = true
+	return c
+}
+
+func noData(what string, err error) error {
+	return failf("bolt/validation-error", "Cannot convert %s to data: %v", what, err)
 }
 
 // targetFunctions are the attributes and functions of Target.

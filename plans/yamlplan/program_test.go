@@ -42,6 +42,15 @@ func (st *stage) Load(_ context.Context, kind eval.Kind, name string) (*eval.Def
 	return nil, nil
 }
 
+// dataOf is a value as data, or the error of that.
+func dataOf(v value.Value) any {
+	d, err := valuedata.To(v)
+	if err != nil {
+		return err.Error()
+	}
+	return d
+}
+
 func jsonText(v any) string {
 	var b strings.Builder
 	if err := safejson.Write(&b, v); err != nil {
@@ -55,7 +64,7 @@ func (st *stage) function(name string, f func(args []value.Value) value.Value) *
 	return &eval.Function{Name: name, Signatures: []eval.Signature{{Params: "Any *$args", Run: func(c *eval.Call) (value.Value, error) {
 		args := make([]any, len(c.Args))
 		for i, a := range c.Args {
-			args[i] = valuedata.To(a)
+			args[i] = dataOf(a)
 		}
 		st.calls = append(st.calls, name+jsonText(args))
 		if f == nil {
@@ -122,7 +131,7 @@ func perform(t *testing.T, prog *syntax.Program, params value.Value) (v value.Va
 			}
 			args := make([]any, len(c.Args))
 			for i, x := range c.Args {
-				args[i] = valuedata.To(x)
+				args[i] = dataOf(x)
 			}
 			st.calls = append(st.calls, "apply"+jsonText(args)+"\n"+b.String())
 			return value.String("applied"), nil
@@ -142,7 +151,7 @@ func both(t *testing.T, p *Plan, params string) (string, []string, error) {
 	v, calls, err := perform(t, prog, mustValue(t, params))
 	got := ""
 	if err == nil {
-		got = jsonText(valuedata.To(v))
+		got = jsonText(dataOf(v))
 	}
 	var b bytes.Buffer
 	if err := p.Convert(&b); err != nil {
@@ -153,7 +162,7 @@ func both(t *testing.T, p *Plan, params string) (string, []string, error) {
 		t.Fatalf("%v\n%s", cerr, b.String())
 	}
 	v, convertedCalls, cerr := perform(t, converted, mustValue(t, params))
-	if cerr == nil && jsonText(valuedata.To(v)) != got || (err == nil) != (cerr == nil) {
+	if cerr == nil && jsonText(dataOf(v)) != got || (err == nil) != (cerr == nil) {
 		t.Errorf("converted: %v %v, else %v %s", v, cerr, got, err)
 	}
 	if diff := cmp.Diff(calls, convertedCalls); diff != "" {

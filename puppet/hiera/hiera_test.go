@@ -316,7 +316,7 @@ func block(t *testing.T, i int) string {
 
 func pem(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/eyaml/testdata/" + name)
+	text, err := os.ReadFile("../../secret/eyaml/testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func TestPlaces(t *testing.T) {
 		{"version: 5\ndefault_hierarchy: []\n", "", "lookup-config", "hiera.yaml", 2},
 		{"version: 5\nhierarchy: [\n", "", "lookup-config", "hiera.yaml", 2},
 		{"version: 5\n", "a: [", "lookup-data", "data/common.yaml", 1},
-		{"version: 5\n", "a: 1\nb: 99999999999999999999", "lookup-data", "data/common.yaml", 2},
+		{"version: 5\n", "a: 1\nb: 2026-01-02", "lookup-data", "data/common.yaml", 2},
 		{"version: 5\n", "b: 1", "lookup-not-found", "o.pp", 3},
 	} {
 		w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": c.config, env + "data/common.yaml": c.data}})

@@ -168,7 +168,12 @@ func (w *textWriter) plain(v Value) {
 			w.plain(String(text(v)))
 			return
 		}
-		if data, ok := v.Data(); ok {
+		data, ok, err := v.Data()
+		switch {
+		case err != nil:
+			w.err = err
+			return
+		case ok:
 			w.data(data)
 			return
 		}

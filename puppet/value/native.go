@@ -7,9 +7,9 @@ type Native struct {
 	// [ObjectType.Create] does. of is what the evaluation keeps for its
 	// functions.
 	New func(of any, args []Value) (Value, error)
-	// Data is what an object is as data, which texts and JSON show; nil: they
-	// show its attributes.
-	Data func(o *Object) Value
+	// Data returns an object as data, which texts and JSON show. If Data is nil,
+	// they show the attributes.
+	Data func(o *Object) (Value, error)
 	// Text is what an object is in a text; nil: its data.
 	Text func(o *Object) string
 	// Elements are what iterating over an object yields; nil: nobody can.
@@ -35,12 +35,13 @@ func (t *ObjectType) Wrap(payload any, values ...Value) *Object {
 // Payload is what the object stands for; nil for nothing.
 func (o *Object) Payload() any { return o.payload }
 
-// Data returns what the object is as data; ok is false if it is none.
-func (o *Object) Data() (v Value, ok bool) {
+// Data returns the object as data; ok is false if its type does not define that.
+func (o *Object) Data() (v Value, ok bool, err error) {
 	for t := o.typ; t != nil; t = t.super() {
 		if t.native.Data != nil {
-			return t.native.Data(o), true
+			v, err := t.native.Data(o)
+			return v, true, err
 		}
 	}
-	return nil, false
+	return nil, false, nil
 }

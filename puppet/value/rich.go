@@ -74,7 +74,12 @@ func (w *richWriter) value(v Value) {
 		w.hash(v)
 	default:
 		if o, is := v.(*Object); is {
-			if data, ok := o.Data(); ok {
+			data, ok, err := o.Data()
+			switch {
+			case err != nil:
+				w.fail(err)
+				return
+			case ok:
 				w.value(data)
 				return
 			}

@@ -7,8 +7,6 @@
 package parameter
 
 import (
-	"math/big"
-
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/puppet/value"
@@ -24,20 +22,10 @@ func Read(t value.Type, text string) any {
 	return v
 }
 
-// Accepts reports whether a value is of the type. A whole number of more than
-// 64 bits is of those types that all integers are of: it is exact on its way,
-// and Puppet's Integer has no end either.
+// Accepts reports whether a value is of the type.
 func Accepts(t value.Type, v any) bool {
-	if _, large := v.(*big.Int); large {
-		return !bounded(t)
-	}
 	typed, err := valuedata.Of(v)
 	return err == nil && value.Instance(t, typed)
-}
-
-// bounded reports whether not all integers are of a type.
-func bounded(t value.Type) bool {
-	return !value.Assignable(t, value.NewIntegerType(-1<<63, 1<<63-1))
 }
 
 // Choices are the values of a type that has only some: an Enum, Boolean, or one

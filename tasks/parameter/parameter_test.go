@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 
 func TestAccepts(t *testing.T) {
 	huge := Read(nil, "123456789012345678901234567890")
-	for typ, want := range map[string]bool{"Integer": true, "Any": true, "Optional[Numeric]": true, "Integer[0]": false, "String": false} {
+	for typ, want := range map[string]bool{"Integer": true, "Any": true, "Optional[Numeric]": true, "Integer[0]": true, "Integer[default, 0]": false, "String": false} {
 		parsed, err := value.ParseType(typ)
 		if err != nil {
 			t.Fatal(err)

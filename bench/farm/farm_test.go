@@ -1,12 +1,14 @@
 package farm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain moves to the module's root folder, where the scripts are.
@@ -119,4 +121,26 @@ func pids(t *testing.T, f *Farm) []string {
 		ids = append(ids, strings.TrimSpace(string(data)))
 	}
 	return ids
+}
+
+// TestDelay: a delayed farm answers with its host key checked, and takes the time.
+func TestDelay(t *testing.T) {
+	const roundTrip = 40 * time.Millisecond
+	f, err := Real(t.Context(), 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Delay(roundTrip); err != nil {
+		t.Fatal(errors.Join(err, f.Stop()))
+	}
+	for _, h := range f.Hosts {
+		begin := time.Now()
+		ask(t, f, h, "echo hello", "hello")
+		if took := time.Since(begin); took < 3*roundTrip { // of versions, keys, and authentication at the least
+			t.Errorf("%s answered within %v", h, took)
+		}
+	}
+	if err := f.Stop(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,8 +1,7 @@
 // Command farmd is thousands of SSH servers in a few processes: it listens on all
 // loopback addresses, accepts one public key, and answers every exec request
-// with success, and every line to a shell with "0", without a fork. It proves
-// to bolt that it is a shell, and plays one that stays. What is measured
-// against it is the client.
+// with success, without a fork. It proves to bolt that it is a shell. What is
+// measured against it is the client.
 //
 // It writes what reaches it to -dir, as scripts/farm.sh does (inventory.yaml,
 // hosts, home/.ssh), prints "ready" and the ids of the processes that serve,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -87,40 +86,6 @@ func connected(t *testing.T, output string) *ssh.Client {
 	t.Helper()
 	address, config := newServer(t, output)
 	return dial(t, address, config)
-}
-
-// TestShell: each line is answered, as true; echo $? is by a shell.
-func TestShell(t *testing.T) {
-	s, err := connected(t, "").NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := s.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := s.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(plainShell); err != nil {
-		t.Fatal(err)
-	}
-	r := bufio.NewReader(out)
-	for range 3 {
-		if _, err := io.WriteString(in, "true; echo $?\n"); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := r.ReadString('\n'); err != nil || got != "0\n" {
-			t.Fatalf("got %q, %v", got, err)
-		}
-	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Wait(); err != nil {
-		t.Errorf("the shell ended with %v", err)
-	}
 }
 
 // TestWindow: a client may send any amount, in packets of any size.

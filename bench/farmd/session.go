@@ -30,8 +30,6 @@ const window = 1 << 20
 // A channel is one session. The client's number names it on both sides.
 type channel struct {
 	taken  uint32 // bytes that came since the window was opened
-	shell  bool
-	line   []byte // what a shell has of a line without an end
 	closed bool   // by us
 }
 
@@ -100,18 +98,11 @@ func (s *server) channel(l *link, c *channel, id uint32, p []byte) error {
 		if len(p) < 9 {
 			return fmt.Errorf("a message of %d bytes", len(p))
 		}
-		data := p[9:]
-		if c.taken += uint32(len(data)); c.taken > window/2 {
+		if c.taken += uint32(len(p) - 9); c.taken > window/2 {
 			l.put(message(msgWindowAdjust, id, c.taken))
 			c.taken = 0
 		}
-		if c.shell && !c.closed {
-			return s.read(l, c, id, data)
-		}
 	case msgChannelEOF:
-		if c.shell && !c.closed {
-			c.end(l, id)
-		}
 	case msgChannelClose:
 		if !c.closed {
 			l.put(message(msgChannelClose, id))
@@ -134,7 +125,7 @@ func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	if err := ssh.Unmarshal(p, &ask); err != nil {
 		return err
 	}
-	known := !c.closed && !c.shell && ask.Kind == "exec"
+	known := !c.closed && ask.Kind == "exec"
 	if ask.Reply && !c.closed {
 		answer := byte(msgChannelFailure)
 		if known {

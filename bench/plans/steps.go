@@ -25,18 +25,10 @@ func steps(ctx context.Context, o options, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	for _, line := range []struct{ text, what string }{
-		{"true", "in a shell that stays: the server forks nothing"},
-		{"command true", "an exec each"},
-	} {
-		if err := s.stepsOf(ctx, w, line.text, line.what); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.stepsOf(ctx, w, "true")
 }
 
-func (s *scene) stepsOf(ctx context.Context, w io.Writer, line, what string) error {
+func (s *scene) stepsOf(ctx context.Context, w io.Writer, line string) error {
 	n := s.o.steps
 	l := loop{line: line, inventory: s.Inventory(), socket: filepath.Join(s.daemon.Runtime(), "bolt", "pool.sock")}
 	list := make([]*contestant, 0, 5)
@@ -65,7 +57,7 @@ func (s *scene) stepsOf(ctx context.Context, w io.Writer, line, what string) err
 	row := func(name, steps string, c, base cost) []string {
 		return append([]string{name, steps}, c.cells(base)...)
 	}
-	fmt.Fprintf(w, "\n### A plan of %d steps, `%s` on %d warm targets (%s), %d turns\n\n", n, line, s.o.targets, what, s.o.runs)
+	fmt.Fprintf(w, "\n### A plan of %d steps, `%s` on %d warm targets (an exec each), %d turns\n\n", n, line, s.o.targets, s.o.runs)
 	return measure.Markdown(w, 2, append([]string{"", "runs"}, costHeader("the loop's")...), [][]string{
 		row("the loop", strconv.Itoa(n), many, many), row("bolt plan run", strconv.Itoa(n), manyPlan, many),
 		row(list[4].name, strconv.Itoa(n), processes, many),

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,23 +23,13 @@ import (
 // process's, which does nothing else meanwhile.
 type floor struct {
 	clients []*ssh.Client
-	shells  []shell
 	atOnce  int
-}
-
-// A shell is a shell that reads lines on a channel for as long as the
-// connection lives, so that the server forks nothing for a line.
-type shell struct {
-	session *ssh.Session
-	in      io.Writer
-	out     *bufio.Reader
 }
 
 // patience bounds each step of a floor.
 const patience = time.Minute
 
-// hold connects to all hosts of a farm, at most atOnce at a time, and starts a
-// shell on each.
+// hold connects to all hosts of a farm, at most atOnce at a time.
 func hold(ctx context.Context, f *farm.Farm, atOnce int) (*floor, error) {
 	pem, err := os.ReadFile(filepath.Join(f.Dir, "id_ed25519"))
 	if err != nil {
@@ -59,7 +47,7 @@ func hold(ctx context.Context, f *farm.Farm, atOnce int) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	fl := &floor{clients: make([]*ssh.Client, len(f.Hosts)), shells: make([]shell, len(f.Hosts)), atOnce: atOnce}
+	fl := &floor{clients: make([]*ssh.Client, len(f.Hosts)), atOnce: atOnce}
 	var keys []ssh.PublicKey
 	var addresses []string
 	for range f.Hosts {
@@ -86,8 +74,7 @@ func hold(ctx context.Context, f *farm.Farm, atOnce int) (*floor, error) {
 			return err
 		}
 		fl.clients[i] = c
-		fl.shells[i], err = start(c)
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, errors.Join(err, fl.close())
@@ -111,23 +98,6 @@ func connect(ctx context.Context, address string, config *ssh.ClientConfig) (*ss
 		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, err), tcp.Close())
 	}
 	return ssh.NewClient(c, channels, requests), tcp.SetDeadline(time.Time{})
-}
-
-func start(c *ssh.Client) (shell, error) {
-	s, err := c.NewSession()
-	if err != nil {
-		return shell{}, err
-	}
-	in, err := s.StdinPipe()
-	if err != nil {
-		return shell{}, err
-	}
-	out, err := s.StdoutPipe()
-	if err != nil {
-		return shell{}, err
-	}
-	// A login shell would read this user's profile, whatever that does.
-	return shell{s, in, bufio.NewReaderSize(out, 64)}, s.Start("exec sh")
 }
 
 // each calls do for every connection, at most atOnce at a time.
@@ -171,18 +141,6 @@ func (fl *floor) exec(i int) error {
 		}
 	}
 	return errors.New("a session ended without a status")
-}
-
-// line has the shell on each connection run true and say how it ended.
-func (fl *floor) line(i int) error {
-	if _, err := io.WriteString(fl.shells[i].in, "true; echo $?\n"); err != nil {
-		return err
-	}
-	answer, err := fl.shells[i].out.ReadString('\n')
-	if err != nil || answer != "0\n" {
-		return fmt.Errorf("a shell answered %q, %w", answer, err)
-	}
-	return nil
 }
 
 // round measures one call of do for each connection.

@@ -37,8 +37,10 @@ func main() {
 	flag.StringVar(&o.bolt, "bolt", "bin/bolt", "`program` to measure; empty: only its peers")
 	flag.StringVar(&o.farmd, "farmd", "", "`program` built from bench/farmd; empty: build it")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- figures: begin --> and end, too")
-	parts := flag.String("parts", "one,fanout,light,jobs,tasks,memory", "`what,...` to measure")
+	parts := flag.String("parts", "one,fanout,light,latency,jobs,tasks,memory", "`what,...` to measure")
 	flag.Func("sizes", "`N,...` targets on real servers (default 1,10,50,100,200)", numbers(&o.sizes))
+	flag.Func("latency", "`N,...` targets for the part latency (default 1,50)", numbers(&o.latencySizes))
+	flag.Func("round-trips", "`TIME,...` of the networks in the part latency (default 0s,20ms,100ms)", durations(&o.roundTrips))
 	flag.Func("light", "`N,...` targets on the light server (default 1000,5000,10000)", numbers(&o.light))
 	tools := flag.String("tools", "", "`word,...`: only tools in whose name one of them is")
 	flag.IntVar(&o.atOnce, "c", 100, "`targets` at a time, for every tool")
@@ -50,6 +52,7 @@ func main() {
 	flag.IntVar(&o.burst, "burst", 5, "`runs` without a pause in each turn")
 	flag.DurationVar(&o.pause, "pause", 2*time.Second, "`time` before the run after a pause")
 	flag.DurationVar(&o.idle, "idle", time.Minute, "`time` to watch idle connections")
+	o.latencySizes, o.roundTrips = []int{1, 50}, []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond}
 	o.sizes, o.light = []int{1, 10, 50, 100, 200}, []int{1000, 5000, 10000}
 	flag.Parse()
 	o.parts, o.tools = words(*parts), words(*tools)
@@ -65,7 +68,8 @@ func main() {
 type options struct {
 	bolt, farmd, markdown       string
 	parts, tools                []string
-	sizes, light                []int
+	sizes, light, latencySizes  []int
+	roundTrips                  []time.Duration
 	atOnce, lightAtOnce         int
 	peerLimit, jobTargets, held int
 	daemon                      bool // bolt has one
@@ -105,7 +109,7 @@ func warm(ctx context.Context, o options) (err error) {
 	for _, p := range []struct {
 		name    string
 		measure func(context.Context, options, io.Writer) error
-	}{{"one", one}, {"fanout", fanout}, {"light", light}, {"jobs", jobs}, {"tasks", tasks}, {"memory", memory}} {
+	}{{"one", one}, {"fanout", fanout}, {"light", light}, {"latency", latency}, {"jobs", jobs}, {"tasks", tasks}, {"memory", memory}} {
 		if slices.Contains(o.parts, p.name) && ctx.Err() == nil {
 			failures = append(failures, p.measure(ctx, o, out))
 		}
@@ -151,6 +155,21 @@ func numbers(list *[]int) func(string) error {
 				return fmt.Errorf("%q is no number of targets", word)
 			}
 			*list = append(*list, n)
+		}
+		return nil
+	}
+}
+
+// durations is numbers for times.
+func durations(list *[]time.Duration) func(string) error {
+	return func(s string) error {
+		*list = nil
+		for _, word := range words(s) {
+			d, err := time.ParseDuration(word)
+			if err != nil {
+				return err
+			}
+			*list = append(*list, d)
 		}
 		return nil
 	}

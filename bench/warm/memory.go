@@ -104,10 +104,10 @@ func holdDaemon(ctx context.Context, o options, f *farm.Farm) (h holder, err err
 	return h, err
 }
 
-// holdFloor looks at this process with connections of the SSH library, each
-// with a shell, as the floor has them; and at the server at their other end.
+// holdFloor looks at this process with connections of the SSH library, as the
+// floor has them; and at the server at their other end.
 func holdFloor(ctx context.Context, o options, f *farm.Farm) (h, server holder, err error) {
-	h.name, h.held = "floor: the SSH library, a shell each", len(f.Hosts)
+	h.name, h.held = "floor: the SSH library", len(f.Hosts)
 	server.name, server.held = "the light server at the other end", len(f.Hosts)
 	pid, goroutines := os.Getpid(), runtime.NumGoroutine()
 	debug.FreeOSMemory()

@@ -27,7 +27,7 @@ func one(ctx context.Context, o options, w io.Writer) error {
 	}
 	o.burst = max(o.burst, oneBurst)
 	rows, err := on(ctx, o, f, o.atOnce, wanted{masters: true, floor: true}, func(s *scene) []tool {
-		tools := append(s.oursTrue(), s.floors()...)
+		tools := append(s.ours("command", "run", "true"), s.floors()...)
 		ssh := program("ssh -S", measure.Program{Argv: []string{"ssh", "-F", s.masters.Config, "-n", s.Hosts[0], "true"}})
 		cold := program("ssh, no master", measure.Program{Argv: append(append([]string{"ssh", "-F", s.SSHConfig()}, strings.Fields(farm.CheapSSH)...), "-n", s.Hosts[0], "true")})
 		cold.cold = true
@@ -71,7 +71,7 @@ func fanout(ctx context.Context, o options, w io.Writer) error {
 			return errors.Join(append(failures, err)...)
 		}
 		rows, err := on(ctx, o, f, o.atOnce, wanted{masters: true, floor: true}, func(s *scene) []tool {
-			return append(append(s.oursTrue(), s.floors()...), s.peers(ctx, "true")...)
+			return append(append(s.ours("command", "run", "true"), s.floors()...), s.peers(ctx, "true")...)
 		})
 		all = append(all, rows...)
 		failures = append(failures, err, f.Stop())
@@ -89,7 +89,7 @@ func light(ctx context.Context, o options, w io.Writer) error {
 			return errors.Join(append(failures, err)...)
 		}
 		rows, err := on(ctx, o, f, o.lightAtOnce, wanted{masters: n <= o.peerLimit, floor: true}, func(s *scene) []tool {
-			tools := append(s.oursTrue(), s.floors()...)
+			tools := append(s.ours("command", "run", "true"), s.floors()...)
 			if n <= o.peerLimit {
 				tools = append(tools, s.peers(ctx, "true")...)
 			}

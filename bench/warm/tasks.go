@@ -13,14 +13,18 @@ import (
 	"bolt/bench/measure"
 )
 
-// The task that is measured, and lines that do the same: one that begins a
-// program, as nearly all do, and one that a shell which stays may run.
+// The task that is measured, and a command that does the same.
 const (
 	taskName     = "bench::greet"
 	taskScript   = "#!/bin/sh\necho \"hello $PT_name, $PT_count times\"\n"
 	taskMetadata = `{"parameters": {"name": {"type": "String[1]"}, "count": {"type": "Integer[1,10]"}}}`
 	sameCommand  = "/bin/echo hello you, 3 times"
-	sameLine     = "echo hello you, 3 times"
+
+	// A task with a file beside it.
+	bulkyName     = "bench::bulky"
+	bulkyScript   = "#!/bin/sh\nwc -c <\"$PT__installdir/bench/files/large\"\n"
+	bulkyMetadata = `{"files": ["bench/files/large"]}`
+	bulkySize     = 200 << 10
 )
 
 // tasks measures a shell task with parameters beside commands that do the same,
@@ -33,10 +37,7 @@ func tasks(ctx context.Context, o options, w io.Writer) error {
 		if err != nil {
 			return errors.Join(append(failures, err)...)
 		}
-		dir := filepath.Join(f.Dir, "modules", "bench", "tasks")
-		err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "greet.sh"), []byte(taskScript), 0o755),
-			os.WriteFile(filepath.Join(dir, "greet.json"), []byte(taskMetadata), 0o644))
-		if err != nil {
+		if err := writeTask(filepath.Join(f.Dir, "modules")); err != nil {
 			return errors.Join(append(failures, err, f.Stop())...)
 		}
 		rows, err := on(ctx, o, f, o.atOnce, wanted{masters: true}, func(s *scene) []tool { return s.taskTools(ctx) })
@@ -58,7 +59,6 @@ func (s *scene) taskTools(ctx context.Context) []tool {
 	if s.o.bolt != "" {
 		ours("task run", "task", "run", taskName, "name=you", "count=3", "-m", filepath.Join(s.Dir, "modules"))
 		ours("command run", "command", "run", sameCommand)
-		ours("command run, in a shell that stays", "command", "run", sameLine)
 	}
 	if s.masters == nil || len(s.Hosts) > ansibleLimit {
 		return tools
@@ -74,4 +74,17 @@ func (s *scene) taskTools(ctx context.Context) []tool {
 	})
 	cold.cold = true
 	return append(append(tools, peers...), cold)
+}
+
+// writeTask writes the module with the tasks into a directory.
+func writeTask(modules string) error {
+	dir := filepath.Join(modules, "bench")
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "tasks"), 0o755), os.MkdirAll(filepath.Join(dir, "files"), 0o755))
+	for name, text := range map[string]string{
+		"tasks/greet.sh": taskScript, "tasks/greet.json": taskMetadata, "tasks/bulky.sh": bulkyScript, "tasks/bulky.json": bulkyMetadata,
+		"files/large": string(makeLarge()[:bulkySize]),
+	} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	}
+	return err
 }

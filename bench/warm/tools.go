@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"bolt/bench/ansible"
@@ -130,17 +129,6 @@ func (s *scene) ours(action ...string) []tool {
 	return append(tools, s.boltCold(action...))
 }
 
-// oursTrue are bolt's ways to run true: where it runs in a shell that stays, it
-// does that also in a session for each, as most commands do.
-func (s *scene) oursTrue() []tool {
-	tools := s.ours("command", "run", "true")
-	if s.daemon == nil || s.o.bolt == "" {
-		return tools
-	}
-	// The line is for the login shell alone: it is not one that bolt knows.
-	return slices.Insert(tools, 1, s.boltWarm(", an exec each", s.atOnce, "command", "run", "command true"))
-}
-
 // floors are the bare loops over held connections.
 func (s *scene) floors() []tool {
 	if s.floor == nil {
@@ -148,7 +136,6 @@ func (s *scene) floors() []tool {
 	}
 	return []tool{
 		{name: "floor: an exec each", run: func(context.Context) (measure.Sample, error) { return s.floor.round(s.floor.exec) }},
-		{name: "floor: a line to a held shell", run: func(context.Context) (measure.Sample, error) { return s.floor.round(s.floor.line) }},
 	}
 }
 

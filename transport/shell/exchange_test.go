@@ -314,10 +314,6 @@ func (w *warmFarSide) Ready() (Session, func(bool)) {
 	return s, func(bool) {}
 }
 
-func (w *warmFarSide) Ask(context.Context, []byte, func([]byte) bool) ([]byte, bool) {
-	return nil, false
-}
-
 // What a ready shell prints counts if it takes the script, and only then.
 func TestOutputOfReadyShell(t *testing.T) {
 	for _, takes := range []bool{true, false} {

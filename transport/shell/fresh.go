@@ -1,10 +1,8 @@
 package shell
 
-import "context"
-
 // A shell that was started ahead must be what a new session would be. These
 // are the proofs of it, as text for the login shell itself. They start no
-// process, so that a shell can give them again for each request.
+// process, so that a shell can give them again when it is to be used.
 //
 //   - The account's shell is the one that runs this, started by sshd itself (a
 //     wrapper that records commands, a restricted or forced one, would not see
@@ -65,18 +63,11 @@ const isFresh = inert +
 	`{ [ -z "${BASH_VERSION-}" ] || [ "$SHLVL" -gt 1 ] || { ` +
 	`_bolt_i /etc/bash.bashrc && _bolt_i /etc/bashrc && _bolt_i /etc/bash/bashrc && _bolt_i "$HOME/.bashrc"; }; }; }; `
 
-// A Warmer is a Starter that keeps shells which were started ahead. Both are
-// optional at all times: without them Run starts a session.
+// A Warmer is a Starter that keeps a shell which was started ahead.
 type Warmer interface {
 	Starter
 	// Ready hands over a session whose shell has run ReadyLine as far as its
 	// mark; nil if there is none. It does not wait. taken is called at the
 	// end and told whether the shell has taken the script.
 	Ready() (s Session, taken func(bool))
-	// Ask writes a request to a shell that has run ResidentLine as far as
-	// its mark, and returns all that comes on its stdout until enough says that
-	// it is whole and good. It returns false if there is no such shell, if it is
-	// busy, if it has failed or talks without end, or if ctx has ended; it is not
-	// used any more after the last three.
-	Ask(ctx context.Context, request []byte, enough func(answer []byte) bool) (answer []byte, ok bool)
 }

@@ -118,11 +118,7 @@ func (p *plan) inPlace() bool { return p.ready && p.as == nil && p.block == "" }
 // Where the shell itself goes on, it has begun with that.
 func (p *plan) takes() string {
 	if p.inPlace() {
-		sees := ""
-		if p.kept != "" {
-			sees = p.seesKept() + `; `
-		}
-		return `_bolt_t=` + p.token + `; _bolt_ok || exit 0; ` + sees + began(`"$_bolt_t"`, "2") + `; `
+		return `_bolt_t=` + p.token + `; _bolt_ok || exit 0; ` + began(`"$_bolt_t"`, "2") + `; `
 	}
 	check := `_bolt_ok || exit 0; `
 	if p.as != nil {

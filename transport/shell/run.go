@@ -25,12 +25,10 @@ import (
 // dash or a dot in them, or special to a shell) are in the line, for env(1).
 //
 // With a Warmer, data need not wait for the answer to an exec, nor for a sudo
-// that asked for nothing the last time, and lines of builtin commands need no
-// session. With Texts, no process is started for what is small. With Kept, large
-// files need not travel, and a script that stands alone has no directory of its
-// own. None of this shows in what the command sees or comes to, but that short
-// data for stdin may be in a pipe and not in a file, and that such a script may
-// have its file with others and from earlier runs.
+// that asked for nothing the last time. With Texts, no process is started for
+// what is small. With Kept, large files need not travel. None of this shows in
+// what the command sees or comes to, but that short data for stdin may be in a
+// pipe and not in a file.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	st, err := run(ctx, s, c, o)
@@ -53,9 +51,6 @@ func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		return transport.Status{}, err
 	}
 	if w, ok := s.(Warmer); ok {
-		if st, err, ok := p.askResident(ctx, w); ok {
-			return st, err
-		}
 		if st, err, ok := p.runReady(ctx, w); ok {
 			return st, err
 		}
@@ -142,7 +137,6 @@ type plan struct {
 	token  string
 	as     *escalation
 	stage  *staging // nil for none
-	kept   string   // path of the script where it is there already (lone.go)
 	stdin  string   // name of the blob that is the command's stdin, or ""
 	mark   string   // name of the blob that the cleaner looks for, or ""
 	block  string   // what the script reads first, as it travels
@@ -279,9 +273,9 @@ func (p *plan) addStage() {
 // pack decides how environment, files and data for stdin travel.
 func (p *plan) pack() {
 	p.block, p.inText, p.input = "", false, ""
-	p.stage, p.kept, p.stdin, p.mark = nil, "", "", ""
+	p.stage, p.stdin, p.mark = nil, "", ""
 	p.asTexts()
-	if !p.findKept() && (len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "") {
+	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
 		p.addStage()
 	}
 	p.steps = strings.Join(p.texts(), "\n")
@@ -311,7 +305,7 @@ func (p *plan) exchange() *exchange {
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
 		tellsOut:    p.heard,
-		mayRefuse:   !p.heard && (p.asks || p.kept != "" && !p.ready),
+		mayRefuse:   !p.heard && p.asks,
 	}
 	if p.block != "" || p.stage != nil && p.stage.size() > 0 {
 		x.send = p.send
@@ -359,7 +353,7 @@ func (p *plan) brings() bool { return len(p.c.Env) > 0 || len(p.c.Files) > 0 || 
 
 // tells reports whether the script says that it has begun.
 func (p *plan) tells() bool {
-	return p.ready || p.as != nil || !p.heard && (p.block != "" || p.stage != nil || p.kept != "") || p.proves
+	return p.ready || p.as != nil || !p.heard && (p.block != "" || p.stage != nil) || p.proves
 }
 
 // tellsTwice reports whether it says so on stdout, too. Under sudo it is so
@@ -383,9 +377,6 @@ func (p *plan) script() string {
 	}
 	if p.asks {
 		add(asksForTexts(p.token))
-	}
-	if p.kept != "" && !p.inPlace() {
-		add(p.seesKept())
 	}
 	switch {
 	case p.inPlace(): // told already
@@ -510,11 +501,7 @@ func (p *plan) command() string {
 	}
 	argv := slices.Clone(p.c.Argv)
 	if name, ok := strings.CutPrefix(argv[0], "./"); ok && p.staged(name) {
-		if p.kept != "" {
-			argv[0] = p.kept
-		} else {
-			argv[0] = p.stage.path(name)
-		}
+		argv[0] = p.stage.path(name)
 	}
 	return prefix + quoteWords(slices.Concat(p.c.Interpreter, argv))
 }

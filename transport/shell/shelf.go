@@ -13,15 +13,12 @@ import (
 )
 
 // A Shelf is a private directory on a machine with files named by the SHA-256
-// of what is in them, and scripts in directories of their own. It is there as
-// long as one session, however that ends. Its methods may be called from several
-// goroutines.
+// of what is in them. It is there as long as one session, however that ends. Its
+// methods may be called from several goroutines.
 //
 // The session's shell reads from its standard input what it shall put there or
 // throw away, and removes the directory at the end of it. Who copies a file from
-// there looks whether it is the right one. A script is run as it is found, if
-// it is there: only its own user can write to the directory, and it is put in
-// its place when it is whole.
+// there looks whether it is the right one.
 type Shelf struct {
 	dir        string
 	token      string
@@ -108,9 +105,9 @@ func (h *Shelf) script(as *escalation, o *Options) string {
 		makeDir,
 		`trap 'rm -rf -- "$d"; exit 1' HUP INT TERM`,
 		`TMOUT=; printf '\n%s=\n' "$z"`,
-		`while read -r s k n p; do rm -f -- "$d/$s.new"; [ -n "$n" ] || { rm -f -- "$d/$s"; continue; }; `+
+		`while read -r s k n; do rm -f -- "$d/$s.new"; [ -n "$n" ] || { rm -f -- "$d/$s"; continue; }; `+
 			`[ "$k" -eq 0 ] || t `+fmt.Sprint(maxBlock)+` "$k" "$d/$s.new"; [ "$n" -eq 0 ] || t "$n" 1 "$d/$s.new"; `+
-			`case $p in */*) mkdir -m 700 -- "$d/${p%/*}";; esac; mv -f -- "$d/$s.new" "$d/$p" && printf '%s+%s\n' "$z" "$s"; done`,
+			`mv -f -- "$d/$s.new" "$d/$s" && printf '%s+%s\n' "$z" "$s"; done`,
 		`rm -rf -- "$d"`), "; ")
 }
 
@@ -182,20 +179,14 @@ func (h *Shelf) ask(ctx context.Context, a shelfAsk) error {
 // Put puts a file on the shelf and returns when it is there. No two calls at a
 // time are for the same one.
 func (h *Shelf) Put(ctx context.Context, sum string, data []byte) error {
-	return h.put(ctx, sum, sum, data)
-}
-
-// put puts a file there by a name, or in a directory that is made for it; all
-// of it are words. key is how the shell tells of it.
-func (h *Shelf) put(ctx context.Context, key, name string, data []byte) error {
 	there := make(chan struct{})
 	h.mu.Lock()
-	h.waits[key] = there
+	h.waits[sum] = there
 	h.mu.Unlock()
 	for _, step := range []func() error{
 		func() error { return h.await(ctx, h.ready) },
 		func() error {
-			return h.ask(ctx, shelfAsk{fmt.Sprintf("%s %d %d %s\n", key, len(data)/maxBlock, len(data)%maxBlock, name), data})
+			return h.ask(ctx, shelfAsk{fmt.Sprintf("%s %d %d\n", sum, len(data)/maxBlock, len(data)%maxBlock), data})
 		},
 		func() error { return h.await(ctx, there) },
 	} {
@@ -215,14 +206,6 @@ func (h *Shelf) await(ctx context.Context, what <-chan struct{}) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// PutScript puts a script on the shelf, under its own name in a directory of its
-// own, and returns where that is.
-func (h *Shelf) PutScript(ctx context.Context, name string, data []byte) (path string, err error) {
-	key := randomHex(16)
-	path = key + "/" + name
-	return h.Path(path), h.put(ctx, key, path, data)
 }
 
 // Drop throws a file away.

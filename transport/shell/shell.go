@@ -88,9 +88,6 @@ type Kept interface {
 	// Find returns the path of a file that ought to hold what f does, and the
 	// SHA-256 by which to see whether it does; ok is false if there is none.
 	Find(f *transport.File) (path, sum string, ok bool)
-	// Script returns the path from which the command's script may be run, which
-	// is a LoneScript and StandsAlone; "" if there is none.
-	Script() string
 	// Stale is told that one of them does not, or cannot be read. What needed
 	// it is run again without.
 	Stale()

@@ -198,3 +198,9 @@ func (p *plan) asLoginShell() bool {
 		return !strings.HasPrefix(name, "PT_") || !transport.Exportable(name)
 	})
 }
+
+// refusal is a command that tells on both streams that a step has failed, before
+// the script has begun, and ends the shell.
+func refusal(token, step string) string {
+	return `{ trap - EXIT; for _bolt_i in 1 2; do command printf '%s#` + step + ` %s.\n' ` + token + ` ` + token + ` >&"$_bolt_i"; done; exit 0; }`
+}

@@ -70,8 +70,7 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 }
 
 // Run runs a command in a session of its own. On a connection that is kept it
-// may be one that was started ahead, or a shell that has run others, where the
-// command cannot tell; and a script may be run from a shelf.
+// may be one that was started ahead, where the command cannot tell.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	defer c.started()()
 	if c.e.conf.RequestTTY && !cmd.TTY && c.e.to.LoginShell != "powershell" {
@@ -81,7 +80,6 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 	}
 	o := c.options()
 	if kept := c.shelves.keep(ctx, cmd); kept != nil {
-		defer kept.done()
 		o.Kept = kept
 	}
 	return shell.Run(ctx, c, cmd, o)

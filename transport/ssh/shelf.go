@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,10 +16,8 @@ import (
 // On a connection that is kept, large files that a command stages for the
 // second time go onto a shelf on the machine (package shell), and from the
 // third time on they are copied there and do not travel. There is a shelf for each
-// user and tmpdir. Scripts that stand alone go onto one in memory beside their
-// second run, and are run from there after it. A shelf has a session of its own,
-// so it is there only where sessions are not short, and until it has not been used
-// for a minute.
+// user and tmpdir. A shelf has a session of its own, so it is there only where
+// sessions are not short, and until it has not been used for a minute.
 
 const (
 	// shelfBegins is what the files of a command must be together so that
@@ -31,14 +28,6 @@ const (
 	maxShelved = 64 << 20
 	// maxShelves is how many shelves a connection may have.
 	maxShelves = 2
-	// scriptsDir is where the shelf with scripts is: no tmpdir shows what is kept
-	// after a command, and nothing is written to a disk (shm_overview(7)).
-	scriptsDir = "/dev/shm"
-	// maxScripts is how many scripts a shelf may have.
-	maxScripts = 64
-	// opensWithin is more than a busy machine needs from a command's beginning to
-	// the moment in which its interpreter has opened the script.
-	opensWithin = 5 * time.Second
 	// maxSeen is how many files are remembered that have come once.
 	maxSeen = 256
 	// shelfTakes bounds what a command waits for a shelf: what it saves
@@ -64,8 +53,6 @@ type shelf struct {
 
 	// Guarded by the mutex of shelves.
 	seen   map[string]bool // sums of large files that have come
-	lone   map[string]bool // of small ones that have: whether they are scripts that stand alone
-	coming map[string]bool // scripts that are being put there
 	on     *placed         // nil for none
 	failed time.Time       // when there was last none to be had
 }
@@ -77,11 +64,7 @@ type placed struct {
 	timer  *time.Timer // gives it up when it has not been used
 
 	// Guarded by the mutex of shelves.
-	there   map[string]shelved // files by sum
-	scripts map[string]string  // paths, by sum and name
-	runs    int                // of scripts that are there
-	begun   time.Time          // when the latest of them was
-	over    bool               // it ends with the last of them
+	there map[string]shelved // files by sum
 }
 
 // shelved is a file on a shelf.
@@ -90,14 +73,10 @@ type shelved struct {
 	used time.Time
 }
 
-// keep prepares what a command needs from shelves; nil for nothing. The caller
-// says when the command is done.
+// keep prepares what a command needs from shelves; nil for nothing.
 func (s *shelves) keep(ctx context.Context, cmd *transport.Cmd) *onShelf {
 	if !s.c.warm.kept || cmd.TTY || len(cmd.Files) == 0 {
 		return nil
-	}
-	if s.c.isLogin(cmd.RunAs) && shell.LoneScript(cmd) {
-		return s.script(ctx, cmd)
 	}
 	total := 0
 	for i := range cmd.Files {
@@ -144,76 +123,6 @@ func remember(m map[string]bool, key string, v bool) {
 	m[key] = v
 }
 
-// script is keep for a command that is a script and no other file.
-func (s *shelves) script(ctx context.Context, cmd *transport.Cmd) *onShelf {
-	sh := s.shelf(shelfKey{tmpDir: scriptsDir})
-	if sh == nil {
-		return nil
-	}
-	f := &cmd.Files[0]
-	key := sumOf(f) + " " + f.Name
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	alone, seen := sh.lone[key]
-	switch {
-	case !seen:
-		remember(sh.lone, key, shell.StandsAlone(f.Data))
-		return nil
-	case !alone || sh.coming[key]:
-		return nil
-	case sh.on == nil:
-		if !s.mayOpen(sh) {
-			return nil
-		}
-	case sh.on.scripts[key] != "":
-		sh.on.runs++
-		sh.on.begun = time.Now()
-		sh.on.timer.Stop()
-		return &onShelf{s: s, sh: sh, on: sh.on, script: sh.on.scripts[key]}
-	case len(sh.on.scripts) >= maxScripts:
-		sh.forget() // what is still in use comes again
-		return nil
-	}
-	sh.coming[key] = true
-	ctx = context.WithoutCancel(ctx)
-	copied := transport.File{Name: f.Name, Data: bytes.Clone(f.Data)}
-	if !s.c.work.start(func() { s.putScript(ctx, sh, key, copied) }) {
-		delete(sh.coming, key)
-	}
-	return nil
-}
-
-// putScript puts a script on a shelf.
-func (s *shelves) putScript(ctx context.Context, sh *shelf, key string, f transport.File) {
-	path := ""
-	var on *placed
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(sh.coming, key)
-		if path != "" && sh.on == on {
-			on.scripts[key] = path
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, 2*shelfTakes)
-	defer cancel()
-	select {
-	case sh.turn <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-sh.turn }()
-	if on = s.open(ctx, sh, scriptsDir, transport.RunAs{}); on == nil {
-		return
-	}
-	p, err := on.PutScript(ctx, f.Name, f.Data)
-	if err != nil {
-		s.refuse(sh, on, err)
-		return
-	}
-	path = p
-}
-
 // keyOf is where the large files of a command are.
 func (s *shelves) keyOf(cmd *transport.Cmd) shelfKey {
 	k := shelfKey{tmpDir: cmd.TmpDir}
@@ -232,7 +141,7 @@ func (s *shelves) shelf(k shelfKey) *shelf {
 		if s.all == nil {
 			s.all = make(map[shelfKey]*shelf)
 		}
-		sh = &shelf{turn: make(chan struct{}, 1), seen: make(map[string]bool), lone: make(map[string]bool), coming: make(map[string]bool)}
+		sh = &shelf{turn: make(chan struct{}, 1), seen: make(map[string]bool)}
 		s.all[k] = sh
 	}
 	return sh
@@ -323,14 +232,14 @@ func (s *shelves) open(ctx context.Context, sh *shelf, tmpDir string, as transpo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh.on != nil {
-		sh.on.rests()
+		sh.on.timer.Reset(warmLasts)
 		return sh.on
 	}
 	if !s.mayOpen(sh) || !s.c.places.hold() {
 		return nil
 	}
 	s.c.places.release() // that there are enough is what was asked; Start takes one
-	on := &placed{Shelf: shell.NewShelf(tmpDir, as), there: make(map[string]shelved), scripts: make(map[string]string)}
+	on := &placed{Shelf: shell.NewShelf(tmpDir, as), there: make(map[string]shelved)}
 	ctx, on.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	started := s.c.work.start(func() {
 		defer on.cancel()
@@ -343,28 +252,14 @@ func (s *shelves) open(ctx context.Context, sh *shelf, tmpDir string, as transpo
 		return nil
 	}
 	sh.on = on
-	on.timer = time.AfterFunc(warmLasts, func() { s.endUnused(sh, on) })
+	on.timer = time.AfterFunc(warmLasts, func() { s.giveUp(sh, on, nil) })
 	return on
-}
-
-// rests begins the time after which the shelf goes, if nothing is run from it;
-// the caller holds the lock.
-func (p *placed) rests() {
-	if p.runs == 0 {
-		p.timer.Reset(warmLasts)
-	}
 }
 
 // refuse is giveUp for who goes on without the shelf, and may need the room that
 // it takes on the disk.
 func (s *shelves) refuse(sh *shelf, on *placed, err error) {
 	s.giveUp(sh, on, err)
-	s.mu.Lock()
-	used := on.runs > 0
-	s.mu.Unlock()
-	if used {
-		return // it goes with them
-	}
 	in := time.NewTimer(shelfTakes)
 	defer in.Stop()
 	select {
@@ -388,28 +283,12 @@ func (s *shelves) giveUp(sh *shelf, on *placed, err error) {
 	}
 }
 
-// endUnused ends a shelf that is not used any more, or is in somebody's way.
-func (s *shelves) endUnused(sh *shelf, on *placed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case sh.on != on:
-	case on.runs == 0:
-		sh.forget()
-	case s.c.places.short():
-		s.yieldOne(sh)
-	}
-}
-
-// forget ends the shelf, or leaves it to those that run something from there;
-// the caller holds the lock.
+// forget ends the shelf; the caller holds the lock.
 func (sh *shelf) forget() {
 	on := sh.on
 	sh.on = nil
 	on.timer.Stop()
-	if on.over = true; on.runs == 0 {
-		on.cancel()
-	}
+	on.cancel()
 }
 
 // yield ends all shelves, because somebody needs their places. Who copies from
@@ -419,22 +298,9 @@ func (s *shelves) yield() {
 	defer s.mu.Unlock()
 	for _, sh := range s.all {
 		if sh.on != nil {
-			s.yieldOne(sh)
+			sh.forget()
 		}
 	}
-}
-
-// yieldOne ends a shelf, or has endUnused do so as soon as all that is run from
-// there has its script open; the caller holds the lock.
-func (s *shelves) yieldOne(sh *shelf) {
-	on := sh.on
-	left := opensWithin - time.Since(on.begun)
-	if on.runs > 0 && left > 0 {
-		on.timer.Reset(left)
-		return
-	}
-	sh.forget()
-	on.cancel()
 }
 
 // stop ends all shelves for good.
@@ -443,39 +309,18 @@ func (s *shelves) stop() {
 	defer s.mu.Unlock()
 	s.over = true
 	for _, sh := range s.all {
-		if on := sh.on; on != nil {
+		if sh.on != nil {
 			sh.forget()
-			on.cancel()
 		}
 	}
 }
 
 // onShelf is what a command finds on a shelf.
 type onShelf struct {
-	s      *shelves
-	sh     *shelf
-	on     *placed
-	sums   map[span]string
-	script string // path of the one that is run from there
-}
-
-// done notes that the command has ended.
-func (u *onShelf) done() {
-	if u.script == "" {
-		return
-	}
-	u.s.mu.Lock()
-	if u.on.runs--; u.on.runs == 0 {
-		if u.on.over {
-			u.on.cancel()
-		} else {
-			u.on.rests()
-		}
-	}
-	u.s.mu.Unlock()
-	if u.s.c.places.short() {
-		u.s.yield()
-	}
+	s    *shelves
+	sh   *shelf
+	on   *placed
+	sums map[span]string
 }
 
 // Find implements shell.Kept.
@@ -492,9 +337,6 @@ func (u *onShelf) Find(f *transport.File) (path, sum string, ok bool) {
 	_, ok = u.on.there[sum]
 	return u.on.Path(sum), sum, ok
 }
-
-// Script implements shell.Kept.
-func (u *onShelf) Script() string { return u.script }
 
 // Stale implements shell.Kept.
 func (u *onShelf) Stale() { u.s.refuse(u.sh, u.on, errStale) }

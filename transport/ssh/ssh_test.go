@@ -177,3 +177,7 @@ func say(t testing.TB, c *Conn, line string) string {
 	}
 	return out
 }
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,14 +12,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// On a connection that is kept, shells are started ahead beside the spare
-// session: a ready shell for the next script, a resident one for builtin
-// commands (package shell says what these are). They cost the machine a
-// process each, and us a session's start, so there is one only where the last
-// command that it could be for is not long ago, and none stands in the way of a
-// command: they are started when the connection is idle, and given up when
-// places run short. A ready shell saves a round trip, so there is none where
-// that is short.
+// On a connection that is kept, a ready shell for the next script is started
+// ahead beside the spare session (package shell says what it is). It saves a
+// round trip, so there is none where that is short. It costs the machine a
+// process, and us a session's start, so there is one only where the last command
+// is not long ago, and it does not stand in the way of a command: it is started
+// when the connection is idle, and given up when places run short.
 //
 // A shell that waits has no goroutine of its own: that it has ended is seen when it
 // is to be used.
@@ -29,15 +26,15 @@ const (
 	// warmSettles is how long a connection must be idle before a shell is
 	// started ahead: longer than between the commands of one fan-out.
 	warmSettles = 75 * time.Millisecond
-	// guessSettles is the same for a ready shell where no script has run of
-	// late: only somebody who pauses may be about to run one.
+	// guessSettles is the same where no script has run of late: only somebody who
+	// pauses may be about to run one.
 	guessSettles = time.Second
 	// readyPays is how long a round trip must be for a ready shell: it saves one,
 	// but is more work for the machine and for us than a session without it,
 	// which shows where many commands share a machine.
 	readyPays = 10 * time.Millisecond
-	// warmLasts is how long after the last use of its kind a shell is
-	// there; then the machine has its processes and its home directory back.
+	// warmLasts is how long after its last use what waits is there; then the
+	// machine has its processes and its home directory back.
 	warmLasts = time.Minute
 	// warmStarts bounds the start of a shell ahead: there may be start-up
 	// files that wait for something.
@@ -47,11 +44,6 @@ const (
 	// their way may have gone.
 	maxWarmFailures = 2
 	failuresLast    = 10 * time.Minute
-	// askTakes is how long a builtin command may take: the shell may have been
-	// stopped, or a file system be away, and then a session is as good.
-	askTakes = 3 * time.Second
-	// maxResidentAnswer bounds what is held of an answer.
-	maxResidentAnswer = 64 << 10
 )
 
 // warm is what was started ahead on a connection.
@@ -62,32 +54,25 @@ type warm struct {
 	proof shell.Proof
 	takes shell.Texts
 
-	mu              sync.Mutex
-	spare           chan opened   // a session opened ahead, or nil
-	running         int           // commands
-	idle            time.Time     // when the last of them ended
-	roundTrip       time.Duration // the shortest that was seen; 0 for none
-	over            bool
-	timer           *time.Timer // wakes tend; made when first wanted
-	due             time.Time   // when it does; zero: never
-	ready, resident waiting
+	mu        sync.Mutex
+	spare     chan opened   // a session opened ahead, or nil
+	running   int           // commands
+	idle      time.Time     // when the last of them ended
+	roundTrip time.Duration // the shortest that was seen; 0 for none
+	over      bool
+	timer     *time.Timer // wakes tend; made when first wanted
+	due       time.Time   // when it does; zero: never
+	ready     waiting
 }
 
-// waiting is the place of one shell that waits.
+// waiting is the place of the shell that waits.
 type waiting struct {
-	shell    *held
+	shell    *opened
 	starting chan struct{} // gets word when the one that is being started is given up; nil for none
-	busy     bool          // it has been taken and will come back
 	wanted   time.Time     // when there was last a command that it could be for
 	used     time.Time     // when there was last one that it was for
 	failures int           // in a row
 	failed   time.Time     // when the latest of them was
-}
-
-// held is a channel in which a shell waits.
-type held struct {
-	opened
-	buf []byte // what answers are read into
 }
 
 // fails counts failures in a row. Old ones are forgotten.
@@ -128,10 +113,8 @@ func (w *warm) end() {
 		return
 	}
 	w.idle = time.Now()
-	for _, s := range []*waiting{&w.ready, &w.resident} {
-		if w.lacks(s) {
-			w.wake(w.settles(s))
-		}
+	if w.lacks() {
+		w.wake(w.settles())
 	}
 }
 
@@ -154,31 +137,32 @@ func (w *warm) took(d time.Duration) {
 	if first || d < w.roundTrip {
 		w.roundTrip = d
 	}
-	if first && w.running == 0 && w.lacks(&w.ready) {
-		w.wake(w.settles(&w.ready))
+	if first && w.running == 0 && w.lacks() {
+		w.wake(w.settles())
 	}
 }
 
 // settles is how long the connection is to be idle before a shell is started.
-func (w *warm) settles(s *waiting) time.Duration {
-	if s == &w.ready && time.Since(s.used) > warmLasts {
+func (w *warm) settles() time.Duration {
+	if time.Since(w.ready.used) > warmLasts {
 		return guessSettles
 	}
 	return warmSettles
 }
 
 // lacks reports whether a shell ought to be started.
-func (w *warm) lacks(s *waiting) bool {
-	if s == &w.ready && !w.eager && w.roundTrip < readyPays {
+func (w *warm) lacks() bool {
+	s := &w.ready
+	if !w.eager && w.roundTrip < readyPays {
 		return false
 	}
-	return s.shell == nil && s.starting == nil && !s.busy && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
+	return s.shell == nil && s.starting == nil && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
 // early is how much longer a guess has to wait. A shell that is known to be
 // wanted waits for a moment without a command, and not for a pause.
-func (w *warm) early(s *waiting) time.Duration {
-	if w.settles(s) == warmSettles {
+func (w *warm) early() time.Duration {
+	if w.settles() == warmSettles {
 		return 0
 	}
 	return guessSettles - time.Since(w.idle)
@@ -203,52 +187,36 @@ func (w *warm) wake(after time.Duration) {
 func (w *warm) tend() {
 	w.mu.Lock()
 	w.due = time.Time{}
-	var unused []*held
-	var start []func()
-	next := time.Duration(-1)
-	for _, s := range []*waiting{&w.ready, &w.resident} {
-		left := warmLasts - time.Since(s.wanted)
-		early := w.early(s)
-		switch {
-		case s.shell != nil && left <= 0:
-			unused = append(unused, s.shell)
-			s.shell = nil
-		case s.shell != nil:
-			if next < 0 || left < next {
-				next = left
-			}
-		case w.running == 0 && !w.over && w.lacks(s) && early > 0:
-			if next < 0 || early < next {
-				next = early
-			}
-		case w.running == 0 && !w.over && w.lacks(s):
-			yielded := make(chan struct{}, 1)
-			s.starting = yielded
-			start = append(start, func() { w.start(s, yielded) })
-		}
-	}
-	if next >= 0 {
-		w.wake(next)
+	s := &w.ready
+	var unused *opened
+	var yielded chan struct{}
+	left, early := warmLasts-time.Since(s.wanted), w.early()
+	switch {
+	case s.shell != nil && left <= 0:
+		unused, s.shell = s.shell, nil
+	case s.shell != nil:
+		w.wake(left)
+	case w.running > 0 || w.over || !w.lacks():
+	case early > 0:
+		w.wake(early)
+	default:
+		yielded = make(chan struct{}, 1)
+		s.starting = yielded
 	}
 	w.mu.Unlock()
-	for _, h := range unused {
-		w.drop(h)
+	if unused != nil {
+		w.drop(unused)
 	}
-	for _, f := range start {
-		f()
+	if yielded != nil {
+		w.start(yielded)
 	}
 }
 
 // start starts one shell and waits until it can be used, or is given up.
-func (w *warm) start(s *waiting, yielded <-chan struct{}) {
+func (w *warm) start(yielded <-chan struct{}) {
 	token := "bolt%" + rand.Text()
-	var h *held
-	var err error
-	if s == &w.ready {
-		h, err = w.open(yielded, shell.ReadyLine(token), shell.ReadyMark(token))
-	} else {
-		h, err = w.open(yielded, shell.ResidentLine(token), shell.ResidentMark(token))
-	}
+	s := &w.ready
+	h, err := w.open(yielded, shell.ReadyLine(token), shell.ReadyMark(token))
 	w.mu.Lock()
 	s.starting = nil
 	switch {
@@ -273,7 +241,7 @@ var errNoRoom = errors.New("no place for a session ahead")
 
 // open runs a line in a session whose place is held, until it says that it
 // waits.
-func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
+func (w *warm) open(yielded <-chan struct{}, line, mark string) (*opened, error) {
 	c := w.c
 	if !c.places.hold() {
 		return nil, errNoRoom
@@ -283,7 +251,7 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 		c.noneAhead(o.err)
 		return nil, fmt.Errorf("open a session: %w", o.err)
 	}
-	h := &held{opened: o}
+	h := &o
 	late := time.NewTimer(warmStarts)
 	defer late.Stop()
 	begun := make(chan error, 1)
@@ -307,7 +275,7 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*held, error) {
 
 // begin starts a line and reads the mark that it prints before anything else
 // on each of its streams.
-func (h *held) begin(c *Conn, line, mark string) error {
+func (h *opened) begin(c *Conn, line, mark string) error {
 	if err := c.askForwarding(h.ch); err != nil {
 		return err
 	}
@@ -334,22 +302,22 @@ func (h *held) begin(c *Conn, line, mark string) error {
 }
 
 // drop ends a shell. Its place is free at once, before the server has closed
-// it: there are two such shells, and OpenSSH's MaxSessions is two more than our
-// places. Where it is less, a refusal will say so.
-func (w *warm) drop(h *held) {
+// it: OpenSSH's MaxSessions is two more than our places. Where it is less, a
+// refusal will say so.
+func (w *warm) drop(h *opened) {
 	w.c.places.release()
-	w.c.work.start(func() { w.c.abandon(h.opened) })
+	w.c.work.start(func() { w.c.abandon(*h) })
 }
 
 // take takes the shell out, if it is there, and notes that it was wanted.
-func (w *warm) take(s *waiting) *held {
+func (w *warm) take() *opened {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	s := &w.ready
 	s.wanted = time.Now()
 	s.used = s.wanted
 	h := s.shell
 	s.shell = nil
-	s.busy = h != nil && s == &w.resident
 	return h
 }
 
@@ -365,18 +333,16 @@ func (w *warm) yieldIfShort() {
 func (w *warm) yield() {
 	w.c.yieldSpare()
 	w.c.shelves.yield()
-	for _, s := range []*waiting{&w.ready, &w.resident} {
-		w.mu.Lock()
-		h := s.shell
-		s.shell = nil
-		select {
-		case s.starting <- struct{}{}:
-		default: // none, or it has word
-		}
-		w.mu.Unlock()
-		if h != nil {
-			w.drop(h)
-		}
+	w.mu.Lock()
+	h := w.ready.shell
+	w.ready.shell = nil
+	select {
+	case w.ready.starting <- struct{}{}:
+	default: // none, or it has word
+	}
+	w.mu.Unlock()
+	if h != nil {
+		w.drop(h)
 	}
 }
 
@@ -395,94 +361,24 @@ func (c *Conn) Ready() (shell.Session, func(bool)) {
 	if !c.warm.kept {
 		return nil, nil
 	}
-	h := c.warm.take(&c.warm.ready)
+	h := c.warm.take()
 	if h == nil {
 		return nil, nil
 	}
-	s := c.adopt(h.opened)
+	s := c.adopt(*h)
 	if s == nil {
 		return nil, nil
 	}
-	return s, func(taken bool) { c.warm.learn(&c.warm.ready, taken) }
+	return s, c.warm.learn
 }
 
 // learn notes how a shell did.
-func (w *warm) learn(s *waiting, well bool) {
+func (w *warm) learn(well bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if well {
-		s.failures = 0
+		w.ready.failures = 0
 	} else {
-		s.fails(1)
+		w.ready.fails(1)
 	}
 }
-
-// Ask implements shell.Warmer.
-func (c *Conn) Ask(ctx context.Context, request []byte, enough func([]byte) bool) ([]byte, bool) {
-	if !c.warm.kept {
-		return nil, false
-	}
-	w := &c.warm
-	h := w.take(&w.resident)
-	if h == nil {
-		return nil, false
-	}
-	answers := make(chan []byte, 1) // nil for none
-	if !c.work.start(func() { answers <- h.ask(request, enough) }) {
-		w.giveBack(&w.resident, h, false)
-		return nil, false
-	}
-	late := time.NewTimer(askTakes)
-	defer late.Stop()
-	var answer []byte
-	select {
-	case answer = <-answers:
-	case <-late.C:
-	case <-ctx.Done():
-	}
-	if answer != nil || ctx.Err() == nil {
-		w.learn(&w.resident, answer != nil)
-	}
-	w.giveBack(&w.resident, h, answer != nil)
-	return answer, answer != nil
-}
-
-// giveBack returns a shell that can be used again, or ends it.
-func (w *warm) giveBack(s *waiting, h *held, well bool) {
-	w.mu.Lock()
-	s.busy = false
-	if well && !w.over {
-		s.shell, h = h, nil
-	}
-	w.mu.Unlock()
-	if h != nil {
-		w.drop(h)
-	}
-	w.yieldIfShort()
-}
-
-// ask writes a request and reads until enough has come. It returns nil if it
-// does not come.
-func (h *held) ask(request []byte, enough func([]byte) bool) []byte {
-	if _, err := h.ch.Write(request); err != nil {
-		return nil
-	}
-	if h.buf == nil {
-		h.buf = make([]byte, residentBuffer)
-	}
-	var answer []byte
-	for len(answer) <= maxResidentAnswer {
-		n, err := h.ch.Read(h.buf)
-		answer = append(answer, h.buf[:n]...)
-		if n > 0 && enough(answer) {
-			return answer
-		}
-		if err != nil {
-			return nil
-		}
-	}
-	return nil // it is without end
-}
-
-// residentBuffer is what most answers fit in.
-const residentBuffer = 256

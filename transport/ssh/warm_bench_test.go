@@ -2,7 +2,6 @@ package ssh
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +39,6 @@ func BenchmarkWarm(b *testing.B) {
 		kept bool
 		cmd  transport.Cmd
 	}{
-		{"exec of a builtin", false, transport.Cmd{Line: "true"}},
-		{"resident shell", true, transport.Cmd{Line: "true"}},
 		{"exec", true, transport.Cmd{Line: "true | true"}},
 		{"exec of a script", true, transport.Cmd{Line: "sh -c true script"}},
 		{"script by exec", false, transport.Cmd{Argv: []string{"./x"}, Files: script}},
@@ -57,7 +54,6 @@ func BenchmarkWarm(b *testing.B) {
 			if !k.kept { // the spare session is not what is compared
 				c.warm.kept = true
 				c.warm.ready.fails(maxWarmFailures)
-				c.warm.resident.fails(maxWarmFailures)
 			}
 			run := func() {
 				if st, err := c.Run(b.Context(), &k.cmd); err != nil || !st.OK() {
@@ -76,23 +72,6 @@ func BenchmarkWarm(b *testing.B) {
 			n := float64(b.N)
 			b.ReportMetric(float64((serverCPU(b, s)-server).Microseconds())/n/1000, "server-ms/op")
 			b.ReportMetric(float64((ownCPU()-own).Microseconds())/n/1000, "own-ms/op")
-		})
-	}
-}
-
-// BenchmarkShellLine tells what a shell needs to start a line by itself, as
-// a resident shell would have to for what is no builtin.
-func BenchmarkShellLine(b *testing.B) {
-	for _, line := range []string{"true", `setsid "$SHELL" -c 'true | true' </dev/null`} {
-		b.Run(line, func(b *testing.B) {
-			loop := fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", b.N, line)
-			cmd := exec.Command("/bin/bash", "-c", loop)
-			cmd.Env = append(os.Environ(), "SHELL=/bin/bash")
-			if err := cmd.Run(); err != nil {
-				b.Fatal(err)
-			}
-			cpu := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
-			b.ReportMetric(float64(cpu.Microseconds())/float64(b.N)/1000, "cpu-ms/op")
 		})
 	}
 }

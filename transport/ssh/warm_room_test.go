@@ -1,10 +1,8 @@
 package ssh
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,57 +11,23 @@ import (
 	"bolt/transport"
 )
 
-// An answer that is longer than one may be is nobody's, and least of all the
-// next command's.
-func TestResidentLongAnswer(t *testing.T) {
-	t.Parallel()
-	s := sshtest.Start(t, sshtest.Options{})
-	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
-	c := kept.mustDial(t, dest(s))
-	hello := func() {
-		t.Helper()
-		if got := seen(t, c, transport.Cmd{Line: "echo hello"}); got != "{Code:0 Signal:}, <nil>\nstdout \"hello\\n\"\nstderr \"\"" {
-			t.Errorf("the next line: %.200s", got)
-		}
-	}
-	// printf goes through its format again for each argument.
-	for _, arguments := range []int{1, 14, 18, 60, 900} {
-		warmUp(t, c)
-		var out bytes.Buffer
-		line := "printf '" + strings.Repeat("x", 1000) + "%s\\n'" + strings.Repeat(" 7", arguments)
-		if st, err := c.Run(t.Context(), &transport.Cmd{Line: line, Stdout: &out}); err != nil || !st.OK() || out.Len() != arguments*1002 {
-			t.Errorf("%d arguments: %+v, %v, %d bytes", arguments, st, err, out.Len())
-		}
-		hello()
-	}
-	warmUp(t, c)
-	if !c.warm.waits(&c.warm.resident) {
-		t.Fatal("nothing waits")
-	}
-	request := fmt.Sprintf("printf '%%0%dd\\nend\\n' 0\n", 2*maxResidentAnswer)
-	if answer, ok := c.Ask(t.Context(), []byte(request), func(b []byte) bool { return bytes.HasSuffix(b, []byte("end\n")) }); ok {
-		t.Errorf("an answer of %d bytes", len(answer))
-	}
-	hello()
-}
-
 // Shells that have failed are tried again, but not soon.
 func TestFailuresAge(t *testing.T) {
 	w := warm{eager: true, ready: waiting{wanted: time.Now()}}
 	s := &w.ready
 	s.fails(1)
-	if !w.lacks(s) {
+	if !w.lacks() {
 		t.Error("one failure is enough")
 	}
 	s.fails(1)
-	if w.lacks(s) {
+	if w.lacks() {
 		t.Error("two failures are not enough")
 	}
 	s.failed = time.Now().Add(-failuresLast)
-	if !w.lacks(s) {
+	if !w.lacks() {
 		t.Error("failures count for ever")
 	}
-	if s.fails(1); !w.lacks(s) {
+	if s.fails(1); !w.lacks() {
 		t.Error("old failures count with a new one")
 	}
 }
@@ -86,7 +50,7 @@ func barrier(t *testing.T, c *Conn) {
 	work.Wait()
 }
 
-// Nor does a shell that is just being started, or that answers.
+// Nor does a shell that is just being started.
 func TestShellsToComeTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -96,31 +60,17 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 		to := dest(s)
 		to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
 		c := kept.mustDial(t, to)
-		seen(t, c, builtinCmd)
+		seen(t, c, scriptCmd)
 		for end, starting := time.Now().Add(10*time.Second), false; !starting; time.Sleep(time.Millisecond) {
 			c.warm.mu.Lock()
-			starting = c.warm.resident.starting != nil
-			there := c.warm.resident.shell != nil
+			starting = c.warm.ready.starting != nil
+			there := c.warm.ready.shell != nil
 			c.warm.mu.Unlock()
 			if there || time.Now().After(end) {
 				t.Fatalf("nobody saw it start; it is there: %v", there)
 			}
 		}
 		barrier(t, c)
-	})
-	t.Run("answering", func(t *testing.T) {
-		kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
-		c := kept.mustDial(t, dest(s))
-		warmUp(t, c)
-		var work sync.WaitGroup
-		work.Go(func() {
-			if _, ok := c.Ask(t.Context(), []byte("sleep 0.5; echo x\n"), func(b []byte) bool { return len(b) > 1 }); !ok {
-				t.Error("no answer")
-			}
-		})
-		time.Sleep(50 * time.Millisecond)
-		barrier(t, c)
-		work.Wait()
 	})
 	t.Run("spare session", func(t *testing.T) {
 		c := newLab(t, nil, s).mustDial(t, dest(s))
@@ -153,11 +103,11 @@ func TestReadyPays(t *testing.T) {
 		{[]time.Duration{time.Second, readyPays}, true},
 		{[]time.Duration{time.Second, time.Millisecond, time.Second}, false},
 	} {
-		w := warm{kept: true, ready: waiting{wanted: time.Now()}, resident: waiting{wanted: time.Now()}, c: &Conn{}}
+		w := warm{kept: true, ready: waiting{wanted: time.Now()}, c: &Conn{}}
 		for _, d := range k.took {
 			w.took(d)
 		}
-		if got := w.lacks(&w.ready); got != k.want || got && w.due.IsZero() || !w.lacks(&w.resident) {
+		if got := w.lacks(); got != k.want || got && w.due.IsZero() {
 			t.Errorf("%v: %v, woken %v", k.took, got, !w.due.IsZero())
 		}
 		w.stop()

@@ -43,9 +43,9 @@ func account(t *testing.T, name, loginShell string) (user, home string) {
 // shells are the login shells that are compared, with what is started ahead
 // in them.
 func shells(t *testing.T) map[string]struct {
-	path            string
-	family          string
-	ready, resident bool
+	path   string
+	family string
+	ready  bool
 } {
 	t.Helper()
 	bin := t.TempDir()
@@ -62,18 +62,18 @@ func shells(t *testing.T) map[string]struct {
 		t.Fatal(err)
 	}
 	return map[string]struct {
-		path            string
-		family          string
-		ready, resident bool
+		path   string
+		family string
+		ready  bool
 	}{
-		"bash": {"/bin/bash", "", true, true},
-		"dash": {"/bin/dash", "", true, true},
-		"ash":  {ash, "", true, true},
-		"ksh":  {"/bin/ksh", "", false, true},
-		"mksh": {"/bin/mksh", "", true, false},
-		"zsh":  {"/bin/zsh", "", false, false},
-		"fish": {"/usr/bin/fish", "fish", false, false},
-		"tcsh": {"/bin/tcsh", "tcsh", false, false},
+		"bash": {"/bin/bash", "", true},
+		"dash": {"/bin/dash", "", true},
+		"ash":  {ash, "", true},
+		"ksh":  {"/bin/ksh", "", false},
+		"mksh": {"/bin/mksh", "", true},
+		"zsh":  {"/bin/zsh", "", false},
+		"fish": {"/usr/bin/fish", "fish", false},
+		"tcsh": {"/bin/tcsh", "tcsh", false},
 	}
 }
 
@@ -111,41 +111,30 @@ var volatile = []*regexp.Regexp{
 }
 
 // waits reports whether a shell is started ahead.
-func (w *warm) waits(s *waiting) bool {
+func (w *warm) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return s.shell != nil
+	return w.ready.shell != nil
 }
 
 // starts reports whether a shell is being started.
-func (w *warm) starts(s *waiting) bool {
+func (w *warm) starts() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return s.starting != nil
+	return w.ready.starting != nil
 }
 
-var (
-	scriptCmd  = transport.Cmd{Argv: []string{"true"}, Stdin: []byte("x")}
-	builtinCmd = transport.Cmd{Line: "true"}
-)
+var scriptCmd = transport.Cmd{Argv: []string{"true"}, Stdin: []byte("x")}
 
 // warmUp has everything started ahead.
 func warmUp(t *testing.T, c *Conn) {
 	t.Helper()
 	seen(t, c, scriptCmd)
-	seen(t, c, builtinCmd)
 	warmed(t, c)
 }
 
-// builtinLines are what a resident shell runs.
-var builtinLines = []string{
-	"true", "false", ":", "pwd", "echo hello", "echo", "echo -n a", "echo -e a", "echo a; echo b && false || echo c", "printf '%s\\n' a 'b c'",
-	"printf 'a\\tb\\n'", "printf '%%'", "printf x", "[ -d /etc ]", "[ -e /nonexistent ]", "test a = b", "[ 3 -gt 2 ] && echo yes", "[ -n '' ]",
-	"false;", "true && pwd || echo no", `echo "it's" 'a "b"' ""`, "echo [ ] = !=", "echo a=b c%d x@y +z", "[ -w /etc/passwd ] || echo no",
-}
-
-// sessionLines are what it must not run; most of them would show that it is
-// another session, or change it for the next ones.
+// sessionLines would show that a shell is another session's, or change it for the
+// next command.
 var sessionLines = []string{
 	"cd /; pwd", "export A=1; env | grep ^A=", "umask 077; umask", "umask", "exit 3", "kill -9 $$", "kill -TERM $$", "exec sh -c 'exit 5'",
 	"nosuchcommand_x", "cat </nonexistent", "echo ok >&2", "cat", "sleep 0.2 & echo started >&2", "trap 'echo bye' EXIT; echo hi", "env | sort | grep -v ^_=",
@@ -232,11 +221,8 @@ func TestWarmIsFresh(t *testing.T) {
 			maySudo(t, to.User)
 			fresh, warm := cold.mustDial(t, to), kept.mustDial(t, to)
 			warmUp(t, warm)
-			if got := warm.warm.waits(&warm.warm.ready); got != k.ready {
+			if got := warm.warm.waits(); got != k.ready {
 				t.Errorf("a shell for scripts waits: %v, want %v", got, k.ready)
-			}
-			if got := warm.warm.waits(&warm.warm.resident); got != k.resident {
-				t.Errorf("a shell for builtin commands waits: %v, want %v", got, k.resident)
 			}
 			same := func(cmd transport.Cmd) {
 				t.Helper()
@@ -245,29 +231,23 @@ func TestWarmIsFresh(t *testing.T) {
 					t.Errorf("%.200s: %s", fmt.Sprintf("%+v", cmd), difference(got, want))
 				}
 			}
-			for _, line := range builtinLines {
-				same(transport.Cmd{Line: line})
-				if got := warm.warm.waits(&warm.warm.resident); got != k.resident {
-					t.Fatalf("%q: a shell waits: %v, want %v", line, got, k.resident)
-				}
-			}
 			for _, line := range sessionLines {
 				same(transport.Cmd{Line: line})
 			}
 			for _, cmd := range scripts() {
 				// Without a ready shell: the first on a connection that is kept is so.
-				if h := warm.warm.take(&warm.warm.ready); h != nil {
+				if h := warm.warm.take(); h != nil {
 					warm.warm.drop(h)
 				}
 				same(cmd)
 				if k.ready {
 					warmed(t, warm)
-					if !warm.warm.waits(&warm.warm.ready) {
+					if !warm.warm.waits() {
 						t.Fatalf("%+v: nothing waits: %+v", cmd, warm.warm.ready)
 					}
 				}
 				same(cmd)
-				warm.warm.learn(&warm.warm.ready, true) // a sudo that is missing is declined
+				warm.warm.learn(true) // a sudo that is missing is declined
 			}
 		})
 	}
@@ -391,11 +371,10 @@ func TestWarmSeesChanges(t *testing.T) {
 			if k.before != nil {
 				k.before()
 			}
-			warmed(t, c)                      // none is being started in what was before
-			c.warm.learn(&c.warm.ready, true) // that one has ended is no failure here
-			c.warm.learn(&c.warm.resident, true)
+			warmed(t, c)       // none is being started in what was before
+			c.warm.learn(true) // that one has ended is no failure here
 			warmUp(t, c)
-			if !c.warm.waits(&c.warm.ready) || !c.warm.waits(&c.warm.resident) {
+			if !c.warm.waits() {
 				t.Fatal("nothing waits")
 			}
 			k.change()
@@ -459,12 +438,10 @@ func TestNothingIsStartedAhead(t *testing.T) {
 			c := kept.mustDial(t, to)
 			for range 2 {
 				seen(t, c, scriptCmd)
-				seen(t, c, builtinCmd)
 				warmedBut(t, c, k.name == "two sessions")
 			}
-			ready, resident := c.warm.waits(&c.warm.ready), c.warm.waits(&c.warm.resident)
-			if ready && resident || k.name != "two sessions" && (ready || resident) {
-				t.Errorf("ready %+v, resident %+v", c.warm.ready, c.warm.resident)
+			if k.name != "two sessions" && c.warm.waits() {
+				t.Errorf("%+v", c.warm.ready)
 			}
 		})
 	}
@@ -499,7 +476,6 @@ func TestWhatWaitsEnds(t *testing.T) {
 		{"unused", func(c *Conn, _ *sshtest.Link) {
 			c.warm.mu.Lock()
 			c.warm.ready.wanted = time.Now().Add(-2 * warmLasts)
-			c.warm.resident.wanted = time.Now().Add(-2 * warmLasts)
 			c.warm.mu.Unlock()
 			c.warm.tend()
 		}},
@@ -511,8 +487,8 @@ func TestWhatWaitsEnds(t *testing.T) {
 			to.Host, to.Port, to.User, to.HostKeyCheck = link.Host, link.Port, user, transport.CheckNone
 			c := kept.mustDial(t, to)
 			warmUp(t, c)
-			if n := count(); n != 2 {
-				t.Fatalf("%d shells wait, want 2", n)
+			if n := count(); n != 1 {
+				t.Fatalf("%d shells wait, want 1", n)
 			}
 			k.end(c, link)
 			for end := time.Now().Add(10 * time.Second); count() > 0; time.Sleep(10 * time.Millisecond) {
@@ -535,7 +511,6 @@ func TestWaitingShellsYield(t *testing.T) {
 			c := kept.mustDial(t, dest(s))
 			for range 3 {
 				seen(t, c, scriptCmd)
-				seen(t, c, builtinCmd)
 				time.Sleep(3 * warmSettles)
 				errs := make(chan error, 8)
 				for i := range cap(errs) {
@@ -573,8 +548,8 @@ func TestWaitingShellsTakeNoRoom(t *testing.T) {
 	barrier(t, c)
 }
 
-// A builtin line that hangs, and one whose shell is killed.
-func TestResidentEnds(t *testing.T) {
+// A shell that is killed while it waits is replaced by a session.
+func TestReadyKilled(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
@@ -582,51 +557,13 @@ func TestResidentEnds(t *testing.T) {
 	to := dest(s)
 	to.User = user
 	c := kept.mustDial(t, to)
-	t.Run("killed", func(t *testing.T) {
-		warmUp(t, c)
-		if out, err := exec.Command("pkill", "-KILL", "-u", user, "-f", "_bolt_ok").CombinedOutput(); err != nil {
-			t.Fatalf("%v %s", err, out)
-		}
-		for _, cmd := range []transport.Cmd{{Line: "echo a"}, {Line: "echo $A", Env: []string{"A=a"}}} {
-			if got := seen(t, c, cmd); !strings.Contains(got, `stdout "a\n"`) {
-				t.Error(got)
-			}
-		}
-	})
-	t.Run("cancelled", func(t *testing.T) {
-		warmUp(t, c)
-		seen(t, c, builtinCmd) // whatever has failed before is over
-		out, err := exec.Command("pgrep", "-u", user, "-f", "_bolt_q").Output()
-		pid := strings.TrimSpace(string(out))
-		if err != nil {
-			t.Fatalf("no resident shell: %v", err)
-		}
-		if err := exec.Command("kill", "-STOP", pid).Run(); err != nil {
-			t.Fatal(err)
-		}
-		defer exec.Command("kill", "-KILL", pid).Run()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		_, err = c.Run(ctx, &transport.Cmd{Line: "echo a"})
-		if transport.ClassOf(err) != transport.ClassTimeout || time.Since(began) > 5*time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
-		}
-		if got := seen(t, c, transport.Cmd{Line: "echo a"}); !strings.Contains(got, `stdout "a\n"`) {
-			t.Error(got)
-		}
-		exec.Command("kill", "-KILL", pid).Run()
-		r := &c.warm.resident
-		for end, busy := time.Now().Add(10*time.Second), true; busy; time.Sleep(time.Millisecond) {
-			c.warm.mu.Lock()
-			busy = r.busy
-			n := r.failures
-			c.warm.mu.Unlock()
-			if n != 0 || time.Now().After(end) {
-				t.Fatalf("busy %v, %d failures: the caller's cancel is none of the shell's", busy, n)
-			}
-		}
-	})
+	warmUp(t, c)
+	if out, err := exec.Command("pkill", "-KILL", "-u", user, "-f", "_bolt_ok").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if got := seen(t, c, transport.Cmd{Line: "echo $A", Env: []string{"A=a"}}); !strings.Contains(got, `stdout "a\n"`) {
+		t.Error(got)
+	}
 }
 
 var _ shell.Warmer = (*Conn)(nil)
@@ -648,14 +585,12 @@ func TestWaitingIsSmall(t *testing.T) {
 		c := kept.mustDial(t, dest(s))
 		c.warm.mu.Lock()
 		c.warm.ready.fails(maxWarmFailures)
-		c.warm.resident.fails(maxWarmFailures)
 		c.warm.mu.Unlock()
 		conns = append(conns, c)
 	}
 	use := func() {
 		for _, c := range conns {
 			seen(t, c, scriptCmd)
-			seen(t, c, builtinCmd)
 		}
 		for _, c := range conns {
 			warmed(t, c)
@@ -664,13 +599,11 @@ func TestWaitingIsSmall(t *testing.T) {
 	use()
 	goroutines, memory := measure()
 	for _, c := range conns {
-		c.warm.learn(&c.warm.ready, true)
-		c.warm.learn(&c.warm.resident, true)
+		c.warm.learn(true)
 	}
 	use()
 	for _, c := range conns {
-		seen(t, c, builtinCmd) // for its buffer
-		if !c.warm.waits(&c.warm.ready) || !c.warm.waits(&c.warm.resident) {
+		if !c.warm.waits() {
 			t.Fatal("nothing waits")
 		}
 	}
@@ -769,7 +702,7 @@ func TestServerWithoutShell(t *testing.T) {
 		}
 		warmed(t, c)
 	}
-	if c.warm.waits(&c.warm.resident) || c.warm.resident.failures == 0 {
-		t.Errorf("%+v", c.warm.resident)
+	if c.warm.waits() || c.warm.ready.failures == 0 {
+		t.Errorf("%+v", c.warm.ready)
 	}
 }

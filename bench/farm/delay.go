@@ -1,0 +1,143 @@
+package farm
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Delay puts a network with a round-trip time between clients and the targets. It
+// is for a farm of real servers, and must be called before the first connection.
+func (f *Farm) Delay(roundTrip time.Duration) (err error) {
+	port, err := os.ReadFile(filepath.Join(f.Dir, "port"))
+	if err != nil {
+		return err
+	}
+	was := strings.TrimSpace(string(port))
+	d := &delayed{oneWay: roundTrip / 2}
+	stop := f.stop
+	f.stop = func() error {
+		d.close()
+		return stop()
+	}
+	now := "0" // the kernel's choice for the first target, the same for the others
+	for _, host := range f.Hosts {
+		l, err := net.Listen("tcp4", net.JoinHostPort(host, now))
+		if err != nil {
+			return err
+		}
+		_, now, err = net.SplitHostPort(l.Addr().String())
+		d.serve(l, net.JoinHostPort(host, was))
+		if err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{f.Inventory(), f.SSHConfig(), filepath.Join(f.Home(), ".ssh", "known_hosts")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, form := range []string{"port: ", "Port ", "]:"} {
+			text = bytes.ReplaceAll(text, []byte(form+was), []byte(form+now))
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delayed carries TCP connections and delays each byte. close ends all of them.
+type delayed struct {
+	oneWay time.Duration
+	work   sync.WaitGroup
+
+	mu   sync.Mutex
+	over bool
+	open []io.Closer
+}
+
+// keep notes what close is to close; it closes it at once after close.
+func (d *delayed) keep(c io.Closer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		c.Close()
+		return
+	}
+	d.open = append(d.open, c)
+}
+
+func (d *delayed) close() {
+	d.mu.Lock()
+	d.over = true
+	for _, c := range d.open {
+		c.Close()
+	}
+	d.mu.Unlock()
+	d.work.Wait()
+}
+
+// serve carries all connections to a listener on to an address.
+func (d *delayed) serve(l net.Listener, to string) {
+	d.keep(l)
+	d.work.Go(func() {
+		for {
+			near, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				continue
+			}
+			far, err := net.Dial("tcp4", to)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			d.keep(near)
+			d.keep(far)
+			d.work.Go(func() { d.carry(far, near) })
+			d.work.Go(func() { d.carry(near, far) })
+		}
+	})
+}
+
+// maxInFlight bounds the pieces that are under way in one direction.
+const maxInFlight = 4096
+
+// carry moves bytes one way. Pieces are delivered when their time has come, so
+// that a delay does not make the network narrow.
+func (d *delayed) carry(to, from net.Conn) {
+	type piece struct {
+		due  time.Time
+		data []byte
+	}
+	pieces := make(chan piece, maxInFlight)
+	d.work.Go(func() {
+		defer to.Close()
+		for p := range pieces {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.data); err != nil {
+				from.Close()
+			}
+		}
+	})
+	defer close(pieces)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			pieces <- piece{time.Now().Add(d.oneWay), bytes.Clone(buffer[:n])}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

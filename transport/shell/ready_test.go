@@ -1,0 +1,52 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadyText(t *testing.T) {
+	scripts := []string{"echo a", "printf '%s' '\n'", "printf '[%s]' '.\n.' '+\n+a' '\n\n' '\\' \"a\\\\nb\"", "echo 1\necho 2", "# a\n.\n", "exec cat"}
+	ash := filepath.Join(t.TempDir(), "ash")
+	if err := os.Symlink("/usr/bin/busybox", ash); err != nil {
+		t.Fatal(err)
+	}
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	readyLine := strings.Replace(ReadyLine("ready"), bySSHD, "", 1) // which we are not
+	for _, sh := range []string{"/bin/bash", "/bin/dash", "/bin/mksh", ash} {
+		for _, script := range scripts {
+			run := func(line, stdin string) string {
+				cmd := exec.Command(sh, "-c", line)
+				cmd.Env = []string{"HOME=" + home, "SHELL=" + sh, "SHLVL=1", "PATH=/usr/bin:/bin"}
+				cmd.Dir, cmd.Stdin = home, strings.NewReader(stdin)
+				out, err := cmd.Output()
+				return fmt.Sprintf("%q, %v", out, err)
+			}
+			data := "data\n.\n"
+			for _, steps := range []string{"", "_bolt_x='\n.\n-\n+'\necho \"$_bolt_x\""} {
+				obeyed := ""
+				if steps != "" {
+					obeyed = obey + "; "
+				}
+				want := run(waits("ready")+"_bolt_e="+Quote(steps)+"; "+obeyed+script, data)
+				text := readyText(steps, obeyed+script)
+				if got := run(readyLine, text+data); got != want {
+					t.Errorf("%s, %q: got %s, want %s", sh, text, got, want)
+				}
+				// A script that is cut off does nothing.
+				for n := range len(text) {
+					if got := run(readyLine, text[:n]); got != `"ready\n", <nil>` {
+						t.Fatalf("%s, %q: %s", sh, text[:n], got)
+					}
+				}
+			}
+		}
+	}
+}

@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 )
@@ -79,6 +78,25 @@ func (s *Shared) Stop() error {
 	return errors.Join(errs...)
 }
 
+// scriptPath finds scripts/puppetdb.sh above the working directory.
+func scriptPath() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		path := filepath.Join(dir, "scripts", "puppetdb.sh")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("there is no scripts/puppetdb.sh above the working directory")
+		}
+		dir = up
+	}
+}
+
 // startReal runs the script, which stops the server at the end of its standard
 // input: that also comes if this process is killed.
 func (s *Shared) startReal() error {
@@ -90,8 +108,11 @@ func (s *Shared) startReal() error {
 	if err != nil {
 		return err
 	}
-	_, here, _, _ := runtime.Caller(0)
-	cmd := exec.Command(filepath.Join(filepath.Dir(here), "../../scripts/puppetdb.sh"), append([]string{"serve", dir}, ports...)...)
+	script, err := scriptPath()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(script, append([]string{"serve", dir}, ports...)...)
 	cmd.Stderr = &s.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {

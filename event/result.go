@@ -17,7 +17,8 @@ type Result struct {
 	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
 
 	// Output is what a command or script printed; nil for other actions and
-	// where nothing ran. Then Status is the command's end.
+	// where nothing ran. Then Status is the command's end. The emitter of the result
+	// closes it; see Ownership.
 	Output *capture.Output
 	Status transport.Status
 
@@ -34,6 +35,19 @@ func (r *Result) OK() bool { return r.Err == nil }
 
 // NotBegun reports whether nothing was done on the target.
 func (r *Result) NotBegun() bool { return !r.OK() && r.Err.Class == ClassSkipped }
+
+// Ending is how the action came to its end; EndNotBegun for nil.
+func (r *Result) Ending() Ending {
+	switch {
+	case r == nil || r.NotBegun():
+		return EndNotBegun
+	case r.OK():
+		return EndOK
+	case r.Err.Class == ClassCancelled:
+		return EndCut
+	}
+	return EndFailed
+}
 
 // Error is a failure as Puppet Bolt words it in JSON.
 type Error struct {

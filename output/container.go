@@ -3,43 +3,27 @@ package output
 import (
 	"strings"
 
-	"bolt/format/ordered"
+	"bolt/event"
 	"bolt/internal/safetext"
 )
 
-// containerFinished says how it went; what the container printed is for people
+// containerEnded says how it went; what the container printed is for people
 // who want to know.
-func (p *PlanRun) containerFinished(image string, value *ordered.Map) {
-	if containerError(value) == nil {
-		p.h.println(p.h.good(safetext.TerminalString("Finished: run container '" + image + "' succeeded.")))
+func (p *humanPlan) containerEnded(r *event.ContainerResult) {
+	if r.Err() == nil {
+		p.h.println(p.h.good(safetext.TerminalString("Finished: run container '" + r.Image + "' succeeded.")))
 	} else {
-		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Finished: run container '"+image+"' failed.")))
+		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Finished: run container '"+r.Image+"' failed.")))
 	}
 	if p.h.o.Verbose {
-		p.container(image, value)
+		p.container(r)
 	}
-}
-
-// Container shows a result that the plan has returned, or that ended it.
-func (p *PlanRun) Container(image string, value, data, failure *ordered.Map) error {
-	switch {
-	case p.json && failure != nil:
-		return p.data(failure)
-	case p.json:
-		return p.data(data)
-	}
-	p.container(image, value)
-	return p.h.out.Flush()
-}
-
-func containerError(value *ordered.Map) *ordered.Map {
-	e, _ := value.Value("_error").(*ordered.Map)
-	return e
 }
 
 // container prints a result under its heading.
-func (p *PlanRun) container(image string, value *ordered.Map) {
-	if e := containerError(value); e != nil {
+func (p *humanPlan) container(r *event.ContainerResult) {
+	image, value := r.Image, r.Value
+	if e := r.Err(); e != nil {
 		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Failed running container "+image+":")))
 		msg, _ := e.Value("msg").(string)
 		var b strings.Builder

@@ -2,11 +2,9 @@ package output
 
 import (
 	"bufio"
-	"errors"
 	"io"
 
-	"bolt/format/fault"
-	"bolt/format/ordered"
+	"bolt/event"
 	"bolt/internal/safetext"
 )
 
@@ -15,27 +13,17 @@ import (
 // one line {"kind","msg","details"}. With NDJSON the line is an event of its
 // own.
 func PrintError(w io.Writer, f Format, color bool, err error) error {
+	e := event.FailedBy(err)
 	out := bufio.NewWriter(w)
 	switch f {
 	case JSON:
-		if err := writeLine(out, errorMap(err)); err != nil {
+		if err := writeLine(out, e.Data); err != nil {
 			return err
 		}
 	case NDJSON:
-		return newNDJSON(Options{}, out).Fatal(err)
+		return newNDJSON(Options{}, out).failed(e)
 	default:
-		text := safetext.TerminalString(err.Error())
-		_, _ = out.WriteString(paint(red, color, text) + "\n")
+		_, _ = out.WriteString(paint(red, color, safetext.TerminalString(e.Msg)) + "\n")
 	}
 	return out.Flush()
-}
-
-// errorMap is err as Puppet Bolt writes it. What has no kind is an error of
-// our own making.
-func errorMap(err error) *ordered.Map {
-	e, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		e = &fault.Error{Kind: "bolt/internal-error", Msg: err.Error()}
-	}
-	return e.Map()
 }

@@ -31,17 +31,17 @@ type group struct {
 
 func newFolder() *folder { return &folder{groups: make(map[[sha256.Size]byte]*group)} }
 
-// add puts r in its group, and closes its output unless r is the first there.
+// add puts r in its group, and keeps its output if r is the first there.
 func (f *folder) add(r *event.Result) error {
 	key, err := foldKey(r)
 	if err != nil {
-		_ = r.Output.Close() // the first error tells more
 		return err
 	}
 	if g := f.groups[key]; g != nil {
 		g.targets = append(g.targets, r.Target)
-		return r.Output.Close()
+		return nil
 	}
+	r.Output.Retain()
 	g := &group{result: r, targets: []*inventory.Target{r.Target}}
 	f.groups[key] = g
 	f.order = append(f.order, g)

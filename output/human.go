@@ -2,10 +2,10 @@ package output
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"bolt/event"
 	"bolt/format/ordered"
@@ -13,7 +13,6 @@ import (
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 	"bolt/inventory"
-	"bolt/run"
 )
 
 // human renders for people. Errors of writing stay in out, a bufio.Writer,
@@ -24,33 +23,22 @@ type human struct {
 	rainbow *rainbow // nil for the plain colours
 	lookup  bool
 	targets []*inventory.Target
-	ended   map[*inventory.Target]ending
+	ended   map[*inventory.Target]event.Ending
 	reasons []string    // why targets were skipped, each once
 	lines   *lineStream // with Stream
 	folder  *folder     // with Fold
 }
 
-// ending is how a target finished.
-type ending uint8
-
-const (
-	succeeded ending = iota + 1
-	failed
-	skipped // stopped before its turn came
-)
-
-func endingOf(r *event.Result) ending {
-	switch {
-	case r.OK():
-		return succeeded
-	case r.Err.Class == event.ClassSkipped:
-		return skipped
+// endingOf is how a target finished. One that was ended by force has failed.
+func endingOf(r *event.Result) event.Ending {
+	if how := r.Ending(); how != event.EndCut {
+		return how
 	}
-	return failed
+	return event.EndFailed
 }
 
 func newHuman(o Options, out *bufio.Writer) *human {
-	h := &human{o: o, out: out, ended: make(map[*inventory.Target]ending)}
+	h := &human{o: o, out: out, ended: make(map[*inventory.Target]event.Ending)}
 	if o.Format == Rainbow && o.Color {
 		h.rainbow = &rainbow{}
 	}
@@ -63,61 +51,64 @@ func newHuman(o Options, out *bufio.Writer) *human {
 	return h
 }
 
-// Start prints nothing: people see each target begin.
-func (h *human) Start(info Info) error {
-	h.targets, h.lookup = info.Targets, info.Action == Lookup
-	return h.out.Flush()
-}
-
-// Event prints a line for a beginning, a block for a result.
-func (h *human) Event(e run.Event) error {
-	switch e.Kind {
-	case run.Started:
+// Event prints a line for the begin of a target, and a block for a result.
+func (h *human) Event(_ context.Context, e event.Event) error {
+	var err error
+	switch e := e.(type) {
+	case event.ActionBegin: // people see each target begin
+		h.targets, h.lookup = e.Targets, e.Action == event.Lookup
+	case event.TargetBegin:
 		if h.o.Verbose && !h.o.Fold {
 			h.println(h.good("Started on " + e.Target.SafeName() + "..."))
 		}
-	case run.Output:
+	case event.TargetOutput:
 		if h.lines != nil {
 			h.lines.write(e)
 		}
-	case run.Finished:
+	case event.TargetEnd:
 		if h.lines != nil {
-			h.lines.end(e.Target)
+			h.lines.end(e.Result.Target)
 		}
-		if err := h.finished(e.Result); err != nil {
-			return err
+		err = h.finished(e.Result)
+	case event.ActionEnd:
+		err = h.end(e)
+	case event.Failed:
+		if err = h.rest(); err == nil {
+			h.println(paint(red, h.o.Color, safetext.TerminalString(e.Msg)))
 		}
+	}
+	if err != nil {
+		return err
 	}
 	return h.out.Flush()
 }
 
-// finished takes a result and its output over.
+// finished takes a result.
 func (h *human) finished(r *event.Result) error {
 	how := endingOf(r)
 	h.ended[r.Target] = how
-	if how == skipped { // the summary names them together
+	if how == event.EndNotBegun { // the summary names them together
 		if !slices.Contains(h.reasons, r.Err.Msg) {
 			h.reasons = append(h.reasons, r.Err.Msg)
 		}
-		return r.Output.Close()
+		return nil
 	}
-	if !h.o.Verbose && !h.lookup && how != failed {
-		return r.Output.Close()
+	if !h.o.Verbose && !h.lookup && how != event.EndFailed {
+		return nil
 	}
 	if h.folder != nil {
 		return h.folder.add(r)
 	}
-	defer r.Output.Close()
-	return h.block(r, r.Target.SafeName(), func(s string) string { return s })
+	return h.block(r, r.Target.SafeName(), same)
 }
 
-// End prints the folded results and the summary.
-func (h *human) End(elapsed time.Duration, outputs ...Output) error {
+// end prints the folded results and the summary.
+func (h *human) end(e event.ActionEnd) error {
 	if err := h.rest(); err != nil {
 		return err
 	}
-	h.outputs(outputs)
-	good, bad, left := h.names(succeeded), h.names(failed), h.names(skipped)
+	h.outputs(e.Outputs)
+	good, bad, left := h.names(event.EndOK), h.names(event.EndFailed), h.names(event.EndNotBegun)
 	if len(good) > 0 {
 		h.println(h.total("Successful on " + plural(len(good), "target") + ": " + h.join(good)))
 	}
@@ -132,19 +123,10 @@ func (h *human) End(elapsed time.Duration, outputs ...Output) error {
 	}
 	total := "Ran on " + plural(len(good)+len(bad), "target")
 	if !h.lookup {
-		total += " in " + durationText(elapsed)
+		total += " in " + durationText(e.Elapsed)
 	}
 	h.println(h.total(total))
-	return h.out.Flush()
-}
-
-// Fatal prints what is known so far, then the error.
-func (h *human) Fatal(err error) error {
-	if rerr := h.rest(); rerr != nil {
-		return rerr
-	}
-	h.println(paint(red, h.o.Color, safetext.TerminalString(err.Error())))
-	return h.out.Flush()
+	return nil
 }
 
 // rest prints what waited for the end.
@@ -277,8 +259,8 @@ func (h *human) println(s string) {
 	_ = h.out.WriteByte('\n')
 }
 
-// names are those of the targets that ended in one way, in the order of Info.
-func (h *human) names(how ending) []string {
+// names are those of the targets that ended in one way, in the order of ActionBegin.
+func (h *human) names(how event.Ending) []string {
 	return safeNames(slices.DeleteFunc(slices.Clone(h.targets), func(t *inventory.Target) bool { return h.ended[t] != how }))
 }
 

@@ -15,7 +15,6 @@ import (
 	"bolt/event"
 	"bolt/event/capture"
 	"bolt/format/fault"
-	"bolt/run"
 )
 
 func TestJSON(t *testing.T) {
@@ -23,12 +22,12 @@ func TestJSON(t *testing.T) {
 	tests := []struct {
 		name    string
 		elapsed time.Duration
-		events  []run.Event
+		events  []event.Event
 		want    string
 	}{
 		{"nothing", 0, nil, "{ \"items\": [\n],\n\"target_count\": 0, \"elapsed_time\": 0 }\n"},
 		{
-			"one", 2900 * time.Millisecond, []run.Event{started(f[0]), finished(command(t, f[0], 0, "hi\n", "! err\n"))},
+			"one", 2900 * time.Millisecond, []event.Event{started(f[0]), finished(command(t, f[0], 0, "hi\n", "! err\n"))},
 			`{ "items": [
 {"target":"l1","action":"command","object":"cmd","status":"success","value":{"stdout":"hi\n","stderr":"err\n","merged_output":"hi\nerr\n","exit_code":0}}
 ],
@@ -36,7 +35,7 @@ func TestJSON(t *testing.T) {
 `,
 		},
 		{
-			"two, one of them not reached", 0, []run.Event{finished(unreachable(f[1], "refused")), finished(command(t, f[0], 3))},
+			"two, one of them not reached", 0, []event.Event{finished(unreachable(f[1], "refused")), finished(command(t, f[0], 3))},
 			`{ "items": [
 {"target":"l2","action":"command","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"puppetlabs.tasks/connect-error","msg":"refused","issue_code":"CONNECT_ERROR"}}}
 ,
@@ -59,11 +58,8 @@ func TestJSON(t *testing.T) {
 
 func TestJSONFatal(t *testing.T) {
 	var b bytes.Buffer
-	r, err := New(Options{Out: &b, Format: JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(r.Start(Info{}), r.Fatal(fault.New("bolt/pal-error", "no such \"thing\""))); err != nil {
+	r := newShown(t, Options{Out: &b, Format: JSON})
+	if err := errors.Join(r.Start(event.ActionBegin{}), r.Fatal(fault.New("bolt/pal-error", "no such \"thing\""))); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, b.String(), "{ \"items\": [\n],\n\"_error\": \n{\"kind\":\"bolt/pal-error\",\"msg\":\"no such \\\"thing\\\"\",\"details\":{}}\n}\n")
@@ -108,7 +104,7 @@ func FuzzNDJSONOutput(f *testing.F) {
 		if size < 1 {
 			size = 1
 		}
-		var events []run.Event
+		var events []event.Event
 		for rest := data; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			events = append(events, arrived(target, capture.Stdout, string(rest[:min(size, len(rest))])))
 		}
@@ -176,11 +172,8 @@ func TestRenderMemory(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			w := &heapWriter{}
 			o.Out = w
-			r, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(r.Start(Info{Targets: f}), r.Event(finished(big)), r.End(0)); err != nil {
+			r := newShown(t, o)
+			if err := errors.Join(r.Start(event.ActionBegin{Targets: f}), r.Event(finished(big)), r.End(0)); err != nil {
 				t.Fatal(err)
 			}
 			if w.n < size {
@@ -200,7 +193,7 @@ func BenchmarkRender5000(b *testing.B) {
 		names[i] = fmt.Sprintf("web%04d.example.com", i)
 	}
 	f := fleet(names...)
-	events := make([]run.Event, len(f))
+	events := make([]event.Event, len(f))
 	for name, o := range map[string]Options{
 		"human": {Verbose: true}, "terminal": {Verbose: true, Terminal: true, Color: true}, "fold": {Verbose: true, Fold: true}, "diff": {Verbose: true, Diff: true},
 		"json": {Format: JSON}, "ndjson": {Format: NDJSON},
@@ -216,11 +209,8 @@ func BenchmarkRender5000(b *testing.B) {
 				}
 				b.StartTimer()
 				o.Out = io.Discard
-				r, err := New(o)
-				if err != nil {
-					b.Fatal(err)
-				}
-				_ = r.Start(Info{Targets: f})
+				r := newShown(b, o)
+				_ = r.Start(event.ActionBegin{Targets: f})
 				for _, e := range events {
 					if err := r.Event(e); err != nil {
 						b.Fatal(err)

@@ -2,47 +2,14 @@ package output
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"bolt/inventory"
-	"bolt/run"
+	"bolt/event"
 )
-
-// A Renderer shows an action on targets. Its methods are called from one
-// goroutine at a time. Each returns the first error of writing (a closed pipe,
-// a full disk); after one, all later calls return it again and write nothing,
-// so a caller may stop its work as soon as it sees one.
-//
-// A Renderer owns Result.Output of each Finished event that it is given: it
-// closes the output when it has printed it, or could not, at the latest in End
-// or Fatal. Of all else in an event, Event keeps only what is constant.
-type Renderer interface {
-	// Start prints what comes before all events.
-	Start(Info) error
-	// Event prints what an event shows, and flushes.
-	Event(run.Event) error
-	// End prints the summary and flushes. elapsed is the wall time of the
-	// whole action; outputs are what a task's promised ones come to.
-	End(elapsed time.Duration, outputs ...Output) error
-	// Fatal stands instead of End for a fault after Start.
-	Fatal(err error) error
-}
-
-// Info is what is known before an action begins.
-type Info struct {
-	// Action is as in event.Result. What is looked up (Lookup) has a layout of
-	// its own: no time in the summary, as nothing ran, and in JSON a list.
-	Action  string
-	Object  string              // what is run or copied
-	Targets []*inventory.Target // in the order of the summary
-}
-
-// Lookup is the action that prints values: each result has one as "value",
-// unless an explanation was asked for alone.
-const Lookup = "lookup"
 
 // Format names an output format.
 type Format string
@@ -59,7 +26,7 @@ const (
 // may be printed on standard output.
 func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
 
-// Options choose a Renderer. Out is required.
+// Options choose a format and how it is shown. Out is required.
 type Options struct {
 	Format Format // "" is Human
 	Out    io.Writer
@@ -76,8 +43,13 @@ type Options struct {
 	Now func() time.Time
 }
 
-// New returns the Renderer that o asks for.
-func New(o Options) (Renderer, error) {
+// New returns the sink that shows events as o asks for: an action on targets, or a plan
+// and what it comes to.
+//
+// Each call of Event prints what the event shows, and flushes. It returns the first error
+// of writing (a closed pipe, a full disk); after one, all later calls return it again and
+// write nothing, so a caller may stop its work as soon as it sees one.
+func New(o Options) (event.Sink, error) {
 	if o.Out == nil {
 		return nil, errors.New("output: no writer")
 	}
@@ -88,11 +60,49 @@ func New(o Options) (Renderer, error) {
 	out := bufio.NewWriter(o.Out)
 	switch o.Format {
 	case "", Human, Rainbow:
-		return newHuman(o, out), nil
+		h := newHuman(o, out)
+		return &layouts{action: h, plan: newHumanPlan(h)}, nil
 	case JSON:
-		return newJSON(o, out), nil
+		return &layouts{action: newJSON(o, out), plan: newPlanJSON(o, out)}, nil
 	case NDJSON:
 		return newNDJSON(o, out), nil
 	}
 	return nil, fmt.Errorf("format %s: must be one of human, json, ndjson, rainbow", o.Format)
+}
+
+// layouts are those of a format whose layout of plans is another than that of actions.
+type layouts struct {
+	action, plan event.Sink
+	inPlan       bool
+}
+
+func (l *layouts) Event(ctx context.Context, e event.Event) error {
+	if begin, ok := e.(event.ActionBegin); ok {
+		l.inPlan = begin.Action == event.Plan
+	}
+	if l.inPlan {
+		return l.plan.Event(ctx, e)
+	}
+	return l.action.Event(ctx, e)
+}
+
+// hidden reports whether an event of a plan is not shown: it is quiet, or of a step that is
+// not done again.
+func hidden(e event.Event) bool {
+	switch e := e.(type) {
+	case event.PlanBegin:
+		return e.Quiet
+	case event.PlanEnd:
+		return e.Quiet
+	case event.ContainerBegin:
+		return e.Container.Quiet
+	case event.ContainerEnd:
+		return e.Container.Quiet
+	case event.BatchBegin: // the targets follow
+		return true
+	case event.StepBegin:
+		return e.Step.Quiet
+	}
+	s := event.StepOf(e)
+	return s != nil && (s.Quiet || s.Recorded)
 }

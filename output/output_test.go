@@ -17,7 +17,6 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -68,26 +67,13 @@ func unreachable(target *inventory.Target, msg string) *event.Result {
 		Err: &event.Error{Kind: "puppetlabs.tasks/connect-error", Code: "CONNECT_ERROR", Class: transport.ClassConnect, Msg: msg}}
 }
 
-func started(t *inventory.Target) run.Event { return run.Event{Kind: run.Started, Target: t} }
-
-func finished(r *event.Result) run.Event {
-	return run.Event{Kind: run.Finished, Target: r.Target, Result: r}
-}
-
-func arrived(t *inventory.Target, s capture.Stream, data string) run.Event {
-	return run.Event{Kind: run.Output, Target: t, Stream: s, Data: []byte(data)}
-}
-
 // show renders events.
-func show(t testing.TB, o Options, targets []*inventory.Target, elapsed time.Duration, events ...run.Event) string {
+func show(t testing.TB, o Options, targets []*inventory.Target, elapsed time.Duration, events ...event.Event) string {
 	t.Helper()
 	var b bytes.Buffer
 	o.Out = &b
-	r, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Start(Info{Action: "command", Object: "cmd", Targets: targets}); err != nil {
+	r := newShown(t, o)
+	if err := r.Start(event.ActionBegin{Action: "command", Object: "cmd", Targets: targets}); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range events {
@@ -117,13 +103,13 @@ func TestHuman(t *testing.T) {
 		o       Options
 		targets []*inventory.Target
 		elapsed time.Duration
-		events  func(t *testing.T) []run.Event
+		events  func(t *testing.T) []event.Event
 		want    string
 	}{
 		{
 			"completion order in blocks, target order in the summary", verbose, f[:2], 20 * time.Millisecond,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), started(web2),
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), started(web2),
 					finished(command(t, web2, 0, "hi\n", "! err\n")), finished(command(t, web1, 0, "hi\n"))}
 			},
 			"Started on web1...\nStarted on web2...\nFinished on web2:\n  hi\n  err\nFinished on web1:\n  hi\n" +
@@ -131,8 +117,8 @@ func TestHuman(t *testing.T) {
 		},
 		{
 			"failures", verbose, f[:2], 1200 * time.Millisecond,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), started(web2),
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), started(web2),
 					finished(command(t, web1, 3, "hi\n")), finished(unreachable(web2, "no route\nto web2"))}
 			},
 			"Started on web1...\nStarted on web2...\nFailed on web1:\n  The command failed with exit code 3\n  hi\n" +
@@ -140,8 +126,8 @@ func TestHuman(t *testing.T) {
 		},
 		{
 			"colours", Options{Verbose: true, Color: true, Terminal: true}, f[:2], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), finished(command(t, web1, 3, "hi\n")), started(web2), finished(command(t, web2, 0, "hi\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), finished(command(t, web1, 3, "hi\n")), started(web2), finished(command(t, web2, 0, "hi\n"))}
 			},
 			"\x1b[32mStarted on web1...\x1b[0m\n\x1b[31mFailed on web1:\x1b[0m\n\x1b[31m  The command failed with exit code 3\x1b[0m\n  hi\n" +
 				"\x1b[32mStarted on web2...\x1b[0m\n\x1b[32mFinished on web2:\x1b[0m\n  hi\n" +
@@ -149,76 +135,76 @@ func TestHuman(t *testing.T) {
 		},
 		{
 			"not verbose", Options{}, f[:2], 0,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), finished(command(t, web1, 3, "hi\n")), started(web2), finished(command(t, web2, 0, "hi\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), finished(command(t, web1, 3, "hi\n")), started(web2), finished(command(t, web2, 0, "hi\n"))}
 			},
 			"Failed on web1:\n  The command failed with exit code 3\n  hi\nSuccessful on 1 target: web2\nFailed on 1 target: web1\nRan on 2 targets in 0.0 sec\n",
 		},
 		{
 			"folded and not verbose", Options{Fold: true}, f[:3], 0,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), finished(command(t, web1, 3, "hi\n")), finished(command(t, web2, 3, "hi\n")), finished(command(t, f[2], 0, "hi\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), finished(command(t, web1, 3, "hi\n")), finished(command(t, web2, 3, "hi\n")), finished(command(t, f[2], 0, "hi\n"))}
 			},
 			"Failed on web[1-2] (2 targets):\n  The command failed with exit code 3\n  hi\nSuccessful on 1 target: ssh://joe@h:22\nFailed on 2 targets: web[1-2]\nRan on 3 targets in 0.0 sec\n",
 		},
 		{
 			"blank output", verbose, f[:1], time.Second,
-			func(t *testing.T) []run.Event { return []run.Event{finished(command(t, web1, 0, " \n\n"))} },
+			func(t *testing.T) []event.Event { return []event.Event{finished(command(t, web1, 0, " \n\n"))} },
 			"Finished on web1:\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"no newline, empty lines, no UTF-8", verbose, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "a\n\ncaf\xe9 \xff"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "a\n\ncaf\xe9 \xff"))}
 			},
 			"Finished on web1:\n  a\n  \n  caf\\xE9 \\xFF\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"bytes stay in a pipe", verbose, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "\x1b[2Ja\rb\x1b[31mred\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "\x1b[2Ja\rb\x1b[31mred\n"))}
 			},
 			"Finished on web1:\n  \x1b[2Ja\rb\x1b[31mred\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"control sequences on a terminal", Options{Verbose: true, Terminal: true, Color: true}, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "\x1b[2Ja\rb\x1b[31mred\nmore\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "\x1b[2Ja\rb\x1b[31mred\nmore\n"))}
 			},
 			"\x1b[32mFinished on web1:\x1b[0m\n  a\n  b\x1b[31mred\x1b[0m\n  \x1b[31mmore\x1b[0m\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"no colours on a terminal", Options{Verbose: true, Terminal: true}, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "\x1b]0;t\x07\x1b[31mred\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "\x1b]0;t\x07\x1b[31mred\n"))}
 			},
 			"Finished on web1:\n  red\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"message with a control sequence", Options{Verbose: true, Terminal: true}, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(unreachable(web1, "they said \x1b[2J\"no\""))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(unreachable(web1, "they said \x1b[2J\"no\""))}
 			},
 			"Failed on web1:\n  they said \"no\"\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"message with a control sequence to a pipe", verbose, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(unreachable(web1, "they said \x1b[2J\"no\u202e\""))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(unreachable(web1, "they said \x1b[2J\"no\u202e\""))}
 			},
 			"Failed on web1:\n  they said \"no\"\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"deceptive output on a terminal", Options{Verbose: true, Terminal: true}, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "a\u202eb\u2028c\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "a\u202eb\u2028c\n"))}
 			},
 			"Finished on web1:\n  abc\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"files", verbose, f[:2], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{
+			func(t *testing.T) []event.Event {
+				return []event.Event{
 					finished(&event.Result{Target: web1, Action: "download", Value: ordered.Of("path", "/p/web1/hostname", "_output", "Downloaded 'a' to 'b'")}),
 					finished(&event.Result{Target: web2, Action: "upload", Value: ordered.Of("_output", " ")})}
 			},
@@ -228,34 +214,34 @@ func TestHuman(t *testing.T) {
 		},
 		{
 			"cut short by a timeout", verbose, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
+			func(t *testing.T) []event.Event {
 				r := command(t, web1, 0, "so far\n")
 				r.Err = &event.Error{Kind: "k", Msg: "too long", Class: transport.ClassTimeout}
-				return []run.Event{finished(r)}
+				return []event.Event{finished(r)}
 			},
 			"Failed on web1:\n  too long\n  so far\nFailed on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"stopped", verbose, f[:2], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{finished(command(t, web1, 0, "hi\n")),
+			func(t *testing.T) []event.Event {
+				return []event.Event{finished(command(t, web1, 0, "hi\n")),
 					finished(&event.Result{Target: web2, Action: "command", Err: &event.Error{Msg: "stopped", Class: event.ClassSkipped}})}
 			},
 			"Finished on web1:\n  hi\nSuccessful on 1 target: web1\nNot run on 1 target: web2\n  stopped\nRan on 1 target in 1.0 sec\n",
 		},
 		{
 			"password in the name", verbose, f[2:], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(uri), finished(command(t, uri, 0))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(uri), finished(command(t, uri, 0))}
 			},
 			"Started on " + uri.SafeName() + "...\nFinished on " + uri.SafeName() + ":\n" +
 				"Successful on 1 target: " + uri.SafeName() + "\nRan on 1 target in 1.0 sec\n",
 		},
-		{"no targets", verbose, nil, 0, func(t *testing.T) []run.Event { return nil }, "Ran on 0 targets in 0.0 sec\n"},
+		{"no targets", verbose, nil, 0, func(t *testing.T) []event.Event { return nil }, "Ran on 0 targets in 0.0 sec\n"},
 		{
 			"rainbow without colours", Options{Format: Rainbow, Verbose: true}, f[:1], time.Second,
-			func(t *testing.T) []run.Event {
-				return []run.Event{started(web1), finished(command(t, web1, 0, "hi\n"))}
+			func(t *testing.T) []event.Event {
+				return []event.Event{started(web1), finished(command(t, web1, 0, "hi\n"))}
 			},
 			"Started on web1...\nFinished on web1:\n  hi\nSuccessful on 1 target: web1\nRan on 1 target in 1.0 sec\n",
 		},
@@ -270,8 +256,8 @@ func TestHuman(t *testing.T) {
 func TestRainbow(t *testing.T) {
 	f := fleet("web1", "web2")
 	o := Options{Verbose: true, Color: true, Terminal: true}
-	events := func() []run.Event {
-		return []run.Event{started(f[0]), finished(command(t, f[0], 0, "hi\n")), finished(command(t, f[1], 3, "no\n"))}
+	events := func() []event.Event {
+		return []event.Event{started(f[0]), finished(command(t, f[0], 0, "hi\n")), finished(command(t, f[1], 3, "no\n"))}
 	}
 	plain := show(t, o, f, time.Second, events()...)
 	o.Format = Rainbow
@@ -311,25 +297,25 @@ func TestStream(t *testing.T) {
 	tests := []struct {
 		name   string
 		o      Options
-		events []run.Event
+		events []event.Event
 		want   string
 	}{
 		{
 			"lines do not mix", Options{},
-			[]run.Event{arrived(web1, capture.Stdout, "on"), arrived(web2, capture.Stdout, "two\nthr"), arrived(web1, capture.Stderr, "oops\n"),
+			[]event.Event{arrived(web1, capture.Stdout, "on"), arrived(web2, capture.Stdout, "two\nthr"), arrived(web1, capture.Stderr, "oops\n"),
 				arrived(web1, capture.Stdout, "e\n\n"), arrived(web2, capture.Stdout, "ee")},
 			"[web2] out: two\n[web1] err: oops\n[web1] out: one\n[web1] out: \n",
 		},
-		{"end of a target", Options{}, []run.Event{arrived(web1, capture.Stdout, "out"), arrived(web1, capture.Stderr, "err"), finished(command(t, web1, 0))},
+		{"end of a target", Options{}, []event.Event{arrived(web1, capture.Stdout, "out"), arrived(web1, capture.Stderr, "err"), finished(command(t, web1, 0))},
 			"[web1] out: out\n[web1] err: err\n"},
-		{"not UTF-8, cut in a sequence", Options{}, []run.Event{arrived(web1, capture.Stdout, "h\xc3"), arrived(web1, capture.Stdout, "\xa9 \xff\r\n")},
+		{"not UTF-8, cut in a sequence", Options{}, []event.Event{arrived(web1, capture.Stdout, "h\xc3"), arrived(web1, capture.Stdout, "\xa9 \xff\r\n")},
 			"[web1] out: hé \\xFF\r\n"},
 		{"progress bar on a terminal", Options{Terminal: true},
-			[]run.Event{arrived(web1, capture.Stdout, "10%\r20%\r"), arrived(web1, capture.Stdout, "\ndone\r\nx\x1b[2J\r")},
+			[]event.Event{arrived(web1, capture.Stdout, "10%\r20%\r"), arrived(web1, capture.Stdout, "\ndone\r\nx\x1b[2J\r")},
 			"[web1] out: 10%\n[web1] out: 20%\n[web1] out: done\n[web1] out: x\n"},
-		{"colours stay in their line", Options{Terminal: true, Color: true}, []run.Event{arrived(web1, capture.Stdout, "\x1b[31mred\nmore\n")},
+		{"colours stay in their line", Options{Terminal: true, Color: true}, []event.Event{arrived(web1, capture.Stdout, "\x1b[31mred\nmore\n")},
 			"[web1] out: \x1b[31mred\x1b[0m\n[web1] out: more\n"},
-		{"endless line", Options{}, []run.Event{arrived(web1, capture.Stdout, "x"+long), arrived(web1, capture.Stdout, "y\n")},
+		{"endless line", Options{}, []event.Event{arrived(web1, capture.Stdout, "x"+long), arrived(web1, capture.Stdout, "y\n")},
 			"[web1] out: x" + long[:len(long)-2] + "\n[web1] out: éy\n"},
 	}
 	for _, tt := range tests {
@@ -356,7 +342,7 @@ func TestStreamBesideJSON(t *testing.T) {
 func TestFold(t *testing.T) {
 	f := fleet("web01", "web02", "web03", "db1", "db2", "gone7", "gone8")
 	f[5].URI, f[6].URI = "ssh://root@10.0.0.7:22", "10.0.0.8"
-	events := []run.Event{started(f[0])}
+	events := []event.Event{started(f[0])}
 	for _, target := range f[:3] {
 		events = append(events, finished(command(t, target, 0, "Debian\n")))
 	}
@@ -436,11 +422,8 @@ func TestDurationText(t *testing.T) {
 func TestFatalHuman(t *testing.T) {
 	var b bytes.Buffer
 	f := fleet("web1")
-	r, err := New(Options{Out: &b, Verbose: true, Color: true, Fold: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(r.Start(Info{Targets: f}), r.Event(finished(command(t, f[0], 0, "hi"))), r.Fatal(errors.New("it broke"))); err != nil {
+	r := newShown(t, Options{Out: &b, Verbose: true, Color: true, Fold: true})
+	if err := errors.Join(r.Start(event.ActionBegin{Targets: f}), r.Event(finished(command(t, f[0], 0, "hi"))), r.Fatal(errors.New("it broke"))); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, b.String(), "\x1b[32mFinished on web1:\x1b[0m\n  hi\n\x1b[31mit broke\x1b[0m\n")
@@ -511,11 +494,8 @@ func TestBrokenPipe(t *testing.T) {
 	for _, format := range []Format{Human, JSON, NDJSON} {
 		t.Run(string(format), func(t *testing.T) {
 			w := &brokenPipe{n: 1}
-			r, err := New(Options{Out: w, Format: format, Verbose: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = r.Start(Info{Targets: f})
+			r := newShown(t, Options{Out: w, Format: format, Verbose: true})
+			_ = r.Start(event.ActionBegin{Targets: f})
 			err1 := errors.Join(r.Event(started(f[0])), r.Event(finished(command(t, f[0], 0, "hi"))))
 			err2 := r.Event(finished(command(t, f[0], 0, strings.Repeat("more\n", 10_000))))
 			err3 := r.End(0)
@@ -544,12 +524,9 @@ func TestCapturesAreClosed(t *testing.T) {
 				if broken {
 					o.Out, o.Err = &brokenPipe{}, &brokenPipe{}
 				}
-				r, err := New(o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := newShown(t, o)
 				results := []*event.Result{command(t, f[0], 0, "same\n"), command(t, f[1], 0, "same\n"), command(t, f[2], 3, "other\n")}
-				_ = r.Start(Info{Targets: f})
+				_ = r.Start(event.ActionBegin{Targets: f})
 				for i, result := range results {
 					_ = r.Event(arrived(result.Target, capture.Stdout, "x"))
 					err := r.Event(finished(result))

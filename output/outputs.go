@@ -6,30 +6,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 )
 
-// Output is what one promised output of a task came to over all targets.
-type Output struct {
-	Name        string
-	Description string
-	Aggregate   string // summary, average, min, max, count-by
-	Count       int    // targets that have it
-	Values      []OutputValue
-}
-
-// OutputValue is one value of an Output.
-type OutputValue struct {
-	Value   any
-	Count   int      // targets that have it
-	Targets []string // which; none for an average and for count-by
-}
-
-// data is how JSON has it.
-func (o *Output) data() *ordered.Map {
+// outputData is how JSON has an output.
+func outputData(o *event.Output) *ordered.Map {
 	m := ordered.Of("aggregate", o.Aggregate, "count", o.Count)
 	switch o.Aggregate {
 	case "average", "min", "max":
@@ -56,32 +41,32 @@ func (o *Output) data() *ordered.Map {
 }
 
 // outputsData are all of them by their names.
-func outputsData(list []Output) *ordered.Map {
+func outputsData(list []event.Output) *ordered.Map {
 	m := &ordered.Map{}
 	for i := range list {
-		m.Set(list[i].Name, list[i].data())
+		m.Set(list[i].Name, outputData(&list[i]))
 	}
 	return m
 }
 
 // outputs prints what the outputs of all targets come to.
-func (h *human) outputs(list []Output) {
+func (h *human) outputs(list []event.Output) {
 	for i := range list {
 		o := &list[i]
-		title := o.Name + ", " + o.words()
+		title := o.Name + ", " + outputWords(o)
 		if o.Description != "" {
 			line, _, _ := strings.Cut(o.Description, "\n")
 			title += ": " + truncated(line)
 		}
 		h.println(paint(cyan, h.o.Color, safetext.TerminalString(title)))
-		for _, line := range o.lines() {
+		for _, line := range outputLines(o) {
 			h.println("  " + safetext.TerminalString(line))
 		}
 	}
 }
 
-// words say how the values were put together.
-func (o *Output) words() string {
+// outputWords say how the values were put together.
+func outputWords(o *event.Output) string {
 	of := " of " + plural(o.Count, "target")
 	switch o.Aggregate {
 	case "average", "min", "max":
@@ -95,7 +80,7 @@ func (o *Output) words() string {
 // maxShown is how many values of an output are printed for people.
 const maxShown = 50
 
-func (o *Output) lines() []string {
+func outputLines(o *event.Output) []string {
 	if len(o.Values) == 0 {
 		return []string{"(no values)"}
 	}

@@ -1,78 +1,49 @@
 package output
 
 import (
-	"time"
-
 	"bolt/event"
 	"bolt/format/ordered"
-	"bolt/format/safejson"
 	"bolt/inventory"
 )
 
-// planEvents shows a plan as lines of JSON, as docs/ndjson.md says.
-type planEvents struct {
-	lines *eventLines
-	begin time.Time // zero before the first line
-	steps int
-}
-
-// Event prints an event.
-func (p *planEvents) Event(e PlanEvent) error {
-	if p.begin.IsZero() {
-		p.begin = p.lines.now()
-		m := p.lines.line("begin")
-		m.Set("action", "plan")
-		m.Set("object", e.Plan)
-		if err := p.lines.print(m); err != nil {
-			return err
-		}
-	}
-	if e.Step != nil {
-		p.lines.step = e.Step.Number
-		defer func() { p.lines.step = 0 }()
-	}
-	if e.Kind == StepTarget {
-		return p.lines.event(e.Target)
-	}
-	return p.lines.print(p.line(e))
-}
-
-// line is the line of an event that is about no target.
-func (p *planEvents) line(e PlanEvent) *ordered.Map {
-	line := p.lines.line
-	switch e.Kind {
-	case PlanStarted:
+// ofPlan is the line of an event of a plan that is about no target; nil for other events.
+func (l *eventLines) ofPlan(e event.Event) *ordered.Map {
+	line := l.line
+	switch e := e.(type) {
+	case event.PlanBegin:
 		return with(line("plan_begin"), "plan", e.Plan)
-	case PlanFinished:
-		return with(line("plan_end"), "plan", e.Plan, "elapsed", e.Took.Seconds())
-	case StepStarted, StepRecorded:
-		event := "step_recorded"
-		if e.Kind == StepStarted {
-			p.steps++
-			event = "step_begin"
+	case event.PlanEnd:
+		return with(line("plan_end"), "plan", e.Plan, "elapsed", e.Elapsed.Seconds())
+	case event.StepBegin:
+		name := "step_recorded"
+		if !e.Step.Recorded {
+			l.steps++
+			name = "step_begin"
 		}
-		m := with(line(event), "description", e.Step.Description, "target_count", len(e.Step.Targets), "targets", names(e.Step.Targets))
+		m := with(line(name), "description", e.Step.Description, "target_count", len(e.Step.Targets), "targets", names(e.Step.Targets))
 		if e.Step.File != "" {
 			m.Set("file", e.Step.File)
 			m.Set("line", e.Step.Line)
 		}
 		return m
-	case StepFinished:
-		return with(line("step_end"), "ok", len(e.Step.Targets)-e.Failures-e.NotBegun, "failed", e.Failures+e.NotBegun, "elapsed", e.Took.Seconds())
-	case ContainerStarted:
-		return with(line("container_begin"), "image", e.Image)
-	case ContainerFinished:
-		return with(line("container_end"), "image", e.Image, "ok", containerError(e.Value) == nil, "value", e.Value)
-	case PlanSaid:
+	case event.StepEnd:
+		return with(line("step_end"), "ok", len(e.Step.Targets)-e.Failures-e.NotBegun, "failed", e.Failures+e.NotBegun, "elapsed", e.Elapsed.Seconds())
+	case event.ContainerBegin:
+		return with(line("container_begin"), "image", e.Container.Image)
+	case event.ContainerEnd:
+		return with(line("container_end"), "image", e.Result.Image, "ok", e.Result.Err() == nil, "value", e.Result.Value)
+	case event.Message:
 		return with(line("message"), "text", e.Text, "verbose", e.Verbose)
-	case PlanAsked:
+	case event.Question:
 		return with(line("question"), "text", e.Text)
+	case event.Log:
+		m := with(line("log"), "level", e.Level, "text", e.Text)
+		if e.ID != "" {
+			m.Set("id", e.ID)
+		}
+		return m
 	}
-	m := with(line("log"), "level", e.Level, "text", e.Text)
-	if e.ID != "" {
-		m.Set("id", e.ID)
-	}
-	return m
+	return nil
 }
 
 // with adds members.
@@ -92,44 +63,8 @@ func names(targets []*inventory.Target) []string {
 	return list
 }
 
-// end begins the last line.
-func (p *planEvents) end() *ordered.Map {
-	return with(p.lines.line("end"), "steps", p.steps, "ok", p.lines.good, "failed", p.lines.bad, "elapsed", p.lines.now().Sub(p.begin).Seconds())
-}
-
-// Value prints "end".
-func (p *planEvents) Value(v any) error {
-	return p.lines.large(p.end(), "value", func() error { return safejson.Write(p.lines.out, v) })
-}
-
-// Results prints "end", or "error".
-func (p *planEvents) Results(results []*event.Result, failure *ordered.Map) error {
-	if failure != nil {
-		return p.Failed("", "", failure)
-	}
-	return p.lines.large(p.end(), "value", func() error { return writeResults(p.lines.out, results) })
-}
-
-// Result prints the event "end".
-func (p *planEvents) Result(r *event.Result) error {
-	return p.lines.large(p.end(), "value", func() error { return r.WriteJSON(p.lines.out) })
-}
-
-// Returned prints the event "end".
-func (p *planEvents) Returned(_, _ string, data *ordered.Map) error { return p.Value(data) }
-
-// Container prints "end", or "error".
-func (p *planEvents) Container(_ string, _, data, failure *ordered.Map) error {
-	if failure != nil {
-		return p.Failed("", "", failure)
-	}
-	return p.Value(data)
-}
-
-// Stopped prints "error".
-func (p *planEvents) Stopped(s *PlanStop) error { return p.Failed("", "", s.Map()) }
-
-// Failed prints "error".
-func (p *planEvents) Failed(_, _ string, failure *ordered.Map) error {
-	return p.lines.print(with(p.lines.line("error"), "error", failure))
+// returned prints the "end" of a plan.
+func (l *eventLines) returned(e event.Returned) error {
+	m := with(l.line("end"), "steps", l.steps, "ok", l.good, "failed", l.bad, "elapsed", l.now().Sub(l.begin).Seconds())
+	return l.large(m, "value", func() error { return writeReturned(l.out, e) })
 }

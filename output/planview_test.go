@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,19 +14,18 @@ import (
 	"bolt/event/capture"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/run"
 )
 
-func planStep(number int, description string, targets []*inventory.Target) *PlanStep {
-	return &PlanStep{Number: number, Description: description, Targets: targets, File: "p.pp", Line: number}
+func planStep(number int, description string, targets []*inventory.Target) *event.Step {
+	return &event.Step{Number: number, Description: description, Targets: targets, File: "p.pp", Line: number}
 }
 
-func began(s *PlanStep) PlanEvent { return PlanEvent{Kind: StepStarted, Step: s} }
+func began(s *event.Step) event.Event { return event.StepBegin{Step: s} }
 
-func on(s *PlanStep, e run.Event) PlanEvent { return PlanEvent{Kind: StepTarget, Step: s, Target: e} }
+func on(s *event.Step, e event.Event) event.Event { return event.OfStep(e, s) }
 
-func ended(s *PlanStep, failures int) PlanEvent {
-	return PlanEvent{Kind: StepFinished, Step: s, Failures: failures, Took: 2 * time.Second}
+func stepEnd(s *event.Step, failures int) event.Event {
+	return event.StepEnd{Step: s, Failures: failures, Elapsed: 2 * time.Second}
 }
 
 // ill is a result that a stopped run has.
@@ -38,36 +38,32 @@ func ill(target *inventory.Target, class string, msg string) *event.Result {
 	return r
 }
 
-// planShown renders events and an end.
-func planShown(t *testing.T, o Options, end func(v PlanView) error, events ...PlanEvent) (out, beside string) {
+// planShown renders events, the last of which is what the plan came to.
+func planShown(t *testing.T, o Options, last event.Event, events ...event.Event) (out, beside string) {
 	t.Helper()
 	var b, e bytes.Buffer
 	o.Out, o.Err = &b, &e
-	v := NewPlanView(o)
-	for _, event := range events {
-		if err := v.Event(event); err != nil {
+	s := newShown(t, o)
+	first := event.ActionBegin{Action: event.Plan, Object: "site"}
+	for _, one := range slices.Concat([]event.Event{first}, events, []event.Event{last, event.ActionEnd{}}) {
+		if err := s.Event(one); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := end(v); err != nil {
-		t.Fatal(err)
 	}
 	return b.String(), e.String()
 }
 
-func returns(value any) func(PlanView) error {
-	return func(v PlanView) error { return v.Value(value) }
-}
+func returns(value any) event.Event { return event.Returned{Value: value} }
 
 func TestPlanRun(t *testing.T) {
 	f := fleet("web1", "web2", "web3", "web4", "web5", "web6")
 	one, two := planStep(1, "one", f[:2]), planStep(2, "two", f)
-	events := func() []PlanEvent {
-		return []PlanEvent{
-			{Kind: PlanStarted, Plan: "p"}, began(one), on(one, started(f[0])), on(one, arrived(f[0], capture.Stdout, "a")), began(two), on(two, arrived(f[0], capture.Stdout, "b\n")),
-			on(one, arrived(f[0], capture.Stdout, "c\n")), on(one, finished(command(t, f[0], 0, "ac\n"))), ended(one, 1), ended(two, 0),
-			{Kind: PlanSaid, Text: "hi"}, {Kind: PlanSaid, Text: "more", Verbose: true}, {Kind: PlanLogged, Level: "warn", Text: "elsewhere"}, {Kind: PlanAsked, Text: "elsewhere?"},
-			{Kind: PlanFinished, Plan: "p", Took: time.Second},
+	events := func() []event.Event {
+		return []event.Event{
+			event.PlanBegin{Plan: "p"}, began(one), on(one, started(f[0])), on(one, arrived(f[0], capture.Stdout, "a")), began(two), on(two, arrived(f[0], capture.Stdout, "b\n")),
+			on(one, arrived(f[0], capture.Stdout, "c\n")), on(one, finished(command(t, f[0], 0, "ac\n"))), stepEnd(one, 1), stepEnd(two, 0),
+			event.Message{Text: "hi"}, event.Message{Text: "more", Verbose: true}, event.Log{Level: "warn", Text: "elsewhere"}, event.Question{Text: "elsewhere?"},
+			event.PlanEnd{Plan: "p", Elapsed: time.Second},
 		}
 	}
 	const end = "Finished: plan p in 1.0 sec\n[\n  1\n]\n"
@@ -87,9 +83,7 @@ func TestPlanRun(t *testing.T) {
 // not as failures those that were not begun.
 func TestPlanResults(t *testing.T) {
 	f := fleet("web1", "web2", "web3")
-	show := func(v PlanView) error {
-		return v.Results([]*event.Result{command(t, f[0], 3, "hi\n"), command(t, f[1], 0), ill(f[2], "skipped", "")}, ordered.Of("kind", "bolt/run-failure"))
-	}
+	show := event.Failed{Results: []*event.Result{command(t, f[0], 3, "hi\n"), command(t, f[1], 0), ill(f[2], "skipped", "")}, Data: ordered.Of("kind", "bolt/run-failure")}
 	out, _ := planShown(t, Options{}, show)
 	equal(t, out, "Failed on web1:\n  The command failed with exit code 3\n  hi\nFinished on web2:\nNot run on web3:\n  Not run: stopped before its turn came\n"+
 		"Successful on 1 target: web2\nFailed on 1 target: web1\nNot run on 1 target: web3\nRan on 2 targets\n")
@@ -100,21 +94,23 @@ func TestPlanResults(t *testing.T) {
 // TestPlanEvents: each event is as docs/ndjson.md says.
 func TestPlanEvents(t *testing.T) {
 	f := fleet("web1", "web2")
-	one, two := planStep(1, "restart", f), planStep(2, "check", f[:1])
+	one, two, before := planStep(1, "restart", f), planStep(2, "check", f[:1]), planStep(3, "before", f[:1])
+	before.Recorded = true
+	img := &event.Container{Image: "img"}
 	now := time.Date(2030, 1, 2, 2, 4, 5, 0, time.UTC)
 	o := Options{Format: NDJSON, Now: func() time.Time {
 		now = now.Add(time.Millisecond)
 		return now
 	}}
-	events := func() []PlanEvent {
-		return []PlanEvent{
-			{Kind: PlanStarted, Plan: "site"}, began(one), on(one, started(f[0])), began(two),
+	events := func() []event.Event {
+		return []event.Event{
+			event.PlanBegin{Plan: "site"}, began(one), on(one, started(f[0])), began(two),
 			on(one, arrived(f[0], capture.Stdout, "\xc3")), on(two, arrived(f[0], capture.Stdout, "\xc3")), on(one, arrived(f[0], capture.Stdout, "\xa4\n")), on(two, arrived(f[0], capture.Stdout, "\xb6\n")),
-			on(one, finished(command(t, f[0], 0, "ä\n"))), on(one, finished(unreachable(f[1], "no route"))), ended(one, 1),
-			{Kind: PlanSaid, Text: "hi"}, {Kind: PlanLogged, Level: "warn", ID: "some_id", Text: "careful"}, {Kind: PlanAsked, Text: "Name: "},
-			{Kind: ContainerStarted, Image: "img"}, {Kind: ContainerFinished, Image: "img", Value: ordered.Of("stdout", "hi\n")},
-			{Kind: StepRecorded, Step: planStep(3, "before", f[:1])},
-			{Kind: PlanFinished, Plan: "site", Took: time.Second},
+			on(one, finished(command(t, f[0], 0, "ä\n"))), on(one, finished(unreachable(f[1], "no route"))), stepEnd(one, 1),
+			event.Message{Text: "hi"}, event.Log{Level: "warn", ID: "some_id", Text: "careful"}, event.Question{Text: "Name: "},
+			event.ContainerBegin{Container: img}, event.ContainerEnd{Container: img, Result: &event.ContainerResult{Image: "img", Value: ordered.Of("stdout", "hi\n")}},
+			began(before),
+			event.PlanEnd{Plan: "site", Elapsed: time.Second},
 		}
 	}
 	want := `{"event":"begin","time":"2030-01-02T02:04:05.002Z","action":"plan","object":"site"}
@@ -136,11 +132,11 @@ func TestPlanEvents(t *testing.T) {
 {"event":"plan_end","time":"2030-01-02T02:04:05.018Z","plan":"site","elapsed":1.0}
 `
 	start := now
-	ends := map[string]func(PlanView) error{
+	ends := map[string]event.Event{
 		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":{"a":[1]}}` + "\n":               returns(ordered.Of("a", []any{1})),
-		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"k"}}` + "\n":                                                      func(v PlanView) error { return v.Failed("m", "", ordered.Of("kind", "k")) },
-		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"bolt/run-failure"}}` + "\n":                                       func(v PlanView) error { return v.Results(nil, ordered.Of("kind", "bolt/run-failure")) },
-		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":[` + skippedResult + `]}` + "\n": func(v PlanView) error { return v.Results([]*event.Result{ill(f[0], "skipped", "")}, nil) },
+		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"k"}}` + "\n":                                                      event.Failed{Msg: "m", Data: ordered.Of("kind", "k")},
+		`{"event":"error","time":"2030-01-02T02:04:05.019Z","error":{"kind":"bolt/run-failure"}}` + "\n":                                       event.Failed{Results: []*event.Result{}, Data: ordered.Of("kind", "bolt/run-failure")},
+		`{"event":"end","time":"2030-01-02T02:04:05.019Z","steps":2,"ok":1,"failed":1,"elapsed":0.019,"value":[` + skippedResult + `]}` + "\n": event.Returned{Results: []*event.Result{ill(f[0], "skipped", "")}},
 	}
 	for last, end := range ends {
 		now = start
@@ -155,18 +151,18 @@ const skippedResult = `{"target":"web1","action":"command","object":null,"status
 // TestPlanStopped: two steps are cut off, the later one ends first.
 func TestPlanStopped(t *testing.T) {
 	f := fleet("web1", "web2", "web3", "web4")
-	var course PlanCourse
+	var course event.Course
 	early, left, right, whole := planStep(1, "early", f[:1]), planStep(2, "left", f), planStep(3, "right", f[:1]), planStep(4, "whole", f[:1])
-	for _, e := range []PlanEvent{began(early), on(early, finished(command(t, f[0], 0))), ended(early, 0), began(left), began(right), began(whole), on(left, started(f[0])),
+	for _, e := range []event.Event{began(early), on(early, finished(command(t, f[0], 0))), stepEnd(early, 0), began(left), began(right), began(whole), on(left, started(f[0])),
 		on(left, finished(command(t, f[0], 0, "hi\n"))), on(left, finished(command(t, f[1], 3)))} {
-		course.Event(e, false)
+		course.Add(e, false)
 	}
-	for _, e := range []PlanEvent{on(whole, finished(command(t, f[0], 3))), ended(whole, 1), on(right, finished(ill(f[0], "cancelled", "it was ended"))), ended(right, 1),
-		on(left, finished(ill(f[2], "cancelled", "it was ended"))), on(left, finished(ill(f[3], "skipped", ""))), ended(left, 3)} {
-		course.Event(e, true)
+	for _, e := range []event.Event{on(whole, finished(command(t, f[0], 3))), stepEnd(whole, 1), on(right, finished(ill(f[0], "cancelled", "it was ended"))), stepEnd(right, 1),
+		on(left, finished(ill(f[2], "cancelled", "it was ended"))), on(left, finished(ill(f[3], "skipped", ""))), stepEnd(left, 3)} {
+		course.Add(e, true)
 	}
-	stop := course.Stop("It was stopped.", "(file: p.pp, line: 9)", ordered.Of("kind", "bolt/cancelled-error", "details", ordered.Of("line", 9)))
-	out, _ := planShown(t, Options{}, func(v PlanView) error { return v.Stopped(stop) })
+	stop := course.Stop(event.Failed{Msg: "It was stopped.", Place: "(file: p.pp, line: 9)", Data: ordered.Of("kind", "bolt/cancelled-error", "details", ordered.Of("line", 9))})
+	out, _ := planShown(t, Options{}, stop)
 	equal(t, out, `Finished on web1:
   hi
 Failed on web2:
@@ -189,7 +185,7 @@ Stopped: right on web1
   whole on web1 with 1 failure
 It was stopped.
 `)
-	out, _ = planShown(t, Options{Format: JSON}, func(v PlanView) error { return v.Stopped(stop) })
+	out, _ = planShown(t, Options{Format: JSON}, stop)
 	var got struct {
 		Kind    string
 		Details struct {
@@ -208,23 +204,24 @@ It was stopped.
 // TestPlanStoppedBetween: no step is cut off, and there were many.
 func TestPlanStoppedBetween(t *testing.T) {
 	f := fleet("web1")
-	var course PlanCourse
-	for n := range maxEnded + 2 {
+	var course event.Course
+	for n := range 22 {
 		s := planStep(n+1, "step\nof two lines", f)
-		course.Event(began(s), false)
-		course.Event(ended(s, 0), false)
+		course.Add(began(s), false)
+		course.Add(stepEnd(s, 0), false)
 	}
-	stop := course.Stop("It was stopped.", "(file: p.pp, line: 9)", &ordered.Map{})
-	out, _ := planShown(t, Options{}, func(v PlanView) error { return v.Stopped(stop) })
-	equal(t, out, "22 steps had ended before:\n  (2 earlier ones)\n"+strings.Repeat("  step\n  of two lines on web1 with 0 failures\n", maxEnded)+"It was stopped.\n  (file: p.pp, line: 9)\n")
+	stop := course.Stop(event.Failed{Msg: "It was stopped.", Place: "(file: p.pp, line: 9)", Data: &ordered.Map{}})
+	out, _ := planShown(t, Options{}, stop)
+	equal(t, out, "22 steps had ended before:\n  (2 earlier ones)\n"+strings.Repeat("  step\n  of two lines on web1 with 0 failures\n", 20)+"It was stopped.\n  (file: p.pp, line: 9)\n")
 }
 
 func TestPlanProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fleet("web1", "web2")
 		s := &screen{}
-		p := NewPlanProgress(NewPlanView(Options{Out: s}), s, func() int { return 60 })
-		do := func(e PlanEvent) {
+		p := newDrawn(t, newShown(t, Options{Out: s}), s, 60)
+		img := &event.Container{Image: "img"}
+		do := func(e event.Event) {
 			t.Helper()
 			if err := p.Event(e); err != nil {
 				t.Fatal(err)
@@ -239,31 +236,30 @@ func TestPlanProgress(t *testing.T) {
 			}
 		}
 		one, two := planStep(1, "one\x1b[31m\nof\ttwo lines", f), planStep(2, "deux 東京東京東京東京", f[:1])
-		do(PlanEvent{Kind: PlanStarted, Plan: "outer"})
-		do(PlanEvent{Kind: PlanStarted, Plan: "inner"})
+		do(event.ActionBegin{Action: event.Plan, Object: "outer"})
+		do(event.PlanBegin{Plan: "outer"})
+		do(event.PlanBegin{Plan: "inner"})
 		see("plan inner 0.1s")
-		do(PlanEvent{Kind: ContainerStarted, Image: "img"})
+		do(event.ContainerBegin{Container: img})
 		see("container img 0.1s")
-		do(PlanEvent{Kind: ContainerFinished, Image: "img", Value: ordered.Of("_error", ordered.Of("msg", "it broke"))})
+		do(event.ContainerEnd{Container: img, Result: &event.ContainerResult{Image: "img", Value: ordered.Of("_error", ordered.Of("msg", "it broke"))}})
 		do(began(one))
 		do(on(one, started(f[0])))
 		see("0/2 done, 0 failed, 1 running 0.1s: one of two lines")
 		do(began(two))
 		see("0/1 done, 0 failed, 0 running 0.1s (and 1 more step): deux ")
 		do(on(one, finished(command(t, f[0], 3))))
-		do(ended(two, 0))
+		do(stepEnd(two, 0))
 		see("1/2 done, 1 failed, 0 running 0.3s: one of two lines")
-		do(ended(one, 2))
-		do(PlanEvent{Kind: PlanFinished, Plan: "inner"})
+		do(stepEnd(one, 2))
+		do(event.PlanEnd{Plan: "inner"})
 		see("plan outer 0.6s")
 		if _, err := io.WriteString(p.Writer(), "a warning\n"); err != nil {
 			t.Fatal(err)
 		}
-		do(PlanEvent{Kind: PlanFinished, Plan: "outer"})
+		do(event.PlanEnd{Plan: "outer"})
 		see("")
-		if err := p.Value(nil); err != nil {
-			t.Fatal(err)
-		}
+		do(returns(nil))
 		p.Close()
 		if got := strings.Join(s.lines, "\n"); strings.Contains(got, "running") || !strings.HasSuffix(got, "\nPlan completed successfully with no result") {
 			t.Errorf("the screen has:\n%s", got)

@@ -1,47 +1,48 @@
 package output
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"bolt/event"
-	"bolt/run"
+	"bolt/internal/safetext"
 )
 
-// Progress is a Renderer that keeps a line of counts on a terminal while
-// another one prints:
+// Progress is a sink that keeps a line on a terminal while another sink prints. For an
+// action it has counts of targets; for a plan, counts of the step that began last, and how
+// many other steps there are:
 //
 //	12/200 done, 3 failed, 100 running 4.2s
+//	0/3 done, 0 failed, 3 running 0.5s (and 2 more steps): command 'uptime'
 //
-// The line goes to standard error, as a StatusLine from Start on. Start starts
-// its goroutine, unless it returns an error; End and Fatal end it, so one of them
-// must follow.
+// Between steps it names the plan or container that began last.
+//
+// The line goes to standard error, as a StatusLine from the first event on, which must
+// not return an error. Close must follow.
 type Progress struct {
 	*StatusLine
-	r     Renderer
+	next    event.Sink
+	started bool
+
+	// These are guarded by the line's mu.
+	plans []opened // and containers, which have not ended, in the order of beginning
+	steps []opened // and the action
+}
+
+// opened is a plan, a step or an action that has begun.
+type opened struct {
+	name  string
+	step  *event.Step // nil for a plan and an action
 	begin time.Time
-	count counts // guarded by the line's mu
+	count counts
 }
 
 // counts are what has become of targets.
 type counts struct{ total, started, ended, failed int }
-
-// add counts an event.
-func (c *counts) add(e run.Event) {
-	switch e.Kind {
-	case run.Started:
-		c.started++
-	case run.Finished:
-		c.ended++
-		if e.Result.Err != nil {
-			c.failed++
-			if e.Result.Err.Class == event.ClassSkipped {
-				c.started++ // it was never begun
-			}
-		}
-	}
-}
 
 // since is the counts and the time since they began, in words.
 func (c *counts) since(begin time.Time) string {
@@ -50,38 +51,128 @@ func (c *counts) since(begin time.Time) string {
 
 func secondsSince(begin time.Time) string { return fmt.Sprintf("%.1fs", time.Since(begin).Seconds()) }
 
-// NewProgress returns a Progress around r. line is the terminal; width tells
+// NewProgress returns a Progress around next. line is the terminal; width tells
 // its number of columns, asked again for each drawing, 0 if unknown.
-func NewProgress(r Renderer, line io.Writer, width func() int) *Progress {
-	return &Progress{StatusLine: newStatusLine(line, width), r: r}
+func NewProgress(next event.Sink, line io.Writer, width func() int) *Progress {
+	return &Progress{StatusLine: newStatusLine(line, width), next: next}
 }
 
-// Start prints what r does at its start, and begins to draw.
-func (p *Progress) Start(info Info) error {
-	if err := p.r.Start(info); err != nil {
+// Event notes what happens, and has next print it.
+func (p *Progress) Event(ctx context.Context, e event.Event) error {
+	switch e.(type) {
+	case event.ActionEnd, event.Returned, event.Failed, event.Stopped:
+		p.stop()
+		return p.next.Event(ctx, e)
+	}
+	p.note(e)
+	if p.started {
+		return p.beside(func() error { return p.next.Event(ctx, e) })
+	}
+	if err := p.next.Event(ctx, e); err != nil {
 		return err
 	}
-	p.begin, p.count.total = time.Now(), len(info.Targets)
-	p.start(func() string { return p.count.since(p.begin) })
+	p.started = true
+	p.start(p.text)
 	return nil
 }
 
-// Event counts e and prints what r prints for it.
-func (p *Progress) Event(e run.Event) error {
+// note keeps plans and steps up to date.
+func (p *Progress) note(e event.Event) {
+	if hidden(e) {
+		return
+	}
 	p.mu.Lock()
-	p.count.add(e)
-	p.mu.Unlock()
-	return p.beside(func() error { return p.r.Event(e) })
+	defer p.mu.Unlock()
+	switch e := e.(type) {
+	case event.ActionBegin:
+		if e.Action != event.Plan {
+			p.steps = append(p.steps, opened{begin: time.Now(), count: counts{total: len(e.Targets)}})
+		}
+	case event.PlanBegin:
+		p.open("plan " + e.Plan)
+	case event.PlanEnd:
+		p.shut("plan " + e.Plan)
+	case event.ContainerBegin:
+		p.open("container " + e.Container.Image)
+	case event.ContainerEnd:
+		p.shut("container " + e.Container.Image)
+	case event.StepBegin:
+		if !e.Step.Recorded {
+			p.steps = append(p.steps, opened{name: e.Step.Description, step: e.Step, begin: time.Now(), count: counts{total: len(e.Step.Targets)}})
+		}
+	case event.TargetBegin:
+		if c := p.counts(e.Step); c != nil {
+			c.started++
+		}
+	case event.TargetEnd:
+		if c := p.counts(e.Step); c != nil {
+			c.end(e.Result)
+		}
+	case event.StepEnd:
+		p.steps = without(p.steps, func(o opened) bool { return o.step == e.Step })
+	}
 }
 
-// End stops drawing and prints r's end.
-func (p *Progress) End(elapsed time.Duration, outputs ...Output) error {
-	p.stop()
-	return p.r.End(elapsed, outputs...)
+func (p *Progress) open(name string) {
+	p.plans = append(p.plans, opened{name: name, begin: time.Now()})
 }
 
-// Fatal stops drawing and prints r's.
-func (p *Progress) Fatal(err error) error {
-	p.stop()
-	return p.r.Fatal(err)
+func (p *Progress) shut(name string) {
+	p.plans = without(p.plans, func(o opened) bool { return o.name == name })
 }
+
+// counts are those of a step, or of the action; nil if it is not shown.
+func (p *Progress) counts(s *event.Step) *counts {
+	if i := slices.IndexFunc(p.steps, func(o opened) bool { return o.step == s }); i >= 0 {
+		return &p.steps[i].count
+	}
+	return nil
+}
+
+func (c *counts) end(r *event.Result) {
+	c.ended++
+	if !r.OK() {
+		c.failed++
+	}
+	if r.NotBegun() {
+		c.started++
+	}
+}
+
+// without takes the last one out that is meant.
+func without(list []opened, meant func(opened) bool) []opened {
+	for i, o := range slices.Backward(list) {
+		if meant(o) {
+			return slices.Delete(list, i, i+1)
+		}
+	}
+	return list
+}
+
+// text is the line; the line's mu is held.
+func (p *Progress) text() string {
+	switch {
+	case len(p.steps) > 0:
+		last := &p.steps[len(p.steps)-1]
+		text := last.count.since(last.begin)
+		if n := len(p.steps) - 1; n > 0 {
+			text += " (and " + plural(n, "more step") + ")"
+		}
+		if last.step != nil {
+			text += ": " + oneRow(last.name)
+		}
+		return text
+	case len(p.plans) > 0:
+		last := &p.plans[len(p.plans)-1]
+		return oneRow(last.name) + " " + secondsSince(last.begin)
+	}
+	return ""
+}
+
+// oneRow is a text of a plan on one row of a terminal.
+func oneRow(s string) string {
+	return strings.Join(strings.Fields(safetext.TerminalString(s)), " ")
+}
+
+// Close stops drawing, where no event has ended the action.
+func (p *Progress) Close() { p.stop() }

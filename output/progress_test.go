@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bolt/event"
 	"bolt/event/capture"
-	"bolt/run"
 )
 
 // screen is a terminal on which both writers of a Progress are seen: it keeps
@@ -61,15 +61,25 @@ func (s *screen) cursor() string {
 	return string(s.line)
 }
 
-func progress(t *testing.T, o Options, width int) (*Progress, *screen) {
+// drawn is a Progress that is given events as package run does.
+type drawn struct {
+	shown
+	*Progress
+}
+
+func (d drawn) Event(e event.Event) error { return d.shown.Event(e) }
+
+func newDrawn(t testing.TB, s shown, line io.Writer, width int) drawn {
+	p := NewProgress(s.sink, line, func() int { return width })
+	return drawn{shown{t, p}, p}
+}
+
+func progress(t *testing.T, o Options, width int) (drawn, *screen) {
 	t.Helper()
 	s := &screen{}
 	o.Out = s
-	r, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewProgress(r, s, func() int { return width }), s
+	r := newShown(t, o)
+	return newDrawn(t, r, s, width), s
 }
 
 func TestProgress(t *testing.T) {
@@ -89,7 +99,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("the line is %q, want %q", got, want)
 			}
 		}
-		do(p.Start(Info{Targets: f}))
+		do(p.Start(event.ActionBegin{Targets: f}))
 		do(p.Event(started(f[0])))
 		do(p.Event(started(f[1])))
 		see("")
@@ -133,7 +143,7 @@ func TestProgressDrawsSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fleet("web1")
 		p, s := progress(t, Options{}, 80)
-		if err := p.Start(Info{Targets: f}); err != nil {
+		if err := p.Start(event.ActionBegin{Targets: f}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2000 { // for two seconds
@@ -156,7 +166,7 @@ func TestProgressWidth(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, s := progress(t, Options{}, width)
-				if err := p.Start(Info{}); err != nil {
+				if err := p.Start(event.ActionBegin{}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(redrawEvery)
@@ -182,15 +192,12 @@ func TestProgressBesideStreamedLines(t *testing.T) {
 	f := fleet("web1", "web2", "web3", "web4")
 	s, console := &screen{}, &shared{}
 	var document bytes.Buffer
-	r, err := New(Options{Format: JSON, Out: &document, Err: console, Stream: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := NewProgress(r, s, func() int { return 80 })
+	r := newShown(t, Options{Format: JSON, Out: &document, Err: console, Stream: true})
+	p := newDrawn(t, r, s, 80)
 	console.set(p.Writer())
 	done := make(chan error, 1)
 	go func() {
-		if err := p.Start(Info{Targets: f}); err != nil {
+		if err := p.Start(event.ActionBegin{Targets: f}); err != nil {
 			done <- err
 			return
 		}
@@ -258,13 +265,10 @@ func (s *shared) Write(p []byte) (int, error) {
 func TestProgressStaysAwayAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{}
-		r, err := New(Options{Out: &brokenPipe{n: 0}, Verbose: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := NewProgress(r, s, func() int { return 80 })
+		r := newShown(t, Options{Out: &brokenPipe{n: 0}, Verbose: true})
+		p := newDrawn(t, r, s, 80)
 		f := fleet("web1")
-		if err := p.Start(Info{Targets: f}); err != nil { // nothing is written yet
+		if err := p.Start(event.ActionBegin{Targets: f}); err != nil { // nothing is written yet
 			t.Fatal(err)
 		}
 		if err := p.Event(started(f[0])); !errors.Is(err, io.ErrClosedPipe) {
@@ -286,12 +290,9 @@ func TestProgressStaysAwayAfterErrors(t *testing.T) {
 func TestProgressConcurrent(t *testing.T) {
 	f := fleet("web1")
 	var out, line bytes.Buffer
-	r, err := New(Options{Out: &out, Verbose: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := NewProgress(r, &line, func() int { return 80 })
-	if err := p.Start(Info{Targets: f}); err != nil {
+	r := newShown(t, Options{Out: &out, Verbose: true})
+	p := newDrawn(t, r, &line, 80)
+	if err := p.Start(event.ActionBegin{Targets: f}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -305,7 +306,7 @@ func TestProgressConcurrent(t *testing.T) {
 		}
 	}()
 	for range 500 {
-		if err := p.Event(run.Event{Kind: run.Started, Target: f[0]}); err != nil {
+		if err := p.Event(started(f[0])); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"bolt/event"
 	"bolt/event/capture"
 	"bolt/inventory"
-	"bolt/run"
 )
 
 // maxLine is how long a streamed line may get before it is printed in parts:
@@ -34,7 +34,7 @@ func newLineStream(w *bufio.Writer, terminal, color bool) *lineStream {
 }
 
 // write takes a piece of output. Errors stay in the bufio.Writer.
-func (s *lineStream) write(e run.Event) {
+func (s *lineStream) write(e event.TargetOutput) {
 	lines := s.open[e.Target]
 	if lines == nil {
 		lines = &[2]openLine{}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/event"
 	"bolt/format/ordered"
 )
 
@@ -79,28 +80,25 @@ Module
 }
 
 func TestOutputs(t *testing.T) {
-	outputs := []Output{
-		{Name: "version", Description: "Which\nit is", Aggregate: "summary", Count: 3, Values: []OutputValue{
-			{"1.2", 2, []string{"web1", "web2"}}, {ordered.Of("a", "x\x1b[31m"), 1, []string{"db1"}}}},
-		{Name: "load", Aggregate: "average", Count: 3, Values: []OutputValue{{1.0 / 3, 3, nil}}},
-		{Name: "most", Aggregate: "max", Count: 2, Values: []OutputValue{{int64(7), 1, []string{"db1"}}}},
-		{Name: "os", Aggregate: "count-by", Count: 3, Values: []OutputValue{{"Debian", 3, nil}}},
+	outputs := []event.Output{
+		{Name: "version", Description: "Which\nit is", Aggregate: "summary", Count: 3, Values: []event.OutputValue{
+			{Value: "1.2", Count: 2, Targets: []string{"web1", "web2"}}, {Value: ordered.Of("a", "x\x1b[31m"), Count: 1, Targets: []string{"db1"}}}},
+		{Name: "load", Aggregate: "average", Count: 3, Values: []event.OutputValue{{Value: 1.0 / 3, Count: 3}}},
+		{Name: "most", Aggregate: "max", Count: 2, Values: []event.OutputValue{{Value: int64(7), Count: 1, Targets: []string{"db1"}}}},
+		{Name: "os", Aggregate: "count-by", Count: 3, Values: []event.OutputValue{{Value: "Debian", Count: 3}}},
 		{Name: "none", Aggregate: "min"},
 	}
 	for i := range 60 {
 		if i == 0 {
-			outputs = append(outputs, Output{Name: "many", Aggregate: "count-by", Count: 60})
+			outputs = append(outputs, event.Output{Name: "many", Aggregate: "count-by", Count: 60})
 		}
 		last := &outputs[len(outputs)-1]
-		last.Values = append(last.Values, OutputValue{int64(i), 1, nil})
+		last.Values = append(last.Values, event.OutputValue{Value: int64(i), Count: 1})
 	}
 	end := func(f Format) string {
 		var b strings.Builder
-		r, err := New(Options{Format: f, Out: &b, Verbose: true, Now: func() time.Time { return time.Unix(0, 0) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Start(Info{Action: "task"}); err != nil {
+		r := newShown(t, Options{Format: f, Out: &b, Verbose: true, Now: func() time.Time { return time.Unix(0, 0) }})
+		if err := r.Start(event.ActionBegin{Action: "task"}); err != nil {
 			t.Fatal(err)
 		}
 		b.Reset()

@@ -114,7 +114,7 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
 		show := func(s capture.Stream) func([]byte) {
-			return func(p []byte) { site.sink(Event{Kind: Output, Target: site.Target, Stream: s, Data: p}) }
+			return func(p []byte) { site.told.output(ctx, site.Target, s, p) }
 		}
 		cmd.Stdout = &tee{w: cmd.Stdout, take: show(capture.Stdout), hidden: hidden}
 		cmd.Stderr = &tee{w: cmd.Stderr, take: show(capture.Stderr)}

@@ -135,22 +135,32 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // RunBatches is Run, one batch of targets after the other. The targets of batches
-// that were not begun finish with a Result of class skipped.
-func (r *Runner) RunBatches(ctx context.Context, rolling *Rolling, action Action, targets []*inventory.Target, sink func(Event)) {
-	do := func(batch []*inventory.Target) (b Batch, err error) {
-		r.Run(ctx, action, batch, func(e Event) {
-			if e.Kind == Finished && !e.Result.NotBegun() {
+// that were not begun end with a Result of class skipped.
+func (r *Runner) RunBatches(ctx context.Context, rolling *Rolling, action Action, targets []*inventory.Target, sink event.Sink) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var first error
+	failed := func(err error) {
+		if err != nil && first == nil {
+			first = err
+			stop(ErrStopped)
+		}
+	}
+	do := func(batch []*inventory.Target) (b Batch, _ error) {
+		failed(r.Run(ctx, action, batch, event.Func(func(ctx context.Context, e event.Event) error {
+			if end, ok := e.(event.TargetEnd); ok && !end.Result.NotBegun() {
 				b.Worked = true
-				if !e.Result.OK() {
+				if !end.Result.OK() {
 					b.Failures++
 				}
 			}
-			sink(e)
-		})
+			return sink.Event(ctx, e)
+		})))
 		return b, nil
 	}
 	// do returns no errors.
 	_ = rolling.Roll(ctx, targets, do, func(t *inventory.Target, e *event.Error) {
-		sink(Event{Kind: Finished, Target: t, Result: &event.Result{Target: t, Action: action.Name(), Err: e}})
+		failed(sink.Event(ctx, event.TargetEnd{Result: &event.Result{Target: t, Action: action.Name(), Err: e}}))
 	})
+	return first
 }

@@ -34,12 +34,8 @@ type Options struct {
 	Spill       *capture.Spill // where results that are kept have output beyond memory; nil: each in a file of its own
 	Stream      bool           // Output events as output arrives
 	Outputs     *OutputDir     // also takes what commands, scripts and tasks print; nil: nothing does
-	MaxOutput   int64          // bytes of output in a result; 0: capture.DefaultLimit. Output events have all of it
+	MaxOutput   int64          // bytes of output in a result; 0: capture.DefaultLimit. TargetOutput events have all of it
 	Log         *slog.Logger   // nil discards
-	// Begin is asked right before a target is begun; after an error it is not, and
-	// its Result is one of class skipped. Several goroutines call it; nil: nobody is
-	// asked.
-	Begin func(t *inventory.Target) error
 }
 
 // Slots limit how many targets several Runners work on at once.
@@ -115,7 +111,7 @@ type Site struct {
 	Result   *event.Result
 
 	runner *Runner
-	sink   func(Event)
+	told   *telling
 	kept   *targetFiles // nil if output is not written to files
 	copied []string     // the files of a pattern that a transfer has copied
 }
@@ -123,16 +119,16 @@ type Site struct {
 // ErrStopped is the cause of a context that was cancelled by the user.
 var ErrStopped = errors.New("stopped by the user")
 
-// Run does action on every target, and hands each Event to sink. Targets are
+// Run does action on every target, and hands the events of targets to sink. Targets are
 // begun in the order given. When ctx ends, what runs is ended, and each target
-// that was not begun finishes with a Result of class skipped.
-func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Target, sink func(Event)) {
-	var mu sync.Mutex
-	serial := func(e Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		sink(e)
-	}
+// that was not begun ends with a Result of class skipped.
+//
+// If the sink returns an error for a TargetBegin, the target is not begun. After another
+// error all work ends as after the end of ctx, and Run returns it.
+func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Target, sink event.Sink) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	told := &telling{stop: stop, sink: sink}
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(r.opts.Concurrency, len(targets)) {
@@ -142,15 +138,16 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 				if i >= len(targets) {
 					return
 				}
-				r.one(ctx, action, targets[i], serial)
+				r.one(ctx, action, targets[i], told)
 			}
 		})
 	}
 	wg.Wait()
+	return told.err
 }
 
-// one works on one target from its Started to its Finished event.
-func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, sink func(Event)) {
+// one works on one target from its begin to its end.
+func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, told *telling) {
 	res := &event.Result{Target: t, Action: action.Name()}
 	release, err := r.opts.Slots.take(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -158,18 +155,17 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 			release()
 		}
 		res.Err = event.Skipped()
-		sink(Event{Kind: Finished, Target: t, Result: res})
+		told.end(ctx, res)
 		return
 	}
 	defer release()
-	if r.opts.Begin != nil && r.opts.Begin(t) != nil {
+	if told.begin(ctx, t) != nil {
 		res.Err = event.Skipped()
-		sink(Event{Kind: Finished, Target: t, Result: res})
+		told.end(ctx, res)
 		return
 	}
-	sink(Event{Kind: Started, Target: t})
 	start := time.Now()
-	site := &Site{Target: t, Via: t, Result: res, runner: r, sink: sink}
+	site := &Site{Target: t, Via: t, Result: res, runner: r, told: told}
 	if err := r.do(ctx, action, site); err != nil {
 		res.Err = newError(err)
 		nameCopied(res.Err, site.copied)
@@ -179,7 +175,10 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, si
 	site.kept.end(res, r.opts.Log.Warn)
 	res.Elapsed = time.Since(start)
 	r.opts.Log.Debug("target finished", "target", t.SafeName(), "ok", res.OK(), "elapsed", res.Elapsed)
-	sink(Event{Kind: Finished, Target: t, Result: res})
+	told.end(ctx, res)
+	if err := res.Output.Close(); err != nil {
+		r.opts.Log.Debug("output not closed cleanly", "target", t.SafeName(), "err", err)
+	}
 }
 
 // do connects and performs the action. A panic becomes the target's failure:

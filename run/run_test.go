@@ -83,20 +83,23 @@ func collect(t *testing.T, ctx context.Context, f *fleet, o run.Options, a run.A
 	t.Helper()
 	got := make(map[string]string)
 	var inside atomic.Int64
-	run.New(f, o).Run(ctx, a, list, func(e run.Event) {
+	err := run.New(f, o).Run(ctx, a, list, event.Func(func(_ context.Context, e event.Event) error {
 		if inside.Add(1) != 1 {
 			t.Error("the sink is called twice at a time")
 		}
 		defer inside.Add(-1)
-		if e.Kind != run.Finished {
-			return
+		if end, ok := e.(event.TargetEnd); ok {
+			r := end.Result
+			got[r.Target.Name] = "ok"
+			if !r.OK() {
+				got[r.Target.Name] = r.Err.Kind + ": " + r.Err.Msg
+			}
 		}
-		defer e.Result.Output.Close()
-		got[e.Target.Name] = "ok"
-		if !e.Result.OK() {
-			got[e.Target.Name] = e.Result.Err.Kind + ": " + e.Result.Err.Msg
-		}
-	})
+		return nil
+	}))
+	if err != nil {
+		t.Error(err)
+	}
 	if n := f.open.Load(); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}
@@ -226,25 +229,26 @@ func TestRunDevices(t *testing.T) {
 	}
 }
 
-// TestRunBegin: what may not be begun is not.
-func TestRunBegin(t *testing.T) {
+// TestSinkRefuses: a target is not begun if its begin cannot be recorded.
+func TestSinkRefuses(t *testing.T) {
 	list := targets(t, `{"targets": ["a", "b", "c"]}`, "a", "b", "c")
 	var done []string
 	a := &act{do: func(_ context.Context, site *run.Site) error { done = append(done, site.Target.Name); return nil }}
 	refused := errors.New("refused")
-	runner := run.New(&fleet{}, run.Options{Concurrency: 1, Begin: func(t *inventory.Target) error {
-		if t.Name == "b" {
-			return refused
+	runner := run.New(&fleet{}, run.Options{Concurrency: 1})
+	skipped := make(map[string]bool)
+	err := runner.Run(t.Context(), a, list, event.Func(func(_ context.Context, e event.Event) error {
+		switch e := e.(type) {
+		case event.TargetBegin:
+			if e.Target.Name == "b" {
+				return refused
+			}
+		case event.TargetEnd:
+			skipped[e.Result.Target.Name] = e.Result.NotBegun()
 		}
 		return nil
-	}})
-	skipped := make(map[string]bool)
-	runner.Run(t.Context(), a, list, func(e run.Event) {
-		if e.Kind == run.Finished {
-			skipped[e.Target.Name] = !e.Result.OK() && e.Result.Err.Class == event.ClassSkipped
-		}
-	})
-	if !slices.Equal(done, []string{"a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
+	}))
+	if err != nil || !slices.Equal(done, []string{"a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
 		t.Errorf("done %v, skipped %v", done, skipped)
 	}
 }
@@ -257,14 +261,19 @@ func TestTruncated(t *testing.T) {
 			r := run.New(&fleet{}, run.Options{MaxOutput: 5, Stream: stream})
 			var streamed strings.Builder
 			var result *event.Result
-			r.Run(t.Context(), &run.Command{Line: line}, targets(t, `{"targets":["web1"]}`, "web1"), func(e run.Event) {
-				switch e.Kind {
-				case run.Output:
+			err := r.Run(t.Context(), &run.Command{Line: line}, targets(t, `{"targets":["web1"]}`, "web1"), event.Func(func(_ context.Context, e event.Event) error {
+				switch e := e.(type) {
+				case event.TargetOutput:
 					streamed.Write(e.Data)
-				case run.Finished:
+				case event.TargetEnd:
 					result = e.Result
+					result.Output.Retain()
 				}
-			})
+				return nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer result.Output.Close()
 			members, err := result.Members()
 			if err != nil {
@@ -279,6 +288,33 @@ func TestTruncated(t *testing.T) {
 			if stream && streamed.String() != line {
 				t.Errorf("%s: streamed %q", line, streamed.String())
 			}
+		}
+	}
+}
+
+// TestSinkEndsWork: an error of the sink ends what is in work, and is returned. The sink
+// gets the other ends, too.
+func TestSinkEndsWork(t *testing.T) {
+	list := targets(t, `{"targets": ["a", "b", "c"]}`, "a", "b", "c")
+	a := &act{do: func(ctx context.Context, site *run.Site) error {
+		if site.Target.Name == "a" {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	gone := errors.New("nobody reads any more")
+	ends := make(map[string]event.Ending)
+	for _, rolling := range []*run.Rolling{{}, {Serial: []run.Amount{{N: 2}}}} {
+		err := run.New(&fleet{}, run.Options{Concurrency: 2}).RunBatches(t.Context(), rolling, a, list, event.Func(func(_ context.Context, e event.Event) error {
+			if end, ok := e.(event.TargetEnd); ok {
+				ends[end.Result.Target.Name] = end.Result.Ending()
+				return gone
+			}
+			return nil
+		}))
+		if !errors.Is(err, gone) || ends["a"] != event.EndOK || ends["b"] == event.EndOK || ends["c"] == event.EndOK || len(ends) != 3 {
+			t.Errorf("error %v, ends %v", err, ends)
 		}
 	}
 }

@@ -97,11 +97,16 @@ func localhost(t *testing.T) []*inventory.Target {
 // runOn runs an action on this machine.
 func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) (res *event.Result) {
 	t.Helper()
-	run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, localhost(t), func(e run.Event) {
-		if e.Kind == run.Finished {
-			res = e.Result
+	err := run.New(local.NewDialer(local.Options{}), o).Run(ctx, action, localhost(t), event.Func(func(_ context.Context, e event.Event) error {
+		if end, ok := e.(event.TargetEnd); ok {
+			res = end.Result
+			res.Output.Retain()
 		}
-	})
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return res
 }
 

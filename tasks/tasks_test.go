@@ -420,11 +420,16 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 		t.Fatal(err)
 	}
 	var res *event.Result
-	run.New(local.NewDialer(local.Options{}), run.Options{}).Run(t.Context(), action, targets, func(e run.Event) {
-		if e.Kind == run.Finished {
-			res = e.Result
+	err = run.New(local.NewDialer(local.Options{}), run.Options{}).Run(t.Context(), action, targets, event.Func(func(_ context.Context, e event.Event) error {
+		if end, ok := e.(event.TargetEnd); ok {
+			res = end.Result
+			res.Output.Retain()
 		}
-	})
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return res
 }
 
@@ -667,11 +672,15 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said [2]string
-		run.New(local.NewDialer(local.Options{}), run.Options{Stream: true}).Run(t.Context(), action, localhost(t), func(e run.Event) {
-			if e.Kind == run.Output {
-				said[e.Stream] += string(e.Data)
+		err = run.New(local.NewDialer(local.Options{}), run.Options{Stream: true}).Run(t.Context(), action, localhost(t), event.Func(func(_ context.Context, e event.Event) error {
+			if piece, ok := e.(event.TargetOutput); ok {
+				said[piece.Stream] += string(piece.Data)
 			}
-		})
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := said[capture.Stdout] + "|" + said[capture.Stderr]; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bolt/bench/measure"
+	"bolt/event"
 	"bolt/format/yaml"
 	"bolt/inventory"
 	"bolt/output"
@@ -63,18 +64,16 @@ func command(ctx context.Context, c *client.Client, line string, targets []*inve
 	if err != nil {
 		return err
 	}
-	if err := view.Start(output.Info{Action: "command", Object: line, Targets: targets}); err != nil {
+	if err := view.Event(ctx, event.ActionBegin{Action: "command", Object: line, Targets: targets}); err != nil {
 		return err
 	}
 	begin := time.Now()
 	var failure error
-	run.New(c, run.Options{}).Run(ctx, &run.Command{Line: line}, targets, func(e run.Event) {
-		if e.Kind == run.Finished && !e.Result.OK() {
-			failure = errors.New(e.Target.Name + ": " + e.Result.Err.Msg)
+	err = run.New(c, run.Options{}).Run(ctx, &run.Command{Line: line}, targets, event.Func(func(ctx context.Context, e event.Event) error {
+		if end, ok := e.(event.TargetEnd); ok && !end.Result.OK() {
+			failure = errors.New(end.Result.Target.Name + ": " + end.Result.Err.Msg)
 		}
-		if err := view.Event(e); err != nil {
-			failure = err
-		}
-	})
-	return errors.Join(failure, view.End(time.Since(begin)))
+		return view.Event(ctx, e)
+	}))
+	return errors.Join(failure, err, view.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin)}))
 }

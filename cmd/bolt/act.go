@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/nodeset"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/internal/spelling"
@@ -124,102 +122,95 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
 			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
 	}
-	view, err := a.renderer(len(targets))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	shown, err := a.shown(len(targets), stop)
 	if err != nil {
 		return err
 	}
-	if err := view.Start(output.Info{Action: name, Object: object, Targets: targets}); err != nil {
-		return written(err)
+	defer shown.close()
+	ready, err := a.prepare(targets, terr, prepare)
+	if ready.outputs != nil {
+		defer ready.outputs.Close()
 	}
-	if terr != nil {
-		return a.fatal(view, terr)
+	if ready.dialer != nil {
+		defer ready.dialer.close()
 	}
-	action, err := prepare(targets)
-	if err != nil {
-		return a.fatal(view, err)
-	}
-	outputs, err := a.outputDir(targets)
-	if err != nil {
-		return a.fatal(view, err)
-	}
-	if outputs != nil {
-		defer outputs.Close()
-	}
-	dialer, err := a.dialer()
-	if err != nil {
-		return a.fatal(view, err)
-	}
-	defer dialer.close()
 	streams := a.config.Stream || a.format() == output.NDJSON
-	runner := run.New(dialer, run.Options{
+	record := a.recorder()
+	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
+	sink := event.Fan(a.rerunSink(), log, event.Redact(shown, a.redacted), record)
+	first := event.ActionBegin{Action: name, Object: object, Targets: targets}
+	if err == nil {
+		first.Do = recorded(ready.action)
+	}
+	if berr := sink.Event(ctx, first); errors.Is(berr, errWrite) {
+		return berr
+	} else if err == nil {
+		err = berr
+	}
+	if err == nil && ready.outputs != nil {
+		if lost := ready.outputs.Clear(); lost != nil {
+			err = a.outputDirError(lost)
+		}
+	}
+	if err != nil {
+		return a.fatal(ctx, sink, err)
+	}
+	runner := run.New(ready.dialer, run.Options{
 		Concurrency: concurrency,
 		Timeout:     a.timeout(),
 		Stream:      streams,
-		Outputs:     outputs,
+		Outputs:     ready.outputs,
 		Log:         a.log,
 	})
-	audited, err := a.audited(ctx, 0, a.auditOf(action, nil), targets)
-	if err != nil {
-		return a.fatal(view, err)
-	}
-	if outputs != nil {
-		if err := outputs.Clear(); err != nil {
-			if lost := audited.ended(ctx, true); lost != nil {
-				a.logs.Warn(auditWarning, lost.Error())
-			}
-			return a.fatal(view, a.outputDirError(err))
-		}
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var hints hints
-	outcome := make(map[*inventory.Target]bool, len(targets))
-	begin := time.Now()
-	a.log.Info("action begins", "action", name, "object", object, "targets", len(targets))
 	a.sys.remote.Store(true)
-	sum := tallyOf(action)
+	sum := tallyOf(ready.action)
 	known := sync.OnceValue(a.inv.Names)
-	runner.RunBatches(ctx, rolling, action, targets, func(e run.Event) {
-		if e.Kind == run.Finished {
-			outcome[e.Target] = e.Result.OK()
-			audited.came(ctx, e.Result)
-			spell(e.Result, known)
-			hints.add(e.Result)
-			if text := e.Result.Truncated("--stream, --output-dir DIR or --format ndjson"); text != "" && !streams && outputs == nil {
-				a.logs.Warn(truncatedWarning, text)
-			}
-			if sum != nil && e.Result.OK() {
-				sum.Add(e.Target, e.Result.Value)
+	failed := false
+	begin := time.Now()
+	// An error of the sink has stopped the work; the last event returns it again.
+	_ = runner.RunBatches(ctx, rolling, ready.action, targets, event.Func(func(ctx context.Context, e event.Event) error {
+		if end, ok := e.(event.TargetEnd); ok {
+			spell(end.Result, known)
+			failed = failed || !end.Result.OK()
+			if sum != nil && end.Result.OK() {
+				sum.Add(end.Result.Target, end.Result.Value)
 			}
 		}
-		// Whoever read our output has gone, or the disk is full: end the work,
-		// there is nobody left to tell. The view goes on to close outputs.
-		if view.Event(e) != nil {
-			stop(run.ErrStopped)
-		}
-	})
-	a.saveRerun(targets, outcome)
-	a.log.Info("action ended", "action", name, "elapsed", time.Since(begin))
-	failed := slices.ContainsFunc(targets, func(t *inventory.Target) bool { return !outcome[t] })
-	lost := audited.ended(ctx, failed)
-	// After a failed write, End only returns that error again.
-	if err := view.End(time.Since(begin), outputsOf(sum, targets)...); err != nil {
-		return written(err)
+		return sink.Event(ctx, e)
+	}))
+	if err := sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Outputs: outputsOf(sum, targets), Failed: failed}); err != nil {
+		return err
 	}
-	if a.format() != output.NDJSON {
-		hints.print(a.console)
-	}
-	if lost != nil {
-		a.logs.Warn(auditWarning, lost.Error())
-	}
-	if failed || lost != nil && a.config.Audit.Required {
+	if failed || record.Lost() && a.config.Audit.Required {
 		return errFailedTargets
 	}
 	return nil
 }
 
-// truncatedWarning is the ID of the warning about output that was cut.
-const truncatedWarning = "truncated_output"
+// ready is what an action needs before it begins.
+type ready struct {
+	action  run.Action
+	outputs *run.OutputDir // nil without --output-dir
+	dialer  *dialers
+}
+
+// prepare makes an action, unless its targets could not be found: terr is why. What it
+// has opened is returned with an error, too.
+func (a *app) prepare(targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
+	if terr != nil {
+		return r, terr
+	}
+	if r.action, err = action(targets); err != nil {
+		return r, err
+	}
+	if r.outputs, err = a.outputDir(targets); err != nil {
+		return r, err
+	}
+	r.dialer, err = a.dialer()
+	return r, err
+}
 
 // outputDir opens the directory of --output-dir. Without that option, it returns nil.
 func (a *app) outputDir(targets []*inventory.Target) (*run.OutputDir, error) {
@@ -276,44 +267,11 @@ func spell(r *event.Result, known func() []string) {
 	}
 }
 
-// hints collects what to do about failures, so that a hundred targets with
-// one trouble give one piece of advice.
-type hints struct {
-	order   []string
-	targets map[string][]string
-}
-
-func (h *hints) add(r *event.Result) {
-	if r.OK() || r.Err.Hint == "" {
-		return
-	}
-	if h.targets == nil {
-		h.targets = make(map[string][]string)
-	}
-	if h.targets[r.Err.Hint] == nil {
-		h.order = append(h.order, r.Err.Hint)
-	}
-	h.targets[r.Err.Hint] = append(h.targets[r.Err.Hint], r.Target.SafeName())
-}
-
-// maxHints bounds how much advice is printed.
-const maxHints = 8
-
-func (h *hints) print(w io.Writer) {
-	for i, hint := range h.order {
-		if i == maxHints {
-			fmt.Fprintf(w, "hint: %d more, see --format ndjson\n", len(h.order)-i)
-			return
-		}
-		fmt.Fprintf(w, "hint for %s: %s\n", safetext.TerminalString(nodeset.Fold(h.targets[hint])), safetext.TerminalString(hint))
-	}
-}
-
 // fatal prints what ended an action that had begun to print.
-func (a *app) fatal(view output.Renderer, err error) error {
+func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 	err = a.withoutSecrets(err)
-	if werr := view.Fatal(err); werr != nil {
-		return written(werr)
+	if werr := sink.Event(ctx, event.FailedBy(err)); werr != nil {
+		return werr
 	}
 	a.hint(err)
 	return errPrinted

@@ -56,7 +56,6 @@ type app struct {
 	pdb       *puppetdb.Instances // nil before puppetDB()
 	kept      *keptFacts          // nil before cachedFacts()
 	stdinRead bool                // standard input was read
-	audit     auditing
 }
 
 // inventoryVariable may hold a whole inventory, as YAML.
@@ -260,21 +259,6 @@ func openFiles() uint64 {
 		return 0
 	}
 	return l.Cur
-}
-
-// saveRerun records what became of each target. That it could not is a warning:
-// the work is done.
-func (a *app) saveRerun(targets []*inventory.Target, outcome map[*inventory.Target]bool) {
-	if !a.config.SaveRerun || len(targets) == 0 {
-		return // nothing was done, so the last run is still the one before
-	}
-	entries := make([]project.RerunEntry, len(targets))
-	for i, t := range targets {
-		entries[i] = project.RerunEntry{Target: t.Name, OK: outcome[t]}
-	}
-	if err := a.config.Rerun.Save(entries); err != nil {
-		a.logs.Warn("unwriteable_file", fmt.Sprintf("The outcome was not recorded for --rerun: %v", err))
-	}
 }
 
 // timeout is the limit of the action on one target; it was checked before.

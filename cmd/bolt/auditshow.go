@@ -12,6 +12,9 @@ import (
 	"bolt/output"
 )
 
+// auditWarning is the ID of warnings about the audit log.
+const auditWarning = "audit"
+
 // auditCommands are the commands about the audit log.
 func auditCommands() []command {
 	return []command{

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
@@ -60,17 +61,22 @@ func TestFactsQuery(t *testing.T) {
 			t.Fatal(err)
 		}
 		ok, failed, none := 0, 0, 0
-		run.New(nil, run.Options{}).Run(t.Context(), q, targets, func(e run.Event) {
+		sink := event.Func(func(_ context.Context, e event.Event) error {
+			end, is := e.(event.TargetEnd)
 			switch {
-			case e.Kind != run.Finished:
-			case e.Result.OK() && e.Result.Value.Value("name") == e.Target.Name:
+			case !is:
+			case end.Result.OK() && end.Result.Value.Value("name") == end.Result.Target.Name:
 				ok++
-			case e.Target.Name == "web3":
+			case end.Result.Target.Name == "web3":
 				none++
 			default:
 				failed++
 			}
+			return nil
 		})
+		if err := run.New(nil, run.Options{}).Run(t.Context(), q, targets, sink); err != nil {
+			t.Fatal(err)
+		}
 		kept = 0
 		for _, b := range q.batches {
 			kept += len(b.facts)

@@ -71,11 +71,12 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 	}
 	var result *event.Result
 	runner := run.New(local.NewDialer(local.Options{Logger: l.app.log}), run.Options{Log: l.app.log, Timeout: l.app.timeout()})
-	runner.Run(ctx, action, []*inventory.Target{here}, func(e run.Event) {
-		if e.Kind == run.Finished {
-			result = e.Result
+	_ = runner.Run(ctx, action, []*inventory.Target{here}, event.Func(func(_ context.Context, e event.Event) error {
+		if end, ok := e.(event.TargetEnd); ok {
+			result = end.Result
 		}
-	})
+		return nil
+	}))
 	if !result.OK() {
 		return nil, &fault.Error{Kind: result.Err.Kind, Code: result.Err.Code, Msg: result.Err.Msg, Details: result.Err.Details}
 	}

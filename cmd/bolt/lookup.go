@@ -28,7 +28,6 @@ import (
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
-	"bolt/run"
 	"bolt/transport"
 )
 
@@ -205,42 +204,36 @@ func (s *search) onTargets(ctx context.Context) error {
 	if len(targets) == 0 {
 		a.warnNoTargets()
 	}
-	view, err := a.renderer(len(targets))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	shown, err := a.shown(len(targets), stop)
 	if err != nil {
 		return err
 	}
-	if err := view.Start(output.Info{Action: output.Lookup, Object: s.key, Targets: targets}); err != nil {
-		return written(err)
+	defer shown.close()
+	sink := event.Fan(a.rerunSink(), shown)
+	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: s.key, Targets: targets}); err != nil {
+		return err
 	}
-	var hints hints
-	outcome := make(map[*inventory.Target]bool, len(targets))
+	failed := false
 	begin := time.Now()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	for f := range inOrder(targets, func(t *inventory.Target) *found { return s.onTarget(ctx, t) }) {
 		s.tell(f)
-		r := f.result
-		outcome[r.Target] = r.OK()
-		hints.add(r)
-		if view.Event(run.Event{Kind: run.Finished, Target: r.Target, Result: r}) != nil {
-			stop(run.ErrStopped) // End returns the error again
-			break
+		failed = failed || !f.result.OK()
+		if sink.Event(ctx, event.TargetEnd{Result: f.result}) != nil {
+			break // ActionEnd returns the error again
 		}
 	}
 	s.tellRefused()
 	s.tellBare()
-	a.saveRerun(targets, outcome)
-	if err := view.End(time.Since(begin)); err != nil {
-		return written(err)
+	if err := sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Failed: failed}); err != nil {
+		return err
 	}
 	if a.format() != output.NDJSON {
-		hints.print(a.console)
 		a.hintUnlisted(targets, known)
 	}
-	for _, t := range targets {
-		if !outcome[t] {
-			return errFailedTargets
-		}
+	if failed {
+		return errFailedTargets
 	}
 	return nil
 }
@@ -289,7 +282,7 @@ func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
 
 // onTarget looks the key up for one target.
 func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
-	r := &event.Result{Target: t, Action: output.Lookup, Value: &ordered.Map{}}
+	r := &event.Result{Target: t, Action: event.Lookup, Value: &ordered.Map{}}
 	f := &found{result: r}
 	if ctx.Err() != nil {
 		r.Err = event.Skipped()

@@ -8,18 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"bolt/audit/recorder"
 	"bolt/environment"
 	"bolt/event"
 	"bolt/format/fault"
-	"bolt/inventory"
 	"bolt/output"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/journal"
-	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
-	"bolt/run"
 )
 
 func wordsOfPlan(args []string) error {
@@ -81,11 +79,14 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	})
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	view := newPlanObserver(ctx, a, p.Name, stop)
-	view.language = language
-	defer view.close()
-	audited, err := a.audited(ctx, 0, a.auditOfPlan(p, given, j), nil)
+	screen, err := a.planScreen(stop)
 	if err != nil {
+		return err
+	}
+	defer screen.close()
+	record := a.recorder()
+	sink := event.Fan(record, a.rerunSink(), event.Redact(event.Fan(screen, &output.Log{Logs: a.logs}), a.redacted))
+	if err := sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: p.Name, Do: recordedPlan(p, given, j)}); err != nil {
 		return err
 	}
 	x := executor.New(executor.Options{
@@ -95,18 +96,18 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: a.limits(), Getenv: a.sys.lookup,
-		Audit: a.auditStep, Journal: j, Unknown: a.values.last("unknown"), Observer: view, Warn: view.warn, Log: a.log,
+		Journal: j, Unknown: a.values.last("unknown"), Sink: sink, Ask: a.asker(), Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)
 	v, err := x.Run(ctx, p, given)
 	cut, err := a.ended(ctx, j, err)
-	err = view.came(ctx, x, v, err)
-	if lost := audited.ended(ctx, err != nil); lost != nil {
-		a.audit.lost.Store(true)
-		a.logs.Warn(auditWarning, lost.Error())
+	ran := ranPlan{app: a, name: p.Name, x: x, sink: sink, language: language}
+	err = ran.came(ctx, v, err)
+	if lost := sink.Event(ctx, event.ActionEnd{Failed: err != nil}); err == nil {
+		err = lost
 	}
-	if err == nil && a.config.Audit.Required && a.audit.lost.Load() {
+	if err == nil && a.config.Audit.Required && record.Lost() {
 		err = errFailedTargets
 	}
 	if cut && !j.Refused() {
@@ -115,32 +116,55 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	return err
 }
 
-// came prints the result of a plan: the value that it returned, or the error that
+// recordedPlan is the run of a plan as the audit log has it. j is its journal, or nil.
+func recordedPlan(p *plans.Plan, given *value.Hash, j *journal.Run) event.Action {
+	r := &recorder.Plan{Plan: p.Name}
+	r.Params, r.Secrets = executor.ParamsOf(p, given)
+	if j != nil {
+		r.Journal = j.ID
+	}
+	return r
+}
+
+// A ranPlan is a plan that has been run, for those who are told what it came to.
+type ranPlan struct {
+	app      *app
+	name     string
+	x        *executor.Executor
+	sink     event.Sink
+	language *executor.Language
+}
+
+// came shows what the plan came to: the value that it returned, or the error that
 // ended it. A plan that returns has succeeded, even if it returns failed results or
 // an error that it has caught.
-func (v *planObserver) came(ctx context.Context, x *executor.Executor, returned value.Value, err error) error {
-	if err != nil {
-		return v.failed(ctx, err)
+func (p *ranPlan) came(ctx context.Context, returned value.Value, err error) error {
+	if err == nil {
+		e, err := p.x.Returned(returned)
+		if err != nil {
+			return p.app.fatal(ctx, p.sink, err)
+		}
+		return p.sink.Event(ctx, e)
 	}
-	if results, ok := executor.Results(returned); ok {
-		v.rerun(results)
-		return written(v.view.Results(results, nil))
+	f, ok := errors.AsType[*executor.Failure](err)
+	if !ok {
+		return err
 	}
-	v.app.forgetRerun()
-	if r, ok := executor.OneResult(returned); ok {
-		return written(v.view.Result(r))
+	if ctx.Err() != nil && executor.WasStopped(err) {
+		if err := p.sink.Event(ctx, p.x.Stopped(p.name, f)); err != nil {
+			return err
+		}
+		return errPrinted
 	}
-	if f, ok := x.ErrorOf(returned); ok {
-		return written(v.view.Returned(v.app.redacted(f.Msg), f.Place(), v.app.failureData(f)))
+	e := f.Event()
+	if err := p.sink.Event(ctx, e); err != nil {
+		return err
 	}
-	if r, ok := executor.Container(returned); ok {
-		return written(v.view.Container(r.Image, r.Value, r.Map(), nil))
+	p.explain(ctx, f, e.Results == nil && e.Container == nil)
+	if e.Results != nil {
+		return errFailedTargets
 	}
-	data, err := executor.ToWrite(returned)
-	if err != nil {
-		return fault.New("bolt/invalid-plan-result", "The plan returned a value that cannot be written as JSON: %v", err)
-	}
-	return written(v.view.Value(data))
+	return errPrinted
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for
@@ -182,92 +206,6 @@ func asWritten(words []string) []string {
 		words[i] = strings.Join(strings.Fields(w), ",") // a file has a line for each
 	}
 	return words
-}
-
-// rerun records results for --rerun.
-func (v *planObserver) rerun(results []*event.Result) {
-	targets := make([]*inventory.Target, len(results))
-	outcome := make(map[*inventory.Target]bool, len(results))
-	for i, r := range results {
-		targets[i], outcome[r.Target] = r.Target, r.OK()
-	}
-	v.app.saveRerun(targets, outcome)
-}
-
-// forgetRerun forgets the run before: this one has no outcome for each target.
-func (a *app) forgetRerun() {
-	if !a.config.SaveRerun {
-		return
-	}
-	if err := a.config.Rerun.Forget(); err != nil {
-		a.logs.WarnOnce("unwriteable_file", err.Error())
-	}
-}
-
-// failed shows what ended the plan.
-func (v *planObserver) failed(ctx context.Context, err error) error {
-	f, ok := errors.AsType[*executor.Failure](err)
-	if !ok {
-		return err
-	}
-	if v.stopped(err) {
-		return v.tellStop(f)
-	}
-	if results, ok := f.Results(); ok {
-		v.rerun(results)
-		if err := v.view.Results(results, v.app.failureData(f)); err != nil {
-			return written(err)
-		}
-		v.explain(ctx, f, false)
-		return errFailedTargets
-	}
-	v.app.forgetRerun()
-	if r, ok := f.Container(); ok {
-		if err := v.view.Container(v.app.redacted(r.Image), r.Value, r.Map(), v.app.failureData(f)); err != nil {
-			return written(err)
-		}
-		v.explain(ctx, f, false)
-		return errPrinted
-	}
-	if err := v.view.Failed(v.app.redacted(f.Msg), f.Place(), v.app.failureData(f)); err != nil {
-		return written(err)
-	}
-	v.explain(ctx, f, true)
-	return errPrinted
-}
-
-// stopped reports whether an error of the plan is that it was stopped.
-func (v *planObserver) stopped(err error) bool {
-	if v.ctx.Err() == nil {
-		return false
-	}
-	e, ok := errors.AsType[*eval.Error](err)
-	return errors.Is(err, run.ErrStopped) || errors.Is(err, context.Canceled) || ok && e.Kind == "canceled"
-}
-
-// tellStop shows how far the plan had come when it was stopped, and records the
-// targets of the steps that were cut off for --rerun.
-func (v *planObserver) tellStop(f *executor.Failure) error {
-	told := *f
-	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+v.plan+" was stopped; what follows in it was not begun."
-	stop := v.course.Stop(told.Msg, told.Place(), v.app.failureData(&told))
-	var targets []*inventory.Target
-	outcome := make(map[*inventory.Target]bool)
-	for _, r := range stop.Results() {
-		before, known := outcome[r.Target]
-		if !known {
-			targets = append(targets, r.Target)
-		}
-		outcome[r.Target] = r.OK() && (before || !known)
-	}
-	if targets == nil {
-		v.app.forgetRerun()
-	}
-	v.app.saveRerun(targets, outcome)
-	if err := v.view.Stopped(stop); err != nil {
-		return written(err)
-	}
-	return errPrinted
 }
 
 // placed is an error of a file with its place as people see it; programs find

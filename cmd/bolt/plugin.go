@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"path/filepath"
-	"slices"
 
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -97,27 +96,6 @@ func (a *app) redacted(text string) string {
 	return a.plug.Redact(text)
 }
 
-// hasSecret reports whether data has a secret of plugins in it. Of what is no data
-// of package ordered it cannot tell.
-func (a *app) hasSecret(v any) bool {
-	switch v := v.(type) {
-	case nil, bool, int64, float64, *big.Int:
-		return false
-	case string:
-		return a.redacted(v) != v
-	case []any:
-		return slices.ContainsFunc(v, a.hasSecret)
-	case *ordered.Map:
-		for k, e := range v.All() {
-			if a.redacted(k) != k || a.hasSecret(e) {
-				return true
-			}
-		}
-		return false
-	}
-	return true
-}
-
 // withoutSecrets is an error without the secrets that plugins have given. What has
 // some loses its causes, which people can ask for.
 func (a *app) withoutSecrets(err error) error {
@@ -128,7 +106,7 @@ func (a *app) withoutSecrets(err error) error {
 		}
 		return err
 	}
-	open := f.Details == nil || !a.hasSecret(f.Details)
+	open := f.Details == nil || !event.HasSecret(f.Details, a.redacted)
 	if open && a.redacted(f.Msg) == f.Msg && a.redacted(f.Hint) == f.Hint {
 		return err
 	}

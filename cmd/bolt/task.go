@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/glob"
@@ -317,19 +318,19 @@ func tallyOf(action run.Action) *tasks.Tally {
 }
 
 // outputsOf is what they come to, with targets in the order of the run.
-func outputsOf(sum *tasks.Tally, targets []*inventory.Target) []output.Output {
+func outputsOf(sum *tasks.Tally, targets []*inventory.Target) []event.Output {
 	if sum == nil {
 		return nil
 	}
-	var list []output.Output
+	var list []event.Output
 	for _, t := range sum.Totals(targets) {
-		o := output.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
+		o := event.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
 		for _, v := range t.Values {
 			names := make([]string, len(v.Targets))
 			for i, target := range v.Targets {
 				names[i] = target.SafeName()
 			}
-			o.Values = append(o.Values, output.OutputValue{Value: v.Value, Count: v.Count, Targets: names})
+			o.Values = append(o.Values, event.OutputValue{Value: v.Value, Count: v.Count, Targets: names})
 		}
 		list = append(list, o)
 	}

@@ -41,35 +41,6 @@ func (a *app) listOptions() output.ListOptions {
 	return output.ListOptions{Format: a.format(), Color: a.color()}
 }
 
-// progressFrom is how many targets make a line of progress worth its place.
-const progressFrom = 4
-
-// renderer prints the events of an action. On a terminal it keeps a line of
-// progress, which everything that goes to standard error steps around.
-func (a *app) renderer(targets int) (output.Renderer, error) {
-	if fold, folds := a.values.folds(); folds && a.format().IsJSON() {
-		return nil, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
-	}
-	r, err := output.New(output.Options{
-		Format:   a.format(),
-		Out:      a.sys.out,
-		Err:      a.console,
-		Color:    a.color(),
-		Terminal: a.terminal(),
-		Verbose:  a.values.on("verbose", true),
-		Stream:   a.config.Stream,
-		Fold:     a.values.on("fold", false),
-		Diff:     a.values.on("diff", false),
-	})
-	if err != nil || targets < progressFrom || !a.progress() {
-		return r, err
-	}
-	p := output.NewProgress(r, a.sys.err, a.errWidth)
-	a.console.set(p.Writer())
-	a.ask.pause = p.Pause
-	return p, nil
-}
-
 // console is standard error for the log and for questions. While a line of
 // progress is shown there, writing goes around it.
 type console struct {

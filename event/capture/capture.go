@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"sync/atomic"
 )
 
 // Stream names an output stream of a command.
@@ -46,8 +47,9 @@ type Options struct {
 // any more, and from a limit on not at all. What was not kept is counted, and
 // readers find a line that says so at the end.
 //
-// One goroutine at a time writes; after that any number may read at once, and
-// then one closes it. A nil Output reads as an empty one.
+// One goroutine at a time writes; after that any number may read at once. The one that
+// made it closes it; another one that keeps it calls Retain before, and Close too. A nil
+// Output reads as an empty one.
 type Output struct {
 	memory int
 	limit  int64
@@ -68,6 +70,7 @@ type Output struct {
 	cut     bool  // what was written was cut already
 	printed bool  // there was a byte other than white space
 	closed  bool
+	holders atomic.Int32 // that keep it, beside the one that made it
 }
 
 const (
@@ -375,10 +378,17 @@ func readRecords(r io.Reader, size int, yield func(piece, error) bool) bool {
 	}
 }
 
-// Close gives up the file and the memory; the lengths can still be asked for.
-// A second Close does nothing.
+// Retain keeps the output open until one more call of Close.
+func (c *Output) Retain() {
+	if c != nil {
+		c.holders.Add(1)
+	}
+}
+
+// Close gives up the file and the memory, unless another call of Retain waits for its
+// Close; the lengths can still be asked for. A Close too many does nothing.
 func (c *Output) Close() error {
-	if c == nil || c.closed {
+	if c == nil || c.closed || c.holders.Add(-1) >= 0 {
 		return nil
 	}
 	g := c.pages

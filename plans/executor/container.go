@@ -18,36 +18,11 @@ import (
 	"bolt/puppet/value"
 )
 
-// A ContainerResult is what came of a container.
-type ContainerResult struct {
-	Image string
-	// Value has stdout, stderr and exit_code, or else _error.
-	Value *ordered.Map
-}
-
-// Err is the error as data: kind, msg, details and issue_code; nil without one.
-func (r *ContainerResult) Err() *ordered.Map {
-	e, _ := r.Value.Value("_error").(*ordered.Map)
-	return e
-}
-
-// Map is the result as data: object, status and value.
-func (r *ContainerResult) Map() *ordered.Map {
-	return ordered.Of("object", r.Image, "status", r.status(), "value", r.Value)
-}
-
-func (r *ContainerResult) status() string {
-	if r.Err() != nil {
-		return "failure"
-	}
-	return "success"
-}
-
 // containerFailure is the kind of a failure of run_container.
 const containerFailure = "bolt/container-failure"
 
 // Container is the result whose failure this is.
-func (f *Failure) Container() (r *ContainerResult, ok bool) {
+func (f *Failure) Container() (r *event.ContainerResult, ok bool) {
 	if f.Kind != containerFailure || !f.acted {
 		return nil, false
 	}
@@ -55,21 +30,15 @@ func (f *Failure) Container() (r *ContainerResult, ok bool) {
 	h, _ := f.Details.GetString("value")
 	d, err := Data(h)
 	v, ok := d.(*ordered.Map)
-	return &ContainerResult{value.ToString(image), v}, ok && err == nil
+	return &event.ContainerResult{Image: value.ToString(image), Value: v}, ok && err == nil
 }
 
-// Container is a result of a container that a plan has returned.
-func Container(v value.Value) (r *ContainerResult, ok bool) {
+func containerOf(v value.Value) *event.ContainerResult {
 	o, ok := v.(*value.Object)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	r, ok = o.Payload().(*ContainerResult)
-	return r, ok
-}
-
-func containerOf(v value.Value) *ContainerResult {
-	r, _ := Container(v)
+	r, _ := o.Payload().(*event.ContainerResult)
 	return r
 }
 
@@ -86,7 +55,7 @@ func newContainerResult(data any, args []value.Value) (value.Value, error) {
 			if inner, ok := m.Value("value").(*ordered.Map); ok && m.Len() == 1 {
 				m = inner
 			}
-			return x.o.Language.types.containerResult.Wrap(&ContainerResult{Value: m}), nil
+			return x.o.Language.types.containerResult.Wrap(&event.ContainerResult{Value: m}), nil
 		}
 	}
 	return nil, eval.Errorf("type-mismatch", "ContainerResult.new expects a hash")
@@ -94,31 +63,33 @@ func newContainerResult(data any, args []value.Value) (value.Value, error) {
 
 // aboutContainers are run_container, and what a ContainerResult has.
 func aboutContainers() []*eval.Function {
-	about := func(name, params string, tell func(c *eval.Call, r *ContainerResult) value.Value) *eval.Function {
+	about := func(name, params string, tell func(c *eval.Call, r *event.ContainerResult) value.Value) *eval.Function {
 		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])), nil })
 	}
-	data := func(name, params string, tell func(c *eval.Call, r *ContainerResult) (value.Value, error)) *eval.Function {
+	data := func(name, params string, tell func(c *eval.Call, r *event.ContainerResult) (value.Value, error)) *eval.Function {
 		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])) })
 	}
 	key := func(name string) *eval.Function {
-		return data(name, "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) { return valuedata.Of(r.Value.Value(name)) })
+		return data(name, "", func(_ *eval.Call, r *event.ContainerResult) (value.Value, error) {
+			return valuedata.Of(r.Value.Value(name))
+		})
 	}
 	return []*eval.Function{
 		one("run_container", "Runs a container on this machine with docker.", "String[1] $image, Hash[String[1], Any] $options = {}", runContainer),
 		key("stdout"), key("stderr"),
-		data("value", "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) { return valuedata.Of(r.Value) }),
-		data("to_data", "", func(c *eval.Call, _ *ContainerResult) (value.Value, error) {
+		data("value", "", func(_ *eval.Call, r *event.ContainerResult) (value.Value, error) { return valuedata.Of(r.Value) }),
+		data("to_data", "", func(c *eval.Call, _ *event.ContainerResult) (value.Value, error) {
 			return containerData(c.Args[0].(*value.Object))
 		}),
-		about("ok", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.Bool(r.Err() == nil) }),
-		about("status", "", func(_ *eval.Call, r *ContainerResult) value.Value { return value.String(r.status()) }),
-		data("error", "", func(_ *eval.Call, r *ContainerResult) (value.Value, error) {
+		about("ok", "", func(_ *eval.Call, r *event.ContainerResult) value.Value { return value.Bool(r.Err() == nil) }),
+		about("status", "", func(_ *eval.Call, r *event.ContainerResult) value.Value { return value.String(r.Status()) }),
+		data("error", "", func(_ *eval.Call, r *event.ContainerResult) (value.Value, error) {
 			if e := r.Err(); e != nil {
 				return errorObject(e)
 			}
 			return value.Undef{}, nil
 		}),
-		data("[]", "String[1] $key", func(c *eval.Call, r *ContainerResult) (value.Value, error) {
+		data("[]", "String[1] $key", func(c *eval.Call, r *event.ContainerResult) (value.Value, error) {
 			return valuedata.Of(r.Value.Value(string(c.Args[1].(value.String))))
 		}),
 	}
@@ -140,7 +111,7 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &ContainerResult{Image: o.container.Image}
+	result := &event.ContainerResult{Image: o.container.Image}
 	if result.Value, _ = v.(*ordered.Map); result.Value == nil {
 		result.Value = ordered.Of("stdout", "", "stderr", "") // taken as done
 	}
@@ -161,24 +132,14 @@ func runContainer(c *eval.Call) (value.Value, error) {
 
 // container runs a container and returns the value of its result.
 func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map, error) {
-	quiet, at := flowOf(&c.Site).quiet, x.place(c)
-	if !quiet {
-		x.observe(func(o Observer) { o.ContainerStarted(what.Image) })
-	}
-	result := &ContainerResult{Image: what.Image}
-	end, err := x.audited(c.Context(), &Step{Function: c.Name, Object: what.Image, At: c.Position(), Secrets: secretNames(c.Args)})
-	if err != nil {
+	at := x.place(c)
+	it := &event.Container{Image: what.Image, Quiet: flowOf(&c.Site).quiet, Secrets: secretNames(c.Args)}
+	if err := x.emit(event.ContainerBegin{Container: it}); err != nil {
 		return nil, err
 	}
+	result := &event.ContainerResult{Image: what.Image}
 	x.apart(func() { result.Value = containerValue(c.Context(), what, at.File, at.Line) })
-	came := &event.Result{Action: "container", Object: what.Image}
-	if result.Err() != nil {
-		came.Err = &event.Error{Kind: containerFailure}
-	}
-	end([]*event.Result{came})
-	if !quiet {
-		x.observe(func(o Observer) { o.ContainerFinished(result) })
-	}
+	_ = x.emit(event.ContainerEnd{Container: it, Result: result}) // which stops the run
 	return result.Value, context.Cause(c.Context())
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/event"
 	"bolt/format/valuedata"
 	"bolt/internal/lazyregexp"
 	"bolt/plans"
@@ -37,10 +38,10 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 		return nil, err
 	}
 	quiet := flowOf(s).quiet
-	x.observe(func(o Observer) { o.PlanStarted(p.Name, quiet) })
+	_ = x.emit(event.PlanBegin{Plan: p.Name, Quiet: quiet}) // which stops the run
 	defer func() {
 		quiet := quiet || x.blocks.hush.Load()
-		x.observe(func(o Observer) { o.PlanFinished(p.Name, quiet, time.Since(began)) })
+		_ = x.emit(event.PlanEnd{Plan: p.Name, Quiet: quiet, Elapsed: time.Since(began)})
 	}()
 	if err := accepts(s, p, params); err != nil {
 		if first := s.PlanDefaults(d, params); first != nil {

@@ -4,7 +4,7 @@
 // on targets (run_command, upload_file …) or control the plan (parallelize,
 // catch_errors …), and the types of what they take and give (Target, ResultSet …).
 // An [Executor] is one run of a plan. It changes the inventory as the plan says,
-// limits all that is done at once, and tells an [Observer] what happens.
+// limits all that is done at once, and hands what happens to an [event.Sink].
 //
 // # Turns
 //
@@ -59,7 +59,7 @@ type Options struct {
 	Timeout     time.Duration // of an action on one target; 0: none
 	Natives     map[string]tasks.Native
 	Interpret   bool // scripts are run by the targets' interpreters
-	Stream      bool // the Observer gets output as it arrives
+	Stream      bool // the Sink gets output as it arrives
 
 	// Downloads is the directory below which download_file writes, and Limits are
 	// those of what it gets from one target.
@@ -72,71 +72,12 @@ type Options struct {
 	Journal *journal.Run
 	Unknown string
 
-	// Audit is told of a step before it is begun, and end what came of it on the
-	// targets where it was; after an error it is not begun. A container has one
-	// result, without a target. Several goroutines call it; nil: nobody is told.
-	Audit func(ctx context.Context, s *Step) (end func(results []*event.Result), err error)
-
-	Observer Observer
-	// Warn takes a warning, its ID first.
-	Warn func(id, text string)
-	Log  *slog.Logger // nil discards
-}
-
-// An Observer is told what a plan does. Its methods are called from one goroutine
-// at a time, but for Ask: while it waits for an answer, the others are called, and
-// Ask too, for other branches.
-type Observer interface {
-	// PlanStarted and PlanFinished are around each plan that is run.
-	// quiet is set within without_default_logging: the plan is not shown.
-	PlanStarted(name string, quiet bool)
-	PlanFinished(name string, quiet bool, took time.Duration)
-	// StepStarted, Target and StepFinished are around each action on targets.
-	// Target gets the events of the step; the Output of results stays open. When
-	// the journal cannot be written, targets may be without a result.
-	StepStarted(s *Step)
-	Target(s *Step, e run.Event)
-	// notBegun counts targets that were left out, which are no failures.
-	StepFinished(s *Step, failures, notBegun int, took time.Duration)
-	// ContainerStarted and ContainerFinished are around each container that is
-	// run on this machine.
-	ContainerStarted(image string)
-	ContainerFinished(r *ContainerResult)
-	// Message receives the messages that the plan prints.
-	Message(m Message)
-	// Log is what the plan writes to the log.
-	Log(l eval.Log)
-	// Ask asks people something; ok is false where there is nobody to ask.
-	Ask(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error)
-}
-
-// A Message is a message that a plan prints.
-type Message struct {
-	Text    string
-	Logged  string // as a line of the log
-	Verbose bool   // printed only with --verbose
-}
-
-// A Step is an action of a plan on targets.
-type Step struct {
-	Description string // for people: "command 'id'"
-	Targets     []*inventory.Target
-	// Quiet is set within without_default_logging: the step is not shown.
-	Quiet bool
-	// Recorded is set if nothing is done: the run is taken up, and has the results.
-	Recorded bool
-	// At is where the plan says so.
-	At syntax.Position
-
-	// Function is what is called, and Object what it names: a command, a task, an
-	// image.
-	Function, Object string
-	// Action is what is done; nil where each target has its own, and for containers.
-	Action run.Action
-	// Secrets are the names of options and parameters that the plan has as Sensitive.
-	Secrets []string
-	RunAs   string // above the settings of the targets; ""
-	Noop    bool
+	// Sink takes what happens. After an error the run is stopped.
+	Sink event.Sink
+	// Ask asks people something. nil: there is nobody to ask. Several goroutines can
+	// call it, and while it waits for an answer, the Sink gets events.
+	Ask func(ctx context.Context, question string, sensitive bool) (answer string, err error)
+	Log *slog.Logger // nil discards
 }
 
 // An Executor is one run of a plan.
@@ -163,7 +104,11 @@ type Executor struct {
 
 	planResult value.Type // what plans may return; nil before the first did
 
-	mu sync.Mutex // around calls of the Observer
+	stop context.CancelCauseFunc // ends the run
+
+	mu     sync.Mutex   // around calls of the Sink, and what follows
+	course event.Course // how far the plan has come
+	begun  int          // steps
 }
 
 // New returns an Executor.
@@ -189,6 +134,8 @@ func (x *Executor) Close() {
 // Run runs a plan with parameters, and returns what it returns: undef if it
 // returns nothing. The error is a *Failure.
 func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (value.Value, error) {
+	ctx, x.stop = context.WithCancelCause(ctx)
+	defer x.stop(nil)
 	x.plans[p.Name], x.ctx = p, ctx
 	node := x.o.Node
 	node.Plans, node.Host, node.Log = true, x, x.log
@@ -216,14 +163,69 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 // context is that of the run, for what is called without a place in it.
 func (x *Executor) context() context.Context { return x.ctx }
 
-func (x *Executor) log(l eval.Log) {
-	x.observe(func(o Observer) { o.Log(l) })
-}
-
-func (x *Executor) observe(tell func(Observer)) {
+// emit hands an event to the Sink. An error of something that was about to begin is for
+// the caller; another one stops the run.
+func (x *Executor) emit(e event.Event) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	tell(x.o.Observer)
+	if begin, ok := e.(event.StepBegin); ok {
+		x.begun++
+		begin.Step.Number = x.begun
+	}
+	x.course.Add(e, x.ctx.Err() != nil)
+	err := x.o.Sink.Event(x.ctx, e)
+	if err != nil && !event.Begins(e) {
+		x.stop(run.ErrStopped)
+	}
+	return err
+}
+
+// askPeople asks people something; ok is false where there is nobody to ask.
+func (x *Executor) askPeople(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
+	if x.o.Ask == nil {
+		return "", false, nil
+	}
+	if err := x.emit(event.Question{Text: question}); err != nil {
+		return "", false, err
+	}
+	answer, err = x.o.Ask(ctx, question, sensitive)
+	return answer, err == nil, err
+}
+
+// log takes what the language writes to the log.
+func (x *Executor) log(l eval.Log) {
+	e := event.Log{Level: severity(l.Level), Text: l.Msg}
+	if l.Kind != "" {
+		e.Level, e.ID = "warn", l.Kind
+		if l.Pos.File != "" {
+			e.Text = l.Pos.String() + ": " + e.Text
+		}
+	}
+	_ = x.emit(e) // which stops the run
+}
+
+// severity returns the log level of a plan's message. Messages of the Puppet
+// functions debug, info and notice are one level less important in the log of bolt.
+//
+// Source: Puppet Bolt, lib/bolt/util/puppet_log_level.rb.
+func severity(l eval.Level) string {
+	switch l {
+	case eval.Debug:
+		return "trace"
+	case eval.Info:
+		return "debug"
+	case eval.Notice:
+		return "info"
+	case eval.Warning:
+		return "warn"
+	case eval.Err, eval.Alert:
+		return "error"
+	}
+	return "fatal"
+}
+
+func (x *Executor) warn(id, text string) {
+	_ = x.emit(event.Log{Level: "warn", ID: id, Text: text}) // which stops the run
 }
 
 // of is the Executor that a function is called by.

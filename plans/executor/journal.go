@@ -130,7 +130,7 @@ func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 		var ok bool
 		var err error
 		x.apart(func() {
-			answer, ok, err = x.o.Observer.Ask(c.Context(), what+"\n(r)epeat it there, take it as (d)one, take it as (f)ailed, or (s)top? ", false)
+			answer, ok, err = x.askPeople(c.Context(), what+"\n(r)epeat it there, take it as (d)one, take it as (f)ailed, or (s)top? ", false)
 		})
 		switch {
 		case err != nil:
@@ -269,11 +269,6 @@ func hasPassword(text string, targets bool) bool {
 		}
 	}
 	return false
-}
-
-// cut reports whether a result is only that of a run which was cut off.
-func cut(ctx context.Context, r *event.Result) bool {
-	return ctx.Err() != nil && r.Err != nil && (r.Err.Class == transport.ClassCancelled || r.Err.Class == event.ClassSkipped)
 }
 
 // content is the digest of the files of a task; "" of another action.

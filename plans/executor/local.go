@@ -79,7 +79,7 @@ func (x *Executor) ask(c *eval.Call, question string, options *value.Hash, valid
 // there is nobody to ask.
 func (x *Executor) answer(c *eval.Call, question string, sensitive bool) (answer string, ok bool, err error) {
 	asked := func() (any, error) {
-		x.apart(func() { answer, ok, err = x.o.Observer.Ask(c.Context(), question, sensitive) })
+		x.apart(func() { answer, ok, err = x.askPeople(c.Context(), question, sensitive) })
 		if !ok {
 			return nil, err
 		}

@@ -85,7 +85,7 @@ func messageData(v value.Value) any {
 			}
 		case *inventory.Target:
 			return p.SafeName()
-		case *ContainerResult:
+		case *event.ContainerResult:
 			return textOf(p.Map())
 		case *future:
 			return p.String()
@@ -141,8 +141,8 @@ func saying() []*eval.Function {
 			if err := of(&c.Site).ending(); err != nil {
 				return nil, err
 			}
-			m := Message{Text: message(c.Args[0]), Logged: logged(c.Args[0]), Verbose: verbose}
-			of(&c.Site).observe(func(o Observer) { o.Message(m) })
+			m := event.Message{Text: message(c.Args[0]), Logged: logged(c.Args[0]), Verbose: verbose}
+			_ = of(&c.Site).emit(m) // which stops the run
 			return value.Undef{}, nil
 		})
 	}

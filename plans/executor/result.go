@@ -356,7 +356,7 @@ func converter(of func(*event.Result) (any, error)) *valuedata.Converter {
 		case *resultSet:
 			data, err = c.To(value.NewArray(p.results...))
 			return data, true, err
-		case *ContainerResult:
+		case *event.ContainerResult:
 			return p.Map(), true, nil
 		case *resource:
 			data, err = p.data()
@@ -372,8 +372,8 @@ func converter(of func(*event.Result) (any, error)) *valuedata.Converter {
 	return c
 }
 
-// Results returns the results of a ResultSet that a plan has returned.
-func Results(v value.Value) (list []*event.Result, ok bool) {
+// resultsOf returns the results of a ResultSet that a plan has returned.
+func resultsOf(v value.Value) (list []*event.Result, ok bool) {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return nil, false
@@ -382,20 +382,11 @@ func Results(v value.Value) (list []*event.Result, ok bool) {
 	if !ok {
 		return nil, false
 	}
+	list = make([]*event.Result, 0, len(s.results))
 	for _, r := range s.results {
 		list = append(list, runResult(r))
 	}
 	return list, true
-}
-
-// OneResult is a Result that a plan has returned.
-func OneResult(v value.Value) (r *event.Result, ok bool) {
-	o, ok := v.(*value.Object)
-	if !ok {
-		return nil, false
-	}
-	r, ok = o.Payload().(*event.Result)
-	return r, ok
 }
 
 // Results are those of an action whose failure this is.
@@ -404,14 +395,5 @@ func (f *Failure) Results() (list []*event.Result, ok bool) {
 		return nil, false
 	}
 	v, _ := f.Details.GetString("result_set")
-	return Results(v)
-}
-
-// ErrorOf is an Error that a plan has returned.
-func (x *Executor) ErrorOf(v value.Value) (f *Failure, ok bool) {
-	o, ok := v.(*value.Object)
-	if !ok || o.Type() != value.ErrorType() {
-		return nil, false
-	}
-	return x.again(o), true
+	return resultsOf(v)
 }

@@ -171,12 +171,6 @@ func environmentOf(v value.Value) ([]string, error) {
 	return env, nil
 }
 
-func (x *Executor) warn(id, text string) {
-	if x.o.Warn != nil {
-		x.o.Warn(id, text)
-	}
-}
-
 // An act is what one call of a function does on targets.
 type act struct {
 	function string // "run_command"
@@ -195,8 +189,12 @@ type act struct {
 // has failed.
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
-	step := &Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, At: c.Position(),
-		Function: a.function, Object: a.object, Action: a.do, Secrets: secretNames(c.Args), RunAs: cmp.Or(o.runAs, f.runAs), Noop: o.noop}
+	at := c.Position()
+	step := &event.Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, File: at.File, Line: at.Line,
+		Function: a.function, Object: a.object, Secrets: secretNames(c.Args), RunAs: cmp.Or(o.runAs, f.runAs), Noop: o.noop}
+	if a.do != nil {
+		step.Do = a.do
+	}
 	if s, ok := description.(value.String); ok && s != "" {
 		step.Description = string(s)
 	} else if o.description != "" {
@@ -286,48 +284,57 @@ func byTransport(ctx context.Context, targets []*inventory.Target) []*inventory.
 
 // roll carries out an act on its targets, batch after batch, and notes what it
 // came to on each. What was recorded is not done again. The error is that of the
-// journal: then targets may be without a result.
-func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*event.Result) (err error) {
-	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log,
-		Begin: recorded.Began})
+// journal, or that the step must not be begun: then targets may be without a result.
+func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*event.Result) (err error) {
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
 	at := x.place(c)
 	began := time.Now()
 	failures, skipped := 0, 0
-	x.observe(func(o Observer) { o.StepStarted(step) })
-	defer func() {
-		x.observe(func(o Observer) {
-			step.Quiet = step.Quiet || x.blocks.hush.Load()
-			o.StepFinished(step, failures, skipped, time.Since(began))
-		})
-	}()
-	known := make(map[*inventory.Target]bool) // what is not to be recorded
-	var begun bool
-	var done []*event.Result // in this run
-	end := func([]*event.Result) {}
-	defer func() { end(done) }()
-	note := func(e run.Event) {
-		if e.Kind == run.Finished {
-			located(e.Result, at.File, at.Line)
-			byTarget[e.Target] = e.Result
-			if text := e.Result.Truncated("--stream or --format ndjson"); text != "" && !x.o.Stream {
-				x.warn("truncated_output", text)
-			}
-			switch {
-			case e.Result.OK():
-			case e.Result.NotBegun():
-				skipped++
-			default:
-				failures++
-			}
-			if !known[e.Target] && !cut(c.Context(), e.Result) {
-				err = cmp.Or(err, recorded.Finished(e.Result))
-			}
-		}
-		x.observe(func(o Observer) {
-			step.Quiet = step.Quiet || x.blocks.hush.Load()
-			o.Target(step, e)
-		})
+	tell := func(e event.Event) error {
+		step.Quiet = step.Quiet || x.blocks.hush.Load()
+		return x.emit(event.OfStep(e, step))
 	}
+	_ = x.emit(event.StepBegin{Step: step}) // an error stops the run
+	defer func() {
+		_ = tell(event.StepEnd{Failures: failures, NotBegun: skipped, Elapsed: time.Since(began)})
+	}()
+	note := func(r *event.Result) error {
+		byTarget[r.Target] = r
+		if text := r.Truncated("--stream or --format ndjson"); text != "" && !x.o.Stream {
+			x.warn("truncated_output", text)
+		}
+		switch {
+		case r.OK():
+		case r.NotBegun():
+			skipped++
+		default:
+			failures++
+		}
+		return tell(event.TargetEnd{Result: r})
+	}
+	// record notes a result in the journal. The targets of a batch that are in work
+	// go on after an error.
+	record := func(r *event.Result) {
+		located(r, at.File, at.Line)
+		err = cmp.Or(err, recorded.Event(c.Context(), event.TargetEnd{Result: r}))
+	}
+	ofBatch := event.Func(func(ctx context.Context, e event.Event) error {
+		switch e := e.(type) {
+		case event.TargetBegin:
+			if err := recorded.Event(ctx, e); err != nil {
+				return err
+			}
+		case event.TargetEnd:
+			e.Result.Output.Retain() // until the end of the run
+			if e.Result.NotBegun() {
+				located(e.Result, at.File, at.Line)
+			} else {
+				record(e.Result)
+			}
+			return note(e.Result)
+		}
+		return tell(e)
+	})
 	lost := o.rolling.Roll(c.Context(), a.targets, func(targets []*inventory.Target) (run.Batch, error) {
 		if err != nil {
 			return run.Batch{}, err
@@ -335,62 +342,44 @@ func (x *Executor) roll(c *eval.Call, a *act, step *Step, o *options, recorded *
 		before := failures
 		var batch []*inventory.Target
 		for _, t := range targets {
-			r := a.failed[t]
+			if r := a.failed[t]; r != nil {
+				record(r)
+				_ = note(r)
+				continue
+			}
+			r, lost := recorded.Result(t)
+			if lost != nil {
+				return run.Batch{}, lost
+			}
 			if r == nil {
-				var lost error
-				if r, lost = recorded.Result(t); lost != nil {
-					return run.Batch{}, lost
-				}
-				known[t] = r != nil
-			}
-			if r != nil {
-				note(run.Event{Kind: run.Finished, Target: t, Result: r})
-			} else {
 				batch = append(batch, t)
+				continue
 			}
+			located(r, at.File, at.Line)
+			_ = note(r)
 		}
 		if len(batch) == 0 {
 			return run.Batch{Failures: failures - before}, nil
 		}
-		if !begun {
-			var lost error
-			if end, lost = x.audited(c.Context(), step); lost != nil {
-				return run.Batch{}, lost
-			}
-			begun = true
+		begin := event.BatchBegin{Step: step, Targets: batch}
+		if err := x.emit(begin); err != nil {
+			return run.Batch{}, err
 		}
-		if err := recorded.Go(batch); err != nil {
+		if err := recorded.Event(c.Context(), begin); err != nil {
 			return run.Batch{}, err
 		}
 		action := a.do
 		if action == nil {
 			action = &several{a.each[batch[0]], a.each}
 		}
-		runner.Run(c.Context(), action, batch, func(e run.Event) {
-			if e.Kind == run.Finished && e.Result.NotBegun() {
-				known[e.Target] = true // the action did not start on it
-			}
-			if e.Kind == run.Finished {
-				done = append(done, e.Result)
-			}
-			note(e)
-		})
+		_ = runner.Run(c.Context(), action, batch, ofBatch) // an error has stopped the run
 		return run.Batch{Failures: failures - before, Worked: true}, nil
 	}, func(t *inventory.Target, e *event.Error) {
-		note(run.Event{Kind: run.Finished, Target: t, Result: &event.Result{Target: t, Action: a.action, Err: e}})
+		r := &event.Result{Target: t, Action: a.action, Err: e}
+		record(r)
+		_ = note(r)
 	})
 	return cmp.Or(lost, err)
-}
-
-// audited tells Options.Audit that a step is about to be begun.
-func (x *Executor) audited(ctx context.Context, s *Step) (end func([]*event.Result), err error) {
-	if x.o.Audit == nil {
-		return func([]*event.Result) {}, nil
-	}
-	if end, err = x.o.Audit(ctx, s); err != nil {
-		return func([]*event.Result) {}, err
-	}
-	return end, nil
 }
 
 // secretNames are the keys of the last argument, without their underscores, whose

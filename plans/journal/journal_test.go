@@ -64,16 +64,16 @@ func must(t *testing.T, errs ...error) {
 // done does a step whose result on y is a failure.
 func done(t *testing.T, s *Step, raised bool) {
 	t.Helper()
-	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y),
-		s.Finished(&event.Result{Target: x, Action: "command"}),
-		s.Finished(&event.Result{Target: y, Action: "command", Err: &event.Error{Msg: "no"}}), s.End(raised))
+	must(t, s.goOn([]*inventory.Target{x, y}), s.began(x), s.began(y),
+		s.finished(&event.Result{Target: x, Action: "command"}),
+		s.finished(&event.Result{Target: y, Action: "command", Err: &event.Error{Msg: "no"}}), s.End(raised))
 }
 
 func TestResume(t *testing.T) {
 	dir, r := create(t)
 	done(t, step(t, r, "1"), false)
 	s := step(t, r, "2")
-	must(t, s.Go([]*inventory.Target{x}), s.Began(x))
+	must(t, s.goOn([]*inventory.Target{x}), s.began(x))
 
 	r = reopen(t, dir, r, false)
 	if got := strings.Join(r.Params.Keys(), " "); r.Header.Plan != "site" || got != "b a" {
@@ -307,9 +307,9 @@ func TestResults(t *testing.T) {
 func TestWriteErrors(t *testing.T) {
 	dir, r := create(t)
 	s := step(t, r, "1")
-	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x))
+	must(t, s.goOn([]*inventory.Target{x, y}), s.began(x))
 	must(t, r.file.Close())
-	if s.Began(y) == nil || s.Finished(&event.Result{Target: x}) == nil || r.Over("", nil) == nil {
+	if s.began(y) == nil || s.finished(&event.Result{Target: x}) == nil || r.Over("", nil) == nil {
 		t.Error("what was not written is no error")
 	}
 	r, err := Open(t.Context(), dir, r.ID, false)
@@ -326,14 +326,14 @@ func TestRefused(t *testing.T) {
 	other := step(t, r, "2")
 	r = reopen(t, dir, r, false)
 	s := step(t, r, "1")
-	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x))
+	must(t, s.goOn([]*inventory.Target{x, y}), s.began(x))
 	if _, err := r.Effect("2", "prompt", "d", false); err == nil {
 		t.Fatal("an effect in the place of a step")
 	}
-	if s.Began(y) == nil || other.Go([]*inventory.Target{y}) == nil {
+	if s.began(y) == nil || other.goOn([]*inventory.Target{y}) == nil {
 		t.Error("something is begun after that")
 	}
-	must(t, s.Finished(&event.Result{Target: x}))
+	must(t, s.finished(&event.Result{Target: x}))
 	r = reopen(t, dir, r, false)
 	if got, err := step(t, r, "1").Result(x); got == nil || err != nil {
 		t.Errorf("result %v, %v", got, err)
@@ -346,7 +346,7 @@ func TestPasswords(t *testing.T) {
 	u := &inventory.Target{Name: "ssh://u:geheim@h", URI: "ssh://u:geheim@h"}
 	a := &Action{Function: "run_command", Targets: []string{u.SafeName()}}
 	s, err := r.Step("1", a)
-	must(t, err, s.Go([]*inventory.Target{u}), s.Began(u), s.Finished(&event.Result{Target: u}), s.End(false))
+	must(t, err, s.goOn([]*inventory.Target{u}), s.began(u), s.finished(&event.Result{Target: u}), s.End(false))
 	text, err := os.ReadFile(r.Path())
 	must(t, err)
 	if bytes.Contains(text, []byte("geheim")) {
@@ -366,7 +366,7 @@ func TestBegun(t *testing.T) {
 	dir, r := create(t)
 	step(t, r, "1")
 	s := step(t, r, "2")
-	must(t, s.Go([]*inventory.Target{x}))
+	must(t, s.goOn([]*inventory.Target{x}))
 	r = reopen(t, dir, r, false)
 	if step(t, r, "1").Begun() || !step(t, r, "2").Begun() {
 		t.Error("begun without any target, or not begun with one")
@@ -378,7 +378,7 @@ func TestSecrets(t *testing.T) {
 	dir, r := create(t)
 	s := step(t, r, "1")
 	secret := ordered.Of("list", []any{ordered.Of("_sensitive", value.NewSensitive(value.String("geheim")))})
-	must(t, s.Go([]*inventory.Target{x, y}), s.Began(x), s.Began(y), s.Finished(&event.Result{Target: x, Value: secret}), s.Finished(&event.Result{Target: y}), s.End(false))
+	must(t, s.goOn([]*inventory.Target{x, y}), s.began(x), s.began(y), s.finished(&event.Result{Target: x, Value: secret}), s.finished(&event.Result{Target: y}), s.End(false))
 	r = reopen(t, dir, r, false)
 	s = step(t, r, "1")
 	if got := s.Unknown(); s.Done() || !s.Ended() || !slices.Equal(got, []string{"x"}) {
@@ -447,7 +447,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, err := range []error{s.Go([]*inventory.Target{x}), s.Finished(&event.Result{Target: x}), s.End(true), r.Over("m", nil), r.Close()} {
+	for _, err := range []error{s.goOn([]*inventory.Target{x}), s.finished(&event.Result{Target: x}), s.End(true), r.Over("m", nil), r.Close()} {
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,12 +126,29 @@ func (s *Step) Decide(r *event.Result) error {
 		s.decided = make(map[string]*event.Result)
 	}
 	s.decided[r.Target.SafeName()] = r
-	return s.Finished(r)
+	return s.finished(r)
 }
 
-// Go notes that it may be begun on targets from now on. Nothing may be done
+// Event makes it the sink of the events of this step, of those targets that are worked
+// on. A result that is only that of a run which is being stopped is not written.
+func (s *Step) Event(ctx context.Context, e event.Event) error {
+	switch e := e.(type) {
+	case event.BatchBegin:
+		return s.goOn(e.Targets)
+	case event.TargetBegin:
+		return s.began(e.Target)
+	case event.TargetEnd:
+		if cutOff := e.Result.Ending() == event.EndCut || e.Result.NotBegun(); cutOff && ctx.Err() != nil {
+			return nil
+		}
+		return s.finished(e.Result)
+	}
+	return nil
+}
+
+// goOn notes that it may be begun on targets from now on. Nothing may be done
 // before it returns.
-func (s *Step) Go(targets []*inventory.Target) error {
+func (s *Step) goOn(targets []*inventory.Target) error {
 	if s == nil {
 		return nil
 	}
@@ -141,18 +159,18 @@ func (s *Step) Go(targets []*inventory.Target) error {
 	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
 }
 
-// Began notes that it begins on a target. After an error it must not be begun: it
+// began notes that it begins on a target. After an error it must not be begun: it
 // would be taken for not begun when the run is taken up.
-func (s *Step) Began(t *inventory.Target) error {
+func (s *Step) began(t *inventory.Target) error {
 	if s == nil {
 		return nil
 	}
 	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.SafeName()}, false)
 }
 
-// Finished notes what came of it on a target. A result that holds a secret is not
+// finished notes what came of it on a target. A result that holds a secret is not
 // written, so that it stays unknown.
-func (s *Step) Finished(r *event.Result) error {
+func (s *Step) finished(r *event.Result) error {
 	if s == nil || hasSecret(r.Value) {
 		return nil
 	}

@@ -1,0 +1,96 @@
+package event
+
+import (
+	"slices"
+
+	"bolt/inventory"
+)
+
+// An Ending is how an action came to its end on a target.
+type Ending uint8
+
+// The endings.
+const (
+	EndOK       Ending = iota + 1
+	EndFailed          // it was begun, and failed
+	EndNotBegun        // its turn did not come
+	EndCut             // it was ended by force, as the run was stopped
+)
+
+// A Course is how far a plan has come, for the case that it is stopped. It
+// has the results of steps that have not ended, or were cut off, and of those
+// that have ended the last ones' counts. The zero value is ready.
+type Course struct {
+	open  []*begun // in the order of beginning
+	cut   []*begun
+	ended int
+	last  []EndedStep
+}
+
+// begun is a step with the results that there are.
+type begun struct {
+	step    *Step
+	results map[*inventory.Target]*Result
+}
+
+// maxEnded is how many ended steps a Course has: all of them have been shown when they
+// ended.
+const maxEnded = 20
+
+// Add takes an event. stopped says whether the plan is being stopped.
+func (c *Course) Add(e Event, stopped bool) {
+	step := StepOf(e)
+	at := slices.IndexFunc(c.open, func(b *begun) bool { return b.step == step })
+	switch e := e.(type) {
+	case StepBegin:
+		c.open = append(c.open, &begun{step, make(map[*inventory.Target]*Result)})
+	case TargetEnd:
+		if at >= 0 {
+			c.open[at].results[e.Result.Target] = e.Result
+		}
+	case StepEnd:
+		if at < 0 {
+			return
+		}
+		if stopped && c.open[at].wasCut() {
+			c.cut = append(c.cut, c.open[at])
+		} else {
+			c.end(EndedStep{step, e.Failures})
+		}
+		c.open = slices.Delete(c.open, at, at+1)
+	}
+}
+
+func (c *Course) end(s EndedStep) {
+	c.ended++
+	if len(c.last) == maxEnded {
+		c.last = slices.Delete(c.last, 0, 1)
+	}
+	c.last = append(c.last, s)
+}
+
+// wasCut reports whether the step would have gone on.
+func (b *begun) wasCut() bool {
+	for _, t := range b.step.Targets {
+		if how := b.results[t].Ending(); how == EndCut || how == EndNotBegun {
+			return true
+		}
+	}
+	return false
+}
+
+// Stop is the event for a plan that was stopped, with what ended it.
+func (c *Course) Stop(f Failed) Stopped {
+	slices.SortFunc(c.cut, func(a, b *begun) int { return a.step.Number - b.step.Number })
+	s := Stopped{Failed: f, Ended: c.ended, Last: slices.Clone(c.last)}
+	for _, b := range c.cut {
+		one := CutStep{Step: b.step}
+		for _, t := range b.step.Targets {
+			if r := b.results[t]; r != nil {
+				one.Results = append(one.Results, r)
+			}
+		}
+		s.Cut = append(s.Cut, one)
+	}
+	return s
+}

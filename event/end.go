@@ -1,0 +1,65 @@
+package event
+
+import (
+	"errors"
+
+	"bolt/format/fault"
+	"bolt/format/ordered"
+)
+
+// Returned is what a plan has returned. One of the fields is set; none of them: Value is
+// nil.
+type Returned struct {
+	Value     any       // as data
+	Results   []*Result // a ResultSet; not nil if it is one
+	Result    *Result   // a single result
+	Container *ContainerResult
+	Error     *Failed // an error that the plan has caught
+}
+
+// Failed is what ended an action or a plan. With results or a container it is their
+// failure that did.
+type Failed struct {
+	Msg       string
+	Place     string       // in a plan, "(file: F, line: L)"; "" if it is not known
+	Data      *ordered.Map // the error for programs
+	Results   []*Result    // not nil if the action on them has failed
+	Container *ContainerResult
+}
+
+// FailedBy is the event for an error. An error without a kind is one of our own making.
+func FailedBy(err error) Failed {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		e = &fault.Error{Kind: "bolt/internal-error", Msg: err.Error()}
+	}
+	return Failed{Msg: err.Error(), Data: e.Map()}
+}
+
+// Stopped is how far a plan had come when it was stopped.
+type Stopped struct {
+	Failed             // what programs are told, without the steps
+	Cut    []CutStep   // in the order of beginning
+	Ended  int         // steps that had come to their end before
+	Last   []EndedStep // the last of them
+}
+
+// A CutStep is a step that would have gone on.
+type CutStep struct {
+	Step    *Step
+	Results []*Result // those that there are, in the order of the targets
+}
+
+// An EndedStep is a step that came to its end.
+type EndedStep struct {
+	Step     *Step
+	Failures int
+}
+
+// CutResults are the results of the steps that were cut off, step by step.
+func (s *Stopped) CutResults() (list []*Result) {
+	for _, c := range s.Cut {
+		list = append(list, c.Results...)
+	}
+	return list
+}

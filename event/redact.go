@@ -1,0 +1,202 @@
+package event
+
+import (
+	"context"
+	"math/big"
+	"slices"
+
+	"bolt/format/ordered"
+	"bolt/format/safejson"
+)
+
+// Redact is a Sink that hands events to next with secrets taken out of the texts of
+// plans: descriptions of steps, objects of their results, messages, lines of the log,
+// questions, images, and what ended the plan. redact returns a text without its secrets.
+//
+// What a plan returns, and what commands and tasks print, stay as they are. So does the
+// object of the action of a command, which comes from the command line.
+func Redact(next Sink, redact func(string) string) Sink {
+	return &redactor{next: next, text: redact, steps: make(map[*Step]*redactedStep)}
+}
+
+type redactor struct {
+	next  Sink
+	text  func(string) string
+	steps map[*Step]*redactedStep // that have not ended
+}
+
+// redactedStep is a step without secrets, and the last object of its results: the
+// objects of thousands of targets are mostly the same.
+type redactedStep struct {
+	Step
+	object, redacted string
+}
+
+func (r *redactor) Event(ctx context.Context, e Event) error {
+	if s := StepOf(e); s != nil {
+		return r.ofStep(ctx, e, s)
+	}
+	switch v := e.(type) {
+	case ContainerBegin:
+		v.Container = r.container(v.Container)
+		e = v
+	case ContainerEnd:
+		v.Container, v.Result = r.container(v.Container), r.containerResult(v.Result)
+		e = v
+	case Message:
+		v.Text, v.Logged = r.text(v.Text), r.text(v.Logged)
+		e = v
+	case Log:
+		v.Text = r.text(v.Text)
+		e = v
+	case Question:
+		v.Text = r.text(v.Text)
+		e = v
+	case Returned:
+		if v.Error != nil {
+			f := r.failed(*v.Error)
+			v.Error = &f
+		}
+		e = v
+	case Failed:
+		e = r.failed(v)
+	case Stopped:
+		e = r.stopped(v)
+	}
+	return r.next.Event(ctx, e)
+}
+
+// ofStep hands on an event of a step.
+func (r *redactor) ofStep(ctx context.Context, e Event, s *Step) error {
+	own := r.steps[s]
+	if own == nil {
+		own = &redactedStep{Step: *r.step(s)}
+		r.steps[s] = own
+	}
+	own.Quiet = s.Quiet
+	if end, is := e.(TargetEnd); is {
+		if object := end.Result.Object; object != own.object {
+			own.object, own.redacted = object, r.text(object)
+		}
+		end.Result = withObject(end.Result, own.redacted)
+		e = end
+	}
+	if _, is := e.(StepEnd); is {
+		delete(r.steps, s)
+	}
+	return r.next.Event(ctx, OfStep(e, &own.Step))
+}
+
+// step is a copy of a step.
+func (r *redactor) step(s *Step) *Step {
+	shown := *s
+	shown.Description, shown.Object = r.text(s.Description), r.text(s.Object)
+	return &shown
+}
+
+// withObject is the result with another object. The plan's own stays as it is.
+func withObject(r *Result, object string) *Result {
+	if r.Object == "" || r.Object == object {
+		return r
+	}
+	shown := *r
+	shown.Object = object
+	return &shown
+}
+
+func (r *redactor) container(c *Container) *Container {
+	shown := *c
+	shown.Image = r.text(c.Image)
+	return &shown
+}
+
+func (r *redactor) containerResult(c *ContainerResult) *ContainerResult {
+	if c == nil {
+		return nil
+	}
+	return &ContainerResult{Image: r.text(c.Image), Value: c.Value}
+}
+
+func (r *redactor) failed(f Failed) Failed {
+	f.Msg, f.Container = r.text(f.Msg), r.containerResult(f.Container)
+	f.Data, _ = r.data(f.Data).(*ordered.Map)
+	return f
+}
+
+func (r *redactor) stopped(s Stopped) Stopped {
+	s.Failed = r.failed(s.Failed)
+	cut := make([]CutStep, len(s.Cut))
+	for i, c := range s.Cut {
+		cut[i] = CutStep{Step: r.step(c.Step), Results: make([]*Result, len(c.Results))}
+		for n, result := range c.Results {
+			cut[i].Results[n] = withObject(result, r.text(result.Object))
+		}
+	}
+	last := make([]EndedStep, len(s.Last))
+	for i, e := range s.Last {
+		last[i] = EndedStep{r.step(e.Step), e.Failures}
+	}
+	s.Cut, s.Last = cut, last
+	return s
+}
+
+// data is data of a plan without secrets. In results it changes the object alone.
+func (r *redactor) data(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.text(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = r.data(e)
+		}
+		return list
+	case *ordered.Map:
+		m := &ordered.Map{}
+		for k, e := range v.All() {
+			m.Set(r.text(k), r.data(e))
+		}
+		return m
+	case safejson.Lazy:
+		return redactedResult{r.text, v}
+	}
+	return v
+}
+
+// redactedResult is a result, which is made when it is written, without secrets in its
+// object.
+type redactedResult struct {
+	text   func(string) string
+	result safejson.Lazy
+}
+
+// Data implements safejson.Lazy.
+func (r redactedResult) Data() (any, error) {
+	data, err := r.result.Data()
+	m, ok := data.(*ordered.Map)
+	if object, is := m.Value("object").(string); err == nil && ok && is {
+		m.Set("object", r.text(object))
+	}
+	return data, err
+}
+
+// HasSecret reports whether redact would change a text in data. If v is not data of
+// package ordered, it cannot tell, and reports true.
+func HasSecret(v any, redact func(string) string) bool {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, *big.Int:
+		return false
+	case string:
+		return redact(v) != v
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return HasSecret(e, redact) })
+	case *ordered.Map:
+		for k, e := range v.All() {
+			if redact(k) != k || HasSecret(e, redact) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}

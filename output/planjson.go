@@ -1,0 +1,118 @@
+package output
+
+import (
+	"bufio"
+	"context"
+	"strings"
+
+	"bolt/event"
+	"bolt/format/safejson"
+	"bolt/internal/safetext"
+)
+
+// planDocument prints, as JSON, what a plan came to, and no more. What the plan says, and
+// what is streamed, goes beside it.
+type planDocument struct {
+	out    *bufio.Writer
+	beside *bufio.Writer
+	o      Options
+	lines  stepLines
+}
+
+func newPlanJSON(o Options, out *bufio.Writer) *planDocument {
+	p := &planDocument{out: out, beside: bufio.NewWriter(discardNil(o.Err)), o: o}
+	if o.Stream {
+		// Err's reader is unknown: what goes there is fit for a terminal.
+		p.lines = newStepLines(func() *lineStream { return newLineStream(p.beside, true, false) })
+	}
+	return p
+}
+
+// Event prints the result of the plan, and what goes beside it. It returns errors of
+// standard output alone: without the other the plan goes on.
+func (p *planDocument) Event(_ context.Context, e event.Event) error {
+	if hidden(e) {
+		return nil
+	}
+	p.lines.event(e)
+	var err error
+	switch e := e.(type) {
+	case event.Message:
+		if !e.Verbose || p.o.Verbose {
+			_, _ = p.beside.WriteString(safetext.TerminalString(strings.TrimSuffix(e.Text, "\n")) + "\n")
+		}
+	case event.Returned:
+		if err = writeReturned(p.out, e); err == nil {
+			_ = p.out.WriteByte('\n')
+		}
+	case event.Failed:
+		err = writeLine(p.out, e.Data)
+	case event.Stopped:
+		err = writeLine(p.out, stopData(&e))
+	}
+	if err != nil {
+		return err
+	}
+	_ = p.beside.Flush()
+	return p.out.Flush()
+}
+
+// writeReturned writes what a plan has returned as JSON on one line, without its end.
+func writeReturned(w *bufio.Writer, e event.Returned) error {
+	switch {
+	case e.Results != nil:
+		return writeResults(w, e.Results)
+	case e.Result != nil:
+		return e.Result.WriteJSON(w)
+	case e.Container != nil:
+		return safejson.Write(w, e.Container.Map())
+	case e.Error != nil:
+		return safejson.Write(w, e.Error.Data)
+	}
+	return safejson.Write(w, e.Value)
+}
+
+// writeResults writes results as a list in JSON.
+func writeResults(w *bufio.Writer, results []*event.Result) error {
+	_ = w.WriteByte('[')
+	for i, r := range results {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		if err := r.WriteJSON(w); err != nil {
+			return err
+		}
+	}
+	return w.WriteByte(']')
+}
+
+// stepLines are the lines of what the targets of steps print, as it arrives. Steps that
+// run at once may have targets in common, so each has lines of its own.
+type stepLines struct {
+	of  map[int]*lineStream // by the number of the step
+	new func() *lineStream  // nil: nothing is streamed
+}
+
+func newStepLines(open func() *lineStream) stepLines {
+	return stepLines{of: make(map[int]*lineStream), new: open}
+}
+
+func (l *stepLines) event(e event.Event) {
+	s := event.StepOf(e)
+	if s == nil || l.new == nil {
+		return
+	}
+	switch e := e.(type) {
+	case event.TargetOutput:
+		if l.of[s.Number] == nil {
+			l.of[s.Number] = l.new()
+		}
+		l.of[s.Number].write(e)
+	case event.TargetEnd:
+		if lines := l.of[s.Number]; lines != nil {
+			lines.end(e.Result.Target)
+		}
+	case event.StepEnd:
+		delete(l.of, s.Number)
+	}
+}

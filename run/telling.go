@@ -1,0 +1,41 @@
+package run
+
+import (
+	"context"
+	"sync"
+
+	"bolt/event"
+	"bolt/event/capture"
+	"bolt/inventory"
+)
+
+// telling hands the events of one Run to its sink, one at a time, and ends the work after
+// an error.
+type telling struct {
+	stop context.CancelCauseFunc
+
+	mu   sync.Mutex // around calls of sink
+	sink event.Sink
+	err  error // the first that ended the work
+}
+
+func (t *telling) begin(ctx context.Context, target *inventory.Target) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sink.Event(ctx, event.TargetBegin{Target: target})
+}
+
+func (t *telling) output(ctx context.Context, target *inventory.Target, s capture.Stream, p []byte) {
+	t.tell(ctx, event.TargetOutput{Target: target, Stream: s, Data: p})
+}
+
+func (t *telling) end(ctx context.Context, r *event.Result) { t.tell(ctx, event.TargetEnd{Result: r}) }
+
+func (t *telling) tell(ctx context.Context, e event.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.sink.Event(ctx, e); err != nil && t.err == nil {
+		t.err = err
+		t.stop(ErrStopped)
+	}
+}

@@ -99,7 +99,7 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	hash, _ := c.Arg(1).(*value.Hash)
 	o := containerOptions{container: docker.Container{Image: string(c.Args[0].(value.String))}}
-	if err := o.read(x, hash); err != nil {
+	if err := o.read(c.Context(), x, hash); err != nil {
 		return nil, err
 	}
 	v, err := x.effect(c, shown(c.Args), true, func() (any, error) {
@@ -134,12 +134,12 @@ func runContainer(c *eval.Call) (value.Value, error) {
 func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map, error) {
 	at := x.place(c)
 	it := &event.Container{Image: what.Image, Quiet: flowOf(&c.Site).quiet, Secrets: secretNames(c.Args)}
-	if err := x.emit(event.ContainerBegin{Container: it}); err != nil {
+	if err := x.emit(c.Context(), event.ContainerBegin{Container: it}); err != nil {
 		return nil, err
 	}
 	result := &event.ContainerResult{Image: what.Image}
 	x.apart(func() { result.Value = containerValue(c.Context(), what, at.File, at.Line) })
-	_ = x.emit(event.ContainerEnd{Container: it, Result: result}) // which stops the run
+	_ = x.emit(c.Context(), event.ContainerEnd{Container: it, Result: result}) // which stops the run
 	return result.Value, context.Cause(c.Context())
 }
 
@@ -190,7 +190,7 @@ type containerOptions struct {
 	catch     bool
 }
 
-func (o *containerOptions) read(x *Executor, h *value.Hash) error {
+func (o *containerOptions) read(ctx context.Context, x *Executor, h *value.Hash) error {
 	if strings.HasPrefix(o.container.Image, "-") {
 		return failf("bolt/validation-error", "An image's name does not begin with a hyphen, as %s does", o.container.Image)
 	}
@@ -224,7 +224,7 @@ func (o *containerOptions) read(x *Executor, h *value.Hash) error {
 			}
 			o.container.Workdir = string(dir)
 		default:
-			x.warn("plan_function_options", fmt.Sprintf("The function run_container has no option '%s'; it is passed over.", name))
+			x.warn(ctx, "plan_function_options", fmt.Sprintf("The function run_container has no option '%s'; it is passed over.", name))
 		}
 		if err != nil {
 			return err

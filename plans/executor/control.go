@@ -34,14 +34,14 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 		return nil, err
 	}
 	began := time.Now()
-	if err := x.entered(p); err != nil {
+	if err := x.entered(s.Context(), p); err != nil {
 		return nil, err
 	}
 	quiet := flowOf(s).quiet
-	_ = x.emit(event.PlanBegin{Plan: p.Name, Quiet: quiet}) // which stops the run
+	_ = x.emit(s.Context(), event.PlanBegin{Plan: p.Name, Quiet: quiet}) // which stops the run
 	defer func() {
 		quiet := quiet || x.blocks.hush.Load()
-		_ = x.emit(event.PlanEnd{Plan: p.Name, Quiet: quiet, Elapsed: time.Since(began)})
+		_ = x.emit(s.Context(), event.PlanEnd{Plan: p.Name, Quiet: quiet, Elapsed: time.Since(began)})
 	}()
 	if err := accepts(s, p, params); err != nil {
 		if first := s.PlanDefaults(d, params); first != nil {
@@ -57,9 +57,9 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 	f.futures = &futures{}
 	f.inside = nil
 	f.yaml = p.YAML
-	v, err := s.With(x.enter(s.Context(), &f)).Plan(d, params)
+	v, err := s.With(s.Context(), &f).Plan(d, params)
 	if err != nil && p.YAML != nil {
-		return nil, x.ofYAML(p.YAML, err)
+		return nil, x.ofYAML(s.Context(), p.YAML, err)
 	}
 	if err != nil {
 		return nil, unset(err)
@@ -210,7 +210,7 @@ func controlling() []*eval.Function {
 			Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				f := *flowOf(&c.Site)
 				f.quiet = true
-				return of(&c.Site).within(c, &f, func(c *eval.Call) (value.Value, error) { return c.Yield() })
+				return within(c, &f, func(c *eval.Call) (value.Value, error) { return c.Yield() })
 			}}}},
 		{Name: "ctrl::sleep", Doc: "Waits a number of seconds.", Signatures: []eval.Signature{{
 			Params: "Numeric $seconds", Run: func(c *eval.Call) (value.Value, error) {
@@ -326,7 +326,7 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 	if o.runAs != "" {
 		f.runAs = o.runAs
 	}
-	v, err := x.within(c, &f, func(c *eval.Call) (value.Value, error) { return x.plan(&c.Site, p, params.Build()) })
+	v, err := within(c, &f, func(c *eval.Call) (value.Value, error) { return x.plan(&c.Site, p, params.Build()) })
 	if err != nil && o.catch {
 		if f, ok := caught(err); ok {
 			return x.errorValue(f, err), nil

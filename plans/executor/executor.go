@@ -27,6 +27,7 @@ import (
 	"bolt/environment"
 	"bolt/event"
 	"bolt/event/capture"
+	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/plans"
@@ -83,7 +84,6 @@ type Options struct {
 // An Executor is one run of a plan.
 type Executor struct {
 	o     Options
-	ctx   context.Context // of Run
 	turn  turn
 	slots run.Slots
 	spill *capture.Spill // outputs of results, which stay readable to the end
@@ -104,7 +104,11 @@ type Executor struct {
 
 	planResult value.Type // what plans may return; nil before the first did
 
-	stop context.CancelCauseFunc // ends the run
+	// newTarget makes a target within the run's context: the language makes values
+	// without one.
+	newTarget func(spec *ordered.Map) (*inventory.Target, error)
+	stop      context.CancelCauseFunc // ends the run
+	branches  branches
 
 	mu     sync.Mutex   // around calls of the Sink, and what follows
 	course event.Course // how far the plan has come
@@ -136,16 +140,18 @@ func (x *Executor) Close() {
 func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (value.Value, error) {
 	ctx, x.stop = context.WithCancelCause(ctx)
 	defer x.stop(nil)
-	x.plans[p.Name], x.ctx = p, ctx
+	defer context.AfterFunc(ctx, func() { x.branches.end(context.Cause(ctx)) })()
+	x.newTarget = func(spec *ordered.Map) (*inventory.Target, error) { return x.o.Inventory.NewTarget(ctx, spec) }
+	x.plans[p.Name] = p
 	node := x.o.Node
-	node.Plans, node.Host, node.Log = true, x, x.log
+	node.Plans, node.Host, node.Log = true, x, func(l eval.Log) { x.log(ctx, l) }
 	node.Apply = func(*eval.Call, *syntax.File, *syntax.Apply) (value.Value, error) { return nil, noCatalogs() }
 	in := x.o.Environment.Evaluation(node).Interp
 	x.turn.take()
 	defer x.turn.give()
 	x.in("")
 	x.blocks.numbers = 1
-	v, err := x.plan(in.Site(x.enter(ctx, &flow{place: &place{}}), nil), p, params)
+	v, err := x.plan(in.Site(ctx, nil).With(ctx, &flow{place: &place{}}), p, params)
 	if err != nil && ctx.Err() == nil && x.o.Journal == nil && (p.YAML == nil || !catchable(err)) {
 		// A run with a journal goes on until all blocks have ended: it knows of each
 		// step what came of it.
@@ -160,20 +166,17 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	return v, nil
 }
 
-// context is that of the run, for what is called without a place in it.
-func (x *Executor) context() context.Context { return x.ctx }
-
 // emit hands an event to the Sink. An error of something that was about to begin is for
 // the caller; another one stops the run.
-func (x *Executor) emit(e event.Event) error {
+func (x *Executor) emit(ctx context.Context, e event.Event) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if begin, ok := e.(event.StepBegin); ok {
 		x.begun++
 		begin.Step.Number = x.begun
 	}
-	x.course.Add(e, x.ctx.Err() != nil)
-	err := x.o.Sink.Event(x.ctx, e)
+	x.course.Add(e, ctx.Err() != nil)
+	err := x.o.Sink.Event(ctx, e)
 	if err != nil && !event.Begins(e) {
 		x.stop(run.ErrStopped)
 	}
@@ -185,7 +188,7 @@ func (x *Executor) askPeople(ctx context.Context, question string, sensitive boo
 	if x.o.Ask == nil {
 		return "", false, nil
 	}
-	if err := x.emit(event.Question{Text: question}); err != nil {
+	if err := x.emit(ctx, event.Question{Text: question}); err != nil {
 		return "", false, err
 	}
 	answer, err = x.o.Ask(ctx, question, sensitive)
@@ -193,7 +196,7 @@ func (x *Executor) askPeople(ctx context.Context, question string, sensitive boo
 }
 
 // log takes what the language writes to the log.
-func (x *Executor) log(l eval.Log) {
+func (x *Executor) log(ctx context.Context, l eval.Log) {
 	e := event.Log{Level: severity(l.Level), Text: l.Msg}
 	if l.Kind != "" {
 		e.Level, e.ID = "warn", l.Kind
@@ -201,7 +204,7 @@ func (x *Executor) log(l eval.Log) {
 			e.Text = l.Pos.String() + ": " + e.Text
 		}
 	}
-	_ = x.emit(e) // which stops the run
+	_ = x.emit(ctx, e) // which stops the run
 }
 
 // severity returns the log level of a plan's message. Messages of the Puppet
@@ -224,8 +227,8 @@ func severity(l eval.Level) string {
 	return "fatal"
 }
 
-func (x *Executor) warn(id, text string) {
-	_ = x.emit(event.Log{Level: "warn", ID: id, Text: text}) // which stops the run
+func (x *Executor) warn(ctx context.Context, id, text string) {
+	_ = x.emit(ctx, event.Log{Level: "warn", ID: id, Text: text}) // which stops the run
 }
 
 // of is the Executor that a function is called by.
@@ -248,14 +251,9 @@ type flow struct {
 	from syntax.Position // where that was called; see Executor.place
 }
 
-type flowKey struct{}
-
-func (x *Executor) enter(ctx context.Context, f *flow) context.Context {
-	return context.WithValue(ctx, flowKey{}, f)
-}
-
+// flowOf is the flow that a function is called in.
 func flowOf(s *eval.Site) *flow {
-	f, _ := s.Context().Value(flowKey{}).(*flow)
+	f, _ := s.Flow().(*flow)
 	if f == nil {
 		f = &flow{place: &place{}}
 	}
@@ -263,8 +261,8 @@ func flowOf(s *eval.Site) *flow {
 }
 
 // within calls do with the call in another flow.
-func (x *Executor) within(c *eval.Call, f *flow, do func(*eval.Call) (value.Value, error)) (value.Value, error) {
-	return do(c.Fork(x.enter(c.Context(), f)))
+func within(c *eval.Call, f *flow, do func(*eval.Call) (value.Value, error)) (value.Value, error) {
+	return do(c.Fork(c.Context(), f))
 }
 
 // A turn is passed between branches, in the order in which they ask for it.

@@ -118,7 +118,7 @@ func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, a
 	b, err := x.beginBranch(&c.Site)
 	if err != nil {
 		one.err = err
-		x.ended(one)
+		x.ended(c.Context(), one)
 		close(one.done)
 		return one
 	}
@@ -126,9 +126,9 @@ func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, a
 	f.inside, f.place, f.branch, f.futures = one, at, b, group
 	// The block can run longer than the block that started it, but not longer than the run.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(c.Context()))
-	stop := context.AfterFunc(x.ctx, func() { end(context.Cause(x.ctx)) })
+	x.branches.add(one, end)
 	one.end = end
-	fork := c.Fork(x.enter(ctx, &f))
+	fork := c.Fork(ctx, &f)
 	x.blocks.running = append(x.blocks.running, one)
 	mine := x.turn.ask()
 	go func() {
@@ -137,12 +137,12 @@ func (x *Executor) start(c *eval.Call, name string, at *place, group *futures, a
 		x.in(at.prefix)
 		defer close(one.done)
 		defer end(nil)
-		defer stop()
+		defer x.branches.remove(one)
 		defer x.endBranch(b)
 		if one.err = x.ending(); one.err == nil {
 			one.value, one.err = x.blockValue(fork, args)
 		}
-		x.ended(one)
+		x.ended(ctx, one)
 	}()
 	return one
 }
@@ -182,7 +182,7 @@ func (x *Executor) isPlanResult(s *eval.Site, v value.Value) bool {
 }
 
 // ended records that a block has ended, and handles its error.
-func (x *Executor) ended(one *future) {
+func (x *Executor) ended(ctx context.Context, one *future) {
 	x.blocks.ended++
 	one.ended = x.blocks.ended
 	x.blocks.running = slices.DeleteFunc(x.blocks.running, func(f *future) bool { return f == one })
@@ -194,8 +194,8 @@ func (x *Executor) ended(one *future) {
 	switch {
 	case x.final(err):
 		x.blocks.left = err
-	case x.ctx.Err() != nil:
-		x.blocks.left = cmp.Or(x.blocks.left, context.Cause(x.ctx))
+	case x.branches.over() != nil:
+		x.blocks.left = cmp.Or(x.blocks.left, x.branches.over())
 	case plain && x.ending() != nil: // the run has ended and prints nothing more
 	case plain:
 		failure := x.failure(err)
@@ -203,7 +203,7 @@ func (x *Executor) ended(one *future) {
 		if place := failure.Place(); !strings.HasSuffix(text, place) {
 			text += " " + place
 		}
-		x.warn("errored_futures", text)
+		x.warn(ctx, "errored_futures", text)
 	default:
 		x.finish(err)
 	}
@@ -281,7 +281,7 @@ func (x *Executor) waitCatches(c *eval.Call, options value.Value) (catch bool) {
 	}
 	if unknown != nil {
 		at := c.Position()
-		x.warn("plan_function_options", fmt.Sprintf("The wait() function call in %s#L%d received unknown options [%s]. Removing unknown options and continuing...",
+		x.warn(c.Context(), "plan_function_options", fmt.Sprintf("The wait() function call in %s#L%d received unknown options [%s]. Removing unknown options and continuing...",
 			at.File, at.Line, strings.Join(unknown, ", ")))
 	}
 	return catch

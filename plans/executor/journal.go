@@ -199,11 +199,11 @@ func (x *Executor) begin(c *eval.Call, detail any, once bool) (*journal.Effect, 
 }
 
 // entered notes the text of a plan that is run.
-func (x *Executor) entered(p *plans.Plan) error {
+func (x *Executor) entered(ctx context.Context, p *plans.Plan) error {
 	if x.o.Journal == nil {
 		return nil
 	}
-	digest, err := TextDigest(x.ctx, p)
+	digest, err := TextDigest(ctx, p)
 	if err != nil {
 		return err
 	}

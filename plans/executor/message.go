@@ -142,7 +142,7 @@ func saying() []*eval.Function {
 				return nil, err
 			}
 			m := event.Message{Text: message(c.Args[0]), Logged: logged(c.Args[0]), Verbose: verbose}
-			_ = of(&c.Site).emit(m) // which stops the run
+			_ = of(&c.Site).emit(c.Context(), m) // which stops the run
 			return value.Undef{}, nil
 		})
 	}

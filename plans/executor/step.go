@@ -133,7 +133,7 @@ func (x *Executor) unknownOption(c *eval.Call, name string, names []string) {
 	if at := c.Position(); at.File != "" {
 		text += fmt.Sprintf(" (file: %s, line: %d)", at.File, at.Line)
 	}
-	x.warn("plan_function_options", text)
+	x.warn(c.Context(), "plan_function_options", text)
 }
 
 func seconds(v value.Value) (time.Duration, bool) {
@@ -292,16 +292,16 @@ func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, reco
 	failures, skipped := 0, 0
 	tell := func(e event.Event) error {
 		step.Quiet = step.Quiet || x.blocks.hush.Load()
-		return x.emit(event.OfStep(e, step))
+		return x.emit(c.Context(), event.OfStep(e, step))
 	}
-	_ = x.emit(event.StepBegin{Step: step}) // an error stops the run
+	_ = x.emit(c.Context(), event.StepBegin{Step: step}) // an error stops the run
 	defer func() {
 		_ = tell(event.StepEnd{Failures: failures, NotBegun: skipped, Elapsed: time.Since(began)})
 	}()
 	note := func(r *event.Result) error {
 		byTarget[r.Target] = r
 		if text := r.Truncated("--stream or --format ndjson"); text != "" && !x.o.Stream {
-			x.warn("truncated_output", text)
+			x.warn(c.Context(), "truncated_output", text)
 		}
 		switch {
 		case r.OK():
@@ -362,7 +362,7 @@ func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, reco
 			return run.Batch{Failures: failures - before}, nil
 		}
 		begin := event.BatchBegin{Step: step, Targets: batch}
-		if err := x.emit(begin); err != nil {
+		if err := x.emit(c.Context(), begin); err != nil {
 			return run.Batch{}, err
 		}
 		if err := recorded.Event(c.Context(), begin); err != nil {

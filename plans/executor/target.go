@@ -103,7 +103,7 @@ func newTarget(data any, args []value.Value) (value.Value, error) {
 	default:
 		return nil, eval.Errorf("type-mismatch", "Target.new expects a URI or a hash, got %s", value.DescribeValue(args[0]))
 	}
-	t, err := x.o.Inventory.NewTarget(x.context(), spec)
+	t, err := x.newTarget(spec)
 	if err != nil {
 		return nil, err
 	}

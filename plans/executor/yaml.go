@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 
 	"bolt/plans/yamlplan"
@@ -31,9 +32,9 @@ func (x *Executor) place(c *eval.Call) syntax.Position {
 }
 
 // ofYAML converts an error of a YAML plan for the plan that called the YAML plan.
-func (x *Executor) ofYAML(p *yamlplan.Plan, err error) error {
+func (x *Executor) ofYAML(ctx context.Context, p *yamlplan.Plan, err error) error {
 	e, ok := errors.AsType[*eval.Error](err)
-	if !ok || x.final(err) || x.ctx.Err() != nil {
+	if !ok || x.final(err) || ctx.Err() != nil {
 		return err
 	}
 	at := e.Pos

@@ -414,7 +414,7 @@ func TestFork(t *testing.T) {
 			errs := make([]error, list.Len())
 			var wg sync.WaitGroup
 			for i, v := range list.All() {
-				f := c.Fork(c.Context())
+				f := c.Fork(c.Context(), nil)
 				wg.Go(func() { out[i], errs[i] = f.Yield(v) })
 			}
 			wg.Wait()
@@ -442,10 +442,10 @@ func TestWith(t *testing.T) {
 	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "inside", Signatures: []eval.Signature{{
 		Params: "String $function",
 		Run: func(c *eval.Call) (value.Value, error) {
-			return c.With(context.WithValue(c.Context(), key{}, 1)).Call(string(c.Args[0].(value.String)), nil)
+			return c.With(context.WithValue(c.Context(), key{}, 1), 1).Call(string(c.Args[0].(value.String)), nil)
 		},
 	}}}, &eval.Function{Name: "seen", Signatures: []eval.Signature{{
-		Run: func(c *eval.Call) (value.Value, error) { return value.Bool(c.Context().Value(key{}) == 1), nil },
+		Run: func(c *eval.Call) (value.Value, error) { return value.Bool(c.Context().Value(key{}) == 1 && c.Flow() == 1), nil },
 	}}})
 	v, err := run(t, env, "[seen(), inside('seen')]")
 	if err != nil || value.Inspect(v) != "[false, true]" {

@@ -27,7 +27,9 @@ func TestTypesCallFunctions(t *testing.T) {
 		"key": "function m::key(M::K $k) >> Integer { 5 }",
 		"t":   "type M::T = Integer[fork('k')]",
 	}), append(functions(),
-		ask("fork", func(c *eval.Call) (value.Value, error) { return c.Fork(c.Context()).Call("m::key", nil, c.Args...) }),
+		ask("fork", func(c *eval.Call) (value.Value, error) {
+			return c.Fork(c.Context(), nil).Call("m::key", nil, c.Args...)
+		}),
 		ask("anew", func(c *eval.Call) (value.Value, error) { return c.Interp.Call(c.Context(), "m::key", c.Args...) }),
 		ask("other", func(c *eval.Call) (value.Value, error) {
 			return eval.New(*c.Interp.Env()).Call(c.Context(), "m::key", c.Args...)
@@ -117,7 +119,7 @@ func TestBehalf(t *testing.T) {
 	var seen []any
 	env.Library = eval.NewLibrary(nil, append(functions(),
 		&eval.Function{Name: "see", Signatures: []eval.Signature{{Params: "Any *$args", Run: func(c *eval.Call) (value.Value, error) {
-			seen = append(seen, c.Behalf(), c.Fork(c.Context()).Behalf())
+			seen = append(seen, c.Behalf(), c.Fork(c.Context(), nil).Behalf())
 			return nil, nil
 		}}}},
 		&eval.Function{Name: "inside", Signatures: []eval.Signature{{Params: "String $of, String $f", Run: func(c *eval.Call) (value.Value, error) {

@@ -181,18 +181,23 @@ func (s *Site) Body(d *Definition, scope *Scope) (value.Value, error) {
 	return s.t.body(s, d, scope)
 }
 
-// With returns the site with another context, for the same goroutine: the stack
-// of what is evaluated there goes on with the calls around the site.
-func (s *Site) With(ctx context.Context) *Site {
-	return &Site{Interp: s.Interp, Scope: s.Scope, t: s.t.fork(ctx), at: s.at}
+// Flow returns what the innermost With or Fork around the site was given, nil
+// outside of any: what the functions of a host need to know of the flow of control
+// that they are called in.
+func (s *Site) Flow() any { return s.t.flow }
+
+// With returns the site with another context and flow, for the same goroutine: the
+// stack of what is evaluated there goes on with the calls around the site.
+func (s *Site) With(ctx context.Context, flow any) *Site {
+	return &Site{Interp: s.Interp, Scope: s.Scope, t: s.t.fork(ctx, flow), at: s.at}
 }
 
 // Fork returns a Call for another goroutine (a plan's parallelize): it has the
 // same arguments, block and stack, and a count of its own. The other goroutine
-// may call its methods, also after the original has returned.
-func (c *Call) Fork(ctx context.Context) *Call {
+// may call its methods, also after the original has returned. flow is as for With.
+func (c *Call) Fork(ctx context.Context, flow any) *Call {
 	f := *c
-	f.t = c.t.fork(ctx)
+	f.t = c.t.fork(ctx, flow)
 	c.Scope.kept = c.Scope != c.Scope.named.root
 	return &f
 }

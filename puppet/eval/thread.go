@@ -33,6 +33,7 @@ type thread struct {
 	ctx   context.Context
 	log   func(Log)
 	of    any // what it works on behalf of: see Site.CallFor
+	flow  any // see Site.Flow
 	poll  int // calls until the next look at ctx and the budget
 	steps int64
 	depth int
@@ -95,8 +96,9 @@ func newThread(ctx context.Context, in *Interp) *thread {
 // another context in this one: so it counts the stack that there is. Types
 // that are in work here are not known to it: they belong to this goroutine.
 // Should it need one of them, it resolves that anew, for itself.
-func (t *thread) fork(ctx context.Context) *thread {
+func (t *thread) fork(ctx context.Context, flow any) *thread {
 	f := newThread(ctx, t.in)
+	f.flow = flow
 	f.of, f.depth, f.tall = t.of, t.depth, t.tall
 	f.frames = append(f.frames, t.frames...)
 	return f

@@ -50,7 +50,7 @@ func (l *language) batch(ctx context.Context, name string) error {
 		defer f.Close()
 		file = f
 	}
-	in, stop, err := wakeable(ctx, file)
+	in, stop, err := readfile.Wakeable(ctx, file)
 	if err != nil {
 		return err
 	}

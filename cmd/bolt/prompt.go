@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"bolt/internal/readfile"
 	"bolt/transport"
 )
 
@@ -92,7 +93,7 @@ func (p *prompter) text(ctx context.Context, question string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	r, stop, err := wakeable(ctx, p.in)
+	r, stop, err := readfile.Wakeable(ctx, p.in)
 	if err != nil {
 		return "", err
 	}

@@ -222,7 +222,7 @@ func (a *app) readInput(ctx context.Context, limit int64) ([]byte, error) {
 		return nil, usagef("Standard input ('-') can be read only once")
 	}
 	a.stdinRead = true
-	in, stop, err := wakeable(ctx, a.sys.in)
+	in, stop, err := readfile.Wakeable(ctx, a.sys.in)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package readfile
 
 import (
 	"context"
@@ -7,20 +7,17 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"bolt/run"
 )
 
-// wakeable returns a reader of a file that does not wait any more once ctx is
-// done: it returns run.ErrStopped then. stop lets go of it; the file stays
-// open.
-func wakeable(ctx context.Context, f *os.File) (r io.Reader, stop func(), err error) {
+// Wakeable returns a reader of a file whose waits end when ctx is done: Read then
+// returns the cause of ctx. stop releases the reader; the file stays open.
+func Wakeable(ctx context.Context, f *os.File) (r io.Reader, stop func(), err error) {
 	wake, bell, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a pipe: %w", err)
 	}
 	cancel := context.AfterFunc(ctx, func() { bell.Close() })
-	return &wakeableFile{f, wake}, func() {
+	return &wakeable{f, wake, func() error { return context.Cause(ctx) }}, func() {
 		if cancel() {
 			bell.Close()
 		}
@@ -28,10 +25,13 @@ func wakeable(ctx context.Context, f *os.File) (r io.Reader, stop func(), err er
 	}, nil
 }
 
-type wakeableFile struct{ f, wake *os.File }
+type wakeable struct {
+	f, wake *os.File
+	cause   func() error
+}
 
-// Read waits for the file or for the bell.
-func (w *wakeableFile) Read(p []byte) (int, error) {
+// Read waits for the file or for the end of the context.
+func (w *wakeable) Read(p []byte) (int, error) {
 	fds := []unix.PollFd{{Fd: int32(w.f.Fd()), Events: unix.POLLIN}, {Fd: int32(w.wake.Fd()), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
@@ -41,7 +41,7 @@ func (w *wakeableFile) Read(p []byte) (int, error) {
 		case err != nil:
 			return 0, fmt.Errorf("poll: %w", err)
 		case fds[1].Revents != 0:
-			return 0, run.ErrStopped
+			return 0, w.cause()
 		}
 		return w.f.Read(p)
 	}

@@ -22,6 +22,7 @@ import (
 	"bolt/run"
 	"bolt/tasks"
 	"bolt/transport"
+	"bolt/transport/all"
 )
 
 func runCommand(ctx context.Context, a *app, args []string) error {
@@ -134,7 +135,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 		defer ready.outputs.Close()
 	}
 	if ready.dialer != nil {
-		defer ready.dialer.close()
+		defer ready.dialer.Close()
 	}
 	streams := a.config.Stream || a.format() == output.NDJSON
 	record := a.recorder()
@@ -193,7 +194,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 type ready struct {
 	action  run.Action
 	outputs *run.OutputDir // nil without --output-dir
-	dialer  *dialers
+	dialer  *all.Dialer
 }
 
 // prepare makes an action, unless its targets could not be found: terr is why. What it

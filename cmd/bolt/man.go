@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bolt/pool/spawn"
 	"bolt/project"
 )
 
@@ -83,7 +84,7 @@ var (
 		{"BOLT_PROJECT", "The project's directory."},
 		{"BOLT_INVENTORY", "The inventory itself, as YAML."},
 		{poolVariable, "Whether the pool daemon is used, as --pool."},
-		{poolSocketVariable, "The pool daemon's socket."},
+		{spawn.SocketVariable, "The pool daemon's socket."},
 		{"NO_COLOR", "No colours are used when this is set to anything."},
 		{"TERM", "If this is \\fBdumb\\fR, bolt prints neither colours nor a progress line."},
 		{"SSH_AUTH_SOCK", "The agent that holds the user's keys."},

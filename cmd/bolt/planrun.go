@@ -68,7 +68,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	if err != nil {
 		return err
 	}
-	defer dialer.close()
+	defer dialer.Close()
 	language := executor.NewLanguage(func(ctx context.Context, name string) (*syntax.Program, string, error) {
 		q, err := a.plans().Find(ctx, name)
 		if err != nil || q.YAML == nil {

@@ -13,15 +13,25 @@ import (
 	"bolt/format/fault"
 	"bolt/output"
 	"bolt/pool/client"
+	"bolt/pool/spawn"
 	"bolt/pool/wire"
 )
 
 // poolKind is the kind of the errors about the daemon.
 const poolKind = "bolt/pool-error"
 
+// poolVariable is the environment variable that says how the pool is used: auto, off
+// or required.
+const poolVariable = "BOLT_POOL"
+
+// poolPlace is where the user's daemon has its files.
+func (a *app) poolPlace() (spawn.Place, error) {
+	return spawn.FindPlace(a.sys.env(spawn.SocketVariable), a.sys.env("XDG_RUNTIME_DIR"))
+}
+
 // poolClient is a client of the user's daemon. It starts one if start is set.
-func (a *app) poolClient(start bool) (*client.Client, poolPlace, error) {
-	place, err := findPoolPlace(a.sys)
+func (a *app) poolClient(start bool) (*client.Client, spawn.Place, error) {
+	place, err := a.poolPlace()
 	if err != nil {
 		return nil, place, &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
 	}
@@ -30,33 +40,16 @@ func (a *app) poolClient(start bool) (*client.Client, poolPlace, error) {
 		return nil, place, fmt.Errorf("working directory: %w", err)
 	}
 	o := client.Options{
-		Socket: place.socket,
-		Build:  version,
-		Made:   made(),
+		Socket: place.Socket, Build: version, Made: spawn.Made(),
 		Caller: wire.Caller{Home: home(a.sys), Dir: dir, AgentSocket: a.sys.env("SSH_AUTH_SOCK"), Env: a.sys.environ()},
-		Warn:   a.logs.WarnEach,
-		Logger: a.log,
-
-		Passphrase: a.passphrase,
+		Warn:   a.logs.WarnEach, Logger: a.log, Passphrase: a.passphrase,
 	}
 	if start {
-		o.Start = func(ctx context.Context) error { return a.spawnPool(ctx, place) }
+		o.Start = func(ctx context.Context) error {
+			return spawn.Start(ctx, spawn.Options{Place: place, Project: a.project.Dir, LogLevel: a.values.last("log-level"), Getenv: a.sys.lookup, Logger: a.log})
+		}
 	}
 	return client.New(o), place, nil
-}
-
-// made is when this program's file was last changed: it tells builds of one
-// version apart.
-func made() int64 {
-	path, err := os.Executable()
-	if err != nil {
-		return 0
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.ModTime().UnixNano()
 }
 
 // control connects to the daemon and sends it a command; running is false if
@@ -106,7 +99,7 @@ func runPoolStart(ctx context.Context, a *app, _ []string) error {
 	if err := c.Connect(ctx); err != nil {
 		return poolFault(err)
 	}
-	return a.say("The pool daemon has started: pid %d, socket %s.", c.Peer().PID, place.socket)
+	return a.say("The pool daemon has started: pid %d, socket %s.", c.Peer().PID, place.Socket)
 }
 
 func runPoolStop(ctx context.Context, a *app, _ []string) error {
@@ -159,11 +152,11 @@ func runPoolStatus(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	place, err := findPoolPlace(a.sys)
+	place, err := a.poolPlace()
 	if err != nil {
 		return err
 	}
-	view := &output.Pool{Socket: place.socket, Now: time.Now()}
+	view := &output.Pool{Socket: place.Socket, Now: time.Now()}
 	if running {
 		if view.Status, err = decodeStatus(data); err != nil {
 			return err
@@ -191,7 +184,7 @@ func runPoolMetrics(ctx context.Context, a *app, _ []string) error {
 }
 
 func runPoolLogs(ctx context.Context, a *app, _ []string) error {
-	place, err := findPoolPlace(a.sys)
+	place, err := a.poolPlace()
 	if err != nil {
 		return err
 	}
@@ -205,12 +198,12 @@ func runPoolLogs(ctx context.Context, a *app, _ []string) error {
 			return fault.New(poolKind, "The pool daemon (pid %d) logs to its standard error, where whoever started it reads it: under systemd, with journalctl --user -u bolt-pool.", status.PID)
 		}
 	}
-	f, err := os.Open(place.log)
+	f, err := os.Open(place.Log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(poolKind, "There is no log of a pool daemon at %s.", place.log)
+		return fault.New(poolKind, "There is no log of a pool daemon at %s.", place.Log)
 	}
 	if err != nil {
-		return fault.File(place.log, err, "The pool daemon's log '%s' is unreadable: %v", place.log, fault.WithoutPath(err))
+		return fault.File(place.Log, err, "The pool daemon's log '%s' is unreadable: %v", place.Log, fault.WithoutPath(err))
 	}
 	defer f.Close()
 	if _, err := io.Copy(a.sys.out, f); err != nil {

@@ -1,0 +1,180 @@
+// Package spawn starts the pool daemon in the background, and knows where its
+// files are.
+//
+// Start runs this program again as "pool serve" in a session of its own, and waits
+// until that daemon calls TellReady. Package spawn reads no environment: callers
+// pass in the values of the variables that it names.
+package spawn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/internal/ownfile"
+)
+
+const (
+	// ReadyVariable is the environment variable by which "pool serve" tells whoever
+	// started it that it listens: it names a descriptor for TellReady.
+	ReadyVariable = "BOLT_POOL_READY_FD"
+
+	readyText = "ready"
+
+	// spawnLimit is more than a start takes on a machine that is on its knees.
+	spawnLimit = 15 * time.Second
+)
+
+// Options are the settings of Start. Place, Project and Getenv are required.
+type Options struct {
+	Place    Place
+	Project  string // directory, whose configuration sets the limits of the pool
+	LogLevel string // "" for that of the configuration
+	Getenv   func(name string) (value string, ok bool)
+	Logger   *slog.Logger // nil discards
+}
+
+// Start starts a daemon in a session of its own and returns when it
+// listens. The daemon inherits only a few variables, so that it is the same
+// whoever started it.
+func Start(ctx context.Context, o Options) error {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	place := o.Place
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if err := os.Mkdir(place.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	log, err := ownfile.OpenOwn(place.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ready, tell, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	args := []string{"pool", "serve", "--project", o.Project}
+	if o.LogLevel != "" {
+		args = append(args, "--log-level", o.LogLevel)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Args[0] = "bolt"
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log // for the stack of a panic
+	cmd.ExtraFiles = []*os.File{tell}
+	cmd.Env = environment(o)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := closeOnExec(); err != nil {
+		return fmt.Errorf("keep our open files from the daemon: %w", err)
+	}
+	o.Logger.Debug("starting the pool daemon", "program", program, "socket", place.Socket)
+	err = cmd.Start()
+	tell.Close()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", program, err)
+	}
+	said, err := readReady(ctx, ready)
+	if err == nil && said == readyText {
+		return cmd.Process.Release()
+	}
+	_ = cmd.Process.Kill() // it did not start, or hangs
+	_ = cmd.Wait()
+	switch {
+	case err != nil:
+		return fmt.Errorf("the pool daemon did not start: %w (see %s)", err, place.Log)
+	case said == "":
+		return fmt.Errorf("the pool daemon ended as it started (see %s)", place.Log)
+	}
+	return errors.New(said)
+}
+
+// closeOnExec keeps what whoever called us left open (a lock, the end of a
+// pipe) from the daemon, which would hold it for hours. Our own files are
+// marked anyway.
+func closeOnExec() error {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// readReady reads what a starting daemon says.
+func readReady(ctx context.Context, ready *os.File) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })
+	defer stop()
+	text, err := io.ReadAll(io.LimitReader(ready, 4<<10))
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return string(bytes.TrimSpace(text)), err
+}
+
+// environment is what the daemon inherits. What belongs to an invocation,
+// and may be secret, it gets from that invocation when it dials.
+func environment(o Options) []string {
+	env := []string{ReadyVariable + "=3", SocketVariable + "=" + o.Place.Socket}
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "TZ", "LANG", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
+		if v, ok := o.Getenv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// TellReady answers the program that waits for this daemon's start; outcome nil
+// means that the daemon listens. fd is the value of ReadyVariable.
+func TellReady(fd string, outcome error) {
+	if fd != "3" {
+		return
+	}
+	f := os.NewFile(3, "ready")
+	if f == nil {
+		return
+	}
+	text := readyText
+	if outcome != nil {
+		text = strings.TrimSpace(outcome.Error())
+	}
+	_, _ = io.WriteString(f, text) // a program that has gone needs no answer
+	f.Close()
+}
+
+// Made is when this program's file was last changed, in nanoseconds since 1970: it
+// tells builds of one version apart. 0 if that is unknown.
+func Made() int64 {
+	path, err := os.Executable()
+	if err != nil {
+		return 0
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
+}

@@ -368,7 +368,7 @@ func TestOneWarning(t *testing.T) {
 
 func vaultCase(t *testing.T, name, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("../../../internal/ansible/testdata", name+".txtar"))
+	b, err := os.ReadFile(filepath.Join("../../ansible/testdata", name+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

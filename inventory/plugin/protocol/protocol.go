@@ -24,7 +24,7 @@ const (
 	MaxBytes = 64 << 20 // of a request, and of a response
 
 	maxDepth    = 100     // levels of lists and maps in each
-	maxValues   = 4 << 20 // values in each; a decoded value needs some 100 bytes
+	maxValues   = 4 << 20 // values in each; a decoded value needs 100 to 400 bytes
 	maxWarnings = 100
 	maxText     = 4 << 10 // bytes of an error's text, a hint, a warning or a description
 )

@@ -103,14 +103,14 @@ func written(t *testing.T, v any, secret transport.Secret) string {
 }
 
 func TestErrorResponse(t *testing.T) {
-	r, err := protocol.ReadResponse([]byte(`{"protocol": 1, "error": {"kind": "a/b", "message": "no \u001b[31mway", "hint": "go"}, "warnings": [{"id": "x_y", "message": "m"}]}`), protocol.ResolveReference)
+	r, err := protocol.ReadResponse([]byte(`{"protocol": 1, "error": {"kind": "a/b", "message": "no \u001b[31mway", "hint": "go"}, "warnings": [{"id": "x_y", "message": "m\n2026 WARN\tn"}]}`), protocol.ResolveReference)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (protocol.Error{Kind: "a/b", Text: "no way", Hint: "go"}); *r.Err != want {
 		t.Errorf("got %#v", *r.Err)
 	}
-	if want := []protocol.Warning{{ID: "x_y", Text: "m"}}; !reflect.DeepEqual(r.Warnings, want) {
+	if want := []protocol.Warning{{ID: "x_y", Text: "m 2026 WARN n"}}; !reflect.DeepEqual(r.Warnings, want) {
 		t.Errorf("got %#v", r.Warnings)
 	}
 	r, err = protocol.ReadResponse([]byte(`{"protocol": 1, "error": {"message": "`+strings.Repeat("é", 1<<20)+`"}}`), protocol.Describe)

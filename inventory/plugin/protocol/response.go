@@ -131,7 +131,7 @@ func describe(r *Response, m *ordered.Map) error {
 		if !ok {
 			return fmt.Errorf("its '%s' is not a string", keyDescription)
 		}
-		r.Description = shown(s)
+		r.Description = line(s)
 	}
 	list, _ := m.Value(keyCapabilities).([]any)
 	for _, e := range list {
@@ -168,7 +168,7 @@ func warnings(m *ordered.Map) ([]Warning, error) {
 		if !ok || !named || !told || w.Len() != 2 || !idPattern().MatchString(id) {
 			return nil, fmt.Errorf("a warning is not an object of '%s', a name in lower case, and '%s', a string", keyID, keyMessage)
 		}
-		all = append(all, Warning{ID: id, Text: shown(text)})
+		all = append(all, Warning{ID: id, Text: line(text)})
 	}
 	return all, nil
 }
@@ -221,6 +221,9 @@ func shown(s string) string {
 	}
 	return strings.TrimSpace(safetext.TerminalString(s))
 }
+
+// line is a text of a program for lists and logs, which have one line for it.
+func line(s string) string { return strings.Join(strings.Fields(shown(s)), " ") }
 
 // WriteResponse writes the response to a request of this kind.
 func WriteResponse(w io.Writer, request string, r *Response) error {

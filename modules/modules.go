@@ -14,10 +14,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"bolt/internal/lazyregexp"
 	"bolt/internal/readfile"
 )
 
@@ -104,10 +104,10 @@ func (p *Path) With(files fs.FS) *Path {
 // in.
 func (p *Path) Dirs() []string { return slices.Clone(p.dirs) }
 
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var namePattern = lazyregexp.New(`^[a-z][a-z0-9_]*$`)
 
 // ValidName reports whether a module, and so a project, may have that name.
-func ValidName(name string) bool { return namePattern.MatchString(name) }
+func ValidName(name string) bool { return namePattern().MatchString(name) }
 
 // Module returns the module of that name, if there is one.
 func (p *Path) Module(name string) (Module, bool) {

@@ -41,7 +41,7 @@ func parseMetadata(data []byte, where string) (metadata, error) {
 	if name == "" {
 		return md, fault.New("bolt/missing-module-name-error", "Invalid metadata in %s: it has no 'name'.", where)
 	}
-	if !gitName.MatchString(name) {
+	if !gitName().MatchString(name) {
 		return md, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: %q is no name of a module.", where, name)
 	}
 	md.name = strings.Replace(name, "-", "/", 1)
@@ -62,7 +62,7 @@ func parseMetadata(data []byte, where string) (metadata, error) {
 }
 
 func parseDemand(name string, requirement any) (solver.Demand, error) {
-	if !forgeName.MatchString(name) {
+	if !forgeName().MatchString(name) {
 		return solver.Demand{}, errors.New("its name is not owner/name")
 	}
 	text, _ := requirement.(string)

@@ -2,13 +2,13 @@ package install
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/yaml"
+	"bolt/internal/lazyregexp"
 	"bolt/modules/install/gitcache"
 	"bolt/modules/install/puppetfile"
 	"bolt/modules/install/solver"
@@ -32,8 +32,8 @@ type Spec struct {
 }
 
 var (
-	forgeName = regexp.MustCompile(`^[a-zA-Z0-9]+[-/][a-z][a-z0-9_]*$`)
-	gitName   = regexp.MustCompile(`^(?:[a-zA-Z0-9]+[-/])?([a-z][a-z0-9_]*)$`)
+	forgeName = lazyregexp.New(`^[a-zA-Z0-9]+[-/][a-z][a-z0-9_]*$`)
+	gitName   = lazyregexp.New(`^(?:[a-zA-Z0-9]+[-/])?([a-z][a-z0-9_]*)$`)
 )
 
 // String is the spec in one line, without a password.
@@ -165,7 +165,7 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 
 // CheckName says what is wrong with the name of a module from the Forge.
 func CheckName(name string) error {
-	if !forgeName.MatchString(name) {
+	if !forgeName().MatchString(name) {
 		return invalid("Invalid name for Forge module specification: %s. It is owner/name: an owner of letters and digits, "+
 			"and a name of lower-case letters, digits and underscores that begins with a letter.", name)
 	}
@@ -182,7 +182,7 @@ func parseGit(m *ordered.Map) (s Spec, err error) {
 		return s, err
 	}
 	if s.Name != "" {
-		match := gitName.FindStringSubmatch(s.Name)
+		match := gitName().FindStringSubmatch(s.Name)
 		if match == nil {
 			return s, invalid("Invalid name for Git module specification: %s. It is 'name' or 'owner/name': an owner of letters and digits, "+
 				"and a name of lower-case letters, digits and underscores that begins with a letter.", s.Name)
@@ -214,7 +214,7 @@ func parsePath(m *ordered.Map) (s Spec, err error) {
 	if s.AsIs, err = asIs(m); err != nil {
 		return s, err
 	}
-	match := gitName.FindStringSubmatch(s.Name)
+	match := gitName().FindStringSubmatch(s.Name)
 	switch {
 	case s.Path == "" || strings.ContainsRune(s.Path, 0):
 		return s, invalid("The path of a module specification must name a directory:\n%s", indented(m))

@@ -26,10 +26,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/modules/install/untar"
 	"bolt/transport"
 )
@@ -167,11 +167,11 @@ type release struct {
 	Deleted *string `json:"deleted_at"`
 }
 
-var modulePattern = regexp.MustCompile(`^[A-Za-z0-9_]+[-/][a-z][a-z0-9_]*$`)
+var modulePattern = lazyregexp.New(`^[A-Za-z0-9_]+[-/][a-z][a-z0-9_]*$`)
 
 // ValidModule reports whether a module on a Forge can be called that: owner/name
 // or owner-name.
-func ValidModule(name string) bool { return modulePattern.MatchString(name) }
+func ValidModule(name string) bool { return modulePattern().MatchString(name) }
 
 // slug is a module's name in addresses.
 func slug(module string) string { return strings.Replace(module, "/", "-", 1) }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"bolt/internal/lazyregexp"
 )
 
 var (
-	helperAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
-	scpAddress    = regexp.MustCompile(`^([A-Za-z0-9._~+-]+@)?[A-Za-z0-9_\[][A-Za-z0-9._:%\[\]-]*:[^:]`)
+	helperAddress = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
+	scpAddress    = lazyregexp.New(`^([A-Za-z0-9._~+-]+@)?[A-Za-z0-9_\[][A-Za-z0-9._:%\[\]-]*:[^:]`)
 )
 
 // schemes are those of addresses that git fetches from by itself.
@@ -29,7 +30,7 @@ func CheckURL(address string) error {
 		return fmt.Errorf("the address is empty")
 	case strings.HasPrefix(address, "-"):
 		return fmt.Errorf("the address %q begins with a dash, as an option does", Redact(address))
-	case helperAddress.MatchString(address):
+	case helperAddress().MatchString(address):
 		return fmt.Errorf("the address %q is one of a helper program: only %s and paths are fetched from", Redact(address), strings.Join(schemes[:5], ", "))
 	case filepath.IsAbs(address):
 		return nil
@@ -53,7 +54,7 @@ func CheckURL(address string) error {
 		}
 		return fmt.Errorf("the address %q is neither of %s, nor a path", Redact(address), strings.Join(schemes[:5], ", "))
 	}
-	if scpAddress.MatchString(address) {
+	if scpAddress().MatchString(address) {
 		return nil
 	}
 	return fmt.Errorf("%q is no address of a repository: give a URL (https://, ssh://), git@HOST:PATH, or a path that begins with / or ./", address)

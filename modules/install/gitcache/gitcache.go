@@ -26,12 +26,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"bolt/internal/filelock"
+	"bolt/internal/lazyregexp"
 	"bolt/internal/safetext"
 	"bolt/modules/install/untar"
 )
@@ -128,7 +128,7 @@ func (c *Cache) Commit(ctx context.Context, url, ref string) (string, error) {
 		return "", err
 	}
 	defer r.close()
-	full := fullCommit.MatchString(ref)
+	full := fullCommit().MatchString(ref)
 	if full {
 		if commit, err := r.parse(ctx, ref); err == nil {
 			return commit, nil // a commit never changes
@@ -157,11 +157,11 @@ func (c *Cache) Commit(ctx context.Context, url, ref string) (string, error) {
 	return commit, err
 }
 
-var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var fullCommit = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // IsCommit reports whether a ref is the full name of a commit, and so never
 // means anything else.
-func IsCommit(ref string) bool { return fullCommit.MatchString(ref) }
+func IsCommit(ref string) bool { return fullCommit().MatchString(ref) }
 
 // fetchAll fetches all branches and tags, once in a run.
 func (r *repo) fetchAll(ctx context.Context) error {
@@ -210,7 +210,7 @@ func (r *repo) removeLocks() (found bool) {
 func (r *repo) parse(ctx context.Context, name string) (string, error) {
 	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
 	commit := strings.TrimSpace(string(out))
-	if err != nil || !fullCommit.MatchString(commit) {
+	if err != nil || !fullCommit().MatchString(commit) {
 		if ctx.Err() != nil {
 			return "", err
 		}
@@ -242,7 +242,7 @@ func (c *Cache) File(ctx context.Context, url, commit, name string) ([]byte, err
 // Export writes the tree of a commit into a directory, which exists and is
 // empty. Submodules are empty directories there.
 func (c *Cache) Export(ctx context.Context, url, commit, dir string) error {
-	if !fullCommit.MatchString(commit) {
+	if !fullCommit().MatchString(commit) {
 		return ErrNoRef
 	}
 	r, err := c.open(ctx, url)

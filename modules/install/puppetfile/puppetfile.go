@@ -11,8 +11,9 @@ package puppetfile
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"bolt/internal/lazyregexp"
 )
 
 // ManagedLine begins a Puppetfile that Bolt writes and may replace.
@@ -61,11 +62,11 @@ func (m *Module) Name() string {
 // FullName is the title with a slash behind the owner, if it has one.
 func (m *Module) FullName() string { return strings.Replace(m.Title, "-", "/", 1) }
 
-var titlePattern = regexp.MustCompile(`^(?:[A-Za-z0-9_]+[-/])?[a-z][a-z0-9_]*$`)
+var titlePattern = lazyregexp.New(`^(?:[A-Za-z0-9_]+[-/])?[a-z][a-z0-9_]*$`)
 
 // versionPattern is what a version may be made of. Whether it is one is for its
 // user to say.
-var versionPattern = regexp.MustCompile(`^[0-9A-Za-z.+-]+$`)
+var versionPattern = lazyregexp.New(`^[0-9A-Za-z.+-]+$`)
 
 // An Error says why text is not a Puppetfile that we read.
 type Error struct {
@@ -143,7 +144,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 	fail := func(line int, format string, args ...any) error {
 		return &Error{line, fmt.Sprintf("module %s: ", title) + fmt.Sprintf(format, args...)}
 	}
-	if !titlePattern.MatchString(title) {
+	if !titlePattern().MatchString(title) {
 		return m, &Error{line, fmt.Sprintf("%q is no name of a module: it is owner/name, and the name has lower-case letters, digits and underscores", title)}
 	}
 	var kind, source, refKey string
@@ -209,7 +210,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 		if !strings.Contains(m.FullName(), "/") {
 			return m, fail(line, "a module from the Forge is named owner/name")
 		}
-		if m.Version != "" && !versionPattern.MatchString(m.Version) {
+		if m.Version != "" && !versionPattern().MatchString(m.Version) {
 			return m, fail(line, "%q is no version", m.Version)
 		}
 	case "git":

@@ -146,7 +146,7 @@ func (w *textWriter) plain(v Value) {
 	case Timestamp:
 		w.b = append(w.b, v.String()...)
 	case *SemVer:
-		w.b = v.append(w.b)
+		w.b = v.Append(w.b)
 	case *SemVerRange:
 		w.b = append(w.b, v.String()...)
 	case *Sensitive:
@@ -253,7 +253,7 @@ func (w *textWriter) program(v Value) {
 	case *Runtime:
 		w.b = appendQuoted(w.b, v.Name)
 	case *SemVerRange:
-		w.b = append(w.b, v.canonical()...)
+		w.b = append(w.b, v.Canonical()...)
 	case *Sensitive:
 		w.b = append(w.b, "#<"+Redacted+">"...)
 	case Timespan:

@@ -75,7 +75,7 @@ func hashKey(v Value) uint64 {
 		if !ok {
 			return 59
 		}
-		return mix(hashKey(begin) + 61)
+		return mix(hashKey(&SemVer{*begin}) + 61)
 	case Type:
 		return hashType(v)
 	case *Runtime:

@@ -1,5 +1,7 @@
 package value
 
+import "bolt/puppet/semver"
+
 // timeFormats reads a format, or a list of formats, of two characters or more
 // each; one is true if it is not a list.
 func timeFormats(v Value) (formats []string, one, ok bool) {
@@ -141,11 +143,7 @@ func timestampOfText(args []Value, s String, format, zone Value) (Value, error) 
 // isQualifier reports whether s can be what stands behind - or + in a version.
 func isQualifier(v Value) bool {
 	s, ok := v.(String)
-	if !ok {
-		return false
-	}
-	n := scanIdentifiers(string(s))
-	return n > 0 && (n == len(s) || string(s[n:]) == "\n")
+	return ok && semver.IsQualifier(string(s))
 }
 
 const semVerArgs = "a String, or major, minor and patch numbers with prerelease and build, one by one or in a Hash"
@@ -167,7 +165,7 @@ func newSemVer(args []Value) (Value, error) {
 	var nums [3]int64
 	for i := range nums {
 		n, ok := args[i].(Int)
-		if !ok || n < 0 || n == infinite {
+		if !ok || n < 0 || n == semver.Infinite {
 			return nil, bad
 		}
 		nums[i] = int64(n)

@@ -465,29 +465,9 @@ func newSemVerType(ranges []*SemVerRange) *SemVerType {
 }
 
 func joinVersionRanges(a, b *SemVerRange) (*SemVerRange, bool) {
-	aBegin, _, ok1 := a.Begin()
-	bBegin, _, ok2 := b.Begin()
-	if !ok1 || !ok2 {
+	r, ok := a.Range.Join(&b.Range)
+	if !ok {
 		return nil, false
 	}
-	aEnd, aOpen, _ := a.End()
-	bEnd, bOpen, _ := b.End()
-	switch {
-	case a.Includes(bBegin) || b.Includes(aBegin):
-		begin, end := aBegin, aEnd
-		if bBegin.Compare(aBegin) < 0 {
-			begin = bBegin
-		}
-		c := aEnd.Compare(bEnd)
-		if c < 0 {
-			end = bEnd
-		}
-		open := aOpen && c >= 0 && (c > 0 || bOpen) || !aOpen && bOpen && c < 0
-		return NewSemVerRange(begin, end, open), true
-	case aOpen && aEnd.Compare(bBegin) == 0:
-		return NewSemVerRange(aBegin, bEnd, bOpen), true
-	case bOpen && bEnd.Compare(aBegin) == 0:
-		return NewSemVerRange(bBegin, aEnd, aOpen), true
-	}
-	return nil, false
+	return &SemVerRange{*r}, true
 }

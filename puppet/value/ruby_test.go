@@ -78,7 +78,7 @@ func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, w
 				in = append(in, s)
 			}
 		}
-		return r.canonical() + ": " + strings.Join(in, " "), fmt.Sprintf("%v: %v", f[1], f[2])
+		return r.Canonical() + ": " + strings.Join(in, " "), fmt.Sprintf("%v: %v", f[1], f[2])
 	case "uri":
 		u, err := ParseURI(text(0))
 		if err != nil {

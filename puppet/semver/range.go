@@ -1,17 +1,15 @@
-package value
+package semver
 
 import (
 	"slices"
 	"strings"
 )
 
-// A SemVerRange is a set of versions: ">=1.2.0 <2.0.0", "1.x || ~2.3".
-type SemVerRange struct {
+// A Range is a set of versions: ">=1.2.0 <2.0.0", "1.x || ~2.3".
+type Range struct {
 	spans []span
 	text  string
 }
-
-func (*SemVerRange) value() {}
 
 // A spanKind tells how a span was written, which decides how it prints and to
 // what it is equal.
@@ -31,7 +29,7 @@ const (
 // others version is.
 type span struct {
 	kind     spanKind
-	version  *SemVer
+	version  *Version
 	min, max *span
 }
 
@@ -40,7 +38,7 @@ var (
 	nothing    = span{kind: spanLt, version: lowestVersion}
 )
 
-func (s *span) begin() *SemVer {
+func (s *span) begin() *Version {
 	switch s.kind {
 	case spanGt, spanGtEq, spanEq:
 		return s.version
@@ -50,7 +48,7 @@ func (s *span) begin() *SemVer {
 	return lowestVersion
 }
 
-func (s *span) end() *SemVer {
+func (s *span) end() *Version {
 	switch s.kind {
 	case spanLt, spanLtEq, spanEq:
 		return s.version
@@ -92,7 +90,7 @@ func (s *span) upperBound() bool {
 	return false
 }
 
-func (s *span) includes(v *SemVer) bool {
+func (s *span) includes(v *Version) bool {
 	switch s.kind {
 	case spanGt:
 		return v.Compare(s.version) > 0
@@ -112,7 +110,7 @@ func (s *span) includes(v *SemVer) bool {
 
 // allowsPre reports whether pre-releases of v's numbers are meant: they are if
 // the range names one of them.
-func (s *span) allowsPre(v *SemVer) bool {
+func (s *span) allowsPre(v *Version) bool {
 	switch s.kind {
 	case spanAll:
 		return true
@@ -148,14 +146,14 @@ func (s *span) append(b []byte) []byte {
 	case spanGtEq:
 		b = append(b, ">="...)
 	case spanLt:
-		if s.version == lowestVersion {
+		if s.version.Equal(lowestVersion) {
 			return append(b, "<0.0.0"...)
 		}
 		b = append(b, '<')
 	case spanLtEq:
 		b = append(b, "<="...)
 	}
-	return s.version.append(b)
+	return s.version.Append(b)
 }
 
 // intersect returns the versions in both spans; ok is false if there are none.
@@ -204,7 +202,7 @@ func minMax(lo, hi span) span {
 	return span{kind: spanMinMax, min: &lo, max: &hi}
 }
 
-func fromTo(begin *SemVer, noBegin bool, end *SemVer, noEnd bool) (span, bool) {
+func fromTo(begin *Version, noBegin bool, end *Version, noEnd bool) (span, bool) {
 	lo, hi := span{spanGtEq, begin, nil, nil}, span{spanLtEq, end, nil, nil}
 	if noBegin {
 		lo.kind = spanGt
@@ -256,7 +254,7 @@ func (s span) union(o span) (r span, ok, gone bool) {
 }
 
 // newRange joins what overlaps or touches; text is how it was written.
-func newRange(spans []span, text string) *SemVerRange {
+func newRange(spans []span, text string) *Range {
 	for merged := true; merged && len(spans) > 1; {
 		merged = false
 		var result []span
@@ -279,12 +277,12 @@ func newRange(spans []span, text string) *SemVerRange {
 	if len(spans) == 0 {
 		spans = []span{nothing}
 	}
-	return &SemVerRange{spans, text}
+	return &Range{spans, text}
 }
 
-// NewSemVerRange returns the versions from begin to end. nil stands for the
+// NewRange returns the versions from begin to end. nil stands for the
 // lowest and the highest version there can be.
-func NewSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
+func NewRange(begin, end *Version, excludeEnd bool) *Range {
 	if begin == nil {
 		begin = lowestVersion
 	}
@@ -305,10 +303,10 @@ func NewSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
 }
 
 // String returns the range as it was written.
-func (r *SemVerRange) String() string { return r.text }
+func (r *Range) String() string { return r.text }
 
-// canonical returns the range written in one way only.
-func (r *SemVerRange) canonical() string {
+// Canonical returns the range written in one way only.
+func (r *Range) Canonical() string {
 	var b []byte
 	for i := range r.spans {
 		if i > 0 {
@@ -321,7 +319,7 @@ func (r *SemVerRange) canonical() string {
 
 // Includes reports whether v is in the range. A pre-release is only if the
 // range names one of the same numbers.
-func (r *SemVerRange) Includes(v *SemVer) bool {
+func (r *Range) Includes(v *Version) bool {
 	for i := range r.spans {
 		if s := &r.spans[i]; s.includes(v) && (v.stable() || s.allowsPre(v)) {
 			return true
@@ -331,13 +329,13 @@ func (r *SemVerRange) Includes(v *SemVer) bool {
 }
 
 // Equal reports whether both hold the same versions in the same way.
-func (r *SemVerRange) Equal(o *SemVerRange) bool {
+func (r *Range) Equal(o *Range) bool {
 	return slices.EqualFunc(r.spans, o.spans, func(a, b span) bool { return a.equal(&b) })
 }
 
 // Begin returns the lowest version and whether it is left out; ok is false if
 // the range has several beginnings.
-func (r *SemVerRange) Begin() (v *SemVer, exclude, ok bool) {
+func (r *Range) Begin() (v *Version, exclude, ok bool) {
 	if len(r.spans) != 1 {
 		return nil, false, false
 	}
@@ -346,16 +344,16 @@ func (r *SemVerRange) Begin() (v *SemVer, exclude, ok bool) {
 
 // End returns the highest version and whether it is left out; ok is false if
 // the range has several ends.
-func (r *SemVerRange) End() (v *SemVer, exclude, ok bool) {
+func (r *Range) End() (v *Version, exclude, ok bool) {
 	if len(r.spans) != 1 {
 		return nil, false, false
 	}
 	return r.spans[0].end(), r.spans[0].excludeEnd(), true
 }
 
-// coveredBy reports whether every version of r is in o, by their ends; ok is
+// CoveredBy reports whether every version of r is in o, by their ends; ok is
 // false if one of them has several.
-func (r *SemVerRange) coveredBy(o *SemVerRange) (covered, ok bool) {
+func (r *Range) CoveredBy(o *Range) (covered, ok bool) {
 	rb, _, ok1 := r.Begin()
 	ob, _, ok2 := o.Begin()
 	if !ok1 || !ok2 {
@@ -367,8 +365,8 @@ func (r *SemVerRange) coveredBy(o *SemVerRange) (covered, ok bool) {
 	return ob.Compare(rb) <= 0 && (c > 0 || c == 0 && (!ox || rx)), true
 }
 
-// overlap returns the versions in both ranges.
-func (r *SemVerRange) overlap(o *SemVerRange) *SemVerRange {
+// Overlap returns the versions in both ranges.
+func (r *Range) Overlap(o *Range) *Range {
 	var spans []span
 	for _, a := range r.spans {
 		for _, b := range o.spans {
@@ -378,19 +376,49 @@ func (r *SemVerRange) overlap(o *SemVerRange) *SemVerRange {
 		}
 	}
 	x := newRange(spans, "")
-	x.text = x.canonical()
+	x.text = x.Canonical()
 	return x
+}
+
+// Join returns the range from the lower beginning to the higher end of two ranges;
+// ok is false if they do not touch, or one of them has several beginnings.
+func (r *Range) Join(o *Range) (joined *Range, ok bool) {
+	aBegin, _, ok1 := r.Begin()
+	bBegin, _, ok2 := o.Begin()
+	if !ok1 || !ok2 {
+		return nil, false
+	}
+	aEnd, aOpen, _ := r.End()
+	bEnd, bOpen, _ := o.End()
+	switch {
+	case r.Includes(bBegin) || o.Includes(aBegin):
+		begin, end := aBegin, aEnd
+		if bBegin.Compare(aBegin) < 0 {
+			begin = bBegin
+		}
+		c := aEnd.Compare(bEnd)
+		if c < 0 {
+			end = bEnd
+		}
+		open := aOpen && c >= 0 && (c > 0 || bOpen) || !aOpen && bOpen && c < 0
+		return NewRange(begin, end, open), true
+	case aOpen && aEnd.Compare(bBegin) == 0:
+		return NewRange(aBegin, bEnd, bOpen), true
+	case bOpen && bEnd.Compare(aBegin) == 0:
+		return NewRange(bBegin, aEnd, aOpen), true
+	}
+	return nil, false
 }
 
 // maxRangeText bounds the text of a range, and with it the work of joining.
 const maxRangeText = 4096
 
-// parseSemVerRange returns the range that s is, in the notation of npm:
+// ParseRange returns the range that s is, in the notation of npm:
 // comparisons, ~1.2, ^1.2, 1.x, 1.0 - 2.0, blanks for "and", || for "or". The
-// error is a *[ConversionError].
-func parseSemVerRange(s string) (*SemVerRange, error) {
+// error is an *[Error].
+func ParseRange(s string) (*Range, error) {
 	if len(s) > maxRangeText {
-		return nil, convErr(KindLimit, "a range of versions may have %d bytes, not %d", maxRangeText, len(s))
+		return nil, fail(TooLong, "a range of versions may have %d bytes, not %d", maxRangeText, len(s))
 	}
 	parts := splitOr(tightenOperators(s))
 	if len(parts) == 0 {
@@ -459,7 +487,7 @@ type rangeParser struct {
 
 func (p *rangeParser) fail() {
 	if p.err == nil {
-		p.err = convErr(KindValue, "%q is not a range of versions, such as >=1.2.0 <2.0.0", clip(p.whole))
+		p.err = fail(Malformed, "%q is not a range of versions, such as >=1.2.0 <2.0.0", clip(p.whole))
 	}
 }
 
@@ -571,11 +599,11 @@ func (p *rangeParser) partial(s string) (v rawVersion) {
 }
 
 // version reads a partial version with zeros for what is missing.
-func (p *rangeParser) version(s string) *SemVer {
+func (p *rangeParser) version(s string) *Version {
 	return p.make(p.partial(s))
 }
 
-func (p *rangeParser) make(r rawVersion) *SemVer {
+func (p *rangeParser) make(r rawVersion) *Version {
 	for i, n := range r.nums {
 		if !fixed(n) {
 			r.nums[i] = ""
@@ -625,16 +653,16 @@ func (p *rangeParser) simple(s string) span {
 }
 
 // above returns the version of the first n numbers of r, the last one up by one.
-func (p *rangeParser) above(r rawVersion, n int) *SemVer {
+func (p *rangeParser) above(r rawVersion, n int) *Version {
 	v := p.make(rawVersion{nums: r.nums})
 	if n == 1 {
-		return &SemVer{Major: v.Major + 1}
+		return &Version{Major: v.Major + 1}
 	}
-	return &SemVer{Major: v.Major, Minor: v.Minor + 1}
+	return &Version{Major: v.Major, Minor: v.Minor + 1}
 }
 
 // between is all that begins with the first n numbers of r, from lo on.
-func (p *rangeParser) between(lo *SemVer, r rawVersion, n int) span {
+func (p *rangeParser) between(lo *Version, r rawVersion, n int) span {
 	return minMax(span{kind: spanGtEq, version: lo}, span{kind: spanLt, version: p.above(r, n)})
 }
 

@@ -1,4 +1,6 @@
-package value
+// Package semver holds semantic versions (semver.org) and ranges of them in the
+// notation of npm, as modules of Puppet and its language write them.
+package semver
 
 import (
 	"math"
@@ -6,15 +8,13 @@ import (
 	"strings"
 )
 
-// A SemVer is a version as semver.org has it: 1.2.3-rc.1+build.
-type SemVer struct {
+// A Version is a version as semver.org has it: 1.2.3-rc.1+build.
+type Version struct {
 	Major, Minor, Patch int64
 	pre                 []preID // identifiers of the pre-release
 	hasPre              bool    // also true of the lowest version, which has none
 	build               []string
 }
-
-func (*SemVer) value() {}
 
 // A preID is one identifier of a pre-release: a number or a text.
 type preID struct {
@@ -30,20 +30,20 @@ func (p preID) String() string {
 	return p.text
 }
 
-// infinite is the major number of a version above all others.
-const infinite = math.MaxInt64
+// Infinite is the major number of a version above all others.
+const Infinite = math.MaxInt64
 
 // The ends of what ranges can hold.
 var (
-	lowestVersion  = &SemVer{hasPre: true}
-	highestVersion = &SemVer{Major: infinite}
+	lowestVersion  = &Version{hasPre: true}
+	highestVersion = &Version{Major: Infinite}
 )
 
-// ParseSemVer returns the version that s is. The error is a *[ConversionError].
-func ParseSemVer(s string) (*SemVer, error) {
+// Parse returns the version that s is. The error is an *[Error].
+func Parse(s string) (*Version, error) {
 	v, rest, ok := scanVersion(s)
 	if !ok || rest != "" && rest != "\n" {
-		return nil, convErr(KindValue, "%q is not a semantic version, such as 1.2.3 or 1.2.3-rc.1", clip(s))
+		return nil, fail(Malformed, "%q is not a semantic version, such as 1.2.3 or 1.2.3-rc.1", clip(s))
 	}
 	return v.check()
 }
@@ -124,6 +124,13 @@ func scanIdentifiers(s string) int {
 	}
 }
 
+// IsQualifier reports whether s can be what stands behind - or + in a version. A
+// newline at the end is allowed.
+func IsQualifier(s string) bool {
+	n := scanIdentifiers(s)
+	return n > 0 && (n == len(s) || s[n:] == "\n")
+}
+
 func isIdentifierByte(c byte) bool {
 	return isDigit(c) || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
@@ -140,8 +147,8 @@ func allDigits(s string) bool {
 }
 
 // check makes a version of what was read.
-func (r rawVersion) check() (*SemVer, error) {
-	v := &SemVer{hasPre: r.hasPre}
+func (r rawVersion) check() (*Version, error) {
+	v := &Version{hasPre: r.hasPre}
 	for i, p := range []*int64{&v.Major, &v.Minor, &v.Patch} {
 		if r.nums[i] == "" {
 			continue
@@ -169,8 +176,8 @@ func (r rawVersion) check() (*SemVer, error) {
 // below 2^63-1.
 func versionNumber(digits string) (int64, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n == infinite {
-		return 0, convErr(KindRange, "number %s of a version is too large", clip(digits))
+	if err != nil || n == Infinite {
+		return 0, fail(TooLarge, "number %s of a version is too large", clip(digits))
 	}
 	return n, nil
 }
@@ -184,7 +191,7 @@ func parsePre(s string) ([]preID, error) {
 			continue
 		}
 		if len(p) > 1 && p[0] == '0' {
-			return nil, convErr(KindValue, "number %s of a pre-release begins with a zero", clip(p))
+			return nil, fail(Malformed, "number %s of a pre-release begins with a zero", clip(p))
 		}
 		n, err := versionNumber(p)
 		if err != nil {
@@ -195,10 +202,10 @@ func parsePre(s string) ([]preID, error) {
 	return ids, nil
 }
 
-// NewSemVer returns a version of its parts. Pre-release and build may be empty;
+// New returns a version of its parts. Pre-release and build may be empty;
 // they are taken as they are, without a look for numbers in them.
-func NewSemVer(major, minor, patch int64, pre, build string) *SemVer {
-	v := &SemVer{Major: major, Minor: minor, Patch: patch}
+func New(major, minor, patch int64, pre, build string) *Version {
+	v := &Version{Major: major, Minor: minor, Patch: patch}
 	if pre != "" {
 		v.hasPre, v.pre = true, []preID{{text: pre}}
 	}
@@ -209,10 +216,11 @@ func NewSemVer(major, minor, patch int64, pre, build string) *SemVer {
 }
 
 // String returns the version as it is written.
-func (v *SemVer) String() string { return string(v.append(nil)) }
+func (v *Version) String() string { return string(v.Append(nil)) }
 
-func (v *SemVer) append(b []byte) []byte {
-	if v.Major == infinite {
+// Append appends String.
+func (v *Version) Append(b []byte) []byte {
+	if v.Major == Infinite {
 		b = append(b, "Infinity"...)
 	} else {
 		b = strconv.AppendInt(b, v.Major, 10)
@@ -233,7 +241,7 @@ func (v *SemVer) append(b []byte) []byte {
 }
 
 // prerelease returns what stands after the - of the version, or "".
-func (v *SemVer) prerelease() string {
+func (v *Version) prerelease() string {
 	parts := make([]string, len(v.pre))
 	for i, p := range v.pre {
 		parts[i] = p.String()
@@ -242,13 +250,13 @@ func (v *SemVer) prerelease() string {
 }
 
 // Build returns what stands after the + of the version, or "".
-func (v *SemVer) Build() string { return strings.Join(v.build, ".") }
+func (v *Version) Build() string { return strings.Join(v.build, ".") }
 
 // stable reports whether the version is no pre-release.
-func (v *SemVer) stable() bool { return len(v.pre) == 0 }
+func (v *Version) stable() bool { return len(v.pre) == 0 }
 
 // Compare orders versions; the build plays no part in it.
-func (v *SemVer) Compare(o *SemVer) int {
+func (v *Version) Compare(o *Version) int {
 	for _, p := range [3][2]int64{{v.Major, o.Major}, {v.Minor, o.Minor}, {v.Patch, o.Patch}} {
 		if p[0] != p[1] {
 			return order(p[0] < p[1])
@@ -281,13 +289,13 @@ func (p preID) compare(o preID) int {
 }
 
 // Equal reports whether the versions are written the same, build included.
-func (v *SemVer) Equal(o *SemVer) bool {
+func (v *Version) Equal(o *Version) bool {
 	return v.Compare(o) == 0 && v.Build() == o.Build() && len(v.build) == len(o.build) && len(v.pre) == len(o.pre)
 }
 
 // next returns the version with the patch number after v's.
-func (v *SemVer) next() *SemVer {
-	return &SemVer{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
+func (v *Version) next() *Version {
+	return &Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
 }
 
 // order is -1 if less, else 1.

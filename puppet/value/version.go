@@ -1,0 +1,111 @@
+package value
+
+import (
+	"errors"
+
+	"bolt/puppet/semver"
+)
+
+// A SemVer is a version as semver.org has it: 1.2.3-rc.1+build.
+type SemVer struct{ semver.Version }
+
+func (*SemVer) value() {}
+
+// ParseSemVer returns the version that s is. The error is a *[ConversionError].
+func ParseSemVer(s string) (*SemVer, error) {
+	v, err := semver.Parse(s)
+	if err != nil {
+		return nil, versionError(err)
+	}
+	return &SemVer{*v}, nil
+}
+
+// versionError returns an error of package semver as one of this package.
+func versionError(err error) error {
+	e, ok := errors.AsType[*semver.Error](err)
+	if !ok {
+		return err
+	}
+	kind := KindValue
+	switch e.Reason {
+	case semver.TooLarge:
+		kind = KindRange
+	case semver.TooLong:
+		kind = KindLimit
+	}
+	return &ConversionError{kind, e.Msg}
+}
+
+// NewSemVer returns a version of its parts, as semver.New does.
+func NewSemVer(major, minor, patch int64, pre, build string) *SemVer {
+	return &SemVer{*semver.New(major, minor, patch, pre, build)}
+}
+
+// Compare orders versions; the build plays no part in it.
+func (v *SemVer) Compare(o *SemVer) int { return v.Version.Compare(&o.Version) }
+
+// Equal reports whether the versions are written the same, build included.
+func (v *SemVer) Equal(o *SemVer) bool { return v.Version.Equal(&o.Version) }
+
+// A SemVerRange is a set of versions: ">=1.2.0 <2.0.0", "1.x || ~2.3".
+type SemVerRange struct{ semver.Range }
+
+func (*SemVerRange) value() {}
+
+// parseSemVerRange returns the range that s is. The error is a *[ConversionError].
+func parseSemVerRange(s string) (*SemVerRange, error) {
+	r, err := semver.ParseRange(s)
+	if err != nil {
+		return nil, versionError(err)
+	}
+	return &SemVerRange{*r}, nil
+}
+
+// NewSemVerRange returns the versions from begin to end. nil stands for the
+// lowest and the highest version there can be.
+func NewSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
+	of := func(v *SemVer) *semver.Version {
+		if v == nil {
+			return nil
+		}
+		return &v.Version
+	}
+	return &SemVerRange{*semver.NewRange(of(begin), of(end), excludeEnd)}
+}
+
+// Includes reports whether v is in the range, as semver.Range.Includes does.
+func (r *SemVerRange) Includes(v *SemVer) bool { return r.Range.Includes(&v.Version) }
+
+// Equal reports whether both hold the same versions in the same way.
+func (r *SemVerRange) Equal(o *SemVerRange) bool { return r.Range.Equal(&o.Range) }
+
+// coveredBy is semver.Range.CoveredBy.
+func (r *SemVerRange) coveredBy(o *SemVerRange) (covered, ok bool) {
+	return r.Range.CoveredBy(&o.Range)
+}
+
+// overlap returns the versions in both ranges.
+func (r *SemVerRange) overlap(o *SemVerRange) *SemVerRange {
+	return &SemVerRange{*r.Range.Overlap(&o.Range)}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isSpace reports what \s matches.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

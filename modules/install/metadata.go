@@ -12,18 +12,18 @@ import (
 	"bolt/internal/readfile"
 	"bolt/modules/install/gitcache"
 	"bolt/modules/install/solver"
-	"bolt/puppet/value"
+	"bolt/puppet/semver"
 )
 
 // metadata is what a module's metadata.json says of names and dependencies.
 type metadata struct {
 	name     string // owner/name, or name
-	version  *value.SemVer
+	version  *semver.Version
 	requires []solver.Demand
 }
 
-func parseVersion(text string) (*value.SemVer, error) {
-	return value.ParseSemVer(strings.TrimSpace(text))
+func parseVersion(text string) (*semver.Version, error) {
+	return semver.Parse(strings.TrimSpace(text))
 }
 
 // parseMetadata reads a metadata.json; where is what messages call it.

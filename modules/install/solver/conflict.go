@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"bolt/puppet/value"
+	"bolt/puppet/semver"
 )
 
 // note keeps the first conflict: it is about the newest versions, which are
@@ -154,7 +154,7 @@ func versions(module string, candidates []*Candidate) string {
 	return fmt.Sprintf("of %s there %s %s", module, verb, strings.Join(words, ", "))
 }
 
-func compare(a, b *value.SemVer) int {
+func compare(a, b *semver.Version) int {
 	if a == nil || b == nil {
 		return 0
 	}

@@ -19,13 +19,13 @@ import (
 	"strings"
 	"sync"
 
-	"bolt/puppet/value"
+	"bolt/puppet/semver"
 )
 
 // A Range is a set of versions, as metadata of modules writes it.
 type Range struct {
 	text string
-	r    *value.SemVerRange
+	r    *semver.Range
 }
 
 // ParseRange reads a range; "" is all versions.
@@ -34,11 +34,11 @@ func ParseRange(text string) (Range, error) {
 	if text == "" {
 		text = ">= 0.0.0"
 	}
-	v, err := value.New(value.SemVerRangeType{}, []value.Value{value.String(text)})
+	r, err := semver.ParseRange(text)
 	if err != nil {
 		return Range{}, err
 	}
-	return Range{text, v.(*value.SemVerRange)}, nil
+	return Range{text, r}, nil
 }
 
 // String returns the range as it was written.
@@ -46,7 +46,7 @@ func (r Range) String() string { return r.text }
 
 // Includes reports whether a version is in the range. A pre-release is only if
 // the range names one of the same numbers.
-func (r Range) Includes(v *value.SemVer) bool { return r.r == nil || r.r.Includes(v) }
+func (r Range) Includes(v *semver.Version) bool { return r.r == nil || r.r.Includes(v) }
 
 // A Demand is for a module in a range of versions.
 type Demand struct {
@@ -67,7 +67,7 @@ func Name(module string) string {
 // A Candidate is one version of a module.
 type Candidate struct {
 	Module   string        // owner/name, or name
-	Version  *value.SemVer // nil is one that nobody knows, which meets all demands
+	Version  *semver.Version // nil is one that nobody knows, which meets all demands
 	Requires []Demand
 	// Fixed is set of what the project has chosen a source for: it is taken
 	// for a module of any owner.

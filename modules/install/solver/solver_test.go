@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/puppet/value"
+	"bolt/puppet/semver"
 )
 
 // A shelf is a Source: modules with their versions, and what each needs.
@@ -34,7 +34,7 @@ func shelve(t testing.TB, text string) shelf {
 		module, version, _ := strings.Cut(strings.TrimSuffix(head, "!"), " ")
 		c := Candidate{Module: module, Fixed: fixed}
 		if version != "" {
-			v, err := value.ParseSemVer(version)
+			v, err := semver.Parse(version)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bolt/puppet/timeformat"
 	"bytes"
 	"testing"
 	"time"
@@ -109,7 +110,7 @@ func FuzzTimespan(f *testing.F) {
 			d = -90061e9
 		}
 		d.Format(format)
-		parseTimespan(s, timespanFormats()...)
+		parseTimespan(s, timeformat.SpanFormats()...)
 	})
 }
 

@@ -7,6 +7,13 @@ import (
 	"unicode/utf8"
 )
 
+// maxText bounds the texts that formats make.
+const maxText = 64 << 20
+
+func errTooLong() error {
+	return convErr(KindLimit, "the text would be longer than %d MiB", maxText>>20)
+}
+
 // Format returns v as a text, which is what String.new(v, formats) does.
 // Formats is Default for the usual form; a String as "%08x" for v itself; or a
 // Hash of types to formats, where the format of an array or a hash may be

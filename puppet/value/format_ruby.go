@@ -680,3 +680,11 @@ func character(n *big.Int) (string, error) {
 	}
 	return string(rune(n.Int64())), nil
 }
+
+// appendRepeat appends c n times.
+func appendRepeat(b []byte, c byte, n int) []byte {
+	for ; n > 0; n-- {
+		b = append(b, c)
+	}
+	return b
+}

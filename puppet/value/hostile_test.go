@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bolt/puppet/timeformat"
 	"errors"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestHostile(t *testing.T) {
 		"timestamp":        try(anyTimestamp, Float(1e30)),
 		"timestamp text":   try(anyTimestamp, String(long)),
 		"timestamp format": func() error { _, err := NewTimestamp(time.Unix(0, 0)).Format("%99999999d", ""); return err }(),
-		"timestamp sum":    func() error { _, err := must(timestampAt(maxUnix, 0)).Add(1 << 62); return err }(),
+		"timestamp sum":    func() error { _, err := must(timestampAt(timeformat.MaxUnix, 0)).Add(1 << 62); return err }(),
 		"version":          try(anySemVer, String(long+".0.0")),
 		"range":            try(SemVerRangeType{}, String(strings.Repeat("1 || ", 1<<20))),
 		"uri":              try(anyURI, String("http://"+long)),

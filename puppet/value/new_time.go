@@ -1,6 +1,9 @@
 package value
 
-import "bolt/puppet/semver"
+import (
+	"bolt/puppet/semver"
+	"bolt/puppet/timeformat"
+)
 
 // timeFormats reads a format, or a list of formats, of two characters or more
 // each; one is true if it is not a list.
@@ -55,7 +58,7 @@ func timespanOfText(args []Value, s String, format Value) (Value, error) {
 		return nil, misfit("Timespan", args, timespanArgs)
 	}
 	if formats == nil {
-		formats = timespanFormats()
+		formats = timeformat.SpanFormats()
 	}
 	return toValue(parseTimespan(string(s), formats...))
 }

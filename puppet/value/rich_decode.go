@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bolt/puppet/timeformat"
 	"math"
 	"strconv"
 	"strings"
@@ -168,7 +169,7 @@ func fromText(name, s string) (v Value, ok bool, err error) {
 	case "SemVerRange":
 		v, err = toValue(parseSemVerRange(s))
 	case "Timespan":
-		v, err = toValue(parseTimespan(s, timespanFormats()...))
+		v, err = toValue(parseTimespan(s, timeformat.SpanFormats()...))
 	case "Timestamp":
 		v, err = toValue(ParseTimestamp(s, nil, ""))
 	case "URI":

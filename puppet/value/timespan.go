@@ -1,10 +1,10 @@
 package value
 
 import (
+	"bolt/puppet/timeformat"
+	"errors"
 	"math"
 	"math/bits"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -26,15 +26,6 @@ const (
 func (t Timespan) String() string {
 	s, _ := t.Format("%D-%H:%M:%S.%-N")
 	return s
-}
-
-// abs returns the length without its sign, unsigned because the lowest timespan
-// has no opposite.
-func (t Timespan) abs() uint64 {
-	if t < 0 {
-		return -uint64(t)
-	}
-	return uint64(t)
 }
 
 // Seconds returns the length as a number of seconds.
@@ -113,358 +104,26 @@ func addInt(a, b int64) (sum int64, ok bool) {
 	return sum, (sum > a) == (b > 0)
 }
 
-// maxTimeWidth bounds widths in formats of times.
-const maxTimeWidth = 1 << 16
-
-// A timespanFormat is a format of timespans, taken apart.
-type timespanFormat []timespanSegment
-
-// A timespanSegment is a literal text, or one part of the timespan.
-type timespanSegment struct {
-	literal string
-	unit    byte // D H M S L N, or 0 for a literal
-	pad     byte // '0', ' ', or 0 for none
-	width   int  // -1: not given
-	total   bool // the part takes what would be in larger ones
-}
-
-const timespanUnits = "NLSMHD" // from small to large
-
-var timespanUnitSize = [...]int64{1, nsPerMilli, nsPerSec, nsPerMin, nsPerHour, nsPerDay}
-
-// parseTimespanFormat takes a format apart.
-func parseTimespanFormat(s string) (timespanFormat, error) {
-	var f timespanFormat
-	const (
-		literal = iota
-		padding
-		width
-	)
-	state, start := literal, 0
-	seg := timespanSegment{}
-	highest := -1
-	bad := func(end int) error {
-		return convErr(KindFormat, "%q in the format %q is no part of a timespan", clip(s[start:end]), clip(s))
-	}
-	text := func(t string) {
-		if n := len(f); n > 0 && f[n-1].unit == 0 {
-			f[n-1].literal += t
-		} else {
-			f = append(f, timespanSegment{literal: t})
-		}
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if state == literal {
-			j := strings.IndexByte(s[i:], '%')
-			if j != 0 {
-				if j < 0 {
-					j = len(s) - i
-				}
-				text(s[i : i+j])
-				i += j - 1
-				continue
-			}
-			state, start, seg = padding, i, timespanSegment{pad: '0', width: -1}
-			continue
-		}
-		switch {
-		case c == '%':
-			text("%")
-			state = literal
-		case c == '-' || c == '_':
-			if state != padding {
-				return nil, bad(i)
-			}
-			seg.pad = 0
-			if c == '_' {
-				seg.pad = ' '
-			}
-			state = width
-		case c == '0' && state == padding:
-			seg.pad, state = '0', width
-		case isDigit(c):
-			seg.width = max(seg.width, 0)*10 + int(c-'0')
-			if seg.width > maxTimeWidth {
-				return nil, convErr(KindLimit, "a width in the format %q is larger than %d", clip(s), maxTimeWidth)
-			}
-			state = width
-		default:
-			unit := strings.IndexByte(timespanUnits, c)
-			if unit < 0 {
-				return nil, bad(i + 1)
-			}
-			highest = max(highest, unit)
-			seg.unit = c
-			f = append(f, seg)
-			state = literal
-		}
-	}
-	if state != literal {
-		return nil, bad(len(s))
-	}
-	for i := range f {
-		if highest >= 0 && f[i].unit == timespanUnits[highest] {
-			f[i].total = true
-			break
-		}
-	}
-	return f, nil
-}
-
-func (g *timespanSegment) defaultWidth() int {
-	switch g.unit {
-	case 'D':
-		return 1
-	case 'L':
-		return 3
-	case 'N':
-		return 9
-	}
-	return 2
-}
-
-func (g *timespanSegment) fraction() bool { return g.unit == 'L' || g.unit == 'N' }
-
 // Format writes the timespan as format says: %D %H %M %S %L %N for its parts,
 // - or _ and a width between. The error is a *[ConversionError].
 func (t Timespan) Format(format string) (string, error) {
-	f, err := parseTimespanFormat(format)
-	if err != nil {
-		return "", err
-	}
-	var b []byte
-	if t < 0 {
-		b = append(b, '-')
-	}
-	for i := range f {
-		if b = f[i].append(b, t); len(b) > maxText {
-			return "", errTooLong()
-		}
-	}
-	return string(b), nil
+	s, err := timeformat.FormatSpan(time.Duration(t), format)
+	return s, timeError(err)
 }
-
-func (g *timespanSegment) append(b []byte, t Timespan) []byte {
-	if g.unit == 0 {
-		return append(b, g.literal...)
-	}
-	width := g.width
-	if width < 0 {
-		width = g.defaultWidth()
-	}
-	n := g.of(t.abs(), width)
-	var digits [24]byte
-	d := strconv.AppendUint(digits[:0], n, 10)
-	if g.fraction() {
-		if !g.total && g.pad != '0' {
-			for len(d) > 1 && d[len(d)-1] == '0' {
-				d = d[:len(d)-1]
-			}
-		}
-		b = append(b, d...)
-		if g.pad != 0 {
-			b = appendRepeat(b, ' ', width-len(d))
-		}
-		return b
-	}
-	if g.pad != 0 {
-		b = appendRepeat(b, g.pad, width-len(d))
-	}
-	return append(b, d...)
-}
-
-// of returns the part of ns that the segment shows.
-func (g *timespanSegment) of(ns uint64, width int) uint64 {
-	switch g.unit {
-	case 'N':
-		scale := uint64(1)
-		for i := width; i < 9; i++ {
-			scale *= 10
-		}
-		ns /= scale
-		if !g.total {
-			ns %= uint64(nsPerSec) / scale
-		}
-		return ns
-	case 'L':
-		ns /= uint64(nsPerMilli)
-		if !g.total {
-			ns %= 1000
-		}
-		return ns
-	}
-	unit := strings.IndexByte(timespanUnits, g.unit)
-	n := ns / uint64(timespanUnitSize[unit])
-	if !g.total && g.unit != 'D' {
-		n %= uint64(timespanUnitSize[min(unit+1, 5)] / timespanUnitSize[unit])
-	}
-	return n
-}
-
-// appendRepeat appends c n times.
-func appendRepeat(b []byte, c byte, n int) []byte {
-	for ; n > 0; n-- {
-		b = append(b, c)
-	}
-	return b
-}
-
-// timespanFormats returns the formats that are tried when none is given.
-func timespanFormats() []string {
-	return []string{
-		"%D-%H:%M:%S.%-N", "%H:%M:%S.%-N", "%M:%S.%-N", "%S.%-N",
-		"%D-%H:%M:%S", "%H:%M:%S", "%D-%H:%M", "%S",
-	}
-}
-
-// maxTimeText bounds texts that are to be times.
-const maxTimeText = 4096
 
 // parseTimespan reads a timespan in the first format that fits. The error is a
 // *[ConversionError].
 func parseTimespan(s string, formats ...string) (Timespan, error) {
-	if len(s) > maxTimeText {
-		return 0, convErr(KindLimit, "a text of %d bytes is too long for a timespan", len(s))
-	}
-	for _, format := range formats {
-		f, err := parseTimespanFormat(format)
-		if err != nil {
-			return 0, err
-		}
-		t, ok, err := f.parse(s)
-		if ok && err == nil || len(formats) == 1 && err != nil {
-			return t, err
-		}
-	}
-	if len(formats) == 1 {
-		return 0, convErr(KindValue, "%q is not a timespan of the format %q", clip(s), clip(formats[0]))
-	}
-	return 0, convErr(KindValue, "%q is not a timespan of the formats %s", clip(s), clip(strings.Join(formats, ", ")))
+	d, err := timeformat.ParseSpan(s, formats...)
+	return Timespan(d), timeError(err)
 }
 
-// parse reads s by the format; ok is false if it does not fit.
-func (f timespanFormat) parse(s string) (t Timespan, ok bool, err error) {
-	m := timespanMatcher{format: f, s: s, ends: make([]int, len(f)), failed: make([]bool, (len(f)+1)*(len(s)+1))}
-	start := 0
-	if strings.HasPrefix(s, "-") {
-		start = 1
+// timeError returns an error of package timeformat as one of this package.
+func timeError(err error) error {
+	e, ok := errors.AsType[*timeformat.Error](err)
+	if !ok {
+		return err
 	}
-	if !m.match(0, start) {
-		if start == 0 || !m.match(0, 0) {
-			return 0, false, nil
-		}
-		start = 0
-	}
-	var sum int64
-	for i := range f {
-		group := s[start:m.ends[i]]
-		start = m.ends[i]
-		if f[i].unit == 0 {
-			continue
-		}
-		group = strings.TrimLeft(group, " \t\n\v\f\r")
-		if !allDigits(group) {
-			return 0, false, nil
-		}
-		ns, err := f[i].nanoseconds(group)
-		if err != nil {
-			return 0, true, err
-		}
-		var fits bool
-		if sum, fits = addInt(sum, ns); !fits && ns != 0 {
-			return 0, true, errTimespanRange()
-		}
-	}
-	if strings.HasPrefix(s, "-") {
-		sum = -sum
-	}
-	return Timespan(sum), true, nil
-}
-
-// nanoseconds is what a part that was read is worth.
-func (g *timespanSegment) nanoseconds(digits string) (int64, error) {
-	if g.fraction() {
-		if g.total {
-			return 0, convErr(KindFormat, "a fraction of seconds, %%%c, needs the seconds before it", g.unit)
-		}
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			return 0, errTimespanRange()
-		}
-		for i := len(digits); i < 9; i++ {
-			n *= 10
-		}
-		return n, nil
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	ns, ok := mulInt(n, timespanUnitSize[strings.IndexByte(timespanUnits, g.unit)])
-	if err != nil || !ok {
-		return 0, errTimespanRange()
-	}
-	return ns, nil
-}
-
-// A timespanMatcher finds where the segments of a format end in a text. It tries
-// the longest of each first and remembers what failed, so that the time it takes
-// is bounded.
-type timespanMatcher struct {
-	format timespanFormat
-	s      string
-	ends   []int
-	failed []bool // by segment and place
-}
-
-func (m *timespanMatcher) match(seg, at int) bool {
-	if seg == len(m.format) {
-		return at == len(m.s)
-	}
-	key := seg*(len(m.s)+1) + at
-	if m.failed[key] {
-		return false
-	}
-	g := &m.format[seg]
-	if g.unit == 0 {
-		if strings.HasPrefix(m.s[at:], g.literal) {
-			m.ends[seg] = at + len(g.literal)
-			if m.match(seg+1, m.ends[seg]) {
-				return true
-			}
-		}
-		m.failed[key] = true
-		return false
-	}
-	least, most, blanks, start := g.accepts(m.s[at:])
-	n := start
-	for n < len(m.s)-at && n-start < most && (isDigit(m.s[at+n]) || blanks && isSpace(m.s[at+n])) {
-		n++
-	}
-	for ; n-start >= least; n-- {
-		m.ends[seg] = at + n
-		if m.match(seg+1, at+n) {
-			return true
-		}
-	}
-	m.failed[key] = true
-	return false
-}
-
-// accepts tells how many bytes the segment takes, whether blanks are among
-// them, and how many blanks go before.
-func (g *timespanSegment) accepts(s string) (least, most int, blanks bool, start int) {
-	if g.width >= 0 {
-		if g.pad == 0 {
-			return 1, g.width, false, 0
-		}
-		return g.width, g.width, g.pad == ' ', 0
-	}
-	if !g.total {
-		return 1, g.defaultWidth(), g.pad == ' ', 0
-	}
-	if g.pad == ' ' {
-		for start < len(s) && isSpace(s[start]) {
-			start++
-		}
-	}
-	return 1, math.MaxInt, false, start
+	kind := [...]Kind{timeformat.Malformed: KindValue, timeformat.BadFormat: KindFormat, timeformat.TooLong: KindLimit, timeformat.OutOfRange: KindRange}[e.Reason]
+	return &ConversionError{kind, e.Msg}
 }

@@ -88,24 +88,3 @@ func (r *SemVerRange) coveredBy(o *SemVerRange) (covered, ok bool) {
 func (r *SemVerRange) overlap(o *SemVerRange) *SemVerRange {
 	return &SemVerRange{*r.Range.Overlap(&o.Range)}
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isSpace reports what \s matches.
-func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -1,4 +1,4 @@
-package value
+package timeformat
 
 // A zone is the name of a time zone, in lower case, and its distance from UTC in
 // seconds.

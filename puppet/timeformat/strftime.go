@@ -1,4 +1,4 @@
-package value
+package timeformat
 
 import (
 	"strconv"
@@ -10,7 +10,7 @@ import (
 const maxText = 64 << 20
 
 func errTooLong() error {
-	return convErr(KindLimit, "the text would be longer than %d MiB", maxText>>20)
+	return fail(TooLong, "the text would be longer than %d MiB", maxText>>20)
 }
 
 // A timeWriter writes a time by a format, as Ruby's strftime does.
@@ -49,7 +49,7 @@ func (w *timeWriter) append(b []byte, f string) ([]byte, error) {
 		}
 		i += n + 1
 		if i >= len(f) {
-			return nil, convErr(KindFormat, "the format %q ends within a directive", clip(f))
+			return nil, fail(BadFormat, "the format %q ends within a directive", clip(f))
 		}
 		ok := known
 		if known {
@@ -105,7 +105,7 @@ func scanTimeFlags(f string) (g timeFlags, n int, known bool, err error) {
 			m := digitsAt(f, n)
 			width := atoi(f[n:m])
 			if m-n > 9 || width > maxTimeWidth {
-				return g, n, false, convErr(KindLimit, "a width in the format %q is larger than %d", clip(f), maxTimeWidth)
+				return g, n, false, fail(TooLong, "a width in the format %q is larger than %d", clip(f), maxTimeWidth)
 			}
 			g.width = width
 			n = m - 1

@@ -1,0 +1,145 @@
+package timeformat
+
+import (
+	"strings"
+	"time"
+)
+
+// MaxUnix is how many seconds before and after 1970 a moment can be: further away
+// years do not fit the calendar of package time.
+const MaxUnix = 1 << 55
+
+// Format writes a moment as Ruby's strftime does, in a time zone unless zone is
+// empty. The error is an *[Error].
+func Format(t time.Time, format, zone string) (string, error) {
+	at := t.UTC()
+	utc := zone == ""
+	if !utc {
+		offset, err := zoneOffset(zone)
+		if err != nil {
+			return "", err
+		}
+		// Offsets count whole minutes unless they are written so.
+		if !isPlainOffset(zone) {
+			offset = floorDiv(offset, 60) * 60
+		}
+		if offset <= -24*3600 || offset >= 24*3600 {
+			return "", fail(Malformed, "%q is no time zone: it is a day or more away from UTC", clip(zone))
+		}
+		at = at.In(time.FixedZone("", offset))
+	}
+	return strftime(at, utc, format)
+}
+
+// isPlainOffset reports whether zone is written +HH:MM.
+func isPlainOffset(zone string) bool {
+	return len(zone) == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' &&
+		allDigits(zone[1:3]) && allDigits(zone[4:])
+}
+
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+// zoneOffset returns the seconds that a time zone is ahead of UTC. Differs from
+// Puppet: the zone "current" is UTC, for no value depends on the machine.
+func zoneOffset(zone string) (int, error) {
+	if strings.EqualFold(zone, "current") {
+		return 0, nil
+	}
+	if n := scanZone(zone); n > 0 {
+		if offset, ok := lookupZone(zone[:n]); ok {
+			return offset, nil
+		}
+	}
+	return 0, fail(Malformed, "%q is no time zone, such as UTC, CET or +01:00", clip(zone))
+}
+
+// At returns the moment a number of seconds and nanoseconds after 1970 began, in
+// UTC. The error is an *[Error].
+func At(sec, ns int64) (time.Time, error) {
+	if sec > MaxUnix || sec < -MaxUnix {
+		return time.Time{}, errTimestampRange()
+	}
+	return time.Unix(sec, ns).UTC(), nil
+}
+
+func errTimestampRange() error {
+	return fail(OutOfRange, "a timestamp cannot be more than a billion years away")
+}
+
+// timestampFormats returns the formats that are tried when none is given; with a
+// zone given separately those that have none.
+func timestampFormats(zone bool) []string {
+	all := []string{
+		"%FT%T.%N %Z", "%FT%T %Z", "%F %T.%N %Z", "%F %T %Z", "%F %Z",
+		"%FT%T.%N", "%FT%T", "%F %T.%N", "%F %T", "%F",
+	}
+	if zone {
+		return all[5:]
+	}
+	return all
+}
+
+// Parse reads a moment in the first format that fits, which are as for Ruby's
+// strptime; without formats, in one of the usual ones. The time zone is UTC unless
+// zone says otherwise or the format reads one; it cannot be both. one says that a
+// format was given by itself and not in a list, which makes a difference to what
+// the error is. The error is an *[Error].
+func Parse(s string, formats []string, zone string, one bool) (time.Time, error) {
+	if len(s) > maxTimeText {
+		return time.Time{}, fail(TooLong, "a text of %d bytes is too long for a timestamp", len(s))
+	}
+	if len(formats) == 0 {
+		formats = timestampFormats(zone != "")
+	}
+	for _, f := range formats {
+		if len(f) > maxTimeText {
+			return time.Time{}, fail(TooLong, "a format of %d bytes is too long", len(f))
+		}
+		p, ok := strptime(s, f)
+		if !ok || p.leftover {
+			continue
+		}
+		if zone != "" && p.hasZone {
+			if one {
+				return time.Time{}, fail(BadFormat, "a time zone is given, and the format %q has another", clip(f))
+			}
+			continue
+		}
+		if zone == "" && p.hasZone {
+			zone = p.zone
+		}
+		return p.timestamp(zone)
+	}
+	if len(formats) == 1 {
+		return time.Time{}, fail(Malformed, "%q is not a timestamp of the format %q", clip(s), clip(formats[0]))
+	}
+	return time.Time{}, fail(Malformed, "%q is not a timestamp of the formats %s", clip(s), clip(strings.Join(formats, ", ")))
+}
+
+// timestamp is the moment that the parts stand for.
+func (p *timeParts) timestamp(zone string) (time.Time, error) {
+	switch {
+	case !p.hasYear:
+		return time.Time{}, fail(Malformed, "a timestamp needs a year")
+	case p.hour == 24 && (p.min != 0 || p.sec != 0):
+		return time.Time{}, fail(Malformed, "the hour 24 ends when it begins")
+	case p.negativeFraction:
+		return time.Time{}, fail(Malformed, "the fraction of a second is negative")
+	}
+	month, day := max(p.month, 1), max(p.day, 1)
+	at := time.Date(p.year, time.Month(month), day, p.hour, p.min, p.sec, p.nanos, time.UTC)
+	offset := 0
+	if zone != "" {
+		var err error
+		if offset, err = zoneOffset(zone); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return At(at.Unix()-int64(offset), int64(at.Nanosecond()))
+}

@@ -1,0 +1,65 @@
+// Package timeformat writes and reads moments and lengths of time as Puppet does:
+// moments by the formats of Ruby's strftime and strptime, lengths by the formats of
+// the type Timespan.
+package timeformat
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// A Reason says what kind of error an [Error] is.
+type Reason uint8
+
+const (
+	Malformed  Reason = iota // the text is not a time of the format
+	BadFormat                // the format is not one
+	TooLong                  // the text or the format is too long
+	OutOfRange               // the time is too far away or too long
+)
+
+// An Error tells why a time could not be read or written.
+type Error struct {
+	Reason Reason
+	Msg    string
+}
+
+func (e *Error) Error() string { return e.Msg }
+
+func fail(r Reason, format string, args ...any) *Error {
+	return &Error{r, fmt.Sprintf(format, args...)}
+}
+
+// clip shortens a string for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isSpace reports what \s matches.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -243,3 +243,26 @@ func BenchmarkOutputMiB(b *testing.B) {
 		}
 	}
 }
+
+// TestRetain: an output is open until each that keeps it has closed it.
+func TestRetain(t *testing.T) {
+	c := New(Options{})
+	if _, err := io.WriteString(c.Stream(Stdout), "x"); err != nil {
+		t.Fatal(err)
+	}
+	c.Retain()
+	for _, want := range []string{"x", ""} {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := c.WriteMerged(&b); b.String() != want || (err == nil) != (want != "") {
+			t.Errorf("%q, %v; want %q", b.String(), err, want)
+		}
+	}
+	var none *Output
+	none.Retain()
+	if err := none.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -445,7 +445,9 @@ func TestWith(t *testing.T) {
 			return c.With(context.WithValue(c.Context(), key{}, 1), 1).Call(string(c.Args[0].(value.String)), nil)
 		},
 	}}}, &eval.Function{Name: "seen", Signatures: []eval.Signature{{
-		Run: func(c *eval.Call) (value.Value, error) { return value.Bool(c.Context().Value(key{}) == 1 && c.Flow() == 1), nil },
+		Run: func(c *eval.Call) (value.Value, error) {
+			return value.Bool(c.Context().Value(key{}) == 1 && c.Flow() == 1), nil
+		},
 	}}})
 	v, err := run(t, env, "[seen(), inside('seen')]")
 	if err != nil || value.Inspect(v) != "[false, true]" {

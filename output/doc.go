@@ -1,14 +1,14 @@
 // Package output shows people and programs what happens: the progress and the
 // results of an action on targets, inventories, groups, errors.
 //
-// New makes a Renderer for one of the formats human, json, ndjson and rainbow.
-// The layouts of human and json are Puppet Bolt's; ndjson is described in
-// docs/ndjson.md. Progress wraps a Renderer with a line of counts. A PlanView and
-// a PlanProgress are the same for plans.
+// New returns the sink of events for one of the formats human, json, ndjson and
+// rainbow; it shows actions and plans. The layouts of human and json are Puppet
+// Bolt's; ndjson is described in docs/ndjson.md. Progress puts a line of counts beside
+// a sink, Hints prints what to do about failures, and Log writes bolt's log.
 //
-// A Renderer holds no output of a target: it copies from the capture.Output, which
-// it closes, to a buffered writer, which is flushed after each event. Only a
-// StatusLine, of Progress and PlanProgress, has a goroutine.
+// A sink of New copies the outputs of targets to a buffered writer, which is flushed
+// after each event. It keeps an output only where equal results are folded, until it has
+// printed it. Only a StatusLine, of Progress, has a goroutine.
 package output
 
 // Rules of the terminal interface

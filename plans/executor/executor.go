@@ -107,12 +107,8 @@ type Executor struct {
 	// newTarget makes a target within the run's context: the language makes values
 	// without one.
 	newTarget func(spec *ordered.Map) (*inventory.Target, error)
-	stop      context.CancelCauseFunc // ends the run
 	branches  branches
-
-	mu     sync.Mutex   // around calls of the Sink, and what follows
-	course event.Course // how far the plan has come
-	begun  int          // steps
+	events    events
 }
 
 // New returns an Executor.
@@ -125,7 +121,7 @@ func New(o Options) *Executor {
 	}
 	spill := capture.NewSpill("")
 	o.Journal.KeepIn(spill)
-	return &Executor{o: o, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), foreseen: make(map[string]bool), caught: make(map[*value.Object]*Failure)}
+	return &Executor{o: o, events: events{sink: o.Sink}, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), foreseen: make(map[string]bool), caught: make(map[*value.Object]*Failure)}
 }
 
 // Close gives up what results hold. No value of the run may be used afterwards.
@@ -138,8 +134,9 @@ func (x *Executor) Close() {
 // Run runs a plan with parameters, and returns what it returns: undef if it
 // returns nothing. The error is a *Failure.
 func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (value.Value, error) {
-	ctx, x.stop = context.WithCancelCause(ctx)
-	defer x.stop(nil)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	x.events.stop = stop
 	defer context.AfterFunc(ctx, func() { x.branches.end(context.Cause(ctx)) })()
 	x.newTarget = func(spec *ordered.Map) (*inventory.Target, error) { return x.o.Inventory.NewTarget(ctx, spec) }
 	x.plans[p.Name] = p
@@ -164,71 +161,6 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 		return nil, x.failure(err)
 	}
 	return v, nil
-}
-
-// emit hands an event to the Sink. An error of something that was about to begin is for
-// the caller; another one stops the run.
-func (x *Executor) emit(ctx context.Context, e event.Event) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if begin, ok := e.(event.StepBegin); ok {
-		x.begun++
-		begin.Step.Number = x.begun
-	}
-	x.course.Add(e, ctx.Err() != nil)
-	err := x.o.Sink.Event(ctx, e)
-	if err != nil && !event.Begins(e) {
-		x.stop(run.ErrStopped)
-	}
-	return err
-}
-
-// askPeople asks people something; ok is false where there is nobody to ask.
-func (x *Executor) askPeople(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
-	if x.o.Ask == nil {
-		return "", false, nil
-	}
-	if err := x.emit(ctx, event.Question{Text: question}); err != nil {
-		return "", false, err
-	}
-	answer, err = x.o.Ask(ctx, question, sensitive)
-	return answer, err == nil, err
-}
-
-// log takes what the language writes to the log.
-func (x *Executor) log(ctx context.Context, l eval.Log) {
-	e := event.Log{Level: severity(l.Level), Text: l.Msg}
-	if l.Kind != "" {
-		e.Level, e.ID = "warn", l.Kind
-		if l.Pos.File != "" {
-			e.Text = l.Pos.String() + ": " + e.Text
-		}
-	}
-	_ = x.emit(ctx, e) // which stops the run
-}
-
-// severity returns the log level of a plan's message. Messages of the Puppet
-// functions debug, info and notice are one level less important in the log of bolt.
-//
-// Source: Puppet Bolt, lib/bolt/util/puppet_log_level.rb.
-func severity(l eval.Level) string {
-	switch l {
-	case eval.Debug:
-		return "trace"
-	case eval.Info:
-		return "debug"
-	case eval.Notice:
-		return "info"
-	case eval.Warning:
-		return "warn"
-	case eval.Err, eval.Alert:
-		return "error"
-	}
-	return "fatal"
-}
-
-func (x *Executor) warn(ctx context.Context, id, text string) {
-	_ = x.emit(ctx, event.Log{Level: "warn", ID: id, Text: text}) // which stops the run
 }
 
 // of is the Executor that a function is called by.

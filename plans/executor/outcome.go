@@ -50,9 +50,7 @@ func (f *Failure) Event() event.Failed {
 func (x *Executor) Stopped(plan string, f *Failure) event.Stopped {
 	told := *f
 	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+plan+" was stopped; what follows in it was not begun."
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.course.Stop(event.Failed{Msg: told.Msg, Place: told.Place(), Data: told.Map()})
+	return x.events.stopped(event.Failed{Msg: told.Msg, Place: told.Place(), Data: told.Map()})
 }
 
 // WasStopped reports whether an error of Run is that its context has ended.

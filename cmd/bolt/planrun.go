@@ -85,6 +85,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	}
 	defer screen.close()
 	record := a.recorder()
+	// What the audit log refuses is not shown as begun.
 	sink := event.Fan(record, a.rerunSink(), event.Redact(event.Fan(screen, &output.Log{Logs: a.logs}), a.redacted))
 	if err := sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: p.Name, Do: recordedPlan(p, given, j)}); err != nil {
 		return err

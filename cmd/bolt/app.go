@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
@@ -72,13 +73,15 @@ const (
 
 // start runs a command whose name and flags are known: it checks the words,
 // reads the configuration, and prints what goes wrong in the format asked for.
-func start(ctx context.Context, c command, values flagValues, sys system, args []string) error {
-	if err := c.words(args); err != nil {
+func start(ctx context.Context, p *cli.Program, c *command, values flagValues, sys system, args []string) error {
+	if err := c.Check(args); err != nil {
 		return err
 	}
-	if err := checkFlags(c, values, sys.env(inventoryVariable) != ""); err != nil {
+	bound := c.run(cli.Values(values), args)
+	if err := checkFlags(p, c, bound.options, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
+	formats, _ := formatsOf(c, bound.options)
 	own := ""
 	if f := values.last("format"); f != "" && !slices.Contains(project.Formats(), f) {
 		own = f
@@ -92,18 +95,18 @@ func start(ctx context.Context, c command, values flagValues, sys system, args [
 	}
 	defer a.close()
 	a.own = own
-	a.config.Format = nearestFormat(c.formatsWith(values), a.config.Format)
-	if slices.Contains(c.lists, onModules) {
+	a.config.Format = nearestFormat(formats, a.config.Format)
+	if slices.Contains(c.Lists, onModules) {
 		a.warnHidden()
 	}
-	a.log.Debug("started", "version", version, "command", c.name, "project", a.project.Dir)
-	err = c.run(ctx, a, args)
+	a.log.Debug("started", "version", version, "command", c.Name, "project", a.project.Dir)
+	err = bound.run(ctx, a)
 	a.savePlugins(ctx)
 	a.warnKept()
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {
 		return err
 	}
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		return err
 	}
 	err = a.withoutSecrets(err)
@@ -196,10 +199,10 @@ func (a *app) clearCache() error {
 // that are to be asked for are asked for here.
 func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) {
 	m := &ordered.Map{}
-	for _, f := range flagTable() {
-		if f.config != nil && a.values.has(f.name) {
-			if v := f.config(a.values.last(f.name)); v != nil {
-				m.Set(f.name, v)
+	for _, f := range a.sys.flags() {
+		if f.Setting != nil && a.values.has(f.Name) {
+			if v := f.Setting(a.values.last(f.Name)); v != nil {
+				m.Set(f.Name, v)
 			}
 		}
 	}

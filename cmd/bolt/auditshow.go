@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bolt/audit"
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/output"
 )
@@ -19,23 +20,28 @@ const auditWarning = "audit"
 func auditCommands() []command {
 	return []command{
 		{
-			name: "audit show", args: "[FILE...]", run: showAudit, words: anyFiles, voice: noFiles,
-			short: "Show who did what on which targets",
-			long: `Prints what the audit log has recorded, a line for each action in the order
+			run: plain(showAudit), voice: noFiles,
+			Command: cli.Command{
+				Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
+				Short: "Show who did what on which targets",
+				Long: `Prints what the audit log has recorded, a line for each action in the order
 in which they ended: when, who, what, on which targets, and what came of it.
 What has no end was cut off, or goes on. With --format json the records are
 printed whole. The log is the one that the setting audit names, with the files
 that it was rotated to; FILE names others, the oldest first.`,
-			example: `  bolt audit show --last 20
+				Example: `  bolt audit show --last 20
   bolt audit show --since 1d --failed
   bolt audit show --actor alice --action task --on web1
   bolt audit show /var/log/bolt/audit.jsonl.1 --format json`,
-			exit: exitShown, formats: plainFormats, lists: []string{onAudit},
+				Exit: exitShown, Formats: plainFormats, Lists: []string{onAudit},
+			},
 		},
 		{
-			name: "audit verify", args: "[FILE...]", run: verifyAudit, words: anyFiles, voice: noFiles,
-			short: "Find out whether an audit log was changed",
-			long: `Follows the chain of hashes through the audit log, and prints the number and
+			run: plain(verifyAudit), voice: noFiles,
+			Command: cli.Command{
+				Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
+				Short: "Find out whether an audit log was changed",
+				Long: `Follows the chain of hashes through the audit log, and prints the number and
 the hash of the last record, or the first line that is not as it was written.
 The log is the one that the setting audit names, with the files that it was
 rotated to; FILE names others, the oldest first.
@@ -44,11 +50,11 @@ Records that were taken away at the end cannot be seen, nor that the last one
 was changed, and who can write the file can write all of it anew. Note the hash
 somewhere else, and give it with --expect the next time: the record that has
 it must still be there.`,
-			example: `  bolt audit verify
+				Example: `  bolt audit verify
   bolt audit verify --expect "$(cat last-hash)"
   bolt audit verify audit.jsonl.2.gz audit.jsonl.1 audit.jsonl`,
-			exit:    "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ",
-			formats: plainFormats, lists: []string{onVerify},
+				Exit: "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ", Formats: plainFormats, Lists: []string{onVerify},
+			},
 		},
 	}
 }

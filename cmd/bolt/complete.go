@@ -7,91 +7,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"bolt/internal/guide"
+	"bolt/cli"
 	"bolt/inventory/match"
 	"bolt/output"
 	"bolt/plans/journal"
 )
 
-// addCompletion tells the shell what may follow the flags of cmd: target and
-// group names from the inventory, and the words of flags that take only some.
-func addCompletion(cmd *cobra.Command, c *command, values flagValues, sys system) {
-	for _, f := range flagTable() {
-		var complete cobra.CompletionFunc
-		switch {
-		case f.name == "targets":
-			complete = func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-				return completeTargets(cmd, values, sys, prefix)
-			}
-		case f.name == "where":
-			complete = func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-				return completeWhere(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-			}
-		case f.name == "format":
-			complete = cobra.FixedCompletions(c.formats, cobra.ShellCompDirectiveNoFileComp)
-		case f.values != nil:
-			complete = cobra.FixedCompletions(f.values, cobra.ShellCompDirectiveNoFileComp)
-		case f.name == "inventoryfile", f.name == "hiera-config":
-			complete = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-		case f.name == "facts":
-			complete = cobra.FixedCompletions([]string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-		case f.name == "project", f.name == "modulepath", f.name == "output-dir":
-			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-		case f.name == "private-key", f.name == "batch":
-			continue // files
-		case f.arg != "":
-			complete = cobra.NoFileCompletions
-		default:
-			continue
+// opened calls f with an app for the flags of a command line that is not complete.
+// A configuration with mistakes completes nothing.
+func (s system) opened(f func(ctx context.Context, a *app, q cli.Query) cli.Completions) cli.Completer {
+	return func(ctx context.Context, q cli.Query) cli.Completions {
+		a, err := openApp(ctx, flagValues(q.Given), s, quiet)
+		if err != nil {
+			return cli.Completions{}
 		}
-		if cmd.Flags().Lookup(f.name) == nil {
-			continue
-		}
-		// The only error is a flag that was registered already.
-		_ = cmd.RegisterFlagCompletionFunc(f.name, complete)
-	}
-}
-
-// completeWords offers files where a command takes a path, names where it takes
-// one that is known, and nothing where it takes a command line.
-func completeWords(c command, values flagValues, sys system) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		switch {
-		case c.name == "task show" && len(args) == 0, c.name == "task run" && len(args) == 0:
-			return completeListed(cmd, values, sys, prefix, publicTasks)
-		case c.name == "plan show" && len(args) == 0, c.name == "plan run" && len(args) == 0, c.name == "plan graph" && len(args) == 0:
-			return completeListed(cmd, values, sys, prefix, publicPlans)
-		case c.name == "plan resume" && len(args) == 0:
-			return completeRuns(cmd, values, sys)
-		case c.name == "plan convert" && len(args) == 0:
-			names, _ := completeListed(cmd, values, sys, prefix, yamlPlans)
-			return names, cobra.ShellCompDirectiveDefault // or files
-		case c.name == "task run":
-			return completeParameters(cmd, values, sys, args, prefix, taskParameters)
-		case c.name == "plan run":
-			return completeParameters(cmd, values, sys, args, prefix, planParameters)
-		case c.name == "script run", c.name == "file upload" && len(args) == 0, c.name == "file download" && len(args) == 1:
-			return nil, cobra.ShellCompDirectiveDefault
-		case c.name == "puppet validate", c.name == "puppet dump", c.name == "puppet eval" && len(args) == 0:
-			return []string{"pp", "epp"}, cobra.ShellCompDirectiveFilterFileExt
-		case c.name == "module show" && len(args) == 0:
-			return completeModules(cmd, values, sys, prefix)
-		case c.name == guideCommand && len(args) == 0:
-			return guide.Topics(), cobra.ShellCompDirectiveNoFileComp
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		defer a.close()
+		return f(ctx, a, q)
 	}
 }
 
 // completeTargets offers the names that the last element of a comma-separated
-// list may become, after "!" or "&", too. A broken inventory offers nothing:
-// completion is no place for error messages.
-func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
-	done, last := "", prefix
-	if i := strings.LastIndexByte(prefix, ','); i >= 0 {
-		done, last = prefix[:i+1], prefix[i+1:]
+// list may become, after "!" or "&", too.
+func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
+	done, last := "", q.Prefix
+	if i := strings.LastIndexByte(q.Prefix, ','); i >= 0 {
+		done, last = q.Prefix[:i+1], q.Prefix[i+1:]
 	}
 	given := strings.Split(done, ",")
 	for i, n := range given {
@@ -100,27 +40,28 @@ func completeTargets(cmd *cobra.Command, values flagValues, sys system, prefix s
 	if last != "" && (last[0] == '!' || last[0] == '&') {
 		done, last = done+last[:1], last[1:]
 	}
-	a, err := openApp(cmd.Context(), values, sys, quiet)
+	inv, err := a.inventory(ctx)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return cli.Completions{}
 	}
-	defer a.close()
-	inv, err := a.inventory(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
+	c := cli.Completions{NoSpace: true}
 	for _, n := range inv.Names() {
 		if strings.HasPrefix(n, last) && !slices.Contains(given, n) {
-			names = append(names, done+n)
+			c.Words = append(c.Words, cli.Word{Text: done + n})
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return c
 }
 
-// completeWhere returns the completions for the end of an expression: names, lists
-// after "in", and "and" and "or" after a comparison.
-func completeWhere(prefix string) []string {
+// completeWhere completes the end of an expression: names, lists after "in", and
+// "and" and "or" after a comparison.
+func completeWhere(_ context.Context, q cli.Query) cli.Completions {
+	c := cli.Texts(continuations(q.Prefix)...)
+	c.NoSpace = true
+	return c
+}
+
+func continuations(prefix string) []string {
 	begin := strings.TrimRight(prefix, "abcdefghijklmnopqrstuvwxyz")
 	before, last := strings.TrimRight(begin, " "), prefix[len(begin):]
 	if strings.HasSuffix(begin, ".") || strings.Count(strings.ReplaceAll(begin, `\"`, ""), `"`)%2 == 1 {
@@ -155,25 +96,34 @@ func completeWhere(prefix string) []string {
 	return list
 }
 
-// completeListed offers the names of a list, with what is said of them. What
-// cannot be listed offers nothing.
-func completeListed(cmd *cobra.Command, values flagValues, sys system, prefix string, list func(ctx context.Context, a *app) ([]output.Described, error)) ([]string, cobra.ShellCompDirective) {
-	a, err := openApp(cmd.Context(), values, sys, quiet)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer a.close()
-	all, err := list(cmd.Context(), a)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, d := range all {
-		if strings.HasPrefix(d.Name, prefix) {
-			names = append(names, cobra.CompletionWithDesc(d.Name, firstLine(d.Description)))
+// A lister returns things that have names.
+type lister func(ctx context.Context, a *app) ([]output.Described, error)
+
+// names completes the names of a list, with their descriptions. If it cannot be
+// listed, there are none.
+func (s system) names(list lister) cli.Completer {
+	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
+		all, err := list(ctx, a)
+		if err != nil {
+			return cli.Completions{}
 		}
+		var c cli.Completions
+		for _, d := range all {
+			if strings.HasPrefix(d.Name, q.Prefix) {
+				c.Words = append(c.Words, cli.Word{Text: d.Name, About: firstLine(d.Description)})
+			}
+		}
+		return c
+	})
+}
+
+// orFiles completes files as well.
+func orFiles(complete cli.Completer) cli.Completer {
+	return func(ctx context.Context, q cli.Query) cli.Completions {
+		c := complete(ctx, q)
+		c.Files = true
+		return c
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // publicTasks are all tasks but those that are private.
@@ -212,6 +162,15 @@ func yamlPlans(ctx context.Context, a *app) ([]output.Described, error) {
 	return convertible, err
 }
 
+// allModules are the modules on the module path.
+func allModules(_ context.Context, a *app) ([]output.Described, error) {
+	var all []output.Described
+	for _, m := range a.modules.All() {
+		all = append(all, output.Described{Name: m.Name})
+	}
+	return all, nil
+}
+
 // A declared is a parameter of a task or plan.
 type declared interface {
 	// Choices are the values that it has, if it has only some.
@@ -248,36 +207,33 @@ func planParameters(ctx context.Context, a *app, name string) []parameterNamed {
 	return list
 }
 
-// completeParameters offers the parameters of what args[0] names that are not
+// parameters completes the parameters of what the first argument names that are not
 // given yet; behind NAME= the values that it has, if it has only some.
-func completeParameters(cmd *cobra.Command, values flagValues, sys system, args []string, prefix string, of func(ctx context.Context, a *app, name string) []parameterNamed) ([]string, cobra.ShellCompDirective) {
-	a, err := openApp(cmd.Context(), values, sys, quiet)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer a.close()
-	list := of(cmd.Context(), a, args[0])
-	if name, text, valued := strings.Cut(prefix, "="); valued {
-		i := slices.IndexFunc(list, func(p parameterNamed) bool { return p.name == name })
-		if i < 0 {
-			return nil, cobra.ShellCompDirectiveDefault
+func (s system) parameters(of func(ctx context.Context, a *app, name string) []parameterNamed) cli.Completer {
+	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
+		list := of(ctx, a, q.Args[0])
+		if name, text, valued := strings.Cut(q.Prefix, "="); valued {
+			i := slices.IndexFunc(list, func(p parameterNamed) bool { return p.name == name })
+			if i < 0 {
+				return cli.Completions{Files: true}
+			}
+			var c cli.Completions
+			for _, v := range list[i].Choices() {
+				if strings.HasPrefix(v, text) {
+					c.Words = append(c.Words, cli.Word{Text: name + "=" + v})
+				}
+			}
+			return c
 		}
-		var words []string
-		for _, v := range list[i].Choices() {
-			if strings.HasPrefix(v, text) {
-				words = append(words, name+"="+v)
+		c := cli.Completions{NoSpace: true}
+		for _, p := range list {
+			given := slices.ContainsFunc(q.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.name+"=") })
+			if !given && strings.HasPrefix(p.name, q.Prefix) {
+				c.Words = append(c.Words, cli.Word{Text: p.name + "=", About: firstLine(p.description)})
 			}
 		}
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-	var words []string
-	for _, p := range list {
-		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.name+"=") })
-		if !given && strings.HasPrefix(p.name, prefix) {
-			words = append(words, cobra.CompletionWithDesc(p.name+"=", firstLine(p.description)))
-		}
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return c
+	})
 }
 
 func firstLine(text string) string {
@@ -286,18 +242,13 @@ func firstLine(text string) string {
 }
 
 // completeRuns completes the names of runs that can be resumed.
-func completeRuns(cmd *cobra.Command, values flagValues, sys system) ([]string, cobra.ShellCompDirective) {
-	a, err := openApp(cmd.Context(), values, sys, quiet)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer a.close()
+func completeRuns(_ context.Context, a *app, _ cli.Query) cli.Completions {
 	list, _ := a.runs()
-	words := []string{lastRun + "\tthe last one that was cut off"}
+	c := cli.Completions{InOrder: true, Words: []cli.Word{{Text: lastRun, About: "the last one that was cut off"}}}
 	for _, s := range list {
 		if s.State == journal.Interrupted || s.State == journal.Failed {
-			words = append(words, fmt.Sprintf("%s\t%s, %s", s.ID, s.Plan, s.State))
+			c.Words = append(c.Words, cli.Word{Text: s.ID, About: fmt.Sprintf("%s, %s", s.Plan, s.State)})
 		}
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return c
 }

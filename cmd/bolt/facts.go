@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/cli"
 	"bolt/facts/factcache"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -31,40 +32,49 @@ const (
 func factsCommands() []command {
 	return []command{
 		{
-			name: "facts collect", targets: true, run: collectFacts, words: noWordsButTargets,
-			short: "Collect and keep facts of targets",
-			long: `Runs the task facts on targets and keeps what it tells, so that targets can be
+			run: plain(collectFacts), targets: true,
+			Command: cli.Command{
+				Name: "facts collect", Check: noWordsButTargets,
+				Short: "Collect and keep facts of targets",
+				Long: `Runs the task facts on targets and keeps what it tells, so that targets can be
 chosen by their facts without being asked. With --from puppetdb the facts are
 those that PuppetDB has, and no target is connected to: a target is known there
 by its host name, or else by its name in the inventory. A target that fails
 keeps the facts it had. Facts are kept at once: who stops this command keeps
 what it has collected so far.`,
-			example: `  bolt facts collect -t all
+				Example: `  bolt facts collect -t all
   bolt facts collect -t web --older-than 1d
   bolt facts collect -t all --from puppetdb --puppetdb staging`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onCollect, onAged}, actionLists...),
+				Exit: exitAction, Formats: eventFormats, Lists: append([]string{onCollect, onAged}, actionLists...),
+			},
 		},
 		{
-			name: "facts show", run: showFacts, words: noWordsButTargets,
-			short: "Show facts that were kept",
-			long: `Prints facts that "bolt facts collect" has kept, and how old they are: of the
+			run: plain(showFacts),
+			Command: cli.Command{
+				Name: "facts show", Check: noWordsButTargets,
+				Short: "Show facts that were kept",
+				Long: `Prints facts that "bolt facts collect" has kept, and how old they are: of the
 targets that the inventory knows, or of those that are named. --fact says which
 facts; as JSON there are all of them without it. Nothing is connected to.`,
-			example: `  bolt facts show
+				Example: `  bolt facts show
   bolt facts show -t web --fact os.release.full --fact processors.count
   bolt facts show -t all --older-than 7d
   bolt facts show -t web1 --format json`,
-			exit: exitShown, formats: plainFormats, lists: []string{onTargets, onInventory, onFacts, onAged},
+				Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onFacts, onAged},
+			},
 		},
 		{
-			name: "facts forget", run: forgetFacts, words: noWordsButTargets,
-			short: "Remove facts that were kept",
-			long: `Removes the facts of the targets that are named; with --older-than only those
+			run: plain(forgetFacts),
+			Command: cli.Command{
+				Name: "facts forget", Check: noWordsButTargets,
+				Short: "Remove facts that were kept",
+				Long: `Removes the facts of the targets that are named; with --older-than only those
 of that age. With --older-than alone it removes those of all targets of the
 project, also of those that the inventory does not know any more.`,
-			example: `  bolt facts forget -t web1
+				Example: `  bolt facts forget -t web1
   bolt facts forget --older-than 90d`,
-			exit: exitShown, formats: plainFormats, lists: []string{onTargets, onInventory, onAged},
+				Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onAged},
+			},
 		},
 	}
 }

@@ -3,28 +3,35 @@ package main
 import (
 	"context"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/internal/guide"
 	"bolt/internal/spelling"
 	"bolt/output"
 )
 
-// guideCommand is the name of the command that takes topics.
-const guideCommand = "guide"
-
 // guideCommands explain things.
 func guideCommands() []command {
 	return []command{{
-		name: guideCommand, args: "[TOPIC]", run: runGuide, words: oneWord, voice: noFiles,
-		short:   "Explain a topic",
-		long:    `Prints a short text about a topic, or without one the list of topics.`,
-		example: "  bolt guide\n  bolt guide inventory",
-		exit:    exitShown, formats: listFormats,
+		run: with(runGuide), voice: noFiles,
+		Command: cli.Command{
+			Name: "guide", Args: "[TOPIC]", Check: cli.OneArgument, Complete: []cli.Completer{guideTopics},
+			Short:   "Explain a topic",
+			Long:    `Prints a short text about a topic, or without one the list of topics.`,
+			Example: "  bolt guide\n  bolt guide inventory",
+			Exit:    exitShown, Formats: listFormats,
+		},
 	}}
 }
 
-func runGuide(_ context.Context, a *app, args []string) error {
-	name := first(args)
+func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(guide.Topics()...) }
+
+type guideOptions struct{ topic string }
+
+func (o *guideOptions) bind(b *cli.Binder) { b.Arg(&o.topic) }
+
+func runGuide(_ context.Context, a *app, o *guideOptions) error {
+	name := o.topic
 	if name == "" {
 		return written(output.PrintTopics(a.sys.out, a.listOptions(), guide.Topics()))
 	}

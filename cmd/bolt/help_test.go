@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bolt/cli"
 )
 
 // boltsFlags are the flags of our table that Puppet Bolt has as well.
@@ -15,28 +17,30 @@ var boltsFlags = strings.Fields(`targets query rerun detail user password passwo
 // TestFlagsElsewhere gives each command each flag that means nothing to it:
 // Bolt's own are for Bolt's commands to ignore, all others are refused.
 func TestFlagsElsewhere(t *testing.T) {
-	for _, c := range commands() {
-		bolts := !c.ours()
-		for _, f := range flagTable() {
-			if f.on != onAll && occasions[f.on] == "" {
-				t.Errorf("--%s: there are no words for when it can be given", f.name)
+	commands := system{}.commands()
+	p := system{}.program(commands)
+	for _, c := range commands {
+		bolts := !p.Own(&c.Command)
+		for _, f := range p.Flags {
+			if f.On != onAll && p.Occasions[f.On] == "" {
+				t.Errorf("--%s: there are no words for when it can be given", f.Name)
 			}
-			v := flagValues{f.name: {"x=y"}}
-			if c.targets && f.name != "targets" && f.name != "rerun" && f.name != "query" {
+			v := flagValues{f.Name: {"x=y"}}
+			if slices.Contains(c.Lists, onTargets) && f.Name != "targets" && f.Name != "rerun" && f.Name != "query" {
 				v["targets"] = []string{"a"}
 			}
-			if c.takes(f) || f.name == "query" && bolts {
+			if c.Takes(&f) || f.Name == "query" && bolts {
 				continue
 			}
-			err := checkFlags(c, v, false)
-			ignored := bolts && slices.Contains(boltsFlags, f.name)
+			err := checkFlags(p, &c, c.run(cli.Values(v), nil).options, v, false)
+			ignored := bolts && slices.Contains(boltsFlags, f.Name)
 			switch {
 			case ignored && err != nil:
-				t.Errorf("bolt %s --%s: %v, but Bolt ignores it", c.name, f.name, err)
+				t.Errorf("bolt %s --%s: %v, but Bolt ignores it", c.Name, f.Name, err)
 			case !ignored && err == nil:
-				t.Errorf("bolt %s --%s is accepted", c.name, f.name)
-			case !ignored && !strings.HasPrefix(err.Error(), "Option '--"+f.name+"' can only be specified when "):
-				t.Errorf("bolt %s --%s: %v", c.name, f.name, err)
+				t.Errorf("bolt %s --%s is accepted", c.Name, f.Name)
+			case !ignored && !strings.HasPrefix(err.Error(), "Option '--"+f.Name+"' can only be specified when "):
+				t.Errorf("bolt %s --%s: %v", c.Name, f.Name, err)
 			}
 		}
 	}
@@ -45,14 +49,20 @@ func TestFlagsElsewhere(t *testing.T) {
 // TestHelpFits looks at the width of help pages, and that each says all that
 // a page must.
 func TestHelpFits(t *testing.T) {
-	pages := map[string]string{"": generalPage()}
-	for _, c := range commands() {
-		pages[c.name] = helpPage(&c)
-		if c.exit == "" || len(c.formats) == 0 {
-			t.Errorf("bolt %s: no exit codes or formats", c.name)
+	commands := system{}.commands()
+	p := system{}.program(commands)
+	pages := map[string]string{}
+	for _, c := range append([]command{{}}, commands...) {
+		page, err := p.Help(strings.Fields(c.Name))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !strings.Contains(c.name+c.exit, "pool") && !c.targets && strings.Contains(c.exit, "target") {
-			t.Errorf("bolt %s: its exit codes speak of targets: %s", c.name, c.exit)
+		pages[c.Name] = page
+		if c.Name != "" && (c.Exit == "" || len(c.Formats) == 0) {
+			t.Errorf("bolt %s: no exit codes or formats", c.Name)
+		}
+		if !strings.Contains(c.Name+c.Exit, "pool") && !slices.Contains(c.Lists, onTargets) && strings.Contains(c.Exit, "target") {
+			t.Errorf("bolt %s: its exit codes speak of targets: %s", c.Name, c.Exit)
 		}
 	}
 	for name, page := range pages {
@@ -72,15 +82,16 @@ func TestHelpFits(t *testing.T) {
 // words apart at blanks and set them with blanks; those of two fonts (.RI) join
 // them, so they are only for references to other pages.
 func TestManPage(t *testing.T) {
-	page := manPage()
+	commands := system{}.commands()
+	page := system{}.program(commands).ManPage()
 	_, synopsis, _ := strings.Cut(page, ".SH SYNOPSIS\n")
 	synopsis, rest, ok := strings.Cut(synopsis, ".SH DESCRIPTION\n")
 	if !ok {
 		t.Fatal("no synopsis, or no description after it")
 	}
-	for _, c := range commands() {
-		if !strings.Contains(synopsis, ".B bolt "+c.name+"\n") {
-			t.Errorf("the synopsis lacks bolt %s", c.name)
+	for _, c := range commands {
+		if !strings.Contains(synopsis, ".B bolt "+c.Name+"\n") {
+			t.Errorf("the synopsis lacks bolt %s", c.Name)
 		}
 	}
 	for _, want := range []string{

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"bolt/cli"
 	"bolt/internal/safetext"
 	"bolt/run"
 )
@@ -70,8 +71,8 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		out = sys.err
 	}
 	fmt.Fprintln(out, safetext.TerminalString(err.Error()))
-	if e, ok := errors.AsType[*usageError](err); ok && e.hint != "" {
-		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(e.hint))
+	if e, ok := errors.AsType[*cli.UsageError](err); ok && e.Hint != "" {
+		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(e.Hint))
 	}
 	return exitFailed
 }
@@ -149,3 +150,11 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 		cancel(nil)
 	}
 }
+
+type usageError = cli.UsageError
+
+// usagef returns an error about the command line.
+func usagef(format string, a ...any) error { return cli.Errorf(format, a...) }
+
+// hinted adds a hint to an error about the command line.
+func hinted(err error, format string, a ...any) error { return cli.Hinted(err, format, a...) }

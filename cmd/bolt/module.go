@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
@@ -27,42 +26,52 @@ import (
 )
 
 // moduleCommands are the commands about modules.
-func moduleCommands() []command {
+func (s system) moduleCommands() []command {
 	const exitInstalled = "0  the modules are there\n1  they could not be installed, and nothing was changed; or "
 	return []command{
 		{
-			name: "module add", args: "MODULE", run: runModuleAdd, words: wordsOfModuleAdd,
-			short: "Add a module to the project and install it",
-			long: `Adds a module from the Puppet Forge to the modules of bolt-project.yaml, which
+			run: plain(runModuleAdd),
+			Command: cli.Command{
+				Name: "module add", Args: "MODULE", Check: wordsOfModuleAdd,
+				Short: "Add a module to the project and install it",
+				Long: `Adds a module from the Puppet Forge to the modules of bolt-project.yaml, which
 keeps its layout and comments, and installs it with all that it depends on.
 MODULE is owner/name. Modules that are installed stay as they are, unless the
 new one needs other versions of them.`,
-			example: `  bolt module add puppetlabs/stdlib`,
-			exit:    exitInstalled, formats: listFormats,
+				Example: `  bolt module add puppetlabs/stdlib`,
+				Exit:    exitInstalled, Formats: listFormats,
+			},
 		},
 		{
-			name: "module install", run: runModuleInstall, words: wordsOfModuleInstall,
-			short: "Install the modules of the project",
-			long: `Installs the modules that bolt-project.yaml asks for, from the Puppet Forge,
+			run: plain(runModuleInstall),
+			Command: cli.Command{
+				Name: "module install", Check: wordsOfModuleInstall,
+				Short: "Install the modules of the project",
+				Long: `Installs the modules that bolt-project.yaml asks for, from the Puppet Forge,
 git repositories and directories, and all that they depend on, into .modules of
 the project. Which version of each it shall be is worked out once, and written
 into the Puppetfile; after that everybody who installs gets the same ones.
 --force works it out anew, with the newest versions.`,
-			example: `  bolt module install
+				Example: `  bolt module install
   bolt module install --force
   bolt module install --no-resolve`,
-			exit: exitInstalled, formats: listFormats, lists: []string{onForce, onResolve},
+				Exit: exitInstalled, Formats: listFormats, Lists: []string{onForce, onResolve},
+			},
 		},
 		{
-			name: "module show", args: "[MODULE]", run: runModuleShow, words: oneWord,
-			short: "Show modules, or one with what is in it",
-			long: `Lists the modules of each directory on the module path with their versions, or
+			run: plain(runModuleShow),
+			Command: cli.Command{
+				Name: "module show", Args: "[MODULE]", Check: cli.OneArgument,
+				Complete: []cli.Completer{s.names(allModules)},
+				Short:    "Show modules, or one with what is in it",
+				Long: `Lists the modules of each directory on the module path with their versions, or
 shows what one of them is for: its tasks, plans, operating systems and
 dependencies. MODULE is owner/name, owner-name, or the name alone.`,
-			example: `  bolt module show
+				Example: `  bolt module show
   bolt module show puppetlabs-stdlib
   bolt module show mymodule --format json`,
-			exit: exitShown, formats: listFormats, lists: []string{onModules},
+				Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
+			},
 		},
 	}
 }
@@ -71,7 +80,7 @@ func wordsOfModuleAdd(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a module name.")
 	}
-	return oneWord(args)
+	return cli.OneArgument(args)
 }
 
 func wordsOfModuleInstall(args []string) error {
@@ -333,20 +342,4 @@ func (a *app) showModule(ctx context.Context, name string) error {
 		}
 	}
 	return written(output.PrintModule(a.sys.out, a.listOptions(), info))
-}
-
-// completeModules offers the names of modules.
-func completeModules(cmd *cobra.Command, values flagValues, sys system, prefix string) ([]string, cobra.ShellCompDirective) {
-	a, err := openApp(cmd.Context(), values, sys, quiet)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer a.close()
-	var names []string
-	for _, m := range a.modules.All() {
-		if strings.HasPrefix(m.Name, prefix) {
-			names = append(names, m.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -6,76 +6,110 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/output"
 	"bolt/plans"
 )
 
-// planRun is the name of the command that needs no targets, but does nothing with
-// all of them either.
-const planRun = "plan run"
-
 // planCommands are the commands about plans.
-func planCommands() []command {
+func (s system) planCommands() []command {
 	return []command{
 		{
-			name: "plan show", args: "[PLAN]", run: showPlans, words: oneWord,
-			short: "Show plans, or one with its parameters",
-			long: `Lists the plans of the modules on the module path, or shows what one of them
+			run: plain(showPlans),
+			Command: cli.Command{
+				Name: "plan show", Args: "[PLAN]", Check: cli.OneArgument,
+				Complete: []cli.Completer{s.names(publicPlans)},
+				Short:    "Show plans, or one with its parameters",
+				Long: `Lists the plans of the modules on the module path, or shows what one of them
 does: its parameters with their types and defaults. Plans that their authors
 call private are not listed. Those that cannot be used as they are written
 are warnings; bolt plan show PLAN says of one what is wrong with it.`,
-			example: `  bolt plan show
+				Example: `  bolt plan show
   bolt plan show --filter deploy
   bolt plan show site::deploy --format json`,
-			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
+				Exit: exitShown, Formats: listFormats, Lists: []string{onFilter, onModules},
+			},
 		},
 		{
-			name: planRun, args: "PLAN [NAME=VALUE...]", run: runPlan, words: wordsOfPlan,
-			short: "Run a plan",
-			long: `Runs a plan of a module, in YAML or in the Puppet language, and prints what it
+			run: with(func(ctx context.Context, a *app, o *planOptions) error { return runPlan(ctx, a, o.args) }),
+			Command: cli.Command{
+				Name: "plan run", Args: "PLAN [NAME=VALUE...]", Check: wordsOfPlan,
+				Complete: []cli.Completer{s.names(publicPlans)}, Rest: s.parameters(planParameters),
+				Short: "Run a plan",
+				Long: `Runs a plan of a module, in YAML or in the Puppet language, and prints what it
 returns. PLAN is the name of a module, or MODULE::NAME. NAME=VALUE sets a
 parameter: VALUE is what it is as JSON if the parameter's type takes that, or
 else the text. --targets fills the plan's parameter targets (or nodes).
 "bolt plan show PLAN" tells the parameters and their types. ^C ends what runs
 on the targets, and prints how far the plan had come. With --journal the run
 is recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
-			example: `  bolt plan run site::deploy version=2.1 -t web
+				Example: `  bolt plan run site::deploy version=2.1 -t web
   bolt plan run facts -t all --format json
   bolt plan run site::backup --params @backup.json`,
-			exit: exitPlan, formats: eventFormats, lists: []string{onParams, onJournal, onAction, onTimeout, onDownload, onResults, onTargets, onInventory, onModules},
+				Exit: exitPlan, Formats: eventFormats, Lists: []string{onParams, onJournal, onAction, onTimeout, onDownload, onResults, onTargets, onInventory, onModules},
+			},
 		},
 		{
-			name: "plan new", args: "NAME", run: runPlanNew, words: wordsOfPlanNew,
-			short: "Write a plan to begin with",
-			long: `Writes a small plan below plans of the project, in YAML or, with --pp, in the
+			run: plain(runPlanNew),
+			Command: cli.Command{
+				Name: "plan new", Args: "NAME", Check: wordsOfPlanNew,
+				Short: "Write a plan to begin with",
+				Long: `Writes a small plan below plans of the project, in YAML or, with --pp, in the
 Puppet language. NAME is that of the project, or begins with it: PROJECT::NAME.
 Nothing that exists is overwritten.`,
-			example: `  bolt plan new site::deploy
+				Example: `  bolt plan new site::deploy
   bolt plan new site::db::backup --pp`,
-			exit: exitMade, formats: listFormats, lists: []string{onNewPlan},
+				Exit: exitMade, Formats: listFormats, Lists: []string{onNewPlan},
+			},
 		},
 		{
-			name: "plan convert", args: "PLAN", run: convertPlan, words: wordsOfPlanConvert,
-			short: "Print a YAML plan in the Puppet language",
-			long: `Prints a plan that is written in YAML as one in the Puppet language that does
+			run: plain(convertPlan),
+			Command: cli.Command{
+				Name: "plan convert", Args: "PLAN", Check: wordsOfPlanConvert,
+				Complete: []cli.Completer{orFiles(s.names(yamlPlans))},
+				Short:    "Print a YAML plan in the Puppet language",
+				Long: `Prints a plan that is written in YAML as one in the Puppet language that does
 the same, with its description and those of its parameters in the comment
 above. PLAN is the path of its file, which is below plans of a module, or its
 name. Nothing is written: > plans/NAME.pp does that, and a plan in a file of
 that name is used instead of the one in YAML.`,
-			example: `  bolt plan convert site::deploy
+				Example: `  bolt plan convert site::deploy
   bolt plan convert plans/deploy.yaml > plans/deploy.pp`,
-			exit: exitShown, formats: listFormats, lists: []string{onModules},
+				Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
+			},
 		},
-		graphCommand(),
+		s.graphCommand(),
 	}
+}
+
+// planOptions are those of plan run.
+type planOptions struct {
+	args  []string
+	named bool
+	chose bool
+}
+
+func (o *planOptions) bind(b *cli.Binder) {
+	b.Args(&o.args)
+	v := flagValues(b.Given())
+	o.named, o.chose = v.named(), choosing(v)
+}
+
+// check refuses a choice among no targets: a plan needs none, but does nothing with
+// those that only the choice names.
+func (o *planOptions) check() error {
+	if !o.named && o.chose {
+		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
+	}
+	return nil
 }
 
 func wordsOfPlanConvert(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a plan.")
 	}
-	return oneWord(args)
+	return cli.OneArgument(args)
 }
 
 // convertPlan prints a plan, as it is in every format: what reads it is the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/plans"
 	"bolt/plans/graph"
@@ -16,19 +17,23 @@ const (
 	pictureSVG = "svg"
 )
 
-func graphCommand() command {
+func (s system) graphCommand() command {
 	return command{
-		name: "plan graph", args: "PLAN", run: graphPlan, words: wordsOfPlanGraph,
-		short: "Draw the steps of a plan",
-		long: `Draws what a plan does and in what order, without running it: its steps with
+		run: plain(graphPlan),
+		Command: cli.Command{
+			Name: "plan graph", Args: "PLAN", Check: wordsOfPlanGraph,
+			Complete: []cli.Completer{s.names(publicPlans)},
+			Short:    "Draw the steps of a plan",
+			Long: `Draws what a plan does and in what order, without running it: its steps with
 their targets and options, decisions, loops, what runs at once and where it
 ends. It prints text for Graphviz, or with --as svg a picture that browsers
 show. Each step says in full what it is, and where it is written, to who
 points at it.`,
-		example: `  bolt plan graph site::deploy --as svg > deploy.svg
+			Example: `  bolt plan graph site::deploy --as svg > deploy.svg
   bolt plan graph site::deploy | dot -Tpdf > deploy.pdf
   bolt plan graph site::deploy --as svg --nested > deploy.svg`,
-		exit: exitShown, formats: listFormats, lists: []string{onGraph, onModules},
+			Exit: exitShown, Formats: listFormats, Lists: []string{onGraph, onModules},
+		},
 	}
 }
 
@@ -36,7 +41,7 @@ func wordsOfPlanGraph(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a plan to draw")
 	}
-	return oneWord(args)
+	return cli.OneArgument(args)
 }
 
 // graphPlan prints the picture of a plan. It is the same in every format: what

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"bolt/cli"
 	"bolt/output"
 )
 
@@ -10,7 +11,7 @@ func wordsOfPlanNew(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a plan name.")
 	}
-	return oneWord(args)
+	return cli.OneArgument(args)
 }
 
 func runPlanNew(_ context.Context, a *app, args []string) error {

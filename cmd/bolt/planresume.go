@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/spelling"
@@ -23,12 +24,15 @@ import (
 )
 
 // resumeCommands are the commands about runs of plans that are recorded.
-func resumeCommands() []command {
+func (s system) resumeCommands() []command {
 	return []command{
 		{
-			name: "plan resume", args: "RUN [NAME=VALUE...]", run: resumePlan, words: wordsOfResume, voice: noFiles,
-			short: "Go on with a plan that was cut off",
-			long: `Goes on with a run that "bolt plan run --journal" recorded, at the first step
+			run: plain(resumePlan), voice: noFiles,
+			Command: cli.Command{
+				Name: "plan resume", Args: "RUN [NAME=VALUE...]", Check: wordsOfResume,
+				Complete: []cli.Completer{s.opened(completeRuns)},
+				Short:    "Go on with a plan that was cut off",
+				Long: `Goes on with a run that "bolt plan run --journal" recorded, at the first step
 that was not done. Steps that were done are not done again: the plan gets what
 came of them. It is refused if a plan's text has changed, or if the plan asks
 for another step than the one that was recorded. What may have been done, as it
@@ -37,22 +41,26 @@ becomes of it. Options of the first command are used again, but for passwords.
 Parameters that are secret are not recorded: give them again, as NAME=VALUE, or
 they are asked for. RUN is a name that "bolt plan runs" shows, or last: the
 last one that was cut off, if there is one.`,
-			example: `  bolt plan resume last
+				Example: `  bolt plan resume last
   bolt plan resume 20260102-150405-3f2a --unknown repeat
   bolt plan resume last --retry`,
-			exit: exitPlan, formats: eventFormats, lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
+				Exit: exitPlan, Formats: eventFormats, Lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
+			},
 		},
 		{
-			name: "plan runs", run: showRuns, words: noWords,
-			short: "Show runs of plans that were recorded",
-			long: `Lists what "bolt plan run --journal" has recorded, the newest first: which
+			run: plain(showRuns),
+			Command: cli.Command{
+				Name: "plan runs", Check: cli.NoArguments,
+				Short: "Show runs of plans that were recorded",
+				Long: `Lists what "bolt plan run --journal" has recorded, the newest first: which
 plan, whether it goes on, was cut off (interrupted), failed or finished, and
 how many steps were done. Journals are files below .plan-runs of the project;
 who removes one, forgets the run. Those of finished runs are removed after 30
 days.`,
-			example: `  bolt plan runs
+				Example: `  bolt plan runs
   bolt plan runs --format json`,
-			exit: exitShown, formats: listFormats,
+				Exit: exitShown, Formats: listFormats,
+			},
 		},
 	}
 }
@@ -87,20 +95,20 @@ func (a *app) newJournal(ctx context.Context, p *plans.Plan, given *value.Hash) 
 // reached and acted on, without passwords.
 func (a *app) recordedOptions() *ordered.Map {
 	m := &ordered.Map{}
-	for _, f := range flagTable() {
-		switch f.section {
+	for _, f := range a.sys.flags() {
+		switch f.Section {
 		case secAuth, secEscalate, secContext, secTransport:
 		default:
 			continue
 		}
-		if f.name == "password" || f.name == "sudo-password" || f.on == onResume || f.on == onJournal || !a.values.has(f.name) {
+		if f.Name == "password" || f.Name == "sudo-password" || f.On == onResume || f.On == onJournal || !a.values.has(f.Name) {
 			continue
 		}
-		list := make([]any, len(a.values[f.name]))
-		for i, text := range a.values[f.name] {
-			list[i] = absolute(f.name, text)
+		list := make([]any, len(a.values[f.Name]))
+		for i, text := range a.values[f.Name] {
+			list[i] = absolute(f.Name, text)
 		}
-		m.Set(f.name, list)
+		m.Set(f.Name, list)
 	}
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"bolt/cli"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -17,17 +18,20 @@ import (
 // pluginCommands are the commands about plugins.
 func pluginCommands() []command {
 	return []command{{
-		name: "plugin show", run: showPlugins, words: noWords,
-		short: "Show plugins",
-		long: `Lists the plugins by what they do: the built-in plugins, the modules on the
+		run: plain(showPlugins),
+		Command: cli.Command{
+			Name: "plugin show", Check: cli.NoArguments,
+			Short: "Show plugins",
+			Long: `Lists the plugins by what they do: the built-in plugins, the modules on the
 module path with a bolt_plugin.json, and the programs bolt-plugin-NAME in the
 directory plugins of the project, in the directories plugins of modules and on
 PATH. To get their descriptions, bolt runs these programs. A plugin that does
 resolve_reference can stand for a value in the inventory:
 password: {_plugin: NAME, ...}.`,
-		example: `  bolt plugin show
+			Example: `  bolt plugin show
   bolt plugin show --format json`,
-		exit: exitShown, formats: listFormats, lists: []string{onModules},
+			Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
+		},
 	}}
 }
 

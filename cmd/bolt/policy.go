@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/output"
 )
@@ -12,20 +13,26 @@ import (
 func policyCommands() []command {
 	return []command{
 		{
-			name: "policy new", args: "NAME", run: runPolicyNew, words: wordsOfPolicyNew,
-			short: "Write a policy to begin with",
-			long: `Writes an empty class below manifests of the project, and adds its name to the
+			run: plain(runPolicyNew),
+			Command: cli.Command{
+				Name: "policy new", Args: "NAME", Check: wordsOfPolicyNew,
+				Short: "Write a policy to begin with",
+				Long: `Writes an empty class below manifests of the project, and adds its name to the
 list 'policies' of bolt-project.yaml, in its place: comments and layout stay as
 they are. NAME is that of the project, or begins with it: PROJECT::NAME.`,
-			example: `  bolt policy new site::webserver`,
-			exit:    exitMade, formats: listFormats,
+				Example: `  bolt policy new site::webserver`,
+				Exit:    exitMade, Formats: listFormats,
+			},
 		},
 		{
-			name: "policy show", run: runPolicyShow, words: noWords,
-			short:   "Show the policies of the project",
-			long:    `Prints the list 'policies' of bolt-project.yaml, and where classes are found.`,
-			example: `  bolt policy show`,
-			exit:    exitShown, formats: listFormats, lists: []string{onModules},
+			run: plain(runPolicyShow),
+			Command: cli.Command{
+				Name: "policy show", Check: cli.NoArguments,
+				Short:   "Show the policies of the project",
+				Long:    `Prints the list 'policies' of bolt-project.yaml, and where classes are found.`,
+				Example: `  bolt policy show`,
+				Exit:    exitShown, Formats: listFormats, Lists: []string{onModules},
+			},
 		},
 	}
 }
@@ -34,7 +41,7 @@ func wordsOfPolicyNew(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a name for the new policy.")
 	}
-	return oneWord(args)
+	return cli.OneArgument(args)
 }
 
 func (a *app) warnPolicies() {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"bolt/cli"
 	"bolt/modules/install"
 	"bolt/project"
 )
@@ -13,16 +14,19 @@ import (
 // projectCommands work on projects as such.
 func projectCommands() []command {
 	return []command{{
-		name: "project init", args: "[NAME]", run: runProjectInit, words: oneWord, voice: noFiles,
-		short: "Make a project of the working directory",
-		long: `Makes the working directory, or the one that --project names, a project:
+		run: plain(runProjectInit), voice: noFiles,
+		Command: cli.Command{
+			Name: "project init", Args: "[NAME]", Check: cli.OneArgument,
+			Short: "Make a project of the working directory",
+			Long: `Makes the working directory, or the one that --project names, a project:
 writes bolt-project.yaml, and an example of inventory.yaml and a .gitignore
 where there are none. Without NAME the project is called as its directory. A
 name consists of lowercase letters, digits and underscores, and begins with a
 letter. Nothing that exists is overwritten.`,
-		example: `  bolt project init
+			Example: `  bolt project init
   bolt project init site --modules puppetlabs-stdlib,puppetlabs-ntp`,
-		exit: exitMade, formats: listFormats, lists: []string{onNeeds},
+			Exit: exitMade, Formats: listFormats, Lists: []string{onNeeds},
+		},
 	}}
 }
 
@@ -31,14 +35,6 @@ const projectVariable = "BOLT_PROJECT"
 
 // exitMade is what exit codes of commands mean that make something.
 const exitMade = "0  it was made\n1  it exists already, or could not be written; or "
-
-// oneWord is the words of commands that take one at most.
-func oneWord(args []string) error {
-	if len(args) > 1 {
-		return usagef("Unknown argument(s) %s", strings.Join(args[1:], ", "))
-	}
-	return nil
-}
 
 // first is the first word, "" if there is none.
 func first(args []string) string {
@@ -129,25 +125,4 @@ func (a *app) warnHidden() {
 		a.logs.WarnOnce("project_shadows_module", fmt.Sprintf("The project '%s' (%s) hides a module of its name: nothing of %s is found. "+
 			"Change the 'name' in %s to have both.", a.project.Name, a.project.Dir, m.Dir, a.project.File()))
 	}
-}
-
-// absent answers words that begin with an action of Puppet Bolt's that is not
-// here, though others of its group are. It is nil for all others.
-func absent(words []string) error {
-	if len(words) < 2 {
-		return nil
-	}
-	switch name := words[0] + " " + words[1]; name {
-	case "policy apply":
-		if len(words) == 2 || strings.Trim(words[2], ", ") == "" {
-			return usagef("Must specify one or more policies to apply.")
-		}
-		if len(words) > 3 {
-			return usagef("Unknown argument(s) %s", strings.Join(words[3:], ", "))
-		}
-		return hinted(usagef("This version cannot apply policies: it makes no catalogs"), "bolt puppet validate checks the classes of policies")
-	case "project migrate":
-		return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
-	}
-	return nil
 }

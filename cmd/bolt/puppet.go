@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/cli"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/output"
@@ -25,10 +26,6 @@ func wordsOfFiles(args []string) error {
 	}
 	return nil
 }
-
-// anyFiles is for commands that take their program from --execute, too: then
-// there are none.
-func anyFiles([]string) error { return nil }
 
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
@@ -229,7 +226,7 @@ func wordsOfEval(args []string, program bool) (files []string, given []variable,
 			files = append(files, arg)
 			continue
 		case !ok:
-			return nil, nil, hinted(noWords([]string{arg}), "give one file, or a program with --execute (-e); parameters and variables are NAME=VALUE")
+			return nil, nil, hinted(cli.NoArguments([]string{arg}), "give one file, or a program with --execute (-e); parameters and variables are NAME=VALUE")
 		}
 		v, err := value.FromJSON([]byte(text))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
@@ -21,38 +22,50 @@ import (
 func secretCommands() []command {
 	return []command{
 		{
-			name: "secret encrypt", args: "VALUE", run: encryptSecret, words: wordsOfSecret("encrypt"),
-			short: "Encrypt a value",
-			long: `Encrypts a value and prints it as it can stand in the inventory:
+			run: plain(encryptSecret),
+			Command: cli.Command{
+				Name: "secret encrypt", Args: "VALUE", Check: wordsOfSecret("encrypt"),
+				Short: "Encrypt a value",
+				Long: `Encrypts a value and prints it as it can stand in the inventory:
 password: {_plugin: pkcs7, encrypted_value: "ENC[PKCS7,...]"}. It takes the
 public key alone. Others can see what stands on a command line; VALUE - reads
 the value from standard input, without the line end behind it; on a terminal
 it is asked for, and not shown.`,
-			example: `  bolt secret encrypt - < password.txt
+				Example: `  bolt secret encrypt - < password.txt
   bolt secret encrypt 'correct horse battery staple'`,
-			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onModules}, note: noteSecret,
+				Note: noteSecret,
+				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
+			},
 		},
 		{
-			name: "secret decrypt", args: "VALUE", run: decryptSecret, words: wordsOfSecret("decrypt"),
-			short: "Decrypt a value",
-			long: `Decrypts a value of "bolt secret encrypt", or of hiera-eyaml, with the private
+			run: plain(decryptSecret),
+			Command: cli.Command{
+				Name: "secret decrypt", Args: "VALUE", Check: wordsOfSecret("decrypt"),
+				Short: "Decrypt a value",
+				Long: `Decrypts a value of "bolt secret encrypt", or of hiera-eyaml, with the private
 key and prints it. VALUE - reads it from standard input.`,
-			example: `  bolt secret decrypt 'ENC[PKCS7,MIIBeQYJKoZIhvcNAQcDoII...]'
+				Example: `  bolt secret decrypt 'ENC[PKCS7,MIIBeQYJKoZIhvcNAQcDoII...]'
   bolt secret decrypt - < password.enc`,
-			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onModules}, note: noteSecret,
+				Note: noteSecret,
+				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
+			},
 		},
 		{
-			name: "secret createkeys", run: createKeys, words: noWords,
-			short: "Make a key pair",
-			long: `Makes the pair of keys that encrypts and decrypts secrets of the project:
+			run: plain(createKeys),
+			Command: cli.Command{
+				Name: "secret createkeys", Check: cli.NoArguments,
+				Short: "Make a key pair",
+				Long: `Makes the pair of keys that encrypts and decrypts secrets of the project:
 keys/public_key.pkcs7.pem, which everybody may have, and the private
 keys/private_key.pkcs7.pem. Under plugins: pkcs7: bolt-project.yaml may set
 other files (public_key, private_key) and the size (keysize, 2048 bits).
 There must be no keys yet; with --force new ones take their place, and values
 of the old ones cannot be decrypted any more.`,
-			example: `  bolt secret createkeys
+				Example: `  bolt secret createkeys
   bolt secret createkeys --force`,
-			exit: exitShown, formats: listFormats, lists: []string{onPlugin, onForce, onModules}, note: noteSecret,
+				Note: noteSecret,
+				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onForce, onModules},
+			},
 		},
 	}
 }
@@ -65,7 +78,7 @@ func wordsOfSecret(action string) func([]string) error {
 		if len(args) == 0 || args[0] == "" {
 			return hinted(usagef("Must specify a value to %s", action), "- reads it from standard input")
 		}
-		return hinted(noWords(args[1:]), "the value is one word: put it in quotes")
+		return hinted(cli.NoArguments(args[1:]), "the value is one word: put it in quotes")
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *app) readInventory(ctx context.Context) (data *ordered.Map, source stri
 		}
 	}
 	if err := project.CheckFile("inventoryfile", source); err != nil {
-		return nil, "", &usageError{msg: err.Error()}
+		return nil, "", usagef("%v", err)
 	}
 	text, err := yaml.Read(ctx, source, "inventory")
 	if err != nil {
@@ -98,8 +98,8 @@ func ofAnsible(source string) string {
 // warnOverrides tells of targets for which the inventory beats a flag: people
 // tend to expect the opposite.
 func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) error {
-	for _, f := range flagTable() {
-		if f.config == nil || !a.values.has(f.name) || f.section != secAuth && f.section != secEscalate && f.section != secTransport {
+	for _, f := range a.sys.flags() {
+		if f.Setting == nil || !a.values.has(f.Name) || f.Section != secAuth && f.Section != secEscalate && f.Section != secTransport {
 			continue
 		}
 		var beaten []string
@@ -111,16 +111,16 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 				}
 				continue // this target fails alone, when its turn comes
 			}
-			has, known := data.Config.Get(f.name)
+			has, known := data.Config.Get(f.Name)
 			if s, secret := has.(transport.Secret); secret {
 				has = s.Reveal()
 			}
-			if known && has != a.config.Transports[data.Transport].Value(f.name) {
+			if known && has != a.config.Transports[data.Transport].Value(f.Name) {
 				beaten = append(beaten, t.SafeName())
 			}
 		}
 		if beaten != nil {
-			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.name, nodeset.Fold(beaten)))
+			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.Name, nodeset.Fold(beaten)))
 		}
 	}
 	return nil

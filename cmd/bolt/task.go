@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"bolt/cli"
 	"bolt/environment"
 	"bolt/event"
 	"bolt/format/fault"
@@ -26,33 +27,41 @@ import (
 )
 
 // taskCommands are the commands about tasks.
-func taskCommands() []command {
+func (s system) taskCommands() []command {
 	return []command{
 		{
-			name: "task show", args: "[TASK]", run: showTasks, words: oneWord,
-			short: "Show tasks, or one with its parameters",
-			long: `Lists the tasks of the modules on the module path, or shows what one of them
+			run: plain(showTasks),
+			Command: cli.Command{
+				Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
+				Complete: []cli.Completer{s.names(publicTasks)},
+				Short:    "Show tasks, or one with its parameters",
+				Long: `Lists the tasks of the modules on the module path, or shows what one of them
 does: its parameters with their types and defaults, and its files with
 --format json. Tasks that their authors call private are not listed.`,
-			example: `  bolt task show
+				Example: `  bolt task show
   bolt task show --filter service
   bolt task show package --format json`,
-			exit: exitShown, formats: listFormats, lists: []string{onFilter, onModules},
+				Exit: exitShown, Formats: listFormats, Lists: []string{onFilter, onModules},
+			},
 		},
 		{
-			name: "task run", args: "TASK [NAME=VALUE...]", targets: true, run: runTask, words: wordsOfTask,
-			short: "Run a task on targets",
-			long: `Runs a task of a module on each target and prints what it returns. TASK is the
+			run: plain(runTask), targets: true,
+			Command: cli.Command{
+				Name: "task run", Args: "TASK [NAME=VALUE...]", Check: wordsOfTask,
+				Complete: []cli.Completer{s.names(publicTasks)}, Rest: s.parameters(taskParameters),
+				Short: "Run a task on targets",
+				Long: `Runs a task of a module on each target and prints what it returns. TASK is the
 name of a module, or MODULE::NAME. NAME=VALUE sets a parameter: VALUE is what
 it is as JSON (8080, true, ["a","b"]) if the parameter's type takes that, or
 else the text. "bolt task show TASK" tells the parameters and their types;
 they are checked before anything is connected to. The files of the task are
 copied to the target and removed behind it.`,
-			example: `  bolt task run package name=nginx action=status -t web
+				Example: `  bolt task run package name=nginx action=status -t web
   bolt task run service name=nginx action=restart -t web --run-as root
   bolt task run mymodule::deploy --params @deploy.json -t web --noop
   bolt task run facts -t all --format json`,
-			exit: exitAction, formats: eventFormats, lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
+				Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
+			},
 		},
 	}
 }

@@ -1,6 +1,7 @@
-package main
+package cli
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestArrange(t *testing.T) {
 		{name: "value as the next word", argv: []string{"--user", "bob"}, flags: []string{"--user=bob"}},
 		{name: "value that looks like a flag", argv: []string{"--user", "-x"}, flags: []string{"--user=-x"}},
 		{name: "short flag with value attached", argv: []string{"-tweb"}, flags: []string{"--targets=web"}},
-		{name: "short flags together", argv: []string{"-vt", "web"}, flags: []string{"--verbose", "--targets=web"}},
+		{name: "short flags together", argv: []string{"-vt", "web"}, flags: []string{"--targets=web", "--verbose"}},
 		{name: "shortened", argv: []string{"--targ", "web"}, flags: []string{"--targets=web"}},
 		{name: "shortened negative", argv: []string{"--no-host"}, flags: []string{"--no-host-key-check"}},
 		{name: "exact beats prefix", argv: []string{"--password", "x"}, flags: []string{"--password=x"}},
@@ -36,9 +37,10 @@ func TestArrange(t *testing.T) {
 		{name: "empty words stay", argv: []string{"", "x"}, words: []string{"", "x"}},
 		{name: "value with equals signs", argv: []string{"--env-var=A=b=c"}, flags: []string{"--env-var=A=b=c"}},
 	}
+	p := testProgram()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			words, flags, err := arrange(tt.argv)
+			words, given, err := p.Arrange(tt.argv)
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err {
 					t.Fatalf("error %v, want %q", err, tt.err)
@@ -48,45 +50,69 @@ func TestArrange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(words, tt.words) || !slices.Equal(flags, tt.flags) {
+			if flags := longs(p, given); !slices.Equal(words, tt.words) || !slices.Equal(flags, tt.flags) {
 				t.Errorf("words %q flags %q, want %q %q", words, flags, tt.words, tt.flags)
 			}
 		})
 	}
 }
 
-func TestParseTimeout(t *testing.T) {
-	for in, want := range map[string]string{"30": "30s", "0.5": "500ms", "2m": "2m0s", "0": "", "-1": "", "x": ""} {
-		d, err := parseTimeout(in)
-		switch {
-		case want == "" && err == nil:
-			t.Errorf("%q: no error, got %v", in, d)
-		case want != "" && (err != nil || d.String() != want):
-			t.Errorf("%q: %v %v, want %s", in, d, err, want)
-		}
-	}
-}
-
-// FuzzArrange looks for panics, and for flags that cobra would read
-// differently from us.
+// FuzzArrange looks for panics, and reads what was given again from long flags.
 func FuzzArrange(f *testing.F) {
 	f.Add("command run -t web --concurrency=4 -- -x")
 	f.Add("--targ=a -vtb --no-col")
+	p := testProgram()
 	f.Fuzz(func(t *testing.T, line string) {
-		_, flags, err := arrange(strings.Split(line, " "))
+		words, given, err := p.Arrange(strings.Split(line, " "))
 		if err != nil {
 			return
 		}
-		cmd := newRoot(flagValues{}, system{lookup: func(string) (string, bool) { return "", false }}, nil)
-		for _, c := range cmd.Commands() {
-			if c.Name() != "command" {
-				continue
-			}
-			run := c.Commands()[0]
-			flags = slices.DeleteFunc(flags, func(f string) bool { return f == "--help" || f == "--version" })
-			if err := run.ParseFlags(flags); err != nil {
-				t.Fatalf("%q → %q: %v", line, flags, err)
-			}
+		again, same, err := p.Arrange(append(append(longs(p, given), "--"), words...))
+		if err != nil || !slices.Equal(again, words) || !maps.EqualFunc(same, given, slices.Equal[[]string]) {
+			t.Fatalf("%q: %q %q, and again %q %q, %v", line, words, given, again, same, err)
 		}
 	})
+}
+
+// longs are the flags that were given, in their long forms.
+func longs(p *Program, given Values) []string {
+	var flags []string
+	for _, f := range p.Flags {
+		for _, text := range given[f.Name] {
+			switch {
+			case f.Arg != "":
+				flags = append(flags, "--"+f.Name+"="+text)
+			case text == "true":
+				flags = append(flags, "--"+f.Name)
+			default:
+				flags = append(flags, "--no-"+f.Name)
+			}
+		}
+	}
+	return flags
+}
+
+// testProgram has some of bolt's flags, in its order.
+func testProgram() *Program {
+	number := func(f *Flag, text string) error {
+		if strings.Trim(text, "0123456789") != "" {
+			return Invalid(f.Name, text)
+		}
+		return nil
+	}
+	return &Program{Flags: []Flag{
+		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true},
+		{Name: "detail"},
+		{Name: "user", Short: "u", Arg: "USER"},
+		{Name: "password", Short: "p", Arg: "PASSWORD"},
+		{Name: "password-prompt"},
+		{Name: "host-key-check", Negatable: true},
+		{Name: "concurrency", Short: "c", Arg: "N", Check: number},
+		{Name: "project", Arg: "DIR"},
+		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Strict: true},
+		{Name: "transport", Arg: "NAME", Values: []string{"ssh", "local"}, Check: OneOf},
+		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Strict: true},
+		{Name: "color", Negatable: true},
+		{Name: "verbose", Short: "v", Negatable: true},
+	}}
 }

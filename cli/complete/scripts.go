@@ -1,4 +1,4 @@
-package main
+package complete
 
 import (
 	"io"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bolt/cli"
+	"bolt/cli/bash"
 	"bolt/internal/spelling"
 )
 
@@ -23,7 +25,7 @@ func completions() []completion {
 		{"bash", `To load it in the current shell: . <(bolt completion bash)
 To load it in every shell:       bolt completion bash > ~/.local/share/bash-completion/completions/bolt
 (with the package bash-completion), or call the first line in ~/.bashrc.`, func(_ *cobra.Command, w io.Writer) error {
-			_, err := io.WriteString(w, bashScript)
+			_, err := io.WriteString(w, bash.Script)
 			return err
 		}},
 		{"zsh", `To load it in the current shell: . <(bolt completion zsh)
@@ -46,11 +48,11 @@ func checkShell(words []string) error {
 	hint := "run 'bolt completion bash' to print the script, or 'bolt help completion bash' for how to install it"
 	switch {
 	case len(words) == 0:
-		return hinted(usagef("Must specify a shell: %s", spelling.Or(shells)), "%s", hint)
+		return cli.Hinted(cli.Errorf("Must specify a shell: %s", spelling.Or(shells)), "%s", hint)
 	case !slices.Contains(shells, words[0]):
-		return hinted(usagef("There is no completion script for the shell '%s': use %s", words[0], spelling.Or(shells)), "%s", hint)
+		return cli.Hinted(cli.Errorf("There is no completion script for the shell '%s': use %s", words[0], spelling.Or(shells)), "%s", hint)
 	case len(words) > 1:
-		return noWords(words[1:])
+		return cli.NoArguments(words[1:])
 	}
 	return nil
 }
@@ -67,9 +69,23 @@ func completionCommand(out io.Writer) *cobra.Command {
 				if err := checkShell(append([]string{c.shell}, args...)); err != nil {
 					return err
 				}
-				return written(c.write(cmd.Root(), out))
+				return c.write(cmd.Root(), out)
 			},
 		})
 	}
 	return parent
+}
+
+// manCommand prints the manual page; packagers call it, so help hides it.
+func manCommand(p *cli.Program, out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:    "man",
+		Short:  "Print the manual page bolt(1)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(out, p.ManPage())
+			return err
+		},
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/project"
@@ -22,7 +23,7 @@ func wordsOfCommand(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return usagef("Must specify a command to run")
 	}
-	return hinted(noWords(args[1:]), "the command is one word: put it in quotes")
+	return hinted(cli.NoArguments(args[1:]), "the command is one word: put it in quotes")
 }
 
 func wordsOfScript(args []string) error {
@@ -44,31 +45,15 @@ func wordsOfFile(args []string) error {
 	return nil
 }
 
-// noWordsButTargets is noWords for commands that people give names of targets.
+// noWordsButTargets is cli.NoArguments for commands that people give names of targets.
 func noWordsButTargets(args []string) error {
-	return hinted(noWords(args), "name targets with --targets (-t)")
-}
-
-func noWords(args []string) error {
-	switch len(args) {
-	case 0:
-		return nil
-	case 1:
-		return usagef("Unknown argument %s", args[0])
-	}
-	return usagef("Unknown arguments %s", strings.Join(args, ", "))
+	return hinted(cli.NoArguments(args), "name targets with --targets (-t)")
 }
 
 // checkFlags looks for flags that contradict each other or the command.
-//
-// A flag that means nothing to the command is refused, unless it is one of
-// Puppet Bolt's at one of Bolt's commands: Bolt accepts these everywhere, and
-// scripts rest on that.
-func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
-	for _, f := range flagTable() {
-		if v.has(f.name) && !c.takes(f) && (f.strict || c.ours()) {
-			return usagef("Option '--%s' can only be specified when %s", f.name, occasions[f.on])
-		}
+func checkFlags(p *cli.Program, c *command, options any, v flagValues, inventoryInEnv bool) error {
+	if err := p.CheckFlags(&c.Command, cli.Values(v)); err != nil {
+		return err
 	}
 	if v.has("older-than") {
 		if _, err := project.ParseAge(v.last("older-than")); err != nil {
@@ -80,34 +65,27 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 			return usagef("Environment variables must be specified using 'myenvvar=key' format")
 		}
 	}
-	lookup := c.name == lookupCommand
-	planned := lookup && v.on("plan-hierarchy", false)
-	_, err := choiceOf(v)
+	if _, err := choiceOf(v); err != nil {
+		return err
+	}
+	if o, ok := options.(checker); ok {
+		if err := o.check(); err != nil {
+			return err
+		}
+	}
 	fold, folds := v.folds()
 	n := 0
-	for _, f := range []string{"targets", "query", "rerun"} {
+	for _, f := range targeting {
 		if v.has(f) {
 			n++
 		}
 	}
-	named := n > 0 || v.has("where")
 	switch {
-	case err != nil:
-		return err
-	case planned && (named || choosing(v)):
-		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
-	case planned && folds:
-		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", fold)
 	case n > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
-	case !named && lookup && !planned:
-		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
-			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
-	case !named && c.targets && !planned:
+	case c.targets && !v.named():
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'"),
 			"--where suffices too: it chooses among all targets of the inventory")
-	case !named && choosing(v) && c.name == planRun:
-		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	case v.has("inventoryfile") && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
 	case v.has("output-dir") && v.last("output-dir") == "":
@@ -124,42 +102,87 @@ func checkFlags(c command, v flagValues, inventoryInEnv bool) error {
 	if _, err := rollingOf(v); err != nil {
 		return err
 	}
-	if _, percent := percentOf(v.last("concurrency")); percent && !slices.Contains(c.lists, onRolling) {
+	if _, percent := percentOf(v.last("concurrency")); percent && !slices.Contains(c.Lists, onRolling) {
 		return hinted(usagef("Invalid parameter specified for option '--concurrency': %s", v.last("concurrency")),
-			"a percentage is possible only when %s: give a number of targets", occasions[onRolling])
+			"a percentage is possible only when %s: give a number of targets", occasions()[onRolling])
 	}
 	if _, err := limitsOf(v); err != nil {
 		return err
 	}
-	err = c.checkFormat(v)
-	if err != nil && planned && v.last("format") == ndjson {
-		return hinted(err, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it")
-	}
-	return err
+	return checkFormat(p, c, options, v)
 }
 
-// formatsWith are the values of --format that a command has with these flags.
-func (c *command) formatsWith(v flagValues) []string {
-	if c.name == lookupCommand && v.on("plan-hierarchy", false) {
-		return listFormats // one value is no stream of events
+// targeting are the flags of which one names targets.
+var targeting = []string{"targets", "query", "rerun"}
+
+// named reports whether the flags name targets.
+func (v flagValues) named() bool { return slices.ContainsFunc(targeting, v.has) || v.has("where") }
+
+// lookupOptions are those of lookup.
+type lookupOptions struct {
+	args            []string
+	planned         bool
+	named, choosing bool
+	folds           bool
+	fold            string
+}
+
+func (o *lookupOptions) bind(b *cli.Binder) {
+	b.Args(&o.args)
+	b.Switch("plan-hierarchy", &o.planned)
+	v := flagValues(b.Given())
+	o.named, o.choosing = v.named(), choosing(v)
+	o.fold, o.folds = v.folds()
+}
+
+func (o *lookupOptions) check() error {
+	switch {
+	case o.planned && (o.named || o.choosing):
+		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
+	case o.planned && o.folds:
+		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.fold)
+	case !o.named && !o.planned:
+		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
+			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
 	}
-	return c.formats
+	return nil
+}
+
+// formats are those of a list with --plan-hierarchy: one value is no stream of events.
+func (o *lookupOptions) formats(all []string) ([]string, string) {
+	if o.planned {
+		return listFormats, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it"
+	}
+	return all, ""
+}
+
+// formatsOf are the values of --format that a command has with its options, and a
+// hint for those that it does not have because of them.
+func formatsOf(c *command, options any) (formats []string, hint string) {
+	if o, ok := options.(narrower); ok {
+		return o.formats(c.Formats)
+	}
+	return c.Formats, ""
 }
 
 // checkFormat refuses a format that a command does not have, in Bolt's words.
 // The error lists only Bolt's formats. The hint names further formats, or another
 // option of the command that has this value.
-func (c *command) checkFormat(v flagValues) error {
-	formats := c.formatsWith(v)
+func checkFormat(p *cli.Program, c *command, options any, v flagValues) error {
+	formats, hint := formatsOf(c, options)
 	f := v.last("format")
 	if !v.has("format") || slices.Contains(formats, f) {
 		return nil
 	}
 	bolts := slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == ndjson })
 	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(bolts, ", "))
-	for _, other := range flagTable() {
-		if other.name != "format" && other.section == secDisplay && c.takes(other) && slices.Contains(other.values, f) {
-			return hinted(err, "use --%s %s", other.name, f)
+	if hint != "" && slices.Contains(c.Formats, f) {
+		return hinted(err, "%s", hint)
+	}
+	for i := range p.Flags {
+		other := &p.Flags[i]
+		if other.Name != "format" && other.Section == secDisplay && c.Takes(other) && slices.Contains(other.Values, f) {
+			return hinted(err, "use --%s %s", other.Name, f)
 		}
 	}
 	if len(bolts) < len(formats) {
@@ -192,7 +215,7 @@ func (a *app) readArg(ctx context.Context, arg string) (string, error) {
 	switch {
 	case arg == "-":
 		text, err := a.readInput(ctx, readfile.Payload)
-		if _, usage := errors.AsType[*usageError](err); usage {
+		if _, usage := errors.AsType[*cli.UsageError](err); usage {
 			return "", err
 		}
 		if errors.Is(err, run.ErrStopped) {

@@ -1,0 +1,243 @@
+// Package cli is a command line as data: a program's commands and flags in
+// tables, and what is made of these tables, which are the parsing of arguments,
+// the help pages, the manual page and the completion of words (package
+// cli/complete).
+//
+// Arguments are read as Ruby's optparse reads them, on which Puppet Bolt's
+// command line rests. The package does not know what commands do, and it has no
+// effects: it returns pages as strings, and mistakes as *UsageError.
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// A Program is a command line: all commands and flags, and the texts about the
+// whole. Its methods can be called concurrently.
+type Program struct {
+	Name        string
+	Purpose     string // what the program does, in the infinitive
+	Description string // the first paragraph of the general help and of the manual
+	Groups      []Group
+	Commands    []Command // in the order of the help page
+	Flags       []Flag    // in the order of help pages
+	Sections    []string  // of help pages, in their order
+	Occasions   map[string]string
+	Missing     []Missing
+	Mistake     string // the end of the last line of Command.Exit
+	Closing     string // of the general help, after the commands
+	Hint        string // with the error about an unknown short flag
+	Manual      Manual
+}
+
+// A Group is the commands of two words that have the same first word.
+type Group struct {
+	Name, Short string
+	Own         bool // Puppet Bolt has no such commands
+	AsListed    bool // an error names the actions in the order of Program.Commands, instead of sorted
+
+	// Advise returns the hint for words, at least two, whose second is not an
+	// action; "" for a hint about the spelling. It can be nil.
+	Advise func(words, actions []string) string
+}
+
+// A Missing is a command that this program does not have although Puppet Bolt has it.
+type Missing struct {
+	Name   string
+	Refuse func(args []string) error // the error for it with these arguments
+}
+
+// A Command is one action of the command line.
+type Command struct {
+	Name    string // one word, or two: "command run"
+	Args    string // of its usage line
+	Short   string
+	Long    string
+	Example string
+	Exit    string   // what its exit codes mean: a line for each; Program.Mistake follows
+	Note    string   // of its help, about flags that it does not list
+	Lists   []string // the occasions whose flags mean something to it
+	Formats []string // for flags whose values depend on the command
+
+	// Check returns the mistake in its arguments. They are checked before
+	// anything is read.
+	Check func(args []string) error
+
+	// Complete is about its arguments by their positions, and Rest about all
+	// further arguments. If a completer is nil, there is nothing to complete.
+	Complete []Completer
+	Rest     Completer
+}
+
+// Takes reports whether a flag means something to a command.
+func (c *Command) Takes(f *Flag) bool { return f.On == Always || slices.Contains(c.Lists, f.On) }
+
+// completer is about the argument that follows args.
+func (c *Command) completer(args []string) Completer {
+	if len(args) < len(c.Complete) {
+		return c.Complete[len(args)]
+	}
+	return c.Rest
+}
+
+// Always is the occasion of the flags that mean something to each command.
+const Always = "all"
+
+// A Flag is one option of the command line. A command's help lists the flags
+// that mean something to it. Puppet Bolt's commands accept Bolt's others, too,
+// as Bolt does and its users' scripts expect; see Program.CheckFlags.
+type Flag struct {
+	Name, Short string
+	Arg         string // name of its value in help; "" for a switch
+	Negatable   bool   // a switch that has a --no- form
+	Repeat      bool   // may be given several times
+	Values      []string
+	Section     string
+	Help        string
+	Negative    string // what completion says of the --no- form; "" for the same
+	On          string // the occasion on which it means something: a key of Program.Occasions, or Always
+	Strict      bool   // refused on all other occasions: Bolt does not know it, or refuses it itself
+
+	// Setting converts its value to that of the setting of the same name, whose
+	// value in configuration files it overrides; nil for none. It is nil if
+	// the flag stands for no setting.
+	Setting func(text string) any
+
+	// Check returns the mistake in a value, which is refused while arguments are
+	// read. If it is nil, all values are accepted at that time.
+	Check func(f *Flag, text string) error
+
+	// Vary changes the flag to what it is with a command, such as its Values.
+	// It can be nil.
+	Vary func(f *Flag, c *Command)
+
+	// Complete completes its value. If it is nil, Values are offered.
+	Complete Completer
+}
+
+// with is the flag as it is with a command.
+func (f Flag) with(c *Command) Flag {
+	if f.Vary != nil {
+		f.Vary(&f, c)
+	}
+	return f
+}
+
+// Values holds what was given, by the names of flags. Only given flags are in it.
+// A switch has the value "true", and with --no- "false".
+type Values map[string][]string
+
+// Has reports whether a flag was given.
+func (v Values) Has(name string) bool { _, ok := v[name]; return ok }
+
+// Last returns the value that takes effect of a flag that may be given once.
+func (v Values) Last(name string) string {
+	if l := v[name]; len(l) > 0 {
+		return l[len(l)-1]
+	}
+	return ""
+}
+
+// On returns the value of a switch; def if it was not given.
+func (v Values) On(name string, def bool) bool {
+	if !v.Has(name) {
+		return def
+	}
+	return v.Last(name) == "true"
+}
+
+// A Query is a word of which the beginning is typed.
+type Query struct {
+	Given  Values   // the flags before it
+	Args   []string // the arguments of the command before it
+	Prefix string
+}
+
+// A Completer returns what a word can be. Errors have no place there: if it
+// cannot find out, it returns nothing.
+type Completer func(ctx context.Context, q Query) Completions
+
+// Completions are what a word can be: the words, or else files.
+type Completions struct {
+	Words []Word
+
+	Files      bool     // all files, if there are no words
+	Dirs       bool     // directories
+	Extensions []string // directories, and files that have one of these extensions
+
+	NoSpace bool // the word may go on
+	InOrder bool // Words are not to be sorted
+}
+
+// A Word is one completion.
+type Word struct{ Text, About string }
+
+// Texts returns the completions without descriptions.
+func Texts(texts ...string) Completions {
+	var c Completions
+	for _, t := range texts {
+		c.Words = append(c.Words, Word{Text: t})
+	}
+	return c
+}
+
+// AnyFile completes the names of files.
+func AnyFile(context.Context, Query) Completions { return Completions{Files: true} }
+
+// Directory completes the names of directories.
+func Directory(context.Context, Query) Completions { return Completions{Dirs: true} }
+
+// FileOf returns a Completer for files that have one of the extensions.
+func FileOf(extensions ...string) Completer {
+	return func(context.Context, Query) Completions { return Completions{Extensions: extensions} }
+}
+
+// CompleteArgument returns the completions of an argument of a command.
+func (c *Command) CompleteArgument(ctx context.Context, q Query) Completions {
+	if complete := c.completer(q.Args); complete != nil {
+		return complete(ctx, q)
+	}
+	return Completions{}
+}
+
+// CompleteFlag returns the Completer for a flag's value with a command; nil for a switch.
+func (c *Command) CompleteFlag(f Flag) Completer {
+	switch f = f.with(c); {
+	case f.Complete != nil:
+		return f.Complete
+	case f.Arg == "":
+		return nil
+	}
+	return func(context.Context, Query) Completions { return Texts(f.Values...) }
+}
+
+// group returns the group of a command; nil for a command of one word.
+func (p *Program) group(name string) *Group {
+	first, _, _ := strings.Cut(name, " ")
+	i := slices.IndexFunc(p.Groups, func(g Group) bool { return g.Name == first })
+	if i < 0 {
+		return nil
+	}
+	return &p.Groups[i]
+}
+
+// Own reports whether Puppet Bolt has no such command.
+func (p *Program) Own(c *Command) bool {
+	g := p.group(c.Name)
+	return g != nil && g.Own
+}
+
+// CheckFlags returns the mistake that a flag was given which means nothing to the
+// command. It is refused, unless it is one of Puppet Bolt's with one of Bolt's
+// commands: Bolt accepts these everywhere, and scripts rest on that.
+func (p *Program) CheckFlags(c *Command, given Values) error {
+	for i := range p.Flags {
+		f := &p.Flags[i]
+		if given.Has(f.Name) && !c.Takes(f) && (f.Strict || p.Own(c)) {
+			return Errorf("Option '--%s' can only be specified when %s", f.Name, p.Occasions[f.On])
+		}
+	}
+	return nil
+}

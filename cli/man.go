@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Manual is what only the manual page says.
+type Manual struct {
+	Description string      // a paragraph after that of the program, in roff
+	Environment [][2]string // variables, with what they mean
+	Files       [][2]string // files, with what is in them
+	SeeAlso     string      // in roff
+}
+
+// ManPage returns the manual page of the program in the man macros (man(7)), made
+// from the same tables as the help pages.
+func (p *Program) ManPage() string {
+	var b strings.Builder
+	b.WriteString(".TH " + strings.ToUpper(p.Name) + " 1\n.SH NAME\n" + p.Name + " \\- " + roff(p.Purpose) + "\n.SH SYNOPSIS\n")
+	for _, c := range p.Commands {
+		fmt.Fprintf(&b, ".B %s %s\n%s\n.br\n", p.Name, c.Name, synopsis(c.Args+" [options]"))
+	}
+	b.WriteString(".B " + p.Name + " help\n" + synopsis("[COMMAND]") + "\n.br\n.B " + p.Name + " completion\n" + synopsis("SHELL") + "\n")
+	b.WriteString(".SH DESCRIPTION\n" + roff(p.Description) + "\n.PP\n" + p.Manual.Description)
+	b.WriteString(".SH COMMANDS\n")
+	for _, c := range p.Commands {
+		fmt.Fprintf(&b, ".SS %s %s\n%s\n", c.Name, roff(c.Args), roff(c.Long))
+		if c.Note != "" {
+			b.WriteString(".PP\n" + roff(c.Note) + "\n")
+		}
+		fmt.Fprintf(&b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.Example))
+	}
+	b.WriteString(".SS completion SHELL\nPrints the completion script for bash, zsh, fish or powershell.\n")
+	b.WriteString(".SH OPTIONS\nLong options may be shortened as far as they stay unambiguous. The help of a command lists those that mean " +
+		"something to it, and its formats.\n")
+	for _, sec := range p.Sections {
+		fmt.Fprintf(&b, ".SS %s\n", sec)
+		for _, f := range p.Flags {
+			if f.Section != sec {
+				continue
+			}
+			head := "\\-\\-" + roff(f.Name)
+			if f.Negatable {
+				head = "\\-\\-[no\\-]" + roff(f.Name)
+			}
+			if f.Short != "" {
+				head = "\\-" + f.Short + ", " + head
+			}
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", strings.TrimSpace(head+" "+f.Arg), roff(f.Help))
+		}
+	}
+	b.WriteString(".SH EXIT STATUS\n.TP\n.B 0\nEverything succeeded: on every target, or with every file.\n.TP\n.B 1\n" +
+		"Something failed, or " + p.Mistake + ".\n.PP\nThe help of a command says more.\n")
+	for _, list := range []struct {
+		title, font string
+		entries     [][2]string
+	}{{"ENVIRONMENT", "B", p.Manual.Environment}, {"FILES", "I", p.Manual.Files}} {
+		b.WriteString(".SH " + list.title + "\n")
+		for _, e := range list.entries {
+			fmt.Fprintf(&b, ".TP\n.%s %s\n%s\n", list.font, roff(e[0]), roff(e[1]))
+		}
+	}
+	b.WriteString(".SH SEE ALSO\n" + p.Manual.SeeAlso)
+	return b.String()
+}
+
+// synopsis sets what the user replaces in italics.
+func synopsis(args string) string {
+	words := strings.Fields(args)
+	for i, w := range words {
+		name := strings.Trim(w, "[].")
+		if name == strings.ToUpper(name) {
+			words[i] = strings.Replace(roff(w), name, `\fI`+name+`\fR`, 1)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// roff escapes text for man(7).
+func roff(s string) string {
+	s = strings.ReplaceAll(s, `\`, `\e`)
+	s = strings.ReplaceAll(s, "-", `\-`)
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}

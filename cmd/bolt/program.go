@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"bolt/cli"
+	"bolt/cli/complete"
+	"bolt/pool/spawn"
+	"bolt/project"
+)
+
+// A command is one action of the command line, and what it does.
+type command struct {
+	cli.Command
+	run     action
+	targets bool // needs --targets or --rerun
+	voice   voice
+	data    bool // standard output is what others read on: for people, errors are printed beside it
+}
+
+// An action reads the options of a command and returns the command with them.
+type action func(given cli.Values, args []string) *bound
+
+// bound is a command with its options.
+type bound struct {
+	options any // a checker or a narrower, if it is one
+	run     func(ctx context.Context, a *app) error
+}
+
+// A checker is options that can contradict each other.
+type checker interface{ check() error }
+
+// A narrower is options with which a command has other values of --format, and a
+// hint for those that it does not have then.
+type narrower interface {
+	formats(all []string) (some []string, hint string)
+}
+
+// plain is the action of a command that looks up its options in app.values.
+func plain(run func(ctx context.Context, a *app, args []string) error) action {
+	return func(_ cli.Values, args []string) *bound {
+		return &bound{run: func(ctx context.Context, a *app) error { return run(ctx, a, args) }}
+	}
+}
+
+// with is the action of a command that has options of type O.
+func with[O any, P interface {
+	*O
+	bind(b *cli.Binder)
+}](run func(ctx context.Context, a *app, o P) error) action {
+	return func(given cli.Values, args []string) *bound {
+		o := P(new(O))
+		o.bind(cli.NewBinder(given, args))
+		return &bound{options: o, run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
+	}
+}
+
+// execute carries out one command line.
+func execute(ctx context.Context, argv []string, sys system) error {
+	commands := sys.commands()
+	p := sys.program(commands)
+	shell := complete.Shell{Program: p, Out: results{sys.out}, Err: sys.err, Home: home(sys)}
+	if len(argv) > 0 && complete.Has(argv[0]) {
+		return shell.Run(ctx, argv)
+	}
+	words, given, err := p.Arrange(argv)
+	if err != nil {
+		return err
+	}
+	if given.Has("version") {
+		_, err := fmt.Fprintln(sys.out, version)
+		return err
+	}
+	help := given.Has("help")
+	if len(words) > 0 && words[0] == "help" {
+		help, words = true, words[1:]
+	}
+	switch {
+	case help && len(words) > 0 && complete.Has(words[0]):
+		return shell.Run(ctx, append(words, "--help"))
+	case help || len(words) == 0:
+		page, err := p.Help(words)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(sys.out, page)
+		return err
+	}
+	if err := p.Refuse(words); err != nil {
+		return err
+	}
+	found, args, err := p.Find(words)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(commands, func(c command) bool { return c.Name == found.Name })
+	c := &commands[i]
+	err = start(ctx, p, c, flagValues(given), sys, args)
+	if err != nil && c.data {
+		return &besideError{err}
+	}
+	return err
+}
+
+// results is standard output, whose errors mean that nothing more can be printed.
+type results struct{ w io.Writer }
+
+func (r results) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	return n, written(err)
+}
+
+// program is the command line of bolt.
+func (s system) program(commands []command) *cli.Program {
+	p := &cli.Program{
+		Name: "bolt",
+		Purpose: "run commands, scripts and tasks, copy files, install modules, look up data with Hiera, " +
+			"and check and evaluate programs of the Puppet language",
+		Description: "bolt runs commands, scripts and tasks and copies files on many machines at once, over SSH, with nothing installed on them. " +
+			"It installs modules, looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby.",
+		Groups:    groups(),
+		Flags:     s.flags(),
+		Sections:  sections(),
+		Occasions: occasions(),
+		Missing:   elsewhere(),
+		Mistake:   "the command line, a file or the configuration is wrong",
+		Hint:      "a command with options of its own is one word in quotes; a script's options stand after --",
+		Closing:   closing,
+		Manual:    manual(),
+	}
+	for _, c := range commands {
+		p.Commands = append(p.Commands, c.Command)
+	}
+	return p
+}
+
+// groups are the commands of two words by their first, with a sentence for each.
+// Puppet Bolt names the actions of task and secret in our order, those of others
+// sorted.
+func groups() []cli.Group {
+	return []cli.Group{
+		{Name: "command", Short: "Run a command on targets"},
+		{Name: "script", Short: "Run a local script on targets"},
+		{Name: "file", Short: "Copy files and directories to and from targets"},
+		{Name: "task", Short: "Run tasks of modules on targets, and show them", AsListed: true},
+		{Name: "module", Short: "Install modules into a project, and show them"},
+		{Name: "inventory", Short: "Show the targets that the inventory knows"},
+		{Name: "group", Short: "Show the groups of the inventory"},
+		{Name: "facts", Short: "Collect facts of targets, and show those that were kept", Own: true},
+		{Name: "secret", Short: "Keep secrets encrypted in files of a project", AsListed: true},
+		{Name: "plugin", Short: "Show plugins, which look up values"},
+		{Name: "project", Short: "Make projects"},
+		{Name: "plan", Short: "Show plans of modules, and write them"},
+		{Name: "policy", Short: "Write and show policies, classes of a project"},
+		{Name: "audit", Short: "Show and verify what was recorded of actions", Own: true},
+		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
+		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},
+	}
+}
+
+// adviseForPuppet answers people who know the command puppet.
+func adviseForPuppet(words, actions []string) string {
+	switch {
+	case words[1] == "lookup":
+		return "bolt lookup looks up data"
+	case words[1] == "parser" && len(words) > 2 && slices.Contains(actions, words[2]):
+		return fmt.Sprintf("bolt puppet %s is what puppet parser %s is", words[2], words[2])
+	case words[1] == "parser", words[1] == "epp":
+		return "bolt puppet validate checks programs and templates, dump prints their trees, eval evaluates and renders them"
+	}
+	return ""
+}
+
+// elsewhere are Puppet Bolt's commands that are not here.
+func elsewhere() []cli.Missing {
+	return []cli.Missing{
+		{Name: "apply", Refuse: func([]string) error {
+			return hinted(usagef("'apply' is not a Bolt command. See 'bolt help'."), "this version can run commands, scripts and tasks, copy files, "+
+				"install modules, look up data with Hiera, and check and evaluate programs of the Puppet language; apply is Puppet Bolt's")
+		}},
+		{Name: "policy apply", Refuse: func(args []string) error {
+			if len(args) == 0 || strings.Trim(args[0], ", ") == "" {
+				return usagef("Must specify one or more policies to apply.")
+			}
+			if err := cli.OneArgument(args); err != nil {
+				return err
+			}
+			return hinted(usagef("This version cannot apply policies: it makes no catalogs"), "bolt puppet validate checks the classes of policies")
+		}},
+		{Name: "project migrate", Refuse: func([]string) error {
+			return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
+		}},
+	}
+}
+
+// closing is the end of the general help.
+const closing = `
+Examples
+  bolt command run uptime -t web1.example.com,web2.example.com
+  bolt command run 'systemctl restart nginx' -t web --run-as root
+  bolt script run ./setup.sh -t all --fold
+  bolt task run package name=nginx action=status -t web
+  bolt inventory show
+  bolt lookup ntp::servers -t web1.example.com --explain
+  bolt puppet validate manifests/*.pp
+
+Targets come from inventory.yaml of the project, or are named on the command
+line. A project is a directory with a bolt-project.yaml; the nearest one at or
+above the working directory counts.
+
+Environment
+  BOLT_PROJECT      the project's directory
+  BOLT_INVENTORY    the inventory itself, as YAML
+  BOLT_POOL         auto, off or required: as --pool
+  BOLT_POOL_SOCKET  the pool daemon's socket
+
+More
+  bolt help <command> <action>
+  bolt --version
+`
+
+// manual is what only bolt(1) says.
+func manual() cli.Manual {
+	return cli.Manual{
+		Description: "Targets come from inventory.yaml of the project, or are named on the command line. A project is a directory with a " +
+			"bolt\\-project.yaml; the nearest one at or above the working directory counts. Data comes from hiera.yaml of the project and of modules.\n",
+		Environment: [][2]string{
+			{"BOLT_PROJECT", "The project's directory."},
+			{"BOLT_INVENTORY", "The inventory itself, as YAML."},
+			{poolVariable, "Whether the pool daemon is used, as --pool."},
+			{spawn.SocketVariable, "The pool daemon's socket."},
+			{"NO_COLOR", "No colours are used when this is set to anything."},
+			{"TERM", "If this is \\fBdumb\\fR, bolt prints neither colours nor a progress line."},
+			{"SSH_AUTH_SOCK", "The agent that holds the user's keys."},
+		},
+		Files: [][2]string{
+			{"bolt-project.yaml, inventory.yaml", "Of the project: its settings, and its targets."},
+			{"hiera.yaml, data/", "Of the project and of modules: where Hiera looks for data, and the data."},
+			{"manifests/, functions/, types/, plans/, templates/", "Of the project and of modules: programs of the Puppet language."},
+			{"plugins/bolt-plugin-NAME", "Of the project and of modules: the program of the plugin NAME. It can also be on PATH."},
+			{"bolt-clouds", "In the directory of bolt, in libexec/bolt beside it, or on PATH: the program of the plugins aws_inventory, azure_inventory and gcloud_inventory."},
+			{"bolt-debug.log", "Of the project: the log of the last invocation; those of bolt pool and bolt puppet leave none."},
+			{".rerun.json", "Of the project: the outcome of the last run, for --rerun."},
+			{"~/.puppetlabs/etc/bolt/bolt-defaults.yaml", "Defaults of the user."},
+			{project.SystemDir + "/bolt-defaults.yaml", "Defaults of the system."},
+			{"$XDG_RUNTIME_DIR/bolt/pool.sock, pool.log", "The pool daemon's socket and its log."},
+			{"$XDG_CACHE_HOME/bolt/facts/", "Facts of targets that were kept, a directory for each project."},
+			{"~/.ssh/config, ~/.ssh/known_hosts", "Read as ssh(1) reads them."},
+		},
+		SeeAlso: ".BR ssh (1),\n.BR ssh_config (5)\n",
+	}
+}

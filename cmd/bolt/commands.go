@@ -115,7 +115,7 @@ takes precedence.`,
 func shownCommands() []command {
 	return []command{
 		{
-			run: plain(showInventory),
+			run: with(showInventory),
 			Command: cli.Command{
 				Name: "inventory show", Check: noWordsButTargets,
 				Short: "Show targets",
@@ -132,7 +132,7 @@ groups.`,
 			},
 		},
 		{
-			run: plain(showGroups),
+			run: bare(showGroups),
 			Command: cli.Command{
 				Name: "group show", Check: cli.NoArguments,
 				Short:   "Show groups",

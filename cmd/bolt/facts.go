@@ -250,7 +250,7 @@ func (a *app) factsAction(ctx context.Context, from string, targets []*inventory
 	if err != nil {
 		return nil, err
 	}
-	return a.taskAction(ctx, library, t, &ordered.Map{})
+	return a.taskAction(ctx, library, t, &ordered.Map{}, false)
 }
 
 // keeping is an action whose results are facts, which are kept. Its own results

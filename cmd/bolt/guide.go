@@ -26,12 +26,8 @@ func guideCommands() []command {
 
 func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(guide.Topics()...) }
 
-type guideOptions struct{ topic string }
-
-func (o *guideOptions) bind(b *cli.Binder) { b.Arg(&o.topic) }
-
-func runGuide(_ context.Context, a *app, o *guideOptions) error {
-	name := o.topic
+func runGuide(_ context.Context, a *app, o *nameOption) error {
+	name := o.name
 	if name == "" {
 		return written(output.PrintTopics(a.sys.out, a.listOptions(), guide.Topics()))
 	}

@@ -46,6 +46,20 @@ func TestFlagsElsewhere(t *testing.T) {
 	}
 }
 
+// TestOptions checks that the options of a command are flags that its help lists.
+func TestOptions(t *testing.T) {
+	commands := system{}.commands()
+	p := system{}.program(commands)
+	for _, c := range commands {
+		for _, name := range c.run(nil, nil).names {
+			i := slices.IndexFunc(p.Flags, func(f cli.Flag) bool { return f.Name == name })
+			if i < 0 || !c.Takes(&p.Flags[i]) {
+				t.Errorf("bolt %s reads --%s, which its help does not list", c.Name, name)
+			}
+		}
+	}
+}
+
 // TestHelpFits looks at the width of help pages, and that each says all that
 // a page must.
 func TestHelpFits(t *testing.T) {

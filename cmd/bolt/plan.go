@@ -16,7 +16,7 @@ import (
 func (s system) planCommands() []command {
 	return []command{
 		{
-			run: plain(showPlans),
+			run: with(showPlans),
 			Command: cli.Command{
 				Name: "plan show", Args: "[PLAN]", Check: cli.OneArgument,
 				Complete: []cli.Completer{s.names(publicPlans)},
@@ -32,7 +32,7 @@ are warnings; bolt plan show PLAN says of one what is wrong with it.`,
 			},
 		},
 		{
-			run: with(func(ctx context.Context, a *app, o *planOptions) error { return runPlan(ctx, a, o.args) }),
+			run: with(runPlan),
 			Command: cli.Command{
 				Name: "plan run", Args: "PLAN [NAME=VALUE...]", Check: wordsOfPlan,
 				Complete: []cli.Completer{s.names(publicPlans)}, Rest: s.parameters(planParameters),
@@ -51,7 +51,7 @@ is recorded: "bolt plan resume" goes on with it after a crash or ^C.`,
 			},
 		},
 		{
-			run: plain(runPlanNew),
+			run: with(runPlanNew),
 			Command: cli.Command{
 				Name: "plan new", Args: "NAME", Check: wordsOfPlanNew,
 				Short: "Write a plan to begin with",
@@ -64,7 +64,7 @@ Nothing that exists is overwritten.`,
 			},
 		},
 		{
-			run: plain(convertPlan),
+			run: with(convertPlan),
 			Command: cli.Command{
 				Name: "plan convert", Args: "PLAN", Check: wordsOfPlanConvert,
 				Complete: []cli.Completer{orFiles(s.names(yamlPlans))},
@@ -85,13 +85,17 @@ that name is used instead of the one in YAML.`,
 
 // planOptions are those of plan run.
 type planOptions struct {
-	args  []string
-	named bool
-	chose bool
+	plan    string
+	params  paramOptions
+	journal bool
+	named   bool // there are targets
+	chose   bool // some of the targets
 }
 
 func (o *planOptions) bind(b *cli.Binder) {
-	b.Args(&o.args)
+	b.Arg(&o.plan)
+	o.params.bind(b)
+	b.Switch("journal", &o.journal)
 	v := flagValues(b.Given())
 	o.named, o.chose = v.named(), choosing(v)
 }
@@ -114,8 +118,8 @@ func wordsOfPlanConvert(args []string) error {
 
 // convertPlan prints a plan, as it is in every format: what reads it is the
 // language.
-func convertPlan(ctx context.Context, a *app, args []string) error {
-	p, err := a.plans().At(ctx, args[0])
+func convertPlan(ctx context.Context, a *app, o *nameOption) error {
+	p, err := a.plans().At(ctx, o.name)
 	if err != nil {
 		return err
 	}
@@ -135,9 +139,9 @@ func (a *app) plans() *plans.Library {
 	return a.planned
 }
 
-func showPlans(ctx context.Context, a *app, args []string) error {
-	if first(args) != "" {
-		p, err := a.plans().Find(ctx, args[0])
+func showPlans(ctx context.Context, a *app, o *listOptions) error {
+	if o.name != "" {
+		p, err := a.plans().Find(ctx, o.name)
 		if err != nil {
 			return err
 		}
@@ -147,7 +151,7 @@ func showPlans(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if list, err = a.offered("plans", a.config.PlanFilter, list); err != nil {
+	if list, err = o.offered("plans", a.config.PlanFilter, list); err != nil {
 		return err
 	}
 	return written(output.PrintPlanList(a.sys.out, a.listOptions(), &output.PlanList{Plans: list, Modulepath: a.modules.Dirs()}))

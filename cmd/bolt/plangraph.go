@@ -19,7 +19,7 @@ const (
 
 func (s system) graphCommand() command {
 	return command{
-		run: plain(graphPlan),
+		run: with(graphPlan),
 		Command: cli.Command{
 			Name: "plan graph", Args: "PLAN", Check: wordsOfPlanGraph,
 			Complete: []cli.Completer{s.names(publicPlans)},
@@ -44,10 +44,22 @@ func wordsOfPlanGraph(args []string) error {
 	return cli.OneArgument(args)
 }
 
+type graphOptions struct {
+	plan   string
+	as     string // pictureSVG, or else pictureDot
+	nested bool
+}
+
+func (o *graphOptions) bind(b *cli.Binder) {
+	b.Arg(&o.plan)
+	b.Text("as", &o.as)
+	b.Switch("nested", &o.nested)
+}
+
 // graphPlan prints the picture of a plan. It is the same in every format: what
 // reads it is another program.
-func graphPlan(ctx context.Context, a *app, args []string) error {
-	p, err := a.plans().Find(ctx, args[0])
+func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
+	p, err := a.plans().Find(ctx, o.plan)
 	if err != nil {
 		return err
 	}
@@ -55,15 +67,15 @@ func graphPlan(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := graph.Options{Dir: a.project.Dir}
-	if a.values.on("nested", false) {
-		o.Subplan = func(name string) (*syntax.Program, error) { return a.subplan(ctx, name) }
+	options := graph.Options{Dir: a.project.Dir}
+	if o.nested {
+		options.Subplan = func(name string) (*syntax.Program, error) { return a.subplan(ctx, name) }
 	}
-	g, err := graph.Of(program, p.Name, o)
+	g, err := graph.Of(program, p.Name, options)
 	if err != nil {
 		return err
 	}
-	if a.values.last("as") == pictureSVG {
+	if o.as == pictureSVG {
 		return written(g.WriteSVG(a.sys.out))
 	}
 	return written(g.WriteDot(a.sys.out))

@@ -14,13 +14,23 @@ func wordsOfPlanNew(args []string) error {
 	return cli.OneArgument(args)
 }
 
-func runPlanNew(_ context.Context, a *app, args []string) error {
-	file, err := a.project.NewPlan(args[0], a.values.on("pp", false))
+type planNewOptions struct {
+	name   string
+	puppet bool // in the Puppet language
+}
+
+func (o *planNewOptions) bind(b *cli.Binder) {
+	b.Arg(&o.name)
+	b.Switch("pp", &o.puppet)
+}
+
+func runPlanNew(_ context.Context, a *app, o *planNewOptions) error {
+	file, err := a.project.NewPlan(o.name, o.puppet)
 	if err != nil {
 		return err
 	}
-	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "plan", Name: args[0], Path: file, Next: []output.Described{
-		{Description: "Show this plan with:", Name: "bolt plan show " + args[0]},
-		{Description: "Run this plan with:", Name: "bolt plan run " + args[0]},
+	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "plan", Name: o.name, Path: file, Next: []output.Described{
+		{Description: "Show this plan with:", Name: "bolt plan show " + o.name},
+		{Description: "Run this plan with:", Name: "bolt plan run " + o.name},
 	}}))
 }

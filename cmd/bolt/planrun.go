@@ -31,13 +31,13 @@ func wordsOfPlan(args []string) error {
 }
 
 // runPlan runs a plan and shows what it returns.
-func runPlan(ctx context.Context, a *app, args []string) error {
-	p, err := a.plans().Find(ctx, args[0])
+func runPlan(ctx context.Context, a *app, o *planOptions) error {
+	p, err := a.plans().Find(ctx, o.plan)
 	if err != nil {
 		return a.placed(err)
 	}
-	words := plans.Words{Pairs: args[1:]}
-	if words.Params, err = a.params(ctx, args[1:]); err != nil {
+	words := plans.Words{Pairs: o.params.pairs}
+	if words.Params, err = o.params.object(ctx, a); err != nil {
 		return err
 	}
 	if words.Targets, err = a.planTargets(ctx); err != nil {
@@ -48,7 +48,7 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	var j *journal.Run
-	if a.values.on("journal", false) {
+	if o.journal {
 		if j, err = a.newJournal(ctx, p, given); err != nil {
 			return err
 		}

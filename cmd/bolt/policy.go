@@ -13,7 +13,7 @@ import (
 func policyCommands() []command {
 	return []command{
 		{
-			run: plain(runPolicyNew),
+			run: with(runPolicyNew),
 			Command: cli.Command{
 				Name: "policy new", Args: "NAME", Check: wordsOfPolicyNew,
 				Short: "Write a policy to begin with",
@@ -25,7 +25,7 @@ they are. NAME is that of the project, or begins with it: PROJECT::NAME.`,
 			},
 		},
 		{
-			run: plain(runPolicyShow),
+			run: bare(runPolicyShow),
 			Command: cli.Command{
 				Name: "policy show", Check: cli.NoArguments,
 				Short:   "Show the policies of the project",
@@ -48,14 +48,14 @@ func (a *app) warnPolicies() {
 	a.logs.WarnOnce("policy_command", "Policies are an experiment of Puppet Bolt's: what these commands do may change.")
 }
 
-func runPolicyNew(ctx context.Context, a *app, args []string) error {
+func runPolicyNew(ctx context.Context, a *app, o *nameOption) error {
 	a.warnPolicies()
-	file, err := a.project.NewPolicy(ctx, args[0])
+	file, err := a.project.NewPolicy(ctx, o.name)
 	if err != nil {
 		return err
 	}
-	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "policy", Name: args[0], Path: file, Next: []output.Described{
-		{Description: "Apply this policy with:", Name: "bolt policy apply " + args[0] + " --targets <TARGETS>"},
+	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "policy", Name: o.name, Path: file, Next: []output.Described{
+		{Description: "Apply this policy with:", Name: "bolt policy apply " + o.name + " --targets <TARGETS>"},
 		{Description: "Show available policies with:", Name: "bolt policy show"},
 	}}))
 }
@@ -71,7 +71,7 @@ func unique(list []string) []string {
 	return kept
 }
 
-func runPolicyShow(_ context.Context, a *app, _ []string) error {
+func runPolicyShow(_ context.Context, a *app) error {
 	a.warnPolicies()
 	if a.config.Policies == nil {
 		return fault.New("bolt/no-policies-error", "The project has no policies: there is no list 'policies' in %s. "+

@@ -27,7 +27,8 @@ type action func(given cli.Values, args []string) *bound
 
 // bound is a command with its options.
 type bound struct {
-	options any // a checker or a narrower, if it is one
+	options any      // a checker or a narrower, if it is one
+	names   []string // of the flags among them
 	run     func(ctx context.Context, a *app) error
 }
 
@@ -47,6 +48,11 @@ func plain(run func(ctx context.Context, a *app, args []string) error) action {
 	}
 }
 
+// bare is the action of a command that has no options.
+func bare(run func(ctx context.Context, a *app) error) action {
+	return func(cli.Values, []string) *bound { return &bound{run: run} }
+}
+
 // with is the action of a command that has options of type O.
 func with[O any, P interface {
 	*O
@@ -54,8 +60,9 @@ func with[O any, P interface {
 }](run func(ctx context.Context, a *app, o P) error) action {
 	return func(given cli.Values, args []string) *bound {
 		o := P(new(O))
-		o.bind(cli.NewBinder(given, args))
-		return &bound{options: o, run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
+		b := cli.NewBinder(given, args)
+		o.bind(b)
+		return &bound{options: o, names: b.Names(), run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
 	}
 }
 

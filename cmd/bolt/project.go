@@ -14,7 +14,7 @@ import (
 // projectCommands work on projects as such.
 func projectCommands() []command {
 	return []command{{
-		run: plain(runProjectInit), voice: noFiles,
+		run: with(runProjectInit), voice: noFiles,
 		Command: cli.Command{
 			Name: "project init", Args: "[NAME]", Check: cli.OneArgument,
 			Short: "Make a project of the working directory",
@@ -44,7 +44,17 @@ func first(args []string) string {
 	return args[0]
 }
 
-func runProjectInit(ctx context.Context, a *app, args []string) error {
+type projectInitOptions struct {
+	name    string
+	modules string // separated by commas
+}
+
+func (o *projectInitOptions) bind(b *cli.Binder) {
+	b.Arg(&o.name)
+	b.Text("modules", &o.modules)
+}
+
+func runProjectInit(ctx context.Context, a *app, o *projectInitOptions) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
@@ -52,8 +62,8 @@ func runProjectInit(ctx context.Context, a *app, args []string) error {
 	if a.project.Origin == project.FromOption {
 		dir = a.project.Dir
 	}
-	specs := strings.FieldsFunc(a.values.last("modules"), func(r rune) bool { return r == ',' || r == ' ' })
-	undo, err := project.Create(dir, first(args), specs)
+	specs := strings.FieldsFunc(o.modules, func(r rune) bool { return r == ',' || r == ' ' })
+	undo, err := project.Create(dir, o.name, specs)
 	if err != nil {
 		return err
 	}

@@ -4,29 +4,39 @@ import (
 	"context"
 	"slices"
 
+	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/output"
 )
 
-func showInventory(ctx context.Context, a *app, _ []string) error {
+type inventoryOptions struct {
+	detail bool
+	some   bool // targets are named or chosen
+}
+
+func (o *inventoryOptions) bind(b *cli.Binder) {
+	b.Switch("detail", &o.detail)
+	v := flagValues(b.Given())
+	o.some = v.named() || choosing(v)
+}
+
+func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 	targets, err := a.targets(ctx)
 	if err != nil {
 		return err
 	}
-	detail := a.values.on("detail", false)
-	named := a.values.has("targets") || a.values.has("rerun") || choosing(a.values)
 	view := &output.Inventory{
 		Source:  a.inventorySource(),
 		Default: a.project.InventoryFile(),
-		Detail:  detail,
+		Detail:  o.detail,
 		Hint:    true,
-		All:     !named,
+		All:     !o.some,
 		Targets: make([]output.InventoryTarget, len(targets)),
 	}
 	for i, t := range targets {
 		view.Targets[i] = output.InventoryTarget{Name: t.Name, Adhoc: t.Adhoc}
-		if detail {
+		if o.detail {
 			data, err := t.Data(ctx)
 			if err != nil {
 				return err
@@ -71,7 +81,7 @@ func list(names []string) []any {
 	return l
 }
 
-func showGroups(ctx context.Context, a *app, _ []string) error {
+func showGroups(ctx context.Context, a *app) error {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return err

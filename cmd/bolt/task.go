@@ -30,7 +30,7 @@ import (
 func (s system) taskCommands() []command {
 	return []command{
 		{
-			run: plain(showTasks),
+			run: with(showTasks),
 			Command: cli.Command{
 				Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
 				Complete: []cli.Completer{s.names(publicTasks)},
@@ -45,7 +45,7 @@ does: its parameters with their types and defaults, and its files with
 			},
 		},
 		{
-			run: plain(runTask), targets: true,
+			run: with(runTask), targets: true,
 			Command: cli.Command{
 				Name: "task run", Args: "TASK [NAME=VALUE...]", Check: wordsOfTask,
 				Complete: []cli.Completer{s.names(publicTasks)}, Rest: s.parameters(taskParameters),
@@ -138,18 +138,30 @@ func ofPrograms(err error) error {
 	return &fault.Error{Kind: "bolt/pal-error", Msg: msg, Err: err}
 }
 
-func runTask(ctx context.Context, a *app, args []string) error {
-	given, err := a.taskParams(ctx, args[1:])
+type taskOptions struct {
+	task   string
+	params paramOptions
+	noop   bool
+}
+
+func (o *taskOptions) bind(b *cli.Binder) {
+	b.Arg(&o.task)
+	o.params.bind(b)
+	b.Switch("noop", &o.noop)
+}
+
+func runTask(ctx context.Context, a *app, o *taskOptions) error {
+	given, err := a.taskParams(ctx, &o.params)
 	if err != nil {
 		return err
 	}
 	library := a.tasks()
-	return a.act(ctx, "task", args[0], func(targets []*inventory.Target) (run.Action, error) {
-		t, err := library.Find(ctx, args[0])
+	return a.act(ctx, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
+		t, err := library.Find(ctx, o.task)
 		if err != nil {
 			return nil, err
 		}
-		action, err := a.taskAction(ctx, library, t, given(t))
+		action, err := a.taskAction(ctx, library, t, given(t), o.noop)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +172,8 @@ func runTask(ctx context.Context, a *app, args []string) error {
 
 // taskAction checks the parameters of a task and makes an action of it. Those
 // whose names begin with _ are no parameters, but options of the run.
-func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map) (*tasks.Run, error) {
-	opts := tasks.RunOptions{Noop: a.values.on("noop", false), Natives: a.natives()}
+func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
+	opts := tasks.RunOptions{Noop: noop, Natives: a.natives()}
 	params := &ordered.Map{}
 	for name, v := range given.All() {
 		ok := true
@@ -202,8 +214,8 @@ func (a *app) natives() map[string]tasks.Native {
 
 // taskParams reads the parameters of a task on the command line; what they are
 // depends on their types.
-func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task) *ordered.Map, error) {
-	given, err := a.params(ctx, words)
+func (a *app) taskParams(ctx context.Context, o *paramOptions) (func(*tasks.Task) *ordered.Map, error) {
+	given, err := o.object(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +224,7 @@ func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task)
 			return given
 		}
 		params := &ordered.Map{}
-		for _, word := range words {
+		for _, word := range o.pairs {
 			name, text, _ := strings.Cut(word, "=")
 			params.Set(name, t.Read(name, text))
 		}
@@ -220,16 +232,32 @@ func (a *app) taskParams(ctx context.Context, words []string) (func(*tasks.Task)
 	}, nil
 }
 
-// params is the object of --params, nil without that; it cannot stand beside
-// words.
-func (a *app) params(ctx context.Context, words []string) (*ordered.Map, error) {
-	if !a.values.has("params") {
+// paramOptions are the parameters of a task or plan.
+type paramOptions struct {
+	pairs  []string // NAME=VALUE
+	given  bool
+	params string // a JSON object, if given
+}
+
+func (o *paramOptions) bind(b *cli.Binder) {
+	var args []string
+	b.Args(&args)
+	if len(args) > 0 {
+		o.pairs = args[1:]
+	}
+	b.Has("params", &o.given)
+	b.Text("params", &o.params)
+}
+
+// object is the object of --params, nil without that; it cannot stand beside pairs.
+func (o *paramOptions) object(ctx context.Context, a *app) (*ordered.Map, error) {
+	if !o.given {
 		return nil, nil
 	}
-	if len(words) > 0 {
+	if len(o.pairs) > 0 {
 		return nil, usagef("Parameters must be specified through either the --params option or param=value pairs, not both")
 	}
-	text, err := a.readArg(ctx, a.values.last("params"))
+	text, err := a.readArg(ctx, o.params)
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +272,10 @@ func (a *app) params(ctx context.Context, words []string) (*ordered.Map, error) 
 	return params, nil
 }
 
-func showTasks(ctx context.Context, a *app, args []string) error {
+func showTasks(ctx context.Context, a *app, o *listOptions) error {
 	library := a.tasks()
-	if first(args) != "" {
-		t, err := library.Find(ctx, args[0])
+	if o.name != "" {
+		t, err := library.Find(ctx, o.name)
 		if err != nil {
 			return err
 		}
@@ -257,7 +285,7 @@ func showTasks(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if list, err = a.offered("tasks", a.config.TaskFilter, list); err != nil {
+	if list, err = o.offered("tasks", a.config.TaskFilter, list); err != nil {
 		return err
 	}
 	return written(output.PrintTaskList(a.sys.out, a.listOptions(), &output.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
@@ -265,13 +293,13 @@ func showTasks(ctx context.Context, a *app, args []string) error {
 
 // offered are those of a list that --filter and the globs of a setting let be
 // listed; no globs let all.
-func (a *app) offered(setting string, globs []string, list []output.Described) ([]output.Described, error) {
+func (o *listOptions) offered(setting string, globs []string, list []output.Described) ([]output.Described, error) {
 	listed, err := offers(setting, globs)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(list, func(d output.Described) bool {
-		return !strings.Contains(d.Name, a.values.last("filter")) || !listed(d.Name)
+		return !strings.Contains(d.Name, o.filter) || !listed(d.Name)
 	}), nil
 }
 

@@ -22,8 +22,9 @@ type Program struct {
 	Description string // the first paragraph of the general help and of the manual
 	Groups      []Group
 	Commands    []Command // in the order of the help page
-	Flags       []Flag    // in the order of help pages
-	Sections    []string  // of help pages, in their order
+	Text        func(c *Command) Text
+	Flags       []Flag   // in the order of help pages
+	Sections    []string // of help pages, in their order
 	Occasions   map[string]string
 	Missing     []Missing
 	Mistake     string // the end of the last line of Command.Exit
@@ -51,13 +52,9 @@ type Missing struct {
 
 // A Command is one action of the command line.
 type Command struct {
-	Name    string // one word, or two: "command run"
-	Args    string // of its usage line
-	Short   string
-	Long    string
-	Example string
+	Name    string   // one word, or two: "command run"
+	Args    string   // of its usage line
 	Exit    string   // what its exit codes mean: a line for each; Program.Mistake follows
-	Note    string   // of its help, about flags that it does not list
 	Lists   []string // the occasions whose flags mean something to it
 	Formats []string // for flags whose values depend on the command
 

@@ -5,6 +5,24 @@ import (
 	"strings"
 )
 
+// A Text is what the help of a command says in prose.
+type Text struct {
+	Short    string // one line
+	Long     string
+	Examples string
+	Note     string // about flags that the help does not list; "" for none
+}
+
+// ParseText reads a Text as it is written: the line Short, an empty line, Long, and
+// the sections Examples and Note, whose headings are lines of their own.
+func ParseText(text string) Text {
+	var t Text
+	text, t.Note, _ = strings.Cut(strings.TrimSuffix(text, "\n"), "\n\nNote\n")
+	text, t.Examples, _ = strings.Cut(text, "\n\nExamples\n")
+	t.Short, t.Long, _ = strings.Cut(text, "\n\n")
+	return t
+}
+
 // Help returns the page for words that begin with the name of a command, the page
 // of a group, or the general page.
 //
@@ -27,12 +45,13 @@ func (p *Program) Help(words []string) (string, error) {
 
 // page is the help of one command.
 func (p *Program) page(c *Command) string {
+	t := p.Text(c)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\nExit codes\n%s", c.Short,
-		strings.TrimSpace(p.Name+" "+c.Name+" "+c.Args), c.Long, c.Example, exitCodes(c.Exit+p.Mistake))
+	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\nExit codes\n%s", t.Short,
+		strings.TrimSpace(p.Name+" "+c.Name+" "+c.Args), t.Long, t.Examples, exitCodes(c.Exit+p.Mistake))
 	b.WriteString(p.flagHelp(c))
-	if c.Note != "" {
-		b.WriteString("\n" + wrap(c.Note, helpWidth, "") + "\n")
+	if t.Note != "" {
+		b.WriteString("\n" + wrap(t.Note, helpWidth, "") + "\n")
 	}
 	return b.String()
 }
@@ -54,9 +73,10 @@ func exitCodes(text string) string {
 func (p *Program) groupPage(g *Group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s %s <action> [options]\n\nActions\n", g.Short, p.Name, g.Name)
-	for _, c := range p.Commands {
+	for i := range p.Commands {
+		c := &p.Commands[i]
 		if first, action, _ := strings.Cut(c.Name, " "); first == g.Name {
-			fmt.Fprintf(&b, "  %-12s %s\n", action, c.Short)
+			fmt.Fprintf(&b, "  %-12s %s\n", action, p.Text(c).Short)
 		}
 	}
 	fmt.Fprintf(&b, "\nMore\n  %s help %s <action>\n", p.Name, g.Name)
@@ -67,8 +87,9 @@ func (p *Program) groupPage(g *Group) string {
 func (p *Program) generalPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s <command> <action> [options]\n\nCommands\n", wrap(p.Description, helpWidth, ""), p.Name)
-	for _, c := range p.Commands {
-		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, c.Short)
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, p.Text(c).Short)
 	}
 	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for a shell")
 	b.WriteString(p.Closing)

@@ -24,12 +24,14 @@ func (p *Program) ManPage() string {
 	b.WriteString(".B " + p.Name + " help\n" + synopsis("[COMMAND]") + "\n.br\n.B " + p.Name + " completion\n" + synopsis("SHELL") + "\n")
 	b.WriteString(".SH DESCRIPTION\n" + roff(p.Description) + "\n.PP\n" + p.Manual.Description)
 	b.WriteString(".SH COMMANDS\n")
-	for _, c := range p.Commands {
-		fmt.Fprintf(&b, ".SS %s %s\n%s\n", c.Name, roff(c.Args), roff(c.Long))
-		if c.Note != "" {
-			b.WriteString(".PP\n" + roff(c.Note) + "\n")
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		t := p.Text(c)
+		fmt.Fprintf(&b, ".SS %s %s\n%s\n", c.Name, roff(c.Args), roff(t.Long))
+		if t.Note != "" {
+			b.WriteString(".PP\n" + roff(t.Note) + "\n")
 		}
-		fmt.Fprintf(&b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.Example))
+		fmt.Fprintf(&b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(t.Examples))
 	}
 	b.WriteString(".SS completion SHELL\nPrints the completion script for bash, zsh, fish or powershell.\n")
 	b.WriteString(".SH OPTIONS\nLong options may be shortened as far as they stay unambiguous. The help of a command lists those that mean " +

@@ -74,7 +74,7 @@ func (s *Shell) root(out, err io.Writer) *cobra.Command {
 		}
 		cmd := &cobra.Command{
 			Use: strings.TrimSpace(last + " " + c.Args), DisableFlagsInUseLine: true,
-			Short: c.Short, Long: c.Long, Example: c.Example, RunE: nothing,
+			Short: p.Text(c).Short, RunE: nothing,
 			ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 				return answer(c.CompleteArgument(cmd.Context(), cli.Query{Given: given, Args: args, Prefix: prefix}))
 			},

@@ -8,56 +8,12 @@ import (
 	"time"
 
 	"bolt/audit"
-	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/output"
 )
 
 // auditWarning is the ID of warnings about the audit log.
 const auditWarning = "audit"
-
-// auditCommands are the commands about the audit log.
-func auditCommands() []command {
-	return []command{
-		{
-			run: plain(showAudit), voice: noFiles,
-			Command: cli.Command{
-				Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
-				Short: "Show who did what on which targets",
-				Long: `Prints what the audit log has recorded, a line for each action in the order
-in which they ended: when, who, what, on which targets, and what came of it.
-What has no end was cut off, or goes on. With --format json the records are
-printed whole. The log is the one that the setting audit names, with the files
-that it was rotated to; FILE names others, the oldest first.`,
-				Example: `  bolt audit show --last 20
-  bolt audit show --since 1d --failed
-  bolt audit show --actor alice --action task --on web1
-  bolt audit show /var/log/bolt/audit.jsonl.1 --format json`,
-				Exit: exitShown, Formats: plainFormats, Lists: []string{onAudit},
-			},
-		},
-		{
-			run: plain(verifyAudit), voice: noFiles,
-			Command: cli.Command{
-				Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
-				Short: "Find out whether an audit log was changed",
-				Long: `Follows the chain of hashes through the audit log, and prints the number and
-the hash of the last record, or the first line that is not as it was written.
-The log is the one that the setting audit names, with the files that it was
-rotated to; FILE names others, the oldest first.
-
-Records that were taken away at the end cannot be seen, nor that the last one
-was changed, and who can write the file can write all of it anew. Note the hash
-somewhere else, and give it with --expect the next time: the record that has
-it must still be there.`,
-				Example: `  bolt audit verify
-  bolt audit verify --expect "$(cat last-hash)"
-  bolt audit verify audit.jsonl.2.gz audit.jsonl.1 audit.jsonl`,
-				Exit: "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ", Formats: plainFormats, Lists: []string{onVerify},
-			},
-		},
-	}
-}
 
 // auditFiles are those that are named, or the log with the files that it was
 // rotated to.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"bolt/cli"
 	"bolt/facts/factcache"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -27,57 +26,6 @@ const (
 	fromTask     = "task"
 	fromPuppetDB = "puppetdb"
 )
-
-// factsCommands are about facts that are kept.
-func factsCommands() []command {
-	return []command{
-		{
-			run: plain(collectFacts), targets: true,
-			Command: cli.Command{
-				Name: "facts collect", Check: noWordsButTargets,
-				Short: "Collect and keep facts of targets",
-				Long: `Runs the task facts on targets and keeps what it tells, so that targets can be
-chosen by their facts without being asked. With --from puppetdb the facts are
-those that PuppetDB has, and no target is connected to: a target is known there
-by its host name, or else by its name in the inventory. A target that fails
-keeps the facts it had. Facts are kept at once: who stops this command keeps
-what it has collected so far.`,
-				Example: `  bolt facts collect -t all
-  bolt facts collect -t web --older-than 1d
-  bolt facts collect -t all --from puppetdb --puppetdb staging`,
-				Exit: exitAction, Formats: eventFormats, Lists: append([]string{onCollect, onAged}, actionLists...),
-			},
-		},
-		{
-			run: plain(showFacts),
-			Command: cli.Command{
-				Name: "facts show", Check: noWordsButTargets,
-				Short: "Show facts that were kept",
-				Long: `Prints facts that "bolt facts collect" has kept, and how old they are: of the
-targets that the inventory knows, or of those that are named. --fact says which
-facts; as JSON there are all of them without it. Nothing is connected to.`,
-				Example: `  bolt facts show
-  bolt facts show -t web --fact os.release.full --fact processors.count
-  bolt facts show -t all --older-than 7d
-  bolt facts show -t web1 --format json`,
-				Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onFacts, onAged},
-			},
-		},
-		{
-			run: plain(forgetFacts),
-			Command: cli.Command{
-				Name: "facts forget", Check: noWordsButTargets,
-				Short: "Remove facts that were kept",
-				Long: `Removes the facts of the targets that are named; with --older-than only those
-of that age. With --older-than alone it removes those of all targets of the
-project, also of those that the inventory does not know any more.`,
-				Example: `  bolt facts forget -t web1
-  bolt facts forget --older-than 90d`,
-				Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onAged},
-			},
-		},
-	}
-}
 
 // A factStore is where the facts of the project's targets are kept.
 type factStore struct {

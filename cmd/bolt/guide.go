@@ -10,20 +10,6 @@ import (
 	"bolt/output"
 )
 
-// guideCommands explain things.
-func guideCommands() []command {
-	return []command{{
-		run: with(runGuide), voice: noFiles,
-		Command: cli.Command{
-			Name: "guide", Args: "[TOPIC]", Check: cli.OneArgument, Complete: []cli.Completer{guideTopics},
-			Short:   "Explain a topic",
-			Long:    `Prints a short text about a topic, or without one the list of topics.`,
-			Example: "  bolt guide\n  bolt guide inventory",
-			Exit:    exitShown, Formats: listFormats,
-		},
-	}}
-}
-
 func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(guide.Topics()...) }
 
 func runGuide(_ context.Context, a *app, o *nameOption) error {

@@ -72,6 +72,11 @@ func TestHelpFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages[c.Name] = page
+		if c.Name != "" {
+			if text := p.Text(&c.Command); text.Short == "" || text.Long == "" || text.Examples == "" {
+				t.Errorf("bolt %s: its help lacks something: %+v", c.Name, text)
+			}
+		}
 		if c.Name != "" && (c.Exit == "" || len(c.Formats) == 0) {
 			t.Errorf("bolt %s: no exit codes or formats", c.Name)
 		}

@@ -25,57 +25,6 @@ import (
 	"bolt/transport"
 )
 
-// moduleCommands are the commands about modules.
-func (s system) moduleCommands() []command {
-	const exitInstalled = "0  the modules are there\n1  they could not be installed, and nothing was changed; or "
-	return []command{
-		{
-			run: plain(runModuleAdd),
-			Command: cli.Command{
-				Name: "module add", Args: "MODULE", Check: wordsOfModuleAdd,
-				Short: "Add a module to the project and install it",
-				Long: `Adds a module from the Puppet Forge to the modules of bolt-project.yaml, which
-keeps its layout and comments, and installs it with all that it depends on.
-MODULE is owner/name. Modules that are installed stay as they are, unless the
-new one needs other versions of them.`,
-				Example: `  bolt module add puppetlabs/stdlib`,
-				Exit:    exitInstalled, Formats: listFormats,
-			},
-		},
-		{
-			run: plain(runModuleInstall),
-			Command: cli.Command{
-				Name: "module install", Check: wordsOfModuleInstall,
-				Short: "Install the modules of the project",
-				Long: `Installs the modules that bolt-project.yaml asks for, from the Puppet Forge,
-git repositories and directories, and all that they depend on, into .modules of
-the project. Which version of each it shall be is worked out once, and written
-into the Puppetfile; after that everybody who installs gets the same ones.
---force works it out anew, with the newest versions.`,
-				Example: `  bolt module install
-  bolt module install --force
-  bolt module install --no-resolve`,
-				Exit: exitInstalled, Formats: listFormats, Lists: []string{onForce, onResolve},
-			},
-		},
-		{
-			run: plain(runModuleShow),
-			Command: cli.Command{
-				Name: "module show", Args: "[MODULE]", Check: cli.OneArgument,
-				Complete: []cli.Completer{s.names(allModules)},
-				Short:    "Show modules, or one with what is in it",
-				Long: `Lists the modules of each directory on the module path with their versions, or
-shows what one of them is for: its tasks, plans, operating systems and
-dependencies. MODULE is owner/name, owner-name, or the name alone.`,
-				Example: `  bolt module show
-  bolt module show puppetlabs-stdlib
-  bolt module show mymodule --format json`,
-				Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
-			},
-		},
-	}
-}
-
 func wordsOfModuleAdd(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a module name.")

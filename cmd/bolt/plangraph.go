@@ -17,26 +17,6 @@ const (
 	pictureSVG = "svg"
 )
 
-func (s system) graphCommand() command {
-	return command{
-		run: with(graphPlan),
-		Command: cli.Command{
-			Name: "plan graph", Args: "PLAN", Check: wordsOfPlanGraph,
-			Complete: []cli.Completer{s.names(publicPlans)},
-			Short:    "Draw the steps of a plan",
-			Long: `Draws what a plan does and in what order, without running it: its steps with
-their targets and options, decisions, loops, what runs at once and where it
-ends. It prints text for Graphviz, or with --as svg a picture that browsers
-show. Each step says in full what it is, and where it is written, to who
-points at it.`,
-			Example: `  bolt plan graph site::deploy --as svg > deploy.svg
-  bolt plan graph site::deploy | dot -Tpdf > deploy.pdf
-  bolt plan graph site::deploy --as svg --nested > deploy.svg`,
-			Exit: exitShown, Formats: listFormats, Lists: []string{onGraph, onModules},
-		},
-	}
-}
-
 func wordsOfPlanGraph(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a plan to draw")

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/spelling"
@@ -22,48 +21,6 @@ import (
 	"bolt/plans/journal"
 	"bolt/puppet/value"
 )
-
-// resumeCommands are the commands about runs of plans that are recorded.
-func (s system) resumeCommands() []command {
-	return []command{
-		{
-			run: plain(resumePlan), voice: noFiles,
-			Command: cli.Command{
-				Name: "plan resume", Args: "RUN [NAME=VALUE...]", Check: wordsOfResume,
-				Complete: []cli.Completer{s.opened(completeRuns)},
-				Short:    "Go on with a plan that was cut off",
-				Long: `Goes on with a run that "bolt plan run --journal" recorded, at the first step
-that was not done. Steps that were done are not done again: the plan gets what
-came of them. It is refused if a plan's text has changed, or if the plan asks
-for another step than the one that was recorded. What may have been done, as it
-had begun when the run was cut off, is asked about, or --unknown says what
-becomes of it. Options of the first command are used again, but for passwords.
-Parameters that are secret are not recorded: give them again, as NAME=VALUE, or
-they are asked for. RUN is a name that "bolt plan runs" shows, or last: the
-last one that was cut off, if there is one.`,
-				Example: `  bolt plan resume last
-  bolt plan resume 20260102-150405-3f2a --unknown repeat
-  bolt plan resume last --retry`,
-				Exit: exitPlan, Formats: eventFormats, Lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
-			},
-		},
-		{
-			run: plain(showRuns),
-			Command: cli.Command{
-				Name: "plan runs", Check: cli.NoArguments,
-				Short: "Show runs of plans that were recorded",
-				Long: `Lists what "bolt plan run --journal" has recorded, the newest first: which
-plan, whether it goes on, was cut off (interrupted), failed or finished, and
-how many steps were done. Journals are files below .plan-runs of the project;
-who removes one, forgets the run. Those of finished runs are removed after 30
-days.`,
-				Example: `  bolt plan runs
-  bolt plan runs --format json`,
-				Exit: exitShown, Formats: listFormats,
-			},
-		},
-	}
-}
 
 func wordsOfResume(args []string) error {
 	if first(args) == "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"bolt/cli"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -14,26 +13,6 @@ import (
 	"bolt/inventory/plugin"
 	"bolt/output"
 )
-
-// pluginCommands are the commands about plugins.
-func pluginCommands() []command {
-	return []command{{
-		run: plain(showPlugins),
-		Command: cli.Command{
-			Name: "plugin show", Check: cli.NoArguments,
-			Short: "Show plugins",
-			Long: `Lists the plugins by what they do: the built-in plugins, the modules on the
-module path with a bolt_plugin.json, and the programs bolt-plugin-NAME in the
-directory plugins of the project, in the directories plugins of modules and on
-PATH. To get their descriptions, bolt runs these programs. A plugin that does
-resolve_reference can stand for a value in the inventory:
-password: {_plugin: NAME, ...}.`,
-			Example: `  bolt plugin show
-  bolt plugin show --format json`,
-			Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
-		},
-	}}
-}
 
 func showPlugins(ctx context.Context, a *app, _ []string) error {
 	list, err := a.plugins().List(ctx)

@@ -9,34 +9,6 @@ import (
 	"bolt/output"
 )
 
-// policyCommands work on policies: classes of the project that can be applied.
-func policyCommands() []command {
-	return []command{
-		{
-			run: with(runPolicyNew),
-			Command: cli.Command{
-				Name: "policy new", Args: "NAME", Check: wordsOfPolicyNew,
-				Short: "Write a policy to begin with",
-				Long: `Writes an empty class below manifests of the project, and adds its name to the
-list 'policies' of bolt-project.yaml, in its place: comments and layout stay as
-they are. NAME is that of the project, or begins with it: PROJECT::NAME.`,
-				Example: `  bolt policy new site::webserver`,
-				Exit:    exitMade, Formats: listFormats,
-			},
-		},
-		{
-			run: bare(runPolicyShow),
-			Command: cli.Command{
-				Name: "policy show", Check: cli.NoArguments,
-				Short:   "Show the policies of the project",
-				Long:    `Prints the list 'policies' of bolt-project.yaml, and where classes are found.`,
-				Example: `  bolt policy show`,
-				Exit:    exitShown, Formats: listFormats, Lists: []string{onModules},
-			},
-		},
-	}
-}
-
 func wordsOfPolicyNew(args []string) error {
 	if first(args) == "" {
 		return usagef("Must specify a name for the new policy.")

@@ -129,6 +129,7 @@ func (s system) program(commands []command) *cli.Program {
 			"and check and evaluate programs of the Puppet language",
 		Description: "bolt runs commands, scripts and tasks and copies files on many machines at once, over SSH, with nothing installed on them. " +
 			"It installs modules, looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby.",
+		Text:      helpText,
 		Groups:    groups(),
 		Flags:     s.flags(),
 		Sections:  sections(),

@@ -11,30 +11,8 @@ import (
 	"bolt/project"
 )
 
-// projectCommands work on projects as such.
-func projectCommands() []command {
-	return []command{{
-		run: with(runProjectInit), voice: noFiles,
-		Command: cli.Command{
-			Name: "project init", Args: "[NAME]", Check: cli.OneArgument,
-			Short: "Make a project of the working directory",
-			Long: `Makes the working directory, or the one that --project names, a project:
-writes bolt-project.yaml, and an example of inventory.yaml and a .gitignore
-where there are none. Without NAME the project is called as its directory. A
-name consists of lowercase letters, digits and underscores, and begins with a
-letter. Nothing that exists is overwritten.`,
-			Example: `  bolt project init
-  bolt project init site --modules puppetlabs-stdlib,puppetlabs-ntp`,
-			Exit: exitMade, Formats: listFormats, Lists: []string{onNeeds},
-		},
-	}}
-}
-
 // projectVariable names the project's directory.
 const projectVariable = "BOLT_PROJECT"
-
-// exitMade is what exit codes of commands mean that make something.
-const exitMade = "0  it was made\n1  it exists already, or could not be written; or "
 
 // first is the first word, "" if there is none.
 func first(args []string) string {

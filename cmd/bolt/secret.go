@@ -18,61 +18,6 @@ import (
 	"bolt/tasks"
 )
 
-// secretCommands are the commands about secrets in files of a project.
-func secretCommands() []command {
-	return []command{
-		{
-			run: plain(encryptSecret),
-			Command: cli.Command{
-				Name: "secret encrypt", Args: "VALUE", Check: wordsOfSecret("encrypt"),
-				Short: "Encrypt a value",
-				Long: `Encrypts a value and prints it as it can stand in the inventory:
-password: {_plugin: pkcs7, encrypted_value: "ENC[PKCS7,...]"}. It takes the
-public key alone. Others can see what stands on a command line; VALUE - reads
-the value from standard input, without the line end behind it; on a terminal
-it is asked for, and not shown.`,
-				Example: `  bolt secret encrypt - < password.txt
-  bolt secret encrypt 'correct horse battery staple'`,
-				Note: noteSecret,
-				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
-			},
-		},
-		{
-			run: plain(decryptSecret),
-			Command: cli.Command{
-				Name: "secret decrypt", Args: "VALUE", Check: wordsOfSecret("decrypt"),
-				Short: "Decrypt a value",
-				Long: `Decrypts a value of "bolt secret encrypt", or of hiera-eyaml, with the private
-key and prints it. VALUE - reads it from standard input.`,
-				Example: `  bolt secret decrypt 'ENC[PKCS7,MIIBeQYJKoZIhvcNAQcDoII...]'
-  bolt secret decrypt - < password.enc`,
-				Note: noteSecret,
-				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
-			},
-		},
-		{
-			run: plain(createKeys),
-			Command: cli.Command{
-				Name: "secret createkeys", Check: cli.NoArguments,
-				Short: "Make a key pair",
-				Long: `Makes the pair of keys that encrypts and decrypts secrets of the project:
-keys/public_key.pkcs7.pem, which everybody may have, and the private
-keys/private_key.pkcs7.pem. Under plugins: pkcs7: bolt-project.yaml may set
-other files (public_key, private_key) and the size (keysize, 2048 bits).
-There must be no keys yet; with --force new ones take their place, and values
-of the old ones cannot be decrypted any more.`,
-				Example: `  bolt secret createkeys
-  bolt secret createkeys --force`,
-				Note: noteSecret,
-				Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onForce, onModules},
-			},
-		},
-	}
-}
-
-// noteSecret is in the help because Puppet Bolt's users rely on it.
-const noteSecret = "With --format json the value is printed on standard error, as Puppet Bolt does."
-
 func wordsOfSecret(action string) func([]string) error {
 	return func(args []string) error {
 		if len(args) == 0 || args[0] == "" {

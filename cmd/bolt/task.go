@@ -26,46 +26,6 @@ import (
 	"bolt/tasks"
 )
 
-// taskCommands are the commands about tasks.
-func (s system) taskCommands() []command {
-	return []command{
-		{
-			run: with(showTasks),
-			Command: cli.Command{
-				Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
-				Complete: []cli.Completer{s.names(publicTasks)},
-				Short:    "Show tasks, or one with its parameters",
-				Long: `Lists the tasks of the modules on the module path, or shows what one of them
-does: its parameters with their types and defaults, and its files with
---format json. Tasks that their authors call private are not listed.`,
-				Example: `  bolt task show
-  bolt task show --filter service
-  bolt task show package --format json`,
-				Exit: exitShown, Formats: listFormats, Lists: []string{onFilter, onModules},
-			},
-		},
-		{
-			run: with(runTask), targets: true,
-			Command: cli.Command{
-				Name: "task run", Args: "TASK [NAME=VALUE...]", Check: wordsOfTask,
-				Complete: []cli.Completer{s.names(publicTasks)}, Rest: s.parameters(taskParameters),
-				Short: "Run a task on targets",
-				Long: `Runs a task of a module on each target and prints what it returns. TASK is the
-name of a module, or MODULE::NAME. NAME=VALUE sets a parameter: VALUE is what
-it is as JSON (8080, true, ["a","b"]) if the parameter's type takes that, or
-else the text. "bolt task show TASK" tells the parameters and their types;
-they are checked before anything is connected to. The files of the task are
-copied to the target and removed behind it.`,
-				Example: `  bolt task run package name=nginx action=status -t web
-  bolt task run service name=nginx action=restart -t web --run-as root
-  bolt task run mymodule::deploy --params @deploy.json -t web --noop
-  bolt task run facts -t all --format json`,
-				Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
-			},
-		},
-	}
-}
-
 func wordsOfTask(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return usagef("Must specify a task to run")

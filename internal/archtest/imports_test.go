@@ -30,7 +30,7 @@ var onlyIn = map[string][]string{
 	"go.uber.org/goleak":                   {},
 	"golang.org/x/net":                     {},
 	"log":                                  {},
-	"embed":                                {"cli/bash", "internal/guide", "internal/puppetdbtest", "modules/builtin", "transport/powershell"},
+	"embed":                                {"cli/bash", "cmd/bolt", "internal/guide", "internal/puppetdbtest", "modules/builtin", "transport/powershell"},
 	"unsafe":                               {},
 	"github.com/rogpeppe/go-internal":      {"output"},
 	"github.com/google/go-cmp":             {},

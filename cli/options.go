@@ -6,6 +6,7 @@ type Binder struct {
 	given Values
 	args  []string
 	names []string
+	err   error
 }
 
 // NewBinder returns a Binder for a command line.
@@ -39,8 +40,28 @@ func (b *Binder) Switch(name string, into *bool) {
 	}
 }
 
-// Has binds the fact that a flag was given.
-func (b *Binder) Has(name string, into *bool) { *into = b.has(name) }
+// An Optional is the value of a flag whose absence and whose empty value differ.
+type Optional struct {
+	Text  string
+	Given bool
+}
+
+// Optional binds a flag with one value.
+func (b *Binder) Optional(name string, into *Optional) {
+	if b.has(name) {
+		*into = Optional{b.given.Last(name), true}
+	}
+}
+
+// Fail records a mistake in what was bound. The first one is that of the command line.
+func (b *Binder) Fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// Err returns the first mistake.
+func (b *Binder) Err() error { return b.err }
 
 // Args binds the arguments.
 func (b *Binder) Args(into *[]string) { *into = b.args }
@@ -49,6 +70,20 @@ func (b *Binder) Args(into *[]string) { *into = b.args }
 func (b *Binder) Arg(into *string) {
 	if len(b.args) > 0 {
 		*into = b.args[0]
+	}
+}
+
+// Second binds the second argument.
+func (b *Binder) Second(into *string) {
+	if len(b.args) > 1 {
+		*into = b.args[1]
+	}
+}
+
+// Rest binds the arguments after the first n.
+func (b *Binder) Rest(n int, into *[]string) {
+	if len(b.args) > n {
+		*into = b.args[n:]
 	}
 }
 

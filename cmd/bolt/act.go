@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"bolt/cli"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -25,22 +27,58 @@ import (
 	"bolt/transport/all"
 )
 
-func runCommand(ctx context.Context, a *app, args []string) error {
-	line, err := a.readArg(ctx, args[0])
+type commandOptions struct {
+	actionOptions
+	line string
+	env  []string
+}
+
+func (o *commandOptions) bind(b *cli.Binder) {
+	o.bindPrints(b)
+	b.Arg(&o.line)
+	bindEnv(b, &o.env)
+}
+
+// bindEnv binds variables of the remote environment, NAME=VALUE.
+func bindEnv(b *cli.Binder, into *[]string) {
+	b.Texts("env-var", into)
+	for _, kv := range *into {
+		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
+			b.Fail(usagef("Environment variables must be specified using 'myenvvar=key' format"))
+		}
+	}
+}
+
+func runCommand(ctx context.Context, a *app, o *commandOptions) error {
+	line, err := a.readArg(ctx, o.line)
 	if err != nil {
 		return err
 	}
 	if line == "" {
 		return usagef("Must specify a command to run")
 	}
-	return a.act(ctx, "command", line, func([]*inventory.Target) (run.Action, error) {
-		return &run.Command{Line: line, Env: a.values["env-var"]}, nil
+	return a.act(ctx, &o.actionOptions, "command", line, func([]*inventory.Target) (run.Action, error) {
+		return &run.Command{Line: line, Env: o.env}, nil
 	})
 }
 
-func runScript(ctx context.Context, a *app, args []string) error {
-	return a.act(ctx, "script", args[0], func([]*inventory.Target) (run.Action, error) {
-		path := a.modules.Find(args[0])
+type scriptOptions struct {
+	actionOptions
+	script string
+	args   []string
+	env    []string
+}
+
+func (o *scriptOptions) bind(b *cli.Binder) {
+	o.bindPrints(b)
+	b.Arg(&o.script)
+	b.Rest(1, &o.args)
+	bindEnv(b, &o.env)
+}
+
+func runScript(ctx context.Context, a *app, o *scriptOptions) error {
+	return a.act(ctx, &o.actionOptions, "script", o.script, func([]*inventory.Target) (run.Action, error) {
+		path := a.modules.Find(o.script)
 		if err := project.CheckFile("script", path); err != nil {
 			return nil, err
 		}
@@ -48,25 +86,38 @@ func runScript(ctx context.Context, a *app, args []string) error {
 		if err != nil {
 			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
 		}
-		return &run.Script{Path: path, Data: data, Args: args[1:], Env: a.values["env-var"], Interpret: a.config.ScriptInterpreter}, nil
+		return &run.Script{Path: path, Data: data, Args: o.args, Env: o.env, Interpret: a.config.ScriptInterpreter}, nil
 	})
 }
 
-func runUpload(ctx context.Context, a *app, args []string) error {
-	return a.act(ctx, "upload", args[0], func([]*inventory.Target) (run.Action, error) {
-		path, matches, err := a.uploaded(args[0])
+// copyOptions are those of commands that copy files.
+type copyOptions struct {
+	actionOptions
+	source, dest string
+}
+
+func (o *copyOptions) bind(b *cli.Binder) {
+	o.actionOptions.bind(b)
+	o.rolling.bind(b)
+	b.Arg(&o.source)
+	b.Second(&o.dest)
+}
+
+func runUpload(ctx context.Context, a *app, o *copyOptions) error {
+	return a.act(ctx, &o.actionOptions, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
+		path, matches, err := a.uploaded(o.source)
 		if err != nil {
 			return nil, err
 		}
-		return &run.Upload{Source: path, Dest: args[1], Matches: matches}, nil
+		return &run.Upload{Source: path, Dest: o.dest, Matches: matches}, nil
 	})
 }
 
-func runDownload(ctx context.Context, a *app, args []string) error {
+func runDownload(ctx context.Context, a *app, o *copyOptions) error {
 	var made []string // by this run, if anything arrives
 	defer func() { removeEmpty(made) }()
-	return a.act(ctx, "download", args[0], func(targets []*inventory.Target) (run.Action, error) {
-		dir, err := filepath.Abs(args[1])
+	return a.act(ctx, &o.actionOptions, "download", o.source, func(targets []*inventory.Target) (run.Action, error) {
+		dir, err := filepath.Abs(o.dest)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +126,7 @@ func runDownload(ctx context.Context, a *app, args []string) error {
 				Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
 		}
 		made = missingDirs(dir)
-		d := &run.Download{Source: args[0], Dir: dir, Expand: true, Limits: a.limits()}
+		d := &run.Download{Source: o.source, Dir: dir, Expand: true, Limits: a.limits()}
 		taken := make(map[string]*inventory.Target, len(targets))
 		for _, t := range targets {
 			sub := d.Subdir(t)
@@ -91,16 +142,16 @@ func runDownload(ctx context.Context, a *app, args []string) error {
 // act performs an action on the targets that the command line names. prepare
 // makes the action; what it reports is printed in the format's own way, after
 // its head.
-func (a *app) act(ctx context.Context, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
+func (a *app) act(ctx context.Context, o *actionOptions, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
 	all := func(_ context.Context, targets []*inventory.Target) ([]*inventory.Target, error) { return targets, nil }
-	return a.actAmong(ctx, name, object, all, prepare)
+	return a.actAmong(ctx, o, name, object, all, prepare)
 }
 
 // actAmong is act on those of the targets that among returns.
-func (a *app) actAmong(ctx context.Context, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
+func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 	prepare func([]*inventory.Target) (run.Action, error),
 ) error {
-	rolling, err := rollingOf(a.values)
+	rolling, err := o.rolling.parse()
 	if err != nil {
 		return err
 	}
@@ -118,19 +169,19 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	if terr == nil {
 		targets, terr = among(ctx, targets)
 	}
-	concurrency := a.concurrency(len(targets))
-	if a.config.ConcurrencyLowered && !a.values.has("concurrency") && len(targets) > a.config.Concurrency {
+	concurrency := o.concurrent(a.config.Concurrency, len(targets))
+	if a.config.ConcurrencyLowered && o.concurrency == "" && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
 			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	shown, err := a.shown(len(targets), stop)
+	shown, err := a.shown(&o.results, len(targets), stop)
 	if err != nil {
 		return err
 	}
 	defer shown.close()
-	ready, err := a.prepare(targets, terr, prepare)
+	ready, err := a.prepare(o, targets, terr, prepare)
 	if ready.outputs != nil {
 		defer ready.outputs.Close()
 	}
@@ -153,7 +204,7 @@ func (a *app) actAmong(ctx context.Context, name, object string, among func(cont
 	}
 	if err == nil && ready.outputs != nil {
 		if lost := ready.outputs.Clear(); lost != nil {
-			err = a.outputDirError(lost)
+			err = o.outputDirError(lost)
 		}
 	}
 	if err != nil {
@@ -200,41 +251,40 @@ type ready struct {
 
 // prepare makes an action, unless its targets could not be found: terr is why. What it
 // has opened is returned with an error, too.
-func (a *app) prepare(targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
+func (a *app) prepare(o *actionOptions, targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
 	if terr != nil {
 		return r, terr
 	}
 	if r.action, err = action(targets); err != nil {
 		return r, err
 	}
-	if r.outputs, err = a.outputDir(targets); err != nil {
+	if r.outputs, err = o.openOutputs(targets); err != nil {
 		return r, err
 	}
 	r.dialer, err = a.dialer()
 	return r, err
 }
 
-// outputDir opens the directory of --output-dir. Without that option, it returns nil.
-func (a *app) outputDir(targets []*inventory.Target) (*run.OutputDir, error) {
-	dir := a.values.last("output-dir")
-	if dir == "" {
+// openOutputs opens the directory of --output-dir. Without that option, it returns nil.
+func (o *actionOptions) openOutputs(targets []*inventory.Target) (*run.OutputDir, error) {
+	if o.outputDir.Text == "" {
 		return nil, nil
 	}
-	outputs, err := run.OpenOutputDir(dir, targets)
+	outputs, err := run.OpenOutputDir(o.outputDir.Text, targets)
 	if err != nil {
-		return nil, a.outputDirError(err)
+		return nil, o.outputDirError(err)
 	}
 	return outputs, nil
 }
 
 // outputDirError adds the name of the directory and, where there is one, the next step.
-func (a *app) outputDirError(err error) error {
-	dir := a.values.last("output-dir")
+func (o *actionOptions) outputDirError(err error) error {
+	dir := o.outputDir.Text
 	f := fault.File(dir, err, "The directory '%s' of --output-dir cannot be used: %v", dir, err)
 	if errors.Is(err, run.ErrOutputDirHeld) {
 		f.Hint = "Wait until that run has ended, or name another directory."
-	} else if o, ok := errors.AsType[*run.ObstacleError](err); ok {
-		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", o.Path)
+	} else if obstacle, ok := errors.AsType[*run.ObstacleError](err); ok {
+		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", obstacle.Path)
 	}
 	return f
 }

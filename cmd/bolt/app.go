@@ -37,6 +37,7 @@ import (
 type app struct {
 	sys     system
 	values  flagValues
+	global  globalOptions
 	project *project.Project
 	config  *project.Config
 	logs    *logging.Log
@@ -78,7 +79,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values flagValues, s
 		return err
 	}
 	bound := c.run(cli.Values(values), args)
-	if err := checkFlags(p, c, bound.options, values, sys.env(inventoryVariable) != ""); err != nil {
+	if err := checkFlags(p, c, bound, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
 	formats, _ := formatsOf(c, bound.options)
@@ -111,7 +112,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values flagValues, s
 	}
 	err = a.withoutSecrets(err)
 	a.log.Debug("failed", "err", err)
-	if a.values.on("trace", false) {
+	if a.global.trace {
 		printCauses(sys.err, err)
 	}
 	out, color := sys.out, a.color()
@@ -139,8 +140,10 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
+	var global globalOptions
+	global.bind(cli.NewBinder(cli.Values(values), nil))
 	sources := project.Sources{
-		Dir:       values.last("project"),
+		Dir:       global.project,
 		FromEnv:   sys.env(projectVariable),
 		Cwd:       cwd,
 		Home:      home(sys),
@@ -152,7 +155,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	if err != nil {
 		return nil, err
 	}
-	a := &app{sys: sys, values: values, project: p, console: &console{w: sys.err}}
+	a := &app{sys: sys, values: values, global: global, project: p, console: &console{w: sys.err}}
 	a.ask = &prompter{in: sys.in, out: a.console}
 	flags, err := a.overrides(ctx, v == quiet)
 	if err != nil {
@@ -176,7 +179,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
 	a.modules = a.config.Modules().With(builtin.Files())
-	if values.has("clear-cache") {
+	if global.clearCache {
 		return a, a.clearCache()
 	}
 	return a, nil
@@ -206,8 +209,8 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 			}
 		}
 	}
-	if a.values.has("log-level") {
-		m.Set("log", ordered.Of("console", ordered.Of("level", a.values.last("log-level"))))
+	if a.global.logLevel.Given {
+		m.Set("log", ordered.Of("console", ordered.Of("level", a.global.logLevel.Text)))
 	}
 	if mode := a.sys.env(poolVariable); mode != "" && !a.values.has("pool") {
 		m.Set("pool", mode)
@@ -266,9 +269,9 @@ func openFiles() uint64 {
 
 // timeout is the limit of the action on one target; it was checked before.
 func (a *app) timeout() time.Duration {
-	if !a.values.has("timeout") {
+	if !a.global.timeout.Given {
 		return 0
 	}
-	d, _ := parseTimeout(a.values.last("timeout"))
+	d, _ := parseTimeout(a.global.timeout.Text)
 	return d
 }

@@ -51,29 +51,26 @@ func noWordsButTargets(args []string) error {
 }
 
 // checkFlags looks for flags that contradict each other or the command.
-func checkFlags(p *cli.Program, c *command, options any, v flagValues, inventoryInEnv bool) error {
+func checkFlags(p *cli.Program, c *command, bound *bound, v flagValues, inventoryInEnv bool) error {
 	if err := p.CheckFlags(&c.Command, cli.Values(v)); err != nil {
 		return err
+	}
+	if bound.err != nil {
+		return bound.err
 	}
 	if v.has("older-than") {
 		if _, err := project.ParseAge(v.last("older-than")); err != nil {
 			return usagef("Invalid parameter specified for option '--older-than': %v", err)
 		}
 	}
-	for _, kv := range v["env-var"] {
-		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
-			return usagef("Environment variables must be specified using 'myenvvar=key' format")
-		}
-	}
 	if _, err := choiceOf(v); err != nil {
 		return err
 	}
-	if o, ok := options.(checker); ok {
-		if err := o.check(); err != nil {
+	if o, ok := bound.options.(targeter); ok {
+		if err := o.checkTargets(); err != nil {
 			return err
 		}
 	}
-	fold, folds := v.folds()
 	n := 0
 	for _, f := range targeting {
 		if v.has(f) {
@@ -88,19 +85,17 @@ func checkFlags(p *cli.Program, c *command, options any, v flagValues, inventory
 			"--where suffices too: it chooses among all targets of the inventory")
 	case v.has("inventoryfile") && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
-	case v.has("output-dir") && v.last("output-dir") == "":
-		return usagef("Option '--output-dir' must name a directory")
-	case folds && v.on("stream", false):
-		return usagef("Options '%s' and '--stream' contradict each other: %[1]s prints when all targets have ended, --stream at once", fold)
+	}
+	if o, ok := bound.options.(checker); ok {
+		if err := o.check(); err != nil {
+			return err
+		}
 	}
 	if v.has("timeout") {
 		if _, err := parseTimeout(v.last("timeout")); err != nil {
 			return hinted(usagef("Invalid parameter specified for option '--timeout': %s", v.last("timeout")),
 				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
-	}
-	if _, err := rollingOf(v); err != nil {
-		return err
 	}
 	if _, percent := percentOf(v.last("concurrency")); percent && !slices.Contains(c.Lists, onRolling) {
 		return hinted(usagef("Invalid parameter specified for option '--concurrency': %s", v.last("concurrency")),
@@ -109,7 +104,7 @@ func checkFlags(p *cli.Program, c *command, options any, v flagValues, inventory
 	if _, err := limitsOf(v); err != nil {
 		return err
 	}
-	return checkFormat(p, c, options, v)
+	return checkFormat(p, c, bound.options, v)
 }
 
 // targeting are the flags of which one names targets.
@@ -120,27 +115,35 @@ func (v flagValues) named() bool { return slices.ContainsFunc(targeting, v.has) 
 
 // lookupOptions are those of lookup.
 type lookupOptions struct {
-	args            []string
-	planned         bool
+	key             string
+	variables       []string // NAME=VALUE
+	planned         bool     // as a plan does, for no target
+	explain         bool
+	explainOptions  bool
 	named, choosing bool
-	folds           bool
-	fold            string
+	results         resultOptions
 }
 
 func (o *lookupOptions) bind(b *cli.Binder) {
-	b.Args(&o.args)
+	b.Arg(&o.key)
+	b.Rest(1, &o.variables)
 	b.Switch("plan-hierarchy", &o.planned)
+	b.Switch("explain", &o.explain)
+	b.Switch("explain-options", &o.explainOptions)
 	v := flagValues(b.Given())
 	o.named, o.choosing = v.named(), choosing(v)
-	o.fold, o.folds = v.folds()
+	o.results.verbose = true
+	o.results.bind(b)
 }
 
-func (o *lookupOptions) check() error {
+func (o *lookupOptions) check() error { return o.results.check() }
+
+func (o *lookupOptions) checkTargets() error {
 	switch {
 	case o.planned && (o.named || o.choosing):
 		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
-	case o.planned && o.folds:
-		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.fold)
+	case o.planned && o.results.folds() != "":
+		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.folds())
 	case !o.named && !o.planned:
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
 			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")

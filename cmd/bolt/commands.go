@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"embed"
 	"strings"
 
@@ -30,21 +29,21 @@ const (
 // the files of the folder help.
 func (s system) commands() []command {
 	return []command{
-		{run: plain(runCommand), targets: true, Command: cli.Command{
+		{run: with(runCommand), targets: true, Command: cli.Command{
 			Name: "command run", Args: "COMMAND", Check: wordsOfCommand,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onRun, onPrints, onRolling}, actionLists...),
 		}},
-		{run: plain(runScript), targets: true, Command: cli.Command{
+		{run: with(runScript), targets: true, Command: cli.Command{
 			Name: "script run", Args: "SCRIPT [ARGUMENTS]", Check: wordsOfScript,
 			Rest: cli.AnyFile,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onRun, onPrints, onTmpdir, onRolling}, actionLists...),
 		}},
-		{run: plain(runUpload), targets: true, Command: cli.Command{
+		{run: with(runUpload), targets: true, Command: cli.Command{
 			Name: "file upload", Args: "SOURCE DESTINATION", Check: wordsOfFile,
 			Complete: []cli.Completer{cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onTmpdir, onRolling}, actionLists...),
 		}},
-		{run: plain(runDownload), targets: true, Command: cli.Command{
+		{run: with(runDownload), targets: true, Command: cli.Command{
 			Name: "file download", Args: "SOURCE DESTINATION", Check: wordsOfFile,
 			Complete: []cli.Completer{nil, cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onDownload, onRolling}, actionLists...),
@@ -80,11 +79,11 @@ func (s system) commands() []command {
 			Name: "group show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onInventory},
 		}},
-		{run: with(func(ctx context.Context, a *app, o *lookupOptions) error { return runLookup(ctx, a, o.args) }), Command: cli.Command{
+		{run: with(runLookup), Command: cli.Command{
 			Name: "lookup", Args: "KEY [NAME=VALUE...]", Check: wordsOfLookup,
 			Exit: exitFound, Formats: eventFormats, Lists: []string{onHiera, onLookup, onTimeout, onResults, onFold, onTargets, onInventory, onModules},
 		}},
-		{run: plain(collectFacts), targets: true, Command: cli.Command{
+		{run: with(collectFacts), targets: true, Command: cli.Command{
 			Name: "facts collect", Check: noWordsButTargets,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onCollect, onAged}, actionLists...),
 		}},
@@ -140,12 +139,12 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{s.names(publicPlans)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onGraph, onModules},
 		}},
-		{run: plain(resumePlan), voice: noFiles, Command: cli.Command{
+		{run: with(resumePlan), voice: noFiles, Command: cli.Command{
 			Name: "plan resume", Args: "RUN [NAME=VALUE...]", Check: wordsOfResume,
 			Complete: []cli.Completer{s.opened(completeRuns)},
 			Exit:     exitPlan, Formats: eventFormats, Lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
 		}},
-		{run: plain(showRuns), Command: cli.Command{
+		{run: bare(showRuns), Command: cli.Command{
 			Name: "plan runs", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats,
 		}},

@@ -155,7 +155,7 @@ func (a *app) warnKept() {
 	k.old = 0
 }
 
-func collectFacts(ctx context.Context, a *app, _ []string) error {
+func collectFacts(ctx context.Context, a *app, o *actionOptions) error {
 	store := a.facts()
 	if err := store.Prepare(store.now); err != nil {
 		return err
@@ -174,7 +174,7 @@ func collectFacts(ctx context.Context, a *app, _ []string) error {
 		}
 		return older, err
 	}
-	return a.actAmong(ctx, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
+	return a.actAmong(ctx, o, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
 		action, err := a.factsAction(ctx, from, targets)
 		if err != nil {
 			return nil, err

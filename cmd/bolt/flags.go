@@ -337,11 +337,3 @@ type flagValues cli.Values
 func (v flagValues) has(name string) bool          { return cli.Values(v).Has(name) }
 func (v flagValues) last(name string) string       { return cli.Values(v).Last(name) }
 func (v flagValues) on(name string, def bool) bool { return cli.Values(v).On(name, def) }
-
-// folds reports whether equal results are printed once, and returns the flag for it.
-func (v flagValues) folds() (name string, ok bool) {
-	if v.on("diff", false) {
-		return "--diff", true
-	}
-	return "--fold", v.on("fold", false)
-}

@@ -58,6 +58,7 @@ type search struct {
 	env     *environment.Environment
 	key     string
 	given   map[string]string
+	results *resultOptions
 	explain bool
 	options bool                // explain lookup_options, and look up nothing else
 	warned  map[string]bool     // what was said already
@@ -73,19 +74,17 @@ type found struct {
 	bare   bool // no facts are known, and paths of the hierarchy use facts
 }
 
-func runLookup(ctx context.Context, a *app, args []string) error {
+func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	a.warnModulepath()
-	planned := a.values.on("plan-hierarchy", false)
-	options := a.values.on("explain-options", false)
 	s := &search{
-		app: a, env: a.environment(planned), key: args[0], given: map[string]string{}, explain: options || a.values.on("explain", false), options: options,
+		app: a, env: a.environment(o.planned), key: o.key, given: map[string]string{}, explain: o.explain || o.explainOptions, options: o.explainOptions, results: &o.results,
 		warned: map[string]bool{}, refused: map[string][]string{},
 	}
-	for _, arg := range args[1:] {
+	for _, arg := range o.variables {
 		name, val, _ := strings.Cut(arg, "=")
 		s.given[name] = val
 	}
-	if planned {
+	if o.planned {
 		return s.inPlan(ctx)
 	}
 	return s.onTargets(ctx)
@@ -206,7 +205,7 @@ func (s *search) onTargets(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	shown, err := a.shown(len(targets), stop)
+	shown, err := a.shown(s.results, len(targets), stop)
 	if err != nil {
 		return err
 	}

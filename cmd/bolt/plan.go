@@ -12,8 +12,17 @@ import (
 	"bolt/plans"
 )
 
+// playOptions are those of running a plan, also of one that is resumed.
+type playOptions struct {
+	verbose bool
+	unknown string // what becomes of a step that had begun when the run was cut off
+}
+
+func (o *playOptions) bind(b *cli.Binder) { b.Switch("verbose", &o.verbose) }
+
 // planOptions are those of plan run.
 type planOptions struct {
+	playOptions
 	plan    string
 	params  paramOptions
 	journal bool
@@ -22,6 +31,7 @@ type planOptions struct {
 }
 
 func (o *planOptions) bind(b *cli.Binder) {
+	o.playOptions.bind(b)
 	b.Arg(&o.plan)
 	o.params.bind(b)
 	b.Switch("journal", &o.journal)
@@ -29,9 +39,9 @@ func (o *planOptions) bind(b *cli.Binder) {
 	o.named, o.chose = v.named(), choosing(v)
 }
 
-// check refuses a choice among no targets: a plan needs none, but does nothing with
+// checkTargets refuses a choice among no targets: a plan needs none, but does nothing with
 // those that only the choice names.
-func (o *planOptions) check() error {
+func (o *planOptions) checkTargets() error {
 	if !o.named && o.chose {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/spelling"
@@ -113,15 +114,32 @@ func (a *app) withOptions(ctx context.Context, options *ordered.Map) (*app, erro
 }
 
 // resumePlan goes on with a run.
-func resumePlan(ctx context.Context, a *app, args []string) error {
-	id, err := a.runNamed(args[0])
+type resumeOptions struct {
+	playOptions
+	run     string
+	secrets []string // NAME=VALUE
+	retry   bool
+	outcome cli.Optional
+}
+
+func (o *resumeOptions) bind(b *cli.Binder) {
+	o.playOptions.bind(b)
+	b.Arg(&o.run)
+	b.Rest(1, &o.secrets)
+	b.Switch("retry", &o.retry)
+	b.Optional("unknown", &o.outcome)
+	o.unknown = o.outcome.Text
+}
+
+func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
+	id, err := a.runNamed(o.run)
 	if err != nil {
 		return err
 	}
-	if unknown := a.values.last("unknown"); a.values.has("unknown") && !slices.Contains(executor.Outcomes(), unknown) {
-		return usagef("Invalid value '%s' of option '--unknown': it is one of %s", unknown, strings.Join(executor.Outcomes(), ", "))
+	if o.outcome.Given && !slices.Contains(executor.Outcomes(), o.unknown) {
+		return usagef("Invalid value '%s' of option '--unknown': it is one of %s", o.unknown, strings.Join(executor.Outcomes(), ", "))
 	}
-	j, err := journal.Open(ctx, a.journals(), id, a.values.on("retry", false))
+	j, err := journal.Open(ctx, a.journals(), id, o.retry)
 	if err != nil {
 		return err
 	}
@@ -132,10 +150,10 @@ func resumePlan(ctx context.Context, a *app, args []string) error {
 	}
 	defer b.close()
 	defer b.savePlugins(ctx)
-	return b.resume(ctx, j, args[1:])
+	return b.resume(ctx, o, j)
 }
 
-func (a *app) resume(ctx context.Context, j *journal.Run, words []string) error {
+func (a *app) resume(ctx context.Context, o *resumeOptions, j *journal.Run) error {
 	p, err := a.plans().Find(ctx, j.Plan)
 	if err != nil {
 		return a.placed(err)
@@ -153,7 +171,7 @@ func (a *app) resume(ctx context.Context, j *journal.Run, words []string) error 
 			return err
 		}
 	}
-	words, err = a.secretWords(ctx, j, words)
+	words, err := a.secretWords(ctx, j, o.secrets)
 	if err != nil {
 		return err
 	}
@@ -164,7 +182,7 @@ func (a *app) resume(ctx context.Context, j *journal.Run, words []string) error 
 	if err := j.Again(); err != nil {
 		return err
 	}
-	return a.play(ctx, p, given, j)
+	return a.play(ctx, &o.playOptions, p, given, j)
 }
 
 // secretWords are the parameters that were not recorded, each as NAME=VALUE.
@@ -232,7 +250,7 @@ func (a *app) runs() ([]journal.Summary, error) {
 	return journal.List(a.journals(), func(err error) { a.logs.Warn("journal", err.Error()) })
 }
 
-func showRuns(_ context.Context, a *app, _ []string) error {
+func showRuns(_ context.Context, a *app) error {
 	list, err := a.runs()
 	if err != nil {
 		return err

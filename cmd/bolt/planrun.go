@@ -54,12 +54,12 @@ func runPlan(ctx context.Context, a *app, o *planOptions) error {
 		}
 		defer j.Close()
 	}
-	return a.play(ctx, p, given, j)
+	return a.play(ctx, &o.playOptions, p, given, j)
 }
 
 // play runs a plan with parameters and shows what it returns. j records it, if it
 // is not nil.
-func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *journal.Run) error {
+func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *value.Hash, j *journal.Run) error {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 	})
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	screen, err := a.planScreen(stop)
+	screen, err := a.planScreen(o.verbose, stop)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *app) play(ctx context.Context, p *plans.Plan, given *value.Hash, j *jou
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: a.limits(), Getenv: a.sys.lookup,
-		Journal: j, Unknown: a.values.last("unknown"), Sink: sink, Ask: a.asker(), Log: a.log,
+		Journal: j, Unknown: o.unknown, Sink: sink, Ask: a.asker(), Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)

@@ -27,13 +27,17 @@ type action func(given cli.Values, args []string) *bound
 
 // bound is a command with its options.
 type bound struct {
-	options any      // a checker or a narrower, if it is one
+	options any      // a checker, a targeter or a narrower, if it is one
 	names   []string // of the flags among them
+	err     error    // the mistake in one of them
 	run     func(ctx context.Context, a *app) error
 }
 
 // A checker is options that can contradict each other.
 type checker interface{ check() error }
+
+// A targeter is options that can be wrong about targets, which is checked before.
+type targeter interface{ checkTargets() error }
 
 // A narrower is options with which a command has other values of --format, and a
 // hint for those that it does not have then.
@@ -62,7 +66,7 @@ func with[O any, P interface {
 		o := P(new(O))
 		b := cli.NewBinder(given, args)
 		o.bind(b)
-		return &bound{options: o, names: b.Names(), run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
+		return &bound{options: o, names: b.Names(), err: b.Err(), run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
 	}
 }
 

@@ -3,45 +3,53 @@ package main
 import (
 	"strings"
 
+	"bolt/cli"
 	"bolt/internal/spelling"
 	"bolt/run"
 )
 
-// rollingOf reads the flags for batches of targets. Its errors are usage errors.
-func rollingOf(v flagValues) (*run.Rolling, error) {
+// rollingOptions act on targets in batches.
+type rollingOptions struct{ serial, maxFailures, pause cli.Optional }
+
+func (o *rollingOptions) bind(b *cli.Binder) {
+	b.Optional("serial", &o.serial)
+	b.Optional("max-failures", &o.maxFailures)
+	b.Optional("pause", &o.pause)
+}
+
+// parse reads the values. Its errors are usage errors.
+func (o *rollingOptions) parse() (*run.Rolling, error) {
 	r := &run.Rolling{}
-	bad := func(name, hint string) error {
-		return hinted(usagef("Invalid parameter specified for option '--%s': %s", name, v.last(name)), "%s", hint)
-	}
-	if v.has("serial") {
-		for text := range strings.SplitSeq(v.last("serial"), ",") {
+	if o.serial.Given {
+		for text := range strings.SplitSeq(o.serial.Text, ",") {
 			size, err := run.ParseAmount(text, 1)
 			if err != nil {
-				return nil, bad("serial", "give a number of targets (at least 1), a percentage (10%), or several of these, separated by commas (1,10%,50%)")
+				return nil, hinted(cli.Invalid("serial", o.serial.Text), "give a number of targets (at least 1), a percentage (10%%), or several of these, separated by commas (1,10%%,50%%)")
 			}
 			r.Serial = append(r.Serial, size)
 		}
 	}
 	var needSerial []string
-	for _, name := range []string{"max-failures", "pause"} {
-		if v.has(name) && !v.has("serial") {
-			needSerial = append(needSerial, "'--"+name+"'")
-		}
+	if o.maxFailures.Given && !o.serial.Given {
+		needSerial = append(needSerial, "'--max-failures'")
+	}
+	if o.pause.Given && !o.serial.Given {
+		needSerial = append(needSerial, "'--pause'")
 	}
 	if needSerial != nil {
 		return nil, hinted(usagef("Option %s can only be specified with '--serial'", spelling.Or(needSerial)), "add --serial 1 to act on one target after the other")
 	}
-	if v.has("max-failures") {
-		most, err := run.ParseAmount(v.last("max-failures"), 0)
+	if o.maxFailures.Given {
+		most, err := run.ParseAmount(o.maxFailures.Text, 0)
 		if err != nil {
-			return nil, bad("max-failures", "give a number of targets (at least 0) or a percentage (10%)")
+			return nil, hinted(cli.Invalid("max-failures", o.maxFailures.Text), "give a number of targets (at least 0) or a percentage (10%%)")
 		}
 		r.MaxFailures = &most
 	}
-	if v.has("pause") {
-		d, err := parseTimeout(v.last("pause"))
+	if o.pause.Given {
+		d, err := parseTimeout(o.pause.Text)
 		if err != nil {
-			return nil, bad("pause", "give a number of seconds (30, 0.5) or a time with a unit (90s, 5m, 1h)")
+			return nil, hinted(cli.Invalid("pause", o.pause.Text), "give a number of seconds (30, 0.5) or a time with a unit (90s, 5m, 1h)")
 		}
 		r.Pause = d
 	}
@@ -56,12 +64,4 @@ func percentOf(text string) (a run.Amount, ok bool) {
 	}
 	a, err := run.ParseAmount(text, 1)
 	return a, err == nil
-}
-
-// concurrency returns the number of targets that an action runs on at once.
-func (a *app) concurrency(targets int) int {
-	if share, ok := percentOf(a.values.last("concurrency")); ok {
-		return share.Of(targets, 1)
-	}
-	return a.config.Concurrency
 }

@@ -50,8 +50,8 @@ func (s *shown) close() {
 }
 
 // shown returns the sink that shows an action. It calls stop when nobody reads any more.
-func (a *app) shown(targets int, stop context.CancelCauseFunc) (*shown, error) {
-	if fold, folds := a.values.folds(); folds && a.format().IsJSON() {
+func (a *app) shown(o *resultOptions, targets int, stop context.CancelCauseFunc) (*shown, error) {
+	if fold := o.folds(); fold != "" && a.format().IsJSON() {
 		return nil, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
 	}
 	sink, err := output.New(output.Options{
@@ -60,10 +60,10 @@ func (a *app) shown(targets int, stop context.CancelCauseFunc) (*shown, error) {
 		Err:      a.console,
 		Color:    a.color(),
 		Terminal: a.terminal(),
-		Verbose:  a.values.on("verbose", true),
+		Verbose:  o.verbose,
 		Stream:   a.config.Stream,
-		Fold:     a.values.on("fold", false),
-		Diff:     a.values.on("diff", false),
+		Fold:     o.fold,
+		Diff:     o.diff,
 	})
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ type planScreen struct {
 
 // planScreen returns the sink that shows a plan. It calls stop when nobody reads any more.
 // close must follow.
-func (a *app) planScreen(stop context.CancelCauseFunc) (*planScreen, error) {
+func (a *app) planScreen(verbose bool, stop context.CancelCauseFunc) (*planScreen, error) {
 	s := &planScreen{app: a}
 	out, err := io.Writer(a.sys.out), io.Writer(a.sys.err)
 	s.hold = newHold(out, err)
@@ -106,7 +106,7 @@ func (a *app) planScreen(stop context.CancelCauseFunc) (*planScreen, error) {
 		err = s.hold.before(capture.Stderr)
 	}
 	sink, oerr := output.New(output.Options{
-		Format: a.format(), Out: out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: a.values.on("verbose", false), Stream: a.config.Stream,
+		Format: a.format(), Out: out, Err: a.console, Color: a.color(), Terminal: a.terminal(), Verbose: verbose, Stream: a.config.Stream,
 	})
 	if oerr != nil {
 		return nil, oerr
@@ -180,7 +180,7 @@ func (a *app) recorder() *recorder.Recorder {
 	}
 	return recorder.New(recorder.Options{
 		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: a.actor(), Project: a.project.Dir,
-		RunAs: a.values.last("run-as"), Required: a.config.Audit.Required, Redact: a.redacted, Warnings: a.logs,
+		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.redacted, Warnings: a.logs,
 	})
 }
 

@@ -99,12 +99,14 @@ func ofPrograms(err error) error {
 }
 
 type taskOptions struct {
+	actionOptions
 	task   string
 	params paramOptions
 	noop   bool
 }
 
 func (o *taskOptions) bind(b *cli.Binder) {
+	o.bindPrints(b)
 	b.Arg(&o.task)
 	o.params.bind(b)
 	b.Switch("noop", &o.noop)
@@ -116,7 +118,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 		return err
 	}
 	library := a.tasks()
-	return a.act(ctx, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
+	return a.act(ctx, &o.actionOptions, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, o.task)
 		if err != nil {
 			return nil, err
@@ -195,29 +197,23 @@ func (a *app) taskParams(ctx context.Context, o *paramOptions) (func(*tasks.Task
 // paramOptions are the parameters of a task or plan.
 type paramOptions struct {
 	pairs  []string // NAME=VALUE
-	given  bool
-	params string // a JSON object, if given
+	params cli.Optional
 }
 
 func (o *paramOptions) bind(b *cli.Binder) {
-	var args []string
-	b.Args(&args)
-	if len(args) > 0 {
-		o.pairs = args[1:]
-	}
-	b.Has("params", &o.given)
-	b.Text("params", &o.params)
+	b.Rest(1, &o.pairs)
+	b.Optional("params", &o.params)
 }
 
 // object is the object of --params, nil without that; it cannot stand beside pairs.
 func (o *paramOptions) object(ctx context.Context, a *app) (*ordered.Map, error) {
-	if !o.given {
+	if !o.params.Given {
 		return nil, nil
 	}
 	if len(o.pairs) > 0 {
 		return nil, usagef("Parameters must be specified through either the --params option or param=value pairs, not both")
 	}
-	text, err := a.readArg(ctx, o.params)
+	text, err := a.readArg(ctx, o.params.Text)
 	if err != nil {
 		return nil, err
 	}

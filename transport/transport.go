@@ -255,11 +255,20 @@ type Cmd struct {
 	// the end of file. It travels to the machine before the command starts.
 	Stdin []byte
 
+	// Input is a stream that the command reads as its standard input, in Stdin's
+	// place: a Cmd that has both is refused. Run reads it from one goroutine, only
+	// as fast as the command takes it, and closes the command's standard input at
+	// io.EOF. The command may go on after that. Any other error of Read ends the
+	// command; the error of Run wraps it, with ClassCancelled. If the command closes
+	// its standard input or ends, the rest is not needed: Run may read more of it, or
+	// none. Run may return while a Read is blocked; the caller ends that Read by closing
+	// its reader. A Cmd with Input is for one machine only, and must not have TTY.
+	// nil: no stream.
+	Input io.Reader
+
 	// Files exist in a fresh private directory for as long as the command
 	// runs, with the permission bits that they carry and u+x on the one that
-	// Argv[0] names if no Interpreter runs it. A single small script that a shell
-	// reads and that does not ask where it is may be a file, of mode 600, that
-	// others of its runs share.
+	// Argv[0] names if no Interpreter runs it.
 	Files []File
 
 	// Output sinks; nil discards. They are called from one goroutine at a

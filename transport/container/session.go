@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"bolt/transport"
@@ -87,9 +86,8 @@ type session struct {
 	base           context.Context // never ends
 	tty            bool
 	hung           sync.Once
-	stopped        atomic.Bool // its stdin was closed, by us
-	end            *endReader  // of stderr, nil with a terminal
-	pid            string      // in the container
+	end            *endReader // of stderr, nil with a terminal
+	pid            string     // in the container
 	stdout, stderr io.Reader
 }
 
@@ -193,7 +191,7 @@ func (s *session) Wait() (transport.Status, error) {
 		return st, err
 	case st.Signal != "":
 		return transport.Status{}, s.lost(nil, fmt.Sprintf("%s was ended by signal %s", s.tool.program, st.Signal))
-	case s.tty || s.stopped.Load() && !s.end.seen:
+	case s.tty:
 		return st, nil
 	case s.end.seen:
 		return transport.Status{Code: s.end.status}, nil
@@ -218,20 +216,6 @@ func (s *session) lost(cause error, why string) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost, Err: cause,
 		Msg: fmt.Sprintf("Lost the connection to %s while a command ran there, which was told to end: %s", s.to.Host, why)}
 }
-
-// stdin notes that the command was told to end.
-type stdin struct {
-	io.WriteCloser
-	stopped *atomic.Bool
-}
-
-func (w stdin) Close() error {
-	w.stopped.Store(true)
-	return w.WriteCloser.Close()
-}
-
-// Stdin implements shell.Session.
-func (s *session) Stdin() io.WriteCloser { return stdin{s.Session.Stdin(), &s.stopped} }
 
 // Close implements shell.Session. What a program ran with a terminal does not
 // notice its end, and is hung up by another one first.

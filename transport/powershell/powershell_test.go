@@ -160,6 +160,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"run-as", transport.Cmd{Line: "x", RunAs: transport.RunAs{User: "root"}}, transport.ClassUnsupported, "", "run-as is not supported"},
 		{"tty", transport.Cmd{Line: "x", TTY: true}, transport.ClassUnsupported, "", "tty"},
+		{"stream", transport.Cmd{Line: "x", Input: strings.NewReader("x")}, transport.ClassUnsupported, "", "stream for standard input"},
 		{"neither", transport.Cmd{}, transport.ClassUnsupported, "", "either a line or words"},
 		{"NUL", transport.Cmd{Line: "a\x00b"}, transport.ClassUnsupported, "", "NUL"},
 		{"a variable without a name", transport.Cmd{Line: "x", Env: []string{"=x"}}, transport.ClassUnsupported, "", "variable"},

@@ -93,6 +93,9 @@ func check(c *transport.Cmd, o *Options) error {
 	case c.TTY:
 		return unsupported("a terminal (tty) is not supported with PowerShell, on %s", o.Host)
 	}
+	if c.Input != nil {
+		return unsupported("a stream for standard input is not supported with PowerShell, on %s", o.Host)
+	}
 	texts := slices.Concat([]string{c.Line, c.Dir, c.TmpDir, c.ScriptDir}, c.Argv, c.Interpreter, c.Env)
 	for _, text := range texts {
 		if strings.Contains(text, "\x00") {

@@ -63,6 +63,10 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 		e.Code = "EXEC_ERROR"
 		e.Msg = fmt.Sprintf("The environment variables, or the data for standard input, did not arrive whole on %s, and nothing was run", host)
 		e.Hint = "A start-up file of the login shell may read standard input, or put something else in its place."
+	case stepAlive:
+		e.Code = "EXEC_ERROR"
+		e.Msg = fmt.Sprintf("The command on %s could not watch its connection, and was not run", host)
+		e.Hint = "The run-as user must be able to search the directory that tmpdir names."
 	default:
 		e.Code = "WRITE_ERROR"
 		e.Msg = fmt.Sprintf("Could not write to the temporary directory %s on %s: %s", dir, host, f.reason())

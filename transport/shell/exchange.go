@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,22 +47,17 @@ type exchange struct {
 	send       func(io.Writer) error
 	afterBegan bool
 	sendsAll   bool
+	// input is a stream that the session reads behind what send writes, from the
+	// moment in which the script has begun; nil for none. Its end ends the session's
+	// stdin, so stopBy stops the session instead.
+	input  io.Reader
+	stopBy func()
 	// proof says that the script tells when it has begun; if it does not, an
 	// exit status of 0 is some other program's.
 	proof bool
 	// twice says that the mark of the beginning comes on both streams, for one
 	// of them may have been thrown away.
 	twice bool
-	// tellsOut says that a mark may come on stdout although nothing is told of
-	// the beginning.
-	tellsOut bool
-	// text, if there is one, is the script for a ready shell, which goes to the
-	// session's stdin before all else.
-	text string
-	// mayRefuse says that the script may end, before it tells that it has begun,
-	// so that another one is run instead: then what start-up files print is
-	// theirs to show.
-	mayRefuse bool
 	// hangUp says that the session is stopped by closing it, not its stdin.
 	hangUp bool
 
@@ -78,7 +74,6 @@ type exchange struct {
 type told struct {
 	failed   *failed // the step that failed
 	unproven bool    // the session ended well, but the script did not begin
-	declined bool    // a ready shell has ended without having taken the script
 	asked    bool    // sudo has asked for the password, or would have
 	hasBegun bool    // the script
 }
@@ -104,10 +99,11 @@ type running struct {
 	scanOut marker // of stdout, as long as marks may come there: something may have joined stderr to it
 	wg      sync.WaitGroup
 	outbox  chan func(io.Writer)
-	sent    chan error // of a send that failed by itself
+	quit    chan struct{} // closed at the end
+	sent    chan error    // of a send, or of the input, that failed by itself
 
 	started time.Time
-	taken   bool
+	taken   bool // the program that changes the user is about to start
 	began   bool
 	byErr   bool // the mark of the beginning has come on stderr
 	byOut   bool // and on stdout
@@ -115,8 +111,6 @@ type running struct {
 	answer  int              // where in said the last prompt was, -1 if it is not there any more
 	byUser  int              // where in said the text of the program begins that changes the user
 	said    []byte           // text before began
-	early   []byte           // of stdout, as long as another script may be run instead
-	earlier []byte           // of stderr, likewise
 	foreign <-chan time.Time // there is a question that nobody will answer
 	talked  bool             // stderr has said something
 	giveUp  error            // why we stop, if not by ctx
@@ -142,9 +136,9 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 
 // runOn is run in a session that has started.
 func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
-	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), sent: make(chan error, 1), started: time.Now()}
+	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), quit: make(chan struct{}), sent: make(chan error, 2), started: time.Now()}
 	r.scan = x.marker()
-	if !x.tty && (x.token != "" && (x.proof || x.tellsOut) || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
+	if !x.tty && (x.token != "" && x.proof || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
 		r.scanOut = x.marker()
 	}
 	return r.run(ctx)
@@ -164,10 +158,8 @@ func (x *exchange) marker() marker {
 }
 
 func (r *running) run(ctx context.Context) (transport.Status, error) {
-	quit := make(chan struct{})
-	stdout := r.read(r.sess.Stdout(), quit)
-	stderr := r.read(r.sess.Stderr(), quit)
-	r.wg.Go(func() { r.write(quit) })
+	stdout, stderr := r.read(r.sess.Stdout()), r.read(r.sess.Stderr())
+	r.wg.Go(r.write)
 	stopping := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(stopping)
@@ -180,14 +172,11 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 		r.wg.Wait()
 	}()
 	defer r.sess.Close()
-	defer close(quit)
+	defer close(r.quit)
 
-	if r.text != "" {
-		r.outbox <- r.sendText
-	}
 	if r.send != nil && !r.afterBegan {
 		r.queueSend()
-	} else if r.send != nil && r.escalation == nil { // sudo may wait for somebody's second factor
+	} else if (r.send != nil || r.input != nil) && r.escalation == nil { // sudo may wait for somebody's second factor
 		late := time.NewTimer(beginsWithin)
 		defer late.Stop()
 		r.late = late.C
@@ -206,22 +195,18 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	})
 	for done := ctx.Done(); ; {
 		select {
+		case err := <-r.sent:
+			r.sendFailed(err)
 		case e := <-ended:
-			r.lateSendError()
-			if r.mayRefuse && r.text == "" && r.failed == nil {
-				r.mayRefuse = false
-				r.showEarly()
+			if r.input == nil { // a command that has ended needs no more input
+				r.lateSendError()
 			}
 			if r.giveUp != nil || ctx.Err() != nil {
 				return transport.Status{}, r.stopError(ctx, true, e.err)
 			}
-			if e.err == nil && r.text != "" && !r.taken {
-				r.declined = true
-				return transport.Status{}, nil
-			}
 			if e.err == nil && e.status.OK() && r.proof && !r.began && r.failed == nil {
 				r.unproven = true
-				return transport.Status{}, r.notProven()
+				return transport.Status{}, notProven(r.host)
 			}
 			return e.status, e.err
 		case <-done:
@@ -235,9 +220,9 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 
 // notProven is the error for a session that ended well and gave no proof of
 // having done anything.
-func (r *running) notProven() *transport.Error {
+func notProven(host string) *transport.Error {
 	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
-		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given, or hid all sign of it: it may have run", r.host),
+		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given, or hid all sign of it: it may have run", host),
 		Hint: "The account may have a shell that runs nothing, or a start-up file that exits or redirects output. If the shell is fish, csh or tcsh, set login-shell to that."}
 }
 
@@ -265,6 +250,10 @@ func (r *running) stop() {
 	if r.tty {
 		// A process that is not yet on its terminal would miss its end.
 		time.Sleep(time.Until(r.started.Add(ttySettles)))
+	}
+	if r.stopBy != nil {
+		r.stopBy()
+		return
 	}
 	if r.tty || r.hangUp {
 		r.sess.Close() // the server hangs the terminal up, or breaks the pipe
@@ -315,34 +304,39 @@ func sinkFailed(what, host string, err error) *transport.Error {
 
 // read starts the reader of a stream. A piece is valid until the next one is
 // asked for; the channel is closed at the end of the stream.
-func (r *running) read(from io.Reader, quit <-chan struct{}) stream {
+func (r *running) read(from io.Reader) stream {
 	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
 	r.wg.Go(func() {
-		defer close(s.pieces)
-		buf := make([]byte, firstBuffer)
-		for {
-			n, err := from.Read(buf)
-			if n > 0 {
-				select {
-				case s.pieces <- buf[:n]:
-				case <-quit:
-					return
-				}
-				select {
-				case <-s.next:
-				case <-quit:
-					return
-				}
-			}
-			if err != nil {
-				return // how the session ended is Wait's to tell
-			}
-			if n == len(buf) && n < streamBuffer {
-				buf = make([]byte, streamBuffer)
-			}
-		}
+		_ = s.carry(from, r.quit) // how the session ended is Wait's to tell
+		close(s.pieces)
 	})
 	return s
+}
+
+// carry hands over what a reader has, until it ends or nobody takes more.
+func (s *stream) carry(from io.Reader, quit <-chan struct{}) error {
+	buf := make([]byte, firstBuffer)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			select {
+			case s.pieces <- buf[:n]:
+			case <-quit:
+				return nil
+			}
+			select {
+			case <-s.next:
+			case <-quit:
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if n == len(buf) && n < streamBuffer {
+			buf = make([]byte, streamBuffer)
+		}
+	}
 }
 
 type stream struct {
@@ -351,15 +345,53 @@ type stream struct {
 }
 
 // write is the one goroutine that writes to the session's stdin.
-func (r *running) write(quit <-chan struct{}) {
+func (r *running) write() {
 	for {
 		select {
 		case f := <-r.outbox:
 			f(r.sess.Stdin())
-		case <-quit:
+		case <-r.quit:
 			return
 		}
 	}
+}
+
+// copyInput writes the input to the session's stdin, and its end. The reader's
+// goroutine outlives the exchange if the reader does not return.
+func (r *running) copyInput(w io.Writer) {
+	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { // quit has its end, or that of the reader
+		ended <- s.carry(r.input, r.quit)
+	}()
+	for {
+		select {
+		case p := <-s.pieces:
+			if _, err := w.Write(p); err != nil {
+				return // the command takes no more
+			}
+			select {
+			case s.next <- struct{}{}:
+			case <-r.quit:
+				return
+			}
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				r.sess.Stdin().Close()
+			} else if err != nil {
+				r.sent <- r.inputFailed(err)
+			}
+			return
+		case <-r.quit:
+			return
+		}
+	}
+}
+
+// inputFailed is the error for input that could not be read.
+func (r *running) inputFailed(err error) *transport.Error {
+	return &transport.Error{Class: transport.ClassCancelled, Err: err,
+		Msg: fmt.Sprintf("%s on %s was ended because its input could not be read: %v", strings.ToUpper(r.what[:1])+r.what[1:], r.host, err)}
 }
 
 // queueSend hands the payload to the writer. That the session did not take it
@@ -374,6 +406,18 @@ func (r *running) queueSend() {
 		if r.sendsAll || err != nil {
 			r.sess.Stdin().Close()
 		}
+	}
+}
+
+// sendFailed gives the exchange up because of data that could not be had. Without a
+// stream of input, the session's stdin is closed already.
+func (r *running) sendFailed(err error) {
+	if r.giveUp == nil {
+		r.giveUp = err
+	}
+	r.startKill()
+	if r.stopBy != nil {
+		r.wg.Go(r.stop)
 	}
 }
 
@@ -463,10 +507,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 				r.wg.Go(r.stop)
 			}
 		case err := <-r.sent:
-			if r.giveUp == nil {
-				r.giveUp = err // its stdin is closed already
-			}
-			r.startKill()
+			r.sendFailed(err)
 		case <-done:
 			done = nil
 			r.startKill()
@@ -570,57 +611,16 @@ func (r *running) onPiece(p piece) {
 		r.onStep(parseFailed(p.text))
 	case p.mark == beganMark:
 		r.byErr = true
-		r.onTaken()
 		r.onBegan()
 	case p.mark == takenMark:
-		r.onTaken()
+		r.taken = true
+		r.byUser = len(r.said)
 	case p.mark == promptMark:
 		r.onPrompt()
-	case r.text != "" && !r.taken: // not of the command
-	case r.undecided():
-		r.earlier = r.hold(r.earlier, p.text)
 	case r.escalation != nil && !r.began:
 		r.onSaid(p.text)
 	default:
 		r.output(p.text)
-	}
-}
-
-// undecided reports whether another script may be run instead.
-func (r *running) undecided() bool {
-	return r.text != "" && !r.taken || r.mayRefuse && !r.began
-}
-
-// onTaken is called when a ready shell has read the script, and when the program that
-// changes the user is about to start.
-func (r *running) onTaken() {
-	r.taken = true
-	r.byUser = len(r.said)
-	r.showEarly()
-}
-
-// hold keeps what may be shown later.
-func (r *running) hold(held, p []byte) []byte {
-	if len(held)+len(p) <= maxEarly {
-		return append(held, p...)
-	}
-	if r.giveUp == nil {
-		r.giveUp = errEarly(r.what, r.host)
-		r.sess.Close()
-	}
-	return held
-}
-
-// showEarly shows what has been held, when this is the script that is run.
-func (r *running) showEarly() {
-	if r.undecided() {
-		return
-	}
-	out, errs := r.early, r.earlier
-	r.early, r.earlier = nil, nil
-	r.toStdout(out)
-	if len(errs) > 0 {
-		r.output(errs)
 	}
 }
 
@@ -636,7 +636,7 @@ func (r *running) onStep(f *failed) {
 
 func (r *running) onBegan() {
 	if r.proven != nil {
-		r.proven.renew(r.byErr && r.byOut)
+		r.proven.renew()
 		if !r.twice {
 			r.proven.joined.Store(r.byOut)
 		}
@@ -645,10 +645,12 @@ func (r *running) onBegan() {
 		return // it is told twice
 	}
 	r.began, r.hasBegun = true, true
-	r.showEarly()
 	r.endSaid()
 	if r.send != nil && r.afterBegan {
 		r.queueSend()
+	}
+	if r.input != nil {
+		r.outbox <- r.copyInput
 	}
 }
 
@@ -757,22 +759,9 @@ func (r *running) output(p []byte) {
 }
 
 func (r *running) toStdout(p []byte) {
-	if r.undecided() {
-		// It may be the shell's, which will not be asked if it declines; or be
-		// faster than the mark.
-		r.early = r.hold(r.early, p)
-		return
-	}
 	if len(p) > 0 {
 		r.toSink(r.stdout, p)
 	}
-}
-
-// maxEarly is far more than a server sends of one stream before the other.
-const maxEarly = 4 << 20
-
-func errEarly(what, host string) *transport.Error {
-	return &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("%s on %s prints without having begun", what, host)}
 }
 
 func (r *running) toStderr(p []byte) {

@@ -6,7 +6,7 @@ import "bytes"
 // command's own output: a random token of 128 bits, then what it says.
 //
 //	TOKEN?            sudo asks for its password (the token is its prompt)
-//	TOKEN+            a shell that was started ahead has taken the script
+//	TOKEN+            the program that changes the user is about to start
 //	TOKEN!            the script has begun, as the user it is to run as
 //	TOKEN#step text TOKEN.   the step failed, and what the shell said of it
 //

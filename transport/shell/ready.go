@@ -1,71 +1,138 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"bolt/transport"
 )
 
-// A ready shell is a session that has been started ahead. Its login shell
-// waits for a script on its standard input, then runs it in its own place: as
-// a command line that comes with its data in one flight, where an exec request
-// must be answered before data may follow.
+// A ready shell is a session that has been started ahead. Its login shell waits for
+// a line on its standard input, then runs it in its own place. The data of the line
+// comes with it, where an exec request must be answered before data may follow. So
+// it saves a round trip, and nothing where there is no data.
 //
-// Only our own scripts go there whose last step is an exec, so that nothing of
-// the waiting shell is left in the command. Its own messages until then are
-// those of "-c" in the shells that are admitted; ksh says "eval" in them.
+// It must be what a new session's shell would be. It proves that without a process,
+// when it starts and when it is used:
+//
+//   - The account's shell is the one that runs this, started by sshd itself (a
+//     wrapper that records commands, a restricted or forced one, would not see
+//     them any more): SHELL, the name that sshd gave it, the entry in
+//     /etc/passwd, if there is one, and the parent say so. A forced command that
+//     becomes the same shell under the same name, and hides what it was for, is
+//     not to be told from it.
+//   - Its start-up files have no effect, now as when it started. They are
+//     read for each proof: only a missing file, one of nothing but comments,
+//     and one that begins with a known way to say "not for scripts" count.
+//     bash(1) reads them for sshd's sake below SHLVL 2 ("Invocation"); zsh
+//     always reads some, so it never proves anything; dash(1), mksh(1)
+//     and busybox read none.
+//   - A session would start in this directory: the home directory is still
+//     the same one under the same name.
+//   - sshd would run nothing before and refuse nothing (sshd(8), "LOGIN
+//     PROCESS" and "SSHRC").
+//
+// What a machine cannot tell (no /proc, an unknown shell) is not proven.
 
-// maxReadyWords bounds the words of a command for a ready shell, which reads
-// its script byte by byte.
-const maxReadyWords = 8 << 10
+// A Warmer is a Starter that may have a ready shell.
+type Warmer interface {
+	Starter
+	// Ready hands over a session whose shell has run ReadyLine as far as its
+	// mark; nil if there is none. It does not wait. taken is called once, with
+	// whether the shell has taken a line.
+	Ready() (s Session, taken func(bool))
+}
 
 // ReadyLine is the line that makes a login shell ready. It prints
-// ReadyMark(token) on stdout and stderr once it can be given a script, and ends
-// with its standard input or if it is none that may be used.
-func ReadyLine(token string) string { return readyBegins + waits(token) + readyEnds }
-
-// One is started for each script, so the parts are put together once.
-var readyBegins, readyEnds, _ = strings.Cut(proving(`case ${SHELL##*/} in ksh*) exit 0;; esac; `+isFresh+`_bolt_ok || exit 0; `+
-	newLine+textTools+readyTend+`() { `+tendBefore+quotedTending+tendWith+`"$@"`+tendBehind+`; }; _bolt_s=; _bolt_e=; _bolt_d=; `+"\x00"+
-	`while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; `+
-	`-*) _bolt_e=$_bolt_e${_bolt_l#-}$_bolt_n;; *) _bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n;; esac; done; `+
-	`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`), "\x00")
-
-// readyTend is the function of a ready shell that runs tending.
-const readyTend = "_bolt_w"
-
-// waits says on both streams that a shell waits. Whatever else its start prints
-// would come in each new session, too, and is looked for in front of that.
-func waits(token string) string {
-	return `printf '%s\n' ` + Quote(token) + `; printf '%s\n' ` + Quote(token) + ` >&2; `
+// ReadyMark(token) on stdout and stderr once it can be given a line, and ends
+// with its standard input or if it is none that may be used. Nothing is proven
+// where functions may be in place of the builtins that the proof rests on; bash
+// tells whether there are any.
+func ReadyLine(token string) string {
+	return `case ${BASH_VERSION-} in ?*) compgen -A function;; *) false;; esac || { ` + mayProve + bySSHD + newLine + isFresh + `_bolt_ok || exit 0; ` +
+		`printf '%s\n' ` + Quote(token) + `; printf '%s\n' ` + Quote(token) + ` >&2; ` + takesLine + `; }`
 }
 
 // ReadyMark is what a ready shell says of itself.
 func ReadyMark(token string) string { return token + "\n" }
 
-// readyText is a script as a ready shell reads it: the last line begins with a
-// dot, the others with a plus sign. Steps that it is to obey later are in front:
-// their lines begin with a minus sign, and none of them counts as the script's.
-func readyText(steps, script string) string {
-	at := strings.LastIndexByte(script, '\n') + 1
-	head, last := script[:at], script[at:]
-	return behind("-", steps) + behind("+", strings.TrimSuffix(head, "\n")) + "." + last + "\n"
-}
+// takesLine reads a line as readyText writes it, and runs it.
+const takesLine = `_bolt_s=; _bolt_d=; while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; *) _bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n;; esac; done; ` +
+	`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`
 
-// behind puts a sign in front of each line.
-func behind(sign, text string) string {
-	if text == "" {
-		return ""
+// readyText is a line as a ready shell reads it. It may have line ends in quotes:
+// its last part begins with a dot, the others with a plus sign.
+func readyText(line string) string {
+	parts := strings.Split(line, "\n")
+	last := len(parts) - 1
+	var text strings.Builder
+	for _, part := range parts[:last] {
+		text.WriteString("+" + part + "\n")
 	}
-	return sign + strings.ReplaceAll(text, "\n", "\n"+sign) + "\n"
+	return text.String() + "." + parts[last] + "\n"
 }
 
-// runReady runs the plan in a ready shell. It reports false if there was none
-// or if it did not take the script, which then has provably not begun.
+// newLine sets $_bolt_n to a line end without having one, which would make
+// later lines of the script, as messages count them, and without a process. IFS
+// ends in one where start-up files have no effect.
+const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:space:]]) exit 0;; esac; `
+
+// mayProve ends a shell that could never prove anything, or whose options
+// change how it reads or shows what it runs. ksh says "eval" in its messages.
+const mayProve = `case ${SHELL##*/} in sh|bash|dash|ash|mksh) ;; *) exit 0;; esac; ` +
+	`case $- in *[aefknuvx]*) exit 0;; esac; ` +
+	`[ -z "${ZSH_VERSION-}${BASH_ENV-}${SSH_ORIGINAL_COMMAND-}" ] || exit 0; `
+
+// bySSHD ends a shell that sshd has not started, or not as the account's.
+const bySSHD = `[ "$0" = "${SHELL##*/}" ] && read -r _bolt_l <"/proc/$PPID/comm" || exit 0; ` +
+	`case $_bolt_l in sshd*|dropbear*) ;; *) exit 0;; esac; ` +
+	`_bolt_x=1; while [ "$_bolt_x" ]; do ` +
+	`IFS=: read -r _bolt_u _bolt_k _bolt_k _bolt_k _bolt_k _bolt_k _bolt_l || _bolt_x=; ` +
+	`[ "$_bolt_u" != "${LOGNAME-}" ] || { _bolt_x=; [ "$_bolt_l" -ef "/proc/$$/exe" ] || exit 0; }; done </etc/passwd; `
+
+// inert defines a function that tells whether a start-up file has no effect:
+// the ways to end it are those of Debian, Ubuntu, Arch and Gentoo. bash
+// unsets PS1 in scripts.
+const inert = `_bolt_i() { [ -e "$1" ] || return 0; [ -f "$1" ] && [ -r "$1" ] || return 1; _bolt_k=0; _bolt_x=1; ` +
+	`while [ "$_bolt_x" ]; do read -r _bolt_l || _bolt_x=; case $_bolt_k$_bolt_l in ` +
+	`0|'0#'*) ;; '0case $- in') _bolt_k=1;; '1*i*) ;;') _bolt_k=2;; '2*) return;;') _bolt_k=3;; ` +
+	`3esac|'0[ -z "$PS1" ] && return'|'0[[ $- != *i* ]] && return'|'0[[ $- == *i* ]] || return'|'0case $- in *i*) ;; *) return;; esac') return 0;; ` +
+	`*) return 1;; esac; done <"$1"; [ "$_bolt_k" = 0 ]; }; `
+
+// isFresh defines the function _bolt_ok, which tells whether this shell is
+// what a new session's would be.
+const isFresh = inert +
+	`_bolt_ok() { _bolt_l=$PWD; while [ -n "$_bolt_l" ]; do [ ! -h "$_bolt_l" ] || return 1; ` +
+	`case $_bolt_l in */*) _bolt_l=${_bolt_l%/*};; *) return 1;; esac; done; ` +
+	`[ . -ef "$HOME" ] && [ "$PWD" -ef . ] && [ -x . ] && ` +
+	`[ "$SHELL" -ef "/proc/$$/exe" ] && [ ! -e /etc/nologin ] && ` +
+	`[ ! -e /etc/ssh/sshrc ] && [ ! -e "$HOME/.ssh/rc" ] && [ ! -e "$HOME/.ssh/environment" ] && ` +
+	`{ [ -z "${BASH_VERSION-}" ] || [ "$SHLVL" -gt 1 ] || { ` +
+	`_bolt_i /etc/bash.bashrc && _bolt_i /etc/bashrc && _bolt_i /etc/bash/bashrc && _bolt_i "$HOME/.bashrc"; }; }; }; `
+
+// maxReadyWords bounds the words of a command for a ready shell, which reads
+// its line byte by byte.
+const maxReadyWords = 8 << 10
+
+// fitsReady reports whether the plan has data to send, without which an exec
+// request is as fast, and whether its line is one for sh and not too long.
+func (p *plan) fitsReady() bool {
+	size := len(p.c.Line) + len(p.c.Dir)
+	for _, word := range slices.Concat(p.c.Interpreter, p.c.Argv) {
+		size += len(word)
+	}
+	return !p.c.TTY && p.c.Input == nil && p.shell == posix && p.sends() && (len(p.c.Argv) > 0 || p.as != nil || p.block != "") && size <= maxReadyWords
+}
+
+// runReady runs the plan in a ready shell. It reports false if there is none,
+// or if nothing has begun: the shell did not take the line, or sudo prompts for a
+// password although it did not the last time.
 func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error, bool) {
 	if !p.fitsReady() || ctx.Err() != nil {
 		return transport.Status{}, nil, false
@@ -74,60 +141,92 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 	if sess == nil {
 		return transport.Status{}, nil, false
 	}
-	ready := *p
-	ready.ready = true
+	q := *p
 	if p.as.sudo() && p.o.Unasked != nil && p.o.Unasked.has(p.as) {
 		silent := *p.as
 		silent.silent = true
-		ready.as = &silent
+		q.as = &silent
 	}
-	ready.pack()
-	x := ready.exchange()
-	x.text = readyText(ready.steps, x.line)
+	x := q.exchange()
+	ok, err := q.giveLine(ctx, sess, x)
+	taken(ok || err != nil)
+	if !ok {
+		return transport.Status{}, err, err != nil
+	}
 	st, err := x.runOn(ctx, sess)
-	taken(!x.declined || x.failed != nil)
-	if x.declined && x.failed == nil {
-		logger(&p.o).Debug("ready shell did not take a script", "target", p.o.Host)
+	q.learn(x)
+	if q.as != nil && q.as.silent && x.asked && !x.hasBegun && ctx.Err() == nil {
 		return transport.Status{}, nil, false
 	}
-	ready.learn(x)
-	if ready.as != nil && ready.as.silent && x.asked && !x.hasBegun && ctx.Err() == nil {
-		return transport.Status{}, nil, false // sudo wants an answer
-	}
-	st, err = ready.outcome(x, st, err)
-	return st, err, !errors.Is(err, errNoTexts)
+	st, err = q.outcome(x, st, err)
+	return st, err, true
 }
 
-// fitsReady reports whether there is data to send, without which an exec
-// request is as fast, and whether the script ends in an exec and is not too
-// long.
-func (p *plan) fitsReady() bool {
-	size := len(p.c.Line) + len(p.c.Dir)
-	for _, word := range slices.Concat(p.c.Interpreter, p.c.Argv) {
-		size += len(word)
-	}
-	return !p.c.TTY && p.shell == posix && p.brings() && (len(p.c.Argv) > 0 || p.as != nil || len(p.c.Env) > 0) && size <= maxReadyWords
-}
-
-// inPlace reports whether the command takes the place of a ready shell without
-// another between.
-func (p *plan) inPlace() bool { return p.ready && p.as == nil && p.block == "" }
-
-// takes is the beginning of a script for a ready shell: it goes on only if the
-// shell is still fresh and has the program that it is to become, and says so.
-// Where the shell itself goes on, it has begun with that.
-func (p *plan) takes() string {
-	if p.inPlace() {
-		return `_bolt_t=` + p.token + `; _bolt_ok || exit 0; ` + began(`"$_bolt_t"`, "2") + `; `
-	}
-	check := `_bolt_ok || exit 0; `
+// giveLine gives the exchange's line to a ready shell, and its data at once if they
+// need not wait until the script has begun. It reports false if the shell has
+// ended without taking the line; the error says that nobody knows.
+func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool, err error) {
+	line := `_bolt_ok || exit 0; `
 	if p.as != nil {
-		check += `command -v ` + Quote(p.as.program()) + ` >/dev/null 2>&1 || exit 0; `
+		line += `command -v ` + Quote(p.as.program()) + ` >/dev/null 2>&1 || exit 0; `
 	}
-	return check + taken(p.token) + `; `
+	mark := x.token + "+\n"
+	text := readyText(line + `printf '%s+\n' ` + x.token + `; printf '%s+\n' ` + x.token + ` >&2; ` + x.line)
+	sent := make(chan struct{})
+	send := x.send
+	go func() { // sent has its end
+		defer close(sent)
+		_, err := io.WriteString(sess.Stdin(), text)
+		if err == nil && send != nil && !x.afterBegan {
+			_ = send(sess.Stdin()) // the session's end says why it was not taken
+		}
+	}()
+	if send != nil && !x.afterBegan {
+		x.send = func(io.Writer) error {
+			<-sent
+			return nil
+		}
+	}
+	said := make(chan bool, 2)
+	for _, stream := range []io.Reader{sess.Stdout(), sess.Stderr()} {
+		go func() {
+			got := make([]byte, len(mark))
+			_, err := io.ReadFull(stream, got)
+			said <- err == nil && bytes.Equal(got, []byte(mark))
+		}()
+	}
+	var late <-chan time.Time
+	heard := 0
+	for n, done := 0, ctx.Done(); n < 2; {
+		select {
+		case well := <-said:
+			n++
+			if well {
+				heard++
+			}
+		case <-done: // a command that has begun can be stopped as it should be
+			done, late = nil, time.After(lineTaken)
+		case <-late:
+			sess.Close()
+		}
+	}
+	if heard == 2 {
+		return true, nil
+	}
+	sess.Close()
+	<-sent
+	switch {
+	case ctx.Err() != nil:
+		e := stopped(ctx, "command", p.o.Host, " as it started: it may run")
+		e.Err = errors.Join(ErrMayRun, e.Err)
+		return false, e
+	case heard == 1:
+		return false, &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("The login shell on %s lost a stream as a command began: it may have run", p.o.Host)}
+	}
+	logger(&p.o).Debug("ready shell did not take a line", "target", p.o.Host)
+	return false, nil
 }
 
-// sendText writes a script to the shell that waits for it.
-func (r *running) sendText(w io.Writer) {
-	_, _ = io.WriteString(w, r.text) // if the shell is gone, it has not taken it
-}
+// lineTaken is how long bolt waits for a ready shell when nobody wants the command
+// any more.
+const lineTaken = 2 * time.Second

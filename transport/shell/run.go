@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"io"
 	"path"
 	"slices"
@@ -18,34 +17,19 @@ import (
 // Run runs one command as transport.Conn's Run does.
 //
 // A plain Line costs one exec and is read by the login shell itself; files and
-// data for stdin travel behind it without waiting for an answer, unless run-as
-// or a terminal is asked for: then after the script has said that it has
-// begun. Env travels the same way and not in the line, because lines are seen
-// by everybody on the machine; only names that shells do not export (with a
-// dash or a dot in them, or special to a shell) are in the line, for env(1).
+// data for stdin travel behind it without waiting for an answer, unless run-as,
+// a terminal or a stream of input is asked for: then after the script has said
+// that it has begun. Env travels the same way and not in the line, because lines
+// are seen by everybody on the machine; only names that shells do not export
+// (with a dash or a dot in them, or special to a shell) are in the line, for
+// env(1).
+//
+// A command with a stream has a second session (lifeline.go).
 //
 // With a Warmer, data need not wait for the answer to an exec, nor for a sudo
-// that asked for nothing the last time. With Texts, no process is started for
-// what is small. With Kept, large files need not travel. None of this shows in
-// what the command sees or comes to, but that short data for stdin may be in a
-// pipe and not in a file.
+// that asked for nothing the last time. The command cannot tell.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
-	st, err := run(ctx, s, c, o)
-	if errors.Is(err, errStale) {
-		o.Kept.Stale()
-		o.Kept = nil
-		st, err = run(ctx, s, c, o)
-	}
-	return st, err
-}
-
-// errStale says that a file that was to be on the machine is not, or is
-// another, and nothing was run.
-var errStale = errors.New("a kept file is not as it was")
-
-// run is Run with the files that are on the machine.
-func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	p, err := newPlan(c, o)
 	if err != nil {
 		return transport.Status{}, err
@@ -55,13 +39,20 @@ func run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 			return st, err
 		}
 	}
-	if st, err, ok := p.runByTexts(ctx, s); ok {
-		return st, err
+	var life *lifeline
+	if c.Input != nil {
+		if life, err = p.tie(ctx, s); err != nil {
+			return transport.Status{}, err
+		}
+		defer life.end()
+		p.life = Quote(life.fifo)
 	}
-	p.pack()
 	x := p.exchange()
 	if len(x.line) > maxSent {
 		return transport.Status{}, tooLong()
+	}
+	if life != nil {
+		x.input, x.stopBy = c.Input, life.cut
 	}
 	st, err := x.run(ctx, s)
 	p.learn(x)
@@ -98,14 +89,6 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 	switch {
 	case err != nil:
 		return transport.Status{}, err
-	case x.failed != nil && x.failed.step == stepStale && p.o.Kept != nil:
-		return transport.Status{}, errStale
-	case x.failed != nil && x.failed.step == stepTexts && p.inText:
-		if p.o.Texts != nil {
-			p.o.Texts.refuse(p.ready)
-		}
-		logger(&p.o).Debug("login shell takes no texts", "target", p.o.Host)
-		return transport.Status{}, errNoTexts
 	case x.failed != nil:
 		return transport.Status{}, stagingError(x.failed, transport.ClassBootstrap, p.dir(), p.o.Host)
 	}
@@ -131,22 +114,17 @@ func noexecHint(dir string) string {
 
 // A plan is a Cmd, turned into what goes to the machine.
 type plan struct {
-	c      *transport.Cmd
-	o      Options
-	shell  dialect
-	token  string
-	as     *escalation
-	stage  *staging // nil for none
-	stdin  string   // name of the blob that is the command's stdin, or ""
-	mark   string   // name of the blob that the cleaner looks for, or ""
-	block  string   // what the script reads first, as it travels
-	grace  time.Duration
-	asks   bool   // the script asks the login shell whether it takes texts (text.go)
-	heard  bool   // it need not say that it has begun: it was heard on both streams not long ago
-	inText bool   // the login shell takes what is small itself
-	steps  string // by which it does
-	input  string // what stdin gets then, instead of the blob
-	ready  bool   // the script is for a ready shell
+	c     *transport.Cmd
+	o     Options
+	shell dialect
+	token string
+	as    *escalation
+	stage *staging // nil for none
+	stdin string   // name of the blob that is the command's stdin, or ""
+	mark  string   // name of the blob that the cleaner looks for, or ""
+	block string   // the environment, as it travels
+	life  string   // what the watcher reads
+	grace time.Duration
 	// proves: a plain line, the first on its connection for a while, is accompanied by a
 	// proof, because an account's shell may run nothing and report success.
 	proves bool
@@ -164,7 +142,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	if err := validate(c); err != nil {
 		return nil, err
 	}
-	p := &plan{c: c, o: o, shell: shell, token: newToken(), grace: c.Grace}
+	p := &plan{c: c, o: o, shell: shell, token: newToken(), life: stdinAlive, grace: c.Grace}
 	if p.grace <= 0 {
 		p.grace = transport.DefaultGrace
 	}
@@ -172,6 +150,12 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 		p.as.tty = c.TTY
 	}
 	p.proves = o.unproven() && p.shell == posix && !c.TTY && p.plain()
+	if len(c.Env) > 0 {
+		p.block = block(strings.Join(assignments(c.Env), "\n"), p.token)
+	}
+	if len(c.Files) > 0 || len(c.Stdin) > 0 {
+		p.addStage()
+	}
 	return p, nil
 }
 
@@ -182,6 +166,10 @@ func validate(c *transport.Cmd) error {
 		return unsupported("a command needs either a line or arguments")
 	case strings.Contains(c.Line+c.Dir+c.TmpDir+c.ScriptDir+c.RunAs.User+strings.Join(c.Interpreter, "")+strings.Join(c.Argv, "")+strings.Join(c.Env, ""), "\x00"):
 		return unsupported("a command, its arguments and its environment cannot hold a NUL byte")
+	case c.Input != nil && len(c.Stdin) > 0:
+		return unsupported("a command has either data or a stream for its standard input, not both")
+	case c.Input != nil && c.TTY:
+		return unsupported("a command with a terminal cannot read a stream: the terminal has no end of input")
 	case c.RunAs.User != "" && strings.HasPrefix(c.RunAs.User, "-"):
 		return unsupported("run-as user %q is not a user name", c.RunAs.User)
 	case c.ScriptDir != "" && !localName(c.ScriptDir):
@@ -242,50 +230,20 @@ func randomHex(n int) string {
 // addStage decides what is in the private directory.
 func (p *plan) addStage() {
 	p.stage = &staging{token: p.token, dir: transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)}
-	room := maxText - len(p.input)
 	for _, f := range p.c.Files {
 		mode := uint32(f.Mode.Perm())
 		if len(p.c.Argv) > 0 && p.c.Argv[0] == "./"+f.Name && len(p.c.Interpreter) == 0 {
 			mode |= 0o100
 		}
-		b := blob{name: f.Name, mode: mode, size: int64(len(f.Data))}
-		if p.inText && len(f.Data) <= room && mayBeText(f.Data, mode) {
-			b.text = string(f.Data)
-			room -= len(f.Data)
-		}
-		if p.o.Kept != nil {
-			if path, sum, ok := p.o.Kept.Find(&f); ok {
-				b.kept, b.sum = path, sum
-			}
-		}
-		p.stage.blobs = append(p.stage.blobs, b)
+		p.stage.blobs = append(p.stage.blobs, blob{name: f.Name, mode: mode, size: int64(len(f.Data))})
 	}
-	if len(p.c.Stdin) > 0 && p.input == "" {
+	if len(p.c.Stdin) > 0 {
 		p.stdin = ".stdin-" + randomHex(4)
 		p.stage.blobs = append(p.stage.blobs, blob{name: p.stdin, mode: 0o600, size: int64(len(p.c.Stdin))})
 	}
 	if p.c.TTY && !p.c.KeepFiles {
 		p.mark = ".mark-" + randomHex(4)
 		p.stage.blobs = append(p.stage.blobs, blob{name: p.mark, mode: 0o600})
-	}
-}
-
-// pack decides how environment, files and data for stdin travel.
-func (p *plan) pack() {
-	p.block, p.inText, p.input = "", false, ""
-	p.stage, p.stdin, p.mark = nil, "", ""
-	p.asTexts()
-	if len(p.c.Files) > 0 || len(p.c.Stdin) > 0 && p.input == "" {
-		p.addStage()
-	}
-	p.steps = strings.Join(p.texts(), "\n")
-	p.inText = p.steps != ""
-	switch {
-	case p.inText && p.ready: // in front of the script
-	case p.inText:
-		p.block = block(p.steps, p.token)
-	case len(p.c.Env) > 0:
-		p.block = block(strings.Join(assignments(p.c.Env), "\n"), p.token)
 	}
 }
 
@@ -297,47 +255,35 @@ func (p *plan) exchange() *exchange {
 		tty:         p.c.TTY,
 		token:       p.token,
 		escalation:  p.as,
-		afterBegan:  p.as != nil && !p.as.silent || p.c.TTY || !p.ready && p.o.unproven(),
+		afterBegan:  p.as != nil && !p.as.silent || p.c.TTY || p.o.unproven(),
 		stdout:      sink(p.c.Stdout),
 		stderr:      sink(p.c.Stderr),
-		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0,
+		stderrFirst: p.as.sudo() && !p.c.TTY && len(p.c.Stdin) == 0 && p.c.Input == nil,
 		grace:       p.grace,
 		proven:      p.o.Proof,
 		log:         logger(&p.o),
-		tellsOut:    p.heard,
-		mayRefuse:   !p.heard && p.asks,
 	}
-	if p.block != "" || p.stage != nil && p.stage.size() > 0 {
+	if p.sends() {
 		x.send = p.send
 	}
-	x.proof, x.twice = p.tells(), p.tellsTwice()
+	x.proof = p.tells()
+	x.twice = x.proof && !p.c.TTY && !p.plain()
+	x.line = p.script()
 	switch {
-	case p.ready:
-		x.line = p.script()
-		switch {
-		case p.as != nil:
-			x.line = p.as.line(x.line)
-		case p.block != "":
-			x.line = p.shell.underSh(x.line)
-		}
-		x.line = p.takes() + x.line
 	case p.as != nil:
-		x.line = p.as.line(p.script())
+		x.line = p.as.line(x.line)
 		if p.shell != posix {
 			x.line = p.shell.underSh(x.line)
 		}
 	case p.plain() && p.c.TTY:
 		x.line, x.token = p.c.Line, ""
-	case p.shell != posix || p.block != "" && !p.asLoginShell() || p.c.TTY:
-		x.line = p.shell.underSh(p.script())
-	default:
-		x.line = p.script()
-		if p.plain() {
-			// bash shows the whole line with a syntax error in it.
-			x.cut = "`" + strings.TrimSuffix(x.line, p.c.Line)
-			if !x.proof {
-				x.token = ""
-			}
+	case p.shell != posix || p.block != "" || p.c.TTY:
+		x.line = p.shell.underSh(x.line)
+	case p.plain():
+		// bash shows the whole line with a syntax error in it.
+		x.cut = "`" + strings.TrimSuffix(x.line, p.c.Line)
+		if !x.proof {
+			x.token = ""
 		}
 	}
 	return x
@@ -345,21 +291,28 @@ func (p *plan) exchange() *exchange {
 
 // plain reports whether there is nothing but a line for the login shell.
 func (p *plan) plain() bool {
-	return p.c.Line != "" && p.as == nil && !p.brings() && p.c.Dir == ""
+	return p.c.Line != "" && p.as == nil && len(p.c.Env)+len(p.c.Files)+len(p.c.Stdin) == 0 && p.c.Input == nil && p.c.Dir == ""
 }
 
-// brings reports whether there is data to send.
-func (p *plan) brings() bool { return len(p.c.Env) > 0 || len(p.c.Files) > 0 || len(p.c.Stdin) > 0 }
+// sends reports whether there is data for the script to read.
+func (p *plan) sends() bool { return p.block != "" || p.stage != nil && p.stage.size() > 0 }
 
 // tells reports whether the script says that it has begun.
 func (p *plan) tells() bool {
-	return p.ready || p.as != nil || !p.heard && (p.block != "" || p.stage != nil) || p.proves
+	return p.as != nil || p.sends() || p.stage != nil || p.c.Input != nil || p.proves
 }
 
-// tellsTwice reports whether it says so on stdout, too. Under sudo it is so
-// always, since SUDO_COMMAND shows the script.
-func (p *plan) tellsTwice() bool {
-	return p.tells() && !p.c.TTY && !p.plain() && (p.as != nil || !p.ready)
+// begins are the steps that say that the script has begun: on stdout, too, unless
+// only a plain line is proven. Under sudo it is so always, since SUDO_COMMAND shows
+// the script.
+func (p *plan) begins() []string {
+	switch {
+	case !p.tells():
+		return nil
+	case p.c.TTY || p.plain():
+		return []string{began(p.token, "2")}
+	}
+	return []string{beganTwice(p.token)}
 }
 
 // script is what the login shell, or the sh under it or under sudo, is told.
@@ -375,25 +328,12 @@ func (p *plan) script() string {
 	if p.block != "" {
 		add(untraced)
 	}
-	if p.asks {
-		add(asksForTexts(p.token))
-	}
-	switch {
-	case p.inPlace(): // told already
-	case p.tellsTwice():
-		add(beganTwice(p.token))
-	case p.tells():
-		add(began(p.token, "2"))
-	}
+	add(p.begins()...)
 	if p.as != nil && !p.o.Local {
 		add(`cd`)
 	}
 	if p.block != "" {
-		if p.asks {
-			add(readTexts(p.token))
-		} else {
-			add(readBlock(p.token))
-		}
+		add(readBlock(p.token))
 	}
 	switch {
 	case !p.c.TTY:
@@ -403,9 +343,6 @@ func (p *plan) script() string {
 			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is there
 		}
 		add(p.stage.script())
-	}
-	if p.inText {
-		add(obey)
 	}
 	if raw {
 		add(`stty "$_bolt_tty"`)
@@ -432,13 +369,17 @@ func (p *plan) undo() string {
 
 // watcher starts the watcher, once the files are there.
 func (p *plan) watcher() string {
-	if p.stage == nil {
-		return watcher(p.grace)
+	watch := watcher(p.grace, p.life)
+	if p.stage != nil {
+		watch = tend(p.stage, p.grace, p.c.KeepFiles, p.life)
 	}
-	if p.inPlace() {
-		return readyTend + ` ` + tendWords(p.stage, p.grace, p.c.KeepFiles)
+	switch {
+	case p.c.Input != nil: // a failure to fill the directory is marked before
+		return watch + ` || { ` + failure(p.token, stepAlive, "", "2") + `; exit 1; }`
+	case p.stage != nil:
+		return watch + ` || exit 1`
 	}
-	return tend(p.stage, p.grace, p.c.KeepFiles)
+	return watch
 }
 
 // asLeader makes the command the session's leader, in the place of the shell:
@@ -447,14 +388,14 @@ func (p *plan) watcher() string {
 func (p *plan) asLeader() []string {
 	var steps []string
 	switch {
-	case p.input != "": // it is there
+	case p.c.Input != nil: // the session's
 	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
 		steps = append(steps, `exec <`+file, `command rm -f -- `+file)
 	default:
 		steps = append(steps, `exec </dev/null`)
 	}
-	if p.block != "" && !p.inText {
+	if p.block != "" {
 		steps = append(steps, obey)
 	}
 	return append(steps, p.command())
@@ -516,12 +457,8 @@ func (p *plan) send(w io.Writer) error {
 	if p.block != "" {
 		parts = append(parts, []byte(p.block))
 	}
-	if p.stage != nil {
-		for i, f := range p.c.Files {
-			if b := p.stage.blobs[i]; b.kept == "" && b.text == "" {
-				parts = append(parts, f.Data)
-			}
-		}
+	for i := range p.c.Files {
+		parts = append(parts, p.c.Files[i].Data)
 	}
 	if p.stdin != "" {
 		parts = append(parts, p.c.Stdin)
@@ -555,7 +492,7 @@ func writeAll(w io.Writer, parts [][]byte) error {
 	return err
 }
 
-// What the shell is to know travels as commands for eval, between two lines of
+// The environment travels as commands for eval, between two lines of
 // their own. Its read takes them byte by byte, so that what follows stays unread.
 
 // unexportable is the env(1) prefix for the entries that a shell cannot
@@ -602,12 +539,8 @@ const untraced = `{ set +axv; case ${BASH_VERSION-} in ?*) trap - DEBUG RETURN E
 // same, and where it is read-only all do, and then what comes late is an error.
 func readBlock(token string) string {
 	return `_bolt_n=$(command printf '\nx'); _bolt_n=${_bolt_n%x}; ` +
-		`_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` + takeBlock(token)
-}
-
-// takeBlock reads a block by _bolt_q, which reads a line.
-func takeBlock(token string) string {
-	return `_bolt_t=` + token + `; _bolt_e=; _bolt_q; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
+		`_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` +
+		`_bolt_t=` + token + `; _bolt_e=; _bolt_q; [ "$_bolt_l" = "$_bolt_t<" ] && ` +
 		`while _bolt_q && [ "$_bolt_l" != "$_bolt_t>" ]; do _bolt_e=$_bolt_e$_bolt_l$_bolt_n; done && ` +
 		`[ "$_bolt_l" = "$_bolt_t>" ] || { ` + failure(`"$_bolt_t"`, stepInput, "", "2") + `; exit 1; }`
 }

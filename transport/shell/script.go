@@ -25,10 +25,11 @@ import (
 // be its child, and the command's "wait" would wait for it (ksh93), or hold
 // copies of the session's output open (mksh).
 //
-// Where there is a private directory, tending starts it.
-func watcher(grace time.Duration) string {
+// Where there is a private directory, tending starts it. With a lifeline, it reads
+// that instead, and must be able to.
+func watcher(grace time.Duration, life string) string {
 	script := alive + watch + `a "$1" || exit; kill -TERM 0; ` + sleepFor(grace) + `; kill -KILL 0 ) &`
-	return `/bin/sh -c ` + Quote(script) + ` sh $$ 3<&0 >/dev/null 2>&1`
+	return `/bin/sh -c ` + Quote(script) + ` sh $$ >/dev/null 2>&1 3<` + life
 }
 
 // tending is the script of a shell that fills a private directory, and then
@@ -36,46 +37,43 @@ func watcher(grace time.Duration) string {
 // session's stderr open until then, so that the session has not ended before
 // all is clean. If the directory cannot be filled, it ends with status 1.
 //
-// It is the same for all commands, so that a ready shell has it already. Its
-// arguments are the leader, the directory, the token of marks, the steps that
-// fill it, the grace in tenths of a second, and a word if it is to stay. The
-// session's stdin is 0 and 3, its stderr 4.
-const tending = stagingTools + `d=$2; z=$3; eval "$4"; ` + alive + watch +
+// Its arguments are the leader, the directory, the token of marks, the steps that
+// fill it, the grace in tenths of a second, a word if it is to stay, and one if
+// there is a lifeline: then the session must end before the watcher does. The
+// session's stdin is 0, what the watcher reads 3, the session's stderr 4.
+const tending = stagingTools + `d=$2; z=$3; eval "$4"; ` + alive + watchFrom + `[ -z "$7" ] || exec 4>/dev/null; ` + watchTo +
 	`k=; if a "$1"; then k=1; kill -TERM 0; n=$5; ` +
 	`while [ "$n" -gt 0 ] && a "$1"; do n=$((n-1)); sleep 0.1 || { sleep 1; n=$((n-9)); }; done; fi; ` +
 	`[ -n "$6" ] || rm -rf -- "$d" || m=$(rm -rf -- "$d" 2>&1) || printf '%s#` + stepClean + ` %s%s.\n' "$z" "$m" "$z" >&4; ` +
 	`exec 4>&-; [ -n "$k" ] || exit; [ "$n" -le 0 ] || sleep $(( (n+9)/10 )); kill -KILL 0 ) &`
 
-// quotedTending is a word that most lines have in them.
-var quotedTending = Quote(tending)
-
-// tend runs tending.
-func tend(st *staging, grace time.Duration, keep bool) string {
-	return tendBefore + quotedTending + tendWith + tendWords(st, grace, keep) + tendBehind
-}
-
-// A start-up file may have closed what the watcher is to have.
-const (
-	tendBefore = `true 3<&0 || exec </dev/null; true 3>&2 || exec 2>/dev/null; /bin/sh -c `
-	tendWith   = ` sh $$ `
-	tendBehind = ` 3<&0 4>&2 >/dev/null 2>&1 || exit 1`
-)
-
-// tendWords are the arguments of tending behind the leader.
-func tendWords(st *staging, grace time.Duration, keep bool) string {
-	stay := ""
+// tend runs tending. A start-up file may have closed what the watcher is to have.
+func tend(st *staging, grace time.Duration, keep bool, life string) string {
+	stay := ` ''`
 	if keep {
-		stay = " 1"
+		stay = ` 1`
 	}
-	return Quote(st.dir) + ` ` + st.token + ` ` + Quote(strings.Join(st.steps(), "; ")) + ` ` + strconv.Itoa(int(grace/(100*time.Millisecond))) + stay
+	if life != stdinAlive {
+		stay += ` 1`
+	}
+	return `true 3<&0 || exec </dev/null; true 3>&2 || exec 2>/dev/null; /bin/sh -c ` + Quote(tending) +
+		` sh $$ ` + Quote(st.dir) + ` ` + st.token + ` ` + Quote(strings.Join(st.steps(), "; ")) + ` ` +
+		strconv.Itoa(int(grace/(100*time.Millisecond))) + stay + ` 4>&2 >/dev/null 2>&1 3<` + life
 }
+
+// stdinAlive is what a watcher reads where there is no lifeline.
+const stdinAlive = `&0`
 
 // watch begins the watcher's subshell, which no signal to the group ends, from
 // its first moment on, and waits for the end of its input. Where a start-up file
 // has put an empty one in its place, it waits for the end of the leader. TMOUT
 // would end the read of bash and ksh.
-const watch = `trap "" TERM HUP INT; ( [ /dev/fd/3 -ef /dev/null ] && while a "$1"; do sleep 1; done; ` +
-	`TMOUT=; while read -r l; do :; done <&3; `
+const (
+	watch     = watchFrom + watchTo
+	watchFrom = `trap "" TERM HUP INT; ( `
+	watchTo   = `[ /dev/fd/3 -ef /dev/null ] && while a "$1"; do sleep 1; done; ` +
+		`TMOUT=; while read -r l; do :; done <&3; `
+)
 
 // cleaner starts the process that removes a private directory when the leader
 // has been hung up before it could do so itself, and ends what is left of the
@@ -115,8 +113,7 @@ const (
 	stepNoTar = "notar" // there is no tar
 	stepClean = "clean" // the private directory stays behind
 	stepInput = "input" // standard input is not as it was sent
-	stepStale = "stale" // a file that was kept there is not as it was
-	stepTexts = "texts" // the login shell takes none
+	stepAlive = "alive" // the lifeline cannot be read
 )
 
 // failure is a command that marks a step as failed on descriptor fd. message
@@ -130,7 +127,7 @@ func failure(token, step, message, fd string) string {
 func began(token, fd string) string { return `command printf '%s!\n' ` + token + ` >&` + fd }
 
 // taken is a command that prints a mark on standard error. The output before the mark
-// is not output of the script or of the program that changes the user.
+// is not output of the program that changes the user.
 func taken(token string) string { return `printf '%s+\n' ` + token + ` >&2` }
 
 // beganTwice is one that says so on stdout and stderr.

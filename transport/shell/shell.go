@@ -73,24 +73,9 @@ type Options struct {
 	// Unasked remembers for whom sudo asks for nothing; with nil, what a script
 	// under sudo reads always waits until it has begun.
 	Unasked *Unasked
-	// Texts remembers whether the login shell takes what is small by itself;
-	// with nil, it is not asked to.
-	Texts *Texts
-	// Kept tells of files that are on the machine already; nil for none.
-	Kept Kept
 	// Logger gets what is odd but no failure, such as a private directory
 	// that could not be removed; nil discards.
 	Logger *slog.Logger
-}
-
-// Kept tells of files on the machine.
-type Kept interface {
-	// Find returns the path of a file that ought to hold what f does, and the
-	// SHA-256 by which to see whether it does; ok is false if there is none.
-	Find(f *transport.File) (path, sum string, ok bool)
-	// Stale is told that one of them does not, or cannot be read. What needed
-	// it is run again without.
-	Stale()
 }
 
 // unproven says that the login shell may not run what it is given: what bytes
@@ -106,25 +91,17 @@ const proofLasts = 5 * time.Second
 // zero value is never.
 type Proof struct {
 	at     atomic.Pointer[time.Time]
-	heard  atomic.Pointer[time.Time] // when it said so on both streams
-	joined atomic.Bool               // its stderr came on stdout
+	joined atomic.Bool // its stderr came on stdout
 }
 
 // Fresh reports whether that was not long ago.
-func (p *Proof) Fresh() bool { return recent(p.at.Load()) }
+func (p *Proof) Fresh() bool {
+	at := p.at.Load()
+	return at != nil && time.Since(*at) < proofLasts
+}
 
-// isHeard reports whether nothing of what it says is thrown away, by what was
-// seen not long ago.
-func (p *Proof) isHeard() bool { return p != nil && recent(p.heard.Load()) }
-
-func recent(at *time.Time) bool { return at != nil && time.Since(*at) < proofLasts }
-
-// renew notes that it has run something, and whether it said so on both
-// streams.
-func (p *Proof) renew(both bool) {
+// renew notes that it has run something.
+func (p *Proof) renew() {
 	now := time.Now()
 	p.at.Store(&now)
-	if both {
-		p.heard.Store(&now)
-	}
 }

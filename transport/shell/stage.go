@@ -24,9 +24,6 @@ type blob struct {
 	name string
 	mode uint32 // permission bits
 	size int64
-	kept string // path of a file there that is said to hold it, so that no bytes come
-	sum  string // of that, SHA-256 in hexadecimal digits
-	text string // what the login shell writes, so that no bytes come; "" for nothing
 }
 
 func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
@@ -35,9 +32,7 @@ func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/"
 func (s *staging) size() int64 {
 	var n int64
 	for _, b := range s.blobs {
-		if b.kept == "" && b.text == "" {
-			n += b.size
-		}
+		n += b.size
 	}
 	return n
 }
@@ -53,7 +48,7 @@ func (s *staging) word(name string) string { return `"$d"/` + Quote(name) }
 //	q COMMAND      runs a command without its words, and puts them into $m if it fails
 //	n FILE         makes an empty file
 const stagingTools = `umask 077; f() { printf '%s#%s %s%s.\n' "$z" "$1" "$2" "$z" >&4; exit 1; }; g() { rm -rf -- "$d"; f "$@"; }; ` +
-	`q() { "$@" 2>/dev/null || m=$("$@" 2>&1); }; n() { true >"$1"; }; ` + take + copyKept
+	`q() { "$@" 2>/dev/null || m=$("$@" 2>&1); }; n() { true >"$1"; }; ` + take
 
 // steps make the directory with all its files.
 func (s *staging) steps() []string { return append([]string{makeDir}, s.fill()...) }
@@ -86,11 +81,6 @@ const take = `t() { m=$(LC_ALL=C dd bs="$1" count="$2" iflag=fullblock 2>&1 >>"$
 	`m=$(LC_ALL=C dd ibs=1 obs=65536 count="$(($1*$2))" 2>&1 >>"$3"); ` +
 	`case $m in "$(($1*$2))+0 records in"*) ;; [0-9]*) g ` + stepShort + `;; *) g ` + stepWrite + ` "$m";; esac; }; `
 
-// copyKept defines "c KEPT SUM FILE", which copies a file that is there and
-// looks what has become of it: who may write to it is the user who runs
-// everything else.
-const copyKept = `c() { { cat <"$1" >"$3" && m=$(sha256sum <"$3"); } 2>/dev/null && [ "${m%% *}" = "$2" ] || g ` + stepStale + `; }; `
-
 // fill makes the files, with bytes from stdin.
 func (s *staging) fill() []string {
 	var steps []string
@@ -105,9 +95,7 @@ func (s *staging) fill() []string {
 		}
 		file := s.word(b.name)
 		switch {
-		case b.kept != "":
-			steps = append(steps, `c `+Quote(b.kept)+` `+b.sum+` `+file)
-		case b.size == 0 || b.text != "":
+		case b.size == 0:
 			steps = append(steps, `q n `+file+` || g `+stepWrite+` "$m"`)
 		default:
 			if n := b.size / maxBlock; n > 0 {

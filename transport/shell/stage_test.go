@@ -114,39 +114,3 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
-
-// FuzzShelf has a machine say anything about a shelf.
-func FuzzShelf(f *testing.F) {
-	f.Add([]byte("welcome\nTOKEN=\nTOKEN+sum\n"), 3)
-	f.Add([]byte("TOKEN+sum\nTOKEN=\nTOKEN=\nTOKEN+sum\nTOKEN\nTOKEN+"), 1)
-	f.Fuzz(func(t *testing.T, text []byte, size int) {
-		h := &Shelf{token: testToken, ready: make(chan struct{}), waits: map[string]chan struct{}{"sum": make(chan struct{})}}
-		there := h.waits["sum"]
-		text = bytes.ReplaceAll(text, []byte("TOKEN"), []byte(testToken))
-		size = max(1, size%1000)
-		whole := "\n" + string(text)
-		var err error
-		for rest := text; len(rest) > 0 && err == nil; {
-			n := min(size, len(rest))
-			err = h.hear(rest[:n])
-			rest = rest[n:]
-		}
-		closed := func(c chan struct{}) bool {
-			select {
-			case <-c:
-				return true
-			default:
-				return false
-			}
-		}
-		if err == nil && closed(h.ready) != strings.Contains(whole, "\n"+testToken+"=\n") {
-			t.Errorf("ready is %v after %q", closed(h.ready), whole)
-		}
-		if err == nil && closed(there) != strings.Contains(whole, "\n"+testToken+"+sum\n") {
-			t.Errorf("there is %v after %q", closed(there), whole)
-		}
-		if len(h.said) > maxNoise+size {
-			t.Errorf("%d bytes are held", len(h.said))
-		}
-	})
-}

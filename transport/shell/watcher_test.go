@@ -68,9 +68,9 @@ func TestWatcher(t *testing.T) {
 					if k.dir {
 						dir = private
 					}
-					start := watcher(grace)
+					start := watcher(grace, stdinAlive)
 					if dir != "" {
-						start = tend(&staging{token: testToken, dir: dir}, grace, false)
+						start = tend(&staging{token: testToken, dir: dir}, grace, false, stdinAlive) + ` || exit 1`
 					}
 					line := k.before + strings.ReplaceAll(start, "/bin/sh", sh) + "; exec </dev/null; " + k.after
 					cmd := exec.Command(sh, "-c", line)

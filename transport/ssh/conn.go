@@ -35,9 +35,9 @@ type Conn struct {
 	watching, claiming chan *requests
 
 	places    *places
+	pairing   chan struct{} // holds a word for the pair that is between its sessions
 	questions questions
 	warm      warm
-	shelves   shelves
 	unasked   shell.Unasked
 	listings  *listingBudget
 
@@ -57,9 +57,9 @@ type secured struct {
 
 func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	c := &Conn{e: e, log: d.log, mux: s.mux, wire: s.wire, trust: s.trust, ended: make(chan struct{}),
-		watching: make(chan *requests), claiming: make(chan *requests), listings: d.listings,
+		watching: make(chan *requests), claiming: make(chan *requests), listings: d.listings, pairing: make(chan struct{}, 1),
 		places: &places{limit: d.o.MaxSessions, most: d.o.MaxSessions}}
-	c.warm.c, c.warm.kept, c.warm.eager, c.shelves.c = c, d.o.Keep, d.o.eager, c
+	c.warm.c, c.warm.kept, c.warm.eager = c, d.o.Keep, d.o.eager
 	c.work.panicked = func(p any) { c.fail(panicError(c.log, e.to.Host, p)) }
 	c.peer = e.identity()
 	c.keep()
@@ -78,11 +78,12 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 		onTerminal.TTY = true
 		cmd = &onTerminal
 	}
-	o := c.options()
-	if kept := c.shelves.keep(ctx, cmd); kept != nil {
-		o.Kept = kept
+	if cmd.Input == nil {
+		return shell.Run(ctx, c, cmd, c.options())
 	}
-	return shell.Run(ctx, c, cmd, o)
+	p := &pair{Conn: c}
+	defer p.done()
+	return shell.Run(ctx, p, cmd, c.options())
 }
 
 // started notes that an action begins; it returns what notes its end.
@@ -136,7 +137,7 @@ func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
 }
 
 func (c *Conn) options() shell.Options {
-	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Texts: c.warm.texts(), Logger: c.log}
+	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Logger: c.log}
 }
 
 // isLogin reports whether r asks for nobody but the login user.
@@ -148,7 +149,6 @@ func (c *Conn) isLogin(r transport.RunAs) bool { return r.User == "" || r.User =
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.warm.stop()
-		c.shelves.stop()
 		c.work.stop()
 		c.fail(errClosed)
 		done := make(chan struct{})

@@ -84,9 +84,9 @@ func lostWithFiles(t *testing.T, s *sshtest.Server, as transport.RunAs, kept boo
 		link.Cut()
 	}
 	work.Wait()
-	for end := time.Now().Add(10 * time.Second); len(shelfDirs(t, dir)) > 0 || processWith(t, dir, ""); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); len(entries(t, dir)) > 0 || processWith(t, dir, ""); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("left: %q, a process: %v", shelfDirs(t, dir), processWith(t, dir, ""))
+			t.Fatalf("left: %q, a process: %v", entries(t, dir), processWith(t, dir, ""))
 		}
 	}
 }

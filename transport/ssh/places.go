@@ -228,6 +228,13 @@ func (p *places) hold() bool {
 	return true
 }
 
+// single reports whether the server is known to allow one session only.
+func (p *places) single() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taught && p.limit < 2
+}
+
 // short reports whether somebody waits for a place.
 func (p *places) short() bool {
 	p.mu.Lock()

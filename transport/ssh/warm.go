@@ -52,7 +52,6 @@ type warm struct {
 	kept  bool // the connection is to be kept
 	eager bool // there are ready shells on short links, too
 	proof shell.Proof
-	takes shell.Texts
 
 	mu        sync.Mutex
 	spare     chan opened   // a session opened ahead, or nil
@@ -116,15 +115,6 @@ func (w *warm) end() {
 	if w.lacks() {
 		w.wake(w.settles())
 	}
-}
-
-// texts is what is known of the login shell's way with texts; nil where nothing
-// is kept, for the first command would ask in vain too often.
-func (w *warm) texts() *shell.Texts {
-	if !w.kept {
-		return nil
-	}
-	return &w.takes
 }
 
 // took notes how long an answer took. The shortest counts, so the first alone
@@ -332,7 +322,6 @@ func (w *warm) yieldIfShort() {
 // yield ends what waits, because somebody needs the places.
 func (w *warm) yield() {
 	w.c.yieldSpare()
-	w.c.shelves.yield()
 	w.mu.Lock()
 	h := w.ready.shell
 	w.ready.shell = nil

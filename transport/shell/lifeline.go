@@ -1,0 +1,107 @@
+package shell
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/transport"
+)
+
+// A command whose standard input is a stream reads the session's own stdin: nothing
+// stands between, so a message costs one write, and the end of the stream is the end
+// of the session's input. Then that end no longer says that the connection is lost, and
+// a command that does not read would hide it behind unread data. So such a command has
+// a second session, its lifeline: a shell of the login user that holds a FIFO open for
+// writing as long as it can read its own stdin. The watcher waits for the end of that
+// FIFO where it waits for the end of the session's stdin otherwise.
+//
+// Other users can open the FIFO for reading only, in which nothing is ever written. So
+// a command under run-as can be watched, too.
+
+// A lifeline is the second session of a command.
+type lifeline struct {
+	fifo string
+	cut  context.CancelFunc // ends it; the watcher then ends the command
+	over chan struct{}      // closed when the session has ended; err is set
+	err  error
+
+	begun chan struct{} // closed when the FIFO is there
+	once  sync.Once     // closes begun
+	done  chan struct{} // closed when the command has ended
+}
+
+// tie starts the lifeline of a plan's command and waits until its FIFO is there.
+func (p *plan) tie(ctx context.Context, s Starter) (*lifeline, error) {
+	dir := transport.PrivateDir(p.c.TmpDir, "")
+	l := &lifeline{fifo: dir + "/alive", over: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
+	x := &exchange{
+		what: "command", host: p.o.Host, token: newToken(), proof: true, twice: true, grace: p.grace, proven: p.o.Proof, log: logger(&p.o),
+		stdout: sink(nil), stderr: sink(nil), input: l,
+	}
+	staged := p.dir()
+	if p.c.KeepFiles {
+		staged = ""
+	}
+	x.line = p.shell.underSh(l.script(x.token, dir, staged))
+	ctx, l.cut = context.WithCancel(ctx)
+	go func() { // over has its end
+		defer close(l.over)
+		if _, l.err = x.run(ctx, s); l.err == nil && x.failed != nil {
+			l.err = stagingError(x.failed, transport.ClassBootstrap, dir, p.o.Host)
+		}
+	}()
+	select {
+	case <-l.begun:
+		return l, nil
+	case <-l.over:
+		l.cut()
+		if l.err == nil {
+			l.err = notProven(p.o.Host)
+		}
+		return nil, l.err
+	}
+}
+
+// script makes the FIFO and holds it open until stdin ends. Then it waits until the
+// watcher has removed the private directory of the command, so that nothing is left
+// when the command is over.
+func (l *lifeline) script(token, dir, staged string) string {
+	steps := []string{
+		`umask 077; m=$( { mkdir -m 711 -- ` + Quote(dir) + ` && mkfifo -m 644 -- ` + Quote(l.fifo) + `; } 2>&1) || { ` + failure(token, stepMkdir, "$m", "2") + `; exit 1; }`,
+		`exec 9<>` + Quote(l.fifo), // opening for both never waits
+		beganTwice(token),
+		`TMOUT=; while read -r l; do :; done`,
+		`exec 9>&-; rm -rf -- ` + Quote(dir),
+	}
+	if staged != "" {
+		steps = append(steps, `n=100; while [ -e `+Quote(staged)+` ] && [ "$n" -gt 0 ]; do n=$((n-1)); sleep 0.05 || { sleep 1; n=$((n-19)); }; done`)
+	}
+	return strings.Join(append(steps, "exit 0"), "; ")
+}
+
+// Read makes the lifeline the input of its own session: it has none until the command
+// has ended, and the first call says that the script has begun.
+func (l *lifeline) Read([]byte) (int, error) {
+	l.once.Do(func() { close(l.begun) })
+	select {
+	case <-l.done:
+	case <-l.over:
+	}
+	return 0, io.EOF
+}
+
+// lifelineEnds is more than a lifeline waits for the watcher of a command that has
+// ended.
+const lifelineEnds = 10 * time.Second
+
+// end ends the lifeline of a command that has ended, and waits for it.
+func (l *lifeline) end() {
+	close(l.done)
+	late := time.AfterFunc(lifelineEnds, l.cut)
+	<-l.over
+	late.Stop()
+	l.cut()
+}

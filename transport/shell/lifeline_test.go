@@ -1,0 +1,144 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bolt/transport"
+)
+
+// tied starts a machine with a lifeline, whose command plays.
+func tied(t *testing.T, play func(f *farSide)) starterFunc {
+	var mu sync.Mutex
+	started := 0
+	life := start(t, func(f *farSide) {
+		f.say(f.stderr, f.token()+"!\n")
+		f.say(f.stdout, f.token()+"!\n")
+		_, _ = io.Copy(io.Discard, f.stdin)
+		f.end(0)
+	})
+	command := start(t, play)
+	return func(ctx context.Context, line string, tty bool) (Session, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if started++; started == 1 {
+			return life(ctx, line, tty)
+		}
+		return command(ctx, line, tty)
+	}
+}
+
+// TestInput: a stream is read when the command has begun, and not before; an error of
+// it ends the command, also when its output has ended; and a command that ends does not
+// wait for it.
+func TestInput(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name  string
+		cmd   transport.Cmd
+		input func(end <-chan struct{}) io.Reader
+		play  func(f *farSide)
+		class transport.Class
+		cause error
+		took  time.Duration
+	}{
+		{name: "it never begins", cmd: transport.Cmd{Line: "x"}, class: transport.ClassBootstrap, took: beginsWithin + transport.DefaultGrace + killSlack,
+			input: func(<-chan struct{}) io.Reader { return unread{t} },
+			play:  func(f *farSide) {}},
+		{name: "sudo refuses the password", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, class: transport.ClassRunAs,
+			input: func(<-chan struct{}) io.Reader { return unread{t} },
+			play: func(f *farSide) {
+				f.say(f.stderr, f.token()+"?")
+				_, _ = io.ReadFull(f.stdin, make([]byte, 3))
+				f.say(f.stderr, "Sorry, try again.\n"+f.token()+"?")
+			}},
+		{name: "the password is first", cmd: transport.Cmd{Line: "x", RunAs: asRoot},
+			input: func(<-chan struct{}) io.Reader { return strings.NewReader("stream") },
+			play: func(f *farSide) {
+				f.say(f.stderr, f.token()+"?")
+				got := make([]byte, len("pw\nstream"))
+				if _, err := io.ReadFull(f.stdin, got[:3]); err == nil {
+					f.say(f.stderr, f.token()+"!\n")
+					f.say(f.stdout, f.token()+"!\n")
+					_, _ = io.ReadFull(f.stdin, got[3:])
+				}
+				if n, err := f.stdin.Read(make([]byte, 1)); string(got) != "pw\nstream" || n > 0 || err != io.EOF {
+					f.end(1)
+					return
+				}
+				f.end(0)
+			}},
+		{name: "it ends first", cmd: transport.Cmd{Line: "x"},
+			input: func(end <-chan struct{}) io.Reader { return blocked{end, io.EOF} },
+			play: func(f *farSide) {
+				f.say(f.stderr, f.token()+"!\n")
+				f.say(f.stdout, f.token()+"!\n")
+				f.end(0)
+			}},
+		{name: "an error after its output", cmd: transport.Cmd{Line: "x"}, class: transport.ClassCancelled, cause: broken, took: 2 * time.Second,
+			input: func(<-chan struct{}) io.Reader {
+				return io.MultiReader(strings.NewReader("a"), later{time.Second, broken})
+			},
+			play: func(f *farSide) {
+				f.say(f.stderr, f.token()+"!\n")
+				f.say(f.stdout, f.token()+"!\n")
+				f.stdout.Close()
+				f.stderr.Close()
+				_, _ = io.ReadFull(f.stdin, make([]byte, 1))
+				time.Sleep(2 * time.Second) // the watcher ends it
+				f.ended <- transport.Status{Code: -1, Signal: "TERM"}
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				end := make(chan struct{})
+				defer close(end)
+				c.cmd.Input = c.input(end)
+				begin := time.Now()
+				st, err := Run(t.Context(), tied(t, c.play), &c.cmd, Options{Host: "web1", User: "deploy"})
+				if transport.ClassOf(err) != c.class || c.cause != nil && !errors.Is(err, c.cause) || err == nil && !st.OK() {
+					t.Errorf("%+v, %v", st, err)
+				}
+				if took := time.Since(begin).Round(100 * time.Millisecond); took != c.took {
+					t.Errorf("took %v, want %v", took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// unread must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the stream was read")
+	return 0, io.EOF
+}
+
+// blocked is read when something has ended.
+type blocked struct {
+	end <-chan struct{}
+	err error
+}
+
+func (b blocked) Read([]byte) (int, error) {
+	<-b.end
+	return 0, b.err
+}
+
+// later fails after a while.
+type later struct {
+	after time.Duration
+	err   error
+}
+
+func (l later) Read([]byte) (int, error) {
+	time.Sleep(l.after)
+	return 0, l.err
+}

@@ -1,0 +1,85 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bolt/transport"
+	"bolt/transport/shell"
+)
+
+// A pair is a Starter for a command that needs two sessions at a time (a lifeline of
+// package shell, then the command's own). Commands which have one each and wait for
+// another would wait for each other, so only one of them at a time is between its two.
+type pair struct {
+	*Conn
+	between bool // it has the first session, and the turn
+}
+
+// Start starts the first session, or the second one.
+func (p *pair) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
+	if p.between {
+		defer p.done()
+		return p.second(ctx, line, tty)
+	}
+	select {
+	case p.pairing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, p.interrupted(ctx, "waiting for a free session")
+	case <-p.ended:
+		return nil, p.lostError("")
+	}
+	p.between = true
+	s, err := p.Conn.Start(ctx, line, tty)
+	if err != nil {
+		p.done()
+	}
+	return s, err
+}
+
+// done gives the turn back.
+func (p *pair) done() {
+	if p.between {
+		p.between = false
+		<-p.pairing
+	}
+}
+
+// errOneSession is why a second session cannot be had.
+var errOneSession = errors.New("the server allows one session on a connection")
+
+// second starts a session beside another of ours. A server that allows only one would
+// keep it waiting for ever.
+func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	look := time.NewTicker(maxSessionDelay / 4)
+	defer look.Stop()
+	over := make(chan struct{})
+	var s shell.Session
+	var err error
+	if !p.work.start(func() {
+		defer close(over)
+		s, err = p.Conn.Start(ctx, line, tty)
+	}) {
+		return nil, p.lostError("")
+	}
+	for {
+		select {
+		case <-look.C:
+			if p.places.single() {
+				cancel(errOneSession)
+			}
+			continue
+		case <-over:
+		}
+		if err != nil && p.places.single() && (context.Cause(ctx) == errOneSession || errors.Is(err, transport.ErrSessionsTaken)) {
+			return nil, &transport.Error{Class: transport.ClassUnsupported, Err: errOneSession,
+				Msg:  fmt.Sprintf("%s allows one session on a connection, but a command that reads a stream needs two", p.e.to.Host),
+				Hint: "Increase MaxSessions in the server's sshd_config, or pass a file."}
+		}
+		return s, err
+	}
+}

@@ -1,0 +1,59 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
+)
+
+// Commands that read a stream need two sessions each. They wait for each other where
+// the server has few, and where it has one only, they are refused.
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		config string
+		fails  bool
+	}{{"", false}, {"MaxSessions 3\n", false}, {"MaxSessions 2\n", false}, {"MaxSessions 1\n", true}} {
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, kept %v", strings.TrimSpace(k.config), kept), func(t *testing.T) {
+				t.Parallel()
+				s := sshtest.Start(t, sshtest.Options{Config: k.config})
+				c := newLab(t, func(o *Options) { o.Keep = kept }, s).mustDial(t, dest(s))
+				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+				defer cancel()
+				var work sync.WaitGroup
+				for n := range 12 {
+					work.Go(func() {
+						in := fmt.Sprintf("input %d\n", n)
+						var out strings.Builder
+						cmd := transport.Cmd{Line: "cat; sleep 0.1", Stdout: &out}
+						stream := n%3 > 0
+						if stream {
+							cmd.Input = io.MultiReader(strings.NewReader(in))
+						} else {
+							cmd.Line = "echo " + strings.TrimSpace(in)
+						}
+						st, err := c.Run(ctx, &cmd)
+						if stream && k.fails {
+							if transport.ClassOf(err) != transport.ClassUnsupported || !strings.Contains(err.Error(), "one session") {
+								t.Errorf("%+v, %v, want a refusal", st, err)
+							}
+							return
+						}
+						if err != nil || !st.OK() || out.String() != in {
+							t.Errorf("%+v, %v, %q, want %q", st, err, out.String(), in)
+						}
+					})
+				}
+				work.Wait()
+			})
+		}
+	}
+}

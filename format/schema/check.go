@@ -17,7 +17,7 @@ type checker struct {
 	where string
 	path  []string
 	errs  []string
-	warns []Warning
+	warns []warning
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -97,7 +97,7 @@ func (c *checker) hash(m *ordered.Map, s *Schema, plugins bool) {
 	for k, v := range m.All() {
 		p, known := s.Properties[k]
 		if known && p.Deprecated != "" {
-			c.warns = append(c.warns, Warning{ID: k + "_option",
+			c.warns = append(c.warns, warning{ID: k + "_option",
 				Text: fmt.Sprintf("Option '%s'%s is deprecated. %s", strings.Join(append(c.path, k), "."), c.atWhere(), p.Deprecated)})
 		}
 		if !known {
@@ -114,7 +114,7 @@ func (c *checker) unknown(key string) {
 	if len(c.path) > 0 {
 		text += fmt.Sprintf(" at '%s'", strings.Join(c.path, "."))
 	}
-	c.warns = append(c.warns, Warning{ID: "unknown_option", Text: text + c.atWhere() + "."})
+	c.warns = append(c.warns, warning{ID: "unknown_option", Text: text + c.atWhere() + "."})
 }
 
 func (c *checker) array(list []any, s *Schema, plugins bool) {

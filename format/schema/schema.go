@@ -73,17 +73,17 @@ type Schema struct {
 // Limit is for Min and Max.
 func Limit(n int64) *int64 { return &n }
 
-// Warning is something to tell the user that does not stop the work. ID is
+// warning is something to tell the user that does not stop the work. ID is
 // what disable-warnings names.
-type Warning struct {
+type warning struct {
 	ID, Text string
 }
 
-// Check compares value with s. where names the source for messages, usually a
+// check compares value with s. where names the source for messages, usually a
 // file's path; "" if it has no name. Errors are lines without indentation and
 // full stop; ValidationError joins them. Both lists are in the order of the
 // data.
-func Check(value any, s *Schema, where string) (errs []string, warns []Warning) {
+func check(value any, s *Schema, where string) (errs []string, warns []warning) {
 	c := checker{where: where}
 	c.value(value, s, false)
 	return c.errs, c.warns
@@ -92,7 +92,7 @@ func Check(value any, s *Schema, where string) (errs []string, warns []Warning) 
 // Validate is Check with the errors joined to one (nil if there is none) and
 // the warnings given to warn, which may be nil.
 func Validate(value any, s *Schema, where string, warn func(id, text string)) error {
-	errs, warns := Check(value, s, where)
+	errs, warns := check(value, s, where)
 	for _, w := range warns {
 		if warn != nil {
 			warn(w.ID, w.Text)

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			errs, warns := Check(tt.value, s, "F")
+			errs, warns := check(tt.value, s, "F")
 			var got []string
 			for _, w := range warns {
 				got = append(got, w.Text+" ["+w.ID+"]")

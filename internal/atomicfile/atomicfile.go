@@ -25,7 +25,7 @@ import (
 // link points to. Something that is not a regular file, such as /dev/null, is
 // never replaced but written to.
 func Write(name string, data []byte, mode fs.FileMode) error {
-	return WriteFrom(name, mode, func(w io.Writer) error {
+	return writeFrom(name, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -51,9 +51,9 @@ func WriteOwn(name string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// WriteFrom is Write with the content that fill writes. If fill fails, the
+// writeFrom is Write with the content that fill writes. If fill fails, the
 // old file stays and the error is fill's.
-func WriteFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error {
+func writeFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	name, err := ownfile.Follow(name)
 	if err != nil {
 		return err

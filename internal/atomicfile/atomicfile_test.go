@@ -87,7 +87,7 @@ func TestFailureKeepsOld(t *testing.T) {
 	name := filepath.Join(dir, "f")
 	put(t, name, "old", 0o600)
 	cause := errors.New("no more")
-	err := WriteFrom(name, 0o600, func(w io.Writer) error {
+	err := writeFrom(name, 0o600, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half"); err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 //go:embed topics/*.txt
 var topics embed.FS
 
-// Width is how many characters a line of a text has at most.
-const Width = 76
+// width is how many characters a line of a text has at most.
+const width = 76
 
 const ext = ".txt"
 

@@ -45,7 +45,7 @@ func TestTexts(t *testing.T) {
 		}
 		for line := range strings.Lines(topic.Text) {
 			line = strings.TrimSuffix(line, "\n")
-			if utf8.RuneCountInString(line) > Width || strings.TrimRight(line, " ") != line || strings.Contains(line, "\t") {
+			if utf8.RuneCountInString(line) > width || strings.TrimRight(line, " ") != line || strings.Contains(line, "\t") {
 				t.Errorf("%s: line %q", name, line)
 			}
 		}

@@ -108,12 +108,6 @@ func (r *Realm) Kinit(t testing.TB, cache, principal string, args ...string) {
 	r.run(t, name+"\n", r.Environ(cache), "kinit", append(args, principal)...)
 }
 
-// Klist returns what klist(1) says about a cache.
-func (r *Realm) Klist(t testing.TB, cache string) string {
-	t.Helper()
-	return r.run(t, "", r.Environ(cache), "klist")
-}
-
 // Kdestroy removes a cache.
 func (r *Realm) Kdestroy(t testing.TB, cache string) {
 	t.Helper()

@@ -179,13 +179,13 @@ func (f *fields) add(group string, a slog.Attr) {
 	text := safetext.TerminalString(valueText(v))
 	if group == "" {
 		switch a.Key {
-		case KeyID:
+		case keyID:
 			f.id = text
 			return
-		case KeyComponent:
+		case keyComponent:
 			f.component = text
 			return
-		case KeyTarget:
+		case keyTarget:
 			f.target = text
 			return
 		}

@@ -5,8 +5,8 @@
 // output. A Log owns its files until Close; it has no goroutine, and
 // a record is on its way to the kernel when the call that logs it returns.
 //
-// Attributes with a meaning of their own: KeyID names a warning, is shown as
-// " [ID: x]" and can be switched off by the user; KeyTarget and KeyComponent
+// Attributes with a meaning of their own: keyID names a warning, is shown as
+// " [ID: x]" and can be switched off by the user; keyTarget and keyComponent
 // fill the columns of a log file. All others are shown as key=value after the
 // message. Secrets (transport.Secret) redact themselves.
 package logging
@@ -31,14 +31,14 @@ const (
 
 // Keys of the attributes that the layouts know.
 const (
-	KeyID        = "id"
-	KeyTarget    = "target"
-	KeyComponent = "component"
+	keyID        = "id"
+	keyTarget    = "target"
+	keyComponent = "component"
 )
 
-// FileMode is the mode, before the umask, of a log file that is created: logs
+// fileMode is the mode, before the umask, of a log file that is created: logs
 // hold command lines and names of machines.
-const FileMode = 0o640
+const fileMode = 0o640
 
 // Options says where records go. The zero value discards all.
 type Options struct {
@@ -95,7 +95,7 @@ func Open(o Options) (*Log, error) {
 		if file.Optional {
 			open = ownfile.OpenOwn
 		}
-		f, err := open(file.Path, flags, FileMode)
+		f, err := open(file.Path, flags, fileMode)
 		if err != nil {
 			if !file.Optional {
 				l.Close()
@@ -117,7 +117,7 @@ func Open(o Options) (*Log, error) {
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
 // Warn logs a warning that has an ID.
-func (l *Log) Warn(id, text string) { l.logger.Warn(text, KeyID, id) }
+func (l *Log) Warn(id, text string) { l.logger.Warn(text, keyID, id) }
 
 // WarnOnce is Warn, but only the first time for each ID.
 func (l *Log) WarnOnce(id, text string) {

@@ -35,17 +35,17 @@ func TestConsole(t *testing.T) {
 		{"below the level", slog.LevelWarn, true, func(l *Log) { l.Logger().Info("so") }, ""},
 		{"trace", LevelTrace, true, func(l *Log) { l.Logger().Log(t.Context(), LevelTrace, "so") }, "so\n"},
 		{"disabled ID", LevelTrace, true, func(l *Log) { l.Warn("quiet", "x") }, ""},
-		{"disabled ID does not hide errors", LevelTrace, false, func(l *Log) { l.Logger().Error("x", KeyID, "quiet") },
+		{"disabled ID does not hide errors", LevelTrace, false, func(l *Log) { l.Logger().Error("x", keyID, "quiet") },
 			"x [ID: quiet]\n"},
 		{"once", slog.LevelWarn, false, func(l *Log) { l.WarnOnce("a", "1"); l.WarnOnce("a", "2"); l.WarnOnce("b", "3") },
 			"1 [ID: a]\n3 [ID: b]\n"},
 		{"each once", slog.LevelWarn, false, func(l *Log) { l.WarnEach("a", "1"); l.WarnEach("a", "2"); l.WarnEach("a", "1") },
 			"1 [ID: a]\n2 [ID: a]\n"},
 		{"attributes", slog.LevelDebug, false, func(l *Log) {
-			l.Logger().Debug("dial", KeyTarget, "web1", KeyComponent, "ssh", "port", 22, "err", errors.New("no route"), "empty", "", "list", []string{"a"})
+			l.Logger().Debug("dial", keyTarget, "web1", keyComponent, "ssh", "port", 22, "err", errors.New("no route"), "empty", "", "list", []string{"a"})
 		}, `web1: dial port=22 err="no route" empty="" list="[\"a\"]"` + "\n"},
 		{"groups", slog.LevelDebug, false, func(l *Log) {
-			l.Logger().With("a", 1).WithGroup("g").With("b", 2, KeyID, "mine").Info("m", slog.Group("h", "c", 3), slog.Group("", "d", 4), slog.Attr{})
+			l.Logger().With("a", 1).WithGroup("g").With("b", 2, keyID, "mine").Info("m", slog.Group("h", "c", 3), slog.Group("", "d", 4), slog.Attr{})
 		}, "m a=1 g.b=2 g.id=mine g.h.c=3 g.d=4\n"},
 		{"control characters", slog.LevelDebug, false, func(l *Log) {
 			l.Logger().Warn("a\x1b[2Jb\r\a\tc\nd\u009b1m", "k", "x\x1b]0;t\ay")
@@ -88,7 +88,7 @@ func TestFile(t *testing.T) {
 		}
 		l.Logger().Log(t.Context(), LevelTrace, "unseen")
 		l.Logger().Debug("started", "n", 1)
-		l.Logger().With(KeyTarget, "web1").Info("dialing", KeyComponent, "ssh")
+		l.Logger().With(keyTarget, "web1").Info("dialing", keyComponent, "ssh")
 		l.Warn("some_id", "Look out.")
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -316,7 +316,7 @@ func BenchmarkDebugToFile(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer l.Close()
-	log := l.Logger().With(KeyTarget, "web1")
+	log := l.Logger().With(keyTarget, "web1")
 	b.ReportAllocs()
 	for b.Loop() {
 		log.Debug("session started", "command", json.Number("5"), "n", 3)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxNames is how many names one word may stand for.
-const MaxNames = 100_000
+// maxNames is how many names one word may stand for.
+const maxNames = 100_000
 
 // A Set is a word in the notation that Fold writes: text with lists of ranges in
 // brackets, such as "web[01-12,20].example.com" or "rack[1-4]-node[0-63/2]",
@@ -75,8 +75,8 @@ func (s *Set) ranges(text string) ([]span, error) {
 			return nil, err
 		}
 		s.wide = s.wide || r.width > 1 || r.last > 9
-		if count += r.count(); r.count() > MaxNames || count > MaxNames || count*uint64(s.size) > MaxNames {
-			return nil, fmt.Errorf("its ranges stand for more than %d names", MaxNames)
+		if count += r.count(); r.count() > maxNames || count > maxNames || count*uint64(s.size) > maxNames {
+			return nil, fmt.Errorf("its ranges stand for more than %d names", maxNames)
 		}
 		list = append(list, r)
 	}

@@ -72,7 +72,7 @@ func TestParseErrors(t *testing.T) {
 // TestAlmostTooMany: the limit is on the names, not on the ranges.
 func TestAlmostTooMany(t *testing.T) {
 	set, ok, err := Parse("n[1-1000]m[0-99]")
-	if err != nil || !ok || len(set.Names()) != MaxNames {
+	if err != nil || !ok || len(set.Names()) != maxNames {
 		t.Fatal(ok, err)
 	}
 }
@@ -89,7 +89,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		names := set.Names()
-		if len(names) == 0 || len(names) > MaxNames || len(names) != set.size {
+		if len(names) == 0 || len(names) > maxNames || len(names) != set.size {
 			t.Fatalf("%q: %d names of %d", s, len(names), set.size)
 		}
 		for _, n := range []string{names[0], names[len(names)-1]} {

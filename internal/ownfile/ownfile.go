@@ -35,13 +35,13 @@ var (
 	errHardLink   = errors.New("it has another name (a hard link), so that writing would change that file: remove it")
 )
 
-// A ForeignError is the error of a file or link of another user.
-type ForeignError struct {
+// A foreignError is the error of a file or link of another user.
+type foreignError struct {
 	What string // "a file", "a symbolic link"
 	UID  int
 }
 
-func (e *ForeignError) Error() string {
+func (e *foreignError) Error() string {
 	name := strconv.Itoa(e.UID)
 	if u, err := user.LookupId(name); err == nil {
 		name = u.Username
@@ -108,7 +108,7 @@ func checkOwner(f *os.File, path string) error {
 		return &fs.PathError{Op: "open", Path: path, Err: errHardLink}
 	}
 	if uid := peercred.Owner(info); !mine(uid) && uid != peercred.Owner(dir) {
-		return &fs.PathError{Op: "open", Path: path, Err: &ForeignError{"a file", uid}}
+		return &fs.PathError{Op: "open", Path: path, Err: &foreignError{"a file", uid}}
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func checkOwner(f *os.File, path string) error {
 // OpenNamed opens a file that a configuration names. It need not be a regular file:
 // it can be /dev/stderr.
 func OpenNamed(path string, flags int, mode fs.FileMode) (*os.File, error) {
-	to, err := Resolve(path)
+	to, err := resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func OpenNamed(path string, flags int, mode fs.FileMode) (*os.File, error) {
 // (path_resolution(7)).
 const maxLinks = 40
 
-// Resolve is Follow, except that a link of another user is an error.
-func Resolve(path string) (string, error) { return follow(path, mine) }
+// resolve is Follow, except that a link of another user is an error.
+func resolve(path string) (string, error) { return follow(path, mine) }
 
 // Follow follows the links at the end of a path. The file that the links point to need
 // not exist. Links in /proc are not followed.
@@ -157,7 +157,7 @@ func follow(path string, allowed func(uid int) bool) (string, error) {
 			return at, nil
 		}
 		if uid := peercred.Owner(before); !allowed(uid) {
-			return "", &fs.PathError{Op: "open", Path: path, Err: &ForeignError{"a symbolic link", uid}}
+			return "", &fs.PathError{Op: "open", Path: path, Err: &foreignError{"a symbolic link", uid}}
 		}
 		to, err := os.Readlink(at)
 		if err != nil {

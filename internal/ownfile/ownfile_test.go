@@ -138,7 +138,7 @@ func TestFollow(t *testing.T) {
 	if to, err := Follow(path); err != nil || to != precious {
 		t.Errorf("Follow: %s, %v", to, err)
 	}
-	if _, err := Resolve(path); err == nil {
+	if _, err := resolve(path); err == nil {
 		t.Error("Resolve follows a link of another user")
 	}
 }

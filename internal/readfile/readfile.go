@@ -38,8 +38,8 @@ const (
 	Key = 1 << 20
 )
 
-// ErrNobodyWrites is the error of a named pipe that nothing came out of.
-var ErrNobodyWrites = errors.New("it is a pipe that nobody writes to")
+// errNobodyWrites is the error of a named pipe that nothing came out of.
+var errNobodyWrites = errors.New("it is a pipe that nobody writes to")
 
 // A LargeError is the error of what has more bytes than may be read.
 type LargeError struct{ Limit int64 }
@@ -101,7 +101,7 @@ func read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	}
 	data, err := whole(ctx, f, limit, size)
 	if err == nil && len(data) == 0 && info.Mode().Type() == fs.ModeNamedPipe && !anonymous(f) {
-		return nil, ErrNobodyWrites
+		return nil, errNobodyWrites
 	}
 	return data, err
 }

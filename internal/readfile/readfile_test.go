@@ -104,7 +104,7 @@ func TestNobodyWrites(t *testing.T) {
 	path := fifo(t)
 	soon(t, func() {
 		data, err := Read(t.Context(), path, 100)
-		if !errors.Is(err, ErrNobodyWrites) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, errNobodyWrites) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q, %v", data, err)
 		}
 	})

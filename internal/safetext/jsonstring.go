@@ -57,7 +57,7 @@ func (e escaper) Write(p []byte) (int, error) {
 }
 
 // mayEscape contains the first byte of each character that is escaped. C2 begins the C1
-// control characters; D8 and E2 begin the characters of IsDeceptive.
+// control characters; D8 and E2 begin the characters of isDeceptive.
 var mayEscape = func() (first [256]bool) {
 	for c := range first {
 		first[c] = c < ' ' || c == '"' || c == '\\' || c == 0x7f || c == 0xc2 || c == 0xd8 || c == 0xe2
@@ -72,7 +72,7 @@ func escape(p []byte) (text string, size int) {
 		return escapeASCII(p[0]), 1
 	}
 	r, size := utf8.DecodeRune(p)
-	if r <= 0x9f || IsDeceptive(r) {
+	if r <= 0x9f || isDeceptive(r) {
 		return fmt.Sprintf(`\u%04x`, r), size
 	}
 	return "", size

@@ -105,7 +105,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// deceptive lists all characters for which IsDeceptive is true.
+// deceptive lists all characters for which isDeceptive is true.
 const deceptive = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 func TestDeceptive(t *testing.T) {
@@ -171,7 +171,7 @@ func FuzzFilters(f *testing.F) {
 				}
 			case "plain":
 				if i := strings.IndexFunc(whole, func(r rune) bool {
-					return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || IsDeceptive(r)
+					return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || isDeceptive(r)
 				}); i >= 0 {
 					t.Fatalf("plain: %q has a control character at %d", whole, i)
 				}

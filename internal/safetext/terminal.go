@@ -11,7 +11,7 @@ import (
 // movements, titles, clipboard, queries that the terminal would answer) but
 // for line feed and tab, and, where colours are kept, "select graphic
 // rendition". It also takes out the characters that change the order in which
-// others are shown, or end lines (IsDeceptive). Colours are switched off at the end of each line and on again in
+// others are shown, or end lines (isDeceptive). Colours are switched off at the end of each line and on again in
 // the next, so that nothing put around lines takes part in them. A carriage
 // return becomes a line feed, together with one that follows it: nothing
 // printed can be overwritten.
@@ -70,10 +70,10 @@ func plain(s string) bool {
 	return true
 }
 
-// IsDeceptive reports whether a character can make a text look like another text. Such
+// isDeceptive reports whether a character can make a text look like another text. Such
 // characters are the explicit directional formatting characters of Unicode's
 // bidirectional algorithm (UAX #9, section 2) and the line and paragraph separators.
-func IsDeceptive(r rune) bool {
+func isDeceptive(r rune) bool {
 	switch {
 	case r == 0x061c, r == 0x200e, r == 0x200f, 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069:
 		return true
@@ -134,7 +134,7 @@ func (s *stripper) Write(p []byte) (int, error) {
 			if c >= utf8.RuneSelf {
 				var r rune
 				r, size = utf8.DecodeRune(p[i:])
-				if r > 0x9f && !IsDeceptive(r) { // not a C1 control character
+				if r > 0x9f && !isDeceptive(r) { // not a C1 control character
 					s.cr = false
 					i += size
 					continue

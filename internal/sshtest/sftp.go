@@ -40,8 +40,8 @@ const (
 	sftpDirectory      = 0o040755
 )
 
-// Serve answers requests until the client ends.
-func (l SFTPListing) Serve(c Call) {
+// serve answers requests until the client ends.
+func (l SFTPListing) serve(c Call) {
 	for n := 0; ; {
 		var head [4]byte
 		if _, err := io.ReadFull(c.Stdin, head[:]); err != nil {
@@ -93,7 +93,7 @@ func status(id, code uint32) []byte { return packet(sftpStatus, id, code, "", ""
 func WithoutTar(listing SFTPListing) Exec {
 	return func(ctx context.Context, c Call) int {
 		if c.Subsystem != "" {
-			listing.Serve(c)
+			listing.serve(c)
 			return 0
 		}
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", proof.ReplaceAllString(c.Line, ""))

@@ -234,17 +234,6 @@ func descendants(pid int) []int {
 	return all
 }
 
-// Sessions counts the server's processes for connections.
-func (s *Server) Sessions() int {
-	n := 0
-	for _, pid := range descendants(s.cmd.Process.Pid) {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.HasPrefix(string(name), "sshd") {
-			n++
-		}
-	}
-	return n
-}
-
 // Log is what the server has written so far.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(s.log)

@@ -212,12 +212,12 @@ func below(dir, file string) (string, bool) {
 	return rel, err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// File returns the path of a module's file. Name is looked up below "files"
+// file returns the path of a module's file. Name is looked up below "files"
 // first and then below the module itself, so that "x.sh", "files/x.sh" and
 // "scripts/x.sh" all mean something.
 //
 // Files of built-in modules have no path.
-func (m Module) File(name string) (string, bool) {
+func (m Module) file(name string) (string, bool) {
 	if m.BuiltIn() {
 		return "", false
 	}
@@ -243,7 +243,7 @@ func (p *Path) Find(ref string) string {
 	if !ok || m.BuiltIn() {
 		return ref
 	}
-	if found, ok := m.File(file); ok {
+	if found, ok := m.file(file); ok {
 		return found
 	}
 	return filepath.Join(m.Dir, "files", filepath.FromSlash(file))

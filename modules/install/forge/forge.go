@@ -34,8 +34,8 @@ import (
 	"bolt/transport"
 )
 
-// BaseURL is the public Forge.
-const BaseURL = "https://forgeapi.puppet.com"
+// baseURL is the public Forge.
+const baseURL = "https://forgeapi.puppet.com"
 
 // ErrNotFound is the error of a module or a release that the server does not
 // have.
@@ -51,7 +51,7 @@ const (
 // Options configure a Client.
 type Options struct {
 	BaseURL string           // "" for the constant
-	Token   transport.Secret // the value of the header Authorization, for BaseURL alone
+	Token   transport.Secret // the value of the header Authorization, for baseURL alone
 	Proxy   string           // its URL; "" for ProxyFor
 	Agent   string           // the program's name and version
 	// ProxyFor tells the proxy of a request, as http.Transport has it; nil for
@@ -75,7 +75,7 @@ type Client struct {
 // New returns a client.
 func New(o Options) (*Client, error) {
 	if o.BaseURL == "" {
-		o.BaseURL = BaseURL
+		o.BaseURL = baseURL
 	}
 	if o.Backoff == 0 {
 		o.Backoff = 500 * time.Millisecond
@@ -138,9 +138,6 @@ type Release struct {
 	sha256, md5 string
 }
 
-// SHA256 is the digest of the archive, "" if the server gives none.
-func (r *Release) SHA256() string { return r.sha256 }
-
 // A Dependency is a module that a release needs, and the range of its versions.
 type Dependency struct{ Module, Range string }
 
@@ -169,9 +166,9 @@ type release struct {
 
 var modulePattern = lazyregexp.New(`^[A-Za-z0-9_]+[-/][a-z][a-z0-9_]*$`)
 
-// ValidModule reports whether a module on a Forge can be called that: owner/name
+// validModule reports whether a module on a Forge can be called that: owner/name
 // or owner-name.
-func ValidModule(name string) bool { return modulePattern().MatchString(name) }
+func validModule(name string) bool { return modulePattern().MatchString(name) }
 
 // slug is a module's name in addresses.
 func slug(module string) string { return strings.Replace(module, "/", "-", 1) }
@@ -185,7 +182,7 @@ func (r *release) public(module string) (Release, bool) {
 	for _, d := range r.Metadata.Dependencies {
 		pub.Dependencies = append(pub.Dependencies, Dependency{strings.Replace(d.Name, "-", "/", 1), d.Range})
 	}
-	return pub, r.Deleted == nil && ValidModule(pub.Module) && strings.EqualFold(pub.Module, module)
+	return pub, r.Deleted == nil && validModule(pub.Module) && strings.EqualFold(pub.Module, module)
 }
 
 // large are parts of a release that nobody needs here.
@@ -195,7 +192,7 @@ const large = "readme changelog license reference tasks"
 // not deleted, in the server's order. The error of a module that the server
 // does not have is ErrNotFound.
 func (c *Client) Releases(ctx context.Context, module string) ([]Release, error) {
-	if !ValidModule(module) {
+	if !validModule(module) {
 		return nil, fmt.Errorf("%q is no name of a module: it is owner/name", module)
 	}
 	module = strings.Replace(module, "-", "/", 1)
@@ -232,7 +229,7 @@ func (c *Client) Releases(ctx context.Context, module string) ([]Release, error)
 
 // Release returns one release of a module.
 func (c *Client) Release(ctx context.Context, module, version string) (Release, error) {
-	if !ValidModule(module) {
+	if !validModule(module) {
 		return Release{}, fmt.Errorf("%q is no name of a module: it is owner/name", module)
 	}
 	module = strings.Replace(module, "-", "/", 1)

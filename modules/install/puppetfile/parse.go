@@ -56,7 +56,7 @@ type option struct {
 // Parse reads a Puppetfile. The error is an *Error.
 func Parse(data []byte) (*File, error) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
-	f := &File{Managed: strings.HasPrefix(text, ManagedLine)}
+	f := &File{Managed: strings.HasPrefix(text, managedLine)}
 	p := &parser{scanner: scanner{rest: text, line: 1}}
 	p.advance()
 	err := p.file(f)

@@ -16,12 +16,12 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// ManagedLine begins a Puppetfile that Bolt writes and may replace.
-const ManagedLine = "# This Puppetfile is managed by Bolt. Do not edit."
+// managedLine begins a Puppetfile that Bolt writes and may replace.
+const managedLine = "# This Puppetfile is managed by Bolt. Do not edit."
 
 // A File is what a Puppetfile says.
 type File struct {
-	Managed   bool   // it begins with ManagedLine
+	Managed   bool   // it begins with managedLine
 	ModuleDir string // where modules go, relative to the Puppetfile or absolute; "" for the usual place
 	Modules   []Module
 }
@@ -79,7 +79,7 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Pro
 // Format returns a Puppetfile that Bolt manages.
 func (f *File) Format() []byte {
 	var b strings.Builder
-	b.WriteString(ManagedLine + "\n")
+	b.WriteString(managedLine + "\n")
 	b.WriteString("# It is made from the modules in bolt-project.yaml; change these, and run 'bolt module install'.\n\n")
 	if f.ModuleDir != "" {
 		b.WriteString("# Modules go to the managed directory, which is on the module path.\n")

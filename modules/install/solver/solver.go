@@ -66,7 +66,7 @@ func Name(module string) string {
 
 // A Candidate is one version of a module.
 type Candidate struct {
-	Module   string        // owner/name, or name
+	Module   string          // owner/name, or name
 	Version  *semver.Version // nil is one that nobody knows, which meets all demands
 	Requires []Demand
 	// Fixed is set of what the project has chosen a source for: it is taken

@@ -57,10 +57,10 @@ const (
 // the defaults.
 type Limits struct {
 	Steps int64 // calls of functions and blocks, of all threads of an Interp; 0: DefaultSteps
-	Depth int   // calls inside each other; 0: DefaultDepth
+	Depth int   // calls inside each other; 0: defaultDepth
 	Size  int   // bytes of a string; 16 for each element of an array or a hash; 0: DefaultSize
 	// Memory is how many bytes of the process's heap may be live while this
-	// evaluates; 0: DefaultMemory, below 0: any. What the process has taken is
+	// evaluates; 0: defaultMemory, below 0: any. What the process has taken is
 	// about one and a half times that at most. Go cannot tell whose a byte is: of
 	// several evaluations in a process that are together above the limit, the
 	// one that makes most is likely to notice first, and ends; the others go on
@@ -73,15 +73,15 @@ const (
 	// DefaultSteps is half a minute's worth of work, and a thousand times what the
 	// largest catalogs need.
 	DefaultSteps = 500_000_000
-	// DefaultDepth is many times what Ruby's stack gives Puppet, and a tenth
+	// defaultDepth is many times what Ruby's stack gives Puppet, and a tenth
 	// of what Go's stack would take.
-	DefaultDepth = 10_000
+	defaultDepth = 10_000
 	// DefaultSize is more than any catalog needs: strings of 16 MiB, collections
 	// of a million elements. An expression makes some copies of what it works
 	// on, and all of them fit in memory.
 	DefaultSize = 16 << 20
-	// DefaultMemory is ten times what a catalog of ten thousand resources needs.
-	DefaultMemory = 1 << 30
+	// defaultMemory is ten times what a catalog of ten thousand resources needs.
+	defaultMemory = 1 << 30
 )
 
 // A Level says how important a message is.

@@ -139,11 +139,3 @@ func NewLibrary(loader Loader, functions ...*Function) *Library {
 	l.world = &world{lib: l}
 	return l
 }
-
-// Function returns the function in Go of a name, nil without one.
-func (l *Library) Function(name string) *Function {
-	if d := l.functions[name]; d != nil {
-		return d.Function
-	}
-	return nil
-}

@@ -81,13 +81,13 @@ func newThread(ctx context.Context, in *Interp) *thread {
 		t.steps = DefaultSteps
 	}
 	if t.deep == 0 {
-		t.deep = DefaultDepth
+		t.deep = defaultDepth
 	}
 	if t.wide == 0 {
 		t.wide = DefaultSize
 	}
 	if t.most = in.env.Limits.Memory; t.most == 0 {
-		t.most = DefaultMemory
+		t.most = defaultMemory
 	}
 	return t
 }

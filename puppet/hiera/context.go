@@ -8,9 +8,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// ContextType is the name of the type of what data functions get as their last
+// contextType is the name of the type of what data functions get as their last
 // argument.
-const ContextType = "Puppet::LookupContext"
+const contextType = "Puppet::LookupContext"
 
 // A lookupContext is what a data function can do besides computing: keep values for
 // the next call, read files, interpolate. It is valid until the function
@@ -23,7 +23,7 @@ type lookupContext struct {
 
 // value returns the context as the function gets it.
 func (c *lookupContext) value() value.Value {
-	return &value.Runtime{Runtime: "go", Name: ContextType, Value: c}
+	return &value.Runtime{Runtime: "go", Name: contextType, Value: c}
 }
 
 // contextOf returns the context that a value is.
@@ -118,7 +118,7 @@ func (c *lookupContext) eyaml(path, key string, options *value.Hash) (v value.Va
 }
 
 // contextParam is the parameter of the functions below that is a lookupContext.
-const contextParam = ContextType + " $context"
+const contextParam = contextType + " $context"
 
 // contextFunctions are the methods of a lookupContext: "$context.cached_value('k')"
 // is a call of the function cached_value with the context as first argument.
@@ -133,7 +133,7 @@ func contextFunctions() []*eval.Function {
 			Run: func(c *eval.Call) (value.Value, error) {
 				x, ok := contextOf(c.Args[0])
 				if !ok {
-					return nil, eval.Errorf("type-mismatch", "%s needs a %s", name, ContextType)
+					return nil, eval.Errorf("type-mismatch", "%s needs a %s", name, contextType)
 				}
 				v, err := run(c, x)
 				return v, evalError(c, err)
@@ -211,7 +211,7 @@ func contextFunctions() []*eval.Function {
 func cachedEntries(c *eval.Call) (value.Value, error) {
 	x, ok := contextOf(c.Args[0])
 	if !ok {
-		return nil, eval.Errorf("type-mismatch", "cached_entries needs a %s", ContextType)
+		return nil, eval.Errorf("type-mismatch", "cached_entries needs a %s", contextType)
 	}
 	h := x.cachedEntries()
 	if c.Block == nil {
@@ -248,13 +248,13 @@ type typeLoader struct {
 // NewLoader returns a Loader that knows the type Puppet::LookupContext, which
 // parameters of data functions have, and all that next knows. next may be nil.
 func NewLoader(next eval.Loader) (eval.Loader, error) {
-	t, err := value.Parametrize(&value.RuntimeType{}, []value.Value{value.String("go"), value.String(ContextType)})
+	t, err := value.Parametrize(&value.RuntimeType{}, []value.Value{value.String("go"), value.String(contextType)})
 	if err != nil {
 		return nil, err
 	}
-	alias := value.NewAlias(ContextType)
+	alias := value.NewAlias(contextType)
 	alias.Resolve(t)
-	return &typeLoader{next, &eval.Definition{Kind: eval.KindType, Name: strings.ToLower(ContextType), Type: alias}}, nil
+	return &typeLoader{next, &eval.Definition{Kind: eval.KindType, Name: strings.ToLower(contextType), Type: alias}}, nil
 }
 
 // Load is eval.Loader's.

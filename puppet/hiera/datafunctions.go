@@ -52,7 +52,7 @@ func onContext(run func(c *eval.Call, x *lookupContext) (value.Value, error)) fu
 	return func(c *eval.Call) (value.Value, error) {
 		x, ok := contextOf(c.Args[len(c.Args)-1])
 		if !ok {
-			return nil, eval.Errorf("type-mismatch", "%s needs a %s", c.Name, ContextType)
+			return nil, eval.Errorf("type-mismatch", "%s needs a %s", c.Name, contextType)
 		}
 		return run(c, x)
 	}

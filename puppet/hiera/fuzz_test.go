@@ -17,16 +17,16 @@ func (v vars) Variable(name string) (value.Value, bool) {
 }
 
 func (vars) Call(context.Context, string, ...value.Value) (value.Value, error) {
-	return nil, ErrNoFunction
+	return nil, errNoFunction
 }
 
-func (vars) ParseType(string) (value.Type, error) { return nil, ErrNoFunction }
+func (vars) ParseType(string) (value.Type, error) { return nil, errNoFunction }
 
 // noFiles has no file.
 type noFiles struct{}
 
 func (noFiles) Stat(string) (Stamp, bool)                        { return Stamp{}, false }
-func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, ErrNoFunction }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, errNoFunction }
 func (noFiles) Glob(context.Context, string) ([]string, error)   { return nil, nil }
 
 func FuzzInterpolate(f *testing.F) {

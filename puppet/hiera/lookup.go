@@ -10,15 +10,15 @@ import (
 	"bolt/puppet/value"
 )
 
-// ErrNoFunction is what a Caller returns for a function that does not exist.
-var ErrNoFunction = errors.New("there is no such function")
+// errNoFunction is what a Caller returns for a function that does not exist.
+var errNoFunction = errors.New("there is no such function")
 
 // A Caller is the place a lookup is made at.
 type Caller interface {
 	// Variable returns the value of a variable as it is seen there; names may
 	// be qualified ("::x", "mod::x").
 	Variable(name string) (value.Value, bool)
-	// Call calls a function; ErrNoFunction if there is none.
+	// Call calls a function; errNoFunction if there is none.
 	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)
 	// ParseType returns the type that a text is.
 	ParseType(text string) (value.Type, error)

@@ -275,7 +275,7 @@ func (p *provider) optionsAt(i int) *value.Hash {
 func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, error) {
 	c := &lookupContext{l: l.sub(), p: p, fc: p.contexts[i]}
 	v, err := c.l.invoke(p.entry.function, append(args, c.value())...)
-	if errors.Is(err, ErrNoFunction) {
+	if errors.Is(err, errNoFunction) {
 		return nil, p.config.blame(p.noFunction(err), p.entry)
 	}
 	// What is wrong inside of the function has its place there. That it does not

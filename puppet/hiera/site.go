@@ -47,7 +47,7 @@ func exists(s *eval.Site, function string) error {
 	case err != nil:
 		return &unusable{err}
 	case d == nil:
-		return ErrNoFunction
+		return errNoFunction
 	}
 	return nil
 }
@@ -59,4 +59,4 @@ type unusable struct{ cause error }
 func (e *unusable) Error() string { return e.cause.Error() }
 
 // Unwrap says that it is as if there were no function.
-func (e *unusable) Unwrap() []error { return []error{ErrNoFunction, e.cause} }
+func (e *unusable) Unwrap() []error { return []error{errNoFunction, e.cause} }

@@ -69,12 +69,6 @@ func (r Within) FindIndex(s string, from int) (loc []int, err error) {
 	return q.find(from)
 }
 
-// Match is [Regexp.Match] within the budget.
-func (r Within) Match(s string) (bool, error) {
-	loc, err := r.FindIndex(s, 0)
-	return loc != nil, err
-}
-
 // A search looks for several matches in one text.
 type search struct {
 	re    *Regexp

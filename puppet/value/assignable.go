@@ -319,7 +319,7 @@ func (t *URIType) covers(f *URIType) bool {
 
 // paramCovers reports whether a parameter of a type is within one of another.
 func paramCovers(want, have Value) bool {
-	if Matches(have, want) {
+	if matches(have, want) {
 		return true
 	}
 	w, ok1 := want.(Type)

@@ -275,9 +275,9 @@ func iterableElem(t Type, seen *aliasChain) Type {
 
 // key returns the type of the element's key.
 func (e *StructElement) key() Type {
-	key := Type(NewStringType(e.Name))
+	key := Type(newStringType(e.Name))
 	if e.Optional {
-		return NewOptionalType(key)
+		return newOptionalType(key)
 	}
 	return key
 }

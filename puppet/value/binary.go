@@ -18,11 +18,11 @@ func NewBinary(b []byte) *Binary { return &Binary{b} }
 // Bytes returns the bytes, which are to be read only.
 func (b *Binary) Bytes() []byte { return b.b }
 
-// Base64 returns the bytes in base 64.
-func (b *Binary) Base64() string { return base64.StdEncoding.EncodeToString(b.b) }
+// base64 returns the bytes in base 64.
+func (b *Binary) base64() string { return base64.StdEncoding.EncodeToString(b.b) }
 
 // String returns the bytes in base 64.
-func (b *Binary) String() string { return b.Base64() }
+func (b *Binary) String() string { return b.base64() }
 
 // base64URL returns the bytes in the alphabet for addresses.
 func (b *Binary) base64URL() string { return base64.URLEncoding.EncodeToString(b.b) }
@@ -30,7 +30,7 @@ func (b *Binary) base64URL() string { return base64.URLEncoding.EncodeToString(b
 // base64Lines returns the bytes in base 64, in lines of 60 characters.
 func (b *Binary) base64Lines() string {
 	const width = 60
-	s := b.Base64()
+	s := b.base64()
 	var lines strings.Builder
 	for len(s) > 0 {
 		n := min(width, len(s))

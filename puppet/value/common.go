@@ -30,7 +30,7 @@ func common(a, b Type) Type {
 	}
 	if x, ok := a.(*TypeType); ok {
 		if y, ok := b.(*TypeType); ok && x.Type != nil && y.Type != nil {
-			return NewTypeType(common(x.Type, y.Type))
+			return newTypeType(common(x.Type, y.Type))
 		}
 	}
 	if Assignable(richDataType, a) && Assignable(richDataType, b) {
@@ -172,15 +172,15 @@ func Generalize(t Type) Type {
 		}
 	case *OptionalType:
 		if inner, changed := mapInner(t.Type, Generalize); changed {
-			return NewOptionalType(inner)
+			return newOptionalType(inner)
 		}
 	case *NotUndefType:
 		if inner, changed := mapInner(t.Type, Generalize); changed {
-			return NewNotUndefType(inner)
+			return newNotUndefType(inner)
 		}
 	case *TypeType:
 		if inner, changed := mapInner(t.Type, Generalize); changed {
-			return NewTypeType(inner)
+			return newTypeType(inner)
 		}
 	case *SensitiveType:
 		if inner, changed := mapInner(t.Type, Generalize); changed {
@@ -192,7 +192,7 @@ func Generalize(t Type) Type {
 		}
 	case *IteratorType:
 		if inner, changed := mapInner(t.Elem, Generalize); changed {
-			return NewIteratorType(inner)
+			return newIteratorType(inner)
 		}
 	case *CallableType:
 		return t.mapTypes(Generalize)

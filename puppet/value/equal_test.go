@@ -109,7 +109,7 @@ func TestMatches(t *testing.T) {
 		{"[1, 'a']", "[Integer, /a/]", true}, {"[1]", "[1, 2]", false}, {"{ 'a' => 1, 'b' => 2 }", "{ 'a' => Integer }", true},
 		{"{ 'b' => 2 }", "{ 'a' => undef }", true}, {"{ 'b' => 2 }", "{ 'a' => 1 }", false},
 	} {
-		if got := Matches(w.value(t, c.v), w.value(t, c.pattern)); got != c.want {
+		if got := matches(w.value(t, c.v), w.value(t, c.pattern)); got != c.want {
 			t.Errorf("%s matches %s: %v", c.v, c.pattern, got)
 		}
 	}

@@ -32,7 +32,7 @@ func hashOf(pairs ...any) *Hash {
 
 // mustObject is for the descriptions of this file, which are right.
 func mustObject(name string, init *Hash) *ObjectType {
-	t, err := NewObjectType(name, init)
+	t, err := newObjectType(name, init)
 	if err != nil {
 		panic(err)
 	}
@@ -40,10 +40,10 @@ func mustObject(name string, init *Hash) *ObjectType {
 }
 
 func newErrorType() *ObjectType {
-	matcher := NewVariantType(anyString, anyRegexp, NewTypeType(anyEnum), NewTypeType(anyPattern), NewTypeType(anyNotUndef), NewTypeType(UndefType{}))
-	optional := func(t Type) *Hash { return hashOf("type", NewOptionalType(t), "value", Undef{}) }
+	matcher := NewVariantType(anyString, anyRegexp, newTypeType(anyEnum), newTypeType(anyPattern), newTypeType(anyNotUndef), newTypeType(UndefType{}))
+	optional := func(t Type) *Hash { return hashOf("type", newOptionalType(t), "value", Undef{}) }
 	return mustObject("Error", hashOf(
-		"type_parameters", hashOf("kind", NewOptionalType(matcher), "issue_code", NewOptionalType(matcher)),
+		"type_parameters", hashOf("kind", newOptionalType(matcher), "issue_code", newOptionalType(matcher)),
 		"attributes", hashOf(
 			"msg", nonEmptyString,
 			"kind", optional(nonEmptyString),
@@ -60,6 +60,6 @@ func newDeferredType() *ObjectType {
 	}
 	return mustObject("Deferred", hashOf("attributes", hashOf(
 		"name", hashOf("type", newPatternType([]*RegexpType{{name}})),
-		"arguments", hashOf("type", NewOptionalType(anyArray), "value", Undef{}),
+		"arguments", hashOf("type", newOptionalType(anyArray), "value", Undef{}),
 	)))
 }

@@ -407,12 +407,12 @@ func (f *formatSpec) binary(v *Binary) ([]byte, error) {
 		}
 		s = string(v.Bytes())
 	case 'p':
-		b, err := f.kernel(strings.ReplaceAll(f.orig, "p", "s"), String(v.Base64()))
+		b, err := f.kernel(strings.ReplaceAll(f.orig, "p", "s"), String(v.base64()))
 		return append(append([]byte(`Binary("`), b...), `")`...), err
 	case 'b':
 		s = v.base64Lines()
 	case 'B':
-		s = v.Base64()
+		s = v.base64()
 	case 'u':
 		s = v.base64URL()
 	case 't':

@@ -44,7 +44,7 @@ func formatType(v Value) Type {
 	case *Object:
 		return v.Type() // without parameters, even if the format has some
 	case Type:
-		return NewTypeType(v)
+		return newTypeType(v)
 	}
 	return nil
 }

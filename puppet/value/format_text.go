@@ -152,7 +152,7 @@ func (w *textWriter) plain(v Value) {
 	case *Sensitive:
 		w.b = append(w.b, Redacted...)
 	case *Binary:
-		w.b = append(w.b, v.Base64()...)
+		w.b = append(w.b, v.base64()...)
 	case *Regexp:
 		w.b = append(w.b, v.shown("imx")...)
 	case *URI:
@@ -244,7 +244,7 @@ func (w *textWriter) program(v Value) {
 		w.b = appendRegexp(w.b, v.shown("mix"))
 	case *Binary:
 		w.b = append(w.b, `Binary("`...)
-		w.b = append(w.b, v.Base64()...)
+		w.b = append(w.b, v.base64()...)
 		w.b = append(w.b, `")`...)
 	case *URI:
 		w.b = append(w.b, "URI("...)
@@ -376,7 +376,7 @@ type literalWriter struct {
 func (l *literalWriter) object(o *Object) {
 	l.w.b = append(l.w.b, o.Type().Name()...)
 	l.w.b = append(l.w.b, '(')
-	l.hash(o.Init())
+	l.hash(o.init())
 	l.w.b = append(l.w.b, ')')
 }
 

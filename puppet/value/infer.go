@@ -19,7 +19,7 @@ func Infer(v Value) Type {
 func inferScalar(v Value) Type {
 	switch v := v.(type) {
 	case String:
-		return NewStringType(string(v))
+		return newStringType(string(v))
 	case Int:
 		return NewIntegerType(int64(v), int64(v))
 	case *BigInt:
@@ -38,7 +38,7 @@ func inferScalar(v Value) Type {
 	case *Regexp:
 		return &RegexpType{v}
 	case Type:
-		return NewTypeType(v)
+		return newTypeType(v)
 	case *Sensitive:
 		return newSensitiveType(Infer(v.v))
 	case Timespan:
@@ -54,7 +54,7 @@ func inferScalar(v Value) Type {
 	case *URI:
 		return &URIType{uriParams(v)}
 	case *Iterator:
-		return NewIteratorType(typeOrAny(v.Elem))
+		return newIteratorType(typeOrAny(v.Elem))
 	case *Object:
 		return v.inferred()
 	case *Runtime:
@@ -140,7 +140,7 @@ func InferDetailed(v Value) Type {
 	case *Hash:
 		return detailHash(v)
 	case *SemVer:
-		return &SemVerType{[]*SemVerRange{NewSemVerRange(v, v, false)}}
+		return &SemVerType{[]*SemVerRange{makeSemVerRange(v, v, false)}}
 	}
 	return inferScalar(v)
 }

@@ -237,7 +237,7 @@ func (t *ObjectType) forms() []*TupleType {
 	if !t.defined || t.isAny() {
 		return nil
 	}
-	_, types, required := t.Parameters()
+	_, types, required := t.parameters()
 	return []*TupleType{
 		newTupleType([]Type{t.init}, exactly(1)),
 		newTupleType(types, NewIntegerType(int64(required), int64(len(types)))),

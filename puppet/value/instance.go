@@ -237,7 +237,7 @@ func (t *URIType) holds(u *URI) bool {
 	}
 	for k, want := range t.Params.All() {
 		name, ok := k.(String)
-		if !ok || !Matches(u.Part(string(name)), want) {
+		if !ok || !matches(u.Part(string(name)), want) {
 			return false
 		}
 	}
@@ -343,10 +343,10 @@ func (r *Runtime) typ() *RuntimeType {
 	return &RuntimeType{Runtime: r.Runtime, TypeOf: r.Name}
 }
 
-// Matches reports whether v matches pattern as an option of a case expression
+// matches reports whether v matches pattern as an option of a case expression
 // does: a regular expression or a type by its own rules, arrays and hashes by
 // what is in them, versions and ranges of versions, and all else by [Equal].
-func Matches(v, pattern Value) bool {
+func matches(v, pattern Value) bool {
 	switch p := pattern.(type) {
 	case Default:
 		return true
@@ -371,7 +371,7 @@ func Matches(v, pattern Value) bool {
 			return false
 		}
 		for i := range a.elems {
-			if !Matches(a.elems[i], p.elems[i]) {
+			if !matches(a.elems[i], p.elems[i]) {
 				return false
 			}
 		}
@@ -386,7 +386,7 @@ func Matches(v, pattern Value) bool {
 			if !ok {
 				have = Undef{}
 			}
-			if !Matches(have, want) {
+			if !matches(have, want) {
 				return false
 			}
 		}

@@ -51,7 +51,7 @@ func TestDeepValues(t *testing.T) {
 		if len(Mismatch("it", dataType, a)) > 500 {
 			t.Error("a mismatch is too long")
 		}
-		Matches(a, b)
+		matches(a, b)
 		NewHash(Entry{a, a}, Entry{b, b}).Get(a)
 	})
 	deep, again := nestedArrays(MaxDepth), nestedArrays(MaxDepth)
@@ -131,10 +131,10 @@ func TestDeepTypes(t *testing.T) {
 	typ := Type(anyInteger)
 	var err error
 	n := 0
-	for ; n < 10*MaxTypeDepth && err == nil; n++ {
+	for ; n < 10*maxTypeDepth && err == nil; n++ {
 		typ, err = Parametrize(anyArray, []Value{typ})
 	}
-	if e, ok := err.(*TypeError); !ok || e.Kind != "depth" || n != MaxTypeDepth+1 {
+	if e, ok := err.(*TypeError); !ok || e.Kind != "depth" || n != maxTypeDepth+1 {
 		t.Errorf("after %d types in each other: %v", n, err)
 	}
 	for _, open := range []string{"Array[", "[", "{a=>", "Variant[Integer,"} {
@@ -169,7 +169,7 @@ func TestSlowPattern(t *testing.T) {
 // TestInitOfItself has object types that are made of themselves.
 func TestInitOfItself(t *testing.T) {
 	o := DeclareObjectType("O")
-	init := hashOf("attributes", hashOf("x", newInitType(o, []Value{Int(1)}), "y", newInitType(o, []Value{Int(2)}), "z", NewOptionalType(newInitType(o, nil))))
+	init := hashOf("attributes", hashOf("x", newInitType(o, []Value{Int(1)}), "y", newInitType(o, []Value{Int(2)}), "z", newOptionalType(newInitType(o, nil))))
 	if err := o.Define(init); err != nil {
 		t.Fatal(err)
 	}

@@ -109,8 +109,8 @@ func NewIntegerType(lo, hi int64) *IntegerType {
 	return &IntegerType{Min: lo, Max: hi, HasMin: true, HasMax: true}
 }
 
-// NewStringType returns the type of one string.
-func NewStringType(s string) *StringType { return &StringType{Value: s, Literal: true} }
+// newStringType returns the type of one string.
+func newStringType(s string) *StringType { return &StringType{Value: s, Literal: true} }
 
 // NewEnumType returns Enum[values].
 func NewEnumType(values []string, ignoreCase bool) *EnumType {
@@ -169,14 +169,6 @@ func newStructType(elements []StructElement) *StructType {
 	return t
 }
 
-// Element returns the element of a name.
-func (t *StructType) Element(name string) (StructElement, bool) {
-	if i := t.find(name); i >= 0 {
-		return t.Elements[i], true
-	}
-	return StructElement{}, false
-}
-
 // find returns the number of the element of a name, or -1.
 func (t *StructType) find(name string) int {
 	if t.index != nil {
@@ -193,25 +185,25 @@ func (t *StructType) find(name string) int {
 	return -1
 }
 
-// NewOptionalType returns Optional[t].
-func NewOptionalType(t Type) *OptionalType { return &OptionalType{t, deeper(t)} }
+// newOptionalType returns Optional[t].
+func newOptionalType(t Type) *OptionalType { return &OptionalType{t, deeper(t)} }
 
-// NewNotUndefType returns NotUndef[t].
-func NewNotUndefType(t Type) *NotUndefType {
+// newNotUndefType returns NotUndef[t].
+func newNotUndefType(t Type) *NotUndefType {
 	if _, ok := t.(AnyType); ok || t == nil {
 		return anyNotUndef
 	}
 	return &NotUndefType{t, deeper(t)}
 }
 
-// NewTypeType returns Type[t].
-func NewTypeType(t Type) *TypeType { return &TypeType{t, deeper(t)} }
+// newTypeType returns Type[t].
+func newTypeType(t Type) *TypeType { return &TypeType{t, deeper(t)} }
 
 // NewIterableType returns Iterable[t].
 func NewIterableType(t Type) *IterableType { return &IterableType{t, deeper(t)} }
 
-// NewIteratorType returns Iterator[t].
-func NewIteratorType(t Type) *IteratorType { return &IteratorType{t, deeper(t)} }
+// newIteratorType returns Iterator[t].
+func newIteratorType(t Type) *IteratorType { return &IteratorType{t, deeper(t)} }
 
 // NewSensitiveType returns Sensitive[t], t generalized.
 func NewSensitiveType(t Type) *SensitiveType { return newSensitiveType(t) }

@@ -239,5 +239,5 @@ func newSemVerRange(args []Value) (Value, error) {
 		}
 		exclude = b
 	}
-	return NewSemVerRange(ends[0], ends[1], bool(exclude)), nil
+	return makeSemVerRange(ends[0], ends[1], bool(exclude)), nil
 }

@@ -39,7 +39,7 @@ func normalize(t Type) Type {
 		return normalizeVariant(t)
 	case *TypeType:
 		if inner, changed := mapInner(t.Type, normalize); changed {
-			return NewTypeType(inner)
+			return newTypeType(inner)
 		}
 	case *SensitiveType:
 		if inner, changed := mapInner(t.Type, normalize); changed {
@@ -51,7 +51,7 @@ func normalize(t Type) Type {
 		}
 	case *IteratorType:
 		if inner, changed := mapInner(t.Elem, normalize); changed {
-			return NewIteratorType(inner)
+			return newIteratorType(inner)
 		}
 	case *CallableType:
 		return t.mapTypes(normalize)
@@ -124,7 +124,7 @@ func normalizeOptional(t *OptionalType) Type {
 	case nil:
 		return anyOptional
 	case *NotUndefType:
-		return normalize(NewOptionalType(i.Type))
+		return normalize(newOptionalType(i.Type))
 	}
 	if Assignable(inner, UndefType{}) {
 		return inner
@@ -132,7 +132,7 @@ func normalizeOptional(t *OptionalType) Type {
 	if !changed {
 		return t
 	}
-	return NewOptionalType(inner)
+	return newOptionalType(inner)
 }
 
 func normalizeNotUndef(t *NotUndefType) Type {
@@ -141,7 +141,7 @@ func normalizeNotUndef(t *NotUndefType) Type {
 	case nil:
 		return anyNotUndef
 	case *OptionalType:
-		return normalize(NewNotUndefType(i.Type))
+		return normalize(newNotUndefType(i.Type))
 	}
 	if !Assignable(inner, UndefType{}) {
 		return inner
@@ -149,7 +149,7 @@ func normalizeNotUndef(t *NotUndefType) Type {
 	if !changed {
 		return t
 	}
-	return NewNotUndefType(inner)
+	return newNotUndefType(inner)
 }
 
 func normalizeVariant(t *VariantType) Type {
@@ -229,7 +229,7 @@ func optionalOf(types []Type) Type {
 			kept = append(kept, t)
 		}
 	}
-	return normalize(NewOptionalType(NewVariantType(kept...)))
+	return normalize(newOptionalType(NewVariantType(kept...)))
 }
 
 // part divides types in those of kind T that satisfy is, and others.
@@ -255,7 +255,7 @@ func joinNotUndefs(types []Type) []Type {
 			inner = append(inner, t.Type)
 		}
 	}
-	return append(others, NewNotUndefType(normalize(NewVariantType(inner...))))
+	return append(others, newNotUndefType(normalize(NewVariantType(inner...))))
 }
 
 // joinEnums joins enumerations and literal strings, and then enumerations that

@@ -68,10 +68,10 @@ func (r Role) String() string {
 
 // Kinds of attributes.
 const (
-	KindConstant       = "constant"
+	kindConstant       = "constant"
 	KindDerived        = "derived"
-	KindGivenOrDerived = "given_or_derived"
-	KindReference      = "reference"
+	kindGivenOrDerived = "given_or_derived"
+	kindReference      = "reference"
 )
 
 // label names the member in messages.
@@ -86,9 +86,9 @@ var anyObject = &ObjectType{defined: true, equalityType: true, init: anyStruct}
 // refer to it already.
 func DeclareObjectType(name string) *ObjectType { return &ObjectType{name: name} }
 
-// NewObjectType returns the object type that init describes. A name in init
+// newObjectType returns the object type that init describes. A name in init
 // counts if name is empty. An error is a [*TypeError].
-func NewObjectType(name string, init *Hash) (*ObjectType, error) {
+func newObjectType(name string, init *Hash) (*ObjectType, error) {
 	t := &ObjectType{name: name}
 	if err := t.Define(init); err != nil {
 		return nil, err
@@ -103,12 +103,6 @@ func (t *ObjectType) label() string {
 	return t.name
 }
 
-// Defined reports whether [ObjectType.Define] was called.
-func (t *ObjectType) Defined() bool { return t.defined }
-
-// Parent returns the type that t inherits from, aliases resolved, or nil.
-func (t *ObjectType) Parent() Type { return resolveAlias(t.parent) }
-
 // super returns the parent if it is an object type, or nil.
 func (t *ObjectType) super() *ObjectType {
 	p, _ := resolveAlias(t.parent).(*ObjectType)
@@ -118,16 +112,13 @@ func (t *ObjectType) super() *ObjectType {
 // Attributes returns all attributes, inherited ones first.
 func (t *ObjectType) Attributes() []*Member { return t.all }
 
-// Functions returns the functions that t itself declares.
-func (t *ObjectType) Functions() []*Member { return t.functions }
-
-// TypeParameters returns the parameters of the type, inherited ones first.
-func (t *ObjectType) TypeParameters() []*Member {
+// typeParameters returns the parameters of the type, inherited ones first.
+func (t *ObjectType) typeParameters() []*Member {
 	p := t.super()
 	if p == nil {
 		return t.params
 	}
-	return override(p.TypeParameters(), t.params)
+	return override(p.typeParameters(), t.params)
 }
 
 // override returns members with each of more in the place of the one of its
@@ -164,16 +155,9 @@ func (t *ObjectType) Member(name string) (*Member, bool) {
 	return nil, false
 }
 
-// InitType returns what an object of the type is made of: a struct of its
-// attributes but constants and derived ones.
-func (t *ObjectType) InitType() *StructType { return t.init }
-
-// Annotations returns the annotations of the type, or nil.
-func (t *ObjectType) Annotations() *Hash { return t.annotations }
-
-// Parameters returns the names and types of an object's attributes in the order
+// parameters returns the names and types of an object's attributes in the order
 // in which [ObjectType.Create] takes them, and how many there have to be.
-func (t *ObjectType) Parameters() (names []string, types []Type, required int) {
+func (t *ObjectType) parameters() (names []string, types []Type, required int) {
 	for _, m := range t.slots {
 		names = append(names, m.Name)
 		types = append(types, m.Type)
@@ -198,7 +182,7 @@ func (t *ObjectType) ownEquality() []string {
 	}
 	var names []string
 	for _, m := range t.attributes {
-		if m.Kind != KindConstant && m.Kind != KindDerived {
+		if m.Kind != kindConstant && m.Kind != KindDerived {
 			names = append(names, m.Name)
 		}
 	}
@@ -277,7 +261,7 @@ func (t *ExtensionType) holds(o *Object) bool {
 	for k, want := range t.Params.All() {
 		name, _ := k.(String)
 		have, ok := o.Get(string(name))
-		if !ok || !Matches(have, want) {
+		if !ok || !matches(have, want) {
 			return false
 		}
 	}
@@ -300,15 +284,15 @@ func (o *Object) Get(name string) (Value, bool) {
 	if i := findMember(o.typ.slots, name); i >= 0 {
 		return o.values[i], true
 	}
-	if i := findMember(o.typ.all, name); i >= 0 && o.typ.all[i].Kind == KindConstant {
+	if i := findMember(o.typ.all, name); i >= 0 && o.typ.all[i].Kind == kindConstant {
 		return o.typ.all[i].Value, true
 	}
 	return nil, false
 }
 
-// Init returns the hash that the object could be made of: its attributes
+// init returns the hash that the object could be made of: its attributes
 // without those that have the value which they have anyway.
-func (o *Object) Init() *Hash {
+func (o *Object) init() *Hash {
 	var b HashBuilder
 	for _, m := range o.typ.all {
 		i := slices.Index(o.typ.slots, m)
@@ -322,7 +306,7 @@ func (o *Object) Init() *Hash {
 
 // inferred returns the type, with parameters if it has any.
 func (o *Object) inferred() Type {
-	params := o.typ.TypeParameters()
+	params := o.typ.typeParameters()
 	if len(params) == 0 {
 		return o.typ
 	}
@@ -452,10 +436,10 @@ type ExtensionType struct {
 	Params *Hash // by name of the parameter
 }
 
-// Args returns the parameters as they are written: one by one, or, if the type
+// args returns the parameters as they are written: one by one, or, if the type
 // has more than two, as one hash.
-func (t *ExtensionType) Args() []Value {
-	params := t.Base.TypeParameters()
+func (t *ExtensionType) args() []Value {
+	params := t.Base.typeParameters()
 	if len(params) > 2 {
 		return []Value{t.Params}
 	}
@@ -475,7 +459,7 @@ func (t *ExtensionType) Args() []Value {
 
 // extend returns t[args…].
 func (t *ObjectType) extend(args []Value) (Type, error) {
-	params := t.TypeParameters()
+	params := t.typeParameters()
 	if len(params) == 0 {
 		return nil, &TypeError{"not-parametrized", fmt.Sprintf("%s takes no parameters", t.label()), -1}
 	}

@@ -12,7 +12,7 @@ func object(t *testing.T, w *world, name, init string) *ObjectType {
 	if err != nil {
 		t.Fatalf("%s: %v", init, err)
 	}
-	o, err := NewObjectType(name, v.(*Hash))
+	o, err := newObjectType(name, v.(*Hash))
 	if err != nil {
 		t.Fatalf("%s: %v", init, err)
 	}
@@ -28,7 +28,7 @@ func TestObjectInheritance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Inspect(o.Init()); got != "{'a' => 1, 'c' => 2}" {
+	if got := Inspect(o.init()); got != "{'a' => 1, 'c' => 2}" {
 		t.Errorf("made of %s", got)
 	}
 	for name, want := range map[string]Value{"a": Int(1), "b": String("y"), "c": Int(2), "k": Int(1)} {
@@ -135,7 +135,7 @@ func TestObjectParameters(t *testing.T) {
 
 func TestObjectParentFirst(t *testing.T) {
 	parent := DeclareObjectType("Parent")
-	_, err := NewObjectType("Child", hashOf("parent", parent))
+	_, err := newObjectType("Child", hashOf("parent", parent))
 	if err == nil || err.(*TypeError).Kind != "undefined" {
 		t.Errorf("a parent that is not defined: %v", err)
 	}
@@ -147,7 +147,7 @@ func TestObjectParentFirst(t *testing.T) {
 	if err := alias.Resolve(DeclareObjectType("X")); err != nil {
 		t.Error(err)
 	}
-	if _, err := NewObjectType("Y", hashOf("parent", &ReferenceType{"Nowhere"})); err == nil || err.(*TypeError).Kind != "unknown-type" {
+	if _, err := newObjectType("Y", hashOf("parent", &ReferenceType{"Nowhere"})); err == nil || err.(*TypeError).Kind != "unknown-type" {
 		t.Errorf("a parent that was not found: %v", err)
 	}
 }

@@ -1,8 +1,8 @@
 package value
 
-// InitHash returns the hash that the type could be made of. Constants whose
+// initHash returns the hash that the type could be made of. Constants whose
 // type is that of their value are under constants.
-func (t *ObjectType) InitHash() *Hash {
+func (t *ObjectType) initHash() *Hash {
 	var b HashBuilder
 	put := func(key string, v Value) { b.Put(String(key), v) }
 	if t.annotations != nil {
@@ -20,7 +20,7 @@ func (t *ObjectType) InitHash() *Hash {
 	var attributes []*Member
 	var constants HashBuilder
 	for _, m := range t.attributes {
-		if m.Kind == KindConstant && sameType(m.Type, Generalize(Infer(m.Value))) {
+		if m.Kind == kindConstant && sameType(m.Type, Generalize(Infer(m.Value))) {
 			constants.Put(String(m.Name), m.Value)
 		} else {
 			attributes = append(attributes, m)
@@ -68,7 +68,7 @@ func (m *Member) init() Value {
 			value = nil
 		}
 	}
-	final := m.Final && m.Kind != KindConstant
+	final := m.Final && m.Kind != kindConstant
 	if !final && !m.Override && m.Annotations == nil && m.Kind == "" && value == nil {
 		return typ
 	}
@@ -93,8 +93,8 @@ func (m *Member) init() Value {
 	return b.Build()
 }
 
-// InitHash returns the hash that the type set could be made of.
-func (t *TypeSetType) InitHash() *Hash {
+// initHash returns the hash that the type set could be made of.
+func (t *TypeSetType) initHash() *Hash {
 	var b HashBuilder
 	put := func(key string, v Value) { b.Put(String(key), v) }
 	if t.annotations != nil {

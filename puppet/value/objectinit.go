@@ -149,7 +149,7 @@ func (d *definer) hash(key string) *Hash {
 func (d *definer) params() error {
 	var inherited []*Member
 	if p := d.t.super(); p != nil {
-		inherited = p.TypeParameters()
+		inherited = p.typeParameters()
 	}
 	for k, spec := range d.hash("type_parameters").All() {
 		m := &Member{Name: string(k.(String)), Of: d.t, Role: TypeParameter}
@@ -165,7 +165,7 @@ func (d *definer) params() error {
 			return d.wrong(m.label(), "a Type", spec)
 		}
 		if _, ok := typ.(*OptionalType); !ok {
-			typ = NewOptionalType(typ)
+			typ = newOptionalType(typ)
 		}
 		m.Type = typ
 		if err := d.checkOverride(m, inherited); err != nil {
@@ -185,7 +185,7 @@ func (d *definer) attributes() error {
 	}
 	for k, v := range d.hash("constants").All() {
 		name := string(k.(String))
-		m := &Member{Name: name, Of: d.t, Role: Attribute, Kind: KindConstant, Type: Generalize(Infer(v)), Value: v, Final: true}
+		m := &Member{Name: name, Of: d.t, Role: Attribute, Kind: kindConstant, Type: Generalize(Infer(v)), Value: v, Final: true}
 		if findMember(d.t.attributes, name) >= 0 {
 			return d.errorf("object", "%s is both a constant and an attribute", m.label())
 		}
@@ -215,9 +215,9 @@ func (d *definer) attribute(m *Member, spec Value) error {
 		return d.wrong(m.label(), "a Type or a Hash", spec)
 	}
 	switch {
-	case m.Kind == KindConstant && m.Value == nil:
+	case m.Kind == kindConstant && m.Value == nil:
 		return d.errorf("object", "%s is a constant and needs a value", m.label())
-	case (m.Kind == KindDerived || m.Kind == KindGivenOrDerived) && m.Value != nil:
+	case (m.Kind == KindDerived || m.Kind == kindGivenOrDerived) && m.Value != nil:
 		return d.errorf("object", "%s is %s and cannot have a value", m.label(), m.Kind)
 	}
 	if m.Value != nil && m.Value != Value(Default{}) && !Instance(m.Type, m.Value) {
@@ -259,7 +259,7 @@ func (d *definer) member(m *Member, spec *Hash) error {
 			s, _ := v.(String)
 			m.Kind = string(s)
 			switch m.Kind {
-			case KindConstant, KindDerived, KindGivenOrDerived, KindReference:
+			case kindConstant, KindDerived, kindGivenOrDerived, kindReference:
 				ok = m.Role == Attribute
 			default:
 				ok = false
@@ -277,7 +277,7 @@ func (d *definer) member(m *Member, spec *Hash) error {
 	if m.Type == nil {
 		return d.errorf("object", "%s has no type", m.label())
 	}
-	if m.Kind == KindConstant {
+	if m.Kind == kindConstant {
 		if final && !m.Final {
 			return d.errorf("object", "%s is a constant, which is always final", m.label())
 		}
@@ -299,7 +299,7 @@ func (d *definer) checkOverride(m *Member, inherited []*Member) error {
 	switch {
 	case p.Role != m.Role:
 		return d.errorf("override", "%s cannot override %s", m.label(), p.label())
-	case p.Final && !(p.Kind == KindConstant && m.Kind == KindConstant):
+	case p.Final && !(p.Kind == kindConstant && m.Kind == kindConstant):
 		return d.errorf("override", "%s cannot override %s, which is final", m.label(), p.label())
 	case !m.Override:
 		return d.errorf("override", "%s overrides %s and must say so: override => true", m.label(), p.label())
@@ -377,7 +377,7 @@ func (d *definer) equalityOf(name string) error {
 	} else if m, _ = t.Member(name); m == nil {
 		return d.errorf("object", "equality of %s: there is no attribute %s", t.label(), name)
 	}
-	if m.Role != Attribute || m.Kind == KindConstant {
+	if m.Role != Attribute || m.Kind == kindConstant {
 		return d.errorf("object", "equality of %s: %s is not an attribute that objects have", t.label(), m.label())
 	}
 	return nil
@@ -393,7 +393,7 @@ func (d *definer) finish() {
 	var optional []*Member
 	var elements []StructElement
 	for _, m := range t.all {
-		if m.Kind == KindConstant || m.Kind == KindDerived {
+		if m.Kind == kindConstant || m.Kind == KindDerived {
 			continue
 		}
 		elements = append(elements, StructElement{Name: m.Name, Optional: m.Value != nil || Assignable(m.Type, UndefType{}), Elem: m.Type})

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MaxTypeDepth is how many types may stand in each other. Deeper ones are
+// maxTypeDepth is how many types may stand in each other. Deeper ones are
 // refused by [Parametrize].
-const MaxTypeDepth = 500
+const maxTypeDepth = 500
 
 // maxTypes is how many types may stand in a type, each counted as often as it
 // would be written; larger ones are refused by [Parametrize].
@@ -25,8 +25,8 @@ func Parametrize(t Type, args []Value) (Type, error) {
 	if nestedIn(made).count > maxTypes {
 		return nil, typeErrorf("depth", -1, "a type is made of more than %d others", maxTypes)
 	}
-	if typeDepth(made) > MaxTypeDepth {
-		return nil, typeErrorf("depth", -1, "types are nested more than %d levels deep", MaxTypeDepth)
+	if typeDepth(made) > maxTypeDepth {
+		return nil, typeErrorf("depth", -1, "types are nested more than %d levels deep", maxTypeDepth)
 	}
 	return made, nil
 }
@@ -40,7 +40,7 @@ func parametrize(t Type, args []Value) (Type, error) {
 	case *InitType:
 		return makeInit(args)
 	case *ResourceType, *ClassType:
-		v, err := Refer(t, args)
+		v, err := refer(t, args)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func parametrizeNested(t Type, args []Value) (Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewOptionalType(inner), nil
+		return newOptionalType(inner), nil
 	case *NotUndefType:
 		if len(args) == 0 {
 			return anyNotUndef, nil
@@ -127,13 +127,13 @@ func parametrizeNested(t Type, args []Value) (Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewNotUndefType(inner), nil
+		return newNotUndefType(inner), nil
 	case *TypeType:
 		inner, err := oneType("Type", args, false)
 		if err != nil {
 			return nil, err
 		}
-		return NewTypeType(inner), nil
+		return newTypeType(inner), nil
 	case *SensitiveType:
 		inner, err := oneType("Sensitive", args, false)
 		if err != nil {
@@ -151,7 +151,7 @@ func parametrizeNested(t Type, args []Value) (Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewIteratorType(inner), nil
+		return newIteratorType(inner), nil
 	}
 	return nil, typeErrorf("not-parametrized", -1, "%s takes no parameters", t.Name())
 }
@@ -492,7 +492,7 @@ func makeObject(args []Value) (Type, error) {
 	if h.Len() == 0 {
 		return anyObject, nil
 	}
-	t, err := NewObjectType("", h)
+	t, err := newObjectType("", h)
 	if err != nil {
 		return nil, err
 	}
@@ -526,7 +526,7 @@ func oneType(name string, args []Value, text bool) (Type, error) {
 		return v, nil
 	case String:
 		if text {
-			return NewStringType(string(v)), nil
+			return newStringType(string(v)), nil
 		}
 	}
 	return nil, badArgument(name, 0, "a Type", args[0])

@@ -239,13 +239,13 @@ func makeInit(args []Value) (Type, error) {
 	return newInitType(t, args[1:]), nil
 }
 
-// Refer returns what a reference to a class, a type of resource or a resource
+// refer returns what a reference to a class, a type of resource or a resource
 // refers to, t being Class, Resource or a type as File: a Type, or, with several
 // titles or an array of them, an Array of types, or, with undef as the title,
 // Undef. An error is a [*TypeError]; of
 // kind "resource-parameter" if t is a reference to one resource already, which
 // has parameters and no titles.
-func Refer(t Type, args []Value) (Value, error) {
+func refer(t Type, args []Value) (Value, error) {
 	if len(args) == 0 {
 		return nil, badArity(t.Name(), 1, -1, 0)
 	}

@@ -46,7 +46,7 @@ func TestParametrizePlaces(t *testing.T) {
 			t.Errorf("%s: %v", c.Expr, err)
 			continue
 		}
-		made, err := Refer(typ, args.(*Array).Elems())
+		made, err := refer(typ, args.(*Array).Elems())
 		if err == nil {
 			got := ToString(made)
 			if typ, ok := made.(Type); ok {

@@ -88,7 +88,7 @@ func (p *typeParser) skip(s string) bool {
 
 // value = type | list | hash | string | regexp | number | word.
 func (p *typeParser) value() (Value, error) {
-	if p.depth++; p.depth > MaxTypeDepth {
+	if p.depth++; p.depth > maxTypeDepth {
 		return nil, p.errorf("there are too many levels")
 	}
 	defer func() { p.depth-- }()
@@ -149,14 +149,14 @@ func (p *typeParser) typ() (Value, error) {
 	case !ok:
 		return &ReferenceType{p.src[start:p.at]}, nil
 	case t == Type(anyResource) || t == Type(anyClass):
-		return Refer(t, args)
+		return refer(t, args)
 	case t == Type(anyReference) && len(args) == 1:
 		if text, ok := args[0].(String); ok {
 			return &ReferenceType{string(text)}, nil
 		}
 	}
 	if _, ok := t.(*ResourceType); ok {
-		return Refer(t, args)
+		return refer(t, args)
 	}
 	return Parametrize(t, args)
 }

@@ -160,7 +160,7 @@ func (r *reducer) typ() Type {
 		return &t
 	case reduceStrings:
 		if r.strings == nil {
-			return NewStringType(r.first)
+			return newStringType(r.first)
 		}
 		values := make([]string, 0, len(r.strings))
 		for s := range r.strings {

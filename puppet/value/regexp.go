@@ -1,8 +1,6 @@
 package value
 
 import (
-	"iter"
-
 	"bolt/puppet/regexp"
 )
 
@@ -24,9 +22,6 @@ func NewRegexp(src string) (*Regexp, error) {
 
 // Source returns the expression as it is written, without the slashes.
 func (r *Regexp) Source() string { return r.re.Source() }
-
-// Names returns the names of groups, each once.
-func (r *Regexp) Names() []string { return r.re.Names() }
 
 // MatchString reports whether r matches s somewhere. An error is
 // [regexp.ErrLimit]: it takes too long to say.
@@ -55,21 +50,3 @@ func Groups(s string, loc []int) []Value {
 	}
 	return groups
 }
-
-// FindIndex returns the first match in s that begins at byte from or later, or
-// nil: pairs of first byte and byte after, -1 for groups that took no part.
-func (r *Regexp) FindIndex(s string, from int) ([]int, error) { return r.re.FindIndex(s, from) }
-
-// All returns the matches in s from left to right. An error is the last thing
-// it yields.
-func (r *Regexp) All(s string) iter.Seq2[[]int, error] { return r.re.All(s) }
-
-// Replace returns s with the first match, or all of them, replaced by template,
-// in which \1 and \k<name> stand for groups.
-func (r *Regexp) Replace(s, template string, all bool) (string, error) {
-	return r.re.Replace(s, template, all)
-}
-
-// Split returns the texts between matches, as Ruby's String#split does: limit
-// is 0 for all without empty ones at the end, below 0 for all.
-func (r *Regexp) Split(s string, limit int) ([]string, error) { return r.re.Split(s, limit) }

@@ -207,7 +207,7 @@ func (w *richWriter) rich(v Value) {
 		w.value(v.Unwrap())
 		w.b = append(w.b, '}')
 	case *Binary:
-		w.text("Binary", v.Base64())
+		w.text("Binary", v.base64())
 	case *Regexp:
 		w.text("Regexp", v.shown("imx"))
 	case *SemVer:

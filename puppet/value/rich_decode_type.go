@@ -23,8 +23,8 @@ func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
 		return nil, err
 	case f.bad != "":
 		return nil, badRich("the %s of a type %s is wrong", f.bad, clip(name))
-	case typeDepth(t) > MaxTypeDepth:
-		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	case typeDepth(t) > maxTypeDepth:
+		return nil, convErr(KindLimit, "types are nested more than %d deep", maxTypeDepth)
 	}
 	return t, nil
 }
@@ -60,8 +60,8 @@ func (d *richReader) alias(h *Hash, depth int) (Value, error) {
 		return nil, badRich("the %s of a type TypeAlias is wrong", f.bad)
 	case t == nil:
 		return a, nil
-	case typeDepth(t) >= MaxTypeDepth:
-		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	case typeDepth(t) >= maxTypeDepth:
+		return nil, convErr(KindLimit, "types are nested more than %d deep", maxTypeDepth)
 	}
 	return a, a.Resolve(t)
 }
@@ -239,7 +239,7 @@ func (f *richFields) typ() (Type, error) {
 		case nil:
 			return anyString, nil
 		case String:
-			return NewStringType(string(v)), nil
+			return newStringType(string(v)), nil
 		}
 		return &StringType{Size: f.size("size_type_or_value")}, nil
 	case "Enum":
@@ -330,13 +330,13 @@ func (f *richFields) nested() (Type, error) {
 	case "Iterable":
 		return NewIterableType(t), nil
 	case "Iterator":
-		return NewIteratorType(t), nil
+		return newIteratorType(t), nil
 	case "Optional":
-		return NewOptionalType(t), nil
+		return newOptionalType(t), nil
 	case "NotUndef":
-		return NewNotUndefType(t), nil
+		return newNotUndefType(t), nil
 	case "Type":
-		return NewTypeType(t), nil
+		return newTypeType(t), nil
 	case "Sensitive":
 		return NewSensitiveType(t), nil
 	}
@@ -410,8 +410,8 @@ func (d *richReader) structure(h *Hash, depth int) (Value, error) {
 		deepest = max(deepest, typeDepth(value))
 		elements = append(elements, StructElement{Name: name.Value, Optional: isOptional, Elem: value})
 	}
-	if deepest >= MaxTypeDepth {
-		return nil, convErr(KindLimit, "types are nested more than %d deep", MaxTypeDepth)
+	if deepest >= maxTypeDepth {
+		return nil, convErr(KindLimit, "types are nested more than %d deep", maxTypeDepth)
 	}
 	return NewStructType(elements), nil
 }

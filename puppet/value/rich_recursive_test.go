@@ -29,11 +29,11 @@ func TestRichRecursive(t *testing.T) {
 	}
 	node := DeclareObjectType("Node")
 	init := NewHash(Entry{String("attributes"), NewHash(Entry{String("next"), NewHash(
-		Entry{String("type"), NewOptionalType(node)}, Entry{String("value"), Undef{}})})})
+		Entry{String("type"), newOptionalType(node)}, Entry{String("value"), Undef{}})})})
 	if err := node.Define(init); err != nil {
 		t.Fatal(err)
 	}
-	range1, err := NewObjectType("Range", NewHash(Entry{String("type_parameters"), NewHash(Entry{String("lo"), anyInteger})},
+	range1, err := newObjectType("Range", NewHash(Entry{String("type_parameters"), NewHash(Entry{String("lo"), anyInteger})},
 		Entry{String("attributes"), NewHash(Entry{String("lo"), anyInteger})}))
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestRichRecursive(t *testing.T) {
 		"under a number":        NewHash(Entry{Int(7), NewArray(a)}, Entry{String("x"), a}),
 		"in a Sensitive":        NewSensitive(NewArray(a)),
 		"object":                node,
-		"type":                  NewTypeType(NewOptionalType(node)),
+		"type":                  newTypeType(newOptionalType(node)),
 		"struct":                NewStructType([]StructElement{{Name: "n", Elem: a}}),
 		"another alias":         NewArrayType(NewTupleType([]Type{a, list}, nil), nil),
 		"data":                  dataType,

@@ -11,7 +11,7 @@ func (w *richWriter) typ(t Type) {
 		w.key("base_type")
 		w.typ(t.Base)
 		w.key("init_parameters")
-		if args := t.Args(); len(t.Base.TypeParameters()) > 2 {
+		if args := t.args(); len(t.Base.typeParameters()) > 2 {
 			w.value(args[0])
 		} else {
 			w.value(NewArray(args...))
@@ -23,7 +23,7 @@ func (w *richWriter) typ(t Type) {
 		w.begin("Pcore::TypeSetType")
 		if t != anyTypeSet {
 			w.key("_pcore_init_hash")
-			w.value(t.InitHash())
+			w.value(t.initHash())
 		}
 		w.b = append(w.b, '}')
 		return
@@ -212,9 +212,9 @@ func (w *richWriter) structure(t *StructType) {
 		if i > 0 {
 			w.b = append(w.b, ',')
 		}
-		key := Type(NewStringType(e.Name))
+		key := Type(newStringType(e.Name))
 		if e.Optional {
-			key = NewOptionalType(key)
+			key = newOptionalType(key)
 		}
 		w.begin("Pcore::StructElement")
 		w.key("key_type")
@@ -268,7 +268,7 @@ func (w *richWriter) objectType(t *ObjectType) {
 	}
 	w.begin("Pcore::ObjectType")
 	w.key("_pcore_init_hash")
-	w.value(t.InitHash())
+	w.value(t.initHash())
 	w.b = append(w.b, '}')
 	w.close()
 }

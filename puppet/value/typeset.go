@@ -126,7 +126,7 @@ func (t *TypeSetType) setTypes(v Value) error {
 		}
 		typ, ok := v.(Type)
 		if init, isHash := v.(*Hash); isHash {
-			o, err := NewObjectType(t.name+"::"+name, init)
+			o, err := newObjectType(t.name+"::"+name, init)
 			if err != nil {
 				return err
 			}
@@ -228,12 +228,6 @@ func (r *TypeSetReference) init(owner *TypeSetType) *Hash {
 	return b.Build()
 }
 
-// Version returns the version of the set, or nil.
-func (t *TypeSetType) Version() *SemVer { return t.version }
-
-// Authority returns who gives the names of the set.
-func (t *TypeSetType) Authority() string { return t.authority }
-
 // Lookup returns the type of a name, in any case; a name that begins with that
 // of a reference is looked up there.
 func (t *TypeSetType) Lookup(name string) (Type, bool) {
@@ -253,15 +247,6 @@ func (t *TypeSetType) Lookup(name string) (Type, bool) {
 		return r.Set.Lookup(rest)
 	}
 	return nil, false
-}
-
-// Names returns the names of the types of the set, without that of the set.
-func (t *TypeSetType) Names() []string {
-	names := make([]string, len(t.types))
-	for i, n := range t.types {
-		names[i] = n.name
-	}
-	return names
 }
 
 func (t *TypeSetType) defines(typ Type) bool {

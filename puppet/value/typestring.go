@@ -248,7 +248,7 @@ func (w *typeWriter) named(t Type) {
 		name := t.Base.label()
 		w.name(t, name[strings.LastIndexByte(name, ':')+1:])
 		args := w.open()
-		for _, v := range t.Args() {
+		for _, v := range t.args() {
 			w.arg()
 			w.value(v)
 		}

@@ -10,7 +10,7 @@ func (w *typeWriter) objectBody(t *ObjectType, named bool) {
 	expand, args := w.expand, w.args
 	w.expand, w.args = false, 0
 	w.text("Object[{")
-	for k, v := range t.InitHash().All() {
+	for k, v := range t.initHash().All() {
 		key := string(k.(String))
 		if key == "name" && !named {
 			continue
@@ -69,7 +69,7 @@ func (w *typeWriter) set(t *TypeSetType) {
 	args := w.args
 	w.args = 0
 	w.text("TypeSet[{")
-	for k, v := range t.InitHash().All() {
+	for k, v := range t.initHash().All() {
 		key := string(k.(String))
 		w.key(key)
 		switch key {

@@ -399,9 +399,6 @@ func (u *URI) Part(name string) Value {
 	return String(s)
 }
 
-// Equal reports whether the addresses are written the same.
-func (u *URI) Equal(o *URI) bool { return u.String() == o.String() }
-
 // NewURI returns the address of its components, as [URI.Part] names them. The
 // error is a *[ConversionError].
 func NewURI(parts *Hash) (*URI, error) {

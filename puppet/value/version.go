@@ -61,9 +61,9 @@ func parseSemVerRange(s string) (*SemVerRange, error) {
 	return &SemVerRange{*r}, nil
 }
 
-// NewSemVerRange returns the versions from begin to end. nil stands for the
+// makeSemVerRange returns the versions from begin to end. nil stands for the
 // lowest and the highest version there can be.
-func NewSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
+func makeSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
 	of := func(v *SemVer) *semver.Version {
 		if v == nil {
 			return nil

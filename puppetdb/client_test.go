@@ -60,21 +60,21 @@ func TestRequests(t *testing.T) {
 
 	v, err := c.Rows(ctx, Query{Text: "nodes { }"})
 	check(`POST /pdb/query/v4 {"query":"nodes { }"}`, v, two, err)
-	v, err = c.Rows(ctx, Query{Text: []any{"=", "certname", "a<b"}, Entity: "nodes", OrderBy: []Order{{"certname", true}, {"x", false}}, Limit: 2, Offset: 1})
+	v, err = c.Rows(ctx, Query{Text: []any{"=", "certname", "a<b"}, Entity: "nodes", OrderBy: []order{{"certname", true}, {"x", false}}, Limit: 2, Offset: 1})
 	check(`POST /pdb/query/v4/nodes {"query":["=","certname","a<b"],"order_by":[{"field":"certname","order":"desc"},{"field":"x","order":"asc"}],"limit":2,"offset":1}`, v, two, err)
-	facts, err := c.Facts(ctx, []string{"a", "gone", "b", "a"})
+	facts, err := c.facts(ctx, []string{"a", "gone", "b", "a"})
 	check(`POST /pdb/query/v4/inventory {"query":["extract",["certname","facts"],["in","certname",["array",["a","gone","b","a"]]]]}`, facts, `{"a":{"y":9007199254740993},"b":{"x":1}}`, err)
 	done, err := c.Submit(ctx, Command{Name: "replace_facts", Version: 5, Payload: ordered.Of("certname", "a b"), Wait: 30 * time.Second})
 	check(`POST /pdb/cmd/v1?certname=a+b&checksum=2dfca7b04c2343fda8702323a58cc8cdf6f09b4e&command=replace_facts&secondsToWaitForCompletion=30&version=5 {"certname":"a b"}`,
 		[]any{done.UUID, done.Processed}, `["u-1",true]`, err)
-	s, err := c.Status(ctx)
+	s, err := c.status(ctx)
 	if want := (Status{Version: "7.12.1", State: "running", Queue: 3, Read: true, Write: true}); s != want {
 		t.Errorf("status %+v, want %+v", s, want)
 	}
 	check(`GET /status/v1/services/puppetdb-status `, true, "true", err)
 
 	got = ""
-	if facts, err := c.Facts(ctx, nil); err != nil || facts.Len() != 0 || got != "" {
+	if facts, err := c.facts(ctx, nil); err != nil || facts.Len() != 0 || got != "" {
 		t.Errorf("facts of nobody: %v, %v, asked %q", facts, err, got)
 	}
 	_, err = c.Submit(ctx, Command{Name: "replace_facts", Version: 5, Payload: ordered.Of("values", true)})
@@ -258,7 +258,7 @@ func TestFailover(t *testing.T) {
 	set(0, rows(`[3]`))
 	asked()
 	var got []any
-	err = c.Query(t.Context(), Query{Text: "nodes {}"}, func(v any) error { got = append(got, v); return nil })
+	err = c.query(t.Context(), Query{Text: "nodes {}"}, func(v any) error { got = append(got, v); return nil })
 	if n := asked(); n != [3]int64{0, 0, 1} || asJSON(t, got) != "[1,2]" {
 		t.Errorf("asked %v, got %v", n, got)
 	}
@@ -275,7 +275,7 @@ func TestSink(t *testing.T) {
 	})}})
 	enough := errors.New("enough")
 	n := 0
-	err := c.Query(t.Context(), Query{Text: "nodes {}"}, func(any) error {
+	err := c.query(t.Context(), Query{Text: "nodes {}"}, func(any) error {
 		if n++; n == 10_000 {
 			return enough
 		}
@@ -285,7 +285,7 @@ func TestSink(t *testing.T) {
 		t.Errorf("got %v after %d rows", err, n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = c.Query(ctx, Query{Text: "nodes {}"}, func(any) error { cancel(); return nil })
+	err = c.query(ctx, Query{Text: "nodes {}"}, func(any) error { cancel(); return nil })
 	if err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
@@ -319,12 +319,12 @@ func TestPages(t *testing.T) {
 	} {
 		asked = nil
 		got := []any{}
-		err := c.Pages(t.Context(), Query{Text: "x", OrderBy: []Order{{Field: "n"}}, Limit: tt.limit, Offset: tt.offset}, tt.size, func(v any) error { got = append(got, v); return nil })
+		err := c.pages(t.Context(), Query{Text: "x", OrderBy: []order{{Field: "n"}}, Limit: tt.limit, Offset: tt.offset}, tt.size, func(v any) error { got = append(got, v); return nil })
 		if s := strings.Join(asked, " "); err != nil || asJSON(t, got) != tt.rows || s != tt.asked {
 			t.Errorf("limit %d, offset %d, size %d: %s, %v, asked %s", tt.limit, tt.offset, tt.size, asJSON(t, got), err, s)
 		}
 	}
-	ofKind(t, c.Pages(t.Context(), Query{Text: "x"}, 3, nil), kind)
+	ofKind(t, c.pages(t.Context(), Query{Text: "x"}, 3, nil), kind)
 }
 
 // TestLarge: what an answer may take of memory.
@@ -342,7 +342,7 @@ func TestLarge(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	n := 0
-	err := c.Query(t.Context(), Query{Text: "nodes {}"}, func(any) error {
+	err := c.query(t.Context(), Query{Text: "nodes {}"}, func(any) error {
 		if n++; n%10 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
@@ -356,12 +356,12 @@ func TestLarge(t *testing.T) {
 	c.maxRows = 1 << 20
 	_, err = c.Rows(t.Context(), Query{Text: "nodes {}"})
 	f := ofKind(t, err, kind)
-	if e, ok := errors.AsType[*LargeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the answer is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
+	if e, ok := errors.AsType[*largeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the answer is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
 		t.Errorf("got %q, hint %q", f.Msg, f.Hint)
 	}
 	c.maxRow = 1 << 10
-	err = c.Query(t.Context(), Query{Text: "nodes {}"}, func(any) error { return nil })
-	if e, ok := errors.AsType[*LargeError](err); !ok || e.What != "a row" {
+	err = c.query(t.Context(), Query{Text: "nodes {}"}, func(any) error { return nil })
+	if e, ok := errors.AsType[*largeError](err); !ok || e.What != "a row" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -80,8 +80,8 @@ type Status struct {
 	Read, Write bool   // whether the databases for these can be reached
 }
 
-// Status asks the first server that answers how it is.
-func (c *Client) Status(ctx context.Context) (Status, error) {
+// status asks the first server that answers how it is.
+func (c *Client) status(ctx context.Context) (Status, error) {
 	var s Status
 	r := &request{path: "/status/v1/services/puppetdb-status", safe: true,
 		// One that does not run says so with this status.

@@ -61,8 +61,8 @@ func (i *Instances) Close() {
 	}
 }
 
-// Client returns the client of an instance; "" is the default one.
-func (i *Instances) Client(ctx context.Context, name string) (*Client, error) {
+// client returns the client of an instance; "" is the default one.
+func (i *Instances) client(ctx context.Context, name string) (*Client, error) {
 	if name == "" {
 		name = i.s.Instance
 	}
@@ -90,7 +90,7 @@ func (i *Instances) Client(ctx context.Context, name string) (*Client, error) {
 // Query returns all rows of a query, a string in PQL or the syntax tree of one,
 // as Client.Rows does.
 func (i *Instances) Query(ctx context.Context, query any, instance string) ([]any, error) {
-	c, err := i.Client(ctx, instance)
+	c, err := i.client(ctx, instance)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +99,16 @@ func (i *Instances) Query(ctx context.Context, query any, instance string) ([]an
 
 // Facts is Client.Facts.
 func (i *Instances) Facts(ctx context.Context, certnames []string, instance string) (*ordered.Map, error) {
-	c, err := i.Client(ctx, instance)
+	c, err := i.client(ctx, instance)
 	if err != nil {
 		return nil, err
 	}
-	return c.Facts(ctx, certnames)
+	return c.facts(ctx, certnames)
 }
 
 // Command submits a command, and returns the UUID that PuppetDB gives it.
 func (i *Instances) Command(ctx context.Context, command string, version int64, payload *ordered.Map, instance string) (uuid string, err error) {
-	c, err := i.Client(ctx, instance)
+	c, err := i.client(ctx, instance)
 	if err != nil {
 		return "", err
 	}

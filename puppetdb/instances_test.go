@@ -111,7 +111,7 @@ func TestSettings(t *testing.T) {
 				Project: filepath.Join(dir, "project"), Home: filepath.Join(dir, "home"), System: filepath.Join(dir, "system"),
 				Base: Options{Log: slog.New(slog.NewTextHandler(&log, nil))}})
 			defer i.Close()
-			c, err := i.Client(t.Context(), tt.which)
+			c, err := i.client(t.Context(), tt.which)
 			if !strings.Contains(log.String(), tt.logged) || tt.logged == "" && log.Len() > 0 {
 				t.Errorf("logged %s", log.String())
 			}
@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 			if asJSON(t, got) != asJSON(t, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
-			if again, err := i.Client(t.Context(), tt.which); again != c || err != nil {
+			if again, err := i.client(t.Context(), tt.which); again != c || err != nil {
 				t.Errorf("asked again: %v, %v", again, err)
 			}
 		})

@@ -43,11 +43,11 @@ func TestLive(t *testing.T) {
 		want string
 	}{
 		{"PQL", Query{Text: `inventory[certname, facts.os.name] { facts.role = "web" order by certname }`}, `[{"certname":"web1","facts.os.name":"Debian"},{"certname":"web2","facts.os.name":"Debian"}]`},
-		{"a tree at the root", Query{Text: []any{"from", "nodes", []any{"extract", []any{"certname"}, []any{"~", "certname", "^w"}}}, OrderBy: []Order{{"certname", true}}}, `[{"certname":"web2"},{"certname":"web1"}]`},
+		{"a tree at the root", Query{Text: []any{"from", "nodes", []any{"extract", []any{"certname"}, []any{"~", "certname", "^w"}}}, OrderBy: []order{{"certname", true}}}, `[{"certname":"web2"},{"certname":"web1"}]`},
 		{"a tree of an entity", Query{Entity: "nodes", Text: []any{"extract", []any{"certname"}, []any{"=", []any{"fact", "number"}, int64(2)}}}, `[{"certname":"db1"}]`},
-		{"a part", Query{Text: `nodes[certname] { }`, OrderBy: []Order{{"certname", false}}, Limit: 1, Offset: 1}, `[{"certname":"web1"}]`},
+		{"a part", Query{Text: `nodes[certname] { }`, OrderBy: []order{{"certname", false}}, Limit: 1, Offset: 1}, `[{"certname":"web1"}]`},
 		{"nothing", Query{Text: `nodes[certname] { certname = "x" }`}, `[]`},
-		{"all of an entity", Query{Entity: "environments", OrderBy: []Order{{"name", false}}}, `[{"name":"production"}]`},
+		{"all of an entity", Query{Entity: "environments", OrderBy: []order{{"name", false}}}, `[{"name":"production"}]`},
 	} {
 		rows, err := c.Rows(ctx, tt.q)
 		if err != nil || asJSON(t, rows) != tt.want {
@@ -55,7 +55,7 @@ func TestLive(t *testing.T) {
 		}
 	}
 	var names []any
-	err := c.Pages(ctx, Query{Text: `facts[certname, name] { name = "role" }`, OrderBy: []Order{{"certname", false}}}, 2, func(row any) error {
+	err := c.pages(ctx, Query{Text: `facts[certname, name] { name = "role" }`, OrderBy: []order{{"certname", false}}}, 2, func(row any) error {
 		names = append(names, row.(*ordered.Map).Value("certname"))
 		return nil
 	})
@@ -66,12 +66,12 @@ func TestLive(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, fmt.Sprintf("node%d.example.com", i))
 	}
-	facts, err := c.Facts(ctx, append(many, "db1"))
+	facts, err := c.facts(ctx, append(many, "db1"))
 	role := func(name string) any { m, _ := facts.Value(name).(*ordered.Map); return m.Value("role") }
 	if err != nil || strings.Join(facts.Keys(), " ") != "web2 db1" || role("web2") != "web" || role("db1") != "db" {
 		t.Errorf("facts: got %s, %v", asJSON(t, facts), err)
 	}
-	s, err := c.Status(ctx)
+	s, err := c.status(ctx)
 	if err != nil || s.State != "running" || s.Version == "" || s.Maintenance || !s.Read || !s.Write {
 		t.Errorf("status: %+v, %v", s, err)
 	}

@@ -42,7 +42,7 @@ type Node struct {
 // otherwise: those columns alone, of some hundred nodes at a time, or of all
 // nodes if that is quicker. A node of which PuppetDB has no facts has none.
 func (i *Instances) Nodes(ctx context.Context, query any, instance string, paths []string) ([]Node, error) {
-	c, err := i.Client(ctx, instance)
+	c, err := i.client(ctx, instance)
 	if err != nil {
 		return nil, err
 	}

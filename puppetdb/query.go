@@ -9,8 +9,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// An Order sorts rows by a field.
-type Order struct {
+// An order sorts rows by a field.
+type order struct {
 	Field      string
 	Descending bool
 }
@@ -24,16 +24,16 @@ type Query struct {
 	// where the query itself says of what it is.
 	Entity string
 	// OrderBy sorts the rows. Without it their order is PuppetDB's own.
-	OrderBy []Order
+	OrderBy []order
 	// Limit is how many rows there are at most, 0 for no limit; Offset how many
 	// are left out at the beginning.
 	Limit, Offset int64
 }
 
-// Query hands each row of the answer on to a function as it comes. An error of
+// query hands each row of the answer on to a function as it comes. An error of
 // the function ends the query, and is returned as it is. Once a row has been
 // handed on, no other server is asked: an answer that breaks off is an error.
-func (c *Client) Query(ctx context.Context, q Query, row func(row any) error) error {
+func (c *Client) query(ctx context.Context, q Query, row func(row any) error) error {
 	handed := false
 	return c.ask(ctx, func(server *url.URL) error {
 		err := c.rows(ctx, server, q, 0, func(v any) error {
@@ -47,9 +47,9 @@ func (c *Client) Query(ctx context.Context, q Query, row func(row any) error) er
 	})
 }
 
-// Pages is Query with a request for each so many rows, so that none takes long
+// pages is Query with a request for each so many rows, so that none takes long
 // and all servers take part. The query needs an order that tells all rows apart.
-func (c *Client) Pages(ctx context.Context, q Query, size int64, row func(row any) error) error {
+func (c *Client) pages(ctx context.Context, q Query, size int64, row func(row any) error) error {
 	if size <= 0 || len(q.OrderBy) == 0 {
 		return c.fault("a query by pages needs an order, and pages of at least one row", &failure{})
 	}
@@ -60,7 +60,7 @@ func (c *Client) Pages(ctx context.Context, q Query, size int64, row func(row an
 			page.Limit = min(size, left)
 		}
 		var n int64
-		err := c.Query(ctx, page, func(v any) error {
+		err := c.query(ctx, page, func(v any) error {
 			n++
 			return row(v)
 		})
@@ -72,7 +72,7 @@ func (c *Client) Pages(ctx context.Context, q Query, size int64, row func(row an
 }
 
 // Rows returns all rows of a query. Together they may have 128 MiB as JSON: a
-// *LargeError is in the chain of the error if they have more.
+// *largeError is in the chain of the error if they have more.
 func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 	var rows []any
 	err := c.ask(ctx, func(server *url.URL) error {
@@ -137,9 +137,9 @@ func (q *Query) body() ([]byte, error) {
 	return m.MarshalJSON()
 }
 
-// Facts returns the facts of nodes by their certnames, in that order. Nodes that
+// facts returns the facts of nodes by their certnames, in that order. Nodes that
 // PuppetDB does not know are left out.
-func (c *Client) Facts(ctx context.Context, certnames []string) (*ordered.Map, error) {
+func (c *Client) facts(ctx context.Context, certnames []string) (*ordered.Map, error) {
 	facts := &ordered.Map{}
 	if len(certnames) == 0 {
 		return facts, nil

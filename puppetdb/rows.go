@@ -17,15 +17,15 @@ const (
 	maxRows = 128 << 20
 )
 
-// A LargeError is the error of an answer, or a row of it, that is larger than
+// A largeError is the error of an answer, or a row of it, that is larger than
 // may be kept in memory.
-type LargeError struct {
+type largeError struct {
 	What  string // "the answer", "a row"
 	Limit int64  // bytes
 }
 
 // Error says how much may be kept.
-func (e *LargeError) Error() string {
+func (e *largeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MiB", e.What, e.Limit>>20)
 }
 
@@ -71,7 +71,7 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 // unreadable is the failure of an answer that could not be read to its end, or
 // is not JSON.
 func unreadable(err error) error {
-	if _, ok := errors.AsType[*LargeError](err); ok {
+	if _, ok := errors.AsType[*largeError](err); ok {
 		return &failure{err: err, hint: hintLarge}
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -96,7 +96,7 @@ type limited struct {
 
 func (l *limited) Read(b []byte) (int, error) {
 	if l.at >= l.until {
-		return 0, &LargeError{l.what, l.size}
+		return 0, &largeError{l.what, l.size}
 	}
 	n, err := l.from.Read(b[:min(int64(len(b)), l.until-l.at)])
 	l.at += int64(n)

@@ -57,3 +57,29 @@ func TestPairs(t *testing.T) {
 		}
 	}
 }
+
+// A stream comes whole under every login shell.
+func TestStreamLoginShells(t *testing.T) {
+	t.Parallel()
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, nil, s)
+	for name, k := range shells(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			to := dest(s)
+			to.User, _ = account(t, "s"+name, k.path)
+			to.LoginShell = k.family
+			c := l.mustDial(t, to)
+			in := strings.Repeat("stream\x00\n", 1<<18)
+			for _, cmd := range []transport.Cmd{{Line: "cat; exit 3"}, {Line: "cat; exit 3", Env: []string{"A=b"}}, {Line: "cat; exit 3", Dir: "/"}} {
+				var out strings.Builder
+				cmd.Stdout = &out
+				cmd.Input = strings.NewReader(in)
+				st, err := c.Run(t.Context(), &cmd)
+				if err != nil || st.Code != 3 || out.String() != in {
+					t.Errorf("%q, %q: %+v, %v, %d bytes", cmd.Line, cmd.Env, st, err, out.Len())
+				}
+			}
+		})
+	}
+}

@@ -265,6 +265,32 @@ func TestStartUpFileTakesInput(t *testing.T) {
 	}
 }
 
+// A stream that a start-up file has taken away is an error, and one that it leaves comes
+// whole.
+func TestStartUpFileAndStream(t *testing.T) {
+	t.Parallel()
+	for i, k := range []struct {
+		bashrc string
+		class  transport.Class
+	}{{"echo noise; exec 2>&1", ""}, {"exec 2>/dev/null", ""}, {"exec </dev/null", transport.ClassBootstrap}, {"exec <&-", transport.ClassBootstrap}} {
+		t.Run(k.bashrc, func(t *testing.T) {
+			t.Parallel()
+			l, to, _ := startUp(t, fmt.Sprintf("str%d", i), k.bashrc)
+			c := l.mustDial(t, to)
+			for _, cmd := range []transport.Cmd{{Line: "cat"}, {Line: "cat", Env: []string{"A=b"}}, {Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ncat\n")}}}} {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				var out bytes.Buffer
+				cmd.Input, cmd.Stdout = strings.NewReader("stream\n"), &out
+				st, err := c.Run(ctx, &cmd)
+				cancel()
+				if transport.ClassOf(err) != k.class || err == nil && (!st.OK() || !strings.HasSuffix(out.String(), "stream\n")) {
+					t.Errorf("%+v: %+v, %v, %q", cmd, st, err, out.String())
+				}
+			}
+		})
+	}
+}
+
 // fish, where nothing says so, does not run a line with our watcher in it.
 func TestUnnamedFish(t *testing.T) {
 	t.Parallel()

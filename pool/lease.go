@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bolt/transport"
@@ -44,11 +45,37 @@ type use struct {
 }
 
 func (l *lease) Run(ctx context.Context, c *transport.Cmd) (st transport.Status, err error) {
+	var in *usedInput
+	if c.Input != nil {
+		in = &usedInput{Reader: c.Input}
+		copied := *c
+		copied.Input = in
+		c = &copied
+	}
 	err = l.do(ctx, c.Label, func(ctx context.Context, conn transport.Conn) error {
+		if in != nil && in.used.Load() {
+			return inputSpent(l.host)
+		}
 		st, err = conn.Run(ctx, c)
 		return err
 	})
 	return st, err
+}
+
+// A usedInput knows whether anything was read. Then the command cannot run again.
+type usedInput struct {
+	io.Reader
+	used atomic.Bool
+}
+
+func (r *usedInput) Read(p []byte) (int, error) {
+	r.used.Store(true)
+	return r.Reader.Read(p)
+}
+
+func inputSpent(host string) *transport.Error {
+	return &transport.Error{Class: transport.ClassLost,
+		Msg: fmt.Sprintf("The connection to %s ended before the command began, and part of its input was already read", host)}
 }
 
 func (l *lease) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {

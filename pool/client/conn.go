@@ -87,7 +87,7 @@ func (c *Conn) Close() error {
 }
 
 // open sends what opens a request, unless the lease was given up.
-func (c *Conn) open(s *session, opens wire.Type, body []byte) (*request, error) {
+func (c *Conn) open(s *session, opens wire.Type, body []byte, input bool) (*request, error) {
 	c.sending.RLock()
 	defer c.sending.RUnlock()
 	c.mu.Lock()
@@ -96,7 +96,11 @@ func (c *Conn) open(s *session, opens wire.Type, body []byte) (*request, error) 
 	if closed {
 		return nil, c.closedError()
 	}
-	r, err := s.begin(opens)
+	r := &request{opens: opens}
+	if input {
+		r.room = newRoom()
+	}
+	r, err := s.register(r)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +110,13 @@ func (c *Conn) open(s *session, opens wire.Type, body []byte) (*request, error) 
 // Run runs a command as transport.Conn's Run does.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	w := work{what: "command", host: cmp.Or(cmd.Label, c.to.Host), opens: wire.Run, grace: cmp.Or(cmd.Grace, transport.DefaultGrace),
-		stdout: cmd.Stdout, stderr: cmd.Stderr}
+		stdout: cmd.Stdout, stderr: cmd.Stderr, input: cmd.Input}
+	if cmd.Input != nil && len(cmd.Stdin) > 0 {
+		return transport.Status{}, &transport.Error{Class: transport.ClassUnsupported, Msg: "a command cannot have both data and a stream for its standard input"}
+	}
 	// The zero value of what does not travel.
-	req := wire.RunRequest{Cmd: *cmd, HasStdin: len(cmd.Stdin) > 0}
-	req.Cmd.Files, req.Cmd.Stdin, req.Cmd.Stdout, req.Cmd.Stderr = nil, nil, nil, nil
+	req := wire.RunRequest{Cmd: *cmd, HasStdin: len(cmd.Stdin) > 0, HasInput: cmd.Input != nil}
+	req.Cmd.Files, req.Cmd.Stdin, req.Cmd.Input, req.Cmd.Stdout, req.Cmd.Stderr = nil, nil, nil, nil, nil
 	c.client.sums.hold(cmd)
 	defer c.client.sums.release(cmd)
 	return c.do(ctx, &w, func(s *session, lease uint32, u *uses) ([]byte, error) {
@@ -165,6 +172,7 @@ type work struct {
 	opens          wire.Type
 	grace          time.Duration
 	stdout, stderr io.Writer // nil discards
+	input          io.Reader // of a command; nil for none
 }
 
 // do does work by the lease. prepare sends what the request needs, and returns
@@ -183,7 +191,7 @@ func (c *Conn) do(ctx context.Context, w *work, prepare func(*session, uint32, *
 		body, err := prepare(s, id, &u)
 		var r *request
 		if err == nil && len(body) <= wire.MaxFrame {
-			r, err = c.open(s, w.opens, body)
+			r, err = c.open(s, w.opens, body, w.input != nil)
 		}
 		s.contents.done(u)
 		switch {
@@ -217,8 +225,10 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 		}
 	})
 	defer unhook()
+	inputErr := w.feed(s, r)
 	var (
-		sinkErr error
+		sinkErr error // or that of the input
+		broken  = w.sinkError
 		taken   int
 		limit   <-chan time.Time
 		waited  = w.grace // by whoever gives up, in the end
@@ -241,10 +251,19 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 			}
 		}
 		if a != nil {
-			return w.result(ctx, a, sinkErr)
+			if sinkErr != nil {
+				return transport.Status{}, broken(sinkErr)
+			}
+			return w.result(ctx, a)
 		}
 		select {
 		case <-r.wake:
+		case err := <-inputErr:
+			if sinkErr == nil {
+				sinkErr, broken = err, w.inputError
+				s.sendLater(wire.Cancel, r.id, (&wire.CancelRequest{}).Encode())
+				limit = time.After(w.grace)
+			}
 		case <-done:
 			done = nil
 			if limit == nil {
@@ -259,7 +278,7 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 			r.abandon()
 			fate := fmt.Sprintf(", but the pool daemon did not answer within %v: it may still be running there", waited)
 			if sinkErr != nil {
-				e := w.sinkError(sinkErr)
+				e := broken(sinkErr)
 				e.Msg += fate
 				return transport.Status{}, e
 			}
@@ -290,10 +309,8 @@ func (w *work) sinkError(err error) *transport.Error {
 }
 
 // result is what an answer means to the caller.
-func (w *work) result(ctx context.Context, a *answer, sinkErr error) (transport.Status, error) {
+func (w *work) result(ctx context.Context, a *answer) (transport.Status, error) {
 	switch {
-	case sinkErr != nil:
-		return transport.Status{}, w.sinkError(sinkErr)
 	case a.lost != nil:
 		return transport.Status{}, lost(w.what, w.host, a.lost)
 	case a.err != nil:

@@ -17,6 +17,7 @@ type request struct {
 	content wire.Digest   // of an Offer
 	wake    chan struct{} // one slot: there is something new
 	buffers *buffers      // of the session
+	room    *room         // for input; nil without
 
 	mu     sync.Mutex
 	queue  []piece // not yet taken
@@ -42,7 +43,7 @@ type answer struct {
 // isFinal reports whether a frame is the last of its request.
 func isFinal(f wire.Frame) bool {
 	switch f.Type {
-	case wire.Stdout, wire.Stderr, wire.Wanted:
+	case wire.Stdout, wire.Stderr, wire.Wanted, wire.Taken:
 		return false
 	case wire.Reply:
 		return len(f.Body) == 0
@@ -65,6 +66,8 @@ func (r *request) expects(t wire.Type) bool {
 		return r.opens == wire.Put || r.opens == wire.Get || r.opens == wire.Offer
 	case wire.Wanted, wire.Had:
 		return r.opens == wire.Offer
+	case wire.Taken:
+		return r.room != nil
 	case wire.Reply:
 		return r.opens == wire.Control
 	}
@@ -83,6 +86,13 @@ func (r *request) take(f wire.Frame, final bool) error {
 		}
 		r.finish(a)
 		return nil
+	}
+	if f.Type == wire.Taken {
+		n, err := wire.DecodeCredit(f.Body)
+		if err != nil {
+			return err
+		}
+		return r.room.give(n)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,6 +163,9 @@ func (r *request) finish(a *answer) {
 	if r.answer == nil {
 		r.answer = a
 		r.signal()
+		if r.room != nil {
+			r.room.close()
+		}
 	}
 }
 
@@ -184,4 +197,7 @@ func (r *request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gone, r.queue = true, nil
+	if r.room != nil {
+		r.room.close()
+	}
 }

@@ -72,6 +72,7 @@ type warnings struct {
 type request struct {
 	cancel context.CancelCauseFunc
 	window *window // nil without output
+	input  *input  // nil without streamed input
 	dials  bool
 	// control is one that keeps nobody busy.
 	control bool
@@ -234,6 +235,8 @@ func (c *client) treat(ctx context.Context, f wire.Frame) error {
 		return c.forget(f)
 	case wire.Answer:
 		return c.keepAnswer(f)
+	case wire.Input, wire.InputEnd:
+		return c.input(f)
 	case wire.Control:
 		return c.control(ctx, f)
 	}
@@ -345,6 +348,25 @@ func (c *client) credit(f wire.Frame) error {
 		return nil
 	}
 	return r.window.credit(n)
+}
+
+// input gives a piece of input, or its end, to the command. The command may have ended
+// meanwhile.
+func (c *client) input(f wire.Frame) error {
+	c.mu.Lock()
+	r := c.requests[f.ID]
+	c.mu.Unlock()
+	switch {
+	case r == nil:
+		return nil
+	case r.input == nil:
+		return errors.New("a request without input")
+	case f.Type == wire.Input:
+		return r.input.put(f.Body)
+	case len(f.Body) > 0:
+		return errors.New("a body where none belongs")
+	}
+	return r.input.finish()
 }
 
 // keepAnswer remembers a passphrase.

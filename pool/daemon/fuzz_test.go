@@ -65,6 +65,7 @@ func FuzzClient(f *testing.F) {
 	content := (&wire.OfferRequest{Size: 3, Pushed: true}).Encode()
 	seed(dial)
 	seed(dial, frame(wire.Run, 2, (&wire.RunRequest{Lease: 1, Cmd: transport.Cmd{Line: "x"}}).Encode()), frame(wire.Credit, 2, wire.EncodeCredit(1)))
+	seed(dial, frame(wire.Run, 2, (&wire.RunRequest{Lease: 1, Cmd: transport.Cmd{Line: "x"}, HasInput: true}).Encode()), frame(wire.Input, 2, []byte("abc")), frame(wire.InputEnd, 2, nil))
 	seed(dial, frame(wire.Get, 2, (&wire.GetRequest{Lease: 1, Src: "/x"}).Encode()), frame(wire.Cancel, 2, (&wire.CancelRequest{}).Encode()))
 	seed(frame(wire.Offer, 3, content), frame(wire.Piece, 3, []byte("abc")), frame(wire.End, 3, nil), dial,
 		frame(wire.Put, 4, (&wire.PutRequest{Lease: 1}).Encode()), frame(wire.Forget, 0, wire.EncodeForget(wire.Digest{})), frame(wire.Release, 1, nil))

@@ -134,6 +134,10 @@ func (c *client) run(ctx context.Context, f wire.Frame) error {
 		staged = append(staged, q.Stdin)
 	}
 	id, r := f.ID, &request{window: newWindow()}
+	if q.HasInput {
+		// A client that cannot be written to is found by its reader.
+		r.input = newInput(func(n int) { _ = c.w.Send(wire.Taken, id, wire.EncodeCredit(n)) })
+	}
 	for i := range staged {
 		if err := c.uses(r, staged[i].Data, staged[i].Size); err != nil {
 			c.letGo(r)
@@ -156,6 +160,10 @@ func (c *client) run(ctx context.Context, f wire.Frame) error {
 		}
 		cmd.Stdout = &sink{c.w, id, wire.Stdout, r.window, ctx.Done()}
 		cmd.Stderr = &sink{c.w, id, wire.Stderr, r.window, ctx.Done()}
+		if r.input != nil {
+			cmd.Input = r.input
+			defer r.input.close()
+		}
 		status, err := conn.Run(ctx, cmd)
 		if err != nil {
 			return failed(err)

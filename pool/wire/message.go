@@ -165,13 +165,15 @@ type StagedFile struct {
 
 // A RunRequest is a transport.Cmd for the connection of a lease. Cmd.Files
 // and Cmd.Stdin are empty: Files, and Stdin if HasStdin, are contents, which
-// have been offered before. Cmd's sinks do not travel.
+// have been offered before. With HasInput, frames of Input follow. Cmd's sinks and Input
+// do not travel.
 type RunRequest struct {
 	Lease    uint32
 	Cmd      transport.Cmd
 	Files    []StagedFile
 	HasStdin bool
 	Stdin    StagedFile // without a name
+	HasInput bool
 }
 
 // Encode returns the body of a Run.
@@ -199,6 +201,7 @@ func (r *RunRequest) Encode() []byte {
 	if r.HasStdin {
 		e.file(&r.Stdin)
 	}
+	e.bool(r.HasInput)
 	return e
 }
 
@@ -216,6 +219,7 @@ func DecodeRun(body []byte) (*RunRequest, error) {
 	if r.HasStdin = d.bool(); r.HasStdin {
 		r.Stdin = d.file()
 	}
+	r.HasInput = d.bool()
 	return r, d.end("command")
 }
 
@@ -326,7 +330,7 @@ func DecodeCancel(body []byte) (*CancelRequest, error) {
 	return r, d.end("cancel")
 }
 
-// EncodeCredit returns the body of a Credit.
+// EncodeCredit returns the body of a Credit or Taken.
 func EncodeCredit(n int) []byte {
 	var e encoder
 	e.uint(uint64(min(max(0, n), Window)))

@@ -20,7 +20,7 @@ import (
 
 // sinksAndContents are the fields that do not travel in the message itself.
 var sinksAndContents = map[string]bool{
-	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
+	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Input": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
 	"Dest.Tool":          true, // of transports that no daemon has
 	"FileOptions.Limits": true, // of what the client writes
 	// The daemon reaches no machines with PowerShell.
@@ -323,8 +323,8 @@ func TestRefused(t *testing.T) {
 		return enc(func(e *encoder) { e.text("x"); e.uint(mode); e.uint(size); e.digest(Digest{}) })
 	}
 	files := func(f []byte) []byte {
-		n := len(run) - 2 // before the count of files and HasStdin
-		return append(append(append(bytes.Clone(run[:n]), 1), f...), 0)
+		n := len(run) - 3 // before the count of files, HasStdin and HasInput
+		return append(append(append(bytes.Clone(run[:n]), 1), f...), 0, 0)
 	}
 	decodeRun := func(b []byte) error { _, err := DecodeRun(b); return err }
 	decodeStatus := func(b []byte) error { _, err := DecodeStatus(b); return err }
@@ -342,7 +342,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"mode with more than permissions", decodeRun, files(file(0o1000, 1)), "larger than"},
 		{"size beyond reason", decodeRun, files(file(0o777, 1<<63)), "larger than"},
-		{"a list longer than the message", decodeRun, append(bytes.Clone(run[:len(run)-2]), 200, 1), "too short"},
+		{"a list longer than the message", decodeRun, append(bytes.Clone(run[:len(run)-3]), 200, 1), "too short"},
 		{"a lease of 33 bits", decodeRun, enc(func(e *encoder) { e.uint(1 << 32) }), "larger than"},
 		{"status without a signal", decodeStatus, enc(func(e *encoder) { e.int(1 << 32) }), "too short"},
 		{"neither true nor false", decodeCancel, []byte{2}, "neither"},

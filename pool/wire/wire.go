@@ -20,7 +20,7 @@ import (
 
 // Version is the version of the protocol. Peers that do not speak the same
 // one part after the greeting, whose own form never changes.
-const Version = 3
+const Version = 4
 
 const (
 	// MaxFrame bounds the body of a frame.
@@ -31,6 +31,10 @@ const (
 	// Window is how many bytes of a request's output may be under way before
 	// the client has said that it has taken them (Credit).
 	Window = 256 << 10
+	// InputWindow is how many bytes of a command's input may be under way before the
+	// daemon has said that the command's machine has taken them (Taken). The daemon may
+	// hold as much for each command whose input is streamed.
+	InputWindow = 128 << 10
 	// MaxPushed is the largest content that a client sends without asking
 	// whether it is wanted: less than a round trip costs.
 	MaxPushed = 64 << 10
@@ -58,20 +62,22 @@ type Type uint8
 // request it opens or belongs to, chosen by the client, never used twice on
 // one connection, and never 0.
 const (
-	Hello   Type = iota + 1 // ID 0. Greeting
-	Dial                    // a Dest. Opens a lease: answered by Dialed or Failed
-	Release                 // gives a lease up, or a Dial that has no answer yet. No answer
-	Run                     // RunRequest. Output frames, then Exited or Failed
-	Put                     // PutRequest. Finished or Failed
-	Get                     // GetRequest. Output frames (a tar stream), then Finished or Failed
-	Cancel                  // CancelRequest: ends what the ID is doing; it is still answered
-	Credit                  // varint: that many bytes of the ID's output were taken
-	Offer                   // OfferRequest. Unless Pushed: answered by Wanted or Had
-	Piece                   // bytes of an offered content, MaxPiece at most
-	End                     // no more pieces: answered by Finished or Failed
-	Answer                  // ID 0. AnswerRequest: a passphrase for the dials that follow
-	Forget                  // ID 0. A digest: a content that nothing needs until it is offered again
-	Control                 // text: "status", "metrics", "drain", "stop", "ping". Reply or Failed
+	Hello    Type = iota + 1 // ID 0. Greeting
+	Dial                     // a Dest. Opens a lease: answered by Dialed or Failed
+	Release                  // gives a lease up, or a Dial that has no answer yet. No answer
+	Run                      // RunRequest. Output frames, then Exited or Failed
+	Put                      // PutRequest. Finished or Failed
+	Get                      // GetRequest. Output frames (a tar stream), then Finished or Failed
+	Cancel                   // CancelRequest: ends what the ID is doing; it is still answered
+	Credit                   // varint: that many bytes of the ID's output were taken
+	Offer                    // OfferRequest. Unless Pushed: answered by Wanted or Had
+	Piece                    // bytes of an offered content, MaxPiece at most
+	End                      // no more pieces: answered by Finished or Failed
+	Answer                   // ID 0. AnswerRequest: a passphrase for the dials that follow
+	Forget                   // ID 0. A digest: a content that nothing needs until it is offered again
+	Control                  // text: "status", "metrics", "drain", "stop", "ping". Reply or Failed
+	Input                    // bytes of the input of a Run that has one, MaxPiece at most
+	InputEnd                 // nothing in it: the end of that input
 )
 
 // Frames from the daemon to the client.
@@ -88,6 +94,7 @@ const (
 	Had                       // the content is here already
 	Reply                     // bytes, as the Control asked for; pieces end with an empty one
 	Warned                    // ID 0. Warning
+	Taken                     // varint: that many bytes of the ID's Input were taken
 )
 
 // A Frame is one message. Body is valid until the next one is read.

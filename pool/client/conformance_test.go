@@ -109,7 +109,6 @@ func TestConformance(t *testing.T) {
 		c := h.client(t, nil)
 		return c, h.dest(), transporttest.Env{
 			StartsHome: true,
-			NoInput:    true,
 			As: func(_ *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
 				to := h.dest()
 				to.User = u.Name

@@ -19,7 +19,7 @@ type room struct {
 }
 
 func newRoom() *room {
-	r := &room{free: wire.InputWindow}
+	r := &room{} // the daemon gives some when the command reads
 	r.more.L = &r.mu
 	return r
 }

@@ -54,6 +54,10 @@ func (l *readerLink) Run(ctx context.Context, c *transport.Cmd) (transport.Statu
 	case "wait": // reads nothing, until it is ended
 		<-ctx.Done()
 		return transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: "ended"}
+	case "take": // reads until it is ended
+		go io.Copy(io.Discard, c.Input)
+		<-ctx.Done()
+		return transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: "ended"}
 	case "head":
 		_, err := io.CopyN(c.Stdout, c.Input, 10)
 		return transport.Status{}, err
@@ -97,7 +101,9 @@ func dialReader(t *testing.T) transport.Conn {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s", "s")
 	s, err := daemon.New(daemon.Options{Socket: socket, Pool: p, Build: "test", ContentDir: dir,
-		Router: func(wire.Caller, func(string) (transport.Secret, bool), func(id, text string)) transport.Router { return r }})
+		Router: func(wire.Caller, func(string) (transport.Secret, bool), func(id, text string)) transport.Router {
+			return r
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +183,7 @@ func (b *broken) Read(p []byte) (int, error) { return 1, b.err }
 func TestInputError(t *testing.T) {
 	conn := dialReader(t)
 	cause := errors.New("the disk is gone")
-	_, err := conn.Run(t.Context(), &transport.Cmd{Line: "wait", Input: &broken{cause}, Grace: time.Second})
+	_, err := conn.Run(t.Context(), &transport.Cmd{Line: "take", Input: &broken{cause}, Grace: time.Second})
 	if transport.ClassOf(err) != transport.ClassCancelled || !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
 	}

@@ -17,13 +17,13 @@ type input struct {
 	mu     sync.Mutex
 	ready  sync.Cond // something has changed
 	queue  []byte    // came, and was not read
-	unsaid int       // bytes that were read and of which the client does not know
+	unsaid int       // bytes for which there is room, and the client does not know
 	end    bool      // no more will come
 	closed bool      // nobody reads any more
 }
 
 func newInput(taken func(n int)) *input {
-	in := &input{taken: taken}
+	in := &input{taken: taken, unsaid: wire.InputWindow}
 	in.ready.L = &in.mu
 	return in
 }
@@ -79,6 +79,12 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	in.mu.Lock()
+	if in.unsaid == wire.InputWindow && !in.closed { // the first Read: the session is open
+		in.unsaid = 0
+		in.mu.Unlock()
+		in.taken(wire.InputWindow)
+		in.mu.Lock()
+	}
 	for len(in.queue) == 0 && !in.end && !in.closed {
 		in.ready.Wait()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"bolt/pool/wire"
 )
@@ -13,6 +14,21 @@ func TestInputWindow(t *testing.T) {
 	taken := 0
 	in := newInput(func(n int) { taken += n })
 	piece := make([]byte, wire.MaxPiece)
+	if err := in.put(piece[:1]); !errors.Is(err, errInputSize) {
+		t.Errorf("before the command reads: %v", err)
+	}
+	first := make(chan int)
+	go func() {
+		n, _ := in.Read(make([]byte, 1))
+		first <- n
+	}()
+	for in.put([]byte("x")) != nil { // until the first Read has made room
+		time.Sleep(time.Millisecond)
+	}
+	if n := <-first; n != 1 || taken != wire.InputWindow+1 {
+		t.Errorf("first Read: %d bytes, told %d", n, taken)
+	}
+	taken = 0
 	for range wire.InputWindow / len(piece) {
 		if err := in.put(piece); err != nil {
 			t.Fatal(err)

@@ -31,9 +31,9 @@ const (
 	// Window is how many bytes of a request's output may be under way before
 	// the client has said that it has taken them (Credit).
 	Window = 256 << 10
-	// InputWindow is how many bytes of a command's input may be under way before the
-	// daemon has said that the command's machine has taken them (Taken). The daemon may
-	// hold as much for each command whose input is streamed.
+	// InputWindow is how many bytes of a command's input may be under way. The daemon
+	// allows them with its first Taken, and more as the command's machine takes them. It
+	// may hold as much for each command whose input is streamed.
 	InputWindow = 128 << 10
 	// MaxPushed is the largest content that a client sends without asking
 	// whether it is wanted: less than a round trip costs.
@@ -94,7 +94,7 @@ const (
 	Had                       // the content is here already
 	Reply                     // bytes, as the Control asked for; pieces end with an empty one
 	Warned                    // ID 0. Warning
-	Taken                     // varint: that many bytes of the ID's Input were taken
+	Taken                     // varint: that many more bytes of the ID's Input may be sent
 )
 
 // A Frame is one message. Body is valid until the next one is read.

@@ -37,8 +37,6 @@ type Env struct {
 	// KilledBy is how a command's death by a signal is told, where it is not by
 	// the signal's name.
 	KilledBy func(signal string) transport.Status
-	// NoInput says that the Dialer does not carry Cmd.Input.
-	NoInput bool
 	// Forgets says that a session may end before what has left its process group
 	// and keeps its output open.
 	Forgets bool
@@ -97,9 +95,6 @@ func (s *suite) run(t *testing.T, open func(t *testing.T) (transport.Dialer, tra
 				for i := lane; i < len(s.cases); i += lanes {
 					t.Run(s.cases[i].name, func(t *testing.T) {
 						d, to, env := open(t)
-						if env.NoInput && s.name == "stream" {
-							t.Skip("without streams of input")
-						}
 						s.cases[i].test(t, &machine{dialer: d, dest: to, env: env})
 					})
 				}

@@ -14,6 +14,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"bolt/internal/filestamp"
+	"bolt/internal/safetext"
 )
 
 // agentListAge is how long a list of the agent's keys is good. Some agents
@@ -38,7 +41,7 @@ type agents struct {
 // An agentSocket is a socket and what was there when it was looked at.
 type agentSocket struct {
 	path  string
-	stamp fileStamp
+	stamp filestamp.Stamp
 }
 
 // An agentConn is one connection.
@@ -103,7 +106,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("agent (no socket at %s)", socket)
 		}
-		return nil, caused{fmt.Sprintf("agent (%s)", farText(err.Error())), err}
+		return nil, caused{fmt.Sprintf("agent (%s)", safetext.Message(err.Error())), err}
 	}
 	var out []candidate
 	for _, k := range keys {
@@ -112,7 +115,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 			continue // a kind of key that we do not know
 		}
 		out = append(out, candidate{
-			id: string(k.Blob), label: "agent: " + farText(cmp.Or(k.Comment, k.Format)), public: public,
+			id: string(k.Blob), label: "agent: " + safetext.Message(cmp.Or(k.Comment, k.Format)), public: public,
 			sign: func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
 				return a.sign(ctx, socket, k, data, algorithm)
 			},
@@ -180,7 +183,7 @@ func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 		return nil, errDialerClosed
 	}
 	for {
-		socket := agentSocket{path, stampPath(path)}
+		socket := agentSocket{path, filestamp.At(path)}
 		if c := a.open[socket]; c != nil {
 			c.users++
 			return c, nil
@@ -190,7 +193,7 @@ func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if stampPath(path) != socket.stamp { // whose is it?
+		if filestamp.At(path) != socket.stamp { // whose is it?
 			conn.Close()
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"bolt/transport/ssh/pattern"
 )
 
 // algorithmSet is what one connection offers.
@@ -150,10 +152,10 @@ func configList(list string, defaults, all []string) []string {
 		list = list[1:]
 	}
 	var named []string
-	for pattern := range strings.SplitSeq(list, ",") {
-		pattern = strings.TrimSpace(pattern)
+	for p := range strings.SplitSeq(list, ",") {
+		p = strings.TrimSpace(p)
 		for _, name := range all {
-			if matchPattern(pattern, name) {
+			if pattern.Match(p, name) {
 				named = append(named, name)
 			}
 		}

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/readfile"
+	"bolt/internal/safetext"
+	"bolt/transport"
 )
 
 // The names of authentication methods (RFC 4252, RFC 4256).
@@ -76,7 +79,7 @@ func (r *authRecord) ask() string {
 
 // limited notes an error that comes from a limit of this process.
 func (r *authRecord) limited(err error) {
-	if !outOfFiles(err) {
+	if !readfile.OutOfFiles(err) {
 		return
 	}
 	r.mu.Lock()
@@ -250,7 +253,7 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 			caused{fmt.Sprintf("%s closed the connection during authentication", e.address()), err},
 			a.hint())
 	default:
-		a.record.note("%s", farText(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: ")))
+		a.record.note("%s", safetext.Message(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), "ssh: ")))
 	}
 	return &transport.Error{Class: transport.ClassAuth, Code: codeAuth, Err: err, Hint: a.hint(), Ask: a.record.ask(),
 		Msg: fmt.Sprintf("Authentication failed for user %s@%s", e.user, e.to.Host)}
@@ -261,7 +264,7 @@ func (a *authentication) hint() string {
 	a.record.mu.Lock()
 	defer a.record.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "The server accepts: %s.", cmp.Or(farTexts(a.offered), "nothing"))
+	fmt.Fprintf(&b, "The server accepts: %s.", cmp.Or(safetext.Messages(a.offered), "nothing"))
 	if len(a.record.notes) > 0 {
 		fmt.Fprintf(&b, " Tried: %s.", strings.Join(a.record.notes, "; "))
 	}
@@ -291,7 +294,7 @@ func answerWith(password transport.Secret, record *authRecord) ssh.KeyboardInter
 			return nil, nil
 		}
 		if len(questions) != 1 || echos[0] || asked || !strings.Contains(strings.ToLower(questions[0]), "password") {
-			record.note("keyboard-interactive asked %q, which is not answered", farTexts(questions))
+			record.note("keyboard-interactive asked %q, which is not answered", safetext.Messages(questions))
 			return nil, errors.New("question is not answered")
 		}
 		asked = true

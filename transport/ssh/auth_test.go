@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"bolt/internal/filestamp"
 	"bolt/internal/sshtest"
 	"bolt/transport"
 	"bolt/transport/transporttest"
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 )
 
 // startAgent starts a real ssh-agent and returns its socket and a client.
@@ -330,7 +332,7 @@ func TestAgentSignsAgain(t *testing.T) {
 	connection := func() *agentConn {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.open[agentSocket{socket, stampPath(socket)}]
+		return a.open[agentSocket{socket, filestamp.At(socket)}]
 	}
 	connection().conn.Close()
 	if err := sign(); err != nil {

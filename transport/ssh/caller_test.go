@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"bolt/internal/sshtest"
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"bolt/internal/filestamp"
+	"bolt/internal/sshtest"
+	"bolt/transport"
 )
 
 // as is the lab's Dialer as another caller with the same files sees it.
@@ -103,7 +105,7 @@ func TestAgentConnectionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
-	c := a.open[agentSocket{socket, stampPath(socket)}]
+	c := a.open[agentSocket{socket, filestamp.At(socket)}]
 	conn := c.conn
 	c.idle.Reset(time.Millisecond)
 	a.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bolt/transport"
+	"bolt/transport/ssh/pattern"
 )
 
 // The reading of ssh_config is our own because a library at hand reads a
@@ -275,11 +276,11 @@ func (e *evaluation) apply(s *setting) {
 	case optCertificateFile:
 		e.certs = appendSetting(e.certs, s)
 	case optSendEnv:
-		for _, pattern := range s.args {
-			if gone, remove := strings.CutPrefix(pattern, "-"); remove {
-				e.send = slices.DeleteFunc(e.send, func(p string) bool { return matchPattern(gone, p) })
+		for _, name := range s.args {
+			if gone, remove := strings.CutPrefix(name, "-"); remove {
+				e.send = slices.DeleteFunc(e.send, func(p string) bool { return pattern.Match(gone, p) })
 			} else {
-				e.send = append(e.send, pattern)
+				e.send = append(e.send, name)
 			}
 		}
 	case optProxyCommand:
@@ -323,7 +324,7 @@ func (e *evaluation) hostName() (string, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.String(), nil
 	}
-	return lowerASCII(name), nil
+	return pattern.Lower(name), nil
 }
 
 func (e *evaluation) rawHostName() (string, error) {
@@ -360,7 +361,7 @@ func (e *evaluation) result() (hostConfig, error) {
 		User:                     e.key.user,
 		Port:                     e.key.port,
 		IdentitiesOnly:           e.flag(optIdentitiesOnly),
-		HostKeyAlias:             lowerASCII(e.text(optHostKeyAlias)),
+		HostKeyAlias:             pattern.Lower(e.text(optHostKeyAlias)),
 		HashKnownHosts:           e.flag(optHashKnownHosts),
 		StrictHostKeyChecking:    e.text(optStrictHostKeyChecking),
 		HostKeyAlgorithms:        e.text(optHostKeyAlgorithms),
@@ -390,7 +391,7 @@ func (e *evaluation) result() (hostConfig, error) {
 	if s := e.first[optSetEnv]; s != nil {
 		h.SetEnv = s.args
 	}
-	if s := e.first[optForwardAgent]; s != nil && !slices.Contains([]string{"no", "false"}, lowerASCII(s.args[0])) {
+	if s := e.first[optForwardAgent]; s != nil && !slices.Contains([]string{"no", "false"}, pattern.Lower(s.args[0])) {
 		h.ForwardAgentAt = s.at.String()
 	}
 	if e.first[optServerAliveCountMax] != nil && h.ServerAliveCountMax == 0 {
@@ -407,10 +408,10 @@ func (e *evaluation) result() (hostConfig, error) {
 func (e *evaluation) warnUnevaluated() {
 	for _, o := range unevaluated {
 		s := e.first[o.opt]
-		if s == nil || slices.Contains(o.harmless, lowerASCII(s.args[0])) {
+		if s == nil || slices.Contains(o.harmless, pattern.Lower(s.args[0])) {
 			continue
 		}
-		if o.opt == optLocalCommand && (e.first[optPermitLocalCommand] == nil || lowerASCII(e.text(optPermitLocalCommand)) != "yes") {
+		if o.opt == optLocalCommand && (e.first[optPermitLocalCommand] == nil || pattern.Lower(e.text(optPermitLocalCommand)) != "yes") {
 			continue
 		}
 		e.warnUnused(s.at, o.keyword, o.why)

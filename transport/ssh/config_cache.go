@@ -2,11 +2,11 @@ package ssh
 
 import (
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"bolt/internal/filestamp"
 )
 
 // environment looks environment variables up; nil: there are none.
@@ -70,7 +70,7 @@ type configReads struct {
 
 type stamped struct {
 	path  string
-	stamp fileStamp
+	stamp filestamp.Stamp
 }
 
 type globRead struct {
@@ -78,18 +78,9 @@ type globRead struct {
 	found   []string
 }
 
-// stampPath is the stamp of what is at a path now, the zero one for nothing.
-func stampPath(path string) fileStamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileStamp{}
-	}
-	return stampOf(info)
-}
-
 func (r *configReads) note(path string) {
-	s := stampPath(path)
-	r.fresh = r.fresh || s.exists && time.Since(s.time) < timeGrain
+	s := filestamp.At(path)
+	r.fresh = r.fresh || s.Fresh()
 	r.files = append(r.files, stamped{path, s})
 }
 
@@ -99,7 +90,7 @@ func (r *configReads) current(env environment) bool {
 		return false
 	}
 	for _, f := range r.files {
-		if stampPath(f.path) != f.stamp {
+		if filestamp.At(f.path) != f.stamp {
 			return false
 		}
 	}

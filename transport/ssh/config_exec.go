@@ -9,6 +9,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"bolt/internal/safetext"
+	"bolt/transport/ssh/pattern"
 )
 
 // matchExecs runs the commands of "Match exec" for one caller, each command once. ssh
@@ -87,7 +90,7 @@ func (m *matchExecs) run(ctx context.Context, command string, limit time.Duratio
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = matchLeaves
-	said := new(tail)
+	said := new(safetext.Tail)
 	cmd.Stderr = said
 	err := cmd.Run()
 	switch status, exited := errors.AsType[*exec.ExitError](err); {
@@ -98,7 +101,7 @@ func (m *matchExecs) run(ctx context.Context, command string, limit time.Duratio
 	case exited && status.Exited():
 		return false, nil
 	}
-	if line := said.lastLine(); line != "" {
+	if line := said.LastLine(); line != "" {
 		err = fmt.Errorf("%w; its last message is %q", err, line)
 	}
 	return false, err
@@ -124,7 +127,7 @@ func (e *evaluation) runs(command string, at position) bool {
 
 // execTokens returns the tokens for the settings up to the current line.
 func (e *evaluation) execTokens() *tokens {
-	h := hostConfig{Port: cmp.Or(e.key.port, e.number(optPort)), HostKeyAlias: lowerASCII(e.text(optHostKeyAlias))}
+	h := hostConfig{Port: cmp.Or(e.key.port, e.number(optPort)), HostKeyAlias: pattern.Lower(e.text(optHostKeyAlias))}
 	t := e.tokens(&h)
 	if t.hostName == "" {
 		t.hostName, _ = e.rawHostName() // an expansion error is reported later

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"bolt/transport/ssh/pattern"
 )
 
 // condition is a Host or Match line.
@@ -46,7 +48,7 @@ func (w *condition) parseMatch(args []string) error {
 		args = args[1:]
 		c := criterion{list: list}
 		name, c.negate = strings.CutPrefix(name, "!")
-		c.name = lowerASCII(name)
+		c.name = pattern.Lower(name)
 		switch c.name {
 		case "all":
 			if len(args) > 0 || hasList || len(w.match) > 1 {
@@ -102,7 +104,7 @@ func (e *evaluation) holds(w *condition) bool {
 	switch {
 	case !yes:
 	case w.hosts != nil:
-		yes = matchPatterns(w.hosts, e.host)
+		yes = pattern.MatchAny(w.hosts, e.host)
 	default:
 		yes = e.holdsMatch(w)
 	}
@@ -121,13 +123,13 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 			yes = e.final
 		case "host":
 			name, err := e.rawHostName()
-			yes = err == nil && matchList(lowerASCII(c.list), lowerASCII(name))
+			yes = err == nil && pattern.MatchList(pattern.Lower(c.list), pattern.Lower(name))
 		case "originalhost":
-			yes = matchList(lowerASCII(c.list), lowerASCII(e.key.alias))
+			yes = pattern.MatchList(pattern.Lower(c.list), pattern.Lower(e.key.alias))
 		case "user":
-			yes = matchList(c.list, e.user())
+			yes = pattern.MatchList(c.list, e.user())
 		case "localuser":
-			yes = matchList(c.list, e.local.user)
+			yes = pattern.MatchList(c.list, e.local.user)
 		case "exec":
 			if unknown != "" || e.fail != nil {
 				continue
@@ -147,65 +149,4 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 	// Everything else fits, so here OpenSSH might apply the block.
 	e.warnUnused(w.at, "Match "+unknown, notEvaluated)
 	return false
-}
-
-// matchPatterns is Host's rule: some pattern fits, and no negated one does.
-func matchPatterns(patterns []string, s string) bool {
-	found := false
-	for _, p := range patterns {
-		p, negated := strings.CutPrefix(p, "!")
-		if matchPattern(p, s) {
-			if negated {
-				return false
-			}
-			found = true
-		}
-	}
-	return found
-}
-
-// matchList is matchPatterns for a comma-separated list (ssh_config(5),
-// PATTERNS).
-func matchList(list, s string) bool { return matchPatterns(strings.Split(list, ","), s) }
-
-// matchPattern matches s with * and ?, in time O(len(pattern)·len(s)).
-func matchPattern(pattern, s string) bool {
-	p, i := 0, 0
-	star, mark := -1, 0 // the last * seen, and where its match ends so far
-	for i < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, i
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
-			p++
-			i++
-		case star >= 0:
-			mark++
-			p, i = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
-
-// lowerASCII folds A-Z only: host names beyond that are left alone, as
-// OpenSSH leaves them.
-func lowerASCII(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if 'A' <= b[i] && b[i] <= 'Z' {
-					b[i] += 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
 }

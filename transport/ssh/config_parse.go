@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"bolt/internal/readfile"
+	"bolt/transport/ssh/pattern"
 )
 
 const (
@@ -48,7 +51,7 @@ func (r *configReader) read(path string, around *condition, checkOwner bool) err
 	}
 	r.files.read.note(path) // before it is read: a change meanwhile is seen later
 	data, err := readConfigFile(path, checkOwner)
-	if outOfFiles(err) {
+	if readfile.OutOfFiles(err) {
 		r.limit = err
 	}
 	if err != nil {
@@ -319,9 +322,9 @@ func splitKeyword(line string) (keyword, rest string) {
 	}
 	i := strings.IndexAny(line, configSpace+`="`)
 	if i < 0 {
-		return lowerASCII(line), ""
+		return pattern.Lower(line), ""
 	}
-	keyword, rest = lowerASCII(line[:i]), strings.TrimLeft(line[i:], configSpace)
+	keyword, rest = pattern.Lower(line[:i]), strings.TrimLeft(line[i:], configSpace)
 	rest = strings.TrimLeft(strings.TrimPrefix(rest, "="), configSpace)
 	return keyword, rest
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bolt/transport/ssh/pattern"
 )
 
 // option is a keyword of ssh_config that we use. All others are passed over.
@@ -264,7 +266,7 @@ func (s *setting) parseValue() (err error) {
 			return fmt.Errorf("port %q is not between 1 and 65535", arg)
 		}
 	case optIdentitiesOnly, optHashKnownHosts, optGSSAPIAuthentication, optGSSAPIDelegateCredentials:
-		switch lowerASCII(arg) {
+		switch pattern.Lower(arg) {
 		case "yes", "true":
 			s.n = 1
 		case "no", "false":
@@ -272,7 +274,7 @@ func (s *setting) parseValue() (err error) {
 			return fmt.Errorf("%q is neither yes nor no", arg)
 		}
 	case optStrictHostKeyChecking:
-		switch v := lowerASCII(arg); v {
+		switch v := pattern.Lower(arg); v {
 		case "true":
 			s.args[0] = "yes"
 		case "false":
@@ -283,13 +285,13 @@ func (s *setting) parseValue() (err error) {
 			return fmt.Errorf("%q is none of yes, no, ask, accept-new, off", arg)
 		}
 	case optRequestTTY:
-		switch s.args[0] = lowerASCII(arg); s.args[0] {
+		switch s.args[0] = pattern.Lower(arg); s.args[0] {
 		case "yes", "true", "no", "false", "auto", "force":
 		default:
 			return fmt.Errorf("%q is not yes, no, force or auto", arg)
 		}
 	case optAddressFamily:
-		switch v := lowerASCII(arg); v {
+		switch v := pattern.Lower(arg); v {
 		case "any":
 			s.args[0] = ""
 		case "inet", "inet6":

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bolt/internal/safetext"
 	"context"
 	"errors"
 	"fmt"
@@ -248,7 +249,7 @@ func (c *Conn) lostError(doing string) *transport.Error {
 	case errors.Is(cause, io.EOF):
 		cause = caused{"closed by the peer", cause}
 	default:
-		cause = caused{farText(cause.Error()), cause}
+		cause = caused{safetext.Message(cause.Error()), cause}
 	}
 	if doing == "" {
 		return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: cause,

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"bolt/internal/readfile"
 	"bolt/transport"
+	"bolt/transport/ssh/pattern"
 )
 
 // An endpoint is a destination with everything decided: what the Dest leaves
@@ -46,7 +48,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 		return nil, connectError(transport.ClassConnect, to.Host, err, "")
 	}
 	files, err := v.files(to.LoadConfig)
-	if outOfFiles(err) {
+	if readfile.OutOfFiles(err) {
 		return nil, limitError(to.Host, err)
 	}
 	if err != nil {
@@ -135,7 +137,7 @@ func sentEnv(environ []string, conf *hostConfig) []string {
 	}
 	for _, kv := range slices.Backward(environ) { // the last one counts, as in exec.Cmd
 		name, _, _ := strings.Cut(kv, "=")
-		if !named[name] && slices.ContainsFunc(conf.SendEnv, func(p string) bool { return matchPattern(p, name) }) {
+		if !named[name] && slices.ContainsFunc(conf.SendEnv, func(p string) bool { return pattern.Match(p, name) }) {
 			named[name] = true
 			list = append(list, kv)
 		}

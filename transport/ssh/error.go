@@ -11,8 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/readfile"
+	"bolt/internal/safetext"
+	"bolt/transport"
 )
 
 // The issue codes that Puppet Bolt prints.
@@ -67,7 +70,7 @@ func (e *endpoint) reachError(err error) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
 	}
-	if outOfFiles(err) {
+	if readfile.OutOfFiles(err) {
 		return limitError(e.to.Host, err)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -93,12 +96,6 @@ func (e *endpoint) reachError(err error) *transport.Error {
 		hint = "There is no route to it; check the network, or go through a jump host (proxyjump)."
 	}
 	return connectError(transport.ClassConnect, e.to.Host, err, hint)
-}
-
-// outOfFiles reports whether err is the limit of open files, of this process or
-// of the machine.
-func outOfFiles(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // limitError is a failure to open one file or socket more.
@@ -135,7 +132,7 @@ func disconnected(err error) string {
 	if !ok {
 		return ""
 	}
-	return farText(text)
+	return safetext.Message(text)
 }
 
 // handshakeError classifies what a handshake on an open connection says.
@@ -143,12 +140,12 @@ func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
 	}
-	text := strings.TrimPrefix(farText(strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")), "ssh: ")
+	text := strings.TrimPrefix(safetext.Message(strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")), "ssh: ")
 	said := w.preamble()
 	switch differ, noCommon := errors.AsType[*ssh.AlgorithmNegotiationError](err); {
 	case noCommon:
 		return connectError(transport.ClassProtocol, e.to.Host,
-			caused{fmt.Sprintf("no common algorithm for %s; the server offers: %s", differ.What, farTexts(differ.RequestedAlgorithms)), err},
+			caused{fmt.Sprintf("no common algorithm for %s; the server offers: %s", differ.What, safetext.Messages(differ.RequestedAlgorithms)), err},
 			"To speak with an old server, name one of the algorithms that it offers in encryption-algorithms, kex-algorithms, mac-algorithms or host-key-algorithms.")
 	case !w.greeted() && said != "":
 		return connectError(transport.ClassProtocol, e.to.Host, caused{fmt.Sprintf("no SSH server at %s; it said: %q", e.address(), said), err},

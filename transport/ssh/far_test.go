@@ -9,10 +9,11 @@ import (
 	"time"
 	"unicode"
 
-	"bolt/internal/sshtest"
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"bolt/internal/sshtest"
+	"bolt/transport"
 )
 
 // nasty is what nobody wants to see on a terminal: a title, a colour, a
@@ -122,23 +123,4 @@ func TestFarText(t *testing.T) {
 		clean(t, "the hint", a.hint())
 		wantText(t, "hint", a.hint(), "publickey")
 	})
-}
-
-func TestFarWord(t *testing.T) {
-	for _, c := range []struct{ name, in, want string }{
-		{"plain", "no room: 3 left", "no room: 3 left"},
-		{"letters of all kinds", "kein Platz für 名前", "kein Platz für 名前"},
-		{"lines", " one\r\ntwo\tthree \n", "one two three"},
-		{"escapes", "\x1b[31mred\x9b\u009bx\x00\x7f", "[31mredx"},
-		{"direction marks", "a\u202eb\u2066c\ufeff", "abc"},
-		{"no UTF-8", "a\xff\xfeb", "ab"},
-		{"long", strings.Repeat("x", 2*maxFarText), strings.Repeat("x", maxFarText) + " …"},
-		{"cut inside a letter", strings.Repeat("x", maxFarText-1) + "é" + "yy", strings.Repeat("x", maxFarText-1) + " …"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := farText(c.in); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
 }

@@ -9,8 +9,10 @@ import (
 	"net"
 	"sync"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/readfile"
+	"bolt/transport"
 )
 
 // Agent forwarding (OpenSSH's PROTOCOL; PROTOCOL.agent has the messages). A
@@ -52,7 +54,7 @@ func (v *View) reachAgent(ctx context.Context, e *endpoint) error {
 	case err == nil:
 		v.d.agent.rest(c)
 		return nil
-	case outOfFiles(err):
+	case readfile.OutOfFiles(err):
 		return limitError(e.to.Host, err)
 	}
 	return noAgentError(e.to.Host, fmt.Errorf("forward-agent is set, but the ssh-agent does not answer: %w", err))

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/readfile"
+	"bolt/transport"
 )
 
 // stream is what a handshake runs over: a TCP connection, a channel of a jump
@@ -145,7 +147,7 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 	kept, log := e.kept(), v.d.log
 	trust := v.d.newTrust(kept)
 	algorithms, err := trust.algorithms(e)
-	if outOfFiles(err) {
+	if readfile.OutOfFiles(err) {
 		return nil, limitError(e.to.Host, err)
 	}
 	if err != nil {
@@ -208,7 +210,7 @@ func rsaBits(key ssh.PublicKey) int {
 
 // hostKeyError gives a refusal its code if it has none.
 func hostKeyError(e *endpoint, err error) error {
-	if outOfFiles(err) {
+	if readfile.OutOfFiles(err) {
 		return limitError(e.to.Host, err)
 	}
 	if t, ok := errors.AsType[*transport.Error](err); ok {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
+	"bolt/transport/ssh/pattern"
 )
 
 // The checking of known_hosts is our own because the libraries at hand give
@@ -126,10 +129,10 @@ func recordNames(hostport string) (name, bare, principal string) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
 		// A HostKeyAlias stands for the host and its port.
-		name = lowerASCII(hostport)
+		name = pattern.Lower(hostport)
 		return name, "", name
 	}
-	host = lowerASCII(host)
+	host = pattern.Lower(host)
 	if port == "22" {
 		return host, "", host
 	}
@@ -326,19 +329,19 @@ func certificateFault(cert *ssh.Certificate, name string, authority []string) st
 		return "its certificate is not signed"
 	}
 	if !slices.Contains(authority, cert.Signature.Format) {
-		return fmt.Sprintf("its certificate is signed with %s, which is not among the accepted algorithms (CASignatureAlgorithms in ssh_config)", farText(cert.Signature.Format))
+		return fmt.Sprintf("its certificate is signed with %s, which is not among the accepted algorithms (CASignatureAlgorithms in ssh_config)", safetext.Message(cert.Signature.Format))
 	}
 	if len(cert.ValidPrincipals) == 0 {
 		return "its certificate names no hosts"
 	}
-	i := slices.IndexFunc(cert.ValidPrincipals, func(p string) bool { return matchPattern(p, name) })
+	i := slices.IndexFunc(cert.ValidPrincipals, func(p string) bool { return pattern.Match(p, name) })
 	if i < 0 {
-		return fmt.Sprintf("its certificate is for %q", farTexts(cert.ValidPrincipals))
+		return fmt.Sprintf("its certificate is for %q", safetext.Messages(cert.ValidPrincipals))
 	}
 	// CheckCert adds critical options (none is known for hosts), the time
 	// and the signature.
 	if err := new(ssh.CertChecker).CheckCert(cert.ValidPrincipals[i], cert); err != nil {
-		return "its certificate is not good: " + farText(strings.TrimPrefix(err.Error(), "ssh: "))
+		return "its certificate is not good: " + safetext.Message(strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return ""
 }

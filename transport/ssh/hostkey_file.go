@@ -14,6 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"bolt/internal/filestamp"
+	"bolt/transport/ssh/pattern"
 )
 
 // maxKnownHostsBytes is far above any real file (10,000 hosts have 2 MB).
@@ -21,9 +24,6 @@ const maxKnownHostsBytes = 256 << 20
 
 // maxBadLines is how many unusable lines of a file are reported one by one.
 const maxBadLines = 5
-
-// timeGrain is above the grain of file times (a tick of the kernel).
-const timeGrain = 20 * time.Millisecond
 
 // marker is the word with @ before a record.
 type marker uint8
@@ -75,31 +75,13 @@ func (h *hashedName) of(name string) [sha1.Size]byte {
 	return sha1.Sum(append(append(buf[:0], h.outer[:]...), sum[:]...))
 }
 
-// fileStamp tells whether a file has changed.
-type fileStamp struct {
-	exists   bool
-	dev, ino uint64
-	size     int64
-	time     time.Time
-	mode     fs.FileMode
-	uid, gid uint32
-}
-
-func stampOf(info fs.FileInfo) fileStamp {
-	s := fileStamp{exists: true, size: info.Size(), time: info.ModTime(), mode: info.Mode()}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.dev, s.ino, s.uid, s.gid = uint64(st.Dev), st.Ino, st.Uid, st.Gid
-	}
-	return s
-}
-
 // knownSlot is the place of one path in the cache. Its lock is taken before
 // that of the file in it, and held while the file is read or written.
 type knownSlot struct {
 	path string
 
 	mu     sync.Mutex
-	stamp  fileStamp
+	stamp  filestamp.Stamp
 	known  *knownFile // nil: never read
 	looked time.Time  // when the stamp was compared last
 	fresh  bool       // it was written so shortly before that its time may not tell a second change
@@ -119,14 +101,14 @@ func (s *knownSlot) current(log *slog.Logger, age time.Duration) (*knownFile, er
 
 // refresh is current with s.mu held.
 func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
-	var stamp fileStamp
+	var stamp filestamp.Stamp
 	looked := time.Now()
 	info, err := os.Stat(s.path)
 	switch {
 	case err == nil && info.Size() > maxKnownHostsBytes:
 		return nil, fmt.Errorf("%s: larger than %d bytes", s.path, maxKnownHostsBytes)
 	case err == nil:
-		stamp = stampOf(info)
+		stamp = filestamp.Of(info)
 	case !absent(err) && !errors.Is(err, fs.ErrPermission):
 		return nil, err
 	}
@@ -159,7 +141,7 @@ func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 		s.warned = true
 	}
 	s.known, s.stamp, s.looked = known, stamp, looked
-	s.fresh = stamp.exists && time.Since(stamp.time) < timeGrain
+	s.fresh = stamp.Fresh()
 	return known, nil
 }
 
@@ -239,7 +221,7 @@ func parseKnownHost(l string) (*record, error) {
 	if strings.HasPrefix(names, "|") {
 		r.hashed, err = parseHashedName(names)
 	} else {
-		r.names = lowerASCII(names)
+		r.names = pattern.Lower(names)
 	}
 	if err != nil {
 		return nil, err
@@ -306,7 +288,7 @@ func (f *knownFile) find(name string) []*record {
 	f.mu.RLock()
 	hits := slices.Clone(f.plain[name])
 	for _, i := range f.pattern {
-		if matchList(f.records[i].names, name) {
+		if pattern.MatchList(f.records[i].names, name) {
 			hits = append(hits, i)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
+
+	"bolt/internal/filestamp"
 )
 
 const (
@@ -85,7 +87,7 @@ func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
 		// The cache stays right without a new reading: with many new hosts
 		// that would take quadratic time.
 		known.append(r, q.name)
-		slot.stamp = stampOf(info)
+		slot.stamp = filestamp.Of(info)
 	}
 	log.Info("host key recorded", "target", q.host, "key", describeKey(q.key), "file", c.writeTo)
 	accepted.at = found{r, c.writeTo}

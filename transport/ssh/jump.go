@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
+	"bolt/transport"
 )
 
 // A hop is the connection to a jump host, shared by all who go through it by
@@ -142,7 +144,7 @@ func (c *Conn) reachRefused(e *endpoint, err error) error {
 	if !ok {
 		return err
 	}
-	cause := fmt.Errorf("the jump host %s: dial %s: %s", c.e.to.Host, e.address(), cmp.Or(farText(open.Message), open.Reason.String()))
+	cause := fmt.Errorf("the jump host %s: dial %s: %s", c.e.to.Host, e.address(), cmp.Or(safetext.Message(open.Message), open.Reason.String()))
 	switch open.Reason {
 	case ssh.Prohibited:
 		return connectError(transport.ClassConnect, e.to.Host, cause, "Its sshd_config forbids it: see AllowTcpForwarding, PermitOpen and DisableForwarding.")

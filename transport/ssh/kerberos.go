@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
 	"bolt/transport"
 	"bolt/transport/krb5"
-	"golang.org/x/crypto/ssh"
 )
 
 // ticketPatience is how long the KDCs may take for one login. It is no more
@@ -69,7 +71,7 @@ func kerberosAdvice(err error) string {
 	}
 	t, ok := errors.AsType[*transport.Error](err)
 	if !ok {
-		return farText(err.Error()) + "."
+		return safetext.Message(err.Error()) + "."
 	}
-	return strings.TrimSpace(farText(t.Msg) + ". " + t.Hint)
+	return strings.TrimSpace(safetext.Message(t.Msg) + ". " + t.Hint)
 }

@@ -15,8 +15,11 @@ import (
 	"sync"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/filestamp"
+	"bolt/internal/readfile"
+	"bolt/transport"
 )
 
 // maxPassphraseTries is how often a passphrase is asked for, as ssh does.
@@ -62,7 +65,7 @@ func newKeyring(disk *keyFiles, ask func(context.Context, string) (transport.Sec
 // passphrase. All but the lock's fields stay as they were read.
 type keyFile struct {
 	path  string
-	stamp fileStamp
+	stamp filestamp.Stamp
 
 	public ssh.PublicKey // nil if it is only known after unlocking
 	text   []byte        // of a locked key
@@ -95,7 +98,7 @@ func (k *keyFiles) load(path string) (*keyFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	stamp := stampOf(info)
+	stamp := filestamp.Of(info)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if f := k.files[path]; f != nil && f.stamp == stamp {
@@ -338,7 +341,7 @@ func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate
 			record.note("%s (does not exist)", path)
 		case errors.Is(err, fs.ErrPermission):
 			record.note("%s (%v)", path, err)
-		case outOfFiles(err):
+		case readfile.OutOfFiles(err):
 			record.limited(err)
 		case err != nil:
 			v.warn("invalid_ssh_key", fmt.Sprintf("Private key file %s is not usable, trying without it: %v", path, err))

@@ -10,6 +10,8 @@ import (
 	"math/big"
 
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
 )
 
 // Key revocation lists, as "ssh-keygen -k" makes them (OpenSSH's PROTOCOL.krl).
@@ -236,6 +238,6 @@ func (r *krlReader) extension() {
 	name, critical := r.string(), r.byte()
 	r.string()
 	if r.err == nil && critical != 0 {
-		r.err = fmt.Errorf("extension %s is not known", farText(string(name)))
+		r.err = fmt.Errorf("extension %s is not known", safetext.Message(string(name)))
 	}
 }

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bolt/internal/safetext"
 	"cmp"
 	"context"
 	"errors"
@@ -464,7 +465,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		if refusal.Reason != ssh.ConnectionFailed && refusal.Reason != ssh.ResourceShortage {
 			c.places.giveBack()
 			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
-				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(farText(refusal.Message), refusal.Reason.String()))}
+				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(safetext.Message(refusal.Message), refusal.Reason.String()))}
 		}
 		others, crowded := c.places.refusedRequest()
 		c.warm.yield()
@@ -477,7 +478,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 			refusedFrom = time.Now()
 		} else if time.Since(refusedFrom) > sessionBudget {
 			return opened{}, &transport.Error{Class: transport.ClassThrottled, Code: codeConnect, Err: err,
-				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(farText(refusal.Message), refusal.Reason.String())),
+				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(safetext.Message(refusal.Message), refusal.Reason.String())),
 				Hint: "Raise MaxSessions in its sshd_config; processes that outlive their session keep its place."}
 		}
 		c.log.Debug("session refused, trying again", "target", c.e.to.Host, "delay", delay)

@@ -6,17 +6,13 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"bolt/internal/safetext"
 	"bolt/transport"
 )
-
-// maxCommandErrors bounds what is kept of a proxy command's error output: its
-// end.
-const maxCommandErrors = maxFarText
 
 // A commandConn is a ProxyCommand as a net.Conn: its standard input and
 // output are the stream (ssh_config(5)).
@@ -24,7 +20,7 @@ type commandConn struct {
 	command string
 	in      io.WriteCloser
 	out     io.ReadCloser
-	errors  *tail
+	errors  *safetext.Tail
 	grace   time.Duration
 
 	cmd    *exec.Cmd
@@ -41,7 +37,7 @@ func startCommand(ctx context.Context, command, dir string, environ []string, gr
 	cmd := exec.Command("/bin/sh", "-c", command)
 	cmd.Dir, cmd.Env = dir, environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c := &commandConn{command: command, errors: &tail{}, grace: grace, cmd: cmd, exited: make(chan struct{})}
+	c := &commandConn{command: command, errors: &safetext.Tail{}, grace: grace, cmd: cmd, exited: make(chan struct{})}
 	cmd.Stderr = c.errors
 	// Others may keep the error output open; the exit is what counts.
 	cmd.WaitDelay = grace
@@ -105,33 +101,3 @@ type commandAddr struct{}
 
 func (commandAddr) Network() string { return "tcp" }
 func (commandAddr) String() string  { return "0.0.0.0:0" }
-
-// tail keeps the last part of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if extra := len(t.text) - maxCommandErrors; extra > 0 {
-		t.text = append(t.text[:0], t.text[extra:]...)
-	}
-	return len(p), nil
-}
-
-// lastLine returns the last line that is not empty.
-func (t *tail) lastLine() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.text))
-	return farText(text[strings.LastIndexByte(text, '\n')+1:])
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return farText(string(t.text))
-}

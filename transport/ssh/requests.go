@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
+	"bolt/transport"
 )
 
 // requests are what the server asks for on one channel, and tells of its end.
@@ -40,7 +42,7 @@ func (q *requests) note(r *ssh.Request) error {
 			Language   string
 		}
 		if err := ssh.Unmarshal(r.Payload, &sig); err == nil {
-			q.status, q.told = transport.Status{Code: -1, Signal: farText(strings.TrimPrefix(sig.Name, "SIG"))}, true
+			q.status, q.told = transport.Status{Code: -1, Signal: safetext.Message(strings.TrimPrefix(sig.Name, "SIG"))}, true
 		}
 	}
 	if !r.WantReply {

@@ -13,8 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/filestamp"
+	"bolt/transport"
 )
 
 // revokedKeys caches the files that RevokedHostKeys names (ssh_config(5)). It
@@ -30,7 +32,7 @@ const maxRevokedFiles = 64
 // A revokedFile is one as it was read.
 type revokedFile struct {
 	list   *revocations
-	stamp  fileStamp
+	stamp  filestamp.Stamp
 	looked time.Time // when the stamp was compared last
 	fresh  bool      // written so shortly before that its time may not tell a second change
 }
@@ -76,7 +78,7 @@ func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error)
 	if err != nil {
 		return nil, err
 	}
-	stamp := stampOf(info)
+	stamp := filestamp.Of(info)
 	if known && f.stamp == stamp && !f.fresh {
 		f.looked = looked
 		r.files[path] = f
@@ -89,7 +91,7 @@ func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error)
 	if len(r.files) >= maxRevokedFiles {
 		clear(r.files)
 	}
-	r.files[path] = revokedFile{list, stamp, looked, time.Since(stamp.time) < timeGrain}
+	r.files[path] = revokedFile{list, stamp, looked, stamp.Fresh()}
 	return list, nil
 }
 

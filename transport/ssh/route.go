@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"bolt/internal/filestamp"
 	"bolt/transport"
 )
 
@@ -276,10 +277,10 @@ func (v *View) stamp(name string, files func() []string) string {
 	var f fields
 	for _, path := range files() {
 		f.text(path)
-		s := stampPath(path)
-		f.flag(s.exists)
-		if s.exists {
-			for _, n := range [...]int64{int64(s.dev), int64(s.ino), s.size, s.time.UnixNano(), int64(s.mode), int64(s.uid), int64(s.gid)} {
+		s := filestamp.At(path)
+		f.flag(s.Exists)
+		if s.Exists {
+			for _, n := range [...]int64{int64(s.Dev), int64(s.Ino), s.Size, s.Time.UnixNano(), int64(s.Mode), int64(s.UID), int64(s.GID)} {
 				f.num(int(n))
 			}
 		}

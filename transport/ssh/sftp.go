@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"bolt/transport"
-	"bolt/transport/archive"
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
+	"bolt/transport"
+	"bolt/transport/archive"
 )
 
 // Copies by SFTP, for machines without tar. They behave as those by the
@@ -67,7 +69,7 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client, *listings) err
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	e := &transport.Error{Class: transport.ClassFile, Code: code, Msg: farText(err.Error()), Err: errors.Unwrap(err)}
+	e := &transport.Error{Class: transport.ClassFile, Code: code, Msg: safetext.Message(err.Error()), Err: errors.Unwrap(err)}
 	if _, ok := errors.AsType[*listingError](err); ok {
 		e.Hint = "Install tar on the target. Copies by tar do not have this limit."
 	}
@@ -112,7 +114,7 @@ func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) er
 		}
 		if temporary != private {
 			if err := client.RemoveDirectory(private); err != nil {
-				c.log.Warn("private directory could not be removed", "target", c.e.to.Host, "dir", private, "reason", farText(err.Error()))
+				c.log.Warn("private directory could not be removed", "target", c.e.to.Host, "dir", private, "reason", safetext.Message(err.Error()))
 			}
 		}
 		return nil

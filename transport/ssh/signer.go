@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/crypto/ssh"
+
+	"bolt/internal/safetext"
 )
 
 // withKey is the authentication with one key. It asks for a passphrase only
@@ -55,7 +57,7 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 				return nil, err
 			}
 			if err != nil {
-				a.record.note("%s (signature: %s)", c.label, farText(err.Error()))
+				a.record.note("%s (signature: %s)", c.label, safetext.Message(err.Error()))
 				return nil, err
 			}
 			a.signed = c.id

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bolt/internal/safetext"
 )
 
 const (
@@ -195,5 +197,5 @@ func (w *wire) greeted() bool {
 func (w *wire) preamble() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return farText(string(w.said))
+	return safetext.Message(string(w.said))
 }

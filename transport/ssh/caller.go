@@ -82,7 +82,7 @@ func (d *Dialer) As(c Caller) *View {
 	c.SystemConfig = cmp.Or(c.SystemConfig, "/etc/ssh/ssh_config")
 	d.viewed.Store(int64(time.Since(d.made)))
 	v := &View{d: d, caller: c, local: currentFacts(c.Home, environOf(c.Environ)), keys: newKeyring(d.files, c.Passphrase),
-		execs:  &matchExecs{dir: c.Dir, environ: c.Environ},
+		execs:  newMatchExecs(c.Dir, c.Environ),
 		config: make(map[bool]*configFiles), warned: make(map[string]bool), stamps: make(map[string]string)}
 	v.kerberos = sync.OnceValue(func() *krb5.Session {
 		return krb5.New(krb5.Options{Env: environOf(c.Environ), Dir: c.Dir})

@@ -157,15 +157,12 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 	return c, nil
 }
 
-// find returns the settings of the host that is asked for as alias. A user
-// or port that the caller already knows (not "" or 0) goes before the files'
-// ones, and Match user sees it. The error is an *transport.Error: a setting
-// that applies to this host cannot be expanded, and to go on without it could
-// lead to another machine or key than was meant.
-//
-// by is the caller whose environment ${NAME} reads and commands of Match exec use.
-func (c *configFiles) find(ctx context.Context, by asking, alias, user string, port int) (*hostConfig, error) {
-	key := configKey{alias, user, port}
+// find returns the settings of a host. The result is shared and must not be
+// changed. The error is an *transport.Error: a setting that applies to this host
+// cannot be expanded, and to go on without it could lead to another machine or key
+// than was meant.
+func (c *configFiles) find(ctx context.Context, by query) (*hostConfig, error) {
+	key := configKey{by.alias, by.user, by.port}
 	c.mu.Lock()
 	h, ok := c.cache[key]
 	c.mu.Unlock()
@@ -173,14 +170,14 @@ func (c *configFiles) find(ctx context.Context, by asking, alias, user string, p
 		return h.hostConfig, nil
 	}
 	h = cachedHost{}
-	e := evaluation{ctx: ctx, by: by, files: c, local: c.local, key: key, host: alias}
+	e := evaluation{ctx: ctx, by: by, files: c, local: c.local, key: key, host: by.alias}
 	e.local.env = recordEnv(by.env, &h.env)
 	found, err := e.run()
 	if err != nil {
 		return nil, &transport.Error{
 			Class: transport.ClassUnsupported,
 			Code:  "CONNECT_ERROR",
-			Msg:   fmt.Sprintf("ssh config for %s: %v", alias, err),
+			Msg:   fmt.Sprintf("ssh config for %s: %v", by.alias, err),
 			Hint:  "Correct that line, or do without ssh_config (load-config: false).",
 			Err:   err,
 		}
@@ -201,7 +198,7 @@ func (c *configFiles) find(ctx context.Context, by asking, alias, user string, p
 // evaluation is one walk over the blocks for one host.
 type evaluation struct {
 	ctx   context.Context
-	by    asking
+	by    query
 	files *configFiles
 	local localFacts // with the caller's environment
 	key   configKey
@@ -222,11 +219,17 @@ type evaluation struct {
 	fail error // the error of a command that could not be run
 }
 
-// asking is the data of a caller for a search.
-type asking struct {
-	env   environment
+// A query is the host that a search is for, and the caller's part in it.
+type query struct {
+	alias string // the name that was asked for
+	// A user or port that the caller already knows (not "" or 0) goes before those of
+	// the files, and Match user sees it.
+	user string
+	port int
+
+	env   environment   // what ${NAME} reads
 	execs *matchExecs   // nil: the commands of Match exec cannot be run
-	limit time.Duration // for each command of Match exec
+	limit time.Duration // for each command of Match exec; 0: matchTakes
 }
 
 func (e *evaluation) run() (hostConfig, error) {

@@ -43,6 +43,10 @@ const (
 	maxMatchRuns = 10_000
 )
 
+func newMatchExecs(dir string, environ []string) *matchExecs {
+	return &matchExecs{dir: dir, environ: environ}
+}
+
 // holds reports whether a command ends with status 0.
 func (m *matchExecs) holds(ctx context.Context, command string, limit time.Duration) (bool, error) {
 	for {
@@ -116,7 +120,7 @@ func (e *evaluation) runs(command string, at position) bool {
 	case e.by.execs == nil:
 		err = errors.New("bolt has no environment to run the command in")
 	default:
-		ok, err = e.by.execs.holds(e.ctx, text, e.by.limit)
+		ok, err = e.by.execs.holds(e.ctx, text, cmp.Or(e.by.limit, matchTakes))
 	}
 	e.ran = true
 	if err != nil {

@@ -136,6 +136,20 @@ func (t *tokens) expand(token byte) (string, error) {
 	return t.local.token(token)
 }
 
+// A peer is the machine that a command leads to.
+type peer struct {
+	alias    string // %n, the name that was asked for
+	hostName string // %h
+	user     string // %r
+	port     int    // %p
+}
+
+// expandCommand expands a ProxyCommand that does not stand in ssh_config.
+func (f localFacts) expandCommand(command string, to peer) (string, error) {
+	t := tokens{local: f, alias: to.alias, hostName: to.hostName, user: to.user, port: to.port}
+	return expandText(command, false, f, t.forProxy(true))
+}
+
 // forProxy is for ProxyJump and ProxyCommand. What goes to a shell must not
 // be able to say anything to it: host and user names come from inventories.
 func (t *tokens) forProxy(shell bool) func(byte) (string, error) {

@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -741,7 +742,7 @@ func FuzzConfig(f *testing.F) {
 		r := configReader{files: c, user: true}
 		r.parse("fuzz", text, nil)
 		// This search cannot run commands of Match exec.
-		h, err := c.find(t.Context(), asking{env: local.env}, host, user, 0)
+		h, err := c.find(t.Context(), query{alias: host, user: user, env: local.env})
 		if err != nil {
 			return
 		}
@@ -758,4 +759,83 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("out of range: %+v", h)
 		}
 	})
+}
+
+// lookup is find for the environment that the files were read with.
+func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
+	h, err := c.find(context.Background(), query{alias: alias, user: user, port: port, env: c.local.env, execs: &matchExecs{}})
+	if err != nil {
+		return hostConfig{}, err
+	}
+	return *h, nil
+}
+
+// Settings that restrict and are not evaluated are told once, with their place.
+func TestUnevaluatedSettings(t *testing.T) {
+	c, log := loadText(t, "Host web*\nKnownHostsCommand /bin/x %H\nHost *\nBindInterface lo\nKnownHostsCommand none\n")
+	for range 2 {
+		for _, name := range []string{"web1", "web2", "db1"} {
+			if _, err := c.lookup(name, "", 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, want := range []string{"config0:2", "config0:4"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%s is told %d times: %s", want, n, log.String())
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
+}
+
+// If a file is not text, no part of it is used, because a part of the settings could
+// lead to another machine.
+func TestBinaryConfig(t *testing.T) {
+	for name, files := range map[string][]string{
+		"config0:3": {"# \x01 in a comment\nUser a\nPort 2\x002\n"},
+		"config1:1": {"Include DIR/config1\nUser a\n", "\x7fELF\x02\x01\x00\n"},
+	} {
+		_, err := loadConfigFiles(sshFacts(t), writeConfig(t, files...), "", nil)
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "not a text file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := loadConfigFiles(sshFacts(t), writeConfig(t, "# \x01\nUser\ta\f\r\nHost bjørn\n"), "", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each line that would have mattered is told of once, and no other.
+func TestWarnsOfUnusedSettings(t *testing.T) {
+	matter := []string{"ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
+		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
+		"VerifyHostKeyDNS ask", "KnownHostsCommand /k", "BindInterface eth0"}
+	c, log := loadText(t, strings.Join(matter, "\n")+"\nPermitLocalCommand yes\nForwardAgent no\nCompression yes\n")
+	if _, err := c.lookup("web2", "", 0); err != nil {
+		t.Fatal(err)
+	}
+	h, err := c.lookup("web1", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := h.Unused
+	if len(notes) != len(matter) {
+		t.Errorf("got %d notes: %q\n%s", len(notes), notes, log)
+	}
+	if n := strings.Count(log.String(), "ssh config line is not used"); n != len(matter) {
+		t.Errorf("the log has %d lines:\n%s", n, log)
+	}
+	all := strings.Join(notes, "\n")
+	for i, line := range matter {
+		keyword, _, _ := strings.Cut(line, " ")
+		if want := fmt.Sprintf("config0:%d: %s: ", i+1, keyword); !strings.Contains(all, want) {
+			t.Errorf("%q is not in %s", want, all)
+		}
+	}
+	c, _ = loadText(t, "LocalCommand x\nForwardAgent no\nRemoteCommand none\nKnownHostsCommand none\nPubkeyAuthentication yes\n")
+	if h, err := c.lookup("web1", "", 0); err != nil || len(h.Unused) > 0 {
+		t.Errorf("got %+v, %v", h, err)
+	}
 }

@@ -77,26 +77,6 @@ func TestNoCommonAlgorithm(t *testing.T) {
 	wantText(t, "hint", e.Hint, "encryption-algorithms")
 }
 
-// Settings that restrict and are not evaluated are told once, with their place.
-func TestUnevaluatedSettings(t *testing.T) {
-	c, log := loadText(t, "Host web*\nKnownHostsCommand /bin/x %H\nHost *\nBindInterface lo\nKnownHostsCommand none\n")
-	for range 2 {
-		for _, name := range []string{"web1", "web2", "db1"} {
-			if _, err := c.lookup(name, "", 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, want := range []string{"config0:2", "config0:4"} {
-		if n := strings.Count(log.String(), want); n != 1 {
-			t.Errorf("%s is told %d times: %s", want, n, log.String())
-		}
-	}
-	if n := strings.Count(log.String(), "\n"); n != 2 {
-		t.Errorf("%d warnings: %s", n, log.String())
-	}
-}
-
 // The lists of algorithms are worked out once for all machines with the same
 // settings.
 func TestAlgorithmsAreChosenOnce(t *testing.T) {

@@ -54,7 +54,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	if err != nil {
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
-	conf, err := files.find(ctx, asking{v.local.env, v.execs, cmp.Or(to.ConnectTimeout, matchTakes)}, to.Host, to.User, to.Port)
+	conf, err := files.find(ctx, query{alias: to.Host, user: to.User, port: to.Port, env: v.local.env, execs: v.execs, limit: to.ConnectTimeout})
 	var unused []string
 	if v != v.d.own { // that caller reads the log, where these lines are as well
 		unused = files.unreadable()
@@ -109,7 +109,10 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 		e.jump, err = jumpDest(to, jumps)
 	case strings.EqualFold(to.ProxyCommand, "none"):
 	case to.ProxyCommand != "":
-		e.command, err = e.expandCommand(v.local)
+		e.command, err = v.local.expandCommand(to.ProxyCommand, peer{alias: to.Host, hostName: e.host, user: e.user, port: e.port})
+		if err != nil {
+			err = fmt.Errorf("proxy-command: %w", err)
+		}
 	case conf.ProxyJump != "":
 		e.jump, err = jumpDest(to, conf.ProxyJump)
 	default:
@@ -144,16 +147,6 @@ func sentEnv(environ []string, conf *hostConfig) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// expandCommand is the ProxyCommand of the destination itself.
-func (e *endpoint) expandCommand(local localFacts) (string, error) {
-	t := tokens{local: local, alias: e.to.Host, hostName: e.host, user: e.user, port: e.port}
-	command, err := expandText(e.to.ProxyCommand, false, local, t.forProxy(true))
-	if err != nil {
-		err = fmt.Errorf("proxy-command: %w", err)
-	}
-	return command, err
 }
 
 // loginName is our own name.

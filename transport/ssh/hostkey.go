@@ -102,6 +102,11 @@ type hostKeyFile struct {
 	files []*knownFile
 }
 
+// same reports whether two sets are of the same files in the same state.
+func (f *hostKeyFile) same(g *hostKeyFile) bool {
+	return f == g || f != nil && g != nil && slices.Equal(f.files, g.files)
+}
+
 // find returns the records for a name, in the order of files and lines.
 func (f *hostKeyFile) find(name string) []found {
 	var all []found

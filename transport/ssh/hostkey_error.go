@@ -11,9 +11,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
+// refusedCode is what Puppet Bolt prints.
+const refusedCode = "HOST_KEY_ERROR"
+
 // err puts a verdict into words; nil for an accepted key.
 func (v verdict) err(c hostKeyCheck, q *hostKeyQuestion, f *hostKeyFile) error {
-	e := &transport.Error{Code: "HOST_KEY_ERROR"}
+	e := &transport.Error{Code: refusedCode}
 	var what string
 	switch v.outcome {
 	case keyOK:

@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/transport"
 )
 
 // keygen runs ssh-keygen in dir.
@@ -575,5 +576,31 @@ func BenchmarkHostKeys10000(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What is kept of files has bounds.
+func TestCachesAreBounded(t *testing.T) {
+	known, revoked := newHostKeys(nil), newRevokedKeys()
+	dir := t.TempDir()
+	for i := range 3 * maxKnownSlots {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if _, err := known.load([]string{path}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3*maxRevokedFiles {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := revoked.load(path, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := len(known.slots); n > maxKnownSlots {
+		t.Errorf("%d known_hosts files", n)
+	}
+	if n := len(revoked.files); n > maxRevokedFiles {
+		t.Errorf("%d files of revoked keys", n)
 	}
 }

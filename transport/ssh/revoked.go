@@ -48,7 +48,7 @@ func (r *revokedKeys) check(path, host string, key ssh.PublicKey, age time.Durat
 	}
 	list, err := r.load(path, age)
 	if err != nil {
-		return nil, &transport.Error{Class: transport.ClassHostKeyUnknown, Code: codeHostKey, Err: err,
+		return nil, &transport.Error{Class: transport.ClassHostKeyUnknown, Code: refusedCode, Err: err,
 			Msg:  fmt.Sprintf("Host key verification failed for %s: RevokedHostKeys in ssh_config: %v", host, err),
 			Hint: "Without that file nobody knows which keys are revoked: correct it, or take the setting out."}
 	}
@@ -56,7 +56,7 @@ func (r *revokedKeys) check(path, host string, key ssh.PublicKey, age time.Durat
 	if !revoked {
 		return list, nil
 	}
-	return nil, &transport.Error{Class: transport.ClassHostKeyChanged, Code: codeHostKey,
+	return nil, &transport.Error{Class: transport.ClassHostKeyChanged, Code: refusedCode,
 		Msg:  fmt.Sprintf("Host key verification failed for %s: its %s is revoked %s", host, describeKey(plain(key)), at),
 		Hint: "A revoked key may be in foreign hands: give the machine a new one and record that. Nothing was sent to it."}
 }
@@ -191,6 +191,14 @@ func (r *revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
 		return "by " + r.path, true
 	}
 	return "", false
+}
+
+// plain is the key that a certificate is for, or the key itself.
+func plain(k ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := k.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return k
 }
 
 // authorityOf is the key that has signed a certificate, nil for other keys.

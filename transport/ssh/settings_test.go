@@ -1,12 +1,7 @@
 package ssh
 
 import (
-	"context"
-	"errors"
-	"runtime"
-
 	"bytes"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -112,33 +107,6 @@ func TestMatchExecOfCaller(t *testing.T) {
 	wantText(t, "error", err.Error(), l.config+":1", "characters that are not allowed in a command")
 }
 
-// A command of Match exec that ended because its first caller gave up runs again
-// for the others, whatever the cause was.
-func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
-	m := &matchExecs{dir: t.TempDir()}
-	const command = "[ -e again ] || { mkfifo again; exec cat again; }" // the first run does not end
-	cause := errors.New("nobody wants it any more")
-	first, giveUp := context.WithCancelCause(t.Context())
-	defer giveUp(cause)
-	var work sync.WaitGroup
-	work.Go(func() {
-		if _, err := m.holds(first, command, matchTakes); err != cause {
-			t.Errorf("the first caller: %v", err)
-		}
-	})
-	for {
-		if _, err := os.Stat(m.dir + "/again"); err == nil {
-			break
-		}
-		runtime.Gosched()
-	}
-	second := &joinContext{Context: t.Context(), asked: giveUp, cause: cause}
-	if ok, err := m.holds(second, command, matchTakes); !ok || err != nil {
-		t.Errorf("the second caller: %v, %v", ok, err)
-	}
-	work.Wait()
-}
-
 // A command of Match exec that hangs takes no longer than a connection may, and what it
 // has printed is part of the error.
 func TestMatchExecHangs(t *testing.T) {
@@ -157,49 +125,6 @@ func TestMatchExecHangs(t *testing.T) {
 	e, err := l.own.resolve(t.Context(), transport.Dest{Host: "web2", LoadConfig: true, ConnectTimeout: 10 * time.Second})
 	if err != nil || e.user != "left" || time.Since(begun) > 5*time.Second {
 		t.Errorf("beside a process that is left behind: %+v, %v", e, err)
-	}
-}
-
-// A joinContext ends another context when somebody begins to wait with it.
-type joinContext struct {
-	context.Context
-	asked context.CancelCauseFunc
-	cause error
-}
-
-func (c *joinContext) Done() <-chan struct{} {
-	c.asked(c.cause)
-	return c.Context.Done()
-}
-
-// Each line that would have mattered is told of once, and no other.
-func TestWarnsOfUnusedSettings(t *testing.T) {
-	matter := []string{"ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
-		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
-		"VerifyHostKeyDNS ask", "KnownHostsCommand /k", "BindInterface eth0"}
-	c, log := loadText(t, strings.Join(matter, "\n")+"\nPermitLocalCommand yes\nForwardAgent no\nCompression yes\n")
-	if _, err := c.lookup("web2", "", 0); err != nil {
-		t.Fatal(err)
-	}
-	h, err := c.lookup("web1", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := h.Unused
-	if len(notes) != len(matter) {
-		t.Errorf("got %d notes: %q\n%s", len(notes), notes, log)
-	}
-	if n := strings.Count(log.String(), "ssh config line is not used"); n != len(matter) {
-		t.Errorf("the log has %d lines:\n%s", n, log)
-	}
-	all := strings.Join(notes, "\n")
-	for i, line := range matter {
-		keyword, _, _ := strings.Cut(line, " ")
-		wantText(t, "notes", all, fmt.Sprintf("config0:%d: %s: ", i+1, keyword))
-	}
-	c, _ = loadText(t, "LocalCommand x\nForwardAgent no\nRemoteCommand none\nKnownHostsCommand none\nPubkeyAuthentication yes\n")
-	if h, err := c.lookup("web1", "", 0); err != nil || len(h.Unused) > 0 {
-		t.Errorf("got %+v, %v", h, err)
 	}
 }
 
@@ -234,22 +159,5 @@ func TestWarnsOfOwnTargets(t *testing.T) {
 		for _, line := range c.want {
 			wantText(t, "warnings", all, l.config+":"+line)
 		}
-	}
-}
-
-// If a file is not text, no part of it is used, because a part of the settings could
-// lead to another machine.
-func TestBinaryConfig(t *testing.T) {
-	for name, files := range map[string][]string{
-		"config0:3": {"# \x01 in a comment\nUser a\nPort 2\x002\n"},
-		"config1:1": {"Include DIR/config1\nUser a\n", "\x7fELF\x02\x01\x00\n"},
-	} {
-		_, err := loadConfigFiles(sshFacts(t), writeConfig(t, files...), "", nil)
-		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "not a text file") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if _, err := loadConfigFiles(sshFacts(t), writeConfig(t, "# \x01\nUser\ta\f\r\nHost bjørn\n"), "", nil); err != nil {
-		t.Error(err)
 	}
 }

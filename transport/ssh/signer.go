@@ -66,14 +66,6 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 	})
 }
 
-// plain is the key that a certificate is for, or the key itself.
-func plain(k ssh.PublicKey) ssh.PublicKey {
-	if cert, ok := k.(*ssh.Certificate); ok {
-		return cert.Key
-	}
-	return k
-}
-
 // signatures returns the allowed signature algorithms of a key. RSA keys sign
 // with SHA-2 (RFC 8332); ssh-rsa only if it was asked for.
 func signatures(public ssh.PublicKey, allowed []string) []string {

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"bolt/internal/sshtest"
 	"bolt/transport"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -204,4 +205,14 @@ func entries(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// writeText writes a file of the test's own.
+func writeText(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/transport"
 )
 
 // trustAge is how long a look at known_hosts and RevokedHostKeys counts for
@@ -39,7 +40,7 @@ type trust struct {
 
 // An evidence is the state of the files by which a key was accepted.
 type evidence struct {
-	known   []*knownFile
+	known   *hostKeyFile
 	revoked *revocations
 }
 
@@ -110,7 +111,7 @@ func (t *trust) judge(remote net.Addr, key ssh.PublicKey, age time.Duration) err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.key, t.remote, t.by = key, remote, evidence{known.files, list}
+	t.key, t.remote, t.by = key, remote, evidence{known, list}
 	return nil
 }
 
@@ -129,7 +130,7 @@ func (t *trust) still() error {
 		return connectError(transport.ClassConnect, t.e.to.Host, err, "")
 	}
 	list, err := t.revoked.load(t.e.conf.RevokedHostKeys, age)
-	if err == nil && list == by.revoked && slices.Equal(known.files, by.known) && !outdated(key) {
+	if err == nil && list == by.revoked && known.same(by.known) && !outdated(key) {
 		return nil
 	}
 	if err := t.judge(remote, key, age); err != nil {

@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,16 +11,6 @@ import (
 
 	"bolt/transport"
 )
-
-// lookup is find for the environment that the files were read with.
-func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
-	by := asking{c.local.env, &matchExecs{}, matchTakes}
-	h, err := c.find(context.Background(), by, alias, user, port)
-	if err != nil {
-		return hostConfig{}, err
-	}
-	return *h, nil
-}
 
 // A changed ssh_config counts for the next View, and one that is the same is
 // not read again. A View stays with what it has read.

@@ -11,6 +11,7 @@ import (
 
 	"bolt/transport"
 	"bolt/transport/krb5"
+	"bolt/transport/ssh/config"
 )
 
 // A Caller is on whose behalf connections are opened: what the ssh program of
@@ -62,17 +63,17 @@ var ErrNobody = errors.New("nobody to ask for the passphrase")
 type View struct {
 	d      *Dialer
 	caller Caller
-	local  localFacts
+	local  config.Local
 	keys   *keyring
-	execs  *matchExecs
+	execs  *config.Execs
 
 	environ  func() []byte        // digest of the environment, for route keys
 	kerberos func() *krb5.Session // of this caller
 
 	mu     sync.Mutex
-	config map[bool]*configFiles // without and with ssh_config, once it was read
-	warned map[string]bool       // texts of warnings, and lines of ssh_config in them
-	stamps map[string]string     // of credentials on disk, for route keys
+	config map[bool]*config.Files // without and with ssh_config, once it was read
+	warned map[string]bool        // texts of warnings, and lines of ssh_config in them
+	stamps map[string]string      // of credentials on disk, for route keys
 }
 
 // As returns the Dialer as a caller sees it.
@@ -81,11 +82,11 @@ func (d *Dialer) As(c Caller) *View {
 	c.UserConfig = cmp.Or(c.UserConfig, filepath.Join(c.Home, ".ssh", "config"))
 	c.SystemConfig = cmp.Or(c.SystemConfig, "/etc/ssh/ssh_config")
 	d.viewed.Store(int64(time.Since(d.made)))
-	v := &View{d: d, caller: c, local: currentFacts(c.Home, environOf(c.Environ)), keys: newKeyring(d.files, c.Passphrase),
-		execs:  newMatchExecs(c.Dir, c.Environ),
-		config: make(map[bool]*configFiles), warned: make(map[string]bool), stamps: make(map[string]string)}
+	v := &View{d: d, caller: c, local: config.CurrentLocal(c.Home, config.EnvironOf(c.Environ)), keys: newKeyring(d.files, c.Passphrase),
+		execs:  config.NewExecs(c.Dir, c.Environ),
+		config: make(map[bool]*config.Files), warned: make(map[string]bool), stamps: make(map[string]string)}
 	v.kerberos = sync.OnceValue(func() *krb5.Session {
-		return krb5.New(krb5.Options{Env: environOf(c.Environ), Dir: c.Dir})
+		return krb5.New(krb5.Options{Env: config.EnvironOf(c.Environ), Dir: c.Dir})
 	})
 	v.environ = sync.OnceValue(func() []byte {
 		if c.Environ == nil {
@@ -109,7 +110,7 @@ func (v *View) Dial(ctx context.Context, to transport.Dest) (transport.Conn, err
 }
 
 // files returns the caller's ssh_config, or what holds without one.
-func (v *View) files(withConfig bool) (*configFiles, error) {
+func (v *View) files(withConfig bool) (*config.Files, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if c := v.config[withConfig]; c != nil {
@@ -119,7 +120,7 @@ func (v *View) files(withConfig bool) (*configFiles, error) {
 	if withConfig {
 		user, system = v.caller.UserConfig, v.caller.SystemConfig
 	}
-	c, err := v.d.configs.load(v.local, user, system)
+	c, err := v.d.configs.Load(v.local, user, system)
 	if err == nil {
 		v.config[withConfig] = c
 	}

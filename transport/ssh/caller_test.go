@@ -19,6 +19,7 @@ import (
 	"bolt/internal/filestamp"
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/ssh/config"
 )
 
 // as is the lab's Dialer as another caller with the same files sees it.
@@ -400,7 +401,7 @@ func TestRelativePaths(t *testing.T) {
 	if keyA == keyB {
 		t.Error("callers in different directories, with different files, share a connection")
 	}
-	for dir, c := range map[string]*hostConfig{"/a/": a.conf, "/b/": b.conf} {
+	for dir, c := range map[string]*config.Host{"/a/": a.conf, "/b/": b.conf} {
 		got := fmt.Sprintf("%v %v %v %v %v %v", c.IdentityFiles, c.CertificateFiles, c.IdentityAgent, c.UserKnownHostsFiles, c.GlobalKnownHostsFiles, c.RevokedHostKeys)
 		want := fmt.Sprintf("[%[1]sid] [%[1]scert] %[1]sagent [%[1]skh %[2]s/kh2] [%[1]skh3] %[1]srevoked", dir, l.home)
 		if got != want {

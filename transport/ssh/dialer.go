@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"bolt/transport"
+	"bolt/transport/ssh/config"
 )
 
 // Options are the settings of a Dialer that hold for all machines. The zero
@@ -76,7 +77,7 @@ type Dialer struct {
 	log     *slog.Logger
 	home    string // the default
 	own     *View  // of the default caller
-	configs *configCache
+	configs *config.Cache
 	files   *keyFiles
 	agent   *agents
 	known   *hostKeys
@@ -120,7 +121,7 @@ func NewDialer(o Options) (*Dialer, error) {
 	}
 	d := &Dialer{
 		o: o, log: log, home: o.Home, made: time.Now(),
-		configs:    newConfigCache(log),
+		configs:    config.NewCache(log),
 		files:      newKeyFiles(),
 		agent:      newAgents(),
 		known:      newHostKeys(log),

@@ -14,6 +14,7 @@ import (
 
 	"bolt/internal/readfile"
 	"bolt/transport"
+	"bolt/transport/ssh/config"
 	"bolt/transport/ssh/pattern"
 )
 
@@ -21,7 +22,7 @@ import (
 // open comes from ssh_config, then from the defaults.
 type endpoint struct {
 	to   transport.Dest
-	conf *hostConfig // shared, not to be changed
+	conf *config.Host // shared, not to be changed
 
 	host, user string
 	port       int
@@ -54,10 +55,10 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	if err != nil {
 		return fail(fmt.Errorf("ssh_config: %w", err))
 	}
-	conf, err := files.find(ctx, query{alias: to.Host, user: to.User, port: to.Port, env: v.local.env, execs: v.execs, limit: to.ConnectTimeout})
+	conf, err := files.Find(ctx, config.Query{Alias: to.Host, User: to.User, Port: to.Port, Env: v.local.Env, Execs: v.execs, ExecLimit: to.ConnectTimeout})
 	var unused []string
 	if v != v.d.own { // that caller reads the log, where these lines are as well
-		unused = files.unreadable()
+		unused = files.Unreadable()
 		if err == nil {
 			unused = append(unused, conf.Unused...)
 		}
@@ -69,7 +70,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	if err != nil {
 		return nil, err
 	}
-	conf = conf.in(v.caller.Dir)
+	conf = conf.In(v.caller.Dir)
 	e := &endpoint{to: to, conf: conf, host: cmp.Or(conf.HostName, to.Host), user: cmp.Or(to.User, conf.User), port: cmp.Or(to.Port, conf.Port)}
 	if e.user == "" {
 		if e.user, err = v.d.login(); err != nil {
@@ -109,7 +110,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 		e.jump, err = jumpDest(to, jumps)
 	case strings.EqualFold(to.ProxyCommand, "none"):
 	case to.ProxyCommand != "":
-		e.command, err = v.local.expandCommand(to.ProxyCommand, peer{alias: to.Host, hostName: e.host, user: e.user, port: e.port})
+		e.command, err = v.local.ExpandCommand(to.ProxyCommand, config.Peer{Alias: to.Host, HostName: e.host, User: e.user, Port: e.port})
 		if err != nil {
 			err = fmt.Errorf("proxy-command: %w", err)
 		}
@@ -126,7 +127,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 
 // sentEnv lists the variables that each session sends: the caller's variables that
 // SendEnv names, then the variables of SetEnv, which override them.
-func sentEnv(environ []string, conf *hostConfig) []string {
+func sentEnv(environ []string, conf *config.Host) []string {
 	var list []string
 	named := make(map[string]bool)
 	for _, kv := range conf.SetEnv {

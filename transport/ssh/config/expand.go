@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"crypto/sha1"
@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// localFacts are what tokens say about this machine and its user.
-type localFacts struct {
+// Local is what tokens say about this machine and its user.
+type Local struct {
 	home string
 	user string
 	uid  int
 	host string // as gethostname(2) says it
-	env  environment
+	Env  Environment
 }
 
-// currentFacts asks the system. home is what ~ stands for, "" for the password
+// CurrentLocal asks the system. home is what ~ stands for, "" for the password
 // file's; env looks up environment variables and may be nil.
-func currentFacts(home string, env environment) localFacts {
-	f := localFacts{home: home, uid: os.Getuid(), env: env}
+func CurrentLocal(home string, env Environment) Local {
+	f := Local{home: home, uid: os.Getuid(), Env: env}
 	f.host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		f.user = u.Username
@@ -38,7 +38,7 @@ func currentFacts(home string, env environment) localFacts {
 }
 
 // token expands the tokens that do not depend on the remote host.
-func (f localFacts) token(token byte) (string, error) {
+func (f Local) token(token byte) (string, error) {
 	switch token {
 	case 'd':
 		return f.home, nil
@@ -56,7 +56,7 @@ func (f localFacts) token(token byte) (string, error) {
 }
 
 // tilde expands a leading ~ or ~user.
-func (f localFacts) tilde(path string) (string, error) {
+func (f Local) tilde(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok {
 		return path, nil
@@ -75,7 +75,7 @@ func (f localFacts) tilde(path string) (string, error) {
 
 // tokens are the values of %x for one host (ssh_config(5), TOKENS).
 type tokens struct {
-	local    localFacts
+	local    Local
 	alias    string // %n
 	hostName string // %h
 	user     string // %r
@@ -84,7 +84,7 @@ type tokens struct {
 	jump     string // %j
 }
 
-func (e *evaluation) tokens(h *hostConfig) *tokens {
+func (e *evaluation) tokens(h *Host) *tokens {
 	t := &tokens{
 		local:    e.local,
 		alias:    e.key.alias,
@@ -136,17 +136,17 @@ func (t *tokens) expand(token byte) (string, error) {
 	return t.local.token(token)
 }
 
-// A peer is the machine that a command leads to.
-type peer struct {
-	alias    string // %n, the name that was asked for
-	hostName string // %h
-	user     string // %r
-	port     int    // %p
+// A Peer is the machine that a command leads to.
+type Peer struct {
+	Alias    string // %n, the name that was asked for
+	HostName string // %h
+	User     string // %r
+	Port     int    // %p
 }
 
-// expandCommand expands a ProxyCommand that does not stand in ssh_config.
-func (f localFacts) expandCommand(command string, to peer) (string, error) {
-	t := tokens{local: f, alias: to.alias, hostName: to.hostName, user: to.user, port: to.port}
+// ExpandCommand expands a ProxyCommand that does not stand in ssh_config.
+func (f Local) ExpandCommand(command string, to Peer) (string, error) {
+	t := tokens{local: f, alias: to.Alias, hostName: to.HostName, user: to.User, port: to.Port}
 	return expandText(command, false, f, t.forProxy(true))
 }
 
@@ -190,7 +190,7 @@ func shellSafe(name string) bool {
 var errNoToken = errors.New("unknown token")
 
 // path expands ~, tokens and ${ENV} in a path; without t only ~.
-func (s *setting) path(local localFacts, text string, t *tokens) (string, error) {
+func (s *setting) path(local Local, text string, t *tokens) (string, error) {
 	p, err := local.tilde(text)
 	if err == nil && t != nil {
 		p, err = expandText(p, true, local, t.expand)
@@ -202,7 +202,7 @@ func (s *setting) path(local localFacts, text string, t *tokens) (string, error)
 }
 
 // expand expands the tokens in the whole argument.
-func (s *setting) expand(local localFacts, env bool, token func(byte) (string, error)) (string, error) {
+func (s *setting) expand(local Local, env bool, token func(byte) (string, error)) (string, error) {
 	text, err := expandText(s.args[0], env, local, token)
 	if err != nil {
 		return "", s.errorf(err)
@@ -211,7 +211,7 @@ func (s *setting) expand(local localFacts, env bool, token func(byte) (string, e
 }
 
 // expandText replaces %x, %% and, if env is set, ${NAME}.
-func expandText(s string, env bool, local localFacts, token func(byte) (string, error)) (string, error) {
+func expandText(s string, env bool, local Local, token func(byte) (string, error)) (string, error) {
 	if !strings.ContainsAny(s, "%$") {
 		return s, nil
 	}
@@ -223,7 +223,7 @@ func expandText(s string, env bool, local localFacts, token func(byte) (string, 
 			if !ok || name == "" {
 				return "", fmt.Errorf("%q: a ${NAME} is not complete", s)
 			}
-			value, ok := local.env.get(name)
+			value, ok := local.Env.get(name)
 			if !ok {
 				return "", fmt.Errorf("%q: environment variable %s is not set", s, name)
 			}

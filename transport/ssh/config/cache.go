@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"log/slog"
@@ -9,19 +9,19 @@ import (
 	"bolt/internal/filestamp"
 )
 
-// environment looks environment variables up; nil: there are none.
-type environment func(string) (string, bool)
+// An Environment looks environment variables up; nil: there are none.
+type Environment func(string) (string, bool)
 
 // get is a call, of nil too.
-func (e environment) get(name string) (string, bool) {
+func (e Environment) get(name string) (string, bool) {
 	if e == nil {
 		return "", false
 	}
 	return e(name)
 }
 
-// environOf looks up in a list of NAME=value.
-func environOf(list []string) environment {
+// EnvironOf looks up in a list of NAME=value.
+func EnvironOf(list []string) Environment {
 	return func(name string) (string, bool) {
 		for _, v := range slices.Backward(list) { // the last one counts, as in exec.Cmd
 			if n, value, ok := strings.Cut(v, "="); ok && n == name {
@@ -39,7 +39,7 @@ type envRead struct {
 }
 
 // recordEnv appends what is looked up to into.
-func recordEnv(env environment, into *[]envRead) environment {
+func recordEnv(env Environment, into *[]envRead) Environment {
 	return func(name string) (string, bool) {
 		value, ok := env.get(name)
 		if r := (envRead{name, value, ok}); !slices.Contains(*into, r) {
@@ -50,7 +50,7 @@ func recordEnv(env environment, into *[]envRead) environment {
 }
 
 // sameEnv reports whether an environment gives the same answers.
-func sameEnv(reads []envRead, env environment) bool {
+func sameEnv(reads []envRead, env Environment) bool {
 	for _, r := range reads {
 		if value, ok := env.get(r.name); value != r.value || ok != r.set {
 			return false
@@ -59,9 +59,9 @@ func sameEnv(reads []envRead, env environment) bool {
 	return true
 }
 
-// configReads are what decided over parsed files besides their text: as long
+// reads are what decided over parsed files besides their text: as long
 // as it is the same, they need not be read again.
-type configReads struct {
+type reads struct {
 	files []stamped
 	globs []globRead // of Include
 	env   []envRead
@@ -78,14 +78,14 @@ type globRead struct {
 	found   []string
 }
 
-func (r *configReads) note(path string) {
+func (r *reads) note(path string) {
 	s := filestamp.At(path)
 	r.fresh = r.fresh || s.Fresh()
 	r.files = append(r.files, stamped{path, s})
 }
 
 // current reports whether a reading would give the same again.
-func (r *configReads) current(env environment) bool {
+func (r *reads) current(env Environment) bool {
 	if r.fresh || !sameEnv(r.env, env) {
 		return false
 	}
@@ -102,57 +102,60 @@ func (r *configReads) current(env environment) bool {
 	return true
 }
 
-// configCache keeps parsed ssh_config files for all callers.
-type configCache struct {
+// A Cache keeps parsed ssh_config files for all callers. It is safe for concurrent
+// use.
+type Cache struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	slots map[configSource]*configSlot
+	slots map[cacheKey]*slot
 }
 
-// A configSource is all but the environment that callers can differ in.
-type configSource struct {
+// A cacheKey is all but the environment that callers can differ in.
+type cacheKey struct {
 	home, user, host string
 	userFile         string
 	systemFile       string
 }
 
 // maxConfigSources bounds the cache: one user has few sets of files.
-const maxConfigSources = 64
+const maxSources = 64
 
-type configSlot struct {
+type slot struct {
 	mu    sync.Mutex // also held while the files are read
-	files *configFiles
+	files *Files
 }
 
-func newConfigCache(log *slog.Logger) *configCache {
-	return &configCache{log: log, slots: make(map[configSource]*configSlot)}
+// NewCache returns an empty cache. What is not used of a file is reported to log;
+// nil discards.
+func NewCache(log *slog.Logger) *Cache {
+	return &Cache{log: log, slots: make(map[cacheKey]*slot)}
 }
 
-// load returns the files as they are now, "" for none: read again if they, or
+// Load returns the files as they are now, "" for none: read again if they, or
 // what else decided over them, have changed.
-func (k *configCache) load(local localFacts, userFile, systemFile string) (*configFiles, error) {
-	source := configSource{local.home, local.user, local.host, userFile, systemFile}
+func (k *Cache) Load(local Local, userFile, systemFile string) (*Files, error) {
+	source := cacheKey{local.home, local.user, local.host, userFile, systemFile}
 	k.mu.Lock()
 	s := k.slots[source]
 	if s == nil {
-		if len(k.slots) >= maxConfigSources {
+		if len(k.slots) >= maxSources {
 			clear(k.slots)
 		}
-		s = &configSlot{}
+		s = &slot{}
 		k.slots[source] = s
 	}
 	k.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.files != nil && s.files.read.current(local.env) {
+	if s.files != nil && s.files.read.current(local.Env) {
 		return s.files, nil
 	}
-	files, err := loadConfigFiles(local, userFile, systemFile, k.log)
+	files, err := readFiles(local, userFile, systemFile, k.log)
 	if err != nil {
 		return nil, err
 	}
-	files.local.env = nil // it is the first caller's alone
+	files.local.Env = nil // it is the first caller's alone
 	s.files = files
 	return files, nil
 }

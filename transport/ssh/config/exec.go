@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// matchExecs runs the commands of "Match exec" for one caller, each command once. ssh
+// Execs runs the commands of "Match exec" for one caller, each command once. ssh
 // runs them once for each connection, but an invocation of bolt looks up the settings
 // of a host for each action.
-type matchExecs struct {
+type Execs struct {
 	dir     string
 	environ []string // nil is the environment of this process
 
@@ -43,12 +43,14 @@ const (
 	maxMatchRuns = 10_000
 )
 
-func newMatchExecs(dir string, environ []string) *matchExecs {
-	return &matchExecs{dir: dir, environ: environ}
+// NewExecs returns one that runs commands in a directory and an environment (as
+// "NAME=value"); "" and nil are those of this process.
+func NewExecs(dir string, environ []string) *Execs {
+	return &Execs{dir: dir, environ: environ}
 }
 
 // holds reports whether a command ends with status 0.
-func (m *matchExecs) holds(ctx context.Context, command string, limit time.Duration) (bool, error) {
+func (m *Execs) holds(ctx context.Context, command string, limit time.Duration) (bool, error) {
 	for {
 		m.mu.Lock()
 		r, known := m.runs[command]
@@ -85,10 +87,10 @@ func (m *matchExecs) holds(ctx context.Context, command string, limit time.Durat
 
 // run runs a command as ssh does: by the user's shell, with nothing on its standard
 // input and output. The last line of its standard error is part of an error.
-func (m *matchExecs) run(ctx context.Context, command string, limit time.Duration) (bool, error) {
+func (m *Execs) run(ctx context.Context, command string, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the command did not end within %v", limit))
 	defer cancel()
-	shell, _ := environOf(m.environ).get("SHELL")
+	shell, _ := EnvironOf(m.environ).get("SHELL")
 	cmd := exec.CommandContext(ctx, cmp.Or(shell, "/bin/sh"), "-c", command)
 	cmd.Dir, cmd.Env = m.dir, m.environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -117,10 +119,10 @@ func (e *evaluation) runs(command string, at position) bool {
 	ok := false
 	switch {
 	case err != nil:
-	case e.by.execs == nil:
+	case e.by.Execs == nil:
 		err = errors.New("bolt has no environment to run the command in")
 	default:
-		ok, err = e.by.execs.holds(e.ctx, text, cmp.Or(e.by.limit, matchTakes))
+		ok, err = e.by.Execs.holds(e.ctx, text, cmp.Or(e.by.ExecLimit, matchTakes))
 	}
 	e.ran = true
 	if err != nil {
@@ -131,7 +133,7 @@ func (e *evaluation) runs(command string, at position) bool {
 
 // execTokens returns the tokens for the settings up to the current line.
 func (e *evaluation) execTokens() *tokens {
-	h := hostConfig{Port: cmp.Or(e.key.port, e.number(optPort)), HostKeyAlias: pattern.Lower(e.text(optHostKeyAlias))}
+	h := Host{Port: cmp.Or(e.key.port, e.number(optPort)), HostKeyAlias: pattern.Lower(e.text(optHostKeyAlias))}
 	t := e.tokens(&h)
 	if t.hostName == "" {
 		t.hostName, _ = e.rawHostName() // an expansion error is reported later

@@ -1,4 +1,12 @@
-package ssh
+// Package config reads ssh_config files (ssh_config(5)) and says what they set
+// for a host.
+//
+// A Cache keeps parsed Files for any number of callers, and reads them again when
+// they have changed. Files.Find answers for one host: it evaluates Host and Match,
+// expands ~, tokens and ${NAME}, and returns a Host. Everything that depends on
+// a caller (home directory, environment, commands of Match exec) comes with the
+// Query. The package owns no goroutines and no open files.
+package config
 
 import (
 	"context"
@@ -24,10 +32,10 @@ import (
 // the order of included settings nor their positions. What decides is what
 // "ssh -G" says; the tests ask it.
 
-// hostConfig is what the ssh_config files say about one host: tokens, ~ and
-// ${ENV} expanded, zero values where they say nothing. It is shared by all
-// who look the same host up: its slices are not to be changed.
-type hostConfig struct {
+// A Host is what ssh_config files set for one host: tokens, ~ and ${ENV}
+// expanded, zero values where they set nothing. All callers who look up the same
+// host share it; its slices must not be changed.
+type Host struct {
 	HostName string // never "": the alias if the files give no other name
 	User     string
 	Port     int
@@ -74,13 +82,13 @@ type hostConfig struct {
 	Unused []string
 }
 
-// configFiles are ssh_config files, parsed. Nothing is read again after
-// loadConfigFiles. They are safe for concurrent use, also by callers whose
-// environments differ: local's holds for reading the files, not for lookups.
-type configFiles struct {
-	local localFacts
+// Files are ssh_config files, parsed. Nothing is read again after Cache.Load.
+// They are safe for concurrent use, also by callers whose environments differ:
+// local's holds for reading the files, not for lookups.
+type Files struct {
+	local Local
 	log   *slog.Logger
-	read  configReads
+	read  reads
 
 	blocks  []block
 	byName  map[string][]int // blocks of a Host line that has only plain names, by name
@@ -88,7 +96,7 @@ type configFiles struct {
 	final   bool             // there is a "Match final"
 
 	mu     sync.Mutex
-	cache  map[configKey]cachedHost
+	cache  map[searchKey]cachedHost
 	unused map[position]string // lines that are not used, and are in the log
 	notes  []string            // what reading the files put into log, for callers who do not read it
 }
@@ -99,11 +107,11 @@ const maxCachedHosts = 50_000
 
 // A cachedHost is an answer, and the environment that it depends on.
 type cachedHost struct {
-	*hostConfig
+	*Host
 	env []envRead
 }
 
-type configKey struct {
+type searchKey struct {
 	alias, user string
 	port        int
 }
@@ -114,23 +122,23 @@ type block struct {
 	settings []setting
 }
 
-// loadConfigFiles reads the user's and the system's ssh_config and what they
+// readFiles reads the user's and the system's ssh_config and what they
 // include; "" stands for no file, and files that do not exist are fine. What
 // cannot be used (a line, a block, a file) is left out and reported to log
 // with its file and line. The error is for a file that exists, may be read
 // and yet cannot be.
-func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*configFiles, error) {
+func readFiles(local Local, user, system string, log *slog.Logger) (*Files, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &configFiles{
+	c := &Files{
 		local:  local,
 		log:    log,
 		byName: make(map[string][]int),
-		cache:  make(map[configKey]cachedHost),
+		cache:  make(map[searchKey]cachedHost),
 		unused: make(map[position]string),
 	}
-	c.local.env = recordEnv(local.env, &c.read.env)
+	c.local.Env = recordEnv(local.Env, &c.read.env)
 	for _, f := range []struct {
 		path string
 		user bool
@@ -138,7 +146,7 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 		if f.path == "" {
 			continue
 		}
-		r := configReader{files: c, user: f.user}
+		r := reader{files: c, user: f.user}
 		// OpenSSH checks the permissions of the user's file and of all
 		// included ones (readconf.c, SSHCONF_CHECKPERM).
 		err := r.read(f.path, nil, f.user)
@@ -153,38 +161,38 @@ func loadConfigFiles(local localFacts, user, system string, log *slog.Logger) (*
 			return nil, fmt.Errorf("read ssh config: %w", err)
 		}
 	}
-	c.local.env = local.env
+	c.local.Env = local.Env
 	return c, nil
 }
 
-// find returns the settings of a host. The result is shared and must not be
+// Find returns the settings of a host. The result is shared and must not be
 // changed. The error is an *transport.Error: a setting that applies to this host
 // cannot be expanded, and to go on without it could lead to another machine or key
 // than was meant.
-func (c *configFiles) find(ctx context.Context, by query) (*hostConfig, error) {
-	key := configKey{by.alias, by.user, by.port}
+func (c *Files) Find(ctx context.Context, by Query) (*Host, error) {
+	key := searchKey{by.Alias, by.User, by.Port}
 	c.mu.Lock()
 	h, ok := c.cache[key]
 	c.mu.Unlock()
-	if ok && sameEnv(h.env, by.env) {
-		return h.hostConfig, nil
+	if ok && sameEnv(h.env, by.Env) {
+		return h.Host, nil
 	}
 	h = cachedHost{}
-	e := evaluation{ctx: ctx, by: by, files: c, local: c.local, key: key, host: by.alias}
-	e.local.env = recordEnv(by.env, &h.env)
+	e := evaluation{ctx: ctx, by: by, files: c, local: c.local, key: key, host: by.Alias}
+	e.local.Env = recordEnv(by.Env, &h.env)
 	found, err := e.run()
 	if err != nil {
 		return nil, &transport.Error{
 			Class: transport.ClassUnsupported,
 			Code:  "CONNECT_ERROR",
-			Msg:   fmt.Sprintf("ssh config for %s: %v", by.alias, err),
+			Msg:   fmt.Sprintf("ssh config for %s: %v", by.Alias, err),
 			Hint:  "Correct that line, or do without ssh_config (load-config: false).",
 			Err:   err,
 		}
 	}
-	h.hostConfig = &found
+	h.Host = &found
 	if e.ran {
-		return h.hostConfig, nil // the next invocation asks again
+		return h.Host, nil // the next invocation asks again
 	}
 	c.mu.Lock()
 	if len(c.cache) >= maxCachedHosts {
@@ -192,16 +200,16 @@ func (c *configFiles) find(ctx context.Context, by query) (*hostConfig, error) {
 	}
 	c.cache[key] = h
 	c.mu.Unlock()
-	return h.hostConfig, nil
+	return h.Host, nil
 }
 
 // evaluation is one walk over the blocks for one host.
 type evaluation struct {
 	ctx   context.Context
-	by    query
-	files *configFiles
-	local localFacts // with the caller's environment
-	key   configKey
+	by    Query
+	files *Files
+	local Local // with the caller's environment
+	key   searchKey
 
 	host  string // what Host patterns are held against: the alias, in the final pass the HostName
 	final bool
@@ -213,32 +221,32 @@ type evaluation struct {
 	send  []string           // SendEnv
 	name  string             // HostName, once it is settled
 
-	unused []string // for hostConfig.Unused
+	unused []string // for Host.Unused
 
 	ran  bool  // a command of Match exec decided
 	fail error // the error of a command that could not be run
 }
 
-// A query is the host that a search is for, and the caller's part in it.
-type query struct {
-	alias string // the name that was asked for
+// A Query is the host that a search is for, and the caller's part in it.
+type Query struct {
+	Alias string // the name that was asked for
 	// A user or port that the caller already knows (not "" or 0) goes before those of
 	// the files, and Match user sees it.
-	user string
-	port int
+	User string
+	Port int
 
-	env   environment   // what ${NAME} reads
-	execs *matchExecs   // nil: the commands of Match exec cannot be run
-	limit time.Duration // for each command of Match exec; 0: matchTakes
+	Env       Environment   // what ${NAME} reads
+	Execs     *Execs        // nil: the commands of Match exec cannot be run
+	ExecLimit time.Duration // for each command of Match exec; 0: 30 s
 }
 
-func (e *evaluation) run() (hostConfig, error) {
+func (e *evaluation) run() (Host, error) {
 	if e.pass(); e.fail != nil {
-		return hostConfig{}, e.fail
+		return Host{}, e.fail
 	}
 	name, err := e.hostName()
 	if err != nil {
-		return hostConfig{}, err
+		return Host{}, err
 	}
 	e.name = name
 	if e.files.final {
@@ -246,7 +254,7 @@ func (e *evaluation) run() (hostConfig, error) {
 		// name bring; what is set stays (ssh_config(5), Match).
 		e.host, e.final = name, true
 		if e.pass(); e.fail != nil {
-			return hostConfig{}, e.fail
+			return Host{}, e.fail
 		}
 	}
 	return e.result()
@@ -357,9 +365,9 @@ func (e *evaluation) user() string {
 	return e.local.user
 }
 
-// result turns what was found into a hostConfig.
-func (e *evaluation) result() (hostConfig, error) {
-	h := hostConfig{
+// result turns what was found into a Host.
+func (e *evaluation) result() (Host, error) {
+	h := Host{
 		HostName:                 e.name,
 		User:                     e.key.user,
 		Port:                     e.key.port,
@@ -440,21 +448,21 @@ func (e *evaluation) warnUnused(at position, keyword, why string) {
 }
 
 // note keeps a line that cannot be used, whatever the host is.
-func (c *configFiles) note(format string, args ...any) {
+func (c *Files) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// unreadable returns texts about the lines that cannot be used, whatever the host is.
-func (c *configFiles) unreadable() []string {
+// Unreadable returns texts about the lines that cannot be used, whatever the host is.
+func (c *Files) Unreadable() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.notes)
 }
 
 // expandInto fills in the settings that have tokens.
-func (e *evaluation) expandInto(h *hostConfig) (err error) {
+func (e *evaluation) expandInto(h *Host) (err error) {
 	tokens := e.tokens(h)
 	if h.IdentityFiles, err = e.paths(e.keys, tokens); err != nil {
 		return err
@@ -493,9 +501,9 @@ func (e *evaluation) expandInto(h *hostConfig) (err error) {
 	return err
 }
 
-// in returns the settings with the paths in them relative to a directory, which
-// is the working directory of who asks; "" leaves them as they are.
-func (h *hostConfig) in(dir string) *hostConfig {
+// In returns the settings with the paths in them relative to a directory, which
+// is the working directory of the caller; "" leaves them as they are.
+func (h *Host) In(dir string) *Host {
 	relative := func(path string) bool { return path != "" && path[0] != '/' }
 	agent := relative(h.IdentityAgent) && h.IdentityAgent != "none"
 	lists := [...][]string{h.IdentityFiles, h.CertificateFiles, h.UserKnownHostsFiles, h.GlobalKnownHostsFiles}
@@ -551,7 +559,7 @@ func (e *evaluation) agent(t *tokens) (string, error) {
 	case s.args[0] == "none":
 		return "none", nil
 	case strings.HasPrefix(s.args[0], "$") && !strings.HasPrefix(s.args[0], "${"):
-		if sock, ok := e.local.env.get(s.args[0][1:]); ok && sock != "" {
+		if sock, ok := e.local.Env.get(s.args[0][1:]); ok && sock != "" {
 			return sock, nil
 		}
 		return "none", nil

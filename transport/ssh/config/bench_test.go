@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func manyHosts(n int) string {
 func BenchmarkConfigLoad25000(b *testing.B) {
 	path := writeConfig(b, manyHosts(25_000))
 	for b.Loop() {
-		if _, err := loadConfigFiles(localFacts{}, path, "", nil); err != nil {
+		if _, err := readFiles(Local{}, path, "", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"errors"
@@ -199,7 +199,7 @@ func (s *setting) errorf(err error) error { return fmt.Errorf("%s: %w", s.at, er
 func newSetting(opt option, rest string, at position) (setting, error) {
 	s := setting{opt: opt, at: at}
 	if opt == optProxyCommand || opt == optProxyJump {
-		rest = strings.TrimLeft(rest, configSpace+"=")
+		rest = strings.TrimLeft(rest, space+"=")
 		if rest == "" {
 			return s, errNoArgument
 		}
@@ -356,7 +356,7 @@ func parseSeconds(text string) (int, error) {
 // [user@]host[:port][,…], without a comment and ssh:// prefixes.
 func parseJump(arg string) (string, error) {
 	arg, _, _ = strings.Cut(arg, "#")
-	arg = strings.TrimRight(arg, configSpace)
+	arg = strings.TrimRight(arg, space)
 	if strings.EqualFold(arg, "none") {
 		return arg, nil
 	}
@@ -371,7 +371,7 @@ func parseJump(arg string) (string, error) {
 		} else if j := strings.IndexByte(host, ':'); j >= 0 {
 			host, port = host[:j], host[j:]
 		}
-		if host == "" || strings.HasPrefix(hop, "@") || strings.ContainsAny(hop, configSpace+`"'`) {
+		if host == "" || strings.HasPrefix(hop, "@") || strings.ContainsAny(hop, space+`"'`) {
 			return arg, fmt.Errorf("ProxyJump %q is not [user@]host[:port]", arg)
 		}
 		if port != "" {

@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // A command of Match exec that ended because its first caller gave up runs again
 // for the others, whatever the cause was.
 func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
-	m := &matchExecs{dir: t.TempDir()}
+	m := &Execs{dir: t.TempDir()}
 	const command = "[ -e again ] || { mkfifo again; exec cat again; }" // the first run does not end
 	cause := errors.New("nobody wants it any more")
 	first, giveUp := context.WithCancelCause(t.Context())

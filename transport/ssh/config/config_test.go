@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ import (
 )
 
 // sshFacts are the local facts as the ssh program sees them.
-func sshFacts(t testing.TB) localFacts {
+func sshFacts(t testing.TB) Local {
 	t.Helper()
 	u, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := currentFacts("", os.LookupEnv)
+	f := CurrentLocal("", os.LookupEnv)
 	f.home, f.user = u.HomeDir, u.Username
 	return f
 }
@@ -47,10 +47,10 @@ func writeConfig(t testing.TB, files ...string) string {
 }
 
 // loadText loads a configuration and returns it with what was logged.
-func loadText(t testing.TB, files ...string) (*configFiles, *bytes.Buffer) {
+func loadText(t testing.TB, files ...string) (*Files, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	c, err := loadConfigFiles(sshFacts(t), writeConfig(t, files...), "", slog.New(slog.NewTextHandler(&log, nil)))
+	c, err := readFiles(sshFacts(t), writeConfig(t, files...), "", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func askSSH(t testing.TB, config, host, user string, port int) map[string][]stri
 
 // inSSHWords turns our answer into the words of "ssh -G", as far as it has
 // an equivalent there; defaults are what ssh says about no file at all.
-func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) map[string][]string {
+func inSSHWords(h Host, local Local, defaults map[string][]string) map[string][]string {
 	one := func(s, keyword string) []string {
 		if s == "" {
 			return defaults[keyword]
@@ -178,7 +178,7 @@ func inSSHWords(h hostConfig, local localFacts, defaults map[string][]string) ma
 }
 
 // compareWithSSH looks a host up here and there.
-func compareWithSSH(t *testing.T, c *configFiles, path, host, user string, port int, defaults map[string][]string) {
+func compareWithSSH(t *testing.T, c *Files, path, host, user string, port int, defaults map[string][]string) {
 	t.Helper()
 	want := askSSH(t, path, host, user, port)
 	h, err := c.lookup(host, user, port)
@@ -300,7 +300,7 @@ func TestConfigAgainstSSH(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeConfig(t, test.files...)
 			var log bytes.Buffer
-			c, err := loadConfigFiles(sshFacts(t), path, "", slog.New(slog.NewTextHandler(&log, nil)))
+			c, err := readFiles(sshFacts(t), path, "", slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +385,7 @@ func TestConfigRandom(t *testing.T) {
 	for seed := range uint64(100) {
 		w := configWriter{rand.New(rand.NewPCG(seed, 1))}
 		path := writeConfig(t, w.file("DIR/config1"), w.file("DIR/config2"), w.file(""))
-		c, err := loadConfigFiles(sshFacts(t), path, "", nil)
+		c, err := readFiles(sshFacts(t), path, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -528,7 +528,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestConfigExpansion(t *testing.T) {
-	local := localFacts{home: "/home/me", user: "me", uid: 77, host: "desk.example.com", env: func(n string) (string, bool) {
+	local := Local{home: "/home/me", user: "me", uid: 77, host: "desk.example.com", Env: func(n string) (string, bool) {
 		v, ok := map[string]string{"SOCK": "/run/agent", "D": "/d"}[n]
 		return v, ok
 	}}
@@ -554,11 +554,11 @@ func TestConfigExpansion(t *testing.T) {
 		" IdentityAgent SSH_AUTH_SOCK",
 		"",
 	}, "\n"))
-	c, err := loadConfigFiles(local, path, "", nil)
+	c, err := readFiles(local, path, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := func(host string) hostConfig {
+	get := func(host string) Host {
 		t.Helper()
 		h, err := c.lookup(host, "", 0)
 		if err != nil {
@@ -586,109 +586,6 @@ func TestConfigExpansion(t *testing.T) {
 			t.Errorf("%s is %q, want %q", check.what, check.got, check.want)
 		}
 	}
-}
-
-func TestConfigFiles(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		t.Helper()
-		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(p, mode); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	load := func(user, system string) (hostConfig, string) {
-		t.Helper()
-		local := sshFacts(t)
-		local.home = dir
-		var log bytes.Buffer
-		c, err := loadConfigFiles(local, user, system, slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := c.lookup("web1", "", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h, log.String()
-	}
-	system := write("system", "User system\nPort 5\n", 0o644)
-
-	t.Run("user before system", func(t *testing.T) {
-		if h, _ := load(write("u1", "User user\n", 0o600), system); h.User != "user" || h.Port != 5 {
-			t.Errorf("got %q, %d", h.User, h.Port)
-		}
-	})
-	t.Run("missing files", func(t *testing.T) {
-		h, log := load(filepath.Join(dir, "no", "such"), filepath.Join(dir, "nor", "this"))
-		if log != "" || h.HostName != "web1" {
-			t.Errorf("got %+v, log %q", h, log)
-		}
-	})
-	t.Run("relative and hidden includes", func(t *testing.T) {
-		write(".ssh/conf.d/a", "Port 6\n", 0o600)
-		write(".ssh/conf.d/.b", "User hidden\n", 0o600)
-		h, log := load(write("u2", "Include conf.d/* conf.d\nInclude ~/.ssh/conf.d/none\n", 0o600), "")
-		if h.Port != 6 || h.User != "" || log != "" {
-			t.Errorf("got %+v, log %q", h, log)
-		}
-	})
-	t.Run("no ~ in a system file", func(t *testing.T) {
-		h, log := load("", write("s2", "Include ~/.ssh/conf.d/a\nUser a\n", 0o644))
-		if h.Port != 0 || h.User != "a" || !strings.Contains(log, "s2:1") {
-			t.Errorf("got %+v, log %q", h, log)
-		}
-	})
-	t.Run("writable by others", func(t *testing.T) {
-		bad := write("u3", "User bad\n", 0o666)
-		if h, log := load(bad, system); h.User != "system" || !strings.Contains(log, bad) {
-			t.Errorf("got %q, log %q", h.User, log)
-		}
-	})
-	t.Run("writable by the private group", func(t *testing.T) {
-		if h, log := load(write("u4", "User mine\n", 0o664), system); h.User != "mine" {
-			t.Errorf("got %q, log %q", h.User, log)
-		}
-	})
-	t.Run("writable by another group", func(t *testing.T) {
-		p := write("u5", "User bad\n", 0o664)
-		if err := os.Chown(p, -1, 12345); err != nil {
-			t.Fatal(err)
-		}
-		if h, _ := load(p, system); h.User != "system" {
-			t.Errorf("got %q", h.User)
-		}
-	})
-	t.Run("foreign", func(t *testing.T) {
-		p := write("u6", "User bad\n", 0o600)
-		if err := os.Chown(p, 12345, -1); err != nil {
-			t.Fatal(err)
-		}
-		if h, log := load(p, system); h.User != "system" || !strings.Contains(log, "another user") {
-			t.Errorf("got %q, log %q", h.User, log)
-		}
-	})
-	t.Run("a directory is an error", func(t *testing.T) {
-		if _, err := loadConfigFiles(localFacts{}, dir, "", nil); err == nil {
-			t.Error("no error")
-		}
-	})
-	t.Run("includes without end", func(t *testing.T) {
-		for i := range 30 {
-			write(fmt.Sprintf("deep%d", i), fmt.Sprintf("Include %s/deep%d\n", dir, i+1), 0o600)
-		}
-		write("deep30", "User deep\n", 0o600)
-		if h, log := load(filepath.Join(dir, "deep0"), ""); h.User != "" || !strings.Contains(log, "levels") {
-			t.Errorf("got %q, log %q", h.User, log)
-		}
-	})
 }
 
 // TestConfigIndex wants the index over Host lines to change no answer.
@@ -733,16 +630,16 @@ func FuzzConfig(f *testing.F) {
 	f.Add("SetEnv A=b 'c=d e'\nSendEnv LC_* -L*\nRequestTTY force\nForwardAgent yes\nRemoteCommand x\n", "x", "")
 	f.Add("ProxyJump ssh://a@[::1]:2/,b\nProxyCommand nc %h %p\nConnectTimeout 1w2d3h4m5s\n", "x", "bob")
 	f.Add("Host\x00\nInclude /dev/null ~/x [\nMatch !all\nHost !a *\n\\\n=\n", "a", "")
-	local := localFacts{home: "/nowhere", user: "me", env: func(string) (string, bool) { return "v", true }}
+	local := Local{home: "/nowhere", user: "me", Env: func(string) (string, bool) { return "v", true }}
 	f.Fuzz(func(t *testing.T, text, host, user string) {
 		if strings.Contains(strings.ToLower(text), "include") {
 			return // would read this machine's files
 		}
-		c := &configFiles{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[configKey]cachedHost), unused: make(map[position]string)}
-		r := configReader{files: c, user: true}
+		c := &Files{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[searchKey]cachedHost), unused: make(map[position]string)}
+		r := reader{files: c, user: true}
 		r.parse("fuzz", text, nil)
 		// This search cannot run commands of Match exec.
-		h, err := c.find(t.Context(), query{alias: host, user: user, env: local.env})
+		h, err := c.Find(t.Context(), Query{Alias: host, User: user, Env: local.Env})
 		if err != nil {
 			return
 		}
@@ -762,80 +659,10 @@ func FuzzConfig(f *testing.F) {
 }
 
 // lookup is find for the environment that the files were read with.
-func (c *configFiles) lookup(alias, user string, port int) (hostConfig, error) {
-	h, err := c.find(context.Background(), query{alias: alias, user: user, port: port, env: c.local.env, execs: &matchExecs{}})
+func (c *Files) lookup(alias, user string, port int) (Host, error) {
+	h, err := c.Find(context.Background(), Query{Alias: alias, User: user, Port: port, Env: c.local.Env, Execs: &Execs{}})
 	if err != nil {
-		return hostConfig{}, err
+		return Host{}, err
 	}
 	return *h, nil
-}
-
-// Settings that restrict and are not evaluated are told once, with their place.
-func TestUnevaluatedSettings(t *testing.T) {
-	c, log := loadText(t, "Host web*\nKnownHostsCommand /bin/x %H\nHost *\nBindInterface lo\nKnownHostsCommand none\n")
-	for range 2 {
-		for _, name := range []string{"web1", "web2", "db1"} {
-			if _, err := c.lookup(name, "", 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, want := range []string{"config0:2", "config0:4"} {
-		if n := strings.Count(log.String(), want); n != 1 {
-			t.Errorf("%s is told %d times: %s", want, n, log.String())
-		}
-	}
-	if n := strings.Count(log.String(), "\n"); n != 2 {
-		t.Errorf("%d warnings: %s", n, log.String())
-	}
-}
-
-// If a file is not text, no part of it is used, because a part of the settings could
-// lead to another machine.
-func TestBinaryConfig(t *testing.T) {
-	for name, files := range map[string][]string{
-		"config0:3": {"# \x01 in a comment\nUser a\nPort 2\x002\n"},
-		"config1:1": {"Include DIR/config1\nUser a\n", "\x7fELF\x02\x01\x00\n"},
-	} {
-		_, err := loadConfigFiles(sshFacts(t), writeConfig(t, files...), "", nil)
-		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "not a text file") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if _, err := loadConfigFiles(sshFacts(t), writeConfig(t, "# \x01\nUser\ta\f\r\nHost bjørn\n"), "", nil); err != nil {
-		t.Error(err)
-	}
-}
-
-// Each line that would have mattered is told of once, and no other.
-func TestWarnsOfUnusedSettings(t *testing.T) {
-	matter := []string{"ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
-		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
-		"VerifyHostKeyDNS ask", "KnownHostsCommand /k", "BindInterface eth0"}
-	c, log := loadText(t, strings.Join(matter, "\n")+"\nPermitLocalCommand yes\nForwardAgent no\nCompression yes\n")
-	if _, err := c.lookup("web2", "", 0); err != nil {
-		t.Fatal(err)
-	}
-	h, err := c.lookup("web1", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := h.Unused
-	if len(notes) != len(matter) {
-		t.Errorf("got %d notes: %q\n%s", len(notes), notes, log)
-	}
-	if n := strings.Count(log.String(), "ssh config line is not used"); n != len(matter) {
-		t.Errorf("the log has %d lines:\n%s", n, log)
-	}
-	all := strings.Join(notes, "\n")
-	for i, line := range matter {
-		keyword, _, _ := strings.Cut(line, " ")
-		if want := fmt.Sprintf("config0:%d: %s: ", i+1, keyword); !strings.Contains(all, want) {
-			t.Errorf("%q is not in %s", want, all)
-		}
-	}
-	c, _ = loadText(t, "LocalCommand x\nForwardAgent no\nRemoteCommand none\nKnownHostsCommand none\nPubkeyAuthentication yes\n")
-	if h, err := c.lookup("web1", "", 0); err != nil || len(h.Unused) > 0 {
-		t.Errorf("got %+v, %v", h, err)
-	}
 }

@@ -1,4 +1,4 @@
-package ssh
+package config
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ const (
 	// maxIncludeDepth is OpenSSH's READCONF_MAX_DEPTH.
 	maxIncludeDepth = 16
 	// maxConfigReads stops files that include each other many times over.
-	maxConfigReads = 10_000
+	maxReads = 10_000
 	// maxConfigBytes is far above any real file; it keeps a device or a
 	// mistaken path from filling the memory.
-	maxConfigBytes = 64 << 20
+	maxBytes = 64 << 20
 )
 
 // position is a line of a file.
@@ -34,9 +34,9 @@ type position struct {
 
 func (p position) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
 
-// configReader reads one file and its includes into blocks.
-type configReader struct {
-	files *configFiles
+// reader reads one file and its includes into blocks.
+type reader struct {
+	files *Files
 	user  bool     // relative includes are in ~/.ssh, not in /etc/ssh
 	stack []string // the files being read, the innermost last
 	reads int
@@ -45,12 +45,12 @@ type configReader struct {
 
 // read appends the blocks of a file. around is the condition at the Include
 // that names it, nil for none.
-func (r *configReader) read(path string, around *condition, checkOwner bool) error {
-	if r.reads++; r.reads > maxConfigReads {
-		return fmt.Errorf("more than %d included files", maxConfigReads)
+func (r *reader) read(path string, around *condition, checkOwner bool) error {
+	if r.reads++; r.reads > maxReads {
+		return fmt.Errorf("more than %d included files", maxReads)
 	}
 	r.files.read.note(path) // before it is read: a change meanwhile is seen later
-	data, err := readConfigFile(path, checkOwner)
+	data, err := readFile(path, checkOwner)
 	if readfile.OutOfFiles(err) {
 		r.limit = err
 	}
@@ -74,7 +74,7 @@ func binaryLine(text string) int {
 	line := 0
 	for l := range strings.Lines(text) {
 		line++
-		if t := strings.TrimLeft(l, configSpace); t != "" && t[0] != '#' && strings.ContainsFunc(strings.TrimRight(t, configSpace+"\f"), isControl) {
+		if t := strings.TrimLeft(l, space); t != "" && t[0] != '#' && strings.ContainsFunc(strings.TrimRight(t, space+"\f"), isControl) {
 			return line
 		}
 	}
@@ -84,7 +84,7 @@ func binaryLine(text string) int {
 func isControl(c rune) bool { return c != '\t' && (c < ' ' || c == 0x7f) }
 
 // parse is read for text at hand.
-func (r *configReader) parse(path, text string, around *condition) {
+func (r *reader) parse(path, text string, around *condition) {
 	when := around
 	b := block{when: when}
 	line := 0
@@ -122,7 +122,7 @@ func (r *configReader) parse(path, text string, around *condition) {
 	r.add(b)
 }
 
-func (r *configReader) warn(at position, what string, err error) {
+func (r *reader) warn(at position, what string, err error) {
 	r.files.log.Warn("ssh config line is not used", "at", at.String(), "keyword", what, "reason", err)
 	r.files.note("%s: %s: %v", at, what, err)
 }
@@ -130,7 +130,7 @@ func (r *configReader) warn(at position, what string, err error) {
 // condition reads a Host or Match line. A line that cannot be understood
 // makes a condition that never holds, so that the settings below it apply to
 // nobody rather than to everybody.
-func (r *configReader) condition(keyword, rest string, around *condition, at position) *condition {
+func (r *reader) condition(keyword, rest string, around *condition, at position) *condition {
 	w := &condition{around: around, at: at}
 	args, err := splitArgs(rest)
 	switch {
@@ -149,7 +149,7 @@ func (r *configReader) condition(keyword, rest string, around *condition, at pos
 }
 
 // add appends a block and indexes it.
-func (r *configReader) add(b block) {
+func (r *reader) add(b block) {
 	// A Match is evaluated where it stands, also if nothing follows before
 	// the next Include, so its first block stays.
 	if len(b.settings) == 0 && (b.when == nil || b.when.hosts != nil) {
@@ -171,7 +171,7 @@ func (r *configReader) add(b block) {
 }
 
 // include reads the files that an Include line names.
-func (r *configReader) include(rest string, when *condition, at position) {
+func (r *reader) include(rest string, when *condition, at position) {
 	args, err := splitArgs(rest)
 	if err == nil && len(args) == 0 {
 		err = errNoArgument
@@ -195,7 +195,7 @@ func (r *configReader) include(rest string, when *condition, at position) {
 	}
 }
 
-func (r *configReader) readIncluded(path string, when *condition) error {
+func (r *reader) readIncluded(path string, when *condition) error {
 	switch {
 	case slices.Contains(r.stack, path):
 		return fmt.Errorf("%s includes itself", path)
@@ -207,7 +207,7 @@ func (r *configReader) readIncluded(path string, when *condition) error {
 
 // includePaths expands one argument of Include as glob(3) does: sorted, and
 // a wildcard does not match a leading dot.
-func (r *configReader) includePaths(arg string) ([]string, error) {
+func (r *reader) includePaths(arg string) ([]string, error) {
 	if arg == "" {
 		return nil, errNoArgument
 	}
@@ -263,7 +263,7 @@ func globVisible(pattern, path string) bool {
 
 // readConfigFile returns the text of a file. With checkOwner it refuses one
 // that others could have written: it holds commands that we would run.
-func readConfigFile(path string, checkOwner bool) ([]byte, error) {
+func readFile(path string, checkOwner bool) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -271,8 +271,8 @@ func readConfigFile(path string, checkOwner bool) ([]byte, error) {
 	if info.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	}
-	if info.Size() > maxConfigBytes {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxConfigBytes)
+	if info.Size() > maxBytes {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxBytes)
 	}
 	if checkOwner {
 		if err := checkOwnership(path, info); err != nil {
@@ -309,23 +309,23 @@ func checkOwnership(path string, info fs.FileInfo) error {
 	return nil
 }
 
-const configSpace = " \t\r\n"
+const space = " \t\r\n"
 
 // splitKeyword takes the lower-case keyword off a line, with the white space
 // and the one "=" that may follow it; "" for a blank line or a comment.
 func splitKeyword(line string) (keyword, rest string) {
 	line, _, _ = strings.Cut(line, "\x00")
-	line = strings.TrimRight(line, configSpace+"\f")
-	line = strings.TrimLeft(line, configSpace)
+	line = strings.TrimRight(line, space+"\f")
+	line = strings.TrimLeft(line, space)
 	if line == "" || line[0] == '#' {
 		return "", ""
 	}
-	i := strings.IndexAny(line, configSpace+`="`)
+	i := strings.IndexAny(line, space+`="`)
 	if i < 0 {
 		return pattern.Lower(line), ""
 	}
-	keyword, rest = pattern.Lower(line[:i]), strings.TrimLeft(line[i:], configSpace)
-	rest = strings.TrimLeft(strings.TrimPrefix(rest, "="), configSpace)
+	keyword, rest = pattern.Lower(line[:i]), strings.TrimLeft(line[i:], space)
+	rest = strings.TrimLeft(strings.TrimPrefix(rest, "="), space)
 	return keyword, rest
 }
 

@@ -17,8 +17,10 @@
 // for each running session, and ends with Close. A Dialer owns the
 // connections to agents and to jump hosts; Dialer.Close ends them.
 //
-// Specifications: RFC 4251 to 4254, 4256, 4462, 8308, 8332; OpenSSH's ssh_config(5),
-// sshd_config(5), PROTOCOL, PROTOCOL.certkeys and PROTOCOL.krl.
+// transport/ssh/config reads ssh_config, transport/ssh/knownhosts judges host keys.
+//
+// Specifications: RFC 4251 to 4254, 4256, 4462, 8308, 8332; OpenSSH's
+// sshd_config(5) and PROTOCOL.
 package ssh
 
 import (
@@ -32,6 +34,7 @@ import (
 
 	"bolt/transport"
 	"bolt/transport/ssh/config"
+	"bolt/transport/ssh/knownhosts"
 )
 
 // Options are the settings of a Dialer that hold for all machines. The zero
@@ -80,8 +83,8 @@ type Dialer struct {
 	configs *config.Cache
 	files   *keyFiles
 	agent   *agents
-	known   *hostKeys
-	revoked *revokedKeys
+	known   *knownhosts.Files
+	revoked *knownhosts.RevokedFiles
 	gates   *gates
 	routes  *routeKeys
 
@@ -124,8 +127,8 @@ func NewDialer(o Options) (*Dialer, error) {
 		configs:    config.NewCache(log),
 		files:      newKeyFiles(),
 		agent:      newAgents(),
-		known:      newHostKeys(log),
-		revoked:    newRevokedKeys(),
+		known:      knownhosts.NewFiles(log),
+		revoked:    knownhosts.NewRevokedFiles(),
 		gates:      newGates(),
 		routes:     newRouteKeys(),
 		listings:   &listingBudget{limits: defaultListingLimits},

@@ -13,6 +13,7 @@ import (
 
 	"bolt/internal/readfile"
 	"bolt/transport"
+	"bolt/transport/ssh/knownhosts"
 )
 
 // stream is what a handshake runs over: a TCP connection, a channel of a jump
@@ -200,7 +201,7 @@ func (e *endpoint) longEnough(key ssh.PublicKey) error {
 // rsaBits is the length of an RSA key, or of that in a certificate; 0 for keys
 // of other types.
 func rsaBits(key ssh.PublicKey) int {
-	if k, ok := plain(key).(ssh.CryptoPublicKey); ok {
+	if k, ok := knownhosts.Plain(key).(ssh.CryptoPublicKey); ok {
 		if k, ok := k.CryptoPublicKey().(*rsa.PublicKey); ok {
 			return k.N.BitLen()
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"bolt/internal/safetext"
+	"bolt/transport/ssh/knownhosts"
 )
 
 // withKey is the authentication with one key. It asks for a passphrase only
@@ -39,7 +40,7 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 			a.record.note("%s (%s is not among the accepted algorithms)", c.label, public.Type())
 			return nil, errors.New("no algorithm for this key")
 		}
-		a.record.note("%s (%s)", c.label, ssh.FingerprintSHA256(plain(public)))
+		a.record.note("%s (%s)", c.label, ssh.FingerprintSHA256(knownhosts.Plain(public)))
 		return []ssh.Signer{&keySigner{public: public, algorithms: allowed, sign: func(data []byte, algorithm string) (*ssh.Signature, error) {
 			locked := false
 			if c.file != nil {
@@ -69,7 +70,7 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 // signatures returns the allowed signature algorithms of a key. RSA keys sign
 // with SHA-2 (RFC 8332); ssh-rsa only if it was asked for.
 func signatures(public ssh.PublicKey, allowed []string) []string {
-	of := []string{plain(public).Type()}
+	of := []string{knownhosts.Plain(public).Type()}
 	if of[0] == ssh.KeyAlgoRSA {
 		of = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
 	}

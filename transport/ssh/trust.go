@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"bolt/transport"
+	"bolt/transport/ssh/knownhosts"
 )
 
 // trustAge is how long a look at known_hosts and RevokedHostKeys counts for
@@ -25,11 +26,11 @@ func (d *Dialer) lookAge() time.Duration {
 // A trust is why a connection's host key was accepted, and whether it still
 // would be. It is safe for concurrent use.
 type trust struct {
-	known   *hostKeys
-	revoked *revokedKeys
+	known   *knownhosts.Files
+	revoked *knownhosts.RevokedFiles
 	age     func() time.Duration // that a look may have
 	e       *endpoint
-	rule    hostKeyCheck
+	rule    knownhosts.Rule
 	files   []string // known_hosts
 
 	mu     sync.Mutex
@@ -40,13 +41,13 @@ type trust struct {
 
 // An evidence is the state of the files by which a key was accepted.
 type evidence struct {
-	known   *hostKeyFile
-	revoked *revocations
+	known   *knownhosts.Set
+	revoked *knownhosts.Revocations
 }
 
 // newTrust returns the rules for an endpoint's host key, nil if any will do.
 func (d *Dialer) newTrust(e *endpoint) *trust {
-	t := &trust{known: d.known, revoked: d.revoked, age: d.lookAge, e: e, rule: hostKeyCheck{policy: hostKeyStrict, hash: e.conf.HashKnownHosts}}
+	t := &trust{known: d.known, revoked: d.revoked, age: d.lookAge, e: e, rule: knownhosts.Rule{Policy: knownhosts.Strict, Hash: e.conf.HashKnownHosts}}
 	switch e.to.HostKeyCheck {
 	case transport.CheckNone:
 		// Any key, also one that ssh_config has revoked or holds too short.
@@ -54,13 +55,13 @@ func (d *Dialer) newTrust(e *endpoint) *trust {
 	case transport.CheckByConfig:
 		switch e.conf.StrictHostKeyChecking {
 		case "no", "off", "accept-new":
-			t.rule.policy = hostKeyAcceptNew
+			t.rule.Policy = knownhosts.AcceptNew
 		}
 	}
 	if len(e.conf.UserKnownHostsFiles) > 0 {
-		t.rule.writeTo = e.conf.UserKnownHostsFiles[0]
+		t.rule.WriteTo = e.conf.UserKnownHostsFiles[0]
 	}
-	t.rule.authority = e.algorithms.authority
+	t.rule.Signatures = e.algorithms.authority
 	t.files = slices.Concat(e.conf.UserKnownHostsFiles, e.conf.GlobalKnownHostsFiles)
 	return t
 }
@@ -70,11 +71,11 @@ func (t *trust) algorithms(e *endpoint) ([]string, error) {
 	if t == nil {
 		return e.algorithms.hostKeys(nil), nil
 	}
-	known, err := t.known.load(t.files, 0)
+	known, err := t.known.Load(t.files, 0)
 	if err != nil {
 		return nil, err
 	}
-	return e.algorithms.hostKeys(known.algorithms(e.hostport)), nil
+	return e.algorithms.hostKeys(known.Algorithms(e.hostport)), nil
 }
 
 // check judges a key that the server shows, by the files as they are now. One
@@ -98,15 +99,15 @@ func (t *trust) judge(remote net.Addr, key ssh.PublicKey, age time.Duration) err
 	if err := t.e.longEnough(key); err != nil {
 		return err
 	}
-	list, err := t.revoked.check(t.e.conf.RevokedHostKeys, t.e.to.Host, key, age)
+	list, err := t.revoked.Check(t.e.conf.RevokedHostKeys, t.e.to.Host, key, age)
 	if err != nil {
 		return err
 	}
-	known, err := t.known.load(t.files, age)
+	known, err := t.known.Load(t.files, age)
 	if err != nil {
 		return err
 	}
-	if err := known.check(t.rule, t.e.to.Host, t.e.hostport, remote, key); err != nil {
+	if err := known.Check(t.rule, t.e.to.Host, t.e.hostport, remote, key); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -125,12 +126,12 @@ func (t *trust) still() error {
 	key, remote, by := t.key, t.remote, t.by
 	t.mu.Unlock()
 	age := t.age()
-	known, err := t.known.load(t.files, age)
+	known, err := t.known.Load(t.files, age)
 	if err != nil {
 		return connectError(transport.ClassConnect, t.e.to.Host, err, "")
 	}
-	list, err := t.revoked.load(t.e.conf.RevokedHostKeys, age)
-	if err == nil && list == by.revoked && known.same(by.known) && !outdated(key) {
+	list, err := t.revoked.Load(t.e.conf.RevokedHostKeys, age)
+	if err == nil && list == by.revoked && known.Same(by.known) && !outdated(key) {
 		return nil
 	}
 	if err := t.judge(remote, key, age); err != nil {

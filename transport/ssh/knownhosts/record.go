@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"crypto/rand"
@@ -39,18 +39,18 @@ func recordable(name string) bool {
 //
 // A file that cannot be written does not end the connection, as in OpenSSH;
 // it is reported to the log.
-func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
+func (f *Set) record(c Rule, q *question) verdict {
 	log := f.keys.log
 	accepted := verdict{outcome: keyOK}
 	failed := func(err error) verdict {
-		log.Warn("host key is accepted but not recorded", "target", q.host, "key", describeKey(q.key), "file", c.writeTo, "reason", err)
+		log.Warn("host key is accepted but not recorded", "target", q.host, "key", describeKey(q.key), "file", c.WriteTo, "reason", err)
 		return accepted
 	}
-	slot := f.keys.slot(c.writeTo)
+	slot := f.keys.slot(c.WriteTo)
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
 
-	file, err := openLocked(c.writeTo)
+	file, err := openLocked(c.WriteTo)
 	if err != nil {
 		return failed(err)
 	}
@@ -67,7 +67,7 @@ func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
 	}
 	r := &record{keyType: q.key.Type(), blob: q.blob}
 	text := q.name
-	if c.hash {
+	if c.Hash {
 		text, r.hashed = hashName(q.name)
 	} else {
 		r.names = q.name
@@ -89,20 +89,20 @@ func (f *hostKeyFile) record(c hostKeyCheck, q *hostKeyQuestion) verdict {
 		known.append(r, q.name)
 		slot.stamp = filestamp.Of(info)
 	}
-	log.Info("host key recorded", "target", q.host, "key", describeKey(q.key), "file", c.writeTo)
-	accepted.at = found{r, c.writeTo}
+	log.Info("host key recorded", "target", q.host, "key", describeKey(q.key), "file", c.WriteTo)
+	accepted.at = found{r, c.WriteTo}
 	return accepted
 }
 
 // with returns the set with one file in its newest state.
-func (f *hostKeyFile) with(known *knownFile) *hostKeyFile {
+func (f *Set) with(known *knownFile) *Set {
 	files := slices.Clone(f.files)
 	if i := slices.IndexFunc(files, func(k *knownFile) bool { return k.path == known.path }); i >= 0 {
 		files[i] = known
 	} else {
 		files = append(files, known)
 	}
-	return &hostKeyFile{keys: f.keys, files: files}
+	return &Set{keys: f.keys, files: files}
 }
 
 // openLocked opens a file for appending, made with its directory if missing,

@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"crypto/sha256"
@@ -7,15 +7,16 @@ import (
 	"net"
 	"strings"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
+
+	"bolt/transport"
 )
 
 // refusedCode is what Puppet Bolt prints.
 const refusedCode = "HOST_KEY_ERROR"
 
 // err puts a verdict into words; nil for an accepted key.
-func (v verdict) err(c hostKeyCheck, q *hostKeyQuestion, f *hostKeyFile) error {
+func (v verdict) err(c Rule, q *question, f *Set) error {
 	e := &transport.Error{Code: refusedCode}
 	var what string
 	switch v.outcome {
@@ -53,11 +54,11 @@ func describeBlob(keyType string, blob []byte) string {
 }
 
 // fileNames lists where a key could have been on record.
-func (f *hostKeyFile) fileNames(c hostKeyCheck) string {
+func (f *Set) fileNames(c Rule) string {
 	var names []string
 	for _, k := range f.files {
 		k.mu.RLock()
-		if len(k.records) > 0 || k.path == c.writeTo {
+		if len(k.records) > 0 || k.path == c.WriteTo {
 			names = append(names, k.path)
 		}
 		k.mu.RUnlock()
@@ -72,7 +73,7 @@ func (f *hostKeyFile) fileNames(c hostKeyCheck) string {
 }
 
 // changedHint says how to get rid of a record that is no longer right.
-func (v verdict) changedHint(q *hostKeyQuestion) string {
+func (v verdict) changedHint(q *question) string {
 	hint := "Somebody may stand between us and the machine, or it was installed anew. If the new fingerprint is right (" +
 		ownFingerprint(q.key) + "), "
 	if v.at.hashed == nil && strings.ContainsAny(v.at.names, "*?!") {
@@ -82,8 +83,8 @@ func (v verdict) changedHint(q *hostKeyQuestion) string {
 }
 
 // unknownHint says how to record a key.
-func unknownHint(c hostKeyCheck, q *hostKeyQuestion, f *hostKeyFile) string {
-	file := c.writeTo
+func unknownHint(c Rule, q *question, f *Set) string {
+	file := c.WriteTo
 	if file == "" && len(f.files) > 0 {
 		file = f.files[0].path
 	}
@@ -92,7 +93,7 @@ func unknownHint(c hostKeyCheck, q *hostKeyQuestion, f *hostKeyFile) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "If the fingerprint is the machine's own (%s), record it:\n  %s >> %s\n", ownFingerprint(q.key), scanCommand(c, q), shellWord(file))
-	if c.policy == hostKeyStrict {
+	if c.Policy == Strict {
 		b.WriteString("To have new keys recorded, set StrictHostKeyChecking accept-new in ssh_config; --no-host-key-check checks none.")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -115,7 +116,7 @@ func shortType(keyType string) string {
 
 // scanCommand prints the record of a host. For a HostKeyAlias the name must
 // be put in, and the machine is asked at the address that we reached.
-func scanCommand(c hostKeyCheck, q *hostKeyQuestion) string {
+func scanCommand(c Rule, q *question) string {
 	host, port, err := net.SplitHostPort(q.hostport)
 	alias := err != nil
 	if alias {
@@ -128,7 +129,7 @@ func scanCommand(c hostKeyCheck, q *hostKeyQuestion) string {
 	if port != "22" {
 		cmd += " -p " + port
 	}
-	if c.hash && !alias {
+	if c.Hash && !alias {
 		cmd += " -H"
 	}
 	cmd += " " + shellWord(host)

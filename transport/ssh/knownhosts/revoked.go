@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 	"bolt/transport"
 )
 
-// revokedKeys caches the files that RevokedHostKeys names (ssh_config(5)). It
+// RevokedFiles caches the files that RevokedHostKeys names (ssh_config(5)). It
 // is safe for concurrent use.
-type revokedKeys struct {
+type RevokedFiles struct {
 	mu    sync.Mutex // also held while a file is read
 	files map[string]revokedFile
 }
@@ -31,22 +31,23 @@ const maxRevokedFiles = 64
 
 // A revokedFile is one as it was read.
 type revokedFile struct {
-	list   *revocations
+	list   *Revocations
 	stamp  filestamp.Stamp
 	looked time.Time // when the stamp was compared last
 	fresh  bool      // written so shortly before that its time may not tell a second change
 }
 
-func newRevokedKeys() *revokedKeys { return &revokedKeys{files: make(map[string]revokedFile)} }
+// NewRevokedFiles returns an empty cache.
+func NewRevokedFiles() *RevokedFiles { return &RevokedFiles{files: make(map[string]revokedFile)} }
 
-// check refuses a key that a file revokes, and every key if the file cannot be
+// Check refuses a key that a file revokes, and every key if the file cannot be
 // read; "" is no file. host names the machine in the error. A look at the file
 // that is no older than age will do. It returns the list that was asked.
-func (r *revokedKeys) check(path, host string, key ssh.PublicKey, age time.Duration) (*revocations, error) {
+func (r *RevokedFiles) Check(path, host string, key ssh.PublicKey, age time.Duration) (*Revocations, error) {
 	if path == "" {
 		return nil, nil
 	}
-	list, err := r.load(path, age)
+	list, err := r.Load(path, age)
 	if err != nil {
 		return nil, &transport.Error{Class: transport.ClassHostKeyUnknown, Code: refusedCode, Err: err,
 			Msg:  fmt.Sprintf("Host key verification failed for %s: RevokedHostKeys in ssh_config: %v", host, err),
@@ -57,13 +58,13 @@ func (r *revokedKeys) check(path, host string, key ssh.PublicKey, age time.Durat
 		return list, nil
 	}
 	return nil, &transport.Error{Class: transport.ClassHostKeyChanged, Code: refusedCode,
-		Msg:  fmt.Sprintf("Host key verification failed for %s: its %s is revoked %s", host, describeKey(plain(key)), at),
+		Msg:  fmt.Sprintf("Host key verification failed for %s: its %s is revoked %s", host, describeKey(Plain(key)), at),
 		Hint: "A revoked key may be in foreign hands: give the machine a new one and record that. Nothing was sent to it."}
 }
 
-// load returns the list in a file, read again when the file has changed; nil
+// Load returns the list in a file, read again when the file has changed; nil
 // for no file.
-func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error) {
+func (r *RevokedFiles) Load(path string, age time.Duration) (*Revocations, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -95,8 +96,8 @@ func (r *revokedKeys) load(path string, age time.Duration) (*revocations, error)
 	return list, nil
 }
 
-// revocations is what a file revokes.
-type revocations struct {
+// Revocations is what a file revokes.
+type Revocations struct {
 	path         string
 	lines        map[string]int  // plain keys of a list as text, with their lines
 	keys         map[string]bool // of a KRL
@@ -104,7 +105,7 @@ type revocations struct {
 	certificates []revokedCertificates
 }
 
-func readRevocations(path string) (*revocations, error) {
+func readRevocations(path string) (*Revocations, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -124,8 +125,8 @@ func readRevocations(path string) (*revocations, error) {
 // parseRevocations reads a KRL, or else public keys, one a line. A line that
 // is no key is an error, as in OpenSSH (authfile.c, sshkey_in_file): a key that
 // was meant to be revoked would not be.
-func parseRevocations(path string, text []byte) (*revocations, error) {
-	r := &revocations{path: path}
+func parseRevocations(path string, text []byte) (*Revocations, error) {
+	r := &Revocations{path: path}
 	if bytes.HasPrefix(text, []byte(krlMagic)) {
 		if err := r.parseKRL(text); err != nil {
 			return nil, fmt.Errorf("%s: key revocation list: %w", path, err)
@@ -162,7 +163,7 @@ func revokedKey(words []string) ([]byte, error) {
 	}
 	key, err := ssh.ParsePublicKey(blob)
 	if err == nil {
-		return plain(key).Marshal(), nil
+		return Plain(key).Marshal(), nil
 	}
 	known := slices.Concat(ssh.SupportedAlgorithms().PublicKeyAuths, ssh.InsecureAlgorithms().PublicKeyAuths)
 	if slices.Contains(known, inside) || strings.Contains(inside, "-cert-") {
@@ -173,9 +174,9 @@ func revokedKey(words []string) ([]byte, error) {
 
 // revoke reports whether a key or a certificate is revoked, itself or by its
 // authority, and where: "at file:line", "by file".
-func (r *revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
+func (r *Revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
 	cert, isCert := key.(*ssh.Certificate)
-	for _, k := range []ssh.PublicKey{plain(key), authorityOf(key)} {
+	for _, k := range []ssh.PublicKey{Plain(key), authorityOf(key)} {
 		if k == nil {
 			continue
 		}
@@ -193,8 +194,8 @@ func (r *revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
 	return "", false
 }
 
-// plain is the key that a certificate is for, or the key itself.
-func plain(k ssh.PublicKey) ssh.PublicKey {
+// Plain is the key that a certificate is for, or the key itself.
+func Plain(k ssh.PublicKey) ssh.PublicKey {
 	if cert, ok := k.(*ssh.Certificate); ok {
 		return cert.Key
 	}

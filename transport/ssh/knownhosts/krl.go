@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"crypto/sha1"
@@ -80,7 +80,7 @@ func (c *revokedCertificates) hold(cert *ssh.Certificate) bool {
 }
 
 // hashed reports whether the hash of a key is in the list.
-func (r *revocations) hashed(blob string) bool {
+func (r *Revocations) hashed(blob string) bool {
 	if len(r.sha1) > 0 {
 		if sum := sha1.Sum([]byte(blob)); r.sha1[string(sum[:])] {
 			return true
@@ -96,7 +96,7 @@ func (r *revocations) hashed(blob string) bool {
 
 // parseKRL reads a list. What it does not know is an error, for it may revoke
 // something.
-func (r *revocations) parseKRL(text []byte) error {
+func (r *Revocations) parseKRL(text []byte) error {
 	in := krlReader{rest: text[len(krlMagic):]}
 	if v := in.uint32(); in.err == nil && v != krlVersion {
 		return fmt.Errorf("format %d is not known", v)

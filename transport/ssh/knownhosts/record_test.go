@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"fmt"
@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"bolt/transport"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
+
+	"bolt/transport"
 )
 
 func TestHostKeyAcceptNew(t *testing.T) {
@@ -25,18 +26,18 @@ func TestHostKeyAcceptNew(t *testing.T) {
 	for _, hash := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hash %v", hash), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), ".ssh", "known_hosts")
-			c := hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path, hash: hash}
+			c := Rule{Policy: AcceptNew, WriteTo: path, Hash: hash}
 			for _, hostport := range []string{"Web1:2222", "web2:22", "alias"} {
 				name, _, _ := recordNames(hostport)
 				for range 2 {
-					if err := s.load(t, path).check(c, "h", hostport, nil, s.ed.pub); err != nil {
+					if err := s.load(t, path).Check(c, "h", hostport, nil, s.ed.pub); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if out := found(t, name, path); strings.Count(out, s.ed.text) != 1 {
 					t.Errorf("ssh-keygen -F %s: %q", name, out)
 				}
-				err := s.load(t, path).check(c, "h", hostport, nil, s.ed2.pub)
+				err := s.load(t, path).Check(c, "h", hostport, nil, s.ed2.pub)
 				if transport.ClassOf(err) != transport.ClassHostKeyChanged {
 					t.Errorf("another key for %s: %v", hostport, err)
 				}
@@ -46,8 +47,8 @@ func TestHostKeyAcceptNew(t *testing.T) {
 				t.Errorf("names: %s", text)
 			}
 			// A cache that has not written it sees the same lines.
-			for _, known := range []*hostKeys{s.known, newHostKeys(nil)} {
-				f, err := known.load([]string{path}, 0)
+			for _, known := range []*Files{s.known, NewFiles(nil)} {
+				f, err := known.Load([]string{path}, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +67,7 @@ func TestHostKeyAcceptNew(t *testing.T) {
 	}
 	check := func(t *testing.T, path, hostport string, key ssh.PublicKey) error {
 		t.Helper()
-		return s.load(t, path).check(hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path}, "h", hostport, nil, key)
+		return s.load(t, path).Check(Rule{Policy: AcceptNew, WriteTo: path}, "h", hostport, nil, key)
 	}
 	t.Run("after a torn last line", func(t *testing.T) {
 		path := s.file(t, "web1 ED\nweb2 ED")
@@ -142,7 +143,7 @@ func TestHostKeyAcceptNew(t *testing.T) {
 			f := s.load(t, path)
 			done := make(chan error, 1)
 			go func() {
-				done <- f.check(hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path}, "h", "web1:22", nil, s.ed.pub)
+				done <- f.Check(Rule{Policy: AcceptNew, WriteTo: path}, "h", "web1:22", nil, s.ed.pub)
 			}()
 			select {
 			case err := <-done:
@@ -168,16 +169,16 @@ func TestHostKeyAcceptNew(t *testing.T) {
 	}
 	t.Run("many at once", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "known_hosts")
-		caches := []*hostKeys{newHostKeys(nil), newHostKeys(nil)} // as two processes would
+		caches := []*Files{NewFiles(nil), NewFiles(nil)} // as two processes would
 		var wg sync.WaitGroup
 		for i := range 60 {
 			wg.Go(func() {
-				f, err := caches[i%2].load([]string{path}, 0)
+				f, err := caches[i%2].Load([]string{path}, 0)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if err := f.check(hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path, hash: i%3 == 0}, "h", fmt.Sprintf("web%d:22", i%20), nil, s.ed.pub); err != nil {
+				if err := f.Check(Rule{Policy: AcceptNew, WriteTo: path, Hash: i%3 == 0}, "h", fmt.Sprintf("web%d:22", i%20), nil, s.ed.pub); err != nil {
 					t.Error(err)
 				}
 			})
@@ -204,7 +205,7 @@ func TestHostKeyAcceptNewDoesNotReread(t *testing.T) {
 	os.Chtimes(path, old, old)
 	first := s.load(t, path).files[0]
 	for i := range 50 {
-		if err := s.load(t, path).check(hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path}, "h", fmt.Sprintf("web%d:22", i), nil, s.ed.pub); err != nil {
+		if err := s.load(t, path).Check(Rule{Policy: AcceptNew, WriteTo: path}, "h", fmt.Sprintf("web%d:22", i), nil, s.ed.pub); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,15 +217,15 @@ func TestHostKeyAcceptNewDoesNotReread(t *testing.T) {
 // BenchmarkHostKeysAcceptNew records one new host after the other.
 func BenchmarkHostKeysAcceptNew(b *testing.B) {
 	path, key := manyKnownHosts(b, 10_000, false)
-	known := newHostKeys(nil)
+	known := NewFiles(nil)
 	i := 0
 	for b.Loop() {
 		i++
-		f, err := known.load([]string{path}, 0)
+		f, err := known.Load([]string{path}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := f.check(hostKeyCheck{policy: hostKeyAcceptNew, writeTo: path}, "h", fmt.Sprintf("new%d:22", i), nil, key.pub); err != nil {
+		if err := f.Check(Rule{Policy: AcceptNew, WriteTo: path}, "h", fmt.Sprintf("new%d:22", i), nil, key.pub); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"os"
@@ -100,7 +100,7 @@ func TestRevocationLists(t *testing.T) {
 func TestRevocationsAreReadOnce(t *testing.T) {
 	s := newHostKeySet(t)
 	path := writeFile(t, s.ed.text+"\n")
-	r := newRevokedKeys()
+	r := NewRevokedFiles()
 	for _, c := range []struct {
 		text string
 		want bool
@@ -108,7 +108,7 @@ func TestRevocationsAreReadOnce(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := r.load(path, 0)
+		list, err := r.Load(path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

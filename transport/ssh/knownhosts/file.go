@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"crypto/sha1"

@@ -1,4 +1,4 @@
-package ssh
+package knownhosts
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ type hostKeySet struct {
 	ca, otherCA      hostKeyPair
 	replace          *strings.Replacer
 	knownLog         bytes.Buffer
-	known            *hostKeys
+	known            *Files
 	temp             int
 }
 
@@ -93,7 +93,7 @@ func newHostKeySet(t testing.TB) *hostKeySet {
 	s.ca = newHostKey(t, s.dir, "ca", "ed25519")
 	s.otherCA = newHostKey(t, s.dir, "otherca", "ecdsa")
 	s.replace = strings.NewReplacer("ED2", s.ed2.text, "ED", s.ed.text, "EC", s.ec.text, "RSA", s.rsa.text, "OTHERCA", s.otherCA.text, "CA", s.ca.text)
-	s.known = newHostKeys(slog.New(slog.NewTextHandler(&s.knownLog, nil)))
+	s.known = NewFiles(slog.New(slog.NewTextHandler(&s.knownLog, nil)))
 	return s
 }
 
@@ -109,9 +109,9 @@ func (s *hostKeySet) file(t testing.TB, text string) string {
 	return path
 }
 
-func (s *hostKeySet) load(t testing.TB, paths ...string) *hostKeyFile {
+func (s *hostKeySet) load(t testing.TB, paths ...string) *Set {
 	t.Helper()
-	f, err := s.known.load(paths, 0)
+	f, err := s.known.Load(paths, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestHostKeyCheck(t *testing.T) {
 				os.Remove(path + ".old")
 			}
 			t.Run(name, func(t *testing.T) {
-				err := s.load(t, path).check(hostKeyCheck{}, "the-host", test.hostport, nil, test.key)
+				err := s.load(t, path).Check(Rule{}, "the-host", test.hostport, nil, test.key)
 				if got := transport.ClassOf(err); got != test.want || (err == nil) != (test.want == good) {
 					t.Fatalf("got %q (%v), want %q", got, err, test.want)
 				}
@@ -278,7 +278,7 @@ func TestHostKeyCertificates(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			cert := certify(t, s.ca, s.ec, test.args...)
-			err := s.load(t, s.file(t, test.text)).check(hostKeyCheck{}, "web1", test.hostport, nil, cert)
+			err := s.load(t, s.file(t, test.text)).Check(Rule{}, "web1", test.hostport, nil, cert)
 			if got := transport.ClassOf(err); got != test.want || (err == nil) != (test.want == good) {
 				t.Fatalf("got %q (%v), want %q", got, err, test.want)
 			}
@@ -290,7 +290,7 @@ func TestHostKeyCertificates(t *testing.T) {
 	t.Run("forged signature", func(t *testing.T) {
 		cert := *certify(t, s.ca, s.ec, "-h", "-n", "web1").(*ssh.Certificate)
 		cert.ValidPrincipals = []string{"bank"}
-		err := s.load(t, s.file(t, "@cert-authority * CA\n")).check(hostKeyCheck{}, "bank", "bank:22", nil, &cert)
+		err := s.load(t, s.file(t, "@cert-authority * CA\n")).Check(Rule{}, "bank", "bank:22", nil, &cert)
 		if transport.ClassOf(err) != transport.ClassHostKeyUnknown || !strings.Contains(err.Error(), "does not verify") {
 			t.Errorf("got %v", err)
 		}
@@ -302,12 +302,12 @@ func TestHostKeyCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 		cert := certify(t, rsaCA, s.ec, "-h", "-n", "web1", "-t", "ssh-rsa")
-		err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, cert)
+		err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, cert)
 		if transport.ClassOf(err) != transport.ClassHostKeyUnknown || !strings.Contains(err.Error(), "CASignatureAlgorithms") {
 			t.Errorf("got %v", err)
 		}
 		cert = certify(t, rsaCA, s.ec, "-h", "-n", "web1", "-t", "rsa-sha2-256")
-		if err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, cert); err != nil {
+		if err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, cert); err != nil {
 			t.Errorf("with SHA-256: %v", err)
 		}
 	})
@@ -335,7 +335,7 @@ func TestHostKeyAlgorithms(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			all := s.load(t, s.file(t, test.text)).algorithms(test.hostport)
+			all := s.load(t, s.file(t, test.text)).Algorithms(test.hostport)
 			if test.first == nil && !test.certs {
 				if all != nil {
 					t.Errorf("got %q for an unknown host", all)
@@ -370,7 +370,7 @@ func TestHostKeyErrorTexts(t *testing.T) {
 
 	t.Run("unknown", func(t *testing.T) {
 		path := s.file(t, "web2 ED2\n")
-		err := s.load(t, path).check(hostKeyCheck{writeTo: path}, "web1", "web1.example.com:2222", nil, s.ed.pub)
+		err := s.load(t, path).Check(Rule{WriteTo: path}, "web1", "web1.example.com:2222", nil, s.ed.pub)
 		for _, want := range []string{"web1", "ssh-ed25519", print(s.ed), path, "ssh-keyscan -t ed25519 -p 2222 web1.example.com >> " + path, "accept-new", "--no-host-key-check"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v\ndoes not contain %q", err, want)
@@ -378,14 +378,14 @@ func TestHostKeyErrorTexts(t *testing.T) {
 		}
 	})
 	t.Run("unknown alias", func(t *testing.T) {
-		err := s.load(t).check(hostKeyCheck{writeTo: "/x y/kh", hash: true}, "web1", "one", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 2200}, s.ec.pub)
+		err := s.load(t).Check(Rule{WriteTo: "/x y/kh", Hash: true}, "web1", "one", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 2200}, s.ec.pub)
 		want := `ssh-keyscan -t ecdsa -p 2200 192.0.2.1 | sed 's/^[^ ]*/one/' >> '/x y/kh'`
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not contain %q", err, want)
 		}
 	})
 	t.Run("unknown and no file", func(t *testing.T) {
-		err := s.load(t).check(hostKeyCheck{policy: hostKeyAcceptNew}, "web1", "web1:22", nil, s.ed.pub)
+		err := s.load(t).Check(Rule{Policy: AcceptNew}, "web1", "web1:22", nil, s.ed.pub)
 		if transport.ClassOf(err) != transport.ClassHostKeyUnknown || !strings.Contains(err.Error(), "UserKnownHostsFile") {
 			t.Errorf("got %v", err)
 		}
@@ -393,7 +393,7 @@ func TestHostKeyErrorTexts(t *testing.T) {
 	t.Run("changed, and its command", func(t *testing.T) {
 		path := s.file(t, "# comment\n[web1]:2222 EC\n[web1]:2222 ED2\nweb2 ED\n")
 		keygen(t, s.dir, "-H", "-f", path)
-		err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:2222", nil, s.ed.pub)
+		err := s.load(t, path).Check(Rule{}, "web1", "web1:2222", nil, s.ed.pub)
 		for _, want := range []string{print(s.ed), print(s.ed2), path + ":3", "ssh-keygen -R '[web1]:2222' -f " + path} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Fatalf("%v\ndoes not contain %q", err, want)
@@ -403,14 +403,14 @@ func TestHostKeyErrorTexts(t *testing.T) {
 		if out, err := exec.Command("sh", "-c", lines[len(lines)-1]).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		err = s.load(t, path).check(hostKeyCheck{}, "web1", "web1:2222", nil, s.ed.pub)
+		err = s.load(t, path).Check(Rule{}, "web1", "web1:2222", nil, s.ed.pub)
 		if transport.ClassOf(err) != transport.ClassHostKeyUnknown {
 			t.Errorf("after the command: %v", err)
 		}
 	})
 	t.Run("changed by a pattern", func(t *testing.T) {
 		path := s.file(t, "web* ED2\n")
-		err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, s.ed.pub)
+		err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, s.ed.pub)
 		if err == nil || strings.Contains(err.Error(), "ssh-keygen -R") || !strings.Contains(err.Error(), "correct the record at "+path+":1") {
 			t.Errorf("got %v", err)
 		}
@@ -422,10 +422,10 @@ func TestHostKeyFiles(t *testing.T) {
 	one, two := s.file(t, "web1 ED2\n"), s.file(t, "web1 ED\n@revoked * EC\n")
 	missing := filepath.Join(s.dir, "no", "such")
 	f := s.load(t, missing, one, two, one, filepath.Join(one, "x"))
-	if err := f.check(hostKeyCheck{}, "web1", "web1:22", nil, s.ed.pub); err != nil {
+	if err := f.Check(Rule{}, "web1", "web1:22", nil, s.ed.pub); err != nil {
 		t.Errorf("the second file does not count: %v", err)
 	}
-	if err := f.check(hostKeyCheck{}, "web1", "web1:22", nil, s.ec.pub); err == nil || !strings.Contains(err.Error(), "revoked at "+two+":2") {
+	if err := f.Check(Rule{}, "web1", "web1:22", nil, s.ec.pub); err == nil || !strings.Contains(err.Error(), "revoked at "+two+":2") {
 		t.Errorf("got %v", err)
 	}
 	if len(f.find("web1")) != 3 {
@@ -434,7 +434,7 @@ func TestHostKeyFiles(t *testing.T) {
 	if s.knownLog.Len() > 0 {
 		t.Errorf("complaint: %s", s.knownLog.String())
 	}
-	if _, err := s.known.load([]string{s.dir}, 0); err == nil || !strings.Contains(err.Error(), s.dir) {
+	if _, err := s.known.Load([]string{s.dir}, 0); err == nil || !strings.Contains(err.Error(), s.dir) {
 		t.Errorf("a directory: %v", err)
 	}
 }
@@ -445,7 +445,7 @@ func TestHostKeyBadLinesAreReportedOnce(t *testing.T) {
 	for range 3 {
 		f := s.load(t, path)
 		for _, h := range []string{"web1:22", "web2:22"} {
-			if err := f.check(hostKeyCheck{}, "h", h, nil, s.ed.pub); err != nil {
+			if err := f.Check(Rule{}, "h", h, nil, s.ed.pub); err != nil {
 				t.Error(err)
 			}
 		}
@@ -471,7 +471,7 @@ func TestHostKeyFileIsReadAgain(t *testing.T) {
 		if err := os.WriteFile(path, []byte("web1 "+key.text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, key.pub); err != nil {
+		if err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, key.pub); err != nil {
 			t.Fatalf("the new text does not count: %v", err)
 		}
 	}
@@ -482,12 +482,12 @@ func TestHostKeyFileIsReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Chtimes(path, soon, soon)
-		if err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, key.pub); err != nil {
+		if err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, key.pub); err != nil {
 			t.Fatalf("the new text does not count: %v", err)
 		}
 	}
 	os.Remove(path)
-	if err := s.load(t, path).check(hostKeyCheck{}, "web1", "web1:22", nil, s.ed.pub); transport.ClassOf(err) != transport.ClassHostKeyUnknown {
+	if err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, s.ed.pub); transport.ClassOf(err) != transport.ClassHostKeyUnknown {
 		t.Errorf("after removal: %v", err)
 	}
 }
@@ -507,14 +507,14 @@ func FuzzKnownHosts(f *testing.F) {
 		if len(known.records)+len(bad) > lines {
 			t.Fatalf("%d records and %d bad lines of %d", len(known.records), len(bad), lines)
 		}
-		set := &hostKeyFile{keys: newHostKeys(nil), files: []*knownFile{known}}
+		set := &Set{keys: NewFiles(nil), files: []*knownFile{known}}
 		name, _, _ := recordNames(hostport)
 		first := fmt.Sprint(set.find(name))
 		if again := fmt.Sprint(set.find(name)); again != first {
 			t.Errorf("found %s, then %s", first, again)
 		}
-		set.algorithms(hostport)
-		if err := set.check(hostKeyCheck{}, "h", hostport, nil, key); err == nil && len(known.records) == 0 {
+		set.Algorithms(hostport)
+		if err := set.Check(Rule{}, "h", hostport, nil, key); err == nil && len(known.records) == 0 {
 			t.Error("accepted without a record")
 		}
 	})
@@ -553,25 +553,25 @@ func BenchmarkHostKeys10000(b *testing.B) {
 		path, key := manyKnownHosts(b, 10_000, hash)
 		b.Run(kind+" load", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := newHostKeys(nil).load([]string{path}, 0); err != nil {
+				if _, err := NewFiles(nil).Load([]string{path}, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(kind+" host", func(b *testing.B) {
-			known := newHostKeys(nil)
+			known := NewFiles(nil)
 			i := 0
 			for b.Loop() {
-				f, err := known.load([]string{path}, 0)
+				f, err := known.Load([]string{path}, 0)
 				if err != nil {
 					b.Fatal(err)
 				}
 				hostport := fmt.Sprintf("node%d.example.com:22", i%10_000)
 				if i++; i%10_000 == 0 {
-					known = newHostKeys(nil)
+					known = NewFiles(nil)
 				}
-				f.algorithms(hostport)
-				if err := f.check(hostKeyCheck{}, "h", hostport, nil, key.pub); err != nil {
+				f.Algorithms(hostport)
+				if err := f.Check(Rule{}, "h", hostport, nil, key.pub); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -581,18 +581,18 @@ func BenchmarkHostKeys10000(b *testing.B) {
 
 // What is kept of files has bounds.
 func TestCachesAreBounded(t *testing.T) {
-	known, revoked := newHostKeys(nil), newRevokedKeys()
+	known, revoked := NewFiles(nil), NewRevokedFiles()
 	dir := t.TempDir()
 	for i := range 3 * maxKnownSlots {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		if _, err := known.load([]string{path}, 0); err != nil {
+		if _, err := known.Load([]string{path}, 0); err != nil {
 			t.Fatal(err)
 		}
 		if i < 3*maxRevokedFiles {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := revoked.load(path, 0); err != nil {
+			if _, err := revoked.Load(path, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,16 @@
-package ssh
+// Package knownhosts judges the host keys of SSH servers by known_hosts files and
+// lists of revoked keys.
+//
+// Files caches known_hosts files; a Set is the records of the files that count for
+// one host. Set.Check knows plain and hashed names, patterns, ports,
+// @cert-authority and @revoked, and records new keys if its Rule says so.
+// RevokedFiles does the same for the files that RevokedHostKeys names: plain lists
+// and key revocation lists (KRL). Files are read again when they have changed; the
+// package owns no goroutines and no open files.
+//
+// Specifications: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; OpenSSH's
+// PROTOCOL.certkeys and PROTOCOL.krl.
+package knownhosts
 
 import (
 	"bytes"
@@ -22,28 +34,28 @@ import (
 // @revoked, ports and patterns otherwise than OpenSSH does
 // (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; hostfile.c; sshconnect.c).
 
-// hostKeyPolicy says what to do about a key that is not on record.
-type hostKeyPolicy uint8
+// A Policy says what to do about a key that is not on record.
+type Policy uint8
 
 const (
-	hostKeyStrict    hostKeyPolicy = iota // refuse it
-	hostKeyAcceptNew                      // record it, but refuse changed ones
+	Strict    Policy = iota // refuse it
+	AcceptNew               // record it, but refuse changed ones
 )
 
-// hostKeyCheck is how one connection wants its key checked.
-type hostKeyCheck struct {
-	policy  hostKeyPolicy
-	writeTo string // the file for accept-new, ~ expanded; "": there is none, so nothing new is accepted
-	hash    bool   // record the name hashed
+// A Rule is how one connection wants its key checked.
+type Rule struct {
+	Policy  Policy
+	WriteTo string // the file for accept-new, ~ expanded; "": there is none, so nothing new is accepted
+	Hash    bool   // record the name hashed
 
-	// authority holds the signatures that may be on a certificate
+	// Signatures are the algorithms of signatures that may be on a certificate
 	// (ssh_config(5), CASignatureAlgorithms); nil for those held secure.
-	authority []string
+	Signatures []string
 }
 
-// hostKeys caches known_hosts files, read and indexed. It is safe for
+// Files caches known_hosts files, read and indexed. It is safe for
 // concurrent use and owns nothing that must be closed.
-type hostKeys struct {
+type Files struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
@@ -54,21 +66,23 @@ type hostKeys struct {
 // have the machine's in them (ssh_config(5), TOKENS).
 const maxKnownSlots = 1024
 
-func newHostKeys(log *slog.Logger) *hostKeys {
+// NewFiles returns an empty cache. What is not used of a file is reported to log;
+// nil discards.
+func NewFiles(log *slog.Logger) *Files {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &hostKeys{log: log, slots: make(map[string]*knownSlot)}
+	return &Files{log: log, slots: make(map[string]*knownSlot)}
 }
 
-// load returns the records of files. A file is read again when its size, its
+// Load returns the records of files. A file is read again when its size, its
 // time or its place on disk has changed. Files that are missing or may not be
 // read hold no records; the latter are reported to the log. The error is for
 // a file that is there and yet cannot be read: what it revokes is not known.
 //
 // A look at a file that is no older than age will do.
-func (k *hostKeys) load(files []string, age time.Duration) (*hostKeyFile, error) {
-	f := &hostKeyFile{keys: k}
+func (k *Files) Load(files []string, age time.Duration) (*Set, error) {
+	f := &Set{keys: k}
 	for i, path := range files {
 		if slices.Contains(files[:i], path) {
 			continue
@@ -82,7 +96,7 @@ func (k *hostKeys) load(files []string, age time.Duration) (*hostKeyFile, error)
 	return f, nil
 }
 
-func (k *hostKeys) slot(path string) *knownSlot {
+func (k *Files) slot(path string) *knownSlot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.slots[path]
@@ -96,19 +110,19 @@ func (k *hostKeys) slot(path string) *knownSlot {
 	return s
 }
 
-// hostKeyFile is a set of known_hosts files, in the order of the search.
-type hostKeyFile struct {
-	keys  *hostKeys
+// A Set is a set of known_hosts files, in the order of the search.
+type Set struct {
+	keys  *Files
 	files []*knownFile
 }
 
-// same reports whether two sets are of the same files in the same state.
-func (f *hostKeyFile) same(g *hostKeyFile) bool {
+// Same reports whether two sets are of the same files in the same state.
+func (f *Set) Same(g *Set) bool {
 	return f == g || f != nil && g != nil && slices.Equal(f.files, g.files)
 }
 
 // find returns the records for a name, in the order of files and lines.
-func (f *hostKeyFile) find(name string) []found {
+func (f *Set) find(name string) []found {
 	var all []found
 	for _, known := range f.files {
 		for _, r := range known.find(name) {
@@ -144,9 +158,9 @@ func recordNames(hostport string) (name, bare, principal string) {
 	return "[" + host + "]:" + port, host, host
 }
 
-// hostKeyPreference is the order of host key algorithms that OpenSSH has by
+// preference is the order of host key algorithms that OpenSSH has by
 // default (ssh_config(5), HostKeyAlgorithms), each with its key type.
-func hostKeyPreference() []struct{ algorithm, keyType string } {
+func preference() []struct{ algorithm, keyType string } {
 	return []struct{ algorithm, keyType string }{
 		{ssh.CertAlgoED25519v01, ssh.KeyAlgoED25519},
 		{ssh.CertAlgoECDSA256v01, ssh.KeyAlgoECDSA256},
@@ -163,13 +177,13 @@ func hostKeyPreference() []struct{ algorithm, keyType string } {
 	}
 }
 
-// algorithms returns the host key algorithms to ask a server for, so that of
+// Algorithms returns the host key algorithms to ask a server for, so that of
 // its keys it shows one that is on record: those first, then all others of
 // the usual ones, and ssh-rsa (SHA-1) at the very end if an RSA key is on
 // record. A @cert-authority line prefers all certificates. It returns nil for
 // a host of which there is no record. hostport is net.JoinHostPort(host,
 // port), or the HostKeyAlias alone.
-func (f *hostKeyFile) algorithms(hostport string) []string {
+func (f *Set) Algorithms(hostport string) []string {
 	name, bare, _ := recordNames(hostport)
 	authority, types := recordedTypes(f.find(name))
 	if !authority && len(types) == 0 && bare != "" {
@@ -179,7 +193,7 @@ func (f *hostKeyFile) algorithms(hostport string) []string {
 		return nil
 	}
 	var first, last []string
-	for _, p := range hostKeyPreference() {
+	for _, p := range preference() {
 		if types[p.keyType] || authority && strings.Contains(p.algorithm, "-cert-") {
 			first = append(first, p.algorithm)
 		} else {
@@ -206,26 +220,26 @@ func recordedTypes(records []found) (authority bool, types map[string]bool) {
 	return authority, types
 }
 
-// check judges the key that a server has shown. host is the machine's name
-// for the error texts, hostport as for algorithms; remote may be nil. The
+// Check judges the key that a server has shown. host is the machine's name
+// for the error texts, hostport as for Algorithms; remote may be nil. The
 // error is a *transport.Error with the code HOST_KEY_ERROR: of
 // ClassHostKeyUnknown, or of ClassHostKeyChanged for another key on record
 // and for a revoked one.
 //
 // As with OpenSSH's default (CheckHostIP no) the address is not looked up,
 // only the name.
-func (f *hostKeyFile) check(c hostKeyCheck, host, hostport string, remote net.Addr, key ssh.PublicKey) error {
-	q := newHostKeyQuestion(host, hostport, remote, key)
-	q.authority = c.authority
+func (f *Set) Check(c Rule, host, hostport string, remote net.Addr, key ssh.PublicKey) error {
+	q := newQuestion(host, hostport, remote, key)
+	q.authority = c.Signatures
 	v := f.judge(q)
-	if v.outcome == keyUnknown && c.policy == hostKeyAcceptNew && c.writeTo != "" && recordable(q.principal) {
+	if v.outcome == keyUnknown && c.Policy == AcceptNew && c.WriteTo != "" && recordable(q.principal) {
 		v = f.record(c, q)
 	}
 	return v.err(c, q, f)
 }
 
-// hostKeyQuestion is a key to be judged.
-type hostKeyQuestion struct {
+// question is a key to be judged.
+type question struct {
 	host, hostport        string
 	remote                net.Addr
 	name, bare, principal string // as recordNames has them
@@ -235,11 +249,11 @@ type hostKeyQuestion struct {
 	cert  *ssh.Certificate // or nil
 	caKey []byte           // who signed it, marshalled
 
-	authority []string // as in hostKeyCheck
+	authority []string // as Rule.Signatures
 }
 
-func newHostKeyQuestion(host, hostport string, remote net.Addr, key ssh.PublicKey) *hostKeyQuestion {
-	q := &hostKeyQuestion{host: host, hostport: hostport, remote: remote, key: key}
+func newQuestion(host, hostport string, remote net.Addr, key ssh.PublicKey) *question {
+	q := &question{host: host, hostport: hostport, remote: remote, key: key}
 	q.name, q.bare, q.principal = recordNames(hostport)
 	if cert, ok := key.(*ssh.Certificate); ok {
 		q.cert, q.key, q.caKey = cert, cert.Key, cert.SignatureKey.Marshal()
@@ -266,7 +280,7 @@ type verdict struct {
 
 // judge holds a key against the records. A revoked key is refused whatever
 // else is on record, also if it is revoked for the name without the port.
-func (f *hostKeyFile) judge(q *hostKeyQuestion) verdict {
+func (f *Set) judge(q *question) verdict {
 	records := f.find(q.name)
 	var bare []found
 	if q.bare != "" {
@@ -290,7 +304,7 @@ func (f *hostKeyFile) judge(q *hostKeyQuestion) verdict {
 
 // judgeRecords judges by the records of one name. A certificate that does not
 // count leaves the key in it to be judged as a plain one, as in OpenSSH.
-func judgeRecords(records []found, q *hostKeyQuestion) verdict {
+func judgeRecords(records []found, q *question) verdict {
 	v := verdict{outcome: keyUnknown}
 	authorities := false
 	for _, r := range records {

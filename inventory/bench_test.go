@@ -9,6 +9,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/yaml"
 	"bolt/inventory"
+	"bolt/transport/all"
 )
 
 const benchTargets = 25_000
@@ -56,7 +57,7 @@ func benchData(b *testing.B) *ordered.Map {
 
 func benchNew(b *testing.B, data *ordered.Map) *inventory.Inventory {
 	b.Helper()
-	inv, err := inventory.New(context.Background(), data, inventory.Options{File: "iv.yaml"})
+	inv, err := inventory.New(context.Background(), data, inventory.Options{Transports: all.Tables(all.List()), File: "iv.yaml"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func BenchmarkWhere(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				inv, err := inventory.New(context.Background(), data, inventory.Options{
+				inv, err := inventory.New(context.Background(), data, inventory.Options{Transports: all.Tables(all.List()),
 					CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return facts, nil },
 				})
 				if err != nil {

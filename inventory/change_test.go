@@ -14,6 +14,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/transport"
+	"bolt/transport/nativessh"
 )
 
 const changing = `
@@ -489,7 +490,7 @@ func TestChangeErrors(t *testing.T) {
 	if err := set("ssh", "ssh", "ssh-command"); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := w2.Settings(t.Context()); err != nil || s.Dest.Protocol != inventory.NativeSSH {
+	if s, err := w2.Settings(t.Context()); err != nil || s.Dest.Protocol != nativessh.Protocol {
 		t.Errorf("got %+v, %v", s, err)
 	}
 }

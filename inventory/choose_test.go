@@ -15,6 +15,7 @@ import (
 	"bolt/internal/nodeset"
 	"bolt/inventory"
 	"bolt/inventory/match"
+	"bolt/transport/all"
 )
 
 const fleet = `
@@ -36,7 +37,7 @@ groups:
 `
 
 func TestAlgebra(t *testing.T) {
-	inv := mustLoad(t, fleet, inventory.Options{})
+	inv := mustLoad(t, fleet, inventory.Options{Transports: all.Tables(all.List())})
 	for _, tt := range []struct{ words, want string }{
 		{"web,!db", "web1 web2"},
 		{"!db,web", "web1 web2"},
@@ -96,7 +97,7 @@ func TestAlgebra(t *testing.T) {
 
 // TestJoined: words that are joined by something else than commas are no hosts.
 func TestJoined(t *testing.T) {
-	inv := mustLoad(t, fleet+"  - {name: odd, targets: ['a!b', {name: c, alias: ['d^e']}]}\n", inventory.Options{})
+	inv := mustLoad(t, fleet+"  - {name: odd, targets: ['a!b', {name: c, alias: ['d^e']}]}\n", inventory.Options{Transports: all.Tables(all.List())})
 	for _, tt := range []struct{ word, want string }{
 		{"web:!db", "bolt/parse-error Could not parse target URI 'web:!db': the port is not a number from 0 to 65535"},
 		{"web:&eu", "bolt/parse-error Could not parse target URI 'web:&eu': the port is not a number from 0 to 65535"},
@@ -130,7 +131,7 @@ func TestJoined(t *testing.T) {
 }
 
 func TestRanges(t *testing.T) {
-	inv := mustLoad(t, fleet, inventory.Options{})
+	inv := mustLoad(t, fleet, inventory.Options{Transports: all.Tables(all.List())})
 	for _, tt := range []struct{ words, want string }{
 		{"new[08-11].example.com", "new08.example.com new09.example.com new10.example.com new11.example.com"},
 		{"r[1-2]n[1,3]", "r1n1 r1n3 r2n1 r2n3"},
@@ -167,7 +168,7 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", words, err, want)
 		}
 	}
-	_, err := load("groups: [{name: a, targets: ['n[9-1]']}]", inventory.Options{})
+	_, err := load("groups: [{name: a, targets: ['n[9-1]']}]", inventory.Options{Transports: all.Tables(all.List())})
 	checkFails(t, err, "bolt.inventory/validation-error Invalid target n[9-1]: the range 9-1 ends before it begins (group a in all, iv.yaml)")
 
 	// A plan's get_targets is Bolt's.
@@ -201,7 +202,7 @@ func TestPrintedNames(t *testing.T) {
 			}
 		}
 		data.Set("targets", list)
-		full, err := inventory.New(t.Context(), data, inventory.Options{})
+		full, err := inventory.New(t.Context(), data, inventory.Options{Transports: all.Tables(all.List())})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +215,7 @@ func TestPrintedNames(t *testing.T) {
 		if want == nil {
 			continue
 		}
-		none := mustLoad(t, "{}", inventory.Options{})
+		none := mustLoad(t, "{}", inventory.Options{Transports: all.Tables(all.List())})
 		for _, inv := range []*inventory.Inventory{full, none} {
 			got, err := inv.Targets(t.Context(), []string{nodeset.Fold(want)})
 			if err != nil {
@@ -236,7 +237,7 @@ func FuzzTargets(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, words string) {
-		inv := mustLoad(t, fleet, inventory.Options{})
+		inv := mustLoad(t, fleet, inventory.Options{Transports: all.Tables(all.List())})
 		found, err := inv.Targets(t.Context(), []string{words})
 		if err != nil {
 			if kindOf(err) == "" {
@@ -312,7 +313,7 @@ func members(t *testing.T, inv *inventory.Inventory, word string) string {
 func TestMatchGroups(t *testing.T) {
 	var plugin asked
 	var warned warnings
-	inv := mustLoad(t, estate, inventory.Options{Resolve: plugin.resolve, Warn: warned.add})
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: plugin.resolve, Warn: warned.add})
 	for word, want := range map[string]string{
 		"debian":           "a c",
 		"dees":             "x a b d",
@@ -357,7 +358,7 @@ func TestMatchGroupsLazily(t *testing.T) {
 		"d": ordered.Of("os", ordered.Of("family", "Debian")),
 		"a": ordered.Of("os", ordered.Of("family", "RedHat", "name", "x")),
 	}
-	inv := mustLoad(t, estate, inventory.Options{Resolve: new(asked).resolve, CachedFacts: func(_ context.Context, name string, _ []string) (*ordered.Map, error) {
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: new(asked).resolve, CachedFacts: func(_ context.Context, name string, _ []string) (*ordered.Map, error) {
 		of = append(of, name)
 		return facts[name], nil
 	}})
@@ -383,7 +384,7 @@ func TestMatchGroupsLazily(t *testing.T) {
 // out; what else they change has no effect on them.
 func TestMatchGroupsChange(t *testing.T) {
 	ctx := t.Context()
-	inv := mustLoad(t, estate, inventory.Options{Resolve: new(asked).resolve})
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: new(asked).resolve})
 	a, b, d := one(t, inv, "a"), one(t, inv, "b"), one(t, inv, "d")
 	inGroups := func(target *inventory.Target) string {
 		data, err := target.Data(ctx)
@@ -451,7 +452,7 @@ vars: {a: {_plugin: hidden}}
 facts: {f: {g: {_plugin: hidden}}}
 config: {ssh: {host: {_plugin: hidden}}}
 targets: [{name: x, vars: {b: [{_plugin: hidden}]}}]
-`, inventory.Options{Resolve: func(context.Context, string, *ordered.Map) (any, error) { return inventory.Hide("geheim"), nil }})
+`, inventory.Options{Transports: all.Tables(all.List()), Resolve: func(context.Context, string, *ordered.Map) (any, error) { return inventory.Hide("geheim"), nil }})
 	for _, text := range []string{`vars.a == "geheim"`, `vars.a =~ "^geh"`, `"geheim" in vars.b`, `facts.f.g > "geh"`, `host == "geheim"`} {
 		if found, _, err := inv.Where(t.Context(), parse(t, text), inv.AllTargets()); err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", text, names(found), err)
@@ -464,7 +465,7 @@ targets: [{name: x, vars: {b: [{_plugin: hidden}]}}]
 // TestMatchGroupsConcurrently: whoever asks first, everybody is told the same.
 func TestMatchGroupsConcurrently(t *testing.T) {
 	ctx := t.Context()
-	inv := mustLoad(t, estate, inventory.Options{Resolve: new(asked).resolve, CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return nil, nil }})
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: new(asked).resolve, CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return nil, nil }})
 	all := inv.AllTargets()
 	x := parse(t, `"debian" in groups`)
 	var wg sync.WaitGroup
@@ -501,22 +502,22 @@ func TestMatchGroupErrors(t *testing.T) {
 		`groups: [{name: g, match: 5}]`:                                     "bolt/validation-error Invalid configuration at iv.yaml:\n  Value at 'groups.0.match' must be of type String",
 		`groups: [{name: g, match: {_plugin: x}}]`:                          "bolt/validation-error Invalid configuration at iv.yaml:\n  Value at 'groups.0.match' is a plugin reference, which is unsupported at this location",
 	} {
-		_, err := load(text, inventory.Options{})
+		_, err := load(text, inventory.Options{Transports: all.Tables(all.List())})
 		checkFails(t, err, want)
 	}
 	var warned warnings
-	mustLoad(t, `{match: "true", targets: [a]}`, inventory.Options{Warn: warned.add})
+	mustLoad(t, `{match: "true", targets: [a]}`, inventory.Options{Transports: all.Tables(all.List()), Warn: warned.add})
 	if got := strings.Join(warned.lines, "; "); !strings.Contains(got, "Unknown option 'match'") {
 		t.Errorf("a match of all: %s", got)
 	}
 
 	// From a plugin a group of any form may come.
-	_, err := load(`groups: {_plugin: x}`, inventory.Options{Resolve: func(context.Context, string, *ordered.Map) (any, error) {
+	_, err := load(`groups: {_plugin: x}`, inventory.Options{Transports: all.Tables(all.List()), Resolve: func(context.Context, string, *ordered.Map) (any, error) {
 		return []any{ordered.Of("name", "g", "match", int64(5))}, nil
 	}})
 	checkFails(t, err, "bolt.inventory/validation-error The match of group g must be a String, not Integer (group g in all, iv.yaml)")
 
-	inv := mustLoad(t, `{targets: [{name: a, facts: {x: []}}], groups: [{name: g, match: facts.x > 1}]}`, inventory.Options{})
+	inv := mustLoad(t, `{targets: [{name: a, facts: {x: []}}], groups: [{name: g, match: facts.x > 1}]}`, inventory.Options{Transports: all.Tables(all.List())})
 	_, err = inv.Targets(t.Context(), []string{"g"})
 	checkFails(t, err, "bolt/match-error The match of group g asks of a what it cannot be asked: facts.x is a list, which is neither before nor after anything")
 	if kindOf(err) != "bolt/match-error" {
@@ -526,7 +527,7 @@ func TestMatchGroupErrors(t *testing.T) {
 	checkFails(t, err, "bolt/match-error The match of group g asks of a what it cannot be asked: facts.x is a list, which is neither before nor after anything")
 
 	broken := errors.New("broken")
-	inv = mustLoad(t, `{targets: [a], groups: [{name: g, match: facts.x}]}`, inventory.Options{CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return nil, broken }})
+	inv = mustLoad(t, `{targets: [a], groups: [{name: g, match: facts.x}]}`, inventory.Options{Transports: all.Tables(all.List()), CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return nil, broken }})
 	if _, err = inv.Targets(t.Context(), []string{"g"}); err != broken {
 		t.Errorf("got %v", err)
 	}
@@ -543,7 +544,7 @@ func parse(t testing.TB, text string) *match.Expr {
 
 func TestWhere(t *testing.T) {
 	var plugin asked
-	inv := mustLoad(t, estate, inventory.Options{Resolve: plugin.resolve, Transport: "ssh"})
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: plugin.resolve, Transport: "ssh"})
 	if _, err := inv.Targets(t.Context(), []string{"adhoc.example"}); err != nil {
 		t.Fatal(err)
 	}
@@ -593,7 +594,7 @@ func TestWhere(t *testing.T) {
 // written down; of the others what was collected is all.
 func TestWhereCollected(t *testing.T) {
 	var of []string
-	inv := mustLoad(t, estate, inventory.Options{Resolve: new(asked).resolve, CachedFacts: func(_ context.Context, name string, facts []string) (*ordered.Map, error) {
+	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: new(asked).resolve, CachedFacts: func(_ context.Context, name string, facts []string) (*ordered.Map, error) {
 		of = append(of, name+" "+strings.Join(facts, "+"))
 		if name == "c" || name == "e" {
 			return ordered.Of("role", "db", "site", "collected"), nil
@@ -624,7 +625,7 @@ func TestWhereHost(t *testing.T) {
 	inv := mustLoad(t, `
 config: {ssh: {host: {_plugin: ask, of: host}, password: {_plugin: ask, of: password}}, local: {_plugin: ask, of: local}}
 targets: [{name: a}, {name: b, config: {ssh: {host: own}}}, {name: c, uri: uri}]
-`, inventory.Options{Resolve: func(_ context.Context, _ string, ref *ordered.Map) (any, error) {
+`, inventory.Options{Transports: all.Tables(all.List()), Resolve: func(_ context.Context, _ string, ref *ordered.Map) (any, error) {
 		switch ref.Value("of") {
 		case "host":
 			return "shared", nil

@@ -2,10 +2,8 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/schema"
 	"bolt/transport"
+	"bolt/transport/option"
 )
 
 // transportConfig merges and checks the options of a target's transport. What
@@ -73,24 +72,18 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 		}
 		merged = RevealMap(merged)
 	}
-	info := inv.transports[name]
-	options := info.options
-	native := name == "ssh" && merged.Value("native-ssh") == true
-	if native {
-		options = info.native
-	} else if name == "ssh" {
-		options = append([]string{"ssh-command", "native-ssh"}, options...)
+	table := inv.transports[name]
+	chosen := table.chosen(merged)
+	config := &ordered.Map{}
+	if table.Defaults != nil {
+		config = table.Defaults.Clone()
 	}
-	config := info.defaults.Clone()
-	for _, o := range options {
-		if v := merged.Value(o); v != nil {
-			config.Set(o, v)
+	for _, o := range chosen.Options {
+		if v := merged.Value(o.Name); v != nil {
+			config.Set(o.Name, v)
 		}
 	}
-	if v := merged.Value("connect-timeout"); native && v != nil {
-		config.Set("connect-timeout", v)
-	}
-	if info.open {
+	if table.Open {
 		for o, v := range merged.All() {
 			config.Set(o, v)
 		}
@@ -98,126 +91,42 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 	if err := schema.Validate(config, inv.schemas.Properties[name], name+" configuration of "+where, nil); err != nil {
 		return nil, err
 	}
-	fail := func(format string, args ...any) error {
-		return schema.ValidationError(name+" configuration of "+where, []string{fmt.Sprintf(format, args...)})
-	}
 	if m, ok := config.Value("interpreters").(*ordered.Map); ok {
 		config.Set("interpreters", normalizeInterpreters(m))
 	}
-	var err error
-	switch name {
-	case "ssh":
-		err = inv.checkSSH(config, merged, native, fail)
-	case "winrm":
-		err = inv.checkWinRM(config, fail)
-	case "choria":
-		err = checkChoria(config, fail)
+	for _, o := range chosen.Options {
+		if path, ok := config.Value(o.Name).(string); ok && o.Path {
+			config.Set(o.Name, inv.expandPath(path))
+		}
 	}
-	if err != nil {
-		return nil, err
+	if chosen.Check != nil {
+		err := chosen.Check(&option.Config{
+			Values: option.Values{Map: config},
+			Given:  option.Values{Map: merged},
+			Warn:   inv.warnOnce,
+			Fail: func(format string, args ...any) error {
+				return schema.ValidationError(name+" configuration of "+where, []string{fmt.Sprintf(format, args...)})
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, o := range secret {
 		if v, ok := config.Get(o); ok {
 			config.Set(o, Hide(v))
 		}
 	}
-	hideSecrets(config)
+	inv.hideSecrets(config)
 	return config, nil
 }
 
-type failFunc func(format string, args ...any) error
-
-func (inv *Inventory) checkSSH(config, merged *ordered.Map, native bool, fail failFunc) error {
-	switch key := config.Value("private-key").(type) {
-	case string:
-		path := inv.expandPath(key)
-		config.Set("private-key", path)
-		if native {
-			if err := checkKey(path); err != nil {
-				return err
-			}
-		}
-	case *ordered.Map:
-		if native {
-			return fail("private-key must be a path to a file when native-ssh is used, not key-data")
-		}
+// warnOnce warns, but not again with the same text. The caller holds turn.
+func (inv *Inventory) warnOnce(id, text string) {
+	if !inv.told[text] {
+		inv.told[text] = true
+		inv.opts.Warn(id, text)
 	}
-	if config.Value("login-shell") == "powershell" {
-		for _, o := range []string{"tty", "run-as"} {
-			if v := config.Value(o); v != nil && v != false {
-				return fail("%s is not supported when using PowerShell", o)
-			}
-		}
-	}
-	_, command := config.Get("ssh-command")
-	switch {
-	case native && merged.Value("load-config") == false:
-		return fail("native-ssh cannot be used with load-config set to false")
-	case config.Value("batch-mode") == false && !command:
-		return fail("ssh-command must be set when batch-mode is set to false")
-	case command && !native:
-		config.Delete("ssh-command")
-		if !inv.toldNative {
-			inv.toldNative = true
-			inv.opts.Warn("native_ssh_disabled", "ssh-command is ignored, because native-ssh is not enabled.")
-		}
-	}
-	return nil
-}
-
-// checkKey checks the file of a key for the ssh program. The built-in client
-// reports a key that cannot be read when it needs the key.
-func checkKey(path string) error {
-	problem := ""
-	f, err := os.Open(path)
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil && info.IsDir() {
-			problem = "is not a file"
-		}
-		_ = f.Close()
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		problem = "does not exist"
-	case err != nil:
-		problem = "is unreadable"
-	}
-	if problem == "" {
-		return nil
-	}
-	return fault.File(path, err, "The ssh key '%s' %s", path, problem)
-}
-
-func (inv *Inventory) checkWinRM(config *ordered.Map, fail failFunc) error {
-	if path, ok := config.Value("cacert").(string); ok {
-		config.Set("cacert", inv.expandPath(path))
-	}
-	ssl := config.Value("ssl") == true
-	switch {
-	case ssl && config.Value("file-protocol") == "smb":
-		return fail("SMB file transfers are not allowed with SSL enabled")
-	case !ssl && config.Value("basic-auth-only") == true:
-		return fail("Basic auth is only allowed when using SSL")
-	}
-	return nil
-}
-
-func checkChoria(config *ordered.Map, fail failFunc) error {
-	if dir, _ := config.Value("tmpdir").(string); !strings.HasPrefix(dir, "/") {
-		return fail("tmpdir must be an absolute path, got '%s'", dir)
-	}
-	var missing []string
-	all := []string{"ssl-ca", "ssl-cert", "ssl-key"}
-	for _, o := range all {
-		if _, ok := config.Get(o); !ok {
-			missing = append(missing, o)
-		}
-	}
-	if missing != nil && len(missing) < len(all) {
-		return fail("ssl-ca, ssl-cert and ssl-key must be given together; missing: %s", strings.Join(missing, ", "))
-	}
-	return nil
 }
 
 // expandPath makes path absolute, from the project and the home directory.
@@ -240,21 +149,51 @@ func normalizeInterpreters(m *ordered.Map) *ordered.Map {
 	return n
 }
 
-// secretOptions are never shown.
-var secretOptions = [...]string{"password", "sudo-password"}
+// A secretOption is how an option of that name is hidden. It is hidden in the
+// configuration of all transports, for some of them accept options of any name.
+type secretOption struct {
+	text    bool     // a text is secret
+	members []string // of a hash
+}
 
-// hideSecrets makes Secret values of the options that are nobody's business.
-func hideSecrets(config *ordered.Map) {
-	for k, v := range config.All() {
-		if s, ok := v.(string); ok && slices.Contains(secretOptions[:], k) {
-			config.Set(k, transport.NewSecret(s))
+func (t tables) secrets() map[string]secretOption {
+	secrets := make(map[string]secretOption)
+	for _, table := range t {
+		for _, tr := range append(slices.Clip(table.variants), table.Transport) {
+			for _, o := range tr.Options {
+				switch {
+				case !o.Secret:
+				case o.Schema.Type&schema.Hash != 0:
+					secrets[o.Name] = secretOption{members: slices.Collect(maps.Keys(o.Schema.Properties))}
+				default:
+					secrets[o.Name] = secretOption{text: true}
+				}
+			}
 		}
 	}
-	if key, ok := config.Value("private-key").(*ordered.Map); ok {
-		if s, ok := key.Value("key-data").(string); ok {
-			key = key.Clone()
-			key.Set("key-data", transport.NewSecret(s))
-			config.Set("private-key", key)
+	return secrets
+}
+
+// hideSecrets makes Secret values of the options that are nobody's business.
+func (inv *Inventory) hideSecrets(config *ordered.Map) {
+	for k, v := range config.All() {
+		secret, ok := inv.secrets[k]
+		if !ok {
+			continue
+		}
+		switch v := v.(type) {
+		case string:
+			if secret.text {
+				config.Set(k, transport.NewSecret(v))
+			}
+		case *ordered.Map:
+			for _, name := range secret.members {
+				if s, ok := v.Value(name).(string); ok {
+					v = v.Clone()
+					v.Set(name, transport.NewSecret(s))
+					config.Set(k, v)
+				}
+			}
 		}
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/schema"
+	"bolt/transport/option"
 )
 
 // Resolver gives the value that a plugin reference stands for. name is the
@@ -44,12 +45,17 @@ import (
 // goroutine at a time, and must not use the Inventory that calls it.
 type Resolver func(ctx context.Context, name string, ref *ordered.Map) (any, error)
 
-// Options configure an Inventory. The zero value is useful.
+// Options configure an Inventory. Without Transports there are only devices.
 type Options struct {
+	// Transports are those that targets may have, beside Remote; package transport/all
+	// lists this program's. Whether one can be dialed does not matter here: an inventory
+	// that names such targets is a good inventory.
+	Transports []option.Transport
 	// File names the source of the data in messages: a path, or
 	// "BOLT_INVENTORY".
 	File string
-	// Transport is the transport of targets that name none; "" means ssh.
+	// Transport is the transport of targets that name none; "" means the first of
+	// Transports.
 	Transport string
 	// Config has, for each transport, the options that lie below the
 	// inventory's: defaults files, project, command line. Transport defaults
@@ -86,11 +92,12 @@ type Inventory struct {
 	groups     map[string]*group
 	groupNames []string // preorder
 	names      []string // of all targets in the file, in order
-	transports map[string]transportInfo
-	schemas    *schema.Schema // of config
-	entry      *schema.Schema // of a target
-	nothing    *layer         // of the many targets about which no more than a name is said
-	matching   []*group       // those with a match, in preorder
+	transports tables
+	secrets    map[string]secretOption // by the names of options
+	schemas    *schema.Schema          // of config
+	entry      *schema.Schema          // of a target
+	nothing    *layer                  // of the many targets about which no more than a name is said
+	matching   []*group                // those with a match, in preorder
 
 	// turn holds one token for whoever resolves references and merges data:
 	// references must be resolved once, not once for each target.
@@ -102,7 +109,7 @@ type Inventory struct {
 	chooser    *chooser        // of the members of matching
 	factless   int             // targets that match cannot be asked about, not yet told
 	checkedKey map[string]bool // private keys that were looked for
-	toldNative bool            // that ssh-command is ignored
+	told       map[string]bool // texts of warnings that are shown once
 
 	// mu guards these, who is in which group (group.added, group.removed,
 	// group.matched, Target.joined), and every change of a Target's groups. It is held for no
@@ -120,8 +127,8 @@ type Inventory struct {
 // bolt.inventory/validation-error (with the group's path, inner first, in the
 // details) if names are bad or clash, or what a plugin returned.
 func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) {
-	if o.Transport == "" {
-		o.Transport = "ssh"
+	if o.Transport == "" && len(o.Transports) > 0 {
+		o.Transport = o.Transports[0].Name
 	}
 	if o.Warn == nil {
 		o.Warn = func(string, string) {}
@@ -131,18 +138,20 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 		groups:     make(map[string]*group),
 		aliases:    make(map[string]string),
 		targets:    make(map[string]*Target),
-		transports: transports(),
+		transports: tablesOf(o.Transports),
 		turn:       make(chan struct{}, 1),
 		nothing:    &layer{},
 		layers:     make(map[string]*groupLayer),
 		base:       make(map[string]*ordered.Map),
 		resolved:   make(map[field]any),
 		checkedKey: make(map[string]bool),
+		told:       make(map[string]bool),
 	}
 	if data == nil {
 		data = &ordered.Map{}
 	}
-	file := Schema()
+	inv.secrets = inv.transports.secrets()
+	file := fileSchema(inv.transports.schema())
 	inv.schemas, inv.entry = file.Properties["config"], file.Properties["targets"].Items
 	if err := schema.Validate(data, file, o.File, o.Warn); err != nil {
 		return nil, err

@@ -19,6 +19,9 @@ import (
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/transport"
+	"bolt/transport/all"
+	"bolt/transport/nativessh"
+	"bolt/transport/winrm"
 )
 
 // warnings collects what an inventory warns of.
@@ -41,6 +44,7 @@ func load(text string, o inventory.Options) (*inventory.Inventory, error) {
 	if o.File == "" {
 		o.File = "iv.yaml"
 	}
+	o.Transports = all.Tables(all.List())
 	return inventory.New(context.Background(), data, o)
 }
 
@@ -546,7 +550,7 @@ targets:
 	if s := get("home"); s.Dest.PrivateKey != "/home/me/id" {
 		t.Errorf("got %+v", s)
 	}
-	if s := get("win"); s.Dest.WinRM != (transport.WinRM{SSL: true, CACert: "/proj/certs/ca", BasicOnly: true, Realm: "R"}) || !s.Dest.PowerShell() ||
+	if s := get("win"); s.Dest.Options != (winrm.Access{SSL: true, CACert: "/proj/certs/ca", BasicOnly: true, Realm: "R"}) || !s.PowerShell ||
 		s.Dest.ConnectTimeout.Seconds() != 10 || s.Dest.User != "u" || !slices.Equal(s.Extensions, []string{".sh", ".py"}) {
 		t.Errorf("got %+v", s)
 	}
@@ -590,8 +594,8 @@ targets: [{name: a, uri: a}, {name: a2, uri: a2, config: {ssh: {port: 22}}}, {na
 		t.Error(err)
 	}
 	b, err := one(t, inv, "b").Settings(t.Context())
-	if err != nil || b.Dest.Protocol != inventory.NativeSSH || b.Dest.Password.IsSet() || b.TmpDir != "/t" || b.Dest.ConnectTimeout != 0 ||
-		!slices.Equal(b.Dest.Tool.SSH.List(), []string{"ssh", "-v"}) || b.Dest.Tool.Batch || b.Dest.Tool.Copy != "" {
+	if err != nil || b.Dest.Protocol != nativessh.Protocol || b.Dest.Password.IsSet() || b.TmpDir != "/t" || b.Dest.ConnectTimeout != 0 ||
+		b.Dest.Options != (nativessh.Program{SSH: transport.NewWords([]string{"ssh", "-v"})}) {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if len(w.lines) != 1 || !strings.HasSuffix(w.lines[0], "[native_ssh_disabled]") {

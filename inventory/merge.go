@@ -349,8 +349,12 @@ func (t *Target) local(l *layer) *layer {
 	if t.Name != "localhost" {
 		return l
 	}
+	here := t.inv.transports.here()
+	if here == "" {
+		return l
+	}
 	own := *l
-	own.config = ordered.Of("transport", "local").Merge(l.config)
+	own.config = ordered.Of("transport", here).Merge(l.config)
 	return &own
 }
 

@@ -6,219 +6,121 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/format/schema"
+	"bolt/transport/option"
 )
 
-// transportInfo is what a transport may be configured with.
-type transportInfo struct {
-	options  []string     // names, in the order in which they are shown
-	native   []string     // ssh only: those that reach native SSH
-	extra    []string     // accepted, but neither shown nor documented with the others
-	defaults *ordered.Map // values of options that are always set
-	open     bool         // any other option is accepted too
+// tables are the transports that an inventory may configure, by their names.
+type tables map[string]*table
+
+// A table is one of them.
+type table struct {
+	option.Transport
+	variants []option.Transport
 }
 
-// runAsOptions are shared by all transports that have a shell.
-var runAsOptions = []string{"run-as", "run-as-command", "sudo-executable", "sudo-password"}
-
-// transports lists the transports that Puppet Bolt has
-// (lib/bolt/config/transport/*.rb), with their options. Which of them can be
-// dialed is not this package's business: an inventory that names winrm targets
-// is a good inventory.
-//
-// Each of them has refuseOption, too, which Puppet Bolt does not have.
-func transports() map[string]transportInfo {
-	all := boltTransports()
-	for name, info := range all {
-		info.options = append(info.options, refuseOption)
-		if info.native != nil {
-			info.native = append(info.native, refuseOption)
+// tablesOf adds to a list of transports the one that is not reached by itself, and to
+// each of them the option that all have.
+func tablesOf(list []option.Transport) tables {
+	t := make(tables)
+	for _, tr := range slices.Concat(list, []option.Transport{remote()}) {
+		tr.Options = append(slices.Clip(tr.Options), option.Text(refuseOption))
+		name := tr.Name
+		if tr.VariantOf != "" {
+			name = tr.VariantOf
 		}
-		all[name] = info
+		if t[name] == nil {
+			t[name] = &table{}
+		}
+		if tr.VariantOf != "" {
+			t[name].variants = append(t[name].variants, tr)
+		} else {
+			t[name].Transport = tr
+		}
 	}
-	return all
+	return t
+}
+
+// names lists them, sorted.
+func (t tables) names() []string { return slices.Sorted(maps.Keys(t)) }
+
+// here is the name of the transport to this machine, "" if there is none.
+func (t tables) here() string {
+	for name, table := range t {
+		if table.Here {
+			return name
+		}
+	}
+	return ""
+}
+
+// chosen is the transport that a configuration under the name of this one stands for:
+// itself or a variant.
+func (t *table) chosen(config *ordered.Map) *option.Transport {
+	for i := range t.variants {
+		if config.Value(t.variants[i].Flag) == true {
+			return &t.variants[i]
+		}
+	}
+	return &t.Transport
 }
 
 // refuseOption is the reason why a target must not be used. A plugin sets it if it
 // reads a setting that cannot be honoured. Without the setting, bolt could reach
-// another machine or user.
+// another machine or user. Puppet Bolt does not have it.
 const refuseOption = "refuse"
 
-func boltTransports() map[string]transportInfo {
-	withRunAs := func(options ...string) []string {
-		return slices.Sorted(slices.Values(append(options, runAsOptions...)))
-	}
-	return map[string]transportInfo{
-		"ssh": {
-			options: withRunAs("batch-mode", "cleanup", "connect-timeout", "disconnect-timeout", "encryption-algorithms",
-				"extensions", "forward-agent", "gssapi-authentication", "gssapi-delegate-credentials", "host", "host-key-algorithms", "host-key-check", "interpreters", "keepalive", "kex-algorithms", "load-config",
-				"login-shell", "mac-algorithms", "password", "port", "private-key", "proxy-command", "proxyjump", "script-dir", "tmpdir", "tty", "user"),
-			native: withRunAs("batch-mode", "cleanup", "copy-command", "forward-agent", "host", "host-key-check", "interpreters", "native-ssh",
-				"port", "private-key", "script-dir", "ssh-command", "tmpdir", "user"),
-			extra: []string{"copy-command", "native-ssh", "ssh-command"},
-			defaults: ordered.Of("batch-mode", true, "cleanup", true, "connect-timeout", int64(10), "disconnect-timeout", int64(5),
-				"load-config", true, "login-shell", "bash", "tty", false),
-		},
-		"winrm": {
-			options: []string{"basic-auth-only", "cacert", "cleanup", "connect-timeout", "extensions", "file-protocol", "host",
-				"interpreters", "password", "port", "realm", "smb-port", "ssl", "ssl-verify", "tmpdir", "user"},
-			defaults: ordered.Of("basic-auth-only", false, "cleanup", true, "connect-timeout", int64(10), "ssl", true,
-				"ssl-verify", true, "file-protocol", "winrm"),
-		},
-		"local": {
-			options:  withRunAs("bundled-ruby", "cleanup", "extensions", "interpreters", "tmpdir"),
-			defaults: ordered.Of("bundled-ruby", true, "cleanup", true),
-		},
-		"docker": {
-			options:  withRunAs("cleanup", "host", "interpreters", "service-url", "shell-command", "tmpdir", "tty"),
-			defaults: ordered.Of("cleanup", true),
-		},
-		"podman": {
-			options:  withRunAs("cleanup", "host", "interpreters", "shell-command", "tmpdir", "tty"),
-			defaults: ordered.Of("cleanup", true),
-		},
-		"lxd": {
-			options:  withRunAs("cleanup", "interpreters", "remote", "shell-command", "tmpdir", "tty"),
-			defaults: ordered.Of("cleanup", true, "remote", "local"),
-		},
-		"jail": {
-			options:  withRunAs("cleanup", "host", "interpreters", "shell-command", "tmpdir", "user"),
-			defaults: ordered.Of("cleanup", true),
-		},
-		"remote": {
-			options:  []string{"run-on"},
-			defaults: ordered.Of("run-on", "localhost"),
-			open:     true,
-		},
-		"choria": {
-			options: []string{"broker-timeout", "brokers", "cleanup", "collective", "command-timeout", "config-file", "host",
-				"interpreters", "mcollective-certname", "puppet-environment", "rpc-timeout", "ssl-ca", "ssl-cert", "ssl-key",
-				"task-agent", "task-timeout", "tmpdir"},
-			defaults: ordered.Of("broker-timeout", int64(30), "cleanup", true, "command-timeout", int64(60),
-				"puppet-environment", "production", "rpc-timeout", int64(30), "task-timeout", int64(300), "tmpdir", "/tmp"),
-		},
+// Remote is the transport of devices: targets without a shell of their own,
+// for which tasks run on another target.
+const Remote = "remote"
+
+// runOnOption names the target that tasks for a device run on.
+const runOnOption = "run-on"
+
+func remote() option.Transport {
+	return option.Transport{
+		Name:     Remote,
+		Options:  []option.Option{option.Text(runOnOption)},
+		Defaults: ordered.Of(runOnOption, "localhost"),
+		Open:     true,
 	}
 }
 
-// Transports lists the names of the transports that configuration may name,
-// sorted.
-func Transports() []string { return slices.Sorted(maps.Keys(transports())) }
-
-// optionSchemas describes every option of every transport; an option means the
-// same in all that have it.
-func optionSchemas() map[string]*schema.Schema {
-	type s = schema.Schema
-	text := func() *s { return &s{Type: schema.String, Plugins: schema.PluginsAllowed} }
-	flag := func() *s { return &s{Type: schema.Boolean, Plugins: schema.PluginsAllowed} }
-	seconds := func() *s {
-		return &s{Type: schema.Integer, Min: schema.Limit(1), Plugins: schema.PluginsAllowed}
-	}
-	port := func() *s {
-		return &s{Type: schema.Integer, Min: schema.Limit(0), Max: schema.Limit(65535), Plugins: schema.PluginsAllowed}
-	}
-	enum := func(values ...string) *s {
-		return &s{Type: schema.String, Enum: values, Plugins: schema.PluginsAllowed}
-	}
-	set := func() *s {
-		return &s{Type: schema.Array, Unique: true, Items: &s{Type: schema.String}, Plugins: schema.PluginsAllowed}
-	}
-	words := func(t schema.Type) *s {
-		return &s{Type: t, Items: &s{Type: schema.String}, Plugins: schema.PluginsAllowed}
-	}
-	return map[string]*s{
-		"basic-auth-only":       flag(),
-		"batch-mode":            flag(),
-		"broker-timeout":        seconds(),
-		"brokers":               words(schema.String | schema.Array),
-		"bundled-ruby":          {Type: schema.Boolean, Plugins: schema.PluginsForbidden},
-		"cacert":                text(),
-		"cleanup":               flag(),
-		"collective":            text(),
-		"command-timeout":       seconds(),
-		"config-file":           text(),
-		"connect-timeout":       seconds(),
-		"copy-command":          words(schema.Array | schema.String),
-		"disconnect-timeout":    seconds(),
-		"encryption-algorithms": set(),
-		"extensions":            set(),
-		"file-protocol":         enum("smb", "winrm"),
-		"forward-agent":         flag(),
-		"host":                  text(),
-		"host-key-algorithms":   set(),
-		"host-key-check":        flag(),
-		"interpreters": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
-			Additional: &s{Type: schema.String | schema.Array, Plugins: schema.PluginsForbidden}},
-		"keepalive":            seconds(),
-		"kex-algorithms":       set(),
-		"load-config":          flag(),
-		"login-shell":          enum("sh", "bash", "zsh", "dash", "ksh", "csh", "tcsh", "fish", "powershell"),
-		"mac-algorithms":       set(),
-		"mcollective-certname": text(),
-		"native-ssh":           flag(),
-		"password":             text(),
-		"port":                 port(),
-		"private-key": {Type: schema.Hash | schema.String, Plugins: schema.PluginsAllowed, Required: []string{"key-data"},
-			Properties: map[string]*s{"key-data": {Type: schema.String}}},
-		"proxy-command":      text(),
-		"proxyjump":          text(),
-		"puppet-environment": text(),
-		"realm":              text(),
-		refuseOption:         text(),
-		"remote":             text(),
-		"rpc-timeout":        seconds(),
-		"run-as":             text(),
-		"run-as-command":     words(schema.Array),
-		"run-on":             text(),
-		"script-dir":         text(),
-		"service-url":        text(),
-		"shell-command":      text(),
-		"smb-port":           port(),
-		"ssh-command":        words(schema.Array | schema.String),
-		"ssl":                flag(),
-		"ssl-ca":             text(),
-		"ssl-cert":           text(),
-		"ssl-key":            text(),
-		"ssl-verify":         flag(),
-		"sudo-executable":    text(),
-		"sudo-password":      text(),
-		"task-agent":         enum("bolt_tasks", "shell"),
-		"task-timeout":       seconds(),
-		"tmpdir":             text(),
-		"tty":                flag(),
-		"user":               text(),
-
-		"gssapi-authentication":       flag(),
-		"gssapi-delegate-credentials": flag(),
-	}
-}
+// TransportNames lists the names that configuration may use for transports of a list,
+// and "remote", sorted.
+func TransportNames(list []option.Transport) []string { return tablesOf(list).names() }
 
 // ConfigSchema describes a map of transport configuration, as it stands under
 // config in an inventory and under inventory-config in bolt-defaults.yaml: the
 // key transport, and one key for each transport. The result is the caller's to
 // change.
-func ConfigSchema() *schema.Schema {
-	options := optionSchemas()
+func ConfigSchema(list []option.Transport) *schema.Schema { return tablesOf(list).schema() }
+
+func (t tables) schema() *schema.Schema {
 	props := map[string]*schema.Schema{
-		"transport": {Type: schema.String, Enum: Transports(), Plugins: schema.PluginsAllowed},
+		"transport": {Type: schema.String, Enum: t.names(), Plugins: schema.PluginsAllowed},
 	}
-	for name, info := range transports() {
+	for name, table := range t {
 		own := make(map[string]*schema.Schema)
-		for _, list := range [][]string{info.options, info.extra} {
-			for _, o := range list {
-				own[o] = options[o]
+		for _, v := range table.variants {
+			for _, o := range v.Options {
+				own[o.Name] = o.Schema
 			}
 		}
-		props[name] = &schema.Schema{Type: schema.Hash, Properties: own, Open: info.open, Plugins: schema.PluginsAllowed}
+		for _, o := range table.Options {
+			own[o.Name] = o.Schema
+		}
+		props[name] = &schema.Schema{Type: schema.Hash, Properties: own, Open: table.Open, Plugins: schema.PluginsAllowed}
 	}
 	return &schema.Schema{Type: schema.Hash, Properties: props, Plugins: schema.PluginsAllowed}
 }
 
-// Schema describes a whole inventory file.
-func Schema() *schema.Schema {
+// fileSchema describes a whole inventory file, with the schema of config.
+func fileSchema(config *schema.Schema) *schema.Schema {
 	type s = schema.Schema
 	text := &s{Type: schema.String, Plugins: schema.PluginsAllowed}
 	hash := &s{Type: schema.Hash, Plugins: schema.PluginsAllowed}
 	data := map[string]*s{
-		"config":   ConfigSchema(),
+		"config":   config,
 		"facts":    hash,
 		"features": {Type: schema.Array, Unique: true, Items: text, Plugins: schema.PluginsAllowed},
 		"vars":     hash,

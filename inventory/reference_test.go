@@ -10,6 +10,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/yaml"
 	"bolt/inventory"
+	"bolt/transport/all"
 )
 
 // TestReferencePlaces: who mends a reference is told where it is.
@@ -32,7 +33,7 @@ func TestReferencePlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Resolve: down})
+		inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Transports: all.Tables(all.List()), Resolve: down})
 		if err == nil {
 			_, err = inv.AllTargets()[0].Data(t.Context())
 		}
@@ -58,7 +59,7 @@ func TestDuplicateTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned []string
-	inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Warn: func(id, text string) { warned = append(warned, id+": "+text) }})
+	inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Transports: all.Tables(all.List()), Warn: func(id, text string) { warned = append(warned, id+": "+text) }})
 	if err != nil || len(inv.AllTargets()) != 3 {
 		t.Fatal(err)
 	}

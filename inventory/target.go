@@ -9,6 +9,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/transport/option"
 )
 
 // Target is one machine as the inventory knows it. There is one Target for a
@@ -230,7 +231,7 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	//
 	// Differs from Puppet: in Bolt a target that a plan makes a local one later
 	// does not count.
-	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && d.Transport == "local" && !s.noAgent && !slices.Contains(d.Features, agent) {
+	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && inv.transports[d.Transport].Here && !s.noAgent && !slices.Contains(d.Features, agent) {
 		d.Features, d.AgentAssumed = union(d.Features, []string{agent}), true
 	}
 	d.PluginHooks = overlay(overlay(inv.hooks(), groups.hooks), own.hooks)
@@ -264,7 +265,7 @@ func (t *Target) Config(ctx context.Context) (*ordered.Map, error) {
 	config := groups.layer.config.Merge(own.config)
 	for _, v := range config.All() {
 		if m, ok := v.(*ordered.Map); ok {
-			hideSecrets(m)
+			t.inv.hideSecrets(m)
 		}
 	}
 	return config, nil
@@ -278,17 +279,13 @@ func present(m *ordered.Map) *ordered.Map {
 	return m
 }
 
-// Remote is the transport of devices: targets without a shell of their own,
-// for which tasks run on another target.
-const Remote = "remote"
-
 // RunOn returns the target that tasks for a device run on.
 func (t *Target) RunOn(ctx context.Context) (*Target, error) {
 	d, err := t.Data(ctx)
 	if err != nil {
 		return nil, err
 	}
-	name := options{RevealMap(d.Config)}.text("run-on")
+	name := option.Values{Map: RevealMap(d.Config)}.Text(runOnOption)
 	found, err := t.inv.Targets(ctx, []string{name})
 	if err != nil {
 		return nil, err
@@ -330,7 +327,7 @@ func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLay
 			what = SafeName(s.uri)
 		}
 		e := fault.New("bolt/unknown-transport", "Unknown transport %s found for %s", name, what)
-		e.Hint = "The transports are " + strings.Join(Transports(), ", ") + "."
+		e.Hint = "The transports are " + strings.Join(t.inv.transports.names(), ", ") + "."
 		return "", e
 	}
 	return name, nil

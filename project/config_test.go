@@ -15,6 +15,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/logging"
+	"bolt/transport/all"
 )
 
 func TestDefaults(t *testing.T) {
@@ -386,7 +387,7 @@ func BenchmarkFindAndLoad(b *testing.B) {
 	if err := os.WriteFile(dir+"/bolt-project.yaml", []byte("name: p\nmodules: []\nconcurrency: 20\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	s := Sources{Cwd: dir, Home: dir, SystemDir: SystemDir}
+	s := Sources{Transports: all.Tables(all.List()), Cwd: dir, Home: dir, SystemDir: SystemDir}
 	for b.Loop() {
 		p, err := Find(b.Context(), s, nil)
 		if err != nil {

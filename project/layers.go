@@ -167,7 +167,7 @@ func (t *tables) readDefaults(ctx context.Context, file string, warn Warn) (*ord
 func (t *tables) flagSettings(flags *ordered.Map, s Sources) (*ordered.Map, error) {
 	top, checked := &ordered.Map{}, &ordered.Map{}
 	for k, v := range flags.All() {
-		v = s.flagPath(k, v)
+		v = t.flagPath(k, v, s)
 		if slices.Contains(flagKeys, k) {
 			checked.Set(k, v)
 		}
@@ -200,15 +200,15 @@ func (t *tables) flagSettings(flags *ordered.Map, s Sources) (*ordered.Map, erro
 
 // flagPath makes the paths among the command line's values absolute: they are
 // relative to the working directory, those in files to the project.
-func (s Sources) flagPath(key string, v any) any {
+func (t *tables) flagPath(key string, v any, s Sources) any {
 	text, ok := v.(string)
 	if !ok {
 		return v
 	}
-	switch key {
-	case "inventoryfile", "hiera-config", "private-key":
+	switch {
+	case slices.Contains(t.paths, key):
 		return s.expand(text, s.Cwd)
-	case "modulepath":
+	case key == "modulepath":
 		dirs := []any{}
 		for _, dir := range filepath.SplitList(text) {
 			dirs = append(dirs, s.expand(dir, s.Cwd))

@@ -25,6 +25,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/yaml"
 	"bolt/modules"
+	"bolt/transport/option"
 )
 
 // Names in the file system.
@@ -49,6 +50,9 @@ type Sources struct {
 	// OpenFiles is how many files this process may have open; 0 is no limit
 	// to think of. A low one lowers the default concurrency.
 	OpenFiles uint64
+
+	// Transports are those that settings may configure (package transport/all).
+	Transports []option.Transport
 }
 
 // Warn takes a warning: its ID and a sentence.
@@ -97,7 +101,7 @@ func Find(ctx context.Context, s Sources, warn Warn) (*Project, error) {
 			"The project directory '%s' can be written to by everybody, so anybody could change what is run from it. "+
 				"Take the permission away (chmod o-w), or set BOLT_PROJECT='%s' to use it all the same.", p.Dir, p.Dir)
 	}
-	return p, p.read(ctx, warn)
+	return p, p.read(ctx, s.Transports, warn)
 }
 
 func (s Sources) locate(warn Warn) (*Project, error) {
@@ -159,13 +163,13 @@ func (p *Project) Module() modules.Module {
 }
 
 // read loads and checks bolt-project.yaml.
-func (p *Project) read(ctx context.Context, warn Warn) error {
+func (p *Project) read(ctx context.Context, transports []option.Transport, warn Warn) error {
 	p.settings = &ordered.Map{}
 	info, err := os.Stat(p.File())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
-	t := newTables()
+	t := newTables(transports)
 	data, err := yaml.ReadMap(ctx, p.File(), "project")
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"bolt/format/schema"
 	"bolt/internal/logging"
 	"bolt/inventory"
+	"bolt/transport/option"
 )
 
 // ndjson is a value of the setting "format".
@@ -41,10 +42,21 @@ type tables struct {
 	settings   map[string]*schema.Schema // of our own files
 	inventory  *schema.Schema            // of inventory-config: transport, ssh, …
 	transports []string
+	paths      []string // settings and options that are the path of a file
 }
 
-func newTables() *tables {
-	t := &tables{settings: settings(), inventory: inventory.ConfigSchema(), transports: inventory.Transports()}
+func newTables(transports []option.Transport) *tables {
+	t := &tables{
+		settings: settings(), inventory: inventory.ConfigSchema(transports), transports: inventory.TransportNames(transports),
+		paths: []string{"inventoryfile", "hiera-config"},
+	}
+	for _, tr := range transports {
+		for _, o := range tr.Options {
+			if o.Path {
+				t.paths = append(t.paths, o.Name)
+			}
+		}
+	}
 	// In bolt-defaults.yaml the whole cannot be a plugin reference.
 	t.inventory.Plugins = schema.PluginsForbidden
 	t.settings["inventory-config"] = t.inventory

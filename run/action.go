@@ -243,7 +243,7 @@ func (d *Download) Do(ctx context.Context, site *Site) error {
 		said = append(said, fmt.Sprintf("Downloaded '%s:%s' to '%s'", site.Settings.Host, source, dir))
 	}
 	source := sources[0]
-	if site.Settings.Dest.PowerShell() {
+	if site.Settings.PowerShell {
 		source = strings.ReplaceAll(source, `\`, "/")
 	}
 	to := filepath.Join(dir, path.Base(source))

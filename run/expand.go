@@ -59,7 +59,7 @@ func (site *Site) expand(ctx context.Context, source string) (paths []string, pa
 	if !strings.ContainsAny(source, patternChars) && !strings.HasPrefix(source, "~") || strings.Contains(source, "\x00") {
 		return []string{source}, false, nil
 	}
-	if site.Settings.Dest.PowerShell() {
+	if site.Settings.PowerShell {
 		if strings.ContainsAny(source, "*?") { // no file name contains them there
 			return nil, false, &transport.Error{Class: transport.ClassUnsupported,
 				Msg:  fmt.Sprintf("The pattern '%s' cannot be expanded on %s: this requires a POSIX shell on the target.", source, site.Target.SafeName()),

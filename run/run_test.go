@@ -15,6 +15,7 @@ import (
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/transport"
+	"bolt/transport/all"
 )
 
 // fleet is a Dialer of connections that do nothing. It counts them.
@@ -67,7 +68,7 @@ func targets(t *testing.T, text string, names ...string) []*inventory.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := inventory.New(t.Context(), v.(*ordered.Map), inventory.Options{Transport: "ssh"})
+	inv, err := inventory.New(t.Context(), v.(*ordered.Map), inventory.Options{Transports: all.Tables(all.List()), Transport: "ssh"})
 	if err != nil {
 		t.Fatal(err)
 	}

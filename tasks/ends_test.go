@@ -14,6 +14,7 @@ import (
 	"bolt/inventory"
 	"bolt/run"
 	"bolt/tasks"
+	"bolt/transport/all"
 	"bolt/transport/local"
 )
 
@@ -83,7 +84,7 @@ func TestEnded(t *testing.T) {
 // localhost is this machine as a target.
 func localhost(t *testing.T) []*inventory.Target {
 	t.Helper()
-	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "local"})
+	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transports: all.Tables(all.List()), Transport: "local"})
 	if err != nil {
 		t.Fatal(err)
 	}

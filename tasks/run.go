@@ -213,7 +213,7 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	device := site.Via != site.Target
 	shell := shellFeature
-	if site.Settings.Dest.PowerShell() {
+	if site.Settings.PowerShell {
 		shell = powershellFeature
 	}
 	i, err := r.choose(ctx, site.Via, shell, device)
@@ -231,7 +231,7 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	}
 	cmd.Files = in.files
 	cmd.Argv = []string{"./" + in.files[0].Name}
-	onPowerShell := site.Settings.Dest.PowerShell()
+	onPowerShell := site.Settings.PowerShell
 	if !onPowerShell {
 		cmd.Interpreter = in.interpreter
 	}

@@ -24,6 +24,7 @@ import (
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/tasks"
+	"bolt/transport/all"
 	"bolt/transport/local"
 )
 
@@ -407,7 +408,7 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Config: map[string]*ordered.Map{
+	inv, err := inventory.New(t.Context(), data.(*ordered.Map), inventory.Options{Transports: all.Tables(all.List()), Config: map[string]*ordered.Map{
 		"local": ordered.Of("tmpdir", w.dir, "interpreters", ordered.Of(".say", "/bin/echo"))}})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,8 @@
 // command is, and how each of these fails.
 //
 // It has no behaviour of its own. Implementations live in subpackages
-// (transport/ssh, transport/local), share the remote side's shell work in
+// (transport/ssh, transport/local), which also say how they are configured
+// (transport/option); transport/all lists them. They share the remote side's shell work in
 // transport/shell, and are checked against one contract by
 // transport/transporttest.
 //
@@ -116,7 +117,7 @@ type LinkStats struct {
 // requests may share a connection exactly when their Dests are equal; so it
 // holds nothing about a single command, and it is comparable.
 type Dest struct {
-	Protocol string // "ssh", "local", "docker", "podman", "lxd", "native-ssh", "winrm"
+	Protocol string // the transport's name (package transport/all): "ssh", "local", …
 	Host     string // a name or an address, IPv6 without brackets; "" only for local
 	Port     int    // 0: from ssh_config, else the protocol's default
 	User     string // "": from ssh_config, else the login name
@@ -155,26 +156,10 @@ type Dest struct {
 	// ssh-agent. ChoiceByConfig is no, except for native-ssh.
 	ForwardAgent Choice
 
-	// Tool is for transports that call a program of this machine, WinRM for
-	// Protocol "winrm".
-	Tool  Tool
-	WinRM WinRM
-}
-
-// A Tool is what the transports need to know that reach a machine through a
-// program of this one.
-type Tool struct {
-	// Service is where containers are: docker's DOCKER_HOST, lxd's remote; ""
-	// for the program's own choice.
-	Service string
-	// Shell runs a line in a container, which becomes its last argument; none:
-	// "sh -c".
-	Shell Words
-
-	// SSH is the program of native-ssh with its options, none: "ssh"; Copy one
-	// that copies instead of it, none: nothing does.
-	SSH, Copy Words
-	Batch     bool // it is not to ask for passwords
+	// Options are what only the destination's transport knows: a comparable value of a
+	// type of that transport's package, nil for none. They do not travel to the pool
+	// daemon, which dials ssh alone.
+	Options any
 }
 
 // Words are a program and its arguments as one comparable value.
@@ -204,18 +189,6 @@ const (
 
 // Of decides, with what the configuration says.
 func (c Choice) Of(config bool) bool { return c == ChoiceYes || c == ChoiceByConfig && config }
-
-// WinRM says how a machine is reached over WinRM.
-type WinRM struct {
-	SSL       bool   // HTTPS; Port 0 is 5986 then, else 5985
-	SSLVerify bool   // the machine's certificate must be good for Host
-	CACert    string // path of a file of certificates to judge it by, "" for the system's
-	BasicOnly bool   // the password itself is sent, over SSL alone
-	Realm     string // of Kerberos, "" for NTLM
-}
-
-// PowerShell reports whether commands there are PowerShell's.
-func (d *Dest) PowerShell() bool { return d.Protocol == "winrm" }
 
 // HostKeyCheck says what to do about a server's key.
 type HostKeyCheck uint8

@@ -14,6 +14,7 @@ import (
 	"bolt/pool/client"
 	"bolt/pool/wire"
 	"bolt/run"
+	"bolt/transport/all"
 )
 
 // A loop is what a plan's steps are measured beside: one process that does what
@@ -36,7 +37,7 @@ func (l loop) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	inv, err := inventory.New(ctx, data, inventory.Options{File: l.inventory, Home: os.Getenv("HOME")})
+	inv, err := inventory.New(ctx, data, inventory.Options{Transports: all.Tables(all.List()), File: l.inventory, Home: os.Getenv("HOME")})
 	if err != nil {
 		return err
 	}

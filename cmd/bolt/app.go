@@ -31,6 +31,7 @@ import (
 	"bolt/project"
 	"bolt/puppetdb"
 	"bolt/tasks"
+	"bolt/transport/all"
 )
 
 // app is one invocation with its configuration read. It owns the log.
@@ -143,12 +144,13 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	var global globalOptions
 	global.bind(cli.NewBinder(cli.Values(values), nil))
 	sources := project.Sources{
-		Dir:       global.project,
-		FromEnv:   sys.env(projectVariable),
-		Cwd:       cwd,
-		Home:      home(sys),
-		SystemDir: project.SystemDir,
-		OpenFiles: openFiles(),
+		Dir:        global.project,
+		FromEnv:    sys.env(projectVariable),
+		Cwd:        cwd,
+		Home:       home(sys),
+		SystemDir:  project.SystemDir,
+		OpenFiles:  openFiles(),
+		Transports: all.Tables(all.List()),
 	}
 	var early logging.Early
 	p, err := project.Find(ctx, sources, early.Warn)

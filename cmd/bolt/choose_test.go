@@ -7,6 +7,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/transport/all"
 )
 
 // TestSample: which targets are in a sample depends on the seed and the names
@@ -16,7 +17,7 @@ func TestSample(t *testing.T) {
 	for i := range 200 {
 		list = append(list, fmt.Sprintf("web%d", i))
 	}
-	inv, err := inventory.New(t.Context(), ordered.Of("targets", list), inventory.Options{})
+	inv, err := inventory.New(t.Context(), ordered.Of("targets", list), inventory.Options{Transports: all.Tables(all.List())})
 	if err != nil {
 		t.Fatal(err)
 	}

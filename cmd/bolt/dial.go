@@ -20,7 +20,7 @@ func (a *app) dialer() (*all.Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
-	d, err := all.New(all.Options{
+	d, err := all.New(all.List(), all.Options{
 		Home: home(a.sys), Dir: dir, Environ: a.sys.environ(), AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
 		Passphrase: a.passphrase, Warn: a.logs.WarnEach, Logger: a.log,
 	})

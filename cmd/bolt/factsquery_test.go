@@ -11,6 +11,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
+	"bolt/transport/all"
 )
 
 // TestFactsQuery: targets that are begun at once are asked for together, their
@@ -21,7 +22,7 @@ func TestFactsQuery(t *testing.T) {
 	for i := range batches*factsAtOnce - 1 {
 		list = append(list, fmt.Sprintf("web%d", i))
 	}
-	inv, err := inventory.New(t.Context(), ordered.Of("targets", list), inventory.Options{})
+	inv, err := inventory.New(t.Context(), ordered.Of("targets", list), inventory.Options{Transports: all.Tables(all.List())})
 	if err != nil {
 		t.Fatal(err)
 	}

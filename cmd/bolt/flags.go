@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"bolt/cli"
 	"bolt/internal/logging"
@@ -10,6 +11,7 @@ import (
 	"bolt/output"
 	"bolt/plans/executor"
 	"bolt/project"
+	"bolt/transport/all"
 )
 
 // The sections of a help page, in their order.
@@ -114,9 +116,23 @@ func occasions() map[string]string {
 	}
 }
 
+// choices lists the transports that can be dialed, for people.
+func choices(list []all.Entry) string {
+	var names []string
+	for _, e := range list {
+		if e.Dialer != nil && e.VariantOf == "" {
+			names = append(names, e.Name)
+		}
+	}
+	names[0] += " (default)"
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // flags returns all flags. Names, short forms and values are those of Puppet Bolt;
 // strict ones but --env-var, and some of the formats, are ours.
 func (s system) flags() []cli.Flag {
+	transports := all.List()
 	return []cli.Flag{
 		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true, Complete: s.opened(completeTargets), Section: secInventory, On: onTargets,
 			Help: "Act on these targets: names, aliases, groups, globs (web*), ranges (web[01-12]), URIs; several are separated by commas. '!db' leaves those of db out, '&eu' all but those of eu. @FILE reads them from a file, - from standard input."},
@@ -190,8 +206,8 @@ func (s system) flags() []cli.Flag {
 
 		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Section: secRemote, On: onRun, Strict: true, Help: "Set an environment variable for the command or script."},
 
-		{Name: "transport", Arg: "NAME", Values: inventory.Transports(), Setting: asText, Check: cli.OneOf, Section: secTransport, On: onAction,
-			Help: "How to reach targets that do not say it themselves: ssh (default), winrm, local, docker, podman or lxd."},
+		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: asText, Check: cli.OneOf, Section: secTransport, On: onAction,
+			Help: "How to reach targets that do not say it themselves: " + choices(transports) + "."},
 		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Setting: asText, Section: secTransport, On: onAction, Strict: true,
 			Help: "Reach targets over SSH through these jump hosts, as ssh -J does: [USER@]HOST[:PORT], separated by commas."},
 		{Name: "connect-timeout", Arg: "SECONDS", Setting: asNumber, Check: count, Section: secTransport, On: onAction, Help: "Give up connecting after this time (default 10)."},

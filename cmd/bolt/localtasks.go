@@ -13,6 +13,7 @@ import (
 	"bolt/run"
 	"bolt/tasks"
 	"bolt/transport/local"
+	"bolt/transport/option"
 )
 
 // localTasks are tasks as plugins use them: they run on this machine, whatever
@@ -90,10 +91,10 @@ func (l localTasks) target(ctx context.Context) (*inventory.Target, error) {
 	a := l.app
 	config := make(map[string]*ordered.Map)
 	if found := a.localInterpreters(ctx); found.Len() > 0 {
-		config["local"] = ordered.Of("interpreters", found)
+		config[local.Protocol] = ordered.Of("interpreters", found)
 	}
 	inv, err := inventory.New(ctx, &ordered.Map{}, inventory.Options{
-		Transport: "local", Config: config, Project: a.project.Dir, Home: home(a.sys), Warn: a.logs.Warn,
+		Transports: []option.Transport{local.Transport()}, Config: config, Project: a.project.Dir, Home: home(a.sys), Warn: a.logs.Warn,
 	})
 	if err != nil {
 		return nil, err
@@ -120,10 +121,10 @@ func (a *app) localInterpreters(ctx context.Context) *ordered.Map {
 			}
 		}
 	}
-	add(a.config.Transports["local"])
+	add(a.config.Transports[local.Protocol])
 	if data, _, err := a.inventoryData(ctx); err == nil {
 		config, _ := data.Value("config").(*ordered.Map)
-		options, _ := config.Value("local").(*ordered.Map)
+		options, _ := config.Value(local.Protocol).(*ordered.Map)
 		add(options)
 	}
 	all.Delete("_plugin")

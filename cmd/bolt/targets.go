@@ -15,6 +15,7 @@ import (
 	"bolt/inventory/ansible"
 	"bolt/project"
 	"bolt/transport"
+	"bolt/transport/all"
 )
 
 // inventory reads the inventory, once.
@@ -35,6 +36,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 		cached = a.cachedFacts
 	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
+		Transports:  all.Tables(all.List()),
 		File:        source,
 		Transport:   a.config.Transport,
 		Config:      a.config.Transports,

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/transport"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -21,10 +22,10 @@ import (
 // sinksAndContents are the fields that do not travel in the message itself.
 var sinksAndContents = map[string]bool{
 	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Input": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
-	"Dest.Tool":          true, // of transports that no daemon has
+	"Dest.Options":       true, // of transports that no daemon has
 	"FileOptions.Limits": true, // of what the client writes
 	// The daemon reaches no machines with PowerShell.
-	"Dest.WinRM": true, "Cmd.Named": true, "Cmd.TellDir": true, "Cmd.Extensions": true,
+	"Cmd.Named": true, "Cmd.TellDir": true, "Cmd.Extensions": true,
 }
 
 // fill sets every field below v to something that is not zero.

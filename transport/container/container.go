@@ -48,9 +48,6 @@ func NewDialer(o Options) *Dialer {
 	return &Dialer{tools(), o.Environ, o.Logger}
 }
 
-// Protocols are those that it serves.
-func Protocols() []string { return []string{"docker", "podman", "lxd"} }
-
 // Dial finds the container that has the destination's Host for its name, or for
 // the beginning of its ID, and that runs.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
@@ -71,9 +68,10 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		return nil, connectError(transport.ClassConnect, to.Host, err, fmt.Sprintf("the program %s is not to be found on PATH", t.program),
 			"Install it on this machine.")
 	}
-	s := &starter{tool: t, path: path, env: d.environ, to: to, log: d.log}
-	if t.service != "" && to.Tool.Service != "" {
-		s.env = append(slices.Clone(d.environ), t.service+"="+to.Tool.Service)
+	given, _ := to.Options.(Tool)
+	s := &starter{tool: t, path: path, env: d.environ, to: to, given: given, log: d.log}
+	if t.service != "" && given.Service != "" {
+		s.env = append(slices.Clone(d.environ), t.service+"="+given.Service)
 	}
 	if s.box, err = s.find(ctx); err != nil {
 		return nil, err

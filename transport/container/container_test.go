@@ -47,7 +47,7 @@ func TestEachTool(t *testing.T) {
 		to    transport.Dest
 		calls string // that are made for what follows
 	}{
-		{transport.Dest{Protocol: "docker", Host: "web", Tool: transport.Tool{Service: "unix:///x y", Shell: "bash\x00-lc"}},
+		{transport.Dest{Protocol: "docker", Host: "web", Options: Tool{Service: "unix:///x y", Shell: "bash\x00-lc"}},
 			`docker ["inspect" "--type" "container" "--format" "{{.Id}} {{.State.Status}} {{.Config.User}}" "web"] DOCKER_HOST=unix:///x y
 docker ["exec" "-i" "c0ffee0001" "sh" "-c" … "bash" "-lc" …] DOCKER_HOST=unix:///x y
 `},
@@ -55,7 +55,7 @@ docker ["exec" "-i" "c0ffee0001" "sh" "-c" … "bash" "-lc" …] DOCKER_HOST=uni
 			`podman ["inspect" "--type" "container" "--format" "{{.Id}} {{.State.Status}} {{.Config.User}}" "c0ffee0001"] DOCKER_HOST=
 podman ["exec" "-i" "-u" "cargonosudo" "c0ffee0001" "sh" "-c" … "sh" "-c" …] DOCKER_HOST=
 `},
-		{transport.Dest{Protocol: "lxd", Host: "web", User: account.Uid, Tool: transport.Tool{Service: "far"}},
+		{transport.Dest{Protocol: "lxd", Host: "web", User: account.Uid, Options: Tool{Service: "far"}},
 			`lxc ["list" "far:" "^web$" "--format" "csv" "-c" "ns"] DOCKER_HOST=
 lxc ["exec" "far:web" "--mode" "non-interactive" "--user" "` + account.Uid + `" "--" "id" "-un"] DOCKER_HOST=
 lxc ["exec" "far:web" "--mode" "non-interactive" "--user" "` + account.Uid + `" "--" "sh" "-c" … "sh" "-c" …] DOCKER_HOST=
@@ -123,10 +123,10 @@ func TestRefusals(t *testing.T) {
 		{"stops in between", func(t *testing.T, w *world, _ *transport.Dest) { t.Setenv("BOLT_TEST_NO_SH", "1") }, transport.ClassBootstrap, "no sh in the container"},
 		{"lxd without names", func(_ *testing.T, _ *world, to *transport.Dest) { to.Protocol, to.User = "lxd", "app" }, transport.ClassUnsupported, "user's number"},
 		{"lxd without container", func(_ *testing.T, _ *world, to *transport.Dest) {
-			to.Protocol, to.Host, to.Tool.Service = "lxd", "nosuch", "local"
+			to.Protocol, to.Host, to.Options = "lxd", "nosuch", Tool{Service: "local"}
 		}, transport.ClassConnect, "Could not find a container|lxc list"},
 		{"lxd stopped", func(_ *testing.T, _ *world, to *transport.Dest) {
-			to.Protocol, to.Host, to.Tool.Service = "lxd", "db", "local"
+			to.Protocol, to.Host, to.Options = "lxd", "db", Tool{Service: "local"}
 		}, transport.ClassConnect, `"stopped"|lxc start db`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

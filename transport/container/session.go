@@ -21,12 +21,13 @@ import (
 
 // starter starts sessions in one container.
 type starter struct {
-	tool *tool
-	path string   // of the program
-	env  []string // of the program, nil for ours
-	to   transport.Dest
-	box  box
-	log  *slog.Logger
+	tool  *tool
+	path  string   // of the program
+	env   []string // of the program, nil for ours
+	to    transport.Dest
+	given Tool
+	box   box
+	log   *slog.Logger
 }
 
 // The first process in the container is a shell that says that it is there,
@@ -56,7 +57,7 @@ func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Sessi
 		script = firstOnTerminal
 	}
 	token := newToken()
-	words := s.to.Tool.Shell.List()
+	words := s.given.Shell.List()
 	if words == nil {
 		words = []string{"sh", "-c"}
 	}

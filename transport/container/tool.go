@@ -99,10 +99,11 @@ func dockerExec(b *box, tty bool) []string {
 
 // remote is the part of an instance's name that says where it is.
 func remote(to *transport.Dest) string {
-	if to.Tool.Service == "" {
+	given, _ := to.Options.(Tool)
+	if given.Service == "" {
 		return ""
 	}
-	return to.Tool.Service + ":"
+	return given.Service + ":"
 }
 
 // lxcList filters by a regular expression. A dot in it is any character.

@@ -32,7 +32,7 @@ func defaultCopy() []string { return []string{"scp", "-r"} }
 
 // Put implements transport.Conn.
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
-	words := c.starter.to.Tool.Copy.List()
+	words := c.starter.program.Copy.List()
 	mayCopy := src.FS == nil && !c.escalates(o)
 	if words == nil || !mayCopy {
 		err := c.Conn.Put(ctx, src, dst, o)
@@ -54,7 +54,7 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 
 // Get implements transport.Conn.
 func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
-	words := c.starter.to.Tool.Copy.List()
+	words := c.starter.program.Copy.List()
 	if words == nil || c.escalates(o) {
 		err := c.Conn.Get(ctx, src, dst, o)
 		if !errors.Is(err, shell.ErrNoTar) || c.escalates(o) {

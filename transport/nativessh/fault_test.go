@@ -76,12 +76,12 @@ func TestRefusals(t *testing.T) {
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	known := func(t *testing.T, text string) transport.Words {
+	known := func(t *testing.T, text string) []string {
 		file := filepath.Join(t.TempDir(), "known_hosts")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return transport.NewWords([]string{"ssh", "-F", "none", "-o", "UserKnownHostsFile=" + file})
+		return []string{"ssh", "-F", "none", "-o", "UserKnownHostsFile=" + file}
 	}
 	changed, err := os.ReadFile(other + ".pub")
 	if err != nil {
@@ -98,20 +98,20 @@ func TestRefusals(t *testing.T) {
 		{"nobody answers", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = silent.Port, time.Second }, transport.ClassTimeout, codeConnect, "timed out"},
 		{"nobody goes on", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = stuck.Port, time.Second }, transport.ClassTimeout, codeConnect, "did not go on within 1s"},
 		{"says nothing of it", func(_ *testing.T, to *transport.Dest) {
-			to.Port, to.Tool.SSH = slammer.Port, transport.NewWords([]string{"ssh", "-F", "none", "-q", "-o", "LogLevel=QUIET"})
+			to.Port, to.Options = slammer.Port, with(to, "ssh", "-F", "none", "-q", "-o", "LogLevel=QUIET")
 		}, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
 		{"hangs up", func(_ *testing.T, to *transport.Dest) { to.Port = slammer.Port }, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
 		{"no such name", func(_ *testing.T, to *transport.Dest) { to.Host = "nosuch.invalid" }, transport.ClassResolve, codeConnect, "Could not resolve"},
 		{"wrong key", func(_ *testing.T, to *transport.Dest) { to.PrivateKey = other }, transport.ClassAuth, codeAuth, "Permission denied"},
 		{"unknown host key", func(t *testing.T, to *transport.Dest) {
-			to.HostKeyCheck, to.Tool.SSH = transport.CheckStrict, known(t, "")
+			to.HostKeyCheck, to.Options = transport.CheckStrict, with(to, known(t, "")...)
 		}, transport.ClassHostKeyUnknown, codeHostKey, "known_hosts"},
 		{"changed host key", func(t *testing.T, to *transport.Dest) {
-			to.HostKeyCheck, to.Tool.SSH = transport.CheckStrict, known(t, "["+s.Host+"]:"+strconv.Itoa(s.Port)+" "+string(changed))
+			to.HostKeyCheck, to.Options = transport.CheckStrict, with(to, known(t, "["+s.Host+"]:"+strconv.Itoa(s.Port)+" "+string(changed))...)
 		}, transport.ClassHostKeyChanged, codeHostKey, "ssh-keygen -R"},
-		{"no ssh", func(_ *testing.T, to *transport.Dest) { to.Tool.SSH = transport.NewWords([]string{"nosuch-ssh"}) }, transport.ClassConnect, codeConnect, "ssh-command"},
+		{"no ssh", func(_ *testing.T, to *transport.Dest) { to.Options = with(to, "nosuch-ssh") }, transport.ClassConnect, codeConnect, "ssh-command"},
 		{"bad option", func(_ *testing.T, to *transport.Dest) {
-			to.Tool.SSH = transport.NewWords([]string{"ssh", "-F", "none", "-o", "Nonsense=1"})
+			to.Options = with(to, "ssh", "-F", "none", "-o", "Nonsense=1")
 		}, transport.ClassUnsupported, codeConnect, "Bad configuration option"},
 		{"name that is an option", func(_ *testing.T, to *transport.Dest) { to.Host = "-oProxyCommand=touch x" }, transport.ClassResolve, codeConnect, "no name of a host"},
 	} {
@@ -143,7 +143,7 @@ func TestConnectTimeout(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := transport.Dest{Protocol: Protocol, Host: "web", User: "root", ConnectTimeout: c.given,
-				Tool: transport.Tool{SSH: transport.NewWords([]string{"ssh", "-F", c.config})}}
+				Options: Program{SSH: transport.NewWords([]string{"ssh", "-F", c.config})}}
 			conn, err := NewDialer(Options{}).Dial(within(t, 20*time.Second), to)
 			if err != nil {
 				t.Fatal(err)
@@ -164,13 +164,20 @@ func TestServerDies(t *testing.T) {
 	got.expectError(t, transport.ClassLost, "", "Lost the connection to "+s.Host)
 }
 
+// with is the Program of a destination with another ssh.
+func with(to *transport.Dest, ssh ...string) Program {
+	p, _ := to.Options.(Program)
+	p.SSH = transport.NewWords(ssh)
+	return p
+}
+
 // TestSSHDies: a command whose ssh is killed is lost, and ends there.
 func TestSSHDies(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	to := dest(s)
 	// A wrapper that makes itself known, as an organisation's may.
 	pidFile, gone := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "gone")
-	to.Tool.SSH = transport.NewWords(append([]string{wrapper(t, `case "$*" in *" -T "*) echo $$ >`+pidFile+`;; esac; exec "$@"`)}, to.Tool.SSH.List()...))
+	to.Options = with(&to, append([]string{wrapper(t, `case "$*" in *" -T "*) echo $$ >`+pidFile+`;; esac; exec "$@"`)}, to.Options.(Program).SSH.List()...)...)
 	kill := func([]byte) {
 		pid, err := os.ReadFile(pidFile)
 		if err == nil {
@@ -242,7 +249,7 @@ func TestMaster(t *testing.T) {
 	}
 	defer exec.Command(ssh[0], append(ssh[1:], "-O", "exit", peer.Host)...).Run()
 
-	to := transport.Dest{Protocol: Protocol, Host: peer.Host, Tool: transport.Tool{Batch: true, SSH: transport.NewWords(ssh)}}
+	to := transport.Dest{Protocol: Protocol, Host: peer.Host, Options: Program{Batch: true, SSH: transport.NewWords(ssh)}}
 	for _, c := range []struct {
 		line string
 		code int
@@ -300,7 +307,9 @@ func TestCopyCommand(t *testing.T) {
 	to := dest(s)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	to.Tool.Copy = transport.NewWords([]string{wrapper(t, `printf '%s\n' "$*" >>`+log+`; exec scp -r -F none -o UserKnownHostsFile=/dev/null "$@"`), "-q"})
+	program := to.Options.(Program)
+	program.Copy = transport.NewWords([]string{wrapper(t, `printf '%s\n' "$*" >>`+log+`; exec scp -r -F none -o UserKnownHostsFile=/dev/null "$@"`), "-q"})
+	to.Options = program
 	c, err := NewDialer(Options{}).Dial(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)

@@ -27,9 +27,6 @@ import (
 	"bolt/transport/shell"
 )
 
-// Protocol is that of its destinations.
-const Protocol = "native-ssh"
-
 // Options are the Dialer's. The zero value is ready.
 type Options struct {
 	Logger *slog.Logger // nil discards
@@ -57,7 +54,8 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	case strings.HasPrefix(to.User, "-") || strings.ContainsAny(to.User, "\x00\n"):
 		return nil, connectError(transport.ClassUnsupported, to.Host, nil, fmt.Sprintf("%q is no name of a user", to.User), "")
 	}
-	s := &starter{to: to, words: to.Tool.SSH.List(), log: d.log}
+	program, _ := to.Options.(Program)
+	s := &starter{to: to, program: program, words: program.SSH.List(), log: d.log}
 	if s.words == nil {
 		s.words = []string{"ssh"}
 	}
@@ -79,7 +77,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 func (s *starter) options() []string {
 	var o []string
 	set := func(name, value string) { o = append(o, "-o", name+"="+value) }
-	if s.to.Tool.Batch {
+	if s.program.Batch {
 		set("BatchMode", "yes")
 	}
 	if s.to.Port != 0 {

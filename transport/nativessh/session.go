@@ -19,10 +19,11 @@ import (
 
 // starter starts a program for each session.
 type starter struct {
-	to    transport.Dest
-	words []string // the program and its own options
-	path  string
-	log   *slog.Logger
+	to      transport.Dest
+	program Program
+	words   []string // the program and its own options
+	path    string
+	log     *slog.Logger
 }
 
 // Start implements shell.Starter. What ssh has to say goes to a file of its own

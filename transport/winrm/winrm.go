@@ -53,7 +53,7 @@ func NewDialer() *Dialer { return &Dialer{} }
 // Dial opens a remote shell, by which all is known that has to be: the machine
 // answers, its certificate is good, and it takes the user.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
-	if to.Protocol != "winrm" {
+	if to.Protocol != Protocol {
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Code: "CONNECT_ERROR",
 			Msg: fmt.Sprintf("Cannot reach %s by the transport %s over WinRM", to.Host, to.Protocol)}
 	}
@@ -84,7 +84,7 @@ var errConnectTimeout = errors.New("connect timeout")
 
 // newPeer decides what can be decided without reaching the machine.
 func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
-	w := &to.WinRM
+	w, _ := to.Options.(Access)
 	refused := func(class transport.Class, code, msg, hint string) (*peer, error) {
 		return nil, &transport.Error{Class: class, Code: code, Msg: msg, Hint: hint}
 	}

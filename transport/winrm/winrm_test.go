@@ -49,9 +49,18 @@ func server(t *testing.T, change func(*winrmtest.Options)) (*winrmtest.Server, t
 		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Cert.Raw}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		to.WinRM = transport.WinRM{SSL: true, SSLVerify: true, CACert: file}
+		to.Options = Access{SSL: true, SSLVerify: true, CACert: file}
 	}
 	return s, to
+}
+
+// access changes a destination's Access.
+func access(change func(*Access)) func(*transport.Dest) {
+	return func(to *transport.Dest) {
+		a, _ := to.Options.(Access)
+		change(&a)
+		to.Options = a
+	}
 }
 
 // quick is a Dialer that does not wait long.
@@ -118,11 +127,11 @@ func TestLogins(t *testing.T) {
 		{"HTTPS, NTLM", func(o *winrmtest.Options) { o.TLS = true }, nil},
 		{"HTTPS, only Basic is offered", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{`Basic realm="WSMAN"`} }, nil},
 		{"HTTPS, Basic is asked for", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Negotiate", `Basic realm="WSMAN"`} },
-			func(to *transport.Dest) { to.WinRM.BasicOnly = true }},
+			access(func(a *Access) { a.BasicOnly = true })},
 		{"HTTPS, Basic is asked for, any certificate", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{`Basic realm="WSMAN"`} },
-			func(to *transport.Dest) { to.WinRM.BasicOnly, to.WinRM.SSLVerify, to.WinRM.CACert = true, false, "" }},
+			access(func(a *Access) { a.BasicOnly, a.SSLVerify, a.CACert = true, false, "" })},
 		{"HTTPS, any certificate", func(o *winrmtest.Options) { o.TLS = true },
-			func(to *transport.Dest) { to.WinRM.SSLVerify, to.WinRM.CACert = false, "" }},
+			access(func(a *Access) { a.SSLVerify, a.CACert = false, "" })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, to := server(t, c.change)
@@ -159,26 +168,28 @@ func TestRefusals(t *testing.T) {
 			func(to *transport.Dest) { to.Password = transport.NewSecret("other") }, transport.ClassAuth, "AUTH_ERROR", ""},
 		{"no password", nil, func(to *transport.Dest) { to.Password = transport.Secret{} }, transport.ClassAuth, "AUTH_ERROR", "needs a user and a password"},
 		{"Basic over HTTP", func(o *winrmtest.Options) { o.Schemes = []string{"Basic"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "would read the password"},
-		{"Basic asked for over HTTP", nil, func(to *transport.Dest) { to.WinRM.BasicOnly = true }, transport.ClassUnsupported, "AUTH_ERROR", "show the password"},
+		{"Basic asked for over HTTP", nil, access(func(a *Access) { a.BasicOnly = true }), transport.ClassUnsupported, "AUTH_ERROR", "show the password"},
 		{"Basic to whoever asks", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Basic"} },
-			func(to *transport.Dest) { to.WinRM.SSLVerify, to.WinRM.CACert = false, "" }, transport.ClassProtocol, "CONNECT_ERROR", "not verified"},
+			access(func(a *Access) { a.SSLVerify, a.CACert = false, "" }), transport.ClassProtocol, "CONNECT_ERROR", "not verified"},
 		{"nothing but Kerberos", func(o *winrmtest.Options) { o.Schemes = []string{"Kerberos"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "NTLM"},
 		{"no encryption", func(o *winrmtest.Options) { o.Flags = winrmtest.AllFlags &^ 0x20 }, nil, transport.ClassProtocol, "CONNECT_ERROR", "strong encryption is not offered"},
 		{"weak encryption", func(o *winrmtest.Options) { o.Flags = winrmtest.AllFlags &^ 0x20000000 }, nil, transport.ClassProtocol, "CONNECT_ERROR", "strong encryption is not offered"},
-		{"realm", nil, func(to *transport.Dest) { to.WinRM.Realm = "EXAMPLE.COM" }, transport.ClassUnsupported, "AUTH_ERROR", "Kerberos"},
-		{"unknown authority", tls, func(to *transport.Dest) { to.WinRM.CACert = "" }, transport.ClassProtocol, "CONNECT_ERROR", "cacert"},
+		{"realm", nil, access(func(a *Access) { a.Realm = "EXAMPLE.COM" }), transport.ClassUnsupported, "AUTH_ERROR", "Kerberos"},
+		{"unknown authority", tls, access(func(a *Access) { a.CACert = "" }), transport.ClassProtocol, "CONNECT_ERROR", "cacert"},
 		{"another name", tls, func(to *transport.Dest) { to.Host = "localhost" }, transport.ClassProtocol, "CONNECT_ERROR", "localhost"},
-		{"no such file", tls, func(to *transport.Dest) { to.WinRM.CACert = "/nonexistent/ca" }, transport.ClassUnsupported, "CONNECT_ERROR", "/nonexistent/ca"},
+		{"no such file", tls, access(func(a *Access) { a.CACert = "/nonexistent/ca" }), transport.ClassUnsupported, "CONNECT_ERROR", "/nonexistent/ca"},
 		{"a pipe that nobody writes to", tls, func(to *transport.Dest) {
-			to.WinRM.CACert, to.ConnectTimeout = filepath.Join(t.TempDir(), "pipe"), time.Second
-			if err := syscall.Mkfifo(to.WinRM.CACert, 0o600); err != nil {
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			access(func(a *Access) { a.CACert = pipe })(to)
+			to.ConnectTimeout = time.Second
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
-		{"a file without end", tls, func(to *transport.Dest) { to.WinRM.CACert = "/dev/zero" }, transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
-		{"no certificates", tls, func(to *transport.Dest) { to.WinRM.CACert = "/dev/null" }, transport.ClassUnsupported, "CONNECT_ERROR", "no certificates"},
-		{"HTTPS where HTTP is", nil, func(to *transport.Dest) { to.WinRM.SSL = true }, transport.ClassProtocol, "CONNECT_ERROR", "no HTTPS on this port"},
-		{"HTTP where HTTPS is", tls, func(to *transport.Dest) { to.WinRM = transport.WinRM{} }, transport.ClassProtocol, "CONNECT_ERROR", ""},
+		{"a file without end", tls, access(func(a *Access) { a.CACert = "/dev/zero" }), transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
+		{"no certificates", tls, access(func(a *Access) { a.CACert = "/dev/null" }), transport.ClassUnsupported, "CONNECT_ERROR", "no certificates"},
+		{"HTTPS where HTTP is", nil, access(func(a *Access) { a.SSL = true }), transport.ClassProtocol, "CONNECT_ERROR", "no HTTPS on this port"},
+		{"HTTP where HTTPS is", tls, func(to *transport.Dest) { to.Options = Access{} }, transport.ClassProtocol, "CONNECT_ERROR", ""},
 		{"nobody there", nil, func(to *transport.Dest) { to.Port = 1 }, transport.ClassConnect, "CONNECT_ERROR", "refused"},
 		{"no such name", nil, func(to *transport.Dest) { to.Host = "host.invalid" }, transport.ClassResolve, "CONNECT_ERROR", "host.invalid"},
 		{"another transport", nil, func(to *transport.Dest) { to.Protocol = "ssh" }, transport.ClassUnsupported, "CONNECT_ERROR", "ssh"},

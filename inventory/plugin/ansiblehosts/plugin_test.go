@@ -20,6 +20,7 @@ import (
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/inventory/plugin/ansiblehosts"
+	"bolt/transport/all"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +67,7 @@ func (w *world) inventory(t testing.TB, text string) *inventory.Inventory {
 	}
 	plugins := plugin.New(plugin.Options{Project: w.dir, Natives: []plugin.Native{{Name: "ansible", Configures: ansiblehosts.Configures, Resolve: w.plugin.Resolve}},
 		Config: w.config})
-	inv, err := inventory.New(t.Context(), v.(*ordered.Map), inventory.Options{File: "inventory.yaml", Resolve: plugins.Resolve,
+	inv, err := inventory.New(t.Context(), v.(*ordered.Map), inventory.Options{Transports: all.Tables(all.List()), File: "inventory.yaml", Resolve: plugins.Resolve,
 		Warn: func(id, text string) { w.warned = append(w.warned, id+": "+text) }})
 	if err != nil {
 		t.Fatal(err)

@@ -131,7 +131,7 @@ func NewDialer(o Options) (*Dialer, error) {
 		revoked:    knownhosts.NewRevokedFiles(),
 		gates:      newGates(),
 		routes:     newRouteKeys(),
-		listings:   &listingBudget{limits: defaultListingLimits},
+		listings:   &listingBudget{limits: defaultListingLimits()},
 		login:      sync.OnceValues(loginName),
 		hops:       make(map[string]*hop),
 		algorithms: make(map[algorithmLists]algorithmSet),

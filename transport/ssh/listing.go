@@ -23,11 +23,13 @@ type listingLimits struct {
 	time    time.Duration // for one listing
 }
 
-var defaultListingLimits = listingLimits{
-	perCopy: 64 << 20, // 250,000 files with short names
-	always:  1 << 20,
-	inAll:   256 << 20,
-	time:    10 * time.Minute,
+func defaultListingLimits() listingLimits {
+	return listingLimits{
+		perCopy: 64 << 20, // 250,000 files with short names
+		always:  1 << 20,
+		inAll:   256 << 20,
+		time:    10 * time.Minute,
+	}
 }
 
 const (
@@ -52,6 +54,13 @@ type listingBudget struct {
 
 	mu   sync.Mutex
 	used int64
+}
+
+// inUse returns how much memory of the budget is taken.
+func (b *listingBudget) inUse() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
 }
 
 // take reports whether n more bytes are free, and takes them.

@@ -2,69 +2,66 @@ package ssh
 
 import (
 	"bufio"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/pkg/sftp"
-	"golang.org/x/crypto/ssh"
 
 	"bolt/internal/safetext"
 	"bolt/transport"
 	"bolt/transport/archive"
 )
 
-// Copies by SFTP, for machines without tar. They behave as those by the
-// shell: a file arrives under another name and is then moved.
-
 // maxDepth bounds a walk that follows links, which may form a circle.
 const maxDepth = 64
 
-// withSFTP runs f with an SFTP client. When ctx ends, the session does, and
-// with it what f does.
-func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Client, *listings) error) error {
-	s, err := c.start(ctx, "subsystem", ssh.Marshal(&struct{ Name string }{"sftp"}), false)
-	if err != nil {
-		if transport.ClassOf(err) == transport.ClassUnsupported {
-			return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err,
-				Msg: fmt.Sprintf("Could not copy to or from %s: it has neither tar nor SFTP", c.e.to.Host), Hint: "Install tar there."}
-		}
-		return err
-	}
-	defer s.Close()
-	stop := context.AfterFunc(ctx, func() { s.Close() })
-	defer stop()
-	if !c.work.start(func() { io.Copy(io.Discard, s.Stderr()) }) {
-		return c.lostError("")
-	}
-	l := &listings{from: s.Stdout(), end: func() { s.Close() }, budget: c.listings}
-	defer l.release(0)
-	client, err := sftp.NewClientPipe(l, s.Stdin(), sftp.UseConcurrentWrites(true))
-	if err == nil {
-		err = f(client, l)
-		// The server ends with its input, and the client with its output.
-		s.Close()
-		client.Close()
-	}
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return c.interrupted(ctx, "copying files")
-	case errors.Is(err, sftp.ErrSSHFxConnectionLost) || c.isOver():
-		return c.lostError("copying files")
-	case transport.ClassOf(err) == "":
-		return fileError("COPY_ERROR", "Could not copy to or from %s by SFTP: %w", c.e.to.Host, err)
-	}
-	return err
+// A fileSession is a session with an SFTP server.
+type fileSession interface {
+	Stdin() io.WriteCloser
+	Stdout() io.Reader
+	Close() error
 }
+
+// A copier copies files through one session with an SFTP server. It is for one
+// copy.
+type copier struct {
+	session fileSession
+	client  *sftp.Client
+	lists   *listings
+	host    string // for messages
+	log     *slog.Logger
+}
+
+// newCopier starts to speak SFTP in a session. When the session is closed, what the
+// copier does ends.
+func newCopier(s fileSession, host string, budget *listingBudget, log *slog.Logger) (*copier, error) {
+	l := &listings{from: s.Stdout(), end: func() { s.Close() }, budget: budget}
+	client, err := sftp.NewClientPipe(l, s.Stdin(), sftp.UseConcurrentWrites(true))
+	if err != nil {
+		l.release(0)
+		return nil, fileError("COPY_ERROR", "Could not copy to or from %s by SFTP: %w", host, err)
+	}
+	return &copier{s, client, l, host, log}, nil
+}
+
+// close ends the session, and gives back what the copier holds.
+func (c *copier) close() {
+	// The server ends with its input, and the client with its output.
+	c.session.Close()
+	c.client.Close()
+	c.lists.release(0)
+}
+
+// lost reports whether an error is the end of the session.
+func lost(err error) bool { return errors.Is(err, sftp.ErrSSHFxConnectionLost) }
 
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
@@ -76,49 +73,63 @@ func fileError(code, format string, args ...any) error {
 	return e
 }
 
-func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
-	name, files := archive.Name(src), archive.Files(src)
-	return c.withSFTP(ctx, func(client *sftp.Client, l *listings) error {
-		final := dst
-		info, err := fs.Stat(files, src.Path)
-		if err != nil {
-			return fileError("COPY_ERROR", "Could not read: %w", err)
+// archive writes the archive of transport.Archiver for the path src of the machine.
+// base is the name of src in it.
+func (c *copier) archive(src, base string, to io.Writer) error {
+	a := archive.NewWriter(to, time.Now())
+	err := download(c.client, c.lists, a, src, base, 0)
+	if err == nil {
+		err = a.Close()
+	}
+	if err != nil {
+		return fileError("WRITE_ERROR", "Could not copy %s from %s: %w", src, c.host, err)
+	}
+	return nil
+}
+
+// put copies a file or directory to the path dst of the machine, as transport.Conn's
+// Put does.
+func (c *copier) put(src transport.Tree, dst string) error {
+	name, files, client, l := archive.Name(src), archive.Files(src), c.client, c.lists
+	final := dst
+	info, err := fs.Stat(files, src.Path)
+	if err != nil {
+		return fileError("COPY_ERROR", "Could not read: %w", err)
+	}
+	switch there, err := client.Stat(dst); {
+	case err == nil && there.IsDir():
+		final = path.Join(dst, name)
+	case strings.HasSuffix(dst, "/") && !info.IsDir():
+		return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: there is no directory %s", dst, c.host, dst)
+	}
+	// A directory with the right to look into it for nobody but us: the
+	// copy itself, if it is one, else the place where the file grows.
+	private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
+	temporary := private
+	err = func() error {
+		if err := mkdirPrivate(client, private); err != nil {
+			return err
 		}
-		switch there, err := client.Stat(dst); {
-		case err == nil && there.IsDir():
-			final = path.Join(dst, name)
-		case strings.HasSuffix(dst, "/") && !info.IsDir():
-			return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: there is no directory %s", dst, c.e.to.Host, dst)
+		if info.IsDir() {
+			return uploadDir(client, files, src.Path, private, info.Mode().Perm(), 0)
 		}
-		// A directory with the right to look into it for nobody but us: the
-		// copy itself, if it is one, else the place where the file grows.
-		private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
-		temporary := private
-		err = func() error {
-			if err := mkdirPrivate(client, private); err != nil {
-				return err
-			}
-			if info.IsDir() {
-				return uploadDir(client, files, src.Path, private, info.Mode().Perm(), 0)
-			}
-			temporary = path.Join(private, name)
-			return upload(client, files, src.Path, temporary, 0)
-		}()
-		if err != nil {
-			remove(client, l, private, 0)
-			return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", archive.Describe(src), dst, c.e.to.Host, err)
+		temporary = path.Join(private, name)
+		return upload(client, files, src.Path, temporary, 0)
+	}()
+	if err != nil {
+		remove(client, l, private, 0)
+		return fileError("WRITE_ERROR", "Could not copy %s to %s on %s: %w", archive.Describe(src), dst, c.host, err)
+	}
+	if err := client.PosixRename(temporary, final); err != nil {
+		remove(client, l, private, 0)
+		return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: %w", final, c.host, err)
+	}
+	if temporary != private {
+		if err := client.RemoveDirectory(private); err != nil {
+			c.log.Warn("private directory could not be removed", "target", c.host, "dir", private, "reason", safetext.Message(err.Error()))
 		}
-		if err := client.PosixRename(temporary, final); err != nil {
-			remove(client, l, private, 0)
-			return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: %w", final, c.e.to.Host, err)
-		}
-		if temporary != private {
-			if err := client.RemoveDirectory(private); err != nil {
-				c.log.Warn("private directory could not be removed", "target", c.e.to.Host, "dir", private, "reason", safetext.Message(err.Error()))
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // remove deletes the files of a failed copy. It ignores errors, because the error of
@@ -208,49 +219,6 @@ func uploadFile(client *sftp.Client, files fs.FS, from, to string, mode fs.FileM
 		return err
 	}
 	return client.Chmod(to, mode)
-}
-
-func (c *Conn) getBySFTP(ctx context.Context, src, dst string, limits transport.Limits) error {
-	return archive.Receive(src, c.e.to.Host, dst, limits, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
-}
-
-// archiveBySFTP makes the archive of transport.Archiver on this side.
-func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) error {
-	_, base, err := archive.Source(src)
-	if err != nil {
-		return err
-	}
-	sink := &sinkWriter{w: to}
-	err = c.withSFTP(ctx, func(client *sftp.Client, l *listings) error {
-		a := archive.NewWriter(sink, time.Now())
-		err := download(client, l, a, src, base, 0)
-		if err == nil {
-			err = a.Close()
-		}
-		if err != nil {
-			return fileError("WRITE_ERROR", "Could not copy %s from %s: %w", src, c.e.to.Host, err)
-		}
-		return nil
-	})
-	if sink.err != nil {
-		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
-			Msg: fmt.Sprintf("download on %s was ended because its output could not be stored: %v", c.e.to.Host, sink.err)}
-	}
-	return err
-}
-
-// sinkWriter remembers that it was the writer that failed.
-type sinkWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sinkWriter) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	if err != nil {
-		s.err = err
-	}
-	return n, err
 }
 
 // download adds a file or directory of the machine to an archive, following

@@ -1,0 +1,84 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+
+	"bolt/transport"
+	"bolt/transport/archive"
+)
+
+// Copies by SFTP, for machines without tar. They behave as those by the
+// shell: a file arrives under another name and is then moved.
+
+// withSFTP runs f with an SFTP client. When ctx ends, the session does, and
+// with it what f does.
+func (c *Conn) withSFTP(ctx context.Context, f func(*copier) error) error {
+	s, err := c.start(ctx, "subsystem", ssh.Marshal(&struct{ Name string }{"sftp"}), false)
+	if err != nil {
+		if transport.ClassOf(err) == transport.ClassUnsupported {
+			return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err,
+				Msg: fmt.Sprintf("Could not copy to or from %s: it has neither tar nor SFTP", c.e.to.Host), Hint: "Install tar there."}
+		}
+		return err
+	}
+	defer s.Close()
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if !c.work.start(func() { io.Copy(io.Discard, s.Stderr()) }) {
+		return c.lostError("")
+	}
+	client, err := newCopier(s, c.e.to.Host, c.listings, c.log)
+	if err == nil {
+		err = func() error { defer client.close(); return f(client) }()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return c.interrupted(ctx, "copying files")
+	case lost(err) || c.isOver():
+		return c.lostError("copying files")
+	}
+	return err
+}
+
+func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
+	return c.withSFTP(ctx, func(client *copier) error { return client.put(src, dst) })
+}
+
+func (c *Conn) getBySFTP(ctx context.Context, src, dst string, limits transport.Limits) error {
+	return archive.Receive(src, c.e.to.Host, dst, limits, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
+}
+
+// archiveBySFTP makes the archive of transport.Archiver on this side.
+func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) error {
+	_, base, err := archive.Source(src)
+	if err != nil {
+		return err
+	}
+	sink := &sinkWriter{w: to}
+	err = c.withSFTP(ctx, func(client *copier) error { return client.archive(src, base, sink) })
+	if sink.err != nil {
+		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
+			Msg: fmt.Sprintf("download on %s was ended because its output could not be stored: %v", c.e.to.Host, sink.err)}
+	}
+	return err
+}
+
+// sinkWriter remembers that it was the writer that failed.
+type sinkWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sinkWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bolt/internal/safetext"
+	"bolt/transport/ssh/sftp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type Conn struct {
 	questions questions
 	warm      warm
 	unasked   shell.Unasked
-	listings  *listingBudget
+	listings  *sftp.Budget
 
 	closing sync.Once
 	mu      sync.Mutex

@@ -9,6 +9,7 @@ import (
 
 	"bolt/transport"
 	"bolt/transport/archive"
+	"bolt/transport/ssh/sftp"
 )
 
 // Copies by SFTP, for machines without tar. They behave as those by the
@@ -16,7 +17,7 @@ import (
 
 // withSFTP runs f with an SFTP client. When ctx ends, the session does, and
 // with it what f does.
-func (c *Conn) withSFTP(ctx context.Context, f func(*copier) error) error {
+func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Copier) error) error {
 	s, err := c.start(ctx, "subsystem", ssh.Marshal(&struct{ Name string }{"sftp"}), false)
 	if err != nil {
 		if transport.ClassOf(err) == transport.ClassUnsupported {
@@ -31,23 +32,23 @@ func (c *Conn) withSFTP(ctx context.Context, f func(*copier) error) error {
 	if !c.work.start(func() { io.Copy(io.Discard, s.Stderr()) }) {
 		return c.lostError("")
 	}
-	client, err := newCopier(s, c.e.to.Host, c.listings, c.log)
+	client, err := sftp.New(s, c.e.to.Host, c.listings, c.log)
 	if err == nil {
-		err = func() error { defer client.close(); return f(client) }()
+		err = func() error { defer client.Close(); return f(client) }()
 	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return c.interrupted(ctx, "copying files")
-	case lost(err) || c.isOver():
+	case sftp.Lost(err) || c.isOver():
 		return c.lostError("copying files")
 	}
 	return err
 }
 
 func (c *Conn) putBySFTP(ctx context.Context, src transport.Tree, dst string) error {
-	return c.withSFTP(ctx, func(client *copier) error { return client.put(src, dst) })
+	return c.withSFTP(ctx, func(client *sftp.Copier) error { return client.Put(src, dst) })
 }
 
 func (c *Conn) getBySFTP(ctx context.Context, src, dst string, limits transport.Limits) error {
@@ -61,7 +62,7 @@ func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) erro
 		return err
 	}
 	sink := &sinkWriter{w: to}
-	err = c.withSFTP(ctx, func(client *copier) error { return client.archive(src, base, sink) })
+	err = c.withSFTP(ctx, func(client *sftp.Copier) error { return client.Archive(src, base, sink) })
 	if sink.err != nil {
 		return &transport.Error{Class: transport.ClassCancelled, Err: sink.err,
 			Msg: fmt.Sprintf("download on %s was ended because its output could not be stored: %v", c.e.to.Host, sink.err)}

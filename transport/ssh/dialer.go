@@ -17,7 +17,8 @@
 // for each running session, and ends with Close. A Dialer owns the
 // connections to agents and to jump hosts; Dialer.Close ends them.
 //
-// transport/ssh/config reads ssh_config, transport/ssh/knownhosts judges host keys.
+// transport/ssh/config reads ssh_config, transport/ssh/knownhosts judges host keys,
+// transport/ssh/sftp copies files where there is no tar.
 //
 // Specifications: RFC 4251 to 4254, 4256, 4462, 8308, 8332; OpenSSH's
 // sshd_config(5) and PROTOCOL.
@@ -35,6 +36,7 @@ import (
 	"bolt/transport"
 	"bolt/transport/ssh/config"
 	"bolt/transport/ssh/knownhosts"
+	"bolt/transport/ssh/sftp"
 )
 
 // Options are the settings of a Dialer that hold for all machines. The zero
@@ -88,7 +90,7 @@ type Dialer struct {
 	gates   *gates
 	routes  *routeKeys
 
-	listings *listingBudget
+	listings *sftp.Budget
 
 	made   time.Time
 	viewed atomic.Int64 // how long after made the latest caller came
@@ -131,7 +133,7 @@ func NewDialer(o Options) (*Dialer, error) {
 		revoked:    knownhosts.NewRevokedFiles(),
 		gates:      newGates(),
 		routes:     newRouteKeys(),
-		listings:   &listingBudget{limits: defaultListingLimits()},
+		listings:   &sftp.Budget{Limits: sftp.DefaultLimits()},
 		login:      sync.OnceValues(loginName),
 		hops:       make(map[string]*hop),
 		algorithms: make(map[algorithmLists]algorithmSet),

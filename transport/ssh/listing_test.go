@@ -12,6 +12,7 @@ import (
 
 	"bolt/internal/sshtest"
 	"bolt/transport"
+	"bolt/transport/ssh/sftp"
 )
 
 // fleetDest is the destination of a server of a fleet.
@@ -59,13 +60,13 @@ func TestEndlessListing(t *testing.T) {
 			most := peakHeap(t, func() {
 				refusedGet(t, c, "/srv/data: its listing exceeds the limit of 64 MiB for the listings of one copy")
 			})
-			if most > 3*defaultListingLimits().perCopy {
+			if most > 3*sftp.DefaultLimits().PerCopy {
 				t.Errorf("%d MiB were in use", most>>20)
 			}
 			if say(t, c, "echo alive") != "alive\n" {
 				t.Error("the connection has ended")
 			}
-			if used := c.listings.inUse(); used != 0 {
+			if used := c.listings.InUse(); used != 0 {
 				t.Errorf("%d bytes are still counted", used)
 			}
 		})
@@ -106,7 +107,7 @@ func peakHeap(t *testing.T, do func()) (most int64) {
 func TestListingThatStalls(t *testing.T) {
 	f := sshtest.NewFleet(t, 1, sshtest.WithoutTar(func(int) ([]string, bool) { return nil, true }), nil)
 	l := newLab(t, nil)
-	l.listings.limits.time = 100 * time.Millisecond
+	l.listings.Limits.Time = 100 * time.Millisecond
 	refusedGet(t, l.mustDial(t, fleetDest(t, f, 0)), "its listing did not end within 100ms")
 }
 
@@ -129,7 +130,7 @@ func TestListingsShareABudget(t *testing.T) {
 		}
 	}
 	l := newLab(t, nil)
-	l.listings.limits = listingLimits{perCopy: 1 << 30, always: 64 << 10, inAll: greedy * (600 << 10), time: time.Minute}
+	l.listings.Limits = sftp.Limits{PerCopy: 1 << 30, Always: 64 << 10, InAll: greedy * (600 << 10), Time: time.Minute}
 	var work sync.WaitGroup
 	for i := range greedy {
 		f := sshtest.NewFleet(t, 1, sshtest.WithoutTar(hold(i)), nil)
@@ -143,7 +144,7 @@ func TestListingsShareABudget(t *testing.T) {
 	}
 	close(full)
 	work.Wait()
-	if used := l.listings.inUse(); used != 0 {
+	if used := l.listings.InUse(); used != 0 {
 		t.Errorf("%d bytes are still counted", used)
 	}
 }

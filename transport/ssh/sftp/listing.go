@@ -1,4 +1,4 @@
-package ssh
+package sftp
 
 import (
 	"encoding/binary"
@@ -13,22 +13,23 @@ import (
 // Package sftp returns a complete directory listing, and requests more names until the
 // server ends the listing. So the limits apply to the data that it reads.
 
-// listingLimits bound the listings that copies by SFTP hold in memory. A listing
+// Limits bound the listings that copies by SFTP hold in memory. A listing
 // is held until its files have been copied, and so are those of the directories
 // that it is in.
-type listingLimits struct {
-	perCopy int64         // bytes of memory
-	always  int64         // bytes of perCopy that each copy can always hold
-	inAll   int64         // bytes that all copies may hold beyond always
-	time    time.Duration // for one listing
+type Limits struct {
+	PerCopy int64         // bytes of memory
+	Always  int64         // bytes of perCopy that each copy can always hold
+	InAll   int64         // bytes that all copies may hold beyond always
+	Time    time.Duration // for one listing
 }
 
-func defaultListingLimits() listingLimits {
-	return listingLimits{
-		perCopy: 64 << 20, // 250,000 files with short names
-		always:  1 << 20,
-		inAll:   256 << 20,
-		time:    10 * time.Minute,
+// DefaultLimits are those of docs/transports.md.
+func DefaultLimits() Limits {
+	return Limits{
+		PerCopy: 64 << 20, // 250,000 files with short names
+		Always:  1 << 20,
+		InAll:   256 << 20,
+		Time:    10 * time.Minute,
 	}
 }
 
@@ -48,33 +49,33 @@ const (
 	packetName = 104 // SSH_FXP_NAME
 )
 
-// A listingBudget is the memory for listings that all copies of a Dialer share.
-type listingBudget struct {
-	limits listingLimits
+// A Budget is the memory for listings that all copies of a Dialer share.
+type Budget struct {
+	Limits Limits
 
 	mu   sync.Mutex
 	used int64
 }
 
-// inUse returns how much memory of the budget is taken.
-func (b *listingBudget) inUse() int64 {
+// InUse returns how much memory of the budget is taken.
+func (b *Budget) InUse() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
 // take reports whether n more bytes are free, and takes them.
-func (b *listingBudget) take(n int64) bool {
+func (b *Budget) take(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.used+n > b.limits.inAll {
+	if b.used+n > b.Limits.InAll {
 		return false
 	}
 	b.used += n
 	return true
 }
 
-func (b *listingBudget) give(n int64) {
+func (b *Budget) give(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
@@ -90,7 +91,7 @@ func (e *listingError) Error() string { return e.reason }
 type listings struct {
 	from   io.Reader
 	end    func() // ends the session
-	budget *listingBudget
+	budget *Budget
 
 	packet []byte // the rest of a packet that was read as a whole
 	left   int    // the rest of a packet that is passed on as it arrives, in bytes
@@ -144,16 +145,16 @@ func (l *listings) next() error {
 func (l *listings) charge(n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o := &l.budget.limits
-	shared := max(l.held+n-o.always, 0) - max(l.held-o.always, 0)
+	o := &l.budget.Limits
+	shared := max(l.held+n-o.Always, 0) - max(l.held-o.Always, 0)
 	switch {
 	case l.err != nil:
 		return l.err
-	case l.held+n > o.perCopy:
-		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of one copy", o.perCopy>>20)}
+	case l.held+n > o.PerCopy:
+		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of one copy", o.PerCopy>>20)}
 		return l.err
 	case shared > 0 && !l.budget.take(shared):
-		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of all copies", o.inAll>>20)}
+		l.err = &listingError{fmt.Sprintf("its listing exceeds the limit of %d MiB for the listings of all copies", o.InAll>>20)}
 		return l.err
 	}
 	l.held += n
@@ -164,7 +165,7 @@ func (l *listings) charge(n int64) error {
 func (l *listings) release(held int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	always := l.budget.limits.always
+	always := l.budget.Limits.Always
 	if shared := max(l.held-always, 0) - max(held-always, 0); shared > 0 {
 		l.budget.give(shared)
 	}
@@ -190,7 +191,7 @@ func (l *listings) reason() error {
 
 // list returns the names in a directory. They are held until release.
 func (l *listings) list(client *sftp.Client, dir string) ([]string, error) {
-	limit := l.budget.limits.time
+	limit := l.budget.Limits.Time
 	stop := time.AfterFunc(limit, func() {
 		l.mu.Lock()
 		l.err = &listingError{fmt.Sprintf("its listing did not end within %v", limit)}

@@ -1,4 +1,4 @@
-package ssh
+package sftp
 
 import (
 	"bytes"
@@ -48,13 +48,13 @@ func FuzzListings(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00"))
 	f.Add([]byte("\xff\xff\xff\xff\x68"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		limits := listingLimits{perCopy: 2 << 10, always: 512, inAll: 1 << 10, time: time.Minute}
-		l := &listings{from: bytes.NewReader(sent), end: func() {}, budget: &listingBudget{limits: limits}}
+		limits := Limits{PerCopy: 2 << 10, Always: 512, InAll: 1 << 10, Time: time.Minute}
+		l := &listings{from: bytes.NewReader(sent), end: func() {}, budget: &Budget{Limits: limits}}
 		got, _ := io.ReadAll(l)
 		if !bytes.HasPrefix(sent, got) {
 			t.Errorf("sent %x, got %x", sent, got)
 		}
-		if l.held > limits.perCopy || l.budget.used > limits.inAll {
+		if l.held > limits.PerCopy || l.budget.used > limits.InAll {
 			t.Errorf("%d bytes are held, %d of all", l.held, l.budget.used)
 		}
 		if l.release(0); l.budget.used != 0 {

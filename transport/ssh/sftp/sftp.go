@@ -1,4 +1,10 @@
-package ssh
+// Package sftp copies files in a session with an SFTP server, for machines without
+// tar. Copies behave as those by the shell: a file arrives under another name and
+// is then moved.
+//
+// A Copier is for one copy. It holds the listings of directories in memory, within
+// the Limits of a Budget that all copies share.
+package sftp
 
 import (
 	"bufio"
@@ -23,45 +29,45 @@ import (
 // maxDepth bounds a walk that follows links, which may form a circle.
 const maxDepth = 64
 
-// A fileSession is a session with an SFTP server.
-type fileSession interface {
+// A Session is a session with an SFTP server.
+type Session interface {
 	Stdin() io.WriteCloser
 	Stdout() io.Reader
 	Close() error
 }
 
-// A copier copies files through one session with an SFTP server. It is for one
+// A Copier copies files through one session with an SFTP server. It is for one
 // copy.
-type copier struct {
-	session fileSession
+type Copier struct {
+	session Session
 	client  *sftp.Client
 	lists   *listings
 	host    string // for messages
 	log     *slog.Logger
 }
 
-// newCopier starts to speak SFTP in a session. When the session is closed, what the
-// copier does ends.
-func newCopier(s fileSession, host string, budget *listingBudget, log *slog.Logger) (*copier, error) {
+// New starts to speak SFTP in a session, which the Copier then owns. When the
+// session is closed, what the Copier does ends. host names the machine in messages.
+func New(s Session, host string, budget *Budget, log *slog.Logger) (*Copier, error) {
 	l := &listings{from: s.Stdout(), end: func() { s.Close() }, budget: budget}
 	client, err := sftp.NewClientPipe(l, s.Stdin(), sftp.UseConcurrentWrites(true))
 	if err != nil {
 		l.release(0)
 		return nil, fileError("COPY_ERROR", "Could not copy to or from %s by SFTP: %w", host, err)
 	}
-	return &copier{s, client, l, host, log}, nil
+	return &Copier{s, client, l, host, log}, nil
 }
 
-// close ends the session, and gives back what the copier holds.
-func (c *copier) close() {
+// Close ends the session, and gives back what the Copier holds.
+func (c *Copier) Close() {
 	// The server ends with its input, and the client with its output.
 	c.session.Close()
 	c.client.Close()
 	c.lists.release(0)
 }
 
-// lost reports whether an error is the end of the session.
-func lost(err error) bool { return errors.Is(err, sftp.ErrSSHFxConnectionLost) }
+// Lost reports whether an error is the end of the session.
+func Lost(err error) bool { return errors.Is(err, sftp.ErrSSHFxConnectionLost) }
 
 // fileError is a failed copy.
 func fileError(code, format string, args ...any) error {
@@ -73,9 +79,9 @@ func fileError(code, format string, args ...any) error {
 	return e
 }
 
-// archive writes the archive of transport.Archiver for the path src of the machine.
+// Archive writes the archive of transport.Archiver for the path src of the machine.
 // base is the name of src in it.
-func (c *copier) archive(src, base string, to io.Writer) error {
+func (c *Copier) Archive(src, base string, to io.Writer) error {
 	a := archive.NewWriter(to, time.Now())
 	err := download(c.client, c.lists, a, src, base, 0)
 	if err == nil {
@@ -87,9 +93,9 @@ func (c *copier) archive(src, base string, to io.Writer) error {
 	return nil
 }
 
-// put copies a file or directory to the path dst of the machine, as transport.Conn's
+// Put copies a file or directory to the path dst of the machine, as transport.Conn's
 // Put does.
-func (c *copier) put(src transport.Tree, dst string) error {
+func (c *Copier) Put(src transport.Tree, dst string) error {
 	name, files, client, l := archive.Name(src), archive.Files(src), c.client, c.lists
 	final := dst
 	info, err := fs.Stat(files, src.Path)

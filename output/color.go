@@ -4,25 +4,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"bolt/output/layout"
 )
-
-// The colours, as parameters of "select graphic rendition".
-const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
-)
-
-const resetColor = "\x1b[0m"
-
-// paint puts s in a colour if on.
-func paint(color string, on bool, s string) string {
-	if !on {
-		return s
-	}
-	return "\x1b[" + color + "m" + s + resetColor
-}
 
 // rainbow colours our lines in ever new hues.
 type rainbow struct{ line int }
@@ -43,7 +27,7 @@ func (r *rainbow) text(s string) string {
 		col++
 	}
 	r.line++
-	return b.String() + resetColor
+	return b.String() + layout.ResetColor
 }
 
 // hue is a colour of the 6×6×6 cube of 256-colour terminals, on a circle that

@@ -1,5 +1,5 @@
 // Package output shows people and programs what happens: the progress and the
-// results of an action on targets, inventories, groups, errors.
+// results of an action on targets, and errors. Package listing prints all else.
 //
 // New returns the sink of events for one of the formats human, json, ndjson and
 // rainbow; it shows actions and plans. The layouts of human and json are Puppet

@@ -13,6 +13,7 @@ import (
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // human renders for people. Errors of writing stay in out, a bufio.Writer,
@@ -175,7 +176,7 @@ func (h *human) block(r *event.Result, name string, rename func(string) string) 
 		h.indent(h.out, h.plain(rename(message)))
 	}
 	if shows && !r.Output.IsBlank() {
-		in := &indenter{w: h.out}
+		in := layout.NewIndenter(h.out)
 		f := farSide(in, h.o.Terminal, h.o.Color)
 		if err := r.Output.WriteMerged(f); err != nil {
 			return err
@@ -223,7 +224,7 @@ func (h *human) data(m *ordered.Map, rename func(string) string) error {
 }
 
 func (h *human) indent(w io.Writer, s string) {
-	in := &indenter{w: w}
+	in := layout.NewIndenter(w)
 	_, _ = io.WriteString(in, s)
 	_ = in.Flush()
 }

@@ -107,11 +107,3 @@ func (d *document) write(s string) error {
 	_, _ = d.out.WriteString(s) // Flush returns its error
 	return d.out.Flush()
 }
-
-// writeLine writes v as one line of JSON.
-func writeLine(w *bufio.Writer, v any) error {
-	if err := safejson.Write(w, v); err != nil {
-		return err
-	}
-	return w.WriteByte('\n')
-}

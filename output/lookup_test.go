@@ -79,19 +79,3 @@ func TestLookupFatal(t *testing.T) {
 	}
 	equal(t, b.String(), "[]\n"+`{"kind":"bolt/internal-error","msg":"broken","details":{}}`+"\n")
 }
-
-func TestPrintValue(t *testing.T) {
-	for _, c := range []struct {
-		format   Format
-		terminal bool
-		want     string
-	}{
-		{Human, false, "a\x1b[1m\n"}, {Human, true, "a\n"}, {Rainbow, false, "a\x1b[1m\n"}, {JSON, false, "[1]\n"}, {NDJSON, false, "[1]\n"},
-	} {
-		var b bytes.Buffer
-		if err := PrintValue(&b, c.format, c.terminal, "a\x1b[1m\n", []any{int64(1)}); err != nil {
-			t.Fatal(err)
-		}
-		equal(t, b.String(), c.want)
-	}
-}

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"bolt/event"
+	"bolt/output/layout"
 )
 
 // Format names an output format.
-type Format string
+type Format = layout.Format
 
 // The formats of actions.
 const (
-	Human   Format = "human"
-	JSON    Format = "json"
-	NDJSON  Format = "ndjson" // one event a line, see docs/ndjson.md
-	Rainbow Format = "rainbow"
+	Human   = layout.Human
+	JSON    = layout.JSON
+	NDJSON  = layout.NDJSON
+	Rainbow = layout.Rainbow
 )
-
-// IsJSON reports whether programs are to read the format: then nothing else
-// may be printed on standard output.
-func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
 
 // Options choose a format and how it is shown. Out is required.
 type Options struct {

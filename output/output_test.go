@@ -472,6 +472,12 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
+func TestPrintErrorReturnsWriteErrors(t *testing.T) {
+	if err := PrintError(&brokenPipe{}, Human, false, io.ErrUnexpectedEOF); err == nil {
+		t.Error("no error")
+	}
+}
+
 // brokenPipe fails from its nth write on.
 type brokenPipe struct {
 	n     int

@@ -8,7 +8,6 @@ import (
 
 	"bolt/event"
 	"bolt/format/ordered"
-	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 )
@@ -113,24 +112,3 @@ func outputLines(o *event.Output) []string {
 	}
 	return lines
 }
-
-// oneLine is a value on a line: text as it is, all else as JSON.
-func oneLine(v any) string {
-	text, ok := v.(string)
-	if ok {
-		text = strings.ReplaceAll(text, "\n", `\n`)
-	} else {
-		var b strings.Builder
-		if safejson.Write(&b, v) != nil {
-			return "?" // what comes of targets is JSON
-		}
-		text = b.String()
-	}
-	if utf8.RuneCountInString(text) > maxText {
-		text = string([]rune(text)[:maxText]) + "…"
-	}
-	return text
-}
-
-// maxText is how many characters of a value are printed for people.
-const maxText = 200

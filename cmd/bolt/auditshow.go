@@ -9,7 +9,7 @@ import (
 
 	"bolt/audit"
 	"bolt/format/fault"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 // auditWarning is the ID of warnings about the audit log.
@@ -48,7 +48,7 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := output.NewAudit(a.sys.out, a.listOptions())
+	out := listing.NewAudit(a.sys.out, a.listOptions())
 	var kept []*audit.Entry // the last ones, the oldest at next
 	next, matched := 0, 0
 	others, err := audit.Entries(ctx, files, func(e *audit.Entry) error {
@@ -126,7 +126,7 @@ func verifyAudit(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := output.PrintAuditReport(a.sys.out, a.listOptions(), files, report, expect != ""); err != nil {
+	if err := listing.PrintAuditReport(a.sys.out, a.listOptions(), files, report, expect != ""); err != nil {
 		return written(err)
 	}
 	if !report.OK(expect != "") {

@@ -13,7 +13,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/internal/readfile"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/eval"
 	"bolt/run"
 )
@@ -62,7 +62,7 @@ func (l *language) batch(ctx context.Context, name string) error {
 			if errors.Is(err, run.ErrStopped) {
 				break // it is not whole
 			}
-			if err := output.PrintEvaluationLine(out, l.answer(ctx, name, n, line, long)); err != nil {
+			if err := listing.PrintEvaluationLine(out, l.answer(ctx, name, n, line, long)); err != nil {
 				return written(err)
 			}
 		}
@@ -86,10 +86,10 @@ func (l *language) batch(ctx context.Context, name string) error {
 }
 
 // answer evaluates the expression of a line.
-func (l *language) answer(ctx context.Context, name string, n int, line []byte, long bool) *output.Evaluation {
-	refused := func(r request, what string) *output.Evaluation {
-		e := &output.Evaluation{ID: compact(r.ID)}
-		e.Errors = []output.Finding{{Level: "error", Kind: "request", Msg: fmt.Sprintf("line %d of %s %s", n, name, what)}}
+func (l *language) answer(ctx context.Context, name string, n int, line []byte, long bool) *listing.Evaluation {
+	refused := func(r request, what string) *listing.Evaluation {
+		e := &listing.Evaluation{ID: compact(r.ID)}
+		e.Errors = []listing.Finding{{Level: "error", Kind: "request", Msg: fmt.Sprintf("line %d of %s %s", n, name, what)}}
 		return e
 	}
 	if long {

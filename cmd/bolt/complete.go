@@ -9,7 +9,7 @@ import (
 
 	"bolt/cli"
 	"bolt/inventory/match"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/plans/journal"
 )
 
@@ -97,7 +97,7 @@ func continuations(prefix string) []string {
 }
 
 // A lister returns things that have names.
-type lister func(ctx context.Context, a *app) ([]output.Described, error)
+type lister func(ctx context.Context, a *app) ([]listing.Described, error)
 
 // names completes the names of a list, with their descriptions. If it cannot be
 // listed, there are none.
@@ -127,46 +127,46 @@ func orFiles(complete cli.Completer) cli.Completer {
 }
 
 // publicTasks are all tasks but those that are private.
-func publicTasks(ctx context.Context, a *app) ([]output.Described, error) {
+func publicTasks(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.tasks().List(ctx)
-	var public []output.Described
+	var public []listing.Described
 	for _, t := range list {
 		if !t.Private {
-			public = append(public, output.Described{Name: t.Name, Description: t.Description})
+			public = append(public, listing.Described{Name: t.Name, Description: t.Description})
 		}
 	}
 	return public, err
 }
 
 // publicPlans are all plans but those that are private.
-func publicPlans(ctx context.Context, a *app) ([]output.Described, error) {
+func publicPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.plans().List(ctx)
-	var public []output.Described
+	var public []listing.Described
 	for _, p := range list {
 		if !p.Private {
-			public = append(public, output.Described{Name: p.Name, Description: p.Description})
+			public = append(public, listing.Described{Name: p.Name, Description: p.Description})
 		}
 	}
 	return public, err
 }
 
 // yamlPlans are those that can be converted.
-func yamlPlans(ctx context.Context, a *app) ([]output.Described, error) {
+func yamlPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.plans().List(ctx)
-	var convertible []output.Described
+	var convertible []listing.Described
 	for _, p := range list {
 		if path.Ext(p.File) == ".yaml" {
-			convertible = append(convertible, output.Described{Name: p.Name, Description: p.Description})
+			convertible = append(convertible, listing.Described{Name: p.Name, Description: p.Description})
 		}
 	}
 	return convertible, err
 }
 
 // allModules are the modules on the module path.
-func allModules(_ context.Context, a *app) ([]output.Described, error) {
-	var all []output.Described
+func allModules(_ context.Context, a *app) ([]listing.Described, error) {
+	var all []listing.Described
 	for _, m := range a.modules.All() {
-		all = append(all, output.Described{Name: m.Name})
+		all = append(all, listing.Described{Name: m.Name})
 	}
 	return all, nil
 }

@@ -13,7 +13,8 @@ import (
 	"bolt/facts/factcache"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/output"
+	"bolt/output/layout"
+	"bolt/output/listing"
 	"bolt/project"
 	"bolt/run"
 )
@@ -150,8 +151,8 @@ func (a *app) warnKept() {
 	if k.old > 1 {
 		of = fmt.Sprintf("%d targets", k.old)
 	}
-	age := output.Period(a.config.FactMaxAge)
-	a.logs.Warn("old_facts", fmt.Sprintf("Targets were chosen by facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, output.Period(k.oldest), age))
+	age := layout.Period(a.config.FactMaxAge)
+	a.logs.Warn("old_facts", fmt.Sprintf("Targets were chosen by facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, layout.Period(k.oldest), age))
 	k.old = 0
 }
 
@@ -258,9 +259,9 @@ func showFacts(ctx context.Context, a *app, _ []string) error {
 	}
 	store.damaged = 0 // they come again
 	defer func() { store.warnDamaged(a) }()
-	view := &output.Facts{Columns: columns, MaxAge: a.config.FactMaxAge, Dir: store.Dir(), Targets: func(yield func(output.TargetFacts, error) bool) {
+	view := &listing.Facts{Columns: columns, MaxAge: a.config.FactMaxAge, Dir: store.Dir(), Targets: func(yield func(listing.TargetFacts, error) bool) {
 		for _, t := range targets {
-			one := output.TargetFacts{Name: t.Name, SafeName: t.SafeName()}
+			one := listing.TargetFacts{Name: t.Name, SafeName: t.SafeName()}
 			r, err := store.record(ctx, t.Name, want)
 			if err != nil {
 				yield(one, stopped(err))
@@ -281,7 +282,7 @@ func showFacts(ctx context.Context, a *app, _ []string) error {
 			}
 		}
 	}}
-	err = output.PrintFacts(a.sys.out, a.listOptions(), view)
+	err = listing.PrintFacts(a.sys.out, a.listOptions(), view)
 	if errors.Is(err, errPrinted) {
 		return err
 	}
@@ -380,7 +381,7 @@ func forgetFacts(ctx context.Context, a *app, _ []string) error {
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --older-than"),
 			"bolt facts forget -t all removes the facts of all targets that the inventory knows, --older-than 0 those of all others, too")
 	}
-	return written(output.PrintForgotten(a.sys.out, a.listOptions(), n))
+	return written(listing.PrintForgotten(a.sys.out, a.listOptions(), n))
 }
 
 // cacheDir is a directory in the user's cache (XDG Base Directory

@@ -7,7 +7,7 @@ import (
 	"bolt/format/fault"
 	"bolt/internal/guide"
 	"bolt/internal/spelling"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(guide.Topics()...) }
@@ -15,7 +15,7 @@ func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(
 func runGuide(_ context.Context, a *app, o *nameOption) error {
 	name := o.name
 	if name == "" {
-		return written(output.PrintTopics(a.sys.out, a.listOptions(), guide.Topics()))
+		return written(listing.PrintTopics(a.sys.out, a.listOptions(), guide.Topics()))
 	}
 	topic, ok := guide.Find(name)
 	if !ok {
@@ -25,5 +25,5 @@ func runGuide(_ context.Context, a *app, o *nameOption) error {
 		}
 		return fault.New("bolt/unknown-topic", "There is no guide about '%s'.%s 'bolt guide' lists the topics.", name, near)
 	}
-	return written(output.PrintGuide(a.sys.out, a.listOptions(), topic.Name, topic.Text, topic.Docs))
+	return written(listing.PrintGuide(a.sys.out, a.listOptions(), topic.Name, topic.Text, topic.Docs))
 }

@@ -13,7 +13,7 @@ import (
 
 	"bolt/environment"
 	"bolt/internal/logging"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -47,7 +47,7 @@ type language struct {
 	given []variable // of the command line
 	// tell prints what a program says, when it says it; nil keeps that for the
 	// answer.
-	tell func(*output.Finding)
+	tell func(*listing.Finding)
 
 	// Made when they are asked for: what manifests see, and what plans see.
 	manifests, plans *environment.Environment
@@ -108,8 +108,8 @@ func (l *language) env(plans bool) *environment.Environment {
 }
 
 // evaluate runs a program, or renders a template, on its own, within limits.
-func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *output.Evaluation {
-	e := &output.Evaluation{}
+func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *listing.Evaluation {
+	e := &listing.Evaluation{}
 	p, problems := s.check(location{})
 	for _, f := range problems {
 		if f.Level == "error" {
@@ -124,7 +124,7 @@ func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *
 	node := l.node
 	node.Plans, node.Limits = s.plans, within
 	node.Log = func(log eval.Log) {
-		f := output.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column}
+		f := listing.Finding{Level: log.Level.String(), Kind: log.Kind, Msg: log.Msg, File: log.Pos.File, Line: log.Pos.Line, Column: log.Pos.Column}
 		l.say(e, f, severity(log.Level))
 	}
 	ctx, cancel := l.app.limited(ctx)
@@ -140,14 +140,14 @@ func (l *language) evaluate(ctx context.Context, s source, within eval.Limits) *
 	if err != nil {
 		e.Errors = append(e.Errors, l.failure(ctx, p.File, err))
 	} else if err := result(e, v); err != nil {
-		e.Errors = append(e.Errors, output.Finding{Level: "error", Kind: "unprintable-value", Msg: "the program has a value that cannot be printed: " + err.Error()})
+		e.Errors = append(e.Errors, listing.Finding{Level: "error", Kind: "unprintable-value", Msg: "the program has a value that cannot be printed: " + err.Error()})
 	}
 	return e
 }
 
 // say keeps what was said by a program or about it, unless nobody wants to
 // hear it.
-func (l *language) say(e *output.Evaluation, f output.Finding, level slog.Level) {
+func (l *language) say(e *listing.Evaluation, f listing.Finding, level slog.Level) {
 	log := l.app.config.Log
 	if level < log.ConsoleLevel {
 		return
@@ -167,7 +167,7 @@ func (l *language) say(e *output.Evaluation, f output.Finding, level slog.Level)
 		e.Logs = append(e.Logs, f)
 	case e.Said-len(f.Msg) <= maxSaid: // the first that is too much
 		e.Said = 2 * maxSaid
-		e.Logs = append(e.Logs, output.Finding{Level: "warning", Kind: "too-much-said", Msg: fmt.Sprintf("more was said than %d MiB, and is left out", maxSaid>>20)})
+		e.Logs = append(e.Logs, listing.Finding{Level: "warning", Kind: "too-much-said", Msg: fmt.Sprintf("more was said than %d MiB, and is left out", maxSaid>>20)})
 	}
 }
 
@@ -207,9 +207,9 @@ type lateError struct{ after time.Duration }
 func (e *lateError) Error() string { return fmt.Sprintf("not finished within %v", e.after) }
 
 // failure is an error of an evaluation as it is printed.
-func (l *language) failure(ctx context.Context, file *syntax.File, err error) output.Finding {
+func (l *language) failure(ctx context.Context, file *syntax.File, err error) listing.Finding {
 	if x, ok := errors.AsType[*eval.Error](err); ok {
-		f := output.Finding{Level: "error", Kind: x.Kind, Msg: l.app.explain(ctx, x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
+		f := listing.Finding{Level: "error", Kind: x.Kind, Msg: l.app.explain(ctx, x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
 		switch x.Pos.File {
 		case "":
 			f.File = file.Name
@@ -222,7 +222,7 @@ func (l *language) failure(ctx context.Context, file *syntax.File, err error) ou
 	if errs, ok := errors.AsType[syntax.Errors](err); ok {
 		return findingOf("error", errs[0])
 	}
-	return output.Finding{Level: "error", Kind: "internal", Msg: err.Error()}
+	return listing.Finding{Level: "error", Kind: "internal", Msg: err.Error()}
 }
 
 // frames are the calls around an error as they are printed.
@@ -246,7 +246,7 @@ func frames(stack []eval.Frame) []string {
 }
 
 // result fills in the value of a program that has ended well.
-func result(e *output.Evaluation, v value.Value) error {
+func result(e *listing.Evaluation, v value.Value) error {
 	data, err := value.MarshalRich(v)
 	if err != nil {
 		return err

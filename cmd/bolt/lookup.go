@@ -24,6 +24,7 @@ import (
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
@@ -112,7 +113,7 @@ func (s *search) inPlan(ctx context.Context) error {
 					return err
 				}
 				f.Details.Set("explanation", explanation)
-			} else if err := output.PrintValue(a.sys.out, a.format(), a.terminal(), ex.String(), nil); err != nil {
+			} else if err := listing.PrintValue(a.sys.out, a.format(), a.terminal(), ex.String(), nil); err != nil {
 				return written(err)
 			}
 		}
@@ -131,7 +132,7 @@ func (s *search) inPlan(ctx context.Context) error {
 			return err
 		}
 	}
-	return written(output.PrintValue(a.sys.out, a.format(), a.terminal(), text, data))
+	return written(listing.PrintValue(a.sys.out, a.format(), a.terminal(), text, data))
 }
 
 // answer returns what a lookup prints as JSON.

@@ -20,7 +20,7 @@ import (
 	"bolt/modules/install"
 	"bolt/modules/install/forge"
 	"bolt/modules/install/gitcache"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/run"
 	"bolt/transport"
 )
@@ -40,7 +40,7 @@ func wordsOfModuleInstall(args []string) error {
 }
 
 // installer is made for the project, with steps shown to people.
-func (a *app) installer(ctx context.Context, steps *output.ModuleSteps) (in *install.Installer, done func(), err error) {
+func (a *app) installer(ctx context.Context, steps *listing.ModuleSteps) (in *install.Installer, done func(), err error) {
 	settings, err := a.resolved(ctx, a.config.ModuleInstall)
 	if err != nil {
 		return nil, nil, err
@@ -94,12 +94,12 @@ func (a *app) needsProjectFile() error {
 }
 
 // steps shows what an installation does where messages go.
-func (a *app) steps() *output.ModuleSteps {
+func (a *app) steps() *listing.ModuleSteps {
 	out := a.sys.out
 	if a.format().IsJSON() {
 		out = a.sys.err
 	}
-	return output.NewModuleSteps(out, a.format())
+	return listing.NewModuleSteps(out, a.format())
 }
 
 func runModuleInstall(ctx context.Context, a *app, _ []string) error {
@@ -180,24 +180,24 @@ func (a *app) installed(r *install.Result, told bool) error {
 	if told && !a.format().IsJSON() {
 		return nil
 	}
-	var changes []output.ModuleChange
+	var changes []listing.ModuleChange
 	for _, c := range r.Changes {
-		changes = append(changes, output.ModuleChange{Name: c.Name, Old: c.Old, New: c.New})
+		changes = append(changes, listing.ModuleChange{Name: c.Name, Old: c.Old, New: c.New})
 	}
-	return written(output.PrintInstalled(a.sys.out, a.listOptions(), r.Puppetfile, r.ModuleDir, changes))
+	return written(listing.PrintInstalled(a.sys.out, a.listOptions(), r.Puppetfile, r.ModuleDir, changes))
 }
 
 func runModuleShow(ctx context.Context, a *app, args []string) error {
 	if first(args) != "" {
 		return a.showModule(ctx, args[0])
 	}
-	var groups []output.ModuleGroup
+	var groups []listing.ModuleGroup
 	group := func(path, title string, list []modules.Module) {
-		g := output.ModuleGroup{Path: path, Title: title}
+		g := listing.ModuleGroup{Path: path, Title: title}
 		for _, m := range list {
 			metadata := a.metadata(ctx, m)
 			version, _ := metadata.Value("version").(string)
-			g.Modules = append(g.Modules, output.ModuleEntry{Name: fullName(m, metadata), Version: version, BuiltIn: m.BuiltIn()})
+			g.Modules = append(g.Modules, listing.ModuleEntry{Name: fullName(m, metadata), Version: version, BuiltIn: m.BuiltIn()})
 		}
 		groups = append(groups, g)
 	}
@@ -217,7 +217,7 @@ func runModuleShow(ctx context.Context, a *app, args []string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return written(output.PrintModules(a.sys.out, a.listOptions(), groups))
+	return written(listing.PrintModules(a.sys.out, a.listOptions(), groups))
 }
 
 // metadata is a module's metadata.json; of one that cannot be read, a warning
@@ -270,14 +270,14 @@ func (a *app) showModule(ctx context.Context, name string) error {
 	if name != full && name != m.Name {
 		return unknown
 	}
-	info := &output.ModuleInfo{Name: full, Metadata: metadata, Path: m.Dir, BuiltIn: m.BuiltIn()}
+	info := &listing.ModuleInfo{Name: full, Metadata: metadata, Path: m.Dir, BuiltIn: m.BuiltIn()}
 	list, err := a.tasks().Of(ctx, m)
 	if err != nil {
 		return err
 	}
 	for _, t := range list {
 		if !t.Private {
-			info.Tasks = append(info.Tasks, output.Described{Name: t.Name, Description: t.Description})
+			info.Tasks = append(info.Tasks, listing.Described{Name: t.Name, Description: t.Description})
 		}
 	}
 	planned, err := a.plans().Of(ctx, m)
@@ -287,8 +287,8 @@ func (a *app) showModule(ctx context.Context, name string) error {
 	for _, p := range planned {
 		// As with Bolt, those in directories of their own are for "plan show".
 		if !p.Private && path.Dir(p.File) == "plans" {
-			info.Plans = append(info.Plans, output.Described{Name: p.Name, Description: p.Description})
+			info.Plans = append(info.Plans, listing.Described{Name: p.Name, Description: p.Description})
 		}
 	}
-	return written(output.PrintModule(a.sys.out, a.listOptions(), info))
+	return written(listing.PrintModule(a.sys.out, a.listOptions(), info))
 }

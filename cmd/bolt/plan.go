@@ -8,7 +8,7 @@ import (
 
 	"bolt/cli"
 	"bolt/format/ordered"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/plans"
 )
 
@@ -84,7 +84,7 @@ func showPlans(ctx context.Context, a *app, o *listOptions) error {
 		if err != nil {
 			return err
 		}
-		return written(output.PrintPlan(a.sys.out, a.listOptions(), planView(p)))
+		return written(listing.PrintPlan(a.sys.out, a.listOptions(), planView(p)))
 	}
 	list, err := publicPlans(ctx, a)
 	if err != nil {
@@ -93,17 +93,17 @@ func showPlans(ctx context.Context, a *app, o *listOptions) error {
 	if list, err = o.offered("plans", a.config.PlanFilter, list); err != nil {
 		return err
 	}
-	return written(output.PrintPlanList(a.sys.out, a.listOptions(), &output.PlanList{Plans: list, Modulepath: a.modules.Dirs()}))
+	return written(listing.PrintPlanList(a.sys.out, a.listOptions(), &listing.PlanList{Plans: list, Modulepath: a.modules.Dirs()}))
 }
 
-func planView(p *plans.Plan) *output.Plan {
-	view := &output.Plan{
+func planView(p *plans.Plan) *listing.Plan {
+	view := &listing.Plan{
 		Name: p.Name, Description: p.Description, Summary: p.Brief, Docstring: p.Docstring, Private: p.Private,
 		Signature: &ordered.Map{}, Dir: p.Module.Dir, BuiltIn: p.Module.BuiltIn(),
 	}
 	add := func(q *plans.Parameter) {
 		kind := q.DocumentedType()
-		view.Parameters = append(view.Parameters, output.Parameter{
+		view.Parameters = append(view.Parameters, listing.Parameter{
 			Name: q.Name, Type: kind, Description: q.Description, HasDescription: q.HasDescription,
 			Default: q.DefaultText, HasDefault: q.HasDefault, Usage: q.Usage(),
 		})
@@ -126,6 +126,6 @@ func planView(p *plans.Plan) *output.Plan {
 			add(q)
 		}
 	}
-	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(view.Parameters, func(a, b listing.Parameter) int { return strings.Compare(a.Name, b.Name) })
 	return view
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"bolt/cli"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 func wordsOfPlanNew(args []string) error {
@@ -29,7 +29,7 @@ func runPlanNew(_ context.Context, a *app, o *planNewOptions) error {
 	if err != nil {
 		return err
 	}
-	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "plan", Name: o.name, Path: file, Next: []output.Described{
+	return written(listing.PrintCreated(a.sys.out, a.listOptions(), &listing.Created{Kind: "plan", Name: o.name, Path: file, Next: []listing.Described{
 		{Description: "Show this plan with:", Name: "bolt plan show " + o.name},
 		{Description: "Run this plan with:", Name: "bolt plan run " + o.name},
 	}}))

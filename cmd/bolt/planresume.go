@@ -16,7 +16,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/spelling"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/journal"
@@ -255,11 +255,11 @@ func showRuns(_ context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	shown := make([]output.PlanRecord, len(list))
+	shown := make([]listing.PlanRecord, len(list))
 	for i, s := range list {
-		shown[i] = output.PlanRecord{ID: s.ID, Plan: s.Plan, State: string(s.State), Began: s.Began, Last: s.Last, Steps: s.Steps, Params: s.Params, Error: s.Error, Path: s.Path}
+		shown[i] = listing.PlanRecord{ID: s.ID, Plan: s.Plan, State: string(s.State), Began: s.Began, Last: s.Last, Steps: s.Steps, Params: s.Params, Error: s.Error, Path: s.Path}
 	}
-	return written(output.PrintPlanRecords(a.sys.out, a.listOptions(), shown))
+	return written(listing.PrintPlanRecords(a.sys.out, a.listOptions(), shown))
 }
 
 // ended notes how a run has ended. cut is set if it was cut off, so that it can be

@@ -11,7 +11,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 func showPlugins(ctx context.Context, a *app, _ []string) error {
@@ -19,15 +19,15 @@ func showPlugins(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	view := &output.PluginList{Modulepath: a.modules.Dirs()}
+	view := &listing.PluginList{Modulepath: a.modules.Dirs()}
 	for _, l := range list {
-		h := output.PluginHook{Name: string(l.Hook)}
+		h := listing.PluginHook{Name: string(l.Hook)}
 		for _, p := range l.Plugins {
-			h.Plugins = append(h.Plugins, output.Described{Name: p.Name, Description: p.Description})
+			h.Plugins = append(h.Plugins, listing.Described{Name: p.Name, Description: p.Description})
 		}
 		view.Hooks = append(view.Hooks, h)
 	}
-	return written(output.PrintPluginList(a.sys.out, a.listOptions(), view))
+	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), view))
 }
 
 // Description implements plugin.Describer.

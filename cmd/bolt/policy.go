@@ -6,7 +6,7 @@ import (
 
 	"bolt/cli"
 	"bolt/format/fault"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 func wordsOfPolicyNew(args []string) error {
@@ -26,7 +26,7 @@ func runPolicyNew(ctx context.Context, a *app, o *nameOption) error {
 	if err != nil {
 		return err
 	}
-	return written(output.PrintCreated(a.sys.out, a.listOptions(), &output.Created{Kind: "policy", Name: o.name, Path: file, Next: []output.Described{
+	return written(listing.PrintCreated(a.sys.out, a.listOptions(), &listing.Created{Kind: "policy", Name: o.name, Path: file, Next: []listing.Described{
 		{Description: "Apply this policy with:", Name: "bolt policy apply " + o.name + " --targets <TARGETS>"},
 		{Description: "Show available policies with:", Name: "bolt policy show"},
 	}}))
@@ -49,5 +49,5 @@ func runPolicyShow(_ context.Context, a *app) error {
 		return fault.New("bolt/no-policies-error", "The project has no policies: there is no list 'policies' in %s. "+
 			"'bolt policy new' makes the first one.", a.project.File())
 	}
-	return written(output.PrintPolicies(a.sys.out, a.listOptions(), &output.Policies{Names: unique(a.config.Policies), Modulepath: a.modules.Dirs()}))
+	return written(listing.PrintPolicies(a.sys.out, a.listOptions(), &listing.Policies{Names: unique(a.config.Policies), Modulepath: a.modules.Dirs()}))
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bolt/format/fault"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/pool/client"
 	"bolt/pool/spawn"
 	"bolt/pool/wire"
@@ -156,13 +156,13 @@ func runPoolStatus(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	view := &output.Pool{Socket: place.Socket, Now: time.Now()}
+	view := &listing.Pool{Socket: place.Socket, Now: time.Now()}
 	if running {
 		if view.Status, err = decodeStatus(data); err != nil {
 			return err
 		}
 	}
-	if err := output.PrintPool(a.sys.out, a.listOptions(), view); err != nil {
+	if err := listing.PrintPool(a.sys.out, a.listOptions(), view); err != nil {
 		return written(err)
 	}
 	if !running {

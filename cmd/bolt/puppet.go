@@ -11,6 +11,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -29,10 +30,10 @@ func wordsOfFiles(args []string) error {
 
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
-	all := []output.Finding{}
+	all := []listing.Finding{}
 	places := newPlacer(a)
 	bad := false
-	add := func(f ...output.Finding) {
+	add := func(f ...listing.Finding) {
 		for i := range f {
 			bad = bad || f[i].Level == "error"
 		}
@@ -52,8 +53,8 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 		}
 		_, problems := s.check(places.place(ctx, name))
 		add(problems...)
-	}, func(f output.Finding) { add(f) })
-	if err := output.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {
+	}, func(f listing.Finding) { add(f) })
+	if err := listing.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {
 		return written(err)
 	}
 	if bad || ctx.Err() != nil {
@@ -81,7 +82,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		err error // why there is none
 	}
 	var list []input
-	var problems []output.Finding
+	var problems []listing.Finding
 	if len(a.values["execute"]) > 1 {
 		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
 	}
@@ -97,7 +98,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 			if !errors.Is(err, run.ErrStopped) {
 				list = append(list, input{s, err})
 			}
-		}, func(f output.Finding) { problems = append(problems, f) })
+		}, func(f listing.Finding) { problems = append(problems, f) })
 		if ctx.Err() != nil {
 			return errPrinted
 		}
@@ -105,7 +106,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	out := bufio.NewWriter(a.sys.out)
 	for _, in := range list {
 		var p *syntax.Program
-		var found []output.Finding
+		var found []listing.Finding
 		if in.err != nil {
 			found = append(found, unreadable(in.name, in.err))
 		} else {
@@ -137,7 +138,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	if err := out.Flush(); err != nil {
 		return written(err)
 	}
-	if err := output.PrintFindings(a.sys.err, output.Human, a.errColor(), problems); err != nil {
+	if err := listing.PrintFindings(a.sys.err, output.Human, a.errColor(), problems); err != nil {
 		return written(err)
 	}
 	for _, f := range problems {
@@ -190,15 +191,15 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 	}
 	human := a.format() == output.Human
 	if human {
-		l.tell = func(f *output.Finding) { _ = output.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
+		l.tell = func(f *listing.Finding) { _ = listing.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
 	}
 	e := l.evaluate(ctx, list[0], eval.Limits{})
 	if human {
-		if err := output.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
+		if err := listing.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
 			return written(err)
 		}
 	}
-	if err := output.PrintEvaluation(a.sys.out, a.format(), a.terminal(), a.color(), e); err != nil {
+	if err := listing.PrintEvaluation(a.sys.out, a.format(), a.terminal(), a.color(), e); err != nil {
 		return written(err)
 	}
 	if len(e.Errors) == 0 {

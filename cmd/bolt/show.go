@@ -7,7 +7,7 @@ import (
 	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/output"
+	"bolt/output/listing"
 )
 
 type inventoryOptions struct {
@@ -26,16 +26,16 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 	if err != nil {
 		return err
 	}
-	view := &output.Inventory{
+	view := &listing.Inventory{
 		Source:  a.inventorySource(),
 		Default: a.project.InventoryFile(),
 		Detail:  o.detail,
 		Hint:    true,
 		All:     !o.some,
-		Targets: make([]output.InventoryTarget, len(targets)),
+		Targets: make([]listing.InventoryTarget, len(targets)),
 	}
 	for i, t := range targets {
-		view.Targets[i] = output.InventoryTarget{Name: t.Name, Adhoc: t.Adhoc}
+		view.Targets[i] = listing.InventoryTarget{Name: t.Name, Adhoc: t.Adhoc}
 		if o.detail {
 			data, err := t.Data(ctx)
 			if err != nil {
@@ -50,7 +50,7 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 			view.Targets[i].Data = detailOf(data, hooks)
 		}
 	}
-	return written(output.PrintInventory(a.sys.out, a.listOptions(), view))
+	return written(listing.PrintInventory(a.sys.out, a.listOptions(), view))
 }
 
 // detailOf arranges what is known of a target as "inventory show --detail"
@@ -88,5 +88,5 @@ func showGroups(ctx context.Context, a *app) error {
 	}
 	names := inv.Groups()
 	slices.Sort(names)
-	return written(output.PrintGroups(a.sys.out, a.listOptions(), &output.Groups{Names: names, Source: a.inventorySource(), Default: a.project.InventoryFile()}))
+	return written(listing.PrintGroups(a.sys.out, a.listOptions(), &listing.Groups{Names: names, Source: a.inventorySource(), Default: a.project.InventoryFile()}))
 }

@@ -15,7 +15,7 @@ import (
 	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/modules"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/check"
 	"bolt/puppet/syntax"
 	"bolt/run"
@@ -238,7 +238,7 @@ func exists(path string) bool {
 
 // parse reads a program. Problems are what it is refused for, and what it is
 // warned of.
-func (s source) parse() (p *syntax.Program, problems []output.Finding) {
+func (s source) parse() (p *syntax.Program, problems []listing.Finding) {
 	parse := syntax.Parse
 	if s.template {
 		parse = syntax.ParseTemplate
@@ -257,11 +257,11 @@ func (s source) parse() (p *syntax.Program, problems []output.Finding) {
 }
 
 // check is parse, and finds what else is wrong before anything is evaluated.
-func (s source) check(at location) (p *syntax.Program, problems []output.Finding) {
+func (s source) check(at location) (p *syntax.Program, problems []listing.Finding) {
 	p, problems = s.parse()
 	if p == nil {
 		if s.foreign() {
-			is := output.Finding{Level: "warning", Kind: "other-file", Msg: "this is no Puppet file by its name: those end in .pp or .epp", File: s.name}
+			is := listing.Finding{Level: "warning", Kind: "other-file", Msg: "this is no Puppet file by its name: those end in .pp or .epp", File: s.name}
 			problems = slices.Insert(problems, 0, is)
 		}
 		return nil, problems
@@ -284,20 +284,20 @@ func (s source) foreign() bool {
 }
 
 // findingOf is a problem of a text as it is printed.
-func findingOf(level string, e *syntax.Error) output.Finding {
+func findingOf(level string, e *syntax.Error) listing.Finding {
 	pos := e.Position()
-	return output.Finding{Level: level, Kind: e.Kind, Msg: e.Msg, File: pos.File, Line: pos.Line, Column: pos.Column, Excerpt: e.Excerpt()}
+	return listing.Finding{Level: level, Kind: e.Kind, Msg: e.Msg, File: pos.File, Line: pos.Line, Column: pos.Column, Excerpt: e.Excerpt()}
 }
 
 // unreadable is a file that could not be read, as a finding.
-func unreadable(name string, err error) output.Finding {
-	return output.Finding{Level: "error", Kind: "unreadable-file", Msg: "the file could not be read: " + fault.WithoutPath(err).Error(), File: name}
+func unreadable(name string, err error) listing.Finding {
+	return listing.Finding{Level: "error", Kind: "unreadable-file", Msg: "the file could not be read: " + fault.WithoutPath(err).Error(), File: name}
 }
 
 // programs gives each file that args name to one of two functions: its name,
 // or what is wrong with it. Of a directory these are all manifests, plans and
 // templates below it, by their names, without those in hidden directories.
-func programs(ctx context.Context, args []string, file func(name string), bad func(output.Finding)) {
+func programs(ctx context.Context, args []string, file func(name string), bad func(listing.Finding)) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil || !info.IsDir() {
@@ -307,7 +307,7 @@ func programs(ctx context.Context, args []string, file func(name string), bad fu
 		t := tree{ctx: ctx, seen: map[inode]bool{}, file: file, bad: bad}
 		t.walk(arg, info)
 		if !t.found && ctx.Err() == nil {
-			bad(output.Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
+			bad(listing.Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
 		}
 	}
 }
@@ -319,7 +319,7 @@ type tree struct {
 	seen  map[inode]bool
 	links []link // to directories, which come after what has names of its own
 	file  func(name string)
-	bad   func(output.Finding)
+	bad   func(listing.Finding)
 	found bool
 }
 

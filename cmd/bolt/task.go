@@ -18,7 +18,7 @@ import (
 	"bolt/modules"
 	"bolt/modules/builtin/httprequest"
 	"bolt/modules/builtin/terraformcli"
-	"bolt/output"
+	"bolt/output/listing"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -235,7 +235,7 @@ func showTasks(ctx context.Context, a *app, o *listOptions) error {
 		if err != nil {
 			return err
 		}
-		return written(output.PrintTask(a.sys.out, a.listOptions(), taskView(t, library.Files(t))))
+		return written(listing.PrintTask(a.sys.out, a.listOptions(), taskView(t, library.Files(t))))
 	}
 	list, err := publicTasks(ctx, a)
 	if err != nil {
@@ -244,17 +244,17 @@ func showTasks(ctx context.Context, a *app, o *listOptions) error {
 	if list, err = o.offered("tasks", a.config.TaskFilter, list); err != nil {
 		return err
 	}
-	return written(output.PrintTaskList(a.sys.out, a.listOptions(), &output.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
+	return written(listing.PrintTaskList(a.sys.out, a.listOptions(), &listing.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
 }
 
 // offered are those of a list that --filter and the globs of a setting let be
 // listed; no globs let all.
-func (o *listOptions) offered(setting string, globs []string, list []output.Described) ([]output.Described, error) {
+func (o *listOptions) offered(setting string, globs []string, list []listing.Described) ([]listing.Described, error) {
 	listed, err := offers(setting, globs)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(d output.Described) bool {
+	return slices.DeleteFunc(list, func(d listing.Described) bool {
 		return !strings.Contains(d.Name, o.filter) || !listed(d.Name)
 	}), nil
 }
@@ -278,8 +278,8 @@ func offers(setting string, globs []string) (func(name string) bool, error) {
 	}, nil
 }
 
-func taskView(t *tasks.Task, files []tasks.File) *output.Task {
-	view := &output.Task{
+func taskView(t *tasks.Task, files []tasks.File) *listing.Task {
+	view := &listing.Task{
 		Name: t.Name, Description: t.Description, Noop: t.SupportsNoop, Metadata: t.Metadata, Dir: t.Module.Dir,
 		BuiltIn: t.Module.BuiltIn(),
 	}
@@ -288,15 +288,15 @@ func taskView(t *tasks.Task, files []tasks.File) *output.Task {
 	}
 	for i := range t.Parameters {
 		p := &t.Parameters[i]
-		view.Parameters = append(view.Parameters, output.Parameter{
+		view.Parameters = append(view.Parameters, listing.Parameter{
 			Name: p.Name, Type: p.Shown(), Description: p.Description, HasDescription: p.HasDescription,
 			Default: p.ShownDefault(), HasDefault: p.HasDefault, Usage: p.Usage(),
 		})
 	}
-	slices.SortFunc(view.Parameters, func(a, b output.Parameter) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(view.Parameters, func(a, b listing.Parameter) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.Outputs {
 		o := &t.Outputs[i]
-		view.Outputs = append(view.Outputs, output.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description, HasDescription: o.Description != ""})
+		view.Outputs = append(view.Outputs, listing.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description, HasDescription: o.Description != ""})
 	}
 	return view
 }

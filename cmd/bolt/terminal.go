@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/output"
+	"bolt/output/listing"
 )
 
 // plainTerminal reports whether the terminal does not support control sequences,
@@ -37,8 +38,8 @@ func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
 
 func (a *app) format() output.Format { return output.Format(a.config.Format) }
 
-func (a *app) listOptions() output.ListOptions {
-	return output.ListOptions{Format: a.format(), Color: a.color()}
+func (a *app) listOptions() listing.Options {
+	return listing.Options{Format: a.format(), Color: a.color()}
 }
 
 // console is standard error for the log and for questions. While a line of

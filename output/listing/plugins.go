@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // PluginList is what "plugin show" shows.
@@ -31,7 +32,7 @@ const (
 
 // PrintPluginList prints the plugins that there are by what they do, and where
 // those of modules were looked for. Hooks that none has are for programs only.
-func PrintPluginList(w io.Writer, o ListOptions, l *PluginList) error {
+func PrintPluginList(w io.Writer, o Options, l *PluginList) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		hooks := &ordered.Map{}
@@ -42,10 +43,7 @@ func PrintPluginList(w io.Writer, o ListOptions, l *PluginList) error {
 			}
 			hooks.Set(h.Name, plugins)
 		}
-		if err := writeLine(out, ordered.Of("plugins", hooks, "modulepath", l.Modulepath)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("plugins", hooks, "modulepath", l.Modulepath))
 	}
 	width := 0
 	for _, h := range l.Hooks {
@@ -76,19 +74,4 @@ func PrintPluginList(w io.Writer, o ListOptions, l *PluginList) error {
 	heading(out, o.Color, "Additional information")
 	_, _ = out.WriteString("  docs/plugins.md says how references to plugins are written, and plugins made.\n")
 	return out.Flush()
-}
-
-// shortened is the first line of a text, without its last words if it has more
-// than so many characters.
-func shortened(text string, most int) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(line)
-	if len(runes) <= most {
-		return line
-	}
-	head := string(runes[:max(most, 0)])
-	if i := strings.LastIndexByte(head, ' '); i > 0 {
-		head = head[:i]
-	}
-	return head + "..."
 }

@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"bolt/output/layout"
 	"bolt/pool/wire"
 )
 
@@ -22,7 +23,7 @@ func TestPrintPool(t *testing.T) {
 			{Peer: "evil\x1b[2J", State: wire.Dialing},
 		}}
 	var b bytes.Buffer
-	if err := PrintPool(&b, ListOptions{}, &Pool{Status: status, Now: now}); err != nil {
+	if err := PrintPool(&b, Options{}, &Pool{Status: status, Now: now}); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -55,7 +56,7 @@ func TestPrintPoolJSON(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := PrintPool(&b, ListOptions{Format: JSON}, c.pool); err != nil {
+			if err := PrintPool(&b, Options{Format: layout.JSON}, c.pool); err != nil {
 				t.Fatal(err)
 			}
 			var got map[string]any
@@ -71,16 +72,5 @@ func TestPrintPoolJSON(t *testing.T) {
 				t.Errorf("connections: %v is no list", got["connections"])
 			}
 		})
-	}
-}
-
-func TestPeriod(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 200 * time.Second: "3m20s",
-		time.Hour: "1h", 65 * time.Minute: "1h5m", 51 * time.Hour: "2d3h",
-	} {
-		if got := Period(d); got != want {
-			t.Errorf("%v: got %s, want %s", int64(d), got, want)
-		}
 	}
 }

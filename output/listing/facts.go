@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // Facts are what "facts show" shows.
@@ -39,7 +40,7 @@ type TargetFacts struct {
 
 // PrintFacts prints f to w: as JSON one document, else a table without columns
 // that are empty.
-func PrintFacts(w io.Writer, o ListOptions, f *Facts) error {
+func PrintFacts(w io.Writer, o Options, f *Facts) error {
 	out := bufio.NewWriter(w)
 	var err error
 	if o.Format.IsJSON() {
@@ -106,7 +107,7 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 		if t.Age > f.MaxAge {
 			old++
 		}
-		row := []string{safetext.TerminalString(t.SafeName), Period(t.Age)}
+		row := []string{safetext.TerminalString(t.SafeName), layout.Period(t.Age)}
 		for _, v := range t.Values {
 			row = append(row, cell(v))
 		}
@@ -121,14 +122,14 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 	_ = out.WriteByte('\n')
 	if missing != nil {
 		heading(out, color, "Targets without facts")
-		fmt.Fprintf(out, "  %s (%s)\n\n", safetext.TerminalString(nodeset.Fold(missing)), plural(len(missing), "target"))
+		fmt.Fprintf(out, "  %s (%s)\n\n", safetext.TerminalString(nodeset.Fold(missing)), layout.Plural(len(missing), "target"))
 	}
 	heading(out, color, "Where facts are kept")
 	fmt.Fprintf(out, "  %s\n\n", safetext.TerminalString(f.Dir))
 	heading(out, color, "Target count")
 	fmt.Fprintf(out, "  %d total, %d with facts", len(rows)-1+len(missing), len(rows)-1)
 	if len(rows) > 1 {
-		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, Period(f.MaxAge), Period(oldest))
+		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, layout.Period(f.MaxAge), layout.Period(oldest))
 	}
 	_ = out.WriteByte('\n')
 	return nil
@@ -139,7 +140,7 @@ func cell(v any) string {
 	if v == nil {
 		return ""
 	}
-	text := safetext.TerminalString(oneLine(v))
+	text := safetext.TerminalString(layout.OneLine(v))
 	text = strings.NewReplacer("\n", `\n`, "\t", " ").Replace(text)
 	if utf8.RuneCountInString(text) > maxCell {
 		text = string([]rune(text)[:maxCell-1]) + "…"
@@ -170,14 +171,10 @@ func grid(out *bufio.Writer, rows [][]string) {
 }
 
 // PrintForgotten prints how many targets' facts were removed.
-func PrintForgotten(w io.Writer, o ListOptions, n int) error {
+func PrintForgotten(w io.Writer, o Options, n int) error {
 	if o.Format.IsJSON() {
-		out := bufio.NewWriter(w)
-		if err := writeLine(out, ordered.Of("forgotten", n)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("forgotten", n))
 	}
-	_, err := fmt.Fprintf(w, "The facts of %s were forgotten.\n", plural(n, "target"))
+	_, err := fmt.Fprintf(w, "The facts of %s were forgotten.\n", layout.Plural(n, "target"))
 	return err
 }

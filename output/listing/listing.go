@@ -1,4 +1,10 @@
-package output
+// Package listing prints what is no action on targets: tasks, plans, modules,
+// plugins, inventories, facts, the pool, audit logs, projects, and what became of
+// programs of the Puppet language.
+//
+// Each file is one subject. Its function Print… writes the layout of Puppet Bolt
+// for people, or one line of JSON.
+package listing
 
 import (
 	"bufio"
@@ -8,9 +14,19 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/ordered"
-	"bolt/internal/lazyregexp"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
+
+// Options say how to print. The zero value prints plain text.
+type Options struct {
+	Format layout.Format // JSON and NDJSON print one line of JSON, all others text
+	Color  bool
+}
+
+func heading(out *bufio.Writer, color bool, s string) {
+	_, _ = out.WriteString(layout.Paint(layout.Cyan, color, s) + "\n")
+}
 
 // Described is a name with a sentence about what it names.
 type Described struct {
@@ -29,27 +45,12 @@ func pairs(list []Described) []any {
 	return all
 }
 
-// TaskList is what "task show" shows.
-type TaskList struct {
-	Tasks      []Described // sorted
-	Modulepath []string
-}
-
-// PrintTaskList prints the names and descriptions of tasks, and where they were
-// looked for.
-func PrintTaskList(w io.Writer, o ListOptions, l *TaskList) error {
-	return printListed(w, o, "task", l.Tasks, l.Modulepath)
-}
-
 // printListed prints what there is of a kind of things in modules.
-func printListed(w io.Writer, o ListOptions, kind string, list []Described, modulepath []string) error {
-	out := bufio.NewWriter(w)
+func printListed(w io.Writer, o Options, kind string, list []Described, modulepath []string) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of(kind+"s", pairs(list), "modulepath", modulepath)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of(kind+"s", pairs(list), "modulepath", modulepath))
 	}
+	out := bufio.NewWriter(w)
 	heading(out, o.Color, strings.ToUpper(kind[:1])+kind[1:]+"s")
 	if len(list) == 0 {
 		_, _ = out.WriteString("  No available " + kind + "s\n")
@@ -76,7 +77,7 @@ func columns(out *bufio.Writer, list []Described) {
 	}
 	for _, d := range list {
 		name := d.Name
-		for line := range strings.SplitSeq(truncated(d.Description), "\n") {
+		for line := range strings.SplitSeq(layout.Truncated(d.Description), "\n") {
 			if line != "" {
 				name += strings.Repeat(" ", width-utf8.RuneCountInString(name)+5)
 			}
@@ -86,75 +87,79 @@ func columns(out *bufio.Writer, list []Described) {
 	}
 }
 
-// maxDescription is how many characters of a description are in a list.
-const maxDescription = 72
-
-var lastWord = lazyregexp.New(`(?m)\s\w+\s*$`)
-
-// truncated is a description for a list, as Bolt shortens it: a longer text is
-// cut to its first line, and the last word, which may be cut, becomes dots.
-func truncated(text string) string {
-	if utf8.RuneCountInString(text) > maxDescription {
-		text, _, _ = strings.Cut(text, "\n")
-		if runes := []rune(text); len(runes) > maxDescription {
-			text = string(runes[:maxDescription])
-		}
-		text = lastWord().ReplaceAllString(text, "...")
+// textOrNull is a text for JSON, null if there is none.
+func textOrNull(text string) any {
+	if text == "" {
+		return nil
 	}
-	return strings.TrimRight(text, "\n")
+	return text
 }
 
-// Task is what "task show TASK" shows.
-type Task struct {
-	Name, Description string
-	Noop              bool           // it supports --noop
-	Parameters        []Parameter    // sorted by name
-	Outputs           []Parameter    // what it promises to return
-	Files             []*ordered.Map // name and path of each, for JSON
-	Metadata          *ordered.Map   // as written, for JSON
-	Dir               string         // of its module
-	BuiltIn           bool           // its module is
+// table prints two columns with so many blanks between them, indented by two.
+func table(out *bufio.Writer, rows [][2]string, gap int) {
+	width := 0
+	for i, r := range rows {
+		rows[i] = [2]string{terminalLine(r[0]), terminalLine(r[1])}
+		width = max(width, utf8.RuneCountInString(rows[i][0]))
+	}
+	for _, r := range rows {
+		line := "  " + r[0]
+		if r[1] != "" {
+			line += strings.Repeat(" ", width-utf8.RuneCountInString(r[0])+gap) + r[1]
+		}
+		_, _ = out.WriteString(line + "\n")
+	}
 }
 
-// Parameter is one of a task or plan, or an output of a task.
-type Parameter struct {
-	Name, Type     string
-	Description    string
-	HasDescription bool
-	Default        string // as people write it
-	HasDefault     bool
-	Usage          string // on a command line: name=<value>
+// terminalLine is text of a module for one line of a terminal.
+func terminalLine(s string) string {
+	return strings.Join(strings.Fields(safetext.TerminalString(s)), " ")
 }
 
-// PrintTask prints what a task does and takes.
-func PrintTask(w io.Writer, o ListOptions, t *Task) error {
-	out := bufio.NewWriter(w)
-	dir := moduleDir(t.Dir, t.BuiltIn)
-	if o.Format.IsJSON() {
-		files := make([]any, len(t.Files))
-		for i, f := range t.Files {
-			files[i] = f
+// moduleWidth is how wide text about modules is.
+const moduleWidth = 76
+
+// wrapped breaks text into lines of at most moduleWidth characters.
+func wrapped(s string) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(safetext.TerminalString(s)) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > moduleWidth {
+			lines, line = append(lines, line), ""
 		}
-		if err := writeLine(out, ordered.Of("name", t.Name, "files", files, "metadata", t.Metadata, "module_dir", dir)); err != nil {
-			return err
+		if line != "" {
+			line += " "
 		}
-		return out.Flush()
+		line += word
 	}
-	titled(out, o.Color, t.Name, t.Description)
-	usage := "bolt task run " + t.Name + " --targets <targets>"
-	if t.Noop {
-		usage += " [--noop]"
+	return append(lines, line)
+}
+
+func described(list []Described) [][2]string {
+	longest := 0
+	for _, d := range list {
+		longest = max(longest, utf8.RuneCountInString(d.Name))
 	}
-	for _, p := range t.Parameters {
-		usage += " " + p.Usage
+	var rows [][2]string
+	for _, d := range list {
+		rows = append(rows, [2]string{d.Name, shortened(d.Description, moduleWidth-longest)})
 	}
-	_ = out.WriteByte('\n')
-	heading(out, o.Color, "Usage")
-	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
-	parameters(out, o.Color, "Parameters", t.Parameters)
-	parameters(out, o.Color, "Outputs", t.Outputs)
-	inModule(out, o.Color, dir)
-	return out.Flush()
+	return rows
+}
+
+// shortened is the first line of a text, without its last words if it has more
+// than so many characters.
+func shortened(text string, most int) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(line)
+	if len(runes) <= most {
+		return line
+	}
+	head := string(runes[:max(most, 0)])
+	if i := strings.LastIndexByte(head, ' '); i > 0 {
+		head = head[:i]
+	}
+	return head + "..."
 }
 
 // titled prints a name and what is said of it.
@@ -193,7 +198,7 @@ func parameters(out *bufio.Writer, color bool, title string, list []Parameter) {
 		if i > 0 {
 			_ = out.WriteByte('\n')
 		}
-		_, _ = out.WriteString("  " + paint(yellow, color, safetext.TerminalString(p.Name)) + "  " + safetext.TerminalString(p.Type) + "\n")
+		_, _ = out.WriteString("  " + layout.Paint(layout.Yellow, color, safetext.TerminalString(p.Name)) + "  " + safetext.TerminalString(p.Type) + "\n")
 		if p.HasDescription {
 			indented(out, 4, strings.TrimSuffix(wrappedLines(p.Description), "\n"))
 		}

@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // PlanRecord is a run of a plan that was recorded.
@@ -48,7 +49,7 @@ func words(params *ordered.Map) string {
 }
 
 // PrintPlanRecords prints runs that were recorded.
-func PrintPlanRecords(w io.Writer, o ListOptions, list []PlanRecord) error {
+func PrintPlanRecords(w io.Writer, o Options, list []PlanRecord) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		runs := make([]any, len(list))
@@ -56,10 +57,7 @@ func PrintPlanRecords(w io.Writer, o ListOptions, list []PlanRecord) error {
 			runs[i] = ordered.Of("run", r.ID, "plan", r.Plan, "state", r.State, "began", r.Began.Format(time.RFC3339), "last", r.Last.Format(time.RFC3339),
 				"steps", r.Steps, "parameters", r.Params, "error", textOrNull(r.Error), "journal", r.Path)
 		}
-		if err := writeLine(out, ordered.Of("runs", runs)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("runs", runs))
 	}
 	heading(out, o.Color, "Runs")
 	if len(list) == 0 {
@@ -68,7 +66,7 @@ func PrintPlanRecords(w io.Writer, o ListOptions, list []PlanRecord) error {
 	}
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range list {
-		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), plural(r.Steps, "step"),
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), layout.Plural(r.Steps, "step"),
 			r.Began.Local().Format("2006-01-02 15:04"), words(r.Params))
 	}
 	if err := columns.Flush(); err != nil {

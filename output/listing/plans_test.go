@@ -1,10 +1,11 @@
-package output
+package listing
 
 import (
 	"strings"
 	"testing"
 
 	"bolt/format/ordered"
+	"bolt/output/layout"
 )
 
 func TestPrintPlans(t *testing.T) {
@@ -20,7 +21,7 @@ func TestPrintPlans(t *testing.T) {
 		print func(b *strings.Builder) error
 		want  string
 	}{
-		{"list", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{}, list) }, `Plans
+		{"list", func(b *strings.Builder) error { return PrintPlanList(b, Options{}, list) }, `Plans
   m
   m::x     First line
            second
@@ -31,11 +32,11 @@ Modulepath
 Additional information
   Use 'bolt plan show <PLAN NAME>' to view details and parameters for a specific plan.
 `},
-		{"list, JSON", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{Format: JSON}, list) },
+		{"list, JSON", func(b *strings.Builder) error { return PrintPlanList(b, Options{Format: layout.JSON}, list) },
 			`{"plans":[["m",null],["m::x","First line\nsecond"]],"modulepath":["/a","/b"]}` + "\n"},
-		{"none", func(b *strings.Builder) error { return PrintPlanList(b, ListOptions{Format: JSON}, &PlanList{}) },
+		{"none", func(b *strings.Builder) error { return PrintPlanList(b, Options{Format: layout.JSON}, &PlanList{}) },
 			`{"plans":[],"modulepath":[]}` + "\n"},
-		{"plan", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{}, plan) }, `m::x
+		{"plan", func(b *strings.Builder) error { return PrintPlan(b, Options{}, plan) }, `m::x
   Short.
 
   Longer,
@@ -58,9 +59,9 @@ Parameters
 Module
   /a/m
 `},
-		{"plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{Format: JSON}, plan) },
+		{"plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, Options{Format: layout.JSON}, plan) },
 			`{"name":"m::x","description":"Short.","parameters":{"b":{"type":"Any","sensitive":false}},"private":true,"summary":"Short.","docstring":"Longer,\nin two lines.\n","module_dir":"/a/m"}` + "\n"},
-		{"bare plan", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{}, bare) }, `m
+		{"bare plan", func(b *strings.Builder) error { return PrintPlan(b, Options{}, bare) }, `m
   No description available.
 
 Usage
@@ -69,7 +70,7 @@ Usage
 Module
   built-in module
 `},
-		{"bare plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, ListOptions{Format: JSON}, bare) },
+		{"bare plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, Options{Format: layout.JSON}, bare) },
 			`{"name":"m","description":null,"parameters":{},"private":false,"summary":null,"docstring":null,"module_dir":"built-in module"}` + "\n"},
 	}
 	for _, tt := range tests {

@@ -1,14 +1,14 @@
-package output
+package listing
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // ModuleGroup is one directory of the module path, for "module show".
@@ -55,7 +55,7 @@ func (c ModuleChange) words() string {
 }
 
 // PrintModules prints the modules of all directories to w.
-func PrintModules(w io.Writer, o ListOptions, groups []ModuleGroup) error {
+func PrintModules(w io.Writer, o Options, groups []ModuleGroup) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		all := &ordered.Map{}
@@ -74,10 +74,7 @@ func PrintModules(w io.Writer, o ListOptions, groups []ModuleGroup) error {
 			}
 			all.Set(g.Path, list)
 		}
-		if err := writeLine(out, all); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, all)
 	}
 	for _, g := range groups {
 		title := g.Title
@@ -108,48 +105,8 @@ func PrintModules(w io.Writer, o ListOptions, groups []ModuleGroup) error {
 	return out.Flush()
 }
 
-// table prints two columns with so many blanks between them, indented by two.
-func table(out *bufio.Writer, rows [][2]string, gap int) {
-	width := 0
-	for i, r := range rows {
-		rows[i] = [2]string{terminalLine(r[0]), terminalLine(r[1])}
-		width = max(width, utf8.RuneCountInString(rows[i][0]))
-	}
-	for _, r := range rows {
-		line := "  " + r[0]
-		if r[1] != "" {
-			line += strings.Repeat(" ", width-utf8.RuneCountInString(r[0])+gap) + r[1]
-		}
-		_, _ = out.WriteString(line + "\n")
-	}
-}
-
-// terminalLine is text of a module for one line of a terminal.
-func terminalLine(s string) string {
-	return strings.Join(strings.Fields(safetext.TerminalString(s)), " ")
-}
-
-// moduleWidth is how wide text about modules is.
-const moduleWidth = 76
-
-// wrapped breaks text into lines of at most moduleWidth characters.
-func wrapped(s string) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(safetext.TerminalString(s)) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > moduleWidth {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
-
 // PrintModule prints what is known of one module to w.
-func PrintModule(w io.Writer, o ListOptions, m *ModuleInfo) error {
+func PrintModule(w io.Writer, o Options, m *ModuleInfo) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		metadata := m.Metadata
@@ -157,12 +114,9 @@ func PrintModule(w io.Writer, o ListOptions, m *ModuleInfo) error {
 			metadata = &ordered.Map{}
 		}
 		line := ordered.Of("name", m.Name, "metadata", metadata, "path", m.Path, "plans", pairs(m.Plans), "tasks", pairs(m.Tasks))
-		if err := writeLine(out, line); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, line)
 	}
-	_, _ = out.WriteString(paint(cyan, o.Color, terminalLine(m.Name)))
+	_, _ = out.WriteString(layout.Paint(layout.Cyan, o.Color, terminalLine(m.Name)))
 	if version, ok := m.Metadata.Value("version").(string); ok {
 		_, _ = out.WriteString(" [" + terminalLine(version) + "]")
 	}
@@ -193,18 +147,6 @@ func PrintModule(w io.Writer, o ListOptions, m *ModuleInfo) error {
 	}
 	_, _ = out.WriteString("  " + path + "\n")
 	return out.Flush()
-}
-
-func described(list []Described) [][2]string {
-	longest := 0
-	for _, d := range list {
-		longest = max(longest, utf8.RuneCountInString(d.Name))
-	}
-	var rows [][2]string
-	for _, d := range list {
-		rows = append(rows, [2]string{d.Name, shortened(d.Description, moduleWidth-longest)})
-	}
-	return rows
 }
 
 // systems are the operating systems of a module's metadata, whatever it holds.
@@ -248,7 +190,7 @@ type ModuleSteps struct {
 }
 
 // NewModuleSteps makes one that writes to w.
-func NewModuleSteps(w io.Writer, f Format) *ModuleSteps { return &ModuleSteps{w, f.IsJSON()} }
+func NewModuleSteps(w io.Writer, f layout.Format) *ModuleSteps { return &ModuleSteps{w, f.IsJSON()} }
 
 // Begin says what is done as a whole.
 func (s *ModuleSteps) Begin(text string) error {
@@ -271,16 +213,13 @@ func (s *ModuleSteps) Step(text string) error {
 }
 
 // PrintInstalled prints the end of an installation to w.
-func PrintInstalled(w io.Writer, o ListOptions, puppetfile, dir string, changes []ModuleChange) error {
-	out := bufio.NewWriter(w)
+func PrintInstalled(w io.Writer, o Options, puppetfile, dir string, changes []ModuleChange) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("success", true, "puppetfile", puppetfile, "moduledir", dir)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("success", true, "puppetfile", puppetfile, "moduledir", dir))
 	}
+	out := bufio.NewWriter(w)
 	if len(changes) == 0 {
-		_, _ = out.WriteString(paint(green, o.Color, safetext.TerminalString("Nothing has changed: modules are as in "+puppetfile+", in "+dir)) + "\n")
+		_, _ = out.WriteString(layout.Paint(layout.Green, o.Color, safetext.TerminalString("Nothing has changed: modules are as in "+puppetfile+", in "+dir)) + "\n")
 		return out.Flush()
 	}
 	var rows [][2]string
@@ -289,6 +228,6 @@ func PrintInstalled(w io.Writer, o ListOptions, puppetfile, dir string, changes 
 	}
 	heading(out, o.Color, "Changes")
 	table(out, rows, 3)
-	_, _ = out.WriteString("\n" + paint(green, o.Color, safetext.TerminalString("Successfully synced modules from "+puppetfile+" to "+dir)) + "\n")
+	_, _ = out.WriteString("\n" + layout.Paint(layout.Green, o.Color, safetext.TerminalString("Successfully synced modules from "+puppetfile+" to "+dir)) + "\n")
 	return out.Flush()
 }

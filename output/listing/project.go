@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // Created is a file that was made for people to go on with.
@@ -17,14 +18,11 @@ type Created struct {
 
 // PrintCreated prints what was made; as text also what can be done with it: in
 // Next a sentence for each command.
-func PrintCreated(w io.Writer, o ListOptions, c *Created) error {
-	out := bufio.NewWriter(w)
+func PrintCreated(w io.Writer, o Options, c *Created) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("name", c.Name, "path", c.Path)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("name", c.Name, "path", c.Path))
 	}
+	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(safetext.TerminalString("Created "+c.Kind+" '"+c.Name+"' at '"+c.Path+"'") + "\n\n")
 	for _, n := range c.Next {
 		_, _ = out.WriteString(n.Description + "\n    " + n.Name + "\n")
@@ -40,14 +38,11 @@ type Policies struct {
 
 // PrintPolicies prints names of policies, and where their classes are looked
 // for.
-func PrintPolicies(w io.Writer, o ListOptions, p *Policies) error {
-	out := bufio.NewWriter(w)
+func PrintPolicies(w io.Writer, o Options, p *Policies) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("policies", p.Names, "modulepath", p.Modulepath)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("policies", p.Names, "modulepath", p.Modulepath))
 	}
+	out := bufio.NewWriter(w)
 	heading(out, o.Color, "Policies")
 	if len(p.Names) == 0 {
 		_, _ = out.WriteString("  No policies\n")
@@ -60,14 +55,11 @@ func PrintPolicies(w io.Writer, o ListOptions, p *Policies) error {
 }
 
 // PrintTopics prints the names of guides.
-func PrintTopics(w io.Writer, o ListOptions, topics []string) error {
-	out := bufio.NewWriter(w)
+func PrintTopics(w io.Writer, o Options, topics []string) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("topics", topics)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("topics", topics))
 	}
+	out := bufio.NewWriter(w)
 	heading(out, o.Color, "Topics")
 	for _, name := range topics {
 		_, _ = out.WriteString("  " + name + "\n")
@@ -79,14 +71,11 @@ func PrintTopics(w io.Writer, o ListOptions, topics []string) error {
 }
 
 // PrintGuide prints a guide, and the documents that say more.
-func PrintGuide(w io.Writer, o ListOptions, topic, text string, documents []string) error {
-	out := bufio.NewWriter(w)
+func PrintGuide(w io.Writer, o Options, topic, text string, documents []string) error {
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("topic", topic, "guide", text, "documentation", documents)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("topic", topic, "guide", text, "documentation", documents))
 	}
+	out := bufio.NewWriter(w)
 	section := func(title, body string) {
 		heading(out, o.Color, title)
 		for line := range strings.Lines(body) {

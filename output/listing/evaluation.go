@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // A Finding is what is wrong at a place of a program's text, or what it said
@@ -55,7 +56,7 @@ func (f *Finding) place() string {
 
 // write prints a finding for people.
 func (f *Finding) write(w io.Writer, color bool) {
-	level := paint(colorOf(f.Level), color, f.Level+":")
+	level := layout.Paint(colorOf(f.Level), color, f.Level+":")
 	msg := f.Msg
 	if f.ID != "" {
 		msg += " [ID: " + f.ID + "]" // as in the log
@@ -76,11 +77,11 @@ func (f *Finding) write(w io.Writer, color bool) {
 func colorOf(level string) string {
 	switch level {
 	case "error", "err", "alert", "crit", "emerg":
-		return red
+		return layout.Red
 	case "warning", "deprecation":
-		return yellow
+		return layout.Yellow
 	}
-	return cyan
+	return layout.Cyan
 }
 
 // data is a finding for programs.
@@ -132,9 +133,9 @@ func PrintSaid(w io.Writer, color bool, list ...Finding) error {
 
 // PrintEvaluation prints what became of a program: as JSON all of it, for people
 // its value. Where that is no terminal, the bytes of a value stay as they are.
-func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation) error {
+func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *Evaluation) error {
 	out := bufio.NewWriter(w)
-	if f == JSON || f == NDJSON {
+	if f == layout.JSON || f == layout.NDJSON {
 		m := &ordered.Map{}
 		if len(e.Errors) > 0 {
 			m.Set("error", e.Errors[0].data())
@@ -149,10 +150,7 @@ func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation)
 		if len(e.Logs) > 0 {
 			m.Set("logs", findings(e.Logs))
 		}
-		if err := writeLine(out, m); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, m)
 	}
 	text := safetext.String
 	if terminal {
@@ -164,7 +162,7 @@ func PrintEvaluation(w io.Writer, f Format, terminal, color bool, e *Evaluation)
 		_, _ = out.WriteString(text(e.String))
 	default:
 		fmt.Fprintf(out, "%s\n", text(e.Text))
-		fmt.Fprintf(out, "%s\n", paint(cyan, color, "type: "+safetext.TerminalString(e.Type)))
+		fmt.Fprintf(out, "%s\n", layout.Paint(layout.Cyan, color, "type: "+safetext.TerminalString(e.Type)))
 	}
 	return out.Flush()
 }
@@ -204,18 +202,15 @@ func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 	if len(e.Logs) > 0 {
 		answer.Set("logs", findings(e.Logs))
 	}
-	return writeLine(w, answer)
+	return layout.WriteLine(w, answer)
 }
 
 // PrintFindings prints what is wrong with files; nothing, if that is nothing.
-func PrintFindings(w io.Writer, f Format, color bool, list []Finding) error {
-	out := bufio.NewWriter(w)
-	if f == JSON || f == NDJSON {
-		if err := writeLine(out, ordered.Of("problems", findings(list))); err != nil {
-			return err
-		}
-		return out.Flush()
+func PrintFindings(w io.Writer, f layout.Format, color bool, list []Finding) error {
+	if f == layout.JSON || f == layout.NDJSON {
+		return layout.WriteDocument(w, ordered.Of("problems", findings(list)))
 	}
+	out := bufio.NewWriter(w)
 	for i := range list {
 		list[i].write(out, color)
 	}

@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/format/ordered"
+	"bolt/output/layout"
 )
 
 // PlanList is what "plan show" shows.
@@ -16,7 +17,7 @@ type PlanList struct {
 
 // PrintPlanList prints the names and descriptions of plans, and where they were
 // looked for.
-func PrintPlanList(w io.Writer, o ListOptions, l *PlanList) error {
+func PrintPlanList(w io.Writer, o Options, l *PlanList) error {
 	return printListed(w, o, "plan", l.Plans, l.Modulepath)
 }
 
@@ -32,11 +33,11 @@ type Plan struct {
 }
 
 // PrintPlan prints what a plan does and takes.
-func PrintPlan(w io.Writer, o ListOptions, p *Plan) error {
+func PrintPlan(w io.Writer, o Options, p *Plan) error {
 	out := bufio.NewWriter(w)
 	dir := moduleDir(p.Dir, p.BuiltIn)
 	if o.Format.IsJSON() {
-		if err := writeLine(out, ordered.Of("name", p.Name, "description", textOrNull(p.Description), "parameters", p.Signature, "private", p.Private,
+		if err := layout.WriteLine(out, ordered.Of("name", p.Name, "description", textOrNull(p.Description), "parameters", p.Signature, "private", p.Private,
 			"summary", textOrNull(p.Summary), "docstring", textOrNull(p.Docstring), "module_dir", dir)); err != nil {
 			return err
 		}
@@ -57,12 +58,4 @@ func PrintPlan(w io.Writer, o ListOptions, p *Plan) error {
 	parameters(out, o.Color, "Parameters", p.Parameters)
 	inModule(out, o.Color, dir)
 	return out.Flush()
-}
-
-// textOrNull is a text for JSON, null if there is none.
-func textOrNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
 }

@@ -1,19 +1,20 @@
-package output
+package listing
 
 import (
 	"bufio"
 	"io"
 
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // PrintValue prints a value that was looked up for no target: text for people,
 // data for programs, in one line.
-func PrintValue(w io.Writer, f Format, terminal bool, text string, data any) error {
+func PrintValue(w io.Writer, f layout.Format, terminal bool, text string, data any) error {
 	out := bufio.NewWriter(w)
 	switch {
 	case f.IsJSON():
-		if err := writeLine(out, data); err != nil {
+		if err := layout.WriteLine(out, data); err != nil {
 			return err
 		}
 	case terminal:

@@ -1,10 +1,11 @@
-package output
+package listing
 
 import (
 	"strings"
 	"testing"
 
 	"bolt/format/ordered"
+	"bolt/output/layout"
 )
 
 func TestPrintModules(t *testing.T) {
@@ -14,7 +15,7 @@ func TestPrintModules(t *testing.T) {
 		{Path: "builtin:/", Title: "Packaged Modules", Modules: []ModuleEntry{{Name: "facts", BuiltIn: true}}},
 	}
 	var b strings.Builder
-	if err := PrintModules(&b, ListOptions{}, groups); err != nil {
+	if err := PrintModules(&b, Options{}, groups); err != nil {
 		t.Fatal(err)
 	}
 	want := `/p/modules
@@ -34,7 +35,7 @@ Additional information
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := PrintModules(&b, ListOptions{Format: JSON}, groups); err != nil {
+	if err := PrintModules(&b, Options{Format: layout.JSON}, groups); err != nil {
 		t.Fatal(err)
 	}
 	want = `{"/p/modules":[{"name":"me/long_name","version":"1.0.0"},{"name":"bare","version":null}],"/p/.modules":[],` +
@@ -54,7 +55,7 @@ func TestPrintModule(t *testing.T) {
 		Tasks: []Described{{"x", strings.Repeat("long ", 30)}, {"x::two", "two\nlines"}},
 	}
 	var b strings.Builder
-	if err := PrintModule(&b, ListOptions{}, m); err != nil {
+	if err := PrintModule(&b, Options{}, m); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
@@ -72,7 +73,7 @@ func TestPrintModule(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := PrintModule(&b, ListOptions{Format: JSON}, &ModuleInfo{Name: "x", Path: "/x", Plans: []Described{{"x", ""}}}); err != nil {
+	if err := PrintModule(&b, Options{Format: layout.JSON}, &ModuleInfo{Name: "x", Path: "/x", Plans: []Described{{"x", ""}}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"name":"x","metadata":{},"path":"/x","plans":[["x",null]],"tasks":[]}` + "\n"; b.String() != want {
@@ -83,7 +84,7 @@ func TestPrintModule(t *testing.T) {
 func TestPrintInstalled(t *testing.T) {
 	changes := []ModuleChange{{"a/a", "", "1.0.0"}, {"a/bb", "1.0.0", "2.0.0"}, {"c", "?", "3"}, {"d", "4", ""}, {"e", "5", "5"}}
 	var b strings.Builder
-	if err := PrintInstalled(&b, ListOptions{}, "/p/Puppetfile", "/p/.modules", changes); err != nil {
+	if err := PrintInstalled(&b, Options{}, "/p/Puppetfile", "/p/.modules", changes); err != nil {
 		t.Fatal(err)
 	}
 	want := `Changes
@@ -99,7 +100,7 @@ Successfully synced modules from /p/Puppetfile to /p/.modules
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	s := NewModuleSteps(&b, Human)
+	s := NewModuleSteps(&b, layout.Human)
 	if err := s.Begin("Installing"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 	"bolt/pool/wire"
 )
 
@@ -23,7 +24,7 @@ type Pool struct {
 
 // PrintPool prints the state of the pool daemon: the daemon first, then a
 // line for each connection, the busiest state first, or one JSON document.
-func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
+func PrintPool(w io.Writer, o Options, p *Pool) error {
 	if o.Format.IsJSON() {
 		return p.writeJSON(w)
 	}
@@ -38,16 +39,16 @@ func PrintPool(w io.Writer, o ListOptions, p *Pool) error {
 		state = "draining"
 	}
 	heading(out, o.Color, "Pool daemon")
-	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), Period(p.Now.Sub(s.Started)))
+	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), layout.Period(p.Now.Sub(s.Started)))
 	log := s.Log
 	if log == "" {
 		log = "its standard error (under systemd: journalctl --user -u bolt-pool)"
 	}
 	fmt.Fprintf(out, "  socket %s\n  log    %s\n", s.Socket, log)
-	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", counted(s.Clients, "client"), counted(s.InFlight, "request"), counted(machines(s.Connections), "machine"))
-	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", counted(int(s.Dials), "connection"), counted(int(s.DialsFailed), "dial"), counted(int(s.DialsSaved), "dial"), counted(int(s.Runs), "action"))
+	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", layout.Plural(s.Clients, "client"), layout.Plural(s.InFlight, "request"), layout.Plural(machines(s.Connections), "machine"))
+	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", layout.Plural(int(s.Dials), "connection"), layout.Plural(int(s.DialsFailed), "dial"), layout.Plural(int(s.DialsSaved), "dial"), layout.Plural(int(s.Runs), "action"))
 	fmt.Fprintf(out, "  memory %s, %s in %d contents; %d open files\n", size(s.Memory), size(uint64(s.ContentSize)), s.Contents, s.Files)
-	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, Period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
+	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, layout.Period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
 	if len(s.Connections) > 0 {
 		out.WriteString("\n")
 		heading(out, o.Color, "Connections")
@@ -62,7 +63,7 @@ func maxAge(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return ", or when older than " + Period(d)
+	return ", or when older than " + layout.Period(d)
 }
 
 func connections(w io.Writer, list []wire.Connection) error {
@@ -79,9 +80,9 @@ func connections(w io.Writer, list []wire.Connection) error {
 	for _, c := range list {
 		idle := "-"
 		if c.State == wire.Idle {
-			idle = Period(c.Idle)
+			idle = layout.Period(c.Idle)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, Period(c.Age), idle,
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, layout.Period(c.Age), idle,
 			c.InFlight, c.Waiting, c.Sessions, c.Runs, c.DialsSaved, size(c.Sent), size(c.Received))
 	}
 	return t.Flush()
@@ -102,33 +103,6 @@ func (p *Pool) writeJSON(w io.Writer) error {
 		}{true, s}
 	}
 	return json.NewEncoder(w).Encode(doc)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Period is a time in at most two units: 12s, 3m20s, 1h5m, 2d3h.
-func Period(d time.Duration) string {
-	for _, u := range []struct {
-		big, small         time.Duration
-		bigName, smallName string
-	}{
-		{24 * time.Hour, time.Hour, "d", "h"}, {time.Hour, time.Minute, "h", "m"}, {time.Minute, time.Second, "m", "s"},
-	} {
-		if d < u.big {
-			continue
-		}
-		text := fmt.Sprintf("%d%s", d/u.big, u.bigName)
-		if rest := d % u.big / u.small; rest > 0 {
-			text += fmt.Sprintf("%d%s", rest, u.smallName)
-		}
-		return text
-	}
-	return fmt.Sprintf("%ds", max(0, d/time.Second))
 }
 
 // size is a number of bytes in the largest unit that keeps it above 1.

@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/output/layout"
 )
 
 func someFacts(list []TargetFacts, err error) *Facts {
@@ -31,11 +32,11 @@ func TestFacts(t *testing.T) {
 		{Name: "web2", SafeName: "web2"},
 	}
 	for _, c := range []struct {
-		format Format
+		format layout.Format
 		list   []TargetFacts
 		want   string
 	}{
-		{Human, list, `Facts
+		{layout.Human, list, `Facts
   Target     Age    OS         note
   ssh://u@a  1d2h   Debian 12  two\nlines red
   b          1m30s             ["` + strings.Repeat("x", 57) + `…
@@ -49,7 +50,7 @@ Where facts are kept
 Target count
   4 total, 2 with facts, 1 of them older than 1d2h, the oldest from 1d2h ago
 `},
-		{Human, nil, `Facts
+		{layout.Human, nil, `Facts
   No facts
 
 Where facts are kept
@@ -58,28 +59,28 @@ Where facts are kept
 Target count
   0 total, 0 with facts
 `},
-		{JSON, list, `{"targets":[{"target":"ssh://u:pw@a","collected":"2026-11-01T12:00:00Z","age":93601,"source":"task","facts":{"os":"Debian"}},` +
+		{layout.JSON, list, `{"targets":[{"target":"ssh://u:pw@a","collected":"2026-11-01T12:00:00Z","age":93601,"source":"task","facts":{"os":"Debian"}},` +
 			`{"target":"b","collected":"2026-11-01T12:00:00Z","age":90,"source":"puppetdb","facts":{}}],"missing":["web1","web2"],"directory":"/cache"}` + "\n"},
-		{JSON, nil, `{"targets":[],"missing":[],"directory":"/cache"}` + "\n"},
+		{layout.JSON, nil, `{"targets":[],"missing":[],"directory":"/cache"}` + "\n"},
 	} {
 		var b strings.Builder
-		if err := PrintFacts(&b, ListOptions{Format: c.format}, someFacts(c.list, nil)); err != nil {
+		if err := PrintFacts(&b, Options{Format: c.format}, someFacts(c.list, nil)); err != nil {
 			t.Fatal(err)
 		}
 		if b.String() != c.want {
 			t.Errorf("got\n%s\nwant\n%s", b.String(), c.want)
 		}
 		broken := errors.New("broken")
-		if err := PrintFacts(&b, ListOptions{Format: c.format}, someFacts(c.list, broken)); err != broken {
+		if err := PrintFacts(&b, Options{Format: c.format}, someFacts(c.list, broken)); err != broken {
 			t.Error(err)
 		}
 	}
 }
 
 func TestForgotten(t *testing.T) {
-	for format, want := range map[Format]string{Human: "The facts of 1 target were forgotten.\n", JSON: `{"forgotten":1}` + "\n"} {
+	for format, want := range map[layout.Format]string{layout.Human: "The facts of 1 target were forgotten.\n", layout.JSON: `{"forgotten":1}` + "\n"} {
 		var b strings.Builder
-		if err := PrintForgotten(&b, ListOptions{Format: format}, 1); err != nil || b.String() != want {
+		if err := PrintForgotten(&b, Options{Format: format}, 1); err != nil || b.String() != want {
 			t.Errorf("%q, %v", b.String(), err)
 		}
 	}

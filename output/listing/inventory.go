@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/format/yaml"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // Inventory is what "inventory show" shows.
@@ -43,17 +44,10 @@ type Groups struct {
 
 const notFound = "(Not found in inventory file)"
 
-// ListOptions say how to print what is no action. The zero value prints plain
-// text.
-type ListOptions struct {
-	Format Format // JSON and NDJSON print one line of JSON, all others text
-	Color  bool
-}
-
 // PrintInventory prints inv to w: names or details, those of the inventory
 // first (text with details: by name), where they come from, how many they are.
 // Text has names and URIs without passwords.
-func PrintInventory(w io.Writer, o ListOptions, inv *Inventory) error {
+func PrintInventory(w io.Writer, o Options, inv *Inventory) error {
 	out := bufio.NewWriter(w)
 	var known, adhoc []InventoryTarget
 	for _, t := range inv.Targets {
@@ -91,10 +85,6 @@ func PrintInventory(w io.Writer, o ListOptions, inv *Inventory) error {
 	return out.Flush()
 }
 
-func heading(out *bufio.Writer, color bool, s string) {
-	_, _ = out.WriteString(paint(cyan, color, s) + "\n")
-}
-
 func printNames(out *bufio.Writer, color bool, targets []InventoryTarget) {
 	heading(out, color, "Targets")
 	if len(targets) == 0 {
@@ -109,7 +99,7 @@ func printNames(out *bufio.Writer, color bool, targets []InventoryTarget) {
 		_, _ = out.WriteString("  " + name)
 		if t.Adhoc {
 			pad := width - utf8.RuneCountInString(name) + 4
-			_, _ = out.WriteString(strings.Repeat(" ", pad) + paint(yellow, color, notFound))
+			_, _ = out.WriteString(strings.Repeat(" ", pad) + layout.Paint(layout.Yellow, color, notFound))
 		}
 		_ = out.WriteByte('\n')
 	}
@@ -119,9 +109,9 @@ func printNames(out *bufio.Writer, color bool, targets []InventoryTarget) {
 func printDetails(out *bufio.Writer, color bool, targets []InventoryTarget) {
 	slices.SortStableFunc(targets, func(a, b InventoryTarget) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range targets {
-		_, _ = out.WriteString(paint(cyan, color, inventory.SafeName(t.Name)))
+		_, _ = out.WriteString(layout.Paint(layout.Cyan, color, inventory.SafeName(t.Name)))
 		if t.Adhoc {
-			_, _ = out.WriteString(" " + paint(yellow, color, notFound))
+			_, _ = out.WriteString(" " + layout.Paint(layout.Yellow, color, notFound))
 		}
 		_ = out.WriteByte('\n')
 		data := t.Data.Clone()
@@ -130,7 +120,7 @@ func printDetails(out *bufio.Writer, color bool, targets []InventoryTarget) {
 				data.Set(k, inventory.SafeName(s))
 			}
 		}
-		in := &indenter{w: out}
+		in := layout.NewIndenter(out)
 		_, _ = in.Write(yaml.Marshal(data))
 		_ = in.Flush()
 		_ = out.WriteByte('\n')
@@ -203,17 +193,14 @@ func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarge
 }
 
 // PrintGroups prints g to w.
-func PrintGroups(w io.Writer, o ListOptions, g *Groups) error {
+func PrintGroups(w io.Writer, o Options, g *Groups) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		names := g.Names
 		if names == nil {
 			names = []string{}
 		}
-		if err := writeLine(out, ordered.Of("count", len(names), "groups", names)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("count", len(names), "groups", names))
 	}
 	heading(out, o.Color, "Groups")
 	for _, name := range g.Names {

@@ -1,10 +1,12 @@
-package output
+package listing
 
 import (
 	"bufio"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"bolt/output/layout"
 )
 
 func TestEvaluationLine(t *testing.T) {
@@ -44,7 +46,7 @@ func TestRendered(t *testing.T) {
 	e := &Evaluation{Rendered: true, Text: `"a\n"`, String: "a\n", Type: "String"}
 	for want, e := range map[string]*Evaluation{"a\n": e, "": {Rendered: true, Errors: []Finding{{Level: "error", Msg: "bad"}}}} {
 		var b strings.Builder
-		if err := PrintEvaluation(&b, Human, false, false, e); err != nil || b.String() != want {
+		if err := PrintEvaluation(&b, layout.Human, false, false, e); err != nil || b.String() != want {
 			t.Errorf("%v, is %q, want %q", err, b.String(), want)
 		}
 	}
@@ -56,7 +58,7 @@ func TestEvaluationText(t *testing.T) {
 	e := &Evaluation{Text: "'a\u009b2Jb\x1b[31m'", Type: "String"}
 	for terminal, want := range map[bool]string{true: "'a2Jb'\ntype: String\n", false: e.Text + "\ntype: String\n"} {
 		var b strings.Builder
-		if err := PrintEvaluation(&b, Human, terminal, false, e); err != nil || b.String() != want {
+		if err := PrintEvaluation(&b, layout.Human, terminal, false, e); err != nil || b.String() != want {
 			t.Errorf("%v: %v, is %q, want %q", terminal, err, b.String(), want)
 		}
 	}

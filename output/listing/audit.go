@@ -1,4 +1,4 @@
-package output
+package listing
 
 import (
 	"bufio"
@@ -11,18 +11,19 @@ import (
 
 	"bolt/audit"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // Audit prints the actions of an audit log, one after the other: a line each, or an
 // array of JSON.
 type Audit struct {
 	out *bufio.Writer
-	o   ListOptions
+	o   Options
 	n   int
 }
 
 // NewAudit returns one. End must follow.
-func NewAudit(w io.Writer, o ListOptions) *Audit { return &Audit{out: bufio.NewWriter(w), o: o} }
+func NewAudit(w io.Writer, o Options) *Audit { return &Audit{out: bufio.NewWriter(w), o: o} }
 
 // Entry prints an action.
 func (a *Audit) Entry(e *audit.Entry) error {
@@ -82,15 +83,15 @@ func (a *Audit) line(e *audit.Entry) string {
 	}
 	b.WriteString(": ")
 	o := e.Outcome()
-	color := green
+	color := layout.Green
 	switch {
 	case o == nil:
-		b.WriteString(paint(yellow, a.o.Color, "no end is recorded"))
+		b.WriteString(layout.Paint(layout.Yellow, a.o.Color, "no end is recorded"))
 		return b.String()
 	case o.Status != audit.Success:
-		color = red
+		color = layout.Red
 	}
-	b.WriteString(paint(color, a.o.Color, onLine(string(o.Status))))
+	b.WriteString(layout.Paint(color, a.o.Color, onLine(string(o.Status))))
 	if o.Failed > 0 {
 		b.WriteString(", " + strconv.Itoa(o.Failed) + " failed")
 		if o.FailedOn != nil {
@@ -100,7 +101,7 @@ func (a *Audit) line(e *audit.Entry) string {
 	if o.NotBegun > 0 {
 		b.WriteString(", " + strconv.Itoa(o.NotBegun) + " not begun")
 	}
-	b.WriteString(" in " + durationText(time.Duration(o.Elapsed*float64(time.Second))))
+	b.WriteString(" in " + layout.Duration(time.Duration(o.Elapsed*float64(time.Second))))
 	return b.String()
 }
 
@@ -137,7 +138,7 @@ func (a *Audit) End() error {
 }
 
 // PrintAuditReport prints what verifying an audit log has found.
-func PrintAuditReport(w io.Writer, o ListOptions, files []string, r *audit.Report, expected bool) error {
+func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, expected bool) error {
 	if o.Format.IsJSON() {
 		text, err := json.Marshal(struct {
 			Files []string `json:"files"`
@@ -154,25 +155,25 @@ func PrintAuditReport(w io.Writer, o ListOptions, files []string, r *audit.Repor
 	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	switch {
 	case r.Break != nil:
-		say("%s", paint(red, o.Color, "The chain is broken at "+safetext.TerminalString(r.Break.File)+":"+strconv.Itoa(r.Break.Line)+": "+r.Break.Why+"."))
-		say("%s before it, and nothing behind it was looked at.", plural(r.Records, "record")+was(r.Records))
+		say("%s", layout.Paint(layout.Red, o.Color, "The chain is broken at "+safetext.TerminalString(r.Break.File)+":"+strconv.Itoa(r.Break.Line)+": "+r.Break.Why+"."))
+		say("%s before it, and nothing behind it was looked at.", layout.Plural(r.Records, "record")+was(r.Records))
 	case r.Records == 0:
 		say("There are no records.")
 	default:
-		say("%s", paint(green, o.Color, plural(r.Records, "record")+", the chain is whole."))
+		say("%s", layout.Paint(layout.Green, o.Color, layout.Plural(r.Records, "record")+", the chain is whole."))
 		say("The last one is record %d: %s", r.Last, r.Hash)
 	}
 	if r.Before != "" {
 		say("Those before record %d are in other files; the last of them is: %s", r.First, r.Before)
 	}
 	if r.Torn > 0 {
-		say("%s cut off by a crash or a full disk, which the next record tells.", plural(r.Torn, "line")+was(r.Torn))
+		say("%s cut off by a crash or a full disk, which the next record tells.", layout.Plural(r.Torn, "line")+was(r.Torn))
 	}
 	if r.Cut {
 		say("The last line is cut off. It is no record.")
 	}
 	if expected && !r.Found {
-		say("%s", paint(red, o.Color, "The record that --expect names is not among them: the log was changed before it, or cut off."))
+		say("%s", layout.Paint(layout.Red, o.Color, "The record that --expect names is not among them: the log was changed before it, or cut off."))
 	}
 	return out.Flush()
 }

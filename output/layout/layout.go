@@ -1,0 +1,135 @@
+// Package layout holds the parts that all output is made of: the formats, colours,
+// lines of JSON, and the words for numbers and times.
+package layout
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bolt/format/safejson"
+)
+
+// Format names an output format.
+type Format string
+
+// The formats of actions.
+const (
+	Human   Format = "human"
+	JSON    Format = "json"
+	NDJSON  Format = "ndjson" // one event a line, see docs/ndjson.md
+	Rainbow Format = "rainbow"
+)
+
+// IsJSON reports whether programs are to read the format: then nothing else
+// may be printed on standard output.
+func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
+
+// The colours, as parameters of "select graphic rendition".
+const (
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Cyan   = "36"
+)
+
+// ResetColor ends a colour.
+const ResetColor = "\x1b[0m"
+
+// Paint puts s in a colour if on.
+func Paint(color string, on bool, s string) string {
+	if !on {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + ResetColor
+}
+
+// WriteLine prints a value as one line of JSON.
+func WriteLine(w *bufio.Writer, v any) error {
+	if err := safejson.Write(w, v); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
+}
+
+// WriteDocument prints a value as one line of JSON that is all of the output.
+func WriteDocument(w io.Writer, v any) error {
+	out := bufio.NewWriter(w)
+	if err := WriteLine(out, v); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// Plural is n with a noun: "1 target", "2 targets".
+func Plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// Duration is d as Puppet Bolt words it: "0.3 sec", "2 min, 5 sec",
+// "1 hr, 0 min, 9 sec".
+func Duration(d time.Duration) string {
+	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
+	seconds := (d % time.Minute).Seconds()
+	whole := strconv.Itoa(int(math.Round(seconds))) + " sec"
+	switch {
+	case hours > 0:
+		return strconv.Itoa(hours) + " hr, " + strconv.Itoa(minutes) + " min, " + whole
+	case minutes > 0:
+		return strconv.Itoa(minutes) + " min, " + whole
+	}
+	s := strconv.FormatFloat(math.Round(seconds*100)/100, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s + " sec"
+}
+
+// Period is a time in at most two units: 12s, 3m20s, 1h5m, 2d3h.
+func Period(d time.Duration) string {
+	for _, u := range []struct {
+		big, small         time.Duration
+		bigName, smallName string
+	}{
+		{24 * time.Hour, time.Hour, "d", "h"}, {time.Hour, time.Minute, "h", "m"}, {time.Minute, time.Second, "m", "s"},
+	} {
+		if d < u.big {
+			continue
+		}
+		text := fmt.Sprintf("%d%s", d/u.big, u.bigName)
+		if rest := d % u.big / u.small; rest > 0 {
+			text += fmt.Sprintf("%d%s", rest, u.smallName)
+		}
+		return text
+	}
+	return fmt.Sprintf("%ds", max(0, d/time.Second))
+}
+
+// maxText is how many characters of a value OneLine keeps.
+const maxText = 200
+
+// OneLine is a value on a line: text as it is, all else as JSON.
+func OneLine(v any) string {
+	text, ok := v.(string)
+	if ok {
+		text = strings.ReplaceAll(text, "\n", `\n`)
+	} else {
+		var b strings.Builder
+		if safejson.Write(&b, v) != nil {
+			return "?" // what comes of targets is JSON
+		}
+		text = b.String()
+	}
+	if utf8.RuneCountInString(text) > maxText {
+		text = string([]rune(text)[:maxText]) + "…"
+	}
+	return text
+}

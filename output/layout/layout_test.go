@@ -1,0 +1,17 @@
+package layout
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPeriod(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 200 * time.Second: "3m20s",
+		time.Hour: "1h", 65 * time.Minute: "1h5m", 51 * time.Hour: "2d3h",
+	} {
+		if got := Period(d); got != want {
+			t.Errorf("%v: got %s, want %s", int64(d), got, want)
+		}
+	}
+}

@@ -14,22 +14,6 @@ import (
 	"time"
 )
 
-func TestReadLine(t *testing.T) {
-	const most = 5000 // more than a buffer holds
-	exact, over := strings.Repeat("a", most-1)+"\n", strings.Repeat("b", most)+"\n"
-	r := bufio.NewReader(strings.NewReader("x\n" + exact + over + "\n" + over + "end"))
-	for i, want := range []struct {
-		line string
-		long bool
-		err  error
-	}{{"x\n", false, nil}, {exact, false, nil}, {"", true, nil}, {"\n", false, nil}, {"", true, nil}, {"end", false, io.EOF}} {
-		line, long, err := readLine(r, most)
-		if string(line) != want.line || long != want.long || !errors.Is(err, want.err) {
-			t.Errorf("line %d is %.20q, %v, %v, want %.20q, %v, %v", i+1, line, long, err, want.line, want.long, want.err)
-		}
-	}
-}
-
 // startBatch starts bolt puppet eval --batch in a directory of its own.
 func startBatch(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, answers *bufio.Reader, said *bytes.Buffer) {
 	t.Helper()

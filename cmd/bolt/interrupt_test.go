@@ -272,3 +272,8 @@ func TestLeaves(t *testing.T) {
 		}
 	}
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

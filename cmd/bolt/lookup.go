@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bolt/environment"
+	"bolt/environment/program"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -94,7 +95,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 // inPlan looks up what a plan would find.
 func (s *search) inPlan(ctx context.Context) error {
 	a := s.app
-	ctx, cancel := a.limited(ctx)
+	ctx, cancel := program.Limited(ctx, a.timeout())
 	defer cancel()
 	v, ex, err := s.find(ctx, s.evaluation(environment.Plan(s.given), s.log))
 	if err != nil {
@@ -288,7 +289,7 @@ func (s *search) onTarget(ctx context.Context, t *inventory.Target) *found {
 		r.Err = event.Skipped()
 		return f
 	}
-	ctx, cancel := s.app.limited(ctx)
+	ctx, cancel := program.Limited(ctx, s.app.timeout())
 	defer cancel()
 	begin := time.Now()
 	v, ex, err := s.asTarget(ctx, t, f)
@@ -368,7 +369,7 @@ func (s *search) tell(f *found) {
 	}
 	var said []string
 	for _, l := range f.logs {
-		if text := textOf(l); l.Kind != "" || !s.warned[text] {
+		if text := program.TextOf(l); l.Kind != "" || !s.warned[text] {
 			s.log(l)
 			said = append(said, text)
 		}
@@ -439,23 +440,10 @@ func (s *search) find(ctx context.Context, x *environment.Evaluation) (value.Val
 // log passes on what the lookup, or a function of the hierarchy, says.
 func (s *search) log(l eval.Log) {
 	if l.Kind != "" {
-		s.warn(l.Kind, textOf(l))
+		s.warn(l.Kind, program.TextOf(l))
 		return
 	}
-	s.app.log.Log(context.Background(), severity(l.Level), textOf(l))
-}
-
-// textOf is what was said, with its place; and with its level, where a function
-// has chosen that.
-func textOf(l eval.Log) string {
-	text := l.Msg
-	if l.Kind == "" {
-		text = l.Level.String() + ": " + text
-	}
-	if l.Pos.File != "" {
-		text = l.Pos.String() + ": " + text
-	}
-	return text
+	s.app.log.Log(context.Background(), program.Severity(l.Level), program.TextOf(l))
 }
 
 // warn warns of what may be so for every target, once.
@@ -469,7 +457,7 @@ func (s *search) warn(id, text string) {
 // failure is the failure of a lookup for a target, as Bolt words it. ctx was
 // the lookup's.
 func (s *search) failure(ctx context.Context, err error) *event.Error {
-	if late, is := errors.AsType[*lateError](context.Cause(ctx)); is {
+	if late, is := errors.AsType[*program.LateError](context.Cause(ctx)); is {
 		return &event.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
 	}
 	if ctx.Err() != nil {
@@ -503,7 +491,7 @@ func (s *search) mistake(ctx context.Context, err error) (msg string, details *o
 	switch {
 	case inProgram && (x.Pos.File != "" || !inData):
 		details.Set("kind", x.Kind)
-		at, stack = x.Pos, frames(x.Stack)
+		at, stack = x.Pos, program.Frames(x.Stack)
 		if error(x) == err && x.Name != "" {
 			explained := *x
 			explained.Msg = s.app.explain(ctx, x)

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"bolt/cli"
+	"bolt/environment/program"
+	"bolt/format/fault"
 	"bolt/format/safejson"
+	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/output"
 	"bolt/output/listing"
@@ -30,16 +33,16 @@ func wordsOfFiles(args []string) error {
 
 func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	a.warnModulepath()
-	all := []listing.Finding{}
-	places := newPlacer(a)
+	all := []program.Finding{}
+	places := program.NewPlacer(a.modules, a.project.Dir)
 	bad := false
-	add := func(f ...listing.Finding) {
+	add := func(f ...program.Finding) {
 		for i := range f {
 			bad = bad || f[i].Level == "error"
 		}
 		all = append(all, f...)
 	}
-	programs(ctx, args, func(name string) {
+	program.Walk(ctx, args, func(name string) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -48,12 +51,12 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 			return // who stopped it knows
 		}
 		if err != nil {
-			add(unreadable(name, err))
+			add(program.Unreadable(name, err))
 			return
 		}
-		_, problems := s.check(places.place(ctx, name))
+		_, problems := s.Check(places.Place(ctx, name))
 		add(problems...)
-	}, func(f listing.Finding) { add(f) })
+	}, func(f program.Finding) { add(f) })
 	if err := listing.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {
 		return written(err)
 	}
@@ -78,11 +81,11 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		format = syntax.PrettyPN
 	}
 	type input struct {
-		source
+		program.Source
 		err error // why there is none
 	}
 	var list []input
-	var problems []listing.Finding
+	var problems []program.Finding
 	if len(a.values["execute"]) > 1 {
 		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
 	}
@@ -91,14 +94,14 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		list = []input{{source: given[0]}}
+		list = []input{{Source: given[0]}}
 	} else {
-		programs(ctx, args, func(name string) {
+		program.Walk(ctx, args, func(name string) {
 			s, err := a.readSource(ctx, name)
 			if !errors.Is(err, run.ErrStopped) {
 				list = append(list, input{s, err})
 			}
-		}, func(f listing.Finding) { problems = append(problems, f) })
+		}, func(f program.Finding) { problems = append(problems, f) })
 		if ctx.Err() != nil {
 			return errPrinted
 		}
@@ -106,18 +109,18 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	out := bufio.NewWriter(a.sys.out)
 	for _, in := range list {
 		var p *syntax.Program
-		var found []listing.Finding
+		var found []program.Finding
 		if in.err != nil {
-			found = append(found, unreadable(in.name, in.err))
+			found = append(found, program.Unreadable(in.Name, in.err))
 		} else {
-			p, found = in.parse()
+			p, found = in.Parse()
 		}
 		several := len(list) > 1
 		switch {
 		case p == nil:
 			problems = append(problems, found...)
 			if several && json {
-				writeTree(out, in.name, "null")
+				writeTree(out, in.Name, "null")
 			}
 			continue
 		case several && json:
@@ -125,10 +128,10 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 			if err := syntax.Dump(&tree, p, format); err != nil {
 				return err
 			}
-			writeTree(out, in.name, tree.String())
+			writeTree(out, in.Name, tree.String())
 			continue
 		case several:
-			_, _ = out.WriteString("--- " + in.name + "\n")
+			_, _ = out.WriteString("--- " + in.Name + "\n")
 		}
 		if err := syntax.Dump(out, p, format); err != nil {
 			return written(err)
@@ -169,31 +172,31 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 	case len(a.values["execute"]) > 1:
 		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
 	}
-	l, err := a.language(ctx)
+	human := a.format() == output.Human
+	var tell func(*program.Finding)
+	if human && !batch {
+		tell = func(f *program.Finding) { _ = listing.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
+	}
+	l, err := a.evaluator(ctx, given, tell)
 	if err != nil {
 		return err
 	}
-	l.given = given
 	if batch {
-		if err := l.setVariables(); err != nil {
+		if err := a.setVariables(l); err != nil {
 			return err
 		}
-		return l.batch(ctx, a.values.last("batch"))
+		return a.batch(ctx, l, a.values.last("batch"))
 	}
 	list, err := a.given(ctx, files)
 	if err != nil {
 		return err
 	}
-	if !list[0].template {
-		if err := l.setVariables(); err != nil {
+	if !list[0].Template {
+		if err := a.setVariables(l); err != nil {
 			return err
 		}
 	}
-	human := a.format() == output.Human
-	if human {
-		l.tell = func(f *listing.Finding) { _ = listing.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
-	}
-	e := l.evaluate(ctx, list[0], eval.Limits{})
+	e := l.Evaluate(ctx, list[0], eval.Limits{})
 	if human {
 		if err := listing.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
 			return written(err)
@@ -205,16 +208,44 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 	if len(e.Errors) == 0 {
 		return nil
 	}
-	if first := e.Errors[0]; list[0].template && first.Kind == "parameter" && first.File == list[0].name && a.format() == output.Human {
-		fmt.Fprintf(a.console, "hint: parameters are given behind the template: %s NAME=VALUE; a string that looks like a number as NAME='\"1\"'\n", safetext.TerminalString(list[0].name))
+	if first := e.Errors[0]; list[0].Template && first.Kind == "parameter" && first.File == list[0].Name && a.format() == output.Human {
+		fmt.Fprintf(a.console, "hint: parameters are given behind the template: %s NAME=VALUE; a string that looks like a number as NAME='\"1\"'\n", safetext.TerminalString(list[0].Name))
 	}
 	return errPrinted
 }
 
-// wordsOfEval divides the words of puppet eval: a file, unless the program is
+// batch evaluates the expressions of a file.
+func (a *app) batch(ctx context.Context, l *program.Evaluator, name string) error {
+	file := a.sys.in
+	if name == "-" {
+		name = program.StandardInput
+	} else {
+		f, err := readfile.Open(name)
+		if err != nil {
+			return fault.File(name, err, "The file '%s' could not be read: %v", name, fault.WithoutPath(err))
+		}
+		defer f.Close()
+		file = f
+	}
+	in, stop, err := readfile.Wakeable(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	out := bufio.NewWriter(a.sys.out)
+	err = l.Batch(ctx, in, name, a.values.on("tasks", false),
+		func(e *program.Evaluation) error { return written(listing.PrintEvaluationLine(out, e)) },
+		func() error { return written(out.Flush()) })
+	if err != nil && ctx.Err() != nil && !errors.Is(err, errWrite) {
+		return errPrinted // who stopped it knows
+	}
+	return err
+}
+
+// wordsOfEval divides the words of puppet eval: a file, unless have says that the program is
 // there already, and variables or parameters.
-func wordsOfEval(args []string, program bool) (files []string, given []variable, err error) {
-	if !program && len(args) > 0 {
+func wordsOfEval(args []string, have bool) (files []string, given []program.Variable, err error) {
+	if !have && len(args) > 0 {
 		if name, _, is := strings.Cut(args[0], "="); is && missing(args[0]) {
 			return nil, nil, hinted(usagef("Must specify a file"), "%s is a value for %s: the file, or a program with --execute (-e), stands before it", args[0], name)
 		}
@@ -223,7 +254,7 @@ func wordsOfEval(args []string, program bool) (files []string, given []variable,
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		switch {
-		case !ok && program:
+		case !ok && have:
 			files = append(files, arg)
 			continue
 		case !ok:
@@ -233,7 +264,7 @@ func wordsOfEval(args []string, program bool) (files []string, given []variable,
 		if err != nil {
 			v = value.String(text)
 		}
-		given = append(given, variable{name, v})
+		given = append(given, program.Variable{Name: name, Value: v})
 	}
 	return files, given, nil
 }

@@ -2,45 +2,18 @@ package listing
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"bolt/environment/program"
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/output/layout"
 )
 
-// A Finding is what is wrong at a place of a program's text, or what it said
-// there.
-type Finding struct {
-	Level        string // error, warning, deprecation; of a log: notice, …
-	Kind         string // "" for what a program said
-	Msg          string
-	File         string
-	Line, Column int
-	ID           string   // what disable-warnings calls it; "" if it cannot be disabled
-	Excerpt      string   // the line and a caret below the place; "" where there is none
-	Stack        []string // the calls around it, the innermost first
-}
-
-// An Evaluation is what became of a program of the Puppet language.
-type Evaluation struct {
-	Value    json.RawMessage // rich data; nil after an error
-	Text     string          // the value as it is written in the language
-	Type     string
-	String   string
-	Rendered bool // of a template: for people its text is all there is
-	Logs     []Finding
-	Said     int // how many bytes Logs have, with what was left out
-	Errors   []Finding
-
-	ID json.RawMessage // of one of many: what its asker knows it by; nil without
-}
-
 // place is "file:line:column" without what is not known.
-func (f *Finding) place() string {
+func place(f *program.Finding) string {
 	var parts []string
 	if f.File != "" {
 		parts = append(parts, strings.ReplaceAll(f.File, "\n", `\n`)) // a finding has one line
@@ -54,14 +27,14 @@ func (f *Finding) place() string {
 	return strings.Join(parts, ":")
 }
 
-// write prints a finding for people.
-func (f *Finding) write(w io.Writer, color bool) {
+// writeFinding prints a finding for people.
+func writeFinding(w io.Writer, color bool, f *program.Finding) {
 	level := layout.Paint(colorOf(f.Level), color, f.Level+":")
 	msg := f.Msg
 	if f.ID != "" {
 		msg += " [ID: " + f.ID + "]" // as in the log
 	}
-	if at := f.place(); at != "" && f.Kind != "" {
+	if at := place(f); at != "" && f.Kind != "" {
 		fmt.Fprintf(w, "%s: %s %s\n", safetext.TerminalString(at), level, safetext.TerminalString(msg))
 	} else {
 		fmt.Fprintf(w, "%s %s\n", level, safetext.TerminalString(msg))
@@ -84,8 +57,8 @@ func colorOf(level string) string {
 	return layout.Cyan
 }
 
-// data is a finding for programs.
-func (f *Finding) data() *ordered.Map {
+// findingData is a finding for programs.
+func findingData(f *program.Finding) *ordered.Map {
 	m := ordered.Of("level", f.Level, "message", f.Msg)
 	if f.Kind != "" {
 		m.Set("kind", f.Kind)
@@ -113,32 +86,32 @@ func texts(list []string) []any {
 	return out
 }
 
-func findings(list []Finding) []any {
+func findings(list []program.Finding) []any {
 	out := make([]any, len(list))
 	for i := range list {
-		out[i] = list[i].data()
+		out[i] = findingData(&list[i])
 	}
 	return out
 }
 
 // PrintSaid prints for people what a program says, or what is wrong with it. As
 // its value may be data for another program, this is for standard error.
-func PrintSaid(w io.Writer, color bool, list ...Finding) error {
+func PrintSaid(w io.Writer, color bool, list ...program.Finding) error {
 	out := bufio.NewWriter(w)
 	for i := range list {
-		list[i].write(out, color)
+		writeFinding(out, color, &list[i])
 	}
 	return out.Flush()
 }
 
 // PrintEvaluation prints what became of a program: as JSON all of it, for people
 // its value. Where that is no terminal, the bytes of a value stay as they are.
-func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *Evaluation) error {
+func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *program.Evaluation) error {
 	out := bufio.NewWriter(w)
 	if f == layout.JSON || f == layout.NDJSON {
 		m := &ordered.Map{}
 		if len(e.Errors) > 0 {
-			m.Set("error", e.Errors[0].data())
+			m.Set("error", findingData(&e.Errors[0]))
 			if len(e.Errors) > 1 {
 				m.Set("errors", findings(e.Errors))
 			}
@@ -171,7 +144,7 @@ func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *Eval
 // line: value, type and string, or an error with line, column, message and kind,
 // with its file if it is not in the expression itself, and with the calls around
 // it if there are any; before them the id if there is one, behind them the logs.
-func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
+func PrintEvaluationLine(w *bufio.Writer, e *program.Evaluation) error {
 	answer := &ordered.Map{}
 	if e.ID != nil {
 		answer.Set("id", e.ID)
@@ -206,13 +179,13 @@ func PrintEvaluationLine(w *bufio.Writer, e *Evaluation) error {
 }
 
 // PrintFindings prints what is wrong with files; nothing, if that is nothing.
-func PrintFindings(w io.Writer, f layout.Format, color bool, list []Finding) error {
+func PrintFindings(w io.Writer, f layout.Format, color bool, list []program.Finding) error {
 	if f == layout.JSON || f == layout.NDJSON {
 		return layout.WriteDocument(w, ordered.Of("problems", findings(list)))
 	}
 	out := bufio.NewWriter(w)
 	for i := range list {
-		list[i].write(out, color)
+		writeFinding(out, color, &list[i])
 	}
 	return out.Flush()
 }

@@ -6,19 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"bolt/environment/program"
 	"bolt/output/layout"
 )
 
 func TestEvaluationLine(t *testing.T) {
-	notice := []Finding{{Level: "notice", Msg: "n", Line: 1, Column: 2}}
+	notice := []program.Finding{{Level: "notice", Msg: "n", Line: 1, Column: 2}}
 	for _, c := range []struct {
-		e    Evaluation
+		e    program.Evaluation
 		want string
 	}{
-		{Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2"}, `{"value":2,"type":"Integer","string":"2"}`},
-		{Evaluation{Errors: []Finding{{Msg: "bad", Line: 3, Kind: "k", Stack: []string{"f"}}}}, `{"error":{"line":3,"message":"bad","kind":"k","stack":["f"]}}`},
+		{program.Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2"}, `{"value":2,"type":"Integer","string":"2"}`},
+		{program.Evaluation{Errors: []program.Finding{{Msg: "bad", Line: 3, Kind: "k", Stack: []string{"f"}}}}, `{"error":{"line":3,"message":"bad","kind":"k","stack":["f"]}}`},
 		{
-			Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2", ID: json.RawMessage(`{"a":1}`), Logs: notice},
+			program.Evaluation{Value: json.RawMessage("2"), Type: "Integer", String: "2", ID: json.RawMessage(`{"a":1}`), Logs: notice},
 			`{"id":{"a":1},"value":2,"type":"Integer","string":"2","logs":[{"level":"notice","message":"n","line":1,"column":2}]}`,
 		},
 	} {
@@ -34,7 +35,7 @@ func TestEvaluationLine(t *testing.T) {
 // log does.
 func TestWarningID(t *testing.T) {
 	var b strings.Builder
-	e := &Evaluation{Text: "1", Type: "Integer", Logs: []Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
+	e := &program.Evaluation{Text: "1", Type: "Integer", Logs: []program.Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
 	if err := PrintSaid(&b, false, e.Logs...); err != nil || b.String() != "warning: odd [ID: lookup]\n" {
 		t.Errorf("%v, is %q", err, b.String())
 	}
@@ -43,8 +44,8 @@ func TestWarningID(t *testing.T) {
 // TestRendered: of a template people get the text as it is; after an error there
 // is none.
 func TestRendered(t *testing.T) {
-	e := &Evaluation{Rendered: true, Text: `"a\n"`, String: "a\n", Type: "String"}
-	for want, e := range map[string]*Evaluation{"a\n": e, "": {Rendered: true, Errors: []Finding{{Level: "error", Msg: "bad"}}}} {
+	e := &program.Evaluation{Rendered: true, Text: `"a\n"`, String: "a\n", Type: "String"}
+	for want, e := range map[string]*program.Evaluation{"a\n": e, "": {Rendered: true, Errors: []program.Finding{{Level: "error", Msg: "bad"}}}} {
 		var b strings.Builder
 		if err := PrintEvaluation(&b, layout.Human, false, false, e); err != nil || b.String() != want {
 			t.Errorf("%v, is %q, want %q", err, b.String(), want)
@@ -55,7 +56,7 @@ func TestRendered(t *testing.T) {
 // TestEvaluationText: control characters of a value are kept from terminals,
 // and nowhere else.
 func TestEvaluationText(t *testing.T) {
-	e := &Evaluation{Text: "'a\u009b2Jb\x1b[31m'", Type: "String"}
+	e := &program.Evaluation{Text: "'a\u009b2Jb\x1b[31m'", Type: "String"}
 	for terminal, want := range map[bool]string{true: "'a2Jb'\ntype: String\n", false: e.Text + "\ntype: String\n"} {
 		var b strings.Builder
 		if err := PrintEvaluation(&b, layout.Human, terminal, false, e); err != nil || b.String() != want {

@@ -1,10 +1,11 @@
 package listing
 
 import (
-	"bolt/output/layout"
 	"bytes"
 	"io"
 	"testing"
+
+	"bolt/output/layout"
 )
 
 func TestProjectLists(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bufio"
@@ -12,10 +12,7 @@ import (
 	"unicode/utf8"
 
 	"bolt/format/fault"
-	"bolt/internal/readfile"
-	"bolt/output/listing"
 	"bolt/puppet/eval"
-	"bolt/run"
 )
 
 const (
@@ -35,61 +32,48 @@ type request struct {
 	ID   json.RawMessage `json:"id"` // echoed; nil without
 }
 
-// batch evaluates the expressions of a file, each on its own, and answers each
-// line that is not empty with one line. That one of them is an error, or no
-// request at all, is an answer, and no failure.
-func (l *language) batch(ctx context.Context, name string) error {
-	file := l.app.sys.in
-	if name == "-" {
-		name = standardInput
-	} else {
-		f, err := readfile.Open(name)
-		if err != nil {
-			return fault.File(name, err, "The file '%s' could not be read: %v", name, fault.WithoutPath(err))
-		}
-		defer f.Close()
-		file = f
-	}
-	in, stop, err := readfile.Wakeable(ctx, file)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	lines, out := bufio.NewReader(in), bufio.NewWriter(l.app.sys.out)
+// Batch evaluates the requests of in, which is called name in errors. It gives the
+// Evaluation of each line that is not empty to answer, and calls flush before it
+// waits for more lines. That one of them is an error, or no request at all, is an
+// answer, and no failure. plans is set if the rules of plans hold.
+//
+// It returns nil at the end of in, else the error of reading, which is ctx's cause
+// if that ends, or of answer or flush.
+func (l *Evaluator) Batch(ctx context.Context, in io.Reader, name string, plans bool, answer func(*Evaluation) error, flush func() error) error {
+	lines := bufio.NewReader(in)
 	for n := 1; ctx.Err() == nil; n++ {
 		line, long, err := readLine(lines, maxRequest)
+		if err != nil && errors.Is(err, context.Cause(ctx)) {
+			break // the line is not whole
+		}
 		if long || len(bytes.TrimSpace(line)) > 0 {
-			if errors.Is(err, run.ErrStopped) {
-				break // it is not whole
-			}
-			if err := listing.PrintEvaluationLine(out, l.answer(ctx, name, n, line, long)); err != nil {
-				return written(err)
+			if err := answer(l.answer(ctx, name, plans, n, line, long)); err != nil {
+				return err
 			}
 		}
 		if !holdsLine(lines) { // an editor waits for the answer
-			if err := out.Flush(); err != nil {
-				return written(err)
+			if err := flush(); err != nil {
+				return err
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return written(out.Flush())
-		case errors.Is(err, run.ErrStopped):
+			return flush()
 		case err != nil:
 			return fault.File(name, err, "The file '%s' could not be read: %v", name, fault.WithoutPath(err))
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return written(err)
+	if err := flush(); err != nil {
+		return err
 	}
-	return errPrinted // who stopped it knows
+	return context.Cause(ctx)
 }
 
 // answer evaluates the expression of a line.
-func (l *language) answer(ctx context.Context, name string, n int, line []byte, long bool) *listing.Evaluation {
-	refused := func(r request, what string) *listing.Evaluation {
-		e := &listing.Evaluation{ID: compact(r.ID)}
-		e.Errors = []listing.Finding{{Level: "error", Kind: "request", Msg: fmt.Sprintf("line %d of %s %s", n, name, what)}}
+func (l *Evaluator) answer(ctx context.Context, name string, plans bool, n int, line []byte, long bool) *Evaluation {
+	refused := func(r request, what string) *Evaluation {
+		e := &Evaluation{ID: compact(r.ID)}
+		e.Errors = []Finding{{Level: "error", Kind: "request", Msg: fmt.Sprintf("line %d of %s %s", n, name, what)}}
 		return e
 	}
 	if long {
@@ -117,7 +101,7 @@ func (l *language) answer(ctx context.Context, name string, n int, line []byte, 
 	if r.Expr == nil {
 		return refused(r, form+": it has no expr")
 	}
-	e := l.evaluate(ctx, source{text: *r.Expr, plans: l.app.values.on("tasks", false)}, eval.Limits{Steps: batchSteps, Memory: batchMemory})
+	e := l.Evaluate(ctx, Source{Text: *r.Expr, Plans: plans}, eval.Limits{Steps: batchSteps, Memory: batchMemory})
 	e.ID = compact(r.ID)
 	return e
 }

@@ -1,0 +1,105 @@
+package program
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Walk gives each file that args name to one of two functions: its name,
+// or what is wrong with it. Of a directory these are all manifests, plans and
+// templates below it, by their names, without those in hidden directories.
+func Walk(ctx context.Context, args []string, file func(name string), bad func(Finding)) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil || !info.IsDir() {
+			file(arg)
+			continue
+		}
+		t := tree{ctx: ctx, seen: map[inode]bool{}, file: file, bad: bad}
+		t.walk(arg, info)
+		if !t.found && ctx.Err() == nil {
+			bad(Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
+		}
+	}
+}
+
+// A tree is the walk through a directory. Each directory is read once, by the
+// first name that leads to it: links can make loops.
+type tree struct {
+	ctx   context.Context
+	seen  map[inode]bool
+	links []link // to directories, which come after what has names of its own
+	file  func(name string)
+	bad   func(Finding)
+	found bool
+}
+
+// An inode is what tells directories apart, whatever they are called.
+type inode struct{ dev, number uint64 }
+
+type link struct {
+	name string
+	to   fs.FileInfo
+}
+
+func (t *tree) walk(root string, info fs.FileInfo) {
+	t.dir(root, info)
+	for len(t.links) > 0 {
+		l := t.links[0]
+		t.links = t.links[1:]
+		t.dir(l.name, l.to)
+	}
+}
+
+func (t *tree) dir(name string, info fs.FileInfo) {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		at := inode{uint64(sys.Dev), sys.Ino}
+		if t.seen[at] {
+			return
+		}
+		t.seen[at] = true
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		t.bad(Unreadable(name, err))
+	}
+	for _, e := range entries {
+		if t.ctx.Err() != nil {
+			return
+		}
+		t.entry(filepath.Join(name, e.Name()), e)
+	}
+}
+
+func (t *tree) entry(name string, e fs.DirEntry) {
+	ext := filepath.Ext(name)
+	program := ext == ".pp" || ext == ".epp"
+	linked := e.Type()&fs.ModeSymlink != 0
+	if !program && !linked && !e.IsDir() {
+		return
+	}
+	if program && e.Type().IsRegular() {
+		t.found = true
+		t.file(name)
+		return
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case linked:
+			t.links = append(t.links, link{name, info})
+		default:
+			t.dir(name, info)
+		}
+	case !program || err == nil && !info.Mode().IsRegular():
+	default: // a link, also one that leads nowhere: reading it will say so
+		t.found = true
+		t.file(name)
+	}
+}

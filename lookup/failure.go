@@ -1,0 +1,109 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"bolt/environment/program"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/syntax"
+	"bolt/transport"
+)
+
+// failure is the failure of a lookup for a target, as Bolt words it. ctx was
+// the lookup's.
+func (s *Search) failure(ctx context.Context, err error) *event.Error {
+	if late, is := errors.AsType[*program.LateError](context.Cause(ctx)); is {
+		return &event.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
+	}
+	if ctx.Err() != nil {
+		return &event.Error{Kind: "puppetlabs.tasks/cancelled-error", Code: "CANCELLED", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassCancelled}
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		m := f.Details
+		if m == nil {
+			m = &ordered.Map{}
+		}
+		return &event.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: m, Class: event.ClassFailed, Command: true}
+	}
+	msg, details := s.mistake(ctx, err)
+	return &event.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: msg, Details: details,
+		Class: event.ClassFailed, Command: true, Hint: s.hint(err)}
+}
+
+// mistake is an error of a lookup, or of a function of the hierarchy, in words
+// and as details: class, kind, file, line, column and stack, as far as they are
+// known. For people the stack is among the words.
+func (s *Search) mistake(ctx context.Context, err error) (msg string, details *ordered.Map) {
+	details = &ordered.Map{}
+	msg = err.Error()
+	at := syntax.Position{}
+	var stack []string
+	h, inData := errors.AsType[*hiera.Error](err)
+	if inData {
+		details.Set("class", "Puppet::DataBinding::LookupError") // what programs know it by
+	}
+	x, inProgram := errors.AsType[*eval.Error](err)
+	switch {
+	case inProgram && (x.Pos.File != "" || !inData):
+		details.Set("kind", x.Kind)
+		at, stack = x.Pos, program.Frames(x.Stack)
+		if error(x) == err && x.Name != "" {
+			explained := *x
+			explained.Msg = s.explained(ctx, x)
+			msg = explained.Error()
+		}
+	case inData:
+		details.Set("kind", h.LanguageKind())
+		at = syntax.Position{File: h.File, Line: h.Line, Column: h.Column}
+	}
+	if at.File != "" {
+		details.Set("file", at.File)
+	}
+	if at.Line > 0 {
+		details.Set("line", int64(at.Line))
+	}
+	if at.Column > 0 {
+		details.Set("column", int64(at.Column))
+	}
+	if len(stack) == 0 {
+		return msg, details
+	}
+	list := make([]any, len(stack))
+	for i, frame := range stack {
+		list[i] = frame
+		if !s.o.JSON {
+			msg += "\n  from " + frame
+		}
+	}
+	details.Set("stack", list)
+	return msg, details
+}
+
+// hint says what to do about a lookup that found nothing.
+func (s *Search) hint(err error) string {
+	if !hiera.IsNotFound(err) {
+		return ""
+	}
+	config := s.o.Config
+	if _, err := os.Stat(config); errors.Is(err, os.ErrNotExist) {
+		return fmt.Sprintf("there is no %s; without it data is looked for in data/common.yaml beside it, and in modules", config)
+	}
+	if s.o.Explain {
+		return ""
+	}
+	return "--explain shows where it was looked for"
+}
+
+func (s *Search) explained(ctx context.Context, e *eval.Error) string {
+	if s.o.ExplainError == nil {
+		return e.Msg
+	}
+	return s.o.ExplainError(ctx, e)
+}

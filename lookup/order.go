@@ -1,0 +1,50 @@
+package lookup
+
+import (
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// inOrder yields f of each element, in their order. As many of them are in
+// work as there are processors, and not many more wait to be taken.
+func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
+	return func(yield func(R) bool) {
+		workers := min(runtime.GOMAXPROCS(0), len(list))
+		results := make([]chan R, len(list))
+		for i := range results {
+			results[i] = make(chan R, 1)
+		}
+		// What has been begun and was not taken yet: a slow reader slows the work.
+		ahead := make(chan struct{}, 4*workers)
+		var next atomic.Int64
+		var all sync.WaitGroup
+		done := make(chan struct{})
+		defer all.Wait()
+		defer close(done)
+		for range workers {
+			all.Go(func() {
+				for {
+					select {
+					case ahead <- struct{}{}:
+					case <-done:
+						return
+					}
+					i := int(next.Add(1)) - 1
+					if i >= len(list) {
+						return
+					}
+					results[i] <- f(list[i])
+				}
+			})
+		}
+		for _, r := range results {
+			v := <-r
+			<-ahead
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}

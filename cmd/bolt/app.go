@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/cli"
+	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
@@ -57,7 +58,7 @@ type app struct {
 	planned   *plans.Library      // nil before plans()
 	plug      *plugin.Plugins     // nil before plugins()
 	pdb       *puppetdb.Instances // nil before puppetDB()
-	kept      *keptFacts          // nil before cachedFacts()
+	kept      *facts.Chosen       // nil before cachedFacts()
 	stdinRead bool                // standard input was read
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bolt/cli"
+	"bolt/facts"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
 	"bolt/inventory"
@@ -154,7 +155,7 @@ func (s system) flags() []cli.Flag {
 			Help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
 		{Name: "noop", Section: secInventory, On: onNoop, Strict: true,
 			Help: "Run the task in its no-operation mode, in which it says what it would change."},
-		{Name: "from", Arg: "SOURCE", Values: []string{fromTask, fromPuppetDB}, Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
+		{Name: "from", Arg: "SOURCE", Values: []string{facts.FromTask, facts.FromPuppetDB}, Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
 			Help: "Where facts are from: the task facts (default), which runs on the targets, or PuppetDB."},
 		{Name: "older-than", Arg: "AGE", Section: secInventory, On: onAged, Strict: true,
 			Help: "Only targets whose facts are older than this (12h, 7d, 4w; a number alone is seconds), or missing."},

@@ -12,6 +12,7 @@ import (
 	"bolt/audit/recorder"
 	"bolt/event"
 	"bolt/event/capture"
+	"bolt/facts"
 	"bolt/internal/safetext"
 	"bolt/output"
 	"bolt/project"
@@ -186,10 +187,10 @@ func (a *app) recorder() *recorder.Recorder {
 
 // recorded is an action as the audit log has it; nil if it does nothing on targets.
 func recorded(action run.Action) event.Action {
-	if k, ok := action.(*keeping); ok {
+	if k, ok := action.(*facts.Keeping); ok {
 		action = k.Action
 	}
-	if _, ok := action.(*factsQuery); ok {
+	if _, ok := action.(*facts.Query); ok {
 		return nil
 	}
 	return action

@@ -32,7 +32,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 		return nil, err
 	}
 	var cached func(context.Context, string, []string) (*ordered.Map, error)
-	if !a.facts().Empty() { // else those of the inventory are all that there are
+	if !a.factStore().Empty() { // else those of the inventory are all that there are
 		cached = a.cachedFacts
 	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{

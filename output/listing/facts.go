@@ -4,49 +4,28 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
+	"bolt/internal/period"
 	"bolt/internal/safetext"
 	"bolt/output/layout"
 )
 
-// Facts are what "facts show" shows.
-type Facts struct {
-	// Columns are the names of what is shown of each target.
-	Columns []string
-	// Targets gives one target after the other, so that the facts of one alone are
-	// in memory. Its error ends the list.
-	Targets iter.Seq2[TargetFacts, error]
-	MaxAge  time.Duration // from which age on facts are old
-	Dir     string        // where the facts are kept
-}
-
-// TargetFacts are the facts of one target that were kept.
-type TargetFacts struct {
-	Name      string    // in JSON
-	SafeName  string    // for people
-	Collected time.Time // zero: none were kept
-	Age       time.Duration
-	Source    string       // "task", "puppetdb"
-	Values    []any        // for people: one for each column
-	Facts     *ordered.Map // in JSON
-}
-
 // PrintFacts prints f to w: as JSON one document, else a table without columns
 // that are empty.
-func PrintFacts(w io.Writer, o Options, f *Facts) error {
+func PrintFacts(w io.Writer, o Options, f *facts.View) error {
 	out := bufio.NewWriter(w)
 	var err error
 	if o.Format.IsJSON() {
-		err = f.writeJSON(out)
+		err = writeFacts(out, f)
 	} else {
-		err = f.table(out, o.Color)
+		err = factsTable(out, o.Color, f)
 	}
 	if err != nil {
 		return err
@@ -54,9 +33,9 @@ func PrintFacts(w io.Writer, o Options, f *Facts) error {
 	return out.Flush()
 }
 
-// writeJSON writes {"targets": [{"target", "collected", "age", "source",
+// writeFacts writes {"targets": [{"target", "collected", "age", "source",
 // "facts"}...], "missing": [names], "directory"}.
-func (f *Facts) writeJSON(out *bufio.Writer) error {
+func writeFacts(out *bufio.Writer, f *facts.View) error {
 	_, _ = out.WriteString(`{"targets":[`)
 	comma := ""
 	missing := []string{}
@@ -90,7 +69,7 @@ func (f *Facts) writeJSON(out *bufio.Writer) error {
 // maxCell is how many characters of a fact are in a table.
 const maxCell = 60
 
-func (f *Facts) table(out *bufio.Writer, color bool) error {
+func factsTable(out *bufio.Writer, color bool, f *facts.View) error {
 	rows := [][]string{append([]string{"Target", "Age"}, f.Columns...)}
 	var missing []string
 	var oldest time.Duration
@@ -107,7 +86,7 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 		if t.Age > f.MaxAge {
 			old++
 		}
-		row := []string{safetext.TerminalString(t.SafeName), layout.Period(t.Age)}
+		row := []string{safetext.TerminalString(t.SafeName), period.Text(t.Age)}
 		for _, v := range t.Values {
 			row = append(row, cell(v))
 		}
@@ -129,7 +108,7 @@ func (f *Facts) table(out *bufio.Writer, color bool) error {
 	heading(out, color, "Target count")
 	fmt.Fprintf(out, "  %d total, %d with facts", len(rows)-1+len(missing), len(rows)-1)
 	if len(rows) > 1 {
-		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, layout.Period(f.MaxAge), layout.Period(oldest))
+		fmt.Fprintf(out, ", %d of them older than %s, the oldest from %s ago", old, period.Text(f.MaxAge), period.Text(oldest))
 	}
 	_ = out.WriteByte('\n')
 	return nil

@@ -6,26 +6,27 @@ import (
 	"testing"
 	"time"
 
+	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/output/layout"
 )
 
-func someFacts(list []TargetFacts, err error) *Facts {
-	return &Facts{Columns: []string{"OS", "virtual", "note"}, MaxAge: 26 * time.Hour, Dir: "/cache", Targets: func(yield func(TargetFacts, error) bool) {
+func someFacts(list []facts.Entry, err error) *facts.View {
+	return &facts.View{Columns: []string{"OS", "virtual", "note"}, MaxAge: 26 * time.Hour, Dir: "/cache", Targets: func(yield func(facts.Entry, error) bool) {
 		for _, t := range list {
 			if !yield(t, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(TargetFacts{}, err)
+			yield(facts.Entry{}, err)
 		}
 	}}
 }
 
 func TestFacts(t *testing.T) {
 	noon := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	list := []TargetFacts{
+	list := []facts.Entry{
 		{Name: "ssh://u:pw@a", SafeName: "ssh://u@a", Collected: noon, Age: 26*time.Hour + time.Second, Source: "task", Values: []any{"Debian 12", nil, "two\nlines\x1b[31m\tred"}, Facts: ordered.Of("os", "Debian")},
 		{Name: "web1", SafeName: "web1"},
 		{Name: "b", SafeName: "b", Collected: noon, Age: 90 * time.Second, Source: "puppetdb", Values: []any{nil, nil, []any{strings.Repeat("x", 100)}}, Facts: &ordered.Map{}},
@@ -33,7 +34,7 @@ func TestFacts(t *testing.T) {
 	}
 	for _, c := range []struct {
 		format layout.Format
-		list   []TargetFacts
+		list   []facts.Entry
 		want   string
 	}{
 		{layout.Human, list, `Facts

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"bolt/internal/period"
 	"bolt/internal/safetext"
 	"bolt/output/layout"
 	"bolt/pool/wire"
@@ -39,7 +40,7 @@ func PrintPool(w io.Writer, o Options, p *Pool) error {
 		state = "draining"
 	}
 	heading(out, o.Color, "Pool daemon")
-	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), layout.Period(p.Now.Sub(s.Started)))
+	fmt.Fprintf(out, "  %s, pid %d, version %s, up %s\n", state, s.PID, safetext.TerminalString(s.Version), period.Text(p.Now.Sub(s.Started)))
 	log := s.Log
 	if log == "" {
 		log = "its standard error (under systemd: journalctl --user -u bolt-pool)"
@@ -48,7 +49,7 @@ func PrintPool(w io.Writer, o Options, p *Pool) error {
 	fmt.Fprintf(out, "  %s, %s in flight, %s connected\n", layout.Plural(s.Clients, "client"), layout.Plural(s.InFlight, "request"), layout.Plural(machines(s.Connections), "machine"))
 	fmt.Fprintf(out, "  %s opened (%s failed), %s saved, %s done\n", layout.Plural(int(s.Dials), "connection"), layout.Plural(int(s.DialsFailed), "dial"), layout.Plural(int(s.DialsSaved), "dial"), layout.Plural(int(s.Runs), "action"))
 	fmt.Fprintf(out, "  memory %s, %s in %d contents; %d open files\n", size(s.Memory), size(uint64(s.ContentSize)), s.Contents, s.Files)
-	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, layout.Period(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
+	fmt.Fprintf(out, "  at most %d connections, each closed after %s without use%s\n", s.Limits.MaxConnections, period.Text(s.Limits.IdleTimeout), maxAge(s.Limits.MaxAge))
 	if len(s.Connections) > 0 {
 		out.WriteString("\n")
 		heading(out, o.Color, "Connections")
@@ -63,7 +64,7 @@ func maxAge(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return ", or when older than " + layout.Period(d)
+	return ", or when older than " + period.Text(d)
 }
 
 func connections(w io.Writer, list []wire.Connection) error {
@@ -80,9 +81,9 @@ func connections(w io.Writer, list []wire.Connection) error {
 	for _, c := range list {
 		idle := "-"
 		if c.State == wire.Idle {
-			idle = layout.Period(c.Idle)
+			idle = period.Text(c.Idle)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, layout.Period(c.Age), idle,
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", safetext.TerminalString(c.Peer), c.State, period.Text(c.Age), idle,
 			c.InFlight, c.Waiting, c.Sessions, c.Runs, c.DialsSaved, size(c.Sent), size(c.Received))
 	}
 	return t.Flush()

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"bolt/transport/all"
 )
 
-// TestFactsQuery: targets that are begun at once are asked for together, their
+// TestQuery: targets that are begun at once are asked for together, their
 // facts are not kept, and a failure ends the asking.
-func TestFactsQuery(t *testing.T) {
+func TestQuery(t *testing.T) {
 	var list []any
 	const batches = 7
-	for i := range batches*factsAtOnce - 1 {
+	for i := range batches*atOnce - 1 {
 		list = append(list, fmt.Sprintf("web%d", i))
 	}
 	inv, err := inventory.New(t.Context(), ordered.Of("targets", list), inventory.Options{Transports: all.Tables(all.List())})
@@ -38,7 +38,7 @@ func TestFactsQuery(t *testing.T) {
 		if asked == from {
 			return nil, broken
 		}
-		if len(names) > factsAtOnce {
+		if len(names) > atOnce {
 			t.Errorf("%d names at once", len(names))
 		}
 		facts := &ordered.Map{}
@@ -51,7 +51,7 @@ func TestFactsQuery(t *testing.T) {
 	}
 	for _, from = range []int{0, 1, 3} {
 		asked = 0
-		q, err := newFactsQuery(t.Context(), targets, ask)
+		q, err := NewQuery(t.Context(), targets, ask)
 		if from == 1 {
 			if err != broken {
 				t.Error(err)

@@ -1,10 +1,8 @@
-package main
+package facts
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,36 +11,27 @@ import (
 
 	"bolt/facts/factcache"
 	"bolt/format/ordered"
-	"bolt/internal/logging"
-	"bolt/project"
 )
 
 // TestOldFacts: who chooses by facts that are old or damaged is told so once.
 func TestOldFacts(t *testing.T) {
-	var log bytes.Buffer
-	logs, err := logging.Open(logging.Options{Console: &log, ConsoleLevel: slog.LevelWarn})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	a := &app{
-		sys:     system{lookup: func(name string) (string, bool) { return filepath.Join(dir, "cache"), name == "XDG_CACHE_HOME" }},
-		project: &project.Project{Dir: dir}, config: &project.Config{FactMaxAge: 7 * 24 * time.Hour}, logs: logs,
-	}
-	a.warnKept()
-	store := a.facts()
-	if err := store.Prepare(store.now); err != nil {
+	var log strings.Builder
+	warn := func(id, text string) { fmt.Fprintf(&log, "%s [ID: %s]\n", text, id) }
+	store := Open(t.TempDir(), filepath.Join(t.TempDir(), "cache"), time.Now())
+	chosen := NewChosen(store, 7*24*time.Hour)
+	chosen.Warn(warn)
+	if err := store.Prepare(store.Now); err != nil {
 		t.Fatal(err)
 	}
 	for i, days := range []int{0, 6, 8, 40, 1} {
 		facts := ordered.Of("os", int64(days), "other", true)
-		if err := store.Put(factcache.Record{Target: fmt.Sprintf("web%d", i), Collected: store.now.AddDate(0, 0, -days), Facts: facts}); err != nil {
+		if err := store.Put(factcache.Record{Target: fmt.Sprintf("web%d", i), Collected: store.Now.AddDate(0, 0, -days), Facts: facts}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ask := func(name string, facts []string, want string) {
 		t.Helper()
-		got, err := a.cachedFacts(t.Context(), name, facts)
+		got, err := chosen.Of(t.Context(), name, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +46,7 @@ func TestOldFacts(t *testing.T) {
 	tells := func(want ...string) {
 		t.Helper()
 		log.Reset()
-		a.warnKept()
+		chosen.Warn(warn)
 		if want == nil && log.Len() > 0 {
 			t.Errorf("got %s", log.String())
 		}

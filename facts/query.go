@@ -1,30 +1,27 @@
-package main
+package facts
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
-	"bolt/facts/factcache"
-	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
 )
 
-// A factsQuery is the action that takes the facts of targets from PuppetDB. It
+// A Query is the run.Action that takes the facts of targets from PuppetDB. It
 // asks for those of many at once, and as targets are begun in their order only
 // those of a few batches are in memory.
-type factsQuery struct {
+type Query struct {
 	ask     func(ctx context.Context, certnames []string) (*ordered.Map, error)
-	batches map[*inventory.Target]*factsBatch
+	batches map[*inventory.Target]*batch
 
 	mu     sync.Mutex
 	failed error // of the first query that failed: no other one is made
 }
 
-// A factsBatch is what one query asks for.
-type factsBatch struct {
+// A batch is what one query asks for.
+type batch struct {
 	targets []*inventory.Target
 	once    sync.Once
 	err     error
@@ -33,19 +30,19 @@ type factsBatch struct {
 	facts map[*inventory.Target]*ordered.Map // those that nobody has taken yet
 }
 
-// factsAtOnce is of how many targets a query asks: their facts may have some
+// atOnce is of how many targets a query asks: their facts may have some
 // megabytes together.
-const factsAtOnce = 100
+const atOnce = 100
 
-// newFactsQuery makes the action; ask returns what is known, by certnames. The
+// NewQuery makes the action; ask returns what is known, by certnames. The
 // first query is made at once: if PuppetDB cannot be asked at all, that is one
 // error, and not one for each target.
-func newFactsQuery(ctx context.Context, targets []*inventory.Target, ask func(ctx context.Context, certnames []string) (*ordered.Map, error)) (*factsQuery, error) {
-	q := &factsQuery{ask: ask, batches: make(map[*inventory.Target]*factsBatch, len(targets))}
-	var first, b *factsBatch
+func NewQuery(ctx context.Context, targets []*inventory.Target, ask func(ctx context.Context, certnames []string) (*ordered.Map, error)) (*Query, error) {
+	q := &Query{ask: ask, batches: make(map[*inventory.Target]*batch, len(targets))}
+	var first, b *batch
 	for i, t := range targets {
-		if i%factsAtOnce == 0 {
-			b = &factsBatch{}
+		if i%atOnce == 0 {
+			b = &batch{}
 		}
 		if first == nil {
 			first = b
@@ -59,15 +56,17 @@ func newFactsQuery(ctx context.Context, targets []*inventory.Target, ask func(ct
 	return q, q.load(ctx, first)
 }
 
-// Name and Object make it an Action.
-func (q *factsQuery) Name() string   { return factsTask }
-func (q *factsQuery) Object() string { return fromPuppetDB }
+// Name implements run.Action.
+func (q *Query) Name() string { return Task }
+
+// Object implements run.Action.
+func (q *Query) Object() string { return FromPuppetDB }
 
 // Here reports that targets are not connected to.
-func (q *factsQuery) Here() bool { return true }
+func (q *Query) Here() bool { return true }
 
 // Do takes the facts of one target.
-func (q *factsQuery) Do(ctx context.Context, site *run.Site) error {
+func (q *Query) Do(ctx context.Context, site *run.Site) error {
 	b := q.batches[site.Target]
 	if err := q.load(ctx, b); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (q *factsQuery) Do(ctx context.Context, site *run.Site) error {
 }
 
 // load asks for a batch, once.
-func (q *factsQuery) load(ctx context.Context, b *factsBatch) error {
+func (q *Query) load(ctx context.Context, b *batch) error {
 	b.once.Do(func() {
 		q.mu.Lock()
 		b.err = q.failed
@@ -101,7 +100,7 @@ func (q *factsQuery) load(ctx context.Context, b *factsBatch) error {
 	return b.err
 }
 
-func (q *factsQuery) fill(ctx context.Context, b *factsBatch) error {
+func (q *Query) fill(ctx context.Context, b *batch) error {
 	var asked []string
 	known := map[string]bool{}
 	for _, t := range b.targets {
@@ -147,10 +146,4 @@ func nodeNames(names []string) string {
 		return names[0] + " or " + names[1]
 	}
 	return names[0]
-}
-
-// noFacts is the error of a target that has told no facts: it keeps those that
-// it had.
-func noFacts(format string, args ...any) error {
-	return &fault.Error{Kind: factcache.Kind, Msg: fmt.Sprintf(format, args...) + ": those that were kept before stay as they are."}
 }

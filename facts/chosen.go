@@ -1,0 +1,61 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bolt/facts/factcache"
+	"bolt/format/ordered"
+	"bolt/internal/period"
+)
+
+// Chosen is the facts that targets are chosen by, with what there is to say
+// of their age.
+type Chosen struct {
+	store  *Store
+	maxAge time.Duration
+	told   map[string]bool // targets whose facts are old
+	old    int             // of these, those that nobody was warned of yet
+	oldest time.Duration
+}
+
+// NewChosen takes facts from a store; those above maxAge are old.
+func NewChosen(s *Store, maxAge time.Duration) *Chosen {
+	return &Chosen{store: s, maxAge: maxAge, told: make(map[string]bool)}
+}
+
+// Of returns facts of a target, nil if none are kept: those named, or all if facts
+// is nil. It is what inventory.Options.CachedFacts asks.
+func (c *Chosen) Of(ctx context.Context, name string, facts []string) (*ordered.Map, error) {
+	want := factcache.Only(facts...)
+	if facts == nil {
+		want = factcache.All()
+	}
+	r, err := c.store.Record(ctx, name, want)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	if age := r.Age(c.store.Now); age > c.maxAge && !c.told[name] {
+		c.told[name] = true
+		c.old++
+		c.oldest = max(c.oldest, age)
+	}
+	return r.Facts, nil
+}
+
+// Warn tells that targets were chosen by facts that are old or damaged, each of them
+// once.
+func (c *Chosen) Warn(warn func(id, text string)) {
+	c.store.WarnDamaged(warn)
+	if c.old == 0 {
+		return
+	}
+	of := "1 target"
+	if c.old > 1 {
+		of = fmt.Sprintf("%d targets", c.old)
+	}
+	age := period.Text(c.maxAge)
+	warn("old_facts", fmt.Sprintf("Targets were chosen by facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, period.Text(c.oldest), age))
+	c.old = 0
+}

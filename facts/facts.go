@@ -1,0 +1,118 @@
+// Package facts collects facts of targets, keeps them, and shows what was kept.
+//
+// A Store keeps the records of one project in files (package factcache). A Keeping
+// wraps an action whose results are facts: the task facts, or a Query of PuppetDB.
+// Chosen gives facts to the inventory when targets are chosen by them, and warns of
+// those that are old or damaged.
+package facts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"bolt/facts/factcache"
+	"bolt/format/ordered"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// Task is the task that tells the facts of a target.
+const Task = "facts"
+
+// Where facts come from, as a record of them says.
+const (
+	FromTask     = "task"
+	FromPuppetDB = "puppetdb"
+)
+
+// A Store is where the facts of a project's targets are kept. It is for one
+// goroutine, but for those of its Cache.
+type Store struct {
+	*factcache.Cache
+	Now     time.Time // from which ages are told
+	damaged int       // records that could not be read, as if they were not there
+	first   error     // what is wrong with the first of them
+}
+
+// Open returns the store of a project: a directory of its own in cache, which is a
+// directory of the user, or in the project if cache is "".
+func Open(project, cache string, now time.Time) *Store {
+	dir := project
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	sum := sha256.Sum256([]byte(dir))
+	place := filepath.Join(project, ".facts")
+	if cache != "" {
+		place = filepath.Join(cache, hex.EncodeToString(sum[:8]))
+	}
+	return &Store{Cache: factcache.Open(place), Now: now}
+}
+
+// Record is what is kept of a target, nil for nothing. A damaged record is nothing:
+// WarnDamaged tells of it.
+func (s *Store) Record(ctx context.Context, name string, want factcache.Want) (*factcache.Record, error) {
+	r, err := s.Get(ctx, inventory.SafeName(name), want)
+	if _, ok := errors.AsType[*factcache.DamagedError](err); ok {
+		if s.damaged++; s.damaged == 1 {
+			s.first = err
+		}
+		return nil, nil
+	}
+	return r, err
+}
+
+// WarnDamaged tells of records that could not be read since it was called last.
+func (s *Store) WarnDamaged(warn func(id, text string)) {
+	if s.damaged == 0 {
+		return
+	}
+	others := ""
+	if s.damaged > 1 {
+		others = fmt.Sprintf(", and %d more", s.damaged-1)
+	}
+	warn("damaged_facts", fmt.Sprintf("Facts that were kept count as if they were not there: %v%s. Collect them again with 'bolt facts collect'.", s.first, others))
+	s.damaged = 0
+}
+
+// Older returns the targets whose facts are missing or older than age.
+func (s *Store) Older(ctx context.Context, targets []*inventory.Target, age time.Duration) ([]*inventory.Target, error) {
+	var older []*inventory.Target
+	for _, t := range targets {
+		r, err := s.Record(ctx, t.Name, factcache.Only())
+		if err != nil {
+			return nil, err
+		}
+		if r == nil || r.Age(s.Now) > age {
+			older = append(older, t)
+		}
+	}
+	return older, nil
+}
+
+// ForgetAll removes the facts of targets, and returns how many had some.
+func (s *Store) ForgetAll(targets []*inventory.Target) (n int, err error) {
+	for _, t := range targets {
+		was, err := s.Forget(inventory.SafeName(t.Name))
+		if err != nil {
+			return n, err
+		}
+		if was {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Keep returns the action whose results are kept. from says where they come from,
+// and version is that of this program.
+func (s *Store) Keep(action run.Action, from, version string) *Keeping {
+	return &Keeping{action, func(t *inventory.Target, facts *ordered.Map) error {
+		return s.Put(factcache.Record{Target: inventory.SafeName(t.Name), Collected: time.Now(), Source: from, Version: version, Facts: facts})
+	}}
+}

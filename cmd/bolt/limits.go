@@ -2,13 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"bolt/transport"
 )
@@ -32,28 +28,11 @@ func limitsOf(v flagValues) (l transport.Limits, err error) {
 		*into = n
 	}
 	if v.has("max-size") {
-		if l.Bytes, err = parseSize(v.last("max-size")); err != nil {
+		if l.Bytes, err = transport.ParseSize(v.last("max-size")); err != nil {
 			return l, hinted(usagef("Invalid parameter specified for option '--max-size': %s", v.last("max-size")), "give bytes (1000000) or a unit (500M, 20G; 1K is 1,024 bytes)")
 		}
 	}
 	return l, nil
-}
-
-// parseSize reads a number of bytes, with a unit or without.
-func parseSize(s string) (int64, error) {
-	digits := strings.TrimRight(s, "KMGT")
-	shift := 0
-	if unit := s[len(digits):]; unit != "" {
-		shift = 10 * (strings.Index("KMGT", unit) + 1)
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	switch {
-	case err != nil:
-		return 0, err
-	case n <= 0 || len(s)-len(digits) > 1 || n > math.MaxInt64>>shift:
-		return 0, fmt.Errorf("%s is not a size", s)
-	}
-	return n << shift, nil
 }
 
 // missingDirs are the directories on the way to a path that do not exist, the

@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
-	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/format/yaml"
 	"bolt/internal/nodeset"
 	"bolt/inventory"
-	"bolt/inventory/ansible"
+	"bolt/inventory/choose"
+	"bolt/inventory/file"
+	"bolt/inventory/match"
 	"bolt/project"
 	"bolt/transport"
 	"bolt/transport/all"
@@ -61,40 +62,19 @@ func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source stri
 // command line, or from the project.
 func (a *app) readInventory(ctx context.Context) (data *ordered.Map, source string, err error) {
 	if text := a.sys.env(inventoryVariable); text != "" {
-		v, err := yaml.Decode([]byte(text), "$BOLT_INVENTORY")
-		m, ok := v.(*ordered.Map)
-		if err != nil || !ok {
-			return nil, "", &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse inventory from $BOLT_INVENTORY", Err: err}
-		}
-		return m, inventoryVariable, nil
+		data, err = file.Parse(text, "$"+inventoryVariable)
+		return data, inventoryVariable, err
 	}
 	source = a.inventorySource()
-	if a.config.InventoryFile == "" {
-		if _, err := os.Stat(source); errors.Is(err, os.ErrNotExist) {
-			a.warnUnused(source)
-			return &ordered.Map{}, source, nil
-		}
+	if a.config.InventoryFile == "" && missing(source) {
+		a.warnUnused(source)
+		return &ordered.Map{}, source, nil
 	}
 	if err := project.CheckFile("inventoryfile", source); err != nil {
 		return nil, "", usagef("%v", err)
 	}
-	text, err := yaml.Read(ctx, source, "inventory")
-	if err != nil {
-		return nil, "", err
-	}
-	data, err = yaml.DecodeMap(text, source, "inventory")
-	if f, ok := errors.AsType[*fault.Error](err); ok && ansible.LooksLike(text) {
-		f.Hint = ofAnsible(source)
-	}
-	if err == nil && ansible.HasGroups(data) {
-		a.logs.Warn("ansible_inventory", ofAnsible(source))
-	}
+	data, err = file.Read(ctx, source, a.logs.Warn)
 	return data, source, err
-}
-
-// ofAnsible says how an inventory of Ansible's is read.
-func ofAnsible(source string) string {
-	return fmt.Sprintf("If %s is an inventory of Ansible's, write an inventory.yaml of these two lines: '_plugin: ansible' and 'path: %[1]s'", source)
 }
 
 // warnOverrides tells of targets for which the inventory beats a flag: people
@@ -219,7 +199,11 @@ func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []str
 	} else {
 		targets = inv.AllTargets()
 	}
-	if targets, err = a.choose(ctx, inv, targets); err != nil {
+	choice, err := choiceOf(a.values)
+	if err != nil {
+		return nil, err
+	}
+	if targets, err = choice.From(ctx, inv, targets, choose.Options{Warn: a.logs.Warn, Say: a.console}); err != nil {
 		return nil, err
 	}
 	a.warnKept()
@@ -230,4 +214,55 @@ func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []str
 		return targets, nil
 	}
 	return targets, a.warnOverrides(ctx, targets)
+}
+
+// The values of --when-empty.
+const (
+	emptyOK   = "ok"
+	emptyFail = "fail"
+)
+
+// choiceFlags are the flags that make a choice.
+var choiceFlags = []string{"where", "limit", "limit-seed", "at-least", "when-empty"}
+
+// choosing reports whether the command line makes a choice.
+func choosing(v flagValues) bool { return slices.ContainsFunc(choiceFlags, v.has) }
+
+// choiceOf reads the flags that make a choice. Errors are about the command line.
+func choiceOf(v flagValues) (*choose.Choice, error) {
+	c := &choose.Choice{Seed: v.last("limit-seed")}
+	var err error
+	if v.has("where") {
+		if c.Where, err = match.Parse(v.last("where")); err != nil {
+			return nil, usagef("Invalid parameter specified for option '--where': %v", err)
+		}
+	}
+	bad := func(name, hint string) error {
+		return hinted(usagef("Invalid parameter specified for option '--%s': %s", name, v.last(name)), "%s", hint)
+	}
+	if v.has("limit") {
+		var ok bool
+		if c.Limit, ok = choose.ParseLimit(v.last("limit")); !ok {
+			return nil, bad("limit", "give a number of targets from 1, or percents from 1% to 100%")
+		}
+	}
+	switch {
+	case !v.has("limit-seed"):
+	case !v.has("limit"):
+		return nil, usagef("Option '--limit-seed' can only be specified with '--limit'")
+	case c.Seed == "":
+		return nil, bad("limit-seed", "give any text; without the option the choice is random")
+	}
+	if v.has("at-least") {
+		if c.AtLeast, err = strconv.Atoi(v.last("at-least")); err != nil || c.AtLeast < 1 {
+			return nil, bad("at-least", "give a number of targets from 1")
+		}
+	}
+	if v.has("when-empty") {
+		c.FailEmpty = v.last("when-empty") == emptyFail
+		if !c.FailEmpty && v.last("when-empty") != emptyOK {
+			return nil, bad("when-empty", "it can be "+emptyFail+" or "+emptyOK)
+		}
+	}
+	return c, nil
 }

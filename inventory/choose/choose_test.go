@@ -1,4 +1,4 @@
-package main
+package choose
 
 import (
 	"fmt"
@@ -77,12 +77,20 @@ func TestLimitSize(t *testing.T) {
 	}{
 		{"5", 10, 5}, {"50", 10, 10}, {"10%", 10, 1}, {"11%", 10, 2}, {"1%", 3, 1}, {"1%", 0, 0}, {"100%", 7, 7}, {"33%", 3, 1}, {"34%", 3, 2},
 	} {
-		c, err := choiceOf(flagValues{"limit": {tt.limit}})
-		if err != nil {
-			t.Fatal(err)
+		l, ok := ParseLimit(tt.limit)
+		if !ok {
+			t.Fatal(tt.limit)
 		}
-		if got := c.size(tt.of); got != tt.leaves {
+		if got := l.of(tt.of); got != tt.leaves {
 			t.Errorf("%s of %d: %d, want %d", tt.limit, tt.of, got, tt.leaves)
+		}
+	}
+}
+
+func TestParseLimitRefuses(t *testing.T) {
+	for _, text := range []string{"", "0", "0%", "101%", "-1", "x", "5%%"} {
+		if l, ok := ParseLimit(text); ok {
+			t.Errorf("%q is %v", text, l)
 		}
 	}
 }

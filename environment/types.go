@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"bolt/format/fault"
+	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
@@ -34,6 +36,32 @@ func (e *Environment) Type(ctx context.Context, text string) (value.Type, error)
 		return nil, errors.New("'" + text + "' is no type")
 	}
 	return t, nil
+}
+
+// DeclaredType is Type for the declaration of a parameter. Its errors are worded as
+// Puppet does; our own words, which say more, are their cause's.
+func (e *Environment) DeclaredType(ctx context.Context, text string) (value.Type, error) {
+	t, err := e.Type(ctx, text)
+	return t, asPuppet(err)
+}
+
+// asPuppet words what is wrong with a type as Puppet does.
+func asPuppet(err error) error {
+	if err == nil {
+		return nil
+	}
+	msg := err.Error()
+	if errs, ok := errors.AsType[syntax.Errors](err); ok {
+		first := errs[0]
+		msg = "Syntax error at end of input"
+		if text := first.File.Src; !first.Incomplete && int(first.Span.Off) < len(text) {
+			msg = fmt.Sprintf("Syntax error at '%s'", text[first.Span.Off:min(int(first.Span.End()), len(text))])
+		}
+		err = errors.New(first.Msg)
+	} else if e, ok := errors.AsType[*eval.Error](err); ok {
+		msg = e.Msg
+	}
+	return &fault.Error{Kind: "bolt/pal-error", Msg: msg, Err: err}
 }
 
 // isType reports whether a program can be nothing but a type, and whether the

@@ -3,11 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"slices"
-	"strings"
 
 	"bolt/cli"
-	"bolt/format/ordered"
 	"bolt/output/listing"
 	"bolt/plans"
 )
@@ -84,48 +81,14 @@ func showPlans(ctx context.Context, a *app, o *listOptions) error {
 		if err != nil {
 			return err
 		}
-		return written(listing.PrintPlan(a.sys.out, a.listOptions(), planView(p)))
+		return written(listing.PrintPlan(a.sys.out, a.listOptions(), p))
 	}
 	list, err := publicPlans(ctx, a)
 	if err != nil {
 		return err
 	}
-	if list, err = o.offered("plans", a.config.PlanFilter, list); err != nil {
+	if list, err = listing.Offered(list, o.filter, "plans", a.config.PlanFilter); err != nil {
 		return err
 	}
 	return written(listing.PrintPlanList(a.sys.out, a.listOptions(), &listing.PlanList{Plans: list, Modulepath: a.modules.Dirs()}))
-}
-
-func planView(p *plans.Plan) *listing.Plan {
-	view := &listing.Plan{
-		Name: p.Name, Description: p.Description, Summary: p.Brief, Docstring: p.Docstring, Private: p.Private,
-		Signature: &ordered.Map{}, Dir: p.Module.Dir, BuiltIn: p.Module.BuiltIn(),
-	}
-	add := func(q *plans.Parameter) {
-		kind := q.DocumentedType()
-		view.Parameters = append(view.Parameters, listing.Parameter{
-			Name: q.Name, Type: kind, Description: q.Description, HasDescription: q.HasDescription,
-			Default: q.DefaultText, HasDefault: q.HasDefault, Usage: q.Usage(),
-		})
-		data := ordered.Of("type", kind, "sensitive", q.Sensitive)
-		if q.HasDefault {
-			data.Set("default_value", q.Default)
-		}
-		if q.HasDescription {
-			data.Set("description", q.Description)
-		}
-		view.Signature.Set(q.Name, data)
-	}
-	for _, name := range p.Documented { // Bolt lists these first
-		if q := p.Parameter(name); q != nil {
-			add(q)
-		}
-	}
-	for i := range p.Parameters {
-		if q := &p.Parameters[i]; !slices.Contains(p.Documented, q.Name) {
-			add(q)
-		}
-	}
-	slices.SortFunc(view.Parameters, func(a, b listing.Parameter) int { return strings.Compare(a.Name, b.Name) })
-	return view
 }

@@ -18,6 +18,7 @@ import (
 	"bolt/plans/journal"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
+	"bolt/tasks/natives"
 )
 
 func wordsOfPlan(args []string) error {
@@ -95,7 +96,7 @@ func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *va
 			Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Plans: true, Getenv: a.sys.lookup, Now: j.Clock(time.Now), Language: &language.PlanLanguage,
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
-		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: a.natives(), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
+		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: a.limits(), Getenv: a.sys.lookup,
 		Journal: j, Unknown: o.unknown, Sink: sink, Ask: a.asker(), Log: a.log,
 	})

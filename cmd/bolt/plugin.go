@@ -30,17 +30,6 @@ func showPlugins(ctx context.Context, a *app, _ []string) error {
 	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), view))
 }
 
-// Description implements plugin.Describer.
-func (l localTasks) Description(ctx context.Context, name string) (string, error) {
-	t, err := l.app.tasks().Find(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	return t.Description, nil
-}
-
-var _ plugin.Describer = localTasks{}
-
 // pluginCache is where the results of plugins are kept, in the project.
 const pluginCache = ".plugin_cache.json"
 
@@ -54,7 +43,7 @@ func (a *app) plugins() *plugin.Plugins {
 			Natives:   a.nativePlugins(),
 			Programs:  a.pluginPrograms(),
 			Modules:   a.modules,
-			Tasks:     localTasks{a},
+			Tasks:     a.tasksHere(),
 			Config:    a.config.Plugins,
 			CacheFile: filepath.Join(a.project.Dir, pluginCache),
 			CacheTTL:  a.config.PluginCache,

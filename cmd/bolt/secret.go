@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/term"
@@ -14,8 +13,6 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/inventory/plugin"
-	"bolt/secret"
-	"bolt/tasks"
 )
 
 func wordsOfSecret(action string) func([]string) error {
@@ -88,44 +85,6 @@ func (a *app) secret(ctx context.Context, hook plugin.Hook, opts *ordered.Map) e
 		return err
 	}
 	return a.message(text.Bytes())
-}
-
-// secretTasks are the tasks of the module pkcs7, by their names as natives.
-func (a *app) secretTasks() map[string]tasks.Native {
-	return map[string]tasks.Native{
-		"pkcs7_encrypt": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
-			text, _ := params.Value("plaintext_value").(string)
-			value, err := a.keyPair(params).Encrypt(ctx, []byte(text))
-			return ordered.Of("value", value), err
-		},
-		"pkcs7_decrypt": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
-			text, _ := params.Value("encrypted_value").(string)
-			value, err := a.keyPair(params).Decrypt(ctx, text)
-			return ordered.Of("value", string(value)), err
-		},
-		"pkcs7_createkeys": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
-			pair := a.keyPair(params)
-			bits, _ := params.Value("keysize").(int64)
-			err := pair.Create(ctx, int(bits), params.Value("force") == true)
-			return ordered.Of("value", []any{pair.Public, pair.Private}), err
-		},
-	}
-}
-
-// keyPair are the files that a task's parameters name, whose types have been
-// checked; relative paths are from the project.
-func (a *app) keyPair(params *ordered.Map) secret.Pair {
-	path := func(name, otherwise string) string {
-		path, _ := params.Value(name).(string)
-		if path == "" {
-			path = otherwise
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.project.Dir, path)
-		}
-		return path
-	}
-	return secret.Pair{Public: path("public_key", secret.DefaultPublic), Private: path("private_key", secret.DefaultPrivate)}
 }
 
 // message prints text, which is data, where Puppet Bolt prints messages: for

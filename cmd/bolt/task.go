@@ -2,28 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"bolt/cli"
 	"bolt/environment"
 	"bolt/event"
-	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/glob"
 	"bolt/inventory"
 	"bolt/modules"
-	"bolt/modules/builtin/httprequest"
-	"bolt/modules/builtin/terraformcli"
 	"bolt/output/listing"
-	"bolt/puppet/eval"
-	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/tasks"
+	"bolt/tasks/here"
+	"bolt/tasks/natives"
 )
 
 func wordsOfTask(args []string) error {
@@ -72,30 +65,7 @@ func (a *app) tasks() *tasks.Library {
 // typeReader returns what reads the types of parameters.
 func (a *app) typeReader() func(ctx context.Context, text string) (value.Type, error) {
 	types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
-	return func(ctx context.Context, text string) (value.Type, error) {
-		t, err := types().Type(ctx, text)
-		return t, ofPrograms(err)
-	}
-}
-
-// ofPrograms words what is wrong with a type as Puppet does. Our own words, which
-// say more, are its cause's.
-func ofPrograms(err error) error {
-	if err == nil {
-		return nil
-	}
-	msg := err.Error()
-	if errs, ok := errors.AsType[syntax.Errors](err); ok {
-		first := errs[0]
-		msg = "Syntax error at end of input"
-		if text := first.File.Src; !first.Incomplete && int(first.Span.Off) < len(text) {
-			msg = fmt.Sprintf("Syntax error at '%s'", text[first.Span.Off:min(int(first.Span.End()), len(text))])
-		}
-		err = errors.New(first.Msg)
-	} else if e, ok := errors.AsType[*eval.Error](err); ok {
-		msg = e.Msg
-	}
-	return &fault.Error{Kind: "bolt/pal-error", Msg: msg, Err: err}
+	return func(ctx context.Context, text string) (value.Type, error) { return types().DeclaredType(ctx, text) }
 }
 
 type taskOptions struct {
@@ -132,46 +102,30 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 	})
 }
 
-// taskAction checks the parameters of a task and makes an action of it. Those
-// whose names begin with _ are no parameters, but options of the run.
+// taskAction checks the parameters of a task and makes an action of it.
 func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
-	opts := tasks.RunOptions{Noop: noop, Natives: a.natives()}
-	params := &ordered.Map{}
-	for name, v := range given.All() {
-		ok := true
-		switch name {
-		case "_noop":
-			var on bool
-			on, ok = v.(bool)
-			opts.Noop = opts.Noop || on
-		case "_run_as":
-			opts.RunAs, ok = v.(string)
-		case "_catch_errors", "_description": // of plans: there is nothing to catch, and nobody to tell
-		default:
-			if strings.HasPrefix(name, "_") {
-				return nil, fault.New("bolt/pal-error", "There is no option '%s' for running a task: the options are _noop and _run_as, as --noop and --run-as.", name)
-			}
-			params.Set(name, v)
-		}
-		if !ok {
-			return nil, fault.New("bolt/pal-error", "The option '%s' of running a task cannot be %v: _noop is true or false, _run_as the name of a user.", name, v)
-		}
-	}
-	checked, err := t.Check(params)
-	if err != nil {
-		return nil, err
-	}
-	return library.Run(ctx, t, checked, opts)
+	return library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(a.project.Dir)})
 }
 
-// natives are the tasks of built-in modules that this program does itself.
-func (a *app) natives() map[string]tasks.Native {
-	all := a.secretTasks()
-	all["http_request"] = httprequest.Run
-	for name, run := range terraformcli.Tasks() {
-		all[name] = run
+// tasksHere are tasks as plugins use them.
+func (a *app) tasksHere() *here.Tasks {
+	return here.New(here.Options{
+		Library: a.tasks, Natives: natives.All(a.project.Dir), Settings: a.localSettings,
+		Project: a.project.Dir, Home: home(a.sys), Timeout: a.timeout(), Warn: a.logs.Warn, Logger: a.log,
+	})
+}
+
+// localSettings are the options of the transport local: those of configuration
+// files, and the inventory's for all targets. The code that reads the inventory
+// reports its errors.
+func (a *app) localSettings(ctx context.Context) []*ordered.Map {
+	list := []*ordered.Map{a.config.Transports["local"]}
+	if data, _, err := a.inventoryData(ctx); err == nil {
+		config, _ := data.Value("config").(*ordered.Map)
+		options, _ := config.Value("local").(*ordered.Map)
+		list = append(list, options)
 	}
-	return all
+	return list
 }
 
 // taskParams reads the parameters of a task on the command line; what they are
@@ -235,70 +189,16 @@ func showTasks(ctx context.Context, a *app, o *listOptions) error {
 		if err != nil {
 			return err
 		}
-		return written(listing.PrintTask(a.sys.out, a.listOptions(), taskView(t, library.Files(t))))
+		return written(listing.PrintTask(a.sys.out, a.listOptions(), t, library.Files(t)))
 	}
 	list, err := publicTasks(ctx, a)
 	if err != nil {
 		return err
 	}
-	if list, err = o.offered("tasks", a.config.TaskFilter, list); err != nil {
+	if list, err = listing.Offered(list, o.filter, "tasks", a.config.TaskFilter); err != nil {
 		return err
 	}
 	return written(listing.PrintTaskList(a.sys.out, a.listOptions(), &listing.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
-}
-
-// offered are those of a list that --filter and the globs of a setting let be
-// listed; no globs let all.
-func (o *listOptions) offered(setting string, globs []string, list []listing.Described) ([]listing.Described, error) {
-	listed, err := offers(setting, globs)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(d listing.Described) bool {
-		return !strings.Contains(d.Name, o.filter) || !listed(d.Name)
-	}), nil
-}
-
-// offers returns what tells whether the globs of a setting let a task or plan be
-// listed; nil lets all.
-func offers(setting string, globs []string) (func(name string) bool, error) {
-	if globs == nil {
-		return func(string) bool { return true }, nil
-	}
-	var compiled []glob.Glob
-	for _, text := range globs {
-		g, err := glob.Compile(text)
-		if err != nil {
-			return nil, fault.New("bolt/validation-error", "The pattern '%s' of the setting %s cannot be used: %v", text, setting, err)
-		}
-		compiled = append(compiled, g)
-	}
-	return func(name string) bool {
-		return slices.ContainsFunc(compiled, func(g glob.Glob) bool { return g.Match(name) })
-	}, nil
-}
-
-func taskView(t *tasks.Task, files []tasks.File) *listing.Task {
-	view := &listing.Task{
-		Name: t.Name, Description: t.Description, Noop: t.SupportsNoop, Metadata: t.Metadata, Dir: t.Module.Dir,
-		BuiltIn: t.Module.BuiltIn(),
-	}
-	for _, f := range files {
-		view.Files = append(view.Files, ordered.Of("name", f.Name, "path", f.Path()))
-	}
-	for i := range t.Parameters {
-		p := &t.Parameters[i]
-		view.Parameters = append(view.Parameters, listing.Parameter{
-			Name: p.Name, Type: p.Shown(), Description: p.Description, HasDescription: p.HasDescription,
-			Default: p.ShownDefault(), HasDefault: p.HasDefault, Usage: p.Usage(),
-		})
-	}
-	slices.SortFunc(view.Parameters, func(a, b listing.Parameter) int { return strings.Compare(a.Name, b.Name) })
-	for i := range t.Outputs {
-		o := &t.Outputs[i]
-		view.Outputs = append(view.Outputs, listing.Parameter{Name: o.Name, Type: o.TypeText + " (" + string(o.Aggregate) + ")", Description: o.Description, HasDescription: o.Description != ""})
-	}
-	return view
 }
 
 // tallyOf is where an action's promised outputs are put together; nil if it

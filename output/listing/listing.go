@@ -15,6 +15,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/modules"
 	"bolt/output/layout"
 )
 
@@ -180,15 +181,37 @@ func inModule(out *bufio.Writer, color bool, dir string) {
 }
 
 // moduleDir is what is shown for a module's directory.
-func moduleDir(dir string, builtIn bool) string {
-	if builtIn {
+func moduleDir(m modules.Module) string {
+	if m.BuiltIn() {
 		return "built-in module"
 	}
-	return dir
+	return m.Dir
+}
+
+// A parameter is one of a task or plan, or an output of a task, for people.
+type parameter struct {
+	name, kind  string
+	description string
+	described   bool
+	standard    string // its default
+	hasStandard bool
+	usage       string // on a command line: name=<value>
+}
+
+// printUsage prints how a task or plan is run, and the parameters, by their names.
+func printUsage(out *bufio.Writer, color bool, usage string, list []parameter) {
+	slices.SortFunc(list, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
+	for _, p := range list {
+		usage += " " + p.usage
+	}
+	_ = out.WriteByte('\n')
+	heading(out, color, "Usage")
+	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
+	parameters(out, color, "Parameters", list)
 }
 
 // parameters prints a list with types and what they are for.
-func parameters(out *bufio.Writer, color bool, title string, list []Parameter) {
+func parameters(out *bufio.Writer, color bool, title string, list []parameter) {
 	if len(list) == 0 {
 		return
 	}
@@ -198,12 +221,12 @@ func parameters(out *bufio.Writer, color bool, title string, list []Parameter) {
 		if i > 0 {
 			_ = out.WriteByte('\n')
 		}
-		_, _ = out.WriteString("  " + layout.Paint(layout.Yellow, color, safetext.TerminalString(p.Name)) + "  " + safetext.TerminalString(p.Type) + "\n")
-		if p.HasDescription {
-			indented(out, 4, strings.TrimSuffix(wrappedLines(p.Description), "\n"))
+		_, _ = out.WriteString("  " + layout.Paint(layout.Yellow, color, safetext.TerminalString(p.name)) + "  " + safetext.TerminalString(p.kind) + "\n")
+		if p.described {
+			indented(out, 4, strings.TrimSuffix(wrappedLines(p.description), "\n"))
 		}
-		if p.HasDefault {
-			indented(out, 4, strings.TrimSuffix("Default: "+p.Default, "\n"))
+		if p.hasStandard {
+			indented(out, 4, strings.TrimSuffix("Default: "+p.standard, "\n"))
 		}
 	}
 }

@@ -3,10 +3,11 @@ package listing
 import (
 	"bufio"
 	"io"
-	"strings"
+	"slices"
 
 	"bolt/format/ordered"
 	"bolt/output/layout"
+	"bolt/plans"
 )
 
 // PlanList is what "plan show" shows.
@@ -21,41 +22,55 @@ func PrintPlanList(w io.Writer, o Options, l *PlanList) error {
 	return printListed(w, o, "plan", l.Plans, l.Modulepath)
 }
 
-// Plan is what "plan show PLAN" shows.
-type Plan struct {
-	Name, Description  string
-	Summary, Docstring string // "" if there is none
-	Private            bool
-	Parameters         []Parameter  // sorted by name
-	Signature          *ordered.Map // the parameters for JSON, in their order
-	Dir                string       // of its module
-	BuiltIn            bool         // its module is
-}
-
 // PrintPlan prints what a plan does and takes.
-func PrintPlan(w io.Writer, o Options, p *Plan) error {
-	out := bufio.NewWriter(w)
-	dir := moduleDir(p.Dir, p.BuiltIn)
+func PrintPlan(w io.Writer, o Options, p *plans.Plan) error {
+	dir := moduleDir(p.Module)
 	if o.Format.IsJSON() {
-		if err := layout.WriteLine(out, ordered.Of("name", p.Name, "description", textOrNull(p.Description), "parameters", p.Signature, "private", p.Private,
-			"summary", textOrNull(p.Summary), "docstring", textOrNull(p.Docstring), "module_dir", dir)); err != nil {
-			return err
-		}
-		return out.Flush()
+		return layout.WriteDocument(w, ordered.Of("name", p.Name, "description", textOrNull(p.Description), "parameters", signature(p), "private", p.Private,
+			"summary", textOrNull(p.Brief), "docstring", textOrNull(p.Docstring), "module_dir", dir))
 	}
-	text := p.Summary
+	out := bufio.NewWriter(w)
+	text := p.Brief
 	if text != "" && p.Docstring != "" {
 		text += "\n\n"
 	}
 	titled(out, o.Color, p.Name, text+p.Docstring)
-	usage := "bolt plan run " + p.Name
-	for _, q := range p.Parameters {
-		usage += " " + q.Usage
+	taken := make([]parameter, len(p.Parameters))
+	for i := range p.Parameters {
+		q := &p.Parameters[i]
+		taken[i] = parameter{
+			name: q.Name, kind: q.DocumentedType(), description: q.Description, described: q.HasDescription,
+			standard: q.DefaultText, hasStandard: q.HasDefault, usage: q.Usage(),
+		}
 	}
-	_ = out.WriteByte('\n')
-	heading(out, o.Color, "Usage")
-	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
-	parameters(out, o.Color, "Parameters", p.Parameters)
+	printUsage(out, o.Color, "bolt plan run "+p.Name, taken)
 	inModule(out, o.Color, dir)
 	return out.Flush()
+}
+
+// signature is the parameters of a plan for JSON. As in Bolt, those with a
+// description in the comment come first, in its order.
+func signature(p *plans.Plan) *ordered.Map {
+	m := &ordered.Map{}
+	add := func(q *plans.Parameter) {
+		data := ordered.Of("type", q.DocumentedType(), "sensitive", q.Sensitive)
+		if q.HasDefault {
+			data.Set("default_value", q.Default)
+		}
+		if q.HasDescription {
+			data.Set("description", q.Description)
+		}
+		m.Set(q.Name, data)
+	}
+	for _, name := range p.Documented {
+		if q := p.Parameter(name); q != nil {
+			add(q)
+		}
+	}
+	for i := range p.Parameters {
+		if q := &p.Parameters[i]; !slices.Contains(p.Documented, q.Name) {
+			add(q)
+		}
+	}
+	return m
 }

@@ -4,18 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"bolt/format/ordered"
+	"bolt/modules"
 	"bolt/output/layout"
+	"bolt/plans"
 )
 
 func TestPrintPlans(t *testing.T) {
 	list := &PlanList{Modulepath: []string{"/a", "/b"}, Plans: []Described{{"m", ""}, {"m::x", "First line\nsecond"}}}
-	plan := &Plan{
-		Name: "m::x", Description: "Short.", Summary: "Short.", Docstring: "Longer,\nin two lines.\n", Private: true, Dir: "/a/m",
-		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a\n  in two lines\n\nand a third", HasDescription: true}, {Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "{\n  1 => 2\n}", HasDefault: true}},
-		Signature:  ordered.Of("b", ordered.Of("type", "Any", "sensitive", false)),
+	plan := &plans.Plan{
+		Summary: plans.Summary{Name: "m::x", Description: "Short.", Private: true, Module: modules.Module{Name: "m", Dir: "/a/m"}},
+		Brief:   "Short.", Docstring: "Longer,\nin two lines.\n", Documented: []string{"b", "no"},
+		Parameters: []plans.Parameter{{Name: "a", TypeText: "String[1]", Description: "An a\n  in two lines\n\nand a third", HasDescription: true},
+			{Name: "b", DefaultText: "{\n  1 => 2\n}", Default: int64(3), HasDefault: true}},
 	}
-	bare := &Plan{Name: "m", Dir: "builtin:/m", BuiltIn: true, Signature: &ordered.Map{}}
+	bare := &plans.Plan{Summary: plans.Summary{Name: "m", Module: builtIn(t, "m")}}
 	tests := []struct {
 		name  string
 		print func(b *strings.Builder) error
@@ -60,7 +62,7 @@ Module
   /a/m
 `},
 		{"plan, JSON", func(b *strings.Builder) error { return PrintPlan(b, Options{Format: layout.JSON}, plan) },
-			`{"name":"m::x","description":"Short.","parameters":{"b":{"type":"Any","sensitive":false}},"private":true,"summary":"Short.","docstring":"Longer,\nin two lines.\n","module_dir":"/a/m"}` + "\n"},
+			`{"name":"m::x","description":"Short.","parameters":{"b":{"type":"Any","sensitive":false,"default_value":3},"a":{"type":"String[1]","sensitive":false,"description":"An a\n  in two lines\n\nand a third"}},"private":true,"summary":"Short.","docstring":"Longer,\nin two lines.\n","module_dir":"/a/m"}` + "\n"},
 		{"bare plan", func(b *strings.Builder) error { return PrintPlan(b, Options{}, bare) }, `m
   No description available.
 

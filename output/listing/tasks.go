@@ -3,10 +3,10 @@ package listing
 import (
 	"bufio"
 	"io"
-	"strings"
 
 	"bolt/format/ordered"
 	"bolt/output/layout"
+	"bolt/tasks"
 )
 
 // TaskList is what "task show" shows.
@@ -21,52 +21,37 @@ func PrintTaskList(w io.Writer, o Options, l *TaskList) error {
 	return printListed(w, o, "task", l.Tasks, l.Modulepath)
 }
 
-// Task is what "task show TASK" shows.
-type Task struct {
-	Name, Description string
-	Noop              bool           // it supports --noop
-	Parameters        []Parameter    // sorted by name
-	Outputs           []Parameter    // what it promises to return
-	Files             []*ordered.Map // name and path of each, for JSON
-	Metadata          *ordered.Map   // as written, for JSON
-	Dir               string         // of its module
-	BuiltIn           bool           // its module is
-}
-
-// Parameter is one of a task or plan, or an output of a task.
-type Parameter struct {
-	Name, Type     string
-	Description    string
-	HasDescription bool
-	Default        string // as people write it
-	HasDefault     bool
-	Usage          string // on a command line: name=<value>
-}
-
-// PrintTask prints what a task does and takes.
-func PrintTask(w io.Writer, o Options, t *Task) error {
-	out := bufio.NewWriter(w)
-	dir := moduleDir(t.Dir, t.BuiltIn)
+// PrintTask prints what a task does and takes, and as JSON its files.
+func PrintTask(w io.Writer, o Options, t *tasks.Task, files []tasks.File) error {
+	dir := moduleDir(t.Module)
 	if o.Format.IsJSON() {
-		files := make([]any, len(t.Files))
-		for i, f := range t.Files {
-			files[i] = f
+		list := make([]any, len(files))
+		for i, f := range files {
+			list[i] = ordered.Of("name", f.Name, "path", f.Path())
 		}
-		return layout.WriteDocument(w, ordered.Of("name", t.Name, "files", files, "metadata", t.Metadata, "module_dir", dir))
+		return layout.WriteDocument(w, ordered.Of("name", t.Name, "files", list, "metadata", t.Metadata, "module_dir", dir))
 	}
+	out := bufio.NewWriter(w)
 	titled(out, o.Color, t.Name, t.Description)
 	usage := "bolt task run " + t.Name + " --targets <targets>"
-	if t.Noop {
+	if t.SupportsNoop {
 		usage += " [--noop]"
 	}
-	for _, p := range t.Parameters {
-		usage += " " + p.Usage
+	taken := make([]parameter, len(t.Parameters))
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		taken[i] = parameter{
+			name: p.Name, kind: p.Shown(), description: p.Description, described: p.HasDescription,
+			standard: p.ShownDefault(), hasStandard: p.HasDefault, usage: p.Usage(),
+		}
 	}
-	_ = out.WriteByte('\n')
-	heading(out, o.Color, "Usage")
-	indented(out, 2, strings.TrimSuffix(wrappedLines(usage), "\n"))
-	parameters(out, o.Color, "Parameters", t.Parameters)
-	parameters(out, o.Color, "Outputs", t.Outputs)
+	given := make([]parameter, len(t.Outputs))
+	for i := range t.Outputs {
+		o := &t.Outputs[i]
+		given[i] = parameter{name: o.Name, kind: o.TypeText + " (" + string(o.Aggregate) + ")", description: o.Description, described: o.Description != ""}
+	}
+	printUsage(out, o.Color, usage, taken)
+	parameters(out, o.Color, "Outputs", given)
 	inModule(out, o.Color, dir)
 	return out.Flush()
 }

@@ -3,9 +3,12 @@ package listing
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"bolt/format/ordered"
+	"bolt/modules"
 	"bolt/output/layout"
+	"bolt/tasks"
 )
 
 func TestPrintTasks(t *testing.T) {
@@ -38,12 +41,12 @@ Additional information
 		t.Errorf("got %s", b.String())
 	}
 	b.Reset()
-	task := &Task{Name: "m::x", Description: "Does x\nin two lines\n", Noop: true, BuiltIn: true, Metadata: ordered.Of("a", int64(1)),
-		Files: []*ordered.Map{ordered.Of("name", "x.sh", "path", "/x.sh")},
-		Parameters: []Parameter{{Name: "a", Type: "String[1]", Usage: "a=<value>", Description: "An a", HasDescription: true},
-			{Name: "b", Type: "Any", Usage: "[b=<value>]", Default: "3", HasDefault: true}},
-		Outputs: []Parameter{{Name: "v", Type: "String (summary)"}}}
-	if err := PrintTask(&b, Options{}, task); err != nil {
+	task := &tasks.Task{Name: "m::x", Description: "Does x\nin two lines\n", SupportsNoop: true, Module: builtIn(t, "m"), Metadata: ordered.Of("a", int64(1)),
+		Parameters: []tasks.Parameter{{Name: "b", TypeText: "", Default: int64(3), HasDefault: true},
+			{Name: "a", TypeText: "String[1]", Description: "An a", HasDescription: true}},
+		Outputs: []tasks.Output{{Name: "v", TypeText: "String", Aggregate: tasks.Summarize}}}
+	files := []tasks.File{{Name: "x.sh", Module: modules.Module{Dir: "/"}, Local: "x.sh"}}
+	if err := PrintTask(&b, Options{}, task, nil); err != nil {
 		t.Fatal(err)
 	}
 	want = `m::x
@@ -70,10 +73,20 @@ Module
 		t.Errorf("got\n%s", b.String())
 	}
 	b.Reset()
-	if err := PrintTask(&b, Options{Format: layout.JSON}, task); err != nil {
+	if err := PrintTask(&b, Options{Format: layout.JSON}, task, files); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"name":"m::x","files":[{"name":"x.sh","path":"/x.sh"}],"metadata":{"a":1},"module_dir":"built-in module"}` + "\n"; b.String() != want {
 		t.Errorf("got %s", b.String())
 	}
+}
+
+// builtIn is a module that is part of the program.
+func builtIn(t *testing.T, name string) modules.Module {
+	t.Helper()
+	m, ok := modules.NewPath(modules.Module{}).With(fstest.MapFS{name + "/tasks/x.sh": {}}).Module(name)
+	if !ok {
+		t.Fatal("there is no module " + name)
+	}
+	return m
 }

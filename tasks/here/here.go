@@ -1,30 +1,46 @@
-package main
+// Package here runs tasks on this machine, as plugins use them: whatever the
+// inventory says of this machine, because it may be in the making.
+package here
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"time"
 
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/inventory/plugin"
 	"bolt/run"
 	"bolt/tasks"
 	"bolt/transport/local"
 	"bolt/transport/option"
 )
 
-// localTasks are tasks as plugins use them: they run on this machine, whatever
-// the inventory says of it, which may be in the making.
-type localTasks struct{ app *app }
+// Options are the settings of Tasks. Library, Settings and Warn are required.
+type Options struct {
+	Library func() *tasks.Library // called when a task is wanted
+	Natives map[string]tasks.Native
+	// Settings returns the options of the transport local; later ones override.
+	Settings func(context.Context) []*ordered.Map
+	Project  string // directory
+	Home     string // of the user
+	Timeout  time.Duration
+	Warn     func(id, text string)
+	Logger   *slog.Logger
+}
 
-var _ plugin.Tasks = localTasks{}
+// Tasks runs tasks here. It is a plugin.Tasks and a plugin.Describer.
+type Tasks struct{ o Options }
+
+// New makes Tasks.
+func New(o Options) *Tasks { return &Tasks{o} }
 
 // Parameters implements plugin.Tasks.
-func (l localTasks) Parameters(ctx context.Context, name string) (names []string, any, ok bool, err error) {
-	t, err := l.app.tasks().Find(ctx, name)
+func (l *Tasks) Parameters(ctx context.Context, name string) (names []string, any, ok bool, err error) {
+	t, err := l.o.Library().Find(ctx, name)
 	if f, is := errors.AsType[*fault.Error](err); is && f.Kind == tasks.UnknownTask {
 		return nil, false, false, nil
 	}
@@ -38,8 +54,8 @@ func (l localTasks) Parameters(ctx context.Context, name string) (names []string
 }
 
 // Run implements plugin.Tasks.
-func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, runAs string) (*ordered.Map, error) {
-	library := l.app.tasks()
+func (l *Tasks) Run(ctx context.Context, name string, params *ordered.Map, runAs string) (*ordered.Map, error) {
+	library := l.o.Library()
 	t, err := library.Find(ctx, name)
 	if err != nil {
 		return nil, err
@@ -62,7 +78,7 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 	for k, v := range own.All() {
 		checked.Set(k, v)
 	}
-	action, err := library.Run(ctx, t, checked, tasks.RunOptions{RunAs: runAs, Natives: l.app.natives()})
+	action, err := library.Run(ctx, t, checked, tasks.RunOptions{RunAs: runAs, Natives: l.o.Natives})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +87,7 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 		return nil, err
 	}
 	var result *event.Result
-	runner := run.New(local.NewDialer(local.Options{Logger: l.app.log}), run.Options{Log: l.app.log, Timeout: l.app.timeout()})
+	runner := run.New(local.NewDialer(local.Options{Logger: l.o.Logger}), run.Options{Log: l.o.Logger, Timeout: l.o.Timeout})
 	_ = runner.Run(ctx, action, []*inventory.Target{here}, event.Func(func(_ context.Context, e event.Event) error {
 		if end, ok := e.(event.TargetEnd); ok {
 			result = end.Result
@@ -87,14 +103,13 @@ func (l localTasks) Run(ctx context.Context, name string, params *ordered.Map, r
 // target returns this machine as a target whose only setting is the interpreters of
 // the transport local. Other settings in files and on the command line (--run-as,
 // --tmpdir) are for targets.
-func (l localTasks) target(ctx context.Context) (*inventory.Target, error) {
-	a := l.app
+func (l *Tasks) target(ctx context.Context) (*inventory.Target, error) {
 	config := make(map[string]*ordered.Map)
-	if found := a.localInterpreters(ctx); found.Len() > 0 {
+	if found := interpreters(l.o.Settings(ctx)); found.Len() > 0 {
 		config[local.Protocol] = ordered.Of("interpreters", found)
 	}
 	inv, err := inventory.New(ctx, &ordered.Map{}, inventory.Options{
-		Transports: []option.Transport{local.Transport()}, Config: config, Project: a.project.Dir, Home: home(a.sys), Warn: a.logs.Warn,
+		Transports: []option.Transport{local.Transport()}, Config: config, Project: l.o.Project, Home: l.o.Home, Warn: l.o.Warn,
 	})
 	if err != nil {
 		return nil, err
@@ -106,13 +121,11 @@ func (l localTasks) target(ctx context.Context) (*inventory.Target, error) {
 	return targets[0], nil
 }
 
-// localInterpreters returns the interpreters of the transport local. The inventory's
-// config for all targets overrides configuration files. An inventory that uses
-// plugins for them is ignored, because it could need the plugin that is about to
-// run. The code that reads the inventory reports its errors.
-func (a *app) localInterpreters(ctx context.Context) *ordered.Map {
+// interpreters are those of the settings. Settings that are made by plugins are
+// ignored, because they could need the plugin that is about to run.
+func interpreters(settings []*ordered.Map) *ordered.Map {
 	all := &ordered.Map{}
-	add := func(options *ordered.Map) {
+	for _, options := range settings {
 		found, _ := options.Value("interpreters").(*ordered.Map)
 		for ext, v := range found.All() {
 			switch v.(type) {
@@ -121,12 +134,15 @@ func (a *app) localInterpreters(ctx context.Context) *ordered.Map {
 			}
 		}
 	}
-	add(a.config.Transports[local.Protocol])
-	if data, _, err := a.inventoryData(ctx); err == nil {
-		config, _ := data.Value("config").(*ordered.Map)
-		options, _ := config.Value(local.Protocol).(*ordered.Map)
-		add(options)
-	}
 	all.Delete("_plugin")
 	return all
+}
+
+// Description implements plugin.Describer.
+func (l *Tasks) Description(ctx context.Context, name string) (string, error) {
+	t, err := l.o.Library().Find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return t.Description, nil
 }

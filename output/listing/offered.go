@@ -1,0 +1,40 @@
+package listing
+
+import (
+	"slices"
+	"strings"
+
+	"bolt/format/fault"
+	"bolt/internal/glob"
+)
+
+// Offered are those of a list whose names contain a text and match one of the globs
+// of a setting; no globs let all.
+func Offered(list []Described, contain, setting string, globs []string) ([]Described, error) {
+	listed, err := offers(setting, globs)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(d Described) bool {
+		return !strings.Contains(d.Name, contain) || !listed(d.Name)
+	}), nil
+}
+
+// offers returns what tells whether the globs of a setting let a task or plan be
+// listed; nil lets all.
+func offers(setting string, globs []string) (func(name string) bool, error) {
+	if globs == nil {
+		return func(string) bool { return true }, nil
+	}
+	var compiled []glob.Glob
+	for _, text := range globs {
+		g, err := glob.Compile(text)
+		if err != nil {
+			return nil, fault.New("bolt/validation-error", "The pattern '%s' of the setting %s cannot be used: %v", text, setting, err)
+		}
+		compiled = append(compiled, g)
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(compiled, func(g glob.Glob) bool { return g.Match(name) })
+	}, nil
+}

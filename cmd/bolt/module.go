@@ -1,28 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
 	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/modules/install"
-	"bolt/modules/install/forge"
-	"bolt/modules/install/gitcache"
 	"bolt/output/listing"
 	"bolt/run"
-	"bolt/transport"
 )
 
 func wordsOfModuleAdd(args []string) error {
@@ -46,33 +38,13 @@ func (a *app) installer(ctx context.Context, steps *listing.ModuleSteps) (in *in
 		return nil, nil, err
 	}
 	all, _ := settings.(*ordered.Map)
-	from, _ := all.Value("forge").(*ordered.Map)
-	text := func(m *ordered.Map, key string) string {
-		s, _ := m.Value(key).(string)
-		return s
-	}
-	client, err := forge.New(forge.Options{
-		BaseURL:  text(from, "baseurl"),
-		Token:    transport.NewSecret(text(from, "authorization_token")),
-		Proxy:    cmp.Or(text(from, "proxy"), text(all, "proxy")),
-		ProxyFor: http.ProxyFromEnvironment,
-		Agent:    "bolt/" + version,
-		Jitter:   rand.Float64,
-	})
-	if err != nil {
-		return nil, nil, fault.New("bolt/validation-error", "The setting 'module-install' is not right: %v", err)
-	}
-	in = install.New(install.Options{
-		Project: a.project.Dir,
-		File:    a.project.File(),
-		Forge:   client,
-		Git:     gitcache.New(gitcache.Options{Dir: a.gitCache(), Env: a.sys.environ(), Proxy: text(all, "proxy")}),
+	return install.Connect(install.Settings{
+		Project: a.project.Dir, File: a.project.File(), Install: all, GitCache: a.gitCache(), Environ: a.sys.environ(), Agent: "bolt/" + version,
 		Step: func(text string) {
 			a.log.Debug("modules", "step", text)
 			_ = steps.Step(text) // what cannot be shown is done all the same
 		},
 	})
-	return in, client.Close, nil
 }
 
 // gitCache is where copies of repositories are kept: with the user's other
@@ -180,40 +152,14 @@ func (a *app) installed(r *install.Result, told bool) error {
 	if told && !a.format().IsJSON() {
 		return nil
 	}
-	var changes []listing.ModuleChange
-	for _, c := range r.Changes {
-		changes = append(changes, listing.ModuleChange{Name: c.Name, Old: c.Old, New: c.New})
-	}
-	return written(listing.PrintInstalled(a.sys.out, a.listOptions(), r.Puppetfile, r.ModuleDir, changes))
+	return written(listing.PrintInstalled(a.sys.out, a.listOptions(), r))
 }
 
 func runModuleShow(ctx context.Context, a *app, args []string) error {
 	if first(args) != "" {
 		return a.showModule(ctx, args[0])
 	}
-	var groups []listing.ModuleGroup
-	group := func(path, title string, list []modules.Module) {
-		g := listing.ModuleGroup{Path: path, Title: title}
-		for _, m := range list {
-			metadata := a.metadata(ctx, m)
-			version, _ := metadata.Value("version").(string)
-			g.Modules = append(g.Modules, listing.ModuleEntry{Name: fullName(m, metadata), Version: version, BuiltIn: m.BuiltIn()})
-		}
-		groups = append(groups, g)
-	}
-	for _, dir := range a.modules.Dirs() {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			continue // it need not be there
-		}
-		title := ""
-		if dir == a.project.ManagedModules() {
-			title = "Project Dependencies"
-		}
-		group(dir, title, modules.In(dir))
-	}
-	if list := a.modules.BuiltIn(); len(list) > 0 {
-		group("builtin:/", "Packaged Modules", list)
-	}
+	groups := a.modules.Groups(a.project.ManagedModules(), func(m modules.Module) *ordered.Map { return a.metadata(ctx, m) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -223,35 +169,11 @@ func runModuleShow(ctx context.Context, a *app, args []string) error {
 // metadata is a module's metadata.json; of one that cannot be read, a warning
 // tells, and nothing is known.
 func (a *app) metadata(ctx context.Context, m modules.Module) *ordered.Map {
-	const name = "metadata.json"
-	data, err := m.ReadFile(ctx, name, readfile.Config)
-	if errors.Is(err, os.ErrNotExist) {
-		return &ordered.Map{}
-	}
-	var v any
-	if err == nil {
-		v, err = ordered.ParseJSON(data)
-	}
-	metadata, ok := v.(*ordered.Map)
-	if err == nil && !ok {
-		err = errors.New("it is no JSON object")
-	}
-	if err != nil {
-		if ctx.Err() == nil {
-			a.logs.Warn("module_metadata", fmt.Sprintf("The metadata of module %s is not used. %s: %v", m.Name, m.Path(name), fault.WithoutPath(err)))
-		}
-		return &ordered.Map{}
+	metadata, err := m.Metadata(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.logs.Warn("module_metadata", fmt.Sprintf("The metadata of module %s is not used. %s: %v", m.Name, m.Path(modules.MetadataFile), fault.WithoutPath(err)))
 	}
 	return metadata
-}
-
-// fullName is owner/name where the metadata tells, else the name of the
-// directory.
-func fullName(m modules.Module, metadata *ordered.Map) string {
-	if name, _ := metadata.Value("name").(string); name != "" {
-		return strings.Replace(name, "-", "/", 1)
-	}
-	return m.Name
 }
 
 func (a *app) showModule(ctx context.Context, name string) error {
@@ -266,29 +188,18 @@ func (a *app) showModule(ctx context.Context, name string) error {
 		return unknown
 	}
 	metadata := a.metadata(ctx, m)
-	full := fullName(m, metadata)
+	described := modules.Described{Module: m, Metadata: metadata}
+	full := described.FullName()
 	if name != full && name != m.Name {
 		return unknown
 	}
-	info := &listing.ModuleInfo{Name: full, Metadata: metadata, Path: m.Dir, BuiltIn: m.BuiltIn()}
 	list, err := a.tasks().Of(ctx, m)
 	if err != nil {
 		return err
-	}
-	for _, t := range list {
-		if !t.Private {
-			info.Tasks = append(info.Tasks, listing.Described{Name: t.Name, Description: t.Description})
-		}
 	}
 	planned, err := a.plans().Of(ctx, m)
 	if err != nil {
 		return err
 	}
-	for _, p := range planned {
-		// As with Bolt, those in directories of their own are for "plan show".
-		if !p.Private && path.Dir(p.File) == "plans" {
-			info.Plans = append(info.Plans, listing.Described{Name: p.Name, Description: p.Description})
-		}
-	}
-	return written(listing.PrintModule(a.sys.out, a.listOptions(), info))
+	return written(listing.PrintModule(a.sys.out, a.listOptions(), &listing.Contents{Described: described, Tasks: list, Plans: planned}))
 }

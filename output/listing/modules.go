@@ -4,43 +4,44 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/modules"
+	"bolt/modules/install"
 	"bolt/output/layout"
+	"bolt/plans"
+	"bolt/tasks"
 )
 
-// ModuleGroup is one directory of the module path, for "module show".
-type ModuleGroup struct {
-	Path    string // of the directory; of built-in modules a name for programs
-	Title   string // what people know it as; "" for the path
-	Modules []ModuleEntry
+// Contents are a module and what is in it.
+type Contents struct {
+	modules.Described
+	Tasks []tasks.Summary
+	Plans []plans.Summary
 }
 
-// ModuleEntry is one module of a ModuleGroup.
-type ModuleEntry struct {
-	Name    string // owner/name, or name
-	Version string // "" if nobody knows
-	BuiltIn bool
+// listed are the tasks and plans that lists name. As with Bolt, plans in directories
+// of their own are for "plan show".
+func (c *Contents) listed() (named, planned []Described) {
+	for _, t := range c.Tasks {
+		if !t.Private {
+			named = append(named, Described{Name: t.Name, Description: t.Description})
+		}
+	}
+	for _, p := range c.Plans {
+		if !p.Private && path.Dir(p.File) == "plans" {
+			planned = append(planned, Described{Name: p.Name, Description: p.Description})
+		}
+	}
+	return named, planned
 }
 
-// ModuleInfo is what "module show NAME" shows.
-type ModuleInfo struct {
-	Name     string // owner/name, or name
-	Metadata *ordered.Map
-	Path     string
-	BuiltIn  bool
-	Tasks    []Described
-	Plans    []Described
-}
-
-// ModuleChange is what an installation did to a module. Old and New are
-// versions: "" for none, "?" for one that nobody knows.
-type ModuleChange struct{ Name, Old, New string }
-
-// words says it to people.
-func (c ModuleChange) words() string {
+// changeWords says to people what became of a module. A version that nobody knows
+// is "?".
+func changeWords(c install.Change) string {
 	switch {
 	case c.New == "":
 		return "removed"
@@ -55,18 +56,14 @@ func (c ModuleChange) words() string {
 }
 
 // PrintModules prints the modules of all directories to w.
-func PrintModules(w io.Writer, o Options, groups []ModuleGroup) error {
+func PrintModules(w io.Writer, o Options, groups []modules.Group) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		all := &ordered.Map{}
 		for _, g := range groups {
 			list := []any{}
 			for _, m := range g.Modules {
-				var version any
-				if m.Version != "" {
-					version = m.Version
-				}
-				e := ordered.Of("name", m.Name, "version", version)
+				e := ordered.Of("name", m.FullName(), "version", textOrNull(m.Version()))
 				if g.Title != "" {
 					e.Set("internal_module_group", g.Title)
 				}
@@ -87,15 +84,15 @@ func PrintModules(w io.Writer, o Options, groups []ModuleGroup) error {
 		}
 		var rows [][2]string
 		for _, m := range g.Modules {
-			version := m.Version
+			version := m.Version()
 			switch {
 			case version != "":
-			case m.BuiltIn:
+			case m.BuiltIn():
 				version = "(built-in)"
 			default:
 				version = "(no metadata)"
 			}
-			rows = append(rows, [2]string{m.Name, version})
+			rows = append(rows, [2]string{m.FullName(), version})
 		}
 		table(out, rows, 3)
 		_ = out.WriteByte('\n')
@@ -106,17 +103,18 @@ func PrintModules(w io.Writer, o Options, groups []ModuleGroup) error {
 }
 
 // PrintModule prints what is known of one module to w.
-func PrintModule(w io.Writer, o Options, m *ModuleInfo) error {
+func PrintModule(w io.Writer, o Options, m *Contents) error {
+	named, planned := m.listed()
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		metadata := m.Metadata
 		if metadata == nil {
 			metadata = &ordered.Map{}
 		}
-		line := ordered.Of("name", m.Name, "metadata", metadata, "path", m.Path, "plans", pairs(m.Plans), "tasks", pairs(m.Tasks))
+		line := ordered.Of("name", m.FullName(), "metadata", metadata, "path", m.Dir, "plans", pairs(planned), "tasks", pairs(named))
 		return layout.WriteDocument(w, line)
 	}
-	_, _ = out.WriteString(layout.Paint(layout.Cyan, o.Color, terminalLine(m.Name)))
+	_, _ = out.WriteString(layout.Paint(layout.Cyan, o.Color, terminalLine(m.FullName())))
 	if version, ok := m.Metadata.Value("version").(string); ok {
 		_, _ = out.WriteString(" [" + terminalLine(version) + "]")
 	}
@@ -136,16 +134,16 @@ func PrintModule(w io.Writer, o Options, m *ModuleInfo) error {
 			_ = out.WriteByte('\n')
 		}
 	}
-	section("Tasks", described(m.Tasks))
-	section("Plans", described(m.Plans))
+	section("Tasks", described(named))
+	section("Plans", described(planned))
 	section("Operating system support", systems(m.Metadata.Value("operatingsystem_support")))
 	section("Dependencies", dependencies(m.Metadata.Value("dependencies")))
 	heading(out, o.Color, "Path")
-	path := safetext.TerminalString(m.Path)
-	if m.BuiltIn {
-		path = "built-in module"
+	dir := safetext.TerminalString(m.Dir)
+	if m.BuiltIn() {
+		dir = "built-in module"
 	}
-	_, _ = out.WriteString("  " + path + "\n")
+	_, _ = out.WriteString("  " + dir + "\n")
 	return out.Flush()
 }
 
@@ -213,21 +211,21 @@ func (s *ModuleSteps) Step(text string) error {
 }
 
 // PrintInstalled prints the end of an installation to w.
-func PrintInstalled(w io.Writer, o Options, puppetfile, dir string, changes []ModuleChange) error {
+func PrintInstalled(w io.Writer, o Options, r *install.Result) error {
 	if o.Format.IsJSON() {
-		return layout.WriteDocument(w, ordered.Of("success", true, "puppetfile", puppetfile, "moduledir", dir))
+		return layout.WriteDocument(w, ordered.Of("success", true, "puppetfile", r.Puppetfile, "moduledir", r.ModuleDir))
 	}
 	out := bufio.NewWriter(w)
-	if len(changes) == 0 {
-		_, _ = out.WriteString(layout.Paint(layout.Green, o.Color, safetext.TerminalString("Nothing has changed: modules are as in "+puppetfile+", in "+dir)) + "\n")
+	if len(r.Changes) == 0 {
+		_, _ = out.WriteString(layout.Paint(layout.Green, o.Color, safetext.TerminalString("Nothing has changed: modules are as in "+r.Puppetfile+", in "+r.ModuleDir)) + "\n")
 		return out.Flush()
 	}
 	var rows [][2]string
-	for _, c := range changes {
-		rows = append(rows, [2]string{c.Name, c.words()})
+	for _, c := range r.Changes {
+		rows = append(rows, [2]string{c.Name, changeWords(c)})
 	}
 	heading(out, o.Color, "Changes")
 	table(out, rows, 3)
-	_, _ = out.WriteString("\n" + layout.Paint(layout.Green, o.Color, safetext.TerminalString("Successfully synced modules from "+puppetfile+" to "+dir)) + "\n")
+	_, _ = out.WriteString("\n" + layout.Paint(layout.Green, o.Color, safetext.TerminalString("Successfully synced modules from "+r.Puppetfile+" to "+r.ModuleDir)) + "\n")
 	return out.Flush()
 }

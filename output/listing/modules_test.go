@@ -5,14 +5,21 @@ import (
 	"testing"
 
 	"bolt/format/ordered"
+	"bolt/modules"
+	"bolt/modules/install"
 	"bolt/output/layout"
+	"bolt/plans"
+	"bolt/tasks"
 )
 
 func TestPrintModules(t *testing.T) {
-	groups := []ModuleGroup{
-		{Path: "/p/modules", Modules: []ModuleEntry{{Name: "me/long_name", Version: "1.0.0"}, {Name: "bare"}}},
+	described := func(m modules.Module, pairs ...any) modules.Described {
+		return modules.Described{Module: m, Metadata: ordered.Of(pairs...)}
+	}
+	groups := []modules.Group{
+		{Path: "/p/modules", Modules: []modules.Described{described(modules.Module{Name: "long_name"}, "name", "me-long_name", "version", "1.0.0"), described(modules.Module{Name: "bare"})}},
 		{Path: "/p/.modules", Title: "Project Dependencies"},
-		{Path: "builtin:/", Title: "Packaged Modules", Modules: []ModuleEntry{{Name: "facts", BuiltIn: true}}},
+		{Path: "builtin:/", Title: "Packaged Modules", Modules: []modules.Described{described(builtIn(t, "facts"))}},
 	}
 	var b strings.Builder
 	if err := PrintModules(&b, Options{}, groups); err != nil {
@@ -47,12 +54,12 @@ Additional information
 
 // TestPrintModule: the text of a module is a stranger's.
 func TestPrintModule(t *testing.T) {
-	m := &ModuleInfo{
-		Name: "me/x\x1b[2J", Path: "/p/\x1b[1mx",
-		Metadata: ordered.Of("version", "1.0\x07", "summary", strings.Repeat("word ", 30)+"\x1b]0;title\x07end",
-			"operatingsystem_support", []any{ordered.Of("operatingsystem", "Debian\n", "operatingsystemrelease", []any{"12", int64(13)}), "odd", ordered.Of()},
-			"dependencies", []any{ordered.Of("name", "a/b", "version_requirement", int64(1)), nil}),
-		Tasks: []Described{{"x", strings.Repeat("long ", 30)}, {"x::two", "two\nlines"}},
+	m := &Contents{
+		Described: modules.Described{Module: modules.Module{Name: "x", Dir: "/p/\x1b[1mx"},
+			Metadata: ordered.Of("name", "me/x\x1b[2J", "version", "1.0\x07", "summary", strings.Repeat("word ", 30)+"\x1b]0;title\x07end",
+				"operatingsystem_support", []any{ordered.Of("operatingsystem", "Debian\n", "operatingsystemrelease", []any{"12", int64(13)}), "odd", ordered.Of()},
+				"dependencies", []any{ordered.Of("name", "a/b", "version_requirement", int64(1)), nil})},
+		Tasks: []tasks.Summary{{Name: "x", Description: strings.Repeat("long ", 30)}, {Name: "x::two", Description: "two\nlines"}, {Name: "x::own", Private: true}},
 	}
 	var b strings.Builder
 	if err := PrintModule(&b, Options{}, m); err != nil {
@@ -73,7 +80,10 @@ func TestPrintModule(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := PrintModule(&b, Options{Format: layout.JSON}, &ModuleInfo{Name: "x", Path: "/x", Plans: []Described{{"x", ""}}}); err != nil {
+	if err := PrintModule(&b, Options{Format: layout.JSON}, &Contents{
+		Described: modules.Described{Module: modules.Module{Name: "x", Dir: "/x"}},
+		Plans:     []plans.Summary{{Name: "x", File: "plans/init.pp"}, {Name: "x::deep::er", File: "plans/deep/er.pp"}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"name":"x","metadata":{},"path":"/x","plans":[["x",null]],"tasks":[]}` + "\n"; b.String() != want {
@@ -82,9 +92,11 @@ func TestPrintModule(t *testing.T) {
 }
 
 func TestPrintInstalled(t *testing.T) {
-	changes := []ModuleChange{{"a/a", "", "1.0.0"}, {"a/bb", "1.0.0", "2.0.0"}, {"c", "?", "3"}, {"d", "4", ""}, {"e", "5", "5"}}
+	r := &install.Result{Puppetfile: "/p/Puppetfile", ModuleDir: "/p/.modules", Changes: []install.Change{
+		{Name: "a/a", New: "1.0.0"}, {Name: "a/bb", Old: "1.0.0", New: "2.0.0"}, {Name: "c", Old: "?", New: "3"}, {Name: "d", Old: "4"}, {Name: "e", Old: "5", New: "5"},
+	}}
 	var b strings.Builder
-	if err := PrintInstalled(&b, Options{}, "/p/Puppetfile", "/p/.modules", changes); err != nil {
+	if err := PrintInstalled(&b, Options{}, r); err != nil {
 		t.Fatal(err)
 	}
 	want := `Changes

@@ -1,0 +1,92 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"bolt/format/ordered"
+	"bolt/internal/readfile"
+)
+
+// MetadataFile is the file of a module that says what it is.
+const MetadataFile = "metadata.json"
+
+// Metadata returns the content of a module's metadata.json. It is empty if there is
+// none, and after an error.
+func (m Module) Metadata(ctx context.Context) (*ordered.Map, error) {
+	data, err := m.ReadFile(ctx, MetadataFile, readfile.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ordered.Map{}, nil
+	}
+	var v any
+	if err == nil {
+		v, err = ordered.ParseJSON(data)
+	}
+	metadata, ok := v.(*ordered.Map)
+	if err == nil && !ok {
+		err = errors.New("it is no JSON object")
+	}
+	if err != nil {
+		return &ordered.Map{}, err
+	}
+	return metadata, nil
+}
+
+// Described is a module with its metadata.
+type Described struct {
+	Module
+	Metadata *ordered.Map
+}
+
+// FullName is owner/name where the metadata tells, else the name of the
+// directory.
+func (d *Described) FullName() string {
+	if name, _ := d.Metadata.Value("name").(string); name != "" {
+		return strings.Replace(name, "-", "/", 1)
+	}
+	return d.Name
+}
+
+// Version is that of the metadata, "" if it does not say.
+func (d *Described) Version() string {
+	version, _ := d.Metadata.Value("version").(string)
+	return version
+}
+
+// A Group is the modules of one directory of a path.
+type Group struct {
+	Path    string // of the directory; of built-in modules a name for programs
+	Title   string // what people know it as; "" for the path
+	Modules []Described
+}
+
+// Groups returns the modules of each directory that exists, hidden ones too, and at
+// last those that are built in. managed is the directory of modules that were
+// installed for the project.
+func (p *Path) Groups(managed string, metadata func(Module) *ordered.Map) []Group {
+	var groups []Group
+	group := func(path, title string, list []Module) {
+		g := Group{Path: path, Title: title}
+		for _, m := range list {
+			g.Modules = append(g.Modules, Described{m, metadata(m)})
+		}
+		groups = append(groups, g)
+	}
+	for _, dir := range p.dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue // it need not be there
+		}
+		title := ""
+		if dir == managed {
+			title = "Project Dependencies"
+		}
+		group(dir, title, In(dir))
+	}
+	if len(p.builtin) > 0 {
+		group("builtin:/", "Packaged Modules", p.builtin)
+	}
+	return groups
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -11,6 +10,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
+	"bolt/inventory/plugin/all"
 	"bolt/output/listing"
 )
 
@@ -36,12 +36,19 @@ const pluginCache = ".plugin_cache.json"
 // plugins is the set of plugins, one for each invocation.
 func (a *app) plugins() *plugin.Plugins {
 	if a.plug == nil {
+		o := all.Options{
+			Project: a.project.Dir, Home: home(a.sys), Environ: a.sys.environ(), Getenv: a.sys.lookup, Agent: "bolt/" + version,
+			Modules: a.modules, Database: a.puppetDB(), Warn: a.logs.Warn,
+			WarnRedacted: func(id, text string) { a.logs.Warn(id, a.redacted(text)) },
+			Log:          func(plugin, line string) { a.log.Info("The plugin " + plugin + ": " + a.redacted(line)) },
+		}
+		programs := all.Programs(o)
 		a.plug = plugin.New(plugin.Options{
 			Project:   a.project.Dir,
 			Env:       a.sys.lookup,
 			Prompt:    a.ask.secret,
-			Natives:   a.nativePlugins(),
-			Programs:  a.pluginPrograms(),
+			Natives:   all.Natives(o, programs),
+			Programs:  programs,
 			Modules:   a.modules,
 			Tasks:     a.tasksHere(),
 			Config:    a.config.Plugins,
@@ -68,26 +75,8 @@ func (a *app) redacted(text string) string {
 	return a.plug.Redact(text)
 }
 
-// withoutSecrets is an error without the secrets that plugins have given. What has
-// some loses its causes, which people can ask for.
-func (a *app) withoutSecrets(err error) error {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		if said := err.Error(); a.redacted(said) != said {
-			return errors.New(a.redacted(said))
-		}
-		return err
-	}
-	open := f.Details == nil || !event.HasSecret(f.Details, a.redacted)
-	if open && a.redacted(f.Msg) == f.Msg && a.redacted(f.Hint) == f.Hint {
-		return err
-	}
-	told := &fault.Error{Kind: f.Kind, Code: f.Code, Msg: a.redacted(f.Msg), Hint: a.redacted(f.Hint)}
-	if open {
-		told.Details = f.Details
-	}
-	return told
-}
+// withoutSecrets is an error without the secrets that plugins have given.
+func (a *app) withoutSecrets(err error) error { return event.RedactError(err, a.redacted) }
 
 // pluginHooks are the project's. References among them are resolved for whom
 // they are shown to; one that stands for all is resolved at once, as all are

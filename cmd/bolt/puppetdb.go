@@ -6,7 +6,7 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/inventory/plugin"
-	"bolt/inventory/plugin/nodes"
+	"bolt/inventory/plugin/all"
 	"bolt/puppetdb"
 )
 
@@ -30,5 +30,5 @@ func (a *app) puppetDB() *puppetdb.Instances {
 // resolvePuppetDB replaces references in the settings of PuppetDB. PuppetDB
 // cannot be asked how it is reached.
 func (a *app) resolvePuppetDB(ctx context.Context, v any) (any, error) {
-	return a.plugins().ResolveAll(plugin.Needing(ctx, nodes.Name), v)
+	return a.plugins().ResolveAll(plugin.Needing(ctx, all.PuppetDB), v)
 }

@@ -1,0 +1,28 @@
+package event
+
+import (
+	"errors"
+
+	"bolt/format/fault"
+)
+
+// RedactError returns an error whose texts have gone through redact. What had a
+// secret loses its causes, which people can ask for, and details with a secret.
+func RedactError(err error, redact func(string) string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		if said := err.Error(); redact(said) != said {
+			return errors.New(redact(said))
+		}
+		return err
+	}
+	open := f.Details == nil || !HasSecret(f.Details, redact)
+	if open && redact(f.Msg) == f.Msg && redact(f.Hint) == f.Hint {
+		return err
+	}
+	told := &fault.Error{Kind: f.Kind, Code: f.Code, Msg: redact(f.Msg), Hint: redact(f.Hint)}
+	if open {
+		told.Details = f.Details
+	}
+	return told
+}

@@ -1,0 +1,31 @@
+package event
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"bolt/format/fault"
+	"bolt/format/ordered"
+)
+
+func TestRedactError(t *testing.T) {
+	redact := func(s string) string { return strings.ReplaceAll(s, "hush", "***") }
+	plain := errors.New("nothing to hide")
+	if got := RedactError(plain, redact); got != plain {
+		t.Errorf("got %v", got)
+	}
+	if got := RedactError(errors.New("it is hush"), redact); got.Error() != "it is ***" {
+		t.Errorf("got %v", got)
+	}
+	for _, details := range []*ordered.Map{nil, ordered.Of("a", "b"), ordered.Of("a", []any{"hush"})} {
+		got := RedactError(&fault.Error{Kind: "k", Msg: "m hush", Details: details, Err: plain}, redact)
+		f, ok := errors.AsType[*fault.Error](got)
+		if !ok || f.Msg != "m ***" || f.Kind != "k" || errors.Is(got, plain) {
+			t.Errorf("got %#v", got)
+		}
+		if kept := f.Details != nil; kept != (details.Len() > 0 && details.Value("a") == "b") {
+			t.Errorf("details are %v", f.Details)
+		}
+	}
+}

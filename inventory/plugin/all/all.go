@@ -1,0 +1,87 @@
+// Package all is the list of plugins that are packages or programs of their own: a
+// new one is added here and nowhere else.
+package all
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bolt/inventory/plugin"
+	"bolt/inventory/plugin/ansiblehosts"
+	"bolt/inventory/plugin/external"
+	"bolt/inventory/plugin/nodes"
+	"bolt/inventory/plugin/program"
+	"bolt/inventory/plugin/terraform"
+	"bolt/inventory/plugin/vault"
+	"bolt/modules"
+	"bolt/puppetdb"
+)
+
+// PuppetDB is the name of the plugin that asks PuppetDB.
+const PuppetDB = nodes.Name
+
+// cloudsProgram is the program that is installed with bolt and has the plugins for
+// clouds.
+const cloudsProgram = "bolt-clouds"
+
+// Options are what plugins get of the invocation.
+type Options struct {
+	Project  string // directory
+	Home     string // of the user
+	Environ  []string
+	Getenv   func(name string) (value string, ok bool)
+	Agent    string // as which servers know this program
+	Modules  *modules.Path
+	Database *puppetdb.Instances
+	Warn     func(id, text string)
+	// WarnRedacted and Log get what programs say, without the secrets of plugins.
+	WarnRedacted func(id, text string)
+	Log          func(plugin, line string)
+}
+
+// Natives returns the plugins that are called by their names. programs are those of
+// Programs.
+func Natives(o Options, programs *external.Programs) []plugin.Native {
+	ansible := &ansiblehosts.Plugin{Project: o.Project, Home: o.Home, Environ: o.Environ, Warn: o.Warn}
+	exec := &program.Plugin{Project: o.Project, Environ: o.Environ}
+	database := &nodes.Plugin{Database: o.Database, Warn: o.Warn}
+	states := terraform.New(terraform.Options{Project: o.Project, Env: o.Getenv, Warn: o.Warn, Agent: o.Agent, Proxy: http.ProxyFromEnvironment})
+	secrets := vault.New(vault.Options{Project: o.Project, Home: o.Home, Env: o.Getenv, Agent: o.Agent, Proxy: http.ProxyFromEnvironment})
+	return []plugin.Native{
+		{Name: "ansible", About: "Read an inventory of Ansible's.", Configures: ansiblehosts.Configures, Resolve: ansible.Resolve},
+		programs.Part(cloudsProgram, "aws_inventory", "Make targets of the instances of Amazon EC2."),
+		programs.Part(cloudsProgram, "azure_inventory", "Make targets of the virtual machines of Azure."),
+		{Name: "exec", About: "Run a program of this machine that prints a value.", Configures: program.Configures, Resolve: exec.Resolve},
+		programs.Part(cloudsProgram, "gcloud_inventory", "Make targets of the instances of Google Compute Engine."),
+		{Name: nodes.Name, About: "Query PuppetDB for targets.", Resolve: database.Resolve},
+		{Name: terraform.Name, About: "Make targets of the resources in a Terraform state.", Configures: terraform.Configures, Resolve: states.Resolve},
+		{Name: vault.Name, About: "Read a secret from HashiCorp Vault.", Configures: vault.Configures, Secret: true, Resolve: secrets.Resolve},
+	}
+}
+
+// Programs returns the plugins that are programs of their own.
+func Programs(o Options) *external.Programs {
+	beside := ""
+	if self, err := os.Executable(); err == nil {
+		beside = filepath.Dir(self)
+	}
+	path, _ := o.Getenv("PATH")
+	return external.New(external.Options{
+		Beside: beside, Dirs: o.dirs, Path: path, Environ: o.Environ, Project: o.Project, Log: o.Log, Warn: o.WarnRedacted,
+	})
+}
+
+// dirs are the directories of the project and of its modules that may have
+// programs of plugins.
+func (o *Options) dirs() []string {
+	const folder = "plugins"
+	dirs := []string{filepath.Join(o.Project, folder)}
+	for _, m := range o.Modules.All() {
+		if !m.BuiltIn() {
+			dirs = append(dirs, m.Path(folder))
+		}
+	}
+	return slices.Compact(dirs)
+}

@@ -32,7 +32,7 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 	f := audit.Filter{Actor: a.values.last("actor"), Action: a.values.last("action"), Target: a.values.last("on"), Failed: a.values.on("failed", false)}
 	if text := a.values.last("since"); a.values.has("since") {
 		var ok bool
-		if f.Since, ok = since(text, time.Now()); !ok {
+		if f.Since, ok = audit.ParseSince(text, time.Now()); !ok {
 			return hinted(usagef("Invalid parameter specified for option '--since': %s", text), "give a time ago (90m, 12h, 7d) or a date (2026-01-31, 2026-01-31T15:04:05Z)")
 		}
 	}
@@ -49,31 +49,9 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	out := listing.NewAudit(a.sys.out, a.listOptions())
-	var kept []*audit.Entry // the last ones, the oldest at next
-	next, matched := 0, 0
-	others, err := audit.Entries(ctx, files, func(e *audit.Entry) error {
-		if !f.Match(e) {
-			return nil
-		}
-		matched++
-		switch {
-		case last < 0:
-			return written(out.Entry(e))
-		case len(kept) < last:
-			kept = append(kept, e)
-		case last > 0:
-			kept[next] = e
-			next = (next + 1) % last
-		}
-		return nil
-	})
+	matched, others, err := audit.Select(ctx, files, f, last, func(e *audit.Entry) error { return written(out.Entry(e)) })
 	if err != nil {
 		return err
-	}
-	for i := range kept {
-		if err := out.Entry(kept[(next+i)%len(kept)]); err != nil {
-			return written(err)
-		}
 	}
 	if err := out.End(); err != nil {
 		return written(err)
@@ -92,26 +70,6 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 
 // maxLast is how many of the last actions can be asked for: they are held in memory.
 const maxLast = 10000
-
-// since reads a time ago or a date.
-func since(text string, now time.Time) (time.Time, bool) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseFloat(days, 64)
-		return now.Add(-time.Duration(n * float64(24*time.Hour))), err == nil && n >= 0 && n < 100000
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), true
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, true
-	}
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
-}
 
 func verifyAudit(ctx context.Context, a *app, args []string) error {
 	expect := strings.ToLower(strings.TrimSpace(a.values.last("expect")))

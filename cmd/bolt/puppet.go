@@ -10,7 +10,6 @@ import (
 	"bolt/cli"
 	"bolt/environment/program"
 	"bolt/format/fault"
-	"bolt/format/safejson"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/output"
@@ -80,11 +79,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	case pretty:
 		format = syntax.PrettyPN
 	}
-	type input struct {
-		program.Source
-		err error // why there is none
-	}
-	var list []input
+	var list []program.Input
 	var problems []program.Finding
 	if len(a.values["execute"]) > 1 {
 		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
@@ -94,53 +89,23 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		list = []input{{Source: given[0]}}
+		list = []program.Input{{Source: given[0]}}
 	} else {
 		program.Walk(ctx, args, func(name string) {
 			s, err := a.readSource(ctx, name)
 			if !errors.Is(err, run.ErrStopped) {
-				list = append(list, input{s, err})
+				list = append(list, program.Input{Source: s, Err: err})
 			}
 		}, func(f program.Finding) { problems = append(problems, f) })
 		if ctx.Err() != nil {
 			return errPrinted
 		}
 	}
-	out := bufio.NewWriter(a.sys.out)
-	for _, in := range list {
-		var p *syntax.Program
-		var found []program.Finding
-		if in.err != nil {
-			found = append(found, program.Unreadable(in.Name, in.err))
-		} else {
-			p, found = in.Parse()
-		}
-		several := len(list) > 1
-		switch {
-		case p == nil:
-			problems = append(problems, found...)
-			if several && json {
-				writeTree(out, in.Name, "null")
-			}
-			continue
-		case several && json:
-			var tree strings.Builder
-			if err := syntax.Dump(&tree, p, format); err != nil {
-				return err
-			}
-			writeTree(out, in.Name, tree.String())
-			continue
-		case several:
-			_, _ = out.WriteString("--- " + in.Name + "\n")
-		}
-		if err := syntax.Dump(out, p, format); err != nil {
-			return written(err)
-		}
-		_, _ = out.WriteString("\n")
-	}
-	if err := out.Flush(); err != nil {
+	found, err := program.Dump(a.sys.out, list, format, json)
+	if err != nil {
 		return written(err)
 	}
+	problems = append(problems, found...)
 	if err := listing.PrintFindings(a.sys.err, output.Human, a.errColor(), problems); err != nil {
 		return written(err)
 	}
@@ -150,13 +115,6 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 		}
 	}
 	return nil
-}
-
-// writeTree prints a tree in JSON under its file's name. Errors stay in out.
-func writeTree(out *bufio.Writer, name, tree string) {
-	_, _ = out.WriteString(`{"file":`)
-	_ = safejson.Write(out, name)
-	_, _ = out.WriteString(`,"tree":` + tree + "}\n")
 }
 
 func runPuppetEval(ctx context.Context, a *app, args []string) error {

@@ -1,0 +1,61 @@
+package audit
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Select gives the actions that match to each, only the last ones unless last is
+// negative; those are held in memory. It returns how many match, and how many lines
+// are no records.
+func Select(ctx context.Context, files []string, f Filter, last int, each func(*Entry) error) (matched, others int, err error) {
+	var kept []*Entry // the last ones, the oldest at next
+	next := 0
+	others, err = Entries(ctx, files, func(e *Entry) error {
+		if !f.Match(e) {
+			return nil
+		}
+		matched++
+		switch {
+		case last < 0:
+			return each(e)
+		case len(kept) < last:
+			kept = append(kept, e)
+		case last > 0:
+			kept[next] = e
+			next = (next + 1) % last
+		}
+		return nil
+	})
+	if err != nil {
+		return matched, others, err
+	}
+	for i := range kept {
+		if err := each(kept[(next+i)%len(kept)]); err != nil {
+			return matched, others, err
+		}
+	}
+	return matched, others, nil
+}
+
+// ParseSince reads a time ago (90m, 12h, 7d) or a date.
+func ParseSince(text string, now time.Time) (time.Time, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		return now.Add(-time.Duration(n * float64(24*time.Hour))), err == nil && n >= 0 && n < 100000
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), true
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, true
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -7,9 +7,11 @@ import (
 	"math/big"
 	"slices"
 
+	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/inventory"
+	"bolt/run"
 )
 
 // A Tally is what the outputs of a task come to over all targets. It keeps no
@@ -60,6 +62,35 @@ func (t *Task) Tally() *Tally {
 		y.sums = append(y.sums, s)
 	}
 	return y
+}
+
+// TallyOf returns an empty Tally for an action; nil if it is not a task, or one that
+// promises nothing.
+func TallyOf(action run.Action) *Tally {
+	if r, ok := action.(*Run); ok {
+		return r.task.Tally()
+	}
+	return nil
+}
+
+// Outputs is Totals as an event has them; a nil Tally has none.
+func (y *Tally) Outputs(order []*inventory.Target) []event.Output {
+	if y == nil {
+		return nil
+	}
+	var list []event.Output
+	for _, t := range y.Totals(order) {
+		o := event.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
+		for _, v := range t.Values {
+			names := make([]string, len(v.Targets))
+			for i, target := range v.Targets {
+				names[i] = target.SafeName()
+			}
+			o.Values = append(o.Values, event.OutputValue{Value: v.Value, Count: v.Count, Targets: names})
+		}
+		list = append(list, o)
+	}
+	return list
 }
 
 // Add takes what the task returned on a target.

@@ -218,7 +218,7 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 		Log:         a.log,
 	})
 	a.sys.remote.Store(true)
-	sum := tallyOf(ready.action)
+	sum := tasks.TallyOf(ready.action)
 	known := sync.OnceValue(a.inv.Names)
 	failed := false
 	begin := time.Now()
@@ -233,7 +233,7 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 		}
 		return sink.Event(ctx, e)
 	}))
-	if err := sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Outputs: outputsOf(sum, targets), Failed: failed}); err != nil {
+	if err := sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Outputs: sum.Outputs(targets), Failed: failed}); err != nil {
 		return err
 	}
 	if failed || record.Lost() && a.config.Audit.Required {

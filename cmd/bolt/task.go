@@ -7,7 +7,6 @@ import (
 
 	"bolt/cli"
 	"bolt/environment"
-	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/modules"
@@ -199,33 +198,4 @@ func showTasks(ctx context.Context, a *app, o *listOptions) error {
 		return err
 	}
 	return written(listing.PrintTaskList(a.sys.out, a.listOptions(), &listing.TaskList{Tasks: list, Modulepath: a.modules.Dirs()}))
-}
-
-// tallyOf is where an action's promised outputs are put together; nil if it
-// promises none.
-func tallyOf(action run.Action) *tasks.Tally {
-	if r, ok := action.(*tasks.Run); ok {
-		return r.Task().Tally()
-	}
-	return nil
-}
-
-// outputsOf is what they come to, with targets in the order of the run.
-func outputsOf(sum *tasks.Tally, targets []*inventory.Target) []event.Output {
-	if sum == nil {
-		return nil
-	}
-	var list []event.Output
-	for _, t := range sum.Totals(targets) {
-		o := event.Output{Name: t.Output.Name, Description: t.Output.Description, Aggregate: string(t.Output.Aggregate), Count: t.Count}
-		for _, v := range t.Values {
-			names := make([]string, len(v.Targets))
-			for i, target := range v.Targets {
-				names[i] = target.SafeName()
-			}
-			o.Values = append(o.Values, event.OutputValue{Value: v.Value, Count: v.Count, Targets: names})
-		}
-		list = append(list, o)
-	}
-	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"bolt/event"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // containerEnded says how it went; what the container printed is for people
@@ -13,7 +14,7 @@ func (p *humanPlan) containerEnded(r *event.ContainerResult) {
 	if r.Err() == nil {
 		p.h.println(p.h.good(safetext.TerminalString("Finished: run container '" + r.Image + "' succeeded.")))
 	} else {
-		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Finished: run container '"+r.Image+"' failed.")))
+		p.h.println(layout.Paint(layout.Red, p.h.o.Color, safetext.TerminalString("Finished: run container '"+r.Image+"' failed.")))
 	}
 	if p.h.o.Verbose {
 		p.container(r)
@@ -24,11 +25,11 @@ func (p *humanPlan) containerEnded(r *event.ContainerResult) {
 func (p *humanPlan) container(r *event.ContainerResult) {
 	image, value := r.Image, r.Value
 	if e := r.Err(); e != nil {
-		p.h.println(paint(red, p.h.o.Color, safetext.TerminalString("Failed running container "+image+":")))
+		p.h.println(layout.Paint(layout.Red, p.h.o.Color, safetext.TerminalString("Failed running container "+image+":")))
 		msg, _ := e.Value("msg").(string)
 		var b strings.Builder
 		p.h.indent(&b, safetext.TerminalString(msg))
-		p.h.println(paint(red, p.h.o.Color, strings.TrimSuffix(b.String(), "\n")))
+		p.h.println(layout.Paint(layout.Red, p.h.o.Color, strings.TrimSuffix(b.String(), "\n")))
 		return
 	}
 	p.h.println(p.h.good(safetext.TerminalString("Finished running container " + image + ":")))

@@ -9,6 +9,7 @@ import (
 	"bolt/event"
 	"bolt/event/capture"
 	"bolt/format/safejson"
+	"bolt/output/layout"
 )
 
 // maxCompared is the size of the largest output that is compared, because the output
@@ -96,16 +97,16 @@ func (h *human) difference(fromName, toName, from, to string) {
 	if len(lines) < 4 {
 		return // the texts are equal
 	}
-	h.indent(h.out, paint(red, h.o.Color, "--- "+fromName)+"\n"+paint(green, h.o.Color, "+++ "+toName))
+	h.indent(h.out, layout.Paint(layout.Red, h.o.Color, "--- "+fromName)+"\n"+layout.Paint(layout.Green, h.o.Color, "+++ "+toName))
 	for line := range strings.SplitSeq(strings.TrimSuffix(lines[3], "\n"), "\n") {
 		text := h.plain(line)
 		switch line[0] {
 		case '-':
-			text = paint(red, h.o.Color, text)
+			text = layout.Paint(layout.Red, h.o.Color, text)
 		case '+':
-			text = paint(green, h.o.Color, text)
+			text = layout.Paint(layout.Green, h.o.Color, text)
 		case '@':
-			text = paint(cyan, h.o.Color, text)
+			text = layout.Paint(layout.Cyan, h.o.Color, text)
 		}
 		h.indent(h.out, text)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"bolt/event"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // PrintError prints an error that kept an action from starting to w, which is
@@ -17,13 +18,13 @@ func PrintError(w io.Writer, f Format, color bool, err error) error {
 	out := bufio.NewWriter(w)
 	switch f {
 	case JSON:
-		if err := writeLine(out, e.Data); err != nil {
+		if err := layout.WriteLine(out, e.Data); err != nil {
 			return err
 		}
 	case NDJSON:
 		return newNDJSON(Options{}, out).failed(e)
 	default:
-		_, _ = out.WriteString(paint(red, color, safetext.TerminalString(e.Msg)) + "\n")
+		_, _ = out.WriteString(layout.Paint(layout.Red, color, safetext.TerminalString(e.Msg)) + "\n")
 	}
 	return out.Flush()
 }

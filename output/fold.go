@@ -11,6 +11,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // placeholder stands for a target's own name in what many of them say.
@@ -114,7 +115,7 @@ func (f *folder) each(print func(*group) error) error {
 func (g *group) name() string {
 	name := nodeset.Fold(safeNames(g.targets))
 	if len(g.targets) > 1 {
-		name += " (" + plural(len(g.targets), "target") + ")"
+		name += " (" + layout.Plural(len(g.targets), "target") + ")"
 	}
 	return name
 }

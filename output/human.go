@@ -75,7 +75,7 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 		err = h.end(e)
 	case event.Failed:
 		if err = h.rest(); err == nil {
-			h.println(paint(red, h.o.Color, safetext.TerminalString(e.Msg)))
+			h.println(layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(e.Msg)))
 		}
 	}
 	if err != nil {
@@ -111,20 +111,20 @@ func (h *human) end(e event.ActionEnd) error {
 	h.outputs(e.Outputs)
 	good, bad, left := h.names(event.EndOK), h.names(event.EndFailed), h.names(event.EndNotBegun)
 	if len(good) > 0 {
-		h.println(h.total("Successful on " + plural(len(good), "target") + ": " + h.join(good)))
+		h.println(h.total("Successful on " + layout.Plural(len(good), "target") + ": " + h.join(good)))
 	}
 	if len(bad) > 0 {
-		h.println(paint(red, h.o.Color, "Failed on "+plural(len(bad), "target")+": "+h.join(bad)))
+		h.println(layout.Paint(layout.Red, h.o.Color, "Failed on "+layout.Plural(len(bad), "target")+": "+h.join(bad)))
 	}
 	if len(left) > 0 {
-		h.println(paint(yellow, h.o.Color, "Not run on "+plural(len(left), "target")+": "+h.join(left)))
+		h.println(layout.Paint(layout.Yellow, h.o.Color, "Not run on "+layout.Plural(len(left), "target")+": "+h.join(left)))
 		for _, why := range h.reasons {
-			h.println(paint(yellow, h.o.Color, "  "+why))
+			h.println(layout.Paint(layout.Yellow, h.o.Color, "  "+why))
 		}
 	}
-	total := "Ran on " + plural(len(good)+len(bad), "target")
+	total := "Ran on " + layout.Plural(len(good)+len(bad), "target")
 	if !h.lookup {
-		total += " in " + durationText(e.Elapsed)
+		total += " in " + layout.Duration(e.Elapsed)
 	}
 	h.println(h.total(total))
 	return nil
@@ -151,11 +151,11 @@ func (h *human) head(r *event.Result, name string, rename func(string) string) {
 		h.println(h.good("Finished on " + name + ":"))
 		return
 	}
-	h.println(paint(red, h.o.Color, "Failed on "+name+":"))
+	h.println(layout.Paint(layout.Red, h.o.Color, "Failed on "+name+":"))
 	// The colour goes around the lines with their indentation.
 	var msg strings.Builder
 	h.indent(&msg, safetext.TerminalString(rename(r.Err.Msg)))
-	h.println(paint(red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
+	h.println(layout.Paint(layout.Red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
 }
 
 // block prints a result under its heading. It applies rename to strings of the
@@ -244,7 +244,7 @@ func (h *human) good(s string) string {
 	if h.rainbow != nil {
 		return h.rainbow.text(s)
 	}
-	return paint(green, h.o.Color, s)
+	return layout.Paint(layout.Green, h.o.Color, s)
 }
 
 // total colours our lines about the whole, which only a rainbow does.

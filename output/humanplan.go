@@ -8,6 +8,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // humanPlan shows a plan to people, each step, and what it came to.
@@ -71,7 +72,7 @@ func Headline(e event.Event) string {
 	case event.PlanBegin:
 		return "Starting: plan " + e.Plan
 	case event.PlanEnd:
-		return "Finished: plan " + e.Plan + " in " + durationText(e.Elapsed)
+		return "Finished: plan " + e.Plan + " in " + layout.Duration(e.Elapsed)
 	case event.StepBegin:
 		if e.Step.Recorded {
 			return "Done before: " + onTargets(e.Step)
@@ -80,7 +81,7 @@ func Headline(e event.Event) string {
 	case event.ContainerBegin:
 		return "Starting: run container '" + e.Container.Image + "'"
 	case event.StepEnd:
-		return "Finished: " + e.Step.Description + " with " + plural(e.Failures, "failure") + " in " + durationText(e.Elapsed)
+		return "Finished: " + e.Step.Description + " with " + layout.Plural(e.Failures, "failure") + " in " + layout.Duration(e.Elapsed)
 	}
 	return ""
 }
@@ -93,7 +94,7 @@ func onTargets(s *event.Step) string {
 	if len(s.Targets) <= maxNamed {
 		return s.Description + " on " + strings.Join(safeNames(s.Targets), ", ")
 	}
-	return s.Description + " on " + plural(len(s.Targets), "target")
+	return s.Description + " on " + layout.Plural(len(s.Targets), "target")
 }
 
 // result prints a block about a result. A target that was not begun has not failed.
@@ -101,7 +102,7 @@ func (p *humanPlan) result(r *event.Result) error {
 	if !r.NotBegun() {
 		return p.h.block(r, r.Target.SafeName(), same)
 	}
-	p.h.println(paint(yellow, p.h.o.Color, "Not run on "+r.Target.SafeName()+":"))
+	p.h.println(layout.Paint(layout.Yellow, p.h.o.Color, "Not run on "+r.Target.SafeName()+":"))
 	p.h.indent(p.h.out, safetext.TerminalString(r.Err.Msg))
 	return nil
 }
@@ -159,6 +160,6 @@ func (p *humanPlan) failed(e event.Failed) error {
 	if e.Place != "" {
 		text += "\n  " + safetext.TerminalString(e.Place)
 	}
-	p.h.println(paint(red, p.h.o.Color, text))
+	p.h.println(layout.Paint(layout.Red, p.h.o.Color, text))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"bolt/event"
 	"bolt/format/safejson"
+	"bolt/output/layout"
 )
 
 // document renders Puppet Bolt's JSON: one object over many lines, put
@@ -97,7 +98,7 @@ func (d *document) failed(e event.Failed) error {
 		open, last = "]\n", ""
 	}
 	_, _ = d.out.WriteString(open)
-	if err := writeLine(d.out, e.Data); err != nil {
+	if err := layout.WriteLine(d.out, e.Data); err != nil {
 		return err
 	}
 	return d.write(last)

@@ -12,6 +12,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/safejson"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // eventLines renders each event as a line of JSON, as docs/ndjson.md says.
@@ -93,7 +94,7 @@ func (l *eventLines) line(event string) *ordered.Map {
 }
 
 func (l *eventLines) print(m *ordered.Map) error {
-	if err := writeLine(l.out, m); err != nil {
+	if err := layout.WriteLine(l.out, m); err != nil {
 		return err
 	}
 	return l.out.Flush()

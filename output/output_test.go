@@ -17,6 +17,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/output/layout"
 	"bolt/transport"
 )
 
@@ -413,7 +414,7 @@ func TestDurationText(t *testing.T) {
 		59 * time.Second: "59.0 sec", time.Minute: "1 min, 0 sec", 125*time.Second + 600*time.Millisecond: "2 min, 6 sec",
 		time.Hour + 9*time.Second: "1 hr, 0 min, 9 sec", 30*time.Hour + 61*time.Second: "30 hr, 1 min, 1 sec",
 	} {
-		if got := durationText(d); got != want {
+		if got := layout.Duration(d); got != want {
 			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
 		}
 	}

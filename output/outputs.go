@@ -10,6 +10,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // outputData is how JSON has an output.
@@ -55,9 +56,9 @@ func (h *human) outputs(list []event.Output) {
 		title := o.Name + ", " + outputWords(o)
 		if o.Description != "" {
 			line, _, _ := strings.Cut(o.Description, "\n")
-			title += ": " + truncated(line)
+			title += ": " + layout.Truncated(line)
 		}
-		h.println(paint(cyan, h.o.Color, safetext.TerminalString(title)))
+		h.println(layout.Paint(layout.Cyan, h.o.Color, safetext.TerminalString(title)))
 		for _, line := range outputLines(o) {
 			h.println("  " + safetext.TerminalString(line))
 		}
@@ -66,14 +67,14 @@ func (h *human) outputs(list []event.Output) {
 
 // outputWords say how the values were put together.
 func outputWords(o *event.Output) string {
-	of := " of " + plural(o.Count, "target")
+	of := " of " + layout.Plural(o.Count, "target")
 	switch o.Aggregate {
 	case "average", "min", "max":
 		return map[string]string{"average": "average", "min": "minimum", "max": "maximum"}[o.Aggregate] + of
 	case "count-by":
 		return "counted" + of
 	}
-	return plural(len(o.Values), "value") + of
+	return layout.Plural(len(o.Values), "value") + of
 }
 
 // maxShown is how many values of an output are printed for people.
@@ -86,7 +87,7 @@ func outputLines(o *event.Output) []string {
 	shown := o.Values[:min(len(o.Values), maxShown)]
 	texts, width := make([]string, len(shown)), 0
 	for i, v := range shown {
-		texts[i] = oneLine(v.Value)
+		texts[i] = layout.OneLine(v.Value)
 		if n := utf8.RuneCountInString(texts[i]); n <= 40 {
 			width = max(width, n)
 		}
@@ -101,14 +102,14 @@ func outputLines(o *event.Output) []string {
 		case o.Aggregate == "count-by":
 			line += "  " + strconv.Itoa(v.Count)
 		case len(v.Targets) > 1:
-			line += fmt.Sprintf("  %s (%s)", nodeset.Fold(v.Targets), plural(len(v.Targets), "target"))
+			line += fmt.Sprintf("  %s (%s)", nodeset.Fold(v.Targets), layout.Plural(len(v.Targets), "target"))
 		case len(v.Targets) == 1:
 			line += "  " + v.Targets[0]
 		}
 		lines = append(lines, line)
 	}
 	if more := len(o.Values) - len(shown); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %s more; --format json has them all", plural(more, "value")))
+		lines = append(lines, fmt.Sprintf("and %s more; --format json has them all", layout.Plural(more, "value")))
 	}
 	return lines
 }

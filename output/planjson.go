@@ -8,6 +8,7 @@ import (
 	"bolt/event"
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // planDocument prints, as JSON, what a plan came to, and no more. What the plan says, and
@@ -46,9 +47,9 @@ func (p *planDocument) Event(_ context.Context, e event.Event) error {
 			_ = p.out.WriteByte('\n')
 		}
 	case event.Failed:
-		err = writeLine(p.out, e.Data)
+		err = layout.WriteLine(p.out, e.Data)
 	case event.Stopped:
-		err = writeLine(p.out, stopData(&e))
+		err = layout.WriteLine(p.out, stopData(&e))
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/inventory"
+	"bolt/output/layout"
 )
 
 // stopData is the failure as data. Its details have the results of what was cut off as
@@ -93,19 +94,19 @@ func (p *humanPlan) stopped(s *event.Stopped) error {
 	if s.Place != "" && len(s.Cut) == 0 {
 		text += "\n  " + s.Place
 	}
-	p.h.println(paint(red, p.h.o.Color, safetext.TerminalString(text)))
+	p.h.println(layout.Paint(layout.Red, p.h.o.Color, safetext.TerminalString(text)))
 	return nil
 }
 
 // cut tells how the targets of a step stand that was cut off.
 func (p *humanPlan) cut(c event.CutStep) {
-	p.h.println(paint(yellow, p.h.o.Color, safetext.TerminalString("Stopped: "+onTargets(c.Step))))
+	p.h.println(layout.Paint(layout.Yellow, p.h.o.Color, safetext.TerminalString("Stopped: "+onTargets(c.Step))))
 	if place := placeOf(c.Step); place != "" {
 		p.h.println("  " + safetext.TerminalString(place))
 	}
 	for _, e := range endings() {
 		if targets := ended(c, e.how); len(targets) > 0 {
-			p.h.println("  " + e.people + plural(len(targets), "target") + ": " + p.h.join(safeNames(targets)))
+			p.h.println("  " + e.people + layout.Plural(len(targets), "target") + ": " + p.h.join(safeNames(targets)))
 		}
 	}
 }
@@ -127,12 +128,12 @@ func (p *humanPlan) before(s *event.Stopped) {
 		p.h.println("No step had ended before.")
 		return
 	}
-	p.h.println(plural(s.Ended, "step") + " had ended before:")
+	p.h.println(layout.Plural(s.Ended, "step") + " had ended before:")
 	if more := s.Ended - len(s.Last); more > 0 {
-		p.h.println(fmt.Sprintf("  (%s)", plural(more, "earlier one")))
+		p.h.println(fmt.Sprintf("  (%s)", layout.Plural(more, "earlier one")))
 	}
 	for _, e := range s.Last {
-		line := "  " + strings.ReplaceAll(onTargets(e.Step), "\n", "\n  ") + " with " + plural(e.Failures, "failure")
+		line := "  " + strings.ReplaceAll(onTargets(e.Step), "\n", "\n  ") + " with " + layout.Plural(e.Failures, "failure")
 		p.h.println(safetext.TerminalString(line))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"bolt/event"
 	"bolt/internal/safetext"
+	"bolt/output/layout"
 )
 
 // Progress is a sink that keeps a line on a terminal while another sink prints. For an
@@ -156,7 +157,7 @@ func (p *Progress) text() string {
 		last := &p.steps[len(p.steps)-1]
 		text := last.count.since(last.begin)
 		if n := len(p.steps) - 1; n > 0 {
-			text += " (and " + plural(n, "more step") + ")"
+			text += " (and " + layout.Plural(n, "more step") + ")"
 		}
 		if last.step != nil {
 			text += ": " + oneRow(last.name)

@@ -9,6 +9,7 @@ import (
 
 	"bolt/environment/program"
 	"bolt/internal/nodeset"
+	"bolt/inventory"
 	"bolt/puppet/eval"
 )
 
@@ -86,4 +87,27 @@ func (s *Search) warn(id, text string) {
 		s.warned[text] = true
 		s.o.Warn(id, text)
 	}
+}
+
+// Unlisted returns the folded names of targets that are not in the inventory, though
+// there is one: as any name can be a target's, a slip in a name is no error. known
+// are those of the inventory.
+func Unlisted(targets, known []*inventory.Target) string {
+	if len(known) == 0 {
+		return ""
+	}
+	listed := make(map[string]bool, len(known))
+	for _, t := range known {
+		listed[t.Name] = true
+	}
+	var names []string
+	for _, t := range targets {
+		if !listed[t.Name] {
+			names = append(names, t.SafeName())
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return nodeset.Fold(names)
 }

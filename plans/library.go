@@ -2,6 +2,7 @@ package plans
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"bolt/format/fault"
 	"bolt/internal/spelling"
 	"bolt/modules"
+	"bolt/puppet/syntax"
 	"bolt/puppet/value"
 )
 
@@ -233,4 +235,19 @@ func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
 		l.o.Warn("plan_load_error", fmt.Sprintf("The plan %s (%s) is not listed: %s", p.name, m.Path(p.file), strings.Join(strings.Fields(err.Error()), " ")))
 	}
 	return list
+}
+
+// Programs returns what finds the programs of plans that others call. A plan that
+// there is not may be an error that the other expects: it has no program.
+func (l *Library) Programs(ctx context.Context) func(name string) (*syntax.Program, error) {
+	return func(name string) (*syntax.Program, error) {
+		p, err := l.Find(ctx, name)
+		if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == UnknownPlan {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.Program()
+	}
 }

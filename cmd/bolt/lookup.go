@@ -10,7 +10,6 @@ import (
 
 	"bolt/environment"
 	"bolt/event"
-	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/lookup"
@@ -71,11 +70,9 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, key string,
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{}
+	var known []*inventory.Target
 	if inv, err := a.inventory(ctx); err == nil {
-		for _, t := range inv.AllTargets() {
-			known[t.Name] = true
-		}
+		known = inv.AllTargets()
 	}
 	targets, err := find(ctx)
 	if err != nil {
@@ -107,30 +104,14 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, key string,
 		return err
 	}
 	if a.format() != output.NDJSON {
-		a.hintUnlisted(targets, known)
+		if names := lookup.Unlisted(targets, known); names != "" {
+			fmt.Fprintf(a.console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.inventorySource()))
+		}
 	}
 	if failed {
 		return errFailedTargets
 	}
 	return nil
-}
-
-// hintUnlisted tells of targets that are not in the inventory, though there is
-// one: as any name can be a target's, a slip in a name is no error.
-func (a *app) hintUnlisted(targets []*inventory.Target, known map[string]bool) {
-	if len(known) == 0 {
-		return
-	}
-	var names []string
-	for _, t := range targets {
-		if !known[t.Name] {
-			names = append(names, t.SafeName())
-		}
-	}
-	if names != nil {
-		fmt.Fprintf(a.console, "hint for %s: not in %s, so nothing but the name is known\n",
-			safetext.TerminalString(nodeset.Fold(names)), safetext.TerminalString(a.inventorySource()))
-	}
 }
 
 func missing(path string) bool {

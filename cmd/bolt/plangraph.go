@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"bolt/cli"
-	"bolt/format/fault"
-	"bolt/plans"
 	"bolt/plans/graph"
-	"bolt/puppet/syntax"
 )
 
 // The values of --as.
@@ -49,7 +45,7 @@ func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
 	}
 	options := graph.Options{Dir: a.project.Dir}
 	if o.nested {
-		options.Subplan = func(name string) (*syntax.Program, error) { return a.subplan(ctx, name) }
+		options.Subplan = a.plans().Programs(ctx)
 	}
 	g, err := graph.Of(program, p.Name, options)
 	if err != nil {
@@ -59,17 +55,4 @@ func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
 		return written(g.WriteSVG(a.sys.out))
 	}
 	return written(g.WriteDot(a.sys.out))
-}
-
-// subplan is the program of a plan that another one calls. One that there is not
-// may be an error that the other expects: it has no program.
-func (a *app) subplan(ctx context.Context, name string) (*syntax.Program, error) {
-	p, err := a.plans().Find(ctx, name)
-	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == plans.UnknownPlan {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.Program()
 }

@@ -14,9 +14,6 @@ import (
 	"bolt/internal/safetext"
 	"bolt/output"
 	"bolt/output/listing"
-	"bolt/puppet/eval"
-	"bolt/puppet/syntax"
-	"bolt/puppet/value"
 	"bolt/run"
 )
 
@@ -69,16 +66,7 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 // above it, as Puppet prints it; as JSON each is a document with the file's name,
 // and null for one that has none.
 func runPuppetDump(ctx context.Context, a *app, args []string) error {
-	format := syntax.PN
 	json := a.own != formatPN && a.format() != output.Human
-	switch pretty := a.values.on("pretty", false); {
-	case json && pretty:
-		format = syntax.PrettyJSON
-	case json:
-		format = syntax.JSON
-	case pretty:
-		format = syntax.PrettyPN
-	}
 	var list []program.Input
 	var problems []program.Finding
 	if len(a.values["execute"]) > 1 {
@@ -101,7 +89,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 			return errPrinted
 		}
 	}
-	found, err := program.Dump(a.sys.out, list, format, json)
+	found, err := program.Dump(a.sys.out, list, json, a.values.on("pretty", false))
 	if err != nil {
 		return written(err)
 	}
@@ -154,7 +142,7 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 			return err
 		}
 	}
-	e := l.Evaluate(ctx, list[0], eval.Limits{})
+	e := l.Evaluate(ctx, list[0])
 	if human {
 		if err := listing.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
 			return written(err)
@@ -218,11 +206,7 @@ func wordsOfEval(args []string, have bool) (files []string, given []program.Vari
 		case !ok:
 			return nil, nil, hinted(cli.NoArguments([]string{arg}), "give one file, or a program with --execute (-e); parameters and variables are NAME=VALUE")
 		}
-		v, err := value.FromJSON([]byte(text))
-		if err != nil {
-			v = value.String(text)
-		}
-		given = append(given, program.Variable{Name: name, Value: v})
+		given = append(given, program.ParseVariable(name, text))
 	}
 	return files, given, nil
 }

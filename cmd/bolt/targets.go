@@ -9,13 +9,11 @@ import (
 	"strconv"
 
 	"bolt/format/ordered"
-	"bolt/internal/nodeset"
 	"bolt/inventory"
 	"bolt/inventory/choose"
 	"bolt/inventory/file"
 	"bolt/inventory/match"
 	"bolt/project"
-	"bolt/transport"
 	"bolt/transport/all"
 )
 
@@ -84,25 +82,12 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 		if f.Setting == nil || !a.values.has(f.Name) || f.Section != secAuth && f.Section != secEscalate && f.Section != secTransport {
 			continue
 		}
-		var beaten []string
-		for _, t := range targets {
-			data, err := t.Data(ctx)
-			if err != nil {
-				if ctx.Err() != nil {
-					return err
-				}
-				continue // this target fails alone, when its turn comes
-			}
-			has, known := data.Config.Get(f.Name)
-			if s, secret := has.(transport.Secret); secret {
-				has = s.Reveal()
-			}
-			if known && has != a.config.Transports[data.Transport].Value(f.Name) {
-				beaten = append(beaten, t.SafeName())
-			}
+		names, err := inventory.Overriding(ctx, targets, f.Name, func(transport string) any { return a.config.Transports[transport].Value(f.Name) })
+		if err != nil {
+			return err
 		}
-		if beaten != nil {
-			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.Name, nodeset.Fold(beaten)))
+		if names != "" {
+			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.Name, names))
 		}
 	}
 	return nil

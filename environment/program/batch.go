@@ -101,7 +101,7 @@ func (l *Evaluator) answer(ctx context.Context, name string, plans bool, n int, 
 	if r.Expr == nil {
 		return refused(r, form+": it has no expr")
 	}
-	e := l.Evaluate(ctx, Source{Text: *r.Expr, Plans: plans}, eval.Limits{Steps: batchSteps, Memory: batchMemory})
+	e := l.evaluate(ctx, Source{Text: *r.Expr, Plans: plans}, eval.Limits{Steps: batchSteps, Memory: batchMemory})
 	e.ID = compact(r.ID)
 	return e
 }

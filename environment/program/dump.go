@@ -17,9 +17,18 @@ type Input struct {
 
 // Dump prints the tree of each program. Of several, each has its name above it, as
 // Puppet prints it; with json each is a document with the file's name, and null for
-// one that has no tree. It returns what is wrong with programs; the error is that of
+// one that has no tree. A tree has one line unless pretty is set. It returns what is wrong with programs; the error is that of
 // writing.
-func Dump(w io.Writer, list []Input, format syntax.Format, json bool) (problems []Finding, err error) {
+func Dump(w io.Writer, list []Input, json, pretty bool) (problems []Finding, err error) {
+	format := syntax.PN
+	switch {
+	case json && pretty:
+		format = syntax.PrettyJSON
+	case json:
+		format = syntax.JSON
+	case pretty:
+		format = syntax.PrettyPN
+	}
 	out := bufio.NewWriter(w)
 	for _, in := range list {
 		var p *syntax.Program

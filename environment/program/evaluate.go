@@ -49,6 +49,15 @@ type Variable struct {
 	Value value.Value
 }
 
+// ParseVariable reads a value as JSON, or else as the text that it is.
+func ParseVariable(name, text string) Variable {
+	v, err := value.FromJSON([]byte(text))
+	if err != nil {
+		v = value.String(text)
+	}
+	return Variable{name, v}
+}
+
 // NewEvaluator makes an Evaluator.
 func NewEvaluator(o Options) *Evaluator {
 	if o.Facts == nil {
@@ -96,8 +105,13 @@ func (l *Evaluator) env(plans bool) *environment.Environment {
 	return *e
 }
 
-// Evaluate runs a program, or renders a template, on its own, within limits.
-func (l *Evaluator) Evaluate(ctx context.Context, s Source, within eval.Limits) *Evaluation {
+// Evaluate runs a program, or renders a template, on its own.
+func (l *Evaluator) Evaluate(ctx context.Context, s Source) *Evaluation {
+	return l.evaluate(ctx, s, eval.Limits{})
+}
+
+// evaluate is Evaluate within limits.
+func (l *Evaluator) evaluate(ctx context.Context, s Source, within eval.Limits) *Evaluation {
 	e := &Evaluation{}
 	p, problems := s.Check(Location{})
 	for _, f := range problems {

@@ -11,13 +11,17 @@ import (
 
 // TestDocs reads the expressions that people are shown.
 func TestDocs(t *testing.T) {
-	files, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	files := []string{"../../README.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../cmd/bolt/help/*.txt"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	shown := regexp.MustCompile(`--where '([^']+)'|(?m)^ +match: (.+)$`)
 	n := 0
-	for _, f := range append(files, "../../README.md", "../../cmd/bolt/root.go") {
+	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func (o *copyOptions) bind(b *cli.Binder) {
 
 func runUpload(ctx context.Context, a *app, o *copyOptions) error {
 	return a.act(ctx, &o.actionOptions, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
-		path, matches, err := a.uploaded(o.source)
+		path, matches, err := project.Upload(a.modules.Find(o.source), home(a.sys))
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/cli"
+	"bolt/environment/unknown"
 	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -30,6 +31,7 @@ import (
 	"bolt/output"
 	"bolt/plans"
 	"bolt/project"
+	"bolt/puppet/eval"
 	"bolt/puppetdb"
 	"bolt/tasks"
 	"bolt/transport/all"
@@ -239,6 +241,16 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 		}
 	}
 	return m, nil
+}
+
+// explain is the text of an error of a program, with advice about unknown names.
+func (a *app) explain(ctx context.Context, e *eval.Error) string {
+	return a.names().Explain(ctx, e)
+}
+
+// names is where names of programs are looked for.
+func (a *app) names() *unknown.Names {
+	return &unknown.Names{Modules: a.modules, Modulepath: a.config.Modulepath}
 }
 
 func (a *app) close() {

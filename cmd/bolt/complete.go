@@ -53,47 +53,11 @@ func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
 	return c
 }
 
-// completeWhere completes the end of an expression: names, lists after "in", and
-// "and" and "or" after a comparison.
+// completeWhere completes the end of an expression.
 func completeWhere(_ context.Context, q cli.Query) cli.Completions {
-	c := cli.Texts(continuations(q.Prefix)...)
+	c := cli.Texts(match.Continuations(q.Prefix)...)
 	c.NoSpace = true
 	return c
-}
-
-func continuations(prefix string) []string {
-	begin := strings.TrimRight(prefix, "abcdefghijklmnopqrstuvwxyz")
-	before, last := strings.TrimRight(begin, " "), prefix[len(begin):]
-	if strings.HasSuffix(begin, ".") || strings.Count(strings.ReplaceAll(begin, `\"`, ""), `"`)%2 == 1 {
-		return nil
-	}
-	var offers []string
-	words := strings.FieldsFunc(before, func(r rune) bool { return r == ' ' || r == '(' })
-	word := ""
-	if len(words) > 0 {
-		word = words[len(words)-1]
-	}
-	switch {
-	case word == "in":
-		offers = []string{"groups", "features", "alias"}
-	case before == "", strings.HasSuffix(before, "("), word == "and", word == "or", word == "not":
-		for _, name := range match.Names() {
-			if name == "facts" || name == "vars" {
-				name += "."
-			}
-			offers = append(offers, name)
-		}
-	case strings.ContainsAny(before[len(before)-1:], "=<>~!,["):
-	default:
-		offers = []string{"and", "or", "in"}
-	}
-	var list []string
-	for _, o := range offers {
-		if strings.HasPrefix(o, last) {
-			list = append(list, begin+o)
-		}
-	}
-	return list
 }
 
 // A lister returns things that have names.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"bolt/environment"
+	"bolt/environment/unknown"
 	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
@@ -50,7 +50,7 @@ func (p *ranPlan) unknown(ctx context.Context, f *executor.Failure) string {
 	language := &p.language.PlanLanguage
 	switch e.Kind {
 	case "unknown-function":
-		advice = p.app.advise(ctx, e.Name, "functions", func() []string {
+		advice = p.app.names().Advise(ctx, e.Name, "functions", func() []string {
 			names := environment.Functions()
 			for _, f := range language.Functions {
 				names = append(names, f.Name)
@@ -58,7 +58,7 @@ func (p *ranPlan) unknown(ctx context.Context, f *executor.Failure) string {
 			return names
 		})
 	case "unknown-type":
-		advice = p.app.advise(ctx, e.Name, "types", func() []string { return slices.Concat(environment.Types(), languageTypes, planTypes) })
+		advice = p.app.names().Advise(ctx, e.Name, "types", unknown.PlanTypes)
 	}
 	return strings.TrimLeft(advice, ":; ")
 }

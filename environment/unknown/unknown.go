@@ -1,4 +1,7 @@
-package main
+// Package unknown explains names of functions and types that a program of the Puppet
+// language uses and that are unknown: where they were looked for, and which similar name
+// there is.
+package unknown
 
 import (
 	"context"
@@ -34,9 +37,15 @@ var languageTypes = strings.Fields(`
 	Iterable Iterator NotUndef Numeric Object Optional Pattern Regexp Resource RichData Runtime Scalar ScalarData SemVer
 	SemVerRange Sensitive String Struct Timespan Timestamp Tuple Type TypeAlias TypeReference TypeSet Undef URI Variant`)
 
-// explain is the text of an error; of an unknown name it says where that was
+// Names is where names are looked for.
+type Names struct {
+	Modules    *modules.Path
+	Modulepath []string // the directories of Modules, as the configuration has them
+}
+
+// Explain returns the text of an error. For an unknown name, it adds where that was
 // looked for, and what was probably meant.
-func (a *app) explain(ctx context.Context, e *eval.Error) string {
+func (n *Names) Explain(ctx context.Context, e *eval.Error) string {
 	switch {
 	case e.Name == "":
 		return e.Msg
@@ -44,40 +53,47 @@ func (a *app) explain(ctx context.Context, e *eval.Error) string {
 		if slices.Contains(planFunctions, e.Name) {
 			return e.Name + " is a function of Bolt's plans, which this version does not run"
 		}
-		return e.Msg + a.advise(ctx, e.Name, "functions", environment.Functions)
+		return e.Msg + n.Advise(ctx, e.Name, "functions", environment.Functions)
 	case e.Kind == "unknown-type":
 		if slices.Contains(planTypes, e.Name) {
 			return e.Name + " is a type of Bolt's plans, which this version does not run"
 		}
-		return e.Msg + a.advise(ctx, e.Name, "types", func() []string { return append(environment.Types(), languageTypes...) })
+		return e.Msg + n.Advise(ctx, e.Name, "types", Types)
 	}
 	return e.Msg
 }
 
-// advise says where a name was looked for in modules, whose folder of that
-// name has such things, and which name is near.
-func (a *app) advise(ctx context.Context, name, folder string, known func() []string) string {
+// Types returns the types that programs know: those of the language itself, and those
+// of package environment.
+func Types() []string { return append(environment.Types(), languageTypes...) }
+
+// PlanTypes returns the types that plans know.
+func PlanTypes() []string { return append(Types(), planTypes...) }
+
+// Advise returns where a name was looked for in modules, whose folder of that name has
+// such things, and which of the known names is near.
+func (n *Names) Advise(ctx context.Context, name, folder string, known func() []string) string {
 	lower := strings.ToLower(strings.TrimPrefix(name, "::"))
 	module, rest, qualified := strings.Cut(lower, "::")
 	names := known()
 	advice := ""
 	if qualified && !slices.ContainsFunc(strings.Split(rest, "::"), func(s string) bool { return !modules.ValidName(s) }) {
-		if m, ok := a.modules.Module(module); ok {
+		if m, ok := n.Modules.Module(module); ok {
 			dir := filepath.Join(m.Dir, folder)
 			advice = fmt.Sprintf(": there is no %s.pp in %s", filepath.Join(strings.Split(rest, "::")...), dir)
 			names = append(names, definedIn(ctx, dir, module)...)
-		} else if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(strings.ToLower(n), module+"::") }) {
-			advice = fmt.Sprintf(": there is no module %s in %s", module, strings.Join(a.config.Modulepath, string(filepath.ListSeparator)))
+		} else if !slices.ContainsFunc(names, func(known string) bool { return strings.HasPrefix(strings.ToLower(known), module+"::") }) {
+			advice = fmt.Sprintf(": there is no module %s in %s", module, strings.Join(n.Modulepath, string(filepath.ListSeparator)))
 		}
 	}
 	// Names of files have no capitals, those of types have.
 	byLower := map[string]string{}
-	for i, n := range names {
-		names[i] = strings.ToLower(n)
-		if folder == "types" && n == names[i] {
-			n = capitalized(n)
+	for i, known := range names {
+		names[i] = strings.ToLower(known)
+		if folder == "types" && known == names[i] {
+			known = capitalized(known)
 		}
-		byLower[names[i]] = n
+		byLower[names[i]] = known
 	}
 	// Two slips in a short word make any other of it.
 	if near := spelling.Near(lower, names); near != "" && (len(lower) > 5 || spelling.Distance(lower, near) == 1) {

@@ -1,4 +1,4 @@
-package main
+package project
 
 import (
 	"errors"
@@ -8,22 +8,20 @@ import (
 	"strings"
 
 	"bolt/format/fault"
-	"bolt/project"
 )
 
-// uploaded resolves the source of an upload. It tries, in this order: a path that
-// exists, a file of a module, a path with a home directory, and a pattern. Only a
-// pattern has matches.
-func (a *app) uploaded(arg string) (path string, matches []string, err error) {
-	path = a.modules.Find(arg)
+// Upload returns the source of an upload. It tries, in this order: a path that exists,
+// a path with a home directory, and a pattern. Only a pattern has matches. home is the
+// user's home directory, "" if it is unknown.
+func Upload(path, home string) (source string, matches []string, err error) {
 	if _, err := os.Lstat(path); err != nil {
-		path = a.withHome(path)
+		path = withHome(path, home)
 	}
 	if _, lerr := os.Lstat(path); lerr != nil && strings.ContainsAny(path, "*?[") {
 		matches = filesMatching(path)
 	}
 	if matches == nil {
-		err := project.CheckTree("source file", path)
+		err := CheckTree("source file", path)
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint == "" && strings.ContainsAny(path, "*?[") {
 			f.Hint = "No local file has this name, and none matches it as a pattern."
 		}
@@ -31,7 +29,7 @@ func (a *app) uploaded(arg string) (path string, matches []string, err error) {
 	}
 	names := make(map[string]string, len(matches))
 	for _, m := range matches {
-		if err := project.CheckTree("source file", m); err != nil {
+		if err := CheckTree("source file", m); err != nil {
 			return "", nil, err
 		}
 		if other, taken := names[filepath.Base(m)]; taken {
@@ -44,13 +42,13 @@ func (a *app) uploaded(arg string) (path string, matches []string, err error) {
 
 // withHome replaces ~ or ~USER at the beginning of a path with a home directory. A
 // path whose home directory is unknown stays as it is.
-func (a *app) withHome(path string) string {
+func withHome(path, home string) string {
 	name, _, _ := strings.Cut(path, "/")
 	login, ok := strings.CutPrefix(name, "~")
 	if !ok {
 		return path
 	}
-	dir := home(a.sys)
+	dir := home
 	if login != "" {
 		u, err := user.Lookup(login)
 		if err != nil {

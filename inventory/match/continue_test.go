@@ -1,4 +1,4 @@
-package main
+package match
 
 import (
 	"slices"
@@ -21,7 +21,7 @@ func TestContinuations(t *testing.T) {
 		`name in ["a", `:           nil,
 		`name == "say \"f" and ho`: {`name == "say \"f" and host`},
 	} {
-		if got := continuations(prefix); !slices.Equal(got, want) {
+		if got := Continuations(prefix); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", prefix, got, want)
 		}
 	}

@@ -96,6 +96,7 @@ type Flag struct {
 	Negative    string // what completion says of the --no- form; "" for the same
 	On          string // the occasion on which it means something: a key of Program.Occasions, or Always
 	Strict      bool   // refused on all other occasions: Bolt does not know it, or refuses it itself
+	Secret      bool   // its value must not be kept
 
 	// Setting converts its value to that of the setting of the same name, whose
 	// value in configuration files it overrides; nil for none. It is nil if
@@ -105,6 +106,10 @@ type Flag struct {
 	// Check returns the mistake in a value, which is refused while arguments are
 	// read. If it is nil, all values are accepted at that time.
 	Check func(f *Flag, text string) error
+
+	// Absolute returns what a value that names files means in another working directory.
+	// It is nil if values mean the same there.
+	Absolute func(text string) string
 
 	// Vary changes the flag to what it is with a command, such as its Values.
 	// It can be nil.

@@ -63,9 +63,6 @@ func (b *Binder) Fail(err error) {
 // Err returns the first mistake.
 func (b *Binder) Err() error { return b.err }
 
-// Args binds the arguments.
-func (b *Binder) Args(into *[]string) { *into = b.args }
-
 // Arg binds the first argument.
 func (b *Binder) Arg(into *string) {
 	if len(b.args) > 0 {

@@ -39,14 +39,15 @@ import (
 
 // app is one invocation with its configuration read. It owns the log.
 type app struct {
-	sys     system
+	sys system
+	*screen
+	*input
 	values  flagValues
 	global  globalOptions
 	project *project.Project
 	config  *project.Config
 	logs    *logging.Log
 	log     *slog.Logger
-	console *console
 	ask     *prompter
 	modules *modules.Path
 
@@ -61,7 +62,6 @@ type app struct {
 	plug      *plugin.Plugins     // nil before plugins()
 	pdb       *puppetdb.Instances // nil before puppetDB()
 	kept      *facts.Chosen       // nil before cachedFacts()
-	stdinRead bool                // standard input was read
 }
 
 // inventoryVariable may hold a whole inventory, as YAML.
@@ -160,7 +160,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	if err != nil {
 		return nil, err
 	}
-	a := &app{sys: sys, values: values, global: global, project: p, console: &console{w: sys.err}}
+	a := &app{sys: sys, values: values, global: global, project: p, screen: &screen{sys: sys, console: &console{w: sys.err}}, input: &input{file: sys.in}}
 	a.ask = &prompter{in: sys.in, out: a.console}
 	flags, err := a.overrides(ctx, v == quiet)
 	if err != nil {
@@ -169,6 +169,7 @@ func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app,
 	if a.config, err = project.Load(ctx, p, sources, flags, early.Warn); err != nil {
 		return nil, err
 	}
+	a.screen.config = a.config
 	logTo := a.config.Log
 	logTo.Console = a.console
 	logTo.Color = logTo.Color && !sys.plainTerminal() && term.IsTerminal(int(sys.err.Fd()))
@@ -228,11 +229,14 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	if silent {
 		return m, nil
 	}
-	for _, q := range []struct{ flag, setting, question string }{
-		{"password-prompt", "password", "Please enter your password: "},
-		{"sudo-password-prompt", "sudo-password", "Please enter your privilege escalation password: "},
+	for _, q := range []struct {
+		asked                   bool
+		flag, setting, question string
+	}{
+		{a.global.askPassword, "password-prompt", "password", "Please enter your password: "},
+		{a.global.askSudoPassword, "sudo-password-prompt", "sudo-password", "Please enter your privilege escalation password: "},
 	} {
-		if a.values.has(q.flag) {
+		if q.asked {
 			secret, err := a.ask.secret(ctx, q.question)
 			if err != nil {
 				return nil, usagef("--%s: %v", q.flag, err)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,10 +8,7 @@ import (
 	"time"
 
 	"bolt/cli"
-	"bolt/format/fault"
-	"bolt/internal/readfile"
 	"bolt/project"
-	"bolt/run"
 )
 
 // The words of each command that are no flags, checked before any file is
@@ -210,50 +205,6 @@ func parseTimeout(s string) (time.Duration, error) {
 		err = fmt.Errorf("%s is not positive", s)
 	}
 	return d, err
-}
-
-// readArg returns arg, or what it stands for: "@FILE" the text of a file, "-"
-// that of standard input.
-func (a *app) readArg(ctx context.Context, arg string) (string, error) {
-	switch {
-	case arg == "-":
-		text, err := a.readInput(ctx, readfile.Payload)
-		if _, usage := errors.AsType[*cli.UsageError](err); usage {
-			return "", err
-		}
-		if errors.Is(err, run.ErrStopped) {
-			return "", errPrinted // who stopped it knows
-		}
-		if err != nil {
-			return "", &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
-		}
-		return string(text), nil
-	case strings.HasPrefix(arg, "@"):
-		text, err := readfile.Read(ctx, arg[1:], readfile.Payload)
-		if errors.Is(err, run.ErrStopped) {
-			return "", errPrinted
-		}
-		if err != nil {
-			return "", usagef("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
-		}
-		return string(text), nil
-	}
-	return arg, nil
-}
-
-// readInput reads standard input whole, which can be done once. It returns
-// run.ErrStopped when ctx ends the wait.
-func (a *app) readInput(ctx context.Context, limit int64) ([]byte, error) {
-	if a.stdinRead {
-		return nil, usagef("Standard input ('-') can be read only once")
-	}
-	a.stdinRead = true
-	in, stop, err := readfile.Wakeable(ctx, a.sys.in)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	return readfile.Whole(ctx, in, limit)
 }
 
 // withoutComments takes comments out of a list of targets: what follows a "#"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -163,15 +164,15 @@ func (s system) flags() []cli.Flag {
 			Help: "Show each target's settings, variables, facts, features and groups."},
 
 		{Name: "user", Short: "u", Arg: "USER", Setting: asText, Section: secAuth, On: onAction, Help: "Log in as this user."},
-		{Name: "password", Short: "p", Arg: "PASSWORD", Setting: asText, Section: secAuth, On: onAction,
+		{Name: "password", Short: "p", Arg: "PASSWORD", Secret: true, Setting: asText, Section: secAuth, On: onAction,
 			Help: "Log in with this password. Others can read it in the process list: prefer --password-prompt."},
 		{Name: "password-prompt", Section: secAuth, On: onAction, Help: "Ask for the login password on the terminal."},
-		{Name: "private-key", Arg: "FILE", Setting: asText, Complete: cli.AnyFile, Section: secAuth, On: onAction, Help: "Log in with this private key."},
+		{Name: "private-key", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.AnyFile, Section: secAuth, On: onAction, Help: "Log in with this private key."},
 		{Name: "host-key-check", Negatable: true, Setting: asBool, Section: secAuth, On: onAction,
 			Help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted.", Negative: "Accept any host key."},
 
 		{Name: "run-as", Arg: "USER", Setting: asText, Section: secEscalate, On: onAction, Help: "Run as this user, through sudo, su or doas."},
-		{Name: "sudo-password", Arg: "PASSWORD", Setting: asText, Section: secEscalate, On: onAction,
+		{Name: "sudo-password", Arg: "PASSWORD", Secret: true, Setting: asText, Section: secEscalate, On: onAction,
 			Help: "The password for sudo, su or doas. sudo and doas default to the login password. Prefer --sudo-password-prompt."},
 		{Name: "sudo-password-prompt", Section: secEscalate, On: onAction, Help: "Prompt on the terminal for the password of sudo, su or doas."},
 		{Name: "sudo-executable", Arg: "PROGRAM", Setting: asText, Section: secEscalate, On: onAction, Help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
@@ -193,10 +194,10 @@ func (s system) flags() []cli.Flag {
 		{Name: "max-depth", Arg: "N", Section: secContext, On: onDownload, Strict: true,
 			Help: "End a download from a target whose directories are nested more than N deep (default 4096)."},
 		{Name: "cleanup", Negatable: true, Setting: asBool, Section: secContext, On: onAction, Help: "Remove temporary files from targets (default). --no-cleanup leaves them there.", Negative: "Leave temporary files on targets."},
-		{Name: "modulepath", Short: "m", Arg: "DIRS", Setting: asText, Complete: cli.Directory, Section: secContext, On: onModules, Help: "Look for modules in these directories, separated by colons."},
+		{Name: "modulepath", Short: "m", Arg: "DIRS", Setting: asText, Absolute: absoluteList, Complete: cli.Directory, Section: secContext, On: onModules, Help: "Look for modules in these directories, separated by colons."},
 		{Name: "project", Arg: "DIR", Complete: cli.Directory, Section: secContext, On: onAll, Help: "Use the Bolt project in this directory."},
-		{Name: "inventoryfile", Short: "i", Arg: "FILE", Setting: asText, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onInventory, Help: "Read the inventory from this file."},
-		{Name: "hiera-config", Arg: "FILE", Setting: asText, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onHiera, Help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
+		{Name: "inventoryfile", Short: "i", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onInventory, Help: "Read the inventory from this file."},
+		{Name: "hiera-config", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onHiera, Help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
 		{Name: "puppetdb", Arg: "INSTANCE", Section: secContext, On: onTargets, Help: "Ask this PuppetDB of puppetdb-instances where none is named."},
 		{Name: "save-rerun", Negatable: true, Setting: asBool, Section: secContext, On: onResults, Help: "Record the outcome for --rerun (default).", Negative: "Do not record the outcome for --rerun."},
 
@@ -334,6 +335,23 @@ func amountOrCount(f *cli.Flag, text string) error {
 		return nil
 	}
 	return count(f, text)
+}
+
+// absolute makes a path absolute, unless it begins with the home directory.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "~" && !strings.HasPrefix(path, "~/") {
+		return abs
+	}
+	return path
+}
+
+// absoluteList is absolute for a list of paths, separated by colons.
+func absoluteList(list string) string {
+	paths := filepath.SplitList(list)
+	for i, path := range paths {
+		paths[i] = absolute(path)
+	}
+	return strings.Join(paths, string(filepath.ListSeparator))
 }
 
 func asText(s string) any { return s }

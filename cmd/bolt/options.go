@@ -26,6 +26,8 @@ type globalOptions struct {
 	trace, clearCache bool
 	timeout           cli.Optional // on one target; it was checked before
 	runAs             string
+	askPassword       bool
+	askSudoPassword   bool
 }
 
 func (o *globalOptions) bind(b *cli.Binder) {
@@ -35,6 +37,8 @@ func (o *globalOptions) bind(b *cli.Binder) {
 	b.Switch("clear-cache", &o.clearCache)
 	b.Optional("timeout", &o.timeout)
 	b.Text("run-as", &o.runAs)
+	b.Switch("password-prompt", &o.askPassword)
+	b.Switch("sudo-password-prompt", &o.askSudoPassword)
 }
 
 // actionOptions are those of commands that act on targets. Not all of them have rolling

@@ -59,35 +59,19 @@ func (a *app) recordedOptions() *ordered.Map {
 		default:
 			continue
 		}
-		if f.Name == "password" || f.Name == "sudo-password" || f.On == onResume || f.On == onJournal || !a.values.has(f.Name) {
+		if f.Secret || f.On == onResume || f.On == onJournal || !a.values.has(f.Name) {
 			continue
 		}
 		list := make([]any, len(a.values[f.Name]))
 		for i, text := range a.values[f.Name] {
-			list[i] = absolute(f.Name, text)
+			if f.Absolute != nil {
+				text = f.Absolute(text)
+			}
+			list[i] = text
 		}
 		m.Set(f.Name, list)
 	}
 	return m
-}
-
-// absolute is an option that names files in the working directory as it is to be read
-// in another one.
-func absolute(name, text string) string {
-	paths := []string{text}
-	switch name {
-	case "inventoryfile", "hiera-config", "private-key":
-	case "modulepath":
-		paths = filepath.SplitList(text)
-	default:
-		return text
-	}
-	for i, path := range paths {
-		if abs, err := filepath.Abs(path); err == nil && path != "~" && !strings.HasPrefix(path, "~/") {
-			paths[i] = abs
-		}
-	}
-	return strings.Join(paths, string(filepath.ListSeparator))
 }
 
 // withOptions opens an app with the options of a run, where the command line does

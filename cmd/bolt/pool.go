@@ -80,11 +80,6 @@ func poolFault(err error) error {
 	return &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
 }
 
-func (a *app) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.sys.out, format+"\n", args...)
-	return written(err)
-}
-
 func runPoolStart(ctx context.Context, a *app, _ []string) error {
 	if _, running, err := a.control(ctx, "ping"); err != nil {
 		return err

@@ -96,17 +96,6 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 	return nil
 }
 
-// tell prints a sentence about what was done: for people. Programs find it
-// beside the output.
-func (a *app) tell(text string) error {
-	out := a.sys.out
-	if a.format().IsJSON() {
-		out = a.sys.err
-	}
-	_, err := fmt.Fprintln(out, text)
-	return written(err)
-}
-
 // warnHidden tells that the project hides a module that has its name.
 func (a *app) warnHidden() {
 	if m, ok := a.modules.Hidden(); ok {

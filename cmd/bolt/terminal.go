@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"sync"
 
@@ -8,38 +9,63 @@ import (
 
 	"bolt/output"
 	"bolt/output/listing"
+	"bolt/project"
 )
 
 // plainTerminal reports whether the terminal does not support control sequences,
 // according to the environment.
 func (s system) plainTerminal() bool { return s.env("NO_COLOR") != "" || s.env("TERM") == "dumb" }
 
+// screen is where an invocation prints, as its configuration wants it.
+type screen struct {
+	sys     system
+	config  *project.Config
+	console *console
+}
+
 // color says whether standard output may be coloured.
-func (a *app) color() bool { return a.config.Color && !a.sys.plainTerminal() && a.terminal() }
+func (s *screen) color() bool { return s.config.Color && !s.sys.plainTerminal() && s.terminal() }
 
 // errColor is color for standard error.
-func (a *app) errColor() bool { return a.config.Color && !a.sys.plainTerminal() && a.errTerminal() }
+func (s *screen) errColor() bool { return s.config.Color && !s.sys.plainTerminal() && s.errTerminal() }
 
-func (a *app) errTerminal() bool { return term.IsTerminal(int(a.sys.err.Fd())) }
+func (s *screen) errTerminal() bool { return term.IsTerminal(int(s.sys.err.Fd())) }
 
 // progress reports whether standard error can show a progress line, which bolt
 // overwrites again and again.
-func (a *app) progress() bool {
-	return a.config.Spinner && a.errTerminal() && a.sys.env("TERM") != "dumb"
+func (s *screen) progress() bool {
+	return s.config.Spinner && s.errTerminal() && s.sys.env("TERM") != "dumb"
 }
 
 // errWidth is the number of columns of standard error, 0 if unknown.
-func (a *app) errWidth() int {
-	width, _, _ := term.GetSize(int(a.sys.err.Fd()))
+func (s *screen) errWidth() int {
+	width, _, _ := term.GetSize(int(s.sys.err.Fd()))
 	return width
 }
 
-func (a *app) terminal() bool { return term.IsTerminal(int(a.sys.out.Fd())) }
+func (s *screen) terminal() bool { return term.IsTerminal(int(s.sys.out.Fd())) }
 
-func (a *app) format() output.Format { return output.Format(a.config.Format) }
+func (s *screen) format() output.Format { return output.Format(s.config.Format) }
 
-func (a *app) listOptions() listing.Options {
-	return listing.Options{Format: a.format(), Color: a.color()}
+func (s *screen) listOptions() listing.Options {
+	return listing.Options{Format: s.format(), Color: s.color()}
+}
+
+// tell prints a sentence about what was done: for people. Programs find it
+// beside the output.
+func (s *screen) tell(text string) error {
+	out := s.sys.out
+	if s.format().IsJSON() {
+		out = s.sys.err
+	}
+	_, err := fmt.Fprintln(out, text)
+	return written(err)
+}
+
+// say prints a line for people.
+func (s *screen) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.sys.out, format+"\n", args...)
+	return written(err)
 }
 
 // console is standard error for the log and for questions. While a line of

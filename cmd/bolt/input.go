@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"bolt/cli"
+	"bolt/format/fault"
+	"bolt/internal/readfile"
+	"bolt/run"
+)
+
+// input is standard input, and what arguments stand for.
+type input struct {
+	file *os.File
+	used bool // it was read
+}
+
+// readArg returns arg, or what it stands for: "@FILE" the text of a file, "-"
+// that of standard input.
+func (i *input) readArg(ctx context.Context, arg string) (string, error) {
+	switch {
+	case arg == "-":
+		text, err := i.readInput(ctx, readfile.Payload)
+		if _, usage := errors.AsType[*cli.UsageError](err); usage {
+			return "", err
+		}
+		if errors.Is(err, run.ErrStopped) {
+			return "", errPrinted // who stopped it knows
+		}
+		if err != nil {
+			return "", &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
+		}
+		return string(text), nil
+	case strings.HasPrefix(arg, "@"):
+		text, err := readfile.Read(ctx, arg[1:], readfile.Payload)
+		if errors.Is(err, run.ErrStopped) {
+			return "", errPrinted
+		}
+		if err != nil {
+			return "", usagef("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
+		}
+		return string(text), nil
+	}
+	return arg, nil
+}
+
+// readInput reads standard input whole, which can be done once. It returns
+// run.ErrStopped when ctx ends the wait.
+func (i *input) readInput(ctx context.Context, limit int64) ([]byte, error) {
+	if i.used {
+		return nil, usagef("Standard input ('-') can be read only once")
+	}
+	i.used = true
+	in, stop, err := readfile.Wakeable(ctx, i.file)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	return readfile.Whole(ctx, in, limit)
+}

@@ -113,7 +113,29 @@ func runUpload(ctx context.Context, a *app, o *copyOptions) error {
 	})
 }
 
-func runDownload(ctx context.Context, a *app, o *copyOptions) error {
+type downloadOptions struct {
+	copyOptions
+	limits limitOptions
+}
+
+func (o *downloadOptions) bind(b *cli.Binder) {
+	o.copyOptions.bind(b)
+	o.limits.bind(b)
+}
+
+func (o *downloadOptions) check() error {
+	if err := o.copyOptions.check(); err != nil {
+		return err
+	}
+	_, err := o.limits.parse()
+	return err
+}
+
+func runDownload(ctx context.Context, a *app, o *downloadOptions) error {
+	limits, err := o.limits.parse()
+	if err != nil {
+		return err
+	}
 	var made []string // by this run, if anything arrives
 	defer func() { removeEmpty(made) }()
 	return a.act(ctx, &o.actionOptions, "download", o.source, func(targets []*inventory.Target) (run.Action, error) {
@@ -126,7 +148,7 @@ func runDownload(ctx context.Context, a *app, o *copyOptions) error {
 				Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
 		}
 		made = missingDirs(dir)
-		d := &run.Download{Source: o.source, Dir: dir, Expand: true, Limits: a.limits()}
+		d := &run.Download{Source: o.source, Dir: dir, Expand: true, Limits: limits}
 		taken := make(map[string]*inventory.Target, len(targets))
 		for _, t := range targets {
 			sub := d.Subdir(t)
@@ -155,7 +177,7 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 	if err != nil {
 		return err
 	}
-	find, err := a.targeting(ctx)
+	find, err := a.targeting(ctx, &o.targets)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type app struct {
 	sys system
 	*screen
 	*input
-	values  flagValues
+	values  cli.Values
 	global  globalOptions
 	project *project.Project
 	config  *project.Config
@@ -51,7 +51,6 @@ type app struct {
 	ask     *prompter
 	modules *modules.Path
 
-	own       string               // the value of --format that only this command knows
 	inv       *inventory.Inventory // nil before inventory()
 	invOnce   sync.Once            // fills in what inventoryData() returns
 	invData   *ordered.Map
@@ -78,19 +77,17 @@ const (
 
 // start runs a command whose name and flags are known: it checks the words,
 // reads the configuration, and prints what goes wrong in the format asked for.
-func start(ctx context.Context, p *cli.Program, c *command, values flagValues, sys system, args []string) error {
+func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, sys system, args []string) error {
 	if err := c.Check(args); err != nil {
 		return err
 	}
-	bound := c.run(cli.Values(values), args)
+	bound := c.run(values, args)
 	if err := checkFlags(p, c, bound, values, sys.env(inventoryVariable) != ""); err != nil {
 		return err
 	}
 	formats, _ := formatsOf(c, bound.options)
-	own := ""
-	if f := values.last("format"); f != "" && !slices.Contains(project.Formats(), f) {
-		own = f
-		delete(values, "format") // the configuration does not know it
+	if f := values.Last("format"); f != "" && !slices.Contains(project.Formats(), f) {
+		delete(values, "format") // only the command knows it, and not the configuration
 	}
 	a, err := openApp(ctx, values, sys, c.voice)
 	if err != nil {
@@ -99,7 +96,6 @@ func start(ctx context.Context, p *cli.Program, c *command, values flagValues, s
 		return err
 	}
 	defer a.close()
-	a.own = own
 	a.config.Format = nearestFormat(formats, a.config.Format)
 	if slices.Contains(c.Lists, onModules) {
 		a.warnHidden()
@@ -139,13 +135,13 @@ func printCauses(w io.Writer, err error) {
 }
 
 // openApp finds the project, reads the configuration, and opens the log.
-func openApp(ctx context.Context, values flagValues, sys system, v voice) (*app, error) {
+func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	var global globalOptions
-	global.bind(cli.NewBinder(cli.Values(values), nil))
+	global.bind(cli.NewBinder(values, nil))
 	sources := project.Sources{
 		Dir:        global.project,
 		FromEnv:    sys.env(projectVariable),
@@ -209,8 +205,8 @@ func (a *app) clearCache() error {
 func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) {
 	m := &ordered.Map{}
 	for _, f := range a.sys.flags() {
-		if f.Setting != nil && a.values.has(f.Name) {
-			if v := f.Setting(a.values.last(f.Name)); v != nil {
+		if f.Setting != nil && a.values.Has(f.Name) {
+			if v := f.Setting(a.values.Last(f.Name)); v != nil {
 				m.Set(f.Name, v)
 			}
 		}
@@ -218,7 +214,7 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	if a.global.logLevel.Given {
 		m.Set("log", ordered.Of("console", ordered.Of("level", a.global.logLevel.Text)))
 	}
-	if mode := a.sys.env(poolVariable); mode != "" && !a.values.has("pool") {
+	if mode := a.sys.env(poolVariable); mode != "" && !a.values.Has("pool") {
 		m.Set("pool", mode)
 	}
 	if mode, given := m.Get("pool"); given {

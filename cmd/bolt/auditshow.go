@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bolt/audit"
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/output/listing"
 )
@@ -28,23 +29,39 @@ func (a *app) auditFiles(args []string) ([]string, error) {
 	return audit.New(a.config.Audit.Path, time.Now).Files(), nil
 }
 
-func showAudit(ctx context.Context, a *app, args []string) error {
-	f := audit.Filter{Actor: a.values.last("actor"), Action: a.values.last("action"), Target: a.values.last("on"), Failed: a.values.on("failed", false)}
-	if text := a.values.last("since"); a.values.has("since") {
+type showAuditOptions struct {
+	files       []string
+	filter      audit.Filter
+	since, last cli.Optional
+}
+
+func (o *showAuditOptions) bind(b *cli.Binder) {
+	b.Rest(0, &o.files)
+	b.Text("actor", &o.filter.Actor)
+	b.Text("action", &o.filter.Action)
+	b.Text("on", &o.filter.Target)
+	b.Switch("failed", &o.filter.Failed)
+	b.Optional("since", &o.since)
+	b.Optional("last", &o.last)
+}
+
+func showAudit(ctx context.Context, a *app, o *showAuditOptions) error {
+	f := o.filter
+	if text := o.since.Text; o.since.Given {
 		var ok bool
 		if f.Since, ok = audit.ParseSince(text, time.Now()); !ok {
 			return hinted(usagef("Invalid parameter specified for option '--since': %s", text), "give a time ago (90m, 12h, 7d) or a date (2026-01-31, 2026-01-31T15:04:05Z)")
 		}
 	}
 	last := -1
-	if text := a.values.last("last"); a.values.has("last") {
+	if text := o.last.Text; o.last.Given {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > maxLast {
 			return usagef("Invalid parameter specified for option '--last': it is a number up to %d, not %s", maxLast, text)
 		}
 		last = n
 	}
-	files, err := a.auditFiles(args)
+	files, err := a.auditFiles(o.files)
 	if err != nil {
 		return err
 	}
@@ -71,12 +88,22 @@ func showAudit(ctx context.Context, a *app, args []string) error {
 // maxLast is how many of the last actions can be asked for: they are held in memory.
 const maxLast = 10000
 
-func verifyAudit(ctx context.Context, a *app, args []string) error {
-	expect := strings.ToLower(strings.TrimSpace(a.values.last("expect")))
-	if a.values.has("expect") && (len(expect) != 64 || strings.Trim(expect, "0123456789abcdef") != "") {
+type verifyAuditOptions struct {
+	files  []string
+	expect cli.Optional
+}
+
+func (o *verifyAuditOptions) bind(b *cli.Binder) {
+	b.Rest(0, &o.files)
+	b.Optional("expect", &o.expect)
+}
+
+func verifyAudit(ctx context.Context, a *app, o *verifyAuditOptions) error {
+	expect := strings.ToLower(strings.TrimSpace(o.expect.Text))
+	if o.expect.Given && (len(expect) != 64 || strings.Trim(expect, "0123456789abcdef") != "") {
 		return hinted(usagef("Invalid parameter specified for option '--expect': it is no SHA-256"), "bolt audit verify prints the hash of the last record, 64 digits")
 	}
-	files, err := a.auditFiles(args)
+	files, err := a.auditFiles(o.files)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"bolt/cli"
-	"bolt/project"
 )
 
 // The words of each command that are no flags, checked before any file is
@@ -46,19 +45,19 @@ func noWordsButTargets(args []string) error {
 }
 
 // checkFlags looks for flags that contradict each other or the command.
-func checkFlags(p *cli.Program, c *command, bound *bound, v flagValues, inventoryInEnv bool) error {
-	if err := p.CheckFlags(&c.Command, cli.Values(v)); err != nil {
+func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inventoryInEnv bool) error {
+	if err := p.CheckFlags(&c.Command, given); err != nil {
 		return err
 	}
 	if bound.err != nil {
 		return bound.err
 	}
-	if v.has("older-than") {
-		if _, err := project.ParseAge(v.last("older-than")); err != nil {
-			return usagef("Invalid parameter specified for option '--older-than': %v", err)
-		}
-	}
-	if _, err := choiceOf(v); err != nil {
+	b := cli.NewBinder(given, nil)
+	var global globalOptions
+	var targets targetOptions
+	global.bind(b)
+	targets.bind(b)
+	if _, err := targets.choice(); err != nil {
 		return err
 	}
 	if o, ok := bound.options.(targeter); ok {
@@ -66,19 +65,13 @@ func checkFlags(p *cli.Program, c *command, bound *bound, v flagValues, inventor
 			return err
 		}
 	}
-	n := 0
-	for _, f := range targeting {
-		if v.has(f) {
-			n++
-		}
-	}
 	switch {
-	case n > 1:
+	case targets.ways() > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
-	case c.targets && !v.named():
+	case c.targets && !targets.named():
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'"),
 			"--where suffices too: it chooses among all targets of the inventory")
-	case v.has("inventoryfile") && inventoryInEnv:
+	case global.inventoryFile.Given && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
 	}
 	if o, ok := bound.options.(checker); ok {
@@ -86,72 +79,15 @@ func checkFlags(p *cli.Program, c *command, bound *bound, v flagValues, inventor
 			return err
 		}
 	}
-	if v.has("timeout") {
-		if _, err := parseTimeout(v.last("timeout")); err != nil {
-			return hinted(usagef("Invalid parameter specified for option '--timeout': %s", v.last("timeout")),
-				"give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
+	if global.timeout.Given {
+		if _, err := parseTimeout(global.timeout.Text); err != nil {
+			return hinted(cli.Invalid("timeout", global.timeout.Text), "give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	if _, percent := percentOf(v.last("concurrency")); percent && !slices.Contains(c.Lists, onRolling) {
-		return hinted(usagef("Invalid parameter specified for option '--concurrency': %s", v.last("concurrency")),
-			"a percentage is possible only when %s: give a number of targets", occasions()[onRolling])
+	if _, percent := percentOf(global.concurrency); percent && !slices.Contains(c.Lists, onRolling) {
+		return hinted(cli.Invalid("concurrency", global.concurrency), "a percentage is possible only when %s: give a number of targets", occasions()[onRolling])
 	}
-	if _, err := limitsOf(v); err != nil {
-		return err
-	}
-	return checkFormat(p, c, bound.options, v)
-}
-
-// targeting are the flags of which one names targets.
-var targeting = []string{"targets", "query", "rerun"}
-
-// named reports whether the flags name targets.
-func (v flagValues) named() bool { return slices.ContainsFunc(targeting, v.has) || v.has("where") }
-
-// lookupOptions are those of lookup.
-type lookupOptions struct {
-	key             string
-	variables       []string // NAME=VALUE
-	planned         bool     // as a plan does, for no target
-	explain         bool
-	explainOptions  bool
-	named, choosing bool
-	results         resultOptions
-}
-
-func (o *lookupOptions) bind(b *cli.Binder) {
-	b.Arg(&o.key)
-	b.Rest(1, &o.variables)
-	b.Switch("plan-hierarchy", &o.planned)
-	b.Switch("explain", &o.explain)
-	b.Switch("explain-options", &o.explainOptions)
-	v := flagValues(b.Given())
-	o.named, o.choosing = v.named(), choosing(v)
-	o.results.verbose = true
-	o.results.bind(b)
-}
-
-func (o *lookupOptions) check() error { return o.results.check() }
-
-func (o *lookupOptions) checkTargets() error {
-	switch {
-	case o.planned && (o.named || o.choosing):
-		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
-	case o.planned && o.results.folds() != "":
-		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.folds())
-	case !o.named && !o.planned:
-		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
-			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
-	}
-	return nil
-}
-
-// formats are those of a list with --plan-hierarchy: one value is no stream of events.
-func (o *lookupOptions) formats(all []string) ([]string, string) {
-	if o.planned {
-		return listFormats, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it"
-	}
-	return all, ""
+	return checkFormat(p, c, bound.options, given)
 }
 
 // formatsOf are the values of --format that a command has with its options, and a
@@ -166,10 +102,10 @@ func formatsOf(c *command, options any) (formats []string, hint string) {
 // checkFormat refuses a format that a command does not have, in Bolt's words.
 // The error lists only Bolt's formats. The hint names further formats, or another
 // option of the command that has this value.
-func checkFormat(p *cli.Program, c *command, options any, v flagValues) error {
+func checkFormat(p *cli.Program, c *command, options any, given cli.Values) error {
 	formats, hint := formatsOf(c, options)
-	f := v.last("format")
-	if !v.has("format") || slices.Contains(formats, f) {
+	f := given.Last("format")
+	if !given.Has("format") || slices.Contains(formats, f) {
 		return nil
 	}
 	bolts := slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == ndjson })

@@ -58,15 +58,15 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{s.names(publicTasks)}, Rest: s.parameters(taskParameters),
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
 		}},
-		{run: plain(runModuleAdd), Command: cli.Command{
+		{run: with(runModuleAdd), Command: cli.Command{
 			Name: "module add", Args: "MODULE", Check: wordsOfModuleAdd,
 			Exit: exitInstalled, Formats: listFormats,
 		}},
-		{run: plain(runModuleInstall), Command: cli.Command{
+		{run: with(runModuleInstall), Command: cli.Command{
 			Name: "module install", Check: wordsOfModuleInstall,
 			Exit: exitInstalled, Formats: listFormats, Lists: []string{onForce, onResolve},
 		}},
-		{run: plain(runModuleShow), Command: cli.Command{
+		{run: with(runModuleShow), Command: cli.Command{
 			Name: "module show", Args: "[MODULE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{s.names(allModules)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
@@ -87,27 +87,27 @@ func (s system) commands() []command {
 			Name: "facts collect", Check: noWordsButTargets,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onCollect, onAged}, actionLists...),
 		}},
-		{run: plain(showFacts), Command: cli.Command{
+		{run: with(showFacts), Command: cli.Command{
 			Name: "facts show", Check: noWordsButTargets,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onFacts, onAged},
 		}},
-		{run: plain(forgetFacts), Command: cli.Command{
+		{run: with(forgetFacts), Command: cli.Command{
 			Name: "facts forget", Check: noWordsButTargets,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onAged},
 		}},
-		{run: plain(encryptSecret), Command: cli.Command{
+		{run: with(encryptSecret), Command: cli.Command{
 			Name: "secret encrypt", Args: "VALUE", Check: wordsOfSecret("encrypt"),
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
 		}},
-		{run: plain(decryptSecret), Command: cli.Command{
+		{run: with(decryptSecret), Command: cli.Command{
 			Name: "secret decrypt", Args: "VALUE", Check: wordsOfSecret("decrypt"),
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
 		}},
-		{run: plain(createKeys), Command: cli.Command{
+		{run: with(createKeys), Command: cli.Command{
 			Name: "secret createkeys", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onForce, onModules},
 		}},
-		{run: plain(showPlugins), Command: cli.Command{
+		{run: bare(showPlugins), Command: cli.Command{
 			Name: "plugin show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
@@ -161,53 +161,53 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{guideTopics},
 			Exit:     exitShown, Formats: listFormats,
 		}},
-		{run: plain(showAudit), voice: noFiles, Command: cli.Command{
+		{run: with(showAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onAudit},
 		}},
-		{run: plain(verifyAudit), voice: noFiles, Command: cli.Command{
+		{run: with(verifyAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
 			Exit: "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ", Formats: plainFormats, Lists: []string{onVerify},
 		}},
-		{run: plain(runPoolStart), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolStart), voice: noFiles, Command: cli.Command{
 			Name: "pool start", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: plain(runPoolStop), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolStop), voice: noFiles, Command: cli.Command{
 			Name: "pool stop", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: plain(runPoolDrain), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolDrain), voice: noFiles, Command: cli.Command{
 			Name: "pool drain", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: plain(runPoolStatus), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolStatus), voice: noFiles, Command: cli.Command{
 			Name: "pool status", Check: cli.NoArguments,
 			Exit: exitStatus, Formats: plainFormats,
 		}},
-		{run: plain(runPoolMetrics), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolMetrics), voice: noFiles, Command: cli.Command{
 			Name: "pool metrics", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: plain(runPoolLogs), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolLogs), voice: noFiles, Command: cli.Command{
 			Name: "pool logs", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: plain(runPoolServe), voice: noFiles, Command: cli.Command{
+		{run: bare(runPoolServe), voice: noFiles, Command: cli.Command{
 			Name: "pool serve", Check: cli.NoArguments,
 			Exit: exitServe, Formats: plainFormats,
 		}},
-		{run: plain(runPuppetValidate), voice: noFiles, Command: cli.Command{
+		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
 			Name: "puppet validate", Args: "FILE...", Check: wordsOfFiles,
 			Rest: cli.FileOf("pp", "epp"),
 			Exit: exitValidate, Formats: plainFormats, Lists: []string{onPuppet, onModules},
 		}},
-		{run: plain(runPuppetDump), voice: noFiles, data: true, Command: cli.Command{
+		{run: with(runPuppetDump), voice: noFiles, data: true, Command: cli.Command{
 			Name: "puppet dump", Args: "[FILE...]", Check: cli.AnyArguments,
 			Rest: cli.FileOf("pp", "epp"),
 			Exit: exitDump, Formats: treeFormats, Lists: []string{onPuppet, onExecute, onDump},
 		}},
-		{run: plain(runPuppetEval), voice: noFiles, data: true, Command: cli.Command{
+		{run: with(runPuppetEval), voice: noFiles, data: true, Command: cli.Command{
 			Name: "puppet eval", Args: "[FILE] [NAME=VALUE...]", Check: cli.AnyArguments,
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},

@@ -17,7 +17,7 @@ import (
 // A configuration with mistakes completes nothing.
 func (s system) opened(f func(ctx context.Context, a *app, q cli.Query) cli.Completions) cli.Completer {
 	return func(ctx context.Context, q cli.Query) cli.Completions {
-		a, err := openApp(ctx, flagValues(q.Given), s, quiet)
+		a, err := openApp(ctx, q.Given, s, quiet)
 		if err != nil {
 			return cli.Completions{}
 		}

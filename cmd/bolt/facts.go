@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bolt/cli"
 	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -20,17 +21,28 @@ func (a *app) factStore() *facts.Store {
 	return facts.Open(a.project.Dir, a.cacheDir("facts"), time.Now())
 }
 
+// agedOptions are about facts of an age.
+type agedOptions struct {
+	olderThan cli.Optional
+	age       time.Duration
+}
+
+func (o *agedOptions) bind(b *cli.Binder) {
+	if b.Optional("older-than", &o.olderThan); o.olderThan.Given {
+		var err error
+		if o.age, err = project.ParseAge(o.olderThan.Text); err != nil {
+			b.Fail(usagef("Invalid parameter specified for option '--older-than': %v", err))
+		}
+	}
+}
+
 // older are the targets whose facts are missing or of the age that --older-than
 // says; without that all of them.
-func (a *app) older(ctx context.Context, store *facts.Store, targets []*inventory.Target) ([]*inventory.Target, error) {
-	if !a.values.has("older-than") {
+func (o *agedOptions) older(ctx context.Context, store *facts.Store, targets []*inventory.Target) ([]*inventory.Target, error) {
+	if !o.olderThan.Given {
 		return targets, nil
 	}
-	age, err := project.ParseAge(a.values.last("older-than"))
-	if err != nil {
-		return nil, err
-	}
-	return store.Older(ctx, targets, age)
+	return store.Older(ctx, targets, o.age)
 }
 
 // stopped is the error of work that was ended, of which who ended it knows.
@@ -57,26 +69,38 @@ func (a *app) warnKept() {
 	}
 }
 
-func collectFacts(ctx context.Context, a *app, o *actionOptions) error {
+type collectOptions struct {
+	actionOptions
+	agedOptions
+	from string
+}
+
+func (o *collectOptions) bind(b *cli.Binder) {
+	o.actionOptions.bind(b)
+	o.agedOptions.bind(b)
+	b.Text("from", &o.from)
+}
+
+func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 	store := a.factStore()
 	if err := store.Prepare(store.Now); err != nil {
 		return err
 	}
 	from, name, object := facts.FromTask, "task", facts.Task
-	if a.values.last("from") == facts.FromPuppetDB {
+	if o.from == facts.FromPuppetDB {
 		from, name, object = facts.FromPuppetDB, facts.Task, facts.FromPuppetDB
 	}
 	among := func(ctx context.Context, targets []*inventory.Target) ([]*inventory.Target, error) {
-		older, err := a.older(ctx, store, targets)
+		older, err := o.older(ctx, store, targets)
 		if err == nil && len(older) < len(targets) {
 			a.log.Info("facts are young enough", "targets", len(targets)-len(older))
 		}
 		if err == nil && len(older) == 0 && len(targets) > 0 && !a.format().IsJSON() {
-			fmt.Fprintf(a.console, "Nothing is collected: no facts are older than %s.\n", a.values.last("older-than"))
+			fmt.Fprintf(a.console, "Nothing is collected: no facts are older than %s.\n", o.olderThan.Text)
 		}
 		return older, err
 	}
-	return a.actAmong(ctx, o, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
+	return a.actAmong(ctx, &o.actionOptions, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
 		action, err := a.factsAction(ctx, from, targets)
 		if err != nil {
 			return nil, err
@@ -101,20 +125,32 @@ func (a *app) factsAction(ctx context.Context, from string, targets []*inventory
 	return a.taskAction(ctx, library, t, &ordered.Map{}, false)
 }
 
-func showFacts(ctx context.Context, a *app, _ []string) error {
+type showFactsOptions struct {
+	agedOptions
+	targets targetOptions
+	facts   []string
+}
+
+func (o *showFactsOptions) bind(b *cli.Binder) {
+	o.agedOptions.bind(b)
+	o.targets.bind(b)
+	b.Texts("fact", &o.facts)
+}
+
+func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
 	columns, err := facts.WellKnown()
-	if a.values.has("fact") {
-		columns, err = facts.ParseColumns(a.values["fact"])
+	if o.facts != nil {
+		columns, err = facts.ParseColumns(o.facts)
 	}
 	if err != nil {
 		return hinted(usagef("Invalid parameter specified for option '--fact': %v", err), `a fact is written os.release.full, processors.models[0] or mountpoints["/srv"].size`)
 	}
-	targets, err := a.targets(ctx)
+	targets, err := a.targets(ctx, &o.targets)
 	if err != nil {
 		return err
 	}
 	store := a.factStore()
-	if targets, err = a.older(ctx, store, targets); err != nil {
+	if targets, err = o.older(ctx, store, targets); err != nil {
 		return stopped(err)
 	}
 	store.WarnDamaged(func(_, _ string) {}) // they come again
@@ -127,27 +163,34 @@ func showFacts(ctx context.Context, a *app, _ []string) error {
 	return written(err)
 }
 
-func forgetFacts(ctx context.Context, a *app, _ []string) error {
+type forgetOptions struct {
+	agedOptions
+	targets targetOptions
+}
+
+func (o *forgetOptions) bind(b *cli.Binder) {
+	o.agedOptions.bind(b)
+	o.targets.bind(b)
+}
+
+func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
 	store := a.factStore()
 	n := 0
 	switch {
-	case choosing(a.values) || a.values.has("targets") || a.values.has("query") || a.values.has("rerun"):
-		targets, err := a.targets(ctx)
+	case o.targets.named() || o.targets.choosing():
+		targets, err := a.targets(ctx, &o.targets)
 		if err != nil {
 			return err
 		}
-		if targets, err = a.older(ctx, store, targets); err != nil {
+		if targets, err = o.older(ctx, store, targets); err != nil {
 			return stopped(err)
 		}
 		if n, err = store.ForgetAll(targets); err != nil {
 			return err
 		}
-	case a.values.has("older-than"):
-		age, err := project.ParseAge(a.values.last("older-than"))
-		if err != nil {
-			return err
-		}
-		if n, err = store.ForgetBefore(ctx, store.Now.Add(-age)); err != nil {
+	case o.olderThan.Given:
+		var err error
+		if n, err = store.ForgetBefore(ctx, store.Now.Add(-o.age)); err != nil {
 			return stopped(err)
 		}
 	default:

@@ -365,10 +365,3 @@ func asNumber(s string) any {
 	}
 	return int64(n)
 }
-
-// flagValues holds what was given, by flag name; only given flags are there.
-type flagValues cli.Values
-
-func (v flagValues) has(name string) bool          { return cli.Values(v).Has(name) }
-func (v flagValues) last(name string) string       { return cli.Values(v).Last(name) }
-func (v flagValues) on(name string, def bool) bool { return cli.Values(v).On(name, def) }

@@ -25,14 +25,14 @@ func TestFlagsElsewhere(t *testing.T) {
 			if f.On != onAll && p.Occasions[f.On] == "" {
 				t.Errorf("--%s: there are no words for when it can be given", f.Name)
 			}
-			v := flagValues{f.Name: {"x=y"}}
+			v := cli.Values{f.Name: {"x=y"}}
 			if slices.Contains(c.Lists, onTargets) && f.Name != "targets" && f.Name != "rerun" && f.Name != "query" {
 				v["targets"] = []string{"a"}
 			}
 			if c.Takes(&f) || f.Name == "query" && bolts {
 				continue
 			}
-			err := checkFlags(p, &c, c.run(cli.Values(v), nil), v, false)
+			err := checkFlags(p, &c, c.run(v, nil), v, false)
 			ignored := bolts && slices.Contains(boltsFlags, f.Name)
 			switch {
 			case ignored && err != nil:

@@ -6,30 +6,38 @@ import (
 	"os"
 	"path/filepath"
 
+	"bolt/cli"
 	"bolt/transport"
 )
 
-// limits are those of a download from one target; they were checked before.
-func (a *app) limits() transport.Limits {
-	l, _ := limitsOf(a.values)
-	return l
+// limitOptions are those of a download from one target.
+type limitOptions struct{ files, size, depth cli.Optional }
+
+func (o *limitOptions) bind(b *cli.Binder) {
+	b.Optional("max-files", &o.files)
+	b.Optional("max-size", &o.size)
+	b.Optional("max-depth", &o.depth)
 }
 
-// limitsOf reads --max-files, --max-size and --max-depth.
-func limitsOf(v flagValues) (l transport.Limits, err error) {
-	for name, into := range map[string]*int{"max-files": &l.Files, "max-depth": &l.Depth} {
-		if !v.has(name) {
+// parse reads the values. Its errors are usage errors.
+func (o *limitOptions) parse() (l transport.Limits, err error) {
+	for _, one := range []struct {
+		name string
+		text cli.Optional
+		into *int
+	}{{"max-files", o.files, &l.Files}, {"max-depth", o.depth, &l.Depth}} {
+		if !one.text.Given {
 			continue
 		}
-		n, err := parseCount(v.last(name))
+		n, err := parseCount(one.text.Text)
 		if err != nil || n <= 0 {
-			return l, hinted(usagef("Invalid parameter specified for option '--%s': %s", name, v.last(name)), "give a number above 0")
+			return l, hinted(cli.Invalid(one.name, one.text.Text), "give a number above 0")
 		}
-		*into = n
+		*one.into = n
 	}
-	if v.has("max-size") {
-		if l.Bytes, err = transport.ParseSize(v.last("max-size")); err != nil {
-			return l, hinted(usagef("Invalid parameter specified for option '--max-size': %s", v.last("max-size")), "give bytes (1000000) or a unit (500M, 20G; 1K is 1,024 bytes)")
+	if o.size.Given {
+		if l.Bytes, err = transport.ParseSize(o.size.Text); err != nil {
+			return l, hinted(cli.Invalid("max-size", o.size.Text), "give bytes (1000000) or a unit (500M, 20G; 1K is 1,024 bytes)")
 		}
 	}
 	return l, nil

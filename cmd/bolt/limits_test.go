@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"bolt/cli"
 	"bolt/transport"
 )
 
@@ -31,7 +32,9 @@ func TestLimitsOf(t *testing.T) {
 		{"max-size", "G", transport.Limits{}, false},
 		{"max-size", "", transport.Limits{}, false},
 	} {
-		got, err := limitsOf(flagValues{c.name: {c.text}})
+		var o limitOptions
+		o.bind(cli.NewBinder(cli.Values{c.name: {c.text}}, nil))
+		got, err := o.parse()
 		if (err == nil) != c.ok || c.ok && got != c.want {
 			t.Errorf("--%s %q: got %+v, %v", c.name, c.text, got, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/cli"
 	"bolt/environment"
 	"bolt/event"
 	"bolt/internal/safetext"
@@ -37,6 +38,51 @@ func wordsOfLookup(args []string) error {
 	return nil
 }
 
+// lookupOptions are those of lookup.
+type lookupOptions struct {
+	key            string
+	variables      []string // NAME=VALUE
+	planned        bool     // as a plan does, for no target
+	explain        bool
+	explainOptions bool
+	targets        targetOptions
+	results        resultOptions
+}
+
+func (o *lookupOptions) bind(b *cli.Binder) {
+	b.Arg(&o.key)
+	b.Rest(1, &o.variables)
+	b.Switch("plan-hierarchy", &o.planned)
+	b.Switch("explain", &o.explain)
+	b.Switch("explain-options", &o.explainOptions)
+	o.targets.bind(b)
+	o.results.verbose = true
+	o.results.bind(b)
+}
+
+func (o *lookupOptions) check() error { return o.results.check() }
+
+func (o *lookupOptions) checkTargets() error {
+	switch {
+	case o.planned && (o.targets.named() || o.targets.choosing()):
+		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
+	case o.planned && o.results.folds() != "":
+		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.folds())
+	case !o.targets.named() && !o.planned:
+		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
+			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
+	}
+	return nil
+}
+
+// formats are those of a list with --plan-hierarchy: one value is no stream of events.
+func (o *lookupOptions) formats(all []string) ([]string, string) {
+	if o.planned {
+		return listFormats, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it"
+	}
+	return all, ""
+}
+
 func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	a.warnModulepath()
 	wanted := lookup.Options{
@@ -50,7 +96,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	}
 	s := lookup.New(wanted)
 	if !o.planned {
-		return a.lookupOnTargets(ctx, s, o.key, &o.results)
+		return a.lookupOnTargets(ctx, s, o)
 	}
 	found, err := s.InPlan(ctx)
 	if found.Hint != "" && a.format() != output.NDJSON {
@@ -65,8 +111,8 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 }
 
 // lookupOnTargets looks a key up for the targets of the command line.
-func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, key string, results *resultOptions) error {
-	find, err := a.targeting(ctx)
+func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOptions) error {
+	find, err := a.targeting(ctx, &o.targets)
 	if err != nil {
 		return err
 	}
@@ -83,13 +129,13 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, key string,
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	shown, err := a.shown(results, len(targets), stop)
+	shown, err := a.shown(&o.results, len(targets), stop)
 	if err != nil {
 		return err
 	}
 	defer shown.close()
 	sink := event.Fan(a.rerunSink(), shown)
-	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: key, Targets: targets}); err != nil {
+	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: o.key, Targets: targets}); err != nil {
 		return err
 	}
 	failed := false

@@ -74,38 +74,45 @@ func (a *app) steps() *listing.ModuleSteps {
 	return listing.NewModuleSteps(out, a.format())
 }
 
-func runModuleInstall(ctx context.Context, a *app, _ []string) error {
+type installOptions struct{ resolve, force bool }
+
+func (o *installOptions) bind(b *cli.Binder) {
+	o.resolve = true
+	b.Switch("resolve", &o.resolve)
+	b.Switch("force", &o.force)
+}
+
+func runModuleInstall(ctx context.Context, a *app, o *installOptions) error {
 	if err := a.needsProjectFile(); err != nil {
 		return err
 	}
-	resolve := a.values.on("resolve", true)
 	steps := a.steps()
 	in, done, err := a.installer(ctx, steps)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if len(a.config.ModuleSpecs) == 0 && resolve {
+	if len(a.config.ModuleSpecs) == 0 && o.resolve {
 		if err := a.tell(fmt.Sprintf("Project configuration file %s asks for no modules. Nothing to do.", a.project.File())); err != nil {
 			return err
 		}
 		return a.installed(&install.Result{Puppetfile: in.Puppetfile(), ModuleDir: in.ModuleDir()}, true)
 	}
 	specs, err := install.ParseSpecs(a.config.ModuleSpecs)
-	if err != nil && resolve {
+	if err != nil && o.resolve {
 		return err
 	}
 	if err := steps.Begin("Installing project modules"); err != nil {
 		return written(err)
 	}
-	result, err := in.Install(ctx, install.Request{Specs: specs, Force: a.values.on("force", false), AsIs: !resolve})
+	result, err := in.Install(ctx, install.Request{Specs: specs, Force: o.force, AsIs: !o.resolve})
 	if err != nil {
 		return ofInstallation(err)
 	}
 	return a.installed(result, false)
 }
 
-func runModuleAdd(ctx context.Context, a *app, args []string) error {
+func runModuleAdd(ctx context.Context, a *app, o *nameOption) error {
 	if err := a.needsProjectFile(); err != nil {
 		return err
 	}
@@ -119,19 +126,19 @@ func runModuleAdd(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	defer done()
-	if install.Includes(specs, args[0]) {
-		if err := a.tell(fmt.Sprintf("Project configuration file %s already asks for a module called %s. Nothing to do.", a.project.File(), args[0])); err != nil {
+	if install.Includes(specs, o.name) {
+		if err := a.tell(fmt.Sprintf("Project configuration file %s already asks for a module called %s. Nothing to do.", a.project.File(), o.name)); err != nil {
 			return err
 		}
 		return a.installed(&install.Result{Puppetfile: in.Puppetfile(), ModuleDir: in.ModuleDir()}, true)
 	}
-	if err := install.CheckName(args[0]); err != nil {
+	if err := install.CheckName(o.name); err != nil {
 		return err
 	}
-	if err := steps.Begin("Adding module " + args[0] + " to project"); err != nil {
+	if err := steps.Begin("Adding module " + o.name + " to project"); err != nil {
 		return written(err)
 	}
-	result, err := in.Add(ctx, args[0], specs)
+	result, err := in.Add(ctx, o.name, specs)
 	if err != nil {
 		return ofInstallation(err)
 	}
@@ -155,9 +162,9 @@ func (a *app) installed(r *install.Result, told bool) error {
 	return written(listing.PrintInstalled(a.sys.out, a.listOptions(), r))
 }
 
-func runModuleShow(ctx context.Context, a *app, args []string) error {
-	if first(args) != "" {
-		return a.showModule(ctx, args[0])
+func runModuleShow(ctx context.Context, a *app, o *nameOption) error {
+	if o.name != "" {
+		return a.showModule(ctx, o.name)
 	}
 	groups := a.modules.Groups(a.project.ManagedModules(), func(m modules.Module) *ordered.Map { return a.metadata(ctx, m) })
 	if ctx.Err() != nil {

@@ -26,6 +26,10 @@ type globalOptions struct {
 	trace, clearCache bool
 	timeout           cli.Optional // on one target; it was checked before
 	runAs             string
+	puppetdb          string // the instance that is meant
+	modulepath        cli.Optional
+	inventoryFile     cli.Optional
+	concurrency       string
 	askPassword       bool
 	askSudoPassword   bool
 }
@@ -37,6 +41,10 @@ func (o *globalOptions) bind(b *cli.Binder) {
 	b.Switch("clear-cache", &o.clearCache)
 	b.Optional("timeout", &o.timeout)
 	b.Text("run-as", &o.runAs)
+	b.Text("puppetdb", &o.puppetdb)
+	b.Optional("modulepath", &o.modulepath)
+	b.Optional("inventoryfile", &o.inventoryFile)
+	b.Text("concurrency", &o.concurrency)
 	b.Switch("password-prompt", &o.askPassword)
 	b.Switch("sudo-password-prompt", &o.askSudoPassword)
 }
@@ -44,6 +52,7 @@ func (o *globalOptions) bind(b *cli.Binder) {
 // actionOptions are those of commands that act on targets. Not all of them have rolling
 // and outputDir, which such a command binds itself.
 type actionOptions struct {
+	targets     targetOptions
 	rolling     rollingOptions
 	results     resultOptions
 	concurrency string
@@ -51,6 +60,7 @@ type actionOptions struct {
 }
 
 func (o *actionOptions) bind(b *cli.Binder) {
+	o.targets.bind(b)
 	o.results.verbose = true
 	o.results.bind(b)
 	b.Text("concurrency", &o.concurrency)

@@ -13,9 +13,18 @@ import (
 type playOptions struct {
 	verbose bool
 	unknown string // what becomes of a step that had begun when the run was cut off
+	limits  limitOptions
 }
 
-func (o *playOptions) bind(b *cli.Binder) { b.Switch("verbose", &o.verbose) }
+func (o *playOptions) bind(b *cli.Binder) {
+	b.Switch("verbose", &o.verbose)
+	o.limits.bind(b)
+}
+
+func (o *playOptions) check() error {
+	_, err := o.limits.parse()
+	return err
+}
 
 // planOptions are those of plan run.
 type planOptions struct {
@@ -23,8 +32,7 @@ type planOptions struct {
 	plan    string
 	params  paramOptions
 	journal bool
-	named   bool // there are targets
-	chose   bool // some of the targets
+	targets targetOptions
 }
 
 func (o *planOptions) bind(b *cli.Binder) {
@@ -32,14 +40,13 @@ func (o *planOptions) bind(b *cli.Binder) {
 	b.Arg(&o.plan)
 	o.params.bind(b)
 	b.Switch("journal", &o.journal)
-	v := flagValues(b.Given())
-	o.named, o.chose = v.named(), choosing(v)
+	o.targets.bind(b)
 }
 
 // checkTargets refuses a choice among no targets: a plan needs none, but does nothing with
 // those that only the choice names.
 func (o *planOptions) checkTargets() error {
-	if !o.named && o.chose {
+	if !o.targets.named() && o.targets.choosing() {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	}
 	return nil

@@ -59,7 +59,7 @@ func (a *app) recordedOptions() *ordered.Map {
 		default:
 			continue
 		}
-		if f.Secret || f.On == onResume || f.On == onJournal || !a.values.has(f.Name) {
+		if f.Secret || f.On == onResume || f.On == onJournal || !a.values.Has(f.Name) {
 			continue
 		}
 		list := make([]any, len(a.values[f.Name]))
@@ -80,7 +80,7 @@ func (a *app) withOptions(ctx context.Context, options *ordered.Map) (*app, erro
 	values := maps.Clone(a.values)
 	for name, v := range options.All() {
 		list, _ := v.([]any)
-		if values.has(name) || name == "project" {
+		if values.Has(name) || name == "project" {
 			continue
 		}
 		for _, text := range list {
@@ -93,7 +93,7 @@ func (a *app) withOptions(ctx context.Context, options *ordered.Map) (*app, erro
 	if err != nil {
 		return nil, err
 	}
-	again.own, again.config.Format = a.own, a.config.Format
+	again.config.Format = a.config.Format
 	return again, nil
 }
 
@@ -134,6 +134,8 @@ func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 	}
 	defer b.close()
 	defer b.savePlugins(ctx)
+	// The limits of the run are those of its beginning.
+	o.limits.bind(cli.NewBinder(b.values, nil))
 	return b.resume(ctx, o, j)
 }
 

@@ -41,7 +41,7 @@ func runPlan(ctx context.Context, a *app, o *planOptions) error {
 	if words.Params, err = o.params.object(ctx, a); err != nil {
 		return err
 	}
-	if words.Targets, err = a.planTargets(ctx); err != nil {
+	if words.Targets, err = a.planTargets(ctx, &o.targets); err != nil {
 		return err
 	}
 	given, err := a.plans().Given(p, words)
@@ -61,6 +61,10 @@ func runPlan(ctx context.Context, a *app, o *planOptions) error {
 // play runs a plan with parameters and shows what it returns. j records it, if it
 // is not nil.
 func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *value.Hash, j *journal.Run) error {
+	limits, err := o.limits.parse()
+	if err != nil {
+		return err
+	}
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return err
@@ -97,7 +101,7 @@ func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *va
 		}),
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
-		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: a.limits(), Getenv: a.sys.lookup,
+		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: limits, Getenv: a.sys.lookup,
 		Journal: j, Unknown: o.unknown, Sink: sink, Ask: a.asker(), Log: a.log,
 	})
 	defer x.Close()
@@ -171,15 +175,15 @@ func (p *ranPlan) came(ctx context.Context, returned value.Value, err error) err
 
 // planTargets are the names that options lead to, for the plan's parameter for
 // targets; nil without such an option.
-func (a *app) planTargets(ctx context.Context) ([]string, error) {
-	words, named, err := a.patterns(ctx)
+func (a *app) planTargets(ctx context.Context, o *targetOptions) ([]string, error) {
+	words, named, err := a.patterns(ctx, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case !named && !a.values.has("where"):
+	case !named && !o.where.Given:
 		return nil, nil
 	}
-	plain := a.values.has("targets") && !choosing(a.values)
+	plain := o.targets != nil && !o.choosing()
 	if plain && !strings.ContainsAny(strings.Join(words, ""), "!&[") {
 		return asWritten(words), nil
 	}
@@ -190,7 +194,7 @@ func (a *app) planTargets(ctx context.Context) ([]string, error) {
 	if plain && !inv.Extended(words) {
 		return asWritten(words), nil
 	}
-	targets, err := a.find(ctx, inv, words, named)
+	targets, err := a.find(ctx, o, inv, words, named)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"bolt/output/listing"
 )
 
-func showPlugins(ctx context.Context, a *app, _ []string) error {
+func showPlugins(ctx context.Context, a *app) error {
 	list, err := a.plugins().List(ctx)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (a *app) poolClient(start bool) (*client.Client, spawn.Place, error) {
 	}
 	if start {
 		o.Start = func(ctx context.Context) error {
-			return spawn.Start(ctx, spawn.Options{Place: place, Project: a.project.Dir, LogLevel: a.values.last("log-level"), Getenv: a.sys.lookup, Logger: a.log})
+			return spawn.Start(ctx, spawn.Options{Place: place, Project: a.project.Dir, LogLevel: a.global.logLevel.Text, Getenv: a.sys.lookup, Logger: a.log})
 		}
 	}
 	return client.New(o), place, nil
@@ -80,7 +80,7 @@ func poolFault(err error) error {
 	return &fault.Error{Kind: poolKind, Msg: err.Error(), Err: err}
 }
 
-func runPoolStart(ctx context.Context, a *app, _ []string) error {
+func runPoolStart(ctx context.Context, a *app) error {
 	if _, running, err := a.control(ctx, "ping"); err != nil {
 		return err
 	} else if running {
@@ -97,7 +97,7 @@ func runPoolStart(ctx context.Context, a *app, _ []string) error {
 	return a.say("The pool daemon has started: pid %d, socket %s.", c.Peer().PID, place.Socket)
 }
 
-func runPoolStop(ctx context.Context, a *app, _ []string) error {
+func runPoolStop(ctx context.Context, a *app) error {
 	before, err := a.ending(ctx, "stop")
 	if before == nil || err != nil {
 		return err
@@ -109,7 +109,7 @@ func runPoolStop(ctx context.Context, a *app, _ []string) error {
 	return a.say("%s", text)
 }
 
-func runPoolDrain(ctx context.Context, a *app, _ []string) error {
+func runPoolDrain(ctx context.Context, a *app) error {
 	before, err := a.ending(ctx, "drain")
 	if before == nil || err != nil {
 		return err
@@ -142,7 +142,7 @@ func decodeStatus(data []byte) (*wire.Status, error) {
 	return s, nil
 }
 
-func runPoolStatus(ctx context.Context, a *app, _ []string) error {
+func runPoolStatus(ctx context.Context, a *app) error {
 	data, running, err := a.control(ctx, "status")
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func runPoolStatus(ctx context.Context, a *app, _ []string) error {
 	return nil
 }
 
-func runPoolMetrics(ctx context.Context, a *app, _ []string) error {
+func runPoolMetrics(ctx context.Context, a *app) error {
 	data, running, err := a.control(ctx, "metrics")
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func runPoolMetrics(ctx context.Context, a *app, _ []string) error {
 	return written(err)
 }
 
-func runPoolLogs(ctx context.Context, a *app, _ []string) error {
+func runPoolLogs(ctx context.Context, a *app) error {
 	place, err := a.poolPlace()
 	if err != nil {
 		return err

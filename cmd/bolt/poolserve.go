@@ -14,7 +14,7 @@ import (
 
 // runPoolServe is the daemon: it serves until it is told to stop, or nobody
 // has needed it for a while.
-func runPoolServe(ctx context.Context, a *app, _ []string) error {
+func runPoolServe(ctx context.Context, a *app) error {
 	// What it makes is for its user alone, and what it knows is not for a file.
 	unix.Umask(0o077)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
@@ -45,8 +45,8 @@ func (a *app) poolServer(spawned bool) (*serve.Server, error) {
 		return nil, err
 	}
 	level := slog.LevelInfo
-	if a.values.has("log-level") {
-		level, _ = logging.ParseLevel(a.values.last("log-level")) // it was checked when it was read
+	if a.global.logLevel.Given {
+		level, _ = logging.ParseLevel(a.global.logLevel.Text) // it was checked when it was read
 	}
 	limits := a.config.Pool
 	return serve.New(serve.Options{

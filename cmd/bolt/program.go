@@ -45,13 +45,6 @@ type narrower interface {
 	formats(all []string) (some []string, hint string)
 }
 
-// plain is the action of a command that looks up its options in app.values.
-func plain(run func(ctx context.Context, a *app, args []string) error) action {
-	return func(_ cli.Values, args []string) *bound {
-		return &bound{run: func(ctx context.Context, a *app) error { return run(ctx, a, args) }}
-	}
-}
-
 // bare is the action of a command that has no options.
 func bare(run func(ctx context.Context, a *app) error) action {
 	return func(cli.Values, []string) *bound { return &bound{run: run} }
@@ -110,7 +103,7 @@ func execute(ctx context.Context, argv []string, sys system) error {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.Name == found.Name })
 	c := &commands[i]
-	err = start(ctx, p, c, flagValues(given), sys, args)
+	err = start(ctx, p, c, given, sys, args)
 	if err != nil && c.data {
 		return &besideError{err}
 	}

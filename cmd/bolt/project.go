@@ -64,9 +64,9 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 		}
 		return a.sys.lookup(name)
 	}
-	values := flagValues{}
+	values := cli.Values{}
 	for _, name := range []string{"log-level", "color"} {
-		if a.values.has(name) {
+		if a.values.Has(name) {
 			values[name] = a.values[name]
 		}
 	}

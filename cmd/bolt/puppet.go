@@ -27,7 +27,17 @@ func wordsOfFiles(args []string) error {
 	return nil
 }
 
-func runPuppetValidate(ctx context.Context, a *app, args []string) error {
+type validateOptions struct {
+	files []string
+	plans bool // read by the rules of plans
+}
+
+func (o *validateOptions) bind(b *cli.Binder) {
+	b.Rest(0, &o.files)
+	b.Switch("tasks", &o.plans)
+}
+
+func runPuppetValidate(ctx context.Context, a *app, o *validateOptions) error {
 	a.warnModulepath()
 	all := []program.Finding{}
 	places := program.NewPlacer(a.modules, a.project.Dir)
@@ -38,11 +48,11 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 		}
 		all = append(all, f...)
 	}
-	program.Walk(ctx, args, func(name string) {
+	program.Walk(ctx, o.files, func(name string) {
 		if ctx.Err() != nil {
 			return
 		}
-		s, err := a.readSource(ctx, name)
+		s, err := a.readSource(ctx, name, o.plans)
 		if errors.Is(err, run.ErrStopped) {
 			return // who stopped it knows
 		}
@@ -62,25 +72,39 @@ func runPuppetValidate(ctx context.Context, a *app, args []string) error {
 	return nil
 }
 
+type dumpOptions struct {
+	sourceOptions
+	files  []string
+	pretty bool
+	format string // formatPN, or one of the configuration
+}
+
+func (o *dumpOptions) bind(b *cli.Binder) {
+	o.sourceOptions.bind(b)
+	b.Rest(0, &o.files)
+	b.Switch("pretty", &o.pretty)
+	b.Text("format", &o.format)
+}
+
 // runPuppetDump prints the tree of each program. Of several, each has its name
 // above it, as Puppet prints it; as JSON each is a document with the file's name,
 // and null for one that has none.
-func runPuppetDump(ctx context.Context, a *app, args []string) error {
-	json := a.own != formatPN && a.format() != output.Human
+func runPuppetDump(ctx context.Context, a *app, o *dumpOptions) error {
+	json := o.format != formatPN && a.format() != output.Human
 	var list []program.Input
 	var problems []program.Finding
-	if len(a.values["execute"]) > 1 {
-		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
+	if err := o.once(); err != nil {
+		return err
 	}
-	if a.values.has("execute") || len(args) == 0 {
-		given, err := a.given(ctx, args)
+	if o.execute != nil || len(o.files) == 0 {
+		given, err := a.given(ctx, &o.sourceOptions, o.files)
 		if err != nil {
 			return err
 		}
 		list = []program.Input{{Source: given[0]}}
 	} else {
-		program.Walk(ctx, args, func(name string) {
-			s, err := a.readSource(ctx, name)
+		program.Walk(ctx, o.files, func(name string) {
+			s, err := a.readSource(ctx, name, o.plans)
 			if !errors.Is(err, run.ErrStopped) {
 				list = append(list, program.Input{Source: s, Err: err})
 			}
@@ -89,7 +113,7 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 			return errPrinted
 		}
 	}
-	found, err := program.Dump(a.sys.out, list, json, a.values.on("pretty", false))
+	found, err := program.Dump(a.sys.out, list, json, o.pretty)
 	if err != nil {
 		return written(err)
 	}
@@ -105,9 +129,23 @@ func runPuppetDump(ctx context.Context, a *app, args []string) error {
 	return nil
 }
 
-func runPuppetEval(ctx context.Context, a *app, args []string) error {
-	batch, execute := a.values.has("batch"), a.values.has("execute")
-	files, given, err := wordsOfEval(args, batch || execute)
+type evalOptions struct {
+	sourceOptions
+	args  []string // files, and NAME=VALUE
+	facts cli.Optional
+	batch cli.Optional
+}
+
+func (o *evalOptions) bind(b *cli.Binder) {
+	o.sourceOptions.bind(b)
+	b.Rest(0, &o.args)
+	b.Optional("facts", &o.facts)
+	b.Optional("batch", &o.batch)
+}
+
+func runPuppetEval(ctx context.Context, a *app, o *evalOptions) error {
+	batch, execute := o.batch.Given, o.execute != nil
+	files, given, err := wordsOfEval(o.args, batch || execute)
 	switch {
 	case err != nil:
 		return err
@@ -115,15 +153,16 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 		return usagef("Only one of --batch, --execute and a file can be given")
 	case execute && len(files) > 0:
 		return hinted(usagef("Only one of --execute and a file can be given"), "variables are given as NAME=VALUE; %s is none", files[0])
-	case len(a.values["execute"]) > 1:
-		return hinted(usagef("Option '--execute' can be given once"), "a program may have several lines, or ; between its statements")
+	}
+	if err := o.once(); err != nil {
+		return err
 	}
 	human := a.format() == output.Human
 	var tell func(*program.Finding)
 	if human && !batch {
 		tell = func(f *program.Finding) { _ = listing.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
 	}
-	l, err := a.evaluator(ctx, given, tell)
+	l, err := a.evaluator(ctx, o.facts, given, tell)
 	if err != nil {
 		return err
 	}
@@ -131,9 +170,9 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 		if err := a.setVariables(l); err != nil {
 			return err
 		}
-		return a.batch(ctx, l, a.values.last("batch"))
+		return a.batch(ctx, l, o.batch.Text, o.plans)
 	}
-	list, err := a.given(ctx, files)
+	list, err := a.given(ctx, &o.sourceOptions, files)
 	if err != nil {
 		return err
 	}
@@ -161,7 +200,7 @@ func runPuppetEval(ctx context.Context, a *app, args []string) error {
 }
 
 // batch evaluates the expressions of a file.
-func (a *app) batch(ctx context.Context, l *program.Evaluator, name string) error {
+func (a *app) batch(ctx context.Context, l *program.Evaluator, name string, plans bool) error {
 	file := a.sys.in
 	if name == "-" {
 		name = program.StandardInput
@@ -179,7 +218,7 @@ func (a *app) batch(ctx context.Context, l *program.Evaluator, name string) erro
 	}
 	defer stop()
 	out := bufio.NewWriter(a.sys.out)
-	err = l.Batch(ctx, in, name, a.values.on("tasks", false),
+	err = l.Batch(ctx, in, name, plans,
 		func(e *program.Evaluation) error { return written(listing.PrintEvaluationLine(out, e)) },
 		func() error { return written(out.Flush()) })
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errWrite) {

@@ -20,7 +20,7 @@ func (a *app) puppetDB() *puppetdb.Instances {
 		}
 		a.pdb = puppetdb.NewInstances(puppetdb.Settings{
 			Default: settings("puppetdb"), Named: settings("puppetdb-instances"),
-			Instance: a.values.last("puppetdb"), Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolvePuppetDB,
+			Instance: a.global.puppetdb, Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolvePuppetDB,
 			Base: puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
 		})
 	}

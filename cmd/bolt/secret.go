@@ -24,12 +24,28 @@ func wordsOfSecret(action string) func([]string) error {
 	}
 }
 
-func encryptSecret(ctx context.Context, a *app, args []string) error {
-	value, err := a.plaintext(ctx, args[0])
+type secretOptions struct {
+	value  string
+	plugin string
+}
+
+func (o *secretOptions) bind(b *cli.Binder) {
+	b.Arg(&o.value)
+	bindPlugin(b, &o.plugin)
+}
+
+// bindPlugin binds the name of a plugin that keeps secrets.
+func bindPlugin(b *cli.Binder, into *string) {
+	*into = secretPlugin
+	b.Text("plugin", into)
+}
+
+func encryptSecret(ctx context.Context, a *app, o *secretOptions) error {
+	value, err := a.plaintext(ctx, o.value)
 	if err != nil {
 		return err
 	}
-	return a.secret(ctx, plugin.SecretEncrypt, ordered.Of("plaintext_value", value))
+	return a.secret(ctx, o.plugin, plugin.SecretEncrypt, ordered.Of("plaintext_value", value))
 }
 
 // plaintext is secretArg for what a person may type: a terminal does not show
@@ -42,16 +58,26 @@ func (a *app) plaintext(ctx context.Context, arg string) (string, error) {
 	return typed.Reveal(), err
 }
 
-func decryptSecret(ctx context.Context, a *app, args []string) error {
-	value, err := a.secretArg(ctx, args[0])
+func decryptSecret(ctx context.Context, a *app, o *secretOptions) error {
+	value, err := a.secretArg(ctx, o.value)
 	if err != nil {
 		return err
 	}
-	return a.secret(ctx, plugin.SecretDecrypt, ordered.Of("encrypted_value", value))
+	return a.secret(ctx, o.plugin, plugin.SecretDecrypt, ordered.Of("encrypted_value", value))
 }
 
-func createKeys(ctx context.Context, a *app, _ []string) error {
-	return a.secret(ctx, plugin.SecretCreateKeys, ordered.Of("force", a.values.on("force", false)))
+type keysOptions struct {
+	plugin string
+	force  bool
+}
+
+func (o *keysOptions) bind(b *cli.Binder) {
+	bindPlugin(b, &o.plugin)
+	b.Switch("force", &o.force)
+}
+
+func createKeys(ctx context.Context, a *app, o *keysOptions) error {
+	return a.secret(ctx, o.plugin, plugin.SecretCreateKeys, ordered.Of("force", o.force))
 }
 
 // secretArg returns a value, or what standard input has if it is "-". What
@@ -69,11 +95,7 @@ func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
 const secretPlugin = "pkcs7"
 
 // secret lets a plugin do its work on a secret and prints what comes of it.
-func (a *app) secret(ctx context.Context, hook plugin.Hook, opts *ordered.Map) error {
-	name := secretPlugin
-	if a.values.has("plugin") {
-		name = a.values.last("plugin")
-	}
+func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *ordered.Map) error {
 	value, err := a.plugins().Call(ctx, name, hook, opts)
 	if err != nil {
 		return err

@@ -11,18 +11,17 @@ import (
 )
 
 type inventoryOptions struct {
-	detail bool
-	some   bool // targets are named or chosen
+	detail  bool
+	targets targetOptions
 }
 
 func (o *inventoryOptions) bind(b *cli.Binder) {
 	b.Switch("detail", &o.detail)
-	v := flagValues(b.Given())
-	o.some = v.named() || choosing(v)
+	o.targets.bind(b)
 }
 
 func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
-	targets, err := a.targets(ctx)
+	targets, err := a.targets(ctx, &o.targets)
 	if err != nil {
 		return err
 	}
@@ -31,7 +30,7 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 		Default: a.project.InventoryFile(),
 		Detail:  o.detail,
 		Hint:    true,
-		All:     !o.some,
+		All:     !o.targets.named() && !o.targets.choosing(),
 		Targets: make([]listing.InventoryTarget, len(targets)),
 	}
 	for i, t := range targets {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
+	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/choose"
@@ -79,7 +79,7 @@ func (a *app) readInventory(ctx context.Context) (data *ordered.Map, source stri
 // tend to expect the opposite.
 func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) error {
 	for _, f := range a.sys.flags() {
-		if f.Setting == nil || !a.values.has(f.Name) || f.Section != secAuth && f.Section != secEscalate && f.Section != secTransport {
+		if f.Setting == nil || !a.values.Has(f.Name) || f.Section != secAuth && f.Section != secEscalate && f.Section != secTransport {
 			continue
 		}
 		names, err := inventory.Overriding(ctx, targets, f.Name, func(transport string) any { return a.config.Transports[transport].Value(f.Name) })
@@ -117,8 +117,8 @@ func (a *app) inventorySource() string {
 }
 
 // targets are those that the command line names, all of them if it names none.
-func (a *app) targets(ctx context.Context) ([]*inventory.Target, error) {
-	find, err := a.targeting(ctx)
+func (a *app) targets(ctx context.Context, o *targetOptions) ([]*inventory.Target, error) {
+	find, err := a.targeting(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -127,28 +127,28 @@ func (a *app) targets(ctx context.Context) ([]*inventory.Target, error) {
 
 // targeting reads the inventory and what the command line says about targets;
 // find then looks for them.
-func (a *app) targeting(ctx context.Context) (find func(context.Context) ([]*inventory.Target, error), err error) {
+func (a *app) targeting(ctx context.Context, o *targetOptions) (find func(context.Context) ([]*inventory.Target, error), err error) {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	patterns, named, err := a.patterns(ctx)
+	patterns, named, err := a.patterns(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) ([]*inventory.Target, error) { return a.find(ctx, inv, patterns, named) }, nil
+	return func(ctx context.Context) ([]*inventory.Target, error) { return a.find(ctx, o, inv, patterns, named) }, nil
 }
 
 // patterns are what the command line says of targets, the answers of PuppetDB
 // and the names of the last run among that. named is false if it names none.
-func (a *app) patterns(ctx context.Context) (list []string, named bool, err error) {
+func (a *app) patterns(ctx context.Context, o *targetOptions) (list []string, named bool, err error) {
 	switch {
-	case a.values.has("query"):
-		list, err = a.puppetDB().Certnames(ctx, a.values.last("query"), "")
-	case a.values.has("rerun"):
-		list, err = a.config.Rerun.Targets(ctx, a.values.last("rerun"))
-	case a.values.has("targets"):
-		list, err = a.targetWords(ctx)
+	case o.query.Given:
+		list, err = a.puppetDB().Certnames(ctx, o.query.Text, "")
+	case o.rerun.Given:
+		list, err = a.config.Rerun.Targets(ctx, o.rerun.Text)
+	case o.targets != nil:
+		list, err = a.targetWords(ctx, o.targets)
 	default:
 		return nil, false, nil
 	}
@@ -157,9 +157,9 @@ func (a *app) patterns(ctx context.Context) (list []string, named bool, err erro
 
 // targetWords are the values of --targets, those of files and of standard input
 // read.
-func (a *app) targetWords(ctx context.Context) ([]string, error) {
+func (a *app) targetWords(ctx context.Context, given []string) ([]string, error) {
 	var words []string
-	for _, t := range a.values["targets"] {
+	for _, t := range given {
 		text, err := a.readArg(ctx, t)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (a *app) targetWords(ctx context.Context) ([]string, error) {
 // find expands patterns, or takes all targets if none are named, chooses among
 // them, and finds mistakes in what the inventory says of those that are left
 // before any of them is touched.
-func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
+func (a *app) find(ctx context.Context, o *targetOptions, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
 	defer a.savePlugins(ctx) // what follows may take hours
 	if named {
 		if targets, err = inv.Targets(ctx, patterns); err != nil {
@@ -184,7 +184,7 @@ func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []str
 	} else {
 		targets = inv.AllTargets()
 	}
-	choice, err := choiceOf(a.values)
+	choice, err := o.choice()
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (a *app) find(ctx context.Context, inv *inventory.Inventory, patterns []str
 	if err := inv.Prepare(ctx, targets); err != nil {
 		return nil, err
 	}
-	if !named && !choosing(a.values) {
+	if !named && !o.choosing() {
 		return targets, nil
 	}
 	return targets, a.warnOverrides(ctx, targets)
@@ -207,46 +207,74 @@ const (
 	emptyFail = "fail"
 )
 
-// choiceFlags are the flags that make a choice.
-var choiceFlags = []string{"where", "limit", "limit-seed", "at-least", "when-empty"}
+// targetOptions name targets, and choose among them.
+type targetOptions struct {
+	targets                                   []string
+	query, rerun                              cli.Optional
+	where, limit, limitSeed, atLeast, ifEmpty cli.Optional
+}
 
-// choosing reports whether the command line makes a choice.
-func choosing(v flagValues) bool { return slices.ContainsFunc(choiceFlags, v.has) }
+func (o *targetOptions) bind(b *cli.Binder) {
+	b.Texts("targets", &o.targets)
+	b.Optional("query", &o.query)
+	b.Optional("rerun", &o.rerun)
+	b.Optional("where", &o.where)
+	b.Optional("limit", &o.limit)
+	b.Optional("limit-seed", &o.limitSeed)
+	b.Optional("at-least", &o.atLeast)
+	b.Optional("when-empty", &o.ifEmpty)
+}
 
-// choiceOf reads the flags that make a choice. Errors are about the command line.
-func choiceOf(v flagValues) (*choose.Choice, error) {
-	c := &choose.Choice{Seed: v.last("limit-seed")}
+// named reports whether there are targets, if only those that --where chooses among all.
+func (o *targetOptions) named() bool { return o.ways() > 0 || o.where.Given }
+
+// ways is how many of the options are given of which one names targets.
+func (o *targetOptions) ways() int {
+	n := 0
+	for _, given := range []bool{o.targets != nil, o.query.Given, o.rerun.Given} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+// choosing reports whether the options make a choice.
+func (o *targetOptions) choosing() bool {
+	return o.where.Given || o.limit.Given || o.limitSeed.Given || o.atLeast.Given || o.ifEmpty.Given
+}
+
+// choice reads the options that make a choice. Errors are about the command line.
+func (o *targetOptions) choice() (*choose.Choice, error) {
+	c := &choose.Choice{Seed: o.limitSeed.Text}
 	var err error
-	if v.has("where") {
-		if c.Where, err = match.Parse(v.last("where")); err != nil {
+	if o.where.Given {
+		if c.Where, err = match.Parse(o.where.Text); err != nil {
 			return nil, usagef("Invalid parameter specified for option '--where': %v", err)
 		}
 	}
-	bad := func(name, hint string) error {
-		return hinted(usagef("Invalid parameter specified for option '--%s': %s", name, v.last(name)), "%s", hint)
-	}
-	if v.has("limit") {
+	if o.limit.Given {
 		var ok bool
-		if c.Limit, ok = choose.ParseLimit(v.last("limit")); !ok {
-			return nil, bad("limit", "give a number of targets from 1, or percents from 1% to 100%")
+		if c.Limit, ok = choose.ParseLimit(o.limit.Text); !ok {
+			return nil, hinted(cli.Invalid("limit", o.limit.Text), "give a number of targets from 1, or percents from 1%% to 100%%")
 		}
 	}
 	switch {
-	case !v.has("limit-seed"):
-	case !v.has("limit"):
+	case !o.limitSeed.Given:
+	case !o.limit.Given:
 		return nil, usagef("Option '--limit-seed' can only be specified with '--limit'")
 	case c.Seed == "":
-		return nil, bad("limit-seed", "give any text; without the option the choice is random")
+		return nil, hinted(cli.Invalid("limit-seed", ""), "give any text; without the option the choice is random")
 	}
-	if v.has("at-least") {
-		if c.AtLeast, err = strconv.Atoi(v.last("at-least")); err != nil || c.AtLeast < 1 {
-			return nil, bad("at-least", "give a number of targets from 1")
+	if o.atLeast.Given {
+		if c.AtLeast, err = strconv.Atoi(o.atLeast.Text); err != nil || c.AtLeast < 1 {
+			return nil, hinted(cli.Invalid("at-least", o.atLeast.Text), "give a number of targets from 1")
 		}
 	}
-	if v.has("when-empty") {
-		c.FailEmpty = v.last("when-empty") == emptyFail
-		if !c.FailEmpty && v.last("when-empty") != emptyOK {
-			return nil, bad("when-empty", "it can be "+emptyFail+" or "+emptyOK)
+	if o.ifEmpty.Given {
+		c.FailEmpty = o.ifEmpty.Text == emptyFail
+		if !c.FailEmpty && o.ifEmpty.Text != emptyOK {
+			return nil, hinted(cli.Invalid("when-empty", o.ifEmpty.Text), "it can be %s or %s", emptyFail, emptyOK)
 		}
 	}
 	return c, nil

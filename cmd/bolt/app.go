@@ -29,6 +29,7 @@ import (
 	"bolt/modules"
 	"bolt/modules/builtin"
 	"bolt/output"
+	"bolt/output/prompt"
 	"bolt/plans"
 	"bolt/project"
 	"bolt/puppet/eval"
@@ -48,7 +49,7 @@ type app struct {
 	config  *project.Config
 	logs    *logging.Log
 	log     *slog.Logger
-	ask     *prompter
+	ask     *prompt.Prompter
 	modules *modules.Path
 
 	inv       *inventory.Inventory // nil before inventory()
@@ -157,7 +158,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 		return nil, err
 	}
 	a := &app{sys: sys, values: values, global: global, project: p, screen: &screen{sys: sys, console: &console{w: sys.err}}, input: &input{file: sys.in}}
-	a.ask = &prompter{in: sys.in, out: a.console}
+	a.ask = &prompt.Prompter{In: sys.in, Out: a.console}
 	flags, err := a.overrides(ctx, v == quiet)
 	if err != nil {
 		return nil, err
@@ -233,7 +234,7 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 		{a.global.askSudoPassword, "sudo-password-prompt", "sudo-password", "Please enter your privilege escalation password: "},
 	} {
 		if q.asked {
-			secret, err := a.ask.secret(ctx, q.question)
+			secret, err := a.ask.Secret(ctx, q.question)
 			if err != nil {
 				return nil, usagef("--%s: %v", q.flag, err)
 			}

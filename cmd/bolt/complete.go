@@ -208,7 +208,7 @@ func firstLine(text string) string {
 // completeRuns completes the names of runs that can be resumed.
 func completeRuns(_ context.Context, a *app, _ cli.Query) cli.Completions {
 	list, _ := a.runs()
-	c := cli.Completions{InOrder: true, Words: []cli.Word{{Text: lastRun, About: "the last one that was cut off"}}}
+	c := cli.Completions{InOrder: true, Words: []cli.Word{{Text: journal.Last, About: "the last one that was cut off"}}}
 	for _, s := range list {
 		if s.State == journal.Interrupted || s.State == journal.Failed {
 			c.Words = append(c.Words, cli.Word{Text: s.ID, About: fmt.Sprintf("%s, %s", s.Plan, s.State)})

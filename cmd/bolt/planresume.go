@@ -2,20 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"bolt/cli"
-	"bolt/format/fault"
 	"bolt/format/ordered"
-	"bolt/internal/spelling"
 	"bolt/output/listing"
 	"bolt/plans"
 	"bolt/plans/executor"
@@ -116,7 +111,7 @@ func (o *resumeOptions) bind(b *cli.Binder) {
 }
 
 func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
-	id, err := a.runNamed(o.run)
+	id, err := journal.Find(a.journals(), o.run, a.warnJournal)
 	if err != nil {
 		return err
 	}
@@ -186,7 +181,7 @@ func (a *app) secretWords(ctx context.Context, j *journal.Run, words []string) (
 		if slices.Contains(names, name) {
 			continue
 		}
-		secret, err := a.ask.secret(ctx, fmt.Sprintf("Please enter the parameter %s, which is secret and was not recorded: ", name))
+		secret, err := a.ask.Secret(ctx, fmt.Sprintf("Please enter the parameter %s, which is secret and was not recorded: ", name))
 		if err != nil {
 			return nil, hinted(usagef("The parameter '%s' is secret and was not recorded: %v", name, err), "give it again: bolt plan resume %s %s=VALUE", j.ID, name)
 		}
@@ -195,46 +190,11 @@ func (a *app) secretWords(ctx context.Context, j *journal.Run, words []string) (
 	return words, nil
 }
 
-// lastRun stands for the run that was begun last of those that were cut off, or
-// of all if none was.
-const lastRun = "last"
-
-// runNamed is the name of a run that exists.
-func (a *app) runNamed(name string) (string, error) {
-	list, err := a.runs()
-	if err != nil {
-		return "", err
-	}
-	ids := make([]string, len(list))
-	for i, s := range list {
-		ids[i] = s.ID
-	}
-	switch {
-	case len(ids) == 0:
-		return "", &fault.Error{Kind: journal.Kind, Msg: fmt.Sprintf("No run of a plan is recorded in %s.", a.journals()), Hint: "bolt plan run --journal records one."}
-	case name == lastRun:
-		for _, s := range list {
-			if s.State == journal.Interrupted {
-				return s.ID, nil
-			}
-		}
-		return ids[0], nil
-	case slices.Contains(ids, name):
-		return name, nil
-	}
-	if _, err := os.Stat(filepath.Join(a.journals(), filepath.Base(name)+".jsonl")); !errors.Is(err, fs.ErrNotExist) {
-		return filepath.Base(name), nil // it cannot be read, which Open tells
-	}
-	hint := "bolt plan runs lists them."
-	if near := spelling.Near(name, ids); near != "" {
-		hint = "Did you mean " + near + "? " + hint
-	}
-	return "", &fault.Error{Kind: journal.Kind, Msg: fmt.Sprintf("There is no run %s in %s.", name, a.journals()), Hint: hint}
-}
-
 func (a *app) runs() ([]journal.Summary, error) {
-	return journal.List(a.journals(), func(err error) { a.logs.Warn("journal", err.Error()) })
+	return journal.List(a.journals(), a.warnJournal)
 }
+
+func (a *app) warnJournal(err error) { a.logs.Warn("journal", err.Error()) }
 
 func showRuns(_ context.Context, a *app) error {
 	list, err := a.runs()
@@ -260,7 +220,7 @@ func (a *app) ended(ctx context.Context, j *journal.Run, err error) (cut bool, _
 		return true, err
 	}
 	if lost := j.Over(a.redacted(err.Error()), executor.FailedSteps(err)); lost != nil {
-		a.logs.Warn("journal", lost.Error())
+		a.warnJournal(lost)
 	}
 	return false, err
 }

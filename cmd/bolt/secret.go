@@ -54,7 +54,7 @@ func (a *app) plaintext(ctx context.Context, arg string) (string, error) {
 	if arg != "-" || !term.IsTerminal(int(a.sys.in.Fd())) {
 		return a.secretArg(ctx, arg)
 	}
-	typed, err := a.ask.secret(ctx, "Please enter the value to encrypt: ")
+	typed, err := a.ask.Secret(ctx, "Please enter the value to encrypt: ")
 	return typed.Reveal(), err
 }
 

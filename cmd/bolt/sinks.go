@@ -73,7 +73,7 @@ func (a *app) shown(o *resultOptions, targets int, stop context.CancelCauseFunc)
 	if targets >= progressFrom && a.progress() {
 		s.progress = output.NewProgress(sink, a.sys.err, a.errWidth)
 		a.console.set(s.progress.Writer())
-		a.ask.pause = s.progress.Pause
+		a.ask.Pause = s.progress.Pause
 		sink = s.progress
 	}
 	s.Sink = writing{sink, stop}
@@ -118,7 +118,7 @@ func (a *app) planScreen(verbose bool, stop context.CancelCauseFunc) (*planScree
 	}
 	s.next = writing{sink, stop}
 	a.console.set(err)
-	a.ask.out, a.ask.pause = a.sys.err, s.quiet // a question is not held
+	a.ask.Out, a.ask.Pause = a.sys.err, s.quiet // a question is not held
 	return s, nil
 }
 
@@ -159,10 +159,10 @@ func (a *app) asker() func(ctx context.Context, question string, sensitive bool)
 	return func(ctx context.Context, question string, sensitive bool) (string, error) {
 		question = safetext.TerminalString(a.redacted(question))
 		if sensitive {
-			secret, err := a.ask.secret(ctx, question)
+			secret, err := a.ask.Secret(ctx, question)
 			return secret.Reveal(), err
 		}
-		return a.ask.text(ctx, question)
+		return a.ask.Text(ctx, question)
 	}
 }
 

@@ -1,4 +1,5 @@
-package main
+// Package prompt asks people on the terminal.
+package prompt
 
 import (
 	"bufio"
@@ -16,27 +17,26 @@ import (
 	"bolt/transport"
 )
 
-// A prompter asks people, one question at a time. Questions go to standard error.
-// Secrets are read without echo from standard input if it is a terminal, otherwise
-// from the controlling terminal.
-type prompter struct {
-	in    *os.File
-	out   io.Writer
-	pause func() (resume func()) // takes what is in the question's way off the terminal; may be nil
-	mu    sync.Mutex
+// A Prompter asks people, one question at a time. Secrets are read without echo from In if
+// it is a terminal, otherwise from the controlling terminal. Its methods can be called
+// concurrently, but its fields must not be changed meanwhile.
+type Prompter struct {
+	In    *os.File // standard input
+	Out   io.Writer
+	Pause func() (resume func()) // takes what is in the question's way off the terminal; it can be nil
+	mu    sync.Mutex             // one question at a time
 }
 
-// errNoTerminal says that there is nobody to ask.
 var errNoTerminal = errors.New("there is no terminal to ask on")
 
-// secret asks question and returns the line that was typed.
-func (p *prompter) secret(ctx context.Context, question string) (transport.Secret, error) {
+// Secret asks a question and returns the line that was typed.
+func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secret, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return transport.Secret{}, err
 	}
-	in := p.in
+	in := p.In
 	if !term.IsTerminal(int(in.Fd())) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
@@ -45,7 +45,7 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 		in = tty
 	}
 	done := func() {
-		if in != p.in {
+		if in != p.In {
 			in.Close()
 		}
 	}
@@ -54,10 +54,10 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 		done()
 		return transport.Secret{}, fmt.Errorf("read the terminal's state: %w", err)
 	}
-	if p.pause != nil {
-		defer p.pause()()
+	if p.Pause != nil {
+		defer p.Pause()()
 	}
-	fmt.Fprint(p.out, question)
+	fmt.Fprint(p.Out, question)
 	type answer struct {
 		text []byte
 		err  error
@@ -74,10 +74,10 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 	case <-ctx.Done():
 		// The program is about to end while echo is off: put it back first.
 		_ = term.Restore(int(in.Fd()), state)
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 		return transport.Secret{}, context.Cause(ctx)
 	case a := <-got:
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 		if a.err != nil {
 			return transport.Secret{}, fmt.Errorf("read the answer: %w", a.err)
 		}
@@ -85,29 +85,29 @@ func (p *prompter) secret(ctx context.Context, question string) (transport.Secre
 	}
 }
 
-// text asks question on standard input, which is a terminal, and returns the line
+// Text asks a question on standard input, which is a terminal, and returns the line
 // that was typed, for all to see.
-func (p *prompter) text(ctx context.Context, question string) (string, error) {
+func (p *Prompter) Text(ctx context.Context, question string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	r, stop, err := readfile.Wakeable(ctx, p.in)
+	r, stop, err := readfile.Wakeable(ctx, p.In)
 	if err != nil {
 		return "", err
 	}
 	defer stop()
-	if p.pause != nil {
-		defer p.pause()()
+	if p.Pause != nil {
+		defer p.Pause()()
 	}
-	fmt.Fprint(p.out, question)
+	fmt.Fprint(p.Out, question)
 	line, err := bufio.NewReader(r).ReadString('\n') // a terminal gives one line at a time
 	if err == nil || errors.Is(err, io.EOF) && line != "" {
 		return strings.TrimRight(line, "\r\n"), nil
 	}
 	if errors.Is(err, io.EOF) {
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 		return "", errors.New("a question of the plan got no answer: standard input has ended")
 	}
 	return "", err

@@ -151,10 +151,8 @@ func newResource(data any, args []value.Value) (value.Value, error) {
 		return nil, eval.Errorf("argument-count", "ResourceInstance.new is for plans that run")
 	}
 	init := x.o.Language.types.resourceInit
-	if len(args) == 1 {
-		if h, ok := args[0].(*value.Hash); ok {
-			return x.newResource(h)
-		}
+	if h := onlyHash(args); h != nil {
+		return x.newResource(h)
 	}
 	if len(args) > len(init.Elements) {
 		return nil, eval.Errorf("argument-count", "ResourceInstance.new takes a hash, or %d arguments at most, got %d", len(init.Elements), len(args))
@@ -164,6 +162,15 @@ func newResource(data any, args []value.Value) (value.Value, error) {
 		b.Put(value.String(init.Elements[i].Name), v)
 	}
 	return x.newResource(b.Build())
+}
+
+// onlyHash is the only argument if that is a hash, and nil otherwise.
+func onlyHash(args []value.Value) *value.Hash {
+	if len(args) != 1 {
+		return nil
+	}
+	h, _ := args[0].(*value.Hash)
+	return h
 }
 
 func (x *Executor) newResource(h *value.Hash) (*value.Object, error) {

@@ -77,31 +77,54 @@ func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target,
 	return list, nil
 }
 
-// newTarget is Target.new.
+// targetInit is what a Target is made of. Data may hold what is Sensitive, which
+// resolve_references makes of secrets.
+func targetInit() *value.StructType {
+	t, err := value.ParseType(`Struct[{
+		uri => Optional[String[1]], name => Optional[String[1]], safe_name => Optional[String[1]],
+		target_alias => Optional[Variant[String[1], Array[String[1]]]],
+		config => Optional[Hash[String[1], RichData]], vars => Optional[Hash[String[1], RichData]],
+		facts => Optional[Hash[String[1], RichData]], features => Optional[Array[String[1]]],
+		plugin_hooks => Optional[Hash[String[1], RichData]], resources => Optional[Hash[String[1], Any]]}]`)
+	if err != nil {
+		panic(err) // the description here is right
+	}
+	return t.(*value.StructType)
+}
+
+// newTarget is Target.new: of a hash, or of the attributes one by one.
 func newTarget(data any, args []value.Value) (value.Value, error) {
 	x, _ := environment.Host(data).(*Executor)
-	if x == nil || len(args) == 0 {
-		return nil, eval.Errorf("argument-count", "Target.new expects a URI or a hash")
+	if x == nil {
+		return nil, eval.Errorf("argument-count", "Target.new is for plans that run")
 	}
-	// Puppet Bolt takes the attributes of a target one after another, and of these
-	// only the URI has an effect.
-	if len(args) > 1 {
-		if _, is := args[1].(value.String); !is && !value.IsUndef(args[1]) {
-			return nil, eval.Errorf("type-mismatch", "the second argument of Target.new, the name, expects a String, got %s. Give all of the target in one hash: Target.new('uri' => …)", value.DescribeValue(args[1]))
-		}
-	}
+	init := x.o.Language.types.targetInit
 	spec := &ordered.Map{}
-	switch first := args[0].(type) {
-	case value.String:
-		spec.Set("uri", string(first))
-	case *value.Hash:
-		m, err := plainMap("the hash of Target.new", first)
+	if h := onlyHash(args); h != nil {
+		if !value.Instance(init, h) {
+			return nil, eval.Errorf("type-mismatch", "%s", value.Mismatch("Target.new", init, h))
+		}
+		m, err := plainMap("the hash of Target.new", h)
 		if err != nil {
 			return nil, err
 		}
 		spec = m
-	default:
-		return nil, eval.Errorf("type-mismatch", "Target.new expects a URI or a hash, got %s", value.DescribeValue(args[0]))
+		spec.Delete("safe_name") // as in Puppet Bolt, these two have no effect
+		spec.Delete("resources")
+	} else {
+		if len(args) == 0 || len(args) > len(init.Elements) {
+			return nil, eval.Errorf("argument-count", "Target.new takes a hash, or 1 to %d attributes of a target, got %d", len(init.Elements), len(args))
+		}
+		for i, v := range args {
+			if e := init.Elements[i]; !value.Instance(e.Elem, v) {
+				return nil, eval.Errorf("type-mismatch", "%s. Give all of the target in one hash: Target.new('uri' => …)",
+					value.Mismatch("the attribute '"+e.Name+"' of Target.new", e.Elem, v))
+			}
+		}
+		// As in Puppet Bolt, only the URI has an effect.
+		if uri, ok := args[0].(value.String); ok {
+			spec.Set("uri", string(uri))
+		}
 	}
 	t, err := x.newTarget(spec)
 	if err != nil {

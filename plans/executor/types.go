@@ -6,7 +6,7 @@ import "bolt/puppet/value"
 // that are told by a function are derived: an object has no value for them.
 type types struct {
 	target, result, resultSet, future, containerResult, resource *value.ObjectType
-	resourceInit                                                 *value.StructType
+	targetInit, resourceInit                                     *value.StructType
 }
 
 // typeAliases are those that are written in the language.
@@ -60,6 +60,6 @@ func makeTypes() types {
 			[]string{"target", "type", "title", "state", "desired_state", "events"},
 			[]string{"add_event", "set_state", "overwrite_state", "set_desired_state", "overwrite_desired_state", "reference", "[]"}),
 	}
-	t.resourceInit = resourceInit(t.target)
+	t.targetInit, t.resourceInit = targetInit(), resourceInit(t.target)
 	return t
 }

@@ -49,7 +49,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	if host == "" {
 		host = "localhost"
 	}
-	return shell.NewConn(starter{cred: d.cred}, shell.Options{Host: host, User: d.user(), Local: true, Logger: d.log}), nil
+	return shell.NewConn(starter{cred: d.cred}, shell.Options{Host: host, User: d.user(), Local: true, DownloadCode: "DOWNLOAD_ERROR", Logger: d.log}), nil
 }
 
 // loginUser is the name of the user whose processes we start; a user without

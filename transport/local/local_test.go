@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	transporttest.TestDialer(t, func(t *testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
-		return NewDialer(Options{}), transport.Dest{Protocol: "local"}, transporttest.Env{As: dialerAs}
+		return NewDialer(Options{}), transport.Dest{Protocol: "local"}, transporttest.Env{As: dialerAs, DownloadCode: "DOWNLOAD_ERROR"}
 	})
 }
 

@@ -69,7 +69,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 		user = cmp.Or(user, c.user)
 		s.to.ConnectTimeout = cmp.Or(max(to.ConnectTimeout, 0), c.connectTimeout, connectTimeout)
 	}
-	o := shell.Options{Host: to.Host, User: user, Proof: new(shell.Proof), Logger: d.log}
+	o := shell.Options{Host: to.Host, User: user, DownloadCode: "COPY_ERROR", Proof: new(shell.Proof), Logger: d.log}
 	return &Conn{Conn: shell.NewConn(s, o), starter: s, opts: o}, nil
 }
 

@@ -30,8 +30,9 @@ func TestConformance(t *testing.T) {
 	to := dest(s)
 	transporttest.TestDialerAtOnce(t, func(*testing.T) (transport.Dialer, transport.Dest, transporttest.Env) {
 		return d, to, transporttest.Env{
-			StartsHome: true,
-			KilledBy:   func(string) transport.Status { return transport.Status{Code: ownStatus} },
+			StartsHome:   true,
+			DownloadCode: "COPY_ERROR",
+			KilledBy:     func(string) transport.Status { return transport.Status{Code: ownStatus} },
 			As: func(_ *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
 				to := to
 				to.User = u.Name

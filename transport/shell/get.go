@@ -22,7 +22,11 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	if err != nil {
 		return err
 	}
-	return archive.Receive(src, o.Host, dst, fo.Limits, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
+	err = archive.Receive(src, o.Host, dst, fo.Limits, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Code == "WRITE_ERROR" {
+		e.Code = cmp.Or(o.DownloadCode, e.Code)
+	}
+	return err
 }
 
 // Archive writes a file or directory of the machine to a sink, as

@@ -66,6 +66,8 @@ type Options struct {
 	// Local says that commands start where we are: RunAs does not change
 	// into the home directory of the other user.
 	Local bool
+	// DownloadCode is the code of a download that fails; "" is WRITE_ERROR.
+	DownloadCode string
 	// Proof remembers that the login shell has run what it was given. When
 	// that is long ago, a plain line is accompanied by a new one; with nil it
 	// never is.

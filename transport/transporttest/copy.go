@@ -46,11 +46,11 @@ func copyCases() []testCase {
 			err := c.Put(testContext(t), transport.Tree{Path: dst + "/none"}, dst+"/x", transport.FileOptions{})
 			expectError(t, err, transport.ClassFile, "COPY_ERROR")
 			err = c.Get(testContext(t), dst+"/none", dst, transport.FileOptions{})
-			if e := expectError(t, err, transport.ClassFile, "WRITE_ERROR"); !strings.Contains(e.Msg, "No such file") {
+			if e := expectError(t, err, transport.ClassFile, m.env.downloadCode()); !strings.Contains(e.Msg, "No such file") {
 				t.Errorf("got message %q", e.Msg)
 			}
 			err = c.Get(testContext(t), dst+"/none/deeper", dst, transport.FileOptions{})
-			expectError(t, err, transport.ClassFile, "WRITE_ERROR")
+			expectError(t, err, transport.ClassFile, m.env.downloadCode())
 			expectEmpty(t, dst)
 		}},
 		{"destination directory that is missing", func(t *testing.T, m *machine) {
@@ -83,7 +83,7 @@ func copyCases() []testCase {
 		{"failed download", func(t *testing.T, m *machine) {
 			dst := worldDir(t)
 			err := m.dial(t).Get(testContext(t), dst+"/none", dst+"/new", transport.FileOptions{})
-			expectError(t, err, transport.ClassFile, "WRITE_ERROR")
+			expectError(t, err, transport.ClassFile, m.env.downloadCode())
 			expectEmpty(t, dst)
 		}},
 		{"destination in a directory that is missing", func(t *testing.T, m *machine) {
@@ -107,7 +107,7 @@ func copyCases() []testCase {
 		}},
 		{"download of a device", func(t *testing.T, m *machine) {
 			err := m.dial(t).Get(testContext(t), "/dev/null", worldDir(t), transport.FileOptions{})
-			expectError(t, err, transport.ClassFile, "WRITE_ERROR")
+			expectError(t, err, transport.ClassFile, m.env.downloadCode())
 		}},
 		{"cancelled", func(t *testing.T, m *machine) {
 			c := m.dial(t)

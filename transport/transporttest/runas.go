@@ -220,7 +220,7 @@ func runAsCopies(t *testing.T, m *machine) {
 	err := c.Put(testContext(t), transport.Tree{Path: src + "/a"}, closed+"/file", transport.FileOptions{})
 	expectError(t, err, transport.ClassFile, "MV_ERROR")
 	err = c.Get(testContext(t), closed+"/file", got, transport.FileOptions{})
-	expectError(t, err, transport.ClassFile, "WRITE_ERROR")
+	expectError(t, err, transport.ClassFile, m.env.downloadCode())
 	o.RunAs.Password = transport.NewSecret("wr0ng")
 	err = c.Get(testContext(t), closed+"/file", got, o)
 	expectError(t, err, transport.ClassRunAs, "BAD_PASSWORD")

@@ -8,6 +8,7 @@
 package transporttest
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"errors"
@@ -40,7 +41,11 @@ type Env struct {
 	// Forgets says that a session may end before what has left its process group
 	// and keeps its output open.
 	Forgets bool
+	// DownloadCode is the code of a download that fails; "" is WRITE_ERROR.
+	DownloadCode string
 }
+
+func (e Env) downloadCode() string { return cmp.Or(e.DownloadCode, "WRITE_ERROR") }
 
 // TestDialer runs the suite. open is called for each case; the destination
 // that it returns logs in as root.

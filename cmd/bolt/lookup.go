@@ -18,7 +18,7 @@ import (
 	"bolt/output/listing"
 )
 
-// wordsOfLookup are a key, and variables for the lookup.
+// wordsOfLookup are a key, and variables for the lookup. Other words are ignored, as in Puppet Bolt.
 func wordsOfLookup(args []string) error {
 	if len(args) == 0 {
 		return usagef("Must specify a key to look up")
@@ -29,7 +29,7 @@ func wordsOfLookup(args []string) error {
 	for _, arg := range args[1:] {
 		name, _, ok := strings.Cut(arg, "=")
 		if !ok {
-			return hinted(usagef("Unknown argument %s", arg), "one key is looked up; variables are given as NAME=VALUE")
+			continue
 		}
 		if err := environment.CheckVariable(name); err != nil {
 			return usagef("%v", err)
@@ -91,8 +91,11 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 		ExplainError: a.explain, Warn: a.logs.Warn, Logger: a.log,
 	}
 	for _, arg := range o.variables {
-		name, val, _ := strings.Cut(arg, "=")
-		wanted.Given[name] = val
+		if name, val, ok := strings.Cut(arg, "="); ok {
+			wanted.Given[name] = val
+		} else {
+			a.logs.WarnOnce("lookup_word", fmt.Sprintf("%s is ignored: one key is looked up; variables are given as NAME=VALUE.", arg))
+		}
 	}
 	s := lookup.New(wanted)
 	if !o.planned {

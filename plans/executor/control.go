@@ -104,6 +104,11 @@ func unset(err error) error {
 // accepts tells all that is wrong with the parameters of a plan at once.
 func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 	var wrong []string
+	for k := range params.All() {
+		if name := value.ToString(k); p.Parameter(name) == nil {
+			wrong = append(wrong, fmt.Sprintf("has no parameter named '%s'", name))
+		}
+	}
 	for i := range p.Parameters {
 		q := &p.Parameters[i]
 		v, given := params.GetString(q.Name)
@@ -116,11 +121,6 @@ func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 			if t := typeHere(s, q); !value.Instance(t, v) {
 				wrong = append(wrong, value.Mismatch(fmt.Sprintf("parameter '%s'", q.Name), t, v))
 			}
-		}
-	}
-	for k := range params.All() {
-		if name := value.ToString(k); p.Parameter(name) == nil {
-			wrong = append(wrong, fmt.Sprintf("has no parameter named '%s'", name))
 		}
 	}
 	if wrong == nil {

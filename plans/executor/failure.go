@@ -174,9 +174,10 @@ func placeless(kind string) bool {
 }
 
 // ofLookup reports whether an error is one of those of the function lookup that Puppet
-// Bolt reports without a place: no value was found, or the data cannot be used.
+// Bolt reports without a place: no value was found, the data cannot be used, or the key is
+// none or leads into what holds nothing.
 func ofLookup(kind string) bool {
-	return kind == "lookup-not-found" || kind == "lookup-interpolation" || kind == "lookup-data"
+	return kind == "lookup-not-found" || kind == "lookup-interpolation" || kind == "lookup-data" || kind == "lookup-key"
 }
 
 // FailedSteps are the places of the steps of a plan whose failure has ended it, as

@@ -25,7 +25,7 @@ func (t *Target) edit(ctx context.Context, change func(n *state, own *layer) err
 	t.update(func(s *state) *state {
 		n := s.next()
 		if n.own == nil { // which it never becomes again
-			n.own = file
+			n.own, n.early = file, len(file.features)
 		}
 		own := *n.own
 		n.own = &own
@@ -80,8 +80,11 @@ func (t *Target) SetFeature(ctx context.Context, name string, on bool) error {
 		}
 		if on {
 			own.features = union(own.features, []string{name})
-		} else {
-			own.features = slices.DeleteFunc(slices.Clone(own.features), func(f string) bool { return f == name })
+		} else if i := slices.Index(own.features, name); i >= 0 {
+			own.features = slices.Delete(slices.Clone(own.features), i, i+1)
+			if i < n.early {
+				n.early--
+			}
 		}
 		return nil
 	})

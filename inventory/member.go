@@ -141,6 +141,7 @@ func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target
 		if err := known.settle(ctx); err != nil {
 			return nil, err
 		}
+		fresh.defined = known.defined // it is in the groups of the file from the beginning
 		fresh.matched.Store(known.matched.Load())
 		now := known.now.Load()
 		s.groups, s.left = now.groups, now.left
@@ -224,6 +225,7 @@ func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target,
 		config: hash("config"), vars: hash("vars"), facts: hash("facts"), hooks: hash("plugin_hooks"),
 		features: featureList(entry.Value("features")),
 	})
+	t.first.early = len(t.first.own.features)
 	t.now.Store(&t.first)
 	return t, nil
 }

@@ -45,6 +45,7 @@ type state struct {
 	left    []*group // with a match, that a plan took it out of
 	own     *layer   // what is said about the target itself; nil: what the file says
 	noAgent bool     // a plan took puppet-agent away
+	early   int      // how many of own's features it began with: puppet-agent stands behind them
 
 	data     atomic.Pointer[Data] // nil until needed, as is settings
 	settings atomic.Pointer[Settings]
@@ -52,7 +53,7 @@ type state struct {
 
 // next is a state in which everything but what depends on it is as in s.
 func (s *state) next() *state {
-	return &state{uri: s.uri, alias: s.alias, plain: s.plain, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent}
+	return &state{uri: s.uri, alias: s.alias, plain: s.plain, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent, early: s.early}
 }
 
 // update replaces the target's state by what change makes of it, which may be
@@ -224,16 +225,31 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	d.Groups = groups.names
 	d.Vars = present(overlay(groups.vars, own.vars))
 	d.Facts = present(deepOverlay(groups.facts, own.facts))
-	d.Features = union(groups.features, own.features)
+	early := len(own.features)
+	if s.own != nil {
+		early = s.early
+	}
+	d.Features = union(groups.features, own.features[:early])
 	// Every local target counts as one that has an agent's Ruby, so that
 	// tasks choose the same implementation as under Puppet Bolt, which brings
 	// a Ruby of its own. We bring none: a Ruby script runs by its #! line.
 	//
 	// Differs from Puppet: in Bolt a target that a plan makes a local one later
 	// does not count.
-	if bundled, _ := d.Config.Value("bundled-ruby").(bool); bundled && inv.transports[d.Transport].Here && !s.noAgent && !slices.Contains(d.Features, agent) {
-		d.Features, d.AgentAssumed = union(d.Features, []string{agent}), true
+	bundled, _ := d.Config.Value("bundled-ruby").(bool)
+	if bundled && inv.transports[d.Transport].Here && !s.noAgent && !slices.Contains(d.Features, agent) && !slices.Contains(own.features, agent) {
+		// A target that the file does not name begins outside of all groups.
+		alone := d.Transport
+		if len(t.defined) == 0 {
+			if alone, err = t.transport(s, d.address.scheme, own, &groupLayer{}); err != nil {
+				return nil, err
+			}
+		}
+		if inv.transports[alone].Here {
+			d.Features, d.AgentAssumed = union(d.Features, []string{agent}), true
+		}
 	}
+	d.Features = union(d.Features, own.features[early:])
 	d.PluginHooks = overlay(overlay(inv.hooks(), groups.hooks), own.hooks)
 	inv.warnDottedFacts(t, d.Facts)
 	return d, nil

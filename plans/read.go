@@ -83,6 +83,9 @@ func (w *written) readPuppet(text string) error {
 		}
 		if x.Value != nil {
 			p.HasDefault, p.DefaultText = true, source(x.Value)
+			if h, ok := x.Value.(*syntax.Heredoc); ok { // as Puppet Bolt prints it, with its text
+				p.DefaultText = text[h.Off:max(h.End(), syntax.Extent(h.Text).End())]
+			}
 			p.Default = p.DefaultText
 		}
 		w.Parameters = append(w.Parameters, p)

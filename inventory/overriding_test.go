@@ -5,13 +5,14 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/transport/all"
 )
 
 func TestOverriding(t *testing.T) {
 	data := ordered.Of("targets", []any{
 		"web1", ordered.Of("uri", "web2", "config", ordered.Of("ssh", ordered.Of("user", "joe"))), ordered.Of("uri", "web3", "config", ordered.Of("ssh", ordered.Of("user", "ann"))),
 	})
-	inv, err := inventory.New(t.Context(), data, inventory.Options{Transport: "ssh"})
+	inv, err := inventory.New(t.Context(), data, inventory.Options{Transports: all.Tables(all.List())})
 	if err != nil {
 		t.Fatal(err)
 	}

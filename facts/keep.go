@@ -16,7 +16,7 @@ import (
 // say how many.
 type Keeping struct {
 	run.Action
-	Keep func(t *inventory.Target, facts *ordered.Map) error
+	keep func(t *inventory.Target, facts *ordered.Map) error
 }
 
 // OnDevices and Here are those of the action.
@@ -47,7 +47,7 @@ func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 		return noFacts("The task %s told no facts", k.Object())
 	}
 	site.Result.Value = &ordered.Map{}
-	if err := k.Keep(site.Target, facts); err != nil {
+	if err := k.keep(site.Target, facts); err != nil {
 		return err
 	}
 	site.Result.Value.Set("facts", facts.Len())

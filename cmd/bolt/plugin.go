@@ -19,15 +19,7 @@ func showPlugins(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	view := &listing.PluginList{Modulepath: a.modules.Dirs()}
-	for _, l := range list {
-		h := listing.PluginHook{Name: string(l.Hook)}
-		for _, p := range l.Plugins {
-			h.Plugins = append(h.Plugins, listing.Described{Name: p.Name, Description: p.Description})
-		}
-		view.Hooks = append(view.Hooks, h)
-	}
-	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), view))
+	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), list, a.modules.Dirs()))
 }
 
 // pluginCache is where the results of plugins are kept, in the project.

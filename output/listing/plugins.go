@@ -8,20 +8,9 @@ import (
 
 	"bolt/format/ordered"
 	"bolt/internal/safetext"
+	"bolt/inventory/plugin"
 	"bolt/output/layout"
 )
-
-// PluginList is what "plugin show" shows.
-type PluginList struct {
-	Hooks      []PluginHook
-	Modulepath []string
-}
-
-// A PluginHook is one thing that plugins do, with those that do it.
-type PluginHook struct {
-	Name    string
-	Plugins []Described // sorted
-}
 
 // The layout of the list: descriptions begin pluginGap behind the longest name,
 // and a line is about pluginWidth wide.
@@ -32,27 +21,27 @@ const (
 
 // PrintPluginList prints the plugins that there are by what they do, and where
 // those of modules were looked for. Hooks that none has are for programs only.
-func PrintPluginList(w io.Writer, o Options, l *PluginList) error {
+func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath []string) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		hooks := &ordered.Map{}
-		for _, h := range l.Hooks {
+		for _, h := range list {
 			plugins := &ordered.Map{}
 			for _, p := range h.Plugins {
-				plugins.Set(p.Name, p.pair()[1])
+				plugins.Set(p.Name, textOrNull(p.Description))
 			}
-			hooks.Set(h.Name, plugins)
+			hooks.Set(string(h.Hook), plugins)
 		}
-		return layout.WriteDocument(w, ordered.Of("plugins", hooks, "modulepath", l.Modulepath))
+		return layout.WriteDocument(w, ordered.Of("plugins", hooks, "modulepath", modulepath))
 	}
 	width := 0
-	for _, h := range l.Hooks {
+	for _, h := range list {
 		for _, p := range h.Plugins {
 			width = max(width, utf8.RuneCountInString(p.Name)+pluginGap)
 		}
 	}
 	first := true
-	for _, h := range l.Hooks {
+	for _, h := range list {
 		if len(h.Plugins) == 0 {
 			continue
 		}
@@ -60,7 +49,7 @@ func PrintPluginList(w io.Writer, o Options, l *PluginList) error {
 			_ = out.WriteByte('\n')
 		}
 		first = false
-		heading(out, o.Color, h.Name)
+		heading(out, o.Color, string(h.Hook))
 		for _, p := range h.Plugins {
 			line := "  " + p.Name
 			if p.Description != "" {
@@ -69,7 +58,7 @@ func PrintPluginList(w io.Writer, o Options, l *PluginList) error {
 			_, _ = out.WriteString(safetext.TerminalString(line) + "\n")
 		}
 	}
-	printModulepath(out, o.Color, l.Modulepath)
+	printModulepath(out, o.Color, modulepath)
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Additional information")
 	_, _ = out.WriteString("  docs/plugins.md says how references to plugins are written, and plugins made.\n")

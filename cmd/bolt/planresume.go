@@ -201,11 +201,7 @@ func showRuns(_ context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	shown := make([]listing.PlanRecord, len(list))
-	for i, s := range list {
-		shown[i] = listing.PlanRecord{ID: s.ID, Plan: s.Plan, State: string(s.State), Began: s.Began, Last: s.Last, Steps: s.Steps, Params: s.Params, Error: s.Error, Path: s.Path}
-	}
-	return written(listing.PrintPlanRecords(a.sys.out, a.listOptions(), shown))
+	return written(listing.PrintPlanRecords(a.sys.out, a.listOptions(), list))
 }
 
 // ended notes how a run has ended. cut is set if it was cut off, so that it can be

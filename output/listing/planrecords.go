@@ -12,17 +12,8 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/output/layout"
+	"bolt/plans/journal"
 )
-
-// PlanRecord is a run of a plan that was recorded.
-type PlanRecord struct {
-	ID, Plan, State string
-	Began, Last     time.Time
-	Steps           int // that are done
-	Params          *ordered.Map
-	Error           string // what it failed with; "" if it did not
-	Path            string // of its journal
-}
 
 // maxWords is how much of parameters is shown on a line.
 const maxWords = 60
@@ -49,12 +40,12 @@ func words(params *ordered.Map) string {
 }
 
 // PrintPlanRecords prints runs that were recorded.
-func PrintPlanRecords(w io.Writer, o Options, list []PlanRecord) error {
+func PrintPlanRecords(w io.Writer, o Options, list []journal.Summary) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {
 		runs := make([]any, len(list))
 		for i, r := range list {
-			runs[i] = ordered.Of("run", r.ID, "plan", r.Plan, "state", r.State, "began", r.Began.Format(time.RFC3339), "last", r.Last.Format(time.RFC3339),
+			runs[i] = ordered.Of("run", r.ID, "plan", r.Plan, "state", string(r.State), "began", r.Began.Format(time.RFC3339), "last", r.Last.Format(time.RFC3339),
 				"steps", r.Steps, "parameters", r.Params, "error", textOrNull(r.Error), "journal", r.Path)
 		}
 		return layout.WriteDocument(w, ordered.Of("runs", runs))
@@ -66,7 +57,7 @@ func PrintPlanRecords(w io.Writer, o Options, list []PlanRecord) error {
 	}
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range list {
-		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(r.State), safetext.TerminalString(r.Plan), layout.Plural(r.Steps, "step"),
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\tbegan %s\t%s\n", r.ID, safetext.TerminalString(string(r.State)), safetext.TerminalString(r.Plan), layout.Plural(r.Steps, "step"),
 			r.Began.Local().Format("2006-01-02 15:04"), words(r.Params))
 	}
 	if err := columns.Flush(); err != nil {

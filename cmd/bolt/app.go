@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,16 +51,13 @@ type app struct {
 	ask     *prompt.Prompter
 	modules *modules.Path
 
-	inv       *inventory.Inventory // nil before inventory()
-	invOnce   sync.Once            // fills in what inventoryData() returns
-	invData   *ordered.Map
-	invSource string
-	invErr    error
-	library   *tasks.Library      // nil before tasks()
-	planned   *plans.Library      // nil before plans()
-	plug      *plugin.Plugins     // nil before plugins()
-	pdb       *puppetdb.Instances // nil before puppetDB()
-	kept      *facts.Chosen       // nil before cachedFacts()
+	inv     *inventory.Inventory // nil before inventory()
+	invFile inventoryFile        // what inventoryData() returns
+	library *tasks.Library       // nil before tasks()
+	planned *plans.Library       // nil before plans()
+	plug    *plugin.Plugins      // nil before plugins()
+	pdb     *puppetdb.Instances  // nil before puppetDB()
+	kept    *facts.Chosen        // nil before cachedFacts()
 }
 
 // inventoryVariable may hold a whole inventory, as YAML.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"bolt/cli"
 	"bolt/format/ordered"
@@ -49,11 +50,20 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	return a.inv, err
 }
 
+// An inventoryFile is the unprocessed data of an inventory, which is read once.
+type inventoryFile struct {
+	once   sync.Once
+	data   *ordered.Map
+	source string
+	err    error
+}
+
 // inventoryData returns the unprocessed data of the inventory and its source. It reads
 // them once.
 func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source string, err error) {
-	a.invOnce.Do(func() { a.invData, a.invSource, a.invErr = a.readInventory(ctx) })
-	return a.invData, a.invSource, a.invErr
+	f := &a.invFile
+	f.once.Do(func() { f.data, f.source, f.err = a.readInventory(ctx) })
+	return f.data, f.source, f.err
 }
 
 // readInventory reads the inventory from the environment, from the file given on the

@@ -13,6 +13,7 @@ import (
 	"bolt/inventory"
 	"bolt/lookup"
 	"bolt/modules"
+	"bolt/transport/all"
 )
 
 // search makes one in a project with data for each operating system.
@@ -45,7 +46,7 @@ func TestOnTargets(t *testing.T) {
 	data := ordered.Of("targets", []any{
 		ordered.Of("name", "a", "uri", "a.example", "facts", ordered.Of("os", "linux")), ordered.Of("name", "b", "uri", "b.example"),
 	})
-	inv, err := inventory.New(t.Context(), data, inventory.Options{Transport: "ssh"})
+	inv, err := inventory.New(t.Context(), data, inventory.Options{Transports: all.Tables(all.List()), Transport: "ssh"})
 	if err != nil {
 		t.Fatal(err)
 	}

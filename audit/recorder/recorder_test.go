@@ -15,6 +15,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/run"
+	"bolt/transport/all"
 )
 
 // warnings collects warnings.
@@ -91,7 +92,7 @@ func (w *world) want(t *testing.T, want ...string) {
 
 func targets(t *testing.T, names ...string) []*inventory.Target {
 	t.Helper()
-	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transport: "ssh"})
+	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transports: all.Tables(all.List()), Transport: "ssh"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func placeless(kind string) bool {
 
 // ofLookup reports whether an error is one of those of the function lookup that Puppet
 // Bolt reports without a place: no value was found, the data cannot be used, or the key is
-// none or leads into what holds nothing.
+// not one.
 func ofLookup(kind string) bool {
 	return kind == "lookup-not-found" || kind == "lookup-interpolation" || kind == "lookup-data" || kind == "lookup-key"
 }

@@ -12,7 +12,8 @@ import (
 type Error struct {
 	// Kind is a word in kebab case: "config" (hiera.yaml), "config-shape" (that
 	// has keys or values that it must not have), "data" (a data
-	// file), "key" (it is not one), "interpolation", "unknown-variable",
+	// file), "key" (it is not one), "dig" (it goes on where the data holds
+	// nothing), "interpolation", "unknown-variable",
 	// "recursion", "merge", "type-mismatch", "function", "not-found",
 	// "canceled", "internal" (a mistake of ours).
 	Kind string

@@ -160,7 +160,7 @@ func (l *lookup) digOne(key string, segment, v value.Value) (value.Value, bool, 
 	case *value.Hash:
 		found, _ = v.Get(segment)
 	default:
-		return nil, false, errorf("key", "the key '%s' goes on with '%s' where the data has a value of type %s, which holds nothing", key, value.ToString(segment), typeName(v))
+		return nil, false, errorf("dig", "the key '%s' goes on with '%s' where the data has a value of type %s, which holds nothing", key, value.ToString(segment), typeName(v))
 	}
 	if found == nil {
 		l.ex.notFound(value.ToString(segment))

@@ -18,8 +18,9 @@ import (
 
 // Command runs a line of the login shell's language.
 type Command struct {
-	Line string
-	Env  []string // NAME=value
+	Line  string
+	Env   []string // NAME=value
+	Input *Input   // that the command reads; nil for none
 }
 
 // Name and Object make it an Action.
@@ -30,6 +31,7 @@ func (c *Command) Object() string { return c.Line }
 func (c *Command) Do(ctx context.Context, site *Site) error {
 	cmd := site.Command()
 	cmd.Line, cmd.Env = c.Line, c.Env
+	defer c.Input.feed(cmd)()
 	return site.run(ctx, cmd)
 }
 
@@ -39,6 +41,8 @@ type Script struct {
 	Data []byte
 	Args []string
 	Env  []string
+	// Input is what the script reads; nil for nothing.
+	Input *Input
 	// Interpret lets the target's interpreters apply to the script's extension.
 	Interpret bool
 }
@@ -57,6 +61,7 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	if s.Interpret {
 		cmd.Interpreter = site.Settings.Interpreters[filepath.Ext(name)]
 	}
+	defer s.Input.feed(cmd)()
 	if err := site.run(ctx, cmd); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"bolt/transport"
 )
 
 // An Input is a stream that the commands on many targets read as their standard input,
@@ -18,6 +20,7 @@ import (
 type Input struct {
 	src  io.Reader // nil for a regular file
 	file *os.File
+	base int64 // where the stream begins in a regular file
 	done sync.WaitGroup
 
 	mu     sync.Mutex
@@ -32,7 +35,7 @@ type Input struct {
 // maxAhead bounds the copy of a source that is faster than all targets.
 const maxAhead = 16 << 20
 
-// NewInput returns an Input that reads src. dir is for the copy, "" for the system's
+// NewInput returns an Input that reads src, a file from its current position. dir is for the copy, "" for the system's
 // directory of temporary files. The copy begins with the first Read of a target.
 func NewInput(src io.Reader, dir string) (*Input, error) {
 	in := &Input{}
@@ -44,7 +47,8 @@ func NewInput(src io.Reader, dir string) (*Input, error) {
 		}
 		if info.Mode().IsRegular() {
 			in.file = f
-			return in, nil
+			in.base, err = f.Seek(0, io.SeekCurrent)
+			return in, err
 		}
 	}
 	var err error
@@ -75,6 +79,16 @@ func (in *Input) Close() error {
 
 // Reader returns the stream for one target. Close ends a Read that waits.
 func (in *Input) Reader() io.ReadCloser { return &inputReader{in: in} }
+
+// feed gives a command its stream. The caller calls end after the command. in may be nil.
+func (in *Input) feed(cmd *transport.Cmd) (end func()) {
+	if in == nil {
+		return func() {}
+	}
+	r := in.Reader()
+	cmd.Input = r
+	return func() { _ = r.Close() }
+}
 
 // fill makes the copy.
 func (in *Input) fill() {
@@ -123,7 +137,7 @@ func (r *inputReader) Read(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := r.in.file.ReadAt(p[:min(int64(len(p)), most)], r.offset)
+	n, err := r.in.file.ReadAt(p[:min(int64(len(p)), most)], r.in.base+r.offset)
 	r.offset += int64(n)
 	if n > 0 {
 		err = nil

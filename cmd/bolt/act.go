@@ -29,13 +29,15 @@ import (
 
 type commandOptions struct {
 	actionOptions
-	line string
-	env  []string
+	line  string
+	env   []string
+	stdin string
 }
 
 func (o *commandOptions) bind(b *cli.Binder) {
 	o.bindPrints(b)
 	b.Arg(&o.line)
+	b.Text("stdin", &o.stdin)
 	bindEnv(b, &o.env)
 }
 
@@ -57,8 +59,13 @@ func runCommand(ctx context.Context, a *app, o *commandOptions) error {
 	if line == "" {
 		return usagef("Must specify a command to run")
 	}
+	in, closeInput, err := a.remoteInput(ctx, o.stdin)
+	if err != nil {
+		return err
+	}
+	defer closeInput()
 	return a.act(ctx, &o.actionOptions, "command", line, func([]*inventory.Target) (run.Action, error) {
-		return &run.Command{Line: line, Env: o.env}, nil
+		return &run.Command{Line: line, Env: o.env, Input: in}, nil
 	})
 }
 
@@ -67,16 +74,23 @@ type scriptOptions struct {
 	script string
 	args   []string
 	env    []string
+	stdin  string
 }
 
 func (o *scriptOptions) bind(b *cli.Binder) {
 	o.bindPrints(b)
 	b.Arg(&o.script)
 	b.Rest(1, &o.args)
+	b.Text("stdin", &o.stdin)
 	bindEnv(b, &o.env)
 }
 
 func runScript(ctx context.Context, a *app, o *scriptOptions) error {
+	in, closeInput, err := a.remoteInput(ctx, o.stdin)
+	if err != nil {
+		return err
+	}
+	defer closeInput()
 	return a.act(ctx, &o.actionOptions, "script", o.script, func([]*inventory.Target) (run.Action, error) {
 		path := a.modules.Find(o.script)
 		if err := project.CheckFile("script", path); err != nil {
@@ -86,7 +100,7 @@ func runScript(ctx context.Context, a *app, o *scriptOptions) error {
 		if err != nil {
 			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
 		}
-		return &run.Script{Path: path, Data: data, Args: o.args, Env: o.env, Interpret: a.config.ScriptInterpreter}, nil
+		return &run.Script{Path: path, Data: data, Args: o.args, Env: o.env, Input: in, Interpret: a.config.ScriptInterpreter}, nil
 	})
 }
 

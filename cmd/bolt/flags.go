@@ -206,6 +206,8 @@ func (s system) flags() []cli.Flag {
 			Help: "What becomes of targets on which a step had begun when the run was cut off: repeat it there, or take it as done or failed. Without this option it is asked about on the terminal."},
 		{Name: "retry", Section: secContext, On: onResume, Strict: true, Help: "Do the step again that had failed and ended the plan, where it failed, and go on from there."},
 
+		{Name: "stdin", Arg: "FILE", Complete: cli.FileOf(), Section: secRemote, On: onRun, Strict: true,
+			Help: "Let the command or script on each target read this file as its standard input; - is standard input of bolt."},
 		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Section: secRemote, On: onRun, Strict: true, Help: "Set an environment variable for the command or script."},
 
 		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: asText, Check: cli.OneOf, Section: secTransport, On: onAction,

@@ -62,3 +62,59 @@ func (i *input) readInput(ctx context.Context, limit int64) ([]byte, error) {
 	defer stop()
 	return readfile.Whole(ctx, in, limit)
 }
+
+// remoteInput opens what --stdin names, for the commands on targets; "" is nothing, and
+// gives nil. closeInput must be called when the commands have ended.
+func (i *input) remoteInput(ctx context.Context, name string) (in *run.Input, closeInput func(), err error) {
+	var file *os.File
+	switch name {
+	case "":
+		return nil, func() {}, nil
+	case "-":
+		if i.used {
+			return nil, nil, usagef("Standard input ('-') can be read only once")
+		}
+		i.used = true
+		file = i.file
+	default:
+		if file, err = os.Open(name); err != nil {
+			return nil, nil, fault.File(name, err, "The file '%s' of --stdin could not be read: %v", name, fault.WithoutPath(err))
+		}
+		defer func() {
+			if err != nil {
+				file.Close()
+			}
+		}()
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("it is a directory")
+	}
+	if err != nil {
+		return nil, nil, fault.File(name, err, "The file '%s' of --stdin could not be read: %v", name, fault.WithoutPath(err))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	src, stop, err := readfile.Wakeable(ctx, file)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	closeInput = func() {
+		cancel() // ends a Read, for which Close waits
+		if in != nil {
+			_ = in.Close()
+		}
+		stop()
+		if name != "-" {
+			file.Close()
+		}
+	}
+	if info.Mode().IsRegular() {
+		src = file
+	}
+	if in, err = run.NewInput(src, ""); err != nil {
+		closeInput()
+		return nil, nil, &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("The input of --stdin could not be kept: %v", err)}
+	}
+	return in, closeInput, nil
+}

@@ -88,6 +88,19 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestTree checks that docs/architecture.md names each package.
+func TestTree(t *testing.T) {
+	page, err := os.ReadFile(root + "/docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range layers(t) {
+		if !under(pkg, "bench") && !strings.Contains(string(page), "`"+pkg+"`") {
+			t.Errorf("docs/architecture.md does not name the package %s", pkg)
+		}
+	}
+}
+
 // TestLayersHaveNoCycle checks that no package can reach itself, and that no
 // top-level folder can: a folder stands above all that it imports.
 func TestLayersHaveNoCycle(t *testing.T) {

@@ -176,6 +176,10 @@ type writer struct{ b bytes.Buffer }
 func (w *writer) value(v any) error {
 	switch v := v.(type) {
 	case *Map:
+		if v == nil {
+			w.b.WriteString("null")
+			return nil
+		}
 		w.b.WriteByte('{')
 		first := true
 		for k, e := range v.All() {

@@ -81,6 +81,14 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestNilMap checks that a map that is not there is null, also inside another one.
+func TestNilMap(t *testing.T) {
+	var none *Map
+	if text, err := Of("a", none).MarshalJSON(); err != nil || string(text) != `{"a":null}` {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\n\"a\": 1e400}": "line 2: 1e400 is too large for a number",

@@ -74,7 +74,8 @@ func (l *lifeline) script(token, dir, staged string) string {
 		`exec 9<>` + Quote(l.fifo), // opening for both never waits
 		beganTwice(token),
 		`TMOUT=; while read -r l; do :; done`,
-		`exec 9>&-; rm -rf -- ` + Quote(dir),
+		// In this order, because opening a FIFO that has no writer blocks.
+		`rm -rf -- ` + Quote(dir) + `; exec 9>&-`,
 	}
 	if staged != "" {
 		steps = append(steps, `n=100; while [ -e `+Quote(staged)+` ] && [ "$n" -gt 0 ]; do n=$((n-1)); sleep 0.05 || { sleep 1; n=$((n-19)); }; done`)

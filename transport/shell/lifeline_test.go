@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +113,53 @@ func TestInput(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLifelineEnds: a watcher that opens the FIFO while the lifeline ends does not block
+// for ever, because the FIFO has a writer until it is removed.
+func TestLifelineEnds(t *testing.T) {
+	t.Parallel()
+	for name, sh := range posixShells(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bin, dir := t.TempDir(), filepath.Join(t.TempDir(), "life")
+			slow := "#!/bin/sh\n[ \"$1\" != -rf ] || { : >" + bin + "/removing; sleep 1; }\nexec /bin/rm \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(bin, "rm"), []byte(slow), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l := &lifeline{fifo: dir + "/alive"}
+			life := exec.Command(sh, "-c", l.script(testToken, dir, ""))
+			life.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"} // stdin is at its end
+			if err := life.Start(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, filepath.Join(bin, "removing"))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if err := exec.CommandContext(ctx, sh, "-c", "cat <"+Quote(l.fifo)).Run(); ctx.Err() != nil {
+				t.Errorf("the watcher still waits: %v", err)
+			}
+			if err := life.Wait(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("the directory is left: %v", err)
+			}
+		})
+	}
+}
+
+// await waits until a file exists.
+func await(t *testing.T, path string) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not come", path)
+		}
 	}
 }
 

@@ -16,9 +16,6 @@ func NewBinder(given Values, args []string) *Binder { return &Binder{given: give
 // command lists.
 func (b *Binder) Names() []string { return b.names }
 
-// Given returns all that was given.
-func (b *Binder) Given() Values { return b.given }
-
 // Text binds a flag with one value.
 func (b *Binder) Text(name string, into *string) {
 	if b.has(name) {

@@ -86,7 +86,6 @@ func (a *app) shown(o *resultOptions, targets int, stop context.CancelCauseFunc)
 // planScreen is the sink that shows a plan to the user. While a question is open on the
 // terminal, the plan goes on, and what there is to show is held.
 type planScreen struct {
-	app      *app
 	hold     *hold
 	progress *output.Progress // nil without one
 
@@ -97,7 +96,7 @@ type planScreen struct {
 // planScreen returns the sink that shows a plan. It calls stop when nobody reads any more.
 // close must follow.
 func (a *app) planScreen(verbose bool, stop context.CancelCauseFunc) (*planScreen, error) {
-	s := &planScreen{app: a}
+	s := &planScreen{}
 	out, err := io.Writer(a.sys.out), io.Writer(a.sys.err)
 	s.hold = newHold(out, err)
 	if a.terminal() {

@@ -77,7 +77,7 @@ func (i *input) remoteInput(ctx context.Context, name string) (in *run.Input, cl
 		i.used = true
 		file = i.file
 	default:
-		if file, err = os.Open(name); err != nil {
+		if file, err = readfile.Open(name); err != nil {
 			return nil, nil, fault.File(name, err, "The file '%s' of --stdin could not be read: %v", name, fault.WithoutPath(err))
 		}
 		defer func() {

@@ -228,7 +228,7 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 	record := a.recorder()
 	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
 	// The head of a document comes before the error that the audit log refuses the action with.
-	sink := event.Fan(a.rerunSink(), log, event.Redact(shown, a.redacted), record)
+	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.redacted), record)
 	first := event.ActionBegin{Action: name, Object: object, Targets: targets}
 	if err == nil {
 		first.Do = recorded(ready.action)

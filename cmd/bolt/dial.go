@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (a *app) dialer() (*all.Dialer, error) {
 	}
 	daemon, _, err := a.poolClient(true)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.Close())
 	}
 	d.Through(func(direct transport.Dialer) all.Closer {
 		if a.config.Pool.Mode != project.PoolAuto {

@@ -104,6 +104,18 @@ func withObject(r *Result, object string) *Result {
 	return &shown
 }
 
+// results changes the objects of results. The result is nil only for nil.
+func (r *redactor) results(list []*Result) []*Result {
+	if list == nil {
+		return nil
+	}
+	shown := make([]*Result, len(list))
+	for i, result := range list {
+		shown[i] = withObject(result, r.text(result.Object))
+	}
+	return shown
+}
+
 func (r *redactor) container(c *Container) *Container {
 	shown := *c
 	shown.Image = r.text(c.Image)
@@ -118,7 +130,7 @@ func (r *redactor) containerResult(c *ContainerResult) *ContainerResult {
 }
 
 func (r *redactor) failed(f Failed) Failed {
-	f.Msg, f.Container = r.text(f.Msg), r.containerResult(f.Container)
+	f.Msg, f.Container, f.Results = r.text(f.Msg), r.containerResult(f.Container), r.results(f.Results)
 	f.Data, _ = r.data(f.Data).(*ordered.Map)
 	return f
 }
@@ -127,10 +139,7 @@ func (r *redactor) stopped(s Stopped) Stopped {
 	s.Failed = r.failed(s.Failed)
 	cut := make([]CutStep, len(s.Cut))
 	for i, c := range s.Cut {
-		cut[i] = CutStep{Step: r.step(c.Step), Results: make([]*Result, len(c.Results))}
-		for n, result := range c.Results {
-			cut[i].Results[n] = withObject(result, r.text(result.Object))
-		}
+		cut[i] = CutStep{r.step(c.Step), r.results(c.Results)}
 	}
 	last := make([]EndedStep, len(s.Last))
 	for i, e := range s.Last {

@@ -69,6 +69,7 @@ func TestRedact(t *testing.T) {
 		{Returned{Container: &ContainerResult{"hunter2", value}}, Returned{Container: &ContainerResult{"hunter2", value}}},
 		{Returned{Error: &Failed{Msg: "hunter2", Data: data}}, Returned{Error: &Failed{Msg: "[redacted]", Data: dataHidden}}},
 		{Failed{Msg: "hunter2", Data: data, Container: &ContainerResult{"hunter2", value}}, Failed{Msg: "[redacted]", Data: dataHidden, Container: &ContainerResult{"[redacted]", value}}},
+		{Failed{Msg: "hunter2", Data: data, Results: []*Result{result("hunter2")}}, Failed{Msg: "[redacted]", Data: dataHidden, Results: []*Result{result("[redacted]")}}},
 		{
 			Stopped{Failed: Failed{Msg: "hunter2", Data: data}, Cut: []CutStep{{one, []*Result{result("hunter2")}}}, Ended: 1, Last: []EndedStep{{one, 2}}},
 			Stopped{Failed: Failed{Msg: "[redacted]", Data: dataHidden}, Cut: []CutStep{{&hidden, []*Result{result("[redacted]")}}}, Ended: 1, Last: []EndedStep{{&hidden, 2}}},

@@ -142,6 +142,9 @@ func (k *fakeLink) Run(ctx context.Context, c *transport.Cmd) (transport.Status,
 	k.n.mu.Lock()
 	runs, allows := k.n.runs, k.n.allows
 	k.n.mu.Unlock()
+	if c.Input != nil {
+		_, _ = c.Input.Read(make([]byte, 1))
+	}
 	if runs != nil {
 		if err := runs(k); err != nil {
 			return transport.Status{}, err

@@ -54,7 +54,7 @@ func (l *lease) Run(ctx context.Context, c *transport.Cmd) (st transport.Status,
 	}
 	err = l.do(ctx, c.Label, func(ctx context.Context, conn transport.Conn) error {
 		if in != nil && in.used.Load() {
-			return inputSpent(l.host)
+			return inputSpent(l.host, err)
 		}
 		st, err = conn.Run(ctx, c)
 		return err
@@ -73,9 +73,11 @@ func (r *usedInput) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-func inputSpent(host string) *transport.Error {
+// inputSpent is the error for a command that did not begin because of why, and that
+// cannot be run again. It does not wrap why, after which do would try again.
+func inputSpent(host string, why error) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost,
-		Msg: fmt.Sprintf("The connection to %s ended before the command began, and part of its input was already read", host)}
+		Msg: fmt.Sprintf("The connection to %s ended before the command began, and part of its input was already read: %v", host, why)}
 }
 
 func (l *lease) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {

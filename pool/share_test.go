@@ -362,6 +362,20 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
+// TestInputSpent checks that a command whose input was read is not run again, and that
+// the error has the reason why the command did not begin.
+func TestInputSpent(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
+		n.runs = func(*fakeLink) error { return &transport.Error{Class: transport.ClassConnect, Msg: "the reason"} }
+		conn := mustDial(t, p, host("a"))
+		defer conn.Close()
+		_, err := conn.Run(t.Context(), &transport.Cmd{Input: strings.NewReader("text")})
+		if transport.ClassOf(err) != transport.ClassLost || !strings.Contains(err.Error(), "the reason") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 func archive(t *testing.T, c transport.Conn) error {
 	return c.(transport.Archiver).Archive(t.Context(), "x", t.Output(), transport.FileOptions{})
 }

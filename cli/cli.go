@@ -1,11 +1,10 @@
-// Package cli is a command line as data: a program's commands and flags in
-// tables, and what is made of these tables, which are the parsing of arguments,
-// the help pages, the manual page and the completion of words (package
-// cli/complete).
+// Package cli describes a command line as tables of commands and flags. From
+// these tables it parses arguments and makes the help pages and the manual
+// page. Package cli/complete makes the shell completion.
 //
-// Arguments are read as Ruby's optparse reads them, on which Puppet Bolt's
-// command line rests. The package does not know what commands do, and it has no
-// effects: it returns pages as strings, and mistakes as *UsageError.
+// It parses arguments as Ruby's optparse does, which Puppet Bolt uses. The
+// package runs no commands and has no effects: it returns pages as strings, and
+// mistakes as *UsageError.
 package cli
 
 import (
@@ -68,7 +67,7 @@ type Command struct {
 	Rest     Completer
 }
 
-// Takes reports whether a flag means something to a command.
+// Takes reports whether a flag applies to a command.
 func (c *Command) Takes(f *Flag) bool { return f.On == Always || slices.Contains(c.Lists, f.On) }
 
 // completer is about the argument that follows args.
@@ -79,12 +78,12 @@ func (c *Command) completer(args []string) Completer {
 	return c.Rest
 }
 
-// Always is the occasion of the flags that mean something to each command.
+// Always is the occasion of the flags that apply to every command.
 const Always = "all"
 
 // A Flag is one option of the command line. A command's help lists the flags
-// that mean something to it. Puppet Bolt's commands accept Bolt's others, too,
-// as Bolt does and its users' scripts expect; see Program.CheckFlags.
+// that apply to it. Commands of Puppet Bolt also accept all other flags of
+// Bolt; see Program.CheckFlags.
 type Flag struct {
 	Name, Short string
 	Arg         string // name of its value in help; "" for a switch
@@ -107,19 +106,19 @@ type Flag struct {
 	// read. If it is nil, all values are accepted at that time.
 	Check func(f *Flag, text string) error
 
-	// Absolute returns what a value that names files means in another working directory.
-	// It is nil if values mean the same there.
+	// Absolute converts a value that names files so that it is valid in every
+	// working directory. It is nil if values do not depend on the working
+	// directory.
 	Absolute func(text string) string
 
-	// Vary changes the flag to what it is with a command, such as its Values.
-	// It can be nil.
+	// Vary adapts the flag to a command, for example its Values. It can be nil.
 	Vary func(f *Flag, c *Command)
 
 	// Complete completes its value. If it is nil, Values are offered.
 	Complete Completer
 }
 
-// with is the flag as it is with a command.
+// with returns the flag adapted to a command.
 func (f Flag) with(c *Command) Flag {
 	if f.Vary != nil {
 		f.Vary(&f, c)
@@ -127,8 +126,8 @@ func (f Flag) with(c *Command) Flag {
 	return f
 }
 
-// Values holds what was given, by the names of flags. Only given flags are in it.
-// A switch has the value "true", and with --no- "false".
+// Values holds the values of the given flags by name. Flags that were not given
+// are not in it. A switch has the value "true", and with --no- "false".
 type Values map[string][]string
 
 // Has reports whether a flag was given.
@@ -150,18 +149,18 @@ func (v Values) On(name string, def bool) bool {
 	return v.Last(name) == "true"
 }
 
-// A Query is a word of which the beginning is typed.
+// A Query is a word whose beginning is typed.
 type Query struct {
 	Given  Values   // the flags before it
 	Args   []string // the arguments of the command before it
 	Prefix string
 }
 
-// A Completer returns what a word can be. Errors have no place there: if it
-// cannot find out, it returns nothing.
+// A Completer returns the possible completions of a word. It returns none if it
+// fails, because a shell cannot show errors there.
 type Completer func(ctx context.Context, q Query) Completions
 
-// Completions are what a word can be: the words, or else files.
+// Completions are the possible completions of a word: words, or else files.
 type Completions struct {
 	Words []Word
 
@@ -231,9 +230,9 @@ func (p *Program) Own(c *Command) bool {
 	return g != nil && g.Own
 }
 
-// CheckFlags returns the mistake that a flag was given which means nothing to the
-// command. It is refused, unless it is one of Puppet Bolt's with one of Bolt's
-// commands: Bolt accepts these everywhere, and scripts rest on that.
+// CheckFlags returns an error if a flag that does not apply to the command was
+// given. It accepts Puppet Bolt's flags with each of Bolt's commands, because
+// Bolt accepts them everywhere and scripts rely on that.
 func (p *Program) CheckFlags(c *Command, given Values) error {
 	for i := range p.Flags {
 		f := &p.Flags[i]

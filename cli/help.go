@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Text is what the help of a command says in prose.
+// A Text is the prose of a command's help page.
 type Text struct {
 	Short    string // one line
 	Long     string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Manual is what only the manual page says.
+// A Manual holds the parts of the manual page that are not on the help pages.
 type Manual struct {
 	Description string      // a paragraph after that of the program, in roff
 	Environment [][2]string // variables, with what they mean

@@ -1,7 +1,7 @@
 package cli
 
-// A Binder sets the fields of a command's options to what was given. A field whose
-// flag was not given keeps its value, which is the default.
+// A Binder copies the given flags and arguments to the fields of a command's
+// options. A field whose flag was not given keeps its value, the default.
 type Binder struct {
 	given Values
 	args  []string
@@ -50,7 +50,8 @@ func (b *Binder) Optional(name string, into *Optional) {
 	}
 }
 
-// Fail records a mistake in what was bound. The first one is that of the command line.
+// Fail records a mistake in the bound values. Only the first mistake is
+// reported.
 func (b *Binder) Fail(err error) {
 	if b.err == nil {
 		b.err = err

@@ -10,7 +10,7 @@ import (
 )
 
 // A UsageError is a mistake on the command line. It is printed as text in every
-// format, because the format is part of what could not be read.
+// format, because the option that sets the format may not have been read.
 type UsageError struct {
 	Msg  string
 	Hint string // what to do about it; "" for none
@@ -21,9 +21,9 @@ func (e *UsageError) Error() string { return e.Msg }
 // Errorf returns a *UsageError.
 func Errorf(format string, a ...any) error { return &UsageError{Msg: fmt.Sprintf(format, a...)} }
 
-// Hinted adds to a *UsageError what to do about it, and returns other errors as
-// they are. Scripts compare the message itself with Bolt's, so the hint goes to
-// standard error.
+// Hinted adds a hint to a *UsageError and returns other errors unchanged. The
+// hint goes to standard error, because scripts compare the message on standard
+// output with Bolt's.
 func Hinted(err error, format string, a ...any) error {
 	if e, ok := errors.AsType[*UsageError](err); ok {
 		return &UsageError{e.Msg, fmt.Sprintf(format, a...)}

@@ -6,7 +6,7 @@ import (
 	"bolt/inventory"
 )
 
-// An Ending is how an action came to its end on a target.
+// An Ending is how an action ended on a target.
 type Ending uint8
 
 // The endings.
@@ -17,9 +17,9 @@ const (
 	EndCut             // it was ended by force, as the run was stopped
 )
 
-// A Course is how far a plan has come, for the case that it is stopped. It
-// has the results of steps that have not ended, or were cut off, and of those
-// that have ended the last ones' counts. The zero value is ready.
+// A Course records the progress of a plan, for the report about a stopped plan.
+// It holds the results of steps that have not ended or were cut off, and the
+// counts of the last steps that ended. The zero value is ready to use.
 type Course struct {
 	open  []*begun // in the order of beginning
 	cut   []*begun
@@ -27,17 +27,17 @@ type Course struct {
 	last  []EndedStep
 }
 
-// begun is a step with the results that there are.
+// begun is a step with its results so far.
 type begun struct {
 	step    *Step
 	results map[*inventory.Target]*Result
 }
 
-// maxEnded is how many ended steps a Course has: all of them have been shown when they
-// ended.
+// maxEnded is the maximum number of ended steps in a Course. Older steps need
+// no place, because each step is shown when it ends.
 const maxEnded = 20
 
-// Add takes an event. stopped says whether the plan is being stopped.
+// Add records an event. stopped is set while the plan is being stopped.
 func (c *Course) Add(e Event, stopped bool) {
 	step := StepOf(e)
 	at := slices.IndexFunc(c.open, func(b *begun) bool { return b.step == step })
@@ -79,7 +79,8 @@ func (b *begun) wasCut() bool {
 	return false
 }
 
-// Stop is the event for a plan that was stopped, with what ended it.
+// Stop returns the event for a plan that was stopped; f is the failure that
+// stopped it.
 func (c *Course) Stop(f Failed) Stopped {
 	slices.SortFunc(c.cut, func(a, b *begun) int { return a.step.Number - b.step.Number })
 	s := Stopped{Failed: f, Ended: c.ended, Last: slices.Clone(c.last)}

@@ -13,8 +13,8 @@ import (
 	"bolt/internal/safetext"
 )
 
-// Data is the result as data: what ordered.ParseJSON would read of what
-// WriteJSON writes. The error is one of reading Output.
+// Data returns the result as data, equal to the output of WriteJSON after
+// ordered.ParseJSON. It returns an error if Output cannot be read.
 func (r *Result) Data() (*ordered.Map, error) {
 	members, err := r.Members()
 	if err != nil {
@@ -31,11 +31,11 @@ func (r *Result) Data() (*ordered.Map, error) {
 	return ordered.Of("target", valid(r.Target.Name), "action", r.Action, "object", object, "status", status, "value", members), nil
 }
 
-// Members is what is under the key value of Data.
+// Members returns the map under the key "value" of Data.
 func (r *Result) Members() (*ordered.Map, error) {
 	m := &ordered.Map{}
 	for k, v := range r.members() {
-		// Where one stream is all that there is, its text serves for both.
+		// If only one stream has output, its text is used for both.
 		if printed, ok := v.(outputText); ok && printed.same != "" {
 			m.Set(k, m.Value(printed.same))
 			continue
@@ -49,7 +49,7 @@ func (r *Result) Members() (*ordered.Map, error) {
 	return m, nil
 }
 
-// Member is one of the Members, made without the others.
+// Member returns one of the Members without converting the others.
 func (r *Result) Member(key string) (v any, ok bool, err error) {
 	for k, member := range r.members() {
 		if valid(k) == key {
@@ -63,7 +63,7 @@ func (r *Result) Member(key string) (v any, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// An outputText is what a member is that stands in Output.
+// An outputText is a member whose text is in Output.
 type outputText struct {
 	write func(io.Writer) error
 	size  int64  // about, in bytes
@@ -81,7 +81,8 @@ func (t outputText) String() (string, error) {
 	return b.String(), err
 }
 
-// members are what is inside of value, with what is in Output as text.
+// members yields the members of value; a member whose text is in Output is an
+// outputText.
 func (r *Result) members() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		if r.ShowsOutput() && !r.outputs(yield) {
@@ -98,11 +99,12 @@ func (r *Result) members() iter.Seq2[string, any] {
 	}
 }
 
-// truncatedKey is a member only where output was cut. Puppet Bolt does not have it.
+// truncatedKey is a member only if output was cut. Puppet Bolt does not have
+// it.
 const truncatedKey = "truncated"
 
-// Truncated is a warning if output was cut, else "". ways are the options with which the
-// user can see all of it.
+// Truncated returns a warning if output was cut, else "". ways names the
+// options with which the user gets the whole output.
 func (r *Result) Truncated(ways string) string {
 	if !r.ShowsOutput() || !r.Output.Cut() {
 		return ""
@@ -140,7 +142,7 @@ func (r *Result) outputs(yield func(string, any) bool) bool {
 		(!o.Cut() || yield(truncatedKey, true))
 }
 
-// plain is what is read of v when it was written as JSON.
+// plain returns v as it is after it was written as JSON and read again.
 func plain(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int64:
@@ -171,8 +173,8 @@ func plain(v any) (any, error) {
 		}
 		return list, nil
 	}
-	// All else writes itself: what has a form of its own in JSON, and numbers
-	// that do not look like themselves there.
+	// Other values are written and read: types with their own form in JSON, and
+	// numbers that change their notation there.
 	var b strings.Builder
 	if err := safejson.Write(&b, v); err != nil {
 		return nil, err
@@ -180,7 +182,7 @@ func plain(v any) (any, error) {
 	return ordered.ParseJSON([]byte(b.String()))
 }
 
-// valid is s with \xHH for what is no UTF-8.
+// valid returns s with \xHH for each byte that is not UTF-8.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s

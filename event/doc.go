@@ -1,5 +1,5 @@
-// Package event says what happens while bolt works, in one vocabulary for all that show,
-// record or count it.
+// Package event defines the events of a run of bolt. All code that shows,
+// records or counts actions uses these types.
 //
 // An [Event] is one of the types of this package: an action on targets begins, a target
 // has printed something, a plan has come to its end. The packages that work (run,
@@ -12,13 +12,14 @@
 //
 // # Ownership
 //
-// What an event points to belongs to the emitter. A sink must not change it. A sink can
-// keep a Step, a Result and what they point to; Data of TargetOutput is valid during the
-// call only. Result.Output is open during the call: a sink that reads it later calls
-// its method Retain, and Close when it has read it.
+// The data that an event points to belongs to the emitter. A sink must not
+// change it. A sink can keep a Step, a Result and the data that they point to;
+// TargetOutput.Data is valid only during the call. Result.Output is open during
+// the call: a sink that reads it later must call Retain, and Close after
+// reading.
 //
 // # A new kind
 //
-// A new kind of event is a new type here, with the method event. Sinks pass over the types
-// that they do not know.
+// A new kind of event is a new type here, with the method event. Sinks ignore
+// types that they do not handle.
 package event

@@ -7,8 +7,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// Returned is what a plan has returned. One of the fields is set; none of them: Value is
-// nil.
+// Returned holds the return value of a plan. At most one field is set; if none
+// is set, the plan returned nil.
 type Returned struct {
 	Value     any       // as data
 	Results   []*Result // a ResultSet; not nil if it is one
@@ -17,8 +17,8 @@ type Returned struct {
 	Error     *Failed // an error that the plan has caught
 }
 
-// Failed is what ended an action or a plan. With results or a container it is their
-// failure that did.
+// Failed is the error that ended an action or a plan. Results or Container, if
+// set, are the failed results or the failed container.
 type Failed struct {
 	Msg       string
 	Place     string       // in a plan, "(file: F, line: L)"; "" if it is not known
@@ -36,7 +36,7 @@ func FailedBy(err error) Failed {
 	return Failed{Msg: err.Error(), Data: e.Map()}
 }
 
-// Stopped is how far a plan had come when it was stopped.
+// Stopped describes the progress of a plan when it was stopped.
 type Stopped struct {
 	Failed             // what programs are told, without the steps
 	Cut    []CutStep   // in the order of beginning
@@ -44,13 +44,13 @@ type Stopped struct {
 	Last   []EndedStep // the last of them
 }
 
-// A CutStep is a step that would have gone on.
+// A CutStep is a step that had not ended when the plan was stopped.
 type CutStep struct {
 	Step    *Step
 	Results []*Result // those that there are, in the order of the targets
 }
 
-// An EndedStep is a step that came to its end.
+// An EndedStep is a step that ended before the plan was stopped.
 type EndedStep struct {
 	Step     *Step
 	Failures int

@@ -20,11 +20,11 @@ const (
 	Plan = "plan"
 )
 
-// An Action is what is done on targets. Sinks that record it look at its type.
+// An Action is the work on the targets. Sinks that record it look at its type.
 type Action interface {
 	// Name is as Action of Result.
 	Name() string
-	// Object is what the action is about: the command, the path.
+	// Object is the command, the path or the name that the action is about.
 	Object() string
 }
 
@@ -33,12 +33,13 @@ type ActionBegin struct {
 	Action  string // as in Result, or Lookup or Plan
 	Object  string // what is run or copied
 	Targets []*inventory.Target
-	// Do is what is done; nil where nothing is: for Lookup, and if Failed follows.
+	// Do is the work on the targets. It is nil if there is none: for Lookup, and if
+	// Failed follows.
 	Do Action
 }
 
-// ActionEnd ends the action of a command, unless it is not for Plan and Failed came
-// instead. With Plan it follows Returned, Failed or Stopped.
+// ActionEnd ends the action of a command. With Plan, it follows Returned,
+// Failed or Stopped. With other actions, Failed can come instead of it.
 type ActionEnd struct {
 	Elapsed time.Duration
 	Outputs []Output // what a task's promised outputs come to
@@ -59,8 +60,8 @@ type TargetOutput struct {
 	Data   []byte // valid during the call
 }
 
-// TargetEnd ends work on a target. It comes for each target once, also for targets that
-// were not begun.
+// TargetEnd ends work on a target. It comes once for each target, also for
+// targets whose work was not begun.
 type TargetEnd struct {
 	Step   *Step
 	Result *Result
@@ -72,7 +73,7 @@ type PlanBegin struct {
 	Quiet bool   // it is not shown
 }
 
-// PlanEnd ends a plan, well or badly.
+// PlanEnd ends a plan, with success or failure.
 type PlanEnd struct {
 	Plan    string
 	Quiet   bool
@@ -87,9 +88,10 @@ type Step struct {
 	File        string // where the plan has it; "" and 0 if that is not known
 	Line        int
 	// Quiet is set within without_default_logging: the step is not shown. It can be
-	// set while the step is in work.
+	// set while the step runs.
 	Quiet bool
-	// Recorded is set if nothing is done: the run is resumed, and has the results.
+	// Recorded is set if the step is not carried out, because the run was resumed
+	// and its journal has the results.
 	Recorded bool
 
 	Function string   // the plan function: "run_command"
@@ -103,8 +105,8 @@ type Step struct {
 // StepBegin begins a step. TargetEnd can follow for targets whose result is known.
 type StepBegin struct{ Step *Step }
 
-// BatchBegin comes before the work on some targets of a step begins: nothing has been
-// done on them. A step of which all results are known has none.
+// BatchBegin comes before the work on a batch of targets of a step begins. A
+// step whose results are all known has no BatchBegin.
 type BatchBegin struct {
 	Step    *Step
 	Targets []*inventory.Target
@@ -174,10 +176,11 @@ type Log struct {
 	Text  string
 }
 
-// Question is a question that is put to people. Another one asks it, and has the answer.
+// Question is a question to the user. The emitter asks it and reads the answer;
+// sinks only show it.
 type Question struct{ Text string }
 
-// Output is what a promised output of a task comes to over all targets.
+// Output is a promised output of a task, aggregated over all targets.
 type Output struct {
 	Name        string
 	Description string

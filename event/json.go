@@ -12,9 +12,9 @@ import (
 )
 
 // WriteJSON writes the result to w on one line, without the line's end, with
-// the keys and their order as Puppet Bolt has them (Bolt::Result#to_data).
-// Output goes through in parts and is never held as a whole; bytes in it that
-// are no UTF-8 become \xHH.
+// the keys and their order as Puppet Bolt has them (Bolt::Result#to_data). It
+// copies Output in parts and never holds all of it. Bytes that are not UTF-8
+// become \xHH.
 func (r *Result) WriteJSON(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	j := jsonResult{b: b}
@@ -43,8 +43,8 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteMembers writes what Members returns to w, as a JSON object on one line without
-// the line's end.
+// WriteMembers writes the Members to w as a JSON object on one line, without a
+// newline.
 func (r *Result) WriteMembers(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	j := jsonResult{b: b}
@@ -64,7 +64,7 @@ type jsonResult struct {
 	err   error
 }
 
-// members writes what is inside of value.
+// members writes the members of value.
 func (j *jsonResult) members(r *Result) {
 	for k, v := range r.members() {
 		if printed, ok := v.(outputText); ok {
@@ -115,9 +115,10 @@ func (j *jsonResult) raw(s string) {
 	}
 }
 
-// ShowsOutput reports whether Output is part of the result: the command ran to
-// its end, or was ended by something that it had no part in after it had
-// printed. It is not where the action failed before or beside the command.
+// ShowsOutput reports whether Output is part of the result. It is if the
+// command ran to its end, or was interrupted from outside after it had printed
+// something. It is not if the action failed before the command or for another
+// reason than the command.
 func (r *Result) ShowsOutput() bool {
 	if r.Output == nil {
 		return false

@@ -13,8 +13,9 @@ import (
 // plans: descriptions of steps, objects of their results, messages, lines of the log,
 // questions, images, and what ended the plan. redact returns a text without its secrets.
 //
-// What a plan returns, and what commands and tasks print, stay as they are. So does the
-// object of the action of a command, which comes from the command line.
+// Redact does not change the return value of a plan, the output of commands and
+// tasks, or the object of a command's action, which comes from the command
+// line.
 func Redact(next Sink, redact func(string) string) Sink {
 	return &redactor{next: next, text: redact, steps: make(map[*Step]*redactedStep)}
 }

@@ -6,8 +6,9 @@ import (
 	"bolt/format/fault"
 )
 
-// RedactError returns an error whose texts have gone through redact. What had a
-// secret loses its causes, which people can ask for, and details with a secret.
+// RedactError returns an error whose texts have gone through redact. An error
+// with a secret loses its causes, because --trace prints them, and the details
+// that have a secret.
 func RedactError(err error, redact func(string) string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

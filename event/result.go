@@ -9,21 +9,21 @@ import (
 	"bolt/transport"
 )
 
-// Result is what an action came to on one target. A failure on a target is a
+// Result is the outcome of an action on one target. A failure on a target is a
 // Result with Err set, never a Go error.
 type Result struct {
 	Target *inventory.Target
 	Action string // "command", "script", "task", "upload", "download", "lookup"
 	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
 
-	// Output is what a command or script printed; nil for other actions and
-	// where nothing ran. Then Status is the command's end. The emitter of the result
-	// closes it; see Ownership.
+	// Output is the output of a command or script; nil for other actions, and if
+	// nothing ran. If it is set, Status is the command's exit. The emitter of the
+	// result closes it; see Ownership.
 	Output *capture.Output
 	Status transport.Status
 
-	// Value holds the keys of value that are not output: _output, path, and all
-	// that a task returned but its _error.
+	// Value holds the keys of value that are not in Output: _output, path, and
+	// every key that a task returned except _error.
 	Value *ordered.Map
 
 	Err     *Error
@@ -36,7 +36,7 @@ func (r *Result) OK() bool { return r.Err == nil }
 // NotBegun reports whether nothing was done on the target.
 func (r *Result) NotBegun() bool { return !r.OK() && r.Err.Class == ClassSkipped }
 
-// Ending is how the action came to its end; EndNotBegun for nil.
+// Ending returns how the action ended; EndNotBegun for nil.
 func (r *Result) Ending() Ending {
 	switch {
 	case r == nil || r.NotBegun():
@@ -57,11 +57,11 @@ type Error struct {
 	Hint    string          // what to do, where Msg does not say it; "" if there is nothing to say
 	Details *ordered.Map    // never nil
 	Class   transport.Class // ours, finer than Kind; "failed" for a command's own exit
-	// Command is set where the command or task ran and failed by itself, so that
-	// its object and output are shown beside the error.
+	// Command is set if the command or task ran and itself failed. Its object and
+	// output are then shown beside the error.
 	Command bool
-	// Given is the error as the task itself gave it, in place of the above; nil
-	// for all others.
+	// Given is the error that the task itself returned, in place of the fields
+	// above; nil for all other errors.
 	Given *ordered.Map
 	// Bare is set if the error that the task gave had no details. A plan then adds its
 	// place to those of Given.
@@ -74,10 +74,11 @@ const (
 	ClassSkipped transport.Class = "skipped" // never begun
 )
 
-// ClassCancelled is that of what was begun, and ended when the run was stopped.
+// ClassCancelled is the class of work that had begun and was ended because the
+// run was stopped.
 const ClassCancelled = transport.ClassCancelled
 
-// Skipped is the failure of a target that was never begun.
+// Skipped returns the failure of a target on which the work was never begun.
 func Skipped() *Error {
 	return &Error{Kind: "puppetlabs.tasks/skipped-error", Code: "SKIPPED", Class: ClassSkipped, Details: &ordered.Map{}, Msg: "Not run: stopped before its turn came"}
 }

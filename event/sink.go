@@ -6,10 +6,11 @@ import "context"
 //
 // Event is called from one goroutine at a time. A slow sink slows the work.
 //
-// An error from the begin of an action, a batch, a container or a target means that it
-// cannot be recorded or shown: it is not begun. An error from another event ends the work:
-// nobody reads any more, or the disk is full. Events come after an error too, so that
-// the sinks that have no error know the end.
+// If Event returns an error for the begin of an action, a batch, a container or
+// a target, that thing is not begun. An error for another event ends the work,
+// for example when the disk is full or the reader of the output has gone.
+// Events continue to arrive after an error, so that the sinks without an error
+// receive the end.
 type Sink interface {
 	Event(ctx context.Context, e Event) error
 }
@@ -20,9 +21,9 @@ type Func func(ctx context.Context, e Event) error
 // Event calls f.
 func (f Func) Event(ctx context.Context, e Event) error { return f(ctx, e) }
 
-// Fan is a Sink that hands each event to sinks, in their order, and returns the first
-// error. After an error from a begin, the sinks behind do not get it, as it is not begun.
-// A nil sink is passed over.
+// Fan is a Sink that hands each event to sinks, in their order, and returns the
+// first error. After an error for a begin, the later sinks do not get that
+// event, because the thing is not begun. Fan skips nil sinks.
 func Fan(sinks ...Sink) Sink {
 	var list fan
 	for _, s := range sinks {
@@ -48,7 +49,8 @@ func (f fan) Event(ctx context.Context, e Event) error {
 	return first
 }
 
-// Begins reports whether something begins with an event, which an error prevents.
+// Begins reports whether an event is a begin that a sink can prevent by an
+// error.
 func Begins(e Event) bool {
 	switch e.(type) {
 	case ActionBegin, BatchBegin, ContainerBegin, TargetBegin:
@@ -57,7 +59,7 @@ func Begins(e Event) bool {
 	return false
 }
 
-// StepOf is the step that an event is about; nil for none.
+// StepOf returns the step of an event; nil if it has none.
 func StepOf(e Event) *Step {
 	switch e := e.(type) {
 	case TargetBegin:
@@ -76,7 +78,7 @@ func StepOf(e Event) *Step {
 	return nil
 }
 
-// OfStep is an event of a target as one of a step.
+// OfStep returns an event of a target with its step set.
 func OfStep(e Event, s *Step) Event {
 	switch e := e.(type) {
 	case TargetBegin:

@@ -1,10 +1,12 @@
-// Package bash is the part of completion that bash leaves to a program: it divides
-// a command line into words, and writes completions as readline inserts them.
+// Package bash implements the program's part of completion in bash: it splits a
+// command line into words, and writes completions in the form that readline
+// inserts.
 //
-// bash has a completion script of its own, Script, although package cobra has one.
-// bash splits the line at the characters of $COMP_WORDBREAKS without a regard to
-// quotes, so cobra's script breaks inside quotes, in ranges such as web[01-12]:22 and
-// after "!". Script passes the line itself to "bolt __bash" (package cli/complete).
+// bash has a completion script of its own, Script, although package cobra has
+// one. bash splits the line at the characters of $COMP_WORDBREAKS and ignores
+// quotes, so cobra's script breaks inside quotes, in ranges such as
+// web[01-12]:22 and after "!". Script passes the line itself to "bolt __bash"
+// (package cli/complete).
 package bash
 
 import (

@@ -86,7 +86,7 @@ func (s *Shell) root(out, err io.Writer) *cobra.Command {
 	return root
 }
 
-// addFlags defines all flags on cmd; those that mean nothing to c are hidden.
+// addFlags defines all flags on cmd and hides the flags that do not apply to c.
 func addFlags(cmd *cobra.Command, p *cli.Program, c *cli.Command, given cli.Values) {
 	for _, f := range p.Flags {
 		if f.Name == "help" || f.Name == "version" {
@@ -115,7 +115,7 @@ func addFlags(cmd *cobra.Command, p *cli.Program, c *cli.Command, given cli.Valu
 	}
 }
 
-// A recorder is the pflag.Value that records what was given.
+// A recorder is a pflag.Value that records the given values.
 type recorder struct {
 	name  string
 	text  string // what a negative form stands for
@@ -132,7 +132,7 @@ func (r *recorder) Set(text string) error {
 	return nil
 }
 
-// answer is what cobra's scripts get.
+// answer returns completions in the form that cobra's scripts expect.
 func answer(c cli.Completions) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case c.Dirs:

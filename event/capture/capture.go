@@ -1,6 +1,6 @@
-// Package capture holds what commands print: an [Output] has both streams of one
-// command, in memory as long as they are short, then in a temporary file. Outputs can
-// share a file, which is a [Spill].
+// Package capture holds the output of commands. An [Output] holds both streams
+// of one command: in memory while they are short, then in a temporary file.
+// Several Outputs can share one file, a [Spill].
 package capture
 
 import (
@@ -26,11 +26,12 @@ const (
 
 // Limits of an Output, unless its options say otherwise.
 const (
-	// DefaultMemory is held per target: a hundred at once, or some
-	// thousands of short results, stay in a few MB, and all that is not an
-	// accident of a command fits.
+	// DefaultMemory applies to each target. The output of a hundred targets, or of
+	// some thousands with short results, stays within a few MB. Any normal output
+	// of a command fits.
 	DefaultMemory = 64 << 10
-	// DefaultLimit is kept per target in all.
+	// DefaultLimit is the limit for each target, in memory and in the file
+	// together.
 	DefaultLimit = 256 << 20
 )
 
@@ -42,14 +43,14 @@ type Options struct {
 	Spill  *Spill // shared with other Outputs, in place of a file in Dir; Memory is then DefaultMemory at most
 }
 
-// An Output keeps what a command printed on both streams, in the order of
-// arrival: in memory as long as it is little, then in a file that has no name
-// any more, and from a limit on not at all. What was not kept is counted, and
-// readers find a line that says so at the end.
+// An Output stores both output streams of a command in the order of arrival. It
+// stores a short output in memory and a longer one in an unlinked file. It
+// drops all bytes beyond a limit and counts them; readers get a final line with
+// the count.
 //
-// One goroutine at a time writes; after that any number may read at once. The one that
-// made it closes it; another one that keeps it calls Retain before, and Close too. A nil
-// Output reads as an empty one.
+// One goroutine at a time can write; afterwards several goroutines can read at
+// once. The creator calls Close. Other code that keeps the Output calls Retain
+// first and Close at the end. A nil Output reads as an empty one.
 type Output struct {
 	memory int
 	limit  int64
@@ -79,7 +80,7 @@ const (
 	maxPiece     = 32 << 10 // taken of a Write at a time
 )
 
-// errClosed is what readers get after Close.
+// errClosed is the error of reading after Close.
 var errClosed = errors.New("read captured output: closed")
 
 // New returns an empty Output.
@@ -152,7 +153,7 @@ func (c *Output) record(s Stream, p []byte) bool {
 	return true
 }
 
-// move puts buf into the file. After an error all that was kept can still be
+// move writes buf to the file. After an error, all stored bytes can still be
 // read.
 func (c *Output) move() error {
 	if c.pages != nil {
@@ -179,16 +180,16 @@ func (c *Output) begin() error {
 		return err
 	}
 	if c.pages = g; c.spill != nil {
-		// Who keeps results for long may drop them without a word.
+		// A plan can drop a result without closing it.
 		runtime.AddCleanup(c, (*pages).drop, g)
 	}
 	return nil
 }
 
-// Limit is how many bytes of both streams are kept at most.
+// Limit returns the maximum number of stored bytes of both streams.
 func (c *Output) Limit() int64 { return c.limit }
 
-// Len is how many bytes of one stream were kept.
+// Len returns the number of stored bytes of one stream.
 func (c *Output) Len(s Stream) int64 {
 	if c == nil {
 		return 0
@@ -196,8 +197,8 @@ func (c *Output) Len(s Stream) int64 {
 	return c.kept[s]
 }
 
-// Dropped is how many bytes of both streams were not kept, and the error that
-// was the reason; it is nil where the limit was.
+// Dropped returns the number of dropped bytes of both streams and the error
+// that caused the loss. The error is nil if the limit was the cause.
 func (c *Output) Dropped() (int64, error) {
 	if c == nil {
 		return 0, nil
@@ -205,23 +206,23 @@ func (c *Output) Dropped() (int64, error) {
 	return c.dropped[Stdout] + c.dropped[Stderr], c.reason
 }
 
-// Cut reports whether something that was printed is not there.
+// Cut reports whether any part of the command's output is missing.
 func (c *Output) Cut() bool {
 	n, _ := c.Dropped()
 	return n > 0 || c != nil && c.cut
 }
 
-// MarkCut notes that what was written had been cut before.
+// MarkCut records that the written data had already been cut.
 func (c *Output) MarkCut() { c.cut = true }
 
-// Silent reports whether nothing was printed on a stream.
+// Silent reports whether a stream is empty.
 func (c *Output) Silent(s Stream) bool { return c == nil || c.kept[s] == 0 && c.dropped[s] == 0 }
 
-// IsBlank reports whether nothing but white space (or NUL) was printed.
+// IsBlank reports whether the output is only white space (or NUL).
 func (c *Output) IsBlank() bool { return c == nil || !c.printed }
 
-// WriteStream writes what was kept of one stream to w, and the line about what
-// was not.
+// WriteStream writes the stored bytes of one stream to w, and the line about
+// dropped bytes.
 func (c *Output) WriteStream(w io.Writer, s Stream) error {
 	for piece, err := range c.pieces() {
 		if err != nil {
@@ -239,8 +240,8 @@ func (c *Output) WriteStream(w io.Writer, s Stream) error {
 	return c.mark(w, c.dropped[s])
 }
 
-// WriteMerged writes what was kept of both streams to w, in the order of
-// arrival, and the line about what was not.
+// WriteMerged writes the stored bytes of both streams to w, in the order of
+// arrival, and the line about dropped bytes.
 func (c *Output) WriteMerged(w io.Writer) error {
 	for piece, err := range c.pieces() {
 		if err != nil {
@@ -266,15 +267,16 @@ func (c *Output) mark(w io.Writer, n int64) error {
 	return err
 }
 
-// Sum is the SHA-256 of what WriteMerged writes: equal outputs have equal sums.
+// Sum returns the SHA-256 hash of the output of WriteMerged. Equal outputs have
+// equal sums.
 func (c *Output) Sum() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	err := c.WriteMerged(h)
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// Each hands what was kept to take, in pieces in the order of arrival, each valid
-// during the call, and then the lines about what was not.
+// Each passes the stored bytes to take in pieces, in the order of arrival, and
+// then the lines about dropped bytes. A piece is valid only during the call.
 func (c *Output) Each(take func(s Stream, data []byte) error) error {
 	for piece, err := range c.pieces() {
 		if err == nil {
@@ -385,8 +387,8 @@ func (c *Output) Retain() {
 	}
 }
 
-// Close gives up the file and the memory, unless another call of Retain waits for its
-// Close; the lengths can still be asked for. A Close too many does nothing.
+// Close releases the file and the memory after the last holder has called it.
+// Len and Dropped work after Close. Further calls do nothing.
 func (c *Output) Close() error {
 	if c == nil || c.closed || c.holders.Add(-1) >= 0 {
 		return nil

@@ -10,12 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// A Spill is where Outputs keep what is too much for memory: one file, which
-// has no name any more, however many outputs there are. Outputs that nobody
-// has any more give their places back.
+// A Spill is one unlinked file for the parts of many Outputs that do not fit in
+// memory. A closed or unreachable Output frees its space in the file.
 //
-// Whoever makes one closes it; until then what is in it can be read. It is safe
-// for concurrent use.
+// The creator must close it. Its contents can be read until then. A Spill is
+// safe for concurrent use.
 type Spill struct {
 	dir  string
 	slot int   // the file is cut into places of so many bytes
@@ -36,7 +35,7 @@ func NewSpill(dir string) *Spill { return newSpill(dir, DefaultMemory) }
 
 func newSpill(dir string, slot int) *Spill { return &Spill{dir: dir, slot: slot, most: maxInMemory} }
 
-// Close gives up the file. A second Close does nothing.
+// Close closes the file. A second Close does nothing.
 func (s *Spill) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Spill) take() (f *os.File, slot int64, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		// The name goes at once, so that no end of this process leaves a file.
+		// The file is unlinked at once, so that it cannot outlive this process.
 		if err := os.Remove(f.Name()); err != nil {
 			return nil, 0, errors.Join(err, f.Close())
 		}
@@ -80,17 +79,17 @@ func (s *Spill) give(slots ...int64) {
 	s.free = append(s.free, slots...)
 }
 
-// errSpillClosed is what there is after Close.
+// errSpillClosed is the error of reading and writing after Close.
 var errSpillClosed = errors.New("the file of outputs is closed")
 
-// pages are what one Output has in a Spill, in their order.
+// pages are the slots of one Output in a Spill, in order.
 type pages struct {
 	spill *Spill
 	slots []int64
 	sizes []int // how much of each slot is used
 }
 
-// add writes p behind what is there, or changes nothing.
+// add appends p, or changes nothing after an error.
 func (g *pages) add(p []byte) (err error) {
 	had := len(g.slots)
 	for len(p) > 0 && err == nil {
@@ -111,7 +110,7 @@ func (g *pages) add(p []byte) (err error) {
 	return err
 }
 
-// reader reads what was written, size bytes.
+// reader returns a reader of the stored data, which has size bytes.
 func (g *pages) reader() (r io.Reader, size int, err error) {
 	g.spill.mu.Lock()
 	f, closed := g.spill.file, g.spill.closed
@@ -127,23 +126,22 @@ func (g *pages) reader() (r io.Reader, size int, err error) {
 	return io.MultiReader(parts...), size, nil
 }
 
-// drop gives the places back.
+// drop frees the slots.
 func (g *pages) drop() {
 	g.spill.give(g.slots...)
 	g.slots, g.sizes = nil, nil
 }
 
 const (
-	// maxInMemory is how much of the outputs that have ended stays in memory, of
-	// all Outputs of a Spill together: results of thousands of targets, and
-	// less than what a program may take without being noticed.
+	// maxInMemory limits the memory of all ended Outputs of a Spill together. It is
+	// enough for the results of thousands of targets.
 	maxInMemory = 64 << 20
-	// minMoved is the least that is worth a place in the file: a page.
+	// minMoved is the smallest output that is moved to the file: one page.
 	minMoved = 4 << 10
 )
 
-// Settle says that nothing more is written. Where the Outputs of the Spill have
-// much in memory already, this one goes to the file.
+// Settle ends the writing. If the Outputs of the Spill already use much memory,
+// Settle moves this Output to the file.
 func (c *Output) Settle() {
 	s := c.spill
 	if s == nil || len(c.buf) == 0 {

@@ -1,11 +1,12 @@
 // Package appendfile is the file layer of logs and journals: files of lines that are
 // only ever added to.
 //
-// A [File] is open and locked (flock(2)) until Close, so one process writes at a time.
-// A log opens it for each record, and many processes share it; a journal keeps it
-// open. Append writes whole lines. If the disk is full, the part that was written is
-// removed. A crash can leave part of a line at the end, a torn tail: [Reader] reports
-// it as a line that is open, and the owner of the format decides what to do with it.
+// A [File] is open and locked (flock(2)) until Close, so one process writes at
+// a time. A log opens it for each record, and many processes share it; a
+// journal keeps it open. Append writes whole lines. If the disk is full, the
+// part that was written is removed. A crash can leave part of a line at the end
+// (a torn tail). [Reader] reports it as an open line, and the caller handles
+// it.
 //
 // The package never follows a symbolic link to a file, and opens only regular files
 // (package ownfile).
@@ -28,7 +29,8 @@ type File struct {
 	file *os.File
 }
 
-// Existence says what Open does if there is or is not a file.
+// Existence selects whether Open creates a file, opens an existing file, or
+// both.
 type Existence uint8
 
 const (
@@ -86,9 +88,9 @@ func lock(ctx context.Context, f *os.File, path string) (current bool, err error
 	return true, nil
 }
 
-// Append writes lines, each with its end, in one call. With sync they are on the disk
-// when it returns. After an error nothing of them is in the file, unless the error
-// is one of Sync, or the file system also refuses to make the file shorter.
+// Append writes lines, each with its end, in one call. With sync they are on
+// the disk when it returns. After an error, the file contains no part of the
+// lines, unless Sync failed or the file could not be truncated.
 func (f *File) Append(lines []byte, sync bool) error {
 	if n, err := f.file.Write(lines); err != nil {
 		if info, serr := f.file.Stat(); n > 0 && serr == nil {
@@ -121,8 +123,8 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p
 func (f *File) Close() error { return f.file.Close() }
 
 // BootID returns the ID that the kernel takes at each start of the machine
-// (proc_sys_kernel(5)), "" if it is unknown. After a restart, only what was synced is
-// certain to be in a file.
+// (proc_sys_kernel(5)), "" if it is unknown. After a restart of the machine, a
+// file is certain to contain only the synced lines.
 func BootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"bolt/internal/period"
 )
 
-// Chosen is the facts that targets are chosen by, with what there is to say
-// of their age.
+// Chosen provides stored facts for the selection of targets, and warns if these
+// facts are old or damaged.
 type Chosen struct {
 	store  *Store
 	maxAge time.Duration
@@ -20,13 +20,15 @@ type Chosen struct {
 	oldest time.Duration
 }
 
-// NewChosen takes facts from a store; those above maxAge are old.
+// NewChosen returns a Chosen that reads from a store. Facts older than maxAge
+// are old.
 func NewChosen(s *Store, maxAge time.Duration) *Chosen {
 	return &Chosen{store: s, maxAge: maxAge, told: make(map[string]bool)}
 }
 
-// Of returns facts of a target, nil if none are kept: those named, or all if facts
-// is nil. It is what inventory.Options.CachedFacts asks.
+// Of returns the stored facts of a target: the named facts, or all if facts is
+// nil. It returns nil if no facts are stored. It fits
+// inventory.Options.CachedFacts.
 func (c *Chosen) Of(ctx context.Context, name string, facts []string) (*ordered.Map, error) {
 	want := factcache.Only(facts...)
 	if facts == nil {
@@ -44,8 +46,7 @@ func (c *Chosen) Of(ctx context.Context, name string, facts []string) (*ordered.
 	return r.Facts, nil
 }
 
-// Warn tells that targets were chosen by facts that are old or damaged, each of them
-// once.
+// Warn warns once for each target that was selected by old or damaged facts.
 func (c *Chosen) Warn(warn func(id, text string)) {
 	c.store.WarnDamaged(warn)
 	if c.old == 0 {

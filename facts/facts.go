@@ -1,9 +1,10 @@
-// Package facts collects facts of targets, keeps them, and shows what was kept.
+// Package facts collects facts of targets, stores them, and returns the stored
+// facts for printing.
 //
-// A Store keeps the records of one project in files (package factcache). A Keeping
-// wraps an action whose results are facts: the task facts, or a Query of PuppetDB.
-// Chosen gives facts to the inventory when targets are chosen by them, and warns of
-// those that are old or damaged.
+// A Store keeps the records of one project in files (package factcache). A
+// Keeping wraps an action whose results are facts: the task facts, or a Query
+// of PuppetDB. Chosen provides facts to the inventory for the selection of
+// targets, and warns about old or damaged facts.
 package facts
 
 import (
@@ -21,17 +22,17 @@ import (
 	"bolt/run"
 )
 
-// Task is the task that tells the facts of a target.
+// Task is the name of the task that returns the facts of a target.
 const Task = "facts"
 
-// Where facts come from, as a record of them says.
+// The sources of facts, as a record names them.
 const (
 	FromTask     = "task"
 	FromPuppetDB = "puppetdb"
 )
 
-// A Store is where the facts of a project's targets are kept. It is for one
-// goroutine, but for those of its Cache.
+// A Store stores the facts of a project's targets. Only one goroutine may use
+// it, except for the methods of its Cache.
 type Store struct {
 	*factcache.Cache
 	Now     time.Time // from which ages are told
@@ -54,8 +55,8 @@ func Open(project, cache string, now time.Time) *Store {
 	return &Store{Cache: factcache.Open(place), Now: now}
 }
 
-// Record is what is kept of a target, nil for nothing. A damaged record is nothing:
-// WarnDamaged tells of it.
+// Record returns the stored record of a target, or nil if there is none. A
+// damaged record counts as missing; WarnDamaged reports it.
 func (s *Store) Record(ctx context.Context, name string, want factcache.Want) (*factcache.Record, error) {
 	r, err := s.Get(ctx, inventory.SafeName(name), want)
 	if _, ok := errors.AsType[*factcache.DamagedError](err); ok {
@@ -67,7 +68,8 @@ func (s *Store) Record(ctx context.Context, name string, want factcache.Want) (*
 	return r, err
 }
 
-// WarnDamaged tells of records that could not be read since it was called last.
+// WarnDamaged warns about the damaged records that Record has found since the
+// last call of WarnDamaged.
 func (s *Store) WarnDamaged(warn func(id, text string)) {
 	if s.damaged == 0 {
 		return
@@ -109,8 +111,8 @@ func (s *Store) ForgetAll(targets []*inventory.Target) (n int, err error) {
 	return n, nil
 }
 
-// Keep returns the action whose results are kept. from says where they come from,
-// and version is that of this program.
+// Keep returns an action that stores the results of the given action. from is
+// the source of the facts, and version is the version of this program.
 func (s *Store) Keep(action run.Action, from, version string) *Keeping {
 	return &Keeping{action, func(t *inventory.Target, facts *ordered.Map) error {
 		return s.Put(factcache.Record{Target: inventory.SafeName(t.Name), Collected: time.Now(), Source: from, Version: version, Facts: facts})

@@ -12,27 +12,27 @@ import (
 	"bolt/run"
 )
 
-// A Keeping is an action whose results are facts, which are kept. Its own results
-// say how many.
+// A Keeping is an action that stores the facts in the results of another
+// action. Its own results contain the number of facts.
 type Keeping struct {
 	run.Action
 	keep func(t *inventory.Target, facts *ordered.Map) error
 }
 
-// OnDevices and Here are those of the action.
+// OnDevices returns OnDevices of the wrapped action.
 func (k *Keeping) OnDevices() bool {
 	d, ok := k.Action.(run.DeviceAction)
 	return ok && d.OnDevices()
 }
 
-// Here see OnDevices.
+// Here returns Here of the wrapped action.
 func (k *Keeping) Here() bool {
 	l, ok := k.Action.(run.LocalAction)
 	return ok && l.Here()
 }
 
-// Do keeps what the action tells of a target. It is done beside the other
-// targets, not after them.
+// Do runs the wrapped action and stores the facts of the target at once, in
+// parallel with other targets.
 func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 	if err := k.Action.Do(ctx, site); err != nil || site.Result.Err != nil {
 		return err
@@ -54,8 +54,8 @@ func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 	return nil
 }
 
-// noFacts is the error of a target that has told no facts: it keeps those that
-// it had.
+// noFacts returns the error for a target whose result has no facts. Its stored
+// facts stay.
 func noFacts(format string, args ...any) error {
 	return &fault.Error{Kind: factcache.Kind, Msg: fmt.Sprintf(format, args...) + ": those that were kept before stay as they are."}
 }

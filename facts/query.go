@@ -9,9 +9,9 @@ import (
 	"bolt/run"
 )
 
-// A Query is the run.Action that takes the facts of targets from PuppetDB. It
-// asks for those of many at once, and as targets are begun in their order only
-// those of a few batches are in memory.
+// A Query is a run.Action that reads the facts of targets from PuppetDB. One
+// query requests the facts of a batch of targets. Targets are begun in order,
+// so only the facts of a few batches are in memory.
 type Query struct {
 	ask     func(ctx context.Context, certnames []string) (*ordered.Map, error)
 	batches map[*inventory.Target]*batch
@@ -20,7 +20,7 @@ type Query struct {
 	failed error // of the first query that failed: no other one is made
 }
 
-// A batch is what one query asks for.
+// A batch is the targets of one query.
 type batch struct {
 	targets []*inventory.Target
 	once    sync.Once
@@ -30,13 +30,13 @@ type batch struct {
 	facts map[*inventory.Target]*ordered.Map // those that nobody has taken yet
 }
 
-// atOnce is of how many targets a query asks: their facts may have some
-// megabytes together.
+// atOnce is the number of targets in a query. Their facts together can have
+// some megabytes.
 const atOnce = 100
 
-// NewQuery makes the action; ask returns what is known, by certnames. The
-// first query is made at once: if PuppetDB cannot be asked at all, that is one
-// error, and not one for each target.
+// NewQuery returns the action; ask returns facts by certname. NewQuery makes
+// the first query at once: if PuppetDB is not reachable, this is one error
+// instead of one for each target.
 func NewQuery(ctx context.Context, targets []*inventory.Target, ask func(ctx context.Context, certnames []string) (*ordered.Map, error)) (*Query, error) {
 	q := &Query{ask: ask, batches: make(map[*inventory.Target]*batch, len(targets))}
 	var first, b *batch
@@ -82,7 +82,7 @@ func (q *Query) Do(ctx context.Context, site *run.Site) error {
 	return nil
 }
 
-// load asks for a batch, once.
+// load queries a batch, once.
 func (q *Query) load(ctx context.Context, b *batch) error {
 	b.once.Do(func() {
 		q.mu.Lock()
@@ -127,8 +127,8 @@ func (q *Query) fill(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// certnames are what PuppetDB may know a target by, the likeliest first: its host,
-// or its name where the inventory gives it an address.
+// certnames returns the possible certnames of a target in PuppetDB, the
+// likeliest first: its host, or its name if the inventory gives it an address.
 func certnames(ctx context.Context, t *inventory.Target) []string {
 	var names []string
 	if s, err := t.Settings(ctx); err == nil && s.Host != "" {
@@ -140,7 +140,7 @@ func certnames(ctx context.Context, t *inventory.Target) []string {
 	return names
 }
 
-// nodeNames joins the names of a node for people.
+// nodeNames joins the names of a node for a message.
 func nodeNames(names []string) string {
 	if len(names) == 2 {
 		return names[0] + " or " + names[1]

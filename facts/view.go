@@ -12,18 +12,18 @@ import (
 	"bolt/inventory"
 )
 
-// A View is the facts of targets as they are shown.
+// A View is the stored facts of targets for printing.
 type View struct {
-	// Columns are the names of what is shown of each target.
+	// Columns are the names of the columns.
 	Columns []string
-	// Targets gives one target after the other, so that the facts of one alone are
-	// in memory. Its error ends the list.
+	// Targets yields one target after the other, so that only one target's facts
+	// are in memory. An error ends the list.
 	Targets iter.Seq2[Entry, error]
 	MaxAge  time.Duration // from which age on facts are old
 	Dir     string        // where the facts are kept
 }
 
-// An Entry is the facts of one target that were kept.
+// An Entry is the stored facts of one target.
 type Entry struct {
 	Name      string    // in JSON
 	SafeName  string    // for people
@@ -34,7 +34,7 @@ type Entry struct {
 	Facts     *ordered.Map // in JSON
 }
 
-// Columns are what is shown of each target.
+// Columns select the facts to show of each target.
 type Columns struct {
 	names   []string
 	columns []column
@@ -44,7 +44,7 @@ type Columns struct {
 // A column of facts is made of the values of paths, with blanks between them.
 type column []factcache.Path
 
-// wellKnown are the columns without --fact: what they are called, and the paths.
+// wellKnown are the columns without --fact: their names and paths.
 var wellKnown = [][]string{
 	{"OS", "os.name", "os.release.full"},
 	{"Architecture", "os.architecture"},
@@ -84,8 +84,8 @@ func columnsOf(asked [][]string) (Columns, error) {
 	return all, nil
 }
 
-// View shows the facts of targets that were kept: only those of the columns, unless
-// all is set and no paths were given.
+// View returns the stored facts of targets: only the facts of the columns,
+// unless all is set and no paths were given.
 func (s *Store) View(ctx context.Context, targets []*inventory.Target, c Columns, all bool, maxAge time.Duration) *View {
 	want := factcache.All()
 	if !all || c.given {
@@ -122,7 +122,7 @@ func (s *Store) View(ctx context.Context, targets []*inventory.Target, c Columns
 	}}
 }
 
-// valuesOf are the values of columns.
+// valuesOf returns the values of columns.
 func valuesOf(columns []column, facts *ordered.Map) []any {
 	values := make([]any, len(columns))
 	for i, c := range columns {

@@ -16,8 +16,8 @@ import (
 	"bolt/transport"
 )
 
-// failure is the failure of a lookup for a target, as Bolt words it. ctx was
-// the lookup's.
+// failure returns the error of a lookup for a target, worded as in Bolt. ctx is
+// the lookup's context.
 func (s *Search) failure(ctx context.Context, err error) *event.Error {
 	if late, is := errors.AsType[*program.LateError](context.Cause(ctx)); is {
 		return &event.Error{Kind: "puppetlabs.tasks/timeout-error", Code: "TIMEOUT", Msg: "The lookup was " + late.Error(), Details: &ordered.Map{}, Class: transport.ClassTimeout}
@@ -37,9 +37,9 @@ func (s *Search) failure(ctx context.Context, err error) *event.Error {
 		Class: event.ClassFailed, Command: true, Hint: s.hint(err)}
 }
 
-// mistake is an error of a lookup, or of a function of the hierarchy, in words
-// and as details: class, kind, file, line, column and stack, as far as they are
-// known. For people the stack is among the words.
+// mistake returns an error of a lookup, or of a function of the hierarchy, as a
+// message and as details: class, kind, file, line, column and stack, as far as
+// they are known. In text output, the message includes the stack.
 func (s *Search) mistake(ctx context.Context, err error) (msg string, details *ordered.Map) {
 	details = &ordered.Map{}
 	msg = err.Error()
@@ -86,7 +86,7 @@ func (s *Search) mistake(ctx context.Context, err error) (msg string, details *o
 	return msg, details
 }
 
-// hint says what to do about a lookup that found nothing.
+// hint returns the hint for a lookup that found no value.
 func (s *Search) hint(err error) string {
 	if !hiera.IsNotFound(err) {
 		return ""

@@ -1,8 +1,9 @@
 // Package lookup looks up a key of Hiera's data for many targets, or for a plan.
 //
-// What is known of a target is what the inventory says: nothing is connected to.
-// Lookups of targets run beside each other, as many as there are processors;
-// results and warnings come in the order of the targets, from one goroutine.
+// Facts and variables of targets come from the inventory: the package connects
+// to no target. Lookups of targets run in parallel, as many as there are
+// processors. Results and warnings come in the order of the targets, from one
+// goroutine.
 package lookup
 
 import (
@@ -60,7 +61,7 @@ func New(o Options) *Search {
 	return &Search{o: o, warned: map[string]bool{}, refused: map[string][]string{}}
 }
 
-// A found is what became of a lookup.
+// A found is the outcome of a lookup.
 type found struct {
 	result *event.Result
 	odd    environment.Odd
@@ -68,14 +69,14 @@ type found struct {
 	bare   bool // no facts are known, and paths of the hierarchy use facts
 }
 
-// An Answer is what a plan would find.
+// An Answer is the outcome of a lookup as a plan makes it.
 type Answer struct {
 	Text string // for people; after an error the explanation, if one is wanted
 	Data any    // for programs, with Options.JSON
 	Hint string // after an error, what to do about it
 }
 
-// InPlan looks up what a plan would find. The error is a *fault.Error.
+// InPlan looks up the key as a plan does. The error is a *fault.Error.
 func (s *Search) InPlan(ctx context.Context) (a Answer, err error) {
 	ctx, cancel := program.Limited(ctx, s.o.Timeout)
 	defer cancel()
@@ -112,7 +113,7 @@ func (s *Search) InPlan(ctx context.Context) (a Answer, err error) {
 	return a, err
 }
 
-// answer returns what a lookup prints as JSON.
+// answer returns the JSON output of a lookup.
 func (s *Search) answer(v value.Value, ex *hiera.Explanation) (any, error) {
 	if ex == nil {
 		return s.data(v)
@@ -139,7 +140,7 @@ func (s *Search) data(v value.Value) (any, error) {
 	return d, nil
 }
 
-// lines is a value as Ruby's puts prints it: each element of an array on a
+// lines returns a value as Ruby's puts prints it: each element of an array on a
 // line.
 func lines(v value.Value) string {
 	list, ok := v.(*value.Array)
@@ -161,8 +162,7 @@ func lines(v value.Value) string {
 // come in the order of targets; each has the value as "value". A warning that holds
 // for many targets comes after the last result.
 //
-// Differs from Bolt: there an agent is installed on the targets, to ask it for
-// facts.
+// Differs from Bolt: Bolt installs an agent on the targets to get their facts.
 func (s *Search) OnTargets(ctx context.Context, targets []*inventory.Target) iter.Seq[*event.Result] {
 	return func(yield func(*event.Result) bool) {
 		defer s.tellBare()
@@ -194,7 +194,7 @@ func (s *Search) onTarget(ctx context.Context, t *inventory.Target) *found {
 		r.Value.Set("_output", ex.String())
 	}
 	if err != nil {
-		// Bolt's own word for this; nothing was done that has an object.
+		// Bolt uses this word. The result has no object.
 		r.Action = "action"
 		r.Err = s.failure(ctx, err)
 	} else {
@@ -238,14 +238,15 @@ func (s *Search) asTarget(ctx context.Context, t *inventory.Target, f *found) (v
 	return v, ex, err
 }
 
-// evaluation returns what a lookup for a node is made in. log gets what is said.
+// evaluation returns the evaluation for a lookup for a node. log receives the
+// log messages.
 func (s *Search) evaluation(n environment.Node, log func(eval.Log)) *environment.Evaluation {
 	n.Log = log
 	return s.o.Environment.Evaluation(n)
 }
 
-// find looks the key up. The explanation is nil unless one is wanted; it is
-// there after an error, too.
+// find looks the key up. The explanation is nil unless Options.Explain is set;
+// it is also set after an error.
 func (s *Search) find(ctx context.Context, x *environment.Evaluation) (value.Value, *hiera.Explanation, error) {
 	var ex *hiera.Explanation
 	if s.o.Explain {

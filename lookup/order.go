@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// inOrder yields f of each element, in their order. As many of them are in
-// work as there are processors, and not many more wait to be taken.
+// inOrder yields f of each element, in order. It runs as many calls at a time
+// as there are processors, and holds only a few finished results.
 func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
 	return func(yield func(R) bool) {
 		workers := min(runtime.GOMAXPROCS(0), len(list))
@@ -16,7 +16,8 @@ func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
 		for i := range results {
 			results[i] = make(chan R, 1)
 		}
-		// What has been begun and was not taken yet: a slow reader slows the work.
+		// ahead bounds the elements that are begun and not yet taken, so a slow reader
+		// slows the work.
 		ahead := make(chan struct{}, 4*workers)
 		var next atomic.Int64
 		var all sync.WaitGroup

@@ -13,20 +13,20 @@ import (
 	"bolt/puppet/eval"
 )
 
-// isFact reports whether a variable, as a path has it, is meant for a fact.
+// isFact reports whether a variable in a path stands for a fact.
 func isFact(name string) bool {
 	root, _, _ := strings.Cut(strings.TrimPrefix(name, "::"), ".")
 	return root == "facts" || slices.Contains(factNames, root)
 }
 
-// factNames are the facts that paths of hierarchies use without facts before
-// them: those of every machine, and the old names of their parts.
+// factNames are the facts that paths of hierarchies use without the prefix
+// "facts.": facts of every machine, and the old names of their parts.
 var factNames = strings.Fields(`
 	architecture clientcert domain fqdn hardwaremodel hostname identity ipaddress is_virtual kernel kernelmajversion kernelrelease
 	kernelversion lsbdistcodename lsbdistid macaddress networking operatingsystem operatingsystemmajrelease
 	operatingsystemrelease os osfamily processors timezone virtual`)
 
-// tell says what a lookup had to say.
+// tell logs the warnings and messages of a lookup.
 func (s *Search) tell(ctx context.Context, f *found) {
 	for _, text := range f.odd.Overridden {
 		s.warn("variable_overridden", text)
@@ -44,22 +44,23 @@ func (s *Search) tell(ctx context.Context, f *found) {
 			said = append(said, text)
 		}
 	}
-	// What functions of the hierarchy say counts once, however many targets they
-	// say it for; but all of what they say for one of these.
+	// A message that functions of the hierarchy log for several targets is logged
+	// once. Repeated messages for the same target are all logged.
 	for _, text := range said {
 		s.warned[text] = true
 	}
 }
 
-// tellRefused warns of the inventory's variables that programs cannot name,
-// once for all targets that have one.
+// tellRefused warns about variables of the inventory whose names are not valid
+// in programs, once for all targets that have such a variable.
 func (s *Search) tellRefused() {
 	for _, what := range slices.Sorted(maps.Keys(s.refused)) {
 		s.warn("variable_refused", fmt.Sprintf("A variable that %s has for %s is left out: %s", s.o.Source, nodeset.Fold(s.refused[what]), what))
 	}
 }
 
-// tellBare warns of targets that get less specific data than they should.
+// tellBare warns about targets that get less specific data because bolt has no
+// facts of them.
 func (s *Search) tellBare() {
 	if s.bare == nil {
 		return
@@ -72,7 +73,7 @@ func (s *Search) tellBare() {
 		s.o.Source, len(s.bare), targets, nodeset.Fold(s.bare)))
 }
 
-// log passes on what the lookup, or a function of the hierarchy, says.
+// log logs a message of the lookup or of a function of the hierarchy.
 func (s *Search) log(ctx context.Context, l eval.Log) {
 	if l.Kind != "" {
 		s.warn(l.Kind, program.TextOf(l))
@@ -81,7 +82,7 @@ func (s *Search) log(ctx context.Context, l eval.Log) {
 	s.o.Logger.Log(ctx, program.Severity(l.Level), program.TextOf(l))
 }
 
-// warn warns of what may be so for every target, once.
+// warn logs a warning once, although it can apply to every target.
 func (s *Search) warn(id, text string) {
 	if !s.warned[text] {
 		s.warned[text] = true
@@ -89,9 +90,9 @@ func (s *Search) warn(id, text string) {
 	}
 }
 
-// Unlisted returns the folded names of targets that are not in the inventory, though
-// there is one: as any name can be a target's, a slip in a name is no error. known
-// are those of the inventory.
+// Unlisted returns the folded names of targets that are not in the inventory,
+// if there is an inventory. A misspelt name is not an error, because any name
+// can be a target. known are the targets of the inventory.
 func Unlisted(targets, known []*inventory.Target) string {
 	if len(known) == 0 {
 		return ""

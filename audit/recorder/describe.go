@@ -25,8 +25,8 @@ type Plan struct {
 func (p *Plan) Name() string   { return event.Plan }
 func (p *Plan) Object() string { return p.Plan }
 
-// describe is what is recorded of an action. secrets are parameters that are known to be
-// secret, beside those that a task calls so.
+// describe returns the record of an action. secrets are the names of secret
+// parameters, in addition to the parameters that a task marks as sensitive.
 func (r *Recorder) describe(do event.Action, secrets []string) audit.Action {
 	what := audit.Action{Name: do.Name(), RunAs: r.o.RunAs}
 	what.Object, what.SHA256 = r.shown(do.Object())
@@ -63,7 +63,7 @@ func (r *Recorder) describe(do event.Action, secrets []string) audit.Action {
 	return what
 }
 
-// step is what is recorded of a step of a plan.
+// step returns the record of a step of a plan.
 func (r *Recorder) step(s *event.Step) audit.Action {
 	secrets := s.Secrets
 	if slices.Contains(secrets, "env_vars") { // which of them, nobody says
@@ -82,7 +82,7 @@ func (r *Recorder) step(s *event.Step) audit.Action {
 	return what
 }
 
-// function is what is recorded of a plan function that says no more of what it does.
+// function returns the record of a plan function without further details.
 func (r *Recorder) function(name, object string) audit.Action {
 	what := audit.Action{Name: strings.TrimPrefix(strings.TrimSuffix(name, "_with"), "run_")}
 	what.Object, what.SHA256 = r.shown(object)
@@ -93,12 +93,13 @@ func (r *Recorder) container(c *event.Container) audit.Action {
 	return r.function("run_container", c.Image)
 }
 
-// shown is an object as a record has it.
+// shown returns an object in the form of a record.
 func (r *Recorder) shown(object string) (text, digest string) {
 	return audit.Shown(r.o.Redact(object))
 }
 
-// absolutePath is a path that is good in whatever directory the log is read.
+// absolutePath returns a path that does not depend on the working directory of
+// the reader.
 func absolutePath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -106,7 +107,7 @@ func absolutePath(path string) string {
 	return path
 }
 
-// variables are NAME=VALUE words as a map.
+// variables returns NAME=VALUE strings as a map.
 func variables(env []string) *ordered.Map {
 	m := &ordered.Map{}
 	for _, word := range env {
@@ -116,7 +117,7 @@ func variables(env []string) *ordered.Map {
 	return m
 }
 
-// variableNames are those of an action's variables.
+// variableNames returns the names of an action's variables.
 func variableNames(do event.Action) (names []string) {
 	var env []string
 	switch do := do.(type) {
@@ -131,7 +132,8 @@ func variableNames(do event.Action) (names []string) {
 	return names
 }
 
-// params are parameters of which the secret ones are only named.
+// params returns the record of parameters. Secret parameters have only their
+// names in it.
 func (r *Recorder) params(params *ordered.Map, secrets []string) *audit.Params {
 	params = params.Clone()
 	for name, v := range params.All() {

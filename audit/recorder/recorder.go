@@ -1,9 +1,9 @@
-// Package recorder records what bolt does in the audit log: a [Recorder] is the sink of
-// events that writes the records of package audit. What a record says of an action stands
-// here; docs/audit.md describes it.
+// Package recorder records what bolt does in the audit log: a [Recorder] is the
+// sink of events that writes the records of package audit. This package defines
+// the contents of records of actions; docs/audit.md describes them.
 //
-// A Recorder needs the real values, of which it writes digests, so it stands outside of
-// event.Redact, and takes secrets out of texts itself.
+// A Recorder writes digests of the real values. So it receives the events
+// before event.Redact, and redacts texts itself.
 package recorder
 
 import (
@@ -33,13 +33,13 @@ type Options struct {
 	Actor   audit.Actor
 	Project string // its directory
 	RunAs   string // of the command line; "" if it does not say
-	// Required prevents what cannot be recorded.
+	// Required prevents actions that cannot be recorded.
 	Required bool
 	Redact   func(text string) string
 	Warnings Warnings
 }
 
-// Exit codes of bolt, as an Outcome has them.
+// The exit codes of bolt in an Outcome.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -64,7 +64,8 @@ func New(o Options) *Recorder {
 // Lost reports whether the end of something could not be recorded.
 func (r *Recorder) Lost() bool { return r != nil && r.lost }
 
-// Event records what begins and ends. Its errors are of what must not be begun.
+// Event records the begins and ends of actions. It returns an error if an
+// action must not be begun.
 func (r *Recorder) Event(ctx context.Context, e event.Event) (err error) {
 	if r == nil {
 		return nil
@@ -99,7 +100,7 @@ func (r *Recorder) Event(ctx context.Context, e event.Event) (err error) {
 	return err
 }
 
-// of is the action that a result is of; nil if that is not recorded.
+// of returns the action of a result; nil if the action is not recorded.
 func (r *Recorder) of(e event.TargetEnd) *action {
 	if e.Step == nil {
 		return r.action
@@ -145,7 +146,7 @@ func (r *Recorder) containerEnd(ctx context.Context, e event.ContainerEnd) {
 	r.end(ctx, a, false)
 }
 
-// An action has begun, and was recorded.
+// An action is an action whose begin was recorded.
 type action struct {
 	record  audit.Record
 	began   time.Time
@@ -155,7 +156,8 @@ type action struct {
 }
 
 // begin records that an action is about to be begun; step is its number in a
-// plan. It returns nil if nothing is recorded of it. The error is that it must not be begun.
+// plan. It returns nil if nothing is recorded of it. If it returns an error,
+// the action must not be begun.
 func (r *Recorder) begin(ctx context.Context, step int, what audit.Action, targets []*inventory.Target) (*action, error) {
 	a := &action{began: time.Now()}
 	what.RunAs = r.o.Redact(what.RunAs)
@@ -177,7 +179,8 @@ func (r *Recorder) begin(ctx context.Context, step int, what audit.Action, targe
 	return a, nil
 }
 
-// refused is the error of an action that was not begun, as it could not be recorded.
+// refused returns the error of an action that was not begun because it could
+// not be recorded.
 func refused(err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -188,7 +191,7 @@ func refused(err error) error {
 	return &told
 }
 
-// came notes what came of the action on a target.
+// came records the outcome of the action on a target.
 func (a *action) came(ctx context.Context, r *Recorder, res *event.Result) {
 	switch {
 	case res.OK():
@@ -203,7 +206,7 @@ func (a *action) came(ctx context.Context, r *Recorder, res *event.Result) {
 	if a.record.RunAs != "" {
 		return
 	}
-	// They are known, as the target was reached by them.
+	// The settings are available, because bolt reached the target with them.
 	if s, err := res.Target.Settings(ctx); err == nil && s.RunAs.User != "" {
 		if a.out.RunAs == nil {
 			a.out.RunAs = make(map[string]int)
@@ -212,8 +215,8 @@ func (a *action) came(ctx context.Context, r *Recorder, res *event.Result) {
 	}
 }
 
-// end records what came of an action. failed says so of the whole; on targets and in
-// containers it is counted.
+// end records the outcome of an action. failed is set if the action failed as a
+// whole; failures on targets and in containers are counted separately.
 func (r *Recorder) end(ctx context.Context, a *action, failed bool) {
 	if a == nil {
 		return

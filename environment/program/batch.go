@@ -18,27 +18,28 @@ import (
 const (
 	// maxRequest bounds a line of --batch: it is held in memory, several times.
 	maxRequest = 16 << 20
-	// batchSteps ends an expression of --batch that would not end. It is about a
-	// second of work; a program of its own may take longer.
+	// batchSteps ends an expression of --batch that does not terminate. It allows
+	// about a second of work.
 	batchSteps = 10_000_000
-	// batchMemory ends one that keeps too much. What the one before kept is gone
-	// by then; what was read of modules stays, and counts.
+	// batchMemory ends an expression that uses too much memory. Memory of earlier
+	// expressions is free by then; loaded modules stay and count.
 	batchMemory = 512 << 20
 )
 
-// A request is a line of --batch. What else is in it is passed over.
+// A request is a line of --batch. Other keys in it are ignored.
 type request struct {
 	Expr *string         `json:"expr"`
 	ID   json.RawMessage `json:"id"` // echoed; nil without
 }
 
-// Batch evaluates the requests of in, which is called name in errors. It gives the
-// Evaluation of each line that is not empty to answer, and calls flush before it
-// waits for more lines. That one of them is an error, or no request at all, is an
-// answer, and no failure. plans is set if the rules of plans hold.
+// Batch evaluates the requests of in, which is called name in errors. It gives
+// the Evaluation of each line that is not empty to answer, and calls flush
+// before it waits for more lines. If a line has an error or is not a request,
+// that is its Evaluation, and Batch continues. plans is set if the rules of
+// plans apply.
 //
-// It returns nil at the end of in, else the error of reading, which is ctx's cause
-// if that ends, or of answer or flush.
+// Batch returns nil at the end of in. Otherwise, it returns the error of
+// reading, of answer or of flush, or ctx's cause if ctx ends.
 func (l *Evaluator) Batch(ctx context.Context, in io.Reader, name string, plans bool, answer func(*Evaluation) error, flush func() error) error {
 	lines := bufio.NewReader(in)
 	for n := 1; ctx.Err() == nil; n++ {
@@ -106,7 +107,7 @@ func (l *Evaluator) answer(ctx context.Context, name string, plans bool, n int, 
 	return e
 }
 
-// article is the indefinite one of a word.
+// article returns the indefinite article for a word.
 func article(word string) string {
 	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
 		return "an"
@@ -114,7 +115,7 @@ func article(word string) string {
 	return "a"
 }
 
-// compact is JSON on one line; nil of nil.
+// compact returns JSON on one line; nil for nil.
 func compact(text json.RawMessage) json.RawMessage {
 	if text == nil {
 		return nil
@@ -126,8 +127,8 @@ func compact(text json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// readLine reads a line. Of one that is longer than most bytes nothing is
-// kept.
+// readLine reads a line. It drops a line that is longer than most bytes, and
+// sets long.
 func readLine(r *bufio.Reader, most int) (line []byte, long bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

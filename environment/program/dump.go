@@ -9,16 +9,17 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// An Input is a program, or why there is none.
+// An Input is a program, or the problems that prevented reading it.
 type Input struct {
 	Source
 	Err error
 }
 
-// Dump prints the tree of each program. Of several, each has its name above it, as
-// Puppet prints it; with json each is a document with the file's name, and null for
-// one that has no tree. A tree has one line unless pretty is set. It returns what is wrong with programs; the error is that of
-// writing.
+// Dump prints the tree of each program. If there are several, it prints the
+// name of each above its tree, as Puppet does. With json, each program is a
+// document with the file's name and its tree, which is null if the program
+// could not be parsed. A tree has one line unless pretty is set. Dump returns
+// the problems of the programs; the error is an error of writing.
 func Dump(w io.Writer, list []Input, json, pretty bool) (problems []Finding, err error) {
 	format := syntax.PN
 	switch {

@@ -21,14 +21,15 @@ type Options struct {
 	Facts       *value.Hash         // of this machine for the programs; nil for none
 	// Given are variables of the top scope, or the parameters of a template.
 	Given []Variable
-	// Tell gets what a program says, when it says it; nil keeps that for the
-	// Evaluation.
+	// Tell receives the log messages of a program as they occur. If it is nil, the
+	// Evaluation stores them.
 	Tell func(*Finding)
-	// Level is the one from which on messages are wanted, and Disabled the IDs of
-	// warnings that are not.
+	// Level is the lowest level of messages that are reported. Disabled are the IDs
+	// of warnings that are not reported.
 	Level    slog.Level
 	Disabled []string
-	// Explain returns the text of an error; nil is that of the error itself.
+	// Explain returns the text of an error. If it is nil, the error's own text is
+	// used.
 	Explain func(context.Context, *eval.Error) string
 	Timeout time.Duration // of each program; 0 for none
 }
@@ -39,17 +40,19 @@ type Evaluator struct {
 	o    Options
 	node environment.Node
 
-	// Made when they are asked for: what manifests see, and what plans see.
+	// manifests and plans are the environments for manifests and for plans. They
+	// are created at their first use.
 	manifests, plans *environment.Environment
 }
 
-// A Variable is one of the top scope, or a parameter of a template.
+// A Variable is a variable of the top scope, or a parameter of a template.
 type Variable struct {
 	Name  string
 	Value value.Value
 }
 
-// ParseVariable reads a value as JSON, or else as the text that it is.
+// ParseVariable reads a value as JSON. If it is not JSON, the value is the
+// string itself.
 func ParseVariable(name, text string) Variable {
 	v, err := value.FromJSON([]byte(text))
 	if err != nil {
@@ -66,9 +69,10 @@ func NewEvaluator(o Options) *Evaluator {
 	return &Evaluator{o: o, node: environment.Local(o.Facts)}
 }
 
-// SetVariables makes what was given variables of the top scope, which templates do
-// not want. As for lookups, a fact comes first: overridden gets the names of
-// variables that a fact hides. The error is a name that no variable has.
+// SetVariables makes the given variables variables of the top scope. Templates
+// do not need it. As in lookups, a fact overrides a variable: SetVariables
+// calls overridden with the name of each variable that a fact hides. The error
+// is an invalid variable name.
 func (l *Evaluator) SetVariables(overridden func(name string)) error {
 	for _, v := range l.o.Given {
 		if err := environment.CheckVariable(v.Name); err != nil {
@@ -83,7 +87,7 @@ func (l *Evaluator) SetVariables(overridden func(name string)) error {
 	return nil
 }
 
-// parameters are what was given, for a template.
+// parameters returns the given variables as parameters of a template.
 func (l *Evaluator) parameters() *value.Hash {
 	var h value.HashBuilder
 	for _, v := range l.o.Given {
@@ -110,7 +114,7 @@ func (l *Evaluator) Evaluate(ctx context.Context, s Source) *Evaluation {
 	return l.evaluate(ctx, s, eval.Limits{})
 }
 
-// evaluate is Evaluate within limits.
+// evaluate implements Evaluate with limits.
 func (l *Evaluator) evaluate(ctx context.Context, s Source, within eval.Limits) *Evaluation {
 	e := &Evaluation{}
 	p, problems := s.Check(Location{})
@@ -148,8 +152,8 @@ func (l *Evaluator) evaluate(ctx context.Context, s Source, within eval.Limits) 
 	return e
 }
 
-// say keeps what was said by a program or about it, unless nobody wants to
-// hear it.
+// say reports or stores a message of or about a program, unless its level or
+// its ID is disabled.
 func (l *Evaluator) say(e *Evaluation, f Finding, level slog.Level) {
 	if level < l.o.Level {
 		return
@@ -173,13 +177,13 @@ func (l *Evaluator) say(e *Evaluation, f Finding, level slog.Level) {
 	}
 }
 
-// maxSaid bounds what is kept of what a program says, in bytes.
+// maxSaid limits the stored messages of a program, in bytes.
 const maxSaid = 16 << 20
 
-// Severity is the level of the log from which on a program's message is shown.
+// Severity returns the log level of a program's message.
 //
-// A notice is shown as a warning is: the log has no level of its own for it,
-// and Puppet shows both unless it is told otherwise.
+// A notice has the level of a warning, because the log has no level for notices
+// and Puppet prints both by default.
 func Severity(l eval.Level) slog.Level {
 	switch l {
 	case eval.Debug:
@@ -194,7 +198,7 @@ func Severity(l eval.Level) slog.Level {
 	return logging.LevelFatal
 }
 
-// failure is an error of an evaluation as it is printed.
+// failure returns an error of an evaluation in its printed form.
 func (l *Evaluator) failure(ctx context.Context, file *syntax.File, err error) Finding {
 	if x, ok := errors.AsType[*eval.Error](err); ok {
 		f := Finding{Level: "error", Kind: x.Kind, Msg: l.explained(ctx, x), File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column}
@@ -213,7 +217,7 @@ func (l *Evaluator) failure(ctx context.Context, file *syntax.File, err error) F
 	return Finding{Level: "error", Kind: "internal", Msg: err.Error()}
 }
 
-// Frames are the calls around an error as they are printed.
+// Frames returns the calls around an error in their printed form.
 func Frames(stack []eval.Frame) []string {
 	var list []string
 	for _, frame := range stack {

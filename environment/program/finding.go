@@ -7,8 +7,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A Finding is what is wrong at a place of a program's text, or what it said
-// there.
+// A Finding is a problem or a log message at a position in a program's text.
 type Finding struct {
 	Level        string // error, warning, deprecation; of a log: notice, …
 	Kind         string // "" for what a program said
@@ -20,7 +19,7 @@ type Finding struct {
 	Stack        []string // the calls around it, the innermost first
 }
 
-// An Evaluation is what became of a program of the Puppet language.
+// An Evaluation is the outcome of evaluating a program of the Puppet language.
 type Evaluation struct {
 	Value    json.RawMessage // rich data; nil after an error
 	Text     string          // the value as it is written in the language
@@ -34,13 +33,13 @@ type Evaluation struct {
 	ID json.RawMessage // of one of many: what its asker knows it by; nil without
 }
 
-// findingOf is a problem of a text as it is printed.
+// findingOf returns a problem of a text as a Finding.
 func findingOf(level string, e *syntax.Error) Finding {
 	pos := e.Position()
 	return Finding{Level: level, Kind: e.Kind, Msg: e.Msg, File: pos.File, Line: pos.Line, Column: pos.Column, Excerpt: e.Excerpt()}
 }
 
-// Unreadable is a file that could not be read, as a Finding.
+// Unreadable returns the Finding for a file that could not be read.
 func Unreadable(name string, err error) Finding {
 	return Finding{Level: "error", Kind: "unreadable-file", Msg: "the file could not be read: " + fault.WithoutPath(err).Error(), File: name}
 }

@@ -15,8 +15,8 @@ import (
 	"bolt/puppet/check"
 )
 
-// A Location is what a file's place in a module says of what is in it. The zero
-// Location says nothing.
+// A Location holds the rules that a file's position in a module sets for its
+// definitions. The zero Location sets no rules.
 type Location struct {
 	namespace string // what names must begin with
 	defines   string // see check.Defines
@@ -36,7 +36,7 @@ func NewPlacer(path *modules.Path, project string) *Placer {
 	return &Placer{modules: path, project: project, around: map[string]modules.Module{}, real: map[string]string{}}
 }
 
-// unlinked returns what a path leads to by links.
+// unlinked resolves the symbolic links of a path.
 func (p *Placer) unlinked(path string) string {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -55,9 +55,9 @@ func (p *Placer) unlinked(path string) string {
 	return filepath.Join(real, base)
 }
 
-// place returns the Location of a file: in a module of the module path, by the
-// name it was given or the one that links lead to, or else in a module by
-// itself, which is how a checkout of one is validated.
+// Place returns the Location of a file: in a module of the module path, by its
+// given path or its path without links, or else in a module outside of the
+// module path, such as a checkout.
 func (p *Placer) Place(ctx context.Context, name string) Location {
 	path, err := filepath.Abs(name)
 	if err != nil || filepath.Ext(name) != ".pp" {
@@ -104,9 +104,9 @@ func locate(m modules.Module, rel string) Location {
 	return Location{namespace, check.Defines(rel)}
 }
 
-// moduleAround returns the module that a folder, or the nearest one around it,
-// is, by what that holds or by standing in the modules of another project; the
-// zero Module if there is none.
+// moduleAround returns the module that contains a folder: the nearest folder
+// upwards that has the contents of a module or is in the modules of another
+// project. It returns the zero Module if there is none.
 func (p *Placer) moduleAround(ctx context.Context, dir string) modules.Module {
 	if dir == filepath.Dir(dir) {
 		return modules.Module{}
@@ -126,9 +126,10 @@ func (p *Placer) moduleAround(ctx context.Context, dir string) modules.Module {
 	return m
 }
 
-// moduleName tells whether a folder is a module by itself, and its name. A folder
-// with environment.conf is an environment: many control repositories have a
-// metadata.json too, and their site.pp is an entry manifest.
+// moduleName returns the name of the module that a folder is, and whether it is
+// one. A folder with environment.conf is an environment: many control
+// repositories have a metadata.json too, and their site.pp is an entry
+// manifest.
 func (p *Placer) moduleName(ctx context.Context, dir string) (name string, is bool) {
 	base := filepath.Base(dir)
 	metadata := filepath.Join(dir, "metadata.json")
@@ -138,13 +139,13 @@ func (p *Placer) moduleName(ctx context.Context, dir string) (name string, is bo
 	if filepath.Base(filepath.Dir(dir)) != "modules" {
 		return "", false
 	}
-	// What this project's modules are, the module path says.
+	// The modules of this project are on the module path.
 	other := filepath.Dir(filepath.Dir(dir))
 	return base, other != p.project && exists(filepath.Join(other, "bolt-project.yaml"))
 }
 
-// holdsPrograms reports whether a folder has one of those for programs that
-// modules have.
+// holdsPrograms reports whether a folder has a subfolder for programs, such as
+// manifests, as modules have.
 func holdsPrograms(dir string) bool {
 	return slices.ContainsFunc([]string{"manifests", "functions", "types", "plans"}, func(folder string) bool {
 		info, err := os.Stat(filepath.Join(dir, folder))
@@ -152,8 +153,8 @@ func holdsPrograms(dir string) bool {
 	})
 }
 
-// metadataName returns the name of a module from its metadata.json, without
-// its author; "" if that does not say.
+// metadataName returns the name of a module from its metadata.json, without its
+// author; "" if it has no name.
 func metadataName(ctx context.Context, path string) string {
 	text, err := readfile.Read(ctx, path, readfile.Language)
 	if err != nil {

@@ -2,10 +2,10 @@
 // are files of their own: it is for validating files, for trying expressions and
 // for rendering templates.
 //
-// A Source is the text; Walk finds the files below directories; a Placer knows
-// what the place of a file in a module says of it; an Evaluator runs programs,
-// each on its own. A Finding is what is wrong with a text, and an Evaluation what
-// became of it.
+// A Source is the text of a program. Walk finds the files below directories. A
+// Placer returns the rules for a file by its position in a module. An Evaluator
+// runs programs, each on its own. A Finding is a problem of a text, and an
+// Evaluation is the outcome of a run.
 package program
 
 import (
@@ -25,23 +25,23 @@ type Source struct {
 	Plans      bool // the rules of plans hold
 }
 
-// StandardInput is what programs from there are called.
+// StandardInput is the file name of programs from standard input.
 const StandardInput = "standard input"
 
-// Named returns a Source without its text: what the name of a file says of it.
+// Named returns a Source without its text, with the fields that follow from the
+// name of the file.
 func Named(name string) Source {
 	return Source{Name: name, Template: filepath.Ext(name) == ".epp", Plans: inPlans(name)}
 }
 
-// inPlans reports whether a file is in a folder for plans, where other rules
-// hold than in manifests.
+// inPlans reports whether a file is in a folder for plans, whose rules differ
+// from those of manifests.
 func inPlans(name string) bool {
 	path, err := filepath.Abs(name)
 	return err == nil && slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(path)), "/"), "plans")
 }
 
-// Parse reads a program. Problems are what it is refused for, and what it is
-// warned of.
+// Parse parses a program. problems are its errors and warnings.
 func (s Source) Parse() (p *syntax.Program, problems []Finding) {
 	parse := syntax.Parse
 	if s.Template {
@@ -60,7 +60,8 @@ func (s Source) Parse() (p *syntax.Program, problems []Finding) {
 	return p, problems
 }
 
-// Check is Parse, and finds what else is wrong before anything is evaluated.
+// Check parses a program and also finds mistakes that do not need an
+// evaluation.
 func (s Source) Check(at Location) (p *syntax.Program, problems []Finding) {
 	p, problems = s.Parse()
 	if p == nil {
@@ -80,8 +81,8 @@ func (s Source) Check(at Location) (p *syntax.Program, problems []Finding) {
 	return p, problems
 }
 
-// foreign reports whether a program was given by the name of a file that does
-// not look like one.
+// foreign reports whether the file's name has no extension of a program or a
+// template.
 func (s Source) foreign() bool {
 	ext := filepath.Ext(s.Name)
 	return s.Name != "" && s.Name != StandardInput && ext != ".pp" && ext != ".epp"

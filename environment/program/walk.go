@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// Walk gives each file that args name to one of two functions: its name,
-// or what is wrong with it. Of a directory these are all manifests, plans and
-// templates below it, by their names, without those in hidden directories.
+// Walk passes the name of each file in args to the first function, or its
+// problem to the second. For a directory, it passes all manifests, plans and
+// templates below it in the order of their names, except files in hidden
+// directories.
 func Walk(ctx context.Context, args []string, file func(name string), bad func(Finding)) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
@@ -38,7 +39,7 @@ type tree struct {
 	found bool
 }
 
-// An inode is what tells directories apart, whatever they are called.
+// An inode identifies a directory independently of its name.
 type inode struct{ dev, number uint64 }
 
 type link struct {

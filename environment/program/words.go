@@ -16,13 +16,13 @@ func Limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, d, &LateError{d})
 }
 
-// A LateError is the end of work that took longer than it may.
+// A LateError is the error of work that exceeded its time limit.
 type LateError struct{ after time.Duration }
 
 func (e *LateError) Error() string { return fmt.Sprintf("not finished within %v", e.after) }
 
-// TextOf is what was said, with its place; and with its level, where a function
-// has chosen that.
+// TextOf returns a log message with its position, and with its level if a
+// function has set the level.
 func TextOf(l eval.Log) string {
 	text := l.Msg
 	if l.Kind == "" {

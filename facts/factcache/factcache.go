@@ -1,18 +1,18 @@
-// Package factcache keeps facts of targets between invocations, so that targets
-// can be chosen by them without being asked.
+// Package factcache stores facts of targets between invocations, so that
+// targets can be selected by facts without connecting to them.
 //
 //	cache := factcache.Open(dir)
 //	err := cache.Put(factcache.Record{Target: "web1", Collected: time.Now(), Source: "task", Facts: facts})
 //	r, err := cache.Get(ctx, "web1", factcache.Only("os"))
 //
-// Each target has a file of its own, whose name is a digest of the target's: so
-// any text may be a name, on any file system, several processes need no turns,
-// and what damages a file takes the facts of one target. A file is replaced
-// whole, and has a checksum.
+// Each target has a file whose name is a digest of the target's name. So any
+// string can be a name on any file system, several processes need no lock, and
+// a damaged file affects one target. Files are replaced as a whole and have a
+// checksum.
 //
-// Of a choice by "facts.os.family" the rest of the facts is of no interest, and
-// it is most of them. So facts of the top level are kept one by one (see
-// record.go), and Get makes values only of those that are wanted.
+// A selection by "facts.os.family" needs only a small part of the facts. So
+// top-level facts are stored separately (see record.go), and Get decodes only
+// the requested facts.
 package factcache
 
 import (
@@ -36,14 +36,14 @@ import (
 	"bolt/internal/readfile"
 )
 
-// Kind is that of the errors about the cache itself.
+// Kind is the kind of errors about the cache itself.
 const Kind = "bolt/fact-cache-error"
 
-// maxRecord is how large the facts of a target may be, as JSON. facter's have
-// tens of KiB; what is larger is read for each choice by facts.
+// maxRecord limits the facts of a target, as JSON. Facts of facter have tens of
+// KiB. The limit exists because each selection by facts reads the record.
 const maxRecord = 16 << 20
 
-// A Record is what is known of one target, and since when.
+// A Record is the facts of one target and the time of their collection.
 type Record struct {
 	Target    string    // its name, without a password
 	Collected time.Time // to the second
@@ -52,21 +52,20 @@ type Record struct {
 	Facts     *ordered.Map
 }
 
-// Age is how old the facts are at a time; what was collected later than that,
-// by a clock that went ahead, is new.
+// Age returns the age of the facts at a time. If they were collected later than
+// that, by a clock that was ahead, the age is 0.
 func (r *Record) Age(now time.Time) time.Duration { return max(0, now.Sub(r.Collected)) }
 
-// A Want says which facts of the top level are wanted; the zero value wants
-// none.
+// A Want selects top-level facts; the zero value selects none.
 type Want struct {
 	all   bool
 	facts []string
 }
 
-// All wants all facts.
+// All selects all facts.
 func All() Want { return Want{all: true} }
 
-// Only wants these.
+// Only selects these facts.
 func Only(facts ...string) Want { return Want{facts: facts} }
 
 // has takes bytes, of which comparing makes no string.
@@ -79,8 +78,8 @@ func (w Want) has(fact []byte) bool {
 	return w.all
 }
 
-// A DamagedError is that of a file that is no record, or not a whole one. Its
-// facts can be collected again.
+// A DamagedError is the error for a file that is not a record, or not a
+// complete one. The facts can be collected again.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -100,26 +99,26 @@ type Cache struct {
 	encoders sync.Pool // of *encoder, which have a megabyte each
 }
 
-// Open returns the cache in a directory. Nothing is made before Prepare: a cache
-// without a directory is empty.
+// Open returns the cache in a directory. It creates nothing; Prepare does. A
+// cache without a directory is empty.
 func Open(dir string) *Cache {
 	return &Cache{dir: dir, encoders: sync.Pool{New: func() any { return new(encoder) }}}
 }
 
-// Dir is where the records are.
+// Dir returns the directory of the records.
 func (c *Cache) Dir() string { return c.dir }
 
 // suffix ends the names of records.
 const suffix = ".facts"
 
-// path is where the record of a target is.
+// path returns the path of a target's record.
 func (c *Cache) path(target string) string {
 	sum := sha256.Sum256([]byte(target))
 	return filepath.Join(c.dir, hex.EncodeToString(sum[:])+suffix)
 }
 
-// Prepare makes the directory, for its owner alone, and removes what writers
-// left there that were killed.
+// Prepare creates the directory with mode 0700 and removes temporary files of
+// writers that were killed.
 func (c *Cache) Prepare(now time.Time) error {
 	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
@@ -139,10 +138,10 @@ func (c *Cache) Prepare(now time.Time) error {
 	})
 }
 
-// abandoned is from which age on nobody writes a file any more.
+// abandoned is the age from which a temporary file has no writer any more.
 const abandoned = time.Hour
 
-// Put replaces the record of a target. Its directory has been prepared.
+// Put replaces the record of a target. Call Prepare before.
 func (c *Cache) Put(r Record) error {
 	e := c.encoders.Get().(*encoder)
 	defer c.encoders.Put(e)
@@ -156,8 +155,9 @@ func (c *Cache) Put(r Record) error {
 	return nil
 }
 
-// replace writes a record. What is no file, such as a link or a named pipe, goes
-// first: atomicfile would write to where it leads, and might wait there for ever.
+// replace writes a record. It first removes a link, a named pipe or another
+// non-regular file at that path, because atomicfile would follow it or could
+// block on it.
 func replace(path string, data []byte) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -187,8 +187,8 @@ func (c *Cache) Empty() bool {
 
 func isRecord(name string) bool { return strings.HasSuffix(name, suffix) }
 
-// Get returns the record of a target with the facts that are wanted; nil if
-// there is none. The error is a *DamagedError, or the cause of ctx's end.
+// Get returns the record of a target with the requested facts; nil if there is
+// none. The error is a *DamagedError, or the cause of ctx's end.
 func (c *Cache) Get(ctx context.Context, target string, want Want) (*Record, error) {
 	r, err := c.read(ctx, c.path(target), want)
 	if err == nil && r != nil && r.Target != target {
@@ -214,7 +214,7 @@ func (c *Cache) read(ctx context.Context, path string, want Want) (*Record, erro
 	return r, nil
 }
 
-// Forget removes the record of a target, and tells whether there was one.
+// Forget removes the record of a target and reports whether there was one.
 func (c *Cache) Forget(target string) (bool, error) {
 	err := os.Remove(c.path(target))
 	switch {
@@ -226,9 +226,9 @@ func (c *Cache) Forget(target string) (bool, error) {
 	return false, c.fault(err, "could not be changed")
 }
 
-// ForgetBefore removes the records of all targets, also of those that nobody
-// knows any more, whose facts are from before a time, and those that are
-// damaged. It tells how many.
+// ForgetBefore removes all records with facts from before a time, and all
+// damaged records. This includes targets that are no longer in the inventory.
+// It returns the number of removed records.
 func (c *Cache) ForgetBefore(ctx context.Context, t time.Time) (n int, err error) {
 	err = c.each(func(path string, _ fs.DirEntry) error {
 		if !isRecord(path) {
@@ -250,8 +250,8 @@ func (c *Cache) ForgetBefore(ctx context.Context, t time.Time) (n int, err error
 	return n, err
 }
 
-// each calls a function for each file. What another process has removed is no
-// error.
+// each calls a function for each file. A file that another process has removed
+// is not an error.
 func (c *Cache) each(f func(path string, e fs.DirEntry) error) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

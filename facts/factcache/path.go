@@ -69,13 +69,13 @@ func ParsePath(text string) (Path, error) {
 	}
 }
 
-// String is the path as it was written.
+// String returns the path as it was written.
 func (p Path) String() string { return p.text }
 
-// Fact is the fact of the top level that it leads into.
+// Fact returns the name of the path's top-level fact.
 func (p Path) Fact() string { return p.steps[0].(string) }
 
-// In returns what the path leads to; nil if that is nowhere.
+// In returns the value at the path; nil if there is none.
 func (p Path) In(facts *ordered.Map) any {
 	var v any = facts
 	for _, step := range p.steps {

@@ -34,10 +34,10 @@ import (
 
 const (
 	magic = "boltfac\x01"
-	// maxHead is a bound for what of a record is neither name nor value of a fact.
+	// maxHead limits the part of a record before the facts.
 	maxHead = 64 << 10
-	// deflateFrom is from which size on values are deflated: what facter tells of
-	// disks, interfaces and mounts shrinks to a sixth.
+	// deflateFrom is the size from which values are deflated. facter's facts about
+	// disks, interfaces and mounts shrink to a sixth.
 	deflateFrom = 256
 )
 
@@ -50,7 +50,7 @@ type encoder struct {
 	deflate     *flate.Writer // nil before it is needed
 }
 
-// encode returns a record, which is the caller's.
+// encode returns an encoded record. The caller owns it.
 func (e *encoder) encode(r *Record) ([]byte, error) {
 	b := make([]byte, len(magic)+crc32.Size, 16<<10)
 	copy(b, magic)
@@ -87,7 +87,7 @@ func (e *encoder) encode(r *Record) ([]byte, error) {
 	return b, nil
 }
 
-// pack deflates what is worth it.
+// pack deflates raw if it is large enough and shrinks.
 func (e *encoder) pack(raw []byte) []byte {
 	if len(raw) < deflateFrom {
 		return raw
@@ -106,12 +106,13 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// checksum is that of a record, which is longer than its head.
+// checksum returns the checksum of a record, which must be longer than its
+// head.
 func checksum(record []byte) uint32 {
 	return crc32.Checksum(record[len(magic)+crc32.Size:], crc32.MakeTable(crc32.Castagnoli))
 }
 
-// decode reads a record. Of the facts only those that are wanted become values.
+// decode reads a record. It decodes only the requested facts.
 func decode(data []byte, want Want) (*Record, error) {
 	const body = len(magic) + crc32.Size
 	switch {
@@ -194,7 +195,7 @@ func (d *decoder) bytes(n uint64) []byte {
 	return b
 }
 
-// fact makes a value of what is stored, which comes to size bytes of JSON.
+// fact decodes a stored value, which has size bytes as JSON.
 func (d *decoder) fact(facts *ordered.Map, name string, stored []byte, size uint64, deflated bool) {
 	if size > maxRecord || d.total+size > maxRecord {
 		d.fail(fmt.Errorf("its facts have more than %d MiB", maxRecord>>20))
@@ -216,7 +217,7 @@ func (d *decoder) fact(facts *ordered.Map, name string, stored []byte, size uint
 	facts.Set(name, v)
 }
 
-// unpack inflates into raw what must come to size bytes.
+// unpack inflates stored into raw. The result must have size bytes.
 func (d *decoder) unpack(stored []byte, size uint64) error {
 	if d.inflate == nil {
 		d.inflate = flate.NewReader(bytes.NewReader(stored))

@@ -1,5 +1,5 @@
-// Package choose leaves of targets those that are meant: by an expression, by a
-// number or a share of them, and only if there are enough.
+// Package choose selects some of the given targets: by an expression, and by a
+// number or a percentage. It can require a minimum number of targets.
 package choose
 
 import (
@@ -19,8 +19,8 @@ import (
 	"bolt/inventory/match"
 )
 
-// A Choice says which of the targets that were found are meant, and how many there
-// must be. The zero Choice means all.
+// A Choice selects some of the found targets and can require a minimum number.
+// The zero Choice selects all.
 type Choice struct {
 	Where     *match.Expr // nil for all
 	Limit     Limit
@@ -29,7 +29,7 @@ type Choice struct {
 	FailEmpty bool // no target is an error
 }
 
-// A Limit is a number of targets, or of percents of them; the zero Limit is all.
+// A Limit is a number or a percentage of targets; the zero Limit is all.
 type Limit struct {
 	n        int
 	percents bool
@@ -45,8 +45,8 @@ func ParseLimit(text string) (l Limit, ok bool) {
 	return Limit{n, percents}, true
 }
 
-// of is how many of n targets the limit leaves: percents are rounded up, so
-// that a share of some targets is never none.
+// of returns how many of n targets are within the limit. Percentages are
+// rounded up, so the result is 0 only for no targets.
 func (l Limit) of(n int) int {
 	limit := l.n
 	switch {
@@ -58,13 +58,14 @@ func (l Limit) of(n int) int {
 	return min(limit, n)
 }
 
-// Options say where a Choice tells what it does. Both are required.
+// Options set where a Choice writes its warnings and messages. Both are
+// required.
 type Options struct {
 	Warn func(id, text string)
 	Say  io.Writer // gets the seed of a random sample
 }
 
-// From leaves of targets those that are meant.
+// From returns the selected targets.
 func (c *Choice) From(ctx context.Context, inv *inventory.Inventory, targets []*inventory.Target, o Options) ([]*inventory.Target, error) {
 	among := len(targets)
 	if c.Where != nil {
@@ -100,7 +101,7 @@ func tooFew(format string, args ...any) error {
 	return fault.New("bolt/too-few-targets", format, args...)
 }
 
-// wereTargets is "12 targets were".
+// wereTargets returns text such as "12 targets were".
 func wereTargets(n int) string {
 	if n == 1 {
 		return "1 target was"
@@ -108,10 +109,10 @@ func wereTargets(n int) string {
 	return fmt.Sprintf("%d targets were", n)
 }
 
-// sample takes n of targets, in their order. Which ones depends on the seed and
-// on their names alone: each name has its place in a seed's own order, and the
-// first n are taken. So a target that is added to an inventory changes at most
-// one place of a sample, and a larger sample has the smaller one in it.
+// sample returns n of the targets, in their order. The selection depends only
+// on the seed and the names: the seed defines an order of all names, and sample
+// takes the first n. So a new target in the inventory changes at most one
+// target of a sample, and a larger sample contains the smaller one.
 func sample(targets []*inventory.Target, n int, seed string) []*inventory.Target {
 	type place struct {
 		sum    [sha256.Size]byte

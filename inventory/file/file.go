@@ -1,4 +1,4 @@
-// Package file reads the text of an inventory.
+// Package file reads an inventory from a file or from the text of a variable.
 package file
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bolt/inventory/ansible"
 )
 
-// Parse reads an inventory that a variable holds.
+// Parse reads an inventory from the text of an environment variable.
 func Parse(text, variable string) (*ordered.Map, error) {
 	v, err := yaml.Decode([]byte(text), variable)
 	m, ok := v.(*ordered.Map)
@@ -22,8 +22,8 @@ func Parse(text, variable string) (*ordered.Map, error) {
 	return m, nil
 }
 
-// Read reads the file of an inventory. It warns of one that looks like an inventory
-// of Ansible's.
+// Read reads an inventory file. It warns if the file looks like an Ansible
+// inventory.
 func Read(ctx context.Context, path string, warn func(id, text string)) (*ordered.Map, error) {
 	text, err := yaml.Read(ctx, path, "inventory")
 	if err != nil {
@@ -39,7 +39,7 @@ func Read(ctx context.Context, path string, warn func(id, text string)) (*ordere
 	return data, err
 }
 
-// ofAnsible says how an inventory of Ansible's is read.
+// ofAnsible returns the hint for an Ansible inventory.
 func ofAnsible(path string) string {
 	return fmt.Sprintf("If %s is an inventory of Ansible's, write an inventory.yaml of these two lines: '_plugin: ansible' and 'path: %[1]s'", path)
 }

@@ -1,5 +1,6 @@
-// Package here runs tasks on this machine, as plugins use them: whatever the
-// inventory says of this machine, because it may be in the making.
+// Package here runs tasks on this machine for plugins. It does not read the
+// inventory's settings for this machine, because the inventory may not be
+// complete yet.
 package here
 
 import (

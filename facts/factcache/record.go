@@ -87,7 +87,7 @@ func (e *encoder) encode(r *Record) ([]byte, error) {
 	return b, nil
 }
 
-// pack deflates raw if it is large enough and shrinks.
+// pack deflates raw if it has at least deflateFrom bytes.
 func (e *encoder) pack(raw []byte) []byte {
 	if len(raw) < deflateFrom {
 		return raw

@@ -1,5 +1,5 @@
-// Package layout holds the parts that all output is made of: the formats, colours,
-// lines of JSON, and the words for numbers and times.
+// Package layout holds the common parts of all output: formats, colours, lines
+// of JSON, and the text of numbers and times.
 package layout
 
 import (
@@ -25,8 +25,8 @@ const (
 	Rainbow Format = "rainbow"
 )
 
-// IsJSON reports whether programs are to read the format: then nothing else
-// may be printed on standard output.
+// IsJSON reports whether the format is for programs. If so, nothing else may be
+// printed on standard output.
 func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
 
 // The colours, as parameters of "select graphic rendition".
@@ -65,7 +65,7 @@ func WriteDocument(w io.Writer, v any) error {
 	return out.Flush()
 }
 
-// Plural is n with a noun: "1 target", "2 targets".
+// Plural returns n with a noun: "1 target", "2 targets".
 func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -73,8 +73,8 @@ func Plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Duration is d as Puppet Bolt words it: "0.3 sec", "2 min, 5 sec",
-// "1 hr, 0 min, 9 sec".
+// Duration returns d as Puppet Bolt prints it: "0.3 sec", "2 min, 5 sec", "1
+// hr, 0 min, 9 sec".
 func Duration(d time.Duration) string {
 	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
 	seconds := (d % time.Minute).Seconds()
@@ -92,10 +92,10 @@ func Duration(d time.Duration) string {
 	return s + " sec"
 }
 
-// maxText is how many characters of a value OneLine keeps.
+// maxText is the maximum number of characters in the result of OneLine.
 const maxText = 200
 
-// OneLine is a value on a line: text as it is, all else as JSON.
+// OneLine returns a value on one line: a string as it is, other values as JSON.
 func OneLine(v any) string {
 	text, ok := v.(string)
 	if ok {

@@ -18,7 +18,7 @@ type Indenter struct {
 // NewIndenter makes one that writes to w.
 func NewIndenter(w io.Writer) *Indenter { return &Indenter{w: w} }
 
-// Write passes text on.
+// Write indents p and writes it.
 func (n *Indenter) Write(p []byte) (int, error) {
 	size := len(p)
 	for len(p) > 0 {
@@ -50,13 +50,15 @@ func (n *Indenter) Flush() error {
 	return err
 }
 
-// maxDescription is how many characters of a description are in a list.
+// maxDescription is the maximum number of characters of a description in a
+// list.
 const maxDescription = 72
 
 var lastWord = lazyregexp.New(`(?m)\s\w+\s*$`)
 
-// Truncated is a description for a list, as Bolt shortens it: a longer text is
-// cut to its first line, and the last word, which may be cut, becomes dots.
+// Truncated returns a description for a list, shortened as in Bolt: of a longer
+// text, only the beginning of the first line remains, and dots replace its last
+// word, which may be incomplete.
 func Truncated(text string) string {
 	if utf8.RuneCountInString(text) > maxDescription {
 		text, _, _ = strings.Cut(text, "\n")

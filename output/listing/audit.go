@@ -48,7 +48,7 @@ func (a *Audit) Entry(e *audit.Entry) error {
 	return err
 }
 
-// maxOnLine is how much of a name or a command is printed on a line, in characters.
+// maxOnLine limits a name or a command on a line, in characters.
 const maxOnLine = 100
 
 func (a *Audit) line(e *audit.Entry) string {
@@ -116,7 +116,7 @@ func shownNames(n *audit.Names) string {
 	return text
 }
 
-// onLine is text of others on a line of ours.
+// onLine makes text of unknown origin safe for one line of output.
 func onLine(s string) string {
 	text := []rune(strings.Join(strings.Fields(safetext.TerminalString(s)), " "))
 	if len(text) > maxOnLine {
@@ -137,7 +137,7 @@ func (a *Audit) End() error {
 	return a.out.Flush()
 }
 
-// PrintAuditReport prints what verifying an audit log has found.
+// PrintAuditReport prints the result of verifying an audit log.
 func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, expected bool) error {
 	if o.Format.IsJSON() {
 		text, err := json.Marshal(struct {

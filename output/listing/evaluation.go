@@ -12,7 +12,7 @@ import (
 	"bolt/output/layout"
 )
 
-// place is "file:line:column" without what is not known.
+// place returns "file:line:column" without unknown parts.
 func place(f *program.Finding) string {
 	var parts []string
 	if f.File != "" {
@@ -57,7 +57,7 @@ func colorOf(level string) string {
 	return layout.Cyan
 }
 
-// findingData is a finding for programs.
+// findingData returns a finding as data for JSON.
 func findingData(f *program.Finding) *ordered.Map {
 	m := ordered.Of("level", f.Level, "message", f.Msg)
 	if f.Kind != "" {
@@ -94,8 +94,9 @@ func findings(list []program.Finding) []any {
 	return out
 }
 
-// PrintSaid prints for people what a program says, or what is wrong with it. As
-// its value may be data for another program, this is for standard error.
+// PrintSaid prints the log messages and the problems of a program as text.
+// Callers pass standard error, because the program's value goes to standard
+// output.
 func PrintSaid(w io.Writer, color bool, list ...program.Finding) error {
 	out := bufio.NewWriter(w)
 	for i := range list {
@@ -104,8 +105,9 @@ func PrintSaid(w io.Writer, color bool, list ...program.Finding) error {
 	return out.Flush()
 }
 
-// PrintEvaluation prints what became of a program: as JSON all of it, for people
-// its value. Where that is no terminal, the bytes of a value stay as they are.
+// PrintEvaluation prints the outcome of a program: as JSON all of it, as text
+// only its value. If the output is not a terminal, the bytes of the value are
+// not changed.
 func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *program.Evaluation) error {
 	out := bufio.NewWriter(w)
 	if f == layout.JSON || f == layout.NDJSON {
@@ -140,10 +142,11 @@ func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *prog
 	return out.Flush()
 }
 
-// PrintEvaluationLine prints what became of one expression of many, in one
-// line: value, type and string, or an error with line, column, message and kind,
-// with its file if it is not in the expression itself, and with the calls around
-// it if there are any; before them the id if there is one, behind them the logs.
+// PrintEvaluationLine prints the outcome of one expression of a batch on one
+// line: value, type and string, or an error with line, column, message and
+// kind. The error has a file if it is not in the expression itself, and a stack
+// if there are calls around it. The id, if there is one, comes first; the logs
+// come last.
 func PrintEvaluationLine(w *bufio.Writer, e *program.Evaluation) error {
 	answer := &ordered.Map{}
 	if e.ID != nil {
@@ -178,7 +181,8 @@ func PrintEvaluationLine(w *bufio.Writer, e *program.Evaluation) error {
 	return layout.WriteLine(w, answer)
 }
 
-// PrintFindings prints what is wrong with files; nothing, if that is nothing.
+// PrintFindings prints the problems of files. If there are none, it prints
+// nothing in text formats.
 func PrintFindings(w io.Writer, f layout.Format, color bool, list []program.Finding) error {
 	if f == layout.JSON || f == layout.NDJSON {
 		return layout.WriteDocument(w, ordered.Of("problems", findings(list)))

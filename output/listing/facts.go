@@ -66,7 +66,7 @@ func writeFacts(out *bufio.Writer, f *facts.View) error {
 	return err
 }
 
-// maxCell is how many characters of a fact are in a table.
+// maxCell is the maximum number of characters of a fact in a table.
 const maxCell = 60
 
 func factsTable(out *bufio.Writer, color bool, f *facts.View) error {
@@ -114,7 +114,7 @@ func factsTable(out *bufio.Writer, color bool, f *facts.View) error {
 	return nil
 }
 
-// cell is a value on one line of a table; nothing is "".
+// cell returns a value for one line of a table; "" for nil.
 func cell(v any) string {
 	if v == nil {
 		return ""
@@ -127,8 +127,7 @@ func cell(v any) string {
 	return text
 }
 
-// grid prints rows, of which the first is a heading, without columns that are
-// empty.
+// grid prints rows without empty columns. The first row is the heading.
 func grid(out *bufio.Writer, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows[1:] {
@@ -149,7 +148,7 @@ func grid(out *bufio.Writer, rows [][]string) {
 	}
 }
 
-// PrintForgotten prints how many targets' facts were removed.
+// PrintForgotten prints the number of targets whose facts were removed.
 func PrintForgotten(w io.Writer, o Options, n int) error {
 	if o.Format.IsJSON() {
 		return layout.WriteDocument(w, ordered.Of("forgotten", n))

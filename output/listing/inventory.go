@@ -16,7 +16,7 @@ import (
 	"bolt/output/layout"
 )
 
-// Inventory is what "inventory show" shows.
+// Inventory is the data of "inventory show".
 type Inventory struct {
 	Targets []InventoryTarget // in the order in which they were asked for
 	Source  string            // path of the inventory in use, "" if there is none
@@ -35,7 +35,7 @@ type InventoryTarget struct {
 	Data *ordered.Map
 }
 
-// Groups is what "group show" shows.
+// Groups is the data of "group show".
 type Groups struct {
 	Names   []string // sorted
 	Source  string   // as in Inventory
@@ -44,9 +44,9 @@ type Groups struct {
 
 const notFound = "(Not found in inventory file)"
 
-// PrintInventory prints inv to w: names or details, those of the inventory
-// first (text with details: by name), where they come from, how many they are.
-// Text has names and URIs without passwords.
+// PrintInventory prints inv to w: names or details, their source and their
+// number. Targets of the inventory come first; text with details is sorted by
+// name. In text, names and URIs have no passwords.
 func PrintInventory(w io.Writer, o Options, inv *Inventory) error {
 	out := bufio.NewWriter(w)
 	var known, adhoc []InventoryTarget
@@ -138,8 +138,8 @@ func printSource(out *bufio.Writer, color bool, source, other string) {
 	_, _ = out.WriteString("  " + source + "\n\n")
 }
 
-// writeJSON writes the document in parts: with details of many targets it is
-// large.
+// writeJSON writes the document in parts, because it is large with details of
+// many targets.
 func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarget) error {
 	count := func(n int) { fmt.Fprintf(out, `"count":%d`, n) }
 	list := func(parts ...[]InventoryTarget) error {

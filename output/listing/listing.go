@@ -1,9 +1,9 @@
-// Package listing prints what is no action on targets: tasks, plans, modules,
-// plugins, inventories, facts, the pool, audit logs, projects, and what became of
-// programs of the Puppet language.
+// Package listing prints all output other than actions and plans: tasks, plans,
+// modules, plugins, inventories, facts, the pool, audit logs, projects, and
+// evaluated programs of the Puppet language.
 //
-// Each file is one subject. Its function Print… writes the layout of Puppet Bolt
-// for people, or one line of JSON.
+// Each file handles one subject. Its function Print… writes text in the layout
+// of Puppet Bolt, or one line of JSON.
 package listing
 
 import (
@@ -29,15 +29,15 @@ func heading(out *bufio.Writer, color bool, s string) {
 	_, _ = out.WriteString(layout.Paint(layout.Cyan, color, s) + "\n")
 }
 
-// Described is a name with a sentence about what it names.
+// Described is a name with a description in one sentence.
 type Described struct {
 	Name, Description string // "" if there is none
 }
 
-// pair is how JSON has it: [name, description or null].
+// pair returns the form in JSON: [name, description or null].
 func (d Described) pair() []any { return []any{d.Name, textOrNull(d.Description)} }
 
-// pairs are lists of Described as JSON has them.
+// pairs returns a list of Described in its form in JSON.
 func pairs(list []Described) []any {
 	all := make([]any, len(list))
 	for i, d := range list {
@@ -46,7 +46,7 @@ func pairs(list []Described) []any {
 	return all
 }
 
-// printListed prints what there is of a kind of things in modules.
+// printListed prints the items of one kind in modules, such as tasks.
 func printListed(w io.Writer, o Options, kind string, list []Described, modulepath []string) error {
 	if o.Format.IsJSON() {
 		return layout.WriteDocument(w, ordered.Of(kind+"s", pairs(list), "modulepath", modulepath))
@@ -70,7 +70,7 @@ func printModulepath(out *bufio.Writer, color bool, dirs []string) {
 	_, _ = out.WriteString("  " + safetext.String(strings.Join(dirs, ":")) + "\n")
 }
 
-// columns prints names and what is said of them, as Bolt's tables.
+// columns prints names and descriptions in the layout of Bolt's tables.
 func columns(out *bufio.Writer, list []Described) {
 	width := 0
 	for _, d := range list {
@@ -88,7 +88,7 @@ func columns(out *bufio.Writer, list []Described) {
 	}
 }
 
-// textOrNull is a text for JSON, null if there is none.
+// textOrNull returns a string for JSON; nil if it is empty.
 func textOrNull(text string) any {
 	if text == "" {
 		return nil
@@ -112,12 +112,12 @@ func table(out *bufio.Writer, rows [][2]string, gap int) {
 	}
 }
 
-// terminalLine is text of a module for one line of a terminal.
+// terminalLine makes text of a module safe for one line of a terminal.
 func terminalLine(s string) string {
 	return strings.Join(strings.Fields(safetext.TerminalString(s)), " ")
 }
 
-// moduleWidth is how wide text about modules is.
+// moduleWidth is the width of text about modules.
 const moduleWidth = 76
 
 // wrapped breaks text into lines of at most moduleWidth characters.
@@ -148,8 +148,8 @@ func described(list []Described) [][2]string {
 	return rows
 }
 
-// shortened is the first line of a text, without its last words if it has more
-// than so many characters.
+// shortened returns the first line of a text, without its last words if it has
+// more than most characters.
 func shortened(text string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	runes := []rune(line)
@@ -163,7 +163,7 @@ func shortened(text string, most int) string {
 	return head + "..."
 }
 
-// titled prints a name and what is said of it.
+// titled prints a name and its description.
 func titled(out *bufio.Writer, color bool, name, description string) {
 	heading(out, color, name)
 	description = strings.TrimSpace(description)
@@ -173,14 +173,14 @@ func titled(out *bufio.Writer, color bool, name, description string) {
 	indented(out, 2, description)
 }
 
-// inModule prints which module something is of.
+// inModule prints the module of a task or plan.
 func inModule(out *bufio.Writer, color bool, dir string) {
 	_ = out.WriteByte('\n')
 	heading(out, color, "Module")
 	indented(out, 2, dir)
 }
 
-// moduleDir is what is shown for a module's directory.
+// moduleDir returns the text that is shown for a module's directory.
 func moduleDir(m modules.Module) string {
 	if m.BuiltIn() {
 		return "built-in module"
@@ -198,7 +198,8 @@ type parameter struct {
 	usage       string // on a command line: name=<value>
 }
 
-// printUsage prints how a task or plan is run, and the parameters, by their names.
+// printUsage prints the command line that runs a task or plan, with the
+// parameters sorted by name.
 func printUsage(out *bufio.Writer, color bool, usage string, list []parameter) {
 	slices.SortFunc(list, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
 	for _, p := range list {
@@ -210,7 +211,7 @@ func printUsage(out *bufio.Writer, color bool, usage string, list []parameter) {
 	parameters(out, color, "Parameters", list)
 }
 
-// parameters prints a list with types and what they are for.
+// parameters prints parameters with their types and descriptions.
 func parameters(out *bufio.Writer, color bool, title string, list []parameter) {
 	if len(list) == 0 {
 		return
@@ -241,10 +242,10 @@ func indented(out *bufio.Writer, n int, text string) {
 // wrapWidth is the length of the longest line of wrapped text.
 const wrapWidth = 80
 
-// wrappedLines is text in lines of at most wrapWidth characters, each with a newline,
-// as Bolt prints usage and descriptions. White space at the end of a line, with
-// the blank lines and the indentation that follow it, becomes one newline. Words
-// are not broken.
+// wrappedLines returns text in lines of at most wrapWidth characters, each with
+// a newline, as Bolt prints usage and descriptions. White space at the end of a
+// line, with the blank lines and the indentation that follow it, becomes one
+// newline. Words are not broken.
 func wrappedLines(text string) string {
 	var b strings.Builder
 	runes := []rune(text)

@@ -23,8 +23,8 @@ type Contents struct {
 	Plans []plans.Summary
 }
 
-// listed are the tasks and plans that lists name. As with Bolt, plans in directories
-// of their own are for "plan show".
+// listed returns the tasks and plans for lists. As in Bolt, only "plan show"
+// lists plans in subdirectories.
 func (c *Contents) listed() (named, planned []Described) {
 	for _, t := range c.Tasks {
 		if !t.Private {
@@ -39,8 +39,8 @@ func (c *Contents) listed() (named, planned []Described) {
 	return named, planned
 }
 
-// changeWords says to people what became of a module. A version that nobody knows
-// is "?".
+// changeWords describes the change of a module in words. An unknown version is
+// "?".
 func changeWords(c install.Change) string {
 	switch {
 	case c.New == "":
@@ -102,7 +102,7 @@ func PrintModules(w io.Writer, o Options, groups []modules.Group) error {
 	return out.Flush()
 }
 
-// PrintModule prints what is known of one module to w.
+// PrintModule prints the description of one module to w.
 func PrintModule(w io.Writer, o Options, m *Contents) error {
 	named, planned := m.listed()
 	out := bufio.NewWriter(w)
@@ -147,7 +147,8 @@ func PrintModule(w io.Writer, o Options, m *Contents) error {
 	return out.Flush()
 }
 
-// systems are the operating systems of a module's metadata, whatever it holds.
+// systems returns the operating systems in a module's metadata, and ignores
+// malformed parts.
 func systems(v any) [][2]string {
 	var rows [][2]string
 	list, _ := v.([]any)
@@ -180,8 +181,8 @@ func dependencies(v any) [][2]string {
 	return rows
 }
 
-// ModuleSteps shows how the installation of modules gets on: to people on
-// standard output, and in JSON to whoever looks at standard error.
+// ModuleSteps shows the progress of an installation of modules: on standard
+// output or, with JSON, on standard error.
 type ModuleSteps struct {
 	w    io.Writer
 	json bool
@@ -190,7 +191,7 @@ type ModuleSteps struct {
 // NewModuleSteps makes one that writes to w.
 func NewModuleSteps(w io.Writer, f layout.Format) *ModuleSteps { return &ModuleSteps{w, f.IsJSON()} }
 
-// Begin says what is done as a whole.
+// Begin prints the description of the whole installation.
 func (s *ModuleSteps) Begin(text string) error {
 	if s.json {
 		_, err := fmt.Fprintln(s.w, safetext.TerminalString(text))
@@ -200,7 +201,7 @@ func (s *ModuleSteps) Begin(text string) error {
 	return err
 }
 
-// Step says what is done next.
+// Step prints the next step.
 func (s *ModuleSteps) Step(text string) error {
 	if s.json {
 		_, err := fmt.Fprintln(s.w, safetext.TerminalString(text))

@@ -8,8 +8,8 @@ import (
 	"bolt/internal/glob"
 )
 
-// Offered are those of a list whose names contain a text and match one of the globs
-// of a setting; no globs let all.
+// Offered returns the items of a list whose names contain a text and match one
+// of the globs of a setting. Without globs, all names match.
 func Offered(list []Described, contain, setting string, globs []string) ([]Described, error) {
 	listed, err := offers(setting, globs)
 	if err != nil {
@@ -20,8 +20,8 @@ func Offered(list []Described, contain, setting string, globs []string) ([]Descr
 	}), nil
 }
 
-// offers returns what tells whether the globs of a setting let a task or plan be
-// listed; nil lets all.
+// offers returns a function that reports whether a name matches one of the
+// globs of a setting. It returns nil if every name is listed.
 func offers(setting string, globs []string) (func(name string) bool, error) {
 	if globs == nil {
 		return func(string) bool { return true }, nil

@@ -15,10 +15,11 @@ import (
 	"bolt/plans/journal"
 )
 
-// maxWords is how much of parameters is shown on a line.
+// maxWords limits the text of parameters on a line.
 const maxWords = 60
 
-// words are parameters as a command line has them, cut off where they are long.
+// words returns parameters in the form of a command line, shortened to
+// maxWords.
 func words(params *ordered.Map) string {
 	var b strings.Builder
 	for name, v := range params.All() {
@@ -39,7 +40,7 @@ func words(params *ordered.Map) string {
 	return string(text)
 }
 
-// PrintPlanRecords prints runs that were recorded.
+// PrintPlanRecords prints recorded runs of plans.
 func PrintPlanRecords(w io.Writer, o Options, list []journal.Summary) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {

@@ -10,19 +10,19 @@ import (
 	"bolt/plans"
 )
 
-// PlanList is what "plan show" shows.
+// PlanList is the data of "plan show".
 type PlanList struct {
 	Plans      []Described // sorted
 	Modulepath []string
 }
 
-// PrintPlanList prints the names and descriptions of plans, and where they were
-// looked for.
+// PrintPlanList prints the names and descriptions of plans, and the module
+// path.
 func PrintPlanList(w io.Writer, o Options, l *PlanList) error {
 	return printListed(w, o, "plan", l.Plans, l.Modulepath)
 }
 
-// PrintPlan prints what a plan does and takes.
+// PrintPlan prints the description and the parameters of a plan.
 func PrintPlan(w io.Writer, o Options, p *plans.Plan) error {
 	dir := moduleDir(p.Module)
 	if o.Format.IsJSON() {
@@ -48,8 +48,8 @@ func PrintPlan(w io.Writer, o Options, p *plans.Plan) error {
 	return out.Flush()
 }
 
-// signature is the parameters of a plan for JSON. As in Bolt, those with a
-// description in the comment come first, in its order.
+// signature returns the parameters of a plan for JSON. As in Bolt, parameters
+// with a description in the comment come first, in the order of the comment.
 func signature(p *plans.Plan) *ordered.Map {
 	m := &ordered.Map{}
 	add := func(q *plans.Parameter) {

@@ -19,8 +19,8 @@ const (
 	pluginWidth = 80
 )
 
-// PrintPluginList prints the plugins that there are by what they do, and where
-// those of modules were looked for. Hooks that none has are for programs only.
+// PrintPluginList prints the plugins by hook, and the directories that were
+// searched for modules. Only JSON contains hooks without plugins.
 func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath []string) error {
 	out := bufio.NewWriter(w)
 	if o.Format.IsJSON() {

@@ -16,7 +16,7 @@ import (
 	"bolt/pool/wire"
 )
 
-// Pool is what "pool status" shows.
+// Pool is the data of "pool status".
 type Pool struct {
 	Status *wire.Status // nil: no daemon runs
 	Socket string       // where one would listen
@@ -106,7 +106,7 @@ func (p *Pool) writeJSON(w io.Writer) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// size is a number of bytes in the largest unit that keeps it above 1.
+// size returns a number of bytes in the largest unit in which it is at least 1.
 func size(n uint64) string {
 	const units = "KMGT"
 	if n < 1<<10 {

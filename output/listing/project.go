@@ -10,14 +10,14 @@ import (
 	"bolt/output/layout"
 )
 
-// Created is a file that was made for people to go on with.
+// Created is a new file that the user is meant to edit.
 type Created struct {
 	Kind, Name, Path string // "plan", its name, its file
 	Next             []Described
 }
 
-// PrintCreated prints what was made; as text also what can be done with it: in
-// Next a sentence for each command.
+// PrintCreated prints the new file. Text output also has the next commands, one
+// sentence each, from Next.
 func PrintCreated(w io.Writer, o Options, c *Created) error {
 	if o.Format.IsJSON() {
 		return layout.WriteDocument(w, ordered.Of("name", c.Name, "path", c.Path))
@@ -30,14 +30,14 @@ func PrintCreated(w io.Writer, o Options, c *Created) error {
 	return out.Flush()
 }
 
-// Policies are what "policy show" shows.
+// Policies is the data of "policy show".
 type Policies struct {
 	Names      []string
 	Modulepath []string
 }
 
-// PrintPolicies prints names of policies, and where their classes are looked
-// for.
+// PrintPolicies prints names of policies, and the directories that are searched
+// for their classes.
 func PrintPolicies(w io.Writer, o Options, p *Policies) error {
 	if o.Format.IsJSON() {
 		return layout.WriteDocument(w, ordered.Of("policies", p.Names, "modulepath", p.Modulepath))
@@ -70,7 +70,7 @@ func PrintTopics(w io.Writer, o Options, topics []string) error {
 	return out.Flush()
 }
 
-// PrintGuide prints a guide, and the documents that say more.
+// PrintGuide prints a guide and the names of further documents.
 func PrintGuide(w io.Writer, o Options, topic, text string, documents []string) error {
 	if o.Format.IsJSON() {
 		return layout.WriteDocument(w, ordered.Of("topic", topic, "guide", text, "documentation", documents))

@@ -9,19 +9,20 @@ import (
 	"bolt/tasks"
 )
 
-// TaskList is what "task show" shows.
+// TaskList is the data of "task show".
 type TaskList struct {
 	Tasks      []Described // sorted
 	Modulepath []string
 }
 
-// PrintTaskList prints the names and descriptions of tasks, and where they were
-// looked for.
+// PrintTaskList prints the names and descriptions of tasks, and the module
+// path.
 func PrintTaskList(w io.Writer, o Options, l *TaskList) error {
 	return printListed(w, o, "task", l.Tasks, l.Modulepath)
 }
 
-// PrintTask prints what a task does and takes, and as JSON its files.
+// PrintTask prints the description and the parameters of a task and, in JSON,
+// its files.
 func PrintTask(w io.Writer, o Options, t *tasks.Task, files []tasks.File) error {
 	dir := moduleDir(t.Module)
 	if o.Format.IsJSON() {

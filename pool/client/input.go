@@ -10,7 +10,7 @@ import (
 	"bolt/transport"
 )
 
-// A room is how much input of a command may still be sent.
+// A room counts how many bytes of a command's input can still be sent.
 type room struct {
 	mu     sync.Mutex
 	more   sync.Cond // free or closed has changed
@@ -24,8 +24,8 @@ func newRoom() *room {
 	return r
 }
 
-// take waits for room, and takes up to n bytes of it; 0 means that no input is needed any
-// more.
+// take waits for room and takes up to n bytes of it. It returns 0 if the
+// command needs no more input.
 func (r *room) take(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func (r *room) take(n int) int {
 	return n
 }
 
-// give makes room. The error is the daemon's mistake.
+// give adds room. It returns an error if the daemon has broken the protocol.
 func (r *room) give(n int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,12 +58,13 @@ func (r *room) close() {
 	r.more.Signal()
 }
 
-// inputPiece is how much input is read at a time.
+// inputPiece is the size of a Read of the input.
 const inputPiece = 32 << 10
 
-// feed sends the input of a command as its machine takes it. The channel gets an error of
-// Read other than io.EOF; it is nil without input. The goroutine of feed ends with the
-// request, or when a Read that is blocked returns.
+// feed sends the input of a command as fast as the machine accepts it. The
+// channel receives an error of Read other than io.EOF. It is nil if there is no
+// input. The goroutine of feed ends with the request, or when a Read that is
+// blocked returns.
 func (w *work) feed(s *session, r *request) <-chan error {
 	if w.input == nil {
 		return nil

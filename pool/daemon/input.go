@@ -8,10 +8,11 @@ import (
 	"bolt/pool/wire"
 )
 
-// An input is the streamed input of one command. The client's reader puts in what comes
-// and never waits; the command's connection reads it.
+// An input is the streamed input of one command. The reader of the client's
+// connection adds data and never waits. The command's connection reads the
+// data.
 type input struct {
-	// taken tells the client that it may send n more bytes. Read calls it.
+	// taken sends the client the permission for n more bytes. Read calls it.
 	taken func(n int)
 
 	mu     sync.Mutex
@@ -53,7 +54,7 @@ func (in *input) put(p []byte) error {
 	return nil
 }
 
-// finish notes that no more comes. The error is a protocol error.
+// finish records the end of the input. The error is a protocol error.
 func (in *input) finish() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -65,7 +66,7 @@ func (in *input) finish() error {
 	return nil
 }
 
-// close ends a Read that waits, and all that follow.
+// close ends a waiting Read and all later ones.
 func (in *input) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package serve puts the pool daemon together: a pool of ssh connections, and the
-// server that lends them to the programs of one user.
+// Package serve assembles the pool daemon: a pool of ssh connections, and the
+// server through which the programs of one user use them.
 package serve
 
 import (
@@ -21,7 +21,8 @@ import (
 type Options struct {
 	Place    spawn.Place
 	Listener net.Listener // of socket activation; nil to listen at Place.Socket
-	// Err gets the log unless Spawned is set: then it goes to the file of Place.
+	// Err receives the log, unless Spawned is set: then the log goes to the file of
+	// Place.
 	Err     io.Writer
 	Spawned bool
 	Level   slog.Level // of the log
@@ -77,7 +78,7 @@ func New(o Options) (*Server, error) {
 // Close ends all connections. It is called after Run has returned.
 func (s *Server) Close() { s.close() }
 
-// routerOf makes each client's view of the daemon's dialer.
+// routerOf returns the function that makes a dialer for each client.
 func routerOf(dialer *ssh.Dialer) daemon.RouterFunc {
 	return func(c wire.Caller, answer func(string) (transport.Secret, bool), warn func(id, text string)) transport.Router {
 		environ := c.Env

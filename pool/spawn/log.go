@@ -8,8 +8,8 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// maxLog is when the daemon's log is begun anew; the old one stays beside
-// it until then.
+// maxLog is the size at which the daemon starts a new log file. The previous
+// file stays until the next change.
 const maxLog = 4 << 20
 
 // A Log is the daemon's log file, for one writer at a time.
@@ -33,7 +33,7 @@ func OpenLog(path string) (*Log, error) {
 	return &Log{path: path, f: f, size: info.Size()}, nil
 }
 
-// Write begins the file anew when it is full.
+// Write appends p, and starts a new file first if the current one is full.
 func (l *Log) Write(p []byte) (int, error) {
 	if l.size+int64(len(p)) > maxLog {
 		if err := l.rotate(); err != nil {

@@ -11,12 +11,13 @@ import (
 // SocketVariable is the environment variable that names the daemon's socket.
 const SocketVariable = "BOLT_POOL_SOCKET"
 
-// lastResort is where the directory goes without a runtime directory. TMPDIR
-// does not count: it may be a job's own, and gone before the daemon.
+// lastResort is the parent of the directory if there is no runtime directory.
+// TMPDIR is not used, because it can belong to a job and be removed before the
+// daemon ends.
 const lastResort = "/tmp"
 
-// A Place is where the daemon's files are: a directory for nobody but
-// the user, on this machine alone, gone with the next boot.
+// A Place is the directory of the daemon's files. Only the user can access it.
+// It is on this machine and does not survive a reboot.
 type Place struct {
 	Dir    string
 	Socket string
@@ -24,9 +25,9 @@ type Place struct {
 }
 
 // FindPlace chooses the directory: that of socket, which is the value of
-// SocketVariable, else "bolt" in the user's runtime directory (XDG Base Directory
-// Specification), else one for the user in the directory of temporary files. Its
-// owner and mode are checked by those who use it.
+// SocketVariable, else "bolt" in the user's runtime directory (XDG Base
+// Directory Specification), else one for the user in the directory of temporary
+// files. Callers must check its owner and mode.
 func FindPlace(socket, runtimeDir string) (Place, error) {
 	if socket != "" {
 		if !filepath.IsAbs(socket) {
@@ -36,7 +37,7 @@ func FindPlace(socket, runtimeDir string) (Place, error) {
 	}
 	uid := os.Getuid()
 	for _, dir := range []string{runtimeDir, filepath.Join("/run/user", strconv.Itoa(uid))} {
-		// Under sudo the variable may still name another user's directory.
+		// Under sudo, the variable can still name another user's directory.
 		if filepath.IsAbs(dir) && ownedBy(dir, uid) {
 			return PlaceOf(filepath.Join(dir, "bolt", "pool.sock")), nil
 		}
@@ -44,7 +45,7 @@ func FindPlace(socket, runtimeDir string) (Place, error) {
 	return PlaceOf(filepath.Join(lastResort, "bolt-"+strconv.Itoa(uid), "pool.sock")), nil
 }
 
-// PlaceOf is the place of a daemon that listens on a socket.
+// PlaceOf returns the Place of a daemon that listens on a socket.
 func PlaceOf(socket string) Place {
 	dir := filepath.Dir(socket)
 	return Place{Dir: dir, Socket: socket, Log: filepath.Join(dir, "pool.log")}

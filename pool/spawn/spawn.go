@@ -1,5 +1,5 @@
-// Package spawn starts the pool daemon in the background, and knows where its
-// files are.
+// Package spawn starts the pool daemon in the background and defines the paths
+// of its files.
 //
 // Start runs this program again as "pool serve" in a session of its own, and waits
 // until that daemon calls TellReady. Package spawn reads no environment: callers
@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// ReadyVariable is the environment variable by which "pool serve" tells whoever
-	// started it that it listens: it names a descriptor for TellReady.
+	// ReadyVariable is the environment variable with the descriptor for TellReady.
+	// Through it, "pool serve" reports to its parent process that it listens.
 	ReadyVariable = "BOLT_POOL_READY_FD"
 
 	readyText = "ready"
 
-	// spawnLimit is more than a start takes on a machine that is on its knees.
+	// spawnLimit is longer than a start takes on an overloaded machine.
 	spawnLimit = 15 * time.Second
 )
 
@@ -46,9 +46,9 @@ type Options struct {
 	Logger   *slog.Logger // nil discards
 }
 
-// Start starts a daemon in a session of its own and returns when it
-// listens. The daemon inherits only a few variables, so that it is the same
-// whoever started it.
+// Start starts a daemon in a session of its own and returns when it listens.
+// The daemon inherits only a few variables, so that it does not depend on the
+// process that started it.
 func Start(ctx context.Context, o Options) error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -106,9 +106,9 @@ func Start(ctx context.Context, o Options) error {
 	return errors.New(said)
 }
 
-// closeOnExec keeps what whoever called us left open (a lock, the end of a
-// pipe) from the daemon, which would hold it for hours. Our own files are
-// marked anyway.
+// closeOnExec marks all inherited descriptors close-on-exec. Otherwise, the
+// daemon would hold descriptors of bolt's parent (a lock, an end of a pipe) for
+// hours. Files that this program opens are marked already.
 func closeOnExec() error {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
@@ -122,7 +122,7 @@ func closeOnExec() error {
 	return nil
 }
 
-// readReady reads what a starting daemon says.
+// readReady reads the report of a starting daemon.
 func readReady(ctx context.Context, ready *os.File) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
 	defer cancel()
@@ -135,8 +135,9 @@ func readReady(ctx context.Context, ready *os.File) (string, error) {
 	return string(bytes.TrimSpace(text)), err
 }
 
-// environment is what the daemon inherits. What belongs to an invocation,
-// and may be secret, it gets from that invocation when it dials.
+// environment returns the environment of the daemon. Values that belong to an
+// invocation, and can be secret, come with the dial requests of that
+// invocation.
 func environment(o Options) []string {
 	env := []string{ReadyVariable + "=3", SocketVariable + "=" + o.Place.Socket}
 	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "TZ", "LANG", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
@@ -147,8 +148,8 @@ func environment(o Options) []string {
 	return env
 }
 
-// TellReady answers the program that waits for this daemon's start; outcome nil
-// means that the daemon listens. fd is the value of ReadyVariable.
+// TellReady reports the outcome of this daemon's start to the waiting program;
+// nil means that the daemon listens. fd is the value of ReadyVariable.
 func TellReady(fd string, outcome error) {
 	if fd != "3" {
 		return
@@ -165,8 +166,9 @@ func TellReady(fd string, outcome error) {
 	f.Close()
 }
 
-// Made is when this program's file was last changed, in nanoseconds since 1970: it
-// tells builds of one version apart. 0 if that is unknown.
+// Made returns the time of the last change of this program's file, in
+// nanoseconds since 1970; 0 if it is unknown. It distinguishes builds of one
+// version.
 func Made() int64 {
 	path, err := os.Executable()
 	if err != nil {

@@ -2,7 +2,7 @@
 // of its options and a dialer, and one line of List.
 //
 // A Dialer gives each destination to the transport that its protocol names. It
-// owns the connections that its transports keep; Close ends them.
+// owns the connections that its transports keep open; Close closes them.
 package all
 
 import (
@@ -25,29 +25,30 @@ import (
 	"bolt/transport/winrm"
 )
 
-// An Entry is one transport: how it is configured, and what dials it.
+// An Entry is one transport: its configuration and its dialer.
 type Entry struct {
 	option.Transport
-	// Dialer makes what dials it. nil: targets can have it, but nothing dials it.
+	// Dialer makes the transport's dialer. If it is nil, targets can be configured
+	// with the transport, but bolt cannot connect to them.
 	Dialer func(Options) (transport.Dialer, error)
 }
 
-// Options say on whose behalf targets are reached. The zero value is useful only
-// for transports without files of a user.
+// Options describe the user for whom targets are reached. The zero value is
+// useful only for transports that read no files of a user.
 type Options struct {
 	Home        string   // of the user
 	Dir         string   // working directory
 	Environ     []string // environment of the user
 	AgentSocket string   // of the ssh agent; "" for none
-	// Passphrase asks for that of a key file.
+	// Passphrase prompts for the passphrase of a key file.
 	Passphrase func(ctx context.Context, path string) (transport.Secret, error)
-	// Warn gets warnings that hold for each caller alone.
+	// Warn receives warnings that apply to one caller only.
 	Warn   func(id, text string)
 	Logger *slog.Logger // nil discards
 }
 
-// List returns the transports. The first is that of targets that name none; the
-// order is that of the help.
+// List returns the transports in the order of the help. The first is the
+// default.
 func List() []Entry {
 	return slices.Concat(
 		entries(dialSSH, ssh.Transport()),
@@ -88,7 +89,7 @@ func dialNative(o Options) (transport.Dialer, error) {
 	return nativessh.NewDialer(nativessh.Options{Logger: o.Logger}), nil
 }
 
-// Tables returns how the transports of a list are configured.
+// Tables returns the configurations of the transports in a list.
 func Tables(list []Entry) []option.Transport {
 	tables := make([]option.Transport, len(list))
 	for i, e := range list {
@@ -103,7 +104,7 @@ type Dialer struct {
 	closers    []io.Closer // the later first
 }
 
-// A Closer is a dialer that keeps something.
+// A Closer is a dialer that holds resources.
 type Closer interface {
 	transport.Dialer
 	io.Closer
@@ -132,14 +133,14 @@ func (d *Dialer) add(protocol string, dialer transport.Dialer) {
 	}
 }
 
-// Through has ssh targets reached by the dialer that wrap returns. wrap gets the
-// transport's own dialer; Close closes what it returns. Through must be called
-// before the first Dial, at most once.
+// Through makes d reach ssh targets through the dialer that wrap returns. wrap
+// receives the transport's own dialer. Close also closes the returned dialer.
+// Through must be called before the first Dial, at most once.
 func (d *Dialer) Through(wrap func(direct transport.Dialer) Closer) {
 	d.add(ssh.Protocol, wrap(d.byProtocol[ssh.Protocol]))
 }
 
-// Close ends the connections that are kept.
+// Close closes the connections of all transports.
 func (d *Dialer) Close() error {
 	var errs []error
 	for _, c := range d.closers {

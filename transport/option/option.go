@@ -1,10 +1,9 @@
-// Package option describes, as plain data, how transports are configured: the
-// options that an inventory may set, and what becomes of them in a
-// transport.Dest.
+// Package option describes the configuration of transports as plain data: the
+// options that an inventory can set, and their conversion to a transport.Dest.
 //
-// Each transport's package exports its own Transport. Package transport/all lists
-// them; package inventory merges, checks and converts by what it is given of that
-// list, and knows none of them by name.
+// Each transport's package exports its own Transport. Package transport/all
+// lists them. Package inventory gets that list as a parameter, and merges,
+// checks and converts options by it.
 package option
 
 import (
@@ -16,14 +15,15 @@ import (
 	"bolt/transport"
 )
 
-// A Transport is how one transport is configured. It is data, and not changed.
+// A Transport describes the configuration of one transport. It is read-only
+// data.
 type Transport struct {
 	// Name is the name in inventories: the key under config, the scheme of URIs. It is
 	// the Protocol of destinations.
 	Name string
 
-	// VariantOf, if set, makes this transport a variant of that one: it takes its place
-	// if the flag named Flag is true in its configuration. A variant has no
+	// VariantOf, if set, names another transport. This transport replaces it if the
+	// option Flag is true in the other transport's configuration. A variant has no
 	// configuration, name or Defaults of its own in inventories.
 	VariantOf, Flag string
 
@@ -38,12 +38,12 @@ type Transport struct {
 	Here       bool // its targets are this machine, whatever their names are
 	PowerShell bool // commands on its targets are PowerShell's
 
-	// Check checks, and may change, the configuration of a target. Types, the expansion
-	// of paths and the interpreters are done. nil: there is nothing more to check.
+	// Check checks the configuration of a target, and can change it. Types and
+	// interpreters are already checked, and paths are expanded. It can be nil.
 	Check func(*Config) error
-	// Dest completes a destination. Protocol, Host, Port, User, Password and
-	// ConnectTimeout are set. A variant's follows that of its base. nil: there is nothing
-	// more to set.
+	// Dest completes a destination in which Protocol, Host, Port, User, Password
+	// and ConnectTimeout are set. The Dest of a variant is called after the Dest of
+	// its base. It can be nil.
 	Dest func(config Values, to *transport.Dest)
 }
 
@@ -53,12 +53,13 @@ type Option struct {
 	Schema *schema.Schema
 	// Path marks a text as a path: it is made absolute, from the project's directory.
 	Path bool
-	// Secret marks a text as one that is never shown. If the option may be a hash, it
-	// marks the members that the Schema lists, and no text.
+	// Secret marks a text that is never shown. If the option can be a hash, Secret
+	// marks the members that the Schema lists instead.
 	Secret bool
 }
 
-// A Config is the configuration of a target as a Transport's Check gets it.
+// A Config is the argument of a Transport's Check: the configuration of a
+// target.
 type Config struct {
 	Values                                        // with the defaults
 	Given  Values                                 // all that is configured, without the defaults

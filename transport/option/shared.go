@@ -2,8 +2,8 @@ package option
 
 import "bolt/format/schema"
 
-// The options that mean the same for all transports that have them. Package
-// inventory converts them; a Transport's Dest need not.
+// The following options have the same meaning in all transports. Package
+// inventory converts them, so a Transport's Dest need not do it.
 
 // Host is the name or address to connect to.
 func Host() Option { return Text("host") }
@@ -14,7 +14,7 @@ func LoginPort() Option { return Port("port") }
 // User is the login user.
 func User() Option { return Text("user") }
 
-// Password is the login user's.
+// Password is the login user's password.
 func Password() Option { return Secret("password") }
 
 // ConnectTimeout bounds the time until a target has been reached.
@@ -25,7 +25,7 @@ func RunAs() []Option {
 	return []Option{Text("run-as"), List("run-as-command"), Text("sudo-executable"), Secret("sudo-password")}
 }
 
-// TTY is whether commands get a terminal.
+// TTY sets whether commands get a terminal.
 func TTY() Option { return Flag("tty") }
 
 // TmpDir is the parent of private directories on targets.
@@ -34,7 +34,7 @@ func TmpDir() Option { return Text("tmpdir") }
 // ScriptDir is the name of private directories below TmpDir.
 func ScriptDir() Option { return Text("script-dir") }
 
-// Cleanup is whether private directories are removed.
+// Cleanup sets whether private directories are removed.
 func Cleanup() Option { return Flag("cleanup") }
 
 // Interpreters are the commands that run files, by the files' extensions.
@@ -43,5 +43,6 @@ func Interpreters() Option {
 		Additional: &schema.Schema{Type: schema.String | schema.Array, Plugins: schema.PluginsForbidden}}}
 }
 
-// Extensions are those of files that may be run on machines with PowerShell.
+// Extensions are the extensions of files that can be run on machines with
+// PowerShell.
 func Extensions() Option { return Set("extensions") }

@@ -30,7 +30,7 @@ func (v Values) Seconds(name string) time.Duration {
 // Secret returns a text as a secret.
 func (v Values) Secret(name string) transport.Secret { return transport.NewSecret(v.Text(name)) }
 
-// Choice returns a flag that may be left open.
+// Choice returns a flag that can be unset.
 func (v Values) Choice(name string) transport.Choice {
 	switch v.Value(name) {
 	case true:

@@ -10,16 +10,17 @@ import (
 	"bolt/transport"
 )
 
-// A command whose standard input is a stream reads the session's own stdin: nothing
-// stands between, so a message costs one write, and the end of the stream is the end
-// of the session's input. Then that end no longer says that the connection is lost, and
-// a command that does not read would hide it behind unread data. So such a command has
-// a second session, its lifeline: a shell of the login user that holds a FIFO open for
-// writing as long as it can read its own stdin. The watcher waits for the end of that
-// FIFO where it waits for the end of the session's stdin otherwise.
+// A command whose standard input is a stream reads the session's own stdin
+// directly. So a message costs one write, and the end of the stream is the end
+// of the session's input. That end can then not signal a lost connection. If
+// the command does not read, unread data also hides a lost connection. So the
+// command has a second session, its lifeline: a shell of the login user that
+// holds a FIFO open for writing as long as it can read its own stdin. The
+// watcher waits for the end of that FIFO, instead of the end of the session's
+// stdin.
 //
-// Other users can open the FIFO for reading only, in which nothing is ever written. So
-// a command under run-as can be watched, too.
+// Other users can open the FIFO only for reading, and it never contains data.
+// So the watcher also works for a command under run-as.
 
 // A lifeline is the second session of a command.
 type lifeline struct {
@@ -83,8 +84,9 @@ func (l *lifeline) script(token, dir, staged string) string {
 	return strings.Join(append(steps, "exit 0"), "; ")
 }
 
-// Read makes the lifeline the input of its own session: it has none until the command
-// has ended, and the first call says that the script has begun.
+// Read makes the lifeline the input of its own session. The first call signals
+// that the script has begun. Read blocks until the command has ended and
+// returns no data.
 func (l *lifeline) Read([]byte) (int, error) {
 	l.once.Do(func() { close(l.begun) })
 	select {
@@ -94,8 +96,8 @@ func (l *lifeline) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lifelineEnds is more than a lifeline waits for the watcher of a command that has
-// ended.
+// lifelineEnds is the time limit for the end of a lifeline. It is longer than a
+// lifeline waits for the watcher of a command that has ended.
 const lifelineEnds = 10 * time.Second
 
 // end ends the lifeline of a command that has ended, and waits for it.

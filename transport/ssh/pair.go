@@ -10,9 +10,11 @@ import (
 	"bolt/transport/shell"
 )
 
-// A pair is a Starter for a command that needs two sessions at a time (a lifeline of
-// package shell, then the command's own). Commands which have one each and wait for
-// another would wait for each other, so only one of them at a time is between its two.
+// A pair is a Starter for a command that needs two sessions at a time: a
+// lifeline of package shell, then the command's own session. If several
+// commands each had one session and waited for a second, they would block each
+// other. So only one command at a time can be between its first and its second
+// session.
 type pair struct {
 	*Conn
 	between bool // it has the first session, and the turn
@@ -39,7 +41,7 @@ func (p *pair) Start(ctx context.Context, line string, tty bool) (shell.Session,
 	return s, err
 }
 
-// done gives the turn back.
+// done lets the next pair start its sessions.
 func (p *pair) done() {
 	if p.between {
 		p.between = false
@@ -47,11 +49,11 @@ func (p *pair) done() {
 	}
 }
 
-// errOneSession is why a second session cannot be had.
+// errOneSession is the error if the server does not allow a second session.
 var errOneSession = errors.New("the server allows one session on a connection")
 
-// second starts a session beside another of ours. A server that allows only one would
-// keep it waiting for ever.
+// second starts a session while the first one is open. It returns an error if
+// the server allows only one session, because waiting would never end.
 func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

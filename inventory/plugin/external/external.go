@@ -41,13 +41,13 @@ const (
 // timeoutKey is the key of a plugin's configuration that the program does not get.
 const timeoutKey = "timeout"
 
-// Options say where programs are and what they get.
+// Options set the directories and the environment of programs.
 type Options struct {
 	// Beside is the directory of this program. A named program is looked for
 	// there first.
 	Beside string
-	// Dirs returns the directories of the project and its modules that may have
-	// programs. It is called when a program is looked for.
+	// Dirs returns the directories of the project and its modules that can contain
+	// programs. It is called for each search.
 	Dirs func() []string
 	// Path is the value of PATH. Relative directories in it are skipped.
 	Path string
@@ -70,7 +70,7 @@ func New(o Options) *Programs { return &Programs{o} }
 
 var _ plugin.Programs = (*Programs)(nil)
 
-// Names returns the names of the plugins that programs are, sorted.
+// Names returns the names of the plugins that are programs, sorted.
 func (p *Programs) Names() []string {
 	var names []string
 	for _, dir := range p.dirs() {
@@ -86,7 +86,7 @@ func (p *Programs) Names() []string {
 	return slices.Compact(names)
 }
 
-// Plugin returns the plugin that the program bolt-plugin-NAME is; ok is false if
+// Plugin returns the plugin of the program bolt-plugin-NAME; ok is false if
 // there is no such program.
 func (p *Programs) Plugin(name string) (n plugin.Native, ok bool) {
 	if !modules.ValidName(name) {
@@ -109,7 +109,7 @@ func (p *Programs) Plugin(name string) (n plugin.Native, ok bool) {
 }
 
 // Part returns a plugin that is part of a program that is installed with this
-// one. A program that is not there is an error of Resolve.
+// one. If the program does not exist, Resolve returns an error.
 func (p *Programs) Part(file, name, about string) plugin.Native {
 	return plugin.Native{
 		Name:       name,
@@ -148,7 +148,7 @@ func (p *Programs) installed(file, name string) (string, error) {
 	}
 }
 
-// dirs are the directories that may have programs of any name.
+// dirs returns the directories that can contain programs of any name.
 func (p *Programs) dirs() []string {
 	if p.o.Dirs == nil {
 		return p.path()
@@ -200,7 +200,7 @@ func (p *Programs) resolve(ctx context.Context, path, name string, config, ref *
 	return r.Value, nil
 }
 
-// describe returns what lists say about a plugin.
+// describe returns a plugin's description for lists.
 func (p *Programs) describe(ctx context.Context, path, name string) (string, error) {
 	r, err := p.call(ctx, path, protocol.Request{Request: protocol.Describe, Plugin: name, Timeout: describeTimeout})
 	if err != nil {

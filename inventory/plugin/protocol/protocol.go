@@ -3,9 +3,9 @@
 // output. docs/plugins.md describes it for authors of programs.
 //
 // bolt calls WriteRequest and ReadResponse; a program in Go calls ReadRequest
-// and WriteResponse. A response comes from a program that can be of anybody, so
+// and WriteResponse. A response comes from a program that is not trusted, so
 // ReadResponse limits its size, its depth and the number of its values before
-// it decodes anything.
+// it decodes it.
 package protocol
 
 import (
@@ -63,7 +63,7 @@ const (
 	mark = "_sensitive"
 )
 
-// A Request is what a program reads. Reference and Config may hold secrets in
+// A Request is the input of a program. Reference and Config can hold secrets in
 // clear. They are nil in a Describe request.
 type Request struct {
 	Request   string // Describe or ResolveReference
@@ -74,7 +74,7 @@ type Request struct {
 	Timeout   time.Duration
 }
 
-// A Response is what a program writes.
+// A Response is the output of a program.
 type Response struct {
 	// Value is the value of a reference. A transport.Secret in it is a text that
 	// bolt does not show.
@@ -89,22 +89,23 @@ type Response struct {
 	Err *Error
 }
 
-// A Warning is a text for people. Its ID can stand in disable-warnings.
+// A Warning is a message to the user. The setting disable-warnings can contain
+// its ID.
 type Warning struct{ ID, Text string }
 
-// An Error is the problem of a program. Kind KindInvalid says that the reference
-// or the configuration is wrong.
+// An Error is the error that a program reports. KindInvalid marks an error in
+// the reference or the configuration.
 type Error struct{ Kind, Text, Hint string }
 
-// The kinds of errors that bolt decides by.
+// The kinds of errors that bolt handles differently.
 const (
 	KindInvalid = "bolt/validation-error"
 	KindPlugin  = "bolt/plugin-error"
 )
 
-// checked returns the document if it is within the limits: an object that has
-// this version of the protocol. Errors have nothing of the document's text, as it
-// may be secret.
+// checked decodes a document. It returns an error unless the document is within
+// the limits and is an object with this version of the protocol. Errors do not
+// quote the document, because it can contain secrets.
 func checked(data []byte) (*ordered.Map, error) {
 	if err := bounded(data); err != nil {
 		return nil, err

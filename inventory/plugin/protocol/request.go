@@ -67,5 +67,5 @@ func ReadRequest(in io.Reader) (Request, error) {
 	return r, nil
 }
 
-// maxSeconds is a longer time limit than anybody sets.
+// maxSeconds is the largest accepted time limit.
 const maxSeconds = 1_000_000

@@ -16,8 +16,9 @@ import (
 	"bolt/transport"
 )
 
-// ReadResponse decodes the response to a request of this kind. Errors say what
-// is wrong with the response as "it ..."; they have nothing of its text.
+// ReadResponse decodes the response to a request of this kind. Error texts
+// begin with "it", which stands for the response. They do not quote the
+// response.
 func ReadResponse(data []byte, request string) (*Response, error) {
 	m, err := checked(data)
 	if err != nil {
@@ -94,8 +95,8 @@ func flag(m *ordered.Map, key string, otherwise bool) (bool, error) {
 	return on, nil
 }
 
-// unmarked replaces each map that is a mark by what it holds, with all texts in
-// it as secrets. References have a key of the same name.
+// unmarked replaces each map that is a mark by the data in it, with all strings
+// as secrets. References have a key of the same name.
 func unmarked(v any) (any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -209,7 +210,7 @@ var (
 	kindPattern = lazyregexp.New(`^[a-z][a-z0-9._-]{0,49}/[a-z][a-z0-9._-]{0,49}$`)
 )
 
-// shown is a text of a program as people see it.
+// shown makes a text of a program safe to show.
 func shown(s string) string {
 	const more = "…"
 	if len(s) > maxText {
@@ -222,7 +223,7 @@ func shown(s string) string {
 	return strings.TrimSpace(safetext.TerminalString(s))
 }
 
-// line is a text of a program for lists and logs, which have one line for it.
+// line returns a text of a program on one line, for lists and logs.
 func line(s string) string { return strings.Join(strings.Fields(shown(s)), " ") }
 
 // WriteResponse writes the response to a request of this kind.
@@ -264,7 +265,8 @@ func WriteResponse(w io.Writer, request string, r *Response) error {
 	return err
 }
 
-// A finding is what a value has in it.
+// A finding records whether a value contains secrets, and maps that look like
+// marks.
 type finding struct{ secrets, alike bool }
 
 func (f *finding) look(v any) {

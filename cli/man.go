@@ -53,7 +53,7 @@ func (p *Program) ManPage() string {
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n.TP\n.B 0\nEverything succeeded: on every target, or with every file.\n.TP\n.B 1\n" +
-		"Something failed, or " + p.Mistake + ".\n.PP\nThe help of a command says more.\n")
+		"Something failed, or " + p.Mistake + ".\n.PP\nSee the help of each command.\n")
 	for _, list := range []struct {
 		title, font string
 		entries     [][2]string

@@ -11,7 +11,7 @@ import (
 	"bolt/internal/readfile"
 )
 
-// MetadataFile is the file of a module that says what it is.
+// MetadataFile is the name of the file with a module's metadata.
 const MetadataFile = "metadata.json"
 
 // Metadata returns the content of a module's metadata.json. It is empty if there is
@@ -27,7 +27,7 @@ func (m Module) Metadata(ctx context.Context) (*ordered.Map, error) {
 	}
 	metadata, ok := v.(*ordered.Map)
 	if err == nil && !ok {
-		err = errors.New("it is no JSON object")
+		err = errors.New("it is not a JSON object")
 	}
 	if err != nil {
 		return &ordered.Map{}, err
@@ -41,8 +41,7 @@ type Described struct {
 	Metadata *ordered.Map
 }
 
-// FullName is owner/name where the metadata tells, else the name of the
-// directory.
+// FullName is owner/name from the metadata, else the name of the directory.
 func (d *Described) FullName() string {
 	if name, _ := d.Metadata.Value("name").(string); name != "" {
 		return strings.Replace(name, "-", "/", 1)
@@ -50,7 +49,7 @@ func (d *Described) FullName() string {
 	return d.Name
 }
 
-// Version is that of the metadata, "" if it does not say.
+// Version is the version in the metadata, "" if there is none.
 func (d *Described) Version() string {
 	version, _ := d.Metadata.Value("version").(string)
 	return version

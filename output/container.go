@@ -8,8 +8,8 @@ import (
 	"bolt/output/layout"
 )
 
-// containerEnded says how it went; what the container printed is for people
-// who want to know.
+// containerEnded prints the outcome of a container; the container's output is
+// printed with --verbose only.
 func (p *humanPlan) containerEnded(r *event.ContainerResult) {
 	if r.Err() == nil {
 		p.h.println(p.h.good(safetext.TerminalString("Finished: run container '" + r.Image + "' succeeded.")))

@@ -11,7 +11,7 @@ import (
 	"bolt/output/layout"
 )
 
-// humanPlan shows a plan to people, each step, and what it came to.
+// humanPlan prints a plan as text: each step, and the outcome.
 type humanPlan struct {
 	h     *human
 	lines stepLines
@@ -25,8 +25,8 @@ func newHumanPlan(h *human) *humanPlan {
 	return p
 }
 
-// Event shows plans, steps and messages; what happens on targets to those who want
-// to know.
+// Event prints plans, steps and messages and, with --verbose, events on
+// targets.
 func (p *humanPlan) Event(_ context.Context, e event.Event) error {
 	if hidden(e) {
 		return nil
@@ -109,7 +109,7 @@ func (p *humanPlan) result(r *event.Result) error {
 
 func same(s string) string { return s }
 
-// returned shows what the plan has returned.
+// returned shows the return value of the plan.
 func (p *humanPlan) returned(e event.Returned) error {
 	switch {
 	case e.Results != nil:
@@ -147,7 +147,7 @@ func (p *humanPlan) results(results []*event.Result) error {
 	return p.h.end(event.ActionEnd{})
 }
 
-// failed shows what ended the plan.
+// failed shows the error that ended the plan.
 func (p *humanPlan) failed(e event.Failed) error {
 	switch {
 	case e.Results != nil:

@@ -8,8 +8,8 @@ import (
 	"bolt/internal/logging"
 )
 
-// Log is a sink that writes to bolt's log: what begins and ends, the messages of plans,
-// and the lines that plans write to the log.
+// Log is a sink that writes to bolt's log: begins and ends, the messages of
+// plans, and the lines that plans write to the log.
 type Log struct {
 	// Logs is where the lines go.
 	Logs *logging.Log

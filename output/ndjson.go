@@ -15,7 +15,8 @@ import (
 	"bolt/output/layout"
 )
 
-// eventLines renders each event as a line of JSON, as docs/ndjson.md says.
+// eventLines writes each event as a line of JSON; docs/ndjson.md describes the
+// format.
 type eventLines struct {
 	out  *bufio.Writer
 	now  func() time.Time
@@ -194,7 +195,8 @@ func (l *eventLines) action(e event.ActionBegin) error {
 	return l.print(m)
 }
 
-// end prints "end", which for a plan has come with what it returned.
+// end prints "end"; for a plan, that line was already printed with its return
+// value.
 func (l *eventLines) end(e event.ActionEnd) error {
 	if l.plan {
 		return nil

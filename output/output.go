@@ -40,8 +40,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// New returns the sink that shows events as o asks for: an action on targets, or a plan
-// and what it comes to.
+// New returns the sink that prints events according to o: an action on targets,
+// or a plan and its outcome.
 //
 // Each call of Event prints what the event shows, and flushes. It returns the first error
 // of writing (a closed pipe, a full disk); after one, all later calls return it again and

@@ -11,8 +11,8 @@ import (
 	"bolt/output/layout"
 )
 
-// planDocument prints, as JSON, what a plan came to, and no more. What the plan says, and
-// what is streamed, goes beside it.
+// planDocument prints only the outcome of a plan, as JSON. Messages of the plan
+// and streamed output go to another writer.
 type planDocument struct {
 	out    *bufio.Writer
 	beside *bufio.Writer
@@ -58,7 +58,8 @@ func (p *planDocument) Event(_ context.Context, e event.Event) error {
 	return p.out.Flush()
 }
 
-// writeReturned writes what a plan has returned as JSON on one line, without its end.
+// writeReturned writes the return value of a plan as JSON on one line, without
+// a newline.
 func writeReturned(w *bufio.Writer, e event.Returned) error {
 	switch {
 	case e.Results != nil:
@@ -87,8 +88,9 @@ func writeResults(w *bufio.Writer, results []*event.Result) error {
 	return w.WriteByte(']')
 }
 
-// stepLines are the lines of what the targets of steps print, as it arrives. Steps that
-// run at once may have targets in common, so each has lines of its own.
+// stepLines prints the output of the targets of steps in lines, as it arrives.
+// Steps that run at once may have targets in common, so each has lines of its
+// own.
 type stepLines struct {
 	of  map[int]*lineStream // by the number of the step
 	new func() *lineStream  // nil: nothing is streamed

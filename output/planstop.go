@@ -75,8 +75,8 @@ func ended(c event.CutStep, how event.Ending) []*inventory.Target {
 	return slices.DeleteFunc(slices.Clone(c.Step.Targets), func(t *inventory.Target) bool { return results[t].Ending() != how })
 }
 
-// stopped shows the results of what was cut off, where that was, and what had
-// ended before.
+// stopped shows the results of the steps that were cut off, their positions,
+// and the steps that had ended before.
 func (p *humanPlan) stopped(s *event.Stopped) error {
 	for _, r := range s.CutResults() {
 		if r.NotBegun() {
@@ -98,7 +98,7 @@ func (p *humanPlan) stopped(s *event.Stopped) error {
 	return nil
 }
 
-// cut tells how the targets of a step stand that was cut off.
+// cut describes the state of the targets of a step that was cut off.
 func (p *humanPlan) cut(c event.CutStep) {
 	p.h.println(layout.Paint(layout.Yellow, p.h.o.Color, safetext.TerminalString("Stopped: "+onTargets(c.Step))))
 	if place := placeOf(c.Step); place != "" {
@@ -122,7 +122,7 @@ func placeOf(s *event.Step) string {
 	return "(file: " + s.File + ", line: " + strconv.Itoa(s.Line) + ")"
 }
 
-// before tells which steps had ended.
+// before names the steps that had ended.
 func (p *humanPlan) before(s *event.Stopped) {
 	if s.Ended == 0 {
 		p.h.println("No step had ended before.")

@@ -42,7 +42,7 @@ type opened struct {
 	count counts
 }
 
-// counts are what has become of targets.
+// counts are the numbers of targets by state.
 type counts struct{ total, started, ended, failed int }
 
 // since is the counts and the time since they began, in words.
@@ -58,7 +58,7 @@ func NewProgress(next event.Sink, line io.Writer, width func() int) *Progress {
 	return &Progress{StatusLine: newStatusLine(line, width), next: next}
 }
 
-// Event notes what happens, and has next print it.
+// Event counts the event and passes it to next.
 func (p *Progress) Event(ctx context.Context, e event.Event) error {
 	switch e.(type) {
 	case event.ActionEnd, event.Returned, event.Failed, event.Stopped:

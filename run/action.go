@@ -41,7 +41,7 @@ type Script struct {
 	Data []byte
 	Args []string
 	Env  []string
-	// Input is what the script reads; nil for nothing.
+	// Input is the standard input of the script; nil for an empty one.
 	Input *Input
 	// Interpret lets the target's interpreters apply to the script's extension.
 	Interpret bool

@@ -156,9 +156,9 @@ type Dest struct {
 	// ssh-agent. ChoiceByConfig is no, except for native-ssh.
 	ForwardAgent Choice
 
-	// Options are what only the destination's transport knows: a comparable value of a
-	// type of that transport's package, nil for none. They do not travel to the pool
-	// daemon, which dials ssh alone.
+	// Options are settings that only the destination's transport uses: a comparable
+	// value of a type of that transport's package, or nil. They do not travel to
+	// the pool daemon, which dials ssh alone.
 	Options any
 }
 

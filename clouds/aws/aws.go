@@ -60,7 +60,7 @@ func Configures(key string) bool {
 	return false
 }
 
-// access is what a reference says of who asks, and where.
+// access is the settings of a reference for credentials and the region.
 type access struct {
 	region, profile, file string
 	id                    string
@@ -115,8 +115,8 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	return targets.Done(Name, p.o.Warn), nil
 }
 
-// filters reads those of a reference as parameters of the request. Instances
-// that do not run are not asked for, if the filters say nothing of states.
+// filters converts the filters of a reference to parameters of the request. If
+// no filter is about states, only running instances are requested.
 func filters(r *options.Reader) url.Values {
 	const key, state = "filters", "instance-state-name"
 	form := url.Values{}
@@ -158,7 +158,7 @@ func filters(r *options.Reader) url.Values {
 	return form
 }
 
-// A session is a region, and who asks there.
+// A session is a region with credentials.
 type session struct {
 	client   *cloud.Client
 	endpoint *url.URL
@@ -244,13 +244,13 @@ var suffixes = []struct{ prefix, domain, dual string }{
 	{"", "amazonaws.com", "api.aws"},
 }
 
-// endpoint is where EC2 is: what the environment or a profile says, or else the
-// region's own.
+// endpoint returns the URL of EC2: from the environment or a profile, or else
+// the URL of the region.
 func endpoint(ctx context.Context, c sdk.Config) (*url.URL, error) {
 	var custom string
 	var fips sdk.FIPSEndpointState
 	var dual sdk.DualStackEndpointState
-	// The first source that says something counts.
+	// The first source with an endpoint takes effect.
 	for _, source := range c.ConfigSources {
 		if s, ok := source.(interface {
 			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)

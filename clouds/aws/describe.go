@@ -70,7 +70,7 @@ func (s *session) signed(ctx context.Context, body []byte) (fetch.Request, error
 	return fetch.Request{Method: r.Method, URL: s.endpoint, Header: r.Header, Body: body}, nil
 }
 
-// failure is the code of an error of EC2's, and what it says.
+// failure returns the code and the message of an error from EC2.
 func failure(body []byte) (code, message string) {
 	root, err := parse(body)
 	if err != nil {
@@ -92,7 +92,7 @@ func throttled(a *fetch.Answer) bool {
 	return false
 }
 
-// refused is what EC2 says instead of an answer.
+// refused returns the error for an error response from EC2.
 func (s *session) refused(a *fetch.Answer) error {
 	code, message := failure(a.Body)
 	text := a.Status
@@ -113,7 +113,7 @@ func (s *session) refused(a *fetch.Answer) error {
 	return e
 }
 
-// source tells people what the SDK calls a source of credentials.
+// source returns a description of the SDK's name for a source of credentials.
 func source(name string) string {
 	switch {
 	case name == "StaticCredentials":
@@ -151,7 +151,7 @@ const (
 	maxText     = 64 << 10
 )
 
-// parse reads an answer. What is wrong with it is told without its text.
+// parse reads a response. Its errors do not quote the response.
 func parse(body []byte) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	top := &node{}
@@ -219,8 +219,8 @@ func number(name, parent string) bool {
 	return false
 }
 
-// instance is what mappings see: the names are those of the SDK for Ruby, and
-// tags are a map. id is there as well, as that SDK has it.
+// instance returns the data for mappings. The names are the names in the SDK
+// for Ruby, including id, and tags are a map.
 func instance(n *node) *ordered.Map {
 	m, ok := value(n, "").(*ordered.Map)
 	if !ok {

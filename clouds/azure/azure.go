@@ -71,13 +71,13 @@ func Configures(key string) bool {
 	return false
 }
 
-// access is what a reference says of who asks.
+// access is the settings of a reference for credentials.
 type access struct {
 	tenant, client string
 	secret         transport.Secret
 }
 
-// selection is what a reference says of machines.
+// selection is the settings of a reference that select machines.
 type selection struct {
 	subscription, group, set string
 	location                 string
@@ -163,7 +163,7 @@ func (p *Plugin) mapping(r *options.Reader, ref *ordered.Map) (*mapping.Mapping,
 	return to, err
 }
 
-// A session is a cloud, and who asks there.
+// A session is a cloud with credentials.
 type session struct {
 	client *cloud.Client
 	api    *url.URL

@@ -71,7 +71,7 @@ func (want selection) matches(m *ordered.Map) bool {
 	return found == len(want.tags)
 }
 
-// connect adds to a machine what is known of its interfaces.
+// connect adds the data of its interfaces to a machine.
 func connect(m *ordered.Map, cards, addresses map[string]*ordered.Map) {
 	refs, _ := mapping.Find(m, "properties.networkProfile.networkInterfaces")
 	list, _ := refs.([]any)
@@ -121,14 +121,15 @@ func connect(m *ordered.Map, cards, addresses map[string]*ordered.Map) {
 
 func anys(v any) []any { list, _ := v.([]any); return list }
 
-// set sets a key that is not set yet to what stands at a path.
+// set sets a key that is not set yet to the value at a path.
 func set(m *ordered.Map, key string, from any, path string) {
 	if v, ok := mapping.Find(from, path); ok && m.Value(key) == nil {
 		m.Set(key, v)
 	}
 }
 
-// lookUp finds what a reference names. Names of resources have no case.
+// lookUp returns the resource that a reference names. Names of resources are
+// not case-sensitive.
 func lookUp(index map[string]*ordered.Map, ref any) *ordered.Map {
 	m, _ := ref.(*ordered.Map)
 	id, _ := m.Value("id").(string)
@@ -212,7 +213,7 @@ func (s *session) page(ctx context.Context, at *url.URL) (*ordered.Map, error) {
 	return page, nil
 }
 
-// refused is what the resource manager says instead of an answer.
+// refused returns the error for an error response from the resource manager.
 func (s *session) refused(at *url.URL, a *fetch.Answer) error {
 	var said struct {
 		Error struct{ Code, Message string }

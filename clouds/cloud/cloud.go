@@ -1,10 +1,10 @@
-// Package cloud is what the plugins for clouds share: how their APIs are asked,
-// again if they are busy, and by what connections the SDKs of the clouds get
-// credentials.
+// Package cloud is the common code of the plugins for clouds: requests to their
+// APIs, with retries if a server is busy, and the connections by which the SDKs
+// get credentials.
 //
-// SDKs read answers of any size and repeat requests by rules of their own; what
-// they ask goes through a Transport, which bounds both, and the list of machines
-// is asked for by Ask.
+// SDKs read responses of any size and repeat requests by their own rules. Their
+// requests go through a Transport, which limits both. Ask requests the list of
+// machines.
 package cloud
 
 import (
@@ -41,7 +41,7 @@ const (
 	maxConnected = 4 << 20     // bytes of what a server that gives credentials says on one connection
 )
 
-// Options are what a plugin for a cloud uses of the world.
+// Options are the environment of a plugin for a cloud.
 type Options struct {
 	Project string // that relative paths start from
 	Home    string // the user's home directory, "" for none
@@ -86,8 +86,8 @@ func (o Options) Client(roots *x509.CertPool, most int64) (*Client, error) {
 	return &Client{o: o, http: c, left: most}, err
 }
 
-// Transport makes t one for credentials: its servers are verified, answer in
-// bounded time, and say no more than credentials need.
+// Transport configures t for requests for credentials: it verifies servers and
+// limits the time and the size of responses.
 func (o Options) Transport(t *http.Transport) {
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		if o.Proxy == nil || r.URL.Scheme != "https" {
@@ -163,7 +163,8 @@ func (c *Client) Ask(ctx context.Context, busy func(*fetch.Answer) bool, next fu
 		if !again || n == attempts {
 			return a, nil
 		}
-		// Half of a pause is by chance: those who came together come apart.
+		// Half of a pause is random, so that clients that started together do not retry
+		// together.
 		wait := pause/2 + rand.N(pause/2+1)
 		if s, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && s >= 0 {
 			wait = time.Duration(min(s, int(maxPause/time.Second))) * time.Second
@@ -203,7 +204,7 @@ func (t *Targets) Add(id string, machine *ordered.Map) {
 	t.List = append(t.List, target)
 }
 
-// Done returns the targets, and warns of what was left out.
+// Done returns the targets, and warns about machines that were left out.
 func (t *Targets) Done(plugin string, warn func(id, text string)) []any {
 	if n := len(t.nameless); n > 0 {
 		const shown = 3
@@ -219,8 +220,9 @@ func (t *Targets) Done(plugin string, warn func(id, text string)) []any {
 	return t.List
 }
 
-// Pages asks for the pages of a list, until one has no next. A page says where
-// the next begins; "" is the first, and the end.
+// Pages requests the pages of a list until a page has no successor. page
+// returns the token of the next page; "" stands for the first page, and ends
+// the list.
 func Pages(page func(token string) (next string, err error)) error {
 	token := ""
 	for range MaxPages {

@@ -40,7 +40,7 @@ import (
 // Name is the plugin's.
 const Name = "gcloud_inventory"
 
-// scope is what credentials are for: reading.
+// scope is the scope of the credentials: read access.
 const scope = "https://www.googleapis.com/auth/compute.readonly"
 
 // Limits: bytes that all pages of a list may have, of which one is kept at a
@@ -127,8 +127,8 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 // domain.
 var resource = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// endpoint is where the API is: in the universe of the credentials, or where the
-// variable of gcloud says.
+// endpoint returns the URL of the API: from the variable of gcloud, or from the
+// universe of the credentials.
 func (p *Plugin) endpoint(universe string) (*url.URL, error) {
 	const variable = "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"
 	if v, _ := p.o.Env(variable); v != "" {
@@ -227,7 +227,7 @@ func unknown(ctx context.Context, err error) error {
 		Hint: "They are looked for in the file that 'credentials' names, in that of GOOGLE_APPLICATION_CREDENTIALS, in that of 'gcloud auth application-default login', and at the metadata server of the machine."}
 }
 
-// said is what a server says of a login that it refuses.
+// said returns the messages of a server that refuses a login.
 func said(r *oauth2.RetrieveError) []string {
 	code, description := r.ErrorCode, r.ErrorDescription
 	if code == "" {
@@ -271,7 +271,7 @@ func list(ctx context.Context, client *cloud.Client, at *url.URL, who *oauth2.To
 	return instances, next, nil
 }
 
-// refused is what the API says instead of an answer.
+// refused returns the error for an error response from the API.
 func refused(at *url.URL, a *fetch.Answer, who *oauth2.Token) error {
 	var body struct {
 		Error struct{ Message string }

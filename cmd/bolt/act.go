@@ -278,7 +278,7 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 	return nil
 }
 
-// ready is what an action needs before it begins.
+// ready holds the inputs of an action that are prepared before it begins.
 type ready struct {
 	action  run.Action
 	outputs *run.OutputDir // nil without --output-dir

@@ -10,8 +10,7 @@ import (
 	"bolt/cli"
 )
 
-// The words of each command that are no flags, checked before any file is
-// read.
+// The checks of each command's arguments. They run before any file is read.
 
 func wordsOfCommand(args []string) error {
 	if len(args) == 0 || args[0] == "" {
@@ -143,8 +142,8 @@ func parseTimeout(s string) (time.Duration, error) {
 	return d, err
 }
 
-// withoutComments takes comments out of a list of targets: what follows a "#"
-// at the beginning of a word, to the end of the line.
+// withoutComments removes comments from a list of targets: from a "#" at the
+// beginning of a word to the end of the line.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

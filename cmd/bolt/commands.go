@@ -9,10 +9,10 @@ import (
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
-// What exit codes mean; 1 is also that of a mistake in the request.
+// The meanings of exit codes. 1 is also the code of a usage error.
 const (
 	exitAction    = "0  everything succeeded\n1  a target failed, or was not reached; or "
-	exitPlan      = "0  the plan ended well\n1  it failed, or what it returned is a failure; or "
+	exitPlan      = "0  the plan succeeded\n1  it failed, or it returned a failure; or "
 	exitFound     = "0  a value was found, for every target\n1  no value was found, for one target at least; or "
 	exitShown     = "0  everything was printed\n1  "
 	exitPool      = "0  it was done\n1  it could not be done; or "
@@ -167,7 +167,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(verifyAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
-			Exit: "0  the chain is whole\n1  it is broken, or lacks what --expect names; or ", Formats: plainFormats, Lists: []string{onVerify},
+			Exit: "0  the chain is whole\n1  it is broken, or does not contain the hash of --expect; or ", Formats: plainFormats, Lists: []string{onVerify},
 		}},
 		{run: bare(runPoolStart), voice: noFiles, Command: cli.Command{
 			Name: "pool start", Check: cli.NoArguments,

@@ -14,8 +14,8 @@ import (
 	"bolt/transport/all"
 )
 
-// dialer returns what reaches targets: the transports, with the pool daemon between
-// if it is wanted.
+// dialer returns the dialer for targets: the transports, through the pool
+// daemon if it is used.
 func (a *app) dialer() (*all.Dialer, error) {
 	dir, err := os.Getwd()
 	if err != nil {

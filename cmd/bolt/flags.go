@@ -76,8 +76,8 @@ const (
 	onVerify    = "verify"  // audit verify
 )
 
-// occasions says when the flags of each occasion can be given, for the error that
-// they cannot be given elsewhere.
+// occasions describes each occasion in words, for the error about a flag that
+// was given elsewhere.
 func occasions() map[string]string {
 	return map[string]string{
 		onAction:    "acting on targets",
@@ -111,7 +111,7 @@ func occasions() map[string]string {
 		onResume:    "resuming a plan",
 		onGraph:     "drawing a plan",
 		onCollect:   "collecting facts",
-		onFacts:     "showing facts that were kept",
+		onFacts:     "showing stored facts",
 		onAged:      "working on facts that were kept",
 		onAudit:     "showing the audit log",
 		onVerify:    "verifying an audit log",
@@ -137,13 +137,13 @@ func (s system) flags() []cli.Flag {
 	transports := all.List()
 	return []cli.Flag{
 		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true, Complete: s.opened(completeTargets), Section: secInventory, On: onTargets,
-			Help: "Act on these targets: names, aliases, groups, globs (web*), ranges (web[01-12]), URIs; several are separated by commas. '!db' leaves those of db out, '&eu' all but those of eu. @FILE reads them from a file, - from standard input."},
+			Help: "Act on these targets: names, aliases, groups, globs (web*), ranges (web[01-12]), URIs; several are separated by commas. '!db' excludes the targets of db, '&eu' keeps only the targets of eu. @FILE reads them from a file, - from standard input."},
 		{Name: "query", Short: "q", Arg: "PQL", Section: secInventory, On: onTargets,
 			Help: "Act on the nodes that this query to PuppetDB returns: inventory[certname] { facts.role = \"web\" }"},
 		{Name: "rerun", Arg: "WHICH", Values: []string{"all", "failure", "success"}, Section: secInventory, On: onTargets,
-			Help: "Act on targets of the last run again: all of them, or those that failed or succeeded."},
+			Help: "Act on targets of the last run again: all targets, or only the failed or the successful ones."},
 		{Name: "where", Arg: "EXPRESSION", Complete: completeWhere, Section: secInventory, On: onTargets, Strict: true,
-			Help: "Of the targets named, or else of all in the inventory, only those about which this is true: 'facts.os.family == \"Debian\" and \"web\" in groups'. \"bolt guide targets\" says more."},
+			Help: "Act only on targets for which this expression is true: 'facts.os.family == \"Debian\" and \"web\" in groups'. Without named targets, it selects from all targets of the inventory. See \"bolt guide targets\"."},
 		{Name: "limit", Arg: "N", Section: secInventory, On: onTargets, Strict: true,
 			Help: "At most N of these targets, or N% of them (rounded up), chosen at random."},
 		{Name: "limit-seed", Arg: "TEXT", Section: secInventory, On: onTargets, Strict: true,
@@ -151,11 +151,11 @@ func (s system) flags() []cli.Flag {
 		{Name: "at-least", Arg: "N", Section: secInventory, On: onTargets, Strict: true,
 			Help: "Fail, and do nothing, unless at least N targets are found. --limit comes after that."},
 		{Name: "when-empty", Arg: "OUTCOME", Values: []string{emptyFail, emptyOK}, Section: secInventory, On: onTargets, Strict: true,
-			Help: "What it is when no target is found: fail, or ok (default), which is a warning."},
+			Help: "The outcome if no target is found: fail, or ok (default), which prints a warning."},
 		{Name: "params", Arg: "JSON", Section: secInventory, On: onParams,
 			Help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
 		{Name: "noop", Section: secInventory, On: onNoop, Strict: true,
-			Help: "Run the task in its no-operation mode, in which it says what it would change."},
+			Help: "Run the task in its no-operation mode: it reports its changes without making them."},
 		{Name: "from", Arg: "SOURCE", Values: []string{facts.FromTask, facts.FromPuppetDB}, Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
 			Help: "Where facts are from: the task facts (default), which runs on the targets, or PuppetDB."},
 		{Name: "older-than", Arg: "AGE", Section: secInventory, On: onAged, Strict: true,
@@ -201,9 +201,9 @@ func (s system) flags() []cli.Flag {
 		{Name: "puppetdb", Arg: "INSTANCE", Section: secContext, On: onTargets, Help: "Ask this PuppetDB of puppetdb-instances where none is named."},
 		{Name: "save-rerun", Negatable: true, Setting: asBool, Section: secContext, On: onResults, Help: "Record the outcome for --rerun (default).", Negative: "Do not record the outcome for --rerun."},
 
-		{Name: "journal", Section: secContext, On: onJournal, Strict: true, Help: "Record what the plan does, so that \"bolt plan resume\" can go on with it after a crash or ^C."},
+		{Name: "journal", Section: secContext, On: onJournal, Strict: true, Help: "Record the steps of the plan, so that \"bolt plan resume\" can continue it after a crash or ^C."},
 		{Name: "unknown", Arg: "OUTCOME", Values: executor.Outcomes(), Section: secContext, On: onResume, Strict: true,
-			Help: "What becomes of targets on which a step had begun when the run was cut off: repeat it there, or take it as done or failed. Without this option it is asked about on the terminal."},
+			Help: "For targets on which a step had begun when the run was cut off: repeat the step, or treat it as done or as failed. Without this option, bolt asks on the terminal."},
 		{Name: "retry", Section: secContext, On: onResume, Strict: true, Help: "Do the step again that had failed and ended the plan, where it failed, and go on from there."},
 
 		{Name: "stdin", Arg: "FILE", Complete: cli.FileOf(), Section: secRemote, On: onRun, Strict: true,
@@ -211,7 +211,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Section: secRemote, On: onRun, Strict: true, Help: "Set an environment variable for the command or script."},
 
 		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: asText, Check: cli.OneOf, Section: secTransport, On: onAction,
-			Help: "How to reach targets that do not say it themselves: " + choices(transports) + "."},
+			Help: "The transport for targets whose names and settings do not set one: " + choices(transports) + "."},
 		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Setting: asText, Section: secTransport, On: onAction, Strict: true,
 			Help: "Reach targets over SSH through these jump hosts, as ssh -J does: [USER@]HOST[:PORT], separated by commas."},
 		{Name: "connect-timeout", Arg: "SECONDS", Setting: asNumber, Check: count, Section: secTransport, On: onAction, Help: "Give up connecting after this time (default 10)."},
@@ -231,31 +231,31 @@ func (s system) flags() []cli.Flag {
 		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onEval, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact."},
 		{Name: "batch", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onEval, Strict: true, Help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
 
-		{Name: "plan-hierarchy", Section: secLookup, On: onLookup, Help: "Look up what a plan finds outside of apply blocks, with the plan_hierarchy of hiera.yaml and for no target."},
-		{Name: "explain", Section: secLookup, On: onLookup, Strict: true, Help: "Print where the value was looked for, and what was found there."},
-		{Name: "explain-options", Section: secLookup, On: onLookup, Strict: true, Help: "Print where lookup_options were looked for, which say how the key is merged and converted, and not the value."},
+		{Name: "plan-hierarchy", Section: secLookup, On: onLookup, Help: "Look up the key as a plan does outside of apply blocks: with the plan_hierarchy of hiera.yaml and without a target."},
+		{Name: "explain", Section: secLookup, On: onLookup, Strict: true, Help: "Print the searched places and the values found there."},
+		{Name: "explain-options", Section: secLookup, On: onLookup, Strict: true, Help: "Print the searched places for lookup_options, which set how the values of the key are merged and converted, instead of the value."},
 
 		{Name: "modules", Arg: "NAMES", Section: secModules, On: onNeeds, Help: "Install these modules, separated by commas, into the new project."},
-		{Name: "force", Section: secModules, On: onForce, Help: "Overwrite what is there already: modules and a Puppetfile that bolt does not manage, or keys."},
+		{Name: "force", Section: secModules, On: onForce, Help: "Overwrite existing files: modules and a Puppetfile that bolt does not manage, or keys."},
 		{Name: "resolve", Negatable: true, Section: secModules, On: onResolve,
-			Help: "Work out which versions fit together, with all modules that are depended on (default).", Negative: "Install what the Puppetfile says, as it stands."},
+			Help: "Choose compatible versions of the modules and their dependencies (default).", Negative: "Install the Puppetfile as it is."},
 		{Name: "plugin", Arg: "NAME", Section: secModules, On: onPlugin, Help: "Use this plugin for secrets (default pkcs7)."},
 		{Name: "pp", Section: secModules, On: onNewPlan, Help: "Write the plan in the Puppet language instead of YAML."},
 
-		{Name: "since", Arg: "TIME", Section: secAudit, On: onAudit, Strict: true, Help: "Only what began since then: a time ago (90m, 12h, 7d) or a date (2026-01-31)."},
-		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only what this user did, also through sudo."},
+		{Name: "since", Arg: "TIME", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
+		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions of this user, also through sudo."},
 		{Name: "action", Arg: "NAME", Section: secAudit, On: onAudit, Strict: true, Help: "Only commands, scripts, tasks, uploads, downloads or plans: command, script ..."},
-		{Name: "on", Arg: "TARGET", Section: secAudit, On: onAudit, Strict: true, Help: "Only what was done on this target."},
-		{Name: "failed", Section: secAudit, On: onAudit, Strict: true, Help: "Only what failed, was stopped, or has no end."},
+		{Name: "on", Arg: "TARGET", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions on this target."},
+		{Name: "failed", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions that failed, were stopped, or have no end."},
 		{Name: "last", Arg: "N", Section: secAudit, On: onAudit, Strict: true, Help: "Only the last N of them."},
 		{Name: "expect", Arg: "HASH", Section: secAudit, On: onVerify, Strict: true, Help: "Fail if the record with this hash is not in the log."},
 
 		{Name: "as", Arg: "PICTURE", Values: []string{pictureDot, pictureSVG}, Check: cli.OneOfThese, Section: secDisplay, On: onGraph, Strict: true,
 			Help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},
-		{Name: "nested", Section: secDisplay, On: onGraph, Strict: true, Help: "Draw what the plans do that the plan calls, each of them once."},
+		{Name: "nested", Section: secDisplay, On: onGraph, Strict: true, Help: "Also draw the plans that the plan calls, each of them once."},
 		{Name: "fact", Arg: "PATH", Repeat: true, Section: secDisplay, On: onFacts, Strict: true,
 			Help: "Show this fact: os.release.full, processors.models[0], mountpoints[\"/srv\"].size. May be given several times."},
-		{Name: "filter", Arg: "TEXT", Section: secDisplay, On: onFilter, Help: "List only those whose names contain this text."},
+		{Name: "filter", Arg: "TEXT", Section: secDisplay, On: onFilter, Help: "List only tasks or plans whose names contain this text."},
 		{Name: "format", Arg: "FORMAT", Values: formatNames(), Setting: asText, Vary: varyFormat, Section: secDisplay, On: onAll,
 			Help: formatHelp(eventFormats)},
 		{Name: "fold", Section: secDisplay, On: onFold, Strict: true, Help: "When all targets have ended, print equal outputs once, under the folded names of their targets. The most frequent output comes first."},
@@ -270,7 +270,7 @@ func (s system) flags() []cli.Flag {
 
 		{Name: "log-level", Arg: "LEVEL", Values: logging.Levels(), Section: secGlobal, On: onAll,
 			Help: "Which messages to print on standard error: trace, debug, info, warn, error or fatal (default warn). Notices of programs are printed as warnings are. With --format json \"puppet eval\" has them in its answer."},
-		{Name: "clear-cache", Section: secGlobal, On: onAll, Help: "Forget what plugins found out in earlier runs, and remove other caches in the project."},
+		{Name: "clear-cache", Section: secGlobal, On: onAll, Help: "Delete the cached results of plugins and other caches in the project."},
 		{Name: "help", Short: "h", Section: secGlobal, On: onAll, Help: "Show help for the command."},
 		{Name: "version", Section: secGlobal, On: onAll, Help: "Show the version."},
 	}

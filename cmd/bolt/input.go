@@ -13,14 +13,14 @@ import (
 	"bolt/run"
 )
 
-// input is standard input, and what arguments stand for.
+// input reads standard input, and the files that arguments name.
 type input struct {
 	file *os.File
 	used bool // it was read
 }
 
-// readArg returns arg, or what it stands for: "@FILE" the text of a file, "-"
-// that of standard input.
+// readArg returns arg. "@FILE" stands for the text of a file, "-" for the text
+// of standard input.
 func (i *input) readArg(ctx context.Context, arg string) (string, error) {
 	switch {
 	case arg == "-":
@@ -63,8 +63,8 @@ func (i *input) readInput(ctx context.Context, limit int64) ([]byte, error) {
 	return readfile.Whole(ctx, in, limit)
 }
 
-// remoteInput opens what --stdin names, for the commands on targets; "" is nothing, and
-// gives nil. closeInput must be called when the commands have ended.
+// remoteInput opens the file of --stdin for the commands on targets; nil for
+// "". closeInput must be called when the commands have ended.
 func (i *input) remoteInput(ctx context.Context, name string) (in *run.Input, closeInput func(), err error) {
 	var file *os.File
 	switch name {

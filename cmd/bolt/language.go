@@ -17,7 +17,7 @@ import (
 	"bolt/run"
 )
 
-// languageOptions are what programs of the Puppet language see.
+// languageOptions are the options for programs of the Puppet language.
 func (a *app) languageOptions() environment.Options {
 	return environment.Options{Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Getenv: a.sys.lookup, Now: time.Now}
 }
@@ -60,7 +60,7 @@ func (a *app) evaluator(ctx context.Context, facts cli.Optional, given []program
 	return program.NewEvaluator(o), nil
 }
 
-// setVariables makes what was given variables of the top scope.
+// setVariables makes the given values variables of the top scope.
 func (a *app) setVariables(e *program.Evaluator) error {
 	err := e.SetVariables(func(name string) {
 		a.logs.Warn("variable_overridden", fmt.Sprintf("The variable $%s is overridden by the fact of the same name", name))

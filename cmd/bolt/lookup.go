@@ -70,7 +70,7 @@ func (o *lookupOptions) checkTargets() error {
 		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.folds())
 	case !o.targets.named() && !o.planned:
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
-			"--targets (-t) says for which targets the key is looked up; --plan-hierarchy looks it up once, as a plan does")
+			"--targets (-t) names the targets for which the key is looked up; --plan-hierarchy looks it up once, as a plan does")
 	}
 	return nil
 }

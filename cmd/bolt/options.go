@@ -92,7 +92,7 @@ func (o *actionOptions) concurrent(setting, targets int) int {
 	return setting
 }
 
-// resultOptions say how results are printed.
+// resultOptions set how results are printed.
 type resultOptions struct{ verbose, fold, diff, stream bool }
 
 func (o *resultOptions) bind(b *cli.Binder) {

@@ -132,7 +132,8 @@ func recordedPlan(p *plans.Plan, given *value.Hash, j *journal.Run) event.Action
 	return r
 }
 
-// A ranPlan is a plan that has been run, for those who are told what it came to.
+// A ranPlan is a plan that has been run, with the sinks that receive its
+// outcome.
 type ranPlan struct {
 	app      *app
 	name     string
@@ -141,9 +142,9 @@ type ranPlan struct {
 	language *executor.Language
 }
 
-// came shows what the plan came to: the value that it returned, or the error that
-// ended it. A plan that returns has succeeded, even if it returns failed results or
-// an error that it has caught.
+// came shows the outcome of the plan: the value that it returned, or the error
+// that ended it. A plan that returns has succeeded, even if it returns failed
+// results or an error that it has caught.
 func (p *ranPlan) came(ctx context.Context, returned value.Value, err error) error {
 	if err == nil {
 		e, err := p.x.Returned(returned)

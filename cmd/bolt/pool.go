@@ -20,8 +20,8 @@ import (
 // poolKind is the kind of the errors about the daemon.
 const poolKind = "bolt/pool-error"
 
-// poolVariable is the environment variable that says how the pool is used: auto, off
-// or required.
+// poolVariable is the environment variable that sets the use of the pool: auto,
+// off or required.
 const poolVariable = "BOLT_POOL"
 
 // poolPlace is where the user's daemon has its files.

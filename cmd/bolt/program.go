@@ -13,7 +13,7 @@ import (
 	"bolt/project"
 )
 
-// A command is one action of the command line, and what it does.
+// A command is one action of the command line, with its implementation.
 type command struct {
 	cli.Command
 	run     action
@@ -153,21 +153,21 @@ func groups() []cli.Group {
 		{Name: "file", Short: "Copy files and directories to and from targets"},
 		{Name: "task", Short: "Run tasks of modules on targets, and show them", AsListed: true},
 		{Name: "module", Short: "Install modules into a project, and show them"},
-		{Name: "inventory", Short: "Show the targets that the inventory knows"},
+		{Name: "inventory", Short: "Show the targets of the inventory"},
 		{Name: "group", Short: "Show the groups of the inventory"},
-		{Name: "facts", Short: "Collect facts of targets, and show those that were kept", Own: true},
+		{Name: "facts", Short: "Collect facts of targets, and show stored facts", Own: true},
 		{Name: "secret", Short: "Keep secrets encrypted in files of a project", AsListed: true},
 		{Name: "plugin", Short: "Show plugins, which look up values"},
 		{Name: "project", Short: "Make projects"},
 		{Name: "plan", Short: "Show plans of modules, and write them"},
 		{Name: "policy", Short: "Write and show policies, classes of a project"},
-		{Name: "audit", Short: "Show and verify what was recorded of actions", Own: true},
+		{Name: "audit", Short: "Show and verify the audit log", Own: true},
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
 		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},
 	}
 }
 
-// adviseForPuppet answers people who know the command puppet.
+// adviseForPuppet returns the hint for subcommands of the program puppet.
 func adviseForPuppet(words, actions []string) string {
 	switch {
 	case words[1] == "lookup":
@@ -228,7 +228,7 @@ More
   bolt --version
 `
 
-// manual is what only bolt(1) says.
+// manual is the part of bolt(1) that is not in the help.
 func manual() cli.Manual {
 	return cli.Manual{
 		Description: "Targets come from inventory.yaml of the project, or are named on the command line. A project is a directory with a " +
@@ -248,7 +248,7 @@ func manual() cli.Manual {
 			{"manifests/, functions/, types/, plans/, templates/", "Of the project and of modules: programs of the Puppet language."},
 			{"plugins/bolt-plugin-NAME", "Of the project and of modules: the program of the plugin NAME. It can also be on PATH."},
 			{"bolt-clouds", "In the directory of bolt, in libexec/bolt beside it, or on PATH: the program of the plugins aws_inventory, azure_inventory and gcloud_inventory."},
-			{"bolt-debug.log", "Of the project: the log of the last invocation; those of bolt pool and bolt puppet leave none."},
+			{"bolt-debug.log", "In the project: the log of the last invocation. bolt pool and bolt puppet do not write it."},
 			{".rerun.json", "Of the project: the outcome of the last run, for --rerun."},
 			{"~/.puppetlabs/etc/bolt/bolt-defaults.yaml", "Defaults of the user."},
 			{project.SystemDir + "/bolt-defaults.yaml", "Defaults of the system."},

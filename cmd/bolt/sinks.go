@@ -19,8 +19,8 @@ import (
 	"bolt/run"
 )
 
-// writing is a sink that marks errors of standard output as such, and stops the work
-// after one: whoever read our output has gone, or the disk is full.
+// writing is a sink that marks errors of standard output and stops the work
+// after one: the reader of the output has gone, or the disk is full.
 type writing struct {
 	next event.Sink
 	stop context.CancelCauseFunc

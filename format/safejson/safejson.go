@@ -1,5 +1,5 @@
-// Package safejson writes data as JSON (RFC 8259) that is safe to show on a terminal:
-// safetext.JSONString says what is escaped.
+// Package safejson writes data as JSON (RFC 8259) that is safe to show on a
+// terminal; safetext.JSONString describes the escapes.
 package safejson
 
 import (

@@ -1,4 +1,4 @@
-// Package filestamp tells whether a file has changed since somebody read it,
+// Package filestamp reports whether a file has changed since it was last read,
 // without reading it again.
 package filestamp
 

@@ -10,8 +10,8 @@ import (
 const maxMessage = 1 << 10
 
 // Message makes text from a server or another program fit for a message or a
-// record: on one line, cut to 1 KiB, and without what a terminal would obey
-// (control characters, marks of direction).
+// record: on one line, cut to 1 KiB, and without characters that control a
+// terminal (control characters, marks of direction).
 func Message(s string) string {
 	cut := len(s) > maxMessage
 	if cut {
@@ -33,8 +33,8 @@ func Message(s string) string {
 // Messages is Message for a list, all of it within the bound.
 func Messages(list []string) string { return Message(strings.Join(list, ", ")) }
 
-// A Tail keeps the end of what a program writes to its standard error, for a
-// message. The zero value is ready; it is safe for concurrent use.
+// A Tail stores the end of a program's standard error, for a message. The zero
+// value is ready; it is safe for concurrent use.
 type Tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -81,7 +81,8 @@ type Native struct {
 	// An error of kind bolt/validation-error says that the reference is wrong in itself;
 	// any other is told with the plugin's name.
 	Resolve func(ctx context.Context, config, ref *ordered.Map) (any, error)
-	// Describe, if it is not nil, returns what lists say instead of About.
+	// Describe, if it is not nil, returns the description for lists in place of
+	// About.
 	Describe func(ctx context.Context) (string, error)
 }
 

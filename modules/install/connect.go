@@ -12,7 +12,7 @@ import (
 	"bolt/transport"
 )
 
-// Settings say where modules are got from, and for which project.
+// Settings set the sources of modules, and the project.
 type Settings struct {
 	Project string // its directory
 	File    string // its bolt-project.yaml
@@ -23,12 +23,12 @@ type Settings struct {
 	GitCache string
 	Environ  []string
 	Agent    string // as which the Forge knows this program
-	// Step is told what is done next, in a sentence for people; nil for nobody.
+	// Step receives a sentence about the next step; it can be nil.
 	Step func(string)
 }
 
-// Connect returns an installer that fetches modules from the Forge and from git, as
-// the settings say. done must be called after its last use.
+// Connect returns an installer that fetches modules from the Forge and from
+// git, according to the settings. done must be called after its last use.
 func Connect(s Settings) (in *Installer, done func(), err error) {
 	from, _ := s.Install.Value("forge").(*ordered.Map)
 	text := func(m *ordered.Map, key string) string {

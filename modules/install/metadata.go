@@ -34,7 +34,7 @@ func parseMetadata(data []byte, where string) (metadata, error) {
 	}
 	m, ok := v.(*ordered.Map)
 	if !ok {
-		return metadata{}, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: it is no JSON object.", where)
+		return metadata{}, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: it is not a JSON object.", where)
 	}
 	var md metadata
 	name, _ := m.Value("name").(string)

@@ -156,7 +156,7 @@ func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, e
 	switch {
 	case r.Break != nil:
 		say("%s", layout.Paint(layout.Red, o.Color, "The chain is broken at "+safetext.TerminalString(r.Break.File)+":"+strconv.Itoa(r.Break.Line)+": "+r.Break.Why+"."))
-		say("%s before it, and nothing behind it was looked at.", layout.Plural(r.Records, "record")+was(r.Records))
+		say("%s before it. The records after it were not checked.", layout.Plural(r.Records, "record")+was(r.Records))
 	case r.Records == 0:
 		say("There are no records.")
 	default:

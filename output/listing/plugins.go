@@ -61,6 +61,6 @@ func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath [
 	printModulepath(out, o.Color, modulepath)
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Additional information")
-	_, _ = out.WriteString("  docs/plugins.md says how references to plugins are written, and plugins made.\n")
+	_, _ = out.WriteString("  docs/plugins.md describes references to plugins and how to write a plugin.\n")
 	return out.Flush()
 }

@@ -9,8 +9,8 @@ import (
 	"bolt/run"
 )
 
-// events hands what happens to the Sink, one event at a time, and notes how far the
-// plan has come.
+// events passes events to the Sink, one at a time, and records the progress of
+// the plan.
 type events struct {
 	stop context.CancelCauseFunc // ends the run
 
@@ -38,14 +38,15 @@ func (x *Executor) emit(ctx context.Context, e event.Event) error {
 	return err
 }
 
-// stopped is how far the plan had come when it was stopped, and what ended it.
+// stopped returns the progress of the plan when it was stopped, and the error
+// that ended it.
 func (v *events) stopped(f event.Failed) event.Stopped {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.course.Stop(f)
 }
 
-// askPeople asks people something; ok is false where there is nobody to ask.
+// askPeople asks the user; ok is false if bolt cannot ask.
 func (x *Executor) askPeople(ctx context.Context, question string, sensitive bool) (answer string, ok bool, err error) {
 	if x.o.Ask == nil {
 		return "", false, nil
@@ -57,7 +58,7 @@ func (x *Executor) askPeople(ctx context.Context, question string, sensitive boo
 	return answer, err == nil, err
 }
 
-// log takes what the language writes to the log.
+// log receives log messages of the language.
 func (x *Executor) log(ctx context.Context, l eval.Log) {
 	e := event.Log{Level: severity(l.Level), Text: l.Msg}
 	if l.Kind != "" {

@@ -73,10 +73,10 @@ type Options struct {
 	Journal *journal.Run
 	Unknown string
 
-	// Sink takes what happens. After an error the run is stopped.
+	// Sink receives the events. After an error the run is stopped.
 	Sink event.Sink
-	// Ask asks people something. nil: there is nobody to ask. Several goroutines can
-	// call it, and while it waits for an answer, the Sink gets events.
+	// Ask asks people something. nil: bolt cannot ask. Several goroutines can call
+	// it, and while it waits for an answer, the Sink gets events.
 	Ask func(ctx context.Context, question string, sensitive bool) (answer string, err error)
 	Log *slog.Logger // nil discards
 }

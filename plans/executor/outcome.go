@@ -11,7 +11,8 @@ import (
 	"bolt/run"
 )
 
-// Returned is the event for what Run has returned. The error is that it cannot be written.
+// Returned is the event for the return value of Run. The error is that it
+// cannot be written.
 func (x *Executor) Returned(v value.Value) (event.Returned, error) {
 	if results, ok := resultsOf(v); ok {
 		return event.Returned{Results: results}, nil

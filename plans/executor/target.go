@@ -77,8 +77,8 @@ func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target,
 	return list, nil
 }
 
-// targetInit is what a Target is made of. Data may hold what is Sensitive, which
-// resolve_references makes of secrets.
+// targetInit is the initialization data of a Target. Data may hold what is
+// Sensitive, which resolve_references makes of secrets.
 func targetInit() *value.StructType {
 	t, err := value.ParseType(`Struct[{
 		uri => Optional[String[1]], name => Optional[String[1]], safe_name => Optional[String[1]],

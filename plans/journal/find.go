@@ -12,8 +12,8 @@ import (
 	"bolt/internal/spelling"
 )
 
-// Last stands for the run that was begun last of those that were cut off, or of all
-// if none was.
+// Last stands for the latest run that was cut off, or the latest run if none
+// was cut off.
 const Last = "last"
 
 // Find returns the ID of the run that is called name, or that Last stands for. warn is

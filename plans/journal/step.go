@@ -168,8 +168,8 @@ func (s *Step) began(t *inventory.Target) error {
 	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.SafeName()}, false)
 }
 
-// finished notes what came of it on a target. A result that holds a secret is not
-// written, so that it stays unknown.
+// finished records the outcome of the step on a target. A result that holds a
+// secret is not written, so that it stays unknown.
 func (s *Step) finished(r *event.Result) error {
 	if s == nil || hasSecret(r.Value) {
 		return nil

@@ -181,9 +181,9 @@ func (s *Site) Body(d *Definition, scope *Scope) (value.Value, error) {
 	return s.t.body(s, d, scope)
 }
 
-// Flow returns what the innermost With or Fork around the site was given, nil
-// outside of any: what the functions of a host need to know of the flow of control
-// that they are called in.
+// Flow returns the flow of the innermost With or Fork around the site, nil
+// outside of any. It carries the host's data about the flow of control to the
+// host's functions.
 func (s *Site) Flow() any { return s.t.flow }
 
 // With returns the site with another context and flow, for the same goroutine: the

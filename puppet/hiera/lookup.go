@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// errNoFunction is what a Caller returns for a function that does not exist.
+// errNoFunction is the error of a Caller for a function that does not exist.
 var errNoFunction = errors.New("there is no such function")
 
 // A Caller is the place a lookup is made at.

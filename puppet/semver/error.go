@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Reason says why a string is not a version or a range.
+// A Reason is the kind of an [Error].
 type Reason uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	TooLong                 // the string is longer than a range may be
 )
 
-// An Error tells why a string is not a version or a range.
+// An Error is the error for a string that is not a version or a range.
 type Error struct {
 	Reason Reason
 	Msg    string

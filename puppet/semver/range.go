@@ -11,8 +11,8 @@ type Range struct {
 	text  string
 }
 
-// A spanKind tells how a span was written, which decides how it prints and to
-// what it is equal.
+// A spanKind is the notation of a span. It affects how the span is printed and
+// compared.
 type spanKind uint8
 
 const (
@@ -25,8 +25,8 @@ const (
 	spanMinMax
 )
 
-// A span is one run of versions. Of spanMinMax, min and max are set; of the
-// others version is.
+// A span is an interval of versions. spanMinMax has min and max; the other
+// kinds have version.
 type span struct {
 	kind     spanKind
 	version  *Version
@@ -214,7 +214,7 @@ func fromTo(begin *Version, noBegin bool, end *Version, noEnd bool) (span, bool)
 }
 
 // union returns the versions in either span, if they overlap or touch. gone is
-// true if what they were has become empty.
+// true if the union is empty.
 func (s span) union(o span) (r span, ok, gone bool) {
 	if s.kind == spanAll {
 		return s, true, false
@@ -253,7 +253,7 @@ func (s span) union(o span) (r span, ok, gone bool) {
 	return r, false, false
 }
 
-// newRange joins what overlaps or touches; text is how it was written.
+// newRange joins spans that overlap or touch; text is the original notation.
 func newRange(spans []span, text string) *Range {
 	for merged := true; merged && len(spans) > 1; {
 		merged = false
@@ -293,8 +293,8 @@ func NewRange(begin, end *Version, excludeEnd bool) *Range {
 	if s, ok := fromTo(begin, false, end, excludeEnd); ok {
 		spans = append(spans, s)
 	}
-	// Puppet writes such ranges the wrong way around, and what it writes is what
-	// it stores.
+	// Puppet writes the ends of such ranges in the wrong order, and stores that
+	// text.
 	text := end.String() + " - " + begin.String()
 	if excludeEnd {
 		text = ">=" + end.String() + " <" + begin.String()
@@ -491,7 +491,7 @@ func (p *rangeParser) fail() {
 	}
 }
 
-// part reads what stands between two ||.
+// part reads the text between two ||.
 func (p *rangeParser) part(s string) (r span, empty bool) {
 	if a, b, ok := hyphen(s); ok {
 		lo, hi := p.version(a), p.version(b)
@@ -516,7 +516,7 @@ func (p *rangeParser) part(s string) (r span, empty bool) {
 		}
 		var ok bool
 		if r, ok = r.intersect(x); !ok {
-			// The original cannot go on with nothing; neither do we.
+			// Puppet fails on an empty part here, and so does this parser.
 			if i < len(words)-1 {
 				p.fail()
 			}
@@ -598,7 +598,7 @@ func (p *rangeParser) partial(s string) (v rawVersion) {
 	return v
 }
 
-// version reads a partial version with zeros for what is missing.
+// version reads a partial version, with zeros for missing numbers.
 func (p *rangeParser) version(s string) *Version {
 	return p.make(p.partial(s))
 }
@@ -661,7 +661,8 @@ func (p *rangeParser) above(r rawVersion, n int) *Version {
 	return &Version{Major: v.Major, Minor: v.Minor + 1}
 }
 
-// between is all that begins with the first n numbers of r, from lo on.
+// between returns the versions from lo that begin with the first n numbers of
+// r.
 func (p *rangeParser) between(lo *Version, r rawVersion, n int) span {
 	return minMax(span{kind: spanGtEq, version: lo}, span{kind: spanLt, version: p.above(r, n)})
 }
@@ -687,7 +688,7 @@ func (p *rangeParser) caret(r rawVersion) span {
 	case r.nums[0] == "0":
 		return p.patches(r, true)
 	case !fixed(r.nums[0]):
-		// The original knows no such range, by mistake or not.
+		// Puppet does not accept such a range.
 		p.fail()
 		return everything
 	case !fixed(r.nums[1]):

@@ -33,7 +33,7 @@ func (p preID) String() string {
 // Infinite is the major number of a version above all others.
 const Infinite = math.MaxInt64
 
-// The ends of what ranges can hold.
+// The lowest and the highest version of ranges.
 var (
 	lowestVersion  = &Version{hasPre: true}
 	highestVersion = &Version{Major: Infinite}
@@ -124,8 +124,8 @@ func scanIdentifiers(s string) int {
 	}
 }
 
-// IsQualifier reports whether s can be what stands behind - or + in a version. A
-// newline at the end is allowed.
+// IsQualifier reports whether s is valid after - or + in a version. A newline
+// at the end is allowed.
 func IsQualifier(s string) bool {
 	n := scanIdentifiers(s)
 	return n > 0 && (n == len(s) || s[n:] == "\n")
@@ -146,7 +146,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// check makes a version of what was read.
+// check converts the parsed strings to a version.
 func (r rawVersion) check() (*Version, error) {
 	v := &Version{hasPre: r.hasPre}
 	for i, p := range []*int64{&v.Major, &v.Minor, &v.Patch} {
@@ -240,7 +240,7 @@ func (v *Version) Append(b []byte) []byte {
 	return b
 }
 
-// prerelease returns what stands after the - of the version, or "".
+// prerelease returns the text after the - of the version, or "".
 func (v *Version) prerelease() string {
 	parts := make([]string, len(v.pre))
 	for i, p := range v.pre {
@@ -249,13 +249,13 @@ func (v *Version) prerelease() string {
 	return strings.Join(parts, ".")
 }
 
-// Build returns what stands after the + of the version, or "".
+// Build returns the text after the + of the version, or "".
 func (v *Version) Build() string { return strings.Join(v.build, ".") }
 
-// stable reports whether the version is no pre-release.
+// stable reports whether the version is not a pre-release.
 func (v *Version) stable() bool { return len(v.pre) == 0 }
 
-// Compare orders versions; the build plays no part in it.
+// Compare orders versions and ignores their builds.
 func (v *Version) Compare(o *Version) int {
 	for _, p := range [3][2]int64{{v.Major, o.Major}, {v.Minor, o.Minor}, {v.Patch, o.Patch}} {
 		if p[0] != p[1] {

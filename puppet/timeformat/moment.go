@@ -46,7 +46,8 @@ func floorDiv(a, b int) int {
 }
 
 // zoneOffset returns the seconds that a time zone is ahead of UTC. Differs from
-// Puppet: the zone "current" is UTC, for no value depends on the machine.
+// Puppet: the zone "current" is UTC, because values must not depend on the
+// machine.
 func zoneOffset(zone string) (int, error) {
 	if strings.EqualFold(zone, "current") {
 		return 0, nil
@@ -72,8 +73,8 @@ func errTimestampRange() error {
 	return fail(OutOfRange, "a timestamp cannot be more than a billion years away")
 }
 
-// timestampFormats returns the formats that are tried when none is given; with a
-// zone given separately those that have none.
+// timestampFormats returns the default formats. If a zone is given separately,
+// it returns only formats without a zone.
 func timestampFormats(zone bool) []string {
 	all := []string{
 		"%FT%T.%N %Z", "%FT%T %Z", "%F %T.%N %Z", "%F %T %Z", "%F %Z",
@@ -85,11 +86,11 @@ func timestampFormats(zone bool) []string {
 	return all
 }
 
-// Parse reads a moment in the first format that fits, which are as for Ruby's
-// strptime; without formats, in one of the usual ones. The time zone is UTC unless
-// zone says otherwise or the format reads one; it cannot be both. one says that a
-// format was given by itself and not in a list, which makes a difference to what
-// the error is. The error is an *[Error].
+// Parse reads a moment in the first of formats that fits. Formats have the
+// directives of Ruby's strptime; without formats, Parse uses default ones. The
+// time zone is UTC unless zone is set or the format reads a zone; both together
+// are an error. one is set if the caller was given a single format instead of a
+// list; it changes the error. The error is an *[Error].
 func Parse(s string, formats []string, zone string, one bool) (time.Time, error) {
 	if len(s) > maxTimeText {
 		return time.Time{}, fail(TooLong, "a text of %d bytes is too long for a timestamp", len(s))

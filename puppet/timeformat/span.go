@@ -133,8 +133,9 @@ func (g *timespanSegment) defaultWidth() int {
 
 func (g *timespanSegment) fraction() bool { return g.unit == 'L' || g.unit == 'N' }
 
-// FormatSpan writes a length of time as format says: %D %H %M %S %L %N for its
-// parts, - or _ and a width between. The error is an *[Error].
+// FormatSpan writes a length of time by a format: %D %H %M %S %L %N for its
+// parts, with an optional - or _ and a width after the %. The error is an
+// *[Error].
 func FormatSpan(d time.Duration, format string) (string, error) {
 	f, err := parseTimespanFormat(format)
 	if err != nil {
@@ -226,7 +227,7 @@ func appendRepeat(b []byte, c byte, n int) []byte {
 	return b
 }
 
-// SpanFormats returns the formats that are tried when none is given.
+// SpanFormats returns the default formats.
 func SpanFormats() []string {
 	return []string{
 		"%D-%H:%M:%S.%-N", "%H:%M:%S.%-N", "%M:%S.%-N", "%S.%-N",
@@ -234,7 +235,7 @@ func SpanFormats() []string {
 	}
 }
 
-// maxTimeText bounds texts that are to be times.
+// maxTimeText limits the length of texts that are parsed as times.
 const maxTimeText = 4096
 
 // ParseSpan reads a length of time in the first format that fits. The error is a
@@ -298,7 +299,7 @@ func (f timespanFormat) parse(s string) (d time.Duration, ok bool, err error) {
 	return time.Duration(sum), true, nil
 }
 
-// nanoseconds is what a part that was read is worth.
+// nanoseconds returns the nanoseconds of a part.
 func (g *timespanSegment) nanoseconds(digits string) (int64, error) {
 	if g.fraction() {
 		if g.total {
@@ -321,9 +322,9 @@ func (g *timespanSegment) nanoseconds(digits string) (int64, error) {
 	return n * size, nil
 }
 
-// A timespanMatcher finds where the segments of a format end in a text. It tries
-// the longest of each first and remembers what failed, so that the time it takes
-// is bounded.
+// A timespanMatcher finds where the segments of a format end in a text. It
+// tries the longest match of each segment first and records failed attempts, so
+// that its running time is bounded.
 type timespanMatcher struct {
 	format timespanFormat
 	s      string
@@ -365,8 +366,8 @@ func (m *timespanMatcher) match(seg, at int) bool {
 	return false
 }
 
-// accepts tells how many bytes the segment takes, whether blanks are among
-// them, and how many blanks go before.
+// accepts returns the least and the greatest number of bytes that the segment
+// matches, and whether blanks can come first.
 func (g *timespanSegment) accepts(s string) (least, most int, blanks bool, start int) {
 	if g.width >= 0 {
 		if g.pad == 0 {

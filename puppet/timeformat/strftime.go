@@ -68,8 +68,8 @@ func (w *timeWriter) append(b []byte, f string) ([]byte, error) {
 	return b, nil
 }
 
-// scanTimeFlags reads what stands before the letter of a directive: n bytes.
-// known is false if what follows cannot be a letter.
+// scanTimeFlags reads the n bytes before the letter of a directive. known is
+// false if the next byte cannot be a letter.
 func scanTimeFlags(f string) (g timeFlags, n int, known bool, err error) {
 	for ; n < len(f); n++ {
 		switch c := f[n]; {
@@ -167,7 +167,8 @@ func (g *timeFlags) number(b []byte, n int64, pad byte, width int) []byte {
 	return append(b, d...)
 }
 
-// directive appends what one letter stands for; ok is false if for nothing.
+// directive appends the part for one letter; ok is false if the letter is not a
+// directive.
 func (w *timeWriter) directive(b []byte, c byte, g timeFlags) (_ []byte, ok bool, err error) {
 	t := w.t
 	num := func(n int, pad byte, width int) ([]byte, bool, error) {

@@ -2,7 +2,7 @@ package timeformat
 
 import "strings"
 
-// timeParts are what a text said of a time.
+// timeParts are the parts of a time in a text.
 type timeParts struct {
 	year, month, day, hour, min, sec int
 	nanos                            int
@@ -140,7 +140,7 @@ func compound(c byte) string {
 	return ""
 }
 
-// directive reads what one letter asks for; rest is the format behind it.
+// directive reads the part for one letter; rest is the format after it.
 func (t *timeScanner) directive(c byte, rest string, depth int) bool {
 	if f := compound(c); f != "" {
 		return depth < 3 && t.scan(f, depth+1)
@@ -263,7 +263,7 @@ func (t *timeScanner) name(names []string, n *int) bool {
 	return false
 }
 
-// maxTimeNumber bounds what numbers in texts of times are worth.
+// maxTimeNumber limits numbers in texts of times.
 const maxTimeNumber = 1 << 40
 
 // number reads up to width digits, or all if width is -1.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Reason says what kind of error an [Error] is.
+// A Reason is the kind of an [Error].
 type Reason uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	OutOfRange               // the time is too far away or too long
 )
 
-// An Error tells why a time could not be read or written.
+// An Error is the error of parsing or formatting a time.
 type Error struct {
 	Reason Reason
 	Msg    string

@@ -8,7 +8,7 @@ import (
 	"bolt/transport/option"
 )
 
-// A Tool is what a Dest's Options hold for these transports.
+// A Tool is the value of Dest.Options for these transports.
 type Tool struct {
 	// Service is where the containers are: docker's DOCKER_HOST, lxd's remote; "" for the
 	// program's own choice.

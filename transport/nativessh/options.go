@@ -14,7 +14,8 @@ import (
 // Protocol is that of its destinations.
 const Protocol = "native-ssh"
 
-// A Program is what a Dest's Options hold for this transport: the programs to call.
+// A Program is the value of Dest.Options for this transport: the programs to
+// call.
 type Program struct {
 	SSH   transport.Words // with its options; none: "ssh"
 	Copy  transport.Words // copies instead of it; none: nothing does

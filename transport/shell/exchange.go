@@ -313,7 +313,8 @@ func (r *running) read(from io.Reader) stream {
 	return s
 }
 
-// carry hands over what a reader has, until it ends or nobody takes more.
+// carry passes on the data of a reader until the reader ends or the receiver
+// stops.
 func (s *stream) carry(from io.Reader, quit <-chan struct{}) error {
 	buf := make([]byte, firstBuffer)
 	for {

@@ -38,7 +38,8 @@ import (
 //   - sshd would run nothing before and refuse nothing (sshd(8), "LOGIN
 //     PROCESS" and "SSHRC").
 //
-// What a machine cannot tell (no /proc, an unknown shell) is not proven.
+// Facts that a machine does not provide (no /proc, an unknown shell) are not
+// proven.
 
 // A Warmer is a Starter that may have a ready shell.
 type Warmer interface {
@@ -96,17 +97,17 @@ const bySSHD = `[ "$0" = "${SHELL##*/}" ] && read -r _bolt_l <"/proc/$PPID/comm"
 	`IFS=: read -r _bolt_u _bolt_k _bolt_k _bolt_k _bolt_k _bolt_k _bolt_l || _bolt_x=; ` +
 	`[ "$_bolt_u" != "${LOGNAME-}" ] || { _bolt_x=; [ "$_bolt_l" -ef "/proc/$$/exe" ] || exit 0; }; done </etc/passwd; `
 
-// inert defines a function that tells whether a start-up file has no effect:
-// the ways to end it are those of Debian, Ubuntu, Arch and Gentoo. bash
-// unsets PS1 in scripts.
+// inert defines a function that reports whether a start-up file has no effect.
+// It recognizes the early exits in the files of Debian, Ubuntu, Arch and
+// Gentoo. bash unsets PS1 in scripts.
 const inert = `_bolt_i() { [ -e "$1" ] || return 0; [ -f "$1" ] && [ -r "$1" ] || return 1; _bolt_k=0; _bolt_x=1; ` +
 	`while [ "$_bolt_x" ]; do read -r _bolt_l || _bolt_x=; case $_bolt_k$_bolt_l in ` +
 	`0|'0#'*) ;; '0case $- in') _bolt_k=1;; '1*i*) ;;') _bolt_k=2;; '2*) return;;') _bolt_k=3;; ` +
 	`3esac|'0[ -z "$PS1" ] && return'|'0[[ $- != *i* ]] && return'|'0[[ $- == *i* ]] || return'|'0case $- in *i*) ;; *) return;; esac') return 0;; ` +
 	`*) return 1;; esac; done <"$1"; [ "$_bolt_k" = 0 ]; }; `
 
-// isFresh defines the function _bolt_ok, which tells whether this shell is
-// what a new session's would be.
+// isFresh defines the function _bolt_ok, which reports whether this shell
+// behaves like the shell of a new session.
 const isFresh = inert +
 	`_bolt_ok() { _bolt_l=$PWD; while [ -n "$_bolt_l" ]; do [ ! -h "$_bolt_l" ] || return 1; ` +
 	`case $_bolt_l in */*) _bolt_l=${_bolt_l%/*};; *) return 1;; esac; done; ` +
@@ -162,9 +163,9 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 	return st, err, true
 }
 
-// giveLine gives the exchange's line to a ready shell, and its data at once if they
-// need not wait until the script has begun. It reports false if the shell has
-// ended without taking the line; the error says that nobody knows.
+// giveLine gives the exchange's line to a ready shell, and its data at once if
+// they need not wait until the script has begun. It reports false if the shell
+// has ended without taking the line. It returns an error if that is unknown.
 func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool, err error) {
 	line := `_bolt_ok || exit 0; `
 	if p.as != nil {
@@ -227,6 +228,6 @@ func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool
 	return false, nil
 }
 
-// lineTaken is how long bolt waits for a ready shell when nobody wants the command
-// any more.
+// lineTaken is how long bolt waits for a ready shell after the command was
+// cancelled.
 const lineTaken = 2 * time.Second

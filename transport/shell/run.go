@@ -302,9 +302,9 @@ func (p *plan) tells() bool {
 	return p.as != nil || p.sends() || p.stage != nil || p.c.Input != nil || p.proves
 }
 
-// begins are the steps that say that the script has begun: on stdout, too, unless
-// only a plain line is proven. Under sudo it is so always, since SUDO_COMMAND shows
-// the script.
+// begins are the steps that signal the begin of the script: also on stdout,
+// unless only a plain line is proven. Under sudo it is so always, since
+// SUDO_COMMAND shows the script.
 func (p *plan) begins() []string {
 	switch {
 	case !p.tells():

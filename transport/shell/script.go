@@ -61,7 +61,7 @@ func tend(st *staging, grace time.Duration, keep bool, life string) string {
 		strconv.Itoa(int(grace/(100*time.Millisecond))) + stay + ` 4>&2 >/dev/null 2>&1 3<` + life
 }
 
-// stdinAlive is what a watcher reads where there is no lifeline.
+// stdinAlive is the input of a watcher without a lifeline.
 const stdinAlive = `&0`
 
 // watch begins the watcher's subshell, which no signal to the group ends, from

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// On a connection that is kept, a ready shell for the next script is started
-// ahead beside the spare session (package shell says what it is). It saves a
-// round trip, so there is none where that is short. It costs the machine a
-// process, and us a session's start, so there is one only where the last command
-// is not long ago, and it does not stand in the way of a command: it is started
-// when the connection is idle, and given up when places run short.
+// On an idle connection, bolt starts a ready shell for the next script in
+// addition to the spare session (see package shell). It saves a round trip, so
+// there is none where that is short. It costs the machine a process, and us a
+// session's start, so there is one only where the last command is not long ago,
+// and it does not stand in the way of a command: it is started when the
+// connection is idle, and given up when places run short.
 //
 // A shell that waits has no goroutine of its own: that it has ended is seen when it
 // is to be used.
@@ -33,8 +33,8 @@ const (
 	// but is more work for the machine and for us than a session without it,
 	// which shows where many commands share a machine.
 	readyPays = 10 * time.Millisecond
-	// warmLasts is how long after its last use what waits is there; then the
-	// machine has its processes and its home directory back.
+	// warmLasts is how long waiting sessions and shells stay after their last use.
+	// After that, they occupy no process and no home directory of the machine.
 	warmLasts = time.Minute
 	// warmStarts bounds the start of a shell ahead: there may be start-up
 	// files that wait for something.
@@ -292,8 +292,8 @@ func (h *opened) begin(c *Conn, line, mark string) error {
 }
 
 // drop ends a shell. Its place is free at once, before the server has closed
-// it: OpenSSH's MaxSessions is two more than our places. Where it is less, a
-// refusal will say so.
+// it: OpenSSH's MaxSessions is two more than our places. If the limit is lower,
+// the server refuses the session.
 func (w *warm) drop(h *opened) {
 	w.c.places.release()
 	w.c.work.start(func() { w.c.abandon(*h) })

@@ -9,7 +9,7 @@ import (
 // Protocol is the name of the transport.
 const Protocol = "winrm"
 
-// Access is what a Dest's Options hold for this transport.
+// Access is the value of Dest.Options for this transport.
 type Access struct {
 	SSL       bool   // HTTPS; Port 0 is 5986 then, else 5985
 	SSLVerify bool   // the machine's certificate must be good for Host

@@ -39,7 +39,7 @@ func main() {
 	os.Exit(code)
 }
 
-// usage is what a person reads who starts the program.
+// usage is printed when a user starts the program directly.
 const usage = `bolt-clouds is the program of the plugins aws_inventory, azure_inventory and gcloud_inventory.
 bolt starts this program. It reads one request from standard input and writes one
 response to standard output.

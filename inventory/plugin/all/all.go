@@ -26,7 +26,7 @@ const PuppetDB = nodes.Name
 // clouds.
 const cloudsProgram = "bolt-clouds"
 
-// Options are what plugins get of the invocation.
+// Options are the settings of plugins.
 type Options struct {
 	Project  string // directory
 	Home     string // of the user
@@ -36,7 +36,8 @@ type Options struct {
 	Modules  *modules.Path
 	Database *puppetdb.Instances
 	Warn     func(id, text string)
-	// WarnRedacted and Log get what programs say, without the secrets of plugins.
+	// WarnRedacted and Log receive the warnings and log lines of programs, without
+	// the secrets of plugins.
 	WarnRedacted func(id, text string)
 	Log          func(plugin, line string)
 }

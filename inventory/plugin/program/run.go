@@ -135,7 +135,7 @@ func (o *bounded) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// tail keeps the end of what is written, and logs its lines.
+// tail stores the end of the written data, and logs its lines.
 type tail struct {
 	b     []byte
 	lines lines

@@ -1,5 +1,5 @@
-// Package config reads ssh_config files (ssh_config(5)) and says what they set
-// for a host.
+// Package config reads ssh_config files (ssh_config(5)) and returns their
+// settings for a host.
 //
 // A Cache keeps parsed Files for any number of callers, and reads them again when
 // they have changed. Files.Find answers for one host: it evaluates Host and Match,
@@ -32,8 +32,8 @@ import (
 // the order of included settings nor their positions. What decides is what
 // "ssh -G" says; the tests ask it.
 
-// A Host is what ssh_config files set for one host: tokens, ~ and ${ENV}
-// expanded, zero values where they set nothing. All callers who look up the same
+// A Host is the settings of ssh_config files for one host. Tokens, ~ and ${ENV}
+// are expanded; unset options are zero values. All callers who look up the same
 // host share it; its slices must not be changed.
 type Host struct {
 	HostName string // never "": the alias if the files give no other name

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Local is what tokens say about this machine and its user.
+// Local holds the values of tokens about this machine and its user.
 type Local struct {
 	home string
 	user string

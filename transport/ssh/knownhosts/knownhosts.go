@@ -1,12 +1,12 @@
 // Package knownhosts judges the host keys of SSH servers by known_hosts files and
 // lists of revoked keys.
 //
-// Files caches known_hosts files; a Set is the records of the files that count for
-// one host. Set.Check knows plain and hashed names, patterns, ports,
-// @cert-authority and @revoked, and records new keys if its Rule says so.
-// RevokedFiles does the same for the files that RevokedHostKeys names: plain lists
-// and key revocation lists (KRL). Files are read again when they have changed; the
-// package owns no goroutines and no open files.
+// Files caches known_hosts files; a Set is the records of the files that count
+// for one host. Set.Check handles plain and hashed names, patterns, ports,
+// @cert-authority and @revoked, and records new keys if its Rule requires it.
+// RevokedFiles does the same for the files that RevokedHostKeys names: plain
+// lists and key revocation lists (KRL). Files are read again when they have
+// changed; the package owns no goroutines and no open files.
 //
 // Specifications: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; OpenSSH's
 // PROTOCOL.certkeys and PROTOCOL.krl.
@@ -34,7 +34,7 @@ import (
 // @revoked, ports and patterns otherwise than OpenSSH does
 // (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; hostfile.c; sshconnect.c).
 
-// A Policy says what to do about a key that is not on record.
+// A Policy defines how Check handles a key that is not in the files.
 type Policy uint8
 
 const (

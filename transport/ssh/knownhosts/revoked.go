@@ -96,7 +96,7 @@ func (r *RevokedFiles) Load(path string, age time.Duration) (*Revocations, error
 	return list, nil
 }
 
-// Revocations is what a file revokes.
+// Revocations is the contents of a revocation file.
 type Revocations struct {
 	path         string
 	lines        map[string]int  // plain keys of a list as text, with their lines

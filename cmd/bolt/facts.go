@@ -195,7 +195,7 @@ func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
 		}
 	default:
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --older-than"),
-			"bolt facts forget -t all removes the facts of all targets that the inventory knows, --older-than 0 those of all others, too")
+			"bolt facts forget -t all removes the facts of all targets of the inventory; --older-than 0 also removes the facts of all other targets")
 	}
 	return written(listing.PrintForgotten(a.sys.out, a.listOptions(), n))
 }

@@ -51,8 +51,8 @@ func (s *screen) listOptions() listing.Options {
 	return listing.Options{Format: s.format(), Color: s.color()}
 }
 
-// tell prints a sentence about a completed action, in text formats only.
-// Programs find it beside the output.
+// tell prints a sentence about a completed action: on standard output or, with
+// JSON, on standard error.
 func (s *screen) tell(text string) error {
 	out := s.sys.out
 	if s.format().IsJSON() {
@@ -62,7 +62,7 @@ func (s *screen) tell(text string) error {
 	return written(err)
 }
 
-// say prints a line in text formats only.
+// say prints a line on standard output.
 func (s *screen) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(s.sys.out, format+"\n", args...)
 	return written(err)

@@ -75,7 +75,7 @@ type Options struct {
 
 	// Sink receives the events. After an error the run is stopped.
 	Sink event.Sink
-	// Ask asks people something. nil: bolt cannot ask. Several goroutines can call
+	// Ask asks the user. If it is nil, bolt cannot ask. Several goroutines can call
 	// it, and while it waits for an answer, the Sink gets events.
 	Ask func(ctx context.Context, question string, sensitive bool) (answer string, err error)
 	Log *slog.Logger // nil discards

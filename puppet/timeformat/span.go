@@ -367,7 +367,8 @@ func (m *timespanMatcher) match(seg, at int) bool {
 }
 
 // accepts returns the least and the greatest number of bytes that the segment
-// matches, and whether blanks can come first.
+// matches, whether they can include blanks, and the number of blanks to skip
+// first.
 func (g *timespanSegment) accepts(s string) (least, most int, blanks bool, start int) {
 	if g.width >= 0 {
 		if g.pad == 0 {

@@ -163,8 +163,12 @@ func (m *Map) Merge(over *Map) *Map {
 }
 
 // MarshalJSON writes the keys in order, without escaping HTML characters. Floats
-// are written as AppendFloat does, so that they are floats when they are read.
+// are written as AppendFloat does, so that they are floats when they are read. A nil Map
+// is written as an empty one, but as null inside of other data.
 func (m *Map) MarshalJSON() ([]byte, error) {
+	if m == nil {
+		return []byte("{}"), nil
+	}
 	var w writer
 	err := w.value(m)
 	return w.b.Bytes(), err

@@ -81,10 +81,13 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNilMap checks that a map that is not there is null, also inside another one.
+// TestNilMap checks that a nil map is an empty one, and null inside another one.
 func TestNilMap(t *testing.T) {
 	var none *Map
 	if text, err := Of("a", none).MarshalJSON(); err != nil || string(text) != `{"a":null}` {
+		t.Errorf("got %s, %v", text, err)
+	}
+	if text, err := none.MarshalJSON(); err != nil || string(text) != `{}` {
 		t.Errorf("got %s, %v", text, err)
 	}
 }

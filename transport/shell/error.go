@@ -66,7 +66,7 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 	case stepAlive:
 		e.Code = "EXEC_ERROR"
 		e.Msg = fmt.Sprintf("The command on %s could not watch its connection, and was not run", host)
-		e.Hint = "The run-as user must be able to search the directory that tmpdir names."
+		e.Hint = "The run-as user must be able to search the directory that tmpdir names. A start-up file of the login shell may also have closed standard input."
 	default:
 		e.Code = "WRITE_ERROR"
 		e.Msg = fmt.Sprintf("Could not write to the temporary directory %s on %s: %s", dir, host, f.reason())

@@ -71,6 +71,7 @@ func (p *plan) tie(ctx context.Context, s Starter) (*lifeline, error) {
 // when the command is over.
 func (l *lifeline) script(token, dir, staged string) string {
 	steps := []string{
+		ownInput(token),
 		`umask 077; m=$( { mkdir -m 711 -- ` + Quote(dir) + ` && mkfifo -m 644 -- ` + Quote(l.fifo) + `; } 2>&1) || { ` + failure(token, stepMkdir, "$m", "2") + `; exit 1; }`,
 		`exec 9<>` + Quote(l.fifo), // opening for both never waits
 		beganTwice(token),
@@ -82,6 +83,11 @@ func (l *lifeline) script(token, dir, staged string) string {
 		steps = append(steps, `n=100; while [ -e `+Quote(staged)+` ] && [ "$n" -gt 0 ]; do n=$((n-1)); sleep 0.05 || { sleep 1; n=$((n-19)); }; done`)
 	}
 	return strings.Join(append(steps, "exit 0"), "; ")
+}
+
+// ownInput fails if a start-up file has taken the session's stdin away.
+func ownInput(token string) string {
+	return `{ true <&0 && ! [ /dev/fd/0 -ef /dev/null ] && ! [ -f /dev/fd/0 ]; } 2>/dev/null || { ` + failure(token, stepInput, "", "2") + `; exit 1; }`
 }
 
 // Read makes the lifeline the input of its own session. The first call signals

@@ -130,7 +130,7 @@ func TestLifelineEnds(t *testing.T) {
 			}
 			l := &lifeline{fifo: dir + "/alive"}
 			life := exec.Command(sh, "-c", l.script(testToken, dir, ""))
-			life.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"} // stdin is at its end
+			life.Env, life.Stdin = []string{"PATH=" + bin + ":/usr/bin:/bin"}, strings.NewReader("")
 			if err := life.Start(); err != nil {
 				t.Fatal(err)
 			}

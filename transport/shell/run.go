@@ -389,7 +389,7 @@ func (p *plan) asLeader() []string {
 	var steps []string
 	switch {
 	case p.c.Input != nil: // the session's, if no start-up file has taken it away
-		steps = append(steps, `{ true <&0 && ! [ /dev/fd/0 -ef /dev/null ]; } 2>/dev/null || { `+failure(p.token, stepInput, "", "2")+`; exit 1; }`)
+		steps = append(steps, ownInput(p.token))
 	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
 		steps = append(steps, `exec <`+file, `command rm -f -- `+file)

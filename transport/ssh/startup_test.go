@@ -3,6 +3,7 @@ package ssh
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -272,7 +273,7 @@ func TestStartUpFileAndStream(t *testing.T) {
 	for i, k := range []struct {
 		bashrc string
 		class  transport.Class
-	}{{"echo noise; exec 2>&1", ""}, {"exec 2>/dev/null", ""}, {"exec </dev/null", transport.ClassBootstrap}, {"exec <&-", transport.ClassBootstrap}} {
+	}{{"echo noise; exec 2>&1", ""}, {"exec 2>/dev/null", ""}, {"exec </dev/null", transport.ClassBootstrap}, {"exec <&-", transport.ClassBootstrap}, {"exec </etc/passwd", transport.ClassBootstrap}} {
 		t.Run(k.bashrc, func(t *testing.T) {
 			t.Parallel()
 			l, to, _ := startUp(t, fmt.Sprintf("str%d", i), k.bashrc)
@@ -285,6 +286,9 @@ func TestStartUpFileAndStream(t *testing.T) {
 				cancel()
 				if transport.ClassOf(err) != k.class || err == nil && (!st.OK() || !strings.HasSuffix(out.String(), "stream\n")) {
 					t.Errorf("%+v: %+v, %v, %q", cmd, st, err, out.String())
+				}
+				if e, ok := errors.AsType[*transport.Error](err); ok && !strings.Contains(e.Hint, "start-up file") {
+					t.Errorf("%+v: the hint of %v is %q", cmd, e, e.Hint)
 				}
 			}
 		})

@@ -80,7 +80,7 @@ func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session
 		if err != nil && p.places.single() && (context.Cause(ctx) == errOneSession || errors.Is(err, transport.ErrSessionsTaken)) {
 			return nil, &transport.Error{Class: transport.ClassUnsupported, Err: errOneSession,
 				Msg:  fmt.Sprintf("%s allows one session on a connection, but a command that reads a stream needs two", p.e.to.Host),
-				Hint: "Increase MaxSessions in the server's sshd_config, or pass a file."}
+				Hint: "Increase MaxSessions in the server's sshd_config."}
 		}
 		return s, err
 	}

@@ -8,8 +8,8 @@
 package transporttest
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"syscall"
 	"time"
 
+	"bolt/internal/readfile"
 	"bolt/transport"
 )
 
@@ -325,13 +325,13 @@ func (p *Pool) open(ctx context.Context, d *dial, l *lease) (*link, time.Duratio
 			now := time.Now()
 			return newLink(d.peer, conn, now), now.Sub(began), nil
 		}
-		if outOfFiles(err) && try < fileTries && !d.extra && p.freeFiles(ctx) {
+		if readfile.OutOfFiles(err) && try < fileTries && !d.extra && p.freeFiles(ctx) {
 			continue
 		}
 		p.mu.Lock()
 		p.exit()
 		p.mu.Unlock()
-		if outOfFiles(err) {
+		if readfile.OutOfFiles(err) {
 			err = p.filesError(err, l.host)
 		}
 		return nil, 0, err
@@ -348,10 +348,6 @@ func (p *Pool) dialRoute(ctx context.Context, l *lease) (conn transport.Conn, er
 		}
 	}()
 	return l.route.Dial(ctx)
-}
-
-func outOfFiles(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // freeFiles closes some idle connections, or waits for those that are being

@@ -53,16 +53,25 @@ func (l *lease) Run(ctx context.Context, c *transport.Cmd) (st transport.Status,
 		c = &copied
 	}
 	err = l.do(ctx, c.Label, func(ctx context.Context, conn transport.Conn) error {
-		if in != nil && in.used.Load() {
+		st, err = conn.Run(ctx, c)
+		if in != nil && in.used.Load() && repeatable(err) {
 			return inputSpent(l.host, err)
 		}
-		st, err = conn.Run(ctx, c)
 		return err
 	})
 	return st, err
 }
 
-// A usedInput knows whether anything was read. Then the command cannot run again.
+// repeatable reports whether an error can mean that a command did not begin.
+func repeatable(err error) bool {
+	if errors.Is(err, transport.ErrSessionsTaken) {
+		return true
+	}
+	class := transport.ClassOf(err)
+	return err != nil && (class == transport.ClassConnect || class == transport.ClassThrottled)
+}
+
+// A usedInput records whether anything was read. Then the command cannot run again.
 type usedInput struct {
 	io.Reader
 	used atomic.Bool
@@ -74,7 +83,7 @@ func (r *usedInput) Read(p []byte) (int, error) {
 }
 
 // inputSpent is the error for a command that did not begin because of why, and that
-// cannot be run again. It does not wrap why, after which do would try again.
+// cannot run again. It does not wrap why, because do would then try again.
 func inputSpent(host string, why error) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost,
 		Msg: fmt.Sprintf("The connection to %s ended before the command began, and part of its input was already read: %v", host, why)}

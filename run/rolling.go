@@ -66,8 +66,8 @@ func (r *Rolling) Batches(n int) []int {
 	return sizes
 }
 
-// TooMany reports whether so many failures on n targets end the run.
-func (r *Rolling) TooMany(failures, n int) bool {
+// tooMany reports whether so many failures on n targets end the run.
+func (r *Rolling) tooMany(failures, n int) bool {
 	switch {
 	case r.Serial == nil:
 		return false
@@ -90,7 +90,7 @@ func (r *Rolling) Roll(ctx context.Context, targets []*inventory.Target, do func
 	left, failures := targets, 0
 	var last Batch
 	for n, size := range r.Batches(len(targets)) {
-		if n > 0 && r.TooMany(failures, len(targets)) || n > 0 && last.Worked && !pause(ctx, r.Pause) {
+		if n > 0 && r.tooMany(failures, len(targets)) || n > 0 && last.Worked && !pause(ctx, r.Pause) {
 			break
 		}
 		batch := left[:size]

@@ -24,11 +24,11 @@ func TestTooMany(t *testing.T) {
 		want     bool
 	}{{nil, 0, false}, {nil, 1, true}, {&Amount{N: 2}, 2, false}, {&Amount{N: 2}, 3, true}, {&Amount{10, true}, 1, false}, {&Amount{10, true}, 2, true}} {
 		r := Rolling{Serial: []Amount{{N: 1}}, MaxFailures: k.most}
-		if r.TooMany(k.failures, 19) != k.want {
+		if r.tooMany(k.failures, 19) != k.want {
 			t.Errorf("%v, %d failures: want %v", k.most, k.failures, k.want)
 		}
 	}
-	if (&Rolling{}).TooMany(5, 5) {
+	if (&Rolling{}).tooMany(5, 5) {
 		t.Error("one batch has nothing to stop")
 	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // JSONString is a filter for the inside of a JSON string, without its quotes:
-// it escapes what RFC 8259 section 7 says must be, and what a terminal must not
-// get (Terminal), because people look at JSON, too.
+// it escapes the characters of RFC 8259, section 7, and those that Terminal removes,
+// because people also read JSON on terminals.
 type JSONString struct {
 	u UTF8
 }

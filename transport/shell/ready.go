@@ -25,8 +25,8 @@ import (
 //     wrapper that records commands, a restricted or forced one, would not see
 //     them any more): SHELL, the name that sshd gave it, the entry in
 //     /etc/passwd, if there is one, and the parent say so. A forced command that
-//     becomes the same shell under the same name, and hides what it was for, is
-//     not to be told from it.
+//     becomes the same shell under the same name, and hides its purpose, cannot
+//     be detected.
 //   - Its start-up files have no effect, now as when it started. They are
 //     read for each proof: only a missing file, one of nothing but comments,
 //     and one that begins with a known way to say "not for scripts" count.

@@ -26,8 +26,8 @@ const (
 	// warmSettles is how long a connection must be idle before a shell is
 	// started ahead: longer than between the commands of one fan-out.
 	warmSettles = 75 * time.Millisecond
-	// guessSettles is the same where no script has run of late: only somebody who
-	// pauses may be about to run one.
+	// guessSettles is the same if no script has run recently: a script is likely
+	// only after a pause.
 	guessSettles = time.Second
 	// readyPays is how long a round trip must be for a ready shell: it saves one,
 	// but is more work for the machine and for us than a session without it,

@@ -269,7 +269,7 @@ func streamRunAs(t *testing.T, m *machine) {
 	})
 }
 
-// killedEnv tells the client of killedClient what to run.
+// killedEnv names the variable with the command that the client of killedClient runs.
 const killedEnv = "BOLT_TRANSPORTTEST_KILLED"
 
 // killedClient kills a process that runs commands, which must end with it. The process

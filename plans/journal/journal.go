@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -153,10 +154,8 @@ func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unmade(dir, err)
 	}
-	h.ID = newID()
-	r := &Run{Header: h, path: filepath.Join(dir, h.ID+ext), boot: appendfile.BootID(), past: newPast(), clocks: make(map[string]int)}
-	var err error
-	if r.file, err = open(ctx, r.path, appendfile.New); err != nil {
+	r := &Run{Header: h, boot: appendfile.BootID(), past: newPast(), clocks: make(map[string]int)}
+	if err := r.create(ctx, dir); err != nil {
 		return nil, unmade(r.path, err)
 	}
 	if err := r.begin(dir); err != nil {
@@ -165,6 +164,20 @@ func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// create makes the file. Two runs of one second can draw the same ID: the later one
+// draws again.
+func (r *Run) create(ctx context.Context, dir string) (err error) {
+	const draws = 10
+	for range draws {
+		r.ID = newID()
+		r.path = filepath.Join(dir, r.ID+ext)
+		if r.file, err = open(ctx, r.path, appendfile.New); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return err
 }
 
 func (r *Run) begin(dir string) error {

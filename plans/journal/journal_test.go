@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,6 +265,29 @@ func TestFiles(t *testing.T) {
 	must(t, Prune(dir, time.Now().Add(time.Hour)))
 	if list, err = List(dir, func(error) {}); err != nil || len(list) != 0 {
 		t.Errorf("after removal %+v, %v", list, err)
+	}
+}
+
+// An ID has 16 random bits, so 2,000 runs of one second draw some 30 twice.
+func TestRunsOfOneSecond(t *testing.T) {
+	dir := t.TempDir()
+	const perWorker, workers = 250, 8
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for range perWorker {
+				r, err := Create(t.Context(), dir, Header{Plan: "site", Params: &ordered.Map{}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Close()
+			}
+		})
+	}
+	all.Wait()
+	if files, _ := filepath.Glob(filepath.Join(dir, "*"+ext)); !t.Failed() && len(files) != perWorker*workers {
+		t.Errorf("%d runs have %d journals", perWorker*workers, len(files))
 	}
 }
 

@@ -114,7 +114,7 @@ func (r Rerun) Save(entries []RerunEntry) error {
 		return err
 	}
 	// Names of targets may hold passwords, so the file is for the owner.
-	return atomicfile.WriteOwn(r.Path, b.Bytes(), 0o600)
+	return atomicfile.WriteUnsynced(r.Path, b.Bytes(), 0o600)
 }
 
 // Forget removes what was recorded: the last run has no outcome for each target.

@@ -2,7 +2,8 @@
 // after a crash, sees the whole old or the whole new content.
 //
 // The new content goes to a temporary file in the same directory, which is
-// synced and then renamed over the old one; POSIX rename(2) is atomic.
+// synced, except by WriteUnsynced, and then renamed over the old one; POSIX
+// rename(2) is atomic.
 package atomicfile
 
 import (
@@ -35,6 +36,16 @@ func Write(name string, data []byte, mode fs.FileMode) error {
 // umask), even if the old file had another mode. A symbolic link and
 // anything else that is not a regular file is an error.
 func WriteOwn(name string, data []byte, mode fs.FileMode) error {
+	return writeOwn(name, data, mode, true)
+}
+
+// WriteUnsynced is WriteOwn for what can be made again, such as a cache: it does not
+// wait for the disk. After a crash of the machine, the file may be empty or damaged.
+func WriteUnsynced(name string, data []byte, mode fs.FileMode) error {
+	return writeOwn(name, data, mode, false)
+}
+
+func writeOwn(name string, data []byte, mode fs.FileMode, sync bool) error {
 	old, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -45,7 +56,7 @@ func WriteOwn(name string, data []byte, mode fs.FileMode) error {
 	case !old.Mode().IsRegular():
 		return &fs.PathError{Op: "write", Path: name, Err: ownfile.ErrNotRegular}
 	}
-	return replace(name, mode, nil, func(w io.Writer) error {
+	return replace(name, mode, nil, sync, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -68,24 +79,28 @@ func writeFrom(name string, mode fs.FileMode, fill func(io.Writer) error) error 
 		return writeThrough(name, fill)
 	}
 
-	return replace(name, mode, old, fill)
+	return replace(name, mode, old, true, fill)
 }
 
 // replace replaces a file by a new file. If old is not nil, the new file is made like it.
-func replace(name string, mode fs.FileMode, old fs.FileInfo, fill func(io.Writer) error) error {
+// With sync, the new file is on the disk when replace returns.
+func replace(name string, mode fs.FileMode, old fs.FileInfo, sync bool, fill func(io.Writer) error) error {
 	f, err := createTemp(name, mode)
 	if err != nil {
 		return err
 	}
-	if err := commit(f, name, old, fill); err != nil {
+	if err := commit(f, name, old, sync, fill); err != nil {
 		f.Close() // a second Close does no harm
 		os.Remove(f.Name())
 		return err
 	}
+	if !sync {
+		return nil
+	}
 	return SyncDir(filepath.Dir(name))
 }
 
-func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error) error {
+func commit(f *os.File, name string, old fs.FileInfo, sync bool, fill func(io.Writer) error) error {
 	if old != nil {
 		if err := makeLike(f, old); err != nil {
 			return err
@@ -94,8 +109,10 @@ func commit(f *os.File, name string, old fs.FileInfo, fill func(io.Writer) error
 	if err := fill(f); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	if sync {
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
 	if err := f.Close(); err != nil {
 		return err

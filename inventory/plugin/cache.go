@@ -153,7 +153,7 @@ func (c *cache) write(ctx context.Context) error {
 		return err
 	}
 	// Puppet Bolt's own file is for everybody.
-	return atomicfile.WriteOwn(c.file, text, 0o600)
+	return atomicfile.WriteUnsynced(c.file, text, 0o600)
 }
 
 // A damagedError is for a file that can be read, but not understood.

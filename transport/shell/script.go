@@ -23,7 +23,10 @@ import (
 //
 // It is a shell of its own, twice removed: a subshell of the login shell would
 // be its child, and the command's "wait" would wait for it (ksh93), or hold
-// copies of the session's output open (mksh).
+// copies of the session's output open (mksh). It also has the command line of the login
+// shell, with the words of the command, and "pgrep -f" in the command would find it. So
+// the command waits until this shell has started, which takes a slow machine about as
+// long as a small command.
 //
 // Where there is a private directory, tending starts it. With a lifeline, it reads
 // that instead, and must be able to.

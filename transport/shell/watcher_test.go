@@ -52,6 +52,8 @@ func TestWatcher(t *testing.T) {
 		{name: "TMOUT, with a directory", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, dir: true, want: "done\n", took: 5 * time.Second},
 		{name: "kill 0", after: "kill 0", dir: true, took: 5 * time.Second},
 		{name: "kill 0, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", dir: true, cancel: true, want: "done\n", took: 6 * time.Second},
+		{name: "kill 0 at once, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", cancel: true, want: "done\n", took: 6 * time.Second},
+		{name: "the command's children", after: `wait; jobs; case $! in ''|0) echo none;; esac`, want: "none\n", took: time.Second},
 		{name: "no stderr", before: "exec 2>&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
 		{name: "no stdin", before: "exec <&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
 		{name: "empty stdin", before: "exec </dev/null; ", after: "sleep 0.3; echo done", want: "done\n", took: 5 * time.Second},

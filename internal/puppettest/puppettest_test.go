@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"bolt/catalog"
+	"bolt/catalog/compile"
 	"bolt/environment"
 	"bolt/modules"
 	"bolt/puppet/check"
@@ -58,8 +60,8 @@ func (p *place) namedBy(err error) bool {
 
 var placed = regexp.MustCompile(`(?:\.\w+:|, line )(\d+)`)
 
-// lines calls f with each line of a file of the corpus.
-func lines(t *testing.T, name string, f func(line []byte)) {
+// eachLine calls f with each line of a file of the corpus.
+func eachLine(t *testing.T, name string, f func(line []byte)) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(corpus, name))
 	if err != nil {
@@ -77,10 +79,10 @@ func lines(t *testing.T, name string, f func(line []byte)) {
 
 // A run is one program with what it said and declared.
 type run struct {
-	value  value.Value
-	err    error
-	logs   []eval.Log
-	ledger *ledger // nil where nothing was evaluated, and by the rules of plans
+	value   value.Value
+	err     error
+	logs    []eval.Log
+	catalog *catalog.Catalog // nil after an error, and by the rules of plans
 }
 
 // A setup is what programs see.
@@ -91,7 +93,6 @@ type setup struct {
 	strict   eval.Strict
 	loose    bool
 	sessions string // folder of env/hiera, "" without
-	whole    bool   // with the node's definition, and with what was declared
 }
 
 func defaults(t testing.TB) setup {
@@ -179,15 +180,14 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 		Plans:     s.tasks, Strict: s.strict, LooseVariables: s.loose,
 		Log: func(l eval.Log) { r.logs = append(r.logs, l) },
 	})
-	if !s.tasks {
-		x.Interp.Env().Settings = hashOf("environment", environment.Name, "strict", s.strictName())
-		r.ledger = newLedger(x)
-		x.Interp.Env().Builder = r.ledger
-	}
-	if r.ledger != nil && s.whole {
-		r.value, r.err = r.ledger.run(t.Context(), p, s.node)
-	} else {
+	if s.tasks {
 		r.value, r.err = x.Run(t.Context(), p)
+		return r
+	}
+	x.Interp.Env().Settings = hashOf("environment", environment.Name, "strict", s.strictName())
+	made, err := compile.Compile(t.Context(), x, p, compile.Options{Node: s.node})
+	if r.err = err; err == nil {
+		r.value, r.catalog = made.Value, made.Catalog
 	}
 	return r
 }
@@ -379,13 +379,13 @@ func (r run) answer() string {
 			fmt.Fprintf(sum, "%s %s %d: %s\n", l.Level, l.Scope, l.Pos.Line, l.Msg)
 		}
 	}
-	if r.ledger != nil {
-		list, err := r.ledger.lines()
+	if r.catalog != nil {
+		list, err := lines(r.catalog)
 		if err != nil {
 			return err.Error()
 		}
 		fmt.Fprintf(sum, "%s\n", strings.Join(list, "\n"))
-		parts = append(parts, fmt.Sprintf("%d resources", len(list)-1))
+		parts = append(parts, fmt.Sprintf("%d resources", len(r.catalog.Resources())))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%d logs", len(r.logs)), fmt.Sprintf("sum %x", sum.Sum(nil)[:6])), ", ")
 }
@@ -394,7 +394,7 @@ func (r run) answer() string {
 func TestTables(t *testing.T) {
 	s := defaults(t)
 	differs, kinds := newKnown(t, "differs.txt"), newKinds(t, false)
-	lines(t, "expected/tables.jsonl", func(line []byte) {
+	eachLine(t, "expected/tables.jsonl", func(line []byte) {
 		var want struct {
 			Table, Expr, Type, String string
 			Value                     json.RawMessage
@@ -551,7 +551,7 @@ type want struct {
 func TestCases(t *testing.T) {
 	later, differs, kinds := newKnown(t, "later.txt"), newKnown(t, "differs.txt"), newKinds(t, true)
 	seen := 0
-	lines(t, "expected/cases.jsonl", func(line []byte) {
+	eachLine(t, "expected/cases.jsonl", func(line []byte) {
 		var w want
 		if err := json.Unmarshal(line, &w); err != nil {
 			t.Fatal(err)
@@ -622,8 +622,8 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 	if bad := said(r.logs, w, wantErr != nil); bad != "" {
 		return bad
 	}
-	if w.Catalog != nil && r.ledger != nil {
-		bad, err := r.ledger.compare(w.Catalog)
+	if w.Catalog != nil && r.catalog != nil {
+		bad, err := compare(r.catalog, w.Catalog)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -641,7 +641,6 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 func caseSetup(t *testing.T, text string) (s setup, parseOnly bool) {
 	t.Helper()
 	s = defaults(t)
-	s.whole = true
 	for line := range strings.Lines(text) {
 		key, val, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "#")), ": ")
 		if !strings.HasPrefix(line, "#") || !ok {

@@ -1,0 +1,202 @@
+// Package catalog holds catalogs: the wanted state of one machine, as plain data.
+//
+// A catalog is a list of resources in the order of their declaration, the edges by
+// which classes and defined types contain them, and the metadata of files. The
+// shape is the one of Puppet's catalogs (format 2). Parse reads their JSON, with
+// rich data or without it, and Catalog.MarshalJSON writes it. Digest identifies the state
+// that a catalog describes.
+//
+// Parameters are data of package ordered. A value that JSON does not have is the
+// object of Puppet's rich data: {"__ptype": NAME, "__pvalue": TEXT}. References to other
+// resources are strings, such as "File[/etc/motd]".
+//
+// # Secrets
+//
+// Values of sensitive parameters are clear text in a Catalog and in the JSON of one,
+// as in Puppet. Resource.Secret reports which parameters these are. A program that
+// shows a catalog must not show them, and a program that stores one must encrypt it.
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/format/ordered"
+)
+
+// A Ref names a resource. Type is capitalized, segment by segment: Web::Vhost.
+type Ref struct{ Type, Title string }
+
+// String returns the reference as catalogs have it: File[/etc/motd].
+func (r Ref) String() string { return r.Type + "[" + r.Title + "]" }
+
+// ParseRef reads what Ref.String writes. A title can have brackets itself.
+func ParseRef(text string) (Ref, error) {
+	typ, rest, found := strings.Cut(text, "[")
+	title, closed := strings.CutSuffix(rest, "]")
+	if !found || !closed || typ == "" || title == "" {
+		return Ref{}, fmt.Errorf("%q is not a reference of the form Type[title]", text)
+	}
+	return Ref{typ, title}, nil
+}
+
+// A Kind says what declares the type of a resource.
+type Kind string
+
+// The kinds of Puppet's catalogs. A catalog of an older Puppet has none.
+const (
+	KindType    Kind = "compilable_type" // a resource type, such as File
+	KindClass   Kind = "class"
+	KindDefine  Kind = "defined_type"
+	KindUnknown Kind = "unknown" // Class[main], Class[Settings], the node
+)
+
+// A Resource is one resource, class or instance of a defined type.
+type Resource struct {
+	Ref
+	Kind Kind
+	Tags []string
+	// File and Line are the place of the declaration; "" and 0 if it has none.
+	File string
+	Line int
+	// Exported is set for a resource that was exported, also if it was collected, too.
+	Exported bool
+	// Virtual is set for a resource that is not applied. JSON does not have it.
+	Virtual bool
+	// Params are the parameters that have values; nil for none.
+	Params *ordered.Map
+	// Sensitive names the parameters whose values were Sensitive.
+	Sensitive []string
+}
+
+// Secret reports whether a parameter must not be shown: it was Sensitive, or has a
+// Sensitive in it.
+func (r *Resource) Secret(param string) bool {
+	return slices.Contains(r.Sensitive, param) || hasSensitive(r.Params.Value(param))
+}
+
+func hasSensitive(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, hasSensitive)
+	case *ordered.Map:
+		if v.Value(richType) == richSensitive {
+			return true
+		}
+		for _, x := range v.All() {
+			if hasSensitive(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Rich data (Puppet specification, "Pcore data representation").
+const (
+	richType      = "__ptype"
+	richSensitive = "Sensitive"
+)
+
+// Container reports whether the resource only groups others: a class, an instance of
+// a defined type, a stage or the node.
+func (r *Resource) Container() bool {
+	switch r.Kind {
+	case KindClass, KindDefine:
+		return true
+	}
+	switch r.Type {
+	case "Class", "Stage", "Node":
+		return true
+	}
+	return false
+}
+
+// An Edge says that one resource contains another.
+type Edge struct{ Source, Target Ref }
+
+// A Catalog is the wanted state of one machine. It is not safe for concurrent
+// changes.
+type Catalog struct {
+	Name        string // of the node
+	Environment string
+	Version     string // of the code; the time of the compilation if the code has none
+	UUID        string // of the compilation
+	CodeID      string // of the code's commit; "" if it is unknown
+	Tags        []string
+	Classes     []string // names in lower case, in the order of evaluation
+	Edges       []Edge
+	// Files are the metadata of File resources with one source, by the title of
+	// the resource. Trees are those of resources with recurse, by title.
+	Files map[string]*FileMeta
+	Trees map[string][]Tree
+
+	resources []*Resource
+	byRef     map[Ref]*Resource
+}
+
+// A Tree is the metadata of the files below one source.
+type Tree struct {
+	Source string // the URL that the resource has
+	Files  []*FileMeta
+}
+
+// A FileMeta describes the content of a file at the time of the compilation.
+type FileMeta struct {
+	Path        string // of the source, on the compiler's machine
+	Relative    string // below the source of a Tree, "." for the source itself
+	Type        string // "file", "directory" or "link"
+	Links       string // "manage" or "follow"
+	Destination string // of a link
+	Owner       any    // int64 or string; nil if it is unknown
+	Group       any
+	Mode        int64  // permission bits
+	SumType     string // "sha256", "ctime" ...
+	Sum         string // "{sha256}" and hexadecimal digits
+	ContentURI  string // names the content for static_file_content
+	Source      string // the URL of the source, of one that is not in a Tree
+}
+
+// A DuplicateError is the error of Add.
+type DuplicateError struct{ Old, New *Resource }
+
+func (e *DuplicateError) Error() string {
+	msg := fmt.Sprintf("%s is declared twice", e.New.Ref)
+	if e.Old.File != "" && e.New.File != "" {
+		msg += fmt.Sprintf(", at %s:%d and at %s:%d", e.Old.File, e.Old.Line, e.New.File, e.New.Line)
+	}
+	return msg
+}
+
+// Add appends a resource. The error is a *DuplicateError.
+func (c *Catalog) Add(r *Resource) error {
+	if old := c.byRef[r.Ref]; old != nil {
+		return &DuplicateError{old, r}
+	}
+	if c.byRef == nil {
+		c.byRef = make(map[Ref]*Resource)
+	}
+	c.byRef[r.Ref] = r
+	c.resources = append(c.resources, r)
+	return nil
+}
+
+// Resources returns all resources in the order of their declaration. Callers must
+// not change the list.
+func (c *Catalog) Resources() []*Resource { return c.resources }
+
+// Find returns a resource by its title, nil if there is none.
+func (c *Catalog) Find(r Ref) *Resource { return c.byRef[r] }
+
+// Containers returns, for each resource that another one contains, the container that
+// the first edge names.
+func (c *Catalog) Containers() map[Ref]Ref {
+	in := make(map[Ref]Ref, len(c.resources))
+	for _, e := range c.Edges {
+		if _, known := in[e.Target]; !known {
+			in[e.Target] = e.Source
+		}
+	}
+	return in
+}

@@ -1,0 +1,197 @@
+package compile
+
+import (
+	"slices"
+
+	"bolt/catalog"
+	"bolt/puppet/eval"
+	"bolt/puppet/hiera"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// Include declares classes, then evaluates them.
+func (c *compiler) Include(s *eval.Site, how eval.Inclusion, names []string) error {
+	for _, name := range names {
+		if err := c.mention(s, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := c.enter(s, name); err != nil {
+			return err
+		}
+	}
+	owner := c.owner(s.Scope)
+	for _, name := range names {
+		switch how {
+		case eval.Contain:
+			c.byRef[eval.Ref{Type: "class", Title: name}].within(owner)
+		case eval.Require:
+			owner.change(nil, []eval.Attribute{{Name: "require", Value: value.NewArray(value.NewClassRef(name)), Add: true}})
+		}
+	}
+	return nil
+}
+
+// mention declares a class, unless it is declared.
+func (c *compiler) mention(s *eval.Site, name string) error {
+	ref := eval.Ref{Type: "class", Title: name}
+	if c.byRef[ref] != nil {
+		return nil
+	}
+	r := newResource(ref, s.Scope)
+	r.outer = c.tagsOf(s.Scope)
+	r.kind = catalog.KindUnknown
+	return c.class(s, r)
+}
+
+// class adds a class, after the class that it inherits.
+func (c *compiler) class(s *eval.Site, r *resource) error {
+	name := r.ref.Title
+	d, err := s.Find(eval.KindClass, name)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return eval.Errorf("unknown-class", "there is no class %s", name)
+	}
+	if slices.Contains(c.inheriting, name) {
+		return eval.Errorf("inheritance-cycle", "the class %s inherits itself", name)
+	}
+	c.inheriting = append(c.inheriting, name)
+	defer func() { c.inheriting = c.inheriting[:len(c.inheriting)-1] }()
+	if parent := parentOf(d); parent != "" {
+		if err := c.mention(s, parent); err != nil {
+			return at(d.Program.File.Position(d.Node.At().Off), err)
+		}
+	}
+	r.def = d
+	if err := c.add(r); err != nil {
+		return err
+	}
+	r.eachOwnTag(c.tags.add)
+	return nil
+}
+
+// parentOf is the class that a class inherits; "" for none.
+func parentOf(d *eval.Definition) string { return className(d.Node.(*syntax.Class).Parent) }
+
+// enter evaluates a declared class, unless that was done.
+func (c *compiler) enter(s *eval.Site, name string) error {
+	r := c.byRef[eval.Ref{Type: "class", Title: name}]
+	d := r.def
+	if d == nil || r.done {
+		return nil
+	}
+	r.done = true
+	o := eval.ScopeOptions{Kind: eval.ClassScope, Name: name, Label: reference(r.ref), Module: d.Module, Parent: s.Scope, Owner: r}
+	if parent := parentOf(d); parent != "" {
+		if err := c.enter(s, parent); err != nil {
+			return err
+		}
+		o.Inherits = s.Interp.ClassScope(parent)
+		o.Parent = o.Inherits
+	}
+	c.classes = append(c.classes, name)
+	scope := s.Interp.NewScope(o)
+	s.Interp.SetClassScope(name, scope)
+	err := c.bind(s, scope, r, func(param string) (value.Value, bool, error) {
+		v, err := c.x.Lookup(s.Context(), hiera.Request{Names: []string{name + "::" + param}})
+		if hiera.IsNotFound(err) {
+			return nil, false, nil
+		}
+		return v, err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.stage(r); err != nil {
+		return err
+	}
+	_, err = s.Body(d, scope)
+	return err
+}
+
+// stage puts a class into its stage: the one that it was given, or the one of the class
+// in which it was declared.
+func (c *compiler) stage(r *resource) error {
+	v, own := r.params.GetString("stage")
+	if !own {
+		if v, _ = c.owner(r.scope).params.GetString("stage"); v == nil {
+			v = value.String(mainTitle)
+		}
+	}
+	title, _ := v.(value.String)
+	stage := c.byRef[eval.Ref{Type: "stage", Title: string(title)}]
+	if stage == nil {
+		return eval.Errorf("unknown-resource", "%s is to be in the stage %s, which is not declared", reference(r.ref), value.Inspect(v))
+	}
+	if !own && title != mainTitle {
+		r.params = r.params.With(value.String("stage"), v)
+	}
+	r.within(stage)
+	return nil
+}
+
+// bind gives a class or an instance of a defined type its parameters and the variables
+// about itself. The parameters become those that were given, then those from data, then
+// the defaults.
+func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(string) (value.Value, bool, error)) error {
+	d, title := r.def, r.ref.Title
+	name := title
+	if v, is := r.params.GetString("name"); is {
+		name = value.ToString(v)
+	}
+	for _, v := range [][2]string{{"title", title}, {"name", name}, {"module_name", d.Module}, {"caller_module_name", s.Scope.Options().Module}} {
+		if err := scope.Set(v[0], value.String(v[1])); err != nil {
+			return err
+		}
+	}
+	var found []string
+	ask := data
+	if data != nil {
+		ask = func(name string) (value.Value, bool, error) {
+			v, ok, err := data(name)
+			if ok {
+				found = append(found, name)
+			}
+			return v, ok, err
+		}
+	}
+	var known []string
+	for _, p := range d.Params() {
+		known = append(known, p.Name)
+	}
+	for k, v := range r.params.All() {
+		name := string(k.(value.String))
+		if !r.accepts(name) {
+			return eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name)
+		}
+		if slices.Contains(metaparams, name) && !slices.Contains(known, name) {
+			if err := scope.Set(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	bound, err := s.Bind(d, scope, r.params, ask)
+	if err != nil {
+		return err
+	}
+	var all value.HashBuilder
+	put := func(h *value.Hash, name string) {
+		if v, ok := h.GetString(name); ok {
+			if _, undef := v.(value.Undef); !undef {
+				all.Put(value.String(name), v)
+			}
+		}
+	}
+	for k := range r.params.All() {
+		put(r.params, string(k.(value.String)))
+	}
+	for _, name := range append(found, known...) {
+		put(bound, name)
+	}
+	r.params = all.Build()
+	return nil
+}

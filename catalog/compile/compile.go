@@ -1,0 +1,381 @@
+// Package compile makes catalogs of programs of the Puppet language.
+//
+// A compiler is the Builder of one evaluation (package puppet/eval): it records the
+// resources that programs declare, and evaluates classes and instances of defined types
+// at the time at which Puppet does. The steps of Compile are those of Puppet:
+//
+//  1. The main program is evaluated, then the node definition that matches, then the
+//     classes that Options names.
+//  2. Collectors, realize and instances of defined types are evaluated, again and again,
+//     until nothing new is found.
+//  3. Relations and late overrides become parameters of resources, and the resources
+//     become a catalog.
+//
+// The reference is Puppet's own behaviour, as testdata/puppet records it; the language
+// specification does not describe the steps.
+package compile
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"bolt/catalog"
+	"bolt/environment"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// Options describe one compilation.
+type Options struct {
+	// Node is the certname, which node definitions match.
+	Node string
+	// Classes are evaluated after the node definition. Their names are in lower case.
+	Classes []string
+}
+
+// A Result is what a compilation came to.
+type Result struct {
+	// Catalog has the virtual resources, too.
+	Catalog *catalog.Catalog
+	// Value is that of the main program.
+	Value value.Value
+}
+
+// Compile evaluates a program for a node and returns the catalog. x must be new: it is
+// used for this compilation only. The error is an *eval.Error with a place, if the
+// programs are wrong.
+func Compile(ctx context.Context, x *environment.Evaluation, p *syntax.Program, o Options) (*Result, error) {
+	c := newCompiler(x)
+	x.Interp.Env().Builder = c
+	v, err := c.run(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.catalog(o.Node)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Catalog: made, Value: v}, nil
+}
+
+// A compiler is an eval.Builder and an eval.Cataloger.
+type compiler struct {
+	x        *environment.Evaluation
+	list     []*resource            // in the order of the catalog
+	byRef    map[eval.Ref]*resource // by titles and by aliases
+	byType   map[string]*kin        // for collectors
+	main     *resource              // Class[main], which references do not find
+	classes  []string               // evaluated, in order
+	tags     tagSet                 // of the catalog
+	pending  []*resource            // instances of defined types that may have to be evaluated
+	awaiting []*collector           // in the order of the programs
+	// inheriting are the classes whose inherited ones are being declared.
+	inheriting []string
+
+	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
+	overrides []*override                                 // of resources that are not declared yet
+	relations []*eval.Relation
+	realized  []eval.Ref
+}
+
+func newCompiler(x *environment.Evaluation) *compiler {
+	c := &compiler{
+		x:        x,
+		byRef:    make(map[eval.Ref]*resource),
+		byType:   make(map[string]*kin),
+		defaults: make(map[*eval.Scope]map[string][]eval.Attribute),
+	}
+	// Every catalog begins with these three.
+	stage := newResource(eval.Ref{Type: "stage", Title: mainTitle}, nil)
+	stage.kind = catalog.KindType
+	stage.params = stage.params.With(value.String("name"), value.String(mainTitle))
+	settings := newResource(eval.Ref{Type: "class", Title: "settings"}, nil)
+	settings.kind = catalog.KindUnknown
+	settings.within(stage)
+	c.main = newResource(eval.Ref{Type: "class", Title: mainTitle}, nil)
+	c.main.kind = catalog.KindUnknown
+	c.main.params = c.main.params.With(value.String("name"), value.String(mainTitle))
+	c.main.within(stage)
+	for _, r := range []*resource{stage, settings, c.main} {
+		r.done = true
+		c.list = append(c.list, r)
+	}
+	c.byRef[stage.ref], c.byRef[settings.ref] = stage, settings
+	c.classes = []string{"settings"}
+	c.tags.add("settings")
+	return c
+}
+
+// initial is the number of resources that every catalog begins with.
+const initial = 3
+
+// mainTitle is the title of the first stage and of the class that stands for the top of
+// the main program.
+const mainTitle = "main"
+
+// maxRounds is the number of times that new resources may be found, as in Puppet.
+const maxRounds = 1000
+
+func (c *compiler) run(ctx context.Context, p *syntax.Program, o Options) (value.Value, error) {
+	for name, v := range map[string]string{"title": mainTitle, "name": mainTitle, "module_name": ""} {
+		if err := c.x.Interp.Top().Set(name, value.String(v)); err != nil {
+			return nil, err
+		}
+	}
+	v, err := c.x.Run(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	scope, err := c.node(ctx, o.Node)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Classes) > 0 {
+		if err := c.Include(c.x.Interp.Site(ctx, scope), eval.Include, o.Classes); err != nil {
+			return nil, err
+		}
+	}
+	for rounds, more := 0, true; more; rounds++ {
+		if rounds > maxRounds {
+			return nil, eval.Errorf("limit", "instances of defined types declare others without an end")
+		}
+		if more, err = c.generate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return v, c.finish()
+}
+
+// generate evaluates what was declared since it was called last: collectors, realize and
+// instances of defined types. more is false if there was nothing.
+func (c *compiler) generate(ctx context.Context) (more bool, err error) {
+	more = c.collect()
+	rest := c.realized[:0]
+	for _, ref := range c.realized {
+		if r := c.look(ref); r == nil {
+			rest = append(rest, ref)
+		} else if r.form != syntax.Regular {
+			r.form, more = syntax.Regular, true
+		}
+	}
+	c.realized = rest
+	instances := c.pending
+	c.pending = nil
+	for _, r := range instances {
+		if r.form != syntax.Regular {
+			c.pending = append(c.pending, r)
+			continue
+		}
+		r.done, more = true, true
+		scope := c.x.Interp.NewScope(eval.ScopeOptions{
+			Kind: eval.DefineScope, Name: r.def.Name, Label: reference(r.ref), Module: r.def.Module, Parent: r.scope, Owner: r,
+		})
+		site := c.x.Interp.Site(ctx, r.scope)
+		if err := c.bind(site, scope, r, nil); err != nil {
+			return false, at(r.pos, err)
+		}
+		if _, err := site.Body(r.def, scope); err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+// at gives an error the place of a declaration, unless it has one.
+func at(pos syntax.Position, err error) error {
+	if e, ok := errors.AsType[*eval.Error](err); ok && e.Pos.Line == 0 {
+		e.Pos = pos
+	}
+	return err
+}
+
+// warn logs a warning.
+func (c *compiler) warn(s *eval.Scope, pos syntax.Position, kind, msg string) {
+	if log := c.x.Interp.Env().Log; log != nil {
+		log(eval.Log{Level: eval.Warning, Kind: kind, Msg: msg, Pos: pos, Scope: s.String()})
+	}
+}
+
+// owner returns the class or resource that a scope belongs to; for the top it is
+// Class[main].
+func (c *compiler) owner(s *eval.Scope) *resource {
+	if s != nil {
+		if r, is := s.Options().Owner.(*resource); is {
+			return r
+		}
+	}
+	return c.main
+}
+
+// add adds a resource under its title and its other names.
+func (c *compiler) add(r *resource) error {
+	if old := c.byRef[r.ref]; old != nil {
+		return eval.Errorf("duplicate-declaration", "%s is declared already%s", reference(r.ref), old.where())
+	}
+	if v, is := r.params.GetString("tag"); is {
+		for _, tag := range texts(v) {
+			if !isTag(tag) {
+				return eval.Errorf("bad-tag", "%q cannot be a tag", tag)
+			}
+		}
+	}
+	if _, is := r.params.GetString("stage"); is && r.ref.Type != "class" {
+		return eval.Errorf("bad-stage", "%s cannot be in a stage: only classes can", reference(r.ref))
+	}
+	c.byRef[r.ref] = r
+	c.list = append(c.list, r)
+	k := c.kinOf(r.ref.Type)
+	k.resources = append(k.resources, r)
+	c.noteChange(r)
+	for _, name := range r.aliases() {
+		ref := eval.Ref{Type: r.ref.Type, Title: name}
+		if old := c.byRef[ref]; old != nil && old != r {
+			return eval.Errorf("duplicate-declaration", "%s cannot be %s too, which is declared already%s", reference(r.ref), reference(ref), old.where())
+		}
+		c.byRef[ref] = r
+	}
+	if r.ref.Type != "class" && r.ref.Type != "stage" {
+		r.within(c.owner(r.scope))
+	}
+	if r.def != nil && r.def.Kind == eval.KindDefine {
+		c.pending = append(c.pending, r)
+	}
+	return nil
+}
+
+// look returns the resource that a reference names, nil if it is not declared.
+func (c *compiler) look(r eval.Ref) *resource {
+	if found := c.byRef[r]; found != nil {
+		return found
+	}
+	return c.byRef[canonicalTitle(r)]
+}
+
+// find returns the definition of a type, nil for a type that is no defined type.
+func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
+	def, err := s.Find(eval.KindDefine, typ)
+	if def != nil || err != nil {
+		return def, err
+	}
+	if known, err := s.HasResourceType(typ); err != nil || !known {
+		return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s", typ)
+	}
+	return nil, nil
+}
+
+// Declare adds resources and evaluates classes.
+func (c *compiler) Declare(s *eval.Site, d *eval.Declaration) ([]value.Value, error) {
+	if d.Form == syntax.Exported {
+		c.warn(s.Scope, d.Pos, "no-exports", "exported resources are kept nowhere: nothing is exported")
+	}
+	var refs []value.Value
+	for _, b := range d.Bodies {
+		for _, title := range b.Titles {
+			ref, err := c.declare(s, d, &b, title)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
+}
+
+// declare adds one resource, or evaluates one class.
+func (c *compiler) declare(s *eval.Site, d *eval.Declaration, b *eval.Body, title string) (value.Value, error) {
+	r := newResource(eval.Ref{Type: d.Type, Title: title}, s.Scope)
+	r.outer = c.tagsOf(s.Scope)
+	r.form, r.exported, r.pos = d.Form, d.Form == syntax.Exported, d.Pos
+	r.change(s.Scope, b.Attrs)
+	if d.Type == "class" {
+		r.ref.Title = className(title)
+		r.kind = catalog.KindClass
+		if err := c.class(s, r); err != nil {
+			return nil, err
+		}
+		if err := c.enter(s, r.ref.Title); err != nil {
+			return nil, err
+		}
+		return value.NewClassRef(r.ref.Title), nil
+	}
+	def, err := c.find(s, d.Type)
+	if err != nil {
+		return nil, err
+	}
+	r.def, r.kind = def, catalog.KindType
+	if def != nil {
+		r.kind = catalog.KindDefine
+	}
+	r.fill(s.Scope, c.defaultsFor(s.Scope, d.Type))
+	if err := c.add(r); err != nil {
+		return nil, err
+	}
+	return value.NewResourceRef(d.Type, title), nil
+}
+
+// Realize remembers resources that are to be made real.
+func (c *compiler) Realize(_ *eval.Site, refs []eval.Ref) error {
+	c.realized = append(c.realized, refs...)
+	return nil
+}
+
+// Default notes attributes for resources of a type that are declared in a
+// scope from here on. Each can be given once.
+func (c *compiler) Default(s *eval.Site, typ string, attrs []eval.Attribute) error {
+	at := s.Scope.Named()
+	if c.defaults[at] == nil {
+		c.defaults[at] = make(map[string][]eval.Attribute)
+	}
+	for _, a := range attrs {
+		if slices.ContainsFunc(c.defaults[at][typ], func(o eval.Attribute) bool { return o.Name == a.Name }) {
+			return eval.Errorf("duplicate-default", "%s has a default for %s in this scope", typ, a.Name)
+		}
+		c.defaults[at][typ] = append(c.defaults[at][typ], a)
+	}
+	return nil
+}
+
+// defaultsFor returns the defaults for resources of a type in a scope: those of the
+// scopes around it, too.
+func (c *compiler) defaultsFor(s *eval.Scope, typ string) (list []eval.Attribute) {
+	if len(c.defaults) == 0 {
+		return nil
+	}
+	if o := s.Options(); o.Parent != nil {
+		list = c.defaultsFor(o.Parent, typ)
+	}
+	for _, a := range c.defaults[s.Named()][typ] {
+		i := slices.IndexFunc(list, func(o eval.Attribute) bool { return o.Name == a.Name })
+		if i < 0 {
+			list = append(list, a)
+		} else {
+			list[i] = a
+		}
+	}
+	return list
+}
+
+// Parameter returns the value that a resource or class has by now.
+func (c *compiler) Parameter(_ *eval.Site, typ, title, name string) (value.Value, bool, error) {
+	if typ == "class" {
+		title = className(title)
+	}
+	r := c.look(eval.Ref{Type: typ, Title: title})
+	if r == nil {
+		return nil, false, nil
+	}
+	if !r.accepts(name) {
+		return nil, true, eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name)
+	}
+	v, ok := r.params.GetString(name)
+	if _, undef := v.(value.Undef); (!ok || undef) && r.scope != nil {
+		for _, a := range c.defaultsFor(r.scope, typ) {
+			if a.Name == name {
+				return a.Value, true, nil
+			}
+		}
+	}
+	return v, true, nil
+}

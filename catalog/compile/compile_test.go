@@ -1,0 +1,171 @@
+package compile_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"bolt/catalog"
+	"bolt/catalog/compile"
+	"bolt/environment"
+	"bolt/modules"
+	"bolt/puppet/syntax"
+)
+
+// The recorded catalogs of the corpus are compared by internal/puppettest. The tests
+// here show what the corpus does not have.
+
+func compiled(t testing.TB, text string, o compile.Options) (*catalog.Catalog, error) {
+	t.Helper()
+	p, err := syntax.Parse(syntax.NewFile("site.pp", text), syntax.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := environment.New(environment.Options{Modules: modules.NewPath(modules.Module{})}).Evaluation(environment.Node{})
+	made, err := compile.Compile(context.Background(), x, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return made.Catalog, nil
+}
+
+// applied returns the resources of a type that are not virtual, by their titles.
+func applied(c *catalog.Catalog, typ string) (titles []string) {
+	for _, r := range c.Resources() {
+		if r.Type == typ && !r.Virtual {
+			titles = append(titles, r.Title)
+		}
+	}
+	return titles
+}
+
+// A collector finds what its query matches, in whatever way the query names it.
+func TestCollectors(t *testing.T) {
+	const resources = `
+@notify { 'a': tag => 'X' }
+@notify { 'b': tag => ['y', 'm::z'] }
+@notify { 'c': message => 'say' }
+class k { @notify { 'd': } }
+include k
+`
+	for query, want := range map[string]string{
+		`Notify <| |>`:                                           "a b c d",
+		`Notify <| tag == 'x' |>`:                                "a",
+		`Notify <| tag == 'M::Z' |>`:                             "b",
+		`Notify <| tag == 'z' |>`:                                "b",
+		`Notify <| tag == 'k' |>`:                                "d",
+		`Notify <| tag == 'notify' and title == 'c' |>`:          "c",
+		`Notify <| title == 'C' |>`:                              "c",
+		`Notify <| message == 'say' and tag == 'c' |>`:           "c",
+		`Notify <| message == 'say' and tag == 'a' |>`:           "",
+		`Notify <| tag == 'x' or title == 'd' |>`:                "a d",
+		`Notify <| tag != 'x' |>`:                                "b c d",
+		`Notify <| (tag == 'x' or tag == 'y') and tag == 'b' |>`: "b",
+		// An override makes a resource known to another collector, which may be first.
+		`Notify <| message == 'new' |> { withpath => true } Notify <| tag == 'x' |> { message => 'new' }`: "a",
+	} {
+		c, err := compiled(t, resources+query, compile.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		if got := strings.Join(applied(c, "Notify"), " "); got != want {
+			t.Errorf("%s found %q, want %q", query, got, want)
+		}
+		if a := c.Find(catalog.Ref{Type: "Notify", Title: "a"}); strings.Contains(query, "withpath") && a.Params.Value("withpath") != true {
+			t.Errorf("%s: the second change is missing: %v", query, a.Params)
+		}
+	}
+}
+
+// Resources that an instance of a defined type declares are found, too, and instances
+// that are collected are evaluated.
+func TestCollectorsOfInstances(t *testing.T) {
+	c, err := compiled(t, `
+define d($n) { @notify { "n${n}": tag => 'x' } if $n > 0 { @d { "d${$n - 1}": n => $n - 1 } } }
+D <| |>
+Notify <| tag == 'x' |>
+@d { 'd3': n => 3 }
+`, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := applied(c, "Notify"); !slices.Equal(got, []string{"n3", "n2", "n1", "n0"}) {
+		t.Errorf("found %q", got)
+	}
+}
+
+// The classes of the options are evaluated after the node definition.
+func TestClasses(t *testing.T) {
+	const text = `class a { notify { 'a': } } class b { notify { 'b': } } node default { include b }`
+	c, err := compiled(t, text, compile.Options{Node: "n", Classes: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := applied(c, "Notify"); !slices.Equal(got, []string{"b", "a"}) || c.Name != "n" || !slices.Equal(c.Classes, []string{"settings", "default", "b", "a"}) {
+		t.Errorf("found %q, classes %q of %s", got, c.Classes, c.Name)
+	}
+	if _, err := compiled(t, text, compile.Options{Classes: []string{"none"}}); err == nil || !strings.Contains(err.Error(), "there is no class none") {
+		t.Errorf("a missing class: %v", err)
+	}
+}
+
+// A secret is clear text in the catalog, with its mark.
+func TestSensitive(t *testing.T) {
+	c, err := compiled(t, `notify { 'a': message => Sensitive('s'), withpath => true } @@notify { 'b': }`, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := c.Find(catalog.Ref{Type: "Notify", Title: "a"}), c.Find(catalog.Ref{Type: "Notify", Title: "b"})
+	if a.Params.Value("message") != "s" || !a.Secret("message") || a.Secret("withpath") {
+		t.Errorf("Notify[a] is %+v", a)
+	}
+	if !b.Virtual || !b.Exported || a.Virtual || a.Exported {
+		t.Errorf("Notify[b] is %+v", b)
+	}
+}
+
+// A program that declares without an end ends with an error.
+func TestEndless(t *testing.T) {
+	_, err := compiled(t, `define d { d { "${title}x": } } d { 'a': }`, compile.Options{})
+	if err == nil || !strings.Contains(err.Error(), "without an end") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// BenchmarkFiles compiles resources that nothing collects.
+func BenchmarkFiles(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			text := fmt.Sprintf("Integer[1, %d].each |$i| { file { \"/srv/${i}\": ensure => file, mode => '0644', content => \"$i\" } }", n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := compiled(b, text, compile.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCollectors has 1,000 collectors by tag. The time grows with the number of
+// resources, and not with its product with the number of collectors.
+func BenchmarkCollectors(b *testing.B) {
+	for _, n := range []int{5_000, 50_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			text := fmt.Sprintf(`Integer[1, %d].each |$i| { @notify { "n$i": tag => "t${$i %% 1000}" } }`+"\n", n)
+			var t strings.Builder
+			for i := range 1000 {
+				fmt.Fprintf(&t, "Notify <| tag == 't%d' |>\n", i)
+			}
+			for b.Loop() {
+				c, err := compiled(b, text+t.String(), compile.Options{})
+				if err != nil || len(applied(c, "Notify")) != n {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/catalog"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// A resource is a resource or a class that was declared.
+type resource struct {
+	ref      eval.Ref
+	kind     catalog.Kind
+	form     syntax.Form
+	exported bool // and stays so when it is collected
+	params   *value.Hash
+	tagged   tagSet      // by the function tag
+	outer    []string    // tags of the class or resource around it, at the time of the declaration
+	scope    *eval.Scope // of the declaration; nil for resources that every catalog has
+	// pos is the place of the declaration; a class that was included has none.
+	pos        syntax.Position
+	given      map[string]origin // of parameters
+	def        *eval.Definition  // of a class or a defined type
+	done       bool              // the body was evaluated
+	containers []*resource       // in the order in which they were found
+}
+
+// An origin is the place where a parameter got its value.
+type origin struct {
+	pos       syntax.Position
+	scope     *eval.Scope // nil for a value that is not written in a program
+	isDefault bool
+}
+
+func newResource(ref eval.Ref, s *eval.Scope) *resource {
+	return &resource{ref: ref, params: value.NewHash(), scope: s}
+}
+
+// within notes a container.
+func (r *resource) within(container *resource) {
+	if !slices.Contains(r.containers, container) {
+		r.containers = append(r.containers, container)
+	}
+}
+
+// change sets attributes, or adds to their values.
+func (r *resource) change(s *eval.Scope, attrs []eval.Attribute) {
+	for _, a := range attrs {
+		v := a.Value
+		if old, ok := r.params.GetString(a.Name); ok && a.Add {
+			v = value.NewArray(append(leaves(old), leaves(v)...)...)
+		}
+		r.params = r.params.With(value.String(a.Name), v)
+		r.note(a.Name, origin{pos: a.Pos, scope: s})
+	}
+}
+
+func (r *resource) note(param string, from origin) {
+	if r.given == nil {
+		r.given = make(map[string]origin)
+	}
+	r.given[param] = from
+}
+
+// fill gives a resource the defaults of attributes that it does not have.
+func (r *resource) fill(s *eval.Scope, defaults []eval.Attribute) {
+	for _, a := range defaults {
+		if _, has := r.params.GetString(a.Name); !has {
+			r.change(s, []eval.Attribute{a})
+			r.note(a.Name, origin{a.Pos, s, true})
+		}
+	}
+}
+
+// elements are those of an array, or the value itself.
+func elements(v value.Value) []value.Value {
+	if a, ok := v.(*value.Array); ok {
+		return a.Elems()
+	}
+	return []value.Value{v}
+}
+
+// leaves are the elements of an array and of the arrays in it.
+func leaves(v value.Value) (list []value.Value) {
+	a, ok := v.(*value.Array)
+	if !ok {
+		return []value.Value{v}
+	}
+	for _, v := range a.Elems() {
+		list = append(list, leaves(v)...)
+	}
+	return list
+}
+
+// pieces are the leaves without undef.
+func pieces(v value.Value) []value.Value {
+	return slices.DeleteFunc(leaves(v), func(v value.Value) bool {
+		_, undef := v.(value.Undef)
+		return undef
+	})
+}
+
+// texts are the leaves of a value as texts, without undef.
+func texts(v value.Value) (list []string) {
+	for _, v := range pieces(v) {
+		list = append(list, value.ToString(v))
+	}
+	return list
+}
+
+// metaparams are the parameters of every resource, in Puppet's order.
+var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage"}
+
+// accepts reports whether a resource can have a parameter. The types of Puppet are not
+// known here, except for notify.
+func (r *resource) accepts(name string) bool {
+	if slices.Contains(metaparams, name) || name == "name" {
+		return true
+	}
+	if r.def != nil {
+		return slices.ContainsFunc(r.def.Params(), func(p *syntax.Param) bool { return p.Name == name })
+	}
+	if r.ref.Type == "notify" {
+		return name == "message" || name == "withpath"
+	}
+	return name != "title"
+}
+
+// where is the place of a declaration, for messages.
+func (r *resource) where() string {
+	if r.pos.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", at %s:%d", r.pos.File, r.pos.Line)
+}
+
+// aliases are the names that a resource has besides its title: the parameter alias, and
+// the value of the name variable.
+func (r *resource) aliases() []string {
+	var list []string
+	if v, is := r.params.GetString("alias"); is {
+		list = texts(v)
+	}
+	switch r.ref.Type {
+	case "file", "group", "notify", "service", "user":
+		_, v := r.key()
+		list = append(list, value.ToString(v))
+	}
+	return list
+}
+
+// key returns the name variable of a resource and its value, which is the title unless
+// it was given.
+func (r *resource) key() (name string, v value.Value) {
+	name = "name"
+	switch r.ref.Type {
+	case "exec":
+		name = "command"
+	case "file", "tidy":
+		name = "path"
+	}
+	if v, is := r.params.GetString(name); is {
+		return name, v
+	}
+	return name, value.String(canonicalTitle(r.ref).Title)
+}
+
+// canonicalTitle removes slashes at the end of the path of a file.
+func canonicalTitle(r eval.Ref) eval.Ref {
+	if r.Type == "file" && r.Title != "" {
+		r.Title = r.Title[:1] + strings.TrimRight(r.Title[1:], "/")
+	}
+	return r
+}
+
+// className is the name of a class as the compiler writes it.
+func className(title string) string { return strings.ToLower(strings.TrimPrefix(title, "::")) }
+
+// capitals writes a name as references do: App::Params.
+func capitals(name string) string {
+	parts := strings.Split(name, "::")
+	for i, p := range parts {
+		if p != "" {
+			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "::")
+}
+
+// catalogRef is a reference as catalogs have it: File[/x], Class[App].
+func catalogRef(r eval.Ref) catalog.Ref {
+	title := r.Title
+	if r.Type == "class" && title != mainTitle {
+		title = capitals(title)
+	}
+	return catalog.Ref{Type: capitals(r.Type), Title: title}
+}
+
+func reference(r eval.Ref) string { return catalogRef(r).String() }
+
+// refOf returns the resource that a type is a reference to.
+func refOf(v value.Value) eval.Ref {
+	switch v := v.(type) {
+	case *value.ClassType:
+		return eval.Ref{Type: "class", Title: strings.ToLower(v.Title)}
+	case *value.ResourceType:
+		if r := (eval.Ref{Type: strings.ToLower(v.TypeName), Title: v.Title}); r.Type != "class" {
+			return r
+		}
+		return eval.Ref{Type: "class", Title: strings.ToLower(v.Title)}
+	}
+	return eval.Ref{}
+}
+
+// named is refOf for a value that can also be a text: 'File[/x]'.
+func named(v value.Value) eval.Ref {
+	text, is := v.(value.String)
+	if !is {
+		return refOf(v)
+	}
+	typ, rest, _ := strings.Cut(string(text), "[")
+	title, ok := strings.CutSuffix(rest, "]")
+	if !ok {
+		return eval.Ref{}
+	}
+	r := eval.Ref{Type: strings.ToLower(typ), Title: title}
+	if r.Type == "class" {
+		r.Title = strings.ToLower(title)
+	}
+	return r
+}

@@ -1,0 +1,158 @@
+package catalog
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"bolt/format/ordered"
+)
+
+// digestFormat changes when Canonical writes an equal catalog in another way.
+const digestFormat = 1
+
+// Digest returns the SHA-256 of the canonical form, in hexadecimal digits. Two catalogs
+// have the same digest if and only if applying them does the same.
+//
+// The digest depends on the values of secrets. A person who knows the digest and the rest
+// of the catalog can find a short secret by trials.
+func (c *Catalog) Digest() string {
+	sum := sha256.Sum256(c.Canonical())
+	return hex.EncodeToString(sum[:])
+}
+
+// Canonical returns the one form in which equal states are equal bytes: JSON without
+// blanks, with sorted keys.
+//
+// It has the resources in their order, because that is the order of application
+// where nothing else decides; of containers only the relations; the edges, sorted; and
+// the content, owner and mode of files. Names of sensitive parameters are in it, so that
+// a catalog that would show a secret differs from one that would not.
+//
+// It does not have the node, the environment, versions, tags, aliases, files and lines
+// of declarations, parameters of classes and defined types, virtual resources, and the
+// place where a file's content comes from.
+func (c *Catalog) Canonical() []byte {
+	b := strconv.AppendInt([]byte(`{"format":`), digestFormat, 10)
+	b = append(b, `,"resources":[`...)
+	first := true
+	for _, r := range c.resources {
+		if r.Virtual {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = c.appendResource(b, r)
+	}
+	b = append(b, `],"edges":[`...)
+	for i, e := range c.sortedEdges() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, []any{e.Source.String(), e.Target.String()})
+	}
+	return append(b, `]}`...)
+}
+
+func (c *Catalog) sortedEdges() []Edge {
+	edges := slices.DeleteFunc(slices.Clone(c.Edges), func(e Edge) bool { return !c.applied(e.Source) || !c.applied(e.Target) })
+	byRef := func(a, b Ref) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Title, b.Title)) }
+	slices.SortFunc(edges, func(a, b Edge) int { return cmp.Or(byRef(a.Source, b.Source), byRef(a.Target, b.Target)) })
+	return slices.Compact(edges)
+}
+
+// containerParams are the parameters of a container that have an effect themselves. The
+// compiler has copied the others that have one to the resources in it.
+var containerParams = []string{"before", "notify", "require", "stage", "subscribe"}
+
+func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
+	params := &ordered.Map{}
+	for name, v := range r.Params.All() {
+		switch {
+		case name == "tag", name == "alias":
+		case r.Container() && !slices.Contains(containerParams, name):
+		case r.Type == "File" && name == "source" && (c.Files[r.Title] != nil || c.Trees[r.Title] != nil):
+		default:
+			params.Set(name, v)
+		}
+	}
+	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", params)
+	if !r.Container() && len(r.Sensitive) > 0 {
+		names := slices.Sorted(slices.Values(r.Sensitive))
+		m.Set("sensitive", list(slices.Compact(names)))
+	}
+	if r.Type == "File" {
+		var files []any
+		if f := c.Files[r.Title]; f != nil {
+			files = append(files, f.canonical())
+		}
+		for _, t := range c.Trees[r.Title] {
+			tree := make([]any, 0, len(t.Files))
+			for _, f := range t.Files {
+				tree = append(tree, f.canonical())
+			}
+			files = append(files, tree)
+		}
+		if files != nil {
+			m.Set("files", files)
+		}
+	}
+	return appendValue(b, m)
+}
+
+func (f *FileMeta) canonical() *ordered.Map {
+	m := ordered.Of("path", f.Relative, "type", f.Type, "links", f.Links, "destination", f.Destination, "owner", f.Owner, "group", f.Group, "mode", f.Mode)
+	if f.Type == "file" {
+		m.Set("sum", f.Sum) // of a directory it is a time
+	}
+	return m
+}
+
+// appendValue writes data with sorted keys.
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case *big.Int:
+		return v.Append(b, 10)
+	case float64:
+		return ordered.AppendFloat(b, v)
+	case string:
+		text, _ := json.Marshal(v) // never fails for a string
+		return append(b, text...)
+	case []any:
+		b = append(b, '[')
+		for i, x := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, x)
+		}
+		return append(b, ']')
+	case *ordered.Map:
+		b = append(b, '{')
+		for i, key := range slices.Sorted(slices.Values(v.Keys())) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, key)
+			b = append(b, ':')
+			b = appendValue(b, v.Value(key))
+		}
+		return append(b, '}')
+	}
+	panic("catalog: parameters hold a value that is not data of package ordered")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

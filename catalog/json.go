@@ -1,0 +1,348 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+
+	"bolt/format/ordered"
+)
+
+// catalogFormat is the version of Puppet's format that MarshalJSON writes.
+const catalogFormat = 2
+
+// Parse reads a catalog in Puppet's JSON: the answer of a compilation, with or without
+// {"catalog": ...} around it. It ignores keys that it does not know. An error names the
+// part that is wrong.
+func Parse(data []byte) (*Catalog, error) {
+	v, err := ordered.ParseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	in := reader{}
+	m := in.object(v, "the catalog")
+	if inner, ok := m.Get("catalog"); ok && m.Value("resources") == nil {
+		m = in.object(inner, "catalog")
+	}
+	c := in.catalog(m)
+	if in.err != nil {
+		return nil, in.err
+	}
+	return c, nil
+}
+
+// A reader takes decoded JSON apart. It keeps the first error.
+type reader struct{ err error }
+
+func (in *reader) fail(where, format string, a ...any) {
+	if in.err == nil {
+		in.err = fmt.Errorf("%s: %s", where, fmt.Sprintf(format, a...))
+	}
+}
+
+func (in *reader) object(v any, where string) *ordered.Map {
+	m, ok := v.(*ordered.Map)
+	if !ok {
+		in.fail(where, "expected an object")
+	}
+	return m
+}
+
+// list returns the elements of a key's list; nil if there is no such key.
+func (in *reader) list(m *ordered.Map, key, where string) []any {
+	v := m.Value(key)
+	list, ok := v.([]any)
+	if v != nil && !ok {
+		in.fail(where+key, "expected a list")
+	}
+	return list
+}
+
+// text returns the string of a key; "" if there is none, or null.
+func (in *reader) text(m *ordered.Map, key, where string) string {
+	v := m.Value(key)
+	s, ok := v.(string)
+	if v != nil && !ok {
+		in.fail(where+key, "expected a string")
+	}
+	return s
+}
+
+func (in *reader) number(m *ordered.Map, key, where string) int64 {
+	v := m.Value(key)
+	n, ok := v.(int64)
+	if v != nil && !ok {
+		in.fail(where+key, "expected a whole number")
+	}
+	return n
+}
+
+func (in *reader) texts(m *ordered.Map, key, where string) []string {
+	list := in.list(m, key, where)
+	if len(list) == 0 {
+		return nil
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		s, ok := v.(string)
+		if !ok {
+			in.fail(where+key, "expected a list of strings")
+		}
+		texts[i] = s
+	}
+	return texts
+}
+
+func (in *reader) catalog(m *ordered.Map) *Catalog {
+	c := &Catalog{
+		Name:        in.text(m, "name", ""),
+		Environment: in.text(m, "environment", ""),
+		UUID:        in.text(m, "catalog_uuid", ""),
+		CodeID:      in.text(m, "code_id", ""),
+		Tags:        in.texts(m, "tags", ""),
+		Classes:     in.texts(m, "classes", ""),
+	}
+	switch v := m.Value("version").(type) {
+	case string:
+		c.Version = v
+	case int64:
+		c.Version = strconv.FormatInt(v, 10)
+	case nil:
+	default:
+		in.fail("version", "expected a number or a string")
+	}
+	if format := in.number(m, "catalog_format", ""); format > catalogFormat {
+		in.fail("catalog_format", "this version reads formats up to %d, and not %d", catalogFormat, format)
+	}
+	list := in.list(m, "resources", "")
+	if _, has := m.Get("resources"); !has {
+		in.fail("the catalog", "it has no resources")
+	}
+	for i, v := range list {
+		where := fmt.Sprintf("resources[%d]", i)
+		r := in.resource(in.object(v, where), where+".")
+		if in.err != nil {
+			return nil
+		}
+		if err := c.Add(r); err != nil {
+			in.fail(where, "%v", err)
+		}
+	}
+	for i, v := range in.list(m, "edges", "") {
+		where := fmt.Sprintf("edges[%d]", i)
+		e := in.object(v, where)
+		c.Edges = append(c.Edges, Edge{in.end(c, e, "source", where+"."), in.end(c, e, "target", where+".")})
+	}
+	in.metadata(c, m)
+	return c
+}
+
+// resource reads one resource. where ends in a dot.
+func (in *reader) resource(m *ordered.Map, where string) *Resource {
+	r := &Resource{
+		Ref:       Ref{in.text(m, "type", where), in.text(m, "title", where)},
+		Kind:      Kind(in.text(m, "kind", where)),
+		Tags:      in.texts(m, "tags", where),
+		File:      in.text(m, "file", where),
+		Line:      int(in.number(m, "line", where)),
+		Sensitive: in.texts(m, "sensitive_parameters", where),
+	}
+	if r.Type == "" || r.Title == "" {
+		in.fail(where[:len(where)-1], "a resource needs a type and a title")
+	}
+	switch v := m.Value("exported").(type) {
+	case bool:
+		r.Exported = v
+	case nil:
+	default:
+		in.fail(where+"exported", "expected true or false")
+	}
+	if v := m.Value("parameters"); v != nil {
+		if params := in.object(v, where+"parameters"); params.Len() > 0 {
+			r.Params = params
+		}
+	}
+	return r
+}
+
+// end reads one end of an edge, which must be a resource.
+func (in *reader) end(c *Catalog, m *ordered.Map, key, where string) Ref {
+	r, err := ParseRef(in.text(m, key, where))
+	switch {
+	case err != nil:
+		in.fail(where+key, "%v", err)
+	case c.Find(r) == nil:
+		in.fail(where+key, "%s is not among the resources", r)
+	}
+	return r
+}
+
+func (in *reader) metadata(c *Catalog, m *ordered.Map) {
+	if v := m.Value("metadata"); v != nil {
+		files := in.object(v, "metadata")
+		for title, v := range files.All() {
+			where := "metadata." + title
+			if c.Files == nil {
+				c.Files = make(map[string]*FileMeta)
+			}
+			c.Files[title] = in.file(in.object(v, where), where+".")
+		}
+	}
+	v := m.Value("recursive_metadata")
+	if v == nil {
+		return
+	}
+	for title, v := range in.object(v, "recursive_metadata").All() {
+		where := "recursive_metadata." + title
+		if c.Trees == nil {
+			c.Trees = make(map[string][]Tree)
+		}
+		sources := in.object(v, where)
+		trees := make([]Tree, 0, sources.Len())
+		for source := range sources.All() {
+			t := Tree{Source: source}
+			for i, v := range in.list(sources, source, where+".") {
+				where := fmt.Sprintf("%s.%s[%d]", where, source, i)
+				t.Files = append(t.Files, in.file(in.object(v, where), where+"."))
+			}
+			trees = append(trees, t)
+		}
+		c.Trees[title] = trees
+	}
+}
+
+func (in *reader) file(m *ordered.Map, where string) *FileMeta {
+	f := &FileMeta{
+		Path:        in.text(m, "path", where),
+		Relative:    in.text(m, "relative_path", where),
+		Type:        in.text(m, "type", where),
+		Links:       in.text(m, "links", where),
+		Destination: in.text(m, "destination", where),
+		Owner:       in.owner(m, "owner", where),
+		Group:       in.owner(m, "group", where),
+		Mode:        in.number(m, "mode", where),
+		ContentURI:  in.text(m, "content_uri", where),
+		Source:      in.text(m, "source", where),
+	}
+	if v := m.Value("checksum"); v != nil {
+		sum := in.object(v, where+"checksum")
+		f.SumType, f.Sum = in.text(sum, "type", where+"checksum."), in.text(sum, "value", where+"checksum.")
+	}
+	return f
+}
+
+// owner is a name or an ID.
+func (in *reader) owner(m *ordered.Map, key, where string) any {
+	switch v := m.Value(key).(type) {
+	case nil, string, int64:
+		return v
+	}
+	in.fail(where+key, "expected a name or a number")
+	return nil
+}
+
+// MarshalJSON writes the catalog as Puppet does, in rich data. Virtual resources, and
+// edges to them, are left out.
+func (c *Catalog) MarshalJSON() ([]byte, error) { return c.data().MarshalJSON() }
+
+func (c *Catalog) data() *ordered.Map {
+	m := ordered.Of("tags", list(c.Tags), "name", c.Name)
+	if n, err := strconv.ParseInt(c.Version, 10, 64); err == nil && strconv.FormatInt(n, 10) == c.Version {
+		m.Set("version", n)
+	} else {
+		m.Set("version", c.Version)
+	}
+	m.Set("code_id", optional(c.CodeID))
+	m.Set("catalog_uuid", optional(c.UUID))
+	m.Set("catalog_format", int64(catalogFormat))
+	m.Set("environment", c.Environment)
+	resources := make([]any, 0, len(c.resources))
+	for _, r := range c.resources {
+		if !r.Virtual {
+			resources = append(resources, r.data())
+		}
+	}
+	m.Set("resources", resources)
+	edges := make([]any, 0, len(c.Edges))
+	for _, e := range c.Edges {
+		if c.applied(e.Source) && c.applied(e.Target) {
+			edges = append(edges, ordered.Of("source", e.Source.String(), "target", e.Target.String()))
+		}
+	}
+	m.Set("edges", edges)
+	m.Set("classes", list(c.Classes))
+	if len(c.Files) > 0 {
+		files := &ordered.Map{}
+		for _, title := range sortedKeys(c.Files) {
+			files.Set(title, c.Files[title].data(false))
+		}
+		m.Set("metadata", files)
+	}
+	if len(c.Trees) > 0 {
+		all := &ordered.Map{}
+		for _, title := range sortedKeys(c.Trees) {
+			sources := &ordered.Map{}
+			for _, t := range c.Trees[title] {
+				files := make([]any, 0, len(t.Files))
+				for _, f := range t.Files {
+					files = append(files, f.data(true))
+				}
+				sources.Set(t.Source, files)
+			}
+			all.Set(title, sources)
+		}
+		m.Set("recursive_metadata", all)
+	}
+	return m
+}
+
+// applied reports whether a resource is there and not virtual.
+func (c *Catalog) applied(r Ref) bool {
+	found := c.byRef[r]
+	return found != nil && !found.Virtual
+}
+
+func (r *Resource) data() *ordered.Map {
+	m := ordered.Of("type", r.Type, "title", r.Title, "tags", list(r.Tags))
+	if r.File != "" {
+		m.Set("file", r.File)
+	}
+	if r.Line != 0 {
+		m.Set("line", int64(r.Line))
+	}
+	m.Set("exported", r.Exported)
+	if r.Kind != "" {
+		m.Set("kind", string(r.Kind))
+	}
+	if r.Params.Len() > 0 {
+		m.Set("parameters", r.Params)
+	}
+	if len(r.Sensitive) > 0 {
+		m.Set("sensitive_parameters", list(r.Sensitive))
+	}
+	return m
+}
+
+func (f *FileMeta) data(below bool) *ordered.Map {
+	m := ordered.Of("path", f.Path, "relative_path", optional(f.Relative), "links", f.Links, "owner", f.Owner, "group", f.Group, "mode", f.Mode,
+		"checksum", ordered.Of("type", f.SumType, "value", f.Sum), "type", f.Type, "destination", optional(f.Destination))
+	m.Set("content_uri", f.ContentURI)
+	if !below {
+		m.Set("source", f.Source)
+	}
+	return m
+}
+
+func optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func list(texts []string) []any {
+	l := make([]any, len(texts))
+	for i, s := range texts {
+		l[i] = s
+	}
+	return l
+}

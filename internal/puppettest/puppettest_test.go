@@ -21,6 +21,7 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/compile"
+	"bolt/catalog/order"
 	"bolt/environment"
 	"bolt/modules"
 	"bolt/puppet/check"
@@ -535,7 +536,7 @@ func reasons(t *testing.T, name string) map[string]string {
 type want struct {
 	Case       string
 	Catalog    json.RawMessage
-	Order      json.RawMessage
+	Order      []string
 	OrderError *place `json:"order_error"`
 	ParseError *place `json:"parse_error"`
 	Error      *place
@@ -632,7 +633,26 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 		}
 	}
 	if w.Order != nil || w.OrderError != nil {
-		return "there is no order of application"
+		return misordered(w, r.catalog)
+	}
+	return ""
+}
+
+// misordered says how the order of application differs from Puppet's, "" if it does not.
+func misordered(w *want, c *catalog.Catalog) string {
+	list, err := order.Of(c, order.Options{})
+	if err != nil || w.OrderError != nil {
+		if err == nil || w.OrderError == nil {
+			return fmt.Sprintf("the error of the order is %v, want one: %v", err, w.OrderError != nil)
+		}
+		return ""
+	}
+	var refs []string
+	for _, r := range list {
+		refs = append(refs, r.String())
+	}
+	if !slices.Equal(refs, w.Order) {
+		return fmt.Sprintf("the order is %q, want %q", refs, w.Order)
 	}
 	return ""
 }

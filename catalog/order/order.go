@@ -1,0 +1,342 @@
+// Package order finds the order in which the resources of a catalog are applied.
+//
+// A resource is applied after the resources that it requires, which before, notify,
+// require and subscribe name, and after the resources on which its type depends by
+// itself. A relation of a container holds for everything in it. Where nothing else
+// decides, the order is that of the catalog.
+//
+// The order is Puppet's with its setting ordering=manifest: a container is entered when all
+// that it requires has been applied, and is left when all in it has been applied.
+package order
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bolt/catalog"
+)
+
+// Options describe what a catalog does not say.
+type Options struct {
+	// Auto returns the resources on which the type of a resource makes it depend, such as
+	// the directory of a file. Resources that the catalog does not have do not count,
+	// nor does a dependency whose opposite is known. nil is none.
+	Auto func(r *catalog.Resource) []catalog.Ref
+}
+
+// A CycleError is for resources that wait for each other.
+type CycleError struct {
+	// Cycle is the resources and containers, each of which comes before the next; the
+	// first comes after the last.
+	Cycle []catalog.Ref
+}
+
+func (e *CycleError) Error() string {
+	var b strings.Builder
+	for _, r := range e.Cycle {
+		b.WriteString(r.String() + " => ")
+	}
+	return fmt.Sprintf("The resources wait for each other: %s%s", &b, e.Cycle[0])
+}
+
+// A MissingError is for a relation with a resource that the catalog does not have.
+type MissingError struct {
+	From  *catalog.Resource
+	Param string
+	To    string
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s of %s names %s, which the catalog does not have", e.Param, e.From.Ref, e.To)
+}
+
+// Of returns the resources of a catalog that are applied, in their order. Containers and
+// virtual resources are not among them. The error is a *CycleError or a *MissingError.
+func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
+	g := newGraph(c)
+	if err := g.relate(); err != nil {
+		return nil, err
+	}
+	if o.Auto != nil {
+		g.addAuto(o.Auto)
+	}
+	g.contain(c)
+	return g.sort()
+}
+
+// A graph has two points for each container, where it is entered and where it is left,
+// and one for each other resource. The number of a point is the place of its resource
+// in the catalog; len(list) is added where a container is left.
+type graph struct {
+	list     []*catalog.Resource
+	byRef    map[catalog.Ref]int
+	after    [][]int // for each point, those that come after it
+	waits    []int   // for each point, the number of those that come before it
+	relation map[[2]int]bool
+}
+
+func newGraph(c *catalog.Catalog) *graph {
+	g := &graph{byRef: make(map[catalog.Ref]int), relation: make(map[[2]int]bool)}
+	for _, r := range c.Resources() {
+		if !r.Virtual {
+			g.byRef[r.Ref] = len(g.list)
+			g.list = append(g.list, r)
+		}
+	}
+	for i, r := range g.list {
+		for _, alias := range otherNames(r) {
+			ref := catalog.Ref{Type: r.Type, Title: alias}
+			if _, taken := g.byRef[ref]; !taken {
+				g.byRef[ref] = i
+			}
+		}
+	}
+	g.after = make([][]int, 2*len(g.list))
+	g.waits = make([]int, 2*len(g.list))
+	return g
+}
+
+// otherNames are the names besides its title by which others can refer to a resource.
+func otherNames(r *catalog.Resource) []string {
+	names := texts(r.Params.Value("alias"))
+	for _, param := range []string{"name", "path"} {
+		if name, is := r.Params.Value(param).(string); is && !r.Container() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// enter is the point at which a resource or container begins, leave the one at its end.
+func (g *graph) enter(i int) int { return i }
+
+func (g *graph) leave(i int) int {
+	if g.list[i].Container() {
+		return len(g.list) + i
+	}
+	return i
+}
+
+func (g *graph) edge(from, to int) {
+	g.after[from] = append(g.after[from], to)
+	g.waits[to]++
+}
+
+// find returns the place of the resource that a reference names. References in catalogs
+// of other programs can be in lower case, and paths can end in a slash.
+func (g *graph) find(r catalog.Ref) (int, bool) {
+	if i, ok := g.byRef[r]; ok {
+		return i, true
+	}
+	r.Type = capitals(r.Type)
+	switch r.Type {
+	case "Class":
+		if r.Title != "main" {
+			r.Title = capitals(strings.TrimPrefix(r.Title, "::"))
+		}
+	case "File":
+		if len(r.Title) > 1 {
+			r.Title = strings.TrimRight(r.Title, "/")
+		}
+	}
+	i, ok := g.byRef[r]
+	return i, ok
+}
+
+func capitals(name string) string {
+	parts := strings.Split(name, "::")
+	for i, p := range parts {
+		if p != "" {
+			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "::")
+}
+
+// relations are the parameters that name other resources. later is true if these come
+// after the resource that has the parameter.
+var relations = []struct {
+	param string
+	later bool
+}{{"before", true}, {"notify", true}, {"require", false}, {"subscribe", false}}
+
+// relate adds the relations that parameters name.
+func (g *graph) relate() error {
+	for i, r := range g.list {
+		for _, rel := range relations {
+			for _, text := range texts(r.Params.Value(rel.param)) {
+				ref, err := catalog.ParseRef(text)
+				j, ok := g.find(ref)
+				switch {
+				case err != nil || !ok:
+					return &MissingError{From: r, Param: rel.param, To: text}
+				case rel.later:
+					g.order(i, j)
+				default:
+					g.order(j, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// order makes one resource or container come before another, once.
+func (g *graph) order(before, after int) {
+	if key := [2]int{before, after}; !g.relation[key] {
+		g.relation[key] = true
+		g.edge(g.leave(before), g.enter(after))
+	}
+}
+
+func (g *graph) addAuto(auto func(r *catalog.Resource) []catalog.Ref) {
+	for i, r := range g.list {
+		for _, ref := range auto(r) {
+			if j, ok := g.byRef[ref]; ok && j != i && !g.relation[[2]int{i, j}] {
+				g.order(j, i)
+			}
+		}
+	}
+}
+
+// contain puts what a container contains between its two points.
+func (g *graph) contain(c *catalog.Catalog) {
+	for i, r := range g.list {
+		if r.Container() {
+			g.edge(g.enter(i), g.leave(i))
+		}
+	}
+	for _, e := range c.Edges {
+		i, known := g.byRef[e.Source]
+		j, is := g.byRef[e.Target]
+		if known && is {
+			g.edge(g.enter(i), g.enter(j))
+			g.edge(g.leave(j), g.leave(i))
+		}
+	}
+}
+
+// sort takes the point of the first resource in the catalog that waits for nothing, again
+// and again.
+func (g *graph) sort() ([]*catalog.Resource, error) {
+	ready := &points{size: len(g.list)}
+	waits := slices.Clone(g.waits)
+	for i := range g.list {
+		if waits[i] == 0 {
+			ready.list = append(ready.list, i)
+		}
+	}
+	heap.Init(ready)
+	var applied []*catalog.Resource
+	for ready.Len() > 0 {
+		p := heap.Pop(ready).(int)
+		if r := g.list[p%len(g.list)]; !r.Container() {
+			applied = append(applied, r)
+		}
+		waits[p] = -1
+		for _, next := range g.after[p] {
+			if waits[next]--; waits[next] == 0 {
+				heap.Push(ready, next)
+			}
+		}
+	}
+	for _, w := range waits {
+		if w > 0 {
+			return nil, &CycleError{g.cycle(waits)}
+		}
+	}
+	return applied, nil
+}
+
+// points is a heap of points by the place of their resources.
+type points struct {
+	list []int
+	size int
+}
+
+func (p *points) Len() int { return len(p.list) }
+func (p *points) Less(i, j int) bool {
+	a, b := p.list[i], p.list[j]
+	if a%p.size != b%p.size {
+		return a%p.size < b%p.size
+	}
+	return a < b
+}
+func (p *points) Swap(i, j int) { p.list[i], p.list[j] = p.list[j], p.list[i] }
+func (p *points) Push(x any)    { p.list = append(p.list, x.(int)) }
+func (p *points) Pop() any {
+	last := p.list[len(p.list)-1]
+	p.list = p.list[:len(p.list)-1]
+	return last
+}
+
+// cycle returns the shortest cycle through the first point that is in one. waits is
+// positive for the points that could not be taken.
+func (g *graph) cycle(waits []int) []catalog.Ref {
+	var best []int
+	for p, w := range waits {
+		if w <= 0 {
+			continue
+		}
+		if found := g.way(p, waits); found != nil && (best == nil || len(found) < len(best)) {
+			best = found
+		}
+		if best != nil && p >= maxStarts {
+			break
+		}
+	}
+	var refs []catalog.Ref
+	for _, p := range best {
+		if r := g.list[p%len(g.list)].Ref; len(refs) == 0 || refs[len(refs)-1] != r {
+			refs = append(refs, r)
+		}
+	}
+	if len(refs) > 1 && refs[0] == refs[len(refs)-1] {
+		refs = refs[1:]
+	}
+	return refs
+}
+
+// maxStarts bounds the search for the shortest cycle in a large catalog.
+const maxStarts = 1000
+
+// way returns the shortest way from a point back to itself, nil if there is none.
+func (g *graph) way(start int, waits []int) []int {
+	from := map[int]int{}
+	queue := []int{start}
+	for len(queue) > 0 {
+		p := queue[0]
+		queue = queue[1:]
+		for _, next := range g.after[p] {
+			if next == start {
+				var way []int
+				for ; p != start; p = from[p] {
+					way = append(way, p)
+				}
+				way = append(way, start)
+				slices.Reverse(way)
+				return way
+			}
+			if _, seen := from[next]; !seen && waits[next] > 0 {
+				from[next] = p
+				queue = append(queue, next)
+			}
+		}
+	}
+	return nil
+}
+
+// texts are the strings in a parameter, in lists or alone.
+func texts(v any) (list []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, x := range v {
+			list = append(list, texts(x)...)
+		}
+	}
+	return list
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bolt/catalog"
+	"bolt/catalog/types"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
@@ -168,7 +169,7 @@ func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(
 		if !r.accepts(name) {
 			return eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name)
 		}
-		if slices.Contains(metaparams, name) && !slices.Contains(known, name) {
+		if types.IsMetaparam(name) && !slices.Contains(known, name) {
 			if err := scope.Set(name, v); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bolt/catalog/types"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -211,7 +212,7 @@ func (c *compiler) inherit(r *resource) {
 	if r.def != nil && r.def.Kind == eval.KindClass || o.def == nil || o.def.Kind != eval.KindDefine || !c.open(o) {
 		return
 	}
-	for _, name := range metaparams {
+	for _, name := range types.Metaparams() {
 		v, is := o.params.GetString(name)
 		if _, has := r.params.GetString(name); is && !has && !slices.Contains(relations, name) {
 			r.params = r.params.With(value.String(name), v)

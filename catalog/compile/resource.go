@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/catalog"
+	"bolt/catalog/types"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -112,20 +113,17 @@ func texts(v value.Value) (list []string) {
 	return list
 }
 
-// metaparams are the parameters of every resource, in Puppet's order.
-var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage"}
-
-// accepts reports whether a resource can have a parameter. The types of Puppet are not
-// known here, except for notify.
+// accepts reports whether a resource can have a parameter. Types that package types does
+// not know can have all.
 func (r *resource) accepts(name string) bool {
-	if slices.Contains(metaparams, name) || name == "name" {
+	if types.IsMetaparam(name) || name == "name" {
 		return true
 	}
 	if r.def != nil {
 		return slices.ContainsFunc(r.def.Params(), func(p *syntax.Param) bool { return p.Name == name })
 	}
-	if r.ref.Type == "notify" {
-		return name == "message" || name == "withpath"
+	if t := types.Find(r.ref.Type); t != nil {
+		return t.Has(name)
 	}
 	return name != "title"
 }
@@ -145,8 +143,7 @@ func (r *resource) aliases() []string {
 	if v, is := r.params.GetString("alias"); is {
 		list = texts(v)
 	}
-	switch r.ref.Type {
-	case "file", "group", "notify", "service", "user":
+	if t := types.Find(r.ref.Type); t != nil && t.Unique {
 		_, v := r.key()
 		list = append(list, value.ToString(v))
 	}
@@ -157,11 +154,8 @@ func (r *resource) aliases() []string {
 // it was given.
 func (r *resource) key() (name string, v value.Value) {
 	name = "name"
-	switch r.ref.Type {
-	case "exec":
-		name = "command"
-	case "file", "tidy":
-		name = "path"
+	if t := types.Find(r.ref.Type); t != nil {
+		name = t.Key
 	}
 	if v, is := r.params.GetString(name); is {
 		return name, v

@@ -22,6 +22,7 @@ import (
 	"bolt/catalog"
 	"bolt/catalog/compile"
 	"bolt/catalog/order"
+	"bolt/catalog/types"
 	"bolt/environment"
 	"bolt/modules"
 	"bolt/puppet/check"
@@ -215,7 +216,7 @@ func kindOf(err error) string {
 	return ""
 }
 
-var update = flag.Bool("update", false, "write the kinds of errors to kinds.txt, and our own answers to differs.txt and later.txt")
+var update = flag.Bool("update", false, "write the kinds of errors to kinds.txt, and our own answers to differs.txt")
 
 // kinds are those of the errors of a test, and what kinds.txt says of them.
 type kinds struct {
@@ -547,10 +548,9 @@ type want struct {
 	}
 }
 
-// TestCases runs every case of the corpus. What only a compiler could answer
-// stands in later.txt.
+// TestCases runs every case of the corpus.
 func TestCases(t *testing.T) {
-	later, differs, kinds := newKnown(t, "later.txt"), newKnown(t, "differs.txt"), newKinds(t, true)
+	differs, kinds := newKnown(t, "differs.txt"), newKinds(t, true)
 	seen := 0
 	eachLine(t, "expected/cases.jsonl", func(line []byte) {
 		var w want
@@ -560,10 +560,8 @@ func TestCases(t *testing.T) {
 		seen++
 		t.Run(w.Case, func(t *testing.T) {
 			bad, r := judge(t, &w, kinds)
-			for _, list := range []*known{later, differs} {
-				if wrong, is := list.check(w.Case, bad, r); is {
-					bad = wrong
-				}
+			if wrong, is := differs.check(w.Case, bad, r); is {
+				bad = wrong
 			}
 			if bad != "" {
 				t.Error(bad)
@@ -574,13 +572,7 @@ func TestCases(t *testing.T) {
 		t.Errorf("only %d cases", seen)
 	}
 	kinds.close(t)
-	later.close(t)
 	differs.close(t)
-	for _, name := range slices.Sorted(maps.Keys(later.rows)) {
-		if _, ok := later.got[name]; !ok {
-			t.Errorf("later.txt has %q, which is no case", name)
-		}
-	}
 }
 
 // judge runs one case and says what is wrong, "" if nothing is.
@@ -640,7 +632,12 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 
 // misordered says how the order of application differs from Puppet's, "" if it does not.
 func misordered(w *want, c *catalog.Catalog) string {
-	list, err := order.Of(c, order.Options{})
+	list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+	for _, r := range c.Resources() {
+		if refused := types.Check(r); refused != nil {
+			err = refused[0]
+		}
+	}
 	if err != nil || w.OrderError != nil {
 		if err == nil || w.OrderError == nil {
 			return fmt.Sprintf("the error of the order is %v, want one: %v", err, w.OrderError != nil)

@@ -1,0 +1,221 @@
+package types
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"bolt/catalog"
+)
+
+// Auto returns the resources on which a resource depends because of its type, as far as the
+// catalog has them (Puppet's autorequires).
+func Auto(c *catalog.Catalog) func(r *catalog.Resource) []catalog.Ref {
+	a := auto{c: c}
+	return func(r *catalog.Resource) []catalog.Ref {
+		a.refs = nil
+		if f := autos[r.Type]; f != nil {
+			f(&a, r)
+		}
+		return a.refs
+	}
+}
+
+// An auto collects references of one resource.
+type auto struct {
+	c     *catalog.Catalog
+	paths map[string]catalog.Ref // of files, by path; nil before it is needed
+	gids  map[int64]catalog.Ref  // of groups; nil before it is needed
+	refs  []catalog.Ref
+}
+
+// autos are the rules of the types that have any.
+var autos = map[string]func(*auto, *catalog.Resource){
+	"Cron":               func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Exec":               (*auto).exec,
+	"File":               (*auto).file,
+	"Mount":              (*auto).mount,
+	"Package":            (*auto).pkg,
+	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"User":               (*auto).groups,
+}
+
+func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type: typ, Title: title}) }
+
+// at adds the file at a path, if the catalog has one.
+func (a *auto) at(path string) bool {
+	if a.paths == nil {
+		a.paths = make(map[string]catalog.Ref)
+		for _, r := range a.c.Resources() {
+			if r.Type == "File" && !r.Virtual {
+				a.paths[pathOf(r)] = r.Ref
+			}
+		}
+	}
+	ref, ok := a.paths[trimSlash(path)]
+	if ok {
+		a.refs = append(a.refs, ref)
+	}
+	return ok
+}
+
+// pathOf is the path of a file or a mount.
+func pathOf(r *catalog.Resource) string {
+	for _, param := range []string{"path", "name"} {
+		if p, is := r.Params.Value(param).(string); is {
+			return trimSlash(p)
+		}
+	}
+	return trimSlash(r.Title)
+}
+
+func trimSlash(p string) string {
+	if len(p) > 1 {
+		return p[:1] + strings.TrimRight(p[1:], "/")
+	}
+	return p
+}
+
+// file depends on the nearest directory above it that is managed, on the target of a
+// link, and on its owner and group if they are names.
+func (a *auto) file(r *catalog.Resource) {
+	for p := pathOf(r); p != "/" && p != "." && p != ""; {
+		p = path.Dir(p)
+		if a.at(p) {
+			break
+		}
+	}
+	if target, is := r.Params.Value("target").(string); is {
+		a.at(target)
+	}
+	a.user(r, "owner")
+	if group, is := r.Params.Value("group").(string); is && !isNumber(group) {
+		a.add("Group", group)
+	}
+}
+
+// user adds the user that a parameter names.
+func (a *auto) user(r *catalog.Resource, param string) {
+	if user, is := r.Params.Value(param).(string); is && !isNumber(user) {
+		a.add("User", user)
+	}
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 64)
+	return err == nil
+}
+
+// Paths in a command line: the program, or a text in double quotes, at the beginning of a
+// line.
+var (
+	programs = regexp.MustCompile(`(?m)^(/\S+)`)
+	quoted   = regexp.MustCompile(`(?m)^"([^"]+)"`)
+)
+
+// exec depends on its directory, on the programs of its command and checks, and on its
+// user.
+func (a *auto) exec(r *catalog.Resource) {
+	if cwd, is := r.Params.Value("cwd").(string); is {
+		a.at(cwd)
+	}
+	command := r.Title
+	switch v := r.Params.Value("command").(type) {
+	case string:
+		command = v
+	case []any:
+		command = ""
+		if len(v) > 0 {
+			command, _ = v[0].(string)
+		}
+	}
+	a.programs(command, programs)
+	a.programs(command, quoted)
+	for _, check := range []string{"onlyif", "unless"} {
+		switch v := r.Params.Value(check).(type) {
+		case string:
+			a.programs(v, programs)
+		case []any:
+			for _, line := range v {
+				if list, is := line.([]any); is && len(list) > 0 {
+					line = list[0]
+				}
+				if text, is := line.(string); is {
+					a.programs(text, programs)
+				}
+			}
+		}
+	}
+	a.user(r, "user")
+}
+
+func (a *auto) programs(line string, pattern *regexp.Regexp) {
+	for _, m := range pattern.FindAllStringSubmatch(line, -1) {
+		a.at(m[1])
+	}
+}
+
+// pkg depends on the files from which it is installed.
+func (a *auto) pkg(r *catalog.Resource) {
+	for _, param := range []string{"responsefile", "adminfile", "source"} {
+		if file, is := r.Params.Value(param).(string); is && strings.HasPrefix(file, "/") {
+			a.at(file)
+		}
+	}
+}
+
+// mount depends on the mounts above it.
+func (a *auto) mount(r *catalog.Resource) {
+	for p := pathOf(r); p != "/" && p != "." && p != ""; {
+		p = path.Dir(p)
+		a.add("Mount", p)
+	}
+}
+
+// groups are those of a user: the primary group, by name or number, and the others.
+func (a *auto) groups(r *catalog.Resource) {
+	switch gid := r.Params.Value("gid").(type) {
+	case string:
+		if n, err := strconv.ParseInt(gid, 10, 64); err == nil {
+			a.gid(n)
+		} else {
+			a.add("Group", gid)
+		}
+	case int64:
+		a.gid(gid)
+	}
+	switch groups := r.Params.Value("groups").(type) {
+	case string:
+		a.add("Group", groups)
+	case []any:
+		for _, g := range groups {
+			if name, is := g.(string); is {
+				a.add("Group", name)
+			}
+		}
+	}
+}
+
+// gid adds the group that has a number.
+func (a *auto) gid(n int64) {
+	if a.gids == nil {
+		a.gids = make(map[int64]catalog.Ref)
+		for _, r := range a.c.Resources() {
+			if r.Type != "Group" || r.Virtual {
+				continue
+			}
+			switch gid := r.Params.Value("gid").(type) {
+			case int64:
+				a.gids[gid] = r.Ref
+			case string:
+				if n, err := strconv.ParseInt(gid, 10, 64); err == nil {
+					a.gids[n] = r.Ref
+				}
+			}
+		}
+	}
+	if ref, ok := a.gids[n]; ok {
+		a.refs = append(a.refs, ref)
+	}
+}

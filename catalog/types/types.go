@@ -1,0 +1,99 @@
+// Package types knows the resource types of Puppet: their parameters, the parameter that
+// names a resource, and the resources on which a type depends by itself.
+//
+// The types are those of Puppet's core and of the modules that its packages contain
+// (cron, host, mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux). Find returns
+// nil for all others, whose parameters are not known here.
+//
+// The source is the type reference of Puppet 7 and 8.
+package types
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Type is one resource type.
+type Type struct {
+	Name string // in lower case
+	// Key is the parameter that names the resource; its default is the title.
+	Key string
+	// Unique is set if no two resources can have the same value of Key.
+	Unique bool
+	// Properties are the states of the resource that are compared and changed. Params
+	// say how this is done. Both are in the order of the reference.
+	Properties, Params []string
+}
+
+// Metaparams returns the parameters that all resources have, in Puppet's order.
+func Metaparams() []string { return slices.Clone(metaparams) }
+
+var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage"}
+
+// IsMetaparam reports whether all resources have a parameter.
+func IsMetaparam(name string) bool { return slices.Contains(metaparams, name) }
+
+// Find returns the type with a name in lower case, nil if it is not known.
+func Find(name string) *Type { return byName[name] }
+
+// Has reports whether resources of the type have a parameter. Every type has its key
+// under the name "name", too.
+func (t *Type) Has(param string) bool {
+	return param == "name" || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
+}
+
+var byName = func() map[string]*Type {
+	m := make(map[string]*Type, len(all))
+	for i := range all {
+		m[all[i].Name] = &all[i]
+	}
+	return m
+}()
+
+// all are the types. A row has the key, the properties and the other parameters.
+var all = []Type{
+	row("augeas", "name", "returns", "context onlyif changes root load_path force type_check lens incl show_diff provider"),
+	row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
+	row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider"),
+	unique(row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
+		"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
+			"provider checksum source source_permissions selinux_ignore_defaults")),
+	row("filebucket", "name", "", "server port path"),
+	unique(row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider")),
+	row("host", "name", "ensure ip host_aliases comment target", "provider"),
+	row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
+	unique(row("notify", "name", "message", "withpath")),
+	row("package", "name", "ensure package_settings flavor mark",
+		"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
+			"install_only install_options uninstall_options allow_virtual reinstall_on_refresh"),
+	row("resources", "name", "", "purge unless_system_user unless_uid"),
+	row("schedule", "name", "", "range periodmatch period repeat weekday"),
+	row("selboolean", "name", "value", "persistent provider"),
+	row("selmodule", "name", "ensure syncversion", "selmoduledir selmodulepath provider"),
+	unique(row("service", "name", "ensure enable logonaccount flags",
+		"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider")),
+	row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
+	row("sshkey", "name", "ensure key host_aliases target", "type provider"),
+	row("stage", "name", "", ""),
+	row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs"),
+	unique(row("user", "name",
+		"ensure home uid gid comment shell password password_min_age password_max_age password_warn_days groups expiry roles auths profiles keys "+
+			"project attributes salt iterations loginclass",
+		"membership system allowdupe managehome role_membership auth_membership profile_membership key_membership ia_load_module "+
+			"attribute_membership forcelocal purge_ssh_keys provider")),
+	row("whit", "name", "", ""),
+	row("yumrepo", "name",
+		"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+
+			"gpgcheck gpgkey http_caching include includepkgs keepalive metadata_expire metalink minrate mirrorlist mirrorlist_expire module_hotfixes "+
+			"password payload_gpgcheck priority protect proxy proxy_password proxy_username repo_gpgcheck retries s3_enabled skip_if_unavailable "+
+			"sslcacert sslclientcert sslclientkey sslverify throttle timeout username ensure", "target provider"),
+}
+
+func row(name, key, properties, params string) Type {
+	return Type{Name: name, Key: key, Properties: strings.Fields(properties), Params: append([]string{key}, strings.Fields(params)...)}
+}
+
+func unique(t Type) Type {
+	t.Unique = true
+	return t
+}

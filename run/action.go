@@ -219,6 +219,8 @@ type Download struct {
 	// directory.
 	Expand bool
 	Limits transport.Limits
+
+	missing []string // directories on the way to Dir that NewDownload did not find
 }
 
 // Name and Object make it an Action.

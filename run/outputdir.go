@@ -10,6 +10,7 @@ import (
 
 	"bolt/event"
 	"bolt/event/capture"
+	"bolt/format/fault"
 	"bolt/internal/filelock"
 	"bolt/inventory"
 	"bolt/transport"
@@ -30,17 +31,40 @@ type OutputDir struct {
 // errSuffix is the suffix of the name of a file with standard error.
 const errSuffix = ".err"
 
-// ErrOutputDirHeld is the error of OpenOutputDir for a directory that another run uses.
-var ErrOutputDirHeld = errors.New("another run of bolt writes to it")
+// errOutputDirHeld is the cause of an error for a directory that another run uses.
+var errOutputDirHeld = errors.New("another run of bolt writes to it")
 
-// An ObstacleError is the error of OpenOutputDir for a path that is not a directory.
-type ObstacleError struct{ Path, What string }
+// An obstacleError is the cause of an error for a path that is not a directory.
+type obstacleError struct{ Path, What string }
 
-func (e *ObstacleError) Error() string { return e.Path + " is " + e.What }
+func (e *obstacleError) Error() string { return e.Path + " is " + e.What }
 
-// OpenOutputDir locks the directory. If the directory does not exist, OpenOutputDir
-// makes it with mode 0700. The caller closes it when the last action has ended.
+// OpenOutputDir locks the directory of --output-dir. If the directory does not exist,
+// OpenOutputDir makes it with mode 0700. The caller closes it when the last action has
+// ended. For the name "", OpenOutputDir returns nil, which is an OutputDir without files.
 func OpenOutputDir(dir string, targets []*inventory.Target) (*OutputDir, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	d, err := openOutputDir(dir, targets)
+	if err != nil {
+		return nil, outputDirError(dir, err)
+	}
+	return d, nil
+}
+
+// outputDirError adds the name of the directory and, if there is one, the next step.
+func outputDirError(dir string, err error) error {
+	f := fault.File(dir, err, "The directory '%s' of --output-dir cannot be used: %v", dir, err)
+	if errors.Is(err, errOutputDirHeld) {
+		f.Hint = "Wait until that run has ended, or name another directory."
+	} else if obstacle, ok := errors.AsType[*obstacleError](err); ok {
+		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", obstacle.Path)
+	}
+	return f
+}
+
+func openOutputDir(dir string, targets []*inventory.Target) (*OutputDir, error) {
 	d := &OutputDir{dir: dir, names: make(map[*inventory.Target]string, len(targets))}
 	taken := make(map[string]*inventory.Target, 2*len(targets))
 	for _, t := range targets {
@@ -77,7 +101,7 @@ func (d *OutputDir) take() (err error) {
 		return err
 	}
 	if err = filelock.Try(d.lock); errors.Is(err, filelock.ErrHeld) {
-		return ErrOutputDirHeld
+		return errOutputDirHeld
 	}
 	return err
 }
@@ -97,16 +121,19 @@ func obstacle(dir string) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && link.Mode()&fs.ModeSymlink != 0:
 			name, _ := os.Readlink(at)
-			return &ObstacleError{at, fmt.Sprintf("a symbolic link to %s, which does not exist", name)}
+			return &obstacleError{at, fmt.Sprintf("a symbolic link to %s, which does not exist", name)}
 		case err == nil && !to.IsDir():
-			return &ObstacleError{at, "not a directory"}
+			return &obstacleError{at, "not a directory"}
 		}
 		return nil
 	}
 }
 
-// Close unlocks the directory.
+// Close unlocks the directory. It has no effect on a nil *OutputDir.
 func (d *OutputDir) Close() error {
+	if d == nil {
+		return nil
+	}
 	var err error
 	if d.lock != nil {
 		err = d.lock.Close()
@@ -115,12 +142,15 @@ func (d *OutputDir) Close() error {
 }
 
 // Clear removes the files that earlier runs wrote for the same targets. It is called when
-// the run begins.
+// the run begins. It has no effect on a nil *OutputDir.
 func (d *OutputDir) Clear() error {
+	if d == nil {
+		return nil
+	}
 	for _, name := range d.names {
 		for _, file := range []string{name, name + errSuffix} {
 			if err := d.remove(file); err != nil {
-				return err
+				return outputDirError(d.dir, err)
 			}
 		}
 	}
@@ -143,7 +173,7 @@ func (d *OutputDir) remove(name string) error {
 }
 
 func (d *OutputDir) isDirectory(name string) error {
-	return &ObstacleError{filepath.Join(d.dir, name), "a directory"}
+	return &obstacleError{filepath.Join(d.dir, name), "a directory"}
 }
 
 // targetFiles are the files of one target while an action runs on it. The method end of

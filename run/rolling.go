@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -140,27 +141,30 @@ func (r *Runner) RunBatches(ctx context.Context, rolling *Rolling, action Action
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var first error
-	failed := func(err error) {
-		if err != nil && first == nil {
-			first = err
+	tell := func(ctx context.Context, e event.Event) error {
+		err := sink.Event(ctx, e)
+		if err != nil && !event.Begins(e) {
 			stop(ErrStopped)
 		}
+		return err
 	}
 	do := func(batch []*inventory.Target) (b Batch, _ error) {
-		failed(r.Run(ctx, action, batch, event.Func(func(ctx context.Context, e event.Event) error {
+		err := r.Run(ctx, action, batch, event.Func(func(ctx context.Context, e event.Event) error {
 			if end, ok := e.(event.TargetEnd); ok && !end.Result.NotBegun() {
 				b.Worked = true
 				if !end.Result.OK() {
 					b.Failures++
 				}
 			}
-			return sink.Event(ctx, e)
-		})))
+			return tell(ctx, e)
+		}))
+		first = cmp.Or(first, err)
 		return b, nil
 	}
 	// do returns no errors.
 	_ = rolling.Roll(ctx, targets, do, func(t *inventory.Target, e *event.Error) {
-		failed(sink.Event(ctx, event.TargetEnd{Result: &event.Result{Target: t, Action: action.Name(), Err: e}}))
+		err := tell(ctx, event.TargetEnd{Result: &event.Result{Target: t, Action: action.Name(), Err: e}})
+		first = cmp.Or(first, err)
 	})
 	return first
 }

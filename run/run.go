@@ -124,7 +124,7 @@ var ErrStopped = errors.New("stopped by the user")
 // that was not begun ends with a Result of class skipped.
 //
 // If the sink returns an error for a TargetBegin, the target is not begun. After another
-// error all work ends as after the end of ctx, and Run returns it.
+// error all work ends as after the end of ctx. Run returns the first error of the sink.
 func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Target, sink event.Sink) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

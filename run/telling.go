@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -9,20 +10,22 @@ import (
 	"bolt/inventory"
 )
 
-// telling hands the events of one Run to its sink, one at a time, and ends the work after
-// an error.
+// telling hands the events of one Run to its sink, one at a time. It remembers the first
+// error, and ends the work after an error that is not about a begin.
 type telling struct {
 	stop context.CancelCauseFunc
 
 	mu   sync.Mutex // around calls of sink
 	sink event.Sink
-	err  error // the first that ended the work
+	err  error // the first
 }
 
 func (t *telling) begin(ctx context.Context, target *inventory.Target) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sink.Event(ctx, event.TargetBegin{Target: target})
+	err := t.sink.Event(ctx, event.TargetBegin{Target: target})
+	t.err = cmp.Or(t.err, err)
+	return err
 }
 
 func (t *telling) output(ctx context.Context, target *inventory.Target, s capture.Stream, p []byte) {
@@ -34,8 +37,8 @@ func (t *telling) end(ctx context.Context, r *event.Result) { t.tell(ctx, event.
 func (t *telling) tell(ctx context.Context, e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.sink.Event(ctx, e); err != nil && t.err == nil {
-		t.err = err
+	if err := t.sink.Event(ctx, e); err != nil {
+		t.err = cmp.Or(t.err, err)
 		t.stop(ErrStopped)
 	}
 }

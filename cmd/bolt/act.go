@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/event"
 	"bolt/format/fault"
-	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/internal/spelling"
@@ -28,14 +26,14 @@ import (
 )
 
 type commandOptions struct {
-	actionOptions
+	acting.Options
 	line  string
 	env   []string
 	stdin string
 }
 
 func (o *commandOptions) bind(b *cli.Binder) {
-	o.bindPrints(b)
+	o.BindPrints(b)
 	b.Arg(&o.line)
 	b.Text("stdin", &o.stdin)
 	bindEnv(b, &o.env)
@@ -64,13 +62,13 @@ func runCommand(ctx context.Context, a *app, o *commandOptions) error {
 		return err
 	}
 	defer closeInput()
-	return a.act(ctx, &o.actionOptions, "command", line, func([]*inventory.Target) (run.Action, error) {
+	return a.act(ctx, &o.Options, "command", line, func([]*inventory.Target) (run.Action, error) {
 		return &run.Command{Line: line, Env: o.env, Input: in}, nil
 	})
 }
 
 type scriptOptions struct {
-	actionOptions
+	acting.Options
 	script string
 	args   []string
 	env    []string
@@ -78,7 +76,7 @@ type scriptOptions struct {
 }
 
 func (o *scriptOptions) bind(b *cli.Binder) {
-	o.bindPrints(b)
+	o.BindPrints(b)
 	b.Arg(&o.script)
 	b.Rest(1, &o.args)
 	b.Text("stdin", &o.stdin)
@@ -91,7 +89,7 @@ func runScript(ctx context.Context, a *app, o *scriptOptions) error {
 		return err
 	}
 	defer closeInput()
-	return a.act(ctx, &o.actionOptions, "script", o.script, func([]*inventory.Target) (run.Action, error) {
+	return a.act(ctx, &o.Options, "script", o.script, func([]*inventory.Target) (run.Action, error) {
 		path := a.modules.Find(o.script)
 		if err := project.CheckFile("script", path); err != nil {
 			return nil, err
@@ -106,19 +104,19 @@ func runScript(ctx context.Context, a *app, o *scriptOptions) error {
 
 // copyOptions are those of commands that copy files.
 type copyOptions struct {
-	actionOptions
+	acting.Options
 	source, dest string
 }
 
 func (o *copyOptions) bind(b *cli.Binder) {
-	o.actionOptions.bind(b)
-	o.rolling.bind(b)
+	o.Options.Bind(b)
+	o.Rolling.Bind(b)
 	b.Arg(&o.source)
 	b.Second(&o.dest)
 }
 
 func runUpload(ctx context.Context, a *app, o *copyOptions) error {
-	return a.act(ctx, &o.actionOptions, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
+	return a.act(ctx, &o.Options, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
 		path, matches, err := project.Upload(a.modules.Find(o.source), home(a.sys))
 		if err != nil {
 			return nil, err
@@ -129,69 +127,52 @@ func runUpload(ctx context.Context, a *app, o *copyOptions) error {
 
 type downloadOptions struct {
 	copyOptions
-	limits limitOptions
+	limits acting.Limits
 }
 
 func (o *downloadOptions) bind(b *cli.Binder) {
 	o.copyOptions.bind(b)
-	o.limits.bind(b)
+	o.limits.Bind(b)
 }
 
-func (o *downloadOptions) check() error {
-	if err := o.copyOptions.check(); err != nil {
+func (o *downloadOptions) Check() error {
+	if err := o.copyOptions.Check(); err != nil {
 		return err
 	}
-	_, err := o.limits.parse()
+	_, err := o.limits.Parse()
 	return err
 }
 
 func runDownload(ctx context.Context, a *app, o *downloadOptions) error {
-	limits, err := o.limits.parse()
+	limits, err := o.limits.Parse()
 	if err != nil {
 		return err
 	}
-	var made []string // by this run, if anything arrives
-	defer func() { removeEmpty(made) }()
-	return a.act(ctx, &o.actionOptions, "download", o.source, func(targets []*inventory.Target) (run.Action, error) {
-		dir, err := filepath.Abs(o.dest)
-		if err != nil {
-			return nil, err
-		}
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			return nil, &fault.Error{Kind: "bolt/file-exist-error", Details: ordered.Of("path", dir),
-				Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
-		}
-		made = missingDirs(dir)
-		d := &run.Download{Source: o.source, Dir: dir, Expand: true, Limits: limits}
-		taken := make(map[string]*inventory.Target, len(targets))
-		for _, t := range targets {
-			sub := d.Subdir(t)
-			if taken[sub] != nil {
-				return nil, fault.New("bolt/file-error", "Two targets that are both called %s would be downloaded to one directory: download from one at a time.", t.SafeName())
-			}
-			taken[sub] = t
-		}
-		return d, nil
+	var d *run.Download
+	defer func() { d.RemoveEmpty() }()
+	return a.act(ctx, &o.Options, "download", o.source, func(targets []*inventory.Target) (_ run.Action, err error) {
+		d, err = run.NewDownload(o.source, o.dest, limits, targets)
+		return d, err
 	})
 }
 
 // act performs an action on the targets that the command line names. prepare
 // makes the action; what it reports is printed in the format's own way, after
 // its head.
-func (a *app) act(ctx context.Context, o *actionOptions, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
+func (a *app) act(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
 	all := func(_ context.Context, targets []*inventory.Target) ([]*inventory.Target, error) { return targets, nil }
 	return a.actAmong(ctx, o, name, object, all, prepare)
 }
 
 // actAmong is act on those of the targets that among returns.
-func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
+func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 	prepare func([]*inventory.Target) (run.Action, error),
 ) error {
-	rolling, err := o.rolling.parse()
+	rolling, err := o.Rolling.Parse()
 	if err != nil {
 		return err
 	}
-	find, err := a.targeting(ctx, &o.targets)
+	find, err := a.targeting(ctx, &o.Targets)
 	if err != nil {
 		return err
 	}
@@ -205,22 +186,20 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 	if terr == nil {
 		targets, terr = among(ctx, targets)
 	}
-	concurrency := o.concurrent(a.config.Concurrency, len(targets))
-	if a.config.ConcurrencyLowered && o.concurrency == "" && len(targets) > a.config.Concurrency {
+	concurrency := o.Concurrent(a.config.Concurrency, len(targets))
+	if a.config.ConcurrencyLowered && o.Concurrency == "" && len(targets) > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
 			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	shown, err := a.shown(&o.results, len(targets), stop)
+	shown, err := a.shown(&o.Results, len(targets), stop)
 	if err != nil {
 		return err
 	}
 	defer shown.close()
 	ready, err := a.prepare(o, targets, terr, prepare)
-	if ready.outputs != nil {
-		defer ready.outputs.Close()
-	}
+	defer ready.outputs.Close()
 	if ready.dialer != nil {
 		defer ready.dialer.Close()
 	}
@@ -238,10 +217,8 @@ func (a *app) actAmong(ctx context.Context, o *actionOptions, name, object strin
 	} else if err == nil {
 		err = berr
 	}
-	if err == nil && ready.outputs != nil {
-		if lost := ready.outputs.Clear(); lost != nil {
-			err = o.outputDirError(lost)
-		}
+	if err == nil {
+		err = ready.outputs.Clear()
 	}
 	if err != nil {
 		return a.fatal(ctx, sink, err)
@@ -287,42 +264,18 @@ type ready struct {
 
 // prepare makes an action, unless its targets could not be found: terr is why. What it
 // has opened is returned with an error, too.
-func (a *app) prepare(o *actionOptions, targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
+func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
 	if terr != nil {
 		return r, terr
 	}
 	if r.action, err = action(targets); err != nil {
 		return r, err
 	}
-	if r.outputs, err = o.openOutputs(targets); err != nil {
+	if r.outputs, err = run.OpenOutputDir(o.OutputDir.Text, targets); err != nil {
 		return r, err
 	}
 	r.dialer, err = a.dialer()
 	return r, err
-}
-
-// openOutputs opens the directory of --output-dir. Without that option, it returns nil.
-func (o *actionOptions) openOutputs(targets []*inventory.Target) (*run.OutputDir, error) {
-	if o.outputDir.Text == "" {
-		return nil, nil
-	}
-	outputs, err := run.OpenOutputDir(o.outputDir.Text, targets)
-	if err != nil {
-		return nil, o.outputDirError(err)
-	}
-	return outputs, nil
-}
-
-// outputDirError adds the name of the directory and, where there is one, the next step.
-func (o *actionOptions) outputDirError(err error) error {
-	dir := o.outputDir.Text
-	f := fault.File(dir, err, "The directory '%s' of --output-dir cannot be used: %v", dir, err)
-	if errors.Is(err, run.ErrOutputDirHeld) {
-		f.Hint = "Wait until that run has ended, or name another directory."
-	} else if obstacle, ok := errors.AsType[*run.ObstacleError](err); ok {
-		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", obstacle.Path)
-	}
-	return f
 }
 
 // warnHere tells that what is done for targets elsewhere is done here.

@@ -284,6 +284,6 @@ func (a *app) timeout() time.Duration {
 	if !a.global.timeout.Given {
 		return 0
 	}
-	d, _ := parseTimeout(a.global.timeout.Text)
+	d, _ := cli.ParseTimeout(a.global.timeout.Text)
 	return d
 }

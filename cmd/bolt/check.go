@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 )
 
 // The checks of each command's arguments. They run before any file is read.
@@ -53,10 +51,10 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 	}
 	b := cli.NewBinder(given, nil)
 	var global globalOptions
-	var targets targetOptions
+	var targets acting.Targets
 	global.bind(b)
-	targets.bind(b)
-	if _, err := targets.choice(); err != nil {
+	targets.Bind(b)
+	if _, err := targets.Choice(); err != nil {
 		return err
 	}
 	if o, ok := bound.options.(targeter); ok {
@@ -65,25 +63,25 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 		}
 	}
 	switch {
-	case targets.ways() > 1:
+	case targets.Ways() > 1:
 		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
-	case c.targets && !targets.named():
+	case c.targets && !targets.Named():
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'"),
 			"--where suffices too: it chooses among all targets of the inventory")
 	case global.inventoryFile.Given && inventoryInEnv:
 		return usagef("Cannot pass inventory file when BOLT_INVENTORY is set")
 	}
 	if o, ok := bound.options.(checker); ok {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 	}
 	if global.timeout.Given {
-		if _, err := parseTimeout(global.timeout.Text); err != nil {
+		if _, err := cli.ParseTimeout(global.timeout.Text); err != nil {
 			return hinted(cli.Invalid("timeout", global.timeout.Text), "give seconds (30, 0.5) or a unit (90s, 5m, 1h)")
 		}
 	}
-	if _, percent := percentOf(global.concurrency); percent && !slices.Contains(c.Lists, onRolling) {
+	if _, percent := acting.Percentage(global.concurrency); percent && !slices.Contains(c.Lists, onRolling) {
 		return hinted(cli.Invalid("concurrency", global.concurrency), "a percentage is possible only when %s: give a number of targets", occasions()[onRolling])
 	}
 	return checkFormat(p, c, bound.options, given)
@@ -122,38 +120,4 @@ func checkFormat(p *cli.Program, c *command, options any, given cli.Values) erro
 		return hinted(err, "another one is %s: one event a line, as it happens", ndjson)
 	}
 	return err
-}
-
-// parseCount reads a whole number as Ruby's optparse does: decimal, 0x…, 0….
-func parseCount(s string) (int, error) {
-	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 0, 32)
-	return int(n), err
-}
-
-// parseTimeout reads a number of seconds, or a duration with units.
-func parseTimeout(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil {
-		d, err = time.Duration(n*float64(time.Second)), nil
-	}
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("%s is not positive", s)
-	}
-	return d, err
-}
-
-// withoutComments removes comments from a list of targets: from a "#" at the
-// beginning of a word to the end of the line.
-func withoutComments(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		for i := range line {
-			if line[i] == '#' && (i == 0 || strings.ContainsRune(" \t,", rune(line[i-1]))) {
-				line = line[:i] + "\n"
-				break
-			}
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"bolt/cli"
-	"bolt/inventory/match"
 	"bolt/output/listing"
 	"bolt/plans/journal"
 )
@@ -50,13 +49,6 @@ func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
 			c.Words = append(c.Words, cli.Word{Text: done + n})
 		}
 	}
-	return c
-}
-
-// completeWhere completes the end of an expression.
-func completeWhere(_ context.Context, q cli.Query) cli.Completions {
-	c := cli.Texts(match.Continuations(q.Prefix)...)
-	c.NoSpace = true
 	return c
 }
 

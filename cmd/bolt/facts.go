@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -70,13 +71,13 @@ func (a *app) warnKept() {
 }
 
 type collectOptions struct {
-	actionOptions
+	acting.Options
 	agedOptions
 	from string
 }
 
 func (o *collectOptions) bind(b *cli.Binder) {
-	o.actionOptions.bind(b)
+	o.Options.Bind(b)
 	o.agedOptions.bind(b)
 	b.Text("from", &o.from)
 }
@@ -100,7 +101,7 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 		}
 		return older, err
 	}
-	return a.actAmong(ctx, &o.actionOptions, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
+	return a.actAmong(ctx, &o.Options, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
 		action, err := a.factsAction(ctx, from, targets)
 		if err != nil {
 			return nil, err
@@ -127,13 +128,13 @@ func (a *app) factsAction(ctx context.Context, from string, targets []*inventory
 
 type showFactsOptions struct {
 	agedOptions
-	targets targetOptions
+	targets acting.Targets
 	facts   []string
 }
 
 func (o *showFactsOptions) bind(b *cli.Binder) {
 	o.agedOptions.bind(b)
-	o.targets.bind(b)
+	o.targets.Bind(b)
 	b.Texts("fact", &o.facts)
 }
 
@@ -165,19 +166,19 @@ func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
 
 type forgetOptions struct {
 	agedOptions
-	targets targetOptions
+	targets acting.Targets
 }
 
 func (o *forgetOptions) bind(b *cli.Binder) {
 	o.agedOptions.bind(b)
-	o.targets.bind(b)
+	o.targets.Bind(b)
 }
 
 func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
 	store := a.factStore()
 	n := 0
 	switch {
-	case o.targets.named() || o.targets.choosing():
+	case o.targets.Named() || o.targets.Choosing():
 		targets, err := a.targets(ctx, &o.targets)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/facts"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
@@ -142,7 +143,7 @@ func (s system) flags() []cli.Flag {
 			Help: "Act on the nodes that this query to PuppetDB returns: inventory[certname] { facts.role = \"web\" }"},
 		{Name: "rerun", Arg: "WHICH", Values: []string{"all", "failure", "success"}, Section: secInventory, On: onTargets,
 			Help: "Act on targets of the last run again: all targets, or only the failed or the successful ones."},
-		{Name: "where", Arg: "EXPRESSION", Complete: completeWhere, Section: secInventory, On: onTargets, Strict: true,
+		{Name: "where", Arg: "EXPRESSION", Complete: acting.CompleteWhere, Section: secInventory, On: onTargets, Strict: true,
 			Help: "Act only on targets for which this expression is true: 'facts.os.family == \"Debian\" and \"web\" in groups'. Without named targets, it selects from all targets of the inventory. See \"bolt guide targets\"."},
 		{Name: "limit", Arg: "N", Section: secInventory, On: onTargets, Strict: true,
 			Help: "At most N of these targets, or N% of them (rounded up), chosen at random."},
@@ -150,7 +151,7 @@ func (s system) flags() []cli.Flag {
 			Help: "Let --limit choose by this text and the names of the targets: the same ones every time."},
 		{Name: "at-least", Arg: "N", Section: secInventory, On: onTargets, Strict: true,
 			Help: "Fail, and do nothing, unless at least N targets are found. --limit comes after that."},
-		{Name: "when-empty", Arg: "OUTCOME", Values: []string{emptyFail, emptyOK}, Section: secInventory, On: onTargets, Strict: true,
+		{Name: "when-empty", Arg: "OUTCOME", Values: []string{acting.EmptyFail, acting.EmptyOK}, Section: secInventory, On: onTargets, Strict: true,
 			Help: "The outcome if no target is found: fail, or ok (default), which prints a warning."},
 		{Name: "params", Arg: "JSON", Section: secInventory, On: onParams,
 			Help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
@@ -325,7 +326,7 @@ func varyFormat(f *cli.Flag, c *cli.Command) {
 
 // count refuses texts that are not a whole number.
 func count(f *cli.Flag, text string) error {
-	if _, err := parseCount(text); err != nil {
+	if _, err := cli.ParseCount(text); err != nil {
 		return cli.Invalid(f.Name, text)
 	}
 	return nil
@@ -333,7 +334,7 @@ func count(f *cli.Flag, text string) error {
 
 // amountOrCount is count that accepts a percentage, too.
 func amountOrCount(f *cli.Flag, text string) error {
-	if _, percent := percentOf(text); percent {
+	if _, percent := acting.Percentage(text); percent {
 		return nil
 	}
 	return count(f, text)
@@ -361,7 +362,7 @@ func asBool(s string) any { return s == "true" }
 
 // asNumber returns nil for a percentage, which is not a setting.
 func asNumber(s string) any {
-	n, err := parseCount(s) // it was checked when it was read
+	n, err := cli.ParseCount(s) // it was checked when it was read
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/environment"
 	"bolt/event"
 	"bolt/internal/safetext"
@@ -45,8 +46,8 @@ type lookupOptions struct {
 	planned        bool     // as a plan does, for no target
 	explain        bool
 	explainOptions bool
-	targets        targetOptions
-	results        resultOptions
+	targets        acting.Targets
+	results        acting.Results
 }
 
 func (o *lookupOptions) bind(b *cli.Binder) {
@@ -55,20 +56,19 @@ func (o *lookupOptions) bind(b *cli.Binder) {
 	b.Switch("plan-hierarchy", &o.planned)
 	b.Switch("explain", &o.explain)
 	b.Switch("explain-options", &o.explainOptions)
-	o.targets.bind(b)
-	o.results.verbose = true
-	o.results.bind(b)
+	o.targets.Bind(b)
+	o.results.Bind(b)
 }
 
-func (o *lookupOptions) check() error { return o.results.check() }
+func (o *lookupOptions) Check() error { return o.results.Check() }
 
 func (o *lookupOptions) checkTargets() error {
 	switch {
-	case o.planned && (o.targets.named() || o.targets.choosing()):
+	case o.planned && (o.targets.Named() || o.targets.Choosing()):
 		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
-	case o.planned && o.results.folds() != "":
-		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.folds())
-	case !o.targets.named() && !o.planned:
+	case o.planned && o.results.Folds() != "":
+		return usagef("Options '%s' and '--plan-hierarchy' contradict each other: a lookup without targets has a single result", o.results.Folds())
+	case !o.targets.Named() && !o.planned:
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'; or --plan-hierarchy"),
 			"--targets (-t) names the targets for which the key is looked up; --plan-hierarchy looks it up once, as a plan does")
 	}

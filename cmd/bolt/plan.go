@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/output/listing"
 	"bolt/plans"
 )
@@ -13,16 +14,16 @@ import (
 type playOptions struct {
 	verbose bool
 	unknown string // what becomes of a step that had begun when the run was cut off
-	limits  limitOptions
+	limits  acting.Limits
 }
 
 func (o *playOptions) bind(b *cli.Binder) {
 	b.Switch("verbose", &o.verbose)
-	o.limits.bind(b)
+	o.limits.Bind(b)
 }
 
-func (o *playOptions) check() error {
-	_, err := o.limits.parse()
+func (o *playOptions) Check() error {
+	_, err := o.limits.Parse()
 	return err
 }
 
@@ -32,7 +33,7 @@ type planOptions struct {
 	plan    string
 	params  paramOptions
 	journal bool
-	targets targetOptions
+	targets acting.Targets
 }
 
 func (o *planOptions) bind(b *cli.Binder) {
@@ -40,13 +41,13 @@ func (o *planOptions) bind(b *cli.Binder) {
 	b.Arg(&o.plan)
 	o.params.bind(b)
 	b.Switch("journal", &o.journal)
-	o.targets.bind(b)
+	o.targets.Bind(b)
 }
 
 // checkTargets refuses a choice among no targets: a plan needs none, but does nothing with
 // those that only the choice names.
 func (o *planOptions) checkTargets() error {
-	if !o.targets.named() && o.targets.choosing() {
+	if !o.targets.Named() && o.targets.Choosing() {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	}
 	return nil

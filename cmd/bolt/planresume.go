@@ -130,7 +130,7 @@ func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 	defer b.close()
 	defer b.savePlugins(ctx)
 	// The limits of the run are those of its beginning.
-	o.limits.bind(cli.NewBinder(b.values, nil))
+	o.limits.Bind(cli.NewBinder(b.values, nil))
 	return b.resume(ctx, o, j)
 }
 

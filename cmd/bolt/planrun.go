@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bolt/audit/recorder"
+	"bolt/cli/acting"
 	"bolt/environment"
 	"bolt/event"
 	"bolt/format/fault"
@@ -61,7 +62,7 @@ func runPlan(ctx context.Context, a *app, o *planOptions) error {
 // play runs a plan with parameters and shows what it returns. j records it, if it
 // is not nil.
 func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *value.Hash, j *journal.Run) error {
-	limits, err := o.limits.parse()
+	limits, err := o.limits.Parse()
 	if err != nil {
 		return err
 	}
@@ -176,15 +177,15 @@ func (p *ranPlan) came(ctx context.Context, returned value.Value, err error) err
 
 // planTargets are the names that options lead to, for the plan's parameter for
 // targets; nil without such an option.
-func (a *app) planTargets(ctx context.Context, o *targetOptions) ([]string, error) {
+func (a *app) planTargets(ctx context.Context, o *acting.Targets) ([]string, error) {
 	words, named, err := a.patterns(ctx, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case !named && !o.where.Given:
+	case !named && !o.Where.Given:
 		return nil, nil
 	}
-	plain := o.targets != nil && !o.choosing()
+	plain := o.Names != nil && !o.Choosing()
 	if plain && !strings.ContainsAny(strings.Join(words, ""), "!&[") {
 		return asWritten(words), nil
 	}

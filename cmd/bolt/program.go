@@ -34,7 +34,7 @@ type bound struct {
 }
 
 // A checker is options that can contradict each other.
-type checker interface{ check() error }
+type checker interface{ Check() error }
 
 // A targeter is options that can be wrong about targets, which is checked before.
 type targeter interface{ checkTargets() error }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/output/listing"
@@ -12,12 +13,12 @@ import (
 
 type inventoryOptions struct {
 	detail  bool
-	targets targetOptions
+	targets acting.Targets
 }
 
 func (o *inventoryOptions) bind(b *cli.Binder) {
 	b.Switch("detail", &o.detail)
-	o.targets.bind(b)
+	o.targets.Bind(b)
 }
 
 func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
@@ -30,7 +31,7 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 		Default: a.project.InventoryFile(),
 		Detail:  o.detail,
 		Hint:    true,
-		All:     !o.targets.named() && !o.targets.choosing(),
+		All:     !o.targets.Named() && !o.targets.Choosing(),
 		Targets: make([]listing.InventoryTarget, len(targets)),
 	}
 	for i, t := range targets {

@@ -10,6 +10,7 @@ import (
 
 	"bolt/audit"
 	"bolt/audit/recorder"
+	"bolt/cli/acting"
 	"bolt/event"
 	"bolt/event/capture"
 	"bolt/facts"
@@ -51,8 +52,8 @@ func (s *shown) close() {
 }
 
 // shown returns the sink that shows an action. It calls stop when nobody reads any more.
-func (a *app) shown(o *resultOptions, targets int, stop context.CancelCauseFunc) (*shown, error) {
-	if fold := o.folds(); fold != "" && a.format().IsJSON() {
+func (a *app) shown(o *acting.Results, targets int, stop context.CancelCauseFunc) (*shown, error) {
+	if fold := o.Folds(); fold != "" && a.format().IsJSON() {
 		return nil, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
 	}
 	sink, err := output.New(output.Options{
@@ -61,10 +62,10 @@ func (a *app) shown(o *resultOptions, targets int, stop context.CancelCauseFunc)
 		Err:      a.console,
 		Color:    a.color(),
 		Terminal: a.terminal(),
-		Verbose:  o.verbose,
+		Verbose:  o.Verbose,
 		Stream:   a.config.Stream,
-		Fold:     o.fold,
-		Diff:     o.diff,
+		Fold:     o.Fold,
+		Diff:     o.Diff,
 	})
 	if err != nil {
 		return nil, err

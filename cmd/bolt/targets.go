@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 
-	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/choose"
 	"bolt/inventory/file"
-	"bolt/inventory/match"
 	"bolt/project"
 	"bolt/transport/all"
 )
@@ -127,7 +125,7 @@ func (a *app) inventorySource() string {
 }
 
 // targets are those that the command line names, all of them if it names none.
-func (a *app) targets(ctx context.Context, o *targetOptions) ([]*inventory.Target, error) {
+func (a *app) targets(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error) {
 	find, err := a.targeting(ctx, o)
 	if err != nil {
 		return nil, err
@@ -137,7 +135,7 @@ func (a *app) targets(ctx context.Context, o *targetOptions) ([]*inventory.Targe
 
 // targeting reads the inventory and what the command line says about targets;
 // find then looks for them.
-func (a *app) targeting(ctx context.Context, o *targetOptions) (find func(context.Context) ([]*inventory.Target, error), err error) {
+func (a *app) targeting(ctx context.Context, o *acting.Targets) (find func(context.Context) ([]*inventory.Target, error), err error) {
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return nil, err
@@ -151,41 +149,24 @@ func (a *app) targeting(ctx context.Context, o *targetOptions) (find func(contex
 
 // patterns are what the command line says of targets, the answers of PuppetDB
 // and the names of the last run among that. named is false if it names none.
-func (a *app) patterns(ctx context.Context, o *targetOptions) (list []string, named bool, err error) {
+func (a *app) patterns(ctx context.Context, o *acting.Targets) (list []string, named bool, err error) {
 	switch {
-	case o.query.Given:
-		list, err = a.puppetDB().Certnames(ctx, o.query.Text, "")
-	case o.rerun.Given:
-		list, err = a.config.Rerun.Targets(ctx, o.rerun.Text)
-	case o.targets != nil:
-		list, err = a.targetWords(ctx, o.targets)
+	case o.Query.Given:
+		list, err = a.puppetDB().Certnames(ctx, o.Query.Text, "")
+	case o.Rerun.Given:
+		list, err = a.config.Rerun.Targets(ctx, o.Rerun.Text)
+	case o.Names != nil:
+		list, err = o.Words(ctx, a.readArg)
 	default:
 		return nil, false, nil
 	}
 	return list, true, err
 }
 
-// targetWords are the values of --targets, those of files and of standard input
-// read.
-func (a *app) targetWords(ctx context.Context, given []string) ([]string, error) {
-	var words []string
-	for _, t := range given {
-		text, err := a.readArg(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if text != t {
-			text = withoutComments(text)
-		}
-		words = append(words, text)
-	}
-	return words, nil
-}
-
 // find expands patterns, or takes all targets if none are named, chooses among
 // them, and finds mistakes in what the inventory says of those that are left
 // before any of them is touched.
-func (a *app) find(ctx context.Context, o *targetOptions, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
+func (a *app) find(ctx context.Context, o *acting.Targets, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
 	defer a.savePlugins(ctx) // what follows may take hours
 	if named {
 		if targets, err = inv.Targets(ctx, patterns); err != nil {
@@ -194,7 +175,7 @@ func (a *app) find(ctx context.Context, o *targetOptions, inv *inventory.Invento
 	} else {
 		targets = inv.AllTargets()
 	}
-	choice, err := o.choice()
+	choice, err := o.Choice()
 	if err != nil {
 		return nil, err
 	}
@@ -205,87 +186,8 @@ func (a *app) find(ctx context.Context, o *targetOptions, inv *inventory.Invento
 	if err := inv.Prepare(ctx, targets); err != nil {
 		return nil, err
 	}
-	if !named && !o.choosing() {
+	if !named && !o.Choosing() {
 		return targets, nil
 	}
 	return targets, a.warnOverrides(ctx, targets)
-}
-
-// The values of --when-empty.
-const (
-	emptyOK   = "ok"
-	emptyFail = "fail"
-)
-
-// targetOptions name targets, and choose among them.
-type targetOptions struct {
-	targets                                   []string
-	query, rerun                              cli.Optional
-	where, limit, limitSeed, atLeast, ifEmpty cli.Optional
-}
-
-func (o *targetOptions) bind(b *cli.Binder) {
-	b.Texts("targets", &o.targets)
-	b.Optional("query", &o.query)
-	b.Optional("rerun", &o.rerun)
-	b.Optional("where", &o.where)
-	b.Optional("limit", &o.limit)
-	b.Optional("limit-seed", &o.limitSeed)
-	b.Optional("at-least", &o.atLeast)
-	b.Optional("when-empty", &o.ifEmpty)
-}
-
-// named reports whether there are targets, if only those that --where chooses among all.
-func (o *targetOptions) named() bool { return o.ways() > 0 || o.where.Given }
-
-// ways is how many of the options are given of which one names targets.
-func (o *targetOptions) ways() int {
-	n := 0
-	for _, given := range []bool{o.targets != nil, o.query.Given, o.rerun.Given} {
-		if given {
-			n++
-		}
-	}
-	return n
-}
-
-// choosing reports whether the options make a choice.
-func (o *targetOptions) choosing() bool {
-	return o.where.Given || o.limit.Given || o.limitSeed.Given || o.atLeast.Given || o.ifEmpty.Given
-}
-
-// choice reads the options that make a choice. Errors are about the command line.
-func (o *targetOptions) choice() (*choose.Choice, error) {
-	c := &choose.Choice{Seed: o.limitSeed.Text}
-	var err error
-	if o.where.Given {
-		if c.Where, err = match.Parse(o.where.Text); err != nil {
-			return nil, usagef("Invalid parameter specified for option '--where': %v", err)
-		}
-	}
-	if o.limit.Given {
-		var ok bool
-		if c.Limit, ok = choose.ParseLimit(o.limit.Text); !ok {
-			return nil, hinted(cli.Invalid("limit", o.limit.Text), "give a number of targets from 1, or percents from 1%% to 100%%")
-		}
-	}
-	switch {
-	case !o.limitSeed.Given:
-	case !o.limit.Given:
-		return nil, usagef("Option '--limit-seed' can only be specified with '--limit'")
-	case c.Seed == "":
-		return nil, hinted(cli.Invalid("limit-seed", ""), "give any text; without the option the choice is random")
-	}
-	if o.atLeast.Given {
-		if c.AtLeast, err = strconv.Atoi(o.atLeast.Text); err != nil || c.AtLeast < 1 {
-			return nil, hinted(cli.Invalid("at-least", o.atLeast.Text), "give a number of targets from 1")
-		}
-	}
-	if o.ifEmpty.Given {
-		c.FailEmpty = o.ifEmpty.Text == emptyFail
-		if !c.FailEmpty && o.ifEmpty.Text != emptyOK {
-			return nil, hinted(cli.Invalid("when-empty", o.ifEmpty.Text), "it can be %s or %s", emptyFail, emptyOK)
-		}
-	}
-	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/environment"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -68,14 +69,14 @@ func (a *app) typeReader() func(ctx context.Context, text string) (value.Type, e
 }
 
 type taskOptions struct {
-	actionOptions
+	acting.Options
 	task   string
 	params paramOptions
 	noop   bool
 }
 
 func (o *taskOptions) bind(b *cli.Binder) {
-	o.bindPrints(b)
+	o.BindPrints(b)
 	b.Arg(&o.task)
 	o.params.bind(b)
 	b.Switch("noop", &o.noop)
@@ -87,7 +88,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 		return err
 	}
 	library := a.tasks()
-	return a.act(ctx, &o.actionOptions, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
+	return a.act(ctx, &o.Options, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, o.task)
 		if err != nil {
 			return nil, err

@@ -1,10 +1,10 @@
-package main
+package cli
 
 import "testing"
 
 func TestParseTimeout(t *testing.T) {
 	for in, want := range map[string]string{"30": "30s", "0.5": "500ms", "2m": "2m0s", "0": "", "-1": "", "x": ""} {
-		d, err := parseTimeout(in)
+		d, err := ParseTimeout(in)
 		switch {
 		case want == "" && err == nil:
 			t.Errorf("%q: no error, got %v", in, d)

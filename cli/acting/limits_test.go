@@ -1,4 +1,4 @@
-package main
+package acting
 
 import (
 	"testing"
@@ -32,9 +32,9 @@ func TestLimitsOf(t *testing.T) {
 		{"max-size", "G", transport.Limits{}, false},
 		{"max-size", "", transport.Limits{}, false},
 	} {
-		var o limitOptions
-		o.bind(cli.NewBinder(cli.Values{c.name: {c.text}}, nil))
-		got, err := o.parse()
+		var o Limits
+		o.Bind(cli.NewBinder(cli.Values{c.name: {c.text}}, nil))
+		got, err := o.Parse()
 		if (err == nil) != c.ok || c.ok && got != c.want {
 			t.Errorf("--%s %q: got %+v, %v", c.name, c.text, got, err)
 		}

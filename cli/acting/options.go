@@ -1,0 +1,79 @@
+package acting
+
+import "bolt/cli"
+
+// Options are those of commands that act on targets. Not all of these commands have
+// Rolling and OutputDir.
+type Options struct {
+	Targets     Targets
+	Rolling     Rolling
+	Results     Results
+	Concurrency string
+	OutputDir   cli.Optional
+}
+
+// Bind reads the flags that all such commands have.
+func (o *Options) Bind(b *cli.Binder) {
+	o.Targets.Bind(b)
+	o.Results.Bind(b)
+	b.Text("concurrency", &o.Concurrency)
+}
+
+// BindPrints reads the flags of commands that print output.
+func (o *Options) BindPrints(b *cli.Binder) {
+	o.Bind(b)
+	o.Rolling.Bind(b)
+	b.Optional("output-dir", &o.OutputDir)
+}
+
+// Check refuses options that contradict each other.
+func (o *Options) Check() error {
+	if o.OutputDir.Given && o.OutputDir.Text == "" {
+		return cli.Errorf("Option '--output-dir' must name a directory")
+	}
+	if err := o.Results.Check(); err != nil {
+		return err
+	}
+	_, err := o.Rolling.Parse()
+	return err
+}
+
+// Concurrent returns the number of targets that an action runs on at once. setting is
+// the number unless --concurrency is a percentage.
+func (o *Options) Concurrent(setting, targets int) int {
+	if share, ok := Percentage(o.Concurrency); ok {
+		return share.Of(targets, 1)
+	}
+	return setting
+}
+
+// Results are the options that set how results are printed.
+type Results struct{ Verbose, Fold, Diff, Stream bool }
+
+// Bind reads the flags. Verbose is the default.
+func (o *Results) Bind(b *cli.Binder) {
+	o.Verbose = true
+	b.Switch("verbose", &o.Verbose)
+	b.Switch("fold", &o.Fold)
+	b.Switch("diff", &o.Diff)
+	b.Switch("stream", &o.Stream)
+}
+
+// Folds returns the flag with which equal results are printed once; "" without one.
+func (o *Results) Folds() string {
+	switch {
+	case o.Diff:
+		return "--diff"
+	case o.Fold:
+		return "--fold"
+	}
+	return ""
+}
+
+// Check refuses options that contradict each other.
+func (o *Results) Check() error {
+	if fold := o.Folds(); fold != "" && o.Stream {
+		return cli.Errorf("Options '%s' and '--stream' contradict each other: %[1]s prints when all targets have ended, --stream at once", fold)
+	}
+	return nil
+}

@@ -57,7 +57,7 @@ func runCommand(ctx context.Context, a *app, o *commandOptions) error {
 	if line == "" {
 		return usagef("Must specify a command to run")
 	}
-	in, closeInput, err := a.remoteInput(ctx, o.stdin)
+	in, closeInput, err := a.Remote(ctx, o.stdin)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (o *scriptOptions) bind(b *cli.Binder) {
 }
 
 func runScript(ctx context.Context, a *app, o *scriptOptions) error {
-	in, closeInput, err := a.remoteInput(ctx, o.stdin)
+	in, closeInput, err := a.Remote(ctx, o.stdin)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	if err != nil {
 		return err
 	}
-	defer shown.close()
+	defer shown.Close()
 	ready, err := a.prepare(o, targets, terr, prepare)
 	defer ready.outputs.Close()
 	if ready.dialer != nil {
@@ -321,7 +321,7 @@ func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 // hint prints what to do about an error that has been printed, if that is known.
 func (a *app) hint(err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
-		fmt.Fprintf(a.console, "hint: %s\n", safetext.TerminalString(f.Hint))
+		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(f.Hint))
 	}
 }
 

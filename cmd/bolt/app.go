@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"bolt/cli"
+	"bolt/cli/input"
 	"bolt/environment/unknown"
 	"bolt/facts"
 	"bolt/format/fault"
@@ -28,7 +28,7 @@ import (
 	"bolt/modules"
 	"bolt/modules/builtin"
 	"bolt/output"
-	"bolt/output/prompt"
+	"bolt/output/screen"
 	"bolt/plans"
 	"bolt/project"
 	"bolt/puppet/eval"
@@ -40,15 +40,14 @@ import (
 // app is one invocation with its configuration read. It owns the log.
 type app struct {
 	sys system
-	*screen
-	*input
+	*screen.Screen
+	*input.Input
 	values  cli.Values
 	global  globalOptions
 	project *project.Project
 	config  *project.Config
 	logs    *logging.Log
 	log     *slog.Logger
-	ask     *prompt.Prompter
 	modules *modules.Path
 
 	inv     *inventory.Inventory // nil before inventory()
@@ -112,9 +111,9 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if a.global.trace {
 		printCauses(sys.err, err)
 	}
-	out, color := sys.out, a.color()
+	out, color := sys.out, a.Color()
 	if c.data && !a.format().IsJSON() {
-		out, color = sys.err, a.errColor()
+		out, color = sys.err, a.ErrColor()
 	}
 	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
 		return written(werr)
@@ -153,8 +152,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	if err != nil {
 		return nil, err
 	}
-	a := &app{sys: sys, values: values, global: global, project: p, screen: &screen{sys: sys, console: &console{w: sys.err}}, input: &input{file: sys.in}}
-	a.ask = &prompt.Prompter{In: sys.in, Out: a.console}
+	a := &app{sys: sys, values: values, global: global, project: p, Screen: screen.New(sys.in, sys.out, sys.err, sys.env), Input: input.New(sys.in)}
 	flags, err := a.overrides(ctx, v == quiet)
 	if err != nil {
 		return nil, err
@@ -162,10 +160,10 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	if a.config, err = project.Load(ctx, p, sources, flags, early.Warn); err != nil {
 		return nil, err
 	}
-	a.screen.config = a.config
+	a.Configure(a.config.Color, a.config.Spinner)
 	logTo := a.config.Log
-	logTo.Console = a.console
-	logTo.Color = logTo.Color && !sys.plainTerminal() && term.IsTerminal(int(sys.err.Fd()))
+	logTo.Console = a.Console
+	logTo.Color = logTo.Color && a.ErrControl()
 	switch v {
 	case noFiles:
 		logTo.Files = nil
@@ -230,7 +228,7 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 		{a.global.askSudoPassword, "sudo-password-prompt", "sudo-password", "Please enter your privilege escalation password: "},
 	} {
 		if q.asked {
-			secret, err := a.ask.Secret(ctx, q.question)
+			secret, err := a.Ask.Secret(ctx, q.question)
 			if err != nil {
 				return nil, usagef("--%s: %v", q.flag, err)
 			}
@@ -238,6 +236,12 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 		}
 	}
 	return m, nil
+}
+
+// readArg returns arg, or the text of the file or of standard input that it names.
+func (a *app) readArg(ctx context.Context, arg string) (string, error) {
+	text, err := a.Arg(ctx, arg)
+	return text, stopped(err)
 }
 
 // explain is the text of an error of a program, with advice about unknown names.

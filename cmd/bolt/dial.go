@@ -46,5 +46,5 @@ func (a *app) passphrase(ctx context.Context, path string) (transport.Secret, er
 	if rel, err := filepath.Rel(home(a.sys), path); err == nil && !strings.HasPrefix(rel, "..") {
 		path = filepath.Join("~", rel)
 	}
-	return a.ask.Secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
+	return a.Ask.Secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
 }

@@ -97,7 +97,7 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 			a.log.Info("facts are young enough", "targets", len(targets)-len(older))
 		}
 		if err == nil && len(older) == 0 && len(targets) > 0 && !a.format().IsJSON() {
-			fmt.Fprintf(a.console, "Nothing is collected: no facts are older than %s.\n", o.olderThan.Text)
+			fmt.Fprintf(a.Console, "Nothing is collected: no facts are older than %s.\n", o.olderThan.Text)
 		}
 		return older, err
 	}

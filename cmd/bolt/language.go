@@ -128,7 +128,7 @@ func (a *app) readSource(ctx context.Context, name string, plans bool) (program.
 		s.Text = string(text)
 		return s, err
 	}
-	text, err := a.readInput(ctx, readfile.Language)
+	text, err := a.Whole(ctx, readfile.Language)
 	s.Name = program.StandardInput
 	s.Text = string(text)
 	return s, err

@@ -103,10 +103,10 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	}
 	found, err := s.InPlan(ctx)
 	if found.Hint != "" && a.format() != output.NDJSON {
-		fmt.Fprintln(a.console, "hint:", found.Hint)
+		fmt.Fprintln(a.Console, "hint:", found.Hint)
 	}
 	if err == nil || found.Text != "" && !wanted.JSON {
-		if err := listing.PrintValue(a.sys.out, a.format(), a.terminal(), found.Text, found.Data); err != nil {
+		if err := listing.PrintValue(a.sys.out, a.format(), a.Terminal(), found.Text, found.Data); err != nil {
 			return written(err)
 		}
 	}
@@ -136,7 +136,7 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 	if err != nil {
 		return err
 	}
-	defer shown.close()
+	defer shown.Close()
 	sink := event.Fan(a.rerunSink(), shown)
 	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: o.key, Targets: targets}); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 	}
 	if a.format() != output.NDJSON {
 		if names := lookup.Unlisted(targets, known); names != "" {
-			fmt.Fprintf(a.console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.inventorySource()))
+			fmt.Fprintf(a.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.inventorySource()))
 		}
 	}
 	if failed {

@@ -26,7 +26,7 @@ func (p *ranPlan) explain(ctx context.Context, f *executor.Failure, told bool) {
 		}
 	}
 	for line := range strings.Lines(p.app.redacted(f.Trace(told))) {
-		fmt.Fprintln(p.app.console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintln(p.app.Console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
 	}
 	hint := f.Hint
 	if hint == "" {
@@ -36,7 +36,7 @@ func (p *ranPlan) explain(ctx context.Context, f *executor.Failure, told bool) {
 		p.app.hint(f)
 		return
 	}
-	fmt.Fprintf(p.app.console, "hint: %s\n", safetext.TerminalString(p.app.redacted(hint)))
+	fmt.Fprintf(p.app.Console, "hint: %s\n", safetext.TerminalString(p.app.redacted(hint)))
 }
 
 // unknown says what an unknown name of a plan was probably meant to be; "" if

@@ -39,7 +39,7 @@ func (a *app) newJournal(ctx context.Context, p *plans.Plan, given *value.Hash) 
 	h.Params, h.Secrets = executor.ParamsOf(p, given)
 	j, err := journal.Create(ctx, a.journals(), h)
 	if err == nil {
-		fmt.Fprintf(a.console, "This run is recorded as %s.\n", j.ID)
+		fmt.Fprintf(a.Console, "This run is recorded as %s.\n", j.ID)
 	}
 	return j, err
 }
@@ -181,7 +181,7 @@ func (a *app) secretWords(ctx context.Context, j *journal.Run, words []string) (
 		if slices.Contains(names, name) {
 			continue
 		}
-		secret, err := a.ask.Secret(ctx, fmt.Sprintf("Please enter the parameter %s, which is secret and was not recorded: ", name))
+		secret, err := a.Ask.Secret(ctx, fmt.Sprintf("Please enter the parameter %s, which is secret and was not recorded: ", name))
 		if err != nil {
 			return nil, hinted(usagef("The parameter '%s' is secret and was not recorded: %v", name, err), "give it again: bolt plan resume %s %s=VALUE", j.ID, name)
 		}

@@ -85,14 +85,14 @@ func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *va
 	})
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	screen, err := a.planScreen(o.verbose, stop)
+	screen, err := a.ForPlan(output.Options{Format: a.format(), Verbose: o.verbose, Stream: a.config.Stream})
 	if err != nil {
 		return err
 	}
-	defer screen.close()
+	defer screen.Close()
 	record := a.recorder()
 	// What the audit log refuses is not shown as begun.
-	sink := event.Fan(record, a.rerunSink(), event.Redact(event.Fan(screen, &output.Log{Logs: a.logs}), a.redacted))
+	sink := event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted))
 	if err := sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: p.Name, Do: recordedPlan(p, given, j)}); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *va
 		Language: language, Plans: a.plans(), Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve,
 		PuppetDB: a.puppetDB(), Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Interpret: a.config.ScriptInterpreter, Stream: a.config.Stream || a.format() == output.NDJSON,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: limits, Getenv: a.sys.lookup,
-		Journal: j, Unknown: o.unknown, Sink: sink, Ask: a.asker(), Log: a.log,
+		Journal: j, Unknown: o.unknown, Sink: sink, Ask: a.Asker(a.redacted), Log: a.log,
 	})
 	defer x.Close()
 	a.sys.remote.Store(true)
@@ -118,7 +118,7 @@ func (a *app) play(ctx context.Context, o *playOptions, p *plans.Plan, given *va
 		err = errFailedTargets
 	}
 	if cut && !j.Refused() {
-		fmt.Fprintf(a.console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
+		fmt.Fprintf(a.Console, "The run was cut off. It goes on with: bolt plan resume %s\n", j.ID)
 	}
 	return err
 }

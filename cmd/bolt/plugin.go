@@ -38,7 +38,7 @@ func (a *app) plugins() *plugin.Plugins {
 		a.plug = plugin.New(plugin.Options{
 			Project:   a.project.Dir,
 			Env:       a.sys.lookup,
-			Prompt:    a.ask.Secret,
+			Prompt:    a.Ask.Secret,
 			Natives:   all.Natives(o, programs),
 			Programs:  programs,
 			Modules:   a.modules,

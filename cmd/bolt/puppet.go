@@ -63,7 +63,7 @@ func runPuppetValidate(ctx context.Context, a *app, o *validateOptions) error {
 		_, problems := s.Check(places.Place(ctx, name))
 		add(problems...)
 	}, func(f program.Finding) { add(f) })
-	if err := listing.PrintFindings(a.sys.out, a.format(), a.color(), all); err != nil {
+	if err := listing.PrintFindings(a.sys.out, a.format(), a.Color(), all); err != nil {
 		return written(err)
 	}
 	if bad || ctx.Err() != nil {
@@ -118,7 +118,7 @@ func runPuppetDump(ctx context.Context, a *app, o *dumpOptions) error {
 		return written(err)
 	}
 	problems = append(problems, found...)
-	if err := listing.PrintFindings(a.sys.err, output.Human, a.errColor(), problems); err != nil {
+	if err := listing.PrintFindings(a.sys.err, output.Human, a.ErrColor(), problems); err != nil {
 		return written(err)
 	}
 	for _, f := range problems {
@@ -160,7 +160,7 @@ func runPuppetEval(ctx context.Context, a *app, o *evalOptions) error {
 	human := a.format() == output.Human
 	var tell func(*program.Finding)
 	if human && !batch {
-		tell = func(f *program.Finding) { _ = listing.PrintSaid(a.console, a.errColor(), *f) } // as with a log, who cannot read it is not told
+		tell = func(f *program.Finding) { _ = listing.PrintSaid(a.Console, a.ErrColor(), *f) } // as with a log, who cannot read it is not told
 	}
 	l, err := a.evaluator(ctx, o.facts, given, tell)
 	if err != nil {
@@ -183,18 +183,18 @@ func runPuppetEval(ctx context.Context, a *app, o *evalOptions) error {
 	}
 	e := l.Evaluate(ctx, list[0])
 	if human {
-		if err := listing.PrintSaid(a.console, a.errColor(), e.Errors...); err != nil {
+		if err := listing.PrintSaid(a.Console, a.ErrColor(), e.Errors...); err != nil {
 			return written(err)
 		}
 	}
-	if err := listing.PrintEvaluation(a.sys.out, a.format(), a.terminal(), a.color(), e); err != nil {
+	if err := listing.PrintEvaluation(a.sys.out, a.format(), a.Terminal(), a.Color(), e); err != nil {
 		return written(err)
 	}
 	if len(e.Errors) == 0 {
 		return nil
 	}
 	if first := e.Errors[0]; list[0].Template && first.Kind == "parameter" && first.File == list[0].Name && a.format() == output.Human {
-		fmt.Fprintf(a.console, "hint: parameters are given behind the template: %s NAME=VALUE; a string that looks like a number as NAME='\"1\"'\n", safetext.TerminalString(list[0].Name))
+		fmt.Fprintf(a.Console, "hint: parameters are given behind the template: %s NAME=VALUE; a string that looks like a number as NAME='\"1\"'\n", safetext.TerminalString(list[0].Name))
 	}
 	return errPrinted
 }

@@ -54,7 +54,7 @@ func (a *app) plaintext(ctx context.Context, arg string) (string, error) {
 	if arg != "-" || !term.IsTerminal(int(a.sys.in.Fd())) {
 		return a.secretArg(ctx, arg)
 	}
-	typed, err := a.ask.Secret(ctx, "Please enter the value to encrypt: ")
+	typed, err := a.Ask.Secret(ctx, "Please enter the value to encrypt: ")
 	return typed.Reveal(), err
 }
 
@@ -112,9 +112,9 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 // message prints text, which is data, where Puppet Bolt prints messages: for
 // programs on standard error.
 func (a *app) message(text []byte) error {
-	out, screen := io.Writer(a.sys.out), a.terminal()
+	out, screen := io.Writer(a.sys.out), a.Terminal()
 	if a.format().IsJSON() {
-		out, screen = a.sys.err, a.errTerminal()
+		out, screen = a.sys.err, a.ErrTerminal()
 	}
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(text, '\n')

@@ -179,7 +179,7 @@ func (a *app) find(ctx context.Context, o *acting.Targets, inv *inventory.Invent
 	if err != nil {
 		return nil, err
 	}
-	if targets, err = choice.From(ctx, inv, targets, choose.Options{Warn: a.logs.Warn, Say: a.console}); err != nil {
+	if targets, err = choice.From(ctx, inv, targets, choose.Options{Warn: a.logs.Warn, Say: a.Console}); err != nil {
 		return nil, err
 	}
 	a.warnKept()

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"io"
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRemoteInputPipe checks that --stdin opens a named pipe without waiting for a
+// TestRemotePipe checks that --stdin opens a named pipe without waiting for a
 // writer, because a signal could not end that wait, and that the first Read waits.
-func TestRemoteInputPipe(t *testing.T) {
+func TestRemotePipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in, closeInput, err := new(input).remoteInput(t.Context(), path)
+	in, closeInput, err := New(nil).Remote(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +36,13 @@ func TestRemoteInputPipe(t *testing.T) {
 	}
 }
 
-// TestRemoteInputEnds checks that closing the input ends the wait for a writer.
-func TestRemoteInputEnds(t *testing.T) {
+// TestRemoteEnds checks that closing the input ends the wait for a writer.
+func TestRemoteEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in, closeInput, err := new(input).remoteInput(t.Context(), path)
+	in, closeInput, err := New(nil).Remote(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

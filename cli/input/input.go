@@ -1,4 +1,6 @@
-package main
+// Package input reads standard input, which can be read only once, and the files that
+// arguments name.
+package input
 
 import (
 	"context"
@@ -13,46 +15,40 @@ import (
 	"bolt/run"
 )
 
-// input reads standard input, and the files that arguments name.
-type input struct {
+// An Input is the standard input of one invocation. It is not safe for concurrent use.
+type Input struct {
 	file *os.File
 	used bool // it was read
 }
 
-// readArg returns arg. "@FILE" stands for the text of a file, "-" for the text
-// of standard input.
-func (i *input) readArg(ctx context.Context, arg string) (string, error) {
+// New returns an Input over standard input.
+func New(file *os.File) *Input { return &Input{file: file} }
+
+// Arg returns arg. "@FILE" stands for the text of a file, "-" for the text
+// of standard input. It returns run.ErrStopped when ctx ends the wait.
+func (i *Input) Arg(ctx context.Context, arg string) (string, error) {
 	switch {
 	case arg == "-":
-		text, err := i.readInput(ctx, readfile.Payload)
-		if _, usage := errors.AsType[*cli.UsageError](err); usage {
-			return "", err
+		text, err := i.Whole(ctx, readfile.Payload)
+		if _, usage := errors.AsType[*cli.UsageError](err); err != nil && !usage && !errors.Is(err, run.ErrStopped) {
+			err = &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
 		}
-		if errors.Is(err, run.ErrStopped) {
-			return "", errPrinted // who stopped it knows
-		}
-		if err != nil {
-			return "", &fault.Error{Kind: "bolt/file-error", Msg: fmt.Sprintf("Error attempting to read standard input: %v", err)}
-		}
-		return string(text), nil
+		return string(text), err
 	case strings.HasPrefix(arg, "@"):
 		text, err := readfile.Read(ctx, arg[1:], readfile.Payload)
-		if errors.Is(err, run.ErrStopped) {
-			return "", errPrinted
+		if err != nil && !errors.Is(err, run.ErrStopped) {
+			err = cli.Errorf("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
 		}
-		if err != nil {
-			return "", usagef("Error attempting to read %s: %v", arg[1:], fault.WithoutPath(err))
-		}
-		return string(text), nil
+		return string(text), err
 	}
 	return arg, nil
 }
 
-// readInput reads standard input whole, which can be done once. It returns
-// run.ErrStopped when ctx ends the wait.
-func (i *input) readInput(ctx context.Context, limit int64) ([]byte, error) {
+// Whole reads standard input to its end. It returns run.ErrStopped when ctx ends the
+// wait.
+func (i *Input) Whole(ctx context.Context, limit int64) ([]byte, error) {
 	if i.used {
-		return nil, usagef("Standard input ('-') can be read only once")
+		return nil, errUsed()
 	}
 	i.used = true
 	in, stop, err := readfile.Wakeable(ctx, i.file)
@@ -63,16 +59,18 @@ func (i *input) readInput(ctx context.Context, limit int64) ([]byte, error) {
 	return readfile.Whole(ctx, in, limit)
 }
 
-// remoteInput opens the file of --stdin for the commands on targets; nil for
-// "". closeInput must be called when the commands have ended.
-func (i *input) remoteInput(ctx context.Context, name string) (in *run.Input, closeInput func(), err error) {
+func errUsed() error { return cli.Errorf("Standard input ('-') can be read only once") }
+
+// Remote opens the file of --stdin for the commands on targets; nil for "". closeInput
+// must be called when the commands have ended.
+func (i *Input) Remote(ctx context.Context, name string) (in *run.Input, closeInput func(), err error) {
 	var file *os.File
 	switch name {
 	case "":
 		return nil, func() {}, nil
 	case "-":
 		if i.used {
-			return nil, nil, usagef("Standard input ('-') can be read only once")
+			return nil, nil, errUsed()
 		}
 		i.used = true
 		file = i.file

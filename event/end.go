@@ -25,6 +25,8 @@ type Failed struct {
 	Data      *ordered.Map // the error for programs
 	Results   []*Result    // not nil if the action on them has failed
 	Container *ContainerResult
+
+	err error // that FailedBy was given
 }
 
 // FailedBy is the event for an error. An error without a kind is one of our own making.
@@ -33,7 +35,7 @@ func FailedBy(err error) Failed {
 	if !ok {
 		e = &fault.Error{Kind: "bolt/internal-error", Msg: err.Error()}
 	}
-	return Failed{Msg: err.Error(), Data: e.Map()}
+	return Failed{Msg: err.Error(), Data: e.Map(), err: err}
 }
 
 // Stopped describes the progress of a plan when it was stopped.

@@ -16,6 +16,8 @@ import (
 // Redact does not change the return value of a plan, the output of commands and
 // tasks, or the object of a command's action, which comes from the command
 // line.
+//
+// An event of FailedBy loses what RedactError removes.
 func Redact(next Sink, redact func(string) string) Sink {
 	return &redactor{next: next, text: redact, steps: make(map[*Step]*redactedStep)}
 }
@@ -131,6 +133,9 @@ func (r *redactor) containerResult(c *ContainerResult) *ContainerResult {
 }
 
 func (r *redactor) failed(f Failed) Failed {
+	if f.err != nil {
+		return FailedBy(RedactError(f.err, r.text))
+	}
 	f.Msg, f.Container, f.Results = r.text(f.Msg), r.containerResult(f.Container), r.results(f.Results)
 	f.Data, _ = r.data(f.Data).(*ordered.Map)
 	return f

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -27,5 +28,20 @@ func TestRedactError(t *testing.T) {
 		if kept := f.Details != nil; kept != (details.Len() > 0 && details.Value("a") == "b") {
 			t.Errorf("details are %v", f.Details)
 		}
+	}
+}
+
+// TestRedactFailedBy checks that the event of an error loses the details that have a
+// secret.
+func TestRedactFailedBy(t *testing.T) {
+	var got Event
+	sink := Redact(Func(func(_ context.Context, e Event) error { got = e; return nil }), func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") })
+	err := &fault.Error{Kind: "k", Msg: "it is hunter2", Details: ordered.Of("path", "/hunter2", "line", int64(1))}
+	if err := sink.Event(t.Context(), FailedBy(err)); err != nil {
+		t.Fatal(err)
+	}
+	f := got.(Failed)
+	if text, err := f.Data.MarshalJSON(); f.Msg != "it is [redacted]" || err != nil || string(text) != `{"kind":"k","msg":"it is [redacted]","details":{}}` {
+		t.Errorf("%q, %s, %v", f.Msg, text, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/event"
 	"bolt/facts/factcache"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -52,6 +53,18 @@ func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 	}
 	site.Result.Value.Set("facts", facts.Len())
 	return nil
+}
+
+// Recorded returns an action as the audit log records it; nil if it does nothing on
+// targets.
+func Recorded(action run.Action) event.Action {
+	if k, ok := action.(*Keeping); ok {
+		action = k.Action
+	}
+	if _, ok := action.(*Query); ok {
+		return nil
+	}
+	return action
 }
 
 // noFacts returns the error for a target whose result has no facts. Its stored

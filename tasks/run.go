@@ -168,6 +168,14 @@ func (r *Run) Digest() string {
 // Here reports whether the program itself does the task.
 func (r *Run) Here() bool { return r.native != nil }
 
+// WarnHere warns if the program itself does the task for a target that is not this machine.
+func (r *Run) WarnHere(targets []*inventory.Target, warn func(id, text string)) {
+	if r.Here() && slices.ContainsFunc(targets, func(t *inventory.Target) bool { return t.Name != "localhost" }) {
+		warn("runs_here", fmt.Sprintf("The task %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
+			"Run it on localhost to say so.", r.Object()))
+	}
+}
+
 // Task returns the task.
 func (r *Run) Task() *Task { return r.task }
 

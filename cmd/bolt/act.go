@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,16 +11,15 @@ import (
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/event"
+	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
-	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/output"
 	"bolt/project"
 	"bolt/run"
 	"bolt/tasks"
-	"bolt/transport"
 	"bolt/transport/all"
 )
 
@@ -210,7 +208,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.redacted), record)
 	first := event.ActionBegin{Action: name, Object: object, Targets: targets}
 	if err == nil {
-		first.Do = recorded(ready.action)
+		first.Do = facts.Recorded(ready.action)
 	}
 	if berr := sink.Event(ctx, first); errors.Is(berr, errWrite) {
 		return berr
@@ -238,7 +236,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	// An error of the sink has stopped the work; the last event returns it again.
 	_ = runner.RunBatches(ctx, rolling, ready.action, targets, event.Func(func(ctx context.Context, e event.Event) error {
 		if end, ok := e.(event.TargetEnd); ok {
-			spell(end.Result, known)
+			run.Suggest(end.Result, known)
 			failed = failed || !end.Result.OK()
 			if sum != nil && end.Result.OK() {
 				sum.Add(end.Result.Target, end.Result.Value)
@@ -278,39 +276,12 @@ func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error
 	return r, err
 }
 
-// warnHere tells that what is done for targets elsewhere is done here.
-func (a *app) warnHere(action *tasks.Run, targets []*inventory.Target) {
-	if !action.Here() {
-		return
-	}
-	for _, t := range targets {
-		if t.Name != "localhost" {
-			a.logs.Warn("runs_here", fmt.Sprintf("The task %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
-				"Run it on localhost to say so.", action.Object()))
-			return
-		}
-	}
-}
-
 func (a *app) warnNoTargets() {
 	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets, --query, --rerun and --where say.")
 }
 
-// spell adds a hint if bolt could not connect to a target that is not in the inventory
-// and has a name similar to a name in the inventory. known returns these names.
-func spell(r *event.Result, known func() []string) {
-	if !r.Target.Adhoc || r.OK() || r.Err.Hint != "" || r.Err.Class != transport.ClassResolve && r.Err.Class != transport.ClassConnect {
-		return
-	}
-	names := slices.DeleteFunc(slices.Clone(known()), func(n string) bool { return n == r.Target.Name })
-	if near := spelling.Near(r.Target.Name, names); near != "" {
-		r.Err.Hint = fmt.Sprintf("did you mean %s? %s is not in the inventory.", near, r.Target.SafeName())
-	}
-}
-
 // fatal prints what ended an action that had begun to print.
 func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
-	err = a.withoutSecrets(err)
 	if werr := sink.Event(ctx, event.FailedBy(err)); werr != nil {
 		return werr
 	}
@@ -321,7 +292,7 @@ func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 // hint prints what to do about an error that has been printed, if that is known.
 func (a *app) hint(err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
-		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(f.Hint))
+		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.redacted(f.Hint)))
 	}
 }
 

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"bolt/cli"
 	"bolt/cli/input"
@@ -49,9 +43,9 @@ type app struct {
 	logs    *logging.Log
 	log     *slog.Logger
 	modules *modules.Path
+	source  *project.InventorySource
 
 	inv     *inventory.Inventory // nil before inventory()
-	invFile inventoryFile        // what inventoryData() returns
 	library *tasks.Library       // nil before tasks()
 	planned *plans.Library       // nil before plans()
 	plug    *plugin.Plugins      // nil before plugins()
@@ -109,7 +103,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	err = a.withoutSecrets(err)
 	a.log.Debug("failed", "err", err)
 	if a.global.trace {
-		printCauses(sys.err, err)
+		fault.PrintCauses(sys.err, err)
 	}
 	out, color := sys.out, a.Color()
 	if c.data && !a.format().IsJSON() {
@@ -120,14 +114,6 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	}
 	a.hint(err)
 	return errPrinted
-}
-
-// printCauses lists the chain of errors below err.
-func printCauses(w io.Writer, err error) {
-	for n := 0; err != nil; n++ {
-		fmt.Fprintf(w, "%s%T: %v\n", strings.Repeat("  ", n), err, err)
-		err = errors.Unwrap(err)
-	}
 }
 
 // openApp finds the project, reads the configuration, and opens the log.
@@ -144,7 +130,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 		Cwd:        cwd,
 		Home:       home(sys),
 		SystemDir:  project.SystemDir,
-		OpenFiles:  openFiles(),
+		OpenFiles:  project.OpenFiles(),
 		Transports: all.Tables(all.List()),
 	}
 	var early logging.Early
@@ -175,24 +161,12 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	}
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
+	a.source = p.Inventory(inventoryVariable, sys.env(inventoryVariable), a.config.InventoryFile)
 	a.modules = a.config.Modules().With(builtin.Files())
 	if global.clearCache {
-		return a, a.clearCache()
+		return a, p.ClearCache()
 	}
 	return a, nil
-}
-
-// clearCache removes what is kept in a project to be quicker the next time: the
-// results of plugins, and what Puppet Bolt keeps besides, as projects are used
-// by both.
-func (a *app) clearCache() error {
-	for _, name := range []string{pluginCache, ".task_cache.json", ".plan_cache.json"} {
-		path := filepath.Join(a.project.Dir, name)
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fault.File(path, err, "The cache '%s' could not be removed: %v", path, fault.WithoutPath(err))
-		}
-	}
-	return nil
 }
 
 // overrides are the flags that stand above configuration files. Passwords
@@ -270,17 +244,6 @@ func home(sys system) string {
 		return u.HomeDir
 	}
 	return ""
-}
-
-// openFiles is how many files this process may have open; 0 if nobody knows.
-// Go's runtime has raised the limit as far as it goes, and lowers it again for
-// the programs that we start.
-func openFiles() uint64 {
-	var l unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
-		return 0
-	}
-	return l.Cur
 }
 
 // timeout is the limit of the action on one target; it was checked before.

@@ -87,7 +87,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	a.warnModulepath()
 	wanted := lookup.Options{
 		Environment: a.environment(o.planned), Key: o.key, Given: map[string]string{}, Explain: o.explain || o.explainOptions, OnlyOptions: o.explainOptions,
-		JSON: a.format().IsJSON(), Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.inventorySource(),
+		JSON: a.format().IsJSON(), Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.source.Name,
 		ExplainError: a.explain, Warn: a.logs.Warn, Logger: a.log,
 	}
 	for _, arg := range o.variables {
@@ -154,7 +154,7 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 	}
 	if a.format() != output.NDJSON {
 		if names := lookup.Unlisted(targets, known); names != "" {
-			fmt.Fprintf(a.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.inventorySource()))
+			fmt.Fprintf(a.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.source.Name))
 		}
 	}
 	if failed {

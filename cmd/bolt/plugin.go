@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"bolt/event"
 	"bolt/format/fault"
@@ -21,9 +20,6 @@ func showPlugins(ctx context.Context, a *app) error {
 	}
 	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), list, a.modules.Dirs()))
 }
-
-// pluginCache is where the results of plugins are kept, in the project.
-const pluginCache = ".plugin_cache.json"
 
 // plugins is the set of plugins, one for each invocation.
 func (a *app) plugins() *plugin.Plugins {
@@ -44,7 +40,7 @@ func (a *app) plugins() *plugin.Plugins {
 			Modules:   a.modules,
 			Tasks:     a.tasksHere(),
 			Config:    a.config.Plugins,
-			CacheFile: filepath.Join(a.project.Dir, pluginCache),
+			CacheFile: a.project.PluginCache(),
 			CacheTTL:  a.config.PluginCache,
 			Warn:      a.logs.Warn,
 		})

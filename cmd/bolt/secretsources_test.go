@@ -211,10 +211,10 @@ targets:
 	if !strings.Contains(out, "exit code 3") && !strings.Contains(out, "Failed on") {
 		t.Errorf("the plan did not come to its end:\n%s", out)
 	}
-	if found := secrets.in([]byte(readFile(t, filepath.Join(d.dir, pluginCache)))); len(found) != 1 || found[0] != "CACHED" {
+	if found := secrets.in([]byte(readFile(t, filepath.Join(d.dir, ".plugin_cache.json")))); len(found) != 1 || found[0] != "CACHED" {
 		t.Errorf("the cache has the secrets of %q, so looking for them elsewhere shows nothing", found)
 	}
-	if looked := secrets.inFiles(t, d, pluginCache); looked < 20 {
+	if looked := secrets.inFiles(t, d, ".plugin_cache.json"); looked < 20 {
 		t.Errorf("looked into %d files only", looked)
 	}
 	// What a plan writes into a command line, a message or an error is shown without

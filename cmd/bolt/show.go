@@ -6,8 +6,6 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
-	"bolt/format/ordered"
-	"bolt/inventory"
 	"bolt/output/listing"
 )
 
@@ -27,7 +25,7 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 		return err
 	}
 	view := &listing.Inventory{
-		Source:  a.inventorySource(),
+		Source:  a.source.Name,
 		Default: a.project.InventoryFile(),
 		Detail:  o.detail,
 		Hint:    true,
@@ -47,38 +45,10 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 			if err != nil {
 				return err
 			}
-			view.Targets[i].Data = detailOf(data, hooks)
+			view.Targets[i].Data = listing.Detail(data, hooks)
 		}
 	}
 	return written(listing.PrintInventory(a.sys.out, a.listOptions(), view))
-}
-
-// detailOf arranges what is known of a target as "inventory show --detail"
-// prints it.
-func detailOf(d *inventory.Data, hooks any) *ordered.Map {
-	var uri any
-	if d.URI != "" {
-		uri = d.URI
-	}
-	return ordered.Of(
-		"name", d.Name,
-		"uri", uri,
-		"alias", d.AliasValue(),
-		"config", ordered.Of("transport", d.Transport, d.Transport, d.Config),
-		"vars", d.Vars,
-		"features", list(d.Features),
-		"facts", d.Facts,
-		"plugin_hooks", hooks,
-		"groups", list(d.Groups),
-	)
-}
-
-func list(names []string) []any {
-	l := make([]any, len(names))
-	for i, n := range names {
-		l[i] = n
-	}
-	return l
 }
 
 func showGroups(ctx context.Context, a *app) error {
@@ -88,5 +58,5 @@ func showGroups(ctx context.Context, a *app) error {
 	}
 	names := inv.Groups()
 	slices.Sort(names)
-	return written(listing.PrintGroups(a.sys.out, a.listOptions(), &listing.Groups{Names: names, Source: a.inventorySource(), Default: a.project.InventoryFile()}))
+	return written(listing.PrintGroups(a.sys.out, a.listOptions(), &listing.Groups{Names: names, Source: a.source.Name, Default: a.project.InventoryFile()}))
 }

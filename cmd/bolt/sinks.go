@@ -8,7 +8,6 @@ import (
 	"bolt/audit/recorder"
 	"bolt/cli/acting"
 	"bolt/event"
-	"bolt/facts"
 	"bolt/output"
 	"bolt/output/screen"
 	"bolt/project"
@@ -57,15 +56,4 @@ func (a *app) recorder() *recorder.Recorder {
 		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: a.actor(), Project: a.project.Dir,
 		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.redacted, Warnings: a.logs,
 	})
-}
-
-// recorded is an action as the audit log has it; nil if it does nothing on targets.
-func recorded(action run.Action) event.Action {
-	if k, ok := action.(*facts.Keeping); ok {
-		action = k.Action
-	}
-	if _, ok := action.(*facts.Query); ok {
-		return nil
-	}
-	return action
 }

@@ -3,16 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 
 	"bolt/cli/acting"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/inventory/choose"
-	"bolt/inventory/file"
-	"bolt/project"
 	"bolt/transport/all"
 )
 
@@ -21,7 +16,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	if a.inv != nil {
 		return a.inv, nil
 	}
-	data, source, err := a.inventoryData(ctx)
+	data, err := a.inventoryData(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +30,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
 		Transports:  all.Tables(all.List()),
-		File:        source,
+		File:        a.source.Name,
 		Transport:   a.config.Transport,
 		Config:      a.config.Transports,
 		PluginHooks: hooks,
@@ -48,39 +43,9 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	return a.inv, err
 }
 
-// An inventoryFile is the unprocessed data of an inventory, which is read once.
-type inventoryFile struct {
-	once   sync.Once
-	data   *ordered.Map
-	source string
-	err    error
-}
-
-// inventoryData returns the unprocessed data of the inventory and its source. It reads
-// them once.
-func (a *app) inventoryData(ctx context.Context) (data *ordered.Map, source string, err error) {
-	f := &a.invFile
-	f.once.Do(func() { f.data, f.source, f.err = a.readInventory(ctx) })
-	return f.data, f.source, f.err
-}
-
-// readInventory reads the inventory from the environment, from the file given on the
-// command line, or from the project.
-func (a *app) readInventory(ctx context.Context) (data *ordered.Map, source string, err error) {
-	if text := a.sys.env(inventoryVariable); text != "" {
-		data, err = file.Parse(text, "$"+inventoryVariable)
-		return data, inventoryVariable, err
-	}
-	source = a.inventorySource()
-	if a.config.InventoryFile == "" && missing(source) {
-		a.warnUnused(source)
-		return &ordered.Map{}, source, nil
-	}
-	if err := project.CheckFile("inventoryfile", source); err != nil {
-		return nil, "", usagef("%v", err)
-	}
-	data, err = file.Read(ctx, source, a.logs.Warn)
-	return data, source, err
+// inventoryData returns the unprocessed data of the inventory, which is read once.
+func (a *app) inventoryData(ctx context.Context) (*ordered.Map, error) {
+	return a.source.Read(ctx, a.logs.Warn, func(err error) error { return usagef("%v", err) })
 }
 
 // warnOverrides tells of targets for which the inventory beats a flag: people
@@ -99,29 +64,6 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 		}
 	}
 	return nil
-}
-
-// warnUnused tells of an inventory in the working directory that does not
-// count, because the directory is no project.
-func (a *app) warnUnused(source string) {
-	if here, err := filepath.Abs("inventory.yaml"); err == nil && here != source {
-		if _, err := os.Stat(here); err == nil {
-			a.logs.Warn("unused_inventory", fmt.Sprintf("%s is not used: the project is %s. "+
-				"Make an empty bolt-project.yaml beside it, or name it with --inventoryfile.", here, a.project.Dir))
-		}
-	}
-}
-
-// inventorySource says where the inventory in use is: its path, or the name of
-// the environment variable that holds it.
-func (a *app) inventorySource() string {
-	if a.sys.env(inventoryVariable) != "" {
-		return inventoryVariable
-	}
-	if a.config.InventoryFile != "" {
-		return a.config.InventoryFile
-	}
-	return a.project.InventoryFile()
 }
 
 // targets are those that the command line names, all of them if it names none.

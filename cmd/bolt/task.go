@@ -97,7 +97,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 		if err != nil {
 			return nil, err
 		}
-		a.warnHere(action, targets)
+		action.WarnHere(targets, a.logs.Warn)
 		return action, nil
 	})
 }
@@ -120,7 +120,7 @@ func (a *app) tasksHere() *here.Tasks {
 // reports its errors.
 func (a *app) localSettings(ctx context.Context) []*ordered.Map {
 	list := []*ordered.Map{a.config.Transports["local"]}
-	if data, _, err := a.inventoryData(ctx); err == nil {
+	if data, err := a.inventoryData(ctx); err == nil {
 		config, _ := data.Value("config").(*ordered.Map)
 		options, _ := config.Value("local").(*ordered.Map)
 		list = append(list, options)

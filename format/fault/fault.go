@@ -9,7 +9,9 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
 
 	"bolt/format/ordered"
 )
@@ -76,3 +78,11 @@ func (e *Error) Map() *ordered.Map {
 
 // MarshalJSON writes Map.
 func (e *Error) MarshalJSON() ([]byte, error) { return e.Map().MarshalJSON() }
+
+// PrintCauses writes an error and the chain of its causes, one a line.
+func PrintCauses(w io.Writer, err error) {
+	for n := 0; err != nil; n++ {
+		fmt.Fprintf(w, "%s%T: %v\n", strings.Repeat("  ", n), err, err)
+		err = errors.Unwrap(err)
+	}
+}

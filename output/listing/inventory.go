@@ -35,6 +35,34 @@ type InventoryTarget struct {
 	Data *ordered.Map
 }
 
+// Detail returns the Data of an InventoryTarget. hooks are the PluginHooks of d, whose
+// references are resolved.
+func Detail(d *inventory.Data, hooks any) *ordered.Map {
+	var uri any
+	if d.URI != "" {
+		uri = d.URI
+	}
+	return ordered.Of(
+		"name", d.Name,
+		"uri", uri,
+		"alias", d.AliasValue(),
+		"config", ordered.Of("transport", d.Transport, d.Transport, d.Config),
+		"vars", d.Vars,
+		"features", names(d.Features),
+		"facts", d.Facts,
+		"plugin_hooks", hooks,
+		"groups", names(d.Groups),
+	)
+}
+
+func names(list []string) []any {
+	data := make([]any, len(list))
+	for i, name := range list {
+		data[i] = name
+	}
+	return data
+}
+
 // Groups is the data of "group show".
 type Groups struct {
 	Names   []string // sorted

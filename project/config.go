@@ -15,6 +15,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/internal/logging"
 	"bolt/modules"
+	"bolt/modules/builtin"
 )
 
 // Config is what all sources together say. It is read-only.
@@ -114,9 +115,9 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	return c, nil
 }
 
-// Modules returns the module path with the project on it.
+// Modules returns the module path with the project and the built-in modules on it.
 func (c *Config) Modules() *modules.Path {
-	return modules.NewPath(c.Project.Module(), c.Modulepath...)
+	return modules.NewPath(c.Project.Module(), c.Modulepath...).With(builtin.Files())
 }
 
 // fill sets the typed fields. The layers have been validated, so a value

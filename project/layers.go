@@ -32,7 +32,7 @@ type layer struct {
 
 // readLayers returns all layers, the one that wins last.
 func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *ordered.Map, warn Warn) ([]layer, error) {
-	layers := []layer{{builtinLayer, builtin(p, s)}}
+	layers := []layer{{builtinLayer, builtinSettings(p, s)}}
 	for _, dir := range s.defaultsDirs() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func (s Sources) concurrency() int {
 	return max(1, int(s.OpenFiles)/filesPerTarget)
 }
 
-func builtin(p *Project, s Sources) *ordered.Map {
+func builtinSettings(p *Project, s Sources) *ordered.Map {
 	logs := ordered.Of("console", &ordered.Map{})
 	if isDir(p.Dir) {
 		logs.Set(debugLog, ordered.Of("level", "debug", "append", false))

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/user"
@@ -8,7 +9,20 @@ import (
 	"strings"
 
 	"bolt/format/fault"
+	"bolt/internal/readfile"
 )
+
+// Script returns the text of a script.
+func Script(ctx context.Context, path string) ([]byte, error) {
+	if err := CheckFile("script", path); err != nil {
+		return nil, err
+	}
+	data, err := readfile.Read(ctx, path, readfile.Payload)
+	if err != nil {
+		return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
+	}
+	return data, nil
+}
 
 // Upload returns the source of an upload. It tries, in this order: a path that exists,
 // a path with a home directory, and a pattern. Only a pattern has matches. home is the

@@ -230,8 +230,8 @@ func TestRunDevices(t *testing.T) {
 	}
 }
 
-// TestSinkRefuses: a target is not begun if its begin cannot be recorded. Run returns
-// the error, and the other targets are begun.
+// TestSinkRefuses: a target is not begun if its begin cannot be recorded. Run and
+// RunBatches return the error, and the other targets are begun.
 func TestSinkRefuses(t *testing.T) {
 	list := targets(t, `{"targets": ["a", "b", "c"]}`, "a", "b", "c")
 	var done []string
@@ -239,7 +239,7 @@ func TestSinkRefuses(t *testing.T) {
 	refused := errors.New("refused")
 	runner := run.New(&fleet{}, run.Options{Concurrency: 1})
 	skipped := make(map[string]bool)
-	err := runner.Run(t.Context(), a, list, event.Func(func(_ context.Context, e event.Event) error {
+	sink := event.Func(func(_ context.Context, e event.Event) error {
 		switch e := e.(type) {
 		case event.TargetBegin:
 			if e.Target.Name == "b" {
@@ -249,9 +249,15 @@ func TestSinkRefuses(t *testing.T) {
 			skipped[e.Result.Target.Name] = e.Result.NotBegun()
 		}
 		return nil
-	}))
-	if !errors.Is(err, refused) || !slices.Equal(done, []string{"a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
-		t.Errorf("done %v, skipped %v, error %v", done, skipped, err)
+	})
+	batches := &run.Rolling{Serial: []run.Amount{{N: 1}}}
+	for name, err := range map[string]error{"Run": runner.Run(t.Context(), a, list, sink), "RunBatches": runner.RunBatches(t.Context(), batches, a, list, sink)} {
+		if !errors.Is(err, refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !slices.Equal(done, []string{"a", "c", "a", "c"}) || !skipped["b"] || skipped["a"] || skipped["c"] || len(skipped) != 3 {
+		t.Errorf("done %v, skipped %v", done, skipped)
 	}
 }
 

@@ -2,10 +2,12 @@ package acting
 
 import (
 	"context"
+	"io"
 	"strconv"
 	"strings"
 
 	"bolt/cli"
+	"bolt/inventory"
 	"bolt/inventory/choose"
 	"bolt/inventory/match"
 )
@@ -88,8 +90,24 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-// Choice returns the choice that the options make.
-func (o *Targets) Choice() (*choose.Choice, error) {
+// Choose returns the targets that the options select. warn and say take the warnings and
+// messages about that.
+func (o *Targets) Choose(ctx context.Context, inv *inventory.Inventory, targets []*inventory.Target, warn func(id, text string), say io.Writer) ([]*inventory.Target, error) {
+	c, err := o.choice()
+	if err != nil {
+		return nil, err
+	}
+	return c.From(ctx, inv, targets, choose.Options{Warn: warn, Say: say})
+}
+
+// Check refuses values that make no choice.
+func (o *Targets) Check() error {
+	_, err := o.choice()
+	return err
+}
+
+// choice returns the choice that the options make.
+func (o *Targets) choice() (*choose.Choice, error) {
 	c := &choose.Choice{Seed: o.limitSeed.Text}
 	var err error
 	if o.Where.Given {

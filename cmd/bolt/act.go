@@ -13,7 +13,6 @@ import (
 	"bolt/event"
 	"bolt/facts"
 	"bolt/format/fault"
-	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/output"
@@ -89,12 +88,9 @@ func runScript(ctx context.Context, a *app, o *scriptOptions) error {
 	defer closeInput()
 	return a.act(ctx, &o.Options, "script", o.script, func([]*inventory.Target) (run.Action, error) {
 		path := a.modules.Find(o.script)
-		if err := project.CheckFile("script", path); err != nil {
-			return nil, err
-		}
-		data, err := readfile.Read(ctx, path, readfile.Payload)
+		data, err := project.Script(ctx, path)
 		if err != nil {
-			return nil, fault.File(path, err, "The script '%s' is unreadable: %v", path, fault.WithoutPath(err))
+			return nil, err
 		}
 		return &run.Script{Path: path, Data: data, Args: o.args, Env: o.env, Input: in, Interpret: a.config.ScriptInterpreter}, nil
 	})
@@ -158,11 +154,10 @@ func runDownload(ctx context.Context, a *app, o *downloadOptions) error {
 // makes the action; what it reports is printed in the format's own way, after
 // its head.
 func (a *app) act(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
-	all := func(_ context.Context, targets []*inventory.Target) ([]*inventory.Target, error) { return targets, nil }
-	return a.actAmong(ctx, o, name, object, all, prepare)
+	return a.actAmong(ctx, o, name, object, nil, prepare)
 }
 
-// actAmong is act on those of the targets that among returns.
+// actAmong is act on those of the targets that among returns, if it is not nil.
 func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 	prepare func([]*inventory.Target) (run.Action, error),
 ) error {
@@ -181,7 +176,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	if terr == nil && len(targets) == 0 {
 		a.warnNoTargets()
 	}
-	if terr == nil {
+	if terr == nil && among != nil {
 		targets, terr = among(ctx, targets)
 	}
 	concurrency := o.Concurrent(a.config.Concurrency, len(targets))
@@ -233,7 +228,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	known := sync.OnceValue(a.inv.Names)
 	failed := false
 	begin := time.Now()
-	// An error of the sink has stopped the work; the last event returns it again.
+	// An error has stopped the work, and the last event returns it again, or has skipped a target.
 	_ = runner.RunBatches(ctx, rolling, ready.action, targets, event.Func(func(ctx context.Context, e event.Event) error {
 		if end, ok := e.(event.TargetEnd); ok {
 			run.Suggest(end.Result, known)

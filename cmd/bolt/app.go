@@ -13,6 +13,7 @@ import (
 	"bolt/cli"
 	"bolt/cli/input"
 	"bolt/environment/unknown"
+	"bolt/event"
 	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -20,7 +21,6 @@ import (
 	"bolt/inventory"
 	"bolt/inventory/plugin"
 	"bolt/modules"
-	"bolt/modules/builtin"
 	"bolt/output"
 	"bolt/output/screen"
 	"bolt/plans"
@@ -100,7 +100,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		return err
 	}
-	err = a.withoutSecrets(err)
+	err = event.RedactError(err, a.redacted)
 	a.log.Debug("failed", "err", err)
 	if a.global.trace {
 		fault.PrintCauses(sys.err, err)
@@ -162,7 +162,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
 	a.source = p.Inventory(inventoryVariable, sys.env(inventoryVariable), a.config.InventoryFile)
-	a.modules = a.config.Modules().With(builtin.Files())
+	a.modules = a.config.Modules()
 	if global.clearCache {
 		return a, p.ClearCache()
 	}

@@ -54,7 +54,7 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 	var targets acting.Targets
 	global.bind(b)
 	targets.Bind(b)
-	if _, err := targets.Choice(); err != nil {
+	if err := targets.Check(); err != nil {
 		return err
 	}
 	if o, ok := bound.options.(targeter); ok {

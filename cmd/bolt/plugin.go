@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -62,9 +61,6 @@ func (a *app) redacted(text string) string {
 	}
 	return a.plug.Redact(text)
 }
-
-// withoutSecrets is an error without the secrets that plugins have given.
-func (a *app) withoutSecrets(err error) error { return event.RedactError(err, a.redacted) }
 
 // pluginHooks are the project's. References among them are resolved for whom
 // they are shown to; one that stands for all is resolved at once, as all are

@@ -7,7 +7,6 @@ import (
 	"bolt/cli/acting"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/inventory/choose"
 	"bolt/transport/all"
 )
 
@@ -117,11 +116,7 @@ func (a *app) find(ctx context.Context, o *acting.Targets, inv *inventory.Invent
 	} else {
 		targets = inv.AllTargets()
 	}
-	choice, err := o.Choice()
-	if err != nil {
-		return nil, err
-	}
-	if targets, err = choice.From(ctx, inv, targets, choose.Options{Warn: a.logs.Warn, Say: a.Console}); err != nil {
+	if targets, err = o.Choose(ctx, inv, targets, a.logs.Warn, a.Console); err != nil {
 		return nil, err
 	}
 	a.warnKept()

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -73,39 +74,59 @@ func (c *Catalog) sortedEdges() []Edge {
 var containerParams = []string{"before", "notify", "require", "stage", "subscribe"}
 
 func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
-	params := &ordered.Map{}
-	for name, v := range r.Params.All() {
-		switch {
-		case name == "tag", name == "alias":
-		case r.Container() && !slices.Contains(containerParams, name):
-		case r.Type == "File" && name == "source" && (c.Files[r.Title] != nil || c.Trees[r.Title] != nil):
-		default:
-			params.Set(name, v)
-		}
-	}
-	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", params)
+	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", c.State(r))
 	if !r.Container() && len(r.Sensitive) > 0 {
 		names := slices.Sorted(slices.Values(r.Sensitive))
 		m.Set("sensitive", list(slices.Compact(names)))
 	}
-	if r.Type == "File" {
-		var files []any
-		if f := c.Files[r.Title]; f != nil {
-			files = append(files, f.canonical())
-		}
-		for _, t := range c.Trees[r.Title] {
-			tree := make([]any, 0, len(t.Files))
-			for _, f := range t.Files {
-				tree = append(tree, f.canonical())
-			}
-			files = append(files, tree)
-		}
-		if files != nil {
-			m.Set("files", files)
-		}
-	}
 	return appendValue(b, m)
 }
+
+// SourceFiles is the key of State for the files of a source. No parameter has this name.
+const SourceFiles = "(files)"
+
+// State returns the parameters of a resource that decide what is applied, as Canonical
+// has them. If the content of sources is known, it stands under the key SourceFiles
+// instead of the parameter source.
+func (c *Catalog) State(r *Resource) *ordered.Map {
+	files := c.sourceFiles(r)
+	state := &ordered.Map{}
+	for name, v := range r.Params.All() {
+		switch {
+		case name == "tag", name == "alias":
+		case r.Container() && !slices.Contains(containerParams, name):
+		case name == "source" && files != nil:
+		default:
+			state.Set(name, v)
+		}
+	}
+	if files != nil {
+		state.Set(SourceFiles, files)
+	}
+	return state
+}
+
+// sourceFiles returns the metadata of the files of a resource, nil if there is none.
+func (c *Catalog) sourceFiles(r *Resource) (files []any) {
+	if r.Type != "File" {
+		return nil
+	}
+	if f := c.Files[r.Title]; f != nil {
+		files = append(files, f.canonical())
+	}
+	for _, t := range c.Trees[r.Title] {
+		tree := make([]any, 0, len(t.Files))
+		for _, f := range t.Files {
+			tree = append(tree, f.canonical())
+		}
+		files = append(files, tree)
+	}
+	return files
+}
+
+// EqualValues reports whether two values of parameters are the same; the order of the
+// keys of hashes does not count.
+func EqualValues(a, b any) bool { return bytes.Equal(appendValue(nil, a), appendValue(nil, b)) }
 
 func (f *FileMeta) canonical() *ordered.Map {
 	m := ordered.Of("path", f.Relative, "type", f.Type, "links", f.Links, "destination", f.Destination, "owner", f.Owner, "group", f.Group, "mode", f.Mode)

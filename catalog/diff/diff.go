@@ -1,0 +1,175 @@
+// Package diff compares catalogs.
+//
+// It compares what is applied, as the digest of a catalog does: two catalogs have no
+// differences if and only if their digests are equal.
+package diff
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"bolt/catalog"
+	"bolt/format/ordered"
+)
+
+// A Kind says how a resource differs.
+type Kind string
+
+const (
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Changed Kind = "changed"
+	// Moved is for all resources together: only their order differs.
+	Moved Kind = "moved"
+)
+
+// A Change is the difference of one resource.
+type Change struct {
+	Kind     Kind
+	Resource catalog.Ref // the zero value for Moved
+	// Params are the parameters that differ, sorted by name; of a resource that was
+	// added or removed, all of them.
+	Params []Param
+}
+
+// A Param is the difference of one parameter.
+type Param struct {
+	// Name is that of the parameter, catalog.SourceFiles or Container.
+	Name string
+	// Old and New are the values; nil if the resource does not have the parameter, or if
+	// Secret is set.
+	Old, New any
+	// Secret is set if one of the values must not be shown.
+	Secret bool
+}
+
+// Container is the name of a Param for the resources that contain the resource. No
+// parameter has this name.
+const Container = "(container)"
+
+// Compare returns the differences between two catalogs: those of the resources of the
+// new one, in its order, then the removed resources.
+func Compare(before, after *catalog.Catalog) []Change {
+	if before.Digest() == after.Digest() {
+		return nil
+	}
+	a, b := newSide(before), newSide(after)
+	var changes []Change
+	for _, r := range b.list {
+		old := a.byRef[r.Ref]
+		kind := Changed
+		if old == nil {
+			kind = Added
+		}
+		if params := compare(a, old, b, r); params != nil || old == nil {
+			changes = append(changes, Change{kind, r.Ref, params})
+		}
+	}
+	for _, r := range a.list {
+		if b.byRef[r.Ref] == nil {
+			changes = append(changes, Change{Removed, r.Ref, compare(a, r, b, nil)})
+		}
+	}
+	if changes == nil {
+		changes = []Change{{Kind: Moved}}
+	}
+	return changes
+}
+
+// A side is one of the catalogs that are compared.
+type side struct {
+	*catalog.Catalog
+	list       []*catalog.Resource // those that are applied
+	byRef      map[catalog.Ref]*catalog.Resource
+	containers map[catalog.Ref][]string
+}
+
+func newSide(c *catalog.Catalog) *side {
+	s := &side{Catalog: c, byRef: make(map[catalog.Ref]*catalog.Resource), containers: make(map[catalog.Ref][]string)}
+	for _, r := range c.Resources() {
+		if !r.Virtual {
+			s.list = append(s.list, r)
+			s.byRef[r.Ref] = r
+		}
+	}
+	for _, e := range c.Edges {
+		if s.byRef[e.Source] != nil {
+			s.containers[e.Target] = append(s.containers[e.Target], e.Source.String())
+		}
+	}
+	for ref, in := range s.containers {
+		slices.Sort(in)
+		s.containers[ref] = slices.Compact(in)
+	}
+	return s
+}
+
+// state is what is compared of a resource; nil for no resource.
+func (s *side) state(r *catalog.Resource) *ordered.Map {
+	if r == nil {
+		return nil
+	}
+	m := s.State(r)
+	if in := s.containers[r.Ref]; in != nil {
+		m.Set(Container, strings.Join(in, ", "))
+	}
+	return m
+}
+
+// compare returns the parameters that differ.
+func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (params []Param) {
+	was, is := a.state(old), b.state(r)
+	names := slices.Concat(was.Keys(), is.Keys())
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		p := Param{Name: name, Old: was.Value(name), New: is.Value(name)}
+		secretBefore, secretNow := old != nil && old.Secret(name), r != nil && r.Secret(name)
+		_, had := was.Get(name)
+		_, has := is.Get(name)
+		if had == has && secretBefore == secretNow && catalog.EqualValues(p.Old, p.New) {
+			continue
+		}
+		if secretBefore || secretNow {
+			p.Old, p.New, p.Secret = nil, nil, true
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// A Group is nodes whose catalogs have the same differences.
+type Group struct {
+	Nodes   []string
+	Changes []Change
+}
+
+// Fold groups nodes by their differences. The largest group is first; of groups of equal
+// size, the one with the first node. Two secrets count as the same difference.
+func Fold(changes map[string][]Change) []Group {
+	byKey := make(map[string]*Group)
+	for node, list := range changes {
+		key, err := json.Marshal(list)
+		if err != nil {
+			key = []byte(node) // parameters are data, so this does not happen
+		}
+		g := byKey[string(key)]
+		if g == nil {
+			g = &Group{Changes: list}
+			byKey[string(key)] = g
+		}
+		g.Nodes = append(g.Nodes, node)
+	}
+	groups := make([]Group, 0, len(byKey))
+	for _, g := range byKey {
+		slices.Sort(g.Nodes)
+		groups = append(groups, *g)
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		if len(a.Nodes) != len(b.Nodes) {
+			return len(b.Nodes) - len(a.Nodes)
+		}
+		return strings.Compare(a.Nodes[0], b.Nodes[0])
+	})
+	return groups
+}

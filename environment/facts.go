@@ -72,6 +72,25 @@ func Local(facts *value.Hash) Node {
 	}
 }
 
+// Certified is the node with a certname, for which a catalog is compiled. Each fact is a
+// variable. The fact trusted, which PuppetDB has of nodes, is $trusted; without it, only
+// the name is known. environment is the name of the code's environment.
+func Certified(certname, environment string, facts *value.Hash) Node {
+	host, domain, qualified := strings.Cut(certname, ".")
+	var in value.Value = value.Undef{}
+	if qualified {
+		in = value.String(domain)
+	}
+	proven := trusted(value.String(certname), value.String(host), in).With(value.String("authenticated"), value.String("remote"))
+	if v, _ := facts.GetString("trusted"); v != nil {
+		if h, is := v.(*value.Hash); is {
+			proven, facts = h, facts.Without(value.String("trusted"))
+		}
+	}
+	server := value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(environment)})
+	return Node{Facts: facts, Trusted: proven, Server: server, Variables: facts.Merge(server)}
+}
+
 // A Target is a machine as the inventory knows it.
 type Target struct {
 	Name        string

@@ -1,10 +1,10 @@
 // Package compile makes catalogs of programs of the Puppet language.
 //
-// A compiler is the Builder of one evaluation (package puppet/eval): it records the
+// A compiler is the Builder of one evaluation (package puppet/eval). It records the
 // resources that programs declare, and evaluates classes and instances of defined types
 // at the time at which Puppet does. The steps of Compile are those of Puppet:
 //
-//  1. The main program is evaluated, then the node definition that matches, then the
+//  1. The main programs are evaluated, then the node definition that matches, then the
 //     classes that Options names.
 //  2. Collectors, realize and instances of defined types are evaluated, again and again,
 //     until nothing new is found.
@@ -31,6 +31,8 @@ import (
 type Options struct {
 	// Node is the certname, which node definitions match.
 	Node string
+	// Environment is the name of the environment of the code.
+	Environment string
 	// Classes are evaluated after the node definition. Their names are in lower case.
 	Classes []string
 }
@@ -39,21 +41,21 @@ type Options struct {
 type Result struct {
 	// Catalog has the virtual resources, too.
 	Catalog *catalog.Catalog
-	// Value is that of the main program.
+	// Value is that of the last main program.
 	Value value.Value
 }
 
-// Compile evaluates a program for a node and returns the catalog. x must be new: it is
-// used for this compilation only. The error is an *eval.Error with a place, if the
-// programs are wrong.
-func Compile(ctx context.Context, x *environment.Evaluation, p *syntax.Program, o Options) (*Result, error) {
+// Compile evaluates the main programs (a manifest, or those of a directory) for a node and
+// returns the catalog. x must be new: it is used for this compilation only. The error is
+// an *eval.Error with a place, if the programs are wrong.
+func Compile(ctx context.Context, x *environment.Evaluation, programs []*syntax.Program, o Options) (*Result, error) {
 	c := newCompiler(x)
 	x.Interp.Env().Builder = c
-	v, err := c.run(ctx, p, o)
+	v, err := c.run(ctx, programs, o)
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.catalog(o.Node)
+	made, err := c.catalog(o)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +120,13 @@ const mainTitle = "main"
 // maxRounds is the number of times that new resources may be found, as in Puppet.
 const maxRounds = 1000
 
-func (c *compiler) run(ctx context.Context, p *syntax.Program, o Options) (value.Value, error) {
+func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Options) (value.Value, error) {
 	for name, v := range map[string]string{"title": mainTitle, "name": mainTitle, "module_name": ""} {
 		if err := c.x.Interp.Top().Set(name, value.String(v)); err != nil {
 			return nil, err
 		}
 	}
-	v, err := c.x.Run(ctx, p)
+	v, err := c.x.Interp.RunAll(ctx, programs)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func compiled(t testing.TB, text string, o compile.Options) (*catalog.Catalog, e
 		t.Fatal(err)
 	}
 	x := environment.New(environment.Options{Modules: modules.NewPath(modules.Module{})}).Evaluation(environment.Node{})
-	made, err := compile.Compile(context.Background(), x, p, o)
+	made, err := compile.Compile(context.Background(), x, []*syntax.Program{p}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"bolt/catalog"
-	"bolt/environment"
 	"bolt/format/ordered"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -12,8 +11,8 @@ import (
 )
 
 // catalog makes the catalog of what was declared.
-func (c *compiler) catalog(node string) (*catalog.Catalog, error) {
-	made := &catalog.Catalog{Name: node, Environment: environment.Name, Tags: c.tags.list, Classes: c.classes}
+func (c *compiler) catalog(o Options) (*catalog.Catalog, error) {
+	made := &catalog.Catalog{Name: o.Node, Environment: o.Environment, Tags: c.tags.list, Classes: c.classes}
 	for _, r := range c.list {
 		w, err := c.written(r)
 		if err != nil {

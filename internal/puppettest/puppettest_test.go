@@ -187,7 +187,7 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 		return r
 	}
 	x.Interp.Env().Settings = hashOf("environment", environment.Name, "strict", s.strictName())
-	made, err := compile.Compile(t.Context(), x, p, compile.Options{Node: s.node})
+	made, err := compile.Compile(t.Context(), x, []*syntax.Program{p}, compile.Options{Node: s.node, Environment: environment.Name})
 	if r.err = err; err == nil {
 		r.value, r.catalog = made.Value, made.Catalog
 	}

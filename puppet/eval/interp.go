@@ -113,6 +113,25 @@ func (in *Interp) Run(ctx context.Context, p *syntax.Program, scope *Scope) (v v
 	return s.t.program(s, p)
 }
 
+// RunAll is Run for the manifests of a directory, in the top scope: the definitions of all
+// programs become known before the first is evaluated.
+func (in *Interp) RunAll(ctx context.Context, programs []*syntax.Program) (v value.Value, err error) {
+	for _, p := range programs {
+		if err := in.Define(p, ""); err != nil {
+			return nil, err
+		}
+	}
+	s := in.Site(ctx, nil)
+	defer s.t.recover(&err)
+	v = value.Undef{}
+	for _, p := range programs {
+		if v, err = s.t.program(s, p); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
 // Define makes the definitions of a program known, without running it. What is
 // defined already, by this program or one before, is an *Error of the kind
 // duplicate-definition, and nothing is changed.

@@ -1,0 +1,215 @@
+// Package site compiles the nodes of one environment of Puppet code: a directory with
+// manifests, modules, hiera.yaml and environment.conf.
+//
+// A Site reads the main manifests once. Files of modules and data are read when a
+// compilation needs them, and kept for the others. Sites do not see each other.
+package site
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bolt/catalog"
+	"bolt/catalog/compile"
+	"bolt/environment"
+	"bolt/format/fault"
+	"bolt/internal/readfile"
+	"bolt/modules"
+	"bolt/puppet/check"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// Kind is the kind of the errors of this package.
+const Kind = "bolt/catalog-error"
+
+// A Site is an environment whose manifests were read. It is safe for concurrent use.
+type Site struct {
+	name     string
+	env      *environment.Environment
+	programs []*syntax.Program
+}
+
+// New makes a Site of programs and of an environment whose modules and data are known
+// already, such as those of a project.
+func New(name string, env *environment.Environment, programs []*syntax.Program) *Site {
+	return &Site{name: name, env: env, programs: programs}
+}
+
+// Open reads the environment with a name below a directory, as Puppet's setting
+// environmentpath has it. The Modules, Dir and Hiera of o are replaced by those of the
+// environment; builtin are modules that every environment has. An error is a *fault.Error
+// or syntax.Errors.
+func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
+	dir, err := filepath.Abs(filepath.Join(path, name))
+	if err != nil {
+		return nil, fault.File(path, err, "The directory '%s' could not be found: %v", path, err)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !valid(name) {
+		e := fault.New(Kind, "There is no environment '%s' in '%s'.", name, path)
+		e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
+		return nil, e
+	}
+	c, err := readConfig(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Modules = modules.NewPath(modules.Module{}, c.modulepath...)
+	if builtin != nil {
+		o.Modules = o.Modules.With(builtin)
+	}
+	o.Dir = dir
+	programs, err := manifests(ctx, c.manifest)
+	if err != nil {
+		return nil, err
+	}
+	return New(name, environment.New(o), programs), nil
+}
+
+// valid reports whether a name can be one of an environment (Puppet, "Creating
+// environments").
+func valid(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// manifests parses a manifest, or all of a directory in the order of their paths. A
+// directory that does not exist has none.
+func manifests(ctx context.Context, path string) (programs []*syntax.Program, err error) {
+	var files []string
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case name == path && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !d.IsDir() && (name == path || strings.HasSuffix(name, ".pp")):
+			files = append(files, name)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, fault.File(path, err, "The manifests in '%s' could not be read: %v", path, fault.WithoutPath(err))
+	}
+	slices.Sort(files)
+	for _, name := range files {
+		text, err := readfile.Read(ctx, name, readfile.Language)
+		if err != nil {
+			return nil, fault.File(name, err, "The manifest '%s' could not be read: %v", name, fault.WithoutPath(err))
+		}
+		p, err := Parse(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, p)
+	}
+	return programs, nil
+}
+
+// Parse parses and checks the text of a manifest. The error is syntax.Errors.
+func Parse(name, text string) (*syntax.Program, error) {
+	p, err := syntax.Parse(syntax.NewFile(name, text), syntax.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return p, check.Program(p, check.Options{}).Err()
+}
+
+// A Node is the machine for which a catalog is compiled.
+type Node struct {
+	Name    string // the certname
+	Facts   *value.Hash
+	Classes []string // are evaluated after the node definition; names in lower case
+	Limits  eval.Limits
+	Log     func(eval.Log) // gets messages of programs; nil: they are lost
+}
+
+// Compile compiles the catalog of a node. The error is an *eval.Error or syntax.Errors.
+func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
+	node := environment.Certified(n.Name, s.name, n.Facts)
+	node.Limits, node.Log = n.Limits, n.Log
+	x := s.env.Evaluation(node)
+	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
+	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Classes: n.Classes})
+	if err != nil {
+		return nil, err
+	}
+	return made.Catalog, nil
+}
+
+// A config is what environment.conf says.
+type config struct {
+	modulepath []string
+	manifest   string
+}
+
+// readConfig reads the environment.conf of a directory, if it has one (Puppet,
+// "environment.conf"). Settings other than modulepath and manifest have no effect on
+// catalogs here.
+func readConfig(ctx context.Context, dir string) (*config, error) {
+	base := []string{filepath.Join(filepath.Dir(filepath.Dir(dir)), "modules"), "/opt/puppetlabs/puppet/modules"}
+	c := &config{modulepath: append([]string{filepath.Join(dir, "modules")}, base...), manifest: filepath.Join(dir, "manifests")}
+	name := filepath.Join(dir, "environment.conf")
+	const limit = 1 << 20
+	text, err := readfile.Read(ctx, name, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, fault.File(name, err, "The file '%s' could not be read: %v", name, fault.WithoutPath(err))
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		key, v, found := strings.Cut(line, "=")
+		if !found {
+			return nil, fault.File(name, nil, "The file '%s' has no setting on line %d: expected NAME = VALUE.", name, n)
+		}
+		v = strings.TrimSpace(v)
+		switch strings.TrimSpace(key) {
+		case "manifest":
+			c.manifest = within(dir, v)
+		case "modulepath":
+			c.modulepath = nil
+			for _, one := range filepath.SplitList(v) {
+				if one = strings.TrimSpace(one); one == "$basemodulepath" {
+					c.modulepath = append(c.modulepath, base...)
+				} else if one != "" {
+					c.modulepath = append(c.modulepath, within(dir, one))
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// within is a path in a setting: it is relative to the directory of the environment.
+func within(dir, path string) string {
+	path = strings.ReplaceAll(path, "$confdir", "/etc/puppetlabs/puppet")
+	path = strings.ReplaceAll(path, "$codedir", filepath.Dir(filepath.Dir(dir)))
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// Facts takes the facts out of the forms in which programs write them: {"name": ...,
+// "values": {...}}, or the facts themselves.
+func Facts(h *value.Hash) *value.Hash {
+	v, _ := h.GetString("values")
+	if values, is := v.(*value.Hash); is {
+		if _, named := h.GetString("name"); named {
+			return values
+		}
+	}
+	return h
+}

@@ -1,0 +1,210 @@
+package site_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bolt/catalog"
+	"bolt/catalog/site"
+	"bolt/environment"
+	"bolt/puppet/value"
+)
+
+// write makes files below a directory.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var options = environment.Options{Getenv: os.LookupEnv, Now: time.Now}
+
+func compiled(t *testing.T, dir, env string, n site.Node) *catalog.Catalog {
+	t.Helper()
+	s, err := site.Open(t.Context(), dir, env, options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Facts == nil {
+		n.Facts = value.NewHash()
+	}
+	c, err := s.Compile(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func message(t *testing.T, c *catalog.Catalog, title string) any {
+	t.Helper()
+	r := c.Find(catalog.Ref{Type: "Notify", Title: title})
+	if r == nil {
+		t.Fatalf("there is no Notify[%s] in %v", title, c.Resources())
+	}
+	return r.Params.Value("message")
+}
+
+// Manifests, modules, data and facts of an environment come together.
+func TestEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"prod/manifests/b.pp":              "notify { 'top': message => \"${environment} ${trusted['certname']} ${trusted['domain']} ${os['name']} ${facts['x']} ${settings::environment}\" }",
+		"prod/manifests/sub/a.pp":          "node 'n1.example.com' { include m } class late { notify { 'late': } }",
+		"prod/manifests/a.pp":              "include late",
+		"prod/manifests/README":            "no manifest",
+		"prod/modules/m/manifests/init.pp": "class m($p) { notify { 'm': message => $p } }",
+		"prod/hiera.yaml":                  "version: 5\nhierarchy: [{name: c, path: c.yaml}]\n",
+		"prod/data/c.yaml":                 "m::p: from data\n",
+		"test/manifests/site.pp":           "notify { 'other': }",
+	})
+	facts, err := value.FromJSON([]byte(`{"os":{"name":"Debian"},"x":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := compiled(t, dir, "prod", site.Node{Name: "n1.example.com", Facts: facts.(*value.Hash)})
+	if got := message(t, c, "top"); got != "prod n1.example.com example.com Debian 1 prod" {
+		t.Errorf("the top says %q", got)
+	}
+	if got := message(t, c, "m"); got != "from data" || c.Environment != "prod" || c.Name != "n1.example.com" {
+		t.Errorf("the class says %q in %s of %s", got, c.Environment, c.Name)
+	}
+	message(t, c, "late")
+	if r := c.Find(catalog.Ref{Type: "Notify", Title: "late"}); r.File != filepath.Join(dir, "prod/manifests/sub/a.pp") || r.Line != 1 {
+		t.Errorf("Notify[late] is at %s:%d", r.File, r.Line)
+	}
+	message(t, compiled(t, dir, "test", site.Node{Name: "x"}), "other")
+}
+
+// environment.conf says where manifests and modules are.
+func TestEnvironmentConf(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"code/environments/e/environment.conf":            "# a comment\nmodulepath = site:$basemodulepath\nmanifest = main.pp\nconfig_version = x\n",
+		"code/environments/e/main.pp":                     "include a, b",
+		"code/environments/e/manifests/unused.pp":         "fail('no')",
+		"code/environments/e/site/a/manifests/init.pp":    "class a { notify { 'a': } }",
+		"code/modules/b/manifests/init.pp":                "class b { notify { 'b': } }",
+		"code/environments/e/modules/a/manifests/init.pp": "class a { fail('no') }",
+		"code/environments/bad/environment.conf":          "modulepath\n",
+		"code/environments/syntax/manifests/site.pp":      "class {",
+		"code/environments/empty/hiera.yaml":              "version: 5\n",
+	})
+	path := filepath.Join(dir, "code/environments")
+	c := compiled(t, path, "e", site.Node{Name: "x"})
+	message(t, c, "a")
+	message(t, c, "b")
+	if c := compiled(t, path, "empty", site.Node{Name: "x"}); len(c.Resources()) != 3 {
+		t.Errorf("an environment without manifests has %v", c.Resources())
+	}
+	for env, want := range map[string]string{"bad": "line 1", "syntax": "site.pp:1", "none": "There is no environment 'none'", "../code": "There is no environment"} {
+		if _, err := site.Open(t.Context(), path, env, options, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", env, err, want)
+		}
+	}
+}
+
+// Nodes are compiled at the same time and do not see each other.
+func TestConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/manifests/site.pp":           "include m\nnotify { $trusted['certname']: }",
+		"e/modules/m/manifests/init.pp": "class m { Integer[1, 50].each |$i| { notify { \"${trusted['certname']}-$i\": } } }",
+	})
+	s, err := site.Open(t.Context(), dir, "e", options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		all.Go(func() {
+			for range 20 {
+				c, err := s.Compile(t.Context(), site.Node{Name: name, Facts: value.NewHash()})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var others []string
+				for _, r := range c.Resources() {
+					if r.Type == "Notify" && r.Title[:1] != name {
+						others = append(others, r.Title)
+					}
+				}
+				if len(c.Resources()) != 55 || others != nil {
+					t.Errorf("%s has %d resources, and of others %q", name, len(c.Resources()), others)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Facts come alone, or as programs of Puppet write them; $trusted can be one of them.
+func TestFacts(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"b":2}`:                 "a b",
+		`{"name":"n","values":{"a":1}}`: "a",
+		`{"name":"n","values":"x"}`:     "name values",
+		`{"values":{"a":1}}`:            "values",
+	} {
+		v, err := value.FromJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for k := range site.Facts(v.(*value.Hash)).All() {
+			names = append(names, value.ToString(k))
+		}
+		if got := strings.Join(slices.Sorted(slices.Values(names)), " "); got != want {
+			t.Errorf("%s has the facts %q, want %q", text, got, want)
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"e/manifests/site.pp": "notify { 'x': message => \"${trusted['extensions']['role']} ${facts['trusted']}\" }"})
+	v, err := value.FromJSON([]byte(`{"trusted":{"certname":"n","extensions":{"role":"web"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := message(t, compiled(t, dir, "e", site.Node{Name: "n", Facts: v.(*value.Hash)}), "x"); got != "web " {
+		t.Errorf("the trusted fact gives %q", got)
+	}
+}
+
+// All nodes come in their order; an error is of one node only.
+func TestCompileAll(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"e/manifests/site.pp": "notice('said')\nif $trusted['certname'] == 'n3' { fail('no') }"})
+	s, err := site.Open(t.Context(), dir, "e", options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []site.Node
+	for i := range 30 {
+		nodes = append(nodes, site.Node{Name: fmt.Sprintf("n%d", i), Facts: value.NewHash()})
+	}
+	i := 0
+	for c := range s.CompileAll(t.Context(), nodes) {
+		if c.Node != nodes[i].Name || (c.Err != nil) != (i == 3) || (c.Catalog == nil) != (i == 3) || len(c.Logs) != 1 {
+			t.Errorf("%d: %+v", i, c)
+		}
+		i++
+	}
+	if i != len(nodes) {
+		t.Errorf("%d nodes", i)
+	}
+	for range s.CompileAll(t.Context(), nodes) { // the rest is given up
+		break
+	}
+}

@@ -2,10 +2,44 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"bolt/format/fault"
 )
+
+// FilesOf returns the named files. If there are none, it returns the files of the log at
+// path, as Log.Files does. path is "" if the configuration has no log.
+func FilesOf(path string, named []string) ([]string, error) {
+	switch {
+	case len(named) > 0:
+		return named, nil
+	case path == "":
+		return nil, &fault.Error{Kind: Kind, Msg: "There is no audit log: no configuration names one.",
+			Hint: "audit: {path: audit.jsonl} in bolt-project.yaml does; or name a file: bolt audit show FILE."}
+	}
+	return New(path, time.Now).Files(), nil
+}
+
+// ParseHash reads the hash of a record: 64 hexadecimal digits.
+func ParseHash(text string) (hash string, ok bool) {
+	hash = strings.ToLower(strings.TrimSpace(text))
+	return hash, len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
+}
+
+// maxLast is the largest number of ParseLast: Select holds the last actions in memory.
+const maxLast = 10000
+
+// ParseLast reads the number of the last actions to select.
+func ParseLast(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxLast {
+		return 0, fmt.Errorf("it is a number up to %d, not %s", maxLast, text)
+	}
+	return n, nil
+}
 
 // Select gives the actions that match to each, only the last ones unless last is
 // negative; those are held in memory. It returns how many match, and how many lines

@@ -1,7 +1,11 @@
 package audit
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -46,5 +50,47 @@ func TestParseSince(t *testing.T) {
 		if got, ok := ParseSince(text, now); ok {
 			t.Errorf("%q is %v", text, got)
 		}
+	}
+}
+
+func TestParseLast(t *testing.T) {
+	for text, want := range map[string]string{"0": "", "10000": "", "10001": "up to 10000, not 10001", "-1": "not -1", "ten": "not ten", "": "not "} {
+		n, err := ParseLast(text)
+		if got := fmt.Sprint(err); want == "" && (err != nil || strconv.Itoa(n) != text) || want != "" && !strings.HasSuffix(got, want) {
+			t.Errorf("%q: %d, %v", text, n, err)
+		}
+	}
+}
+
+func TestParseHash(t *testing.T) {
+	hash := strings.Repeat("0f", 32)
+	if got, ok := ParseHash(" " + strings.ToUpper(hash) + "\n"); !ok || got != hash {
+		t.Errorf("%q, %v", got, ok)
+	}
+	for _, text := range []string{"", hash[1:], hash + "0", "g" + hash[1:]} {
+		if _, ok := ParseHash(text); ok {
+			t.Errorf("%q is a hash", text)
+		}
+	}
+}
+
+func TestFilesOf(t *testing.T) {
+	if files, err := FilesOf("log", []string{"a", "b"}); err != nil || strings.Join(files, " ") != "a b" {
+		t.Errorf("named: %q, %v", files, err)
+	}
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	if files, err := FilesOf(log, nil); err != nil || len(files) != 1 || files[0] != log {
+		t.Errorf("configured: %q, %v", files, err)
+	}
+	if _, err := FilesOf("", nil); err == nil || !strings.Contains(err.Error(), "no audit log") {
+		t.Errorf("none: %v", err)
+	}
+}
+
+func TestThisProcess(t *testing.T) {
+	env := map[string]string{"SUDO_USER": "eve", "SSH_CLIENT": "192.0.2.7 4022 22"}
+	a := ThisProcess("1.2", func(name string) string { return env[name] })
+	if a.PID != os.Getpid() || a.UID != os.Getuid() || a.SudoUser != "eve" || a.Client != "192.0.2.7" || a.Version != "1.2" || a.TTY != "" {
+		t.Errorf("%+v", a)
 	}
 }

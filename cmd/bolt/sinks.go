@@ -53,7 +53,7 @@ func (a *app) recorder() *recorder.Recorder {
 		return nil
 	}
 	return recorder.New(recorder.Options{
-		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: a.actor(), Project: a.project.Dir,
+		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: audit.ThisProcess(version, a.sys.env, a.sys.in, a.sys.err), Project: a.project.Dir,
 		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.redacted, Warnings: a.logs,
 	})
 }

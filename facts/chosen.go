@@ -46,8 +46,12 @@ func (c *Chosen) Of(ctx context.Context, name string, facts []string) (*ordered.
 	return r.Facts, nil
 }
 
-// Warn warns once for each target that was selected by old or damaged facts.
+// Warn warns once for each target that was selected by old or damaged facts. A nil Chosen
+// has selected none.
 func (c *Chosen) Warn(warn func(id, text string)) {
+	if c == nil {
+		return
+	}
 	c.store.WarnDamaged(warn)
 	if c.old == 0 {
 		return

@@ -82,23 +82,32 @@ func (s *Store) WarnDamaged(warn func(id, text string)) {
 	s.damaged = 0
 }
 
-// Older returns the targets whose facts are missing or older than age.
-func (s *Store) Older(ctx context.Context, targets []*inventory.Target, age time.Duration) ([]*inventory.Target, error) {
+// Older returns the targets whose facts are missing or older than age, and all targets if
+// age is nil.
+func (s *Store) Older(ctx context.Context, targets []*inventory.Target, age *time.Duration) ([]*inventory.Target, error) {
+	if age == nil {
+		return targets, nil
+	}
 	var older []*inventory.Target
 	for _, t := range targets {
 		r, err := s.Record(ctx, t.Name, factcache.Only())
 		if err != nil {
 			return nil, err
 		}
-		if r == nil || r.Age(s.Now) > age {
+		if r == nil || r.Age(s.Now) > *age {
 			older = append(older, t)
 		}
 	}
 	return older, nil
 }
 
-// ForgetAll removes the facts of targets, and returns how many had some.
-func (s *Store) ForgetAll(targets []*inventory.Target) (n int, err error) {
+// ForgetAll removes the facts of targets if they are older than age, or always if age is
+// nil. It returns how many targets had facts.
+func (s *Store) ForgetAll(ctx context.Context, targets []*inventory.Target, age *time.Duration) (n int, err error) {
+	targets, err = s.Older(ctx, targets, age)
+	if err != nil {
+		return 0, err
+	}
 	for _, t := range targets {
 		was, err := s.Forget(inventory.SafeName(t.Name))
 		if err != nil {

@@ -57,8 +57,11 @@ var wellKnown = [][]string{
 // WellKnown are the Columns of a system.
 func WellKnown() (Columns, error) { return columnsOf(wellKnown) }
 
-// ParseColumns returns one column for each path of a fact.
+// ParseColumns returns one column for each path of a fact, and WellKnown if paths is nil.
 func ParseColumns(paths []string) (Columns, error) {
+	if paths == nil {
+		return WellKnown()
+	}
 	asked := make([][]string, len(paths))
 	for i, path := range paths {
 		asked[i] = []string{path, path}

@@ -61,6 +61,24 @@ func New(o Options) *Search {
 	return &Search{o: o, warned: map[string]bool{}, refused: map[string][]string{}}
 }
 
+// ParseVariables reads variables in the form NAME=VALUE. It returns the other words as
+// ignored. It is an error if a name is not that of a variable.
+func ParseVariables(words []string) (given map[string]string, ignored []string, err error) {
+	given = map[string]string{}
+	for _, word := range words {
+		name, val, ok := strings.Cut(word, "=")
+		if !ok {
+			ignored = append(ignored, word)
+			continue
+		}
+		if err := environment.CheckVariable(name); err != nil {
+			return nil, nil, err
+		}
+		given[name] = val
+	}
+	return given, ignored, nil
+}
+
 // A found is the outcome of a lookup.
 type found struct {
 	result *event.Result
@@ -174,6 +192,22 @@ func (s *Search) OnTargets(ctx context.Context, targets []*inventory.Target) ite
 			}
 		}
 	}
+}
+
+// Run looks the key up for each target, as OnTargets does, and sends the events to sink, from
+// ActionBegin to ActionEnd. failed is set if the lookup failed for a target.
+func (s *Search) Run(ctx context.Context, targets []*inventory.Target, sink event.Sink) (failed bool, err error) {
+	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: s.o.Key, Targets: targets}); err != nil {
+		return false, err
+	}
+	begin := time.Now()
+	for r := range s.OnTargets(ctx, targets) {
+		failed = failed || !r.OK()
+		if sink.Event(ctx, event.TargetEnd{Result: r}) != nil {
+			break // ActionEnd returns the error again
+		}
+	}
+	return failed, sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Failed: failed})
 }
 
 // onTarget looks the key up for one target.

@@ -75,3 +75,13 @@ func TestInPlan(t *testing.T) {
 		t.Errorf("what is not there: %+v, %v", a, err)
 	}
 }
+
+func TestParseVariables(t *testing.T) {
+	given, ignored, err := lookup.ParseVariables([]string{"a=1", "word", "b=x=y"})
+	if err != nil || len(given) != 2 || given["a"] != "1" || given["b"] != "x=y" || len(ignored) != 1 || ignored[0] != "word" {
+		t.Errorf("%v, %q, %v", given, ignored, err)
+	}
+	if _, _, err := lookup.ParseVariables([]string{"A-b=1"}); err == nil {
+		t.Error("A-b is a variable")
+	}
+}

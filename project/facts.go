@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -66,4 +67,17 @@ func ParseAge(s string) (time.Duration, error) {
 		}
 		rest = rest[end+1:]
 	}
+}
+
+// UserCache returns the directory of a name in the user's cache (XDG Base Directory
+// Specification). xdg is the value of XDG_CACHE_HOME, and home the home directory. It
+// returns "" if there is no cache.
+func UserCache(xdg, home, name string) string {
+	if !filepath.IsAbs(xdg) {
+		if home == "" {
+			return ""
+		}
+		xdg = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(xdg, "bolt", name)
 }

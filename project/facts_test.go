@@ -54,3 +54,13 @@ func TestParseAge(t *testing.T) {
 		}
 	}
 }
+
+func TestUserCache(t *testing.T) {
+	for _, tt := range []struct{ xdg, home, want string }{
+		{"/x", "/h", "/x/bolt/git"}, {"", "/h", "/h/.cache/bolt/git"}, {"relative", "/h", "/h/.cache/bolt/git"}, {"", "", ""},
+	} {
+		if got := UserCache(tt.xdg, tt.home, "git"); got != tt.want {
+			t.Errorf("%q, %q: %q, want %q", tt.xdg, tt.home, got, tt.want)
+		}
+	}
+}

@@ -25,7 +25,6 @@ import (
 	"bolt/output/screen"
 	"bolt/plans"
 	"bolt/project"
-	"bolt/puppet/eval"
 	"bolt/puppetdb"
 	"bolt/tasks"
 	"bolt/transport/all"
@@ -93,7 +92,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	a.log.Debug("started", "version", version, "command", c.Name, "project", a.project.Dir)
 	err = bound.run(ctx, a)
 	a.savePlugins(ctx)
-	a.warnKept()
+	a.kept.Warn(a.logs.Warn)
 	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errWrite) {
 		return err
 	}
@@ -216,11 +215,6 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 func (a *app) readArg(ctx context.Context, arg string) (string, error) {
 	text, err := a.Arg(ctx, arg)
 	return text, stopped(err)
-}
-
-// explain is the text of an error of a program, with advice about unknown names.
-func (a *app) explain(ctx context.Context, e *eval.Error) string {
-	return a.names().Explain(ctx, e)
 }
 
 // names is where names of programs are looked for.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"bolt/cli"
@@ -22,28 +21,21 @@ func (a *app) factStore() *facts.Store {
 	return facts.Open(a.project.Dir, a.cacheDir("facts"), time.Now())
 }
 
-// agedOptions are about facts of an age.
+// agedOptions are about facts of an age: those that are missing or older.
 type agedOptions struct {
-	olderThan cli.Optional
-	age       time.Duration
+	olderThan string
+	age       *time.Duration // nil without --older-than
 }
 
 func (o *agedOptions) bind(b *cli.Binder) {
-	if b.Optional("older-than", &o.olderThan); o.olderThan.Given {
-		var err error
-		if o.age, err = project.ParseAge(o.olderThan.Text); err != nil {
+	var given cli.Optional
+	if b.Optional("older-than", &given); given.Given {
+		age, err := project.ParseAge(given.Text)
+		if err != nil {
 			b.Fail(usagef("Invalid parameter specified for option '--older-than': %v", err))
 		}
+		o.olderThan, o.age = given.Text, &age
 	}
-}
-
-// older are the targets whose facts are missing or of the age that --older-than
-// says; without that all of them.
-func (o *agedOptions) older(ctx context.Context, store *facts.Store, targets []*inventory.Target) ([]*inventory.Target, error) {
-	if !o.olderThan.Given {
-		return targets, nil
-	}
-	return store.Older(ctx, targets, o.age)
 }
 
 // stopped is the error of work that was ended, of which who ended it knows.
@@ -61,13 +53,6 @@ func (a *app) cachedFacts(ctx context.Context, name string, names []string) (*or
 	}
 	m, err := a.kept.Of(ctx, name, names)
 	return m, stopped(err)
-}
-
-// warnKept tells that targets were chosen by facts that are old or damaged.
-func (a *app) warnKept() {
-	if a.kept != nil {
-		a.kept.Warn(a.logs.Warn)
-	}
 }
 
 type collectOptions struct {
@@ -92,17 +77,23 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 		from, name, object = facts.FromPuppetDB, facts.Task, facts.FromPuppetDB
 	}
 	among := func(ctx context.Context, targets []*inventory.Target) ([]*inventory.Target, error) {
-		older, err := o.older(ctx, store, targets)
+		older, err := store.Older(ctx, targets, o.age)
 		if err == nil && len(older) < len(targets) {
 			a.log.Info("facts are young enough", "targets", len(targets)-len(older))
 		}
 		if err == nil && len(older) == 0 && len(targets) > 0 && !a.format().IsJSON() {
-			fmt.Fprintf(a.Console, "Nothing is collected: no facts are older than %s.\n", o.olderThan.Text)
+			fmt.Fprintf(a.Console, "Nothing is collected: no facts are older than %s.\n", o.olderThan)
 		}
 		return older, err
 	}
-	return a.actAmong(ctx, &o.Options, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
-		action, err := a.factsAction(ctx, from, targets)
+	return a.actAmong(ctx, &o.Options, name, object, among, func(targets []*inventory.Target) (action run.Action, err error) {
+		if from == facts.FromPuppetDB {
+			action, err = facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
+				return a.puppetDB().Facts(ctx, certnames, "")
+			})
+		} else {
+			action, err = a.factsTask(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -110,14 +101,8 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 	})
 }
 
-// factsAction is what tells the facts of targets.
-func (a *app) factsAction(ctx context.Context, from string, targets []*inventory.Target) (run.Action, error) {
-	if from == facts.FromPuppetDB {
-		db := a.puppetDB()
-		return facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
-			return db.Facts(ctx, certnames, "")
-		})
-	}
+// factsTask is the task that tells the facts of targets.
+func (a *app) factsTask(ctx context.Context) (run.Action, error) {
 	library := a.tasks()
 	t, err := library.Find(ctx, facts.Task)
 	if err != nil {
@@ -139,10 +124,7 @@ func (o *showFactsOptions) bind(b *cli.Binder) {
 }
 
 func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
-	columns, err := facts.WellKnown()
-	if o.facts != nil {
-		columns, err = facts.ParseColumns(o.facts)
-	}
+	columns, err := facts.ParseColumns(o.facts)
 	if err != nil {
 		return hinted(usagef("Invalid parameter specified for option '--fact': %v", err), `a fact is written os.release.full, processors.models[0] or mountpoints["/srv"].size`)
 	}
@@ -151,17 +133,13 @@ func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
 		return err
 	}
 	store := a.factStore()
-	if targets, err = o.older(ctx, store, targets); err != nil {
+	if targets, err = store.Older(ctx, targets, o.age); err != nil {
 		return stopped(err)
 	}
 	store.WarnDamaged(func(_, _ string) {}) // they come again
 	defer store.WarnDamaged(a.logs.Warn)
 	view := store.View(ctx, targets, columns, a.format().IsJSON(), a.config.FactMaxAge)
-	err = listing.PrintFacts(a.sys.out, a.listOptions(), view)
-	if errors.Is(err, run.ErrStopped) {
-		return errPrinted
-	}
-	return written(err)
+	return stopped(written(listing.PrintFacts(a.sys.out, a.listOptions(), view)))
 }
 
 type forgetOptions struct {
@@ -183,15 +161,12 @@ func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
 		if err != nil {
 			return err
 		}
-		if targets, err = o.older(ctx, store, targets); err != nil {
+		if n, err = store.ForgetAll(ctx, targets, o.age); err != nil {
 			return stopped(err)
 		}
-		if n, err = store.ForgetAll(targets); err != nil {
-			return err
-		}
-	case o.olderThan.Given:
+	case o.age != nil:
 		var err error
-		if n, err = store.ForgetBefore(ctx, store.Now.Add(-o.age)); err != nil {
+		if n, err = store.ForgetBefore(ctx, store.Now.Add(-*o.age)); err != nil {
 			return stopped(err)
 		}
 	default:
@@ -201,16 +176,7 @@ func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
 	return written(listing.PrintForgotten(a.sys.out, a.listOptions(), n))
 }
 
-// cacheDir is a directory in the user's cache (XDG Base Directory
-// Specification); "" if there is none.
+// cacheDir is a directory in the user's cache; "" if there is none.
 func (a *app) cacheDir(name string) string {
-	dir := a.sys.env("XDG_CACHE_HOME")
-	if !filepath.IsAbs(dir) {
-		h := home(a.sys)
-		if h == "" {
-			return ""
-		}
-		dir = filepath.Join(h, ".cache")
-	}
-	return filepath.Join(dir, "bolt", name)
+	return project.UserCache(a.sys.env("XDG_CACHE_HOME"), home(a.sys), name)
 }

@@ -49,7 +49,7 @@ func (a *app) evaluator(ctx context.Context, facts cli.Optional, given []program
 	a.warnModulepath()
 	o := program.Options{
 		Environment: a.languageOptions(), Given: given, Tell: tell,
-		Level: a.config.Log.ConsoleLevel, Disabled: a.config.Log.Disabled, Explain: a.explain, Timeout: a.timeout(),
+		Level: a.config.Log.ConsoleLevel, Disabled: a.config.Log.Disabled, Explain: a.names().Explain, Timeout: a.timeout(),
 	}
 	if facts.Given {
 		var err error

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"bolt/cli"
 	"bolt/cli/acting"
-	"bolt/environment"
 	"bolt/event"
 	"bolt/internal/safetext"
-	"bolt/inventory"
 	"bolt/lookup"
 	"bolt/output"
 	"bolt/output/listing"
@@ -27,14 +24,8 @@ func wordsOfLookup(args []string) error {
 	if name, _, is := strings.Cut(args[0], "="); is {
 		return hinted(usagef("Must specify a key to look up"), "%s is the variable %s: the key stands before it", args[0], name)
 	}
-	for _, arg := range args[1:] {
-		name, _, ok := strings.Cut(arg, "=")
-		if !ok {
-			continue
-		}
-		if err := environment.CheckVariable(name); err != nil {
-			return usagef("%v", err)
-		}
+	if _, _, err := lookup.ParseVariables(args[1:]); err != nil {
+		return usagef("%v", err)
 	}
 	return nil
 }
@@ -85,19 +76,18 @@ func (o *lookupOptions) formats(all []string) ([]string, string) {
 
 func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	a.warnModulepath()
-	wanted := lookup.Options{
-		Environment: a.environment(o.planned), Key: o.key, Given: map[string]string{}, Explain: o.explain || o.explainOptions, OnlyOptions: o.explainOptions,
+	variables, ignored, err := lookup.ParseVariables(o.variables)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if len(ignored) > 0 {
+		a.logs.WarnOnce("lookup_word", fmt.Sprintf("%s is ignored: one key is looked up; variables are given as NAME=VALUE.", ignored[0]))
+	}
+	s := lookup.New(lookup.Options{
+		Environment: a.environment(o.planned), Key: o.key, Given: variables, Explain: o.explain || o.explainOptions, OnlyOptions: o.explainOptions,
 		JSON: a.format().IsJSON(), Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.source.Name,
-		ExplainError: a.explain, Warn: a.logs.Warn, Logger: a.log,
-	}
-	for _, arg := range o.variables {
-		if name, val, ok := strings.Cut(arg, "="); ok {
-			wanted.Given[name] = val
-		} else {
-			a.logs.WarnOnce("lookup_word", fmt.Sprintf("%s is ignored: one key is looked up; variables are given as NAME=VALUE.", arg))
-		}
-	}
-	s := lookup.New(wanted)
+		ExplainError: a.names().Explain, Warn: a.logs.Warn, Logger: a.log,
+	})
 	if !o.planned {
 		return a.lookupOnTargets(ctx, s, o)
 	}
@@ -105,7 +95,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	if found.Hint != "" && a.format() != output.NDJSON {
 		fmt.Fprintln(a.Console, "hint:", found.Hint)
 	}
-	if err == nil || found.Text != "" && !wanted.JSON {
+	if err == nil || found.Text != "" && !a.format().IsJSON() {
 		if err := listing.PrintValue(a.sys.out, a.format(), a.Terminal(), found.Text, found.Data); err != nil {
 			return written(err)
 		}
@@ -115,15 +105,12 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 
 // lookupOnTargets looks a key up for the targets of the command line.
 func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOptions) error {
-	find, err := a.targeting(ctx, &o.targets)
+	inv, err := a.inventory(ctx)
 	if err != nil {
 		return err
 	}
-	var known []*inventory.Target
-	if inv, err := a.inventory(ctx); err == nil {
-		known = inv.AllTargets()
-	}
-	targets, err := find(ctx)
+	known := inv.AllTargets() // before others are found
+	targets, err := a.targets(ctx, &o.targets)
 	if err != nil {
 		return err
 	}
@@ -137,19 +124,8 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 		return err
 	}
 	defer shown.Close()
-	sink := event.Fan(a.rerunSink(), shown)
-	if err := sink.Event(ctx, event.ActionBegin{Action: event.Lookup, Object: o.key, Targets: targets}); err != nil {
-		return err
-	}
-	failed := false
-	begin := time.Now()
-	for r := range s.OnTargets(ctx, targets) {
-		failed = failed || !r.OK()
-		if sink.Event(ctx, event.TargetEnd{Result: r}) != nil {
-			break // ActionEnd returns the error again
-		}
-	}
-	if err := sink.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Failed: failed}); err != nil {
+	failed, err := s.Run(ctx, targets, event.Fan(a.rerunSink(), shown))
+	if err != nil {
 		return err
 	}
 	if a.format() != output.NDJSON {

@@ -119,7 +119,7 @@ func (a *app) find(ctx context.Context, o *acting.Targets, inv *inventory.Invent
 	if targets, err = o.Choose(ctx, inv, targets, a.logs.Warn, a.Console); err != nil {
 		return nil, err
 	}
-	a.warnKept()
+	a.kept.Warn(a.logs.Warn)
 	if err := inv.Prepare(ctx, targets); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -147,6 +148,34 @@ func (v Values) On(name string, def bool) bool {
 		return def
 	}
 	return v.Last(name) == "true"
+}
+
+// Recorded returns the values of the chosen flags in a form that is valid in every working
+// directory. It leaves out secrets.
+func (v Values) Recorded(flags []Flag, chosen func(f *Flag) bool) Values {
+	recorded := make(Values)
+	for i := range flags {
+		f := &flags[i]
+		if f.Secret || !v.Has(f.Name) || !chosen(f) {
+			continue
+		}
+		texts := slices.Clone(v[f.Name])
+		for i, text := range texts {
+			if f.Absolute != nil {
+				texts[i] = f.Absolute(text)
+			}
+		}
+		recorded[f.Name] = texts
+	}
+	return recorded
+}
+
+// Over returns v, and the values in lower of flags that v does not have.
+func (v Values) Over(lower Values) Values {
+	all := make(Values)
+	maps.Copy(all, lower)
+	maps.Copy(all, v)
+	return all
 }
 
 // A Query is a word whose beginning is typed.

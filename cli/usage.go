@@ -68,5 +68,16 @@ func OneArgument(args []string) error {
 	return nil
 }
 
+// NeedArgument returns the Check of commands that need one argument. missing is the
+// error without it.
+func NeedArgument(missing string) func(args []string) error {
+	return func(args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return Errorf("%s", missing)
+		}
+		return OneArgument(args)
+	}
+}
+
 // AnyArguments is the Check of commands that accept all arguments.
 func AnyArguments([]string) error { return nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"bolt/format/fault"
 	"bolt/puppet/eval"
@@ -36,6 +37,14 @@ func (e *Environment) Type(ctx context.Context, text string) (value.Type, error)
 		return nil, errors.New("'" + text + "' is no type")
 	}
 	return t, nil
+}
+
+// TypeReader returns DeclaredType of the environment of plans with these options, which is
+// made when it is first needed.
+func TypeReader(o Options) func(ctx context.Context, text string) (value.Type, error) {
+	o.Plans = true
+	e := sync.OnceValue(func() *Environment { return New(o) })
+	return func(ctx context.Context, text string) (value.Type, error) { return e().DeclaredType(ctx, text) }
 }
 
 // DeclaredType is Type for the declaration of a parameter. Its errors are worded as

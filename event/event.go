@@ -28,6 +28,20 @@ type Action interface {
 	Object() string
 }
 
+// A PlanAction is the Action of commands that run a plan.
+type PlanAction struct {
+	Plan    string       // its name
+	Params  *ordered.Map // without secrets
+	Secrets []string     // the names of parameters that are secret
+	Journal string       // the ID of the run's journal; "" without a journal
+}
+
+// Name implements Action.
+func (p *PlanAction) Name() string { return Plan }
+
+// Object implements Action.
+func (p *PlanAction) Object() string { return p.Plan }
+
 // ActionBegin begins the action of a command of bolt. It comes once, before all else.
 type ActionBegin struct {
 	Action  string // as in Result, or Lookup or Plan

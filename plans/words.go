@@ -104,6 +104,16 @@ func (p *Plan) Advice(given *value.Hash) string {
 	return advice
 }
 
+// AsWritten returns values of --targets for Words.Targets. In a plan, the functions of the
+// plan interpret them. A value that was read from a file can have several lines.
+func AsWritten(values []string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = strings.Join(strings.Fields(v), ",")
+	}
+	return list
+}
+
 // read converts the string on the command line to a parameter's value. A Sensitive
 // parameter gets the string itself, as in Bolt; it is not parsed as JSON.
 func (p *Plan) read(name, text string) any {

@@ -310,3 +310,19 @@ func (c *Config) warnPathCase(warn Warn) {
 		}
 	}
 }
+
+// PolicyNames returns Policies without duplicates. It is an error if the project has no
+// such list.
+func (c *Config) PolicyNames() ([]string, error) {
+	if c.Policies == nil {
+		return nil, fault.New("bolt/no-policies-error", "The project has no policies: there is no list 'policies' in %s. "+
+			"'bolt policy new' makes the first one.", c.Project.File())
+	}
+	names := []string{}
+	for _, name := range c.Policies {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -396,5 +397,16 @@ func BenchmarkFindAndLoad(b *testing.B) {
 		if _, err := Load(b.Context(), p, s, ordered.Of("user", "u"), nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestPolicyNames(t *testing.T) {
+	c := &Config{Project: &Project{Dir: "/p"}, Policies: []string{"a", "b", "a"}}
+	if names, err := c.PolicyNames(); err != nil || fmt.Sprint(names) != "[a b]" {
+		t.Errorf("%q, %v", names, err)
+	}
+	c.Policies = nil
+	if _, err := c.PolicyNames(); err == nil || !strings.Contains(err.Error(), "/p/bolt-project.yaml") {
+		t.Errorf("no list: %v", err)
 	}
 }

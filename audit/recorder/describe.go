@@ -13,25 +13,13 @@ import (
 	"bolt/tasks"
 )
 
-// A Plan is the action of a command that runs a plan.
-type Plan struct {
-	Plan    string       // its name
-	Params  *ordered.Map // without secrets
-	Secrets []string     // the names of parameters that are secret
-	Journal string       // the run that goes on with this name; "" without a journal
-}
-
-// Name and Object make it an event.Action.
-func (p *Plan) Name() string   { return event.Plan }
-func (p *Plan) Object() string { return p.Plan }
-
 // describe returns the record of an action. secrets are the names of secret
 // parameters, in addition to the parameters that a task marks as sensitive.
 func (r *Recorder) describe(do event.Action, secrets []string) audit.Action {
 	what := audit.Action{Name: do.Name(), RunAs: r.o.RunAs}
 	what.Object, what.SHA256 = r.shown(do.Object())
 	switch do := do.(type) {
-	case *Plan:
+	case *event.PlanAction:
 		return audit.Action{Name: event.Plan, Object: do.Plan, Params: r.params(do.Params, do.Secrets), Journal: do.Journal}
 	case *run.Command:
 		what.Params = r.params(variables(do.Env), secrets)

@@ -150,7 +150,7 @@ func TestPlan(t *testing.T) {
 	of := func(s *event.Step, e event.TargetEnd) event.Event { return event.OfStep(e, s) }
 	box := &event.Container{Image: "img"}
 	w := newWorld(t, false)
-	w.send(t, event.ActionBegin{Action: event.Plan, Do: &Plan{Plan: "p", Params: ordered.Of("a", "1", "b", "hunter2"), Secrets: []string{"c"}}},
+	w.send(t, event.ActionBegin{Action: event.Plan, Do: &event.PlanAction{Plan: "p", Params: ordered.Of("a", "1", "b", "hunter2"), Secrets: []string{"c"}}},
 		event.StepBegin{Step: step}, of(step, ok(list[2])), // is known
 		event.BatchBegin{Step: step, Targets: list[:1]}, of(step, ok(list[0])), event.BatchBegin{Step: step, Targets: list[1:2]}, of(step, ok(list[1])), event.StepEnd{Step: step},
 		event.StepBegin{Step: known}, of(known, ok(list[0])), event.StepEnd{Step: known},

@@ -59,7 +59,7 @@ func (s system) commands() []command {
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
 		}},
 		{run: with(runModuleAdd), Command: cli.Command{
-			Name: "module add", Args: "MODULE", Check: wordsOfModuleAdd,
+			Name: "module add", Args: "MODULE", Check: cli.NeedArgument("Must specify a module name."),
 			Exit: exitInstalled, Formats: listFormats,
 		}},
 		{run: with(runModuleInstall), Command: cli.Command{
@@ -126,16 +126,16 @@ func (s system) commands() []command {
 			Exit: exitPlan, Formats: eventFormats, Lists: []string{onParams, onJournal, onAction, onTimeout, onDownload, onResults, onTargets, onInventory, onModules},
 		}},
 		{run: with(runPlanNew), Command: cli.Command{
-			Name: "plan new", Args: "NAME", Check: wordsOfPlanNew,
+			Name: "plan new", Args: "NAME", Check: cli.NeedArgument("Must specify a plan name."),
 			Exit: exitMade, Formats: listFormats, Lists: []string{onNewPlan},
 		}},
 		{run: with(convertPlan), Command: cli.Command{
-			Name: "plan convert", Args: "PLAN", Check: wordsOfPlanConvert,
+			Name: "plan convert", Args: "PLAN", Check: cli.NeedArgument("Must specify a plan."),
 			Complete: []cli.Completer{orFiles(s.names(yamlPlans))},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
 		{run: with(graphPlan), Command: cli.Command{
-			Name: "plan graph", Args: "PLAN", Check: wordsOfPlanGraph,
+			Name: "plan graph", Args: "PLAN", Check: cli.NeedArgument("Must specify a plan to draw"),
 			Complete: []cli.Completer{s.names(publicPlans)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onGraph, onModules},
 		}},
@@ -149,7 +149,7 @@ func (s system) commands() []command {
 			Exit: exitShown, Formats: listFormats,
 		}},
 		{run: with(runPolicyNew), Command: cli.Command{
-			Name: "policy new", Args: "NAME", Check: wordsOfPolicyNew,
+			Name: "policy new", Args: "NAME", Check: cli.NeedArgument("Must specify a name for the new policy."),
 			Exit: exitMade, Formats: listFormats,
 		}},
 		{run: bare(runPolicyShow), Command: cli.Command{

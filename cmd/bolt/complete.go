@@ -9,7 +9,7 @@ import (
 
 	"bolt/cli"
 	"bolt/output/listing"
-	"bolt/plans/journal"
+	"bolt/plans/runs"
 )
 
 // opened calls f with an app for the flags of a command line that is not complete.
@@ -199,12 +199,9 @@ func firstLine(text string) string {
 
 // completeRuns completes the names of runs that can be resumed.
 func completeRuns(_ context.Context, a *app, _ cli.Query) cli.Completions {
-	list, _ := a.runs()
-	c := cli.Completions{InOrder: true, Words: []cli.Word{{Text: journal.Last, About: "the last one that was cut off"}}}
-	for _, s := range list {
-		if s.State == journal.Interrupted || s.State == journal.Failed {
-			c.Words = append(c.Words, cli.Word{Text: s.ID, About: fmt.Sprintf("%s, %s", s.Plan, s.State)})
-		}
+	c := cli.Completions{InOrder: true, Words: []cli.Word{{Text: runs.Last, About: "the last one that was cut off"}}}
+	for _, s := range a.runs().Resumable() {
+		c.Words = append(c.Words, cli.Word{Text: s.ID, About: fmt.Sprintf("%s, %s", s.Plan, s.State)})
 	}
 	return c
 }

@@ -17,13 +17,6 @@ import (
 	"bolt/run"
 )
 
-func wordsOfModuleAdd(args []string) error {
-	if first(args) == "" {
-		return usagef("Must specify a module name.")
-	}
-	return cli.OneArgument(args)
-}
-
 func wordsOfModuleInstall(args []string) error {
 	if len(args) > 0 {
 		return usagef("Invalid argument '%s'. To add a new module to the project, run 'bolt module add %s'.", args[0], args[0])

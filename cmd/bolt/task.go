@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -12,7 +11,6 @@ import (
 	"bolt/inventory"
 	"bolt/modules"
 	"bolt/output/listing"
-	"bolt/puppet/value"
 	"bolt/run"
 	"bolt/tasks"
 	"bolt/tasks/here"
@@ -57,15 +55,9 @@ func taskName(name string) error {
 // tasks is the library of the module path.
 func (a *app) tasks() *tasks.Library {
 	if a.library == nil {
-		a.library = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: a.typeReader(), Warn: a.logs.Warn})
+		a.library = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: environment.TypeReader(a.languageOptions()), Warn: a.logs.Warn})
 	}
 	return a.library
-}
-
-// typeReader returns what reads the types of parameters.
-func (a *app) typeReader() func(ctx context.Context, text string) (value.Type, error) {
-	types := sync.OnceValue(func() *environment.Environment { return a.environment(true) })
-	return func(ctx context.Context, text string) (value.Type, error) { return types().DeclaredType(ctx, text) }
 }
 
 type taskOptions struct {

@@ -10,24 +10,23 @@ import (
 	"bolt/output/layout"
 )
 
-// Created is a new file that the user is meant to edit.
-type Created struct {
-	Kind, Name, Path string // "plan", its name, its file
-	Next             []Described
+// PrintNewPlan prints the file of a new plan. Text output also has the next commands.
+func PrintNewPlan(w io.Writer, o Options, name, path string) error {
+	return printCreated(w, o, "plan", name, path, "Show this plan with:\n    bolt plan show "+name+"\nRun this plan with:\n    bolt plan run "+name+"\n")
 }
 
-// PrintCreated prints the new file. Text output also has the next commands, one
-// sentence each, from Next.
-func PrintCreated(w io.Writer, o Options, c *Created) error {
+// PrintNewPolicy prints the file of a new policy. Text output also has the next commands.
+func PrintNewPolicy(w io.Writer, o Options, name, path string) error {
+	return printCreated(w, o, "policy", name, path,
+		"Apply this policy with:\n    bolt policy apply "+name+" --targets <TARGETS>\nShow available policies with:\n    bolt policy show\n")
+}
+
+func printCreated(w io.Writer, o Options, kind, name, path, next string) error {
 	if o.Format.IsJSON() {
-		return layout.WriteDocument(w, ordered.Of("name", c.Name, "path", c.Path))
+		return layout.WriteDocument(w, ordered.Of("name", name, "path", path))
 	}
-	out := bufio.NewWriter(w)
-	_, _ = out.WriteString(safetext.TerminalString("Created "+c.Kind+" '"+c.Name+"' at '"+c.Path+"'") + "\n\n")
-	for _, n := range c.Next {
-		_, _ = out.WriteString(n.Description + "\n    " + n.Name + "\n")
-	}
-	return out.Flush()
+	_, err := io.WriteString(w, safetext.TerminalString("Created "+kind+" '"+name+"' at '"+path+"'")+"\n\n"+next)
+	return err
 }
 
 // Policies is the data of "policy show".

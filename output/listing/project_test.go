@@ -15,8 +15,8 @@ func TestProjectLists(t *testing.T) {
 		text, json string
 	}{
 		{"created", func(w io.Writer, o Options) error {
-			return PrintCreated(w, o, &Created{Kind: "plan", Name: "a::b", Path: "/p/\x1b[31mb.yaml", Next: []Described{{"bolt plan run a::b", "Run it with:"}}})
-		}, "Created plan 'a::b' at '/p/b.yaml'\n\nRun it with:\n    bolt plan run a::b\n", `{"name":"a::b","path":"/p/\u001b[31mb.yaml"}` + "\n"},
+			return PrintNewPlan(w, o, "a::b", "/p/\x1b[31mb.yaml")
+		}, "Created plan 'a::b' at '/p/b.yaml'\n\nShow this plan with:\n    bolt plan show a::b\nRun this plan with:\n    bolt plan run a::b\n", `{"name":"a::b","path":"/p/\u001b[31mb.yaml"}` + "\n"},
 		{"policies", func(w io.Writer, o Options) error {
 			return PrintPolicies(w, o, &Policies{Names: []string{"a::*", "b"}, Modulepath: []string{"/x", "/y"}})
 		}, "Policies\n  a::*\n  b\n\nModulepath\n  /x:/y\n", `{"policies":["a::*","b"],"modulepath":["/x","/y"]}` + "\n"},

@@ -66,6 +66,29 @@ func (f *Failure) Place() string {
 	return b.String() + ")"
 }
 
+// Placed adds the place that the details of an error have to its message. Other errors
+// stay as they are.
+func Placed(err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	var f Failure
+	f.File, _ = e.Details.Value("file").(string)
+	if line, ok := e.Details.Value("line").(int64); ok {
+		f.Line = int(line)
+	}
+	if column, ok := e.Details.Value("column").(int64); ok {
+		f.Column = int(column)
+	}
+	if f.File == "" {
+		return err
+	}
+	shown := *e
+	shown.Msg += "\n  " + f.Place()
+	return &shown
+}
+
 // palError is the kind of errors of the language.
 const palError = "bolt/pal-error"
 

@@ -1,0 +1,157 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"bolt/environment"
+	"bolt/environment/unknown"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/internal/safetext"
+	"bolt/plans/executor"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+// ErrFailed says that the plan did not succeed, and that the user was told why.
+var ErrFailed = errors.New("the plan failed")
+
+// Play runs the plan. in are the options of the plan's environment, without those that
+// only plans have. o are the options of the executor, without Environment, Language,
+// Plans and Journal. The Sink of o gets the events, from ActionBegin to ActionEnd.
+// Details of a failure are printed on the console. If the run was cut off, the console
+// also gets the command that resumes it.
+func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Options) error {
+	// An audit log that refuses the run is an error of the first event.
+	if err := o.Sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: r.plan.Name, Do: r.action()}); err != nil {
+		return err
+	}
+	language := executor.NewLanguage(r.program)
+	in.Plans, in.Now, in.Language = true, r.journal.Clock(time.Now), &language.PlanLanguage
+	o.Environment, o.Language, o.Plans, o.Journal = environment.New(in), language, r.ledger.o.Library, r.journal
+	x := executor.New(o)
+	defer x.Close()
+	v, err := x.Run(ctx, r.plan, r.given)
+	cut, err := r.ended(ctx, err)
+	err = r.show(ctx, x, o, v, err)
+	if lost := o.Sink.Event(ctx, event.ActionEnd{Failed: err != nil}); err == nil {
+		err = lost
+	}
+	if cut && !r.journal.Refused() {
+		fmt.Fprintf(r.ledger.o.Console, "The run was cut off. It goes on with: bolt plan resume %s\n", r.journal.ID)
+	}
+	return err
+}
+
+// program returns the program of a YAML plan that the plan calls.
+func (r *Run) program(ctx context.Context, name string) (*syntax.Program, string, error) {
+	q, err := r.ledger.o.Library.Find(ctx, name)
+	if err != nil || q.YAML == nil {
+		return nil, "", err
+	}
+	program, err := q.YAML.Program()
+	return program, q.Module.Name, err
+}
+
+// ended records how the run has ended. cut is set if it was cut off, so that it can be
+// resumed. The error is err, or else the error of the journal.
+func (r *Run) ended(ctx context.Context, err error) (cut bool, _ error) {
+	switch {
+	case r.journal == nil:
+		return false, err
+	case err == nil:
+		return false, r.journal.Over("", nil)
+	case ctx.Err() != nil || executor.Unfinished(err):
+		return true, err
+	}
+	if lost := r.journal.Over(r.ledger.o.Redact(err.Error()), executor.FailedSteps(err)); lost != nil {
+		r.ledger.warn(lost)
+	}
+	return false, err
+}
+
+// show sends the outcome of the plan to the sink: its return value, or the error that
+// ended it. A plan that returns has succeeded, even if it returns failed results or
+// an error that it has caught.
+func (r *Run) show(ctx context.Context, x *executor.Executor, o executor.Options, returned value.Value, err error) error {
+	f, failed := errors.AsType[*executor.Failure](err)
+	var shown event.Event
+	switch {
+	case err == nil:
+		e, err := x.Returned(returned)
+		if err == nil {
+			return o.Sink.Event(ctx, e)
+		}
+		shown = event.FailedBy(event.RedactError(err, r.ledger.o.Redact))
+	case !failed:
+		return err
+	case ctx.Err() != nil && executor.WasStopped(err):
+		shown = x.Stopped(r.plan.Name, f)
+	default:
+		e := f.Event()
+		if err := o.Sink.Event(ctx, e); err != nil {
+			return err
+		}
+		r.explain(ctx, f, o.Language, e.Results == nil && e.Container == nil)
+		return ErrFailed
+	}
+	if err := o.Sink.Event(ctx, shown); err != nil {
+		return err
+	}
+	return ErrFailed
+}
+
+// explain prints what standard output has no room for, as it is the same as Puppet
+// Bolt's. told is set if standard output has the message and the place.
+func (r *Run) explain(ctx context.Context, f *executor.Failure, language *executor.Language, told bool) {
+	o := r.ledger.o
+	if o.JSON {
+		// The user knows the message and the place, but they introduce what follows.
+		told = f.Trace(true) == ""
+		if f.Place() == "" && f.Branches == nil {
+			told = true
+			f.Before = nil // the place of a step of a YAML plan, which standard output does not have either
+		}
+	}
+	for line := range strings.Lines(o.Redact(f.Trace(told))) {
+		fmt.Fprintln(o.Console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
+	}
+	hint := f.Hint
+	if hint == "" {
+		hint = r.advice(ctx, f, language)
+	}
+	if cause, ok := errors.AsType[*fault.Error](f.Err); hint == "" && ok {
+		hint = cause.Hint
+	}
+	if hint != "" {
+		fmt.Fprintf(o.Console, "hint: %s\n", safetext.TerminalString(o.Redact(hint)))
+	}
+}
+
+// advice returns what an unknown name of a plan was probably meant to be; "" if no name
+// is similar, or no name is unknown.
+func (r *Run) advice(ctx context.Context, f *executor.Failure, language *executor.Language) string {
+	e, ok := errors.AsType[*eval.Error](f)
+	if !ok || e.Name == "" {
+		return ""
+	}
+	var advice string
+	switch e.Kind {
+	case "unknown-function":
+		advice = r.ledger.o.Names.Advise(ctx, e.Name, "functions", func() []string {
+			names := environment.Functions()
+			for _, f := range language.Functions {
+				names = append(names, f.Name)
+			}
+			return names
+		})
+	case "unknown-type":
+		advice = r.ledger.o.Names.Advise(ctx, e.Name, "types", unknown.PlanTypes)
+	}
+	return strings.TrimLeft(advice, ":; ")
+}

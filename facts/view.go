@@ -54,13 +54,11 @@ var wellKnown = [][]string{
 	{"Virtual", "virtual"},
 }
 
-// WellKnown are the Columns of a system.
-func WellKnown() (Columns, error) { return columnsOf(wellKnown) }
-
-// ParseColumns returns one column for each path of a fact, and WellKnown if paths is nil.
+// ParseColumns returns one column for each path of a fact. If paths is nil, it returns the
+// well-known columns.
 func ParseColumns(paths []string) (Columns, error) {
 	if paths == nil {
-		return WellKnown()
+		return columnsOf(wellKnown)
 	}
 	asked := make([][]string, len(paths))
 	for i, path := range paths {

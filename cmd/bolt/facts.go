@@ -103,12 +103,11 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 
 // factsTask is the task that tells the facts of targets.
 func (a *app) factsTask(ctx context.Context) (run.Action, error) {
-	library := a.tasks()
-	t, err := library.Find(ctx, facts.Task)
+	t, err := a.tasks().Find(ctx, facts.Task)
 	if err != nil {
 		return nil, err
 	}
-	return a.taskAction(ctx, library, t, &ordered.Map{}, false)
+	return a.taskAction(ctx, a.tasks(), t, &ordered.Map{}, false)
 }
 
 type showFactsOptions struct {

@@ -13,6 +13,7 @@ import (
 	"bolt/inventory"
 	"bolt/output"
 	"bolt/plans/executor"
+	"bolt/plans/graph"
 	"bolt/project"
 	"bolt/transport/all"
 )
@@ -251,7 +252,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "last", Arg: "N", Section: secAudit, On: onAudit, Strict: true, Help: "Only the last N of them."},
 		{Name: "expect", Arg: "HASH", Section: secAudit, On: onVerify, Strict: true, Help: "Fail if the record with this hash is not in the log."},
 
-		{Name: "as", Arg: "PICTURE", Values: []string{pictureDot, pictureSVG}, Check: cli.OneOfThese, Section: secDisplay, On: onGraph, Strict: true,
+		{Name: "as", Arg: "PICTURE", Values: graph.Formats(), Check: cli.OneOfThese, Section: secDisplay, On: onGraph, Strict: true,
 			Help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},
 		{Name: "nested", Section: secDisplay, On: onGraph, Strict: true, Help: "Also draw the plans that the plan calls, each of them once."},
 		{Name: "fact", Arg: "PATH", Repeat: true, Section: secDisplay, On: onFacts, Strict: true,

@@ -64,15 +64,9 @@ func convertPlan(ctx context.Context, a *app, o *nameOption) error {
 	return p.YAML.Convert(results{a.sys.out})
 }
 
-// The values of --as.
-const (
-	pictureDot = "dot"
-	pictureSVG = "svg"
-)
-
 type graphOptions struct {
 	plan   string
-	as     string // pictureSVG, or else pictureDot
+	as     string // one of graph.Formats, or ""
 	nested bool
 }
 
@@ -101,8 +95,5 @@ func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.as == pictureSVG {
-		return written(g.WriteSVG(a.sys.out))
-	}
-	return written(g.WriteDot(a.sys.out))
+	return written(g.Write(a.sys.out, o.as))
 }

@@ -10,6 +10,8 @@
 // Sensitive is made of, variables alone are shown.
 package graph
 
+import "io"
+
 // A Graph is a plan as a picture.
 type Graph struct {
 	Plan string // its name
@@ -128,3 +130,20 @@ func (n *Node) settle() {
 
 // frame reports whether a node has a body.
 func (n *Node) frame() bool { return n.Kind >= Loop }
+
+// The formats of Write.
+const (
+	formatDot = "dot"
+	formatSVG = "svg"
+)
+
+// Formats returns the formats of Write, the default first.
+func Formats() []string { return []string{formatDot, formatSVG} }
+
+// Write writes the graph in one of Formats. "" stands for the default. The error is w's.
+func (g *Graph) Write(w io.Writer, format string) error {
+	if format == formatSVG {
+		return g.WriteSVG(w)
+	}
+	return g.WriteDot(w)
+}

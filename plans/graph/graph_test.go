@@ -334,3 +334,13 @@ func TestNoSuchPlan(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFormats(t *testing.T) {
+	g := &Graph{Plan: "site"}
+	for format, begin := range map[string]string{"": "digraph", "dot": "digraph", "svg": "<svg"} {
+		var b strings.Builder
+		if err := g.Write(&b, format); err != nil || !strings.HasPrefix(b.String(), begin) {
+			t.Errorf("%q: %.20q, %v", format, b.String(), err)
+		}
+	}
+}

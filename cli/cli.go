@@ -9,6 +9,7 @@ package cli
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -22,15 +23,12 @@ type Program struct {
 	Description string // the first paragraph of the general help and of the manual
 	Groups      []Group
 	Commands    []Command // in the order of the help page
-	Text        func(c *Command) Text
-	Flags       []Flag   // in the order of help pages
-	Sections    []string // of help pages, in their order
-	Occasions   map[string]string
+	Texts       fs.FS     // COMMAND-ACTION.txt for each command, closing.txt, manual.txt and occasions.txt
+	Flags       []Flag    // in the order of help pages
+	Sections    []string  // of help pages, in their order
 	Missing     []Missing
 	Mistake     string // the end of the last line of Command.Exit
-	Closing     string // of the general help, after the commands
 	Hint        string // with the error about an unknown short flag
-	Manual      Manual
 }
 
 // A Group is the commands of two words that have the same first word.
@@ -94,7 +92,7 @@ type Flag struct {
 	Section     string
 	Help        string
 	Negative    string // what completion says of the --no- form; "" for the same
-	On          string // the occasion on which it means something: a key of Program.Occasions, or Always
+	On          string // the occasion on which it means something: one of occasions.txt, or Always
 	Strict      bool   // refused on all other occasions: Bolt does not know it, or refuses it itself
 	Secret      bool   // its value must not be kept
 
@@ -266,7 +264,7 @@ func (p *Program) CheckFlags(c *Command, given Values) error {
 	for i := range p.Flags {
 		f := &p.Flags[i]
 		if given.Has(f.Name) && !c.Takes(f) && (f.Strict || p.Own(c)) {
-			return Errorf("Option '--%s' can only be specified when %s", f.Name, p.Occasions[f.On])
+			return Errorf("Option '--%s' can only be specified when %s", f.Name, p.Occasion(f.On))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"testing"
+	"testing/fstest"
 )
 
 func TestFind(t *testing.T) {
@@ -51,9 +52,9 @@ func TestFind(t *testing.T) {
 func TestCheckFlags(t *testing.T) {
 	t.Parallel()
 	p := &Program{
-		Groups:    []Group{{Name: "task"}, {Name: "pool", Own: true}},
-		Occasions: map[string]string{"run": "running a task", "ours": "waiting"},
-		Flags:     []Flag{{Name: "format", On: Always}, {Name: "noop", On: "run"}, {Name: "wait", On: "ours", Strict: true}},
+		Groups: []Group{{Name: "task"}, {Name: "pool", Own: true}},
+		Texts:  fstest.MapFS{"occasions.txt": {Data: []byte("run: running a task\nours: waiting\n")}},
+		Flags:  []Flag{{Name: "format", On: Always}, {Name: "noop", On: "run"}, {Name: "wait", On: "ours", Strict: true}},
 	}
 	for _, tt := range []struct {
 		c    Command

@@ -5,24 +5,6 @@ import (
 	"strings"
 )
 
-// A Text is the prose of a command's help page.
-type Text struct {
-	Short    string // one line
-	Long     string
-	Examples string
-	Note     string // about flags that the help does not list; "" for none
-}
-
-// ParseText reads a Text as it is written: the line Short, an empty line, Long, and
-// the sections Examples and Note, whose headings are lines of their own.
-func ParseText(text string) Text {
-	var t Text
-	text, t.Note, _ = strings.Cut(strings.TrimSuffix(text, "\n"), "\n\nNote\n")
-	text, t.Examples, _ = strings.Cut(text, "\n\nExamples\n")
-	t.Short, t.Long, _ = strings.Cut(text, "\n\n")
-	return t
-}
-
 // Help returns the page for words that begin with the name of a command, the page
 // of a group, or the general page.
 //
@@ -92,7 +74,7 @@ func (p *Program) generalPage() string {
 		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, p.Text(c).Short)
 	}
 	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for a shell")
-	b.WriteString(p.Closing)
+	b.WriteString("\n" + p.read("closing"))
 	return b.String()
 }
 

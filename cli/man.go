@@ -5,24 +5,17 @@ import (
 	"strings"
 )
 
-// A Manual holds the parts of the manual page that are not on the help pages.
-type Manual struct {
-	Description string      // a paragraph after that of the program, in roff
-	Environment [][2]string // variables, with what they mean
-	Files       [][2]string // files, with what is in them
-	SeeAlso     string      // in roff
-}
-
 // ManPage returns the manual page of the program in the man macros (man(7)), made
 // from the same tables as the help pages.
 func (p *Program) ManPage() string {
 	var b strings.Builder
+	manual := parseManual(p.read("manual"))
 	b.WriteString(".TH " + strings.ToUpper(p.Name) + " 1\n.SH NAME\n" + p.Name + " \\- " + roff(p.Purpose) + "\n.SH SYNOPSIS\n")
 	for _, c := range p.Commands {
 		fmt.Fprintf(&b, ".B %s %s\n%s\n.br\n", p.Name, c.Name, synopsis(c.Args+" [options]"))
 	}
 	b.WriteString(".B " + p.Name + " help\n" + synopsis("[COMMAND]") + "\n.br\n.B " + p.Name + " completion\n" + synopsis("SHELL") + "\n")
-	b.WriteString(".SH DESCRIPTION\n" + roff(p.Description) + "\n.PP\n" + p.Manual.Description)
+	b.WriteString(".SH DESCRIPTION\n" + roff(p.Description) + "\n.PP\n" + roff(manual.description) + "\n")
 	b.WriteString(".SH COMMANDS\n")
 	for i := range p.Commands {
 		c := &p.Commands[i]
@@ -57,13 +50,13 @@ func (p *Program) ManPage() string {
 	for _, list := range []struct {
 		title, font string
 		entries     [][2]string
-	}{{"ENVIRONMENT", "B", p.Manual.Environment}, {"FILES", "I", p.Manual.Files}} {
+	}{{"ENVIRONMENT", "B", manual.environment}, {"FILES", "I", manual.files}} {
 		b.WriteString(".SH " + list.title + "\n")
 		for _, e := range list.entries {
 			fmt.Fprintf(&b, ".TP\n.%s %s\n%s\n", list.font, roff(e[0]), roff(e[1]))
 		}
 	}
-	b.WriteString(".SH SEE ALSO\n" + p.Manual.SeeAlso)
+	b.WriteString(".SH SEE ALSO\n" + manual.seeAlso)
 	return b.String()
 }
 

@@ -82,7 +82,7 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 		}
 	}
 	if _, percent := acting.Percentage(global.concurrency); percent && !slices.Contains(c.Lists, onRolling) {
-		return hinted(cli.Invalid("concurrency", global.concurrency), "a percentage is possible only when %s: give a number of targets", occasions()[onRolling])
+		return hinted(cli.Invalid("concurrency", global.concurrency), "a percentage is possible only when %s: give a number of targets", p.Occasion(onRolling))
 	}
 	return checkFormat(p, c, bound.options, given)
 }

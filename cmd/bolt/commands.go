@@ -1,11 +1,6 @@
 package main
 
-import (
-	"embed"
-	"strings"
-
-	"bolt/cli"
-)
+import "bolt/cli"
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
@@ -213,18 +208,4 @@ func (s system) commands() []command {
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},
 		}},
 	}
-}
-
-// helpTexts are the files that helpText reads.
-//
-//go:embed help
-var helpTexts embed.FS
-
-// helpText returns the text of a command's help.
-func helpText(c *cli.Command) cli.Text {
-	text, err := helpTexts.ReadFile("help/" + strings.ReplaceAll(c.Name, " ", "-") + ".txt")
-	if err != nil {
-		panic(err) // a test reads all of them
-	}
-	return cli.ParseText(string(text))
 }

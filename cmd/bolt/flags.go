@@ -38,7 +38,7 @@ func sections() []string {
 	return []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secAudit, secDisplay, secGlobal}
 }
 
-// Where a flag is listed.
+// Where a flag is listed. help/occasions.txt describes each occasion in words.
 const (
 	onAction    = "action"    // commands that act on targets
 	onRun       = "run"       // command run, script run
@@ -77,48 +77,6 @@ const (
 	onAudit     = "audit"   // audit show
 	onVerify    = "verify"  // audit verify
 )
-
-// occasions describes each occasion in words, for the error about a flag that
-// was given elsewhere.
-func occasions() map[string]string {
-	return map[string]string{
-		onAction:    "acting on targets",
-		onRun:       "running a command or script", // Bolt's words
-		onPrints:    "running a command, script or task",
-		onRolling:   "running a command, script or task, or copying files",
-		onTmpdir:    "running a script or uploading a file",
-		onDownload:  "downloading files or running a plan",
-		onTimeout:   "acting on targets, looking up a value or evaluating a program",
-		onResults:   "acting on targets or looking up a value",
-		onFold:      "acting on targets or looking up a value",
-		onTargets:   "acting on targets, showing them or looking up a value",
-		onInventory: "acting on targets, showing them or looking up a value",
-		onDetail:    "showing targets",
-		onModules:   "acting on targets, looking up a value, or checking or evaluating a program",
-		onPuppet:    "working on a program of the Puppet language",
-		onExecute:   "dumping or evaluating a program",
-		onDump:      "dumping a program",
-		onEval:      "evaluating a program",
-		onHiera:     "looking up a value or evaluating a program",
-		onLookup:    "looking up a value",
-		onParams:    "running a task",
-		onNoop:      "running a task or applying manifest code", // Bolt's words
-		onFilter:    "listing tasks or plans",
-		onForce:     "installing modules or creating keys",
-		onResolve:   "installing modules",
-		onPlugin:    "working with secrets",
-		onNeeds:     "creating a project",
-		onNewPlan:   "creating a plan",
-		onJournal:   "running a plan",
-		onResume:    "resuming a plan",
-		onGraph:     "drawing a plan",
-		onCollect:   "collecting facts",
-		onFacts:     "showing stored facts",
-		onAged:      "working on facts that were kept",
-		onAudit:     "showing the audit log",
-		onVerify:    "verifying an audit log",
-	}
-}
 
 // choices lists the transports that can be dialed, for people.
 func choices(list []all.Entry) string {

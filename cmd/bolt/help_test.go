@@ -22,7 +22,7 @@ func TestFlagsElsewhere(t *testing.T) {
 	for _, c := range commands {
 		bolts := !p.Own(&c.Command)
 		for _, f := range p.Flags {
-			if f.On != onAll && p.Occasions[f.On] == "" {
+			if f.On != onAll && p.Occasion(f.On) == "" {
 				t.Errorf("--%s: there are no words for when it can be given", f.Name)
 			}
 			v := cli.Values{f.Name: {"x=y"}}

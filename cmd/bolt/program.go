@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"bolt/cli"
 	"bolt/cli/complete"
-	"bolt/pool/spawn"
-	"bolt/project"
 )
 
 // A command is one action of the command line, with its implementation.
@@ -120,28 +120,34 @@ func (r results) Write(p []byte) (int, error) {
 
 // program is the command line of bolt.
 func (s system) program(commands []command) *cli.Program {
+	texts, err := fs.Sub(helpTexts, "help")
+	if err != nil {
+		panic(err) // the name is valid
+	}
 	p := &cli.Program{
 		Name: "bolt",
 		Purpose: "run commands, scripts and tasks, copy files, install modules, look up data with Hiera, " +
 			"and check and evaluate programs of the Puppet language",
 		Description: "bolt runs commands, scripts and tasks and copies files on many machines at once, over SSH, with nothing installed on them. " +
 			"It installs modules, looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby.",
-		Text:      helpText,
-		Groups:    groups(),
-		Flags:     s.flags(),
-		Sections:  sections(),
-		Occasions: occasions(),
-		Missing:   elsewhere(),
-		Mistake:   "the command line, a file or the configuration is wrong",
-		Hint:      "a command with options of its own is one word in quotes; a script's options stand after --",
-		Closing:   closing,
-		Manual:    manual(),
+		Texts:    texts,
+		Groups:   groups(),
+		Flags:    s.flags(),
+		Sections: sections(),
+		Missing:  elsewhere(),
+		Mistake:  "the command line, a file or the configuration is wrong",
+		Hint:     "a command with options of its own is one word in quotes; a script's options stand after --",
 	}
 	for _, c := range commands {
 		p.Commands = append(p.Commands, c.Command)
 	}
 	return p
 }
+
+// helpTexts are the texts of the help and of the manual page.
+//
+//go:embed help
+var helpTexts embed.FS
 
 // groups are the commands of two words by their first, with a sentence for each.
 // Puppet Bolt names the actions of task and secret in our order, those of others
@@ -199,63 +205,5 @@ func elsewhere() []cli.Missing {
 		{Name: "project migrate", Refuse: func([]string) error {
 			return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
 		}},
-	}
-}
-
-// closing is the end of the general help.
-const closing = `
-Examples
-  bolt command run uptime -t web1.example.com,web2.example.com
-  bolt command run 'systemctl restart nginx' -t web --run-as root
-  bolt script run ./setup.sh -t all --fold
-  bolt task run package name=nginx action=status -t web
-  bolt inventory show
-  bolt lookup ntp::servers -t web1.example.com --explain
-  bolt puppet validate manifests/*.pp
-
-Targets come from inventory.yaml of the project, or are named on the command
-line. A project is a directory with a bolt-project.yaml; the nearest one at or
-above the working directory counts.
-
-Environment
-  BOLT_PROJECT      the project's directory
-  BOLT_INVENTORY    the inventory itself, as YAML
-  BOLT_POOL         auto, off or required: as --pool
-  BOLT_POOL_SOCKET  the pool daemon's socket
-
-More
-  bolt help <command> <action>
-  bolt --version
-`
-
-// manual is the part of bolt(1) that is not in the help.
-func manual() cli.Manual {
-	return cli.Manual{
-		Description: "Targets come from inventory.yaml of the project, or are named on the command line. A project is a directory with a " +
-			"bolt\\-project.yaml; the nearest one at or above the working directory counts. Data comes from hiera.yaml of the project and of modules.\n",
-		Environment: [][2]string{
-			{"BOLT_PROJECT", "The project's directory."},
-			{"BOLT_INVENTORY", "The inventory itself, as YAML."},
-			{poolVariable, "Whether the pool daemon is used, as --pool."},
-			{spawn.SocketVariable, "The pool daemon's socket."},
-			{"NO_COLOR", "No colours are used when this is set to anything."},
-			{"TERM", "If this is \\fBdumb\\fR, bolt prints neither colours nor a progress line."},
-			{"SSH_AUTH_SOCK", "The agent that holds the user's keys."},
-		},
-		Files: [][2]string{
-			{"bolt-project.yaml, inventory.yaml", "Of the project: its settings, and its targets."},
-			{"hiera.yaml, data/", "Of the project and of modules: where Hiera looks for data, and the data."},
-			{"manifests/, functions/, types/, plans/, templates/", "Of the project and of modules: programs of the Puppet language."},
-			{"plugins/bolt-plugin-NAME", "Of the project and of modules: the program of the plugin NAME. It can also be on PATH."},
-			{"bolt-clouds", "In the directory of bolt, in libexec/bolt beside it, or on PATH: the program of the plugins aws_inventory, azure_inventory and gcloud_inventory."},
-			{"bolt-debug.log", "In the project: the log of the last invocation. bolt pool and bolt puppet do not write it."},
-			{".rerun.json", "Of the project: the outcome of the last run, for --rerun."},
-			{"~/.puppetlabs/etc/bolt/bolt-defaults.yaml", "Defaults of the user."},
-			{project.SystemDir + "/bolt-defaults.yaml", "Defaults of the system."},
-			{"$XDG_RUNTIME_DIR/bolt/pool.sock, pool.log", "The pool daemon's socket and its log."},
-			{"$XDG_CACHE_HOME/bolt/facts/", "Facts of targets that were kept, a directory for each project."},
-			{"~/.ssh/config, ~/.ssh/known_hosts", "Read as ssh(1) reads them."},
-		},
-		SeeAlso: ".BR ssh (1),\n.BR ssh_config (5)\n",
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -23,4 +24,46 @@ func ParseTimeout(s string) (time.Duration, error) {
 		err = fmt.Errorf("%s is not positive", s)
 	}
 	return d, err
+}
+
+// Count is a Flag.Check that refuses texts that are not a whole number.
+func Count(f *Flag, text string) error {
+	if _, err := ParseCount(text); err != nil {
+		return Invalid(f.Name, text)
+	}
+	return nil
+}
+
+// String is a Flag.Setting for strings.
+func String(text string) any { return text }
+
+// Bool is a Flag.Setting for switches.
+func Bool(text string) any { return text == "true" }
+
+// Int is a Flag.Setting for numbers. It returns nil for values that Check accepted
+// although they are not a number.
+func Int(text string) any {
+	n, err := ParseCount(text)
+	if err != nil {
+		return nil
+	}
+	return int64(n)
+}
+
+// AbsolutePath is a Flag.Absolute for a path. It does not change a path that begins
+// with the home directory.
+func AbsolutePath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "~" && !strings.HasPrefix(path, "~/") {
+		return abs
+	}
+	return path
+}
+
+// AbsolutePaths is AbsolutePath for a list of paths, separated by colons.
+func AbsolutePaths(list string) string {
+	paths := filepath.SplitList(list)
+	for i, path := range paths {
+		paths[i] = AbsolutePath(path)
+	}
+	return strings.Join(paths, string(filepath.ListSeparator))
 }

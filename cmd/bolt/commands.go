@@ -126,7 +126,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(convertPlan), Command: cli.Command{
 			Name: "plan convert", Args: "PLAN", Check: cli.NeedArgument("Must specify a plan."),
-			Complete: []cli.Completer{orFiles(s.names(yamlPlans))},
+			Complete: []cli.Completer{cli.OrFiles(s.names(yamlPlans))},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
 		{run: with(graphPlan), Command: cli.Command{

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/output/listing"
+	"bolt/plans"
 	"bolt/plans/runs"
 )
 
@@ -25,100 +26,45 @@ func (s system) opened(f func(ctx context.Context, a *app, q cli.Query) cli.Comp
 	}
 }
 
-// completeTargets offers the names that the last element of a comma-separated
-// list may become, after "!" or "&", too.
+// completeTargets completes a list of targets.
 func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	done, last := "", q.Prefix
-	if i := strings.LastIndexByte(q.Prefix, ','); i >= 0 {
-		done, last = q.Prefix[:i+1], q.Prefix[i+1:]
-	}
-	given := strings.Split(done, ",")
-	for i, n := range given {
-		given[i] = strings.TrimLeft(n, "!&")
-	}
-	if last != "" && (last[0] == '!' || last[0] == '&') {
-		done, last = done+last[:1], last[1:]
-	}
 	inv, err := a.inventory(ctx)
 	if err != nil {
 		return cli.Completions{}
 	}
-	c := cli.Completions{NoSpace: true}
-	for _, n := range inv.Names() {
-		if strings.HasPrefix(n, last) && !slices.Contains(given, n) {
-			c.Words = append(c.Words, cli.Word{Text: done + n})
-		}
-	}
-	return c
+	return acting.CompleteTargets(q.Prefix, inv.Names())
 }
 
-// A lister returns things that have names.
-type lister func(ctx context.Context, a *app) ([]listing.Described, error)
-
-// names completes the names of a list, with their descriptions. If it cannot be
+// names completes the names of things, with their descriptions. If they cannot be
 // listed, there are none.
-func (s system) names(list lister) cli.Completer {
+func (s system) names(list func(ctx context.Context, a *app) ([]listing.Described, error)) cli.Completer {
 	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
-		all, err := list(ctx, a)
-		if err != nil {
-			return cli.Completions{}
+		all, _ := list(ctx, a)
+		words := make([]cli.Word, len(all))
+		for i, d := range all {
+			words[i] = cli.Word{Text: d.Name, About: d.Description}
 		}
-		var c cli.Completions
-		for _, d := range all {
-			if strings.HasPrefix(d.Name, q.Prefix) {
-				c.Words = append(c.Words, cli.Word{Text: d.Name, About: firstLine(d.Description)})
-			}
-		}
-		return c
+		return cli.Named(words, q.Prefix)
 	})
 }
 
-// orFiles completes files as well.
-func orFiles(complete cli.Completer) cli.Completer {
-	return func(ctx context.Context, q cli.Query) cli.Completions {
-		c := complete(ctx, q)
-		c.Files = true
-		return c
-	}
-}
-
-// publicTasks are all tasks but those that are private.
 func publicTasks(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.tasks().List(ctx)
-	var public []listing.Described
-	for _, t := range list {
-		if !t.Private {
-			public = append(public, listing.Described{Name: t.Name, Description: t.Description})
-		}
-	}
-	return public, err
+	return listing.PublicTasks(list), err
 }
 
-// publicPlans are all plans but those that are private.
 func publicPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.plans().List(ctx)
-	var public []listing.Described
-	for _, p := range list {
-		if !p.Private {
-			public = append(public, listing.Described{Name: p.Name, Description: p.Description})
-		}
-	}
-	return public, err
+	return listing.PublicPlans(list), err
 }
 
-// yamlPlans are those that can be converted.
+// yamlPlans are the plans that can be converted.
 func yamlPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.plans().List(ctx)
-	var convertible []listing.Described
-	for _, p := range list {
-		if path.Ext(p.File) == ".yaml" {
-			convertible = append(convertible, listing.Described{Name: p.Name, Description: p.Description})
-		}
-	}
-	return convertible, err
+	list = slices.DeleteFunc(list, func(p plans.Summary) bool { return path.Ext(p.File) != ".yaml" })
+	return listing.Plans(list), err
 }
 
-// allModules are the modules on the module path.
 func allModules(_ context.Context, a *app) ([]listing.Described, error) {
 	var all []listing.Described
 	for _, m := range a.modules.All() {
@@ -127,74 +73,35 @@ func allModules(_ context.Context, a *app) ([]listing.Described, error) {
 	return all, nil
 }
 
-// A declared is a parameter of a task or plan.
-type declared interface {
-	// Choices are the values that it has, if it has only some.
-	Choices() []string
-}
-
-// A parameterNamed is what completion knows of one.
-type parameterNamed struct {
-	name, description string
-	declared
-}
-
-func taskParameters(ctx context.Context, a *app, name string) []parameterNamed {
+func taskParameters(ctx context.Context, a *app, name string) (list []cli.Parameter) {
 	t, err := a.tasks().Find(ctx, name)
 	if err != nil {
 		return nil
 	}
-	var list []parameterNamed
 	for i := range t.Parameters {
-		list = append(list, parameterNamed{t.Parameters[i].Name, t.Parameters[i].Description, &t.Parameters[i]})
+		p := &t.Parameters[i]
+		list = append(list, cli.Parameter{Name: p.Name, About: p.Description, Choices: p.Choices()})
 	}
 	return list
 }
 
-func planParameters(ctx context.Context, a *app, name string) []parameterNamed {
-	p, err := a.plans().Find(ctx, name)
+func planParameters(ctx context.Context, a *app, name string) (list []cli.Parameter) {
+	t, err := a.plans().Find(ctx, name)
 	if err != nil {
 		return nil
 	}
-	var list []parameterNamed
-	for i := range p.Parameters {
-		list = append(list, parameterNamed{p.Parameters[i].Name, p.Parameters[i].Description, &p.Parameters[i]})
+	for i := range t.Parameters {
+		p := &t.Parameters[i]
+		list = append(list, cli.Parameter{Name: p.Name, About: p.Description, Choices: p.Choices()})
 	}
 	return list
 }
 
-// parameters completes the parameters of what the first argument names that are not
-// given yet; behind NAME= the values that it has, if it has only some.
-func (s system) parameters(of func(ctx context.Context, a *app, name string) []parameterNamed) cli.Completer {
+// parameters completes the parameters of the task or plan that the first argument names.
+func (s system) parameters(of func(ctx context.Context, a *app, name string) []cli.Parameter) cli.Completer {
 	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
-		list := of(ctx, a, q.Args[0])
-		if name, text, valued := strings.Cut(q.Prefix, "="); valued {
-			i := slices.IndexFunc(list, func(p parameterNamed) bool { return p.name == name })
-			if i < 0 {
-				return cli.Completions{Files: true}
-			}
-			var c cli.Completions
-			for _, v := range list[i].Choices() {
-				if strings.HasPrefix(v, text) {
-					c.Words = append(c.Words, cli.Word{Text: name + "=" + v})
-				}
-			}
-			return c
-		}
-		c := cli.Completions{NoSpace: true}
-		for _, p := range list {
-			given := slices.ContainsFunc(q.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.name+"=") })
-			if !given && strings.HasPrefix(p.name, q.Prefix) {
-				c.Words = append(c.Words, cli.Word{Text: p.name + "=", About: firstLine(p.description)})
-			}
-		}
-		return c
+		return cli.Assignments(of(ctx, a, q.Args[0]), q.Args[1:], q.Prefix)
 	})
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }
 
 // completeRuns completes the names of runs that can be resumed.

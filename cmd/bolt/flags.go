@@ -1,9 +1,7 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -78,23 +76,12 @@ const (
 	onVerify    = "verify"  // audit verify
 )
 
-// choices lists the transports that can be dialed, for people.
-func choices(list []all.Entry) string {
-	var names []string
-	for _, e := range list {
-		if e.Dialer != nil && e.VariantOf == "" {
-			names = append(names, e.Name)
-		}
-	}
-	names[0] += " (default)"
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
 // flags returns all flags. Names, short forms and values are those of Puppet Bolt;
 // strict ones but --env-var, and some of the formats, are ours.
 func (s system) flags() []cli.Flag {
 	transports := all.List()
+	dialed := all.Dialed(transports)
+	dialed[0] += " (default)"
 	return []cli.Flag{
 		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true, Complete: s.opened(completeTargets), Section: secInventory, On: onTargets,
 			Help: "Act on these targets: names, aliases, groups, globs (web*), ranges (web[01-12]), URIs; several are separated by commas. '!db' excludes the targets of db, '&eu' keeps only the targets of eu. @FILE reads them from a file, - from standard input."},
@@ -123,21 +110,21 @@ func (s system) flags() []cli.Flag {
 		{Name: "detail", Section: secInventory, On: onDetail,
 			Help: "Show each target's settings, variables, facts, features and groups."},
 
-		{Name: "user", Short: "u", Arg: "USER", Setting: asText, Section: secAuth, On: onAction, Help: "Log in as this user."},
-		{Name: "password", Short: "p", Arg: "PASSWORD", Secret: true, Setting: asText, Section: secAuth, On: onAction,
+		{Name: "user", Short: "u", Arg: "USER", Setting: cli.String, Section: secAuth, On: onAction, Help: "Log in as this user."},
+		{Name: "password", Short: "p", Arg: "PASSWORD", Secret: true, Setting: cli.String, Section: secAuth, On: onAction,
 			Help: "Log in with this password. Others can read it in the process list: prefer --password-prompt."},
 		{Name: "password-prompt", Section: secAuth, On: onAction, Help: "Ask for the login password on the terminal."},
-		{Name: "private-key", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.AnyFile, Section: secAuth, On: onAction, Help: "Log in with this private key."},
-		{Name: "host-key-check", Negatable: true, Setting: asBool, Section: secAuth, On: onAction,
+		{Name: "private-key", Arg: "FILE", Setting: cli.String, Absolute: cli.AbsolutePath, Complete: cli.AnyFile, Section: secAuth, On: onAction, Help: "Log in with this private key."},
+		{Name: "host-key-check", Negatable: true, Setting: cli.Bool, Section: secAuth, On: onAction,
 			Help: "Accept only hosts whose keys are in known_hosts. With --no-host-key-check any key is accepted.", Negative: "Accept any host key."},
 
-		{Name: "run-as", Arg: "USER", Setting: asText, Section: secEscalate, On: onAction, Help: "Run as this user, through sudo, su or doas."},
-		{Name: "sudo-password", Arg: "PASSWORD", Secret: true, Setting: asText, Section: secEscalate, On: onAction,
+		{Name: "run-as", Arg: "USER", Setting: cli.String, Section: secEscalate, On: onAction, Help: "Run as this user, through sudo, su or doas."},
+		{Name: "sudo-password", Arg: "PASSWORD", Secret: true, Setting: cli.String, Section: secEscalate, On: onAction,
 			Help: "The password for sudo, su or doas. sudo and doas default to the login password. Prefer --sudo-password-prompt."},
 		{Name: "sudo-password-prompt", Section: secEscalate, On: onAction, Help: "Prompt on the terminal for the password of sudo, su or doas."},
-		{Name: "sudo-executable", Arg: "PROGRAM", Setting: asText, Section: secEscalate, On: onAction, Help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
+		{Name: "sudo-executable", Arg: "PROGRAM", Setting: cli.String, Section: secEscalate, On: onAction, Help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
 
-		{Name: "concurrency", Short: "c", Arg: "N", Setting: asNumber, Check: amountOrCount, Section: secContext, On: onAction,
+		{Name: "concurrency", Short: "c", Arg: "N", Setting: cli.Int, Check: amountOrCount, Section: secContext, On: onAction,
 			Help: "Act on at most N targets at once (default 100). Commands with --serial also accept N%, a percentage of their targets, rounded down but at least one."},
 		{Name: "serial", Arg: "N", Section: secContext, On: onRolling, Strict: true,
 			Help: "Act on N targets, or N% of them, then on the next N. A list (1,10%,50%) gives the sizes of successive batches; the last size applies to all further batches. After a batch with failures, bolt starts no further batch; see --max-failures."},
@@ -153,13 +140,13 @@ func (s system) flags() []cli.Flag {
 			Help: "End a download from a target whose files have more bytes than this (500M, 20G). By default a download that has written 64 MiB ends when 5% of the disk are left, or 1 GiB of a large one."},
 		{Name: "max-depth", Arg: "N", Section: secContext, On: onDownload, Strict: true,
 			Help: "End a download from a target whose directories are nested more than N deep (default 4096)."},
-		{Name: "cleanup", Negatable: true, Setting: asBool, Section: secContext, On: onAction, Help: "Remove temporary files from targets (default). --no-cleanup leaves them there.", Negative: "Leave temporary files on targets."},
-		{Name: "modulepath", Short: "m", Arg: "DIRS", Setting: asText, Absolute: absoluteList, Complete: cli.Directory, Section: secContext, On: onModules, Help: "Look for modules in these directories, separated by colons."},
+		{Name: "cleanup", Negatable: true, Setting: cli.Bool, Section: secContext, On: onAction, Help: "Remove temporary files from targets (default). --no-cleanup leaves them there.", Negative: "Leave temporary files on targets."},
+		{Name: "modulepath", Short: "m", Arg: "DIRS", Setting: cli.String, Absolute: cli.AbsolutePaths, Complete: cli.Directory, Section: secContext, On: onModules, Help: "Look for modules in these directories, separated by colons."},
 		{Name: "project", Arg: "DIR", Complete: cli.Directory, Section: secContext, On: onAll, Help: "Use the Bolt project in this directory."},
-		{Name: "inventoryfile", Short: "i", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onInventory, Help: "Read the inventory from this file."},
-		{Name: "hiera-config", Arg: "FILE", Setting: asText, Absolute: absolute, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onHiera, Help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
+		{Name: "inventoryfile", Short: "i", Arg: "FILE", Setting: cli.String, Absolute: cli.AbsolutePath, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onInventory, Help: "Read the inventory from this file."},
+		{Name: "hiera-config", Arg: "FILE", Setting: cli.String, Absolute: cli.AbsolutePath, Complete: cli.FileOf("yaml", "yml"), Section: secContext, On: onHiera, Help: "Read Hiera's configuration from this file (default hiera.yaml of the project)."},
 		{Name: "puppetdb", Arg: "INSTANCE", Section: secContext, On: onTargets, Help: "Ask this PuppetDB of puppetdb-instances where none is named."},
-		{Name: "save-rerun", Negatable: true, Setting: asBool, Section: secContext, On: onResults, Help: "Record the outcome for --rerun (default).", Negative: "Do not record the outcome for --rerun."},
+		{Name: "save-rerun", Negatable: true, Setting: cli.Bool, Section: secContext, On: onResults, Help: "Record the outcome for --rerun (default).", Negative: "Do not record the outcome for --rerun."},
 
 		{Name: "journal", Section: secContext, On: onJournal, Strict: true, Help: "Record the steps of the plan, so that \"bolt plan resume\" can continue it after a crash or ^C."},
 		{Name: "unknown", Arg: "OUTCOME", Values: executor.Outcomes(), Section: secContext, On: onResume, Strict: true,
@@ -170,20 +157,20 @@ func (s system) flags() []cli.Flag {
 			Help: "Let the command or script on each target read this file as its standard input; - is standard input of bolt."},
 		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Section: secRemote, On: onRun, Strict: true, Help: "Set an environment variable for the command or script."},
 
-		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: asText, Check: cli.OneOf, Section: secTransport, On: onAction,
-			Help: "The transport for targets whose names and settings do not set one: " + choices(transports) + "."},
-		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Setting: asText, Section: secTransport, On: onAction, Strict: true,
+		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: cli.String, Check: cli.OneOf, Section: secTransport, On: onAction,
+			Help: "The transport for targets whose names and settings do not set one: " + spelling.Or(dialed) + "."},
+		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Setting: cli.String, Section: secTransport, On: onAction, Strict: true,
 			Help: "Reach targets over SSH through these jump hosts, as ssh -J does: [USER@]HOST[:PORT], separated by commas."},
-		{Name: "connect-timeout", Arg: "SECONDS", Setting: asNumber, Check: count, Section: secTransport, On: onAction, Help: "Give up connecting after this time (default 10)."},
-		{Name: "ssl", Negatable: true, Setting: asBool, Section: secTransport, On: onAction, Help: "Speak WinRM over HTTPS (default).", Negative: "Speak WinRM over HTTP."},
-		{Name: "ssl-verify", Negatable: true, Setting: asBool, Section: secTransport, On: onAction, Help: "Accept only hosts with a good certificate for WinRM (default).", Negative: "Accept any certificate for WinRM."},
-		{Name: "pool", Arg: "MODE", Values: project.PoolModes(), Setting: asText, Section: secTransport, On: onAction, Strict: true,
+		{Name: "connect-timeout", Arg: "SECONDS", Setting: cli.Int, Check: cli.Count, Section: secTransport, On: onAction, Help: "Give up connecting after this time (default 10)."},
+		{Name: "ssl", Negatable: true, Setting: cli.Bool, Section: secTransport, On: onAction, Help: "Speak WinRM over HTTPS (default).", Negative: "Speak WinRM over HTTP."},
+		{Name: "ssl-verify", Negatable: true, Setting: cli.Bool, Section: secTransport, On: onAction, Help: "Accept only hosts with a good certificate for WinRM (default).", Negative: "Accept any certificate for WinRM."},
+		{Name: "pool", Arg: "MODE", Values: project.PoolModes(), Setting: cli.String, Section: secTransport, On: onAction, Strict: true,
 			Help: "Use the pool daemon, which keeps connections open between invocations: auto (default; it is started when it is missing), off, or required (fail without it)."},
-		{Name: "tty", Negatable: true, Setting: asBool, Section: secTransport, On: onAction, Help: "Give the command a terminal on the target.", Negative: "Give the command no terminal on the target."},
-		{Name: "native-ssh", Negatable: true, Setting: asBool, Section: secTransport, On: onAction, Help: "Call the ssh program instead of the built-in client.", Negative: "Use the built-in SSH client."},
-		{Name: "ssh-command", Arg: "COMMAND", Setting: asText, Section: secTransport, On: onAction, Help: "The ssh program of --native-ssh, with options of its own (default ssh)."},
-		{Name: "copy-command", Arg: "COMMAND", Setting: asText, Section: secTransport, On: onAction, Help: "Copy files with this program under --native-ssh (scp -r, say), and not through ssh itself."},
-		{Name: "tmpdir", Arg: "DIR", Setting: asText, Section: secTransport, On: onTmpdir, Help: "Put temporary files on targets below this directory (default /tmp)."},
+		{Name: "tty", Negatable: true, Setting: cli.Bool, Section: secTransport, On: onAction, Help: "Give the command a terminal on the target.", Negative: "Give the command no terminal on the target."},
+		{Name: "native-ssh", Negatable: true, Setting: cli.Bool, Section: secTransport, On: onAction, Help: "Call the ssh program instead of the built-in client.", Negative: "Use the built-in SSH client."},
+		{Name: "ssh-command", Arg: "COMMAND", Setting: cli.String, Section: secTransport, On: onAction, Help: "The ssh program of --native-ssh, with options of its own (default ssh)."},
+		{Name: "copy-command", Arg: "COMMAND", Setting: cli.String, Section: secTransport, On: onAction, Help: "Copy files with this program under --native-ssh (scp -r, say), and not through ssh itself."},
+		{Name: "tmpdir", Arg: "DIR", Setting: cli.String, Section: secTransport, On: onTmpdir, Help: "Put temporary files on targets below this directory (default /tmp)."},
 
 		{Name: "execute", Short: "e", Arg: "CODE", Section: secPuppet, On: onExecute, Help: "Take this text for the program."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
@@ -216,15 +203,15 @@ func (s system) flags() []cli.Flag {
 		{Name: "fact", Arg: "PATH", Repeat: true, Section: secDisplay, On: onFacts, Strict: true,
 			Help: "Show this fact: os.release.full, processors.models[0], mountpoints[\"/srv\"].size. May be given several times."},
 		{Name: "filter", Arg: "TEXT", Section: secDisplay, On: onFilter, Help: "List only tasks or plans whose names contain this text."},
-		{Name: "format", Arg: "FORMAT", Values: formatNames(), Setting: asText, Vary: varyFormat, Section: secDisplay, On: onAll,
+		{Name: "format", Arg: "FORMAT", Values: formatNames(), Setting: cli.String, Vary: varyFormat, Section: secDisplay, On: onAll,
 			Help: formatHelp(eventFormats)},
 		{Name: "fold", Section: secDisplay, On: onFold, Strict: true, Help: "When all targets have ended, print equal outputs once, under the folded names of their targets. The most frequent output comes first."},
 		{Name: "diff", Section: secDisplay, On: onFold, Strict: true,
 			Help: "As --fold, but print the difference (diff -u) of each output from the most frequent output, and not that output itself."},
 		{Name: "output-dir", Arg: "DIR", Complete: cli.Directory, Section: secDisplay, On: onPrints, Strict: true,
 			Help: "Also write the output of each target to this directory: standard output to the file TARGET, standard error, if any, to TARGET.err. If the directory does not exist, bolt creates it with mode 0700. Files of earlier runs are replaced. Only one run at a time can use the directory."},
-		{Name: "stream", Setting: asBool, Section: secDisplay, On: onAction, Help: "Print output line by line as it arrives, each line with its target's name."},
-		{Name: "color", Negatable: true, Setting: asBool, Section: secDisplay, On: onAll, Help: "Use colours on a terminal (default).", Negative: "Use no colours."},
+		{Name: "stream", Setting: cli.Bool, Section: secDisplay, On: onAction, Help: "Print output line by line as it arrives, each line with its target's name."},
+		{Name: "color", Negatable: true, Setting: cli.Bool, Section: secDisplay, On: onAll, Help: "Use colours on a terminal (default).", Negative: "Use no colours."},
 		{Name: "verbose", Short: "v", Negatable: true, Section: secDisplay, On: onAction, Help: "Print each target's result (default). --no-verbose prints failures and the summary only.", Negative: "Print failures and the summary only."},
 		{Name: "trace", Section: secDisplay, On: onAll, Help: "Print the chain of causes with an error that ends the run."},
 
@@ -283,47 +270,10 @@ func varyFormat(f *cli.Flag, c *cli.Command) {
 	f.Values, f.Help = c.Formats, formatHelp(c.Formats)
 }
 
-// count refuses texts that are not a whole number.
-func count(f *cli.Flag, text string) error {
-	if _, err := cli.ParseCount(text); err != nil {
-		return cli.Invalid(f.Name, text)
-	}
-	return nil
-}
-
-// amountOrCount is count that accepts a percentage, too.
+// amountOrCount is cli.Count that accepts a percentage, too.
 func amountOrCount(f *cli.Flag, text string) error {
 	if _, percent := acting.Percentage(text); percent {
 		return nil
 	}
-	return count(f, text)
-}
-
-// absolute makes a path absolute, unless it begins with the home directory.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil && path != "~" && !strings.HasPrefix(path, "~/") {
-		return abs
-	}
-	return path
-}
-
-// absoluteList is absolute for a list of paths, separated by colons.
-func absoluteList(list string) string {
-	paths := filepath.SplitList(list)
-	for i, path := range paths {
-		paths[i] = absolute(path)
-	}
-	return strings.Join(paths, string(filepath.ListSeparator))
-}
-
-func asText(s string) any { return s }
-func asBool(s string) any { return s == "true" }
-
-// asNumber returns nil for a percentage, which is not a setting.
-func asNumber(s string) any {
-	n, err := cli.ParseCount(s) // it was checked when it was read
-	if err != nil {
-		return nil
-	}
-	return int64(n)
+	return cli.Count(f, text)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"bolt/format/ordered"
@@ -26,17 +27,8 @@ type Contents struct {
 // listed returns the tasks and plans for lists. As in Bolt, only "plan show"
 // lists plans in subdirectories.
 func (c *Contents) listed() (named, planned []Described) {
-	for _, t := range c.Tasks {
-		if !t.Private {
-			named = append(named, Described{Name: t.Name, Description: t.Description})
-		}
-	}
-	for _, p := range c.Plans {
-		if !p.Private && path.Dir(p.File) == "plans" {
-			planned = append(planned, Described{Name: p.Name, Description: p.Description})
-		}
-	}
-	return named, planned
+	top := slices.DeleteFunc(slices.Clone(c.Plans), func(p plans.Summary) bool { return path.Dir(p.File) != "plans" })
+	return PublicTasks(c.Tasks), PublicPlans(top)
 }
 
 // changeWords describes the change of a module in words. An unknown version is

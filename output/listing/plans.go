@@ -16,6 +16,19 @@ type PlanList struct {
 	Modulepath []string
 }
 
+// PublicPlans returns the plans of a list that are not private.
+func PublicPlans(list []plans.Summary) []Described {
+	return Plans(slices.DeleteFunc(slices.Clone(list), func(p plans.Summary) bool { return p.Private }))
+}
+
+// Plans returns the plans of a list.
+func Plans(list []plans.Summary) (all []Described) {
+	for _, p := range list {
+		all = append(all, Described{Name: p.Name, Description: p.Description})
+	}
+	return all
+}
+
 // PrintPlanList prints the names and descriptions of plans, and the module
 // path.
 func PrintPlanList(w io.Writer, o Options, l *PlanList) error {

@@ -15,6 +15,16 @@ type TaskList struct {
 	Modulepath []string
 }
 
+// PublicTasks returns the tasks of a list that are not private.
+func PublicTasks(list []tasks.Summary) (public []Described) {
+	for _, t := range list {
+		if !t.Private {
+			public = append(public, Described{Name: t.Name, Description: t.Description})
+		}
+	}
+	return public
+}
+
 // PrintTaskList prints the names and descriptions of tasks, and the module
 // path.
 func PrintTaskList(w io.Writer, o Options, l *TaskList) error {

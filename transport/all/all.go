@@ -47,6 +47,17 @@ type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
+// Dialed returns the names of the transports that a user can choose to connect with.
+func Dialed(list []Entry) []string {
+	var names []string
+	for _, e := range list {
+		if e.Dialer != nil && e.VariantOf == "" {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
 // List returns the transports in the order of the help. The first is the
 // default.
 func List() []Entry {

@@ -1,6 +1,9 @@
 package main
 
-import "bolt/cli"
+import (
+	"bolt/cli"
+	"bolt/pool/control"
+)
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
@@ -164,15 +167,15 @@ func (s system) commands() []command {
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
 			Exit: "0  the chain is whole\n1  it is broken, or does not contain the hash of --expect; or ", Formats: plainFormats, Lists: []string{onVerify},
 		}},
-		{run: bare(runPoolStart), voice: noFiles, Command: cli.Command{
+		{run: onPool((*control.Control).Start), voice: noFiles, Command: cli.Command{
 			Name: "pool start", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: bare(runPoolStop), voice: noFiles, Command: cli.Command{
+		{run: onPool((*control.Control).Stop), voice: noFiles, Command: cli.Command{
 			Name: "pool stop", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: bare(runPoolDrain), voice: noFiles, Command: cli.Command{
+		{run: onPool((*control.Control).Drain), voice: noFiles, Command: cli.Command{
 			Name: "pool drain", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},

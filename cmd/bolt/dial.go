@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bolt/pool/client"
 	"bolt/project"
 	"bolt/transport"
 	"bolt/transport/all"
@@ -28,7 +27,7 @@ func (a *app) dialer() (*all.Dialer, error) {
 	if err != nil || a.config.Pool.Mode == project.PoolOff {
 		return d, err
 	}
-	daemon, _, err := a.poolClient(true)
+	daemon, err := a.pool()
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -36,7 +35,7 @@ func (a *app) dialer() (*all.Dialer, error) {
 		if a.config.Pool.Mode != project.PoolAuto {
 			direct = nil // the daemon is required
 		}
-		return client.NewFallback(daemon, direct, a.logs.WarnOnce)
+		return daemon.Dialer(direct, a.logs.WarnOnce)
 	})
 	return d, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"time"
 
 	"bolt/pool"
@@ -17,16 +16,12 @@ import (
 	"bolt/transport/ssh"
 )
 
-// Options are the settings of a Server.
+// Options are the settings of a Server. Getenv and Err are required.
 type Options struct {
-	Place    spawn.Place
-	Listener net.Listener // of socket activation; nil to listen at Place.Socket
-	// Err receives the log, unless Spawned is set: then the log goes to the file of
-	// Place.
-	Err     io.Writer
-	Spawned bool
-	Level   slog.Level // of the log
-	Build   string     // version of the program
+	Getenv func(name string) (value string, ok bool)
+	Err    io.Writer  // receives the log, unless Start has a program to report to: see Start
+	Level  slog.Level // of the log
+	Build  string     // version of the program
 
 	MaxConnections      int
 	IdleTimeout, MaxAge time.Duration
@@ -38,15 +33,35 @@ type Server struct {
 	close func()
 }
 
-// New makes a Server that listens. Close must follow.
-func New(o Options) (*Server, error) {
-	if o.Listener != nil {
-		o.Place = spawn.PlaceOf(o.Listener.Addr().String())
+// Start makes a Server that listens: on the socket of systemd if there is one, or else
+// at the place that the environment sets. Close must follow. If package spawn has
+// started this process, the log goes to a file, and Start reports its outcome to the
+// waiting program; reported says so.
+func Start(o Options) (s *Server, reported bool, err error) {
+	ready, _ := o.Getenv(spawn.ReadyVariable)
+	s, err = listen(o, ready != "")
+	spawn.TellReady(ready, err)
+	return s, ready != "", err
+}
+
+func listen(o Options, spawned bool) (*Server, error) {
+	place, err := spawn.PlaceIn(o.Getenv)
+	if err != nil {
+		return nil, err
 	}
-	if !o.Spawned {
-		o.Place.Log = ""
+	pid, _ := o.Getenv("LISTEN_PID")
+	fds, _ := o.Getenv("LISTEN_FDS")
+	listener, err := spawn.Inherited(pid, fds)
+	if err != nil {
+		return nil, err
 	}
-	log, closeLog, err := logger(o)
+	if listener != nil {
+		place = spawn.PlaceOf(listener.Addr().String())
+	}
+	if !spawned {
+		place.Log = ""
+	}
+	log, closeLog, err := logger(o, place.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +77,9 @@ func New(o Options) (*Server, error) {
 		closeLog()
 	}}
 	s.Server, err = daemon.New(daemon.Options{
-		Socket: o.Place.Socket, Listener: o.Listener,
+		Socket: place.Socket, Listener: listener,
 		Pool: pooled, Router: routerOf(dialer), IdleTimeout: o.IdleTimeout,
-		Build: o.Build, Made: spawn.Made(), Log: o.Place.Log,
+		Build: o.Build, Made: spawn.Made(), Log: place.Log,
 		Limits: wire.Limits{MaxConnections: o.MaxConnections, IdleTimeout: o.IdleTimeout, MaxAge: o.MaxAge},
 		Logger: log,
 	})
@@ -98,13 +113,13 @@ func routerOf(dialer *ssh.Dialer) daemon.RouterFunc {
 	}
 }
 
-// logger logs to the daemon's file, or to Err if there is none.
-func logger(o Options) (*slog.Logger, func(), error) {
+// logger logs to a file, or to Err if path is "".
+func logger(o Options, path string) (*slog.Logger, func(), error) {
 	opts := &slog.HandlerOptions{Level: o.Level}
-	if o.Place.Log == "" {
+	if path == "" {
 		return slog.New(slog.NewTextHandler(o.Err, opts)), func() {}, nil
 	}
-	file, err := spawn.OpenLog(o.Place.Log)
+	file, err := spawn.OpenLog(path)
 	if err != nil {
 		return nil, nil, err
 	}

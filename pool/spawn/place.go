@@ -45,6 +45,13 @@ func FindPlace(socket, runtimeDir string) (Place, error) {
 	return PlaceOf(filepath.Join(lastResort, "bolt-"+strconv.Itoa(uid), "pool.sock")), nil
 }
 
+// PlaceIn is FindPlace for the variables of an environment.
+func PlaceIn(getenv func(name string) (value string, ok bool)) (Place, error) {
+	socket, _ := getenv(SocketVariable)
+	runtimeDir, _ := getenv("XDG_RUNTIME_DIR")
+	return FindPlace(socket, runtimeDir)
+}
+
 // PlaceOf returns the Place of a daemon that listens on a socket.
 func PlaceOf(socket string) Place {
 	dir := filepath.Dir(socket)

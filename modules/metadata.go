@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
 )
@@ -53,6 +54,23 @@ func (d *Described) FullName() string {
 func (d *Described) Version() string {
 	version, _ := d.Metadata.Value("version").(string)
 	return version
+}
+
+// Called returns the module that a person calls NAME, OWNER/NAME or OWNER-NAME. Its
+// metadata must have the owner.
+func (p *Path) Called(name string, metadata func(Module) *ordered.Map) (*Described, error) {
+	name = strings.ReplaceAll(name, "-", "/")
+	short := name
+	if _, rest, ok := strings.Cut(name, "/"); ok {
+		short = rest
+	}
+	if m, ok := p.Module(short); ok {
+		d := &Described{m, metadata(m)}
+		if name == m.Name || name == d.FullName() {
+			return d, nil
+		}
+	}
+	return nil, fault.New("bolt/unknown-module", "Could not find module '%s' on the modulepath.", name)
 }
 
 // A Group is the modules of one directory of a path.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bolt/cli"
+	"bolt/cli/programs"
 	"bolt/pool/control"
 )
 
@@ -196,7 +197,7 @@ func (s system) commands() []command {
 			Exit: exitServe, Formats: plainFormats,
 		}},
 		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
-			Name: "puppet validate", Args: "FILE...", Check: wordsOfFiles,
+			Name: "puppet validate", Args: "FILE...", Check: programs.NeedFile,
 			Rest: cli.FileOf("pp", "epp"),
 			Exit: exitValidate, Formats: plainFormats, Lists: []string{onPuppet, onModules},
 		}},

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"bolt/cli"
@@ -137,9 +135,4 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 		return errFailedTargets
 	}
 	return nil
-}
-
-func missing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, os.ErrNotExist)
 }

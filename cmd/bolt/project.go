@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"bolt/cli"
-	"bolt/modules/install"
 	"bolt/project"
 )
 
@@ -76,22 +75,9 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 	}
 	defer made.close()
 	made.config.Format = a.config.Format
-	specs, err := install.ParseSpecs(made.config.ModuleSpecs)
-	if err != nil {
+	if _, err := made.installation().Install(ctx, false, false); err != nil {
+		_ = os.Remove(made.project.ManagedModules()) // what is not empty was there before
 		return err
-	}
-	steps := made.steps()
-	in, done, err := made.installer(ctx, steps)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := steps.Begin("Installing project modules"); err != nil {
-		return written(err)
-	}
-	if _, err := in.Install(ctx, install.Request{Specs: specs}); err != nil {
-		_ = os.Remove(in.ModuleDir()) // what is not empty was there before
-		return ofInstallation(err)
 	}
 	return nil
 }

@@ -79,6 +79,7 @@ type Result struct {
 	Puppetfile string
 	ModuleDir  string
 	Changes    []Change // sorted by name; none if everything was there
+	Idle       string   // the reason if there was nothing to do, as a sentence
 }
 
 func (in *Installer) step(text string) {
@@ -219,8 +220,8 @@ func (in *Installer) Add(ctx context.Context, name string, specs []Spec) (*Resul
 	return in.apply(ctx, w)
 }
 
-// Includes reports whether one of specs has the name of a module.
-func Includes(specs []Spec, name string) bool {
+// includes reports whether one of specs has the name of a module.
+func includes(specs []Spec, name string) bool {
 	short := solver.Name(strings.Replace(name, "-", "/", 1))
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.short() == short })
 }

@@ -587,7 +587,7 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect("a 1.0.0, b 1.0.0, c 2.0.0, d 1.0.0")
-	if !Includes(specs, "other-b") || Includes(specs, "me/x") {
+	if !includes(specs, "other-b") || includes(specs, "me/x") {
 		t.Error("Includes is wrong")
 	}
 	specs = append(specs, mustSpecs(t, "me/d")...)

@@ -148,7 +148,7 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 	if s.Name, err = text(m, "name"); err != nil {
 		return s, err
 	}
-	if err := CheckName(s.Name); err != nil {
+	if err := checkName(s.Name); err != nil {
 		return s, err
 	}
 	s.Name = strings.Replace(s.Name, "-", "/", 1)
@@ -163,8 +163,8 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 	return s, err
 }
 
-// CheckName says what is wrong with the name of a module from the Forge.
-func CheckName(name string) error {
+// checkName says what is wrong with the name of a module from the Forge.
+func checkName(name string) error {
 	if !forgeName().MatchString(name) {
 		return invalid("Invalid name for Forge module specification: %s. It is owner/name: an owner of letters and digits, "+
 			"and a name of lower-case letters, digits and underscores that begins with a letter.", name)

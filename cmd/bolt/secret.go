@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"strings"
 
 	"golang.org/x/term"
 
 	"bolt/cli"
 	"bolt/format/ordered"
-	"bolt/format/safejson"
-	"bolt/internal/safetext"
 	"bolt/inventory/plugin"
+	"bolt/output/listing"
 )
 
 func wordsOfSecret(action string) func([]string) error {
@@ -94,39 +91,16 @@ func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
 // secretPlugin keeps secrets if no other is named.
 const secretPlugin = "pkcs7"
 
-// secret lets a plugin do its work on a secret and prints what comes of it.
+// secret lets a plugin do its work on a secret and prints what comes of it where Puppet
+// Bolt prints messages: for programs on standard error.
 func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *ordered.Map) error {
 	value, err := a.plugins().Call(ctx, name, hook, opts)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if s, ok := value.(string); ok {
-		text.WriteString(s)
-	} else if err := safejson.WriteIndented(&text, value); err != nil {
-		return err
-	}
-	return a.message(text.Bytes())
-}
-
-// message prints text, which is data, where Puppet Bolt prints messages: for
-// programs on standard error.
-func (a *app) message(text []byte) error {
-	out, screen := io.Writer(a.sys.out), a.Terminal()
+	out, terminal := a.sys.out, a.Terminal()
 	if a.format().IsJSON() {
-		out, screen = a.sys.err, a.ErrTerminal()
+		out, terminal = a.sys.err, a.ErrTerminal()
 	}
-	if !bytes.HasSuffix(text, []byte("\n")) {
-		text = append(text, '\n')
-	}
-	if screen {
-		// Whoever has the public key can have put anything into a value.
-		clean := safetext.NewTerminal(out, false)
-		if _, err := clean.Write(text); err != nil {
-			return written(err)
-		}
-		return written(clean.Flush())
-	}
-	_, err := out.Write(text)
-	return written(err)
+	return written(listing.PrintAnswer(out, terminal, value))
 }

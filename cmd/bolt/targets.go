@@ -19,7 +19,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := a.pluginHooks(ctx)
+	hooks, err := a.plugins().Hooks(ctx, a.config.PluginHooks)
 	if err != nil {
 		return nil, err
 	}

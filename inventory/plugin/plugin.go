@@ -472,3 +472,21 @@ func text(plugin string, ref *ordered.Map, key string) (s string, ok bool, err e
 	}
 	return s, true, nil
 }
+
+// Hooks returns the setting plugin-hooks of a project. References in it are resolved
+// later, when they are shown; a reference that stands for all hooks is resolved at
+// once, because hooks are laid over others.
+func (p *Plugins) Hooks(ctx context.Context, setting *ordered.Map) (*ordered.Map, error) {
+	if _, whole := setting.Get("_plugin"); !whole {
+		return setting, nil
+	}
+	v, err := p.ResolveAll(ctx, setting)
+	if err != nil {
+		return nil, err
+	}
+	hooks, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, invalid("The plugin that stands for plugin-hooks in the configuration must return a Hash")
+	}
+	return hooks, nil
+}

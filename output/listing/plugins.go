@@ -2,11 +2,13 @@ package listing
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strings"
 	"unicode/utf8"
 
 	"bolt/format/ordered"
+	"bolt/format/safejson"
 	"bolt/internal/safetext"
 	"bolt/inventory/plugin"
 	"bolt/output/layout"
@@ -63,4 +65,28 @@ func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath [
 	heading(out, o.Color, "Additional information")
 	_, _ = out.WriteString("  docs/plugins.md describes references to plugins and how to write a plugin.\n")
 	return out.Flush()
+}
+
+// PrintAnswer prints what a plugin answers to a call: a string as it is, all other
+// values as JSON. On a terminal, control sequences are taken out, because anyone who
+// has a public key can have put anything into an encrypted value.
+func PrintAnswer(w io.Writer, terminal bool, answer any) error {
+	var text bytes.Buffer
+	if s, ok := answer.(string); ok {
+		text.WriteString(s)
+	} else if err := safejson.WriteIndented(&text, answer); err != nil {
+		return err
+	}
+	if !bytes.HasSuffix(text.Bytes(), []byte("\n")) {
+		text.WriteByte('\n')
+	}
+	if !terminal {
+		_, err := text.WriteTo(w)
+		return err
+	}
+	clean := safetext.NewTerminal(w, false)
+	if _, err := clean.Write(text.Bytes()); err != nil {
+		return err
+	}
+	return clean.Flush()
 }

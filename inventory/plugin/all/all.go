@@ -36,15 +36,21 @@ type Options struct {
 	Modules  *modules.Path
 	Database *puppetdb.Instances
 	Warn     func(id, text string)
-	// WarnRedacted and Log receive the warnings and log lines of programs, without
-	// the secrets of plugins.
-	WarnRedacted func(id, text string)
-	Log          func(plugin, line string)
+	Log      func(plugin, line string) // receives the log lines of programs, without the secrets of plugins
 }
 
-// Natives returns the plugins that are called by their names. programs are those of
-// Programs.
-func Natives(o Options, programs *external.Programs) []plugin.Native {
+// New returns all plugins. rest has the options of plugin.New that Options does not set.
+func New(o Options, rest plugin.Options) *plugin.Plugins {
+	var p *plugin.Plugins // programs run when it is set
+	outside := programs(o, func(text string) string { return p.Redact(text) })
+	rest.Project, rest.Env, rest.Modules, rest.Warn = o.Project, o.Getenv, o.Modules, o.Warn
+	rest.Natives, rest.Programs = natives(o, outside), outside
+	p = plugin.New(rest)
+	return p
+}
+
+// natives returns the plugins that are called by their names.
+func natives(o Options, programs *external.Programs) []plugin.Native {
 	ansible := &ansiblehosts.Plugin{Project: o.Project, Home: o.Home, Environ: o.Environ, Warn: o.Warn}
 	exec := &program.Plugin{Project: o.Project, Environ: o.Environ}
 	database := &nodes.Plugin{Database: o.Database, Warn: o.Warn}
@@ -62,15 +68,17 @@ func Natives(o Options, programs *external.Programs) []plugin.Native {
 	}
 }
 
-// Programs returns the plugins that are programs of their own.
-func Programs(o Options) *external.Programs {
+// programs returns the plugins that are programs of their own.
+func programs(o Options, redact func(string) string) *external.Programs {
 	beside := ""
 	if self, err := os.Executable(); err == nil {
 		beside = filepath.Dir(self)
 	}
 	path, _ := o.Getenv("PATH")
 	return external.New(external.Options{
-		Beside: beside, Dirs: o.dirs, Path: path, Environ: o.Environ, Project: o.Project, Log: o.Log, Warn: o.WarnRedacted,
+		Beside: beside, Dirs: o.dirs, Path: path, Environ: o.Environ, Project: o.Project,
+		Log:  func(plugin, line string) { o.Log(plugin, redact(line)) },
+		Warn: func(id, text string) { o.Warn(id, redact(text)) },
 	})
 }
 

@@ -29,6 +29,12 @@ type Dialer interface {
 	Dial(ctx context.Context, to Dest) (Conn, error)
 }
 
+// A DialCloser is a Dialer that holds resources until it is closed.
+type DialCloser interface {
+	Dialer
+	io.Closer
+}
+
 // A Conn is one machine, reached. It is safe for concurrent use; Close ends
 // all that still runs on it.
 type Conn interface {

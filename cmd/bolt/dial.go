@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"bolt/project"
-	"bolt/transport"
 	"bolt/transport/all"
 )
 
@@ -22,7 +18,7 @@ func (a *app) dialer() (*all.Dialer, error) {
 	}
 	d, err := all.New(all.List(), all.Options{
 		Home: home(a.sys), Dir: dir, Environ: a.sys.environ(), AgentSocket: a.sys.env("SSH_AUTH_SOCK"),
-		Passphrase: a.passphrase, Warn: a.logs.WarnEach, Logger: a.log,
+		Passphrase: a.Ask.Passphrase(home(a.sys)), Warn: a.logs.WarnEach, Logger: a.log,
 	})
 	if err != nil || a.config.Pool.Mode == project.PoolOff {
 		return d, err
@@ -31,19 +27,6 @@ func (a *app) dialer() (*all.Dialer, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	d.Through(func(direct transport.Dialer) all.Closer {
-		if a.config.Pool.Mode != project.PoolAuto {
-			direct = nil // the daemon is required
-		}
-		return daemon.Dialer(direct, a.logs.WarnOnce)
-	})
+	d.Through(daemon.Through(a.config.Pool.Mode != project.PoolAuto, a.logs.WarnOnce))
 	return d, nil
-}
-
-// passphrase asks for that of a key file.
-func (a *app) passphrase(ctx context.Context, path string) (transport.Secret, error) {
-	if rel, err := filepath.Rel(home(a.sys), path); err == nil && !strings.HasPrefix(rel, "..") {
-		path = filepath.Join("~", rel)
-	}
-	return a.Ask.Secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
 }

@@ -29,7 +29,7 @@ func (a *app) pool() (*control.Control, error) {
 	return control.New(control.Options{
 		Home: home(a.sys), Dir: dir, Environ: a.sys.environ(), Getenv: a.sys.lookup, Build: version,
 		Project: a.project.Dir, LogLevel: a.global.logLevel.Text,
-		Passphrase: a.passphrase, Warn: a.logs.WarnEach, Logger: a.log,
+		Passphrase: a.Ask.Passphrase(home(a.sys)), Warn: a.logs.WarnEach, Logger: a.log,
 	})
 }
 

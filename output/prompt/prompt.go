@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -28,6 +29,17 @@ type Prompter struct {
 }
 
 var errNoTerminal = errors.New("there is no terminal to ask on")
+
+// Passphrase returns a function that asks for the passphrase of a key file. Below home,
+// it shows the path of the file with ~.
+func (p *Prompter) Passphrase(home string) func(ctx context.Context, path string) (transport.Secret, error) {
+	return func(ctx context.Context, path string) (transport.Secret, error) {
+		if rel, err := filepath.Rel(home, path); err == nil && !strings.HasPrefix(rel, "..") {
+			path = filepath.Join("~", rel)
+		}
+		return p.Secret(ctx, fmt.Sprintf("Passphrase for the key %s: ", path))
+	}
+}
 
 // Secret asks a question and returns the line that was typed.
 func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secret, error) {

@@ -76,11 +76,16 @@ func (c *Control) client(start bool) *client.Client {
 	return client.New(o)
 }
 
-// Dialer returns a dialer through the daemon, which it starts if there is none. If
-// the daemon cannot be used, the dialer uses direct, and passed gets the reason; if
-// direct is nil, the daemon is required.
-func (c *Control) Dialer(direct transport.Dialer, passed func(id, text string)) *client.Fallback {
-	return client.NewFallback(c.client(true), direct, passed)
+// Through returns a function that makes a dialer through the daemon, which it starts if
+// there is none. If the daemon cannot be used, the dialer uses direct, and passed gets
+// the reason, unless the daemon is required.
+func (c *Control) Through(required bool, passed func(id, text string)) func(direct transport.Dialer) transport.DialCloser {
+	return func(direct transport.Dialer) transport.DialCloser {
+		if required {
+			direct = nil
+		}
+		return client.NewFallback(c.client(true), direct, passed)
+	}
 }
 
 // ask sends the daemon a command; running is false if there is none.

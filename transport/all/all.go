@@ -115,12 +115,6 @@ type Dialer struct {
 	closers    []io.Closer // the later first
 }
 
-// A Closer is a dialer that holds resources.
-type Closer interface {
-	transport.Dialer
-	io.Closer
-}
-
 // New makes a Dialer for the transports of a list. It connects to nothing.
 func New(list []Entry, o Options) (*Dialer, error) {
 	d := &Dialer{byProtocol: make(map[string]transport.Dialer)}
@@ -147,7 +141,7 @@ func (d *Dialer) add(protocol string, dialer transport.Dialer) {
 // Through makes d reach ssh targets through the dialer that wrap returns. wrap
 // receives the transport's own dialer. Close also closes the returned dialer.
 // Through must be called before the first Dial, at most once.
-func (d *Dialer) Through(wrap func(direct transport.Dialer) Closer) {
+func (d *Dialer) Through(wrap func(direct transport.Dialer) transport.DialCloser) {
 	d.add(ssh.Protocol, wrap(d.byProtocol[ssh.Protocol]))
 }
 

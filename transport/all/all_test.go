@@ -229,7 +229,7 @@ func TestThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := errors.New("through the pool")
-	d.Through(func(direct transport.Dialer) all.Closer {
+	d.Through(func(direct transport.Dialer) transport.DialCloser {
 		if direct == nil {
 			t.Error("there is no direct dialer")
 		}

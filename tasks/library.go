@@ -87,6 +87,17 @@ func ValidName(name string) bool {
 	return modules.ValidName(module) && (!qualified || modules.ValidName(rest))
 }
 
+// PossibleName reports whether a name has the form of a task's name, with any number of
+// parts.
+func PossibleName(name string) bool {
+	for part := range strings.SplitSeq(strings.TrimPrefix(name, "::"), "::") {
+		if !modules.ValidName(part) {
+			return false
+		}
+	}
+	return true
+}
+
 // stem splits the name of a file in a directory of tasks. ok is false for
 // files that are no part of a task.
 func stem(file string) (name, ext string, ok bool) {

@@ -27,6 +27,16 @@ func (t *Task) Read(name, text string) any {
 	return parameter.Read(p.Type, text)
 }
 
+// ReadPairs is Read for words NAME=VALUE.
+func (t *Task) ReadPairs(words []string) *ordered.Map {
+	params := &ordered.Map{}
+	for _, word := range words {
+		name, text, _ := strings.Cut(word, "=")
+		params.Set(name, t.Read(name, text))
+	}
+	return params
+}
+
 // Parameter returns what the task declares of a parameter, nil if it does not.
 func (t *Task) Parameter(name string) *Parameter {
 	for i := range t.Parameters {

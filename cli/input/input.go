@@ -11,6 +11,7 @@ import (
 
 	"bolt/cli"
 	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/run"
 )
@@ -42,6 +43,23 @@ func (i *Input) Arg(ctx context.Context, arg string) (string, error) {
 		return string(text), err
 	}
 	return arg, nil
+}
+
+// Object reads the JSON object that is the value of a flag, as Arg reads it.
+func (i *Input) Object(ctx context.Context, flag, arg string) (*ordered.Map, error) {
+	text, err := i.Arg(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ordered.ParseJSON([]byte(text))
+	if err != nil {
+		return nil, cli.Errorf("Unable to parse --%s value as JSON: %v", flag, err)
+	}
+	object, ok := v.(*ordered.Map)
+	if !ok {
+		return nil, cli.Hinted(cli.Errorf("Unable to parse --%s value as JSON: it must be an object", flag), `for example '{"name": "value"}'`)
+	}
+	return object, nil
 }
 
 // Whole reads standard input to its end. It returns run.ErrStopped when ctx ends the

@@ -9,7 +9,6 @@ import (
 	"bolt/environment"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/modules"
 	"bolt/output/listing"
 	"bolt/run"
 	"bolt/tasks"
@@ -21,8 +20,8 @@ func wordsOfTask(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return usagef("Must specify a task to run")
 	}
-	if err := taskName(args[0]); err != nil {
-		return err
+	if !tasks.PossibleName(args[0]) {
+		return hinted(usagef("Invalid task '%s'", args[0]), "a task is called MODULE or MODULE::NAME, in lowercase letters, digits and underscores; bolt task show lists them")
 	}
 	return pairs(args[1:], "task")
 }
@@ -37,17 +36,6 @@ func pairs(words []string, of string) error {
 	}
 	if rest != nil {
 		return hinted(usagef("Unknown argument(s) %s", strings.Join(rest, ", ")), "parameters of the %s are NAME=VALUE", of)
-	}
-	return nil
-}
-
-// taskName refuses what cannot be the name of a task. Names of more than two
-// parts are only unknown.
-func taskName(name string) error {
-	for part := range strings.SplitSeq(strings.TrimPrefix(name, "::"), "::") {
-		if !modules.ValidName(part) {
-			return hinted(usagef("Invalid task '%s'", name), "a task is called MODULE or MODULE::NAME, in lowercase letters, digits and underscores; bolt task show lists them")
-		}
 	}
 	return nil
 }
@@ -131,12 +119,7 @@ func (a *app) taskParams(ctx context.Context, o *paramOptions) (func(*tasks.Task
 		if given != nil {
 			return given
 		}
-		params := &ordered.Map{}
-		for _, word := range o.pairs {
-			name, text, _ := strings.Cut(word, "=")
-			params.Set(name, t.Read(name, text))
-		}
-		return params
+		return t.ReadPairs(o.pairs)
 	}, nil
 }
 
@@ -159,19 +142,8 @@ func (o *paramOptions) object(ctx context.Context, a *app) (*ordered.Map, error)
 	if len(o.pairs) > 0 {
 		return nil, usagef("Parameters must be specified through either the --params option or param=value pairs, not both")
 	}
-	text, err := a.readArg(ctx, o.params.Text)
-	if err != nil {
-		return nil, err
-	}
-	v, err := ordered.ParseJSON([]byte(text))
-	if err != nil {
-		return nil, usagef("Unable to parse --params value as JSON: %v", err)
-	}
-	params, ok := v.(*ordered.Map)
-	if !ok {
-		return nil, hinted(usagef("Unable to parse --params value as JSON: it must be an object"), `for example '{"name": "value"}'`)
-	}
-	return params, nil
+	params, err := a.Object(ctx, "params", o.params.Text)
+	return params, stopped(err)
 }
 
 func showTasks(ctx context.Context, a *app, o *listOptions) error {

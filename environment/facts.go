@@ -25,7 +25,7 @@ func ReadFacts(ctx context.Context, name string) (*value.Hash, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := hash(data)
+	facts, err := Hash(data)
 	if err != nil {
 		at := ""
 		if e, ok := errors.AsType[*valuedata.Error](err); ok {
@@ -38,8 +38,8 @@ func ReadFacts(ctx context.Context, name string) (*value.Hash, error) {
 	return facts, nil
 }
 
-// hash is data as a value; nil is an empty hash.
-func hash(data *ordered.Map) (*value.Hash, error) {
+// Hash makes a hash of data; nil is an empty hash. The error is a *valuedata.Error.
+func Hash(data *ordered.Map) (*value.Hash, error) {
 	if data == nil {
 		return value.NewHash(), nil
 	}
@@ -109,11 +109,11 @@ type Odd struct {
 // name is that of the certificate and of the environment, facts beat given
 // variables, and these beat the inventory's.
 func (t *Target) Node() (n Node, odd Odd, err error) {
-	facts, err := hash(t.Facts)
+	facts, err := Hash(t.Facts)
 	if err != nil {
 		return Node{}, odd, fmt.Errorf("the facts of the inventory cannot be used: %w", err)
 	}
-	vars, err := hash(t.Vars)
+	vars, err := Hash(t.Vars)
 	if err != nil {
 		return Node{}, odd, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
 	}

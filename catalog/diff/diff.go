@@ -5,6 +5,7 @@
 package diff
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -138,6 +139,45 @@ func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (para
 	return params
 }
 
+// Nodes compares the catalogs of nodes. A node of one side only has all of its resources
+// added or removed. If each side has one catalog, these are compared, whatever their
+// names are; the result has the name of the new one.
+func Nodes(before, after map[string]*catalog.Catalog) map[string][]Change {
+	changes := make(map[string][]Change)
+	if len(before) == 1 && len(after) == 1 {
+		for _, a := range before {
+			for name, b := range after {
+				changes[name] = Compare(a, b)
+			}
+		}
+		return changes
+	}
+	none := &catalog.Catalog{}
+	for name, a := range before {
+		if b := after[name]; b != nil {
+			changes[name] = Compare(a, b)
+		} else {
+			changes[name] = Compare(a, none)
+		}
+	}
+	for name, b := range after {
+		if before[name] == nil {
+			changes[name] = Compare(none, b)
+		}
+	}
+	return changes
+}
+
+// Different reports whether a node has a change.
+func Different(changes map[string][]Change) bool {
+	for _, list := range changes {
+		if list != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // A Group is nodes whose catalogs have the same differences.
 type Group struct {
 	Nodes   []string
@@ -149,10 +189,7 @@ type Group struct {
 func Fold(changes map[string][]Change) []Group {
 	byKey := make(map[string]*Group)
 	for node, list := range changes {
-		key, err := json.Marshal(list)
-		if err != nil {
-			key = []byte(node) // parameters are data, so this does not happen
-		}
+		key, _ := json.Marshal(list) // parameters are data, so there is no error
 		g := byKey[string(key)]
 		if g == nil {
 			g = &Group{Changes: list}
@@ -172,4 +209,36 @@ func Fold(changes map[string][]Change) []Group {
 		return strings.Compare(a.Nodes[0], b.Nodes[0])
 	})
 	return groups
+}
+
+// A Shared change is one that some nodes have.
+type Shared struct {
+	Change
+	Nodes []string
+}
+
+// ByChange lists the changes of nodes, each once, with the nodes that have it. They are
+// sorted by resource, then by the first node.
+func ByChange(changes map[string][]Change) []Shared {
+	byKey := make(map[string]*Shared)
+	for node, list := range changes {
+		for _, c := range list {
+			key, _ := json.Marshal(c) // parameters are data, so there is no error
+			s := byKey[string(key)]
+			if s == nil {
+				s = &Shared{Change: c}
+				byKey[string(key)] = s
+			}
+			s.Nodes = append(s.Nodes, node)
+		}
+	}
+	list := make([]Shared, 0, len(byKey))
+	for _, s := range byKey {
+		slices.Sort(s.Nodes)
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Shared) int {
+		return cmp.Or(strings.Compare(a.Resource.String(), b.Resource.String()), slices.Compare(a.Nodes, b.Nodes), strings.Compare(string(a.Kind), string(b.Kind)))
+	})
+	return list
 }

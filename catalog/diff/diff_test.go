@@ -87,12 +87,38 @@ func TestCompareSources(t *testing.T) {
 	}
 }
 
+func TestNodes(t *testing.T) {
+	one, two := parse(t, before), parse(t, strings.Replace(before, "0644", "0600", 1))
+	single := diff.Nodes(map[string]*catalog.Catalog{"a": one}, map[string]*catalog.Catalog{"b": two})
+	if got := show(single["b"]); len(single) != 1 || got != "changed File[/a] mode 0644 to 0600" || !diff.Different(single) {
+		t.Errorf("two catalogs: %v", single)
+	}
+	all := diff.Nodes(map[string]*catalog.Catalog{"a": one, "b": one, "c": one}, map[string]*catalog.Catalog{"b": one, "c": two, "d": one})
+	for node, want := range map[string]string{"a": "removed", "b": "", "c": "changed", "d": "added"} {
+		if got := show(all[node]); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %s, want %s", node, got, want)
+		}
+	}
+	if same := diff.Nodes(map[string]*catalog.Catalog{"a": one}, map[string]*catalog.Catalog{"a": one}); diff.Different(same) || len(same) != 1 {
+		t.Errorf("the same: %v", same)
+	}
+}
+
 func TestFold(t *testing.T) {
 	one := []diff.Change{{Kind: diff.Removed, Resource: catalog.Ref{Type: "A", Title: "a"}}}
 	two := []diff.Change{{Kind: diff.Changed, Resource: catalog.Ref{Type: "A", Title: "a"}, Params: []diff.Param{{Name: "x", New: int64(1)}}}}
 	got := diff.Fold(map[string][]diff.Change{"n1": two, "n2": one, "n3": one, "n0": nil})
 	want := []diff.Group{{Nodes: []string{"n2", "n3"}, Changes: one}, {Nodes: []string{"n0"}}, {Nodes: []string{"n1"}, Changes: two}}
 	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestByChange(t *testing.T) {
+	a := diff.Change{Kind: diff.Removed, Resource: catalog.Ref{Type: "A", Title: "a"}}
+	b := diff.Change{Kind: diff.Added, Resource: catalog.Ref{Type: "B", Title: "b"}}
+	got := diff.ByChange(map[string][]diff.Change{"n1": {b, a}, "n2": {b}, "n3": nil})
+	if want := []diff.Shared{{a, []string{"n1"}}, {b, []string{"n1", "n2"}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
 }

@@ -7,17 +7,22 @@ package site
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"bolt/catalog"
 	"bolt/catalog/compile"
 	"bolt/environment"
 	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/puppet/check"
@@ -34,12 +39,13 @@ type Site struct {
 	name     string
 	env      *environment.Environment
 	programs []*syntax.Program
+	now      func() time.Time
 }
 
 // New makes a Site of programs and of an environment whose modules and data are known
-// already, such as those of a project.
-func New(name string, env *environment.Environment, programs []*syntax.Program) *Site {
-	return &Site{name: name, env: env, programs: programs}
+// already, such as those of a project. now is for the version of catalogs.
+func New(name string, env *environment.Environment, programs []*syntax.Program, now func() time.Time) *Site {
+	return &Site{name: name, env: env, programs: programs, now: now}
 }
 
 // Open reads the environment with a name below a directory, as Puppet's setting
@@ -69,7 +75,7 @@ func Open(ctx context.Context, path, name string, o environment.Options, builtin
 	if err != nil {
 		return nil, err
 	}
-	return New(name, environment.New(o), programs), nil
+	return New(name, environment.New(o), programs, o.Now), nil
 }
 
 // valid reports whether a name can be one of an environment (Puppet, "Creating
@@ -139,7 +145,18 @@ func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.Catalog, nil
+	c := made.Catalog
+	c.Version = strconv.FormatInt(s.now().Unix(), 10)
+	c.UUID = newUUID()
+	return c, nil
+}
+
+// newUUID makes a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // A config is what environment.conf says.
@@ -212,4 +229,14 @@ func Facts(h *value.Hash) *value.Hash {
 		}
 	}
 	return h
+}
+
+// Failure is the error of a compilation for people and programs: its details have the
+// place.
+func Failure(node string, err error) *fault.Error {
+	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
+	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
+		e.Details = ordered.Of("file", at.Pos.File, "line", int64(at.Pos.Line), "column", int64(at.Pos.Column), "kind", at.Kind)
+	}
+	return e
 }

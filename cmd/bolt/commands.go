@@ -196,6 +196,21 @@ func (s system) commands() []command {
 			Name: "pool serve", Check: cli.NoArguments,
 			Exit: exitServe, Formats: plainFormats,
 		}},
+		{run: with(runCatalogCompile), data: true, Command: cli.Command{
+			Name: "catalog compile", Args: "[FILE]", Check: cli.OneArgument,
+			Complete: []cli.Completer{cli.FileOf("pp")},
+			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: eventFormats, Lists: []string{onExecute, onCompile, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
+		}},
+		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{
+			Name: "catalog show", Args: "FILE [RESOURCE]", Check: wordsOfCatalogShow,
+			Complete: []cli.Completer{cli.FileOf("json")},
+			Exit:     exitShown, Formats: listFormats,
+		}},
+		{run: with(runCatalogDiff), voice: noFiles, Command: cli.Command{
+			Name: "catalog diff", Args: "BEFORE AFTER", Check: wordsOfCatalogDiff,
+			Complete: []cli.Completer{cli.AnyFile, cli.AnyFile},
+			Exit:     "0  the catalogs were compared\n2  with --exit-code: they differ\n1  they could not be read; or ", Formats: listFormats, Lists: []string{onDiff},
+		}},
 		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
 			Name: "puppet validate", Args: "FILE...", Check: programs.NeedFile,
 			Rest: cli.FileOf("pp", "epp"),
@@ -209,7 +224,7 @@ func (s system) commands() []command {
 		{run: with(runPuppetEval), voice: noFiles, data: true, Command: cli.Command{
 			Name: "puppet eval", Args: "[FILE] [NAME=VALUE...]", Check: cli.AnyArguments,
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
-			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onTimeout, onHiera, onModules},
+			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onFactFile, onTimeout, onHiera, onModules},
 		}},
 	}
 }

@@ -27,10 +27,11 @@ import (
 // version is set by the build.
 var version = "0.1.0-dev"
 
-// Exit codes. There are two, as with Puppet Bolt.
+// Exit codes. The first two are those of Puppet Bolt.
 const (
-	exitOK     = 0
-	exitFailed = 1 // a target failed, or the command line, a file or the program itself
+	exitOK        = 0
+	exitFailed    = 1 // a target failed, or the command line, a file or the program itself
+	exitDifferent = 2 // a comparison found differences
 )
 
 func main() {
@@ -75,6 +76,8 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		return exitOK
 	case errors.Is(err, errFailedTargets), errors.Is(err, errPrinted):
 		return exitFailed
+	case errors.Is(err, errDifferent):
+		return exitDifferent
 	case errors.Is(err, errWrite):
 		// There is no telling it on standard output.
 		fmt.Fprintln(sys.err, "bolt:", safetext.TerminalString(err.Error()))
@@ -97,6 +100,8 @@ var (
 	// errWrite says that standard output takes nothing more, so the work was
 	// stopped.
 	errWrite = errors.New("results could not be written, so the work was stopped")
+	// errDifferent says that everything was printed, and differences were found.
+	errDifferent = errors.New("there are differences")
 	// errPrinted says that the error was printed already.
 	errPrinted = errors.New("failed")
 )

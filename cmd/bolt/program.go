@@ -169,6 +169,7 @@ func groups() []cli.Group {
 		{Name: "policy", Short: "Write and show policies, classes of a project"},
 		{Name: "audit", Short: "Show and verify the audit log", Own: true},
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
+		{Name: "catalog", Short: "Compile, show and compare catalogs", Own: true},
 		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},
 	}
 }

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"bolt/catalog"
+	"bolt/catalog/diff"
+	"bolt/catalog/order"
+	"bolt/catalog/site"
+	"bolt/catalog/types"
+	"bolt/cli"
+	"bolt/cli/acting"
+	"bolt/cli/programs"
+	"bolt/environment"
+	"bolt/format/fault"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/modules/builtin"
+	"bolt/output"
+	"bolt/output/listing"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
+	"bolt/puppet/value"
+)
+
+type compileOptions struct {
+	programs.Options
+	files   []string
+	node    string
+	facts   cli.Optional
+	path    string // of environments; "" for the modules of the project
+	env     string
+	classes []string
+	targets acting.Targets
+}
+
+func (o *compileOptions) bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Rest(0, &o.files)
+	b.Text("node", &o.node)
+	b.Optional("facts", &o.facts)
+	b.Text("environment-path", &o.path)
+	if b.Text("environment", &o.env); o.env == "" {
+		o.env = environment.Name
+	}
+	b.Texts("class", &o.classes)
+	o.targets.Bind(b)
+}
+
+func (o *compileOptions) Check() error {
+	switch program := o.Execute != nil || len(o.files) > 0; {
+	case o.path != "" && program:
+		return usagef("Only one of --environment-path and a program can be given")
+	case o.path == "" && !program && o.classes == nil:
+		return hinted(usagef("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
+	case o.node == "" && o.facts.Given:
+		return hinted(usagef("Option '--facts' needs '--node'"), "targets have the facts of the inventory")
+	case o.node != "" && (o.targets.Named() || o.targets.Choosing()):
+		return usagef("Only one of --node and targets can be given")
+	case o.node == "" && !o.targets.Named() && !o.targets.Choosing():
+		return hinted(usagef("Must specify a node"), "--node names it, --targets (-t) names targets of the inventory")
+	}
+	return o.Once()
+}
+
+func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
+	s, err := a.site(ctx, o)
+	if err != nil {
+		return err
+	}
+	nodes, err := a.nodes(ctx, o)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(a.sys.out)
+	how := listing.Options{Format: a.format(), Color: a.Color()}
+	failed := false
+	for c := range s.CompileAll(ctx, nodes) {
+		for _, l := range c.Logs {
+			a.sayOfNode(c.Node, l)
+		}
+		if c.Err != nil && o.node != "" { // standard output has catalogs only
+			if err := output.PrintError(a.sys.err, a.format(), a.ErrColor(), site.Failure(c.Node, c.Err)); err != nil {
+				return written(err)
+			}
+			return errPrinted
+		}
+		failed = failed || c.Err != nil
+		if err := listing.PrintCompiled(out, how, c); err != nil {
+			return written(err)
+		}
+	}
+	if ctx.Err() != nil {
+		return errPrinted
+	}
+	if failed {
+		return errFailedTargets
+	}
+	return nil
+}
+
+// sayOfNode prints a message of a compilation on standard error, or logs it.
+func (a *app) sayOfNode(node string, l eval.Log) {
+	msg := fmt.Sprintf("%s: %s: %s", node, l.Scope, l.Msg)
+	if l.Kind != "" && l.Pos.Line > 0 {
+		msg += fmt.Sprintf(" (%s:%d)", l.Pos.File, l.Pos.Line)
+	}
+	switch l.Level {
+	case eval.Debug:
+		a.log.Debug(msg)
+	case eval.Info:
+		a.log.Info(msg)
+	case eval.Warning:
+		a.logs.Warn("catalog_"+strings.ReplaceAll(l.Kind, "-", "_"), msg)
+	default:
+		fmt.Fprintf(a.Console, "%s: %s\n", l.Level, safetext.TerminalString(msg))
+	}
+}
+
+// site is the code that is compiled.
+func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
+	if o.path != "" {
+		return site.Open(ctx, o.path, o.env, a.languageOptions(), builtin.Files())
+	}
+	a.warnModulepath()
+	var list []*syntax.Program
+	if o.Execute != nil || len(o.files) > 0 {
+		source, err := o.One(ctx, a.Input, o.files)
+		if err != nil {
+			return nil, stopped(err)
+		}
+		p, err := site.Parse(source.Name, source.Text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return site.New(o.env, a.environment(false), list, time.Now), nil
+}
+
+// nodes are the machines for which catalogs are compiled.
+func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error) {
+	var classes []string
+	for _, c := range o.classes {
+		classes = append(classes, strings.ToLower(strings.TrimPrefix(c, "::")))
+	}
+	if o.node != "" {
+		n := site.Node{Name: o.node, Facts: value.NewHash(), Classes: classes}
+		if o.facts.Given {
+			h, err := environment.ReadFacts(ctx, o.facts.Text)
+			if err != nil {
+				return nil, err
+			}
+			n.Facts = site.Facts(h)
+		}
+		return []site.Node{n}, nil
+	}
+	targets, err := a.targets(ctx, &o.targets)
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) == 0 {
+		a.warnNoTargets()
+	}
+	nodes := make([]site.Node, len(targets))
+	for i, t := range targets {
+		data, err := t.Data(ctx)
+		if err != nil {
+			return nil, err
+		}
+		facts, err := environment.Hash(inventory.RevealMap(data.Facts))
+		if err != nil {
+			return nil, fault.New(site.Kind, "The facts of %s cannot be used: %v", t.Name, err)
+		}
+		nodes[i] = site.Node{Name: t.Name, Facts: facts, Classes: classes}
+	}
+	return nodes, nil
+}
+
+type showCatalogOptions struct {
+	args []string
+}
+
+func (o *showCatalogOptions) bind(b *cli.Binder) { b.Rest(0, &o.args) }
+
+// wordsOfCatalogShow are a file and a resource.
+func wordsOfCatalogShow(args []string) error {
+	switch {
+	case len(args) == 0:
+		return hinted(usagef("Must specify the file of a catalog"), "\"bolt catalog compile --format json\" prints catalogs")
+	case len(args) > 2:
+		return usagef("Only one resource can be given")
+	}
+	return nil
+}
+
+func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
+	all, err := site.ReadFiles(ctx, o.args[0])
+	if err != nil {
+		return err
+	}
+	how := listing.Options{Format: a.format(), Color: a.Color()}
+	for _, c := range all {
+		if len(all) > 1 {
+			return hinted(usagef("%s has the catalogs of %d nodes", o.args[0], len(all)), "name the file of one of them")
+		}
+		if len(o.args) > 1 {
+			ref, err := catalog.ParseRef(o.args[1])
+			if err != nil {
+				return usagef("%v", err)
+			}
+			r := c.Find(ref)
+			if r == nil {
+				e := fault.New(site.Kind, "The catalog of %s has no %s.", c.Name, ref)
+				e.Hint = "The type begins with a capital letter: File[/etc/motd]. Without a resource, all are shown."
+				return e
+			}
+			return written(listing.PrintResource(a.sys.out, how, c, r))
+		}
+		list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+		if err != nil {
+			return fault.New(site.Kind, "%v", err)
+		}
+		return written(listing.PrintOrder(a.sys.out, how, c, list))
+	}
+	return nil
+}
+
+type diffOptions struct {
+	before, after string
+	exitCode      bool
+}
+
+func (o *diffOptions) bind(b *cli.Binder) {
+	var args []string
+	b.Rest(0, &args)
+	if len(args) == 2 {
+		o.before, o.after = args[0], args[1]
+	}
+	b.Switch("exit-code", &o.exitCode)
+}
+
+// wordsOfCatalogDiff are two files or directories.
+func wordsOfCatalogDiff(args []string) error {
+	if len(args) != 2 {
+		return hinted(usagef("Must specify two catalogs"), "give two files, or two directories with a file for each node")
+	}
+	return nil
+}
+
+func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
+	before, err := site.ReadFiles(ctx, o.before)
+	if err != nil {
+		return err
+	}
+	after, err := site.ReadFiles(ctx, o.after)
+	if err != nil {
+		return err
+	}
+	changes := diff.Nodes(before, after)
+	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {
+		return written(err)
+	}
+	if o.exitCode && diff.Different(changes) {
+		return errDifferent
+	}
+	return nil
+}

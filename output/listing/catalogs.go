@@ -1,0 +1,268 @@
+package listing
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"bolt/catalog"
+	catalogdiff "bolt/catalog/diff"
+	"bolt/catalog/site"
+	"bolt/format/ordered"
+	"bolt/format/safejson"
+	"bolt/internal/nodeset"
+	"bolt/internal/safetext"
+	"bolt/output/layout"
+)
+
+// redacted stands for the value of a secret parameter.
+const redacted = "[redacted]"
+
+// PrintCompiled prints the outcome for one node. Text has one line; with JSON it is the
+// catalog itself, in which secrets are clear text, or an object with the error.
+func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled) error {
+	switch {
+	case o.Format.IsJSON():
+		var v any = c.Catalog
+		if c.Err != nil {
+			v = ordered.Of("node", c.Node, "error", c.Err.Error())
+		}
+		if err := layout.WriteLine(w, v); err != nil {
+			return err
+		}
+		return w.Flush()
+	case c.Err != nil:
+		fmt.Fprintf(w, "%s %s\n", layout.Paint(layout.Red, o.Color, safetext.TerminalString(c.Node)+":"), safetext.TerminalString(c.Err.Error()))
+		return w.Flush()
+	}
+	applied := 0
+	for _, r := range c.Catalog.Resources() {
+		if !r.Virtual && !r.Container() {
+			applied++
+		}
+	}
+	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, safetext.TerminalString(c.Node)+":"),
+		layout.Plural(applied, "resource"), classes(len(c.Catalog.Classes)), c.Catalog.Digest())
+	return w.Flush()
+}
+
+func classes(n int) string {
+	if n == 1 {
+		return "1 class"
+	}
+	return fmt.Sprintf("%d classes", n)
+}
+
+// PrintOrder prints resources in the order in which they are applied.
+func PrintOrder(w io.Writer, o Options, c *catalog.Catalog, order []*catalog.Resource) error {
+	in := c.Containers()
+	if o.Format.IsJSON() {
+		list := make([]any, len(order))
+		for i, r := range order {
+			list[i] = resourceData(r, in)
+		}
+		return layout.WriteDocument(w, ordered.Of("name", c.Name, "digest", c.Digest(), "resources", list))
+	}
+	out := bufio.NewWriter(w)
+	rows := make([]Described, len(order))
+	for i, r := range order {
+		rows[i] = Described{safetext.TerminalString(r.String()), "in " + safetext.TerminalString(in[r.Ref].String())}
+		if in[r.Ref] == (catalog.Ref{}) {
+			rows[i].Description = ""
+		}
+	}
+	heading(out, o.Color, "Resources")
+	columns(out, rows)
+	fmt.Fprintf(out, "\n%s; digest %s\n", layout.Plural(len(order), "resource"), c.Digest())
+	return out.Flush()
+}
+
+// PrintResource prints one resource with its parameters and the containers around it.
+func PrintResource(w io.Writer, o Options, c *catalog.Catalog, r *catalog.Resource) error {
+	in := c.Containers()
+	if o.Format.IsJSON() {
+		return layout.WriteDocument(w, resourceData(r, in))
+	}
+	out := bufio.NewWriter(w)
+	heading(out, o.Color, safetext.TerminalString(r.String()))
+	for name, v := range r.Params.All() {
+		fmt.Fprintf(out, "  %s => %s\n", safetext.TerminalString(name), shownParam(r.Secret(name), v))
+	}
+	if r.File != "" {
+		fmt.Fprintf(out, "  declared at %s:%d\n", safetext.TerminalString(r.File), r.Line)
+	}
+	if chain := containment(r.Ref, in); len(chain) > 0 {
+		fmt.Fprintf(out, "  contained in %s\n", safetext.TerminalString(strings.Join(chain, ", in ")))
+	}
+	if len(r.Tags) > 0 {
+		fmt.Fprintf(out, "  tags %s\n", safetext.TerminalString(strings.Join(r.Tags, ", ")))
+	}
+	if r.Virtual {
+		fmt.Fprintln(out, "  virtual: it is not applied")
+	}
+	return out.Flush()
+}
+
+// resourceData is a resource in JSON, without secrets.
+func resourceData(r *catalog.Resource, in map[catalog.Ref]catalog.Ref) *ordered.Map {
+	params := &ordered.Map{}
+	for name, v := range r.Params.All() {
+		if r.Secret(name) {
+			v = redacted
+		}
+		params.Set(name, v)
+	}
+	m := ordered.Of("resource", r.String(), "parameters", params, "containment", containment(r.Ref, in), "tags", r.Tags)
+	if r.File != "" {
+		m.Set("file", r.File)
+		m.Set("line", int64(r.Line))
+	}
+	return m
+}
+
+// containment is the containers around a resource, the nearest first.
+func containment(r catalog.Ref, in map[catalog.Ref]catalog.Ref) []string {
+	chain := []string{}
+	for range in { // a circle ends, too
+		container, is := in[r]
+		if !is {
+			break
+		}
+		chain = append(chain, container.String())
+		r = container
+	}
+	return chain
+}
+
+// shownParam is a value for people, on one line.
+func shownParam(secret bool, v any) string {
+	if secret {
+		return redacted
+	}
+	return value(v)
+}
+
+func value(v any) string {
+	if text, is := v.(string); is && !strings.ContainsAny(text, "\n\t\"") {
+		return safetext.TerminalString(text)
+	}
+	var b strings.Builder
+	if err := safejson.Write(&b, v); err != nil {
+		return "?"
+	}
+	return b.String()
+}
+
+// PrintDifferences prints what differs for nodes. Text has a block for the nodes with
+// the same differences, JSON an object for each change with its nodes.
+func PrintDifferences(w io.Writer, o Options, changes map[string][]catalogdiff.Change) error {
+	different := 0
+	for _, list := range changes {
+		if list != nil {
+			different++
+		}
+	}
+	if o.Format.IsJSON() {
+		return layout.WriteDocument(w, ordered.Of("nodes", int64(len(changes)), "different", int64(different), "changes", sharedData(catalogdiff.ByChange(changes))))
+	}
+	out := bufio.NewWriter(w)
+	for _, g := range catalogdiff.Fold(changes) {
+		name := safetext.TerminalString(nodeset.Fold(g.Nodes))
+		switch {
+		case g.Changes == nil:
+			fmt.Fprintf(out, "%s %s\n", layout.Paint(layout.Green, o.Color, name+":"), "no differences")
+			continue
+		case len(g.Nodes) == 1:
+			fmt.Fprintf(out, "%s %s\n", layout.Paint(layout.Yellow, o.Color, name+":"), layout.Plural(len(g.Changes), "change"))
+		default:
+			fmt.Fprintf(out, "%s the same %s on %s\n", layout.Paint(layout.Yellow, o.Color, name+":"), layout.Plural(len(g.Changes), "change"), layout.Plural(len(g.Nodes), "node"))
+		}
+		for _, c := range g.Changes {
+			printChange(out, o.Color, &c)
+		}
+	}
+	fmt.Fprintf(out, "%d of %d nodes differ\n", different, len(changes))
+	return out.Flush()
+}
+
+func sharedData(list []catalogdiff.Shared) []any {
+	all := make([]any, len(list))
+	for i, s := range list {
+		params := make([]any, len(s.Params))
+		for j, p := range s.Params {
+			m := ordered.Of("name", p.Name)
+			if p.Secret {
+				m.Set("secret", true)
+			} else {
+				m.Set("old", p.Old)
+				m.Set("new", p.New)
+			}
+			params[j] = m
+		}
+		m := ordered.Of("change", string(s.Kind))
+		if s.Kind != catalogdiff.Moved {
+			m.Set("resource", s.Resource.String())
+		}
+		m.Set("parameters", params)
+		m.Set("nodes", s.Nodes)
+		all[i] = m
+	}
+	return all
+}
+
+func printChange(out *bufio.Writer, color bool, c *catalogdiff.Change) {
+	name := safetext.TerminalString(c.Resource.String())
+	switch c.Kind {
+	case catalogdiff.Added:
+		fmt.Fprintln(out, layout.Paint(layout.Green, color, "  + "+name))
+	case catalogdiff.Removed:
+		fmt.Fprintln(out, layout.Paint(layout.Red, color, "  - "+name))
+		return
+	case catalogdiff.Moved:
+		fmt.Fprintln(out, "  ~ the order of the resources")
+		return
+	default:
+		fmt.Fprintln(out, layout.Paint(layout.Cyan, color, "  ~ "+name))
+	}
+	for _, p := range c.Params {
+		param := safetext.TerminalString(p.Name)
+		was, isText := p.Old.(string)
+		now, alsoText := p.New.(string)
+		switch {
+		case p.Secret:
+			fmt.Fprintf(out, "      %s: changed (it is secret)\n", param)
+		case isText && alsoText && strings.Contains(was+now, "\n"):
+			fmt.Fprintf(out, "      %s:\n", param)
+			printUnified(out, color, was, now)
+		case c.Kind == catalogdiff.Added:
+			fmt.Fprintf(out, "      %s: %s\n", param, value(p.New))
+		case p.Old == nil:
+			fmt.Fprintf(out, "      %s: added, %s\n", param, value(p.New))
+		case p.New == nil:
+			fmt.Fprintf(out, "      %s: removed, was %s\n", param, value(p.Old))
+		default:
+			fmt.Fprintf(out, "      %s: %s -> %s\n", param, value(p.Old), value(p.New))
+		}
+	}
+}
+
+// printUnified prints the unified difference (diff -u) of two texts without the names.
+func printUnified(out *bufio.Writer, color bool, was, now string) {
+	lines := strings.SplitN(string(diff.Diff("old", []byte(was), "new", []byte(now))), "\n", 4)
+	if len(lines) < 4 {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(lines[3], "\n"), "\n") {
+		text := safetext.TerminalString(line)
+		switch {
+		case strings.HasPrefix(line, "-"):
+			text = layout.Paint(layout.Red, color, text)
+		case strings.HasPrefix(line, "+"):
+			text = layout.Paint(layout.Green, color, text)
+		}
+		fmt.Fprintf(out, "        %s\n", text)
+	}
+}

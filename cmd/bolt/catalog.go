@@ -39,7 +39,7 @@ type compileOptions struct {
 }
 
 func (o *compileOptions) bind(b *cli.Binder) {
-	o.Options.Bind(b)
+	b.Texts("execute", &o.Execute)
 	b.Rest(0, &o.files)
 	b.Text("node", &o.node)
 	b.Optional("facts", &o.facts)

@@ -192,10 +192,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	}
 	defer shown.Close()
 	ready, err := a.prepare(o, targets, terr, prepare)
-	defer ready.outputs.Close()
-	if ready.dialer != nil {
-		defer ready.dialer.Close()
-	}
+	defer ready.close()
 	streams := a.config.Stream || a.format() == output.NDJSON
 	record := a.recorder()
 	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
@@ -253,6 +250,14 @@ type ready struct {
 	action  run.Action
 	outputs *run.OutputDir // nil without --output-dir
 	dialer  *all.Dialer
+}
+
+// close closes what prepare has opened, also before an error.
+func (r *ready) close() {
+	if r.dialer != nil {
+		r.dialer.Close()
+	}
+	r.outputs.Close()
 }
 
 // prepare makes an action, unless its targets could not be found: terr is why. What it

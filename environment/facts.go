@@ -74,8 +74,8 @@ func Local(facts *value.Hash) Node {
 
 // Certified is the node with a certname, for which a catalog is compiled. Each fact is a
 // variable. The fact trusted, which PuppetDB has of nodes, is $trusted; without it, only
-// the name is known. environment is the name of the code's environment.
-func Certified(certname, environment string, facts *value.Hash) Node {
+// the name is known. server is $server_facts; each of these is a variable, too.
+func Certified(certname string, facts, server *value.Hash) Node {
 	host, domain, qualified := strings.Cut(certname, ".")
 	var in value.Value = value.Undef{}
 	if qualified {
@@ -87,7 +87,6 @@ func Certified(certname, environment string, facts *value.Hash) Node {
 			proven, facts = h, facts.Without(value.String("trusted"))
 		}
 	}
-	server := value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(environment)})
 	return Node{Facts: facts, Trusted: proven, Server: server, Variables: facts.Merge(server)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,12 +41,35 @@ type Site struct {
 	env      *environment.Environment
 	programs []*syntax.Program
 	now      func() time.Time
+	server   *value.Hash // $server_facts
 }
 
 // New makes a Site of programs and of an environment whose modules and data are known
 // already, such as those of a project. now is for the version of catalogs.
 func New(name string, env *environment.Environment, programs []*syntax.Program, now func() time.Time) *Site {
-	return &Site{name: name, env: env, programs: programs, now: now}
+	return &Site{name: name, env: env, programs: programs, now: now, server: serverFacts(name)}
+}
+
+// languageVersion is the version of Puppet whose language is compiled.
+const languageVersion = "8.11.0"
+
+// serverFacts are what Puppet says of the machine that compiles ($server_facts).
+func serverFacts(env string) *value.Hash {
+	var b value.HashBuilder
+	put := func(name, text string) { b.Put(value.String(name), value.String(text)) }
+	put("serverversion", languageVersion)
+	if name, err := os.Hostname(); err == nil {
+		put("servername", name)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them, there is no serverip
+	for _, a := range addresses {
+		if ip, is := a.(*net.IPNet); is && ip.IP.To4() != nil && !ip.IP.IsLoopback() {
+			put("serverip", ip.IP.String())
+			break
+		}
+	}
+	put("environment", env)
+	return b.Build()
 }
 
 // Open reads the environment with a name below a directory, as Puppet's setting
@@ -137,7 +161,7 @@ type Node struct {
 
 // Compile compiles the catalog of a node. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
-	node := environment.Certified(n.Name, s.name, n.Facts)
+	node := environment.Certified(n.Name, n.Facts, s.server)
 	node.Limits, node.Log = n.Limits, n.Log
 	x := s.env.Evaluation(node)
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})

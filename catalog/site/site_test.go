@@ -61,7 +61,7 @@ func message(t *testing.T, c *catalog.Catalog, title string) any {
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"prod/manifests/b.pp":              "notify { 'top': message => \"${environment} ${trusted['certname']} ${trusted['domain']} ${os['name']} ${facts['x']} ${settings::environment}\" }",
+		"prod/manifests/b.pp":              "notify { 'top': message => \"${environment} ${trusted['certname']} ${trusted['domain']} ${os['name']} ${facts['x']} ${settings::environment} ${$server_facts['serverversion'] == $serverversion}\" }",
 		"prod/manifests/sub/a.pp":          "node 'n1.example.com' { include m } class late { notify { 'late': } }",
 		"prod/manifests/a.pp":              "include late",
 		"prod/manifests/README":            "no manifest",
@@ -75,7 +75,7 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := compiled(t, dir, "prod", site.Node{Name: "n1.example.com", Facts: facts.(*value.Hash)})
-	if got := message(t, c, "top"); got != "prod n1.example.com example.com Debian 1 prod" {
+	if got := message(t, c, "top"); got != "prod n1.example.com example.com Debian 1 prod true" {
 		t.Errorf("the top says %q", got)
 	}
 	if got := message(t, c, "m"); got != "from data" || c.Environment != "prod" || c.Name != "n1.example.com" {

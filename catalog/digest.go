@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"math/big"
 	"slices"
@@ -150,8 +149,7 @@ func appendValue(b []byte, v any) []byte {
 	case float64:
 		return ordered.AppendFloat(b, v)
 	case string:
-		text, _ := json.Marshal(v) // never fails for a string
-		return append(b, text...)
+		return ordered.AppendString(b, v)
 	case []any:
 		b = append(b, '[')
 		for i, x := range v {

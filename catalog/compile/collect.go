@@ -45,6 +45,7 @@ func (c *compiler) kinOf(typ string) *kin {
 
 // noteChange is called when a resource was added, or its parameters have changed.
 func (c *compiler) noteChange(r *resource) {
+	r.inner = nil
 	k := c.kinOf(r.ref.Type)
 	k.fresh = append(k.fresh, r)
 }

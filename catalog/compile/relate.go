@@ -51,8 +51,8 @@ func (c *compiler) override(o *override, r *resource) error {
 		}
 	}
 	for _, a := range o.Attrs {
-		g, is := r.given[a.Name]
-		if is && g.scope != nil && !heir(o.scope, g.scope) && !(g.isDefault && same(o.scope, g.scope)) {
+		g := r.origin(a.Name)
+		if g != nil && g.scope != nil && !heir(o.scope, g.scope) && !(g.isDefault && same(o.scope, g.scope)) {
 			return at(a.Pos, eval.Errorf("override-refused", "%s of %s has a value already, at %s:%d", a.Name, reference(r.ref), g.pos.File, g.pos.Line))
 		}
 		r.change(o.scope, []eval.Attribute{a})
@@ -135,7 +135,7 @@ func (c *compiler) checkRelations(r *resource) error {
 				continue
 			}
 			pos := r.pos
-			if g, is := r.given[name]; is {
+			if g := r.origin(name); g != nil {
 				pos = g.pos
 			}
 			return at(pos, eval.Errorf("unknown-resource", "%s is named by %s and not declared", value.Inspect(v), reference(r.ref)))

@@ -21,17 +21,19 @@ type resource struct {
 	params   *value.Hash
 	tagged   tagSet      // by the function tag
 	outer    []string    // tags of the class or resource around it, at the time of the declaration
+	inner    []string    // all its tags, for the resources in it; nil before it is needed
 	scope    *eval.Scope // of the declaration; nil for resources that every catalog has
 	// pos is the place of the declaration; a class that was included has none.
 	pos        syntax.Position
-	given      map[string]origin // of parameters
-	def        *eval.Definition  // of a class or a defined type
-	done       bool              // the body was evaluated
-	containers []*resource       // in the order in which they were found
+	given      []origin         // of parameters
+	def        *eval.Definition // of a class or a defined type
+	done       bool             // the body was evaluated
+	containers []*resource      // in the order in which they were found
 }
 
 // An origin is the place where a parameter got its value.
 type origin struct {
+	param     string
 	pos       syntax.Position
 	scope     *eval.Scope // nil for a value that is not written in a program
 	isDefault bool
@@ -50,21 +52,49 @@ func (r *resource) within(container *resource) {
 
 // change sets attributes, or adds to their values.
 func (r *resource) change(s *eval.Scope, attrs []eval.Attribute) {
+	if r.params.Len() == 0 {
+		r.begin(s, attrs)
+		return
+	}
 	for _, a := range attrs {
 		v := a.Value
 		if old, ok := r.params.GetString(a.Name); ok && a.Add {
 			v = value.NewArray(append(leaves(old), leaves(v)...)...)
 		}
 		r.params = r.params.With(value.String(a.Name), v)
-		r.note(a.Name, origin{pos: a.Pos, scope: s})
+		r.note(origin{param: a.Name, pos: a.Pos, scope: s})
 	}
 }
 
-func (r *resource) note(param string, from origin) {
-	if r.given == nil {
-		r.given = make(map[string]origin)
+// begin is change for a resource without parameters: it makes one hash.
+func (r *resource) begin(s *eval.Scope, attrs []eval.Attribute) {
+	var b value.HashBuilder
+	r.given = make([]origin, 0, len(attrs))
+	for _, a := range attrs {
+		b.Put(value.String(a.Name), a.Value)
+		r.given = append(r.given, origin{param: a.Name, pos: a.Pos, scope: s})
 	}
-	r.given[param] = from
+	r.params = b.Build()
+}
+
+func (r *resource) note(from origin) {
+	for i := range r.given {
+		if r.given[i].param == from.param {
+			r.given[i] = from
+			return
+		}
+	}
+	r.given = append(r.given, from)
+}
+
+// origin returns the place where a parameter got its value, nil if it has none.
+func (r *resource) origin(param string) *origin {
+	for i := range r.given {
+		if r.given[i].param == param {
+			return &r.given[i]
+		}
+	}
+	return nil
 }
 
 // fill gives a resource the defaults of attributes that it does not have.
@@ -72,7 +102,7 @@ func (r *resource) fill(s *eval.Scope, defaults []eval.Attribute) {
 	for _, a := range defaults {
 		if _, has := r.params.GetString(a.Name); !has {
 			r.change(s, []eval.Attribute{a})
-			r.note(a.Name, origin{a.Pos, s, true})
+			r.note(origin{a.Name, a.Pos, s, true})
 		}
 	}
 }

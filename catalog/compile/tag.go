@@ -73,9 +73,13 @@ func (r *resource) hasTag(tag string) (has bool) {
 
 // tagsOf returns the tags of the class or resource that a scope belongs to.
 func (c *compiler) tagsOf(s *eval.Scope) []string {
-	var tags tagSet
-	c.owner(s).eachTag(tags.add)
-	return tags.list
+	owner := c.owner(s)
+	if owner.inner == nil {
+		var tags tagSet
+		owner.eachTag(tags.add)
+		owner.inner = tags.list
+	}
+	return owner.inner
 }
 
 // Tag adds tags to the class or resource of a scope.

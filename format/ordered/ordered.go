@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Map is an insertion-ordered map from string to any of: nil, bool, int64,
@@ -191,9 +192,7 @@ func (w *writer) value(v any) error {
 				w.b.WriteByte(',')
 			}
 			first = false
-			if err := w.encode(k); err != nil {
-				return err
-			}
+			w.b.Write(AppendString(w.b.AvailableBuffer(), k))
 			w.b.WriteByte(':')
 			if err := w.value(e); err != nil {
 				return fmt.Errorf("key %q: %w", k, err)
@@ -216,6 +215,18 @@ func (w *writer) value(v any) error {
 		}
 		w.b.WriteByte(']')
 		return nil
+	case nil:
+		w.b.WriteString("null")
+		return nil
+	case string:
+		w.b.Write(AppendString(w.b.AvailableBuffer(), v))
+		return nil
+	case bool:
+		w.b.Write(strconv.AppendBool(w.b.AvailableBuffer(), v))
+		return nil
+	case int64:
+		w.b.Write(strconv.AppendInt(w.b.AvailableBuffer(), v, 10))
+		return nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			break // the encoder returns the error
@@ -234,6 +245,21 @@ func (w *writer) encode(v any) error {
 	}
 	w.b.Truncate(w.b.Len() - 1) // the encoder's newline
 	return nil
+}
+
+// AppendString appends a string as JSON, as the encoder of encoding/json writes it
+// without its escapes for HTML: bytes that are not UTF-8 become U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == 0x7f {
+			var w writer
+			_ = w.encode(s) // never fails for a string
+			return append(b, w.b.Bytes()...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // AppendFloat appends a finite float as Ruby writes it in JSON, always with a

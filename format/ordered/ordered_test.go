@@ -1,6 +1,7 @@
 package ordered
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -148,4 +149,22 @@ func TestFormat(t *testing.T) {
 	if got := fmt.Sprint((*Map)(nil)); got != "{}" {
 		t.Errorf("nil: %s", got)
 	}
+}
+
+// AppendString writes every string as encoding/json does.
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "plain", `a"b\\c`, "<&>", "\n\t\x00\x1f\x7f", "ä\u2028\xff", "日本"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(AppendString(nil, s)) + "\n"; got != want.String() {
+			t.Errorf("%q is %s, want %s", s, got, &want)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -247,11 +248,10 @@ func TestNetworkSilentAndBack(t *testing.T) {
 	<-started
 	k.BlackHole(true)
 	work.Wait()
-	for _, k := range p.Connections() {
-		if strings.Contains(k.Peer, strconv.Itoa(to.Port)) && k.State != Closing {
-			t.Errorf("a dead connection is kept: %+v", k)
-		}
-	}
+	// The pool learns of the loss beside the command.
+	eventually(t, "the dead connection is not kept", func() bool {
+		return !slices.ContainsFunc(p.Connections(), func(k Connection) bool { return strings.Contains(k.Peer, strconv.Itoa(to.Port)) && k.State != Closing })
+	})
 	k.BlackHole(false)
 	mustSay(t, c, "echo b", "b\n")
 	if got := p.Totals(); got.Dials != 3 {

@@ -68,6 +68,8 @@ type Resource struct {
 	Params *ordered.Map
 	// Sensitive names the parameters whose values were Sensitive.
 	Sensitive []string
+
+	contains bool // another resource, in a catalog that was read
 }
 
 // Secret reports whether a parameter must not be shown: it was Sensitive, or has a
@@ -81,7 +83,7 @@ func hasSensitive(v any) bool {
 	case []any:
 		return slices.ContainsFunc(v, hasSensitive)
 	case *ordered.Map:
-		if v.Value(richType) == richSensitive {
+		if t, _ := v.Value(richType).(string); t == richSensitive || strings.HasPrefix(t, richSensitive+"[") {
 			return true
 		}
 		for _, x := range v.All() {
@@ -105,6 +107,10 @@ func (r *Resource) Container() bool {
 	switch r.Kind {
 	case KindClass, KindDefine:
 		return true
+	case "": // a catalog of an older Puppet
+		if r.contains || strings.Contains(r.Type, "::") {
+			return true
+		}
 	}
 	switch r.Type {
 	case "Class", "Stage", "Node":

@@ -73,10 +73,17 @@ func (c *Catalog) sortedEdges() []Edge {
 var containerParams = []string{"before", "notify", "require", "stage", "subscribe"}
 
 func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
-	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", c.State(r))
-	if !r.Container() && len(r.Sensitive) > 0 {
-		names := slices.Sorted(slices.Values(r.Sensitive))
-		m.Set("sensitive", list(slices.Compact(names)))
+	state := c.State(r)
+	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", state)
+	var secret []string
+	for _, name := range state.Keys() {
+		if slices.Contains(r.Sensitive, name) {
+			secret = append(secret, name)
+		}
+	}
+	if secret != nil {
+		slices.Sort(secret)
+		m.Set("sensitive", list(secret))
 	}
 	return appendValue(b, m)
 }

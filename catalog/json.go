@@ -130,7 +130,12 @@ func (in *reader) catalog(m *ordered.Map) *Catalog {
 	for i, v := range in.list(m, "edges", "") {
 		where := fmt.Sprintf("edges[%d]", i)
 		e := in.object(v, where)
-		c.Edges = append(c.Edges, Edge{in.end(c, e, "source", where+"."), in.end(c, e, "target", where+".")})
+		edge := Edge{in.end(c, e, "source", where+"."), in.end(c, e, "target", where+".")}
+		if in.err != nil {
+			return nil
+		}
+		c.Find(edge.Source).contains = true
+		c.Edges = append(c.Edges, edge)
 	}
 	in.metadata(c, m)
 	return c

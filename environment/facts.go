@@ -87,7 +87,11 @@ func Certified(certname string, facts, server *value.Hash) Node {
 			proven, facts = h, facts.Without(value.String("trusted"))
 		}
 	}
-	return Node{Facts: facts, Trusted: proven, Server: server, Variables: facts.Merge(server)}
+	variables := facts.Merge(server)
+	if _, is := facts.GetString("clientcert"); !is { // an agent adds it
+		variables = variables.With(value.String("clientcert"), value.String(certname))
+	}
+	return Node{Facts: facts, Trusted: proven, Server: server, Variables: variables}
 }
 
 // A Target is a machine as the inventory knows it.

@@ -79,6 +79,7 @@ type compiler struct {
 	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
 	overrides []*override                                 // of resources that are not declared yet
 	relations []*eval.Relation
+	related   int // references that relations have added
 	realized  []eval.Ref
 }
 
@@ -117,6 +118,13 @@ const initial = 3
 // the main program.
 const mainTitle = "main"
 
+// maxResources is the number of resources that a catalog may have, and maxRelated the number
+// of references that relations may add: a program that declares without an end stops.
+const (
+	maxResources = 250_000
+	maxRelated   = 5_000_000
+)
+
 // maxRounds is the number of times that new resources may be found, as in Puppet.
 const maxRounds = 1000
 
@@ -147,7 +155,7 @@ func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Option
 			return nil, err
 		}
 	}
-	return v, c.finish()
+	return v, c.finish(ctx)
 }
 
 // generate evaluates what was declared since it was called last: collectors, realize and
@@ -169,6 +177,9 @@ func (c *compiler) generate(ctx context.Context) (more bool, err error) {
 		if r.form != syntax.Regular {
 			c.pending = append(c.pending, r)
 			continue
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
 		r.done, more = true, true
 		scope := c.x.Interp.NewScope(eval.ScopeOptions{
@@ -215,6 +226,9 @@ func (c *compiler) owner(s *eval.Scope) *resource {
 func (c *compiler) add(r *resource) error {
 	if old := c.byRef[r.ref]; old != nil {
 		return eval.Errorf("duplicate-declaration", "%s is declared already%s", reference(r.ref), old.where())
+	}
+	if len(c.list) >= maxResources {
+		return eval.Errorf("limit", "the catalog would have more than %d resources", maxResources)
 	}
 	if v, is := r.params.GetString("tag"); is {
 		for _, tag := range texts(v) {

@@ -2,10 +2,12 @@ package compile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bolt/catalog"
 	"bolt/catalog/compile"
@@ -132,6 +134,45 @@ func TestEndless(t *testing.T) {
 	_, err := compiled(t, `define d { d { "${title}x": } } d { 'a': }`, compile.Options{})
 	if err == nil || !strings.Contains(err.Error(), "without an end") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A program that declares ever more in each round ends with an error.
+func TestTooManyResources(t *testing.T) {
+	_, err := compiled(t, `define d { d { "${title}x": } d { "${title}y": } } d { 'a': }`, compile.Options{})
+	if err == nil || !strings.Contains(err.Error(), "more than 250000 resources") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A compilation that is cancelled ends, also between two resources.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	p, err := syntax.Parse(syntax.NewFile("site.pp", `define d { d { "${title}x": } d { "${title}y": } } d { 'a': }`), syntax.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := environment.New(environment.Options{Modules: modules.NewPath(modules.Module{})}).Evaluation(environment.Node{})
+	if _, err := compile.Compile(ctx, x, []*syntax.Program{p}, compile.Options{}); !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(fmt.Sprint(err), "deadline") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Relations between many resources take time in proportion to the number of pairs.
+func TestManyRelations(t *testing.T) {
+	c, err := compiled(t, `Integer[1, 500].each |$i| { notify { "a$i": tag => 'l' } notify { "b$i": tag => 'r' } }
+Notify <| tag == 'l' |> -> Notify <| tag == 'r' |>
+Notify['b1'] ~> Notify['b2']`, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := c.Find(catalog.Ref{Type: "Notify", Title: "a7"}), c.Find(catalog.Ref{Type: "Notify", Title: "b1"})
+	if list, _ := a.Params.Value("before").([]any); len(list) != 500 || list[0] != "Notify[b1]" || list[499] != "Notify[b500]" {
+		t.Errorf("a7 is before %d", len(list))
+	}
+	if list, _ := b.Params.Value("notify").([]any); len(list) != 1 || list[0] != "Notify[b2]" {
+		t.Errorf("b1 notifies %v", list)
 	}
 }
 

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -87,7 +88,7 @@ func (c *compiler) Relate(_ *eval.Site, r *eval.Relation) error {
 }
 
 // finish does the steps for which all resources must be known.
-func (c *compiler) finish() error {
+func (c *compiler) finish(ctx context.Context) error {
 	declared := c.list[initial:]
 	for _, r := range c.list {
 		if r.form == syntax.Regular {
@@ -97,9 +98,18 @@ func (c *compiler) finish() error {
 		}
 	}
 	for _, r := range c.relations {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := c.relate(r); err != nil {
 			return err
 		}
+	}
+	for _, r := range c.list {
+		for _, a := range r.added {
+			r.change(nil, []eval.Attribute{{Name: a.param, Value: value.NewArray(a.refs...), Add: true}})
+		}
+		r.added = nil
 	}
 	for _, r := range declared {
 		if err := c.late(r); err != nil {
@@ -175,12 +185,36 @@ func (c *compiler) relate(r *eval.Relation) error {
 	if r.Notify {
 		name = "notify"
 	}
+	refs := make([]value.Value, len(targets))
+	for i, t := range targets {
+		refs[i] = value.String(reference(t.ref))
+	}
+	if c.related += len(sources) * len(refs); c.related > maxRelated {
+		return at(r.Pos, eval.Errorf("limit", "relations name more than %d resources", maxRelated))
+	}
 	for _, source := range sources {
-		for _, t := range targets {
-			source.change(nil, []eval.Attribute{{Name: name, Value: value.NewArray(value.String(reference(t.ref))), Add: true}})
-		}
+		source.relateTo(name, refs)
 	}
 	return nil
+}
+
+// An addition is references that relations add to a parameter, when all are known.
+type addition struct {
+	param string
+	refs  []value.Value
+}
+
+func (r *resource) relateTo(param string, refs []value.Value) {
+	if len(refs) == 0 {
+		return
+	}
+	for i := range r.added {
+		if r.added[i].param == param {
+			r.added[i].refs = append(r.added[i].refs, refs...)
+			return
+		}
+	}
+	r.added = append(r.added, addition{param, slices.Clone(refs)})
 }
 
 // side returns the resources on one side of a relation. Behind a collector that found

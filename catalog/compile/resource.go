@@ -27,6 +27,7 @@ type resource struct {
 	pos        syntax.Position
 	given      []origin         // of parameters
 	def        *eval.Definition // of a class or a defined type
+	added      []addition       // by relations
 	done       bool             // the body was evaluated
 	containers []*resource      // in the order in which they were found
 }

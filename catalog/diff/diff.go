@@ -140,18 +140,9 @@ func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (para
 }
 
 // Nodes compares the catalogs of nodes. A node of one side only has all of its resources
-// added or removed. If each side has one catalog, these are compared, whatever their
-// names are; the result has the name of the new one.
+// added or removed.
 func Nodes(before, after map[string]*catalog.Catalog) map[string][]Change {
 	changes := make(map[string][]Change)
-	if len(before) == 1 && len(after) == 1 {
-		for _, a := range before {
-			for name, b := range after {
-				changes[name] = Compare(a, b)
-			}
-		}
-		return changes
-	}
 	none := &catalog.Catalog{}
 	for name, a := range before {
 		if b := after[name]; b != nil {

@@ -171,6 +171,9 @@ func (g *graph) relate() error {
 				j, ok := g.find(ref)
 				switch {
 				case err != nil || !ok:
+					if r.Secret(rel.param) {
+						text = "a secret"
+					}
 					return &MissingError{From: r, Param: rel.param, To: text}
 				case rel.later:
 					g.order(i, j)

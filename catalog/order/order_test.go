@@ -66,6 +66,7 @@ func TestOrder(t *testing.T) {
 		"through an alias":         {[]string{"A[a] require=A[other]", "A[b] alias=other"}, "b a"},
 		"lower case, a slash":      {[]string{"A[a] require=file[/x/],class[::m::y]", "File[/x]", "Class[M::Y]", "Class[M::Y]: A[b]"}, "/x b a"},
 		"a type's own":             {[]string{"A[a]", "A[auto]"}, "auto a"},
+		"a defined type of an old catalog": {[]string{"Web::V[x]", "Web::V[x]: A[a]", "A[b] before=Web::V[x]", "Old[y]", "Old[y]: A[c]"}, "b a c"},
 		"not against a relation":   {[]string{"A[a] before=A[auto]", "A[auto]"}, "a auto"},
 	} {
 		list, err := order.Of(build(t, k.catalog...), order.Options{Auto: func(r *catalog.Resource) []catalog.Ref {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"bolt/catalog"
+	"bolt/format/fault"
 	"bolt/puppet/eval"
 )
 
@@ -52,6 +53,11 @@ func (s *Site) CompileAll(ctx context.Context, nodes []Node) iter.Seq[*Compiled]
 
 func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
 	done := &Compiled{Node: n.Name}
+	defer func() {
+		if p := recover(); p != nil { // a bug ends one node
+			done.Catalog, done.Err = nil, fault.New(Kind, "internal error: %v", p)
+		}
+	}()
 	n.Log = func(l eval.Log) { done.Logs = append(done.Logs, l) }
 	done.Catalog, done.Err = s.Compile(ctx, n)
 	return done

@@ -111,6 +111,9 @@ func valid(name string) bool {
 // manifests parses a manifest, or all of a directory in the order of their paths. A
 // directory that does not exist has none.
 func manifests(ctx context.Context, path string) (programs []*syntax.Program, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path += string(filepath.Separator) // it can be a link
+	}
 	var files []string
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		switch {

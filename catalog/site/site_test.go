@@ -88,6 +88,18 @@ func TestEnvironment(t *testing.T) {
 	message(t, compiled(t, dir, "test", site.Node{Name: "x"}), "other")
 }
 
+// The directory of the manifests can be a link.
+func TestLinkedManifests(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"elsewhere/a.pp": "notify { 'a': message => $clientcert }", "e/hiera.yaml": "version: 5\n"})
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "e/manifests")); err != nil {
+		t.Fatal(err)
+	}
+	if got := message(t, compiled(t, dir, "e", site.Node{Name: "n"}), "a"); got != "n" {
+		t.Errorf("the node is %v", got)
+	}
+}
+
 // environment.conf says where manifests and modules are.
 func TestEnvironmentConf(t *testing.T) {
 	dir := t.TempDir()

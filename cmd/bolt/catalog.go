@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"bolt/cli/acting"
 	"bolt/cli/programs"
 	"bolt/environment"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/internal/safetext"
 	"bolt/inventory"
@@ -59,6 +63,8 @@ func (o *compileOptions) Check() error {
 		return hinted(usagef("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
 	case o.node == "" && o.facts.Given:
 		return hinted(usagef("Option '--facts' needs '--node'"), "targets have the facts of the inventory")
+	case strings.ContainsAny(o.node, "/\n\r\t\x00"):
+		return usagef("%q cannot be the name of a node", o.node)
 	case o.node != "" && (o.targets.Named() || o.targets.Choosing()):
 		return usagef("Only one of --node and targets can be given")
 	case o.node == "" && !o.targets.Named() && !o.targets.Choosing():
@@ -70,11 +76,11 @@ func (o *compileOptions) Check() error {
 func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	s, err := a.site(ctx, o)
 	if err != nil {
-		return err
+		return a.failedCompile(err)
 	}
 	nodes, err := a.nodes(ctx, o)
 	if err != nil {
-		return err
+		return a.failedCompile(err)
 	}
 	out := bufio.NewWriter(a.sys.out)
 	how := listing.Options{Format: a.format(), Color: a.Color()}
@@ -83,11 +89,8 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		for _, l := range c.Logs {
 			a.sayOfNode(c.Node, l)
 		}
-		if c.Err != nil && o.node != "" { // standard output has catalogs only
-			if err := output.PrintError(a.sys.err, a.format(), a.ErrColor(), site.Failure(c.Node, c.Err)); err != nil {
-				return written(err)
-			}
-			return errPrinted
+		if c.Err != nil && o.node != "" {
+			return a.failedCompile(site.Failure(c.Node, c.Err))
 		}
 		failed = failed || c.Err != nil
 		if err := listing.PrintCompiled(out, how, c); err != nil {
@@ -103,6 +106,21 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	return nil
 }
 
+// failedCompile prints an error on standard error, in every format: standard output has
+// catalogs only.
+func (a *app) failedCompile(err error) error {
+	if _, usage := errors.AsType[*usageError](err); usage || errors.Is(err, errPrinted) {
+		return err
+	}
+	if _, is := errors.AsType[syntax.Errors](err); is {
+		err = fault.New(site.Kind, "%v", err)
+	}
+	if werr := output.PrintError(a.sys.err, a.format(), a.ErrColor(), event.RedactError(err, a.redacted)); werr != nil {
+		return written(werr)
+	}
+	return errPrinted
+}
+
 // sayOfNode prints a message of a compilation on standard error, or logs it.
 func (a *app) sayOfNode(node string, l eval.Log) {
 	msg := fmt.Sprintf("%s: %s: %s", node, l.Scope, l.Msg)
@@ -115,7 +133,7 @@ func (a *app) sayOfNode(node string, l eval.Log) {
 	case eval.Info:
 		a.log.Info(msg)
 	case eval.Warning:
-		a.logs.Warn("catalog_"+strings.ReplaceAll(l.Kind, "-", "_"), msg)
+		a.logs.Warn("catalog_"+strings.ReplaceAll(cmp.Or(l.Kind, "warning"), "-", "_"), msg)
 	default:
 		fmt.Fprintf(a.Console, "%s: %s\n", l.Level, safetext.TerminalString(msg))
 	}
@@ -179,6 +197,11 @@ func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error)
 		nodes[i] = site.Node{Name: t.Name, Facts: facts, Classes: classes}
 	}
 	return nodes, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 type showCatalogOptions struct {
@@ -260,6 +283,13 @@ func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
 	after, err := site.ReadFiles(ctx, o.after)
 	if err != nil {
 		return err
+	}
+	if len(before) == 1 && len(after) == 1 && !isDir(o.before) && !isDir(o.after) {
+		for _, a := range before { // whatever their names are
+			for name := range after {
+				before = map[string]*catalog.Catalog{name: a}
+			}
+		}
 	}
 	changes := diff.Nodes(before, after)
 	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {

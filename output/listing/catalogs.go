@@ -18,6 +18,11 @@ import (
 	"bolt/output/layout"
 )
 
+// oneLine is a text of a catalog that is safe to show and stays on its line.
+func oneLine(text string) string {
+	return safetext.TerminalString(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text))
+}
+
 // redacted stands for the value of a secret parameter.
 const redacted = "[redacted]"
 
@@ -35,7 +40,7 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled) error {
 		}
 		return w.Flush()
 	case c.Err != nil:
-		fmt.Fprintf(w, "%s %s\n", layout.Paint(layout.Red, o.Color, safetext.TerminalString(c.Node)+":"), safetext.TerminalString(c.Err.Error()))
+		fmt.Fprintf(w, "%s %s\n", layout.Paint(layout.Red, o.Color, oneLine(c.Node)+":"), safetext.TerminalString(c.Err.Error()))
 		return w.Flush()
 	}
 	applied := 0
@@ -44,7 +49,7 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled) error {
 			applied++
 		}
 	}
-	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, safetext.TerminalString(c.Node)+":"),
+	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, oneLine(c.Node)+":"),
 		layout.Plural(applied, "resource"), classes(len(c.Catalog.Classes)), c.Catalog.Digest())
 	return w.Flush()
 }
@@ -69,7 +74,7 @@ func PrintOrder(w io.Writer, o Options, c *catalog.Catalog, order []*catalog.Res
 	out := bufio.NewWriter(w)
 	rows := make([]Described, len(order))
 	for i, r := range order {
-		rows[i] = Described{safetext.TerminalString(r.String()), "in " + safetext.TerminalString(in[r.Ref].String())}
+		rows[i] = Described{oneLine(r.String()), "in " + oneLine(in[r.Ref].String())}
 		if in[r.Ref] == (catalog.Ref{}) {
 			rows[i].Description = ""
 		}
@@ -87,18 +92,18 @@ func PrintResource(w io.Writer, o Options, c *catalog.Catalog, r *catalog.Resour
 		return layout.WriteDocument(w, resourceData(r, in))
 	}
 	out := bufio.NewWriter(w)
-	heading(out, o.Color, safetext.TerminalString(r.String()))
+	heading(out, o.Color, oneLine(r.String()))
 	for name, v := range r.Params.All() {
-		fmt.Fprintf(out, "  %s => %s\n", safetext.TerminalString(name), shownParam(r.Secret(name), v))
+		fmt.Fprintf(out, "  %s => %s\n", oneLine(name), shownParam(r.Secret(name), v))
 	}
 	if r.File != "" {
-		fmt.Fprintf(out, "  declared at %s:%d\n", safetext.TerminalString(r.File), r.Line)
+		fmt.Fprintf(out, "  declared at %s:%d\n", oneLine(r.File), r.Line)
 	}
 	if chain := containment(r.Ref, in); len(chain) > 0 {
-		fmt.Fprintf(out, "  contained in %s\n", safetext.TerminalString(strings.Join(chain, ", in ")))
+		fmt.Fprintf(out, "  contained in %s\n", oneLine(strings.Join(chain, ", in ")))
 	}
 	if len(r.Tags) > 0 {
-		fmt.Fprintf(out, "  tags %s\n", safetext.TerminalString(strings.Join(r.Tags, ", ")))
+		fmt.Fprintf(out, "  tags %s\n", oneLine(strings.Join(r.Tags, ", ")))
 	}
 	if r.Virtual {
 		fmt.Fprintln(out, "  virtual: it is not applied")
@@ -146,8 +151,8 @@ func shownParam(secret bool, v any) string {
 }
 
 func value(v any) string {
-	if text, is := v.(string); is && !strings.ContainsAny(text, "\n\t\"") {
-		return safetext.TerminalString(text)
+	if text, is := v.(string); is && text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' }) {
+		return oneLine(text)
 	}
 	var b strings.Builder
 	if err := safejson.Write(&b, v); err != nil {
@@ -170,7 +175,7 @@ func PrintDifferences(w io.Writer, o Options, changes map[string][]catalogdiff.C
 	}
 	out := bufio.NewWriter(w)
 	for _, g := range catalogdiff.Fold(changes) {
-		name := safetext.TerminalString(nodeset.Fold(g.Nodes))
+		name := oneLine(nodeset.Fold(g.Nodes))
 		switch {
 		case g.Changes == nil:
 			fmt.Fprintf(out, "%s %s\n", layout.Paint(layout.Green, o.Color, name+":"), "no differences")
@@ -214,7 +219,7 @@ func sharedData(list []catalogdiff.Shared) []any {
 }
 
 func printChange(out *bufio.Writer, color bool, c *catalogdiff.Change) {
-	name := safetext.TerminalString(c.Resource.String())
+	name := oneLine(c.Resource.String())
 	switch c.Kind {
 	case catalogdiff.Added:
 		fmt.Fprintln(out, layout.Paint(layout.Green, color, "  + "+name))
@@ -228,7 +233,7 @@ func printChange(out *bufio.Writer, color bool, c *catalogdiff.Change) {
 		fmt.Fprintln(out, layout.Paint(layout.Cyan, color, "  ~ "+name))
 	}
 	for _, p := range c.Params {
-		param := safetext.TerminalString(p.Name)
+		param := oneLine(p.Name)
 		was, isText := p.Old.(string)
 		now, alsoText := p.New.(string)
 		switch {
@@ -256,7 +261,7 @@ func printUnified(out *bufio.Writer, color bool, was, now string) {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(lines[3], "\n"), "\n") {
-		text := safetext.TerminalString(line)
+		text := safetext.TerminalString(strings.ReplaceAll(line, "\r", `\r`))
 		switch {
 		case strings.HasPrefix(line, "-"):
 			text = layout.Paint(layout.Red, color, text)

@@ -56,18 +56,18 @@ func TestOrder(t *testing.T) {
 		catalog []string
 		want    string
 	}{
-		"as declared":              {[]string{"A[c]", "A[a]", "A[b]"}, "c a b"},
-		"all relations":            {[]string{"A[a] require=A[c]", "A[b] subscribe=A[d]", "A[c]", "A[d]", "A[e] before=A[a],A[b]", "A[f] notify=A[e]"}, "c d f e a b"},
-		"as soon as possible":      {[]string{"A[a] require=A[c]", "A[b]", "A[c]", "A[d]"}, "b c a d"},
-		"a class waits as a whole": {[]string{"Class[X] require=Class[Y]", "Class[X]: A[a]", "Class[X]: A[b]", "Class[Y]", "Class[Y]: A[c]", "Class[Y]: A[d]"}, "c d a b"},
-		"for a class":              {[]string{"A[a] require=Class[X]", "Class[X]", "Class[X]: A[b]", "Class[X]: A[c]"}, "b c a"},
-		"for an empty class":       {[]string{"A[a] require=Class[X]", "Class[X] require=A[b]", "A[b]"}, "b a"},
-		"containers in others":     {[]string{"Class[X] before=A[z]", "A[z]", "Class[X]: Class[Y]", "Class[Y]: A[a]"}, "a z"},
-		"through an alias":         {[]string{"A[a] require=A[other]", "A[b] alias=other"}, "b a"},
-		"lower case, a slash":      {[]string{"A[a] require=file[/x/],class[::m::y]", "File[/x]", "Class[M::Y]", "Class[M::Y]: A[b]"}, "/x b a"},
-		"a type's own":             {[]string{"A[a]", "A[auto]"}, "auto a"},
+		"as declared":                      {[]string{"A[c]", "A[a]", "A[b]"}, "c a b"},
+		"all relations":                    {[]string{"A[a] require=A[c]", "A[b] subscribe=A[d]", "A[c]", "A[d]", "A[e] before=A[a],A[b]", "A[f] notify=A[e]"}, "c d f e a b"},
+		"as soon as possible":              {[]string{"A[a] require=A[c]", "A[b]", "A[c]", "A[d]"}, "b c a d"},
+		"a class waits as a whole":         {[]string{"Class[X] require=Class[Y]", "Class[X]: A[a]", "Class[X]: A[b]", "Class[Y]", "Class[Y]: A[c]", "Class[Y]: A[d]"}, "c d a b"},
+		"for a class":                      {[]string{"A[a] require=Class[X]", "Class[X]", "Class[X]: A[b]", "Class[X]: A[c]"}, "b c a"},
+		"for an empty class":               {[]string{"A[a] require=Class[X]", "Class[X] require=A[b]", "A[b]"}, "b a"},
+		"containers in others":             {[]string{"Class[X] before=A[z]", "A[z]", "Class[X]: Class[Y]", "Class[Y]: A[a]"}, "a z"},
+		"through an alias":                 {[]string{"A[a] require=A[other]", "A[b] alias=other"}, "b a"},
+		"lower case, a slash":              {[]string{"A[a] require=file[/x/],class[::m::y]", "File[/x]", "Class[M::Y]", "Class[M::Y]: A[b]"}, "/x b a"},
+		"a type's own":                     {[]string{"A[a]", "A[auto]"}, "auto a"},
 		"a defined type of an old catalog": {[]string{"Web::V[x]", "Web::V[x]: A[a]", "A[b] before=Web::V[x]", "Old[y]", "Old[y]: A[c]"}, "b a c"},
-		"not against a relation":   {[]string{"A[a] before=A[auto]", "A[auto]"}, "a auto"},
+		"not against a relation":           {[]string{"A[a] before=A[auto]", "A[auto]"}, "a auto"},
 	} {
 		list, err := order.Of(build(t, k.catalog...), order.Options{Auto: func(r *catalog.Resource) []catalog.Ref {
 			return []catalog.Ref{{Type: "A", Title: "auto"}, {Type: "A", Title: "none"}}

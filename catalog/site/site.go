@@ -44,9 +44,25 @@ type Site struct {
 	server   *value.Hash // $server_facts
 }
 
-// New makes a Site of programs and of an environment whose modules and data are known
-// already, such as those of a project. now is for the version of catalogs.
-func New(name string, env *environment.Environment, programs []*syntax.Program, now func() time.Time) *Site {
+// A Source is the text of a manifest, and the name of its file.
+type Source struct{ Name, Text string }
+
+// New makes a Site of manifests and of an environment whose modules and data are known
+// already, such as those of a project. now is for the version of catalogs. The error is a
+// *fault.Error.
+func New(name string, env *environment.Environment, sources []Source, now func() time.Time) (*Site, error) {
+	var programs []*syntax.Program
+	for _, src := range sources {
+		p, err := parse(src)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, p)
+	}
+	return newSite(name, env, programs, now), nil
+}
+
+func newSite(name string, env *environment.Environment, programs []*syntax.Program, now func() time.Time) *Site {
 	return &Site{name: name, env: env, programs: programs, now: now, server: serverFacts(name)}
 }
 
@@ -74,8 +90,7 @@ func serverFacts(env string) *value.Hash {
 
 // Open reads the environment with a name below a directory, as Puppet's setting
 // environmentpath has it. The Modules, Dir and Hiera of o are replaced by those of the
-// environment; builtin are modules that every environment has. An error is a *fault.Error
-// or syntax.Errors.
+// environment; builtin are modules that every environment has. An error is a *fault.Error.
 func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
 	dir, err := filepath.Abs(filepath.Join(path, name))
 	if err != nil {
@@ -99,7 +114,7 @@ func Open(ctx context.Context, path, name string, o environment.Options, builtin
 	if err != nil {
 		return nil, err
 	}
-	return New(name, environment.New(o), programs, o.Now), nil
+	return newSite(name, environment.New(o), programs, o.Now), nil
 }
 
 // valid reports whether a name can be one of an environment (Puppet, "Creating
@@ -135,7 +150,7 @@ func manifests(ctx context.Context, path string) (programs []*syntax.Program, er
 		if err != nil {
 			return nil, fault.File(name, err, "The manifest '%s' could not be read: %v", name, fault.WithoutPath(err))
 		}
-		p, err := Parse(name, string(text))
+		p, err := parse(Source{name, string(text)})
 		if err != nil {
 			return nil, err
 		}
@@ -144,13 +159,24 @@ func manifests(ctx context.Context, path string) (programs []*syntax.Program, er
 	return programs, nil
 }
 
-// Parse parses and checks the text of a manifest. The error is syntax.Errors.
-func Parse(name, text string) (*syntax.Program, error) {
-	p, err := syntax.Parse(syntax.NewFile(name, text), syntax.Options{})
-	if err != nil {
-		return nil, err
+// parse parses and checks a manifest. The error is a *fault.Error with the first place.
+func parse(src Source) (*syntax.Program, error) {
+	p, err := syntax.Parse(syntax.NewFile(src.Name, src.Text), syntax.Options{})
+	if err == nil {
+		err = check.Program(p, check.Options{}).Err()
 	}
-	return p, check.Program(p, check.Options{}).Err()
+	if err == nil {
+		return p, nil
+	}
+	e := &fault.Error{Kind: Kind, Err: err, Msg: err.Error()}
+	if list, is := errors.AsType[syntax.Errors](err); is && len(list) > 0 {
+		e.Details = place(list[0].Position(), list[0].Kind)
+	}
+	return nil, e
+}
+
+func place(at syntax.Position, kind string) *ordered.Map {
+	return ordered.Of("file", at.File, "line", int64(at.Line), "column", int64(at.Column), "kind", kind)
 }
 
 // A Node is the machine for which a catalog is compiled.
@@ -263,7 +289,7 @@ func Facts(h *value.Hash) *value.Hash {
 func Failure(node string, err error) *fault.Error {
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
 	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
-		e.Details = ordered.Of("file", at.Pos.File, "line", int64(at.Pos.Line), "column", int64(at.Pos.Column), "kind", at.Kind)
+		e.Details = place(at.Pos, at.Kind)
 	}
 	return e
 }

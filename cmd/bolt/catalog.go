@@ -6,29 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"bolt/catalog"
-	"bolt/catalog/diff"
-	"bolt/catalog/order"
 	"bolt/catalog/site"
-	"bolt/catalog/types"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/programs"
 	"bolt/environment"
 	"bolt/event"
-	"bolt/format/fault"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/modules/builtin"
 	"bolt/output"
 	"bolt/output/listing"
 	"bolt/puppet/eval"
-	"bolt/puppet/syntax"
-	"bolt/puppet/value"
 )
 
 type compileOptions struct {
@@ -112,9 +104,6 @@ func (a *app) failedCompile(err error) error {
 	if _, usage := errors.AsType[*usageError](err); usage || errors.Is(err, errPrinted) {
 		return err
 	}
-	if _, is := errors.AsType[syntax.Errors](err); is {
-		err = fault.New(site.Kind, "%v", err)
-	}
 	if werr := output.PrintError(a.sys.err, a.format(), a.ErrColor(), event.RedactError(err, a.redacted)); werr != nil {
 		return written(werr)
 	}
@@ -145,37 +134,22 @@ func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
 		return site.Open(ctx, o.path, o.env, a.languageOptions(), builtin.Files())
 	}
 	a.warnModulepath()
-	var list []*syntax.Program
+	var sources []site.Source
 	if o.Execute != nil || len(o.files) > 0 {
 		source, err := o.One(ctx, a.Input, o.files)
 		if err != nil {
 			return nil, stopped(err)
 		}
-		p, err := site.Parse(source.Name, source.Text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
+		sources = []site.Source{{Name: source.Name, Text: source.Text}}
 	}
-	return site.New(o.env, a.environment(false), list, time.Now), nil
+	return site.New(o.env, a.environment(false), sources, time.Now)
 }
 
 // nodes are the machines for which catalogs are compiled.
 func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error) {
-	var classes []string
-	for _, c := range o.classes {
-		classes = append(classes, strings.ToLower(strings.TrimPrefix(c, "::")))
-	}
 	if o.node != "" {
-		n := site.Node{Name: o.node, Facts: value.NewHash(), Classes: classes}
-		if o.facts.Given {
-			h, err := environment.ReadFacts(ctx, o.facts.Text)
-			if err != nil {
-				return nil, err
-			}
-			n.Facts = site.Facts(h)
-		}
-		return []site.Node{n}, nil
+		n, err := site.ReadNode(ctx, o.node, o.facts.Text, o.classes)
+		return []site.Node{n}, err
 	}
 	targets, err := a.targets(ctx, &o.targets)
 	if err != nil {
@@ -190,18 +164,11 @@ func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error)
 		if err != nil {
 			return nil, err
 		}
-		facts, err := environment.Hash(inventory.RevealMap(data.Facts))
-		if err != nil {
-			return nil, fault.New(site.Kind, "The facts of %s cannot be used: %v", t.Name, err)
+		if nodes[i], err = site.NodeOf(t.Name, inventory.RevealMap(data.Facts), o.classes); err != nil {
+			return nil, err
 		}
-		nodes[i] = site.Node{Name: t.Name, Facts: facts, Classes: classes}
 	}
 	return nodes, nil
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 type showCatalogOptions struct {
@@ -222,35 +189,23 @@ func wordsOfCatalogShow(args []string) error {
 }
 
 func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
-	all, err := site.ReadFiles(ctx, o.args[0])
+	c, err := site.ReadOne(ctx, o.args[0])
 	if err != nil {
 		return err
 	}
 	how := listing.Options{Format: a.format(), Color: a.Color()}
-	for _, c := range all {
-		if len(all) > 1 {
-			return hinted(usagef("%s has the catalogs of %d nodes", o.args[0], len(all)), "name the file of one of them")
-		}
-		if len(o.args) > 1 {
-			ref, err := catalog.ParseRef(o.args[1])
-			if err != nil {
-				return usagef("%v", err)
-			}
-			r := c.Find(ref)
-			if r == nil {
-				e := fault.New(site.Kind, "The catalog of %s has no %s.", c.Name, ref)
-				e.Hint = "The type begins with a capital letter: File[/etc/motd]. Without a resource, all are shown."
-				return e
-			}
-			return written(listing.PrintResource(a.sys.out, how, c, r))
-		}
-		list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+	if len(o.args) > 1 {
+		r, err := site.Find(c, o.args[1])
 		if err != nil {
-			return fault.New(site.Kind, "%v", err)
+			return err
 		}
-		return written(listing.PrintOrder(a.sys.out, how, c, list))
+		return written(listing.PrintResource(a.sys.out, how, c, r))
 	}
-	return nil
+	list, err := site.Order(c)
+	if err != nil {
+		return err
+	}
+	return written(listing.PrintOrder(a.sys.out, how, c, list))
 }
 
 type diffOptions struct {
@@ -276,26 +231,14 @@ func wordsOfCatalogDiff(args []string) error {
 }
 
 func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
-	before, err := site.ReadFiles(ctx, o.before)
+	changes, different, err := site.Compare(ctx, o.before, o.after)
 	if err != nil {
 		return err
 	}
-	after, err := site.ReadFiles(ctx, o.after)
-	if err != nil {
-		return err
-	}
-	if len(before) == 1 && len(after) == 1 && !isDir(o.before) && !isDir(o.after) {
-		for _, a := range before { // whatever their names are
-			for name := range after {
-				before = map[string]*catalog.Catalog{name: a}
-			}
-		}
-	}
-	changes := diff.Nodes(before, after)
 	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {
 		return written(err)
 	}
-	if o.exitCode && diff.Different(changes) {
+	if o.exitCode && different {
 		return errDifferent
 	}
 	return nil

@@ -130,9 +130,6 @@ type SessionOptions struct {
 func (h *Hiera) Session(o SessionOptions) *Session {
 	s := &Session{h: h, o: o, modules: map[string]*layer{}, lookupOptions: map[optionsKey]*lookupOptions{}, warned: map[string]bool{}, unset: map[string]bool{}}
 	s.global = &layer{place: placeGlobal, configPath: h.o.Global, root: path.Dir(h.o.Global), required: true}
-	if h.o.Global == "" {
-		s.global.root = ""
-	}
 	return s
 }
 

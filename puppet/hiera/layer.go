@@ -54,8 +54,7 @@ func (y *layer) config(ctx context.Context, s *Session) (*config, error) {
 		return y.c, y.err
 	}
 	s.mu.Unlock()
-	var c *config
-	var err error
+	c, err := new(config), error(nil) // without a path it has no data
 	if y.configPath != "" {
 		c, err = s.h.config(ctx, y.configPath, y.place)
 	}

@@ -22,6 +22,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
+	"bolt/internal/inorder"
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
@@ -185,7 +186,7 @@ func (s *Search) OnTargets(ctx context.Context, targets []*inventory.Target) ite
 	return func(yield func(*event.Result) bool) {
 		defer s.tellBare()
 		defer s.tellRefused()
-		for f := range inOrder(targets, func(t *inventory.Target) *found { return s.onTarget(ctx, t) }) {
+		for f := range inorder.Each(targets, func(t *inventory.Target) *found { return s.onTarget(ctx, t) }) {
 			s.tell(ctx, f)
 			if !yield(f.result) {
 				return

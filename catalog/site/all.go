@@ -3,10 +3,12 @@ package site
 import (
 	"context"
 	"iter"
-	"runtime"
+	"time"
 
 	"bolt/catalog"
+	"bolt/environment/program"
 	"bolt/format/fault"
+	"bolt/internal/inorder"
 	"bolt/puppet/eval"
 )
 
@@ -19,40 +21,22 @@ type Compiled struct {
 }
 
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors.
-// They come in the order of the nodes. The Log of a Node is not called.
-func (s *Site) CompileAll(ctx context.Context, nodes []Node) iter.Seq[*Compiled] {
-	return func(yield func(*Compiled) bool) {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		workers := min(runtime.GOMAXPROCS(0), len(nodes))
-		// A worker that is ahead waits, so that few catalogs are in memory.
-		pending := make(chan chan *Compiled, workers)
-		go func() {
-			defer close(pending)
-			for _, n := range nodes {
-				one := make(chan *Compiled, 1)
-				select {
-				case pending <- one:
-					go func() { one <- s.compiled(ctx, n) }()
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		for one := range pending {
-			if !yield(<-one) {
-				stop()
-				for rest := range pending {
-					<-rest
-				}
-				return
-			}
-		}
-	}
+// They come in the order of the nodes. limit is the time for each; 0 is no limit. The Log of
+// a Node is not called. When ctx ends, the nodes that are left have its error.
+func (s *Site) CompileAll(ctx context.Context, nodes []Node, limit time.Duration) iter.Seq[*Compiled] {
+	return inorder.Each(nodes, func(n Node) *Compiled {
+		ctx, cancel := program.Limited(ctx, limit)
+		defer cancel()
+		return s.compiled(ctx, n)
+	})
 }
 
 func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
 	done := &Compiled{Node: n.Name}
+	if ctx.Err() != nil {
+		done.Err = context.Cause(ctx)
+		return done
+	}
 	defer func() {
 		if p := recover(); p != nil { // a bug ends one node
 			done.Catalog, done.Err = nil, fault.New(Kind, "internal error: %v", p)

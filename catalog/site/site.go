@@ -69,7 +69,7 @@ func newSite(name string, env *environment.Environment, programs []*syntax.Progr
 // languageVersion is the version of Puppet whose language is compiled.
 const languageVersion = "8.11.0"
 
-// serverFacts are what Puppet says of the machine that compiles ($server_facts).
+// serverFacts are $server_facts: facts of the machine that compiles.
 func serverFacts(env string) *value.Hash {
 	var b value.HashBuilder
 	put := func(name, text string) { b.Put(value.String(name), value.String(text)) }
@@ -89,8 +89,8 @@ func serverFacts(env string) *value.Hash {
 }
 
 // Open reads the environment with a name below a directory, as Puppet's setting
-// environmentpath has it. The Modules, Dir and Hiera of o are replaced by those of the
-// environment; builtin are modules that every environment has. An error is a *fault.Error.
+// environmentpath has it. The Modules and Dir of o are replaced by those of the
+// environment, and its Hiera is the global layer; builtin are modules that every environment has. An error is a *fault.Error.
 func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
 	dir, err := filepath.Abs(filepath.Join(path, name))
 	if err != nil {
@@ -212,7 +212,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// A config is what environment.conf says.
+// A config is the settings of environment.conf.
 type config struct {
 	modulepath []string
 	manifest   string
@@ -272,9 +272,9 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Facts takes the facts out of the forms in which programs write them: {"name": ...,
+// factsIn takes the facts out of the forms in which programs write them: {"name": ...,
 // "values": {...}}, or the facts themselves.
-func Facts(h *value.Hash) *value.Hash {
+func factsIn(h *value.Hash) *value.Hash {
 	v, _ := h.GetString("values")
 	if values, is := v.(*value.Hash); is {
 		if _, named := h.GetString("name"); named {

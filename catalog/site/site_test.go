@@ -171,12 +171,14 @@ func TestFacts(t *testing.T) {
 		`{"name":"n","values":"x"}`:     "name values",
 		`{"values":{"a":1}}`:            "values",
 	} {
-		v, err := value.FromJSON([]byte(text))
+		file := filepath.Join(t.TempDir(), "facts.json")
+		write(t, filepath.Dir(file), map[string]string{"facts.json": text})
+		n, err := site.ReadNode(t.Context(), "n", file, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var names []string
-		for k := range site.Facts(v.(*value.Hash)).All() {
+		for k := range n.Facts.All() {
 			names = append(names, value.ToString(k))
 		}
 		if got := strings.Join(slices.Sorted(slices.Values(names)), " "); got != want {
@@ -207,7 +209,7 @@ func TestCompileAll(t *testing.T) {
 		nodes = append(nodes, site.Node{Name: fmt.Sprintf("n%d", i), Facts: value.NewHash()})
 	}
 	i := 0
-	for c := range s.CompileAll(t.Context(), nodes) {
+	for c := range s.CompileAll(t.Context(), nodes, 0) {
 		if c.Node != nodes[i].Name || (c.Err != nil) != (i == 3) || (c.Catalog == nil) != (i == 3) || len(c.Logs) != 1 {
 			t.Errorf("%d: %+v", i, c)
 		}
@@ -216,7 +218,17 @@ func TestCompileAll(t *testing.T) {
 	if i != len(nodes) {
 		t.Errorf("%d nodes", i)
 	}
-	for range s.CompileAll(t.Context(), nodes) { // the rest is given up
+	for range s.CompileAll(t.Context(), nodes, 0) { // the rest is given up
 		break
+	}
+	// The limit of time is that of a node.
+	write(t, dir, map[string]string{"e/manifests/site.pp": "if $trusted['certname'] == 'n1' { Integer[1, 1000000000].each |$i| { } }"})
+	if s, err = site.Open(t.Context(), dir, "e", options, nil); err != nil {
+		t.Fatal(err)
+	}
+	for c := range s.CompileAll(t.Context(), nodes[:3], 300*time.Millisecond) {
+		if late := c.Err != nil; late != (c.Node == "n1") {
+			t.Errorf("%s: %v", c.Node, c.Err)
+		}
 	}
 }

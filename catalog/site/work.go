@@ -35,7 +35,7 @@ func ReadNode(ctx context.Context, name, file string, classes []string) (Node, e
 	if err != nil {
 		return Node{}, err
 	}
-	n.Facts = Facts(h)
+	n.Facts = factsIn(h)
 	return n, nil
 }
 
@@ -48,7 +48,7 @@ func classNames(given []string) (names []string) {
 
 // ReadOne reads the catalog of one node. The error is a *fault.Error.
 func ReadOne(ctx context.Context, path string) (*catalog.Catalog, error) {
-	all, err := ReadFiles(ctx, path)
+	all, err := readFiles(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,11 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 // those of the nodes of two directories. different is set if a node has a change. The
 // error is a *fault.Error.
 func Compare(ctx context.Context, before, after string) (changes map[string][]diff.Change, different bool, err error) {
-	a, err := ReadFiles(ctx, before)
+	a, err := readFiles(ctx, before)
 	if err != nil {
 		return nil, false, err
 	}
-	b, err := ReadFiles(ctx, after)
+	b, err := readFiles(ctx, after)
 	if err != nil {
 		return nil, false, err
 	}

@@ -77,7 +77,10 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	out := bufio.NewWriter(a.sys.out)
 	how := listing.Options{Format: a.format(), Color: a.Color()}
 	failed := false
-	for c := range s.CompileAll(ctx, nodes) {
+	for c := range s.CompileAll(ctx, nodes, a.timeout()) {
+		if ctx.Err() != nil {
+			return errPrinted // the user knows
+		}
 		for _, l := range c.Logs {
 			a.sayOfNode(c.Node, l)
 		}
@@ -88,9 +91,6 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		if err := listing.PrintCompiled(out, how, c); err != nil {
 			return written(err)
 		}
-	}
-	if ctx.Err() != nil {
-		return errPrinted
 	}
 	if failed {
 		return errFailedTargets
@@ -131,7 +131,14 @@ func (a *app) sayOfNode(node string, l eval.Log) {
 // site is the code that is compiled.
 func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
 	if o.path != "" {
-		return site.Open(ctx, o.path, o.env, a.languageOptions(), builtin.Files())
+		if a.global.modulepath.Given {
+			return nil, hinted(usagef("Only one of --environment-path and --modulepath can be given"), "modulepath in environment.conf names directories of modules")
+		}
+		code := a.languageOptions()
+		if !a.values.Has("hiera-config") {
+			code.Hiera = "" // that of the project is not about this environment
+		}
+		return site.Open(ctx, o.path, o.env, code, builtin.Files())
 	}
 	a.warnModulepath()
 	var sources []site.Source

@@ -1,4 +1,4 @@
-package lookup
+package inorder
 
 import (
 	"runtime"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestInOrder(t *testing.T) {
+func TestEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := make([]int, 500)
 		for i := range list {
@@ -27,18 +27,18 @@ func TestInOrder(t *testing.T) {
 		for i := range want {
 			want[i] = 2 * i
 		}
-		if got := slices.Collect(inOrder(list, double)); !slices.Equal(got, want) {
+		if got := slices.Collect(Each(list, double)); !slices.Equal(got, want) {
 			t.Errorf("is %v", got)
 		}
 		if n := runtime.GOMAXPROCS(0); most.Load() > int64(n) || n > 1 && most.Load() < 2 {
 			t.Errorf("%d were in work at once, of %d", most.Load(), n)
 		}
-		if got := slices.Collect(inOrder(nil, double)); got != nil {
+		if got := slices.Collect(Each(nil, double)); got != nil {
 			t.Errorf("of nothing is %v", got)
 		}
 		// Who takes no more ends the work, and who is slow slows it.
 		begun.Store(0)
-		for v := range inOrder(list, double) {
+		for v := range Each(list, double) {
 			time.Sleep(time.Second)
 			if v == 20 {
 				break

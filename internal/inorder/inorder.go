@@ -1,4 +1,6 @@
-package lookup
+// Package inorder works on the elements of a list at the same time, and yields the results
+// in the order of the list.
+package inorder
 
 import (
 	"iter"
@@ -7,9 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// inOrder yields f of each element, in order. It runs as many calls at a time
+// Each yields f of each element, in order. It runs as many calls at a time
 // as there are processors, and holds only a few finished results.
-func inOrder[T, R any](list []T, f func(T) R) iter.Seq[R] {
+func Each[T, R any](list []T, f func(T) R) iter.Seq[R] {
 	return func(yield func(R) bool) {
 		workers := min(runtime.GOMAXPROCS(0), len(list))
 		results := make([]chan R, len(list))

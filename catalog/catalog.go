@@ -41,7 +41,7 @@ func ParseRef(text string) (Ref, error) {
 	return Ref{typ, title}, nil
 }
 
-// A Kind says what declares the type of a resource.
+// A Kind is the kind of the type of a resource.
 type Kind string
 
 // The kinds of Puppet's catalogs. A catalog of an older Puppet has none.

@@ -21,8 +21,8 @@ type collector struct {
 }
 
 // kin is the resources of one type and the collectors of that type. A resource is
-// compared with the collectors whose query could match: those that want no certain tag or
-// title, and those that want one which the resource has.
+// compared only with collectors whose query can match: the query requires a tag or a title of
+// the resource, or none.
 type kin struct {
 	resources []*resource
 	fresh     []*resource // added or changed since the collectors looked

@@ -18,7 +18,7 @@ import (
 	"bolt/catalog"
 )
 
-// Options describe what a catalog does not say.
+// Options are the dependencies that are not in a catalog.
 type Options struct {
 	// Auto returns the resources on which the type of a resource makes it depend, such as
 	// the directory of a file. Resources that the catalog does not have do not count,

@@ -93,10 +93,10 @@ func runPoolLogs(ctx context.Context, a *app) error {
 	return written(err)
 }
 
-// runPoolServe is the daemon: it serves until it is told to stop, or nobody
-// has needed it for a while.
+// runPoolServe is the daemon. It serves until a stop command, or until it was not used for
+// its idle time.
 func runPoolServe(ctx context.Context, a *app) error {
-	// What it makes is for its user alone, and what it knows is not for a file.
+	// Its files are for its user alone, and a core dump would have its secrets.
 	unix.Umask(0o077)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	level := slog.LevelInfo

@@ -163,7 +163,7 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 	return s, err
 }
 
-// checkName says what is wrong with the name of a module from the Forge.
+// checkName returns an error if a name cannot be that of a module from the Forge.
 func checkName(name string) error {
 	if !forgeName().MatchString(name) {
 		return invalid("Invalid name for Forge module specification: %s. It is owner/name: an owner of letters and digits, "+

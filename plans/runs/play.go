@@ -18,7 +18,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// ErrFailed says that the plan did not succeed, and that the user was told why.
+// ErrFailed is the error of a plan that failed; the reason is already shown.
 var ErrFailed = errors.New("the plan failed")
 
 // Play runs the plan. in are the options of the plan's environment, without those that

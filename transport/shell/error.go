@@ -42,7 +42,7 @@ func (f *failed) reason() string {
 	case f.text != "":
 		return f.text
 	case f.step == stepShort:
-		return "the data did not arrive whole; the disk may be full, or a start-up file of the login shell may take standard input away"
+		return "the data did not arrive whole"
 	}
 	return "the shell gave no reason"
 }
@@ -70,6 +70,9 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 	default:
 		e.Code = "WRITE_ERROR"
 		e.Msg = fmt.Sprintf("Could not write to the temporary directory %s on %s: %s", dir, host, f.reason())
+		if f.step == stepShort {
+			e.Hint = "The disk may be full, or a start-up file of the login shell may take standard input away."
+		}
 	}
 	return e
 }

@@ -85,9 +85,10 @@ func (l *lifeline) script(token, dir, staged string) string {
 	return strings.Join(append(steps, "exit 0"), "; ")
 }
 
-// ownInput fails if a start-up file has taken the session's stdin away.
+// ownInput fails if a start-up file has taken the session's stdin away. The shell must
+// copy the descriptor: bash, dash and busybox do nothing for "<&0", even if 0 is closed.
 func ownInput(token string) string {
-	return `{ true <&0 && ! [ /dev/fd/0 -ef /dev/null ] && ! [ -f /dev/fd/0 ]; } 2>/dev/null || { ` + failure(token, stepInput, "", "2") + `; exit 1; }`
+	return `{ true 3<&0 && ! [ /dev/fd/0 -ef /dev/null ] && ! [ -f /dev/fd/0 ]; } 2>/dev/null || { ` + failure(token, stepInput, "", "2") + `; exit 1; }`
 }
 
 // Read makes the lifeline the input of its own session. The first call signals

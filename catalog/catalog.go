@@ -150,7 +150,7 @@ type Tree struct {
 
 // A FileMeta describes the content of a file at the time of the compilation.
 type FileMeta struct {
-	Path        string // of the source, on the compiler's machine
+	Path        string // of the source, on the compiler's machine; Relative is below it
 	Relative    string // below the source of a Tree, "." for the source itself
 	Type        string // "file", "directory" or "link"
 	Links       string // "manage" or "follow"

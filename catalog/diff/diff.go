@@ -36,7 +36,8 @@ type Change struct {
 
 // A Param is the difference of one parameter.
 type Param struct {
-	// Name is that of the parameter, catalog.SourceFiles or Container.
+	// Name is that of the parameter, Container, "(file)" for the file of a source or
+	// "(file PATH)" for one below it; catalog.SourceFiles if only their order differs.
 	Name string
 	// Old and New are the values; nil if the resource does not have the parameter, or if
 	// Secret is set.
@@ -130,6 +131,12 @@ func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (para
 		_, has := is.Get(name)
 		if had == has && secretBefore == secretNow && catalog.EqualValues(p.Old, p.New) {
 			continue
+		}
+		if name == catalog.SourceFiles {
+			if files := fileParams(p.Old, p.New); files != nil {
+				params = append(params, files...)
+				continue
+			}
 		}
 		if secretBefore || secretNow {
 			p.Old, p.New, p.Secret = nil, nil, true

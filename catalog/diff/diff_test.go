@@ -82,9 +82,22 @@ func TestCompareSources(t *testing.T) {
 	if got := diff.Compare(a, parse(t, strings.ReplaceAll(text, "/code/a", "/code/b"))); got != nil {
 		t.Errorf("another place: %s", show(got))
 	}
-	got := diff.Compare(a, parse(t, strings.ReplaceAll(text, "{sha256}1", "{sha256}2")))
-	if len(got) != 1 || len(got[0].Params) != 1 || got[0].Params[0].Name != catalog.SourceFiles {
-		t.Errorf("another content: %s", show(got))
+	if got := show(diff.Compare(a, parse(t, strings.ReplaceAll(text, "{sha256}1", "{sha256}2")))); got != "changed File[/a] (file) {sha256}1 to {sha256}2" {
+		t.Errorf("another content: %s", got)
+	}
+}
+
+// The files of a directory are compared one by one.
+func TestCompareTrees(t *testing.T) {
+	tree := func(files string) *catalog.Catalog {
+		return parse(t, `{"resources":[{"type":"File","title":"/a","parameters":{"source":"s"}}],
+"recursive_metadata":{"/a":{"s":[{"relative_path":".","type":"directory"},`+files+`]}}}`)
+	}
+	a := tree(`{"relative_path":"b","type":"file","checksum":{"type":"sha256","value":"1"}},{"relative_path":"old","type":"directory"}`)
+	b := tree(`{"relative_path":"b","type":"file","owner":0,"group":"wheel","mode":384,"checksum":{"type":"sha256","value":"1"}},{"relative_path":"l","type":"link","destination":"b"}`)
+	want := "changed File[/a] (file b) 1 to 1, owner 0, group wheel, mode 0600 (file l) <nil> to link to b (file old) directory to <nil>"
+	if got := show(diff.Compare(a, b)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/compile"
+	"bolt/catalog/static"
 	"bolt/environment"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -40,6 +41,7 @@ type Site struct {
 	name     string
 	env      *environment.Environment
 	programs []*syntax.Program
+	files    *static.Sources
 	now      func() time.Time
 	server   *value.Hash // $server_facts
 }
@@ -48,9 +50,8 @@ type Site struct {
 type Source struct{ Name, Text string }
 
 // New makes a Site of manifests and of an environment whose modules and data are known
-// already, such as those of a project. now is for the version of catalogs. The error is a
-// *fault.Error.
-func New(name string, env *environment.Environment, sources []Source, now func() time.Time) (*Site, error) {
+// already, such as those of a project. The error is a *fault.Error.
+func New(name string, o environment.Options, sources []Source) (*Site, error) {
 	var programs []*syntax.Program
 	for _, src := range sources {
 		p, err := parse(src)
@@ -59,11 +60,11 @@ func New(name string, env *environment.Environment, sources []Source, now func()
 		}
 		programs = append(programs, p)
 	}
-	return newSite(name, env, programs, now), nil
+	return newSite(name, o, programs), nil
 }
 
-func newSite(name string, env *environment.Environment, programs []*syntax.Program, now func() time.Time) *Site {
-	return &Site{name: name, env: env, programs: programs, now: now, server: serverFacts(name)}
+func newSite(name string, o environment.Options, programs []*syntax.Program) *Site {
+	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), now: o.Now, server: serverFacts(name)}
 }
 
 // languageVersion is the version of Puppet whose language is compiled.
@@ -114,7 +115,7 @@ func Open(ctx context.Context, path, name string, o environment.Options, builtin
 	if err != nil {
 		return nil, err
 	}
-	return newSite(name, environment.New(o), programs, o.Now), nil
+	return newSite(name, o, programs), nil
 }
 
 // valid reports whether a name can be one of an environment (Puppet, "Creating
@@ -188,7 +189,8 @@ type Node struct {
 	Log     func(eval.Log) // gets messages of programs; nil: they are lost
 }
 
-// Compile compiles the catalog of a node. The error is an *eval.Error or syntax.Errors.
+// Compile compiles the static catalog of a node. A source that cannot be resolved is a
+// warning, because a target may still have what it needs. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 	node := environment.Certified(n.Name, n.Facts, s.server)
 	node.Limits, node.Log = n.Limits, n.Log
@@ -199,6 +201,16 @@ func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 		return nil, err
 	}
 	c := made.Catalog
+	problems, err := s.files.Resolve(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if n.Log != nil {
+		for _, p := range problems {
+			at := syntax.Position{File: p.Resource.File, Line: p.Resource.Line}
+			n.Log(eval.Log{Level: eval.Warning, Kind: "missing-source", Msg: p.Msg, Scope: p.Resource.Ref.String(), Pos: at})
+		}
+	}
 	c.Version = strconv.FormatInt(s.now().Unix(), 10)
 	c.UUID = newUUID()
 	return c, nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"bolt/catalog/site"
 	"bolt/cli"
@@ -149,7 +148,7 @@ func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
 		}
 		sources = []site.Source{{Name: source.Name, Text: source.Text}}
 	}
-	return site.New(o.env, a.environment(false), sources, time.Now)
+	return site.New(o.env, a.languageOptions(), sources)
 }
 
 // nodes are the machines for which catalogs are compiled.

@@ -1,0 +1,247 @@
+// Package static makes catalogs static: it adds the digest, owner and mode of the files
+// that the sources of File resources name, as they are at the time of the compilation.
+// What is applied later then does not depend on the files any more.
+//
+// Sources of the form puppet:///modules/MODULE/PATH are resolved, and those of the mounts
+// scripts and tasks, which Puppet has as well. A source that is an absolute path names a
+// file of the target, as in Puppet, and is left alone; so is a source with the name of a
+// server.
+//
+// The reference is Puppet's file server and the static catalogs of Puppet Server.
+package static
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bolt/catalog"
+	"bolt/modules"
+)
+
+// Sources finds the files of sources. It reads a file again only when that has changed,
+// and is safe for concurrent use.
+type Sources struct {
+	modules *modules.Path
+	sums    sums
+}
+
+// New makes a Sources of the modules of an environment.
+func New(path *modules.Path) *Sources { return &Sources{modules: path} }
+
+// A Problem is a resource whose source could not be resolved. It has no metadata.
+type Problem struct {
+	Resource *catalog.Resource
+	Msg      string // such as: the source is puppet:///modules/m/x, and there is no such file
+}
+
+// Resolve adds the metadata of files to the catalog: to Files for one file, to Trees for
+// resources with recurse. It returns the resources with sources that it cannot resolve. The
+// error is that of ctx.
+func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, error) {
+	var problems []Problem
+	for _, r := range c.Resources() {
+		if r.Type != "File" || r.Virtual || r.Params.Value("ensure") == "absent" {
+			continue
+		}
+		sources := texts(r.Params.Value("source"))
+		if len(sources) == 0 || !served(sources) {
+			continue
+		}
+		var msg string
+		if recursive(r) {
+			msg = s.trees(ctx, c, r, sources)
+		} else {
+			msg = s.file(ctx, c, r, sources)
+		}
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		if msg != "" {
+			problems = append(problems, Problem{r, "the source " + msg})
+		}
+	}
+	return problems, nil
+}
+
+// texts are the strings of a parameter; nil if it has other values, such as those that are
+// computed on the target.
+func texts(v any) (list []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, x := range v {
+			text, is := x.(string)
+			if !is {
+				return nil
+			}
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// scheme begins the sources of a file server.
+const scheme = "puppet:"
+
+// served reports whether all sources are on a file server. If some are files of the target,
+// only the target can choose the first that exists.
+func served(sources []string) bool {
+	for _, source := range sources {
+		if !strings.HasPrefix(source, scheme) {
+			return false
+		}
+	}
+	return true
+}
+
+func recursive(r *catalog.Resource) bool {
+	switch v := r.Params.Value("recurse").(type) {
+	case bool:
+		return v
+	case string:
+		return v == "true" || v == "remote"
+	}
+	return false
+}
+
+// file adds the metadata of the first source that exists. msg is the problem, if there is one.
+func (s *Sources) file(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg string) {
+	w := s.walk(r)
+	for _, source := range sources {
+		at, msg := s.find(source)
+		if msg != "" {
+			return msg
+		}
+		f, err := w.meta(ctx, at.path, "")
+		switch {
+		case missing(err):
+			continue
+		case err != nil:
+			return unreadable(source, err)
+		}
+		f.Source, f.ContentURI = source, at.uri
+		if c.Files == nil {
+			c.Files = make(map[string]*catalog.FileMeta)
+		}
+		c.Files[r.Title] = f
+		return ""
+	}
+	return absent(sources)
+}
+
+// trees adds the metadata of the first source that exists, or of all if sourceselect says so.
+func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg string) {
+	var trees []catalog.Tree
+	w := s.walk(r)
+	for _, source := range sources {
+		source = strings.TrimRight(source, "/")
+		at, msg := s.find(source)
+		if msg != "" {
+			return msg
+		}
+		files, err := w.tree(ctx, at.path)
+		switch {
+		case missing(err):
+			continue
+		case err != nil:
+			return unreadable(source, err)
+		}
+		for _, f := range files {
+			f.ContentURI = at.uri
+			if f.Relative != "." {
+				f.ContentURI += "/" + f.Relative
+			}
+		}
+		trees = append(trees, catalog.Tree{Source: source, Files: files})
+		if r.Params.Value("sourceselect") != "all" {
+			break
+		}
+	}
+	if trees == nil {
+		return absent(sources)
+	}
+	if c.Trees == nil {
+		c.Trees = make(map[string][]catalog.Tree)
+	}
+	c.Trees[r.Title] = trees
+	return ""
+}
+
+func absent(sources []string) string {
+	if len(sources) == 1 {
+		return fmt.Sprintf("is %s, and there is no such file", sources[0])
+	}
+	return fmt.Sprintf("is one of %s, and there is no such file", strings.Join(sources, ", "))
+}
+
+func unreadable(source string, err error) string {
+	return fmt.Sprintf("is %s, and it could not be read: %v", source, err)
+}
+
+// A place is where the file of a source is.
+type place struct{ path, uri string }
+
+// folders are the folders of modules, by the names of their mounts.
+var folders = map[string]string{"modules": "files", "scripts": "scripts", "tasks": "tasks"}
+
+// find returns the place of a source. It does not look whether there is a file. msg is the
+// problem, if there is one.
+func (s *Sources) find(source string) (at place, msg string) {
+	rest, local := strings.CutPrefix(source, scheme+"///")
+	if !local {
+		return at, fmt.Sprintf("is %s, which names a server: bolt reads the files of modules only", source)
+	}
+	mount, rest, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	module, rest, _ := strings.Cut(rest, "/")
+	folder, known := folders[mount]
+	if !known {
+		return at, fmt.Sprintf("is %s, and %q is not a mount that bolt knows: it knows modules, scripts and tasks", source, mount)
+	}
+	if rest == "" {
+		rest = "."
+	}
+	if !fs.ValidPath(rest) {
+		return at, fmt.Sprintf("is %s, which is not the path of a file in a module", source)
+	}
+	m, found := s.modules.Module(module)
+	if !found || m.BuiltIn() {
+		return at, fmt.Sprintf("is %s, and there is no module %q", source, module)
+	}
+	in := path.Join(folder, rest)
+	return place{filepath.Join(m.Dir, filepath.FromSlash(in)), scheme + "///" + path.Join("modules", module, in)}, ""
+}
+
+// walk are the parameters of a resource that decide which files a source has.
+func (s *Sources) walk(r *catalog.Resource) *walk {
+	w := &walk{sums: &s.sums, links: "manage", limit: -1, most: -1, ignore: texts(r.Params.Value("ignore"))}
+	if v := texts(r.Params.Value("links")); v != nil {
+		w.links = v[0]
+	}
+	if v := texts(r.Params.Value("source_permissions")); v != nil {
+		w.owned = v[0] != "ignore"
+	}
+	if n, is := number(r.Params.Value("recurselimit")); is {
+		w.limit = n
+	}
+	if n, is := number(r.Params.Value("max_files")); is && n > 0 {
+		w.most = n
+	}
+	return w
+}
+
+func number(v any) (n int, is bool) {
+	switch v := v.(type) {
+	case int64:
+		return int(v), true
+	case string:
+		n, err := strconv.Atoi(v)
+		return n, err == nil
+	}
+	return 0, false
+}

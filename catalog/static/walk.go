@@ -1,0 +1,180 @@
+package static
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bolt/catalog"
+	"bolt/internal/filestamp"
+	"bolt/internal/readfile"
+)
+
+// maxFiles is the number of files that a source may have.
+const maxFiles = 100_000
+
+// A walk reads the metadata of one file, or of the files below a directory.
+type walk struct {
+	sums   *sums
+	links  string   // "manage" or "follow"
+	owned  bool     // the owner, group and mode of the source are applied
+	limit  int      // levels below the source; negative: all
+	most   int      // files; negative: maxFiles
+	ignore []string // patterns of names
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// plainMode is the mode that is recorded if that of the source is not applied.
+const plainMode = 0o644
+
+// timeFormat is that of Ruby's Time#to_s, which the checksums of directories have.
+const timeFormat = "2006-01-02 15:04:05 -0700"
+
+// meta is the metadata of one file; relative is "" if it is not in a tree.
+func (w *walk) meta(ctx context.Context, root, relative string) (*catalog.FileMeta, error) {
+	name := filepath.Join(root, filepath.FromSlash(relative))
+	look := os.Lstat
+	if w.links == "follow" {
+		look = os.Stat
+	}
+	info, err := look(name)
+	if err != nil {
+		return nil, err
+	}
+	f := &catalog.FileMeta{Path: root, Relative: relative, Links: w.links, Mode: plainMode, SumType: "sha256"}
+	if st, is := info.Sys().(*syscall.Stat_t); is && w.owned {
+		f.Owner, f.Group, f.Mode = int64(st.Uid), int64(st.Gid), int64(st.Mode&0o7777)
+	}
+	switch info.Mode().Type() {
+	case 0:
+		f.Type = "file"
+		f.Sum, err = w.sums.of(ctx, name, info)
+	case fs.ModeDir:
+		f.Type, f.SumType = "directory", "ctime"
+		f.Sum = "{ctime}" + changed(info).Format(timeFormat)
+	case fs.ModeSymlink:
+		f.Type = "link"
+		f.Destination, err = os.Readlink(name)
+	default:
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a file, a directory or a link")}
+	}
+	return f, err
+}
+
+func changed(info fs.FileInfo) time.Time {
+	if st, is := info.Sys().(*syscall.Stat_t); is {
+		return time.Unix(st.Ctim.Unix()).UTC()
+	}
+	return info.ModTime().UTC()
+}
+
+// tree is the metadata of a file or directory, and of all below it, each directory before
+// what it has, by name.
+func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, err error) {
+	most := w.most
+	if most < 0 {
+		most = maxFiles
+	}
+	var visit func(relative string, level int) error
+	visit = func(relative string, level int) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		f, err := w.meta(ctx, root, relative)
+		if err != nil {
+			return err
+		}
+		if len(files) == most {
+			return fmt.Errorf("it has more than %d files", most)
+		}
+		files = append(files, f)
+		if f.Type != "directory" || w.limit >= 0 && level >= w.limit || level > maxLevels {
+			return nil
+		}
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(relative)))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !w.ignored(e.Name()) {
+				if err := visit(path.Join(relative, e.Name()), level+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return files, visit(".", 0)
+}
+
+// maxLevels ends the walk through links to directories that contain them.
+const maxLevels = 100
+
+// ignored reports whether a name matches a pattern, as Ruby's File.fnmatch has it: a dot at
+// the start must be written out.
+func (w *walk) ignored(name string) bool {
+	for _, pattern := range w.ignore {
+		if name[0] == '.' && !strings.HasPrefix(pattern, ".") {
+			continue
+		}
+		if match, err := path.Match(pattern, name); match && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// sums keeps the digests of files that have not changed.
+type sums struct{ m sync.Map } // path to sum
+
+type sum struct {
+	stamp filestamp.Stamp
+	text  string
+}
+
+// of returns "{sha256}" and the digest of a file.
+func (s *sums) of(ctx context.Context, name string, info fs.FileInfo) (string, error) {
+	stamp := filestamp.Of(info)
+	if old, found := s.m.Load(name); found && old.(sum).stamp == stamp {
+		return old.(sum).text, nil
+	}
+	file, err := readfile.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, &stoppable{ctx, file}); err != nil {
+		return "", err
+	}
+	text := "{sha256}" + hex.EncodeToString(h.Sum(nil))
+	if !stamp.Fresh() {
+		s.m.Store(name, sum{stamp, text})
+	}
+	return text, nil
+}
+
+// A stoppable reader ends with the error of its context.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *stoppable) Read(p []byte) (int, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}

@@ -79,6 +79,21 @@ func Compare(before, after *catalog.Catalog) []Change {
 	return changes
 }
 
+// Select returns the resources of a catalog that match, each as an added one.
+func Select(c *catalog.Catalog, match func(catalog.Ref) bool) (list []Change) {
+	var none, s *side
+	for _, r := range c.Resources() {
+		if r.Virtual || !match(r.Ref) {
+			continue
+		}
+		if s == nil {
+			none, s = newSide(&catalog.Catalog{}), newSide(c)
+		}
+		list = append(list, Change{Added, r.Ref, compare(none, nil, s, r)})
+	}
+	return list
+}
+
 // A side is one of the catalogs that are compared.
 type side struct {
 	*catalog.Catalog

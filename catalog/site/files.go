@@ -14,9 +14,9 @@ import (
 // maxCatalog is the size of the largest catalog that is read.
 const maxCatalog = 256 << 20
 
-// readFiles reads the catalogs of nodes: of a file, or of all files of a directory that end
+// Read reads the catalogs of nodes: of a file, or of all files of a directory that end
 // in .json. A catalog without a name has that of its file. The error is a *fault.Error.
-func readFiles(ctx context.Context, path string) (map[string]*catalog.Catalog, error) {
+func Read(ctx context.Context, path string) (map[string]*catalog.Catalog, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if files, err = filepath.Glob(filepath.Join(quoteGlob(path), "*.json")); err != nil || len(files) == 0 {

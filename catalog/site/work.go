@@ -48,7 +48,7 @@ func classNames(given []string) (names []string) {
 
 // ReadOne reads the catalog of one node. The error is a *fault.Error.
 func ReadOne(ctx context.Context, path string) (*catalog.Catalog, error) {
-	all, err := readFiles(ctx, path)
+	all, err := Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,19 +88,11 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 	return list, nil
 }
 
-// Compare compares the catalogs of two files, whatever the names of their nodes are, or
-// those of the nodes of two directories. different is set if a node has a change. The
-// error is a *fault.Error.
-func Compare(ctx context.Context, before, after string) (changes map[string][]diff.Change, different bool, err error) {
-	a, err := readFiles(ctx, before)
-	if err != nil {
-		return nil, false, err
-	}
-	b, err := readFiles(ctx, after)
-	if err != nil {
-		return nil, false, err
-	}
-	if !isDir(before) && !isDir(after) {
+// Compare compares the catalogs of nodes. If both sides are one file, their catalogs are
+// compared, whatever the names of their nodes are. different is set if a node has a change.
+func Compare(before, after *Side) (changes map[string][]diff.Change, different bool) {
+	a, b := before.Catalogs, after.Catalogs
+	if before.single && after.single {
 		for _, old := range a {
 			for name := range b {
 				a = map[string]*catalog.Catalog{name: old}
@@ -108,10 +100,68 @@ func Compare(ctx context.Context, before, after string) (changes map[string][]di
 		}
 	}
 	changes = diff.Nodes(a, b)
-	return changes, diff.Different(changes), nil
+	return changes, diff.Different(changes)
 }
 
-func isDir(path string) bool {
+// A Side is the catalogs of one side of a comparison, by the names of their nodes.
+type Side struct {
+	Catalogs map[string]*catalog.Catalog
+	single   bool // a file
+}
+
+// ReadSide reads the catalogs of a file or of a directory. The error is a *fault.Error.
+func ReadSide(ctx context.Context, path string) (*Side, error) {
+	all, err := Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return &Side{all, err == nil && !info.IsDir()}, nil
+}
+
+// Search returns the resources that a pattern matches, each as an added resource, with the nodes
+// that have it with equal parameters. The error is a *fault.Error.
+func Search(all map[string]*catalog.Catalog, pattern string) ([]diff.Shared, error) {
+	match, err := matcher(pattern)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]diff.Change)
+	for node, c := range all {
+		if list := diff.Select(c, match); list != nil {
+			found[node] = list
+		}
+	}
+	return diff.ByChange(found), nil
+}
+
+// matcher compares references with a pattern: Type, or Type[title] with * in the title.
+func matcher(pattern string) (func(catalog.Ref) bool, error) {
+	typ, title, has := strings.Cut(pattern, "[")
+	title, closed := strings.CutSuffix(title, "]")
+	if typ == "" || has != closed || has && title == "" {
+		e := fault.New(Kind, "%q is not a resource.", pattern)
+		e.Hint = "Write Type[title], or Type for all resources of the type. * in a title matches any text."
+		return nil, e
+	}
+	words := strings.Split(title, "*")
+	return func(r catalog.Ref) bool {
+		return strings.EqualFold(r.Type, typ) && (!has || r.Title == title || matches(words, r.Title))
+	}, nil
+}
+
+// matches reports whether a text begins with the first word, ends with the last one, and has
+// the others between them in their order.
+func matches(words []string, text string) bool {
+	text, found := strings.CutPrefix(text, words[0])
+	if len(words) == 1 || !found {
+		return found && text == ""
+	}
+	last := len(words) - 1
+	for _, w := range words[1:last] {
+		if _, text, found = strings.Cut(text, w); !found {
+			return false
+		}
+	}
+	return strings.HasSuffix(text, words[last])
 }

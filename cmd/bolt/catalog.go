@@ -31,11 +31,18 @@ type compileOptions struct {
 	env     string
 	classes []string
 	targets acting.Targets
+	output  cli.Optional // a directory
 }
 
 func (o *compileOptions) bind(b *cli.Binder) {
 	b.Texts("execute", &o.Execute)
 	b.Rest(0, &o.files)
+	b.Optional("output", &o.output)
+	o.bindNodes(b)
+}
+
+// bindNodes binds the options for an environment and for nodes.
+func (o *compileOptions) bindNodes(b *cli.Binder) {
 	b.Text("node", &o.node)
 	b.Optional("facts", &o.facts)
 	b.Text("environment-path", &o.path)
@@ -52,16 +59,32 @@ func (o *compileOptions) Check() error {
 		return usagef("Only one of --environment-path and a program can be given")
 	case o.path == "" && !program && o.classes == nil:
 		return hinted(usagef("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
+	case o.output.Given && o.output.Text == "":
+		return usagef("Option '--output' needs a directory")
+	}
+	if err := o.checkNodes(); err != nil {
+		return err
+	}
+	return o.Once()
+}
+
+// named reports whether options say for which nodes to compile.
+func (o *compileOptions) named() bool {
+	return o.node != "" || o.facts.Given || o.targets.Named() || o.targets.Choosing()
+}
+
+func (o *compileOptions) checkNodes() error {
+	switch {
 	case o.node == "" && o.facts.Given:
 		return hinted(usagef("Option '--facts' needs '--node'"), "targets have the facts of the inventory")
 	case strings.ContainsAny(o.node, "/\n\r\t\x00"):
 		return usagef("%q cannot be the name of a node", o.node)
 	case o.node != "" && (o.targets.Named() || o.targets.Choosing()):
 		return usagef("Only one of --node and targets can be given")
-	case o.node == "" && !o.targets.Named() && !o.targets.Choosing():
+	case !o.named():
 		return hinted(usagef("Must specify a node"), "--node names it, --targets (-t) names targets of the inventory")
 	}
-	return o.Once()
+	return nil
 }
 
 func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
@@ -75,7 +98,7 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	}
 	out := bufio.NewWriter(a.sys.out)
 	how := listing.Options{Format: a.format(), Color: a.Color()}
-	failed := false
+	var failed []*site.Compiled
 	for c := range s.CompileAll(ctx, nodes, a.timeout()) {
 		if ctx.Err() != nil {
 			return errPrinted // the user knows
@@ -86,15 +109,27 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		if c.Err != nil && o.node != "" {
 			return a.failedCompile(site.Failure(c.Node, c.Err))
 		}
-		failed = failed || c.Err != nil
-		if err := listing.PrintCompiled(out, how, c); err != nil {
+		file := ""
+		if c.Err != nil {
+			failed = append(failed, c)
+		} else if o.output.Given {
+			if file, err = site.Write(o.output.Text, c.Catalog); err != nil {
+				return a.failedCompile(err)
+			}
+		}
+		if err := listing.PrintCompiled(out, how, c, file); err != nil {
 			return written(err)
 		}
 	}
-	if failed {
-		return errFailedTargets
+	if failed == nil {
+		return nil
 	}
-	return nil
+	if !how.Format.IsJSON() {
+		if err := listing.PrintFailures(a.sys.out, how, "", failed); err != nil {
+			return written(err)
+		}
+	}
+	return errFailedTargets
 }
 
 // failedCompile prints an error on standard error, in every format: standard output has
@@ -212,40 +247,4 @@ func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
 		return err
 	}
 	return written(listing.PrintOrder(a.sys.out, how, c, list))
-}
-
-type diffOptions struct {
-	before, after string
-	exitCode      bool
-}
-
-func (o *diffOptions) bind(b *cli.Binder) {
-	var args []string
-	b.Rest(0, &args)
-	if len(args) == 2 {
-		o.before, o.after = args[0], args[1]
-	}
-	b.Switch("exit-code", &o.exitCode)
-}
-
-// wordsOfCatalogDiff are two files or directories.
-func wordsOfCatalogDiff(args []string) error {
-	if len(args) != 2 {
-		return hinted(usagef("Must specify two catalogs"), "give two files, or two directories with a file for each node")
-	}
-	return nil
-}
-
-func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
-	changes, different, err := site.Compare(ctx, o.before, o.after)
-	if err != nil {
-		return err
-	}
-	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {
-		return written(err)
-	}
-	if o.exitCode && different {
-		return errDifferent
-	}
-	return nil
 }

@@ -199,17 +199,22 @@ func (s system) commands() []command {
 		{run: with(runCatalogCompile), data: true, Command: cli.Command{
 			Name: "catalog compile", Args: "[FILE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{cli.FileOf("pp")},
-			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: eventFormats, Lists: []string{onExecute, onCompile, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
+			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: eventFormats, Lists: []string{onExecute, onCompile, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
 		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{
 			Name: "catalog show", Args: "FILE [RESOURCE]", Check: wordsOfCatalogShow,
 			Complete: []cli.Completer{cli.FileOf("json")},
 			Exit:     exitShown, Formats: listFormats,
 		}},
-		{run: with(runCatalogDiff), voice: noFiles, Command: cli.Command{
-			Name: "catalog diff", Args: "BEFORE AFTER", Check: wordsOfCatalogDiff,
+		{run: with(runCatalogDiff), Command: cli.Command{
+			Name: "catalog diff", Args: "BEFORE [AFTER]", Check: wordsOfCatalogDiff,
 			Complete: []cli.Completer{cli.AnyFile, cli.AnyFile},
-			Exit:     "0  the catalogs were compared\n2  with --exit-code: they differ\n1  they could not be read; or ", Formats: listFormats, Lists: []string{onDiff},
+			Exit:     "0  the catalogs were compared\n2  with --exit-code: they differ\n1  they could not be read or compiled; or ", Formats: listFormats, Lists: []string{onDiff, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory},
+		}},
+		{run: with(runCatalogFind), voice: noFiles, Command: cli.Command{
+			Name: "catalog find", Args: "RESOURCE PATH...", Check: wordsOfCatalogFind,
+			Rest: cli.AnyFile,
+			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},
 		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
 			Name: "puppet validate", Args: "FILE...", Check: programs.NeedFile,

@@ -58,6 +58,7 @@ const (
 	onFactFile  = "factfile"  // puppet eval, catalog compile
 	onCompile   = "compile"   // catalog compile
 	onDiff      = "diff"      // catalog diff
+	onNodes     = "nodes"     // catalog compile, catalog diff
 	onHiera     = "hiera"     // commands that look up data
 	onLookup    = "lookup"    // lookup
 	onParams    = "params"    // task run
@@ -178,10 +179,11 @@ func (s system) flags() []cli.Flag {
 		{Name: "execute", Short: "e", Arg: "CODE", Section: secPuppet, On: onExecute, Help: "Take this text for the program."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
 		{Name: "tasks", Section: secPuppet, On: onPuppet, Strict: true, Help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
-		{Name: "node", Arg: "NAME", Section: secPuppet, On: onCompile, Strict: true, Help: "Compile for this node (its certname), which need not be a target. --facts gives its facts."},
-		{Name: "environment-path", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Compile an environment in this directory: its manifests, modules, environment.conf and hiera.yaml."},
-		{Name: "environment", Arg: "NAME", Section: secPuppet, On: onCompile, Strict: true, Help: "The name of the environment (default production)."},
-		{Name: "class", Arg: "NAME", Repeat: true, Section: secPuppet, On: onCompile, Strict: true, Help: "Declare this class for each node, after its node definition."},
+		{Name: "node", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "Compile for this node (its certname), which need not be a target. --facts gives its facts."},
+		{Name: "environment-path", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onNodes, Strict: true, Help: "Compile an environment in this directory: its manifests, modules, environment.conf and hiera.yaml."},
+		{Name: "environment", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "The name of the environment (default production)."},
+		{Name: "output", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Write each catalog to DIR/NODE.json. Only the owner can read the file."},
+		{Name: "class", Arg: "NAME", Repeat: true, Section: secPuppet, On: onNodes, Strict: true, Help: "Declare this class for each node, after its node definition."},
 		{Name: "exit-code", Section: secPuppet, On: onDiff, Strict: true, Help: "Exit with status 2 if the catalogs differ."},
 		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onFactFile, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact."},
 		{Name: "batch", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onEval, Strict: true, Help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},

@@ -26,22 +26,25 @@ func oneLine(text string) string {
 // redacted stands for the value of a secret parameter.
 const redacted = "[redacted]"
 
-// PrintCompiled prints the outcome for one node. Text has one line; with JSON it is the
-// catalog itself, in which secrets are clear text, or an object with the error.
-func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled) error {
+// PrintCompiled prints the outcome for one node. Text has one line, and none after an error
+// (see PrintFailures). With JSON it is the catalog itself, in which secrets are clear text, or an
+// object with the error. If the catalog was written to a file, JSON has the name of that.
+func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) error {
 	switch {
 	case o.Format.IsJSON():
 		var v any = c.Catalog
-		if c.Err != nil {
+		switch {
+		case c.Err != nil:
 			v = ordered.Of("node", c.Node, "error", c.Err.Error())
+		case file != "":
+			v = ordered.Of("node", c.Node, "file", file, "digest", c.Catalog.Digest())
 		}
 		if err := layout.WriteLine(w, v); err != nil {
 			return err
 		}
 		return w.Flush()
 	case c.Err != nil:
-		fmt.Fprintf(w, "%s %s\n", layout.Paint(layout.Red, o.Color, oneLine(c.Node)+":"), safetext.TerminalString(c.Err.Error()))
-		return w.Flush()
+		return nil
 	}
 	applied := 0
 	for _, r := range c.Catalog.Resources() {
@@ -52,6 +55,29 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled) error {
 	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, oneLine(c.Node)+":"),
 		layout.Plural(applied, "resource"), classes(len(c.Catalog.Classes)), c.Catalog.Digest())
 	return w.Flush()
+}
+
+// PrintFailures prints the errors of nodes, each cause once with its nodes, in the order in
+// which they are given. of is added to the names of the nodes.
+func PrintFailures(w io.Writer, o Options, of string, failed []*site.Compiled) error {
+	nodes := make(map[string][]string)
+	var causes []string
+	for _, c := range failed {
+		text := c.Err.Error()
+		if nodes[text] == nil {
+			causes = append(causes, text)
+		}
+		nodes[text] = append(nodes[text], c.Node)
+	}
+	out := bufio.NewWriter(w)
+	for _, text := range causes {
+		name := oneLine(nodeset.Fold(nodes[text]) + of)
+		if n := len(nodes[text]); n > 1 {
+			name += fmt.Sprintf(" (%d nodes)", n)
+		}
+		fmt.Fprintf(out, "%s %s\n", layout.Paint(layout.Red, o.Color, name+":"), safetext.TerminalString(text))
+	}
+	return out.Flush()
 }
 
 func classes(n int) string {
@@ -190,6 +216,38 @@ func PrintDifferences(w io.Writer, o Options, changes map[string][]catalogdiff.C
 		}
 	}
 	fmt.Fprintf(out, "%d of %d nodes differ\n", different, len(changes))
+	return out.Flush()
+}
+
+// PrintFound prints resources with the nodes that have them. of is the number of all nodes.
+func PrintFound(w io.Writer, o Options, found []catalogdiff.Shared, of int) error {
+	if o.Format.IsJSON() {
+		list := make([]any, len(found))
+		for i, s := range found {
+			params := &ordered.Map{}
+			for _, p := range s.Params {
+				if p.Secret {
+					params.Set(p.Name, redacted)
+				} else {
+					params.Set(p.Name, p.New)
+				}
+			}
+			list[i] = ordered.Of("resource", s.Resource.String(), "parameters", params, "nodes", s.Nodes)
+		}
+		return layout.WriteDocument(w, ordered.Of("nodes", int64(of), "resources", list))
+	}
+	out := bufio.NewWriter(w)
+	with := make(map[string]bool)
+	for _, s := range found {
+		fmt.Fprintf(out, "%s on %s: %s\n", layout.Paint(layout.Cyan, o.Color, oneLine(s.Resource.String())), layout.Plural(len(s.Nodes), "node"), oneLine(nodeset.Fold(s.Nodes)))
+		for _, p := range s.Params {
+			fmt.Fprintf(out, "  %s => %s\n", oneLine(p.Name), shownParam(p.Secret, p.New))
+		}
+		for _, n := range s.Nodes {
+			with[n] = true
+		}
+	}
+	fmt.Fprintf(out, "%d of %d nodes have such a resource\n", len(with), of)
 	return out.Flush()
 }
 

@@ -1,0 +1,29 @@
+package site
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"bolt/catalog"
+	"bolt/format/fault"
+	"bolt/internal/atomicfile"
+)
+
+// Write writes a catalog to the file NODE.json in a directory, which is made if there is none.
+// The file is whole at any time, and only its owner can read it: a catalog has secrets in clear
+// text. The error is a *fault.Error.
+func Write(dir string, c *catalog.Catalog) (name string, err error) {
+	name = filepath.Join(dir, url.PathEscape(c.Name)+".json")
+	text, err := c.MarshalJSON()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = atomicfile.WriteOwn(name, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return "", fault.File(name, err, "The catalog '%s' could not be written: %v", name, fault.WithoutPath(err))
+	}
+	return name, nil
+}

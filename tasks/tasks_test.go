@@ -142,7 +142,7 @@ func TestFind(t *testing.T) {
 		{"proj::../../x", tasks.UnknownTask, ""},
 		{"proj::two", "bolt/pal-error", "Multiple executables were found in directory"},
 		{"proj::alone", "bolt/pal-error", "No source besides task metadata was found in directory"},
-		{"proj::notjson", "bolt/pal-error", "notjson.json, line 3"},
+		{"proj::notjson", "bolt/pal-error", "notjson.json, line 2"},
 		{"proj::list", "bolt/pal-error", "must be a JSON object"},
 		{"proj::types", "bolt/pal-error", "'description' must be a string\n  'private' must be true or false\n  'files' must be a list of strings\n  'parameters.a' must be an object\n  implementations: 'name' must be the name of a file\n  'implementations' must be an object"},
 		{"proj::badtype", "bolt/pal-error", ""},

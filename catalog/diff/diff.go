@@ -161,26 +161,6 @@ func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (para
 	return params
 }
 
-// Nodes compares the catalogs of nodes. A node of one side only has all of its resources
-// added or removed.
-func Nodes(before, after map[string]*catalog.Catalog) map[string][]Change {
-	changes := make(map[string][]Change)
-	none := &catalog.Catalog{}
-	for name, a := range before {
-		if b := after[name]; b != nil {
-			changes[name] = Compare(a, b)
-		} else {
-			changes[name] = Compare(a, none)
-		}
-	}
-	for name, b := range after {
-		if before[name] == nil {
-			changes[name] = Compare(none, b)
-		}
-	}
-	return changes
-}
-
 // Different reports whether a node has a change.
 func Different(changes map[string][]Change) bool {
 	for _, list := range changes {

@@ -101,19 +101,6 @@ func TestCompareTrees(t *testing.T) {
 	}
 }
 
-func TestNodes(t *testing.T) {
-	one, two := parse(t, before), parse(t, strings.Replace(before, "0644", "0600", 1))
-	all := diff.Nodes(map[string]*catalog.Catalog{"a": one, "b": one, "c": one}, map[string]*catalog.Catalog{"b": one, "c": two, "d": one})
-	for node, want := range map[string]string{"a": "removed", "b": "", "c": "changed", "d": "added"} {
-		if got := show(all[node]); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
-			t.Errorf("%s: %s, want %s", node, got, want)
-		}
-	}
-	if same := diff.Nodes(map[string]*catalog.Catalog{"a": one}, map[string]*catalog.Catalog{"a": one}); diff.Different(same) || len(same) != 1 {
-		t.Errorf("the same: %v", same)
-	}
-}
-
 func TestFold(t *testing.T) {
 	one := []diff.Change{{Kind: diff.Removed, Resource: catalog.Ref{Type: "A", Title: "a"}}}
 	two := []diff.Change{{Kind: diff.Changed, Resource: catalog.Ref{Type: "A", Title: "a"}, Params: []diff.Param{{Name: "x", New: int64(1)}}}}

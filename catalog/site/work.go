@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"bolt/catalog"
@@ -48,16 +47,16 @@ func classNames(given []string) (names []string) {
 
 // ReadOne reads the catalog of one node. The error is a *fault.Error.
 func ReadOne(ctx context.Context, path string) (*catalog.Catalog, error) {
-	all, err := Read(ctx, path)
+	list, err := files(path)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range all {
-		if len(all) == 1 {
-			return c, nil
+	for _, file := range list {
+		if len(list) == 1 {
+			return read(ctx, file)
 		}
 	}
-	e := fault.New(Kind, "The directory '%s' has the catalogs of %d nodes.", path, len(all))
+	e := fault.New(Kind, "The directory '%s' has the catalogs of %d nodes.", path, len(list))
 	e.Hint = "Name the file of one of them."
 	return nil, e
 }
@@ -88,51 +87,27 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 	return list, nil
 }
 
-// Compare compares the catalogs of nodes. If both sides are one file, their catalogs are
-// compared, whatever the names of their nodes are. different is set if a node has a change.
-func Compare(before, after *Side) (changes map[string][]diff.Change, different bool) {
-	a, b := before.Catalogs, after.Catalogs
-	if before.single && after.single {
-		for _, old := range a {
-			for name := range b {
-				a = map[string]*catalog.Catalog{name: old}
-			}
-		}
-	}
-	changes = diff.Nodes(a, b)
-	return changes, diff.Different(changes)
-}
-
-// A Side is the catalogs of one side of a comparison, by the names of their nodes.
-type Side struct {
-	Catalogs map[string]*catalog.Catalog
-	single   bool // a file
-}
-
-// ReadSide reads the catalogs of a file or of a directory. The error is a *fault.Error.
-func ReadSide(ctx context.Context, path string) (*Side, error) {
-	all, err := Read(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(path)
-	return &Side{all, err == nil && !info.IsDir()}, nil
-}
-
 // Search returns the resources that a pattern matches, each as an added resource, with the nodes
-// that have it with equal parameters. The error is a *fault.Error.
-func Search(all map[string]*catalog.Catalog, pattern string) ([]diff.Shared, error) {
+// that have it with equal parameters, and the number of all nodes. The error is a *fault.Error.
+func Search(ctx context.Context, sides []*Side, pattern string) (found []diff.Shared, nodes int, err error) {
 	match, err := matcher(pattern)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	found := make(map[string][]diff.Change)
-	for node, c := range all {
-		if list := diff.Select(c, match); list != nil {
-			found[node] = list
+	changes := make(map[string][]diff.Change)
+	for _, side := range sides {
+		err := each(side.names(), func(name string) (done, error) {
+			c, err := side.load(ctx, name)
+			if err != nil {
+				return done{}, err
+			}
+			return done{c.Name, diff.Select(c, match)}, nil
+		}, changes)
+		if err != nil {
+			return nil, 0, err
 		}
 	}
-	return diff.ByChange(found), nil
+	return diff.ByChange(changes), len(changes), nil
 }
 
 // matcher compares references with a pattern: Type, or Type[title] with * in the title.

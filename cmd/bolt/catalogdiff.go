@@ -69,18 +69,13 @@ func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
 		return err
 	}
 	if !whole || !alsoWhole { // a node that failed on one side is on neither
-		for name := range before.Catalogs {
-			if after.Catalogs[name] == nil {
-				delete(before.Catalogs, name)
-			}
-		}
-		for name := range after.Catalogs {
-			if before.Catalogs[name] == nil {
-				delete(after.Catalogs, name)
-			}
-		}
+		before.Keep(after)
+		after.Keep(before)
 	}
-	changes, different := site.Compare(before, after)
+	changes, different, err := site.Compare(ctx, before, after)
+	if err != nil {
+		return stopped(err)
+	}
 	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {
 		return written(err)
 	}
@@ -101,7 +96,7 @@ func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (
 		return a.compiledSide(ctx, &o.code, "the files as they are now", last)
 	}
 	if _, err := os.Stat(arg); o.code.path == "" || !errors.Is(err, fs.ErrNotExist) {
-		s, err := site.ReadSide(ctx, arg)
+		s, err := site.ReadSide(arg)
 		if err != nil && o.code.path == "" {
 			if e, is := errors.AsType[*fault.Error](err); is && errors.Is(e.Err, fs.ErrNotExist) {
 				e.Hint = "To compile the catalogs of a git revision, give --environment-path and the nodes (-t or --node)."
@@ -142,7 +137,7 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 	if err != nil {
 		return nil, false, err
 	}
-	side := &site.Side{Catalogs: make(map[string]*catalog.Catalog)}
+	made := make(map[string]*catalog.Catalog)
 	var failed []*site.Compiled
 	for c := range s.CompileAll(ctx, nodes, a.timeout()) {
 		if ctx.Err() != nil {
@@ -157,7 +152,7 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 			failed = append(failed, c)
 			continue
 		}
-		side.Catalogs[c.Node] = c.Catalog
+		made[c.Node] = c.Catalog
 	}
 	if len(failed) > 0 {
 		how := listing.Options{Color: a.ErrColor()}
@@ -165,7 +160,7 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 			return nil, false, written(err)
 		}
 	}
-	return side, len(failed) == 0, nil
+	return site.CompiledSide(made), len(failed) == 0, nil
 }
 
 type findOptions struct {
@@ -190,24 +185,18 @@ func wordsOfCatalogFind(args []string) error {
 }
 
 func runCatalogFind(ctx context.Context, a *app, o *findOptions) error {
-	all := make(map[string]*catalog.Catalog)
-	for _, path := range o.paths {
-		some, err := site.Read(ctx, path)
-		if err != nil {
+	sides := make([]*site.Side, len(o.paths))
+	for i, path := range o.paths {
+		var err error
+		if sides[i], err = site.ReadSide(path); err != nil {
 			return err
 		}
-		for node, c := range some {
-			if all[node] != nil {
-				return fault.New(site.Kind, "There are two catalogs of the node %s.", node)
-			}
-			all[node] = c
-		}
 	}
-	found, err := site.Search(all, o.resource)
+	found, nodes, err := site.Search(ctx, sides, o.resource)
 	if err != nil {
-		return err
+		return stopped(err)
 	}
-	if err := listing.PrintFound(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, found, len(all)); err != nil {
+	if err := listing.PrintFound(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, found, nodes); err != nil {
 		return written(err)
 	}
 	if len(found) == 0 {

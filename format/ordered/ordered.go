@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Map is an insertion-ordered map from string to any of: nil, bool, int64,
@@ -308,18 +310,17 @@ const maxDigits = 4096
 // kind: whole ones without an exponent stay whole, and one that is larger than
 // a float64 can be is an error. Errors say where they are.
 func ParseJSON(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
+	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	v, err := parse(d, maxDepth)
 	if err == nil {
-		if _, after := d.Token(); after != io.EOF {
+		if _, after := d.ReadToken(); after != io.EOF {
 			err = errors.New("text after the JSON document")
 		}
 	}
 	if err != nil {
 		offset := d.InputOffset()
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			offset = syntax.Offset
+		if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			offset, err = syntax.ByteOffset, syntax.Err
 		}
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -329,47 +330,50 @@ func ParseJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-func parse(d *json.Decoder, depth int) (any, error) {
+func parse(d *jsontext.Decoder, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("JSON document is nested more than %d levels deep", maxDepth)
 	}
-	t, err := d.Token()
+	t, err := d.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '[' {
-			list := []any{}
-			for d.More() {
-				v, err := parse(d, depth-1)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, v)
-			}
-			_, err := d.Token()
-			return list, err
-		}
-		m := &Map{}
-		for d.More() {
-			k, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
+	switch t.Kind() {
+	case '[':
+		list := []any{}
+		for d.PeekKind() != ']' {
 			v, err := parse(d, depth-1)
 			if err != nil {
 				return nil, err
 			}
-			m.Set(k.(string), v)
+			list = append(list, v)
 		}
-		_, err := d.Token()
+		_, err := d.ReadToken()
+		return list, err
+	case '{':
+		m := &Map{}
+		for d.PeekKind() != '}' {
+			k, err := d.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			name := k.String() // the token ends with the next one
+			v, err := parse(d, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			m.Set(name, v)
+		}
+		_, err := d.ReadToken()
 		return m, err
-	case json.Number:
-		return number(string(t))
-	default:
-		return t, nil
+	case '0':
+		return number(t.String())
+	case '"':
+		return t.String(), nil
+	case 't', 'f':
+		return t.Bool(), nil
 	}
+	return nil, nil
 }
 
 func number(s string) (any, error) {

@@ -96,7 +96,7 @@ func TestNilMap(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\n\"a\": 1e400}": "line 2: 1e400 is too large for a number",
-		"[1,\n\n2,]":       "line 3: invalid character ']'",
+		"[1,\n\n2,]":       "line 3: invalid character ','",
 		"[1,\n2":           "line 2: unexpected EOF",
 		"[1]\n[2]":         "line 2: text after the JSON document",
 		"[\n" + strings.Repeat("9", maxDigits+1) + "]": "line 2: a number of 4097 digits is too long",

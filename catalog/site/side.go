@@ -1,0 +1,132 @@
+package site
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"bolt/catalog"
+	"bolt/catalog/diff"
+	"bolt/format/fault"
+	"bolt/internal/inorder"
+)
+
+// A Side is the catalogs of one side of a comparison, or of a search. Those of files are read when
+// they are needed, so that the catalogs of a fleet need not fit in memory.
+type Side struct {
+	compiled map[string]*catalog.Catalog
+	files    map[string]string // paths, by their names without .json
+	single   bool              // one file, which has any name, or one node
+}
+
+// ReadSide is the catalogs of a file, or of a directory with a file for each node. The error is a
+// *fault.Error.
+func ReadSide(path string) (*Side, error) {
+	list, err := files(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	return &Side{files: list, single: err == nil && !info.IsDir()}, nil
+}
+
+// CompiledSide is catalogs by the names of their nodes.
+func CompiledSide(byNode map[string]*catalog.Catalog) *Side {
+	return &Side{compiled: byNode, single: len(byNode) == 1}
+}
+
+// Keep removes the nodes that another side does not have.
+func (s *Side) Keep(other *Side) {
+	for name := range s.compiled {
+		if !other.has(name) {
+			delete(s.compiled, name)
+		}
+	}
+	for name := range s.files {
+		if !other.has(name) {
+			delete(s.files, name)
+		}
+	}
+}
+
+func (s *Side) has(name string) bool { return s.compiled[name] != nil || s.files[name] != "" }
+
+// names are sorted.
+func (s *Side) names() (list []string) {
+	for name := range s.compiled {
+		list = append(list, name)
+	}
+	for name := range s.files {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// load returns a catalog; nil if the side has none of this name. The error is a *fault.Error.
+func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) {
+	if file, is := s.files[name]; is {
+		return read(ctx, file)
+	}
+	return s.compiled[name], nil
+}
+
+// Compare compares the catalogs of nodes. If both sides are one file or one node, these are compared,
+// whatever their names are. different is set if a node has a change. The error is a *fault.Error.
+func Compare(ctx context.Context, before, after *Side) (changes map[string][]diff.Change, different bool, err error) {
+	names := append(before.names(), after.names()...)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	other := func(name string) string { return name }
+	if before.single && after.single {
+		names = after.names()
+		other = func(string) string { return before.names()[0] }
+	}
+	changes = make(map[string][]diff.Change)
+	none := &catalog.Catalog{}
+	err = each(names, func(name string) (done, error) {
+		a, err := before.load(ctx, other(name))
+		if err != nil {
+			return done{}, err
+		}
+		b, err := after.load(ctx, name)
+		switch {
+		case err != nil:
+			return done{}, err
+		case a == nil:
+			return done{b.Name, diff.Compare(none, b)}, nil
+		case b == nil:
+			return done{a.Name, diff.Compare(a, none)}, nil
+		}
+		return done{b.Name, diff.Compare(a, b)}, nil
+	}, changes)
+	return changes, diff.Different(changes), err
+}
+
+// done is the result for one node.
+type done struct {
+	node    string
+	changes []diff.Change
+}
+
+// each works on names at the same time, and collects the results. The error is the first one, in the
+// order of the names, or that two names have the catalog of one node.
+func each(names []string, work func(name string) (done, error), to map[string][]diff.Change) error {
+	type result struct {
+		done
+		err error
+	}
+	for r := range inorder.Each(names, func(name string) result {
+		d, err := work(name)
+		return result{d, err}
+	}) {
+		if r.err != nil {
+			return r.err
+		}
+		if _, twice := to[r.node]; twice {
+			return fault.New(Kind, "There are two catalogs of the node %s.", r.node)
+		}
+		to[r.node] = r.changes
+	}
+	return nil
+}

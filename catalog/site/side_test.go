@@ -1,0 +1,128 @@
+package site_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"bolt/catalog"
+	"bolt/catalog/site"
+)
+
+// text is a catalog with a file of this mode.
+func text(node, mode string) string {
+	return fmt.Sprintf(`{"name":%q,"resources":[{"type":"File","title":"/a","parameters":{"mode":%q}}]}`, node, mode)
+}
+
+func side(t *testing.T, path string) *site.Side {
+	t.Helper()
+	s, err := site.ReadSide(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Nodes are compared with those of the same name; a file is compared with any file.
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a/gone.json": text("gone", "0644"), "a/same.json": text("same", "0644"), "a/changed.json": text("changed", "0644"),
+		"b/new.json": text("", "0644"), "b/same.json": text("same", "0644"), "b/changed.json": text("changed", "0600"), "b/README": "x",
+		"twice/x.json": text("n", "0644"), "twice/y.json": text("n", "0644"),
+	})
+	made, err := catalog.Parse([]byte(text("changed", "0600")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := func() *site.Side { return site.CompiledSide(map[string]*catalog.Catalog{"changed": made}) }
+	at := func(name string) *site.Side { return side(t, filepath.Join(dir, name)) }
+	rest := func() *site.Side {
+		s := at("a")
+		s.Keep(compiled())
+		return s
+	}
+	for _, k := range []struct {
+		before, after *site.Side
+		want          string // the changes of nodes
+	}{
+		{at("a"), at("b"), "changed:changed gone:removed new:added same:"},
+		{at("a"), at("a"), "changed: gone: same:"},
+		{at("a/same.json"), at("b/changed.json"), "changed:changed"},
+		{at("a/same.json"), at("b/new.json"), "new:"},
+		{at("a/same.json"), compiled(), "changed:changed"},
+		{at("b"), compiled(), "changed: new:removed same:removed"},
+		{rest(), compiled(), "changed:changed"},
+		{at("a"), at("twice"), "There are two catalogs of the node n."},
+	} {
+		changes, different, err := site.Compare(t.Context(), k.before, k.after)
+		var list []string
+		for node, of := range changes {
+			kinds := ""
+			for _, c := range of {
+				kinds += string(c.Kind)
+			}
+			list = append(list, node+":"+kinds)
+		}
+		slices.Sort(list)
+		got := strings.Join(list, " ")
+		if err != nil {
+			got = err.Error()
+		} else if different != (strings.Contains(got, ":added") || strings.Contains(got, ":changed") || strings.Contains(got, ":removed")) {
+			t.Errorf("different is %v for %s", different, got)
+		}
+		if got != k.want {
+			t.Errorf("got %q, want %q", got, k.want)
+		}
+	}
+}
+
+// A file that cannot be read or is no catalog is an error that names it.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"bad/n.json": "{", "empty/x": "", "ok/n.json": text("n", "0")})
+	for _, name := range []string{"none", "empty"} {
+		if _, err := site.ReadSide(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, pair := range [][2]string{{"bad", "ok"}, {"ok", "bad"}} {
+		if _, _, err := site.Compare(t.Context(), side(t, filepath.Join(dir, pair[0])), side(t, filepath.Join(dir, pair[1]))); err == nil || !strings.Contains(err.Error(), "n.json' is not a catalog") {
+			t.Errorf("%v: %v", pair, err)
+		}
+	}
+}
+
+// A pattern has * for any text.
+func TestSearch(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"n.json": `{"name":"n","resources":[{"type":"File","title":"/etc/a.conf"},{"type":"Web::Vhost","title":"a*[b]"},{"type":"File","title":"/x"}]}`, "m.json": text("m", "0")})
+	for pattern, want := range map[string]string{
+		"File":                "File[/a] File[/etc/a.conf] File[/x]",
+		"file[/etc/*]":        "File[/etc/a.conf]",
+		"File[*a*]":           "File[/a] File[/etc/a.conf]",
+		"File[/*.conf]":       "File[/etc/a.conf]",
+		"File[/etc/a.conf*f]": "",
+		"web::vhost[a*[b]]":   "Web::Vhost[a*[b]]",
+		"Web::Vhost[*[*]]":    "Web::Vhost[a*[b]]",
+		"Class":               "",
+		"File[/a":             `"File[/a" is not a resource.`,
+		"File[]":              `"File[]" is not a resource.`,
+		"":                    `"" is not a resource.`,
+	} {
+		found, nodes, err := site.Search(t.Context(), []*site.Side{side(t, dir)}, pattern)
+		var list []string
+		for _, s := range found {
+			list = append(list, s.Resource.String())
+		}
+		got := strings.Join(list, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err == nil && nodes != 2 {
+			t.Errorf("%s: got %q on %d nodes, want %q", pattern, got, nodes, want)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+include base
+
+node /^web\d+/ {
+  include web
+}
+
+node default {}

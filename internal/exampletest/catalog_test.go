@@ -1,0 +1,53 @@
+package exampletest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestControlRepo types the commands of examples/control-repo/README.md.
+func TestControlRepo(t *testing.T) {
+	example := filepath.Join(root, "examples", "control-repo")
+	readme, err := os.ReadFile(filepath.Join(example, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", filepath.Join(bin, "bolt"), "./cmd/bolt")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	project := filepath.Join(t.TempDir(), "project")
+	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	said := make(map[string]string) // by the first words of commands
+	for line := range strings.Lines(string(readme)) {
+		line, is := strings.CutPrefix(line, "$ ")
+		if !is {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", line)
+		cmd.Dir = project
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "BOLT_POOL=off", "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s%v\n%s", line, err, out)
+		}
+		said[strings.Join(strings.Fields(line)[:min(3, len(strings.Fields(line)))], " ")] = string(out)
+	}
+	for command, want := range map[string]string{
+		"bolt catalog compile": "db01: 3 resources",
+		"bolt catalog show":    "Service[nginx]",
+		"bolt catalog diff":    "web[01-03]: the same 1 change on 3 nodes\n  ~ File[/etc/nginx/conf.d/site.conf]\n",
+		"bolt catalog find":    "Service[nginx] on 3 nodes: web[01-03]\n",
+	} {
+		if !strings.Contains(said[command], want) {
+			t.Errorf("%s printed\n%s\nwant %s", command, said[command], want)
+		}
+	}
+}

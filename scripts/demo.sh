@@ -67,6 +67,16 @@ try 0 'time bolt command run true -t all --format json >/dev/null'
 say 'What the daemon holds'
 try 0 'bolt pool status'
 
+# The same code in two versions, compiled for the machines of the farm.
+cp -r "$here/../examples/control-repo/environments" environments
+git init -q -b main . && git add environments && git -c user.name=demo -c user.email=demo@localhost commit -q -m 'version 1'
+say 'Catalogs: what each machine should look like, in the order of application'
+try 0 'bolt catalog compile --environment-path environments -t all --output catalogs'
+try 0 'bolt catalog show catalogs/web01.json'
+say 'A change of the data: what it changes, and on which machines'
+sed -i 's/8080/8443/' environments/production/data/common.yaml
+try 2 'bolt catalog diff main --environment-path environments -t all --exit-code'
+
 # examples/rolling-upgrade is made for the first five machines. The port of the service is free where that of the
 # farm is: nobody else has a farm with it.
 [ "$(wc -l <"$dir/farm/hosts")" -ge 5 ] || exit 0

@@ -21,7 +21,7 @@ const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
 	Changed Kind = "changed"
-	// Moved is for all resources together: only their order differs.
+	// Moved is for all resources together: those of both catalogs have another order.
 	Moved Kind = "moved"
 )
 
@@ -73,10 +73,28 @@ func Compare(before, after *catalog.Catalog) []Change {
 			changes = append(changes, Change{Removed, r.Ref, compare(a, r, b, nil)})
 		}
 	}
-	if changes == nil {
-		changes = []Change{{Kind: Moved}}
+	if changes == nil || !sameOrder(a, b) {
+		changes = append(changes, Change{Kind: Moved})
 	}
 	return changes
+}
+
+// sameOrder reports whether the resources that both sides have are in the same order.
+func sameOrder(a, b *side) bool {
+	i := 0
+	for _, r := range a.list {
+		if b.byRef[r.Ref] == nil {
+			continue
+		}
+		for a.byRef[b.list[i].Ref] == nil {
+			i++
+		}
+		if b.list[i].Ref != r.Ref {
+			return false
+		}
+		i++
+	}
+	return true
 }
 
 // Select returns the resources of a catalog that match, each as an added one.

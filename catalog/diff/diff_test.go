@@ -72,6 +72,11 @@ func TestCompare(t *testing.T) {
 	if got := show(diff.Compare(a, b)); got != "moved" {
 		t.Errorf("another order: %q", got)
 	}
+	b = parse(t, strings.Replace(before, "0644", "0600", 1))
+	b.Resources()[1], b.Resources()[2] = b.Resources()[2], b.Resources()[1]
+	if got := show(diff.Compare(a, b)); !strings.HasPrefix(got, "changed ") || !strings.HasSuffix(got, "moved") {
+		t.Errorf("another order and another mode: %q", got)
+	}
 }
 
 // The content of a source is compared, and not its place.

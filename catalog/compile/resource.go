@@ -164,6 +164,9 @@ func (r *resource) where() string {
 	if r.pos.Line == 0 {
 		return ""
 	}
+	if r.pos.File == "" {
+		return fmt.Sprintf(", on line %d", r.pos.Line)
+	}
 	return fmt.Sprintf(", at %s:%d", r.pos.File, r.pos.Line)
 }
 

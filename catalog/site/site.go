@@ -21,7 +21,9 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/compile"
+	"bolt/catalog/order"
 	"bolt/catalog/static"
+	"bolt/catalog/types"
 	"bolt/environment"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -189,8 +191,8 @@ type Node struct {
 	Log     func(eval.Log) // gets messages of programs; nil: they are lost
 }
 
-// Compile compiles the static catalog of a node. A source that cannot be resolved is a
-// warning, because a target may still have what it needs. The error is an *eval.Error or syntax.Errors.
+// Compile compiles the static catalog of a node. A source that cannot be resolved, and
+// a cycle, are warnings, because Puppet compiles such catalogs, too. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 	node := environment.Certified(n.Name, n.Facts, s.server)
 	node.Limits, node.Log = n.Limits, n.Log
@@ -206,6 +208,9 @@ func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 		return nil, err
 	}
 	if n.Log != nil {
+		if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
+			n.Log(eval.Log{Level: eval.Warning, Kind: "order", Msg: err.Error()})
+		}
 		for _, p := range problems {
 			at := syntax.Position{File: p.Resource.File, Line: p.Resource.Line}
 			n.Log(eval.Log{Level: eval.Warning, Kind: "missing-source", Msg: p.Msg, Scope: p.Resource.Ref.String(), Pos: at})

@@ -146,9 +146,17 @@ func (a *app) failedCompile(err error) error {
 
 // sayOfNode prints a message of a compilation on standard error, or logs it.
 func (a *app) sayOfNode(node string, l eval.Log) {
-	msg := fmt.Sprintf("%s: %s: %s", node, l.Scope, l.Msg)
+	msg := l.Msg
+	if l.Scope != "" {
+		msg = l.Scope + ": " + msg
+	}
+	msg = node + ": " + msg
 	if l.Kind != "" && l.Pos.Line > 0 {
-		msg += fmt.Sprintf(" (%s:%d)", l.Pos.File, l.Pos.Line)
+		at := fmt.Sprintf("%s:%d", l.Pos.File, l.Pos.Line)
+		if l.Pos.File == "" {
+			at = fmt.Sprintf("line %d", l.Pos.Line)
+		}
+		msg += " (" + at + ")"
 	}
 	switch l.Level {
 	case eval.Debug:

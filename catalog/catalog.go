@@ -31,6 +31,17 @@ type Ref struct{ Type, Title string }
 // String returns the reference as catalogs have it: File[/etc/motd].
 func (r Ref) String() string { return r.Type + "[" + r.Title + "]" }
 
+// Capitals returns the name of a type or class as references have it: App::Params.
+func Capitals(name string) string {
+	parts := strings.Split(name, "::")
+	for i, p := range parts {
+		if p != "" {
+			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "::")
+}
+
 // ParseRef reads what Ref.String writes. A title can have brackets itself.
 func ParseRef(text string) (Ref, error) {
 	typ, rest, found := strings.Cut(text, "[")
@@ -62,7 +73,8 @@ type Resource struct {
 	Line int
 	// Exported is set for a resource that was exported, also if it was collected, too.
 	Exported bool
-	// Virtual is set for a resource that is not applied. JSON does not have it.
+	// Virtual is set for a resource that is not applied. JSON does not have it: a catalog in
+	// PuppetDB's form does not tell exported resources that are applied from those that are not.
 	Virtual bool
 	// Params are the parameters that have values; nil for none.
 	Params *ordered.Map

@@ -11,8 +11,8 @@ import (
 const catalogFormat = 2
 
 // Parse reads a catalog in Puppet's JSON: the answer of a compilation, with or without
-// {"catalog": ...} around it. It ignores keys that it does not know. An error names the
-// part that is wrong.
+// {"catalog": ...} around it, or the form that PuppetDB takes (package wire). It ignores keys
+// that it does not know. An error names the part that is wrong.
 func Parse(data []byte) (*Catalog, error) {
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
@@ -101,6 +101,9 @@ func (in *reader) catalog(m *ordered.Map) *Catalog {
 		Tags:        in.texts(m, "tags", ""),
 		Classes:     in.texts(m, "classes", ""),
 	}
+	if _, stored := m.Get("certname"); stored {
+		c.Name = in.text(m, "certname", "")
+	}
 	switch v := m.Value("version").(type) {
 	case string:
 		c.Version = v
@@ -130,6 +133,9 @@ func (in *reader) catalog(m *ordered.Map) *Catalog {
 	for i, v := range in.list(m, "edges", "") {
 		where := fmt.Sprintf("edges[%d]", i)
 		e := in.object(v, where)
+		if kind := in.text(e, "relationship", where+"."); kind != "" && kind != "contains" {
+			continue // a parameter has it, too
+		}
 		edge := Edge{in.end(c, e, "source", where+"."), in.end(c, e, "target", where+".")}
 		if in.err != nil {
 			return nil
@@ -169,9 +175,16 @@ func (in *reader) resource(m *ordered.Map, where string) *Resource {
 	return r
 }
 
-// end reads one end of an edge, which must be a resource.
+// end reads one end of an edge, which must be a resource: a string, or an object in PuppetDB's
+// form.
 func (in *reader) end(c *Catalog, m *ordered.Map, key, where string) Ref {
-	r, err := ParseRef(in.text(m, key, where))
+	var r Ref
+	var err error
+	if parts, is := m.Value(key).(*ordered.Map); is {
+		r = Ref{in.text(parts, "type", where+key+"."), in.text(parts, "title", where+key+".")}
+	} else {
+		r, err = ParseRef(in.text(m, key, where))
+	}
 	switch {
 	case err != nil:
 		in.fail(where+key, "%v", err)

@@ -130,11 +130,11 @@ func (g *graph) find(r catalog.Ref) (int, bool) {
 	if i, ok := g.byRef[r]; ok {
 		return i, true
 	}
-	r.Type = capitals(r.Type)
+	r.Type = catalog.Capitals(r.Type)
 	switch r.Type {
 	case "Class":
 		if r.Title != "main" {
-			r.Title = capitals(strings.TrimPrefix(r.Title, "::"))
+			r.Title = catalog.Capitals(strings.TrimPrefix(r.Title, "::"))
 		}
 	case "File":
 		if len(r.Title) > 1 {
@@ -143,16 +143,6 @@ func (g *graph) find(r catalog.Ref) (int, bool) {
 	}
 	i, ok := g.byRef[r]
 	return i, ok
-}
-
-func capitals(name string) string {
-	parts := strings.Split(name, "::")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "::")
 }
 
 // relations are the parameters that name other resources. later is true if these come

@@ -1,0 +1,220 @@
+// Package wire writes catalogs in the form in which PuppetDB takes them: the payload of
+// the command "replace catalog", version 9. catalog.Parse reads this form.
+//
+// PuppetDB stores less than a catalog has. Parameters that are sensitive are left out.
+// Values that JSON does not have are strings. Exported resources are there even if no node
+// has collected them. Relations are edges, too.
+//
+// Source: https://www.puppet.com/docs/puppetdb (catalog wire format, version 9), and the
+// recorded command of Puppet's own client in testdata.
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/catalog"
+	"bolt/catalog/types"
+	"bolt/format/ordered"
+	"bolt/puppet/value"
+)
+
+// The command whose payload Catalog writes.
+const (
+	Command = "replace_catalog"
+	Version = 9
+)
+
+// Options describe who sends a catalog.
+type Options struct {
+	Producer string    // the certname of the compiler; "" for none
+	Produced time.Time // PuppetDB ignores a catalog that is older than the one it has
+}
+
+// timestamp is the format of times.
+const timestamp = "2006-01-02T15:04:05.000Z"
+
+// Catalog returns the payload of the command. An error names the relation whose resource
+// the catalog does not have.
+func Catalog(c *catalog.Catalog, o Options) (*ordered.Map, error) {
+	sent := stored(c)
+	resources := make([]any, 0, len(sent))
+	for _, r := range sent {
+		m := ordered.Of("type", r.Type, "title", r.Title, "tags", list(r.Tags))
+		if r.File != "" {
+			m.Set("file", r.File)
+		}
+		if r.Line != 0 {
+			m.Set("line", int64(r.Line))
+		}
+		m.Set("exported", r.Exported)
+		if r.Kind != "" {
+			m.Set("kind", string(r.Kind))
+		}
+		if r.Params == nil {
+			m.Set("parameters", &ordered.Map{})
+		} else {
+			m.Set("parameters", r.Params)
+		}
+		resources = append(resources, m)
+	}
+	edges, err := edges(c, sent)
+	if err != nil {
+		return nil, err
+	}
+	return ordered.Of(
+		"certname", c.Name, "version", c.Version, "environment", c.Environment,
+		"transaction_uuid", optional(c.UUID), "catalog_uuid", optional(c.UUID), "code_id", optional(c.CodeID), "job_id", nil,
+		"producer", optional(o.Producer), "producer_timestamp", o.Produced.UTC().Format(timestamp),
+		"resources", resources, "edges", edges), nil
+}
+
+// Exported returns the exported resources of a catalog as PuppetDB stores them. The
+// catalog can be one that was read from this form.
+func Exported(c *catalog.Catalog) (list []*catalog.Resource) {
+	for _, r := range c.Resources() {
+		if r.Exported {
+			list = append(list, stripped(r))
+		}
+	}
+	return list
+}
+
+// stored returns the resources that PuppetDB stores: all but those that are virtual and
+// not exported.
+func stored(c *catalog.Catalog) (list []*catalog.Resource) {
+	for _, r := range c.Resources() {
+		if r.Exported || !r.Virtual {
+			list = append(list, stripped(r))
+		}
+	}
+	return list
+}
+
+// unordered are the parameters whose order has no meaning. PuppetDB compares catalogs, and
+// they must not differ by this order.
+var unordered = []string{"alias", "audit", "before", "check", "notify", "require", "subscribe", "tag"}
+
+// stripped returns a copy of a resource with parameters as PuppetDB stores them.
+func stripped(r *catalog.Resource) *catalog.Resource {
+	made := *r
+	made.Params, made.Sensitive = nil, nil
+	params := &ordered.Map{}
+	for name, v := range r.Params.All() {
+		if v != nil && !slices.Contains(r.Sensitive, name) {
+			params.Set(name, Plain(v))
+		}
+	}
+	if names := aliases(r); len(names) > 0 {
+		params.Set("alias", names)
+	}
+	for _, name := range unordered {
+		if l, is := params.Value(name).([]any); is {
+			l = slices.Clone(l)
+			slices.SortStableFunc(l, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			params.Set(name, l)
+		}
+	}
+	if params.Len() > 0 {
+		made.Params = params
+	}
+	return &made
+}
+
+// aliases returns the names besides its title by which others can refer to a resource: the
+// parameter alias, and the value of the parameter that names the resource.
+func aliases(r *catalog.Resource) (names []any) {
+	switch v := r.Params.Value("alias").(type) {
+	case nil:
+	case []any:
+		names = append(names, v...)
+	default:
+		names = append(names, v)
+	}
+	key, alone := "name", true
+	if t := types.Find(strings.ToLower(r.Type)); t != nil {
+		key = t.Key
+		// Several exec and tidy can have one name; a name of the others is more than one
+		// parameter.
+		alone = !slices.Contains([]string{"exec", "tidy", "package", "sshkey"}, t.Name)
+	}
+	name := r.Params.Value(key)
+	if name == nil || !alone || slices.Contains(r.Sensitive, key) || slices.Contains(names, name) {
+		return names
+	}
+	// Puppet's title of the first stage and of the top class is not a string.
+	if name != any(r.Title) || r.Title == "main" && (r.Type == "Class" || r.Type == "Stage") {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Plain returns a value without rich data: each value that JSON does not have is the string
+// that Puppet makes of it.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case []any:
+		made := make([]any, len(v))
+		for i, x := range v {
+			made[i] = Plain(x)
+		}
+		return made
+	case *ordered.Map:
+		made := &ordered.Map{}
+		if _, rich := v.Get("__ptype"); !rich {
+			for k, x := range v.All() {
+				made.Set(k, Plain(x))
+			}
+			return made
+		}
+		if pairs, is := v.Value("__pvalue").([]any); is && v.Value("__ptype") == "Hash" {
+			for i := 0; i+1 < len(pairs); i += 2 {
+				made.Set(fmt.Sprint(Plain(pairs[i])), Plain(pairs[i+1]))
+			}
+			return made
+		}
+		return text(v)
+	}
+	return v
+}
+
+// text returns the string of a value of rich data.
+func text(v *ordered.Map) string {
+	of, _ := v.Value("__pvalue").(string)
+	switch name, _ := v.Value("__ptype").(string); name {
+	case "Sensitive":
+		return "Sensitive [value redacted]"
+	case "Regexp":
+		return "/" + of + "/"
+	case "SemVer", "SemVerRange", "Timespan", "Timestamp", "Binary", "URI":
+		return of
+	}
+	if data, err := v.MarshalJSON(); err == nil {
+		if known, err := value.UnmarshalRich(data); err == nil {
+			return value.ToString(known)
+		}
+	}
+	parts := &ordered.Map{} // of a type that is not known here
+	for k, x := range v.All() {
+		parts.Set(k, Plain(x))
+	}
+	data, _ := parts.MarshalJSON() // it is data
+	return string(data)
+}
+
+func optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func list(texts []string) []any {
+	l := make([]any, len(texts))
+	for i, s := range texts {
+		l[i] = s
+	}
+	return l
+}

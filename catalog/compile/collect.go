@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -50,28 +51,25 @@ func (c *compiler) noteChange(r *resource) {
 	k.fresh = append(k.fresh, r)
 }
 
-// Collect remembers a collector. There is nowhere that exported resources could
-// be collected from.
+// Collect remembers a collector.
 func (c *compiler) Collect(s *eval.Site, q *eval.Collector) (value.Value, error) {
 	w := &collector{Collector: q, scope: s.Scope, turn: len(c.awaiting), has: make(map[*resource]bool)}
-	if q.Exported {
-		c.warn(s.Scope, q.Pos, "no-exports", "exported resources are kept nowhere: nothing is collected")
-	}
 	if _, err := c.find(s, q.Type); err != nil {
 		return nil, err
 	}
-	if !q.Exported {
-		c.awaiting = append(c.awaiting, w)
-		k := c.kinOf(q.Type)
-		k.all = true
-		switch tag, title := wanted(q.Query); {
-		case tag != "":
-			k.byTag[tag] = append(k.byTag[tag], w)
-		case title != "":
-			k.byTitle[title] = append(k.byTitle[title], w)
-		default:
-			k.any = append(k.any, w)
-		}
+	c.awaiting = append(c.awaiting, w)
+	if q.Exported {
+		c.asking = append(c.asking, w)
+	}
+	k := c.kinOf(q.Type)
+	k.all = true
+	switch tag, title := wanted(q.Query); {
+	case tag != "":
+		k.byTag[tag] = append(k.byTag[tag], w)
+	case title != "":
+		k.byTitle[title] = append(k.byTitle[title], w)
+	default:
+		k.any = append(k.any, w)
 	}
 	return &value.Runtime{Runtime: "go", Name: "collector", Value: w}, nil
 }
@@ -100,9 +98,9 @@ func wanted(q eval.Query) (tag, title string) {
 	return tag, title
 }
 
-// collect lets the collectors look at what is new. It reports whether one has found
-// something.
-func (c *compiler) collect() (more bool) {
+// collect lets the collectors look at what is new, and those of exported resources ask for
+// those of other nodes. It reports whether one has found something.
+func (c *compiler) collect(ctx context.Context) (more bool, err error) {
 	for _, typ := range c.collected() {
 		k := c.byType[typ]
 		look := k.fresh
@@ -112,14 +110,23 @@ func (c *compiler) collect() (more bool) {
 		k.fresh, k.all = nil, false
 		for _, r := range look {
 			for _, w := range c.candidates(k, r) {
-				if !w.has[r] && c.matches(w.Query, r) {
+				if !w.has[r] && (r.exported || !w.Exported) && c.matches(w.Query, r) {
 					w.take(c, r)
 					more = true
 				}
 			}
 		}
 	}
-	return more
+	asking := c.asking
+	c.asking = nil
+	for _, w := range asking {
+		found, err := c.ask(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		more = more || found
+	}
+	return more, nil
 }
 
 // collected returns the types of the collectors, each once.

@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"bolt/catalog"
+	"bolt/catalog/exports"
 	"bolt/environment"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -35,6 +36,25 @@ type Options struct {
 	Environment string
 	// Classes are evaluated after the node definition. Their names are in lower case.
 	Classes []string
+	// Exports finds the exported resources of other nodes. nil finds none, and a warning of
+	// kind NoExports says so if a program collects some.
+	Exports Exports
+}
+
+// NoExports is the kind of a warning.
+const NoExports = "no-exports"
+
+// Exports are the exported resources of nodes.
+type Exports interface {
+	// Find returns the resources of a type ("Web::Vhost") that nodes other than node export
+	// and that the query matches; nil matches all. The caller does not change them.
+	Find(ctx context.Context, node, typ string, q eval.Query) ([]exports.Export, error)
+}
+
+// A Collected is a resource of another node that a collector has added to the catalog.
+type Collected struct {
+	Node string
+	Ref  catalog.Ref
 }
 
 // A Result is what a compilation came to.
@@ -43,6 +63,8 @@ type Result struct {
 	Catalog *catalog.Catalog
 	// Value is that of the last main program.
 	Value value.Value
+	// Collected are the resources of other nodes in the catalog, in its order.
+	Collected []Collected
 }
 
 // Compile evaluates the main programs (a manifest, or those of a directory) for a node and
@@ -50,6 +72,7 @@ type Result struct {
 // an *eval.Error with a place, if the programs are wrong.
 func Compile(ctx context.Context, x *environment.Evaluation, programs []*syntax.Program, o Options) (*Result, error) {
 	c := newCompiler(x)
+	c.nodeName, c.exports = o.Node, o.Exports
 	x.Interp.Env().Builder = c
 	v, err := c.run(ctx, programs, o)
 	if err != nil {
@@ -59,7 +82,7 @@ func Compile(ctx context.Context, x *environment.Evaluation, programs []*syntax.
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Catalog: made, Value: v}, nil
+	return &Result{Catalog: made, Value: v, Collected: c.foreign()}, nil
 }
 
 // A compiler is an eval.Builder and an eval.Cataloger.
@@ -81,6 +104,11 @@ type compiler struct {
 	relations []*eval.Relation
 	related   int // references that relations have added
 	realized  []eval.Ref
+
+	nodeName string
+	exports  Exports      // nil for none
+	asking   []*collector // of exported resources, that have not asked for those of other nodes
+	warned   bool         // about exports that are not collected
 }
 
 func newCompiler(x *environment.Evaluation) *compiler {
@@ -161,7 +189,9 @@ func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Option
 // generate evaluates what was declared since it was called last: collectors, realize and
 // instances of defined types. more is false if there was nothing.
 func (c *compiler) generate(ctx context.Context) (more bool, err error) {
-	more = c.collect()
+	if more, err = c.collect(ctx); err != nil {
+		return false, err
+	}
 	rest := c.realized[:0]
 	for _, ref := range c.realized {
 		if r := c.look(ref); r == nil {
@@ -283,9 +313,6 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 
 // Declare adds resources and evaluates classes.
 func (c *compiler) Declare(s *eval.Site, d *eval.Declaration) ([]value.Value, error) {
-	if d.Form == syntax.Exported {
-		c.warn(s.Scope, d.Pos, "no-exports", "exported resources are kept nowhere: nothing is exported")
-	}
 	var refs []value.Value
 	for _, b := range d.Bodies {
 		for _, title := range b.Titles {

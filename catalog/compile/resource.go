@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/catalog"
+	"bolt/catalog/exports"
 	"bolt/catalog/types"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -17,7 +18,8 @@ type resource struct {
 	ref      eval.Ref
 	kind     catalog.Kind
 	form     syntax.Form
-	exported bool // and stays so when it is collected
+	exported bool            // and stays so when it is collected
+	from     *exports.Export // the export that it is a copy of; nil for a resource of this node
 	params   *value.Hash
 	tagged   tagSet      // by the function tag
 	outer    []string    // tags of the class or resource around it, at the time of the declaration
@@ -161,8 +163,14 @@ func (r *resource) accepts(name string) bool {
 
 // where is the place of a declaration, for messages.
 func (r *resource) where() string {
-	if r.pos.Line == 0 {
+	if r.from != nil {
+		return exportedBy(*r.from)
+	}
+	switch {
+	case r.pos.Line == 0:
 		return ""
+	case r.pos.File == "":
+		return fmt.Sprintf(", on line %d", r.pos.Line)
 	}
 	if r.pos.File == "" {
 		return fmt.Sprintf(", on line %d", r.pos.Line)
@@ -208,24 +216,13 @@ func canonicalTitle(r eval.Ref) eval.Ref {
 // className is the name of a class as the compiler writes it.
 func className(title string) string { return strings.ToLower(strings.TrimPrefix(title, "::")) }
 
-// capitals writes a name as references do: App::Params.
-func capitals(name string) string {
-	parts := strings.Split(name, "::")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "::")
-}
-
 // catalogRef is a reference as catalogs have it: File[/x], Class[App].
 func catalogRef(r eval.Ref) catalog.Ref {
 	title := r.Title
 	if r.Type == "class" && title != mainTitle {
-		title = capitals(title)
+		title = catalog.Capitals(title)
 	}
-	return catalog.Ref{Type: capitals(r.Type), Title: title}
+	return catalog.Ref{Type: catalog.Capitals(r.Type), Title: title}
 }
 
 func reference(r eval.Ref) string { return catalogRef(r).String() }

@@ -10,8 +10,8 @@ import (
 	"bolt/internal/period"
 )
 
-// Chosen provides stored facts for the selection of targets, and warns if these
-// facts are old or damaged.
+// Chosen provides stored facts for the selection of targets and for catalogs, and warns if
+// these facts are old or damaged.
 type Chosen struct {
 	store  *Store
 	maxAge time.Duration
@@ -46,8 +46,8 @@ func (c *Chosen) Of(ctx context.Context, name string, facts []string) (*ordered.
 	return r.Facts, nil
 }
 
-// Warn warns once for each target that was selected by old or damaged facts. A nil Chosen
-// has selected none.
+// Warn warns once for each target whose facts were used and are old or damaged. A nil Chosen
+// has provided none.
 func (c *Chosen) Warn(warn func(id, text string)) {
 	if c == nil {
 		return
@@ -61,6 +61,6 @@ func (c *Chosen) Warn(warn func(id, text string)) {
 		of = fmt.Sprintf("%d targets", c.old)
 	}
 	age := period.Text(c.maxAge)
-	warn("old_facts", fmt.Sprintf("Targets were chosen by facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, period.Text(c.oldest), age))
+	warn("old_facts", fmt.Sprintf("bolt used facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, period.Text(c.oldest), age))
 	c.old = 0
 }

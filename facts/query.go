@@ -67,19 +67,29 @@ func (q *Query) Here() bool { return true }
 
 // Do takes the facts of one target.
 func (q *Query) Do(ctx context.Context, site *run.Site) error {
-	b := q.batches[site.Target]
-	if err := q.load(ctx, b); err != nil {
+	facts, err := q.Take(ctx, site.Target)
+	if err != nil {
 		return err
 	}
-	b.mu.Lock()
-	facts := b.facts[site.Target]
-	delete(b.facts, site.Target)
-	b.mu.Unlock()
 	if facts == nil {
 		return noFacts("PuppetDB has no facts of a node that is called %s", nodeNames(certnames(ctx, site.Target)))
 	}
 	site.Result.Value = facts
 	return nil
+}
+
+// Take returns the facts of a target, nil if PuppetDB does not know it. It can be called once
+// for each target.
+func (q *Query) Take(ctx context.Context, t *inventory.Target) (*ordered.Map, error) {
+	b := q.batches[t]
+	if err := q.load(ctx, b); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	facts := b.facts[t]
+	delete(b.facts, t)
+	return facts, nil
 }
 
 // load queries a batch, once.

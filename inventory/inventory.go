@@ -74,7 +74,7 @@ type Options struct {
 	// that name: at least those of facts that there are, or all if facts is nil;
 	// the result is nil if nothing was ever collected. They count where targets are
 	// chosen, under what the inventory says (Where, and groups with a match), and
-	// nowhere else: what a target's Data is does not depend on what was collected
+	// nowhere else here: what a target's Data is does not depend on what was collected
 	// when. It is called like Resolve, and the result is not kept. nil stands for
 	// somebody who collects no facts: those of the inventory are then all that
 	// there are.

@@ -190,6 +190,12 @@ func (t *Target) dataOf(ctx context.Context, s *state) (*Data, error) {
 	return d, nil
 }
 
+// FactsOver returns the facts of the inventory over others, as Where sees them: values of the
+// inventory replace the others, key by key, and are in clear text.
+func (d *Data) FactsOver(others *ordered.Map) *ordered.Map {
+	return deepOverlay(others, RevealMap(d.Facts))
+}
+
 // merge does Data's work. The caller holds Inventory.turn.
 func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	inv := t.inv

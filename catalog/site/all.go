@@ -2,12 +2,16 @@ package site
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 
 	"bolt/catalog"
+	"bolt/catalog/compile"
+	"bolt/catalog/wire"
 	"bolt/environment/program"
 	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/inorder"
 	"bolt/puppet/eval"
 )
@@ -16,8 +20,11 @@ import (
 type Compiled struct {
 	Node    string
 	Catalog *catalog.Catalog // nil after an error
-	Logs    []eval.Log
-	Err     error
+	Stored  *ordered.Map     // the catalog in PuppetDB's form, after Store
+	// Collected are the resources of other nodes in the catalog.
+	Collected []compile.Collected
+	Logs      []eval.Log
+	Err       error
 }
 
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors.
@@ -31,6 +38,24 @@ func (s *Site) CompileAll(ctx context.Context, nodes []Node, limit time.Duration
 	})
 }
 
+// Store sets Stored. If PuppetDB could not take the catalog, this is the error of the node.
+func (c *Compiled) Store(o wire.Options) {
+	if c.Err != nil {
+		return
+	}
+	if c.Stored, c.Err = wire.Catalog(c.Catalog, o); c.Err != nil {
+		c.Catalog, c.Collected = nil, nil
+	}
+}
+
+// form is what is stored of the catalog.
+func (c *Compiled) form() json.Marshaler {
+	if c.Stored != nil {
+		return c.Stored
+	}
+	return c.Catalog
+}
+
 func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
 	done := &Compiled{Node: n.Name}
 	if ctx.Err() != nil {
@@ -39,10 +64,15 @@ func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
 	}
 	defer func() {
 		if p := recover(); p != nil { // a bug ends one node
-			done.Catalog, done.Err = nil, fault.New(Kind, "internal error: %v", p)
+			done.Catalog, done.Collected, done.Err = nil, nil, fault.New(Kind, "internal error: %v", p)
 		}
 	}()
 	n.Log = func(l eval.Log) { done.Logs = append(done.Logs, l) }
-	done.Catalog, done.Err = s.Compile(ctx, n)
+	made, err := s.compile(ctx, n)
+	if err != nil {
+		done.Err = err
+		return done
+	}
+	done.Catalog, done.Collected = made.Catalog, made.Collected
 	return done
 }

@@ -46,6 +46,15 @@ type Site struct {
 	files    *static.Sources
 	now      func() time.Time
 	server   *value.Hash // $server_facts
+	exports  compile.Exports
+}
+
+// With returns a Site of the same code that collects exported resources. nil collects those
+// of the node itself only.
+func (s *Site) With(e compile.Exports) *Site {
+	made := *s
+	made.exports = e
+	return &made
 }
 
 // A Source is the text of a manifest, and the name of its file.
@@ -194,11 +203,19 @@ type Node struct {
 // Compile compiles the static catalog of a node. A source that cannot be resolved, and
 // a cycle, are warnings, because Puppet compiles such catalogs, too. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
+	made, err := s.compile(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return made.Catalog, nil
+}
+
+func (s *Site) compile(ctx context.Context, n Node) (*compile.Result, error) {
 	node := environment.Certified(n.Name, n.Facts, s.server)
 	node.Limits, node.Log = n.Limits, n.Log
 	x := s.env.Evaluation(node)
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
-	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Classes: n.Classes})
+	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Classes: n.Classes, Exports: s.exports})
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +235,7 @@ func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
 	}
 	c.Version = strconv.FormatInt(s.now().Unix(), 10)
 	c.UUID = newUUID()
-	return c, nil
+	return made, nil
 }
 
 // newUUID makes a random UUID (RFC 9562, version 4).

@@ -5,17 +5,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"bolt/catalog"
 	"bolt/format/fault"
 	"bolt/internal/atomicfile"
 )
 
-// Write writes a catalog to the file NODE.json in a directory, which is made if there is none.
-// The file is whole at any time, and only its owner can read it: a catalog has secrets in clear
-// text. The error is a *fault.Error.
-func Write(dir string, c *catalog.Catalog) (name string, err error) {
-	name = filepath.Join(dir, url.PathEscape(c.Name)+".json")
-	text, err := c.MarshalJSON()
+// Write writes a catalog, or its PuppetDB form if it has one, to the file NODE.json in a
+// directory, which is made if there is none. The file is whole at any time, and only its owner
+// can read it: a catalog has secrets in clear text. The error is a *fault.Error.
+func Write(dir string, c *Compiled) (name string, err error) {
+	name = filepath.Join(dir, url.PathEscape(c.Node)+".json")
+	text, err := c.form().MarshalJSON()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}

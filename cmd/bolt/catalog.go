@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bolt/catalog/compile"
 	"bolt/catalog/site"
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -15,7 +16,6 @@ import (
 	"bolt/environment"
 	"bolt/event"
 	"bolt/internal/safetext"
-	"bolt/inventory"
 	"bolt/modules/builtin"
 	"bolt/output"
 	"bolt/output/listing"
@@ -30,6 +30,8 @@ type compileOptions struct {
 	path    string // of environments; "" for the modules of the project
 	env     string
 	classes []string
+	exports string // exportsOwn, exportsFleet, fromPuppetDB, a directory, or "" for the default
+	format  string // formatPuppetDB, or one of the configuration
 	targets acting.Targets
 	output  cli.Optional // a directory
 }
@@ -38,6 +40,7 @@ func (o *compileOptions) bind(b *cli.Binder) {
 	b.Texts("execute", &o.Execute)
 	b.Rest(0, &o.files)
 	b.Optional("output", &o.output)
+	b.Text("format", &o.format)
 	o.bindNodes(b)
 }
 
@@ -50,6 +53,7 @@ func (o *compileOptions) bindNodes(b *cli.Binder) {
 		o.env = environment.Name
 	}
 	b.Texts("class", &o.classes)
+	b.Text("exports", &o.exports)
 	o.targets.Bind(b)
 }
 
@@ -75,25 +79,31 @@ func (o *compileOptions) named() bool {
 
 func (o *compileOptions) checkNodes() error {
 	switch {
-	case o.node == "" && o.facts.Given:
-		return hinted(usagef("Option '--facts' needs '--node'"), "targets have the facts of the inventory")
+	case o.node == "" && o.facts.Given && o.facts.Text != fromPuppetDB:
+		return hinted(usagef("Option '--facts' needs '--node'"), "targets have the facts of the inventory, and those that were collected; --facts puppetdb takes them from PuppetDB")
 	case strings.ContainsAny(o.node, "/\n\r\t\x00"):
 		return usagef("%q cannot be the name of a node", o.node)
 	case o.node != "" && (o.targets.Named() || o.targets.Choosing()):
 		return usagef("Only one of --node and targets can be given")
-	case !o.named():
+	case o.node == "" && !o.targets.Named() && !o.targets.Choosing():
 		return hinted(usagef("Must specify a node"), "--node names it, --targets (-t) names targets of the inventory")
 	}
 	return nil
 }
 
 func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
+	if o.format == formatPuppetDB {
+		a.config.Format = "json" // of errors
+	}
 	s, err := a.site(ctx, o)
 	if err != nil {
 		return a.failedCompile(err)
 	}
 	nodes, err := a.nodes(ctx, o)
 	if err != nil {
+		return a.failedCompile(err)
+	}
+	if s, err = a.exporting(ctx, o, s, nodes); err != nil {
 		return a.failedCompile(err)
 	}
 	out := bufio.NewWriter(a.sys.out)
@@ -106,6 +116,9 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		for _, l := range c.Logs {
 			a.sayOfNode(c.Node, l)
 		}
+		if o.format == formatPuppetDB {
+			c.Store(storeOptions())
+		}
 		if c.Err != nil && o.node != "" {
 			return a.failedCompile(site.Failure(c.Node, c.Err))
 		}
@@ -113,7 +126,7 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		if c.Err != nil {
 			failed = append(failed, c)
 		} else if o.output.Given {
-			if file, err = site.Write(o.output.Text, c.Catalog); err != nil {
+			if file, err = site.Write(o.output.Text, c); err != nil {
 				return a.failedCompile(err)
 			}
 		}
@@ -146,6 +159,10 @@ func (a *app) failedCompile(err error) error {
 
 // sayOfNode prints a message of a compilation on standard error, or logs it.
 func (a *app) sayOfNode(node string, l eval.Log) {
+	if l.Kind == compile.NoExports {
+		a.warnNoExports()
+		return
+	}
 	msg := l.Msg
 	if l.Scope != "" {
 		msg = l.Scope + ": " + msg
@@ -197,6 +214,10 @@ func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
 // nodes are the machines for which catalogs are compiled.
 func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error) {
 	if o.node != "" {
+		if o.facts.Text == fromPuppetDB {
+			n, err := a.storedNode(ctx, o)
+			return []site.Node{n}, err
+		}
 		n, err := site.ReadNode(ctx, o.node, o.facts.Text, o.classes)
 		return []site.Node{n}, err
 	}
@@ -207,13 +228,21 @@ func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error)
 	if len(targets) == 0 {
 		a.warnNoTargets()
 	}
+	collected, err := a.collectedFacts(ctx, o, targets)
+	if err != nil {
+		return nil, err
+	}
 	nodes := make([]site.Node, len(targets))
 	for i, t := range targets {
 		data, err := t.Data(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if nodes[i], err = site.NodeOf(t.Name, inventory.RevealMap(data.Facts), o.classes); err != nil {
+		others, err := collected(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if nodes[i], err = site.NodeOf(t.Name, data.FactsOver(others), o.classes); err != nil {
 			return nil, err
 		}
 	}

@@ -137,6 +137,9 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 	if err != nil {
 		return nil, false, err
 	}
+	if s, err = a.exporting(ctx, code, s, nodes); err != nil {
+		return nil, false, err
+	}
 	made := make(map[string]*catalog.Catalog)
 	var failed []*site.Compiled
 	for c := range s.CompileAll(ctx, nodes, a.timeout()) {

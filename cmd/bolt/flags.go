@@ -184,8 +184,10 @@ func (s system) flags() []cli.Flag {
 		{Name: "environment", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "The name of the environment (default production)."},
 		{Name: "output", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Write each catalog to DIR/NODE.json. Only the owner can read the file."},
 		{Name: "class", Arg: "NAME", Repeat: true, Section: secPuppet, On: onNodes, Strict: true, Help: "Declare this class for each node, after its node definition."},
+		{Name: "exports", Arg: "FROM", Complete: completeExports, Section: secPuppet, On: onNodes, Strict: true,
+			Help: "Collect the exported resources of other nodes from puppetdb, from the catalogs in this directory, or from the nodes of this run (fleet). With own, collect those of the node itself only, without a warning."},
 		{Name: "exit-code", Section: secPuppet, On: onDiff, Strict: true, Help: "Exit with status 2 if the catalogs differ."},
-		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onFactFile, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact."},
+		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onFactFile, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact. For catalogs, puppetdb reads them from PuppetDB."},
 		{Name: "batch", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onEval, Strict: true, Help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
 
 		{Name: "plan-hierarchy", Section: secLookup, On: onLookup, Help: "Look up the key as a plan does outside of apply blocks: with the plan_hierarchy of hiera.yaml and without a target."},
@@ -242,10 +244,12 @@ var (
 	listFormats  = []string{"human", "json", "rainbow"} // Bolt's others
 	plainFormats = []string{"human", "json"}            // ours
 	treeFormats  = []string{formatPN, "json"}           // puppet dump
+	// compileFormats are those of catalog compile.
+	compileFormats = append(slices.Clone(eventFormats), formatPuppetDB)
 )
 
 // formatNames are all formats.
-func formatNames() []string { return append(slices.Clone(eventFormats), formatPN) }
+func formatNames() []string { return append(slices.Clone(compileFormats), formatPN) }
 
 // nearestFormat is the one of a command's formats that is meant by one that a
 // configuration file sets, for all commands.
@@ -268,6 +272,8 @@ func formatHelp(formats []string) string {
 			words[i] += " (default)"
 		case ndjson:
 			words[i] += " (one event a line, as it happens)"
+		case formatPuppetDB:
+			words[i] += " (the form that PuppetDB stores)"
 		case formatPN:
 			words[i] += " (Puppet Node notation, the default)"
 		}

@@ -61,6 +61,9 @@ func answerAsPuppetDB(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, data, `[{"certname":"local1","facts":{"os": {"name": "Debian"}}}]`)
 	case r.URL.Path == "/pdb/query/v4/inventory":
 		answer(http.StatusOK, data, `[]`)
+	case strings.Contains(string(body), `["from","resources",`):
+		answer(http.StatusOK, data, `[{"certname":"web9","title":"there","tags":["notify"],"file":"/code/x.pp","line":3,"parameters":{"message":"hello"}},`+
+			`{"certname":"local1","title":"mine","tags":["notify"],"file":null,"line":null,"parameters":{}}]`)
 	case asked.Query != nil && text == "":
 		answer(http.StatusOK, data, `[{"certname":"tree"}]`)
 	case text == "nodes[certname] {}":

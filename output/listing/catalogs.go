@@ -27,8 +27,8 @@ func oneLine(text string) string {
 const redacted = "[redacted]"
 
 // PrintCompiled prints the outcome for one node. Text has one line, and none after an error
-// (see PrintFailures). With JSON it is the catalog itself, in which secrets are clear text, or an
-// object with the error. If the catalog was written to a file, JSON has the name of that.
+// (see PrintFailures). With JSON it is the catalog itself, in which secrets are clear text, or
+// its PuppetDB form if it has one, or an object with the error. If the catalog was written to a file, JSON has the name of that.
 func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) error {
 	switch {
 	case o.Format.IsJSON():
@@ -38,6 +38,8 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) er
 			v = ordered.Of("node", c.Node, "error", c.Err.Error())
 		case file != "":
 			v = ordered.Of("node", c.Node, "file", file, "digest", c.Catalog.Digest())
+		case c.Stored != nil:
+			v = c.Stored
 		}
 		if err := layout.WriteLine(w, v); err != nil {
 			return err

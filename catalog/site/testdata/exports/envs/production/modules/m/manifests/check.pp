@@ -1,0 +1,3 @@
+define m::check($port, $opts = {}) {
+  notify { "check ${title} ${port} ${opts}": }
+}

@@ -111,3 +111,32 @@ func TestPlain(t *testing.T) {
 		}
 	}
 }
+
+// A catalog that can be written can be read, and has the same resources then.
+func FuzzCatalog(f *testing.F) {
+	f.Add(`{"name":"n","resources":[{"type":"A","title":"a","exported":true,"parameters":{"alias":["b"],"x":{"__ptype":"Regexp","__pvalue":"r"}}},{"type":"B","title":"b","parameters":{"require":"A[b]"}}],"edges":[{"source":"A[a]","target":"B[b]"}]}`)
+	f.Add(`{"certname":"n","version":"1","resources":[{"type":"File","title":"/","parameters":{"path":5,"tag":[[1],null]}}],"edges":[{"source":{"type":"File","title":"/"},"target":{"type":"File","title":"/"},"relationship":"contains"}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := catalog.Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		m, err := wire.Catalog(c, wire.Options{})
+		if err != nil {
+			return
+		}
+		data, err := m.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := catalog.Parse(data)
+		if err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		for i, r := range c.Resources() {
+			if got := back.Resources()[i]; got.Ref != r.Ref || got.Exported != r.Exported {
+				t.Errorf("%s became %s", r.Ref, got.Ref)
+			}
+		}
+	})
+}

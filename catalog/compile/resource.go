@@ -172,9 +172,6 @@ func (r *resource) where() string {
 	case r.pos.File == "":
 		return fmt.Sprintf(", on line %d", r.pos.Line)
 	}
-	if r.pos.File == "" {
-		return fmt.Sprintf(", on line %d", r.pos.Line)
-	}
 	return fmt.Sprintf(", at %s:%d", r.pos.File, r.pos.Line)
 }
 

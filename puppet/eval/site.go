@@ -105,6 +105,16 @@ func (s *Site) Made(bytes int) error { return s.t.made(s.at, bytes) }
 // and how large what is made of them may be.
 func (s *Site) Budget() *value.Budget { return s.t.budget(s.at) }
 
+// Climb begins what takes as much stack as height expressions inside each other,
+// in a function that evaluates a language of its own and calls functions from
+// there. The result ends it. The error says that there is no stack for it.
+func (s *Site) Climb(height int) (end func(), err error) {
+	if err := s.t.climb(s.at, height); err != nil {
+		return nil, err
+	}
+	return func() { s.t.descend(height) }, nil
+}
+
 // Call calls a function by its name, as a program at this place would.
 func (s *Site) Call(name string, block *Closure, args ...value.Value) (value.Value, error) {
 	return s.t.callNamed(s.Scope, s.at, name, args, block)

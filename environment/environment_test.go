@@ -479,6 +479,46 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestERB renders ERB templates of modules: they see the scope of the class or
+// define that renders them, and templates that call each other share methods
+// and objects.
+func TestERB(t *testing.T) {
+	dir := world(t, map[string]string{
+		"modules/m/templates/t.erb":     "<%- scope.setvar('_shared', {}) -%>\n<% scope.lookupvar('_shared')[:x] = @name -%>\n<%= scope.function_template(['m/part.erb']) -%>\n<%= twice(4) %> <%= scope['name'] %>\n",
+		"modules/m/templates/part.erb":  "<% def twice(x) x * 2 end -%>\npart of <%= scope.lookupvar('_shared')[:x] %>\n",
+		"modules/m/templates/bad.erb":   "a\nb <%= @name.encipher %>",
+		"modules/m/templates/loop.erb":  "<%= scope.function_template(['m/loop.erb']) %>",
+		"modules/m/templates/plain.erb": "<%= @name -%>",
+		"modules/m/functions/f.pp":      "function m::f($x) { \"f ${x}\" }",
+	})
+	e := at(dir)
+	variables := value.NewHash(value.Entry{Key: value.String("name"), Value: value.String("n")})
+	for _, c := range []struct{ expr, want string }{
+		{`template('m/t.erb')`, "part of n\n8 n\n"},
+		{`template('m/plain.erb', 'm/plain.erb')`, "nn"},
+		{`['v'].map |$local| { inline_template('<%= @local %>') }[0]`, "v"},
+		{`inline_template("<%= scope.call_function('m::f', ['x']) %>")`, "f x"},
+	} {
+		v, err := run(t, e, Node{Variables: variables}, c.expr)
+		if err != nil || v != value.String(c.want) {
+			t.Errorf("%s: %v, %v, want %q", c.expr, v, err, c.want)
+		}
+	}
+	for expr, want := range map[string]string{
+		"template('m/bad.erb')":  "bad.erb:2:1: the method \"encipher\" of String",
+		"template('m/loop.erb')": "more than 50 templates in each other",
+		"template('m/none.erb')": "does not exist",
+		"inline_template([1])":   "expects a String",
+	} {
+		if v, err := run(t, e, Node{Variables: variables}, expr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %q", expr, v, err, want)
+		}
+	}
+	if v, err := run(t, e, Node{Plans: true}, "template('m/plain.erb')"); err == nil || !strings.Contains(err.Error(), "plans") {
+		t.Errorf("in a plan: %v, %v", v, err)
+	}
+}
+
 // TestType reads types as metadata of tasks has them.
 func TestType(t *testing.T) {
 	dir := t.TempDir()

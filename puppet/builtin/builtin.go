@@ -26,7 +26,7 @@ type Options struct {
 
 // Functions returns all functions.
 func Functions(o Options) []*eval.Function {
-	list := slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o), cataloging(), members(), refused())
+	list := slices.Concat(iteration(), collections(), ordering(), texts(), patterns(), numbers(), types(o.Now), control(), digests(), times(o.Now), navigation(), trees(), scans(), fromFiles(o), ruby(o), cataloging(), members(), refused())
 	for _, f := range list {
 		for i, s := range f.Signatures {
 			f.Signatures[i].Run = Sized(s.Run)

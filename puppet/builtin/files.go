@@ -101,17 +101,7 @@ func fromFiles(o Options) []*eval.Function {
 				}
 				return render(c, p, true)
 			})},
-		{Name: "template", Doc: "Is refused: templates in Ruby (ERB) cannot be rendered without Ruby.", Signatures: one("Any *$paths", noRuby)},
-		{Name: "inline_template", Doc: "Is refused: templates in Ruby (ERB) cannot be rendered without Ruby.", Signatures: one("Any *$texts", noRuby)},
 	}
-}
-
-func noRuby(c *eval.Call) (value.Value, error) {
-	instead := "epp()"
-	if c.Name == "inline_template" {
-		instead = "inline_epp()"
-	}
-	return nil, eval.Errorf("needs-ruby", "%s() renders templates written in Ruby (ERB), and there is no Ruby here: write the template in the Puppet language, and use %s", c.Name, instead)
 }
 
 // inlineName is what Puppet calls the file of a template that is in none.

@@ -1,0 +1,206 @@
+package erb
+
+import (
+	"sync"
+
+	"bolt/puppet/regexp"
+)
+
+// A node is an expression of Ruby. Nodes are data; rendering.eval gives them
+// their meaning.
+type node interface{ line() int }
+
+// at is the line of a node.
+type at int32
+
+func (l at) line() int { return int(l) }
+
+type (
+	// literal is nil, true, false, a number or a symbol.
+	literal struct {
+		at
+		v any
+	}
+	// strNode is a string: a new one each time.
+	strNode struct {
+		at
+		parts []node // strings are textPart
+		sym   bool   // :"…"
+	}
+	textPart struct {
+		at
+		s string
+	}
+	regexNode struct {
+		at
+		parts []node
+		flags string
+		fixed func() (*regexp.Regexp, error) // nil with interpolation
+	}
+	arrayNode struct {
+		at
+		elems []node
+	}
+	hashNode struct {
+		at
+		pairs []pairNode
+	}
+	// pairNode is a key with its value, or **value without a key.
+	pairNode struct{ key, value node }
+
+	rangeNode struct {
+		at
+		lo, hi    node // nil: without a bound
+		exclusive bool
+	}
+	selfNode  struct{ at }
+	localNode struct {
+		at
+		name string
+	}
+	ivarNode struct {
+		at
+		name string
+	}
+	// gvarNode is $1, $~ and the like.
+	gvarNode struct {
+		at
+		name string
+	}
+	// constNode is a constant: JSON, or JSON::ParserError.
+	constNode struct {
+		at
+		name string
+	}
+	// callNode is a call of a method, an operator or an index.
+	callNode struct {
+		at
+		recv  node // nil: of self
+		name  string
+		args  []node
+		block *blockNode
+		pass  node // &expr
+		safe  bool // &.
+		bare  bool // a name alone, which could be a variable
+	}
+	splatNode struct {
+		at
+		x node
+	}
+	blockNode struct {
+		at
+		params []param
+		body   node
+		lambda bool
+	}
+	// assignNode is target = value, and target op= value with an op.
+	assignNode struct {
+		at
+		target node
+		op     string
+		value  node
+	}
+	// multiNode is a, (b, *c) = value. A target that is nil takes a value and
+	// drops it.
+	multiNode struct {
+		at
+		targets []node // may be splatNode and multiNode
+		value   node   // nil inside another
+	}
+	logicNode struct {
+		at
+		or   bool
+		x, y node
+	}
+	notNode struct {
+		at
+		x node
+	}
+	definedNode struct {
+		at
+		x node
+	}
+	ifNode struct {
+		at
+		cond, then, other node // then and other may be nil
+	}
+	whileNode struct {
+		at
+		cond, body node
+		until      bool
+		after      bool // the condition is asked after the body
+	}
+	forNode struct {
+		at
+		target, list, body node
+	}
+	caseNode struct {
+		at
+		subject node // may be nil
+		whens   []whenNode
+		other   node
+	}
+	whenNode struct {
+		tests []node
+		body  node
+	}
+	beginNode struct {
+		at
+		body    node
+		rescues []rescueNode
+		other   node // else
+		ensure  node
+	}
+	rescueNode struct {
+		classes []node
+		target  node // may be nil
+		body    node
+	}
+	defNode struct {
+		at
+		name   string
+		params []param
+		body   node
+	}
+	// jumpNode is return, break or next.
+	jumpNode struct {
+		at
+		kind  jumpKind
+		value node // may be nil
+	}
+	yieldNode struct {
+		at
+		args []node
+	}
+	seqNode struct {
+		at
+		list []node
+	}
+	// outNode puts a text of the template out, insertNode the value of <%= %>.
+	outNode struct {
+		at
+		text string
+	}
+	insertNode struct {
+		at
+		x node
+	}
+)
+
+// A param is a parameter of a block, a lambda or a method.
+type param struct {
+	name     string
+	value    node    // the default, or nil
+	splat    bool    // *name
+	block    bool    // &name
+	key      bool    // name:
+	keySplat bool    // **name
+	sub      []param // (a, b)
+	required bool    // name: without a default
+}
+
+// fixedRegexp compiles a regular expression when it is first needed: one that
+// cannot be compiled may stand in a branch that is not taken.
+func fixedRegexp(src, flags string) func() (*regexp.Regexp, error) {
+	return sync.OnceValues(func() (*regexp.Regexp, error) { return compileRegexp(src, flags) })
+}

@@ -1,0 +1,157 @@
+// Package erb renders ERB templates as Puppet's function template does: it
+// evaluates the part of Ruby that templates of Puppet modules use.
+//
+//	engine := erb.New()
+//	t, err := engine.Parse("/modules/ntp/templates/ntp.conf.erb", text)
+//	text, err := engine.Render(t, host)
+//
+// A template sees the variables of a Puppet scope as @name, and the scope
+// itself as scope['name'], scope.lookupvar, scope.call_function and
+// scope.function_name. It has no other access: no files, no programs, no
+// network, no constants of Ruby beside those that this package lists.
+//
+// Parse returns an error for text that cannot be read. Everything that Ruby
+// can read, and that this package does not evaluate, is an error only when it
+// is evaluated. So a template with an unknown method in a branch that is not
+// taken renders. Errors are *Error and name template and line.
+//
+// The Host counts the work and the size of all results; its errors end the
+// rendering. Expressions and calls inside each other are limited. An Engine and
+// a Template may be used by many goroutines.
+//
+// The reference is Ruby 3.1 with ERB's trim mode "-", which is the mode of
+// Puppet.
+package erb
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+
+	"bolt/puppet/regexp"
+	"bolt/puppet/value"
+)
+
+// How a template is evaluated: splitting makes one text of Ruby of it, in which
+// the lines are those of the template (split.go). A recursive descent parser
+// that reads the text token by token (lex.go, literal.go; parse.go and the
+// files beside it) makes nodes (ast.go), which are plain data. A rendering
+// walks them (eval.go). The values are those of Ruby (values.go): strings,
+// arrays and hashes can change. Methods stand in tables by class, one file for
+// each class. The lexer needs to know whether a name is a local variable, as
+// Ruby's does; that is why the parser drives it.
+
+// A Host is what a template needs of the evaluation that renders it. All fields
+// must be set.
+type Host struct {
+	// Variable returns a variable of the scope.
+	Variable func(name string) (v value.Value, known bool)
+	// Variables returns the variables that the scope sees by a plain name.
+	Variables func() iter.Seq2[string, value.Value]
+	// Unknown returns what the settings say of an unknown variable: an error,
+	// or nil.
+	Unknown func(name string) error
+	// Call calls a function of the Puppet language. The expressions of templates
+	// that wait for it take as much stack as height expressions of that language.
+	Call func(height int, name string, args []value.Value) (value.Value, error)
+	// Template returns the template that a name stands for.
+	Template func(name string) (*Template, error)
+	// Step counts units of work, Made counts bytes. Size returns an error if
+	// a string of so many bytes is too large. Their errors end the rendering.
+	Step func(n int) error
+	Made func(bytes int) error
+	Size func(bytes int) error
+	// Budget limits matches of regular expressions.
+	Budget *regexp.Budget
+}
+
+// An Error is a fault of a template: in its text, or while it is evaluated.
+type Error struct {
+	// Kind is bad-template for text that cannot be read, erb-subset for what
+	// Ruby can evaluate and this package cannot, erb for other errors.
+	Kind string
+	Name string // of the template
+	Line int
+	Msg  string
+	Err  error // what the Host returned; nil for others
+}
+
+// Error returns "name:line: text".
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.Name, e.Line, e.Msg) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kinds of errors.
+const (
+	kindSyntax = "bad-template"
+	kindSubset = "erb-subset"
+	kindRuby   = "erb"
+)
+
+// A Template is a template that has been parsed. It does not change.
+type Template struct {
+	name string
+	body node
+}
+
+const (
+	// maxKept and maxKeptBytes limit the parsed templates that an Engine keeps:
+	// a template is often rendered for each of many resources.
+	maxKept      = 64
+	maxKeptBytes = 1 << 20
+)
+
+// An Engine keeps parsed templates. It is safe for many goroutines.
+type Engine struct {
+	tables func() *tables
+
+	mu    sync.Mutex // guards what follows
+	kept  map[source]*Template
+	bytes int
+}
+
+type source struct{ name, text string }
+
+// New returns an Engine.
+func New() *Engine { return &Engine{tables: sync.OnceValue(newTables)} }
+
+// Parse returns the template with a text. The name is for errors and for
+// __FILE__.
+func (e *Engine) Parse(name, text string) (*Template, error) {
+	key := source{name, text}
+	e.mu.Lock()
+	t := e.kept[key]
+	e.mu.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	body, err := parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	t = &Template{name, body}
+	e.keep(key, t)
+	return t, nil
+}
+
+func (e *Engine) keep(key source, t *Template) {
+	if len(key.text) > maxKeptBytes {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.kept) >= maxKept || e.bytes+len(key.text) > maxKeptBytes || e.kept == nil {
+		e.kept, e.bytes = map[source]*Template{}, 0
+	}
+	e.kept[key] = t
+	e.bytes += len(key.text)
+}
+
+// Render evaluates a template and returns its text.
+func (e *Engine) Render(t *Template, h Host) (string, error) {
+	r := &rendering{tables: e.tables(), host: h, shared: &shared{
+		converted: map[string]any{}, methods: map[string]*defNode{},
+	}}
+	return r.template(t)
+}

@@ -1,0 +1,149 @@
+package erb
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Marks in the text of Ruby that a template is made to. They stand where ERB
+// writes calls on its output.
+const (
+	markText   = "\x00T" // then the index of a text, then \x00
+	markInsert = "\x00I" // <%=
+	markEnd    = "\x00E" // the %> of a <%=
+)
+
+// split returns the Ruby that a template stands for, in which texts are marks,
+// and the texts. As with ERB, what one line of it holds is separated by
+// semicolons: so a comment in a tag ends with the line, and hides what else ERB
+// has put there.
+func split(src string) (code string, texts []string) {
+	s := &splitter{}
+	s.run(src)
+	return s.code.String(), s.texts
+}
+
+type splitter struct {
+	code  bytes.Buffer
+	texts []string
+	line  bool   // the line has something already
+	text  []byte // what is collected
+}
+
+func (s *splitter) push(code string) {
+	if s.line {
+		s.code.WriteString("; ")
+	}
+	s.code.WriteString(code)
+	s.line = true
+}
+
+func (s *splitter) newLine() {
+	s.code.WriteByte('\n')
+	s.line = false
+}
+
+// flush writes the collected text.
+func (s *splitter) flush() {
+	if len(s.text) == 0 {
+		return
+	}
+	s.push(markText + strconv.Itoa(len(s.texts)) + "\x00" + strings.Repeat("\n", bytes.Count(s.text, []byte("\n"))))
+	s.texts = append(s.texts, string(s.text))
+	s.text = nil
+}
+
+func (s *splitter) run(src string) {
+	for src != "" {
+		at := strings.Index(src, "<%")
+		if at < 0 {
+			s.text = append(s.text, src...)
+			break
+		}
+		before, rest := src[:at], src[at+2:]
+		if strings.HasPrefix(rest, "%") {
+			s.text = append(append(s.text, before...), "<%"...)
+			src = rest[1:]
+			continue
+		}
+		kind := byte(0)
+		if rest != "" {
+			kind = rest[0]
+		}
+		switch kind {
+		case '-':
+			// Blanks before <%- are not part of the text if they follow a line's
+			// end or another tag.
+			blank := strings.TrimRight(before, " \t")
+			if blank == "" || strings.HasSuffix(blank, "\n") {
+				before = blank
+			}
+			rest = rest[1:]
+		case '=', '#':
+			rest = rest[1:]
+		}
+		s.text = append(s.text, before...)
+		s.flush()
+		src = s.tag(kind, rest)
+	}
+	s.flush()
+}
+
+// tag writes a tag up to its end, and returns what follows.
+func (s *splitter) tag(kind byte, src string) string {
+	var content []byte
+	for {
+		at := strings.Index(src, "%>")
+		if at < 0 {
+			// ERB drops a tag that does not end.
+			return ""
+		}
+		switch {
+		case at > 0 && src[at-1] == '%':
+			content = append(append(content, src[:at-1]...), "%>"...)
+			src = src[at+2:]
+			continue
+		case at > 0 && src[at-1] == '-':
+			content = append(content, src[:at-1]...)
+			src = src[at+2:]
+			s.close(kind, string(content))
+			if rest, ok := strings.CutPrefix(src, "\n"); ok {
+				s.newLine()
+				return rest
+			}
+			if rest, ok := strings.CutPrefix(src, "\r\n"); ok {
+				s.newLine()
+				return rest
+			}
+			if src == "" {
+				s.newLine()
+			}
+			return src
+		default:
+			content = append(content, src[:at]...)
+			s.close(kind, string(content))
+			return src[at+2:]
+		}
+	}
+}
+
+func (s *splitter) close(kind byte, content string) {
+	switch kind {
+	case '#':
+		// Differs from Puppet: the lines of a comment count for the lines of
+		// errors.
+		for range strings.Count(content, "\n") {
+			s.newLine()
+		}
+	case '=':
+		s.push(markInsert + content + markEnd)
+	default:
+		if rest, ok := strings.CutSuffix(content, "\n"); ok {
+			s.push(rest)
+			s.newLine()
+			return
+		}
+		s.push(content)
+	}
+}

@@ -22,7 +22,9 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/exports"
+	"bolt/catalog/types"
 	"bolt/environment"
+	"bolt/internal/spelling"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -306,7 +308,11 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 		return def, err
 	}
 	if known, err := s.HasResourceType(typ); err != nil || !known {
-		return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s", typ)
+		advice := ""
+		if near := spelling.Near(typ, types.Names()); near != "" {
+			advice = ". Did you mean " + near + "?"
+		}
+		return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s%s", typ, advice)
 	}
 	return nil, nil
 }

@@ -102,7 +102,7 @@ func (c *compiler) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err := c.relate(r); err != nil {
-			return err
+			return at(r.Pos, err)
 		}
 	}
 	for _, r := range c.list {

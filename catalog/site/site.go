@@ -173,7 +173,7 @@ func manifests(ctx context.Context, path string) (programs []*syntax.Program, er
 
 // parse parses and checks a manifest. The error is a *fault.Error with the first place.
 func parse(src Source) (*syntax.Program, error) {
-	p, err := syntax.Parse(syntax.NewFile(src.Name, src.Text), syntax.Options{})
+	p, err := source(src)
 	if err == nil {
 		err = check.Program(p, check.Options{}).Err()
 	}

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"bolt/catalog"
 	"bolt/catalog/site"
 	"bolt/environment"
+	"bolt/format/fault"
+	"bolt/modules"
 	"bolt/puppet/value"
 )
 
@@ -230,5 +233,80 @@ func TestCompileAll(t *testing.T) {
 		if late := c.Err != nil; late != (c.Node == "n1") {
 			t.Errorf("%s: %v", c.Node, c.Err)
 		}
+	}
+}
+
+// project is an environment without modules.
+var project = environment.Options{Modules: modules.NewPath(modules.Module{}), Getenv: os.LookupEnv, Now: time.Now}
+
+// A graph in YAML and the manifest with the same resources make the same catalog.
+func TestGraph(t *testing.T) {
+	const graph = `graph: web
+resources:
+  package: [{name: web, ensure: '1.2'}]
+  file:
+  - name: /etc/web
+    mode: '0644'
+  service: [{name: web, ensure: running, enable: true}]
+edges:
+- {from: {kind: package, name: web}, to: {kind: file, name: /etc/web}}
+- {from: {kind: file, name: /etc/web}, to: {kind: service, name: web}, notify: true}
+`
+	const manifest = `
+package { 'web': ensure => '1.2' }
+
+file { '/etc/web': mode => '0644' }
+service { 'web': ensure => running, enable => true }
+Package['web'] -> File['/etc/web']
+File['/etc/web'] ~> Service['web']
+`
+	var got []string
+	for _, src := range []site.Source{{Name: "web", Text: manifest}, {Name: "web.yaml", Text: graph}} {
+		s, err := site.New("production", project, []site.Source{src})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Version, c.UUID = "", ""
+		for _, r := range c.Resources() {
+			if r.File != "" && (r.File != src.Name || r.Line == 0) {
+				t.Errorf("%s is declared at %s:%d", r.Ref, r.File, r.Line)
+			}
+			r.File, r.Line = "", 0
+		}
+		text, err := c.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(text))
+	}
+	if got[0] != got[1] {
+		t.Errorf("the manifest makes\n%s\nthe graph\n%s", got[0], got[1])
+	}
+}
+
+// Mistakes in graphs have their places.
+func TestGraphErrors(t *testing.T) {
+	const begin = "graph: g\nresources:\n"
+	for text, want := range map[string]string{
+		begin + "  srvice: [{name: x}]": "g.yaml:3:12: there are no resources of type srvice. Did you mean service?",
+		begin + "  file: [{name: /x}]\nedges: [{from: {kind: file, name: /x}, to: {kind: file, name: /y}}]": "g.yaml:4:9: File[/y] is in a relation and not declared",
+		begin + "  file: [{name: /x}, {name: /y, path: /x}]":                                                "g.yaml:3:22: File[/y] cannot be File[/x] too, which is declared already, at g.yaml:3",
+	} {
+		s, err := site.New("production", project, []site.Source{{Name: "g.yaml", Text: text}})
+		if err == nil {
+			_, err = s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	_, err := site.New("production", project, []site.Source{{Name: "g.yml", Text: "graph: 1"}})
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Details.Value("line") != int64(1) || e.Details.Value("column") != int64(8) {
+		t.Errorf("got %v", err)
 	}
 }

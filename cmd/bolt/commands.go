@@ -198,7 +198,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(runCatalogCompile), data: true, Command: cli.Command{
 			Name: "catalog compile", Args: "[FILE]", Check: cli.OneArgument,
-			Complete: []cli.Completer{cli.FileOf("pp")},
+			Complete: []cli.Completer{cli.FileOf("pp", "yaml", "yml")},
 			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: compileFormats, Lists: []string{onExecute, onCompile, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
 		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{

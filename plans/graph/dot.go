@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"bolt/internal/graphviz"
 )
 
 // maxDotLine is how many characters of a line are in a node; its tooltip has
@@ -18,8 +20,8 @@ const maxDotLine = 60
 // attributes.
 func (g *Graph) WriteDot(w io.Writer) error {
 	d := &dot{ids: map[*Node]string{}}
-	d.printf(0, "digraph %s {", quoted(g.Plan))
-	d.printf(1, `graph [compound=true, fontname="Helvetica", fontsize=11, style=rounded, nodesep=0.4, ranksep=0.4, tooltip=%s]`, quoted(g.Plan))
+	d.printf(0, "digraph %s {", graphviz.Quoted(g.Plan))
+	d.printf(1, `graph [compound=true, fontname="Helvetica", fontsize=11, style=rounded, nodesep=0.4, ranksep=0.4, tooltip=%s]`, graphviz.Quoted(g.Plan))
 	d.printf(1, `node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, margin="0.15,0.08"]`)
 	d.printf(1, `edge [fontname="Helvetica", fontsize=10, color=%q, arrowsize=0.7]`, arrows)
 	d.sequence(1, g.Body, nil)
@@ -79,7 +81,7 @@ func (d *dot) point(level int, id, style string) {
 
 // leaf writes a node that is no frame, and the branches of a decision.
 func (d *dot) leaf(level int, id string, n *Node, from []exit) []exit {
-	d.printf(level, "%s [label=%s, tooltip=%s, %s]", id, d.label(n), quoted(n.note()), dotLooks(n.Kind))
+	d.printf(level, "%s [label=%s, tooltip=%s, %s]", id, d.label(n), graphviz.Quoted(n.note()), dotLooks(n.Kind))
 	d.last = id
 	d.connect(from, id)
 	for _, waited := range n.Waits {
@@ -104,7 +106,7 @@ func (d *dot) leaf(level int, id string, n *Node, from []exit) []exit {
 func (d *dot) frame(level int, id string, n *Node, from []exit) []exit {
 	cluster := "cluster_" + id
 	d.printf(level, "subgraph %s {", cluster)
-	d.printf(level+1, "graph [label=%s, labeljust=l, tooltip=%s, %s]", d.label(n), quoted(n.note()), clusterLooks(n.Kind))
+	d.printf(level+1, "graph [label=%s, labeljust=l, tooltip=%s, %s]", d.label(n), graphviz.Quoted(n.note()), clusterLooks(n.Kind))
 	into := make([]exit, len(from))
 	for i, e := range from {
 		into[i] = e
@@ -132,7 +134,7 @@ func (d *dot) connect(from []exit, to string) {
 	for _, e := range from {
 		var attrs []string
 		if e.label != "" {
-			attrs = append(attrs, "label="+quoted(" "+shortened(e.label, maxDotLine/2)+" "))
+			attrs = append(attrs, "label="+graphviz.Quoted(" "+graphviz.Shortened(e.label, maxDotLine/2)+" "))
 		}
 		if e.tail != "" {
 			attrs = append(attrs, "ltail="+e.tail)
@@ -159,7 +161,7 @@ func (d *dot) id(n *Node) string {
 func (d *dot) label(n *Node) string {
 	var text []string
 	for _, l := range n.lines() {
-		text = append(text, inQuotes(shortened(l.text, maxDotLine)))
+		text = append(text, graphviz.InQuotes(graphviz.Shortened(l.text, maxDotLine)))
 	}
 	if len(text) == 1 {
 		return `"` + text[0] + `"`
@@ -193,22 +195,3 @@ func clusterLooks(k Kind) string {
 	}
 	return text
 }
-
-// shortened is at most n characters of a text.
-func shortened(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return s
-}
-
-// quoted is a string of the language.
-func quoted(s string) string { return `"` + inQuotes(s) + `"` }
-
-// inQuotes is text within a string. What an ampersand begins would be an
-// entity, and what a backslash begins an escape.
-func inQuotes(s string) string {
-	return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;", "\n", `\n`)

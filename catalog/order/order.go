@@ -55,6 +55,16 @@ func (e *MissingError) Error() string {
 // Of returns the resources of a catalog that are applied, in their order. Containers and
 // virtual resources are not among them. The error is a *CycleError or a *MissingError.
 func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
+	g, err := related(c, o)
+	if err != nil {
+		return nil, err
+	}
+	g.contain(c)
+	return g.sort()
+}
+
+// related is the graph of a catalog with all relations, and without containment.
+func related(c *catalog.Catalog, o Options) (*graph, error) {
 	g := newGraph(c)
 	if err := g.relate(); err != nil {
 		return nil, err
@@ -62,8 +72,7 @@ func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	if o.Auto != nil {
 		g.addAuto(o.Auto)
 	}
-	g.contain(c)
-	return g.sort()
+	return g, nil
 }
 
 // A graph has two points for each container, where it is entered and where it is left,
@@ -74,11 +83,12 @@ type graph struct {
 	byRef    map[catalog.Ref]int
 	after    [][]int // for each point, those that come after it
 	waits    []int   // for each point, the number of those that come before it
-	relation map[[2]int]bool
+	relation map[[2]int]Kind
+	pairs    [][2]int // of relation, in the order in which they were found
 }
 
 func newGraph(c *catalog.Catalog) *graph {
-	g := &graph{byRef: make(map[catalog.Ref]int), relation: make(map[[2]int]bool)}
+	g := &graph{byRef: make(map[catalog.Ref]int), relation: make(map[[2]int]Kind)}
 	for _, r := range c.Resources() {
 		if !r.Virtual {
 			g.byRef[r.Ref] = len(g.list)
@@ -150,7 +160,8 @@ func (g *graph) find(r catalog.Ref) (int, bool) {
 var relations = []struct {
 	param string
 	later bool
-}{{"before", true}, {"notify", true}, {"require", false}, {"subscribe", false}}
+	kind  Kind
+}{{"before", true, Before}, {"notify", true, Notify}, {"require", false, Before}, {"subscribe", false, Notify}}
 
 // relate adds the relations that parameters name.
 func (g *graph) relate() error {
@@ -166,9 +177,9 @@ func (g *graph) relate() error {
 					}
 					return &MissingError{From: r, Param: rel.param, To: text}
 				case rel.later:
-					g.order(i, j)
+					g.order(i, j, rel.kind)
 				default:
-					g.order(j, i)
+					g.order(j, i, rel.kind)
 				}
 			}
 		}
@@ -176,19 +187,22 @@ func (g *graph) relate() error {
 	return nil
 }
 
-// order makes one resource or container come before another, once.
-func (g *graph) order(before, after int) {
-	if key := [2]int{before, after}; !g.relation[key] {
-		g.relation[key] = true
+// order makes one resource or container come before another, once. The strongest kind of
+// their relations stays.
+func (g *graph) order(before, after int, kind Kind) {
+	key := [2]int{before, after}
+	if g.relation[key] == 0 {
+		g.pairs = append(g.pairs, key)
 		g.edge(g.leave(before), g.enter(after))
 	}
+	g.relation[key] = max(g.relation[key], kind)
 }
 
 func (g *graph) addAuto(auto func(r *catalog.Resource) []catalog.Ref) {
 	for i, r := range g.list {
 		for _, ref := range auto(r) {
-			if j, ok := g.byRef[ref]; ok && j != i && !g.relation[[2]int{i, j}] {
-				g.order(j, i)
+			if j, ok := g.byRef[ref]; ok && j != i && g.relation[[2]int{i, j}] == 0 {
+				g.order(j, i, Auto)
 			}
 		}
 	}

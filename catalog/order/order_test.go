@@ -115,3 +115,27 @@ func BenchmarkOrder(b *testing.B) {
 		}
 	}
 }
+
+func TestRelations(t *testing.T) {
+	c := build(t, "A[a] before=A[b],A[c] notify=A[b]", "A[b] require=A[a]", "C[x] subscribe=A[c]", "A[c]")
+	auto := func(r *catalog.Resource) []catalog.Ref {
+		if r.Title == "b" {
+			return []catalog.Ref{{Type: "A", Title: "a"}, {Type: "A", Title: "c"}, {Type: "A", Title: "none"}}
+		}
+		return nil
+	}
+	list, err := order.Relations(c, order.Options{Auto: auto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range list {
+		got = append(got, fmt.Sprintf("%s %s %d", r.Before.Title, r.After.Title, r.Kind))
+	}
+	if want := "a b 3, a c 2, c x 3, c b 1"; strings.Join(got, ", ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if _, err := order.Relations(build(t, "A[a] before=A[b]"), order.Options{}); err == nil {
+		t.Error("a missing resource is no error")
+	}
+}

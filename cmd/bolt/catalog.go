@@ -31,7 +31,7 @@ type compileOptions struct {
 	env     string
 	classes []string
 	exports string // exportsOwn, exportsFleet, fromPuppetDB, a directory, or "" for the default
-	format  string // formatPuppetDB, or one of the configuration
+	format  string // formatPuppetDB, formatDot, or one of the configuration
 	targets acting.Targets
 	output  cli.Optional // a directory
 }
@@ -129,6 +129,9 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 			if file, err = site.Write(o.output.Text, c); err != nil {
 				return a.failedCompile(err)
 			}
+		}
+		if o.format == formatDot {
+			return a.draw(c.Catalog)
 		}
 		if err := listing.PrintCompiled(out, how, c, file); err != nil {
 			return written(err)
@@ -250,10 +253,14 @@ func (a *app) nodes(ctx context.Context, o *compileOptions) ([]site.Node, error)
 }
 
 type showCatalogOptions struct {
-	args []string
+	args   []string
+	format string // formatDot, or one of the configuration
 }
 
-func (o *showCatalogOptions) bind(b *cli.Binder) { b.Rest(0, &o.args) }
+func (o *showCatalogOptions) bind(b *cli.Binder) {
+	b.Rest(0, &o.args)
+	b.Text("format", &o.format)
+}
 
 // wordsOfCatalogShow are a file and a resource.
 func wordsOfCatalogShow(args []string) error {
@@ -268,8 +275,13 @@ func wordsOfCatalogShow(args []string) error {
 
 func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
 	c, err := site.ReadOne(ctx, o.args[0])
-	if err != nil {
+	switch {
+	case err != nil && o.format == formatDot:
+		return a.failedCompile(err)
+	case err != nil:
 		return err
+	case o.format == formatDot:
+		return a.draw(c)
 	}
 	how := listing.Options{Format: a.format(), Color: a.Color()}
 	if len(o.args) > 1 {

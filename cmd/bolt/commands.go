@@ -204,7 +204,7 @@ func (s system) commands() []command {
 		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{
 			Name: "catalog show", Args: "FILE [RESOURCE]", Check: wordsOfCatalogShow,
 			Complete: []cli.Completer{cli.FileOf("json")},
-			Exit:     exitShown, Formats: listFormats,
+			Exit:     exitShown, Formats: showFormats,
 		}},
 		{run: with(runCatalogDiff), Command: cli.Command{
 			Name: "catalog diff", Args: "BEFORE [AFTER]", Check: wordsOfCatalogDiff,

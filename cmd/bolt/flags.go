@@ -245,7 +245,9 @@ var (
 	plainFormats = []string{"human", "json"}            // ours
 	treeFormats  = []string{formatPN, "json"}           // puppet dump
 	// compileFormats are those of catalog compile.
-	compileFormats = append(slices.Clone(eventFormats), formatPuppetDB)
+	compileFormats = append(slices.Clone(eventFormats), formatPuppetDB, formatDot)
+	// showFormats are those of catalog show.
+	showFormats = append(slices.Clone(listFormats), formatDot)
 )
 
 // formatNames are all formats.
@@ -276,6 +278,8 @@ func formatHelp(formats []string) string {
 			words[i] += " (the form that PuppetDB stores)"
 		case formatPN:
 			words[i] += " (Puppet Node notation, the default)"
+		case formatDot:
+			words[i] += " (a drawing, for Graphviz)"
 		}
 	}
 	return "How to print results: " + spelling.Or(words) + "."

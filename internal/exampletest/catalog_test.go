@@ -38,13 +38,15 @@ func TestControlRepo(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s%v\n%s", line, err, out)
 		}
-		said[strings.Join(strings.Fields(line)[:min(3, len(strings.Fields(line)))], " ")] = string(out)
+		said[strings.Join(strings.Fields(line)[:min(4, len(strings.Fields(line)))], " ")] = string(out)
 	}
 	for command, want := range map[string]string{
-		"bolt catalog compile": "db01: 3 resources",
-		"bolt catalog show":    "Service[nginx]",
-		"bolt catalog diff":    "web[01-03]: the same 1 change on 3 nodes\n  ~ File[/etc/nginx/conf.d/site.conf]\n",
-		"bolt catalog find":    "Service[nginx] on 3 nodes: web[01-03]\n",
+		"bolt catalog compile --environment-path": "db01: 3 resources",
+		"bolt catalog show before/web01.json":     "Service[nginx]",
+		"bolt catalog compile proxy.yaml":         "web02: 4 resources, 1 class",
+		"cat proxy.dot web01.dot":                 "n6 -> n7 [style=bold]",
+		"bolt catalog diff before":                "web[01-03]: the same 1 change on 3 nodes\n  ~ File[/etc/nginx/conf.d/site.conf]\n",
+		"bolt catalog find 'Service[nginx]'":      "Service[nginx] on 3 nodes: web[01-03]\n",
 	} {
 		if !strings.Contains(said[command], want) {
 			t.Errorf("%s printed\n%s\nwant %s", command, said[command], want)

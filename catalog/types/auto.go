@@ -32,13 +32,19 @@ type auto struct {
 
 // autos are the rules of the types that have any.
 var autos = map[string]func(*auto, *catalog.Resource){
+	"Archive":            (*auto).archive,
+	"Concat_file":        (*auto).file, // the rules of the file that it makes
 	"Cron":               func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Exec":               (*auto).exec,
 	"File":               (*auto).file,
+	"File_line":          func(a *auto, r *catalog.Resource) { a.named(r, "path") },
+	"Ini_setting":        (*auto).setting,
 	"Mount":              (*auto).mount,
 	"Package":            (*auto).pkg,
 	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Sysctl":             func(a *auto, r *catalog.Resource) { a.named(r, "target") },
 	"User":               (*auto).groups,
+	"Vcsrepo":            (*auto).repository,
 }
 
 func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type: typ, Title: title}) }
@@ -60,7 +66,14 @@ func (a *auto) at(path string) bool {
 	return ok
 }
 
-// pathOf is the path of a file or a mount.
+// named adds the file that a parameter names.
+func (a *auto) named(r *catalog.Resource, param string) {
+	if file, is := r.Params.Value(param).(string); is {
+		a.at(file)
+	}
+}
+
+// pathOf is the path of a resource that has one: of a file, a mount or an archive.
 func pathOf(r *catalog.Resource) string {
 	for _, param := range []string{"path", "name"} {
 		if p, is := r.Params.Value(param).(string); is {
@@ -86,9 +99,7 @@ func (a *auto) file(r *catalog.Resource) {
 			break
 		}
 	}
-	if target, is := r.Params.Value("target").(string); is {
-		a.at(target)
-	}
+	a.named(r, "target")
 	a.user(r, "owner")
 	if group, is := r.Params.Value("group").(string); is && !isNumber(group) {
 		a.add("Group", group)
@@ -117,9 +128,7 @@ var (
 // exec depends on its directory, on the programs of its command and checks, and on its
 // user.
 func (a *auto) exec(r *catalog.Resource) {
-	if cwd, is := r.Params.Value("cwd").(string); is {
-		a.at(cwd)
-	}
+	a.named(r, "cwd")
 	command := r.Title
 	switch v := r.Params.Value("command").(type) {
 	case string:
@@ -217,5 +226,30 @@ func (a *auto) gid(n int64) {
 	}
 	if ref, ok := a.gids[n]; ok {
 		a.refs = append(a.refs, ref)
+	}
+}
+
+// archive depends on its directory, on the one in which it is extracted, and on the
+// programs and credentials for downloads from clouds.
+func (a *auto) archive(r *catalog.Resource) {
+	a.at(path.Dir(pathOf(r)))
+	a.named(r, "extract_path")
+	a.at("/root/.aws/config")
+	a.at("/root/.aws/credentials")
+	a.add("Exec", "install_aws_cli")
+	a.add("Exec", "install_gsutil")
+}
+
+// setting depends on the directory of its file. Puppet has no such rule for the file.
+func (a *auto) setting(r *catalog.Resource) {
+	if file, is := r.Params.Value("path").(string); is {
+		a.at(path.Dir(file))
+	}
+}
+
+// repository depends on the packages of version control systems.
+func (a *auto) repository(*catalog.Resource) {
+	for _, name := range []string{"git", "git-core", "mercurial", "subversion"} {
+		a.add("Package", name)
 	}
 }

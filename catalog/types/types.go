@@ -1,11 +1,13 @@
 // Package types knows the resource types of Puppet: their parameters, the parameter that
 // names a resource, and the resources on which a type depends by itself.
 //
-// The types are those of Puppet's core and of the modules that its packages contain
-// (cron, host, mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux). Find returns
-// nil for all others, whose parameters are not known here.
+// The types are those of Puppet's core, of the modules that its packages contain (cron,
+// host, mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in
+// common use: stdlib, concat, inifile, archive, vcsrepo and augeasproviders_sysctl. Find
+// returns nil for all others, whose parameters are not known here.
 //
-// The source is the type reference of Puppet 7 and 8.
+// The sources are the type reference of Puppet 7 and 8, and the references of the modules
+// (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0).
 package types
 
 import (
@@ -18,7 +20,8 @@ type Type struct {
 	Name string // in lower case
 	// Key is the parameter that names the resource; its default is the title.
 	Key string
-	// Unique is set if no two resources can have the same value of Key.
+	// Unique is set if no two resources can have the same value of Key. Puppet has types
+	// that need the values of several parameters to differ; they are not Unique here.
 	Unique bool
 	// Properties are the states of the resource that are compared and changed. Params
 	// say how this is done. Both are in the order of the reference.
@@ -52,35 +55,56 @@ var byName = func() map[string]*Type {
 
 // all are the types. A row has the key, the properties and the other parameters.
 var all = []Type{
+	row("anchor", "name", "", ""),
+	row("archive", "path", "ensure creates",
+		"filename extract extract_path target extract_command temp_dir extract_flags cleanup source url cookie checksum digest_string "+
+			"checksum_url digest_url checksum_type digest_type checksum_verify username password headers user group proxy_type "+
+			"proxy_server allow_insecure download_options provider"),
 	row("augeas", "name", "returns", "context onlyif changes root load_path force type_check lens incl show_diff provider"),
+	row("concat_file", "path", "ensure",
+		"owner group mode order backup replace validate_cmd ensure_newline format force selinux_ignore_defaults selrange selrole "+
+			"seltype seluser show_diff create_empty_file"),
+	row("concat_fragment", "name", "", "target content source order"),
 	row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
-	row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider"),
-	unique(row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
+	shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
+	row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
 		"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
-			"provider checksum source source_permissions selinux_ignore_defaults")),
+			"provider checksum source source_permissions selinux_ignore_defaults"),
+	row("file_line", "name", "ensure line",
+		"match match_for_absence multiple after path replace replace_all_matches_not_matching_line encoding append_on_no_match provider"),
 	row("filebucket", "name", "", "server port path"),
-	unique(row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider")),
+	row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
 	row("host", "name", "ensure ip host_aliases comment target", "provider"),
+	row("ini_setting", "name", "ensure value",
+		"section setting force_new_section_creation path show_diff key_val_separator section_prefix section_suffix indent_char indent_width "+
+			"refreshonly provider"),
+	row("ini_subsetting", "name", "ensure value",
+		"section setting subsetting subsetting_separator subsetting_key_val_separator path show_diff key_val_separator quote_char "+
+			"use_exact_match insert_type insert_value delete_if_empty provider"),
 	row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
-	unique(row("notify", "name", "message", "withpath")),
-	row("package", "name", "ensure package_settings flavor mark",
+	row("notify", "name", "message", "withpath"),
+	shared(row("package", "name", "ensure package_settings flavor mark",
 		"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
-			"install_only install_options uninstall_options allow_virtual reinstall_on_refresh"),
+			"install_only install_options uninstall_options allow_virtual reinstall_on_refresh")),
 	row("resources", "name", "", "purge unless_system_user unless_uid"),
 	row("schedule", "name", "", "range periodmatch period repeat weekday"),
 	row("selboolean", "name", "value", "persistent provider"),
 	row("selmodule", "name", "ensure syncversion", "selmoduledir selmodulepath provider"),
-	unique(row("service", "name", "ensure enable logonaccount flags",
-		"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider")),
+	row("service", "name", "ensure enable logonaccount flags",
+		"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider"),
 	row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
-	row("sshkey", "name", "ensure key host_aliases target", "type provider"),
+	shared(row("sshkey", "name", "ensure key host_aliases target", "type provider")),
 	row("stage", "name", "", ""),
-	row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs"),
-	unique(row("user", "name",
+	row("sysctl", "name", "ensure val value comment", "target apply persist silent provider"),
+	shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
+	row("user", "name",
 		"ensure home uid gid comment shell password password_min_age password_max_age password_warn_days groups expiry roles auths profiles keys "+
 			"project attributes salt iterations loginclass",
 		"membership system allowdupe managehome role_membership auth_membership profile_membership key_membership ia_load_module "+
-			"attribute_membership forcelocal purge_ssh_keys provider")),
+			"attribute_membership forcelocal purge_ssh_keys provider"),
+	row("vcsrepo", "path", "ensure source revision includes module skip_hooks",
+		"fstype owner group user excludes force compression basic_auth_username basic_auth_password identity remote configuration cvs_rsh "+
+			"depth branch p4config submodules conflict trust_server_cert keep_local_changes safe_directory umask http_proxy tmpdir provider"),
 	row("whit", "name", "", ""),
 	row("yumrepo", "name",
 		"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+
@@ -90,10 +114,11 @@ var all = []Type{
 }
 
 func row(name, key, properties, params string) Type {
-	return Type{Name: name, Key: key, Properties: strings.Fields(properties), Params: append([]string{key}, strings.Fields(params)...)}
+	return Type{Name: name, Key: key, Unique: true, Properties: strings.Fields(properties), Params: append([]string{key}, strings.Fields(params)...)}
 }
 
-func unique(t Type) Type {
-	t.Unique = true
+// shared is for a type whose key several resources can have.
+func shared(t Type) Type {
+	t.Unique = false
 	return t
 }

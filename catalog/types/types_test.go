@@ -33,6 +33,19 @@ func TestFind(t *testing.T) {
 	if types.Find("concat") != nil || types.Find("File") != nil {
 		t.Error("a type is known that is not Puppet's")
 	}
+	for name, key := range map[string]string{
+		"anchor": "name", "archive": "path", "concat_file": "path", "concat_fragment": "name", "file_line": "name", "ini_setting": "name",
+		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path",
+	} {
+		if f := types.Find(name); f == nil || f.Key != key || !f.Unique || f.Has("contents") {
+			t.Errorf("%s is %+v", name, f)
+		}
+	}
+	for _, name := range []string{"exec", "package", "sshkey", "tidy"} {
+		if types.Find(name).Unique {
+			t.Errorf("the key alone must not be unique in %s", name)
+		}
+	}
 }
 
 // Each resource that is declared first waits for the ones on which its type depends.
@@ -54,6 +67,12 @@ func TestAuto(t *testing.T) {
 		"a package":           {[]string{resource("Package[p]", `"source":"/p.deb"`), resource("File[/p.deb]", "")}, "/p.deb p"},
 		"groups":              {[]string{resource("User[u]", `"gid":"100","groups":["a","b"]`), resource("Group[a]", ""), resource("Group[c]", `"gid":100`), resource("Group[d]", `"gid":"101"`)}, "a c u d"},
 		"mounts":              {[]string{resource("Mount[/a/b]", ""), resource("Mount[/a]", "")}, "/a /a/b"},
+		"a line":              {[]string{resource("File_line[l]", `"path":"/f","line":"x"`), resource("File[/f]", "")}, "/f l"},
+		"a setting":           {[]string{resource("Ini_setting[s]", `"path":"/d/f"`), resource("File[/d/f]", ""), resource("File[/d]", "")}, "/d s /d/f"},
+		"a kernel parameter":  {[]string{resource("Sysctl[k]", `"target":"/f"`), resource("File[/f]", "")}, "/f k"},
+		"a made file":         {[]string{resource("Concat_file[c]", `"path":"/d/e/f","owner":"u"`), resource("File[/d]", ""), resource("User[u]", "")}, "/d u c"},
+		"an archive":          {[]string{resource("Archive[/d/a.tgz]", `"extract_path":"/e"`), resource("File[/d]", ""), resource("File[/e]", ""), resource("Exec[install_gsutil]", "")}, "/d /e install_gsutil /d/a.tgz"},
+		"a repository":        {[]string{resource("Vcsrepo[/r]", ""), resource("Package[git]", ""), resource("Package[x]", "")}, "git /r x"},
 		"a cron job":          {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 	} {
 		c := parse(t, k.list...)
@@ -76,7 +95,13 @@ func TestCheck(t *testing.T) {
 			`The parameter recurse of File[/x] cannot be "yes": it can be true, false or remote`,
 		resource("Service[x]", `"ensure":{"__ptype":"Deferred","name":"f"}`):                                "",
 		`{"type":"Service","title":"x","parameters":{"ensure":"secret"},"sensitive_parameters":["ensure"]}`: "The parameter ensure of Service[x] has a secret value that it cannot have: it can be stopped, running, true or false",
-		resource("Other[x]", `"ensure":"whatever"`):                                                         "",
+		resource("Concat_file[x]", `"order":"any","format":"json-array"`): "The parameter path of Concat_file[x] must be an absolute path, and is \"x\"\n" +
+			`The parameter order of Concat_file[x] cannot be "any": it can be alpha or numeric`,
+		resource("File_line[x]", `"path":"f","multiple":"yes"`): "The parameter path of File_line[x] must be an absolute path, and is \"f\"\n" +
+			`The parameter multiple of File_line[x] cannot be "yes": it can be true or false`,
+		resource("Vcsrepo[/r]", `"ensure":"newest"`): `The parameter ensure of Vcsrepo[/r] cannot be "newest": it can be present, bare, mirror, absent or latest`,
+		resource("Exec[x]", `"path":"bin"`):          "",
+		resource("Other[x]", `"ensure":"whatever"`):  "",
 	} {
 		var got []string
 		for _, err := range types.Check(parse(t, text).Resources()[0]) {

@@ -55,7 +55,7 @@ func (c *compiler) class(s *eval.Site, r *resource) error {
 		return err
 	}
 	if d == nil {
-		return eval.Errorf("unknown-class", "there is no class %s", name)
+		return unknown("unknown-class", name, "there is no class "+name)
 	}
 	if slices.Contains(c.inheriting, name) {
 		return eval.Errorf("inheritance-cycle", "the class %s inherits itself", name)
@@ -164,11 +164,11 @@ func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(
 	for _, p := range d.Params() {
 		known = append(known, p.Name)
 	}
+	if err := r.checkParams(); err != nil {
+		return err
+	}
 	for k, v := range r.params.All() {
 		name := string(k.(value.String))
-		if !r.accepts(name) {
-			return eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name)
-		}
 		if types.IsMetaparam(name) && !slices.Contains(known, name) {
 			if err := scope.Set(name, v); err != nil {
 				return err

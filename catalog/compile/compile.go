@@ -18,13 +18,14 @@ package compile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"bolt/catalog"
 	"bolt/catalog/exports"
 	"bolt/catalog/types"
 	"bolt/environment"
-	"bolt/internal/spelling"
+	"bolt/environment/autoload"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -100,6 +101,7 @@ type compiler struct {
 	awaiting []*collector           // in the order of the programs
 	// inheriting are the classes whose inherited ones are being declared.
 	inheriting []string
+	ruby       map[string]*autoload.ResourceType // by the types that were declared; nil for others
 
 	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
 	overrides []*override                                 // of resources that are not declared yet
@@ -118,6 +120,7 @@ func newCompiler(x *environment.Evaluation) *compiler {
 		x:        x,
 		byRef:    make(map[eval.Ref]*resource),
 		byType:   make(map[string]*kin),
+		ruby:     make(map[string]*autoload.ResourceType),
 		defaults: make(map[*eval.Scope]map[string][]eval.Attribute),
 	}
 	// Every catalog begins with these three.
@@ -307,14 +310,53 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	if def != nil || err != nil {
 		return def, err
 	}
-	if known, err := s.HasResourceType(typ); err != nil || !known {
-		advice := ""
-		if near := spelling.Near(typ, types.Names()); near != "" {
-			advice = ". Did you mean " + near + "?"
-		}
-		return nil, eval.Errorf("unknown-resource-type", "there are no resources of type %s%s", typ, advice)
+	known, err := s.HasResourceType(typ)
+	if err == nil && !known {
+		err = unknown("unknown-resource-type", typ, "there are no resources of type "+typ)
 	}
-	return nil, nil
+	return nil, err
+}
+
+// define notes what is known about the type of a resource.
+func (c *compiler) define(s *eval.Site, r *resource, pos syntax.Position) (err error) {
+	if r.def, err = c.find(s, r.ref.Type); err != nil {
+		return err
+	}
+	if r.kind = catalog.KindType; r.def != nil {
+		r.kind = catalog.KindDefine
+		return nil
+	}
+	r.ruby, err = c.inRuby(s, pos, r.ref.Type)
+	return err
+}
+
+// unknown is the error for a name that is not defined.
+func unknown(kind, name, msg string) error {
+	return &eval.Error{Kind: kind, Name: name, Msg: msg}
+}
+
+// RubyType is the kind of the warnings about types that modules define in Ruby. All nodes
+// whose catalogs have such a type get the same message.
+const RubyType = "ruby-type"
+
+// inRuby returns what is known about a type that a module defines in Ruby, nil for other
+// types. It warns about each such type once, unless package types knows it.
+func (c *compiler) inRuby(s *eval.Site, pos syntax.Position, typ string) (*autoload.ResourceType, error) {
+	if ruby, asked := c.ruby[typ]; asked {
+		return ruby, nil
+	}
+	def, err := s.Find(eval.KindResourceType, typ)
+	if err != nil {
+		return nil, err
+	}
+	var ruby *autoload.ResourceType
+	if def != nil {
+		ruby, _ = def.Data.(*autoload.ResourceType)
+	}
+	if c.ruby[typ] = ruby; ruby != nil && types.Find(typ) == nil {
+		c.warn(s.Scope, pos, RubyType, fmt.Sprintf("the type %s of module %s is defined in Ruby: its parameters are not checked", typ, def.Module))
+	}
+	return ruby, nil
 }
 
 // Declare adds resources and evaluates classes.
@@ -349,13 +391,8 @@ func (c *compiler) declare(s *eval.Site, d *eval.Declaration, b *eval.Body, titl
 		}
 		return value.NewClassRef(r.ref.Title), nil
 	}
-	def, err := c.find(s, d.Type)
-	if err != nil {
+	if err := c.define(s, r, d.Pos); err != nil {
 		return nil, err
-	}
-	r.def, r.kind = def, catalog.KindType
-	if def != nil {
-		r.kind = catalog.KindDefine
 	}
 	r.fill(s.Scope, c.defaultsFor(s.Scope, d.Type))
 	if err := c.add(r); err != nil {
@@ -416,7 +453,7 @@ func (c *compiler) Parameter(_ *eval.Site, typ, title, name string) (value.Value
 		return nil, false, nil
 	}
 	if !r.accepts(name) {
-		return nil, true, eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name)
+		return nil, true, r.lacks(name)
 	}
 	v, ok := r.params.GetString(name)
 	if _, undef := v.(value.Undef); (!ok || undef) && r.scope != nil {

@@ -56,13 +56,9 @@ func (c *compiler) copyOf(ctx context.Context, e *exports.Export, w *collector) 
 	}
 	r := newResource(ref, w.scope)
 	r.outer = c.tagsOf(w.scope)
-	r.from, r.kind = e, catalog.KindType
-	def, err := c.find(c.x.Interp.Site(ctx, w.scope), w.Type)
-	if err != nil {
+	r.from = e
+	if err := c.define(c.x.Interp.Site(ctx, w.scope), r, w.Pos); err != nil {
 		return nil, err
-	}
-	if r.def = def; def != nil {
-		r.kind = catalog.KindDefine
 	}
 	params, err := environment.Hash(e.Params)
 	if err != nil {

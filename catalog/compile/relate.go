@@ -115,10 +115,8 @@ func (c *compiler) finish(ctx context.Context) error {
 		if err := c.late(r); err != nil {
 			return err
 		}
-		for k := range r.params.All() {
-			if name := string(k.(value.String)); !r.accepts(name) {
-				return at(r.pos, eval.Errorf("unknown-parameter", "%s has no parameter %s", reference(r.ref), name))
-			}
+		if err := r.checkParams(); err != nil {
+			return at(r.pos, err)
 		}
 	}
 	for _, o := range c.overrides {

@@ -8,6 +8,8 @@ import (
 	"bolt/catalog"
 	"bolt/catalog/exports"
 	"bolt/catalog/types"
+	"bolt/environment/autoload"
+	"bolt/internal/spelling"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -27,11 +29,12 @@ type resource struct {
 	scope    *eval.Scope // of the declaration; nil for resources that every catalog has
 	// pos is the place of the declaration; a class that was included has none.
 	pos        syntax.Position
-	given      []origin         // of parameters
-	def        *eval.Definition // of a class or a defined type
-	added      []addition       // by relations
-	done       bool             // the body was evaluated
-	containers []*resource      // in the order in which they were found
+	given      []origin               // of parameters
+	def        *eval.Definition       // of a class or a defined type
+	ruby       *autoload.ResourceType // of a type that a module defines in Ruby
+	added      []addition             // by relations
+	done       bool                   // the body was evaluated
+	containers []*resource            // in the order in which they were found
 }
 
 // An origin is the place where a parameter got its value.
@@ -146,8 +149,8 @@ func texts(v value.Value) (list []string) {
 	return list
 }
 
-// accepts reports whether a resource can have a parameter. Types that package types does
-// not know can have all.
+// accepts reports whether a resource can have a parameter. A type that package types does
+// not know can have all. One that it knows can have more in another version of its module.
 func (r *resource) accepts(name string) bool {
 	if types.IsMetaparam(name) || name == "name" {
 		return true
@@ -156,9 +159,45 @@ func (r *resource) accepts(name string) bool {
 		return slices.ContainsFunc(r.def.Params(), func(p *syntax.Param) bool { return p.Name == name })
 	}
 	if t := types.Find(r.ref.Type); t != nil {
-		return t.Has(name)
+		return t.Has(name) || r.ruby != nil && slices.Contains(r.ruby.Params, name)
 	}
 	return name != "title"
+}
+
+// checkParams returns an error with all parameters that a resource cannot have.
+func (r *resource) checkParams() error {
+	var lacking []string
+	for k := range r.params.All() {
+		if name := string(k.(value.String)); !r.accepts(name) {
+			lacking = append(lacking, name)
+		}
+	}
+	if lacking == nil {
+		return nil
+	}
+	return r.lacks(lacking...)
+}
+
+// lacks is the error for parameters that a resource cannot have.
+func (r *resource) lacks(names ...string) error {
+	known := types.Metaparams()
+	if r.def != nil {
+		for _, p := range r.def.Params() {
+			known = append(known, p.Name)
+		}
+	} else if t := types.Find(r.ref.Type); t != nil {
+		known = slices.Concat(known, t.Properties, t.Params)
+	}
+	for i, name := range names {
+		if near := spelling.Near(name, known); near != "" {
+			names[i] = fmt.Sprintf("%s (did you mean %s?)", name, near)
+		}
+	}
+	parameter := "parameter"
+	if len(names) > 1 {
+		parameter = "parameters"
+	}
+	return eval.Errorf("unknown-parameter", "%s has no %s %s", reference(r.ref), parameter, strings.Join(names, ", "))
 }
 
 // where is the place of a declaration, for messages.
@@ -182,24 +221,39 @@ func (r *resource) aliases() []string {
 	if v, is := r.params.GetString("alias"); is {
 		list = texts(v)
 	}
-	if t := types.Find(r.ref.Type); t != nil && t.Unique {
-		_, v := r.key()
-		list = append(list, value.ToString(v))
+	t := types.Find(r.ref.Type)
+	if t != nil && t.Unique || t == nil && r.ruby != nil && r.ruby.Unique {
+		list = append(list, value.ToString(r.orTitle(r.keyName())))
 	}
 	return list
 }
 
-// key returns the name variable of a resource and its value, which is the title unless
-// it was given.
-func (r *resource) key() (name string, v value.Value) {
-	name = "name"
+// keyName is the parameter that names resources of the type.
+func (r *resource) keyName() string {
 	if t := types.Find(r.ref.Type); t != nil {
-		name = t.Key
+		return t.Key
 	}
-	if v, is := r.params.GetString(name); is {
-		return name, v
+	if r.ruby != nil {
+		return r.ruby.Key
 	}
-	return name, value.String(canonicalTitle(r.ref).Title)
+	return "name"
+}
+
+// key returns the name variable of a resource and its value, which is the title unless
+// it was given. The parameter name is another name for it.
+func (r *resource) key() (name string, v value.Value) {
+	name = r.keyName()
+	return name, r.orTitle("name", name)
+}
+
+// orTitle returns the first parameter that was given, or the title.
+func (r *resource) orTitle(params ...string) value.Value {
+	for _, name := range params {
+		if v, is := r.params.GetString(name); is {
+			return v
+		}
+	}
+	return value.String(canonicalTitle(r.ref).Title)
 }
 
 // canonicalTitle removes slashes at the end of the path of a file.

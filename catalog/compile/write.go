@@ -59,7 +59,7 @@ func (c *compiler) written(r *resource) (*catalog.Resource, error) {
 		}
 	}
 	for k, v := range r.params.All() {
-		if name := string(k.(value.String)); name != key || r.initial() {
+		if name := string(k.(value.String)); name != key && name != "name" || r.initial() {
 			if err := put(name, v); err != nil {
 				return nil, err
 			}

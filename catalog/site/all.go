@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 
 	"bolt/catalog"
@@ -28,14 +29,31 @@ type Compiled struct {
 }
 
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors.
-// They come in the order of the nodes. limit is the time for each; 0 is no limit. The Log of
+// They come in the order of the nodes. A warning about a type that a module defines in Ruby is in
+// the Logs of the first node only. limit is the time for each; 0 is no limit. The Log of
 // a Node is not called. When ctx ends, the nodes that are left have its error.
 func (s *Site) CompileAll(ctx context.Context, nodes []Node, limit time.Duration) iter.Seq[*Compiled] {
-	return inorder.Each(nodes, func(n Node) *Compiled {
+	all := inorder.Each(nodes, func(n Node) *Compiled {
 		ctx, cancel := program.Limited(ctx, limit)
 		defer cancel()
 		return s.compiled(ctx, n)
 	})
+	return func(yield func(*Compiled) bool) {
+		warned := make(map[string]bool)
+		for c := range all {
+			c.Logs = slices.DeleteFunc(c.Logs, func(l eval.Log) bool {
+				if l.Kind != compile.RubyType {
+					return false
+				}
+				again := warned[l.Msg]
+				warned[l.Msg] = true
+				return again
+			})
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // Store sets Stored. If PuppetDB could not take the catalog, this is the error of the node.

@@ -25,6 +25,8 @@ import (
 	"bolt/catalog/static"
 	"bolt/catalog/types"
 	"bolt/environment"
+	"bolt/environment/autoload"
+	"bolt/environment/unknown"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
@@ -44,6 +46,7 @@ type Site struct {
 	env      *environment.Environment
 	programs []*syntax.Program
 	files    *static.Sources
+	names    *unknown.Names
 	now      func() time.Time
 	server   *value.Hash // $server_facts
 	exports  compile.Exports
@@ -75,7 +78,7 @@ func New(name string, o environment.Options, sources []Source) (*Site, error) {
 }
 
 func newSite(name string, o environment.Options, programs []*syntax.Program) *Site {
-	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), now: o.Now, server: serverFacts(name)}
+	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), names: &unknown.Names{Modules: o.Modules, Modulepath: o.Modules.Dirs()}, now: o.Now, server: serverFacts(name)}
 }
 
 // languageVersion is the version of Puppet whose language is compiled.
@@ -217,7 +220,7 @@ func (s *Site) compile(ctx context.Context, n Node) (*compile.Result, error) {
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
 	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Classes: n.Classes, Exports: s.exports})
 	if err != nil {
-		return nil, err
+		return nil, s.explain(ctx, err)
 	}
 	c := made.Catalog
 	problems, err := s.files.Resolve(ctx, c)
@@ -324,6 +327,9 @@ func Failure(node string, err error) *fault.Error {
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
 	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
 		e.Details = place(at.Pos, at.Kind)
+	}
+	if _, ruby := errors.AsType[*autoload.RubyError](err); ruby {
+		e.Hint = "Or run 'bolt catalog compile --compiler puppet': an installed Puppet can run functions in Ruby."
 	}
 	return e
 }

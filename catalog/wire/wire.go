@@ -135,10 +135,7 @@ func aliases(r *catalog.Resource) (names []any) {
 	}
 	key, alone := "name", true
 	if t := types.Find(strings.ToLower(r.Type)); t != nil {
-		key = t.Key
-		// Several exec and tidy can have one name; a name of the others is more than one
-		// parameter.
-		alone = !slices.Contains([]string{"exec", "tidy", "package", "sshkey"}, t.Name)
+		key, alone = t.Key, t.Unique
 	}
 	name := r.Params.Value(key)
 	if name == nil || !alone || slices.Contains(r.Sensitive, key) || slices.Contains(names, name) {

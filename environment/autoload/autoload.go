@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,6 +37,7 @@ type Loader struct {
 	names  memo[name, *eval.Definition]
 	rubies memo[string, struct{}]
 	all    func() []modules.Module
+	types  func() map[string]typeFile
 	seen   seen
 	parsed *programs // of all Loaders that have come of one
 }
@@ -46,7 +46,9 @@ type Loader struct {
 func New(path *modules.Path, tasks bool) *Loader { return loaderOf(path, tasks, &programs{}) }
 
 func loaderOf(path *modules.Path, tasks bool, parsed *programs) *Loader {
-	return &Loader{path: path, tasks: tasks, all: sync.OnceValue(path.All), parsed: parsed}
+	l := &Loader{path: path, tasks: tasks, all: sync.OnceValue(path.All), parsed: parsed}
+	l.types = sync.OnceValue(l.typeFiles)
+	return l
 }
 
 // Renewed returns a Loader that has found nothing yet. It parses no file again
@@ -132,7 +134,7 @@ func folder(kind eval.Kind) string {
 
 func (l *Loader) find(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
 	if kind == eval.KindResourceType {
-		return l.resourceType(qualified)
+		return l.resourceType(ctx, qualified)
 	}
 	dir := folder(kind)
 	if dir == "" {
@@ -335,27 +337,6 @@ func (l *Loader) ruby(qualified string) error {
 		}
 	}
 	return nil
-}
-
-// withAgents are the types of resources that come with Puppet's agent packages
-// as modules, beside those of its core.
-var withAgents = [...]string{
-	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
-}
-
-// resourceType knows types of resources that are written in Ruby: that they
-// exist is all that can be known of them here.
-func (l *Loader) resourceType(qualified string) (*eval.Definition, error) {
-	if slices.Contains(withAgents[:], qualified) {
-		return &eval.Definition{Kind: eval.KindResourceType, Name: qualified}, nil
-	}
-	l.seen.incomplete()
-	for _, m := range l.all() {
-		if _, err := os.Stat(filepath.Join(m.Dir, "lib", "puppet", "type", qualified+".rb")); err == nil {
-			return &eval.Definition{Kind: eval.KindResourceType, Name: qualified, Module: m.Name}, nil
-		}
-	}
-	return nil, nil
 }
 
 // Files are the files of modules, as package builtin's functions ask for them.

@@ -115,7 +115,7 @@ func definedIn(ctx context.Context, dir, module string) []string {
 			return fs.SkipAll
 		}
 		if rel, ok := strings.CutSuffix(path, ".pp"); err == nil && ok && !d.IsDir() {
-			if rel, err := filepath.Rel(dir, rel); err == nil {
+			if rel, err := filepath.Rel(dir, rel); err == nil && rel != "init" {
 				names = append(names, module+"::"+strings.ReplaceAll(filepath.ToSlash(rel), "/", "::"))
 			}
 		}

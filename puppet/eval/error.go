@@ -20,7 +20,8 @@ type Error struct {
 	// what functions raise is as they wrote it.
 	Msg string
 	// Name is what is unknown, for errors of the kinds unknown-function,
-	// unknown-type and unknown-variable; "" for others.
+	// unknown-type, unknown-variable, unknown-class and unknown-resource-type;
+	// "" for others.
 	Name string
 	// Pos is where the expression is written. An Error that a function of Go
 	// returns without one gets the place of the call.

@@ -1,0 +1,96 @@
+package site_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"bolt/catalog/compile"
+	"bolt/catalog/site"
+	"bolt/puppet/value"
+)
+
+// Resources of a type that a module defines in Ruby are compiled. One warning for all nodes
+// says that they are not checked.
+func TestRubyTypes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/modules/m/lib/puppet/type/gate.rb":      "Puppet::Type.newtype(:gate) do\n  ensurable\n  newparam(:path, namevar: true) do\n  end\nend\n",
+		"e/modules/m/lib/puppet/type/file_line.rb": "Puppet::Type.newtype(:file_line) do\n  newparam(:name, namevar: true)\n  newparam(:newest)\nend\n",
+		"e/manifests/site.pp": "gate { '/a': path => '/a', any => 1 }\ngate { 'b': path => '/b' }\nGate['b'] -> Gate['/a']\nnotify { 'x': require => Gate['/b'] }\n" +
+			"file_line { 'l': path => '/f', newest => 1 }\n",
+	})
+	s, err := site.Open(t.Context(), dir, "e", options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := []site.Node{{Name: "n1", Facts: value.NewHash()}, {Name: "n2", Facts: value.NewHash()}}
+	var logs []string
+	for c := range s.CompileAll(t.Context(), nodes, 0) {
+		if c.Err != nil {
+			t.Fatal(c.Err)
+		}
+		for _, l := range c.Logs {
+			logs = append(logs, fmt.Sprintf("%s %s: %s", c.Node, l.Kind, l.Msg))
+		}
+		for title, want := range map[string]string{"/a": "any", "b": "path before"} {
+			var params []string
+			for _, r := range c.Catalog.Resources() {
+				if r.Type == "Gate" && r.Title == title {
+					for name := range r.Params.All() {
+						params = append(params, name)
+					}
+				}
+			}
+			if got := strings.Join(params, " "); got != want {
+				t.Errorf("Gate[%s] has %q, want %q", title, got, want)
+			}
+		}
+	}
+	want := "n1 " + compile.RubyType + ": the type gate of module m is defined in Ruby: its parameters are not checked"
+	if got := strings.Join(logs, "\n"); got != want {
+		t.Errorf("the logs are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The error for an unknown name says where it was looked for, and which name is near. The
+// error for a function in Ruby has a hint.
+func TestUnknownNames(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/modules/web/manifests/init.pp":              "class web($port = 80, $address = '') { }",
+		"e/modules/web/manifests/site.pp":              "define web::site { }",
+		"e/modules/web/lib/puppet/type/web_user.rb":    "",
+		"e/modules/web/lib/puppet/functions/web/up.rb": "",
+	})
+	for code, want := range map[string]string{
+		"include webb":                   "there is no class webb: there is no module webb in MODULES; did you mean web?",
+		"include web::sit":               "there is no class web::sit: there is no sit.pp in MODULES/web/manifests; did you mean web::site?",
+		"class local { }\ninclude locl":  "there is no class locl: there is no module locl in MODULES; did you mean local?",
+		"fiel { '/x': }":                 "there are no resources of type fiel; did you mean file?",
+		"web_usr { 'x': }":               "there are no resources of type web_usr; did you mean web_user?",
+		"nothing { 'x': }":               "there are no resources of type nothing",
+		"web::sites { 'x': }":            "there are no resources of type web::sites: there is no sites.pp in MODULES/web/manifests; did you mean web::site?",
+		"web_user { 'x': } downcas('X')": "unknown function downcas; did you mean downcase?",
+		"class { 'web': prot => 1, addres => 2, other => 3 }": "Class[Web] has no parameters prot (did you mean port?), addres (did you mean address?), other",
+		"file { '/x': contnet => 1 }":                         "File[/x] has no parameter contnet (did you mean content?)",
+		"file_line { 'x': pth => 1 }":                         "there are no resources of type file_line: the module stdlib defines it",
+		"web::up()":                                           "--compiler puppet",
+	} {
+		write(t, dir, map[string]string{"e/environment.conf": "modulepath = modules\n", "e/manifests/site.pp": code})
+		s, err := site.Open(t.Context(), dir, "e", options, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
+		if err == nil {
+			t.Errorf("%s: no error", code)
+			continue
+		}
+		e := site.Failure("n", err)
+		got := strings.ReplaceAll(e.Msg+"\n"+e.Hint, dir+"/e/modules", "MODULES")
+		if !strings.Contains(got, want) || !strings.Contains(want, "did you mean") && strings.Contains(got, "did you mean") {
+			t.Errorf("%s:\n got %s\nwant %s", code, got, want)
+		}
+	}
+}

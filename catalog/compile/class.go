@@ -179,16 +179,20 @@ func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(
 	if err != nil {
 		return err
 	}
+	// A parameter that was given as undef gets its value later, and keeps its place.
 	var all value.HashBuilder
-	put := func(h *value.Hash, name string) {
-		if v, ok := h.GetString(name); ok {
-			if _, undef := v.(value.Undef); !undef {
-				all.Put(value.String(name), v)
-			}
+	put := func(h *value.Hash, name string) bool {
+		v, ok := h.GetString(name)
+		if _, undef := v.(value.Undef); !ok || undef {
+			return false
 		}
+		all.Put(value.String(name), v)
+		return true
 	}
 	for k := range r.params.All() {
-		put(r.params, string(k.(value.String)))
+		if name := string(k.(value.String)); !put(r.params, name) {
+			put(bound, name)
+		}
 	}
 	for _, name := range append(found, known...) {
 		put(bound, name)

@@ -215,15 +215,16 @@ func BenchmarkCollectors(b *testing.B) {
 // title. Two resources with the same key are an error.
 func TestKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		`file { 'a': name => '/x' }`:                                     "path=/x",
-		`file { '/x': path => '/x', mode => '0600' }`:                    "mode=0600",
-		`file { '/x': name => '/x' }`:                                    "",
-		`file { 'a': path => '/y', name => '/x' }`:                       "path=/x",
-		`exec { 'a': command => '/x' }`:                                  "command=/x",
-		`cron { 'a': name => 'x' } cron { 'b': name => 'x' }`:            "! Cron[b] cannot be Cron[x] too",
-		`tidy { 'a': path => '/x' } tidy { 'b': path => '/x' }`:          "path=/x",
-		`file { '/x': a => 1, mod => 2 }`:                                "! File[/x] has no parameters a, mod (did you mean mode?)",
-		`define d($first) { } d { 'x': first => 1, frist => 1, b => 1 }`: "! D[x] has no parameters frist (did you mean first?), b",
+		`file { 'a': name => '/x' }`:                                             "path=/x",
+		`file { '/x': path => '/x', mode => '0600' }`:                            "mode=0600",
+		`file { '/x': name => '/x' }`:                                            "",
+		`file { 'a': path => '/y', name => '/x' }`:                               "path=/x",
+		`exec { 'a': command => '/x' }`:                                          "command=/x",
+		`cron { 'a': name => 'x' } cron { 'b': name => 'x' }`:                    "! Cron[b] cannot be Cron[x] too",
+		`tidy { 'a': path => '/x' } tidy { 'b': path => '/x' }`:                  "path=/x",
+		`file { '/x': a => 1, mod => 2 }`:                                        "! File[/x] has no parameters a, mod (did you mean mode?)",
+		`define d($a = 1, $b = undef, $c = 3) { } d { 'x': c => undef, b => 2 }`: "c=3 b=2 a=1",
+		`define d($first) { } d { 'x': first => 1, frist => 1, b => 1 }`:         "! D[x] has no parameters frist (did you mean first?), b",
 	} {
 		c, err := compiled(t, text, compile.Options{})
 		if err != nil {

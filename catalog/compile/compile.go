@@ -379,6 +379,7 @@ func (c *compiler) declare(s *eval.Site, d *eval.Declaration, b *eval.Body, titl
 	r := newResource(eval.Ref{Type: d.Type, Title: title}, s.Scope)
 	r.outer = c.tagsOf(s.Scope)
 	r.form, r.exported, r.pos = d.Form, d.Form == syntax.Exported, d.Pos
+	r.numbered = b.NotStrings
 	r.change(s.Scope, b.Attrs)
 	if d.Type == "class" {
 		r.ref.Title = className(title)

@@ -224,6 +224,8 @@ func TestKeys(t *testing.T) {
 		`tidy { 'a': path => '/x' } tidy { 'b': path => '/x' }`:                  "path=/x",
 		`file { '/x': a => 1, mod => 2 }`:                                        "! File[/x] has no parameters a, mod (did you mean mode?)",
 		`define d($a = 1, $b = undef, $c = 3) { } d { 'x': c => undef, b => 2 }`: "c=3 b=2 a=1",
+		`create_resources('notify', { 80 => { message => 'm' } })`:               "name=80 message=m",
+		`create_resources('notify', { '80' => { message => 'm' } })`:             "message=m",
 		`define d($first) { } d { 'x': first => 1, frist => 1, b => 1 }`:         "! D[x] has no parameters frist (did you mean first?), b",
 	} {
 		c, err := compiled(t, text, compile.Options{})
@@ -239,6 +241,19 @@ func TestKeys(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s has %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Puppet makes no tag of a title that is not a string.
+func TestNumberedTitles(t *testing.T) {
+	c, err := compiled(t, "create_resources('notify', { 80 => {}, ['81', 82] => {} })", compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, tagged := range map[string]bool{"80": false, "81": true, "82": false} {
+		if r := c.Find(catalog.Ref{Type: "Notify", Title: title}); r == nil || slices.Contains(r.Tags, title) != tagged {
+			t.Errorf("%s: %+v", title, r)
 		}
 	}
 }

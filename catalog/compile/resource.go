@@ -22,6 +22,9 @@ type resource struct {
 	form     syntax.Form
 	exported bool            // and stays so when it is collected
 	from     *exports.Export // the export that it is a copy of; nil for a resource of this node
+	// numbered is set if the title was a number or another value that is not a string. Puppet
+	// makes no tag of such a title, and writes it as the key, too.
+	numbered bool
 	params   *value.Hash
 	tagged   tagSet      // by the function tag
 	outer    []string    // tags of the class or resource around it, at the time of the declaration

@@ -45,7 +45,7 @@ func (r *resource) eachOwnTag(f func(tag string)) {
 		}
 	}
 	one(r.ref.Type)
-	if (r.scope != nil || r.ref.Title == "settings") && isTag(r.ref.Title) {
+	if (r.scope != nil || r.ref.Title == "settings") && !r.numbered && isTag(r.ref.Title) {
 		one(r.ref.Title)
 	}
 	if v, is := r.params.GetString("tag"); is {

@@ -53,7 +53,7 @@ func (c *compiler) written(r *resource) (*catalog.Resource, error) {
 		return nil
 	}
 	key, id := r.key()
-	if id != value.String(r.ref.Title) {
+	if r.numbered || id != value.String(r.ref.Title) {
 		if err := put(key, id); err != nil {
 			return nil, err
 		}

@@ -171,28 +171,30 @@ func createResources(c *eval.Call, args []value.Value) (value.Value, error) {
 		if !ok {
 			return nil, eval.Errorf("type-mismatch", "create_resources(): the attributes of %s are %s, not a hash", inspect(title), value.DescribeValue(params))
 		}
-		b := eval.Body{Pos: d.Pos}
+		if hashes[1] != nil {
+			attrs = hashes[1].Merge(attrs)
+		}
+		var list []eval.Attribute
+		for k, v := range attrs.All() {
+			name, err := Text(c, k)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, eval.Attribute{Name: name, Value: v, Pos: d.Pos})
+		}
+		var titles []string
 		err := eachPiece(title, func(v value.Value) error {
 			t, err := Text(c, v)
-			if err == nil && !slices.Contains(b.Titles, t) {
-				b.Titles = append(b.Titles, t)
+			if err == nil && !slices.Contains(titles, t) {
+				_, text := v.(value.String)
+				titles = append(titles, t)
+				d.Bodies = append(d.Bodies, eval.Body{Titles: []string{t}, NotStrings: !text, Attrs: list, Pos: d.Pos})
 			}
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if hashes[1] != nil {
-			attrs = hashes[1].Merge(attrs)
-		}
-		for k, v := range attrs.All() {
-			name, err := Text(c, k)
-			if err != nil {
-				return nil, err
-			}
-			b.Attrs = append(b.Attrs, eval.Attribute{Name: name, Value: v, Pos: d.Pos})
-		}
-		d.Bodies = append(d.Bodies, b)
 	}
 	_, err = c.Interp.Env().Builder.Declare(&c.Site, d)
 	return value.Undef{}, err

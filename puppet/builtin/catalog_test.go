@@ -77,7 +77,7 @@ func TestCatalogFunctions(t *testing.T) {
 		{"tag('a', ['b', 1])", "undef", `tag ["a" "b" "1"]`},
 		{"[tagged('yes'), tagged('no', 'yes')]", "[true, false]", `tagged ["yes"]|tagged ["no" "yes"]`},
 		{"create_resources('file', { '/a' => { mode => '1', owner => undef }, ['/b', '/c'] => {} }, { mode => '2', group => 'g' })", "undef",
-			`declare file ["/a"] form 0 at 1:1: mode => '1' group => 'g' owner => undef|declare file ["/b" "/c"] form 0 at 1:1: mode => '2' group => 'g'`},
+			`declare file ["/a"] form 0 at 1:1: mode => '1' group => 'g' owner => undef|declare file ["/b"] form 0 at 1:1: mode => '2' group => 'g'|declare file ["/c"] form 0 at 1:1: mode => '2' group => 'g'`},
 		{"create_resources('@@User', { 'x' => {} })", "undef", `declare user ["x"] form 2 at 1:1:`},
 		{"create_resources('@user', { 1 => {} })", "undef", `declare user ["1"] form 1 at 1:1:`},
 		{"create_resources('class', { 'a' => { x => 1 } }) |$x| { 'the block is passed over' }", "undef", `declare class ["a"] form 0 at 1:1: x => 1`},

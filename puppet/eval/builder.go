@@ -71,8 +71,11 @@ type Declaration struct {
 // A Body is resources with the same attributes.
 type Body struct {
 	Titles []string
-	Attrs  []Attribute // each name once
-	Pos    syntax.Position
+	// NotStrings is set if the titles were values of other types, such as numbers.
+	// create_resources() allows them, the language does not.
+	NotStrings bool
+	Attrs      []Attribute // each name once
+	Pos        syntax.Position
 }
 
 // An Attribute is a parameter of a resource with its value.

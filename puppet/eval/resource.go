@@ -150,7 +150,7 @@ func (n *resourceNode) eval(t *thread, s *Scope) (value.Value, error) {
 		if isDefault {
 			defaults = attrs
 		}
-		d.Bodies = append(d.Bodies, Body{titles, attrs, b.position()})
+		d.Bodies = append(d.Bodies, Body{Titles: titles, Attrs: attrs, Pos: b.position()})
 	}
 	for i := range d.Bodies {
 		if err := t.step(n.pos, len(defaults)/putPerStep); err != nil {

@@ -210,7 +210,12 @@ func (x *Evaluation) Run(ctx context.Context, p *syntax.Program) (value.Value, e
 // Lookup looks up data as the top scope sees it. Errors are *hiera.Error, or
 // come from functions that the hierarchy names.
 func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, error) {
-	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, nil)), r)
+	return x.LookupIn(ctx, nil, r)
+}
+
+// LookupIn is Lookup as a scope sees the data; nil is the top scope.
+func (x *Evaluation) LookupIn(ctx context.Context, s *eval.Scope, r hiera.Request) (value.Value, error) {
+	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, s)), r)
 }
 
 // Unset are the variables that paths of the hierarchy have named and that have

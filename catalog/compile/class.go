@@ -98,7 +98,7 @@ func (c *compiler) enter(s *eval.Site, name string) error {
 	scope := s.Interp.NewScope(o)
 	s.Interp.SetClassScope(name, scope)
 	err := c.bind(s, scope, r, func(param string) (value.Value, bool, error) {
-		v, err := c.x.Lookup(s.Context(), hiera.Request{Names: []string{name + "::" + param}})
+		v, err := c.x.LookupIn(s.Context(), scope, hiera.Request{Names: []string{name + "::" + param}})
 		if hiera.IsNotFound(err) {
 			return nil, false, nil
 		}

@@ -94,3 +94,17 @@ func TestUnknownNames(t *testing.T) {
 		}
 	}
 }
+
+// Data of the parameters of a class is interpolated in the scope of the class.
+func TestParametersInScope(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/modules/m/hiera.yaml":        "version: 5\nhierarchy:\n- name: a\n  path: a.yaml\n",
+		"e/modules/m/data/a.yaml":       "m::file: '%{module_name}/x.epp'\n",
+		"e/modules/m/manifests/init.pp": "class m($file) { notify { 'x': message => $file } }",
+		"e/manifests/site.pp":           "include m",
+	})
+	if got := message(t, compiled(t, dir, "e", site.Node{Name: "n"}), "x"); got != "m/x.epp" {
+		t.Errorf("the parameter is %q", got)
+	}
+}

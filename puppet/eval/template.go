@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bolt/puppet/syntax"
@@ -171,6 +172,13 @@ func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, arg
 		given = value.NewHash()
 	}
 	if epp.HasParams || args == nil {
+		// Puppet does not notice an unknown parameter whose value is undef.
+		for k, v := range given.All() {
+			_, undef := v.(value.Undef)
+			if undef && !slices.ContainsFunc(epp.Params, func(p *syntax.Param) bool { return value.String(p.Name) == k }) {
+				given = given.Without(k)
+			}
+		}
 		return t.named(s.at, c.subject(), c, f, given)
 	}
 	for i, name := range f.names {

@@ -329,7 +329,7 @@ func Failure(node string, err error) *fault.Error {
 		e.Details = place(at.Pos, at.Kind)
 	}
 	if _, ruby := errors.AsType[*autoload.RubyError](err); ruby {
-		e.Hint = "Or run 'bolt catalog compile --compiler puppet': an installed Puppet can run functions in Ruby."
+		e.Hint = "To use functions in Ruby, compile with an installed Puppet: run 'bolt catalog compile --compiler puppet'."
 	}
 	return e
 }

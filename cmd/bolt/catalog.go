@@ -157,6 +157,9 @@ func (a *app) failedCompile(err error) error {
 	if werr := output.PrintError(a.sys.err, a.format(), a.ErrColor(), event.RedactError(err, a.redacted)); werr != nil {
 		return written(werr)
 	}
+	if a.format() == output.Human {
+		a.hint(err)
+	}
 	return errPrinted
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/puppetdb/server"
 )
 
 // A Command changes what PuppetDB knows (/pdb/cmd/v1).
@@ -46,28 +47,28 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Submitted, error) {
 		return Submitted{}, fault.New(kindCommand, "The payload of the command %s of PuppetDB is no JSON: %v", cmd.Name, err)
 	}
 	digest := sha1.Sum(body)
-	r := &request{path: "/pdb/cmd/v1", body: body, wait: cmd.Wait, params: url.Values{
+	r := &server.Request{Path: "/pdb/cmd/v1", Body: body, Wait: cmd.Wait, Params: url.Values{
 		"command": {cmd.Name}, "version": {strconv.FormatInt(cmd.Version, 10)}, "certname": {certname}, "checksum": {hex.EncodeToString(digest[:])},
 	}}
 	if seconds := int64(cmd.Wait / time.Second); seconds > 0 {
-		r.params.Set("secondsToWaitForCompletion", strconv.FormatInt(seconds, 10))
+		r.Params.Set("secondsToWaitForCompletion", strconv.FormatInt(seconds, 10))
 		// So it answers when the time is over.
-		r.also = func(status int) bool { return status == http.StatusServiceUnavailable }
+		r.Also = func(status int) bool { return status == http.StatusServiceUnavailable }
 	}
 	var done Submitted
-	r.answer = func(answer io.Reader) error {
+	r.Answer = func(answer io.Reader) error {
 		m, err := document(answer)
 		if err != nil {
 			return err
 		}
 		uuid, ok := m.Value("uuid").(string)
 		if !ok {
-			return failed("the answer has no uuid, so it is none to a command")
+			return server.Failed("the answer has no uuid, so it is none to a command")
 		}
 		done = Submitted{UUID: uuid, Processed: m.Value("processed") == true}
 		return nil
 	}
-	err = c.ask(ctx, func(server *url.URL) error { return c.send(ctx, server, r) })
+	err = c.servers.Do(ctx, r)
 	return done, err
 }
 
@@ -83,17 +84,17 @@ type Status struct {
 // status asks the first server that answers how it is.
 func (c *Client) status(ctx context.Context) (Status, error) {
 	var s Status
-	r := &request{path: "/status/v1/services/puppetdb-status", safe: true,
+	r := &server.Request{Path: "/status/v1/services/puppetdb-status", Safe: true,
 		// One that does not run says so with this status.
-		also: func(status int) bool { return status == http.StatusServiceUnavailable },
-		answer: func(answer io.Reader) error {
+		Also: func(status int) bool { return status == http.StatusServiceUnavailable },
+		Answer: func(answer io.Reader) error {
 			m, err := document(answer)
 			if err != nil {
 				return err
 			}
 			state, ok := m.Value("state").(string)
 			if !ok {
-				return failed("the answer has no state, so it is none about a status")
+				return server.Failed("the answer has no state, so it is none about a status")
 			}
 			detail, _ := m.Value("status").(*ordered.Map)
 			s = Status{State: state, Maintenance: detail.Value("maintenance_mode?") == true,
@@ -102,6 +103,6 @@ func (c *Client) status(ctx context.Context) (Status, error) {
 			s.Queue, _ = detail.Value("queue_depth").(int64)
 			return nil
 		}}
-	err := c.ask(ctx, func(server *url.URL) error { return c.send(ctx, server, r) })
+	err := c.servers.Do(ctx, r)
 	return s, err
 }

@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
-	"bolt/transport"
+	"bolt/puppetdb/server"
 )
 
 // Settings are where the options of instances come from.
@@ -75,10 +74,11 @@ func (i *Instances) client(ctx context.Context, name string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := i.options(ctx, name, settings)
+	o, err := service(name).Read(ctx, server.Settings{Values: settings, Project: i.s.Project, Home: i.s.Home, Base: i.s.Base})
 	if err != nil {
 		return nil, err
 	}
+	o.Name = name
 	c, err := New(ctx, o)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (i *Instances) Command(ctx context.Context, command string, version int64, 
 func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, error) {
 	settings := i.s.Default
 	if name != "" {
-		named, err := i.resolved(ctx, "puppetdb-instances", i.s.Named)
+		named, err := i.resolved(ctx, server.Service{Kind: kind, Section: "puppetdb-instances"}, i.s.Named)
 		if err != nil {
 			return nil, err
 		}
@@ -131,11 +131,11 @@ func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, er
 		}
 		m, ok := one.(*ordered.Map)
 		if !ok {
-			return nil, wrong("puppetdb-instances."+name, "it must be a Hash")
+			return nil, service(name).Wrong("it must be a Hash")
 		}
 		return m, nil
 	}
-	settings, err := i.resolved(ctx, "puppetdb", settings)
+	settings, err := i.resolved(ctx, service(""), settings)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func known(named *ordered.Map) string {
 	return "puppetdb-instances has " + strings.Join(named.Keys(), ", ")
 }
 
-func (i *Instances) resolved(ctx context.Context, setting string, m *ordered.Map) (*ordered.Map, error) {
+func (i *Instances) resolved(ctx context.Context, of server.Service, m *ordered.Map) (*ordered.Map, error) {
 	if i.s.Resolve == nil || m.Len() == 0 {
 		return m, nil
 	}
@@ -171,7 +171,7 @@ func (i *Instances) resolved(ctx context.Context, setting string, m *ordered.Map
 	}
 	r, ok := v.(*ordered.Map)
 	if !ok {
-		return nil, wrong(setting, "the plugin that stands for it must return a Hash")
+		return nil, of.Wrong("the plugin that stands for it must return a Hash")
 	}
 	return r, nil
 }
@@ -207,147 +207,4 @@ func (i *Instances) toolsConfig(ctx context.Context) (*ordered.Map, error) {
 		return settings, nil
 	}
 	return nil, nil
-}
-
-// options are the settings of an instance as New takes them.
-func (i *Instances) options(ctx context.Context, name string, settings *ordered.Map) (Options, error) {
-	o := i.s.Base
-	o.Name = name
-	r := reader{section: (&Client{o: o}).section(), settings: settings}
-	o.ServerURLs = r.texts("server_urls")
-	o.CACert, o.Cert, o.Key = i.path(r.text("cacert")), i.path(r.text("cert")), i.path(r.text("key"))
-	o.ConnectTimeout, o.ReadTimeout = r.seconds("connect_timeout"), r.seconds("read_timeout")
-	o.Headers = r.headers()
-	token := i.path(r.text("token"))
-	if r.err != nil {
-		return o, r.err
-	}
-	// A token that is set to nothing keeps the user's own from being sent.
-	_, set := settings.Get("token")
-	if !set && i.s.Home != "" {
-		token = filepath.Join(i.s.Home, ".puppetlabs", "token")
-	}
-	if token == "" || o.Cert != "" {
-		return o, nil
-	}
-	data, err := readfile.Read(ctx, token, readfile.Key)
-	if missing(err) && !set {
-		return o, nil
-	}
-	if err != nil {
-		return o, wrong(r.section, "token: %v", err)
-	}
-	o.Token = transport.NewSecret(strings.TrimSpace(string(data)))
-	if strings.ContainsFunc(o.Token.Reveal(), func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return o, wrong(r.section, "token: the file %s must hold one line", token)
-	}
-	return o, nil
-}
-
-// path is a path of a setting as it is meant.
-func (i *Instances) path(text string) string {
-	switch {
-	case text == "":
-		return ""
-	case text == "~", strings.HasPrefix(text, "~/"):
-		return filepath.Join(i.s.Home, text[1:])
-	case filepath.IsAbs(text):
-		return text
-	}
-	return filepath.Join(i.s.Project, text)
-}
-
-// A reader reads settings, and keeps the first thing that is wrong with them.
-// Those of puppetdb.conf, and of plugins, have not been checked before.
-type reader struct {
-	section  string
-	settings *ordered.Map
-	err      error
-}
-
-func (r *reader) wrong(format string, args ...any) {
-	if r.err == nil {
-		r.err = wrong(r.section, format, args...)
-	}
-}
-
-func (r *reader) text(key string) string {
-	switch v := r.settings.Value(key).(type) {
-	case nil:
-	case string:
-		return v
-	case transport.Secret:
-		return v.Reveal()
-	default:
-		r.wrong("%s must be a String", key)
-	}
-	return ""
-}
-
-func (r *reader) texts(key string) []string {
-	list, ok := r.settings.Value(key).([]any)
-	if !ok {
-		switch r.settings.Value(key).(type) {
-		case nil:
-			return nil
-		case string, transport.Secret:
-			return []string{r.text(key)}
-		}
-		r.wrong("%s must be a String or an Array of them", key)
-		return nil
-	}
-	var texts []string
-	for _, v := range list {
-		switch v := v.(type) {
-		case string:
-			texts = append(texts, v)
-		case transport.Secret:
-			texts = append(texts, v.Reveal())
-		default:
-			r.wrong("%s must be an Array of Strings", key)
-		}
-	}
-	return texts
-}
-
-// maxSeconds is a longer time than anybody waits.
-const maxSeconds = 1_000_000
-
-func (r *reader) seconds(key string) time.Duration {
-	v, ok := r.settings.Get(key)
-	if !ok || v == nil {
-		return 0
-	}
-	n, ok := v.(int64)
-	if !ok || n <= 0 {
-		r.wrong("%s must be a positive Integer", key)
-	}
-	return time.Duration(min(n, maxSeconds)) * time.Second
-}
-
-// headers are sent as they are; their values may be secrets.
-func (r *reader) headers() map[string]transport.Secret {
-	v := r.settings.Value("headers")
-	if v == nil {
-		return nil
-	}
-	m, ok := v.(*ordered.Map)
-	if !ok {
-		r.wrong("headers must be a Hash")
-		return nil
-	}
-	headers := make(map[string]transport.Secret, m.Len())
-	for name, v := range m.All() {
-		switch v := v.(type) {
-		case string:
-			headers[name] = transport.NewSecret(v)
-		case transport.Secret:
-			headers[name] = v
-		case int64, float64, bool:
-			headers[name] = transport.NewSecret(fmt.Sprint(v))
-		default:
-			r.wrong("headers.%s must be a String", name)
-		}
-	}
-	return headers
 }

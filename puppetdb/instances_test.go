@@ -43,20 +43,20 @@ func TestSettings(t *testing.T) {
 		err, hint, logged string
 	}{
 		{name: "the project's", byDefault: `{"server_urls": ["https://a", "http://b:1/x/"], "cacert": "ca", "cert": "/c", "key": "~/k", "connect_timeout": 5, "read_timeout": 7}`,
-			urls: "https://a:8081 http://b:1/x", ca: "project/ca", who: "/c home/k", connect: 5 * time.Second, read: 7 * time.Second},
+			urls: "https://a http://b:1/x/", ca: "project/ca", who: "/c home/k", connect: 5 * time.Second, read: 7 * time.Second},
 		{name: "the user's, under the project's", byDefault: `{"cacert": "mine"}`,
 			files: map[string]string{"home/.puppetlabs/client-tools/puppetdb.conf": `{"puppetdb": {"server_urls": "https://a:1", "cacert": "/theirs", "read_timeout": 3}}`, "system/puppetdb.conf": `{"puppetdb": {"connect_timeout": 3}}`},
 			urls:  "https://a:1", ca: "project/mine", read: 3 * time.Second},
-		{name: "the system's", files: map[string]string{"system/puppetdb.conf": `{"puppetdb": {"server_urls": ["http://s"]}}`}, urls: "http://s:8081"},
+		{name: "the system's", files: map[string]string{"system/puppetdb.conf": `{"puppetdb": {"server_urls": ["http://s"]}}`}, urls: "http://s"},
 		{name: "not for those with names", named: `{"n": {"server_urls": ["http://n"]}}`, which: "n",
-			files: map[string]string{"system/puppetdb.conf": `{"puppetdb": {"connect_timeout": 9}}`}, urls: "http://n:8081"},
-		{name: "a file that is damaged", byDefault: `{"server_urls": ["http://a"]}`, files: map[string]string{"system/puppetdb.conf": `{"puppetdb": `}, urls: "http://a:8081", logged: "system/puppetdb.conf: line 1"},
-		{name: "a file of another kind", byDefault: `{"server_urls": ["http://a"]}`, files: map[string]string{"system/puppetdb.conf": `{"x": 1}`}, urls: "http://a:8081", logged: "an object under"},
+			files: map[string]string{"system/puppetdb.conf": `{"puppetdb": {"connect_timeout": 9}}`}, urls: "http://n"},
+		{name: "a file that is damaged", byDefault: `{"server_urls": ["http://a"]}`, files: map[string]string{"system/puppetdb.conf": `{"puppetdb": `}, urls: "http://a", logged: "system/puppetdb.conf: line 1"},
+		{name: "a file of another kind", byDefault: `{"server_urls": ["http://a"]}`, files: map[string]string{"system/puppetdb.conf": `{"x": 1}`}, urls: "http://a", logged: "an object under"},
 
-		{name: "a token", byDefault: `{"server_urls": ["http://a"], "token": "t"}`, files: map[string]string{"project/t": "one\n"}, urls: "http://a:8081", token: "one"},
-		{name: "the user's token", named: `{"n": {"server_urls": ["http://a"]}}`, which: "n", files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a:8081", token: "two"},
-		{name: "no token", byDefault: `{"server_urls": ["http://a"], "token": null}`, files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a:8081"},
-		{name: "a certificate and a token", byDefault: `{"server_urls": ["http://a"], "cert": "/c", "key": "/k"}`, files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a:8081", who: "/c /k"},
+		{name: "a token", byDefault: `{"server_urls": ["http://a"], "token": "t"}`, files: map[string]string{"project/t": "one\n"}, urls: "http://a", token: "one"},
+		{name: "the user's token", named: `{"n": {"server_urls": ["http://a"]}}`, which: "n", files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a", token: "two"},
+		{name: "no token", byDefault: `{"server_urls": ["http://a"], "token": null}`, files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a"},
+		{name: "a certificate and a token", byDefault: `{"server_urls": ["http://a"], "cert": "/c", "key": "/k"}`, files: map[string]string{"home/.puppetlabs/token": "two"}, urls: "http://a", who: "/c /k"},
 		{name: "a token that is not there", byDefault: `{"server_urls": ["http://a"], "token": "t"}`, err: "project/t: no such file"},
 		{name: "a token of two lines", byDefault: `{"server_urls": ["http://a"], "token": "t"}`, files: map[string]string{"project/t": "s3cret\nX: y"}, err: "must hold one line"},
 
@@ -125,17 +125,7 @@ func TestSettings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var urls []string
-			for _, u := range c.servers {
-				urls = append(urls, u.String())
-			}
-			if tt.connect == 0 {
-				tt.connect = time.Minute
-			}
-			if tt.read == 0 {
-				tt.read = time.Minute
-			}
-			got := []any{strings.Join(urls, " "), there.Replace(c.o.CACert), strings.TrimSpace(there.Replace(c.o.Cert + " " + c.o.Key)), c.o.Token.Reveal(), c.o.ConnectTimeout.String(), c.o.ReadTimeout.String()}
+			got := []any{strings.Join(c.o.ServerURLs, " "), there.Replace(c.o.CACert), strings.TrimSpace(there.Replace(c.o.Cert + " " + c.o.Key)), c.o.Token.Reveal(), c.o.ConnectTimeout.String(), c.o.ReadTimeout.String()}
 			want := []any{tt.urls, tt.ca, tt.who, tt.token, tt.connect.String(), tt.read.String()}
 			if asJSON(t, got) != asJSON(t, want) {
 				t.Errorf("got %v, want %v", got, want)

@@ -162,15 +162,15 @@ func (c *Client) count(ctx context.Context) (n int64, err error) {
 // every hands on each row of an answer of any size, as Query does, but may begin
 // again with the next server: begin is called before each.
 func (c *Client) every(ctx context.Context, q Query, begin func(), row func(any) error) error {
-	return c.ask(ctx, func(server *url.URL) error {
+	return c.servers.Ask(ctx, func(at *url.URL) error {
 		begin()
-		return c.rows(ctx, server, q, 0, row)
+		return c.rows(ctx, at, q, 0, row)
 	})
 }
 
 // unfit is the error of an answer that no targets can be made of.
 func (c *Client) unfit(what, hint string) error {
-	return &fault.Error{Kind: kind, Msg: fmt.Sprintf("PuppetDB (%s): %s", c.instance(), c.clean(what)), Hint: hint}
+	return &fault.Error{Kind: kind, Msg: service(c.o.Name).Label + ": " + c.servers.Clean(what), Hint: hint}
 }
 
 // inWords is a query as it is shown.

@@ -23,23 +23,13 @@ package puppetdb
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"bolt/format/fault"
-	"bolt/internal/readfile"
-	"bolt/transport"
+	"bolt/puppetdb/server"
 )
 
 // Kinds of errors.
@@ -48,46 +38,14 @@ const (
 	kindCommand = "bolt/pdb-command"
 )
 
-const (
-	defaultPort    = "8081"
-	defaultTimeout = 60 * time.Second
-	// idle is how long a connection without use is kept. The server's limit is
-	// 30 s, and a request must not meet it.
-	idle = 10 * time.Second
-)
-
-// Options describe one PuppetDB.
-type Options struct {
-	// Name is that of the instance, for messages; "" is the default one.
-	Name string
-	// ServerURLs are asked in this order. Without a port it is 8081.
-	ServerURLs []string
-	// CACert is the file with the certificates of the authorities that vouch for
-	// the servers; https needs it. Cert and Key are files with the client's own
-	// certificate, "" for none. All are PEM.
-	CACert, Cert, Key string
-	// Token is sent as X-Authentication unless there is a certificate.
-	Token transport.Secret
-	// Headers are sent with each request.
-	Headers map[string]transport.Secret
-	// ConnectTimeout is for a connection, ReadTimeout for the beginning of an
-	// answer and for each 16 KiB of it. 0 is a minute.
-	ConnectTimeout, ReadTimeout time.Duration
-
-	// Agent is the program's name and version.
-	Agent string
-	// Proxy tells the proxy of a request, as http.Transport has it; nil for none.
-	// It is asked for https alone: nothing else keeps secrets from a proxy.
-	Proxy func(*http.Request) (*url.URL, error)
-	Log   *slog.Logger // nil discards
-}
+// Options describe one PuppetDB. The port of its URLs is 8081 by default, and
+// ReadTimeout is a minute.
+type Options = server.Options
 
 // A Client asks one PuppetDB.
 type Client struct {
 	o       Options
-	servers []*url.URL
-	http    *http.Client
-	good    atomic.Int64 // index of the server that answered last
+	servers *server.Client
 
 	maxRow, maxRows, maxKept int64 // bytes; the constants
 }
@@ -95,164 +53,28 @@ type Client struct {
 // New checks the options, reads the files that they name, and returns a client.
 // Nothing is connected to yet.
 func New(ctx context.Context, o Options) (*Client, error) {
-	if o.ConnectTimeout == 0 {
-		o.ConnectTimeout = defaultTimeout
+	c, err := server.New(ctx, service(o.Name), o)
+	if err != nil {
+		return nil, err
 	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = defaultTimeout
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	c := &Client{o: o, maxRow: maxRow, maxRows: maxRows, maxKept: maxKept}
-	encrypted := false
-	for i, text := range o.ServerURLs {
-		u, err := parseServer(text)
-		if err != nil {
-			return nil, c.wrong("entry %d of server_urls: %v", i+1, err)
-		}
-		encrypted = encrypted || u.Scheme == "https"
-		c.servers = append(c.servers, u)
-	}
-	if len(c.servers) == 0 {
-		return nil, &fault.Error{Kind: kind, Msg: "server_urls must be specified", Hint: fmt.Sprintf(
-			"say under %s in bolt-project.yaml how PuppetDB is reached, for example server_urls: [https://puppetdb.example.com:8081]", c.section())}
-	}
-	for name := range o.Headers {
-		if !validHeader(name) {
-			return nil, c.wrong("headers: %q is no name of a header", name)
-		}
-	}
-	var trust *tls.Config
-	if encrypted {
-		var err error
-		if trust, err = c.trust(ctx); err != nil {
-			return nil, err
-		}
-	}
-	t := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: o.ConnectTimeout}).DialContext,
-		TLSClientConfig:        trust,
-		TLSHandshakeTimeout:    o.ConnectTimeout,
-		MaxIdleConnsPerHost:    4,
-		IdleConnTimeout:        idle,
-		MaxResponseHeaderBytes: 64 << 10,
-		Proxy: func(r *http.Request) (*url.URL, error) {
-			if o.Proxy == nil || r.URL.Scheme != "https" {
-				return nil, nil
-			}
-			return o.Proxy(r)
-		},
-	}
-	c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return c, nil
+	return &Client{o: o, servers: c, maxRow: maxRow, maxRows: maxRows, maxKept: maxKept}, nil
 }
 
 // Close ends the connections that are kept.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.servers.Close() }
 
-// instance is the client's name in messages.
-func (c *Client) instance() string {
-	if c.o.Name == "" {
-		return "default instance"
+// service describes the PuppetDB of an instance.
+func service(instance string) server.Service {
+	label, section := "default instance", "puppetdb"
+	if instance != "" {
+		label, section = fmt.Sprintf("instance '%s'", instance), "puppetdb-instances."+instance
 	}
-	return fmt.Sprintf("instance '%s'", c.o.Name)
-}
-
-// section is where the client is configured.
-func (c *Client) section() string {
-	if c.o.Name == "" {
-		return "puppetdb"
+	return server.Service{
+		Name: "PuppetDB", Label: fmt.Sprintf("PuppetDB (%s)", label), Section: section, Kind: kind,
+		Example: "https://puppetdb.example.com:8081", Port: "8081", ReadTimeout: 60 * time.Second,
+		Slow:    "the setting read_timeout says how long PuppetDB may take; a query for fewer columns or rows is quicker",
+		Refused: "PuppetDB's setting certificate-allowlist must have the name in the certificate that cert names",
 	}
-	return "puppetdb-instances." + c.o.Name
-}
-
-// wrong is an error of the configuration.
-func (c *Client) wrong(format string, args ...any) *fault.Error {
-	return wrong(c.section(), format, args...)
-}
-
-func wrong(section, format string, args ...any) *fault.Error {
-	return fault.New(kind, "The setting %s is not right: %s", section, fmt.Sprintf(format, args...))
-}
-
-// parseServer reads an entry of server_urls. Errors do not have its text, which
-// may hold a password.
-func parseServer(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
-		return nil, errors.New("it is no URL that begins with https:// or http://")
-	case u.User != nil:
-		return nil, errors.New("it has a user in it; a token or a certificate says who asks")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it has more than a scheme, a host, a port and a path")
-	}
-	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), defaultPort)
-	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	return u, nil
-}
-
-// validHeader reports whether a name is one of a header that a user may set:
-// a token of RFC 9110, and none that tells where a message ends.
-func validHeader(name string) bool {
-	switch http.CanonicalHeaderKey(name) {
-	case "", "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer":
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
-}
-
-// trust is whom the client trusts, and what it shows of itself.
-func (c *Client) trust(ctx context.Context) (*tls.Config, error) {
-	if c.o.CACert == "" {
-		return nil, c.wrong("cacert must be specified: the file with the certificate of the authority that vouches for PuppetDB")
-	}
-	pem, err := c.file(ctx, "cacert", c.o.CACert)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, c.wrong("cacert: there is no certificate in %s", c.o.CACert)
-	}
-	t := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	if (c.o.Cert == "") != (c.o.Key == "") {
-		return nil, c.wrong("cert and key must be specified together")
-	}
-	if c.o.Cert == "" {
-		return t, nil
-	}
-	cert, err := c.file(ctx, "cert", c.o.Cert)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.file(ctx, "key", c.o.Key)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, c.wrong("cert %s and key %s: %v", c.o.Cert, c.o.Key, err)
-	}
-	t.Certificates = []tls.Certificate{pair}
-	return t, nil
-}
-
-// file reads a file that a setting names.
-func (c *Client) file(ctx context.Context, setting, path string) ([]byte, error) {
-	data, err := readfile.Read(ctx, path, readfile.Key)
-	switch {
-	case missing(err):
-		return nil, c.wrong("%s file %s does not exist", setting, path)
-	case err != nil:
-		return nil, c.wrong("%s: %v", setting, err)
-	}
-	return data, nil
 }
 
 // missing reports whether the error of reading a file is that there is none.

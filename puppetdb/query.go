@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"bolt/format/ordered"
+	"bolt/puppetdb/server"
 )
 
 // An order sorts rows by a field.
@@ -35,13 +36,13 @@ type Query struct {
 // handed on, no other server is asked: an answer that breaks off is an error.
 func (c *Client) query(ctx context.Context, q Query, row func(row any) error) error {
 	handed := false
-	return c.ask(ctx, func(server *url.URL) error {
-		err := c.rows(ctx, server, q, 0, func(v any) error {
+	return c.servers.Ask(ctx, func(at *url.URL) error {
+		err := c.rows(ctx, at, q, 0, func(v any) error {
 			handed = true
 			return row(v)
 		})
-		if f, ok := errors.AsType[*failure](err); ok && handed {
-			f.next = false
+		if f, ok := errors.AsType[*server.Failure](err); ok && handed {
+			f.Next = false
 		}
 		return err
 	})
@@ -51,7 +52,7 @@ func (c *Client) query(ctx context.Context, q Query, row func(row any) error) er
 // and all servers take part. The query needs an order that tells all rows apart.
 func (c *Client) pages(ctx context.Context, q Query, size int64, row func(row any) error) error {
 	if size <= 0 || len(q.OrderBy) == 0 {
-		return c.fault("a query by pages needs an order, and pages of at least one row", &failure{})
+		return c.servers.Fault("a query by pages needs an order, and pages of at least one row", &server.Failure{})
 	}
 	for left := q.Limit; ; left -= size {
 		page := q
@@ -75,9 +76,9 @@ func (c *Client) pages(ctx context.Context, q Query, size int64, row func(row an
 // *largeError is in the chain of the error if they have more.
 func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 	var rows []any
-	err := c.ask(ctx, func(server *url.URL) error {
+	err := c.servers.Ask(ctx, func(at *url.URL) error {
 		rows = []any{}
-		return c.rows(ctx, server, q, c.maxRows, func(v any) error {
+		return c.rows(ctx, at, q, c.maxRows, func(v any) error {
 			rows = append(rows, v)
 			return nil
 		})
@@ -89,22 +90,22 @@ func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 }
 
 // rows asks one server. The answer may have limit bytes; 0: any number.
-func (c *Client) rows(ctx context.Context, server *url.URL, q Query, limit int64, row func(any) error) error {
+func (c *Client) rows(ctx context.Context, at *url.URL, q Query, limit int64, row func(any) error) error {
 	body, err := q.body()
 	if err != nil {
-		return failed("the query is no JSON: %w", err)
+		return server.Failed("the query is no JSON: %w", err)
 	}
 	path := "/pdb/query/v4"
 	if q.Entity != "" {
 		path += "/" + q.Entity
 	}
-	return c.send(ctx, server, &request{path: path, body: body, safe: true, answer: func(answer io.Reader) error {
+	return c.servers.Send(ctx, at, &server.Request{Path: path, Body: body, Safe: true, Answer: func(answer io.Reader) error {
 		if limit > 0 {
 			answer = &limited{from: answer, what: "the answer", size: limit, until: limit}
 		}
 		return decodeRows(answer, c.maxRow, func(v any) error {
 			if err := row(v); err != nil {
-				return sinkError{err}
+				return server.Own(err)
 			}
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"bolt/format/ordered"
+	"bolt/puppetdb/server"
 )
 
 const (
@@ -38,7 +39,7 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 	if t, err := d.Token(); err != nil {
 		return unreadable(err)
 	} else if t != json.Delim('[') {
-		return failed("the answer is no list of rows, but JSON that begins with %v", t)
+		return server.Failed("the answer is no list of rows, but JSON that begins with %v", t)
 	}
 	var raw json.RawMessage
 	for d.More() {
@@ -48,7 +49,7 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 		}
 		v, err := ordered.ParseJSON(raw)
 		if err != nil {
-			return failed("a row cannot be read: %w", err)
+			return server.Failed("a row cannot be read: %w", err)
 		}
 		in.until = d.InputOffset() + maxRow
 		if err := row(v); err != nil {
@@ -62,7 +63,7 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 	case err == io.EOF:
 		return nil
 	case err == nil:
-		return failed("something follows the list of rows")
+		return server.Failed("something follows the list of rows")
 	default:
 		return unreadable(err)
 	}
@@ -72,15 +73,15 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 // is not JSON.
 func unreadable(err error) error {
 	if _, ok := errors.AsType[*largeError](err); ok {
-		return &failure{err: err, hint: hintLarge}
+		return &server.Failure{Err: err, Hint: hintLarge}
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return failed("the answer is not JSON: %w", e)
+		return server.Failed("the answer is not JSON: %w", e)
 	}
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &failure{err: errors.New("the connection ended before all of the answer had come"), next: true}
+		return &server.Failure{Err: errors.New("the connection ended before all of the answer had come"), Next: true}
 	}
-	return &failure{err: err, next: true}
+	return &server.Failure{Err: err, Next: true}
 }
 
 const hintLarge = "ask for fewer columns (inventory[certname, facts.os.name] {…}), or for fewer rows at a time (order by, limit, offset)"
@@ -112,11 +113,11 @@ func document(r io.Reader) (*ordered.Map, error) {
 	}
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
-		return nil, failed("the answer is not JSON: %w", err)
+		return nil, server.Failed("the answer is not JSON: %w", err)
 	}
 	m, ok := v.(*ordered.Map)
 	if !ok {
-		return nil, failed("the answer is no JSON object")
+		return nil, server.Failed("the answer is no JSON object")
 	}
 	return m, nil
 }

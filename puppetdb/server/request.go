@@ -1,4 +1,4 @@
-package puppetdb
+package server
 
 import (
 	"bytes"
@@ -35,41 +35,54 @@ var (
 	errSlow        = errors.New("the answer took too long")
 )
 
-// A request is one to any of the servers.
-type request struct {
-	path   string
-	params url.Values
-	body   []byte // JSON; nil makes the method GET
-	// safe is set for what may be sent again on another connection.
-	safe bool
-	wait time.Duration // that the server was asked to take
-	// answer is called with a body that was answered with 200, or with any
-	// status for which also is true.
-	answer func(body io.Reader) error
-	also   func(status int) bool
+// A Request is a request to any of the servers.
+type Request struct {
+	Path   string
+	Params url.Values
+	Body   []byte // JSON; nil makes the method GET
+	// Safe is set for a request that may be sent again on another connection.
+	Safe bool
+	Wait time.Duration // that the server was asked to take
+	// Answer is called with the body of an answer with status 200, or with any
+	// status for which Also is true.
+	Answer func(body io.Reader) error
+	Also   func(status int) bool
+	// Refused returns the error of another status, with the message of the server. If it
+	// returns nil, or is nil, the error has the status and the message.
+	Refused func(status int, said string) error
 }
 
-// A failure is why a server gave no answer.
-type failure struct {
-	err  error
-	hint string
-	next bool // another server may do better
+// A Failure is the reason why a server gave no usable answer.
+type Failure struct {
+	Err  error
+	Hint string
+	Next bool // another server may do better
 }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+func (f *Failure) Error() string { return f.Err.Error() }
 
-// failed is a failure that another server would have, too.
-func failed(format string, args ...any) *failure { return &failure{err: fmt.Errorf(format, args...)} }
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
 
-// A sinkError is one of who takes rows: it is no matter of the server.
-type sinkError struct{ error }
+// Failed returns a failure that another server would have, too.
+func Failed(format string, args ...any) *Failure { return &Failure{Err: fmt.Errorf(format, args...)} }
 
-// ask calls attempt with one server after the other until one has answered.
-func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) error {
+// An ownError is an error that is not about the server.
+type ownError struct{ error }
+
+// Own marks an error that is not about the server: Ask returns err as it is.
+func Own(err error) error { return ownError{err} }
+
+// Do sends a request to one server after the other until one has answered.
+func (c *Client) Do(ctx context.Context, r *Request) error {
+	return c.Ask(ctx, func(server *url.URL) error { return c.Send(ctx, server, r) })
+}
+
+// Ask calls attempt with one server after the other until one has answered.
+func (c *Client) Ask(ctx context.Context, attempt func(server *url.URL) error) error {
 	first := int(c.good.Load())
 	var said []string
-	var last *failure
+	var last *Failure
 	for i := range c.servers {
 		at := (first + i) % len(c.servers)
 		err := attempt(c.servers[at])
@@ -77,19 +90,19 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 			c.good.Store(int64(at))
 			return nil
 		}
-		if s, ok := errors.AsType[sinkError](err); ok {
+		if s, ok := errors.AsType[ownError](err); ok {
 			return s.error
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		f, ok := errors.AsType[*failure](err)
+		f, ok := errors.AsType[*Failure](err)
 		if !ok {
-			f = &failure{err: err}
+			f = &Failure{Err: err}
 		}
-		text := c.clean(fmt.Sprintf("%s: %v", c.servers[at], f.err))
-		if !f.next {
-			return c.fault(text, f)
+		text := c.Clean(fmt.Sprintf("%s: %v", c.servers[at], f.Err))
+		if !f.Next {
+			return c.Fault(text, f)
 		}
 		said, last = append(said, text), f
 		if i < len(c.servers)-1 {
@@ -97,24 +110,22 @@ func (c *Client) ask(ctx context.Context, attempt func(server *url.URL) error) e
 		}
 	}
 	if len(said) == 1 {
-		return c.fault(said[0], last)
+		return c.Fault(said[0], last)
 	}
-	return c.fault("none of its servers answered: "+strings.Join(said, "; "), last)
+	return c.Fault("none of its servers answered: "+strings.Join(said, "; "), last)
 }
 
-// fault is the error of the instance.
-func (c *Client) fault(text string, f *failure) *fault.Error {
-	cause := f.err
+// Fault returns the error of the instance.
+func (c *Client) Fault(text string, f *Failure) *fault.Error {
+	cause := f.Err
 	if cause != nil && c.hide(cause.Error()) != cause.Error() {
 		cause = nil // people can ask for causes
 	}
-	return &fault.Error{Kind: kind, Msg: c.said(text), Hint: f.hint, Err: cause}
+	return &fault.Error{Kind: c.service.Kind, Msg: c.said(text), Hint: f.Hint, Err: cause}
 }
 
-// said is what is said of the instance; text begins with the server's URL.
-func (c *Client) said(text string) string {
-	return fmt.Sprintf("PuppetDB (%s), %s", c.instance(), text)
-}
+// said is what is said of the service; text begins with the server's URL.
+func (c *Client) said(text string) string { return c.service.Label + ", " + text }
 
 // hide returns a text without secrets of ours.
 func (c *Client) hide(text string) string {
@@ -130,9 +141,9 @@ func (c *Client) hide(text string) string {
 	return text
 }
 
-// clean makes a text of a server's fit to be shown: without secrets, which a
+// Clean makes a text of a server's fit to be shown: without secrets, which a
 // server might send back, and without control characters.
-func (c *Client) clean(text string) string {
+func (c *Client) Clean(text string) string {
 	// What is left out must neither hide a secret nor make one.
 	text = strings.TrimSpace(c.hide(safetext.TerminalString(c.hide(text))))
 	if len(text) > maxShown {
@@ -141,8 +152,8 @@ func (c *Client) clean(text string) string {
 	return text
 }
 
-// send makes one request to one server.
-func (c *Client) send(ctx context.Context, server *url.URL, r *request) error {
+// Send makes one request to one server.
+func (c *Client) Send(ctx context.Context, server *url.URL, r *Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	req, err := c.request(ctx, server, r)
@@ -150,7 +161,7 @@ func (c *Client) send(ctx context.Context, server *url.URL, r *request) error {
 		return err
 	}
 	timer := time.AfterFunc(c.o.ConnectTimeout, func() { cancel(errUnconnected) })
-	patience := c.o.ReadTimeout + r.wait
+	patience := c.o.ReadTimeout + r.Wait
 	res, err := c.http.Do(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		timer.Stop()
 		timer = time.AfterFunc(patience, func() { cancel(errSlow) })
@@ -161,36 +172,36 @@ func (c *Client) send(ctx context.Context, server *url.URL, r *request) error {
 	}
 	defer res.Body.Close()
 	body := &paced{from: res.Body, limit: c.o.ReadTimeout, cancel: cancel}
-	if res.StatusCode != http.StatusOK && (r.also == nil || !r.also(res.StatusCode)) {
-		return c.refused(res, body)
+	if res.StatusCode != http.StatusOK && (r.Also == nil || !r.Also(res.StatusCode)) {
+		return c.refused(res, body, r)
 	}
-	err = r.answer(body)
+	err = r.Answer(body)
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return &failure{err: fmt.Errorf("the answer came too slowly: less than %d KiB within %v", pace>>10, c.o.ReadTimeout), hint: hintSlow, next: true}
+		return &Failure{Err: fmt.Errorf("the answer came too slowly: less than %d KiB within %v", pace>>10, c.o.ReadTimeout), Hint: c.service.Slow, Next: true}
 	}
-	if f, ok := errors.AsType[*failure](err); ok && res.StatusCode != http.StatusOK {
-		f.err, f.next = fmt.Errorf("%s: %w", res.Status, f.err), res.StatusCode >= 500
+	if f, ok := errors.AsType[*Failure](err); ok && res.StatusCode != http.StatusOK {
+		f.Err, f.Next = fmt.Errorf("%s: %w", res.Status, f.Err), res.StatusCode >= 500
 	}
 	return err
 }
 
-func (c *Client) request(ctx context.Context, server *url.URL, r *request) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, server *url.URL, r *Request) (*http.Request, error) {
 	u := *server
-	u.Path += r.path
-	u.RawQuery = r.params.Encode()
+	u.Path += r.Path
+	u.RawQuery = r.Params.Encode()
 	method, body := http.MethodGet, io.Reader(nil)
-	if r.body != nil {
-		method, body = http.MethodPost, bytes.NewReader(r.body)
+	if r.Body != nil {
+		method, body = http.MethodPost, bytes.NewReader(r.Body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, failed("%v", err)
+		return nil, Failed("%v", err)
 	}
 	for name, value := range c.o.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
 	req.Header.Set("Accept", "application/json")
-	if r.body != nil {
+	if r.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.o.Agent != "" {
@@ -199,71 +210,84 @@ func (c *Client) request(ctx context.Context, server *url.URL, r *request) (*htt
 	if c.o.Token.IsSet() && c.o.Cert == "" {
 		req.Header.Set("X-Authentication", c.o.Token.Reveal())
 	}
-	if r.safe {
+	if r.Safe {
 		req.Header["Idempotency-Key"] = nil // net/http's word for it, which is not sent
 	}
 	return req, nil
 }
 
-// Advice.
-const (
-	hintSlow      = "the setting read_timeout says how long PuppetDB may take; a query for fewer columns or rows is quicker"
-	hintAuthority = "the setting cacert must name the authority that PuppetDB's certificate is from"
-	hintWho       = "PuppetDB wants a certificate of its own authority: the settings cert and key"
-	hintRefused   = "PuppetDB's setting certificate-allowlist must have the name in the certificate that cert names"
-	hintToken     = "the token may have run out: puppet-access login fetches another"
-	hintAddress   = "server_urls must name PuppetDB itself"
-	hintDown      = "see that PuppetDB runs there, and that server_urls has its host and port"
-)
+// Advice, which names the service and its settings.
+
+func (s *Service) hintAuthority() string {
+	return fmt.Sprintf("the setting cacert must name the authority that %s's certificate is from", s.Name)
+}
+
+func (s *Service) hintWho() string {
+	return s.Name + " wants a certificate of its own authority: the settings cert and key"
+}
+
+func (s *Service) hintAddress() string { return fmt.Sprintf("server_urls must name %s itself", s.Name) }
+
+func (s *Service) hintDown() string {
+	return fmt.Sprintf("see that %s runs there, and that server_urls has its host and port", s.Name)
+}
+
+const hintToken = "the token may have run out: puppet-access login fetches another"
 
 // unanswered is the failure of a request that got no answer.
 func (c *Client) unanswered(ctx context.Context, err error, patience time.Duration) error {
 	switch context.Cause(ctx) {
 	case errSlow:
-		return &failure{err: fmt.Errorf("no answer within %v", patience), hint: hintSlow, next: true}
+		return &Failure{Err: fmt.Errorf("no answer within %v", patience), Hint: c.service.Slow, Next: true}
 	case errUnconnected:
-		return &failure{err: fmt.Errorf("no connection within %v", c.o.ConnectTimeout), hint: hintDown, next: true}
+		return &Failure{Err: fmt.Errorf("no connection within %v", c.o.ConnectTimeout), Hint: c.service.hintDown(), Next: true}
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // the address is told anyway
 	}
-	f := &failure{err: err, next: true}
+	f := &Failure{Err: err, Next: true}
 	timeout, isNet := errors.AsType[net.Error](err)
 	op, _ := errors.AsType[*net.OpError](err)
 	_, alert := errors.AsType[tls.AlertError](err)
 	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); distrusted {
-		f.hint = hintAuthority
+		f.Hint = c.service.hintAuthority()
 	} else if alert || op != nil && op.Op == "remote error" {
-		f.hint = hintWho
+		f.Hint = c.service.hintWho()
 	} else if isNet && timeout.Timeout() {
-		f.err, f.hint = fmt.Errorf("no connection within %v", c.o.ConnectTimeout), hintDown
+		f.Err, f.Hint = fmt.Errorf("no connection within %v", c.o.ConnectTimeout), c.service.hintDown()
 	} else if op != nil && op.Op == "dial" {
-		f.hint = hintDown
+		f.Hint = c.service.hintDown()
 	}
 	return f
 }
 
 // refused is the failure of an answer with a status that is not right.
-func (c *Client) refused(res *http.Response, body io.Reader) error {
+func (c *Client) refused(res *http.Response, body io.Reader, r *Request) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxSaid))
 	if err != nil {
 		text = nil // what came is damaged, and its status says enough
 	}
-	f := failed("%s", res.Status)
-	if said := message(res, text); said != "" {
-		f = failed("%s: %s", res.Status, said)
+	said := message(res, text)
+	if r.Refused != nil {
+		if err := r.Refused(res.StatusCode, c.Clean(said)); err != nil {
+			return err
+		}
 	}
-	f.next = res.StatusCode >= 500
+	f := Failed("%s", res.Status)
+	if said != "" {
+		f = Failed("%s: %s", res.Status, said)
+	}
+	f.Next = res.StatusCode >= 500
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
-		f.hint = hintToken
+		f.Hint = hintToken
 	case http.StatusForbidden:
-		f.hint = hintRefused
+		f.Hint = c.service.Refused
 	case http.StatusNotFound:
-		f.hint = hintAddress
+		f.Hint = c.service.hintAddress()
 	}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode/100 == 3 {
-		return &failure{err: fmt.Errorf("%s: it redirects to %s, which is not followed", res.Status, to), hint: hintAddress}
+		return &Failure{Err: fmt.Errorf("%s: it redirects to %s, which is not followed", res.Status, to), Hint: c.service.hintAddress()}
 	}
 	return f
 }

@@ -37,6 +37,8 @@ func (p Position) String() string {
 		return p.File
 	case p.File == "":
 		return fmt.Sprintf("%d:%d", p.Line, p.Column)
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }

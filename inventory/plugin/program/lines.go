@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	maxLine  = 500  // bytes of a line that is logged
+	maxLine  = 500  // bytes of a line that is logged, by default
 	maxLines = 1000 // of one program
 )
 
 // lines cuts what is written into lines for a log. It keeps no more than one.
 type lines struct {
 	log    func(line string)
+	max    int // bytes of a line
 	line   []byte
 	logged int // lines
 }
@@ -25,7 +26,7 @@ func (l *lines) write(p []byte) {
 	}
 	for len(p) > 0 {
 		rest, after, whole := bytes.Cut(p, []byte{'\n'})
-		l.line = append(l.line, rest[:min(len(rest), maxLine+1-len(l.line))]...)
+		l.line = append(l.line, rest[:min(len(rest), l.max+1-len(l.line))]...)
 		if whole {
 			l.end()
 		}
@@ -41,8 +42,8 @@ func (l *lines) end() {
 		return
 	}
 	more := ""
-	if len(line) > maxLine {
-		line, more = line[:maxLine], "…"
+	if len(line) > l.max {
+		line, more = line[:l.max], "…"
 	}
 	if l.logged++; l.logged == maxLines {
 		more += " (further lines are not logged)"

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,10 @@ type Command struct {
 	// Input is its standard input.
 	Input []byte
 	// Log, if it is not nil, is called with each line that the program writes to
-	// standard error, from one goroutine at a time. A line has at most 500 bytes
-	// and no control characters, and lines after the thousandth are dropped.
-	Log func(line string)
+	// standard error, from one goroutine at a time. A line has at most MaxLine bytes (0 is
+	// 500) and no control characters, and lines after the thousandth are dropped.
+	Log     func(line string)
+	MaxLine int
 }
 
 // ErrFormat is the error of a file that the system cannot run although it may be
@@ -72,7 +74,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	out := &bounded{full: func() {
 		stop(fmt.Errorf("the program %s was ended: it wrote more than %d MiB", name, MaxOutput>>20))
 	}}
-	errs := &tail{lines: lines{log: c.Log}}
+	errs := &tail{lines: lines{log: c.Log, max: cmp.Or(c.MaxLine, maxLine)}}
 	cmd.Stdout, cmd.Stderr = out, errs
 	if c.Input != nil {
 		cmd.Stdin = bytes.NewReader(c.Input)

@@ -21,14 +21,14 @@ func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 var projectKeys = []string{
 	"analytics", "apply-settings", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
-	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
+	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "puppetserver", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
 }
 
 // defaultsKeys are the settings of bolt-defaults.yaml.
 var defaultsKeys = []string{
 	"analytics", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "inventory-config", "log",
-	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "save-rerun",
+	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "puppetserver", "save-rerun",
 	"spinner", "stream",
 }
 
@@ -147,6 +147,7 @@ func settings() map[string]*schema.Schema {
 		"puppetdb": {Type: schema.Hash, Properties: puppetdb, Plugins: schema.PluginsAllowed},
 		"puppetdb-instances": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
 			Additional: &schema.Schema{Type: schema.Hash, Properties: puppetdb}},
+		"puppetserver":             {Type: schema.Hash, Properties: puppetdb, Plugins: schema.PluginsAllowed},
 		"rerunfile":                text,
 		"save-rerun":               boolean,
 		"spinner":                  boolean,

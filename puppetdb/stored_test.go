@@ -101,7 +101,7 @@ func TestLiveExports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digests = append(digests, fmt.Sprintf("%x %d", made.Digest(), len(made.Resources())))
+		digests = append(digests, fmt.Sprintf("%x %d", made.Catalog.Digest(), len(made.Catalog.Resources())))
 	}
 	if digests[0] != digests[1] || !strings.HasSuffix(digests[0], " 20") {
 		t.Errorf("got %q", digests)

@@ -29,6 +29,7 @@ ksh ksh
 mksh mksh
 openssl openssl
 ruby ruby
+puppet puppet-agent
 tcsh tcsh
 krb5kdc krb5-kdc
 kadmin.local krb5-admin-server

@@ -47,6 +47,23 @@ func (c *compiler) mention(s *eval.Site, name string) error {
 	return c.class(s, r)
 }
 
+// assign declares classes with parameters and includes others. All are declared before the
+// first is evaluated. A class with parameters that is declared already is an error.
+func (c *compiler) assign(s *eval.Site, declared []Class, included []string) error {
+	var names []string
+	for _, given := range declared {
+		r := newResource(eval.Ref{Type: "class", Title: given.Name}, s.Scope)
+		r.outer = c.tagsOf(s.Scope)
+		r.kind = catalog.KindUnknown
+		r.params = given.Params
+		if err := c.class(s, r); err != nil {
+			return err
+		}
+		names = append(names, given.Name)
+	}
+	return c.Include(s, eval.Include, append(names, included...))
+}
+
 // class adds a class, after the class that it inherits.
 func (c *compiler) class(s *eval.Site, r *resource) error {
 	name := r.ref.Title

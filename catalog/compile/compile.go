@@ -5,7 +5,7 @@
 // at the time at which Puppet does. The steps of Compile are those of Puppet:
 //
 //  1. The main programs are evaluated, then the node definition that matches, then the
-//     classes that Options names.
+//     classes that Options has.
 //  2. Collectors, realize and instances of defined types are evaluated, again and again,
 //     until nothing new is found.
 //  3. Relations and late overrides become parameters of resources, and the resources
@@ -37,7 +37,9 @@ type Options struct {
 	Node string
 	// Environment is the name of the environment of the code.
 	Environment string
-	// Classes are evaluated after the node definition. Their names are in lower case.
+	// Declared are declared with their parameters after the node definition.
+	Declared []Class
+	// Classes are evaluated after these. Their names are in lower case.
 	Classes []string
 	// Exports finds the exported resources of other nodes. nil finds none, and a warning of
 	// kind NoExports says so if a program collects some.
@@ -58,6 +60,12 @@ type Exports interface {
 type Collected struct {
 	Node string
 	Ref  catalog.Ref
+}
+
+// A Class is a class that a classifier declares with parameters.
+type Class struct {
+	Name   string // in lower case
+	Params *value.Hash
 }
 
 // A Result is what a compilation came to.
@@ -175,10 +183,8 @@ func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Option
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Classes) > 0 {
-		if err := c.Include(c.x.Interp.Site(ctx, scope), eval.Include, o.Classes); err != nil {
-			return nil, err
-		}
+	if err := c.assign(c.x.Interp.Site(ctx, scope), o.Declared, o.Classes); err != nil {
+		return nil, err
 	}
 	for rounds, more := 0, true; more; rounds++ {
 		if rounds > maxRounds {

@@ -28,15 +28,20 @@ type Compiled struct {
 	Err       error
 }
 
+// A Compiler compiles the catalog of a node. It is used by several goroutines.
+type Compiler interface {
+	Compile(ctx context.Context, n Node) (*compile.Result, error)
+}
+
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors.
 // They come in the order of the nodes. A warning about a type that a module defines in Ruby is in
 // the Logs of the first node only. limit is the time for each; 0 is no limit. The Log of
 // a Node is not called. When ctx ends, the nodes that are left have its error.
-func (s *Site) CompileAll(ctx context.Context, nodes []Node, limit time.Duration) iter.Seq[*Compiled] {
+func CompileAll(ctx context.Context, c Compiler, nodes []Node, limit time.Duration) iter.Seq[*Compiled] {
 	all := inorder.Each(nodes, func(n Node) *Compiled {
 		ctx, cancel := program.Limited(ctx, limit)
 		defer cancel()
-		return s.compiled(ctx, n)
+		return compiled(ctx, c, n)
 	})
 	return func(yield func(*Compiled) bool) {
 		warned := make(map[string]bool)
@@ -74,7 +79,7 @@ func (c *Compiled) form() json.Marshaler {
 	return c.Catalog
 }
 
-func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
+func compiled(ctx context.Context, c Compiler, n Node) *Compiled {
 	done := &Compiled{Node: n.Name}
 	if ctx.Err() != nil {
 		done.Err = context.Cause(ctx)
@@ -86,7 +91,7 @@ func (s *Site) compiled(ctx context.Context, n Node) *Compiled {
 		}
 	}()
 	n.Log = func(l eval.Log) { done.Logs = append(done.Logs, l) }
-	made, err := s.compile(ctx, n)
+	made, err := c.Compile(ctx, n)
 	if err != nil {
 		done.Err = err
 		return done

@@ -30,13 +30,12 @@ func ReadExports(ctx context.Context, path string) (*exports.Index, error) {
 	return x, nil
 }
 
-// Gather compiles nodes as CompileAll does, and keeps their exported resources only. It
-// returns the number of nodes whose compilation failed. The error is a *fault.Error, or the
+// Gather compiles nodes as CompileAll does, and keeps their exported resources only. alone
+// is a compiler that collects none of other nodes. Gather returns the number of nodes whose compilation failed. The error is a *fault.Error, or the
 // cause of the end of ctx.
-func (s *Site) Gather(ctx context.Context, nodes []Node, limit time.Duration) (x *exports.Index, failed int, err error) {
+func Gather(ctx context.Context, alone Compiler, nodes []Node, limit time.Duration) (x *exports.Index, failed int, err error) {
 	x = &exports.Index{}
-	alone := s.With(&exports.Index{})
-	for c := range alone.CompileAll(ctx, nodes, limit) {
+	for c := range CompileAll(ctx, alone, nodes, limit) {
 		if ctx.Err() != nil {
 			return nil, 0, context.Cause(ctx)
 		}

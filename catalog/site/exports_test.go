@@ -89,7 +89,7 @@ func exporting(t *testing.T) (*site.Site, []site.Node) {
 // Catalogs, and their PuppetDB forms, are those of Puppet, wherever the exports come from.
 func TestExports(t *testing.T) {
 	s, nodes := exporting(t)
-	fleet, failed, err := s.Gather(t.Context(), nodes, 0)
+	fleet, failed, err := site.Gather(t.Context(), s.With(&exports.Index{}), nodes, 0)
 	if err != nil || failed > 0 {
 		t.Fatal(failed, err)
 	}
@@ -98,7 +98,7 @@ func TestExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, x := range map[string]*exports.Index{"fleet": fleet, "files": files} {
-		for c := range s.With(x).CompileAll(t.Context(), nodes, 0) {
+		for c := range site.CompileAll(t.Context(), s.With(x), nodes, 0) {
 			if c.Err != nil {
 				t.Fatal(c.Err)
 			}
@@ -170,11 +170,11 @@ func TestExportsErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		nodes := []site.Node{{Name: "a", Facts: value.NewHash()}, {Name: "b", Facts: value.NewHash()}, {Name: "c", Facts: value.NewHash()}}
-		x, failed, err := s.Gather(t.Context(), nodes, 0)
+		x, failed, err := site.Gather(t.Context(), s.With(&exports.Index{}), nodes, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for c := range s.With(x).CompileAll(t.Context(), nodes, 0) {
+		for c := range site.CompileAll(t.Context(), s.With(x), nodes, 0) {
 			text := fmt.Sprint(c.Err)
 			if c.Err == nil {
 				text = fmt.Sprint(len(c.Collected))
@@ -200,7 +200,7 @@ func TestExportsErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s, nodes := exporting(t)
-	if _, _, err := s.Gather(ctx, nodes, 0); err != context.Canceled {
+	if _, _, err := site.Gather(ctx, s.With(&exports.Index{}), nodes, 0); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestRubyTypes(t *testing.T) {
 	}
 	nodes := []site.Node{{Name: "n1", Facts: value.NewHash()}, {Name: "n2", Facts: value.NewHash()}}
 	var logs []string
-	for c := range s.CompileAll(t.Context(), nodes, 0) {
+	for c := range site.CompileAll(t.Context(), s, nodes, 0) {
 		if c.Err != nil {
 			t.Fatal(c.Err)
 		}

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"bolt/catalog"
 	"bolt/catalog/compile"
 	"bolt/catalog/order"
 	"bolt/catalog/static"
@@ -103,18 +102,28 @@ func serverFacts(env string) *value.Hash {
 	return b.Build()
 }
 
-// Open reads the environment with a name below a directory, as Puppet's setting
-// environmentpath has it. The Modules and Dir of o are replaced by those of the
-// environment, and its Hiera is the global layer; builtin are modules that every environment has. An error is a *fault.Error.
-func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
+// Dir returns the directory of the environment with a name below a directory. The error is
+// a *fault.Error.
+func Dir(path, name string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(path, name))
 	if err != nil {
-		return nil, fault.File(path, err, "The directory '%s' could not be found: %v", path, err)
+		return "", fault.File(path, err, "The directory '%s' could not be found: %v", path, err)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !valid(name) {
 		e := fault.New(Kind, "There is no environment '%s' in '%s'.", name, path)
 		e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
-		return nil, e
+		return "", e
+	}
+	return dir, nil
+}
+
+// Open reads the environment with a name below a directory, as Puppet's setting
+// environmentpath has it. The Modules and Dir of o are replaced by those of the
+// environment, and its Hiera is the global layer; builtin are modules that every environment has. An error is a *fault.Error.
+func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
+	dir, err := Dir(path, name)
+	if err != nil {
+		return nil, err
 	}
 	c, err := readConfig(ctx, dir)
 	if err != nil {
@@ -199,41 +208,36 @@ type Node struct {
 	Name    string // the certname
 	Facts   *value.Hash
 	Classes []string // are evaluated after the node definition; names in lower case
-	Limits  eval.Limits
-	Log     func(eval.Log) // gets messages of programs; nil: they are lost
+	// Declared are classes with parameters, Variables (nil for none) are of the top scope,
+	// and Environment is a name, "" for that of the compiler: what a classifier assigns.
+	Declared    []compile.Class
+	Variables   *value.Hash
+	Environment string
+	Limits      eval.Limits
+	Log         func(eval.Log) // gets messages of programs; nil: they are lost
 }
 
 // Compile compiles the static catalog of a node. A source that cannot be resolved, and
 // a cycle, are warnings, because Puppet compiles such catalogs, too. The error is an *eval.Error or syntax.Errors.
-func (s *Site) Compile(ctx context.Context, n Node) (*catalog.Catalog, error) {
-	made, err := s.compile(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	return made.Catalog, nil
-}
-
-func (s *Site) compile(ctx context.Context, n Node) (*compile.Result, error) {
+func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	node := environment.Certified(n.Name, n.Facts, s.server)
+	if n.Variables != nil {
+		node.Variables = node.Variables.Merge(n.Variables)
+	}
 	node.Limits, node.Log = n.Limits, n.Log
 	x := s.env.Evaluation(node)
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
-	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Classes: n.Classes, Exports: s.exports})
+	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Declared: n.Declared, Classes: n.Classes, Exports: s.exports})
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
 	c := made.Catalog
-	problems, err := s.files.Resolve(ctx, c)
-	if err != nil {
+	if err := Resolve(ctx, s.files, c, n); err != nil {
 		return nil, err
 	}
 	if n.Log != nil {
 		if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
 			n.Log(eval.Log{Level: eval.Warning, Kind: "order", Msg: err.Error()})
-		}
-		for _, p := range problems {
-			at := syntax.Position{File: p.Resource.File, Line: p.Resource.Line}
-			n.Log(eval.Log{Level: eval.Warning, Kind: "missing-source", Msg: p.Msg, Scope: p.Resource.Ref.String(), Pos: at})
 		}
 	}
 	c.Version = strconv.FormatInt(s.now().Unix(), 10)
@@ -327,6 +331,8 @@ func Failure(node string, err error) *fault.Error {
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
 	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
 		e.Details = place(at.Pos, at.Kind)
+	} else if f, is := errors.AsType[*fault.Error](err); is {
+		e.Hint = f.Hint
 	}
 	if _, ruby := errors.AsType[*autoload.RubyError](err); ruby {
 		e.Hint = "To use functions in Ruby, compile with an installed Puppet: run 'bolt catalog compile --compiler puppet'."

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bolt/catalog"
+	"bolt/catalog/compile"
 	"bolt/catalog/site"
 	"bolt/environment"
 	"bolt/format/fault"
@@ -44,11 +45,11 @@ func compiled(t *testing.T, dir, env string, n site.Node) *catalog.Catalog {
 	if n.Facts == nil {
 		n.Facts = value.NewHash()
 	}
-	c, err := s.Compile(t.Context(), n)
+	made, err := s.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return made.Catalog
 }
 
 func message(t *testing.T, c *catalog.Catalog, title string) any {
@@ -146,11 +147,12 @@ func TestConcurrent(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		all.Go(func() {
 			for range 20 {
-				c, err := s.Compile(t.Context(), site.Node{Name: name, Facts: value.NewHash()})
+				made, err := s.Compile(t.Context(), site.Node{Name: name, Facts: value.NewHash()})
 				if err != nil {
 					t.Error(err)
 					return
 				}
+				c := made.Catalog
 				var others []string
 				for _, r := range c.Resources() {
 					if r.Type == "Notify" && r.Title[:1] != name {
@@ -212,7 +214,7 @@ func TestCompileAll(t *testing.T) {
 		nodes = append(nodes, site.Node{Name: fmt.Sprintf("n%d", i), Facts: value.NewHash()})
 	}
 	i := 0
-	for c := range s.CompileAll(t.Context(), nodes, 0) {
+	for c := range site.CompileAll(t.Context(), s, nodes, 0) {
 		if c.Node != nodes[i].Name || (c.Err != nil) != (i == 3) || (c.Catalog == nil) != (i == 3) || len(c.Logs) != 1 {
 			t.Errorf("%d: %+v", i, c)
 		}
@@ -221,7 +223,7 @@ func TestCompileAll(t *testing.T) {
 	if i != len(nodes) {
 		t.Errorf("%d nodes", i)
 	}
-	for range s.CompileAll(t.Context(), nodes, 0) { // the rest is given up
+	for range site.CompileAll(t.Context(), s, nodes, 0) { // the rest is given up
 		break
 	}
 	// The limit of time is that of a node.
@@ -229,7 +231,7 @@ func TestCompileAll(t *testing.T) {
 	if s, err = site.Open(t.Context(), dir, "e", options, nil); err != nil {
 		t.Fatal(err)
 	}
-	for c := range s.CompileAll(t.Context(), nodes[:3], 300*time.Millisecond) {
+	for c := range site.CompileAll(t.Context(), s, nodes[:3], 300*time.Millisecond) {
 		if late := c.Err != nil; late != (c.Node == "n1") {
 			t.Errorf("%s: %v", c.Node, c.Err)
 		}
@@ -266,10 +268,11 @@ File['/etc/web'] ~> Service['web']
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
+		made, err := s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := made.Catalog
 		c.Version, c.UUID = "", ""
 		for _, r := range c.Resources() {
 			if r.File != "" && (r.File != src.Name || r.Line == 0) {
@@ -292,7 +295,7 @@ File['/etc/web'] ~> Service['web']
 func TestGraphErrors(t *testing.T) {
 	const begin = "graph: g\nresources:\n"
 	for text, want := range map[string]string{
-		begin + "  srvice: [{name: x}]": "g.yaml:3:12: there are no resources of type srvice. Did you mean service?",
+		begin + "  srvice: [{name: x}]": "g.yaml:3:12: there are no resources of type srvice; did you mean service?",
 		begin + "  file: [{name: /x}]\nedges: [{from: {kind: file, name: /x}, to: {kind: file, name: /y}}]": "g.yaml:4:9: File[/y] is in a relation and not declared",
 		begin + "  file: [{name: /x}, {name: /y, path: /x}]":                                                "g.yaml:3:22: File[/y] cannot be File[/x] too, which is declared already, at g.yaml:3",
 	} {
@@ -308,5 +311,68 @@ func TestGraphErrors(t *testing.T) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Details.Value("line") != int64(1) || e.Details.Value("column") != int64(8) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestClassified: classes with parameters, variables and environments of a classifier.
+func TestClassified(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"prod/manifests/site.pp": "notify { 'top': message => \"${role} ${facts['role']} ${os}\" } class a(Integer $p) { notify { 'a': message => $p } } class b { notify { 'b': } }\nnode 'n' { } node 'again' { class { 'a': p => 1 } }",
+		"test/manifests/site.pp": "notify { 'env': message => $environment }",
+	})
+	facts, err := value.FromJSON([]byte(`{"role":"fact","os":"Debian"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(name string, v value.Value) *value.Hash {
+		return value.NewHash(value.Entry{Key: value.String(name), Value: v})
+	}
+	n := site.Node{Name: "n", Facts: facts.(*value.Hash), Classes: []string{"b"}, Variables: one("role", value.String("given")),
+		Declared: []compile.Class{{Name: "a", Params: one("p", value.Int(3))}}}
+	c := compiled(t, dir, "prod", n)
+	if got := message(t, c, "top"); got != "given fact Debian" {
+		t.Errorf("the top says %q", got)
+	}
+	if got := message(t, c, "a"); got != int64(3) {
+		t.Errorf("the class has %v", got)
+	}
+	var order []string
+	for _, r := range c.Resources() {
+		order = append(order, r.String())
+	}
+	if got := strings.Join(order[len(order)-4:], " "); got != "Class[A] Class[B] Notify[a] Notify[b]" {
+		t.Errorf("the order is %s", got)
+	}
+
+	opened := 0
+	e := site.NewEnvironments("prod", func(name string) (*site.Site, error) {
+		opened++
+		return site.Open(t.Context(), dir, name, options, nil)
+	})
+	for _, tt := range []struct{ name, env, param, want string }{
+		{"n", "", "p", ""}, {"n", "test", "p", ""}, {"n", "test", "p", ""}, {"n", "none", "p", "There is no environment 'none'"},
+		{"n", "", "q", "has no parameter q"}, {"again", "", "p", "Class[A] is declared already"},
+	} {
+		m := n
+		m.Name, m.Environment, m.Declared = tt.name, tt.env, nil
+		if tt.env == "" {
+			m.Declared = []compile.Class{{Name: "a", Params: one(tt.param, value.Int(3))}}
+		} else {
+			m.Classes = nil
+		}
+		c, err := e.Compile(t.Context(), m)
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v: got %v", tt, err)
+			}
+		} else if err != nil {
+			t.Errorf("%v: got %v", tt, err)
+		} else if tt.env == "test" && message(t, c.Catalog, "env") != "test" {
+			t.Errorf("the environment is %v", message(t, c.Catalog, "env"))
+		}
+	}
+	if opened != 3 {
+		t.Errorf("%d environments were opened", opened)
 	}
 }

@@ -34,6 +34,7 @@ type compileOptions struct {
 	format  string // formatPuppetDB, formatDot, or one of the configuration
 	targets acting.Targets
 	output  cli.Optional // a directory
+	foreign compilerOptions
 }
 
 func (o *compileOptions) bind(b *cli.Binder) {
@@ -49,19 +50,25 @@ func (o *compileOptions) bindNodes(b *cli.Binder) {
 	b.Text("node", &o.node)
 	b.Optional("facts", &o.facts)
 	b.Text("environment-path", &o.path)
-	if b.Text("environment", &o.env); o.env == "" {
+	b.Text("environment", &o.env)
+	if o.foreign.env = o.env; o.env == "" {
 		o.env = environment.Name
 	}
 	b.Texts("class", &o.classes)
 	b.Text("exports", &o.exports)
+	o.foreign.bind(b)
 	o.targets.Bind(b)
 }
 
 func (o *compileOptions) Check() error {
-	switch program := o.Execute != nil || len(o.files) > 0; {
+	program := o.Execute != nil || len(o.files) > 0
+	if err := o.foreign.check(o, program); err != nil {
+		return err
+	}
+	switch {
 	case o.path != "" && program:
 		return usagef("Only one of --environment-path and a program can be given")
-	case o.path == "" && !program && o.classes == nil:
+	case o.path == "" && !program && o.classes == nil && o.foreign.classifier == "" && o.foreign.compiler == compilerBolt:
 		return hinted(usagef("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
 	case o.output.Given && o.output.Text == "":
 		return usagef("Option '--output' needs a directory")
@@ -74,7 +81,7 @@ func (o *compileOptions) Check() error {
 
 // named reports whether options say for which nodes to compile.
 func (o *compileOptions) named() bool {
-	return o.node != "" || o.facts.Given || o.targets.Named() || o.targets.Choosing()
+	return o.foreign.given() || o.node != "" || o.facts.Given || o.targets.Named() || o.targets.Choosing()
 }
 
 func (o *compileOptions) checkNodes() error {
@@ -95,7 +102,7 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	if o.format == formatPuppetDB {
 		a.config.Format = "json" // of errors
 	}
-	s, err := a.site(ctx, o)
+	with, err := a.compiler(ctx, o)
 	if err != nil {
 		return a.failedCompile(err)
 	}
@@ -103,13 +110,14 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	if err != nil {
 		return a.failedCompile(err)
 	}
-	if s, err = a.exporting(ctx, o, s, nodes); err != nil {
+	s, err := a.exporting(ctx, o, with, nodes)
+	if err != nil {
 		return a.failedCompile(err)
 	}
 	out := bufio.NewWriter(a.sys.out)
 	how := listing.Options{Format: a.format(), Color: a.Color()}
 	var failed []*site.Compiled
-	for c := range s.CompileAll(ctx, nodes, a.timeout()) {
+	for c := range site.CompileAll(ctx, s, nodes, a.timeout()) {
 		if ctx.Err() != nil {
 			return errPrinted // the user knows
 		}
@@ -193,17 +201,19 @@ func (a *app) sayOfNode(node string, l eval.Log) {
 	}
 }
 
-// site is the code that is compiled.
-func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
+// site returns the function that opens the code that is compiled, by its environment.
+func (a *app) site(ctx context.Context, o *compileOptions) (func(env string) (*site.Site, error), error) {
 	if o.path != "" {
 		if a.global.modulepath.Given {
-			return nil, hinted(usagef("Only one of --environment-path and --modulepath can be given"), "modulepath in environment.conf names directories of modules")
+			return nil, errModulepath()
 		}
 		code := a.languageOptions()
 		if !a.values.Has("hiera-config") {
 			code.Hiera = "" // that of the project is not about this environment
 		}
-		return site.Open(ctx, o.path, o.env, code, builtin.Files())
+		return func(env string) (*site.Site, error) {
+			return site.Open(ctx, o.path, env, code, builtin.Files())
+		}, nil
 	}
 	a.warnModulepath()
 	var sources []site.Source
@@ -214,7 +224,11 @@ func (a *app) site(ctx context.Context, o *compileOptions) (*site.Site, error) {
 		}
 		sources = []site.Source{{Name: source.Name, Text: source.Text}}
 	}
-	return site.New(o.env, a.languageOptions(), sources)
+	return func(env string) (*site.Site, error) { return site.New(env, a.languageOptions(), sources) }, nil
+}
+
+func errModulepath() error {
+	return hinted(usagef("Only one of --environment-path and --modulepath can be given"), "modulepath in environment.conf names directories of modules")
 }
 
 // nodes are the machines for which catalogs are compiled.

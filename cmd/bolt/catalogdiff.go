@@ -45,6 +45,9 @@ func (o *diffOptions) Check() error {
 		}
 		return nil
 	}
+	if err := o.code.foreign.check(&o.code, false); err != nil {
+		return err
+	}
 	return o.code.checkNodes()
 }
 
@@ -129,7 +132,7 @@ func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (
 }
 
 func (a *app) compiledSide(ctx context.Context, code *compileOptions, name string, last bool) (*site.Side, bool, error) {
-	s, err := a.site(ctx, code)
+	with, err := a.compiler(ctx, code)
 	if err != nil {
 		return nil, false, err
 	}
@@ -137,12 +140,13 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 	if err != nil {
 		return nil, false, err
 	}
-	if s, err = a.exporting(ctx, code, s, nodes); err != nil {
+	s, err := a.exporting(ctx, code, with, nodes)
+	if err != nil {
 		return nil, false, err
 	}
 	made := make(map[string]*catalog.Catalog)
 	var failed []*site.Compiled
-	for c := range s.CompileAll(ctx, nodes, a.timeout()) {
+	for c := range site.CompileAll(ctx, s, nodes, a.timeout()) {
 		if ctx.Err() != nil {
 			return nil, false, errPrinted // the user knows
 		}

@@ -35,17 +35,17 @@ func completeExports(context.Context, cli.Query) cli.Completions {
 	}}
 }
 
-// exporting gives a site the exported resources that --exports names.
-func (a *app) exporting(ctx context.Context, o *compileOptions, s *site.Site, nodes []site.Node) (*site.Site, error) {
+// exporting gives a compiler the exported resources that --exports names.
+func (a *app) exporting(ctx context.Context, o *compileOptions, with exportsCompiler, nodes []site.Node) (site.Compiler, error) {
 	switch o.exports {
 	case "":
-		return s, nil
+		return with(nil), nil
 	case exportsOwn:
-		return s.With(&exports.Index{}), nil
+		return with(&exports.Index{}), nil
 	case fromPuppetDB:
-		return s.With(exports.NewPuppetDB(a.puppetDB(), "")), nil
+		return with(exports.NewPuppetDB(a.puppetDB(), "")), nil
 	case exportsFleet:
-		x, failed, err := s.Gather(ctx, nodes, a.timeout())
+		x, failed, err := site.Gather(ctx, with(&exports.Index{}), nodes, a.timeout())
 		if ctx.Err() != nil {
 			return nil, errPrinted // the user knows
 		}
@@ -55,7 +55,7 @@ func (a *app) exporting(ctx context.Context, o *compileOptions, s *site.Site, no
 		if failed > 0 {
 			a.logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes could not be compiled at first: no node collects their exported resources.", failed, len(nodes)))
 		}
-		return s.With(x), nil
+		return with(x), nil
 	}
 	if info, err := os.Stat(o.exports); err != nil || !info.IsDir() {
 		return nil, hinted(usagef("'%s' of --exports is not a directory", o.exports),
@@ -68,7 +68,7 @@ func (a *app) exporting(ctx context.Context, o *compileOptions, s *site.Site, no
 	if x.Len() == 0 {
 		a.logs.Warn("missing_exports", fmt.Sprintf("The catalogs in '%s' have no exported resources. Only catalogs of --format puppetdb have those that their own node does not collect.", o.exports))
 	}
-	return s.With(x), nil
+	return with(x), nil
 }
 
 // warnNoExports warns once that exported resources are not collected.

@@ -1,0 +1,218 @@
+// Package classifier assigns classes, variables and environments to nodes, as an external
+// node classifier of Puppet does: a program that is called with a certname and prints a
+// document, or a YAML file with the documents of nodes.
+//
+// A document has the keys of Puppet's node terminus exec: classes (a name, a list of names,
+// or a map of names and parameters), parameters (variables of the top scope) and
+// environment. Other keys are ignored, as in Puppet.
+package classifier
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"bolt/catalog/compile"
+	"bolt/catalog/site"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/format/valuedata"
+	"bolt/format/yaml"
+	"bolt/inventory/plugin/program"
+	"bolt/puppet/eval"
+	"bolt/puppet/value"
+)
+
+// A Classifier is a program or a file. It is safe for concurrent use.
+type Classifier struct {
+	path  string
+	nodes *ordered.Map // of a file; nil for a program
+}
+
+// others is the key for the nodes that a file does not name.
+const others = "default"
+
+// New returns the classifier at a path: a data file if the name ends in .yaml or .yml, which
+// is read now; else a program. The error is a *fault.Error.
+func New(ctx context.Context, path string) (*Classifier, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fault.File(path, err, "The classifier '%s' could not be found: %v", path, err)
+	}
+	c := &Classifier{path: abs}
+	switch filepath.Ext(path) {
+	case ".yaml", ".yml":
+		text, err := yaml.Read(ctx, path, "classifier")
+		if err != nil {
+			return nil, err
+		}
+		v, err := yaml.DecodeData(text, path)
+		if err != nil {
+			return nil, fault.File(path, err, "Could not parse classifier file at %s: %v", path, err)
+		}
+		nodes, is := v.(*ordered.Map)
+		if !is && v != nil {
+			return nil, fault.File(path, nil, "The classifier file %s must be a map of nodes and their documents.", path)
+		}
+		c.nodes = nodes
+		if nodes == nil {
+			c.nodes = &ordered.Map{}
+		}
+	}
+	return c, nil
+}
+
+// Before returns a compiler that classifies a node, then gives it to another compiler.
+// environment, unless it is "", overrides the environments of the classifier.
+func (c *Classifier) Before(next site.Compiler, environment string) site.Compiler {
+	return classified{c, next, environment}
+}
+
+type classified struct {
+	by          *Classifier
+	next        site.Compiler
+	environment string
+}
+
+// Compile classifies a node and compiles its catalog.
+func (c classified) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
+	if err := c.by.classify(ctx, &n); err != nil {
+		return nil, err
+	}
+	if c.environment != "" {
+		n.Environment = c.environment
+	}
+	return c.next.Compile(ctx, n)
+}
+
+// classify gives a node what its document says.
+func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
+	document, err := c.document(ctx, n)
+	if err != nil {
+		return err
+	}
+	if document == nil {
+		return nil
+	}
+	m, is := document.(*ordered.Map)
+	if !is {
+		return c.wrong(n, "the document must be a map")
+	}
+	if err := c.classes(n, m.Value("classes")); err != nil {
+		return err
+	}
+	if v := m.Value("parameters"); v != nil {
+		h, err := hash(v)
+		if err != nil {
+			return c.wrong(n, "parameters: %v", err)
+		}
+		// These are not variables that a classifier can set.
+		for _, name := range []string{"environment", "facts", "trusted", "server_facts"} {
+			h = h.Without(value.String(name))
+		}
+		n.Variables = h
+	}
+	switch v := m.Value("environment").(type) {
+	case nil:
+	case string:
+		n.Environment = v
+	default:
+		return c.wrong(n, "environment must be a string")
+	}
+	return nil
+}
+
+// document returns the document of a node; nil if there is none.
+func (c *Classifier) document(ctx context.Context, n *site.Node) (any, error) {
+	if c.nodes != nil {
+		if v, is := c.nodes.Get(n.Name); is {
+			return v, nil
+		}
+		return c.nodes.Value(others), nil
+	}
+	out, err := program.Run(ctx, program.Command{
+		Argv: []string{c.path, n.Name}, Timeout: program.DefaultTimeout,
+		Log: func(line string) {
+			if n.Log != nil {
+				n.Log(eval.Log{Level: eval.Info, Msg: line, Scope: "classifier"})
+			}
+		},
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fault.New(site.Kind, "The node %s could not be classified: %v", n.Name, err)
+	}
+	v, err := yaml.DecodeData(out, "")
+	if err != nil {
+		return nil, c.wrong(n, "the output is not YAML: %v", err)
+	}
+	return v, nil
+}
+
+// classes reads classes: those with parameters are declared, the others included.
+func (c *Classifier) classes(n *site.Node, v any) error {
+	var included []string
+	switch v := v.(type) {
+	case nil:
+	case string:
+		included = append(included, v)
+	case []any:
+		for _, name := range v {
+			text, is := name.(string)
+			if !is {
+				return c.wrong(n, "classes: the elements of the list must be strings")
+			}
+			included = append(included, text)
+		}
+	case *ordered.Map:
+		for name, given := range v.All() {
+			h, err := hash(given)
+			switch {
+			case err != nil:
+				return c.wrong(n, "classes: %s: %v", name, err)
+			case h.Len() > 0:
+				n.Declared = append(n.Declared, compile.Class{Name: className(name), Params: h})
+			default:
+				included = append(included, name)
+			}
+		}
+	default:
+		return c.wrong(n, "classes must be a list of names, or a map of names and parameters")
+	}
+	all := make([]string, 0, len(included)+len(n.Classes))
+	for _, name := range included {
+		all = append(all, className(name))
+	}
+	n.Classes = append(all, n.Classes...)
+	return nil
+}
+
+func className(name string) string { return strings.ToLower(strings.TrimPrefix(name, "::")) }
+
+func (c *Classifier) wrong(n *site.Node, format string, args ...any) error {
+	e := fault.New(site.Kind, "The node %s could not be classified: "+format, append([]any{n.Name}, args...)...)
+	e.Hint = "The classifier is " + c.path + "."
+	return e
+}
+
+// hash returns a map as a hash; null is an empty one.
+func hash(v any) (*value.Hash, error) {
+	made, err := valuedata.Of(v)
+	if err != nil {
+		return nil, err
+	}
+	switch h := made.(type) {
+	case value.Undef:
+		return value.NewHash(), nil
+	case *value.Hash:
+		for k := range h.All() {
+			if _, is := k.(value.String); !is {
+				return nil, fault.New(site.Kind, "the key %s must be a string", value.Inspect(k))
+			}
+		}
+		return h, nil
+	}
+	return nil, fault.New(site.Kind, "expected a map")
+}

@@ -73,8 +73,8 @@ type Resource struct {
 	Line int
 	// Exported is set for a resource that was exported, also if it was collected, too.
 	Exported bool
-	// Virtual is set for a resource that is not applied. JSON does not have it: a catalog in
-	// PuppetDB's form does not tell exported resources that are applied from those that are not.
+	// Virtual is set for a resource that is not applied. JSON does not have it. A catalog in
+	// PuppetDB's form does not distinguish applied exported resources from the others.
 	Virtual bool
 	// Params are the parameters that have values; nil for none.
 	Params *ordered.Map

@@ -85,7 +85,7 @@ func (c classified) Compile(ctx context.Context, n site.Node) (*compile.Result, 
 	return c.next.Compile(ctx, n)
 }
 
-// classify gives a node what its document says.
+// classify sets the classes, variables and environment of a node from its document.
 func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
 	document, err := c.document(ctx, n)
 	if err != nil {

@@ -208,8 +208,9 @@ type Node struct {
 	Name    string // the certname
 	Facts   *value.Hash
 	Classes []string // are evaluated after the node definition; names in lower case
-	// Declared are classes with parameters, Variables (nil for none) are of the top scope,
-	// and Environment is a name, "" for that of the compiler: what a classifier assigns.
+	// A classifier assigns the rest. Declared are classes with parameters, Variables (nil for
+	// none) are variables of the top scope, and Environment is a name, "" for that of the
+	// compiler.
 	Declared    []compile.Class
 	Variables   *value.Hash
 	Environment string

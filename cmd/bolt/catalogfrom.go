@@ -97,7 +97,7 @@ func (a *app) storedNode(ctx context.Context, o *compileOptions) (site.Node, err
 
 // collectedFacts returns a function for the facts of targets that are not in the inventory:
 // those that "facts collect" has stored, or those of PuppetDB with --facts puppetdb. They are
-// nil for a target of which there are none.
+// nil for a target without such facts.
 func (a *app) collectedFacts(ctx context.Context, o *compileOptions, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
 	if o.facts.Text == fromPuppetDB {
 		q, err := facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {

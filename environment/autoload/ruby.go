@@ -14,9 +14,9 @@ import (
 	"bolt/puppet/eval"
 )
 
-// A ResourceType is what the Ruby file of a type of resources says about it. It is the
-// Data of a definition. Ruby is not evaluated: what the file makes in other ways than by
-// the usual calls is not known.
+// A ResourceType is the facts about a resource type that its Ruby file has. It is the
+// Data of a definition. Ruby is not evaluated: only parameters that the file declares by
+// the usual calls are known.
 type ResourceType struct {
 	// Key is the parameter that names a resource. It is "name" if several parameters do
 	// so together, or if the file does not say.

@@ -102,8 +102,8 @@ func (t *templates) host(c *eval.Call) erb.Host {
 }
 
 // erbFault is the error of a template: its place is in the template's file. The
-// place of a template that is a string is that of the call. What the evaluation
-// itself has to say, a limit for example, is not changed.
+// place of a template that is a string is that of the call. Errors of the
+// evaluation itself, such as limits, are not changed.
 func erbFault(c *eval.Call, err error) error {
 	fault, is := errors.AsType[*erb.Error](err)
 	if !is {

@@ -96,9 +96,9 @@ func (r *rendering) send(recv any, name string, args []any, block *proc) (any, e
 	return r.run(m, &call{r, recv, name, args, block})
 }
 
-// undefined reports whether Ruby has no such method either: the tables of the
-// common classes are complete as far as their methods are those of another
-// common class, apart from what is listed here.
+// undefined reports whether Ruby does not have the method either. If another
+// common class has a method of the name, the tables are complete for it, apart
+// from the methods that are listed here.
 func (r *rendering) undefined(class, name string) bool {
 	switch class {
 	case "String", "Array", "Hash", "Integer", "Float", "TrueClass", "FalseClass":

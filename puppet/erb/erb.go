@@ -48,8 +48,8 @@ type Host struct {
 	Variable func(name string) (v value.Value, known bool)
 	// Variables returns the variables that the scope sees by a plain name.
 	Variables func() iter.Seq2[string, value.Value]
-	// Unknown returns what the settings say of an unknown variable: an error,
-	// or nil.
+	// Unknown returns an error for an unknown variable, or nil if the settings
+	// allow it.
 	Unknown func(name string) error
 	// Call calls a function of the Puppet language. The expressions of templates
 	// that wait for it take as much stack as height expressions of that language.

@@ -165,7 +165,7 @@ func (r *rendering) multiple(n *multiNode, v any, e *env) error {
 	return nil
 }
 
-// defined returns what defined?() says of an expression.
+// defined returns the result of defined?() for an expression.
 func (r *rendering) defined(n node, e *env) (any, error) {
 	word := "expression"
 	switch n := n.(type) {

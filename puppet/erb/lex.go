@@ -75,7 +75,7 @@ func (l *lexer) subset(line int, what string) {
 	panic(&Error{Kind: kindSubset, Name: l.name, Line: line, Msg: what + outside})
 }
 
-// outside is what errors say of what Ruby has and we do not.
+// outside ends the message about a construct of Ruby that is not evaluated.
 const outside = " is not in the subset of Ruby that bolt evaluates. " + hint
 
 const hint = "Use an EPP template, or compile with --compiler puppet"

@@ -306,7 +306,7 @@ func (p *parser) paramLines(shut string) {
 	}
 }
 
-// operand parses what is no operator, call or index of something before it.
+// operand parses an operand without the operators, calls and indexes behind it.
 func (p *parser) operand() node {
 	t := p.tok
 	l := at(t.line)

@@ -15,9 +15,9 @@ const (
 )
 
 // split returns the Ruby that a template stands for, in which texts are marks,
-// and the texts. As with ERB, what one line of it holds is separated by
-// semicolons: so a comment in a tag ends with the line, and hides what else ERB
-// has put there.
+// and the texts. As with ERB, semicolons separate the parts of one line. So a
+// comment in a tag ends with the line, and hides the parts of ERB that follow on
+// the line.
 func split(src string) (code string, texts []string) {
 	s := &splitter{}
 	s.run(src)

@@ -105,9 +105,9 @@ func (s *Site) Made(bytes int) error { return s.t.made(s.at, bytes) }
 // and how large what is made of them may be.
 func (s *Site) Budget() *value.Budget { return s.t.budget(s.at) }
 
-// Climb begins what takes as much stack as height expressions inside each other,
-// in a function that evaluates a language of its own and calls functions from
-// there. The result ends it. The error says that there is no stack for it.
+// Climb reserves as much stack as height nested expressions take. A function that
+// evaluates a language of its own, and calls functions from there, needs it. The
+// result gives the stack back. The error is for too little stack.
 func (s *Site) Climb(height int) (end func(), err error) {
 	if err := s.t.climb(s.at, height); err != nil {
 		return nil, err

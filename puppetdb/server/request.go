@@ -124,7 +124,7 @@ func (c *Client) Fault(text string, f *Failure) *fault.Error {
 	return &fault.Error{Kind: c.service.Kind, Msg: c.said(text), Hint: f.Hint, Err: cause}
 }
 
-// said is what is said of the service; text begins with the server's URL.
+// said is a message about the service; text begins with the server's URL.
 func (c *Client) said(text string) string { return c.service.Label + ", " + text }
 
 // hide returns a text without secrets of ours.

@@ -157,9 +157,9 @@ func parseServer(text, port string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
-		return nil, errors.New("it is no URL that begins with https:// or http://")
+		return nil, errors.New("it does not begin with https:// or http://")
 	case u.User != nil:
-		return nil, errors.New("it has a user in it; a token or a certificate says who asks")
+		return nil, errors.New("it has a user in it; use a token or a certificate instead")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("it has more than a scheme, a host, a port and a path")
 	}
@@ -171,7 +171,7 @@ func parseServer(text, port string) (*url.URL, error) {
 }
 
 // validHeader reports whether a name is one of a header that a user may set:
-// a token of RFC 9110, and none that tells where a message ends.
+// a token of RFC 9110 that does not affect the framing of the message.
 func validHeader(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "", "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer":

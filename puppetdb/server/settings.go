@@ -18,7 +18,7 @@ type Settings struct {
 	// Project is the directory that paths are relative to, Home the user's home
 	// directory ("" if there is none).
 	Project, Home string
-	// Base has what settings do not say: Agent, Proxy, Log.
+	// Base has the options that are not settings: Agent, Proxy, Log.
 	Base Options
 }
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/catalog"
 	"bolt/catalog/compile"
 	"bolt/catalog/order"
 	"bolt/catalog/static"
@@ -218,8 +219,9 @@ type Node struct {
 	Log         func(eval.Log) // gets messages of programs; nil: they are lost
 }
 
-// Compile compiles the static catalog of a node. A source that cannot be resolved, and
-// a cycle, are warnings, because Puppet compiles such catalogs, too. The error is an *eval.Error or syntax.Errors.
+// Compile compiles the static catalog of a node. A source that cannot be resolved, a value that
+// a type refuses, and a cycle are warnings: Puppet compiles such catalogs, and does not apply
+// them. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	node := environment.Certified(n.Name, n.Facts, s.server)
 	if n.Variables != nil {
@@ -236,14 +238,29 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	if err := Resolve(ctx, s.files, c, n); err != nil {
 		return nil, err
 	}
-	if n.Log != nil {
-		if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
-			n.Log(eval.Log{Level: eval.Warning, Kind: "order", Msg: err.Error()})
-		}
-	}
+	warn(c, n.Log)
 	c.Version = strconv.FormatInt(s.now().Unix(), 10)
 	c.UUID = newUUID()
 	return made, nil
+}
+
+// warn logs the mistakes in a catalog with which it cannot be applied. log may be nil.
+func warn(c *catalog.Catalog, log func(eval.Log)) {
+	if log == nil {
+		return
+	}
+	if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
+		log(eval.Log{Level: eval.Warning, Kind: "order", Msg: err.Error()})
+	}
+	for _, r := range c.Resources() {
+		if r.Virtual {
+			continue
+		}
+		for _, err := range types.Check(r) {
+			at := syntax.Position{File: r.File, Line: r.Line}
+			log(eval.Log{Level: eval.Warning, Kind: "value", Msg: err.Error(), Pos: at})
+		}
+	}
 }
 
 // newUUID makes a random UUID (RFC 9562, version 4).

@@ -65,7 +65,7 @@ func ReadOne(ctx context.Context, path string) (*catalog.Catalog, error) {
 // *fault.Error.
 func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 	e := fault.New(Kind, "The catalog of %s has no %s.", c.Name, text)
-	e.Hint = "The type begins with a capital letter: File[/etc/motd]. Without a resource, all are shown."
+	e.Hint = "Without a resource, \"bolt catalog show\" lists all of them."
 	ref, err := catalog.ParseRef(text)
 	if err != nil {
 		e.Msg = err.Error()
@@ -73,6 +73,11 @@ func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 	}
 	if r := c.Find(ref); r != nil {
 		return r, nil
+	}
+	for _, r := range c.Resources() {
+		if strings.EqualFold(r.Type, ref.Type) && (r.Title == ref.Title || r.Type == "Class" && strings.EqualFold(r.Title, ref.Title)) {
+			return r, nil
+		}
 	}
 	return nil, e
 }
@@ -121,7 +126,13 @@ func matcher(pattern string) (func(catalog.Ref) bool, error) {
 	}
 	words := strings.Split(title, "*")
 	return func(r catalog.Ref) bool {
-		return strings.EqualFold(r.Type, typ) && (!has || r.Title == title || matches(words, r.Title))
+		switch {
+		case !strings.EqualFold(r.Type, typ):
+			return false
+		case !has || r.Title == title || matches(words, r.Title):
+			return true
+		}
+		return r.Type == "Class" && strings.EqualFold(r.Title, title)
 	}, nil
 }
 

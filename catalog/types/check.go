@@ -36,6 +36,9 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 			bad("path", "must be an absolute path, and is %q", p)
 		}
 	}
+	if n, is := r.Params.Value("mode").(int64); is && typ == "file" {
+		bad("mode", "must be a string, such as '0644', and is the number %d", n)
+	}
 	for name, v := range r.Params.All() {
 		allowed := values[typ][name]
 		if allowed == nil {

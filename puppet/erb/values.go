@@ -74,6 +74,7 @@ func newHash(size int) *hash { return &hash{index: make(map[any]int, size)} }
 type (
 	textKey    string
 	complexKey string
+	classKey   string
 	nilKey     struct{}
 )
 
@@ -84,6 +85,8 @@ func keyOf(k any) any {
 		return nilKey{}
 	case *text:
 		return textKey(k.s)
+	case *class:
+		return classKey(k.name)
 	case *array, *hash, *span:
 		return complexKey(inspect(k))
 	case *foreign:

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // maxCatalog is the size of the largest catalog that is read.
 const maxCatalog = 256 << 20
 
-// files returns the catalogs of a path by the names of their files without .json: of the file, or
+// files returns the catalogs of a path by the nodes that their files are named after: of the file, or
 // of all files of a directory that end in .json. The error is a *fault.Error.
 func files(path string) (map[string]string, error) {
 	list := []string{path}
@@ -31,7 +32,7 @@ func files(path string) (map[string]string, error) {
 	}
 	byName := make(map[string]string, len(list))
 	for _, name := range list {
-		byName[strings.TrimSuffix(filepath.Base(name), ".json")] = name
+		byName[nodeOf(name)] = name
 	}
 	return byName, nil
 }
@@ -48,9 +49,18 @@ func read(ctx context.Context, name string) (*catalog.Catalog, error) {
 		return nil, fault.File(name, err, "The file '%s' is not a catalog: %v", name, err)
 	}
 	if c.Name == "" {
-		c.Name = strings.TrimSuffix(filepath.Base(name), ".json")
+		c.Name = nodeOf(name)
 	}
 	return c, nil
+}
+
+// nodeOf is the node that a file is named after (Write).
+func nodeOf(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), ".json")
+	if node, err := url.PathUnescape(name); err == nil {
+		return node
+	}
+	return name
 }
 
 // quoteGlob escapes the characters that have a meaning in a pattern of filepath.Glob.

@@ -15,7 +15,7 @@ import (
 // they are needed, so that the catalogs of a fleet need not fit in memory.
 type Side struct {
 	compiled map[string]*catalog.Catalog
-	files    map[string]string // paths, by their names without .json
+	files    map[string]string // paths, by the nodes that they are named after
 	single   bool              // one file, which has any name, or one node
 }
 

@@ -31,7 +31,7 @@ func TestCompare(t *testing.T) {
 	write(t, dir, map[string]string{
 		"a/gone.json": text("gone", "0644"), "a/same.json": text("same", "0644"), "a/changed.json": text("changed", "0644"),
 		"b/new.json": text("", "0644"), "b/same.json": text("same", "0644"), "b/changed.json": text("changed", "0600"), "b/README": "x",
-		"twice/x.json": text("n", "0644"), "twice/y.json": text("n", "0644"),
+		"uri/ssh:%2F%2Fh%2525.json": text("", "0644"), "twice/x.json": text("n", "0644"), "twice/y.json": text("n", "0644"),
 	})
 	made, err := catalog.Parse([]byte(text("changed", "0600")))
 	if err != nil {
@@ -55,6 +55,8 @@ func TestCompare(t *testing.T) {
 		{at("a/same.json"), compiled(), "changed:changed"},
 		{at("b"), compiled(), "changed: new:removed same:removed"},
 		{rest(), compiled(), "changed:changed"},
+		{at("uri"), site.CompiledSide(map[string]*catalog.Catalog{"ssh://h%25": made}), "changed:changed"},
+		{at("uri"), at("uri"), "ssh://h%25:"},
 		{at("a"), at("twice"), "There are two catalogs of the node n."},
 	} {
 		changes, different, err := site.Compare(t.Context(), k.before, k.after)

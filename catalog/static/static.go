@@ -61,6 +61,9 @@ func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, e
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
+		if msg != "" && r.Secret("source") {
+			msg = "is secret, and could not be resolved"
+		}
 		if msg != "" {
 			problems = append(problems, Problem{r, "the source " + msg})
 		}

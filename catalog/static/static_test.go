@@ -162,6 +162,19 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
+// A secret source is not in a message.
+func TestSecretSource(t *testing.T) {
+	_, s := sources(t)
+	for _, source := range []string{"puppet:///modules/m/hush", "puppet:///hush/x", "puppet://hush/modules/m/a"} {
+		c := one(t, "source", source)
+		c.Resources()[0].Sensitive = []string{"source"}
+		problems, err := s.Resolve(t.Context(), c)
+		if err != nil || len(problems) != 1 || problems[0].Msg != "the source is secret, and could not be resolved" {
+			t.Errorf("%s: %v, %v", source, problems, err)
+		}
+	}
+}
+
 // The end of the context ends the reading of files.
 func TestCancelled(t *testing.T) {
 	_, s := sources(t)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bolt/catalog"
 	"bolt/catalog/site"
@@ -58,6 +59,8 @@ func wordsOfCatalogDiff(args []string) error {
 		return hinted(usagef("Must specify two catalogs"), "give two files, two directories with a file for each node, or git revisions with --environment-path")
 	case len(args) > 2:
 		return usagef("Only two catalogs can be compared")
+	case slices.Contains(args, ""):
+		return hinted(usagef("The name of a catalog or of a revision is empty"), "look whether a variable of your script is not set")
 	}
 	return nil
 }

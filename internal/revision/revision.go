@@ -21,8 +21,13 @@ type Repository struct {
 	environ []string // of git
 }
 
-// In finds the repository that contains a directory. environ is the environment of git.
+// In finds the repository that contains a directory. environ is the environment of git. Its
+// variables that name a repository, which git sets for hooks, are left out.
 func In(ctx context.Context, dir string, environ []string) (*Repository, error) {
+	environ = slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}, name)
+	})
 	root, err := git(ctx, dir, environ, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, err

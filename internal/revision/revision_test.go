@@ -27,7 +27,7 @@ echo two >d/a && git commit -qam 2 && echo staged >d/a && git add d/a && echo wo
 // The files of revisions are written, and neither the index nor the working tree changes.
 func TestWrite(t *testing.T) {
 	dir := repo(t)
-	r, err := revision.In(t.Context(), filepath.Join(dir, "d"), os.Environ())
+	r, err := revision.In(t.Context(), filepath.Join(dir, "d"), append(os.Environ(), "GIT_DIR=.git", "GIT_WORK_TREE=/tmp", "GIT_INDEX_FILE=.git/index"))
 	if err != nil {
 		t.Fatal(err)
 	}

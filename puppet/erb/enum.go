@@ -28,7 +28,10 @@ func (r *rendering) elements(v any) ([]any, error) {
 			} else {
 				list = append(list, &array{args})
 			}
-			return nil, r.fits(16 * len(list) / 8)
+			if err := r.host.Size(elementSize * len(list)); err != nil {
+				return nil, err
+			}
+			return nil, r.made(elementSize)
 		}})
 		return list, err
 	}

@@ -132,6 +132,10 @@ func hostile() []string {
 	return []string{
 		"<% while true; end %>",
 		"<% loop { } %>",
+		"<% while true; begin; loop { }; ensure; break; end; end %>",
+		"<% def f; while true; begin; loop { }; ensure; return 1; end; end; end; while true; begin; f; ensure; next; end; end %>",
+		"<%= 'x'.center(9223372036854775807) %><%= 'x'.ljust(4611686018427387904) %>",
+		"<%= ('a'..'zzzzzzzzzzz').to_a.size %>",
 		"<% def f; f; end; f %>",
 		"<% def f(x); f(x + 1) + f(x + 1); end; f(1) %>",
 		"<% x = 'a'; 60.times { x << x } %>",

@@ -339,12 +339,22 @@ func (r *rendering) begin(n *beginNode, e *env) (any, error) {
 	} else if err == nil && n.other != nil {
 		v, err = r.eval(n.other, e)
 	}
-	if n.ensure != nil {
+	if n.ensure != nil && !final(err) {
 		if _, failed := r.eval(n.ensure, e); failed != nil {
 			return nil, failed
 		}
 	}
 	return v, err
+}
+
+// final reports whether an error ends the rendering: it is of the host, such as a limit, or
+// for a construct outside of the subset. Ruby cannot catch or replace it.
+func final(err error) bool {
+	switch err.(type) {
+	case nil, *rubyError, *jump:
+		return false
+	}
+	return true
 }
 
 func (r *rendering) rescue(n *beginNode, fault *rubyError, e *env) (any, error) {

@@ -1,5 +1,8 @@
 package erb
 
+// elementSize is the memory of a string in a list, about.
+const elementSize = 64
+
 // spanElements returns the elements of a range.
 func (r *rendering) spanElements(s *span) ([]any, error) {
 	switch lo := s.lo.(type) {
@@ -41,7 +44,10 @@ func (r *rendering) spanElements(s *span) ([]any, error) {
 				break
 			}
 			list = append(list, &text{x})
-			if err := r.fits(16 * len(list) / 8); err != nil {
+			if err := r.host.Size(elementSize * len(list)); err != nil {
+				return nil, err
+			}
+			if err := r.made(elementSize); err != nil {
 				return nil, err
 			}
 			if x == hi.s || x == "" {

@@ -420,7 +420,7 @@ func padding(f func(s, left, right string) string, both bool) method {
 		if n <= 0 {
 			return &text{s}, nil
 		}
-		if err := c.host.Size(4*n + len(s)); err != nil {
+		if err := c.host.Size(4*min(n, 1<<40) + len(s)); err != nil {
 			return nil, err
 		}
 		pad := func(n int) string {

@@ -83,7 +83,7 @@ func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
 	}
 	if secret != nil {
 		slices.Sort(secret)
-		m.Set("sensitive", list(secret))
+		m.Set("sensitive", ordered.Strings(secret))
 	}
 	return appendValue(b, m)
 }

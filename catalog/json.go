@@ -263,14 +263,14 @@ func (in *reader) owner(m *ordered.Map, key, where string) any {
 func (c *Catalog) MarshalJSON() ([]byte, error) { return c.data().MarshalJSON() }
 
 func (c *Catalog) data() *ordered.Map {
-	m := ordered.Of("tags", list(c.Tags), "name", c.Name)
+	m := ordered.Of("tags", ordered.Strings(c.Tags), "name", c.Name)
 	if n, err := strconv.ParseInt(c.Version, 10, 64); err == nil && strconv.FormatInt(n, 10) == c.Version {
 		m.Set("version", n)
 	} else {
 		m.Set("version", c.Version)
 	}
-	m.Set("code_id", optional(c.CodeID))
-	m.Set("catalog_uuid", optional(c.UUID))
+	m.Set("code_id", ordered.Optional(c.CodeID))
+	m.Set("catalog_uuid", ordered.Optional(c.UUID))
 	m.Set("catalog_format", int64(catalogFormat))
 	m.Set("environment", c.Environment)
 	resources := make([]any, 0, len(c.resources))
@@ -287,7 +287,7 @@ func (c *Catalog) data() *ordered.Map {
 		}
 	}
 	m.Set("edges", edges)
-	m.Set("classes", list(c.Classes))
+	m.Set("classes", ordered.Strings(c.Classes))
 	if len(c.Files) > 0 {
 		files := &ordered.Map{}
 		for _, title := range sortedKeys(c.Files) {
@@ -320,7 +320,7 @@ func (c *Catalog) applied(r Ref) bool {
 }
 
 func (r *Resource) data() *ordered.Map {
-	m := ordered.Of("type", r.Type, "title", r.Title, "tags", list(r.Tags))
+	m := ordered.Of("type", r.Type, "title", r.Title, "tags", ordered.Strings(r.Tags))
 	if r.File != "" {
 		m.Set("file", r.File)
 	}
@@ -335,32 +335,17 @@ func (r *Resource) data() *ordered.Map {
 		m.Set("parameters", r.Params)
 	}
 	if len(r.Sensitive) > 0 {
-		m.Set("sensitive_parameters", list(r.Sensitive))
+		m.Set("sensitive_parameters", ordered.Strings(r.Sensitive))
 	}
 	return m
 }
 
 func (f *FileMeta) data(below bool) *ordered.Map {
-	m := ordered.Of("path", f.Path, "relative_path", optional(f.Relative), "links", f.Links, "owner", f.Owner, "group", f.Group, "mode", f.Mode,
-		"checksum", ordered.Of("type", f.SumType, "value", f.Sum), "type", f.Type, "destination", optional(f.Destination))
+	m := ordered.Of("path", f.Path, "relative_path", ordered.Optional(f.Relative), "links", f.Links, "owner", f.Owner, "group", f.Group, "mode", f.Mode,
+		"checksum", ordered.Of("type", f.SumType, "value", f.Sum), "type", f.Type, "destination", ordered.Optional(f.Destination))
 	m.Set("content_uri", f.ContentURI)
 	if !below {
 		m.Set("source", f.Source)
 	}
 	return m
-}
-
-func optional(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-func list(texts []string) []any {
-	l := make([]any, len(texts))
-	for i, s := range texts {
-		l[i] = s
-	}
-	return l
 }

@@ -143,11 +143,20 @@ func TestProgramEnds(t *testing.T) {
 	p, dir := fake(t, `sleep 100 & echo $! >"$TMPDIR/child"; trap '' TERM; sleep 100`)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("over")
-	time.AfterFunc(500*time.Millisecond, func() { cancel(cause) })
+	started := filepath.Join(dir, "child")
+	go func() { // ends with the test, which waits for the cancellation
+		for {
+			if pid, err := os.ReadFile(started); err == nil && len(pid) > 0 || ctx.Err() != nil {
+				cancel(cause)
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
 	if _, err := p.Compile(ctx, site.Node{Name: "n"}); err != cause {
 		t.Errorf("got %v", err)
 	}
-	child, err := os.ReadFile(filepath.Join(dir, "child"))
+	child, err := os.ReadFile(started)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func Catalog(c *catalog.Catalog, o Options) (*ordered.Map, error) {
 	sent := stored(c)
 	resources := make([]any, 0, len(sent))
 	for _, r := range sent {
-		m := ordered.Of("type", r.Type, "title", r.Title, "tags", list(r.Tags))
+		m := ordered.Of("type", r.Type, "title", r.Title, "tags", ordered.Strings(r.Tags))
 		if r.File != "" {
 			m.Set("file", r.File)
 		}
@@ -66,8 +66,8 @@ func Catalog(c *catalog.Catalog, o Options) (*ordered.Map, error) {
 	}
 	return ordered.Of(
 		"certname", c.Name, "version", c.Version, "environment", c.Environment,
-		"transaction_uuid", optional(c.UUID), "catalog_uuid", optional(c.UUID), "code_id", optional(c.CodeID), "job_id", nil,
-		"producer", optional(o.Producer), "producer_timestamp", o.Produced.UTC().Format(timestamp),
+		"transaction_uuid", ordered.Optional(c.UUID), "catalog_uuid", ordered.Optional(c.UUID), "code_id", ordered.Optional(c.CodeID), "job_id", nil,
+		"producer", ordered.Optional(o.Producer), "producer_timestamp", o.Produced.UTC().Format(timestamp),
 		"resources", resources, "edges", edges), nil
 }
 
@@ -199,19 +199,4 @@ func text(v *ordered.Map) string {
 	}
 	data, _ := parts.MarshalJSON() // it is data
 	return string(data)
-}
-
-func optional(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-func list(texts []string) []any {
-	l := make([]any, len(texts))
-	for i, s := range texts {
-		l[i] = s
-	}
-	return l
 }

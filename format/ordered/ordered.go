@@ -305,6 +305,23 @@ const maxDepth = 1000
 // is no number that anybody counts with.
 const maxDigits = 4096
 
+// Strings returns a list of strings as data.
+func Strings(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, s := range texts {
+		list[i] = s
+	}
+	return list
+}
+
+// Optional returns a string as data, nil for "".
+func Optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
 // ParseJSON reads one JSON document of any kind into the types that a Map
 // holds; the order of keys is kept. No number is rounded to one of another
 // kind: whole ones without an exponent stay whole, and one that is larger than

@@ -230,19 +230,24 @@ func (r *rendering) while(n *whileNode, e *env) (any, error) {
 				return nil, nil
 			}
 		}
-		_, err := r.eval(n.body, e)
-		if j, is := err.(*jump); is {
-			switch j.kind {
-			case jumpBreak:
-				return j.value, nil
-			case jumpNext:
-				continue
-			}
-		}
-		if err != nil {
-			return nil, err
+		if v, over, err := r.turn(n.body, e); over || err != nil {
+			return v, err
 		}
 	}
+}
+
+// turn evaluates the body of a loop once. over is set by break, with its value.
+func (r *rendering) turn(body node, e *env) (v any, over bool, err error) {
+	_, err = r.eval(body, e)
+	if j, is := err.(*jump); is {
+		switch j.kind {
+		case jumpBreak:
+			return j.value, true, nil
+		case jumpNext:
+			return nil, false, nil
+		}
+	}
+	return nil, false, err
 }
 
 func (r *rendering) forIn(n *forNode, e *env) (any, error) {
@@ -258,17 +263,8 @@ func (r *rendering) forIn(n *forNode, e *env) (any, error) {
 		if err := r.assign(n.target, x, e); err != nil {
 			return nil, err
 		}
-		_, err := r.eval(n.body, e)
-		if j, is := err.(*jump); is {
-			switch j.kind {
-			case jumpBreak:
-				return j.value, nil
-			case jumpNext:
-				continue
-			}
-		}
-		if err != nil {
-			return nil, err
+		if v, over, err := r.turn(n.body, e); over || err != nil {
+			return v, err
 		}
 	}
 	return v, nil

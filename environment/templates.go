@@ -17,7 +17,7 @@ const (
 // templates are templates that have been parsed, by all that their programs
 // depend on. So a file that has changed is another template.
 type templates struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	kept  map[template]*syntax.Program
 	bytes int
 }

@@ -24,7 +24,7 @@ type StatusLine struct {
 	end   func() // closes quit, once
 	done  sync.WaitGroup
 
-	// mu guards what follows and all writing to the terminal. It is never held
+	// mu guards the fields below and all writing to the terminal. It is never held
 	// while a renderer works: that may write to Writer itself, directly or behind
 	// other locks.
 	mu     sync.Mutex

@@ -34,7 +34,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// classified returns what a classifier assigns to a node.
+// classified returns a node with the classes, variables and environment of a classifier.
 func classified(t *testing.T, path, node, environment string) (string, error) {
 	t.Helper()
 	c, err := classifier.New(t.Context(), path)

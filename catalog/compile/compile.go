@@ -323,7 +323,7 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	return nil, err
 }
 
-// define notes what is known about the type of a resource.
+// define notes the definition of the type of a resource.
 func (c *compiler) define(s *eval.Site, r *resource, pos syntax.Position) (err error) {
 	if r.def, err = c.find(s, r.ref.Type); err != nil {
 		return err

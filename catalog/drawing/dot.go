@@ -35,7 +35,7 @@ func (d *Drawing) WriteDot(w io.Writer) error {
 // cluster_1, and if arrows lead to or from it, the point p1 is in it.
 type dot struct{ *bufio.Writer }
 
-// maxIndent limits the indentation of what is in many frames.
+// maxIndent limits the indentation of nested frames.
 const maxIndent = 20
 
 func (d *dot) printf(level int, format string, args ...any) {

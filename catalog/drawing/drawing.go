@@ -13,7 +13,7 @@ import (
 	"bolt/catalog/types"
 )
 
-// A Drawing is what is drawn of a catalog.
+// A Drawing is the boxes, frames and arrows of a catalog.
 type Drawing struct {
 	name      string
 	roots     []*item // in the order of the catalog, as in every item

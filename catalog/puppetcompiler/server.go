@@ -65,7 +65,7 @@ func NewServer(ctx context.Context, o ServerOptions) (*Server, error) {
 // Close ends the connections that are kept.
 func (s *Server) Close() { s.client.Close() }
 
-// answer is what version 4 of the catalog API answers.
+// answer is the answer of the catalog API, version 4.
 type answer struct {
 	Catalog json.RawMessage
 	Logs    []struct {

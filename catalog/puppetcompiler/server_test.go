@@ -55,7 +55,7 @@ func compiler(t *testing.T, settings *ordered.Map, prefer bool) *Server {
 	return s
 }
 
-// TestServer: the requests, and what becomes of answers.
+// TestServer: the requests, and the results of answers.
 func TestServer(t *testing.T) {
 	var got string
 	settings := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -71,7 +71,7 @@ func (c *Compiled) Store(o wire.Options) {
 	}
 }
 
-// form is what is stored of the catalog.
+// form is the form in which the catalog is stored.
 func (c *Compiled) form() json.Marshaler {
 	if c.Stored != nil {
 		return c.Stored

@@ -71,8 +71,8 @@ func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, e
 	return problems, nil
 }
 
-// texts are the strings of a parameter; nil if it has other values, such as those that are
-// computed on the target.
+// texts are the strings of a parameter; nil if it has other values, such as Deferred
+// values.
 func texts(v any) (list []string) {
 	switch v := v.(type) {
 	case string:

@@ -80,8 +80,8 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime().UTC()
 }
 
-// tree is the metadata of a file or directory, and of all below it, each directory before
-// what it has, by name.
+// tree is the metadata of a file or directory, and of all below it, sorted by name. A
+// directory is before its content.
 func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, err error) {
 	most := w.most
 	if most < 0 {

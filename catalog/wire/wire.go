@@ -27,7 +27,7 @@ const (
 	Version = 9
 )
 
-// Options describe who sends a catalog.
+// Options describe the sender of a catalog.
 type Options struct {
 	Producer string    // the certname of the compiler; "" for none
 	Produced time.Time // PuppetDB ignores a catalog that is older than the one it has

@@ -19,8 +19,8 @@
 // Package catalog/compile makes the catalog, so a graph obeys all rules of manifests.
 // The nodes of the program stand where their text stands in the YAML document.
 //
-// Differs from mgmt: kinds and parameters are those of Puppet, an unknown key is an error,
-// and there are no aliases, no remote and no meta.
+// It differs from mgmt: kinds and parameters are those of Puppet, and an unknown key is an
+// error. Aliases, remote and meta do not exist.
 package yamlgraph
 
 import (
@@ -165,7 +165,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) (values map[s
 	return values, true
 }
 
-// foreign are names of mgmt, and what there is here instead.
+// foreign are names of mgmt, with the names that replace them here.
 var foreign = map[string]string{
 	"remote":    "targets are chosen with --targets (-t)",
 	"collector": "use collect",

@@ -95,8 +95,8 @@ func (a *app) storedNode(ctx context.Context, o *compileOptions) (site.Node, err
 	return site.NodeOf(o.node, m, o.classes)
 }
 
-// collectedFacts returns a function for the facts of targets that are not in the inventory:
-// those that "facts collect" has stored, or those of PuppetDB with --facts puppetdb. They are
+// collectedFacts returns a function for the facts of targets beside those of the inventory.
+// They are stored by "facts collect"; with --facts puppetdb, they come from PuppetDB. They are
 // nil for a target without such facts.
 func (a *app) collectedFacts(ctx context.Context, o *compileOptions, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
 	if o.facts.Text == fromPuppetDB {

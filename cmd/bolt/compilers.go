@@ -25,7 +25,7 @@ const (
 
 func compilers() []string { return []string{compilerBolt, compilerPuppet, compilerServer} }
 
-// compilerOptions say which program compiles, and which one classifies.
+// compilerOptions name the program that compiles, and the one that classifies.
 type compilerOptions struct {
 	compiler   string
 	classifier string
@@ -71,7 +71,7 @@ func fixed(c site.Compiler) exportsCompiler {
 	return func(compile.Exports) site.Compiler { return c }
 }
 
-// compiler is what compiles the catalogs of nodes.
+// compiler returns the compiler of the nodes.
 func (a *app) compiler(ctx context.Context, o *compileOptions) (exportsCompiler, error) {
 	with, err := a.unclassified(ctx, o)
 	if err != nil || o.foreign.classifier == "" {

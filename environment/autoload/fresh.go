@@ -41,7 +41,7 @@ func isSettled(s stamp, at time.Time) bool { return s == nil || at.Sub(s.ModTime
 
 // A seen is what the answers of a Loader depend on.
 type seen struct {
-	mu      sync.Mutex                // guards what follows
+	mu      sync.Mutex                // guards the fields below
 	modules map[string]modules.Module // by their names; the zero Module: there is none
 	files   map[string]stamp
 	more    bool // and on something that is not among these

@@ -17,7 +17,7 @@ const maxMisses = 4096
 type memo[K comparable, V any] struct {
 	entries sync.Map // K → *entry[V]
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	misses []K        // a ring
 	oldest int        // of a ring that is full
 }

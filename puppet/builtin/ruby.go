@@ -27,7 +27,7 @@ func ruby(o Options) []*eval.Function {
 	}
 }
 
-// inlineERB is what errors call a template that is in no file.
+// inlineERB is the name, in errors, of a template without a file.
 const inlineERB = "inline template"
 
 // templates are the templates in ERB of an environment.

@@ -20,7 +20,7 @@ type method struct {
 	run      func(c *call) (any, error)
 }
 
-// tables are the methods by the class of what they are called on.
+// tables are the methods by the class of their object.
 type tables struct {
 	kernel  map[string]method // functions, without an object
 	object  map[string]method // of every value

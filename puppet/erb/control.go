@@ -1,6 +1,6 @@
 package erb
 
-// keywordOperand parses what begins with a keyword.
+// keywordOperand parses an operand that begins with a keyword.
 func (p *parser) keywordOperand() node {
 	t := p.tok
 	l := at(t.line)

@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// An enumerator is what each, map and the like return without a block.
+// An enumerator is the result of each, map and the like without a block.
 type enumerator struct {
 	recv any
 	name string
 	args []any
 }
 
-// elements returns what iterating over a value yields.
+// elements returns the elements over which a value iterates.
 func (r *rendering) elements(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *array:

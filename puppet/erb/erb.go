@@ -7,8 +7,8 @@
 //
 // A template sees the variables of a Puppet scope as @name, and the scope
 // itself as scope['name'], scope.lookupvar, scope.call_function and
-// scope.function_name. It has no other access: no files, no programs, no
-// network, no constants of Ruby beside those that this package lists.
+// scope.function_name. It cannot reach files, programs or the network. Of the
+// constants of Ruby, it sees those that this package lists.
 //
 // Parse returns an error for text that cannot be read. Everything that Ruby
 // can read, and that this package does not evaluate, is an error only when it
@@ -41,7 +41,7 @@ import (
 // each class. The lexer needs to know whether a name is a local variable, as
 // Ruby's does; that is why the parser drives it.
 
-// A Host is what a template needs of the evaluation that renders it. All fields
+// A Host is the part of an evaluation that a template needs. All fields
 // must be set.
 type Host struct {
 	// Variable returns a variable of the scope.
@@ -67,13 +67,13 @@ type Host struct {
 
 // An Error is a fault of a template: in its text, or while it is evaluated.
 type Error struct {
-	// Kind is bad-template for text that cannot be read, erb-subset for what
-	// Ruby can evaluate and this package cannot, erb for other errors.
+	// Kind is bad-template for text that cannot be read, erb-subset for a construct
+	// that only Ruby can evaluate, erb for other errors.
 	Kind string
 	Name string // of the template
 	Line int
 	Msg  string
-	Err  error // what the Host returned; nil for others
+	Err  error // the error of the Host; nil for others
 }
 
 // Error returns "name:line: text".
@@ -106,7 +106,7 @@ const (
 type Engine struct {
 	tables func() *tables
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	kept  map[source]*Template
 	bytes int
 }

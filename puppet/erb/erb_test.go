@@ -76,7 +76,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFaults checks what errors say.
+// TestFaults checks the messages of errors.
 func TestFaults(t *testing.T) {
 	env := eval.Env{Library: library(), Variables: variables(t)}
 	for _, c := range []struct{ text, kind, msg string }{

@@ -20,7 +20,7 @@ type rendering struct {
 	last   *match         // $~
 }
 
-// shared is what templates that call each other have in common.
+// shared is the state that templates have in common if they call each other.
 type shared struct {
 	converted map[string]any // variables as Ruby sees them, and those of setvar
 	methods   map[string]*defNode
@@ -45,7 +45,7 @@ type env struct {
 	frame *frame
 }
 
-// frame is what a block shares with the method around it.
+// frame is the state that a block shares with the method around it.
 type frame struct {
 	block *proc // of the method
 }
@@ -88,7 +88,7 @@ func (j *jump) Error() string { return "a jump out of a block" }
 // rubyError is an error that a template can rescue.
 type rubyError struct {
 	class, msg string
-	err        error // what the host returned
+	err        error // the error of the host
 	name       string
 	line       int
 }
@@ -99,7 +99,7 @@ func (r *rendering) raise(class, format string, args ...any) error {
 	return &rubyError{class: class, msg: fmt.Sprintf(format, args...), name: r.name, line: r.line}
 }
 
-// subset is the error for what Ruby can do and we cannot.
+// subset is the error for a construct of Ruby that is not evaluated.
 func (r *rendering) subset(format string, args ...any) error {
 	return &Error{Kind: kindSubset, Name: r.name, Line: r.line, Msg: fmt.Sprintf(format, args...) + outside}
 }
@@ -425,7 +425,7 @@ func (r *rendering) hashLiteral(n *hashNode, e *env) (any, error) {
 	return h, r.made(32 * len(h.keys))
 }
 
-// toArray is what Array() and * make of a value.
+// toArray converts a value as Array() and * do.
 func (r *rendering) toArray(v any) ([]any, error) {
 	switch v := v.(type) {
 	case nil:

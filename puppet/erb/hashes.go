@@ -16,7 +16,7 @@ func pairs(min, max int, f func(c *call, h *hash) (any, error)) method {
 	})
 }
 
-// lookup returns the value of a key, or what the hash gives for unknown ones.
+// lookup returns the value of a key, or the default of the hash.
 func (c *call) value(h *hash, k any) (any, error) {
 	v, ok := h.get(k)
 	switch {

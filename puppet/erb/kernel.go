@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// kernelMethods are functions: what is called without an object before it.
+// kernelMethods are functions: they are called without an object.
 func kernelMethods() map[string]method {
 	sprintf := method{1, -1, func(c *call) (any, error) {
 		format, err := c.str(0)

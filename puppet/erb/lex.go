@@ -172,7 +172,7 @@ func (l *lexer) blank() bool {
 }
 
 // dotFollows reports whether the next line that is not blank begins with a dot
-// that calls a method of what is before.
+// that calls a method of the expression before.
 func (l *lexer) dotFollows() bool {
 	rest := l.src[l.pos:]
 	for {
@@ -246,7 +246,7 @@ func (l *lexer) read(t *token) {
 	}
 }
 
-// mark reads what split has put in.
+// mark reads a mark that split has put in.
 func (l *lexer) mark(t *token) {
 	switch l.byte(1) {
 	case 'I':

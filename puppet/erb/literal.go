@@ -49,8 +49,8 @@ func (l *lexer) literal(t *token, c byte) bool {
 	return true
 }
 
-// argument reports whether what comes could be the first argument of a call
-// without parentheses: a name, a blank, and no blank after the character.
+// argument reports whether the next character could begin the first argument of a
+// call without parentheses. Before it are a name and a blank, and no blank is behind it.
 func (l *lexer) argument() bool {
 	if l.prev.kind != tokName || l.isLocal(l.prev.text) {
 		return false
@@ -265,7 +265,7 @@ func (l *lexer) quoted(shut, nest byte, double, regex bool) []node {
 	}
 }
 
-// escape reads a backslash and what it stands before.
+// escape reads a backslash and the character behind it.
 func (l *lexer) escape(b []byte, shut, nest byte, double, regex bool) []byte {
 	c := l.src[l.pos+1]
 	if c == '\n' {

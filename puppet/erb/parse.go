@@ -155,7 +155,7 @@ func (p *parser) interpolation() node {
 	return body
 }
 
-// statements parses up to what begins no statement.
+// statements parses statements, up to a token that cannot begin one.
 func (p *parser) statements() node {
 	s := &seqNode{at: at(p.tok.line)}
 	for {
@@ -174,7 +174,7 @@ func (p *parser) statements() node {
 	return s
 }
 
-// blockEnds reports whether what comes ends a list of statements.
+// blockEnds reports whether the next token ends a list of statements.
 func (p *parser) blockEnds() bool {
 	switch p.tok.kind {
 	case tokEnd, tokInsertEnd:

@@ -367,8 +367,8 @@ func slice(c *call) (any, error) {
 	return &text{string(chars[from:to])}, nil
 }
 
-// extent returns what an index, a begin and a length, or a range stand for in
-// something of a size.
+// extent returns the begin and the end that an index, a begin and a length, or a
+// range have in a sequence of a size.
 func (c *call) extent(args []any, size int) (from, to int, ok bool, err error) {
 	if s, is := args[0].(*span); is {
 		var lo, hi any = s.lo, s.hi

@@ -24,7 +24,7 @@ func (r *rendering) variable(name string) (v any, known bool, err error) {
 	return v, true, nil
 }
 
-// ivar returns @name: what the template has set, or the variable of the scope.
+// ivar returns @name: the value that the template has set, or the variable of the scope.
 func (r *rendering) ivar(name string) (any, error) {
 	if v, ok := r.ivars[name]; ok {
 		return v, nil

@@ -28,7 +28,7 @@ type splitter struct {
 	code  bytes.Buffer
 	texts []string
 	line  bool   // the line has something already
-	text  []byte // what is collected
+	text  []byte // the bytes so far
 }
 
 func (s *splitter) push(code string) {
@@ -90,7 +90,7 @@ func (s *splitter) run(src string) {
 	s.flush()
 }
 
-// tag writes a tag up to its end, and returns what follows.
+// tag writes a tag up to its end, and returns the rest.
 func (s *splitter) tag(kind byte, src string) string {
 	var content []byte
 	for {

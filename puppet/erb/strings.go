@@ -437,7 +437,7 @@ func padding(f func(s, left, right string) string, both bool) method {
 	}}
 }
 
-// A charSet is what the arguments of tr, delete and count stand for.
+// A charSet is the characters of an argument of tr, delete or count.
 type charSet struct {
 	ranges []charRange
 	not    bool

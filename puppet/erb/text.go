@@ -6,7 +6,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// toS returns what to_s makes of a value.
+// toS returns the result of to_s for a value.
 func toS(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -33,7 +33,7 @@ func toS(v any) string {
 	return inspect(v)
 }
 
-// inspect returns what inspect makes of a value.
+// inspect returns the result of inspect for a value.
 func inspect(v any) string {
 	var b strings.Builder
 	writeInspect(&b, v, 0)

@@ -78,7 +78,7 @@ type (
 	nilKey     struct{}
 )
 
-// keyOf returns what a key is stored under.
+// keyOf returns the key of Go's map for a key of the hash.
 func keyOf(k any) any {
 	switch k := k.(type) {
 	case nil:

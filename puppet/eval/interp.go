@@ -26,7 +26,7 @@ type Interp struct {
 
 	classes sync.Map // their scopes, by name
 
-	mu        sync.Mutex // guards what follows, and changes of world
+	mu        sync.Mutex // guards the fields below, and changes of world
 	nodes     []*Definition
 	templates map[*syntax.Program]*code // by what was parsed
 }

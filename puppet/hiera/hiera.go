@@ -138,7 +138,7 @@ type Session struct {
 	h *Hiera
 	o SessionOptions
 
-	mu            sync.Mutex // guards what follows, and the layers' fields
+	mu            sync.Mutex // guards the fields below, and the layers' fields
 	global        *layer
 	env           *layer // nil: not known yet
 	modules       map[string]*layer

@@ -22,7 +22,7 @@ type provider struct {
 // A functionContext is what is kept for a function and a location during a
 // session.
 type functionContext struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	hash  *fileData  // what a data_hash function returned
 	found map[string]value.Value
 	cache value.HashBuilder // what the function itself keeps

@@ -182,7 +182,7 @@ func validHeader(name string) bool {
 	})
 }
 
-// trust is whom the client trusts, and what it shows of itself.
+// trust returns the certificates that the client trusts, and its own.
 func (c *Client) trust(ctx context.Context) (*tls.Config, error) {
 	if c.o.CACert == "" {
 		return nil, c.service.Wrong("cacert must be specified: the file with the certificate of the authority that vouches for %s", c.service.Name)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bolt/catalog"
 	"bolt/catalog/site"
@@ -99,7 +100,11 @@ func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
 // side whose messages are told.
 func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
 	if arg == "" {
-		return a.compiledSide(ctx, &o.code, "the files as they are now", last)
+		s, failed, err := a.compiledSide(ctx, &o.code, last)
+		if err != nil {
+			return nil, false, err
+		}
+		return s, failed == nil, a.tellFailed("the files as they are now", failed)
 	}
 	if _, err := os.Stat(arg); o.code.path == "" || !errors.Is(err, fs.ErrNotExist) {
 		s, err := site.ReadSide(arg)
@@ -131,27 +136,55 @@ func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (
 	}
 	code := o.code
 	code.path = filepath.Join(dir, rel)
-	return a.compiledSide(ctx, &code, arg, last)
+	s, failed, err := a.compiledSide(ctx, &code, last)
+	if err != nil {
+		return nil, false, ofRevision(err, dir, arg)
+	}
+	for _, c := range failed {
+		c.Err = ofRevision(c.Err, dir, arg)
+	}
+	return s, failed == nil, a.tellFailed(arg, failed)
 }
 
-func (a *app) compiledSide(ctx context.Context, code *compileOptions, name string, last bool) (*site.Side, bool, error) {
+// ofRevision replaces the directory with the files of a revision in an error: git names them
+// REVISION:PATH.
+func ofRevision(err error, dir, rev string) error {
+	if !strings.Contains(err.Error(), dir) {
+		return err
+	}
+	e := fault.New(site.Kind, "%s", strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), rev+":"))
+	if f, is := errors.AsType[*fault.Error](err); is {
+		e.Hint = f.Hint
+	}
+	return e
+}
+
+// tellFailed prints the errors of the nodes of one side on standard error.
+func (a *app) tellFailed(name string, failed []*site.Compiled) error {
+	if failed == nil {
+		return nil
+	}
+	return written(listing.PrintFailures(a.sys.err, listing.Options{Color: a.ErrColor()}, " in "+name, failed))
+}
+
+// compiledSide compiles the catalogs of nodes. failed are the nodes without a catalog.
+func (a *app) compiledSide(ctx context.Context, code *compileOptions, last bool) (side *site.Side, failed []*site.Compiled, err error) {
 	with, err := a.compiler(ctx, code)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	nodes, err := a.nodes(ctx, code)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	s, err := a.exporting(ctx, code, with, nodes)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	made := make(map[string]*catalog.Catalog)
-	var failed []*site.Compiled
 	for c := range site.CompileAll(ctx, s, nodes, a.timeout()) {
 		if ctx.Err() != nil {
-			return nil, false, errPrinted // the user knows
+			return nil, nil, errPrinted // the user knows
 		}
 		for _, l := range c.Logs {
 			if last && l.Level >= eval.Warning {
@@ -164,13 +197,7 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, name strin
 		}
 		made[c.Node] = c.Catalog
 	}
-	if len(failed) > 0 {
-		how := listing.Options{Color: a.ErrColor()}
-		if err := listing.PrintFailures(a.sys.err, how, " in "+name, failed); err != nil {
-			return nil, false, written(err)
-		}
-	}
-	return site.CompiledSide(made), len(failed) == 0, nil
+	return site.CompiledSide(made), failed, nil
 }
 
 type findOptions struct {

@@ -32,7 +32,7 @@ var onlyIn = map[string][]string{
 	"log":                                  {},
 	"embed":                                {"cli/bash", "cmd/bolt", "internal/guide", "internal/puppetdbtest", "modules/builtin", "transport/powershell"},
 	"unsafe":                               {},
-	"github.com/rogpeppe/go-internal":      {"output"},
+	"github.com/rogpeppe/go-internal":      {"apply", "output"},
 	"github.com/google/go-cmp":             {},
 	"github.com/inconshreveable/mousetrap": {},
 }

@@ -1,0 +1,119 @@
+package resource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"bolt/apply/report"
+	"bolt/catalog"
+)
+
+// A Host is the machine that resources are applied to. Its functions are safe for
+// concurrent use.
+type Host struct {
+	// Root is put in front of the paths of system files, such as /etc/passwd, that a type
+	// reads or writes itself; "" on a real machine. Tests set it. Paths of parameters are
+	// used as they are.
+	Root string
+	// Run runs a program and waits for it. Tests replace it; NewHost sets Exec.
+	Run func(ctx context.Context, c *Command) (*Output, error)
+	// Content opens a content of the catalog (catalog.FileMeta.Sum without its prefix). The
+	// error is fs.ErrNotExist if the content was not sent.
+	Content func(sha256 string) (io.ReadCloser, error)
+	// Declared returns all resources of a type in the catalog, in their order. The type is capitalized,
+	// such as "Concat_fragment".
+	Declared func(typ string) []*Resource
+	// Backup keeps a copy of a regular file before it is replaced or removed.
+	Backup func(path string) error
+	// Log takes messages that are not changes; nil discards them.
+	Log func(r catalog.Ref, level report.Level, text string)
+	// Env is the environment in which programs are run, "NAME=value".
+	Env []string
+	// Diffs says whether diffs of contents are wanted.
+	Diffs bool
+	Now   func() time.Time
+}
+
+// NewHost is this machine, with no contents and an empty catalog.
+func NewHost() *Host {
+	return &Host{
+		Run:      Exec,
+		Content:  func(string) (io.ReadCloser, error) { return nil, fs.ErrNotExist },
+		Declared: func(string) []*Resource { return nil },
+		Backup:   func(string) error { return nil },
+		Now:      time.Now,
+	}
+}
+
+// Path is the path of a system file.
+func (h *Host) Path(name string) string {
+	if h.Root == "" {
+		return name
+	}
+	return filepath.Join(h.Root, name)
+}
+
+// A Command is a program to run on the host.
+type Command struct {
+	Argv []string
+	Env  []string // all of the environment; nil for that of the process
+	Dir  string
+	// Stdin is what the program reads; none if it is empty.
+	Stdin []byte
+	// Session runs the program in a session of its own, so that it is not killed together with the
+	// helper. It is for programs that must not be interrupted, such as package managers: ctx
+	// does not end them either.
+	Session bool
+}
+
+// An Output is what a program printed and how it ended.
+type Output struct {
+	Stdout, Stderr []byte // each up to OutputLimit bytes
+	Code           int    // of exit; 128 + N if signal N ended it
+}
+
+// OutputLimit is the number of bytes that are kept of one output stream.
+const OutputLimit = 16 << 20
+
+// Exec runs a program. An error means that the program was not started, or that ctx ended: then the
+// process group of the program has been killed. A program that fails is not an error.
+func Exec(ctx context.Context, c *Command) (*Output, error) {
+	if c.Session {
+		ctx = context.WithoutCancel(ctx)
+	}
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir = c.Env, c.Dir
+	ownGroup(cmd, c.Session)
+	// A child that the program leaves behind can hold its output open.
+	cmd.WaitDelay = time.Second
+	var out, errs limited
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if len(c.Stdin) > 0 {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, err
+	}
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: exitCode(cmd.ProcessState)}, nil
+}
+
+// limited keeps the first bytes that are written to it.
+type limited struct{ b bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := OutputLimit - l.b.Len(); room > 0 {
+		l.b.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}

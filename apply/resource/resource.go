@@ -1,0 +1,140 @@
+// Package resource defines the parts that apply resources: a Type knows all resources of
+// one resource type, an Item is one resource while it is applied, and a Host is the machine.
+//
+// An Item works in three steps. Read finds the present state on the host. Plan compares it
+// with the wanted state and returns the changes; it has no effects and does not look at the
+// host, so that noop and tests work on data. Do makes one of the changes.
+//
+// The code here runs on the machine that is changed. It does not know the language, the
+// connection, or the inventory.
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/format/ordered"
+)
+
+// A Resource is a resource of a catalog as its type sees it. It is not changed while it is
+// applied.
+type Resource struct {
+	catalog.Ref
+	// Params are the parameters that have values. Sensitive values are unwrapped; Secret
+	// says which they are. Metaparameters are in it, too; the engine obeys them.
+	Params *ordered.Map
+	// Secrets names the parameters with a value that must never be shown.
+	Secrets []string
+	// File is the metadata of a file with one source, and Trees those of a directory with
+	// sources and recurse; nil if the sources are not known to the catalog. Then a source is
+	// a path on the host.
+	File  *catalog.FileMeta
+	Trees []catalog.Tree
+	Tags  []string
+}
+
+// Secret reports whether the value of a parameter must never be shown.
+func (r *Resource) Secret(param string) bool {
+	for _, s := range r.Secrets {
+		if s == param {
+			return true
+		}
+	}
+	return false
+}
+
+// A Type applies the resources of one resource type. It is safe for concurrent use.
+type Type interface {
+	// New checks a resource and makes its Item. It neither reads nor changes the host: an
+	// error of any resource of the catalog ends the run before something is changed. So New
+	// finds all mistakes that can be seen in the parameters alone. The error names the
+	// parameter (use ParamError) but not the resource.
+	New(r *Resource) (Item, error)
+}
+
+// An Item is one resource while it is applied. The engine calls its methods from one
+// goroutine at a time: Generate if it is there, Read, Plan, Do for each change unless the
+// resource is noop, and Refresh if another resource asks for it.
+type Item interface {
+	// Read finds the present state. It changes nothing, also where commands are run.
+	Read(ctx context.Context, h *Host) error
+	// Plan returns the changes that the resource needs, in the order in which Do must make
+	// them; none if the state that Read found is the wanted one. It has no effects. An error
+	// fails the resource.
+	Plan() ([]Change, error)
+	// Do makes one change of Plan. After an error, the rest of the changes is not made and
+	// the resource has failed.
+	Do(ctx context.Context, h *Host, c *Change) error
+}
+
+// A Change is the difference in one property.
+type Change struct {
+	// Property is the name of the property. Name is what happens in Puppet's words, such as
+	// "file_created"; "" stands for PROPERTY_changed.
+	Property, Name string
+	// Is and Should are the values for people. The engine replaces those of secret parameters
+	// (Resource.Secret of Property).
+	Is, Should string
+	// Message is a sentence about the change, "" for the engine's: "PROPERTY changed from IS
+	// to SHOULD". It must not have a secret in it.
+	Message string
+	// Diff returns a unified diff of contents, or ""; nil if there is none. The engine calls
+	// it before Do, only if diffs are wanted, and not for secrets.
+	Diff func() string
+}
+
+// A Refresher is an Item that does something when a resource that notifies it has changed. Refresh is called
+// after the changes of the Item itself. made are those changes; none if there were none. An
+// item that has nothing to do returns nil: it counts as refreshed all the same, as in Puppet.
+type Refresher interface {
+	Refresh(ctx context.Context, h *Host, made []Change) error
+}
+
+// A Generator is an Item that adds resources that are not in the catalog, such as the files in a
+// directory. Generate is called before Read and changes nothing. The new resources are applied after the
+// generator and before all that depends on it; a resource that the catalog has already is left out by the
+// engine.
+type Generator interface {
+	Generate(ctx context.Context, h *Host) ([]*Resource, error)
+}
+
+// A Parallel is an Item that can be applied at the same time as other Items
+// of any type, such as a file. Items that are not Parallel are applied alone, in the order of the catalog.
+type Parallel interface{ Parallel() }
+
+// A Reader is a Type that reads the states of many resources at once, such as with one query
+// of a package database. The engine calls ReadAll for all items that it can apply next, instead of Item.Read
+// for each. The results are in the order of the items: nil, or the error of an item.
+type Reader interface {
+	ReadAll(ctx context.Context, h *Host, items []Item) []error
+}
+
+// A Doer is a Type that makes the changes of many resources at once, such as in one transaction of
+// a package manager. The results are in the order of the works: nil, or the error of a work. A
+// work with an error can have been made in part.
+type Doer interface {
+	DoAll(ctx context.Context, h *Host, works []Work) []error
+}
+
+// A Work is an item with the changes of its Plan; there is at least one.
+type Work struct {
+	Item    Item
+	Changes []Change
+}
+
+// A ParamError is the error of New for one parameter.
+type ParamError struct {
+	Param   string
+	Problem string // such as: must be an absolute path, and is "x". It has no secret in it.
+}
+
+func (e *ParamError) Error() string { return fmt.Sprintf("The parameter %s %s", e.Param, e.Problem) }
+
+// Logf reports a message about the resource. It must not have a secret in it.
+func (h *Host) Logf(r catalog.Ref, level report.Level, format string, a ...any) {
+	if h.Log != nil {
+		h.Log(r, level, fmt.Sprintf(format, a...))
+	}
+}

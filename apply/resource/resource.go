@@ -64,8 +64,8 @@ type Item interface {
 	// them; none if the state that Read found is the wanted one. It has no effects. An error
 	// fails the resource.
 	Plan() ([]Change, error)
-	// Do makes one change of Plan. After an error, the rest of the changes is not made and
-	// the resource has failed.
+	// Do makes one change of Plan. After an error the resource has failed. The rest of the
+	// changes is made all the same, unless the change was that of ensure.
 	Do(ctx context.Context, h *Host, c *Change) error
 }
 
@@ -83,6 +83,9 @@ type Change struct {
 	// Diff returns a unified diff of contents, or ""; nil if there is none. The engine calls
 	// it before Do, only if diffs are wanted, and not for secrets.
 	Diff func() string
+	// NoRefresh says that no refresh is needed once the change is made, such as for a service that was just
+	// started.
+	NoRefresh bool
 }
 
 // A Refresher is an Item that does something when a resource that notifies it has changed. Refresh is called

@@ -60,7 +60,69 @@ func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 		return nil, err
 	}
 	g.contain(c)
-	return g.sort()
+	sorted, err := g.sort()
+	if err != nil {
+		return nil, err
+	}
+	var applied []*catalog.Resource
+	for _, p := range sorted {
+		if r := g.list[p%len(g.list)]; !r.Container() {
+			applied = append(applied, r)
+		}
+	}
+	return applied, nil
+}
+
+// A Point is where a resource is applied, or where a container is entered or left.
+type Point struct {
+	Resource *catalog.Resource
+	// Leaves is set for the point at which a container is left.
+	Leaves bool
+	After  []Step
+}
+
+// A Step leads from a point to one that comes later.
+type Step struct {
+	To int // index of the later point
+	// Refresh is set if a change before the step refreshes what comes after it: for relations of
+	// kind Notify, and between a container and what it contains.
+	Refresh bool
+}
+
+// Graph returns the points of a catalog in the order of application. Steps lead to
+// larger indexes only. The error is a *CycleError or a *MissingError.
+func Graph(c *catalog.Catalog, o Options) ([]Point, error) {
+	g, err := related(c, o)
+	if err != nil {
+		return nil, err
+	}
+	g.contain(c)
+	sorted, err := g.sort()
+	if err != nil {
+		return nil, err
+	}
+	place := make([]int, 2*len(g.list))
+	for i, p := range sorted {
+		place[p] = i
+	}
+	refresh := make(map[[2]int]bool)
+	for key, kind := range g.relation {
+		if kind == Notify {
+			refresh[[2]int{g.leave(key[0]), g.enter(key[1])}] = true
+		}
+	}
+	for _, pair := range g.contained {
+		refresh[[2]int{g.enter(pair[0]), g.enter(pair[1])}] = true
+		refresh[[2]int{g.leave(pair[1]), g.leave(pair[0])}] = true
+	}
+	points := make([]Point, len(sorted))
+	for i, p := range sorted {
+		points[i] = Point{Resource: g.list[p%len(g.list)], Leaves: p >= len(g.list)}
+		for _, to := range g.after[p] {
+			points[i].After = append(points[i].After, Step{place[to], refresh[[2]int{p, to}]})
+		}
+	}
+	return points, nil
 }
 
 // related is the graph of a catalog with all relations, and without containment.
@@ -85,6 +147,8 @@ type graph struct {
 	waits    []int   // for each point, the number of those that come before it
 	relation map[[2]int]Kind
 	pairs    [][2]int // of relation, in the order in which they were found
+
+	contained [][2]int // containers with what they contain
 }
 
 func newGraph(c *catalog.Catalog) *graph {
@@ -221,13 +285,14 @@ func (g *graph) contain(c *catalog.Catalog) {
 		if known && is {
 			g.edge(g.enter(i), g.enter(j))
 			g.edge(g.leave(j), g.leave(i))
+			g.contained = append(g.contained, [2]int{i, j})
 		}
 	}
 }
 
 // sort takes the point of the first resource in the catalog that waits for nothing, again
 // and again.
-func (g *graph) sort() ([]*catalog.Resource, error) {
+func (g *graph) sort() ([]int, error) {
 	ready := &points{size: len(g.list)}
 	waits := slices.Clone(g.waits)
 	for i := range g.list {
@@ -236,12 +301,10 @@ func (g *graph) sort() ([]*catalog.Resource, error) {
 		}
 	}
 	heap.Init(ready)
-	var applied []*catalog.Resource
+	var sorted []int
 	for ready.Len() > 0 {
 		p := heap.Pop(ready).(int)
-		if r := g.list[p%len(g.list)]; !r.Container() {
-			applied = append(applied, r)
-		}
+		sorted = append(sorted, p)
 		waits[p] = -1
 		for _, next := range g.after[p] {
 			if waits[next]--; waits[next] == 0 {
@@ -254,7 +317,7 @@ func (g *graph) sort() ([]*catalog.Resource, error) {
 			return nil, &CycleError{g.cycle(waits)}
 		}
 	}
-	return applied, nil
+	return sorted, nil
 }
 
 // points is a heap of points by the place of their resources.

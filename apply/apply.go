@@ -1,0 +1,246 @@
+// Package apply brings a machine to the state that a catalog describes.
+//
+// Prepare checks a catalog as a whole: nothing is read or changed before every resource is known to
+// be well formed. Run.Apply then takes the resources in the order of the catalog, with
+// Puppet's semantics of relations, containers, refreshes, noop, tags and schedules.
+//
+// # Order
+//
+// Resources are applied in the order of the manifest unless relations say otherwise, as with Puppet's
+// setting ordering=manifest. Items that implement resource.Parallel, such as files, are applied many
+// at a time by a fixed number of workers, where no relation is between them. An item that is not Parallel starts when all
+// items before it are done, and is alone. Resources of one type that follow each other are
+// read and changed together where their type can do that (resource.Reader, resource.Doer).
+//
+// # Failures
+//
+// A resource whose dependency failed is skipped. Every resource ends with one
+// report.Result. A panic in an item is the failure of that resource.
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/apply/report"
+	"bolt/apply/resource"
+	"bolt/catalog"
+	"bolt/catalog/order"
+	"bolt/catalog/types"
+	"bolt/format/ordered"
+)
+
+// Options say how a catalog is applied.
+type Options struct {
+	// Types has the resource types that can be applied, by capitalized name.
+	Types map[string]resource.Type
+	// Noop says that resources are left as they are, unless their own noop is false.
+	Noop bool
+	// Tags are the tags of the resources that are applied; nil for all. Resources with
+	// one of SkipTags are not applied.
+	Tags, SkipTags []string
+	// Workers is the number of Parallel items that are applied at a time; 0 for DefaultWorkers.
+	Workers int
+	// Stop ends the run early when it is closed: items that have begun are finished, and the rest
+	// is skipped. nil never ends it.
+	Stop <-chan struct{}
+
+	// Refreshes are resources that an interrupted run should have refreshed. They are refreshed when they
+	// are applied.
+	Refreshes []catalog.Ref
+	// Owe is called before the changes of a resource that refresh others, with these. Paid is
+	// called when a resource of Owe or Refreshes has been refreshed, or will not be. Both can be nil; an error of Owe
+	// fails the resource before it is changed.
+	Owe  func(refs []catalog.Ref) error
+	Paid func(ref catalog.Ref)
+	// Checked returns when a resource with a schedule was last applied; the zero time if never.
+	// nil is never.
+	Checked func(ref catalog.Ref) time.Time
+}
+
+// DefaultWorkers is enough for the file system to write the data of several files at once.
+const DefaultWorkers = 16
+
+// A Summary counts the resources of a run by their status.
+type Summary struct {
+	Resources, Changed, Failed, Skipped, Noop, Unchanged, Refreshed int
+	// Checked are the resources with a schedule that were applied.
+	Checked []catalog.Ref
+	// Stopped is set if Options.Stop ended the run early.
+	Stopped bool
+}
+
+func (s *Summary) add(r *report.Result) {
+	s.Resources++
+	switch r.Status {
+	case report.Changed:
+		s.Changed++
+	case report.Failed:
+		s.Failed++
+	case report.Skipped:
+		s.Skipped++
+	case report.Noop:
+		s.Noop++
+	default:
+		s.Unchanged++
+	}
+	if r.Refreshed {
+		s.Refreshed++
+	}
+}
+
+// A Run is a catalog that can be applied once.
+type Run struct {
+	host      *resource.Host
+	o         Options
+	steps     []*step
+	schedules map[string]*schedule
+	byRef     map[catalog.Ref]*step
+	byKey     map[catalog.Ref]bool // type, and the value of its key
+	resources map[string][]*resource.Resource
+}
+
+// passive are the types whose resources say something about others and are not applied themselves.
+var passive = []string{"Filebucket", "Node", "Schedule", "Whit"}
+
+// Prepare checks a catalog. It neither reads nor changes the host. The error joins all mistakes; each
+// names its resource and where this is declared.
+func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
+	run := &Run{host: h, o: o, byRef: make(map[catalog.Ref]*step), byKey: make(map[catalog.Ref]bool), resources: make(map[string][]*resource.Resource)}
+	// The catalog decides the type of what is applied, so the host answers from the run.
+	host := *h
+	host.Declared = func(typ string) []*resource.Resource { return run.resources[typ] }
+	run.host = &host
+	if run.o.Workers == 0 {
+		run.o.Workers = DefaultWorkers
+	}
+	points, err := order.Graph(c, order.Options{Auto: types.Auto(c)})
+	if err != nil {
+		return nil, err
+	}
+	p := preparation{run: run, catalog: c}
+	for _, point := range points {
+		p.add(&point)
+	}
+	for i, point := range points {
+		for _, s := range point.After {
+			run.steps[i].after = append(run.steps[i].after, link{run.steps[s.To], s.Refresh})
+			run.steps[s.To].waits++
+		}
+	}
+	p.makeSchedules()
+	if len(p.unknown) > 0 {
+		slices.Sort(p.unknown)
+		names := slices.Compact(p.unknown)
+		noun := "the type"
+		if len(names) > 1 {
+			noun = "the types"
+		}
+		p.errs = append(p.errs, fmt.Errorf("bolt cannot apply resources of %s %s. An installed Puppet can: use --engine puppet", noun, strings.Join(names, ", ")))
+	}
+	return run, errors.Join(p.errs...)
+}
+
+// A preparation makes the steps of a run.
+type preparation struct {
+	run     *Run
+	catalog *catalog.Catalog
+	unknown []string
+	errs    []error
+}
+
+func (p *preparation) fail(r *catalog.Resource, err error) {
+	where := ""
+	if r.File != "" {
+		where = fmt.Sprintf(" (%s:%d)", r.File, r.Line)
+	}
+	p.errs = append(p.errs, fmt.Errorf("%s%s: %w", r.Ref, where, err))
+}
+
+func (p *preparation) add(point *order.Point) {
+	r := point.Resource
+	s := &step{ref: r.Ref, index: -1}
+	p.run.steps = append(p.run.steps, s)
+	if r.Container() || slices.Contains(passive, r.Type) {
+		return
+	}
+	typ := p.run.o.Types[r.Type]
+	if typ == nil {
+		p.unknown = append(p.unknown, r.Type)
+		return
+	}
+	before := len(p.errs)
+	for _, e := range types.Check(r) {
+		p.fail(r, e)
+	}
+	s.resource = p.plain(r)
+	p.claim(r, s)
+	if err := s.readMeta(); err != nil {
+		p.fail(r, err)
+	}
+	if len(p.errs) > before {
+		return
+	}
+	item, err := typ.New(s.resource)
+	if err != nil {
+		p.fail(r, err)
+		return
+	}
+	s.adopt(typ, item)
+}
+
+// claim records that a resource exists. Two resources of a type cannot have the same key.
+func (p *preparation) claim(r *catalog.Resource, s *step) {
+	p.run.byRef[r.Ref] = s
+	p.run.resources[r.Type] = append(p.run.resources[r.Type], s.resource)
+	key := keyOf(r.Ref, r.Params)
+	t := types.Find(strings.ToLower(r.Type))
+	if p.run.byKey[key] && t != nil && t.Unique {
+		p.fail(r, fmt.Errorf("Another %s has the %s %q, too", r.Type, t.Key, key.Title))
+	}
+	p.run.byKey[key] = true
+}
+
+// keyOf is the type with the value of the parameter that names a resource. Paths have no slash at the end.
+func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
+	t := types.Find(strings.ToLower(ref.Type))
+	if t == nil {
+		return ref
+	}
+	for _, param := range []string{t.Key, "name"} {
+		if v, is := params.Value(param).(string); is {
+			ref.Title = v
+			break
+		}
+	}
+	if t.Key == "path" && len(ref.Title) > 1 {
+		ref.Title = strings.TrimRight(ref.Title, "/")
+	}
+	return ref
+}
+
+// plain is a resource as its type sees it.
+func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
+	out := &resource.Resource{Ref: r.Ref, Params: &ordered.Map{}, Tags: r.Tags}
+	if r.Type == "File" {
+		out.File, out.Trees = p.catalog.Files[r.Title], p.catalog.Trees[r.Title]
+	}
+	for name, v := range r.Params.All() {
+		if v == nil {
+			continue
+		}
+		if r.Secret(name) {
+			out.Secrets = append(out.Secrets, name)
+		}
+		v, err := catalog.Plain(v)
+		if err != nil {
+			p.fail(r, fmt.Errorf("The parameter %s %w", name, err))
+			continue
+		}
+		out.Params.Set(name, v)
+	}
+	return out
+}

@@ -1,0 +1,493 @@
+package apply
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"bolt/apply/report"
+	"bolt/apply/resource"
+	"bolt/catalog"
+)
+
+// The scheduler is one goroutine, that of Apply. It takes steps from a queue in the order of the catalog,
+// gives attempts to workers, and handles what they return. Workers never look at the graph.
+
+// A scheduler applies a run.
+type scheduler struct {
+	*Run
+	sink    func(*report.Result)
+	queue   queue // steps that wait for nothing but their turn
+	open    []int // for each index of an item, the number of its steps that are not done
+	low     int   // the lowest index with such steps
+	serial  []int // the indexes of items that are not Parallel, rising; done ones are removed
+	busy    int   // attempts that run
+	alone   bool  // one of them is not Parallel
+	work    chan []*attempt
+	results chan []*attempt
+	stopped bool
+	summary Summary
+	seq     int
+}
+
+// Apply applies the catalog. sink is called from one goroutine at a time, with the result of each resource as soon as
+// that is known. The end of ctx ends what runs, also in the middle of a resource; Options.Stop
+// does not. The error is that of ctx. Apply is called once.
+func (r *Run) Apply(ctx context.Context, sink func(*report.Result)) (*Summary, error) {
+	s := &scheduler{Run: r, sink: sink}
+	s.number()
+	for _, ref := range r.o.Refreshes {
+		if st := r.byRef[ref]; st != nil {
+			st.refreshes++
+			st.owed = true
+		}
+	}
+	workers := r.o.Workers
+	s.work, s.results = make(chan []*attempt), make(chan []*attempt, workers)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for batch := range s.work {
+				attemptAll(ctx, batch)
+				s.results <- batch
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(s.work)
+	for _, st := range r.steps {
+		if st.waits == 0 {
+			s.push(st)
+		}
+	}
+	for {
+		s.start(ctx)
+		if s.busy == 0 {
+			break
+		}
+		select {
+		case batch := <-s.results:
+			s.finish(batch)
+		case <-r.o.Stop:
+			s.stop()
+		}
+	}
+	return &s.summary, ctx.Err()
+}
+
+// number gives the items their places in the order of application.
+func (s *scheduler) number() {
+	for _, st := range s.steps {
+		if st.item == nil {
+			continue
+		}
+		st.index = len(s.open)
+		s.open = append(s.open, 1)
+		if !st.parallel {
+			s.serial = append(s.serial, st.index)
+		}
+	}
+}
+
+func (s *scheduler) stop() {
+	s.stopped, s.o.Stop, s.summary.Stopped = true, nil, true
+}
+
+func (s *scheduler) push(st *step) {
+	heap.Push(&s.queue, st)
+}
+
+// start gives out all steps whose turn it is.
+func (s *scheduler) start(ctx context.Context) {
+	for s.queue.Len() > 0 {
+		if s.o.Stop != nil {
+			select {
+			case <-s.o.Stop:
+				s.stop()
+			default:
+			}
+		}
+		st := s.queue[0]
+		if st.item == nil {
+			heap.Pop(&s.queue)
+			s.pass(st)
+			continue
+		}
+		if reason := s.skip(ctx, st); reason != "" {
+			heap.Pop(&s.queue)
+			s.end(st, skipped(s.Run, st, reason))
+			continue
+		}
+		if !s.turn(st) {
+			return
+		}
+		heap.Pop(&s.queue)
+		batch := []*attempt{s.begin(st)}
+		if !st.parallel {
+			s.alone = true
+			batch = s.collect(ctx, batch)
+		}
+		s.busy++
+		s.work <- batch
+	}
+}
+
+// turn reports whether an item that waits for no relation may start now.
+func (s *scheduler) turn(st *step) bool {
+	switch {
+	case s.alone || s.busy >= s.o.Workers:
+		return false
+	case !st.parallel:
+		return s.busy == 0 && s.low == st.index
+	}
+	return len(s.serial) == 0 || st.index <= s.serial[0]
+}
+
+// begin makes the attempt of a step.
+func (s *scheduler) begin(st *step) *attempt {
+	a := newAttempt(s.Run, st)
+	a.refresh = st.refreshes > 0
+	a.owes = s.owes(st)
+	return a
+}
+
+// collect adds the items that follow at once and that their type can apply together with the first one.
+func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
+	first := batch[0].s
+	_, reads := first.typ.(resource.Reader)
+	_, does := first.typ.(resource.Doer)
+	if !reads && !does || first.parent != nil {
+		return batch
+	}
+	last := first
+	for s.queue.Len() > 0 {
+		next := s.queue[0]
+		if next.item == nil {
+			heap.Pop(&s.queue)
+			s.pass(next)
+			continue
+		}
+		if !s.adjacent(last.index, next.index) || next.typ != first.typ || next.parent != nil || s.skip(ctx, next) != "" {
+			break
+		}
+		heap.Pop(&s.queue)
+		batch = append(batch, s.begin(next))
+		last = next
+	}
+	return batch
+}
+
+// adjacent reports whether all items between two are done.
+func (s *scheduler) adjacent(a, b int) bool {
+	for i := a + 1; i < b; i++ {
+		if s.open[i] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// skip returns the reason for which a step is not looked at; "" if it is.
+func (s *scheduler) skip(ctx context.Context, st *step) string {
+	switch {
+	case s.stopped:
+		return "the run was stopped before its turn"
+	case ctx.Err() != nil:
+		return "the run was cancelled before its turn"
+	case len(s.o.SkipTags) > 0 && st.tagged(s.o.SkipTags):
+		return "it has a tag that is to be skipped"
+	case len(s.o.Tags) > 0 && !st.tagged(s.o.Tags):
+		return "it has none of the wanted tags"
+	case !st.due(s.Run):
+		return fmt.Sprintf("its schedule %q does not let it be applied now", st.meta.schedule)
+	case st.broken:
+		return fmt.Sprintf("it depends on %s, which failed", st.cause)
+	}
+	return ""
+}
+
+// attemptAll is the work of a worker. All items of a batch have the same type.
+func attemptAll(ctx context.Context, batch []*attempt) {
+	for _, a := range batch {
+		a.generate(ctx)
+	}
+	readAll(ctx, batch)
+	var works []*attempt
+	for _, a := range batch {
+		if a.plan() {
+			works = append(works, a)
+		}
+	}
+	doAll(ctx, works)
+	for _, a := range batch {
+		a.finish(ctx)
+	}
+}
+
+func readAll(ctx context.Context, batch []*attempt) {
+	reader, is := batch[0].s.typ.(resource.Reader)
+	if !is {
+		for _, a := range batch {
+			a.read(ctx)
+		}
+		return
+	}
+	items := make([]resource.Item, len(batch))
+	for i, a := range batch {
+		items[i] = a.s.item
+	}
+	errs, err := together(len(items), func() []error { return reader.ReadAll(ctx, batch[0].run.host, items) })
+	for i, a := range batch {
+		if e := cmp.Or(err, errs[i]); e != nil {
+			a.fail("", e)
+		}
+	}
+}
+
+func doAll(ctx context.Context, batch []*attempt) {
+	if len(batch) == 0 {
+		return
+	}
+	doer, is := batch[0].s.typ.(resource.Doer)
+	if !is {
+		for _, a := range batch {
+			a.do(ctx)
+		}
+		return
+	}
+	works := make([]resource.Work, len(batch))
+	for i, a := range batch {
+		works[i] = resource.Work{Item: a.s.item, Changes: a.planned}
+	}
+	errs, err := together(len(works), func() []error { return doer.DoAll(ctx, batch[0].run.host, works) })
+	for i, a := range batch {
+		a.did(cmp.Or(err, errs[i]))
+	}
+}
+
+// together calls a function for several items. A panic, or a wrong number of results, is the error of all.
+func together(n int, f func() []error) (errs []error, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			errs, err = make([]error, n), fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	errs = f()
+	if len(errs) != n {
+		return make([]error, n), fmt.Errorf("internal error: %d results for %d resources", len(errs), n)
+	}
+	return errs, nil
+}
+
+// finish takes the attempts that a worker returns.
+func (s *scheduler) finish(batch []*attempt) {
+	s.busy--
+	for _, a := range batch {
+		if !a.s.parallel {
+			s.alone = false
+		}
+		st := a.s
+		if len(a.children) > 0 && !a.failed() {
+			s.adopt(st, a.children)
+		}
+		s.signal(a)
+		s.end(st, &a.result)
+	}
+}
+
+// signal tells the steps after this one about its changes.
+func (s *scheduler) signal(a *attempt) {
+	st := a.s
+	changed, would := 0, 0
+	if !a.failed() {
+		for _, e := range a.result.Events {
+			switch {
+			case e.Name == "refresh":
+			case e.Outcome == report.Success:
+				changed++
+			case e.Outcome == report.NoopOut:
+				would++
+			}
+		}
+	}
+	if a.refreshed {
+		changed++
+	}
+	if _, is := st.item.(resource.Refresher); is && (st.wouldRefresh > 0 && st.refreshes == 0 || st.refreshes > 0 && st.noop(&s.o)) {
+		would++ // a refresh that noop prevents
+	}
+	st.handled = true
+	if a.owed {
+		for _, to := range a.owes {
+			to.owed = true
+		}
+	}
+	s.refresh(st, changed, would)
+}
+
+// refresh counts changes for the steps that are refreshed by them.
+func (s *scheduler) refresh(st *step, changed, would int) {
+	for _, l := range st.after {
+		if l.refresh {
+			l.to.refreshes += changed
+			l.to.wouldRefresh += would
+		}
+	}
+}
+
+// pass goes through a container or past a passive resource.
+func (s *scheduler) pass(st *step) {
+	if !st.broken {
+		s.refresh(st, st.refreshes, st.wouldRefresh)
+	}
+	s.leave(st, false)
+}
+
+// end records the result of a resource.
+func (s *scheduler) end(st *step, r *report.Result) {
+	s.open[st.index]--
+	for s.low < len(s.open) && s.open[s.low] == 0 {
+		s.low++
+	}
+	for len(s.serial) > 0 && s.serial[0] < s.low {
+		s.serial = s.serial[1:]
+	}
+	if st.meta.schedule != "" && r.Status != report.Skipped {
+		s.summary.Checked = append(s.summary.Checked, st.ref)
+	}
+	// A refresh that a stop prevents stays owed; the one of a resource that is skipped for another reason is lost, as in Puppet.
+	if st.owed && s.o.Paid != nil && (st.handled || !s.stopped) {
+		s.o.Paid(st.ref)
+	}
+	s.summary.add(r)
+	s.sink(r)
+	s.leave(st, r.Status == report.Failed)
+}
+
+// leave makes the steps after this one ready that wait for nothing else.
+func (s *scheduler) leave(st *step, failed bool) {
+	for _, l := range st.after {
+		switch {
+		case failed:
+			l.to.broken, l.to.cause = true, st.ref
+		case st.broken && !l.to.broken:
+			l.to.broken, l.to.cause = true, st.cause
+		}
+		if l.to.waits--; l.to.waits == 0 {
+			s.push(l.to)
+		}
+	}
+}
+
+// owes returns the steps that a change of a step refreshes, also through containers.
+func (s *scheduler) owes(st *step) (steps []*step) {
+	if s.o.Owe == nil {
+		return nil
+	}
+	seen := make(map[*step]bool)
+	var walk func(*step)
+	walk = func(from *step) {
+		for _, l := range from.after {
+			if !l.refresh || seen[l.to] {
+				continue
+			}
+			seen[l.to] = true
+			if l.to.item == nil {
+				walk(l.to)
+			} else if _, is := l.to.item.(resource.Refresher); is {
+				steps = append(steps, l.to)
+			}
+		}
+	}
+	walk(st)
+	return steps
+}
+
+// adopt adds the resources that a step generated. They come after it, and before all that comes after it. A
+// file comes after the generated directory that it is in.
+func (s *scheduler) adopt(st *step, children []*resource.Resource) {
+	end := &step{ref: st.ref, index: -1, after: st.after, waits: 1}
+	st.after = []link{{end, true}}
+	made := make(map[catalog.Ref]*step)
+	var steps []*step
+	for _, r := range children {
+		key := keyOf(r.Ref, r.Params)
+		if s.byKey[key] || s.byRef[r.Ref] != nil {
+			continue // the catalog, or another generator, has it
+		}
+		r.Tags = append(slices.Clone(st.resource.Tags), strings.ToLower(r.Type))
+		child := &step{ref: r.Ref, resource: r, parent: st, index: st.index, waits: 1, after: []link{{end, true}}}
+		s.seq++
+		child.seq = s.seq
+		s.byKey[key], made[key] = true, child
+		end.waits++
+		s.open[st.index]++
+		child.prepare(&s.o)
+		steps = append(steps, child)
+	}
+	for _, child := range steps {
+		above := nearest(child, made, st)
+		above.after = append(above.after, link{child, false})
+	}
+}
+
+// nearest is the generated directory that a generated file is in, or else the generator.
+func nearest(child *step, made map[catalog.Ref]*step, generator *step) *step {
+	key := keyOf(child.ref, child.resource.Params)
+	if key.Type != "File" {
+		return generator
+	}
+	for dir := path.Dir(key.Title); len(dir) > 1; dir = path.Dir(dir) {
+		if above := made[catalog.Ref{Type: "File", Title: dir}]; above != nil {
+			return above
+		}
+	}
+	return generator
+}
+
+// prepare makes the item of a generated resource. A mistake in it is the failure of the resource.
+func (s *step) prepare(o *Options) {
+	typ := o.Types[s.ref.Type]
+	if typ == nil {
+		s.item = broken{fmt.Errorf("bolt cannot apply resources of the type %s", s.ref.Type)}
+		return
+	}
+	item, err := typ.New(s.resource)
+	if err == nil {
+		err = s.readMeta()
+	}
+	if err != nil {
+		item = broken{err}
+	}
+	s.adopt(typ, item)
+}
+
+// broken is the item of a resource that cannot be applied.
+type broken struct{ err error }
+
+func (b broken) Read(context.Context, *resource.Host) error                 { return b.err }
+func (b broken) Plan() ([]resource.Change, error)                           { return nil, b.err }
+func (b broken) Do(context.Context, *resource.Host, *resource.Change) error { return b.err }
+
+// A queue is a heap of steps by their place in the order of application.
+type queue []*step
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	if q[i].index != q[j].index {
+		return q[i].index < q[j].index
+	}
+	return q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(*step)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

@@ -301,7 +301,7 @@ func TestSecret(t *testing.T) {
 	for title, r := range results {
 		for _, e := range r.Events {
 			hidden := title != "c" && e.Property == "x"
-			if hidden && (e.Is != redacted || e.Should != redacted || e.Diff != "" || strings.Contains(e.Message, "from a")) {
+			if hidden && (e.Is != report.Redacted || e.Should != report.Redacted || e.Diff != "" || strings.Contains(e.Message, "from a")) {
 				t.Errorf("%s shows a secret: %+v", title, e)
 			}
 			if !hidden && (e.Is != "a" || e.Diff == "" || e.Message != fmt.Sprintf("change of %s from a to b", e.Property)) {

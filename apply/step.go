@@ -257,16 +257,13 @@ func (a *attempt) finish(ctx context.Context) {
 	}
 }
 
-// redacted stands for the value of a secret.
-const redacted = "[redacted]"
-
 func (a *attempt) describe(c *resource.Change, o report.Outcome, diff string) report.Event {
 	e := report.Event{Property: c.Property, Name: c.Name, Outcome: o, Is: c.Is, Should: c.Should, Message: c.Message, Diff: diff}
 	if e.Name == "" {
 		e.Name = c.Property + "_changed"
 	}
 	if a.s.resource.Secret(c.Property) {
-		e.Is, e.Should = redacted, redacted
+		e.Is, e.Should = report.Redacted, report.Redacted
 	}
 	if e.Message == "" {
 		e.Message = a.summary(c)

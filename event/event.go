@@ -16,6 +16,8 @@ const (
 	// Lookup prints a value for each target. Nothing is done on the targets, and
 	// each result has the value as "value".
 	Lookup = "lookup"
+	// Apply applies a catalog to each target.
+	Apply = "apply"
 	// Plan is the action of commands that run a plan. Its targets are those of its steps.
 	Plan = "plan"
 )
@@ -214,6 +216,7 @@ func (ActionBegin) event()    {}
 func (ActionEnd) event()      {}
 func (TargetBegin) event()    {}
 func (TargetOutput) event()   {}
+func (TargetResource) event() {}
 func (TargetEnd) event()      {}
 func (PlanBegin) event()      {}
 func (PlanEnd) event()        {}

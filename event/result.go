@@ -13,7 +13,7 @@ import (
 // Result with Err set, never a Go error.
 type Result struct {
 	Target *inventory.Target
-	Action string // "command", "script", "task", "upload", "download", "lookup"
+	Action string // "command", "script", "task", "upload", "download", "apply", "lookup"
 	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
 
 	// Output is the output of a command or script; nil for other actions, and if
@@ -21,6 +21,10 @@ type Result struct {
 	// result closes it; see Ownership.
 	Output *capture.Output
 	Status transport.Status
+
+	// Applied is what became of the resources of a catalog; nil for other actions, and if
+	// nothing was applied.
+	Applied *Applied
 
 	// Value holds the keys of value that are not in Output: _output, path, and
 	// every key that a task returned except _error.

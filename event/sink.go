@@ -66,6 +66,8 @@ func StepOf(e Event) *Step {
 		return e.Step
 	case TargetOutput:
 		return e.Step
+	case TargetResource:
+		return e.Step
 	case TargetEnd:
 		return e.Step
 	case StepBegin:
@@ -85,6 +87,9 @@ func OfStep(e Event, s *Step) Event {
 		e.Step = s
 		return e
 	case TargetOutput:
+		e.Step = s
+		return e
+	case TargetResource:
 		e.Step = s
 		return e
 	case TargetEnd:

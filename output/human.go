@@ -28,6 +28,7 @@ type human struct {
 	reasons []string    // why targets were skipped, each once
 	lines   *lineStream // with Stream
 	folder  *folder     // with Fold
+	applies *together   // for a catalog on several targets
 }
 
 // endingOf is how a target finished. One that was ended by force has failed.
@@ -58,6 +59,9 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 	switch e := e.(type) {
 	case event.ActionBegin: // people see each target begin
 		h.targets, h.lookup = e.Targets, e.Action == event.Lookup
+		if e.Action == event.Apply && len(e.Targets) > 1 {
+			h.applies = newTogether()
+		}
 	case event.TargetBegin:
 		if h.o.Verbose && !h.o.Fold {
 			h.println(h.good("Started on " + e.Target.SafeName() + "..."))
@@ -94,7 +98,14 @@ func (h *human) finished(r *event.Result) error {
 		}
 		return nil
 	}
-	if !h.o.Verbose && !h.lookup && how != event.EndFailed {
+	switch {
+	case r.Applied != nil && h.applies != nil:
+		h.applies.add(r)
+		return nil
+	case r.Applied != nil:
+		h.applied(r, r.Target.SafeName())
+		return nil
+	case !h.o.Verbose && !h.lookup && how != event.EndFailed:
 		return nil
 	}
 	if h.folder != nil {
@@ -132,6 +143,10 @@ func (h *human) end(e event.ActionEnd) error {
 
 // rest prints what waited for the end.
 func (h *human) rest() error {
+	if h.applies != nil {
+		h.applies.print(h)
+		h.applies = nil
+	}
 	if h.folder == nil {
 		return nil
 	}

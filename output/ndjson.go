@@ -63,6 +63,8 @@ func (l *eventLines) Event(_ context.Context, e event.Event) error {
 		return l.print(m)
 	case event.TargetOutput:
 		return l.output(e.Target, e.Stream, e.Data, false)
+	case event.TargetResource:
+		return l.print(l.resource(e))
 	case event.TargetEnd:
 		for _, stream := range []capture.Stream{capture.Stdout, capture.Stderr} {
 			if err := l.output(e.Result.Target, stream, nil, true); err != nil {
@@ -161,6 +163,29 @@ func (l *eventLines) result(r *event.Result) error {
 		m.Set("hint", r.Err.Hint)
 	}
 	return l.large(m, "result", func() error { return r.WriteJSON(l.out) })
+}
+
+// resource is the line of a resource that was applied.
+func (l *eventLines) resource(e event.TargetResource) *ordered.Map {
+	m := l.line("resource")
+	r := e.Resource
+	m.Set("target", e.Target.Name)
+	m.Set("resource", r.Ref)
+	m.Set("status", r.Status)
+	m.Set("refreshed", r.Refreshed)
+	if r.Reason != "" {
+		m.Set("reason", r.Reason)
+	}
+	changes := make([]any, len(r.Changes))
+	for i, c := range r.Changes {
+		one := ordered.Of("property", ordered.Optional(c.Property), "status", c.Status, "message", c.Message)
+		if c.Diff != "" {
+			one.Set("diff", c.Diff)
+		}
+		changes[i] = one
+	}
+	m.Set("changes", changes)
+	return m
 }
 
 // large prints a line whose last member, which may be large, follows in parts.

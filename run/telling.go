@@ -34,6 +34,11 @@ func (t *telling) output(ctx context.Context, target *inventory.Target, s captur
 
 func (t *telling) end(ctx context.Context, r *event.Result) { t.tell(ctx, event.TargetEnd{Result: r}) }
 
+// Resource emits the event of a resource that was applied.
+func (site *Site) Resource(ctx context.Context, r *event.Resource) {
+	site.told.tell(ctx, event.TargetResource{Target: site.Target, Resource: r})
+}
+
 func (t *telling) tell(ctx context.Context, e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

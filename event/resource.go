@@ -1,0 +1,45 @@
+package event
+
+import "bolt/inventory"
+
+// Applied is what became of the resources of a catalog on one target.
+type Applied struct {
+	Changed, Failed, Unchanged, Skipped, Noop int
+	// Resources are those that are not unchanged, in the order in which they ended.
+	Resources []Resource
+	// Logs are messages about resources, such as what a program printed.
+	Logs []ResourceLog
+}
+
+// A Resource is what became of one resource on a target.
+type Resource struct {
+	Ref    string // such as File[/etc/motd]
+	Status string // changed, failed, skipped, noop, unchanged
+	// Refreshed is set if a refresh was carried out successfully.
+	Refreshed bool
+	Reason    string // for which it was skipped
+	Changes   []Change
+}
+
+// A Change is the change of one property of a resource, or a refresh.
+type Change struct {
+	Property string // "" for a refresh
+	Status   string // success, failure, noop, audit
+	Message  string
+	Diff     string // of contents; "" if there is none
+}
+
+// A ResourceLog is a message about a resource.
+type ResourceLog struct {
+	Ref     string // "" if it is about none
+	Level   string // debug, info, notice, warning, err
+	Message string
+}
+
+// TargetResource is a resource that was changed, failed, was skipped or would be changed. It comes as soon as the resource
+// has ended.
+type TargetResource struct {
+	Step     *Step
+	Target   *inventory.Target
+	Resource *Resource
+}

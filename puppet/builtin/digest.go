@@ -56,7 +56,7 @@ func fqdnRand(c *eval.Call, args []value.Value) (value.Value, error) {
 		}
 	}
 	fqdn := ""
-	if facts, ok := c.Scope.Lookup("facts"); ok {
+	if facts, ok := c.Scope.LookupPath("facts", value.String("networking"), value.String("fqdn")); ok {
 		if h, ok := facts.(*value.Hash); ok {
 			if net, ok := h.GetString("networking"); ok {
 				if h, ok := net.(*value.Hash); ok {

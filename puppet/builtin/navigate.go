@@ -15,11 +15,20 @@ func navigation() []*eval.Function {
 		{Name: "dig", Doc: "Returns what is found in nested collections by one key or place after another, or undef where there is nothing.",
 			Signatures: one("Optional[Collection] $data, Any *$keys", func(c *eval.Call) (value.Value, error) {
 				return dig(c.Args[0], c.Args[1:])
-			})},
+			}),
+			Path: func(args []value.Value) []value.Value { return args[1:] }},
 		{Name: "get", Doc: "Returns what is found in nested collections by keys and places with dots between them, or a default. The block gets the error of a path that leads into something else than a collection.",
 			Signatures: []eval.Signature{{Params: "Any $data, String $path, Any $default = undef", Block: "Optional[Callable[1, 1]]", Run: func(c *eval.Call) (value.Value, error) {
 				return get(c, c.Args[0], string(c.Args[1].(value.String)))
-			}}}},
+			}}},
+			Path: func(args []value.Value) []value.Value {
+				if len(args) < 2 {
+					return nil
+				}
+				path, _ := args[1].(value.String)
+				keys, _ := splitPath(string(path))
+				return keys
+			}},
 		{Name: "getvar", Doc: "Returns the value of a variable, or what is found in it by keys and places with dots between them, or a default.",
 			Signatures: []eval.Signature{{Params: `Pattern[/\A(?:::)?(?:[a-z]\w*::)*[a-z_]\w*(?:\.|\Z)/] $path, Any $default = undef`, Block: "Optional[Callable[1, 1]]", Run: getvar}}},
 	}
@@ -118,7 +127,8 @@ func getvar(c *eval.Call) (value.Value, error) {
 			return nil, eval.Errorf("invalid-path", "%q: a dot has to follow the variable's name, and not %q", c.Args[0], name[i:])
 		}
 	}
-	v, ok := c.Scope.Lookup(name)
+	keys, _ := splitPath(path)
+	v, ok := c.Scope.LookupPath(name, keys...)
 	if !ok {
 		if v = c.Arg(1); v == nil {
 			v = value.Undef{}

@@ -167,7 +167,7 @@ func resolve(c *eval.Call, v value.Value) (value.Value, error) {
 			}
 		}
 		if variable, ok := strings.CutPrefix(string(text), "$"); ok {
-			at, found := c.Scope.Lookup(variable)
+			at, found := c.Scope.LookupPath(variable, args...)
 			if !found {
 				at = value.Undef{}
 			}

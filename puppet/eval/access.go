@@ -15,6 +15,7 @@ type indexNode struct {
 	xAt   pos
 	keys  []node
 	keyAt []pos
+	from  tracer // x, if it is a variable or a part of one
 	last  atomic.Pointer[typeAccess]
 }
 
@@ -38,6 +39,12 @@ func plainType(t value.Type) bool {
 }
 
 func (n *indexNode) eval(t *thread, s *Scope) (value.Value, error) {
+	if t.told && n.from != nil {
+		r := t.tracing()
+		v, err := n.trace(t, s, r)
+		t.traceEnds(r)
+		return v, err
+	}
 	x, err := n.x.eval(t, s)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ type callNode struct {
 	name   string // as it is written
 	key    string // as it is looked up
 	args   items  // with the receiver of a method first
+	from   tracer // the first argument, if it is a variable or a part of one
 	lambda *code
 	method bool
 	cache  callCache
@@ -78,7 +79,7 @@ func (n *callNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if d != nil && d.Function == nil && n.lambda == nil && n.args.splat == nil {
 		return n.direct(t, s, d)
 	}
-	args, err := n.args.eval(t, s)
+	args, err := n.arguments(t, s, d)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,11 @@ func (n *callNode) direct(t *thread, s *Scope, d *Definition) (value.Value, erro
 }
 
 func (n *callNode) evalMethod(t *thread, s *Scope) (value.Value, error) {
-	args, err := n.args.eval(t, s)
+	var d *Definition
+	if t.told && n.from != nil {
+		d, _ = n.cache.resolve(t, KindFunction, n.key) // its error is that below
+	}
+	args, err := n.arguments(t, s, d)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +123,7 @@ func (n *callNode) evalMethod(t *thread, s *Scope) (value.Value, error) {
 			return v, err
 		}
 	}
-	d, err := n.cache.resolve(t, KindFunction, n.key)
-	if err != nil {
+	if d, err = n.cache.resolve(t, KindFunction, n.key); err != nil {
 		return nil, t.wrap(n.pos, err)
 	}
 	return n.invoke(t, s, d, args)

@@ -89,6 +89,7 @@ func (c *compiler) binary(x *syntax.Binary) node {
 
 func (c *compiler) index(x *syntax.Index) node {
 	n := &indexNode{pos: c.at(x), x: c.expr(x.X), xAt: c.at(x.X), keys: make([]node, len(x.Keys)), keyAt: make([]pos, len(x.Keys))}
+	n.from = tracerOf(n.x)
 	fixed := true
 	for i, k := range x.Keys {
 		n.keyAt[i] = c.at(k)
@@ -141,7 +142,7 @@ func (c *compiler) call(x *syntax.Call) node {
 	switch f := x.Func.(type) {
 	case *syntax.Name:
 		n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value), cache: c.cache()}
-		n.args = c.exprs(x.Args)
+		n.setArgs(c.exprs(x.Args))
 		n.lambda = c.lambda(x.Lambda)
 		return n
 	case *syntax.TypeName:
@@ -152,6 +153,13 @@ func (c *compiler) call(x *syntax.Call) node {
 		}
 	}
 	return &failNode{c.at(x.Func), "illegal-expression", "only names of functions and types can be called"}
+}
+
+func (n *callNode) setArgs(args items) {
+	n.args = args
+	if len(args.nodes) > 0 && args.splat == nil {
+		n.from = tracerOf(args.nodes[0])
+	}
 }
 
 // construct compiles Type(args), which is new(Type, args).
@@ -168,7 +176,7 @@ func (c *compiler) method(x *syntax.Method) node {
 		return &failNode{c.at(x.Func), "illegal-expression", "only names of functions can be called"}
 	}
 	n := &callNode{pos: c.at(x), name: f.Value, key: lower(f.Value), method: true, cache: c.cache()}
-	n.args = c.exprs(append([]syntax.Expr{x.X}, x.Args...))
+	n.setArgs(c.exprs(append([]syntax.Expr{x.X}, x.Args...)))
 	n.lambda = c.lambda(x.Lambda)
 	return n
 }

@@ -17,6 +17,11 @@ type Function struct {
 	// a Builder, or with the rules of plans, they are refused.
 	Catalog bool
 
+	// Path returns the keys, one inside the other, by which the function looks into its
+	// first argument, if it uses no other part of that. nil: it may use all of it. The
+	// arguments need not fit a signature. It is for Env.Read.
+	Path func(args []value.Value) []value.Value
+
 	parsed atomic.Pointer[[]signature] // Signatures, parsed
 }
 

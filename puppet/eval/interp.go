@@ -156,31 +156,29 @@ func (in *Interp) Define(p *syntax.Program, module string) error {
 }
 
 // qualified returns a variable by its qualified name without leading ::, nil
-// when it is unknown.
-func (in *Interp) qualified(name string) value.Value {
+// when it is unknown. top is that of find. A variable of a class is not one of the
+// top scope, because no fact has :: in its name.
+func (in *Interp) qualified(name string) (v value.Value, top bool) {
 	i := strings.LastIndex(name, "::")
 	if i < 0 {
-		if v := in.top.named.vars[name]; v != nil {
-			return v
-		}
-		return nil
+		return in.top.named.vars[name], true
 	}
 	class, leaf := name[:i], name[i+2:]
 	if class == "settings" && in.env.Settings != nil {
 		if leaf == "all_local" {
-			return in.env.Settings
+			return in.env.Settings, false
 		}
 		if v, is := in.env.Settings.GetString(leaf); is {
-			return v
+			return v, false
 		}
 	}
 	if v, is := in.top.named.vars[name]; is { // set by a template's arguments
-		return v
+		return v, true
 	}
 	for s := in.ClassScope(class); s != nil; s = s.named.Inherits {
 		if v, is := s.named.vars[leaf]; is {
-			return v
+			return v, false
 		}
 	}
-	return nil
+	return nil, true
 }

@@ -102,6 +102,9 @@ func (s *Scope) SetMatch(groups []value.Value) { s.match = &match{groups} }
 // Set sets a variable of the named scope that s is in. A variable can be set
 // once.
 func (s *Scope) Set(name string, v value.Value) error {
+	if s.named.Kind == TopScope {
+		s.named.in.told(name)
+	}
 	if _, is := s.named.vars[name]; is {
 		return Errorf("reassignment", "variable $%s has a value already", name)
 	}
@@ -120,10 +123,26 @@ func (s *Scope) Lookup(name string) (v value.Value, ok bool) {
 	return v, v != nil
 }
 
+// LookupPath is Lookup for callers that use only a part of the value: what the keys lead
+// to, one inside the other. It is for Env.Read.
+func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok bool) {
+	if v := s.local(name); v != nil {
+		return v, true
+	}
+	v, top := s.named.find(name)
+	if in := s.named.in; top && in.env.Read != nil {
+		r := trace{name: strings.TrimPrefix(name, "::")}
+		r.along(v, keys)
+		r.tell(in)
+	}
+	return v, v != nil
+}
+
 // All returns an iterator over the variables that a program in s sees by a
 // plain name, each once, inner ones first.
 func (s *Scope) All() iter.Seq2[string, value.Value] {
 	return func(yield func(string, value.Value) bool) {
+		s.named.in.told("")
 		seen := map[string]bool{}
 		show := func(name string, v value.Value) bool {
 			if v == nil || seen[name] {
@@ -187,33 +206,44 @@ func (n *namedScope) global() *namedScope {
 	return n
 }
 
+// lookup returns the value of a variable, nil for an unknown one, and tells that it is read.
 func (n *namedScope) lookup(name string) value.Value {
+	v, top := n.find(name)
+	if top {
+		n.in.told(name)
+	}
+	return v
+}
+
+// find is lookup without telling. top: it is a variable of the top scope, or it is unknown
+// and would be one if the top scope had it.
+func (n *namedScope) find(name string) (v value.Value, top bool) {
 	if i := strings.Index(name, "::"); i >= 0 {
 		return n.in.qualified(strings.TrimPrefix(name, "::"))
 	}
 	for {
 		if v, is := n.vars[name]; is {
-			return v
+			return v, n.Kind == TopScope
 		}
 		if n.Inherits != nil {
-			if v := n.Inherits.named.inner(name); v != nil {
-				return v
+			if v, top := n.Inherits.named.inner(name); v != nil {
+				return v, top
 			}
 		}
 		if n.next == nil {
-			return nil
+			return nil, true
 		}
 		n = n.next
 		if v := n.suspended.local(name); v != nil {
-			return v
+			return v, false
 		}
 	}
 }
 
-// inner looks up a name from another scope.
-func (n *namedScope) inner(name string) value.Value {
+// inner finds a name from another scope.
+func (n *namedScope) inner(name string) (v value.Value, top bool) {
 	if v := n.suspended.local(name); v != nil {
-		return v
+		return v, false
 	}
-	return n.lookup(name)
+	return n.find(name)
 }

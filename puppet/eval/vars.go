@@ -1,8 +1,9 @@
 package eval
 
 import (
-	"bolt/puppet/value"
 	"fmt"
+
+	"bolt/puppet/value"
 )
 
 // A slotVar is a variable of the innermost local scope.
@@ -85,7 +86,7 @@ type nameVar struct {
 }
 
 func (n *nameVar) eval(t *thread, s *Scope) (value.Value, error) {
-	if v := s.named.vars[n.name]; v != nil {
+	if v := s.named.vars[n.name]; !t.told && v != nil {
 		return v, nil
 	}
 	if v := s.named.lookup(n.name); v != nil {
@@ -111,7 +112,11 @@ type qualifiedVar struct {
 }
 
 func (n *qualifiedVar) eval(t *thread, s *Scope) (value.Value, error) {
-	if v := t.in.qualified(n.name); v != nil {
+	v, top := t.in.qualified(n.name)
+	if top {
+		t.in.told(n.name)
+	}
+	if v != nil {
 		return v, nil
 	}
 	return t.unknown(n.pos, n.name)
@@ -230,6 +235,9 @@ func (t *thread) assign(s *Scope, n *assignNode, to *target, v value.Value) erro
 		return nil
 	}
 	vars := s.named.vars
+	if s.named.Kind == TopScope {
+		t.in.told(to.name) // a fact of this name makes the assignment an error
+	}
 	if _, is := vars[to.name]; is {
 		return t.fail(n.pos, "reassignment", "variable $%s has a value already and cannot get another", to.name)
 	}

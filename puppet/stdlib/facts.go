@@ -61,7 +61,11 @@ func facts() []*eval.Function {
 
 // factAt returns the fact at a path; the error says that there is none.
 func factAt(c *eval.Call, path ...string) (value.Value, error) {
-	v, _ := c.Scope.Lookup("::facts")
+	keys := make([]value.Value, len(path))
+	for i, p := range path {
+		keys[i] = value.String(p)
+	}
+	v, _ := c.Scope.LookupPath("::facts", keys...)
 	for _, p := range path {
 		h, ok := v.(*value.Hash)
 		if ok {
@@ -102,12 +106,17 @@ func anyInterface(c *eval.Call, kind string, want value.Value) (value.Value, err
 }
 
 func fact(c *eval.Call) (value.Value, error) {
-	v, ok := c.Scope.Lookup("::facts")
+	name := string(c.Args[0].(value.String))
+	path := factPath(name)
+	keys := make([]value.Value, len(path))
+	for i, p := range path {
+		keys[i] = value.String(p)
+	}
+	v, ok := c.Scope.LookupPath("::facts", keys...)
 	if !ok {
 		return value.Undef{}, nil
 	}
-	name := string(c.Args[0].(value.String))
-	for i, part := range factPath(name) {
+	for i, part := range path {
 		switch at := v.(type) {
 		case value.Undef:
 			return at, nil
@@ -119,7 +128,7 @@ func fact(c *eval.Call) (value.Value, error) {
 			v = value.Undef{}
 			n, ok := rubyInteger(part)
 			if !ok {
-				c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(factPath(name)[:i], ".")+" is an array, and "+part+" is no place in it")
+				c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is an array, and "+part+" is no place in it")
 				return v, nil
 			}
 			if n < 0 {
@@ -129,7 +138,7 @@ func fact(c *eval.Call) (value.Value, error) {
 				v = at.At(int(n))
 			}
 		default:
-			c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(factPath(name)[:i], ".")+" is neither a hash nor an array, and has no "+part)
+			c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is neither a hash nor an array, and has no "+part)
 			return value.Undef{}, nil
 		}
 	}

@@ -1,0 +1,181 @@
+package eval
+
+import (
+	"strings"
+
+	"bolt/puppet/value"
+)
+
+// How reads are found (Env.Read): all ways to a variable of the top scope end in
+// namedScope.lookup, Scope.LookupPath or Scope.All. A lookup without keys tells that the
+// whole value is read, because its value can go anywhere. Expressions that follow keys
+// from a variable at once know better: $x[k], and calls of functions with a Path. They
+// evaluate the variable with trace, add their keys, and tell the result.
+
+// A trace is the keys that an expression follows from a variable.
+type trace struct {
+	name string // of a variable of the top scope; "" for others
+	path []string
+	// ended: more keys would not narrow what is read, because they do not lead into
+	// a hash.
+	ended bool
+}
+
+// A tracer is an expression whose value is a variable, or a part of one.
+type tracer interface {
+	// trace is eval, but leaves it to the caller to tell what is read.
+	trace(t *thread, s *Scope, r *trace) (value.Value, error)
+}
+
+// tracerOf returns an expression as a tracer, nil if it is not one.
+func tracerOf(n node) tracer {
+	switch n := n.(type) {
+	case *nameVar:
+		return n
+	case *looseVar:
+		return n
+	case *qualifiedVar:
+		return n
+	case *indexNode:
+		if n.from != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// follow adds a key that is looked up in v.
+func (r *trace) follow(v, key value.Value) {
+	_, isHash := v.(*value.Hash)
+	k, isText := key.(value.String)
+	if r.ended = r.ended || !isHash || !isText; !r.ended {
+		r.path = append(r.path, string(k))
+	}
+}
+
+// along adds keys that lead from v from one hash to the next.
+func (r *trace) along(v value.Value, keys []value.Value) {
+	for _, k := range keys {
+		r.follow(v, k)
+		if r.ended {
+			return
+		}
+		if v, _ = v.(*value.Hash).Get(k); v == nil {
+			return
+		}
+	}
+}
+
+// tell tells what was read.
+func (r *trace) tell(in *Interp) {
+	if r.name != "" {
+		in.env.Read(r.name, r.path)
+	}
+}
+
+// tracing returns an empty trace: the last one that has ended, if there is one.
+func (t *thread) tracing() *trace {
+	r := t.spare
+	if r == nil {
+		return &trace{}
+	}
+	t.spare = nil
+	*r = trace{path: r.path[:0]}
+	return r
+}
+
+// traceEnds tells what was read.
+func (t *thread) traceEnds(r *trace) {
+	r.tell(t.in)
+	t.spare = r
+}
+
+// told tells that all of a variable of the top scope is read.
+func (in *Interp) told(name string) {
+	if in.env.Read != nil {
+		in.env.Read(strings.TrimPrefix(name, "::"), nil)
+	}
+}
+
+// traced is the value of a variable that find has found.
+func (t *thread) traced(at pos, name string, v value.Value, top bool, r *trace) (value.Value, error) {
+	if top {
+		r.name = name
+	}
+	if v == nil {
+		return t.unknown(at, name)
+	}
+	return v, nil
+}
+
+func (n *nameVar) trace(t *thread, s *Scope, r *trace) (value.Value, error) {
+	v, top := s.named.find(n.name)
+	return t.traced(n.pos, n.name, v, top, r)
+}
+
+func (n *looseVar) trace(t *thread, s *Scope, r *trace) (value.Value, error) {
+	if v := s.local(n.name); v != nil {
+		return v, nil
+	}
+	v, top := s.named.find(n.name)
+	return t.traced(n.pos, n.name, v, top, r)
+}
+
+func (n *qualifiedVar) trace(t *thread, _ *Scope, r *trace) (value.Value, error) {
+	v, top := t.in.qualified(n.name)
+	return t.traced(n.pos, n.name, v, top, r)
+}
+
+func (n *indexNode) trace(t *thread, s *Scope, r *trace) (value.Value, error) {
+	x, err := n.from.trace(t, s, r)
+	if err != nil {
+		return nil, err
+	}
+	if h, is := x.(*value.Hash); is && len(n.keys) == 1 {
+		k, err := n.key(t, s, x, 0)
+		if err != nil {
+			return nil, err
+		}
+		r.follow(x, k)
+		if v, is := h.Get(k); is {
+			return v, nil
+		}
+		return value.Undef{}, nil
+	}
+	keys := make([]value.Value, len(n.keys))
+	for i := range keys {
+		if keys[i], err = n.key(t, s, x, i); err != nil {
+			return nil, err
+		}
+	}
+	r.ended = true
+	return n.access(t, s, x, keys)
+}
+
+// arguments evaluates the arguments of a call of d, which may be nil.
+func (n *callNode) arguments(t *thread, s *Scope, d *Definition) ([]value.Value, error) {
+	if n.from == nil || !t.told {
+		return n.args.eval(t, s)
+	}
+	return n.traceArguments(t, s, d)
+}
+
+func (n *callNode) traceArguments(t *thread, s *Scope, d *Definition) ([]value.Value, error) {
+	if d == nil || d.Function == nil || d.Function.Path == nil {
+		return n.args.eval(t, s)
+	}
+	r := t.tracing()
+	defer t.traceEnds(r)
+	args := make([]value.Value, len(n.args.nodes))
+	var err error
+	if args[0], err = n.from.trace(t, s, r); err != nil {
+		return nil, err
+	}
+	for i, x := range n.args.nodes[1:] {
+		if args[i+1], err = x.eval(t, s); err != nil {
+			return nil, err
+		}
+	}
+	r.along(args[0], d.Function.Path(args))
+	return args, nil
+}

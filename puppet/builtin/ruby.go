@@ -80,7 +80,7 @@ func (t *templates) run(get func(c *eval.Call, arg string) (*erb.Template, error
 
 func (t *templates) host(c *eval.Call) erb.Host {
 	return erb.Host{
-		Variable:  c.Scope.Lookup,
+		Variable:  c.Scope.LookupPath,
 		Variables: c.Scope.All,
 		Unknown: func(name string) error {
 			return c.Warn("unknown-variable", "unknown variable $"+name)

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"bolt/puppet/regexp"
+	"bolt/puppet/value"
 )
 
 // A node is an expression of Ruby. Nodes are data; rendering.eval gives them
@@ -61,6 +62,7 @@ type (
 	ivarNode struct {
 		at
 		name string
+		path []value.Value // keys that are followed from it
 	}
 	// gvarNode is $1, $~ and the like.
 	gvarNode struct {
@@ -79,9 +81,12 @@ type (
 		name  string
 		args  []node
 		block *blockNode
-		pass  node // &expr
-		safe  bool // &.
-		bare  bool // a name alone, which could be a variable
+		pass  node          // &expr
+		safe  bool          // &.
+		bare  bool          // a name alone, which could be a variable
+		path  []value.Value // of scope['name']: keys that are followed from the variable
+		// part is the path of the variable of which the call is a part, nil for others.
+		part *[]value.Value
 	}
 	splatNode struct {
 		at

@@ -3,6 +3,8 @@ package erb
 import (
 	"fmt"
 	"strings"
+
+	"bolt/puppet/value"
 )
 
 // A call is a call of a method that is written in Go.
@@ -12,6 +14,7 @@ type call struct {
 	name  string
 	args  []any
 	block *proc
+	path  []value.Value // keys that the caller follows from the result
 }
 
 // A method takes from min to max arguments; max < 0: as many as come.
@@ -82,7 +85,7 @@ func (r *rendering) responds(v any, name string) bool {
 }
 
 // send calls a method.
-func (r *rendering) send(recv any, name string, args []any, block *proc) (any, error) {
+func (r *rendering) send(recv any, name string, args []any, block *proc, path ...value.Value) (any, error) {
 	m, ok := r.lookup(recv, name)
 	if !ok {
 		if recv == nil {
@@ -93,7 +96,7 @@ func (r *rendering) send(recv any, name string, args []any, block *proc) (any, e
 		}
 		return nil, r.subset("the method %q of %s", name, className(recv))
 	}
-	return r.run(m, &call{r, recv, name, args, block})
+	return r.run(m, &call{r, recv, name, args, block, path})
 }
 
 // undefined reports whether Ruby does not have the method either. If another
@@ -162,7 +165,7 @@ func (r *rendering) callNode(n *callNode, e *env) (any, error) {
 	if n.recv == nil {
 		v, err = r.function(n, args, block, e)
 	} else {
-		v, err = r.send(recv, n.name, args, block)
+		v, err = r.send(recv, n.name, args, block, n.path...)
 	}
 	if j, is := err.(*jump); is && j.kind == jumpBreak && n.block != nil && j.block == n.block {
 		return j.value, nil
@@ -214,7 +217,7 @@ func (r *rendering) function(n *callNode, args []any, block *proc, e *env) (any,
 		return e.frame.block != nil, nil
 	}
 	if m, ok := r.tables.kernel[n.name]; ok {
-		return r.run(m, &call{r, nil, n.name, args, block})
+		return r.run(m, &call{rendering: r, name: n.name, args: args, block: block})
 	}
 	if n.bare {
 		return nil, r.raise("NameError", "undefined local variable or method %q. A variable of Puppet is @%s", n.name, n.name)

@@ -44,8 +44,9 @@ import (
 // A Host is the part of an evaluation that a template needs. All fields
 // must be set.
 type Host struct {
-	// Variable returns a variable of the scope.
-	Variable func(name string) (v value.Value, known bool)
+	// Variable returns a variable of the scope. Of its value, the template uses only
+	// what the keys lead to, one inside the other.
+	Variable func(name string, keys ...value.Value) (v value.Value, known bool)
 	// Variables returns the variables that the scope sees by a plain name.
 	Variables func() iter.Seq2[string, value.Value]
 	// Unknown returns an error for an unknown variable, or nil if the settings

@@ -274,7 +274,7 @@ func (r *rendering) evalNode(n node, e *env) (any, error) {
 		}
 		return nil, nil
 	case *ivarNode:
-		return r.ivar(n.name)
+		return r.ivar(n.name, n.path...)
 	case *gvarNode:
 		return r.gvar(n.name)
 	case *constNode:

@@ -176,7 +176,7 @@ func (r *rendering) defined(n node, e *env) (any, error) {
 	case *localNode:
 		word = "local-variable"
 	case *ivarNode:
-		v, err := r.ivar(n.name)
+		v, err := r.ivar(n.name, n.path...)
 		if err != nil {
 			return nil, err
 		}

@@ -249,7 +249,7 @@ func (l *lexer) quoted(shut, nest byte, double, regex bool) []node {
 		case double && c == '#' && l.byte(1) == '@' && isNameStart(l.byte(2)):
 			flush()
 			l.pos += 2
-			parts = append(parts, &ivarNode{at(l.ln), l.word()})
+			parts = append(parts, &ivarNode{at: at(l.ln), name: l.word()})
 			continue
 		case c == 0:
 			l.fail(start, "the string does not end in its tag")

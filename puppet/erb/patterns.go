@@ -70,7 +70,7 @@ func patternMethods(t map[string]method) {
 	t["slice"] = t["[]"]
 	t["[]="] = method{2, 2, func(c *call) (any, error) {
 		s := c.recv.(*text).s
-		with, err := (&call{c.rendering, nil, c.name, c.args[1:], nil}).str(0)
+		with, err := (&call{rendering: c.rendering, name: c.name, args: c.args[1:]}).str(0)
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,7 @@ func (p *parser) primary() node {
 				p.args(c, "]")
 			})
 			p.expect("]")
+			c.extendPath()
 			x = c
 		default:
 			return x
@@ -63,7 +64,9 @@ func (p *parser) method(c *callNode) node {
 		p.unexpected()
 	}
 	p.advance()
-	return p.callRest(c)
+	n := p.callRest(c)
+	c.extendPath()
+	return n
 }
 
 // callRest parses the arguments of a call, with or without parentheses, and its
@@ -348,7 +351,7 @@ func (p *parser) operand() node {
 		return n
 	case tokIvar:
 		p.advance()
-		return &ivarNode{l, t.text}
+		return &ivarNode{at: l, name: t.text}
 	case tokGvar:
 		p.advance()
 		return &gvarNode{l, t.text}

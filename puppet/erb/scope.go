@@ -8,12 +8,14 @@ import (
 
 // variable returns a variable of the scope. All templates of a call see the
 // same object, as in Ruby.
-func (r *rendering) variable(name string) (v any, known bool, err error) {
+//
+// The host is asked every time, because it records what is read.
+func (r *rendering) variable(name string, path ...value.Value) (v any, known bool, err error) {
 	name = strings.TrimPrefix(name, "::")
+	x, known := r.host.Variable(name, path...)
 	if v, ok := r.shared.converted[name]; ok {
 		return v, true, nil
 	}
-	x, known := r.host.Variable(name)
 	if !known {
 		return nil, false, nil
 	}
@@ -25,12 +27,43 @@ func (r *rendering) variable(name string) (v any, known bool, err error) {
 }
 
 // ivar returns @name: the value that the template has set, or the variable of the scope.
-func (r *rendering) ivar(name string) (any, error) {
+func (r *rendering) ivar(name string, path ...value.Value) (any, error) {
 	if v, ok := r.ivars[name]; ok {
 		return v, nil
 	}
-	v, _, err := r.variable(name)
+	v, _, err := r.variable(name, path...)
 	return v, err
+}
+
+// extendPath adds the keys of c to the path of the variable from which c and what is before
+// it follow keys: @facts['os'].dig('release', 'major'), scope['facts']['os'].
+func (c *callNode) extendPath() {
+	var path *[]value.Value
+	switch recv := c.recv.(type) {
+	case *ivarNode:
+		path = &recv.path
+	case *callNode:
+		path = recv.part
+		if recv.recv == nil && recv.name == "scope" && (c.name == "[]" || c.name == "lookupvar") {
+			c.part = &c.path
+			return
+		}
+	}
+	if path == nil || c.name != "[]" && c.name != "dig" || c.name == "[]" && len(c.args) != 1 {
+		return
+	}
+	for _, a := range c.args {
+		s, is := a.(*strNode)
+		if !is || s.sym || len(s.parts) != 1 {
+			return
+		}
+		part, is := s.parts[0].(*textPart)
+		if !is {
+			return
+		}
+		*path = append(*path, value.String(part.s))
+	}
+	c.part = path
 }
 
 // scopeMethods are the methods of scope.
@@ -43,7 +76,7 @@ func scopeMethods() map[string]method {
 		if name != "" && isDigit(name[0]) {
 			return nil, c.subset("the variable $%s of a match", name)
 		}
-		v, known, err := c.variable(name)
+		v, known, err := c.variable(name, c.path...)
 		if err != nil || known || builtIn(name) {
 			return v, err
 		}

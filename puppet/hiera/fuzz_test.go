@@ -11,7 +11,7 @@ import (
 // vars is a Caller with variables and nothing else.
 type vars map[string]value.Value
 
-func (v vars) Variable(name string) (value.Value, bool) {
+func (v vars) Variable(name string, _ ...value.Value) (value.Value, bool) {
 	x, ok := v[strings.TrimPrefix(name, "::")]
 	return x, ok
 }

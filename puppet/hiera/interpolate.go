@@ -221,7 +221,7 @@ func (l *lookup) variable(key, in string) (value.Value, error) {
 		}
 		root, segments = value.ToString(parts[0]), parts[1:]
 	}
-	v, err := l.scopeVariable(root)
+	v, err := l.scopeVariable(root, segments)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (l *lookup) variable(key, in string) (value.Value, error) {
 	return v, nil
 }
 
-func (l *lookup) scopeVariable(name string) (value.Value, error) {
+func (l *lookup) scopeVariable(name string, segments []value.Value) (value.Value, error) {
 	if l.ex != nil {
 		defer l.ex.push(&Node{Type: NodeScope, Name: "Global Scope"})()
 	}
@@ -257,7 +257,7 @@ func (l *lookup) scopeVariable(name string) (value.Value, error) {
 		l.ex.found(name, l.local.value)
 		return l.local.value, nil
 	}
-	v, ok := l.caller.Variable(name)
+	v, ok := l.caller.Variable(name, segments...)
 	if ok {
 		l.ex.found(name, v)
 		return v, nil

@@ -213,7 +213,7 @@ func (l *lookup) stable(r *resolved) bool {
 	quiet := l.meta()
 	quiet.ex = nil
 	for _, u := range r.used {
-		v, ok := quiet.caller.Variable(u.root)
+		v, ok := quiet.caller.Variable(u.root, u.segments...)
 		if !ok {
 			v = value.Undef{}
 		} else if len(u.segments) > 0 {

@@ -16,8 +16,9 @@ var errNoFunction = errors.New("there is no such function")
 // A Caller is the place a lookup is made at.
 type Caller interface {
 	// Variable returns the value of a variable as it is seen there; names may
-	// be qualified ("::x", "mod::x").
-	Variable(name string) (value.Value, bool)
+	// be qualified ("::x", "mod::x"). Of the value, the lookup uses only what the
+	// keys lead to, one inside the other.
+	Variable(name string, keys ...value.Value) (value.Value, bool)
 	// Call calls a function; errNoFunction if there is none.
 	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)
 	// ParseType returns the type that a text is.
@@ -232,6 +233,9 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	k, err := parseKey(text)
 	if err != nil {
 		return nil, false, err
+	}
+	if l.s.o.Looked != nil {
+		l.s.o.Looked(text)
 	}
 	l = l.keeping()
 	l.module = k.module

@@ -17,7 +17,9 @@ type siteCaller struct {
 	l *lookup // on whose behalf functions are called; nil: nobody's
 }
 
-func (c siteCaller) Variable(name string) (value.Value, bool) { return c.s.Scope.Lookup(name) }
+func (c siteCaller) Variable(name string, keys ...value.Value) (value.Value, bool) {
+	return c.s.Scope.LookupPath(name, keys...)
+}
 
 func (c siteCaller) ParseType(text string) (value.Type, error) { return c.s.ParseType(text) }
 

@@ -22,6 +22,7 @@ import (
 
 	"bolt/environment/autoload"
 	"bolt/environment/hieradata"
+	"bolt/environment/inputs"
 	"bolt/format/hocon"
 	"bolt/format/valuedata"
 	"bolt/format/yaml"
@@ -172,6 +173,9 @@ type Node struct {
 	Limits eval.Limits
 	// Log gets what programs and lookups say; nil: nobody does.
 	Log func(eval.Log)
+	// Inputs gets what programs and lookups read; nil: reads are not recorded. It is for
+	// evaluations in one goroutine.
+	Inputs *inputs.Record
 	// Host is what functions of the PlanLanguage need of the evaluation that
 	// they are called in.
 	Host any
@@ -192,9 +196,14 @@ func (e *Environment) Evaluation(n Node) *Evaluation {
 	if n.Log != nil {
 		o.Warn = func(msg string) { n.Log(eval.Log{Level: eval.Warning, Kind: "lookup", Msg: msg}) }
 	}
+	var read func(name string, path []string)
+	if n.Inputs != nil {
+		read, o.Looked = n.Inputs.Variable, n.Inputs.Key
+	}
 	session := e.hiera.Session(o)
 	return &Evaluation{
 		Interp: eval.New(eval.Env{
+			Read:    read,
 			Library: e.library(), Facts: n.Facts, Trusted: n.Trusted, ServerFacts: n.Server, Variables: n.Variables,
 			Tasks: n.Plans, Strict: n.Strict, LooseVariables: n.LooseVariables, Limits: n.Limits, Log: n.Log, Data: &owned{session, n.Host}, Apply: n.Apply,
 		}),

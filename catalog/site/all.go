@@ -10,6 +10,7 @@ import (
 	"bolt/catalog"
 	"bolt/catalog/compile"
 	"bolt/catalog/wire"
+	"bolt/environment/inputs"
 	"bolt/environment/program"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -24,8 +25,11 @@ type Compiled struct {
 	Stored  *ordered.Map     // the catalog in PuppetDB's form, after Store
 	// Collected are the resources of other nodes in the catalog.
 	Collected []compile.Collected
-	Logs      []eval.Log
-	Err       error
+	// Inputs is what the compilation read, after an error until then. nil: it is not known,
+	// because the compiler is a foreign one.
+	Inputs *inputs.Record
+	Logs   []eval.Log
+	Err    error
 }
 
 // A Compiler compiles the catalog of a node. It is used by several goroutines.
@@ -87,9 +91,10 @@ func compiled(ctx context.Context, c Compiler, n Node) *Compiled {
 	}
 	defer func() {
 		if p := recover(); p != nil { // a bug ends one node
-			done.Catalog, done.Collected, done.Err = nil, nil, fault.New(Kind, "internal error: %v", p)
+			done.Catalog, done.Collected, done.Inputs, done.Err = nil, nil, nil, fault.New(Kind, "internal error: %v", p)
 		}
 	}()
+	n.Inputs = func(r *inputs.Record) { done.Inputs = r }
 	n.Log = func(l eval.Log) { done.Logs = append(done.Logs, l) }
 	made, err := c.Compile(ctx, n)
 	if err != nil {

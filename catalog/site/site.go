@@ -26,6 +26,7 @@ import (
 	"bolt/catalog/types"
 	"bolt/environment"
 	"bolt/environment/autoload"
+	"bolt/environment/inputs"
 	"bolt/environment/unknown"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -217,6 +218,9 @@ type Node struct {
 	Environment string
 	Limits      eval.Limits
 	Log         func(eval.Log) // gets messages of programs; nil: they are lost
+	// Inputs gets the record of what the compilation reads, before it begins; nil: reads
+	// are not recorded. Compilers that cannot record it do not call Inputs.
+	Inputs func(*inputs.Record)
 }
 
 // Compile compiles the static catalog of a node. A source that cannot be resolved, a value that
@@ -228,6 +232,10 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 		node.Variables = node.Variables.Merge(n.Variables)
 	}
 	node.Limits, node.Log = n.Limits, n.Log
+	if n.Inputs != nil {
+		node.Inputs = inputs.New(slices.Concat(names(s.server), names(n.Variables))...)
+		n.Inputs(node.Inputs)
+	}
 	x := s.env.Evaluation(node)
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
 	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Declared: n.Declared, Classes: n.Classes, Exports: s.exports})
@@ -242,6 +250,19 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	c.Version = strconv.FormatInt(s.now().Unix(), 10)
 	c.UUID = newUUID()
 	return made, nil
+}
+
+// names returns the names of variables; h may be nil.
+func names(h *value.Hash) (list []string) {
+	if h == nil {
+		return nil
+	}
+	for k := range h.All() {
+		if k, is := k.(value.String); is {
+			list = append(list, string(k))
+		}
+	}
+	return list
 }
 
 // warn logs the mistakes in a catalog with which it cannot be applied. log may be nil.

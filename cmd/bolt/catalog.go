@@ -34,6 +34,7 @@ type compileOptions struct {
 	format  string // formatPuppetDB, formatDot, or one of the configuration
 	targets acting.Targets
 	output  cli.Optional // a directory
+	inputs  bool         // print what the compilations read instead of the catalogs
 	foreign compilerOptions
 }
 
@@ -41,6 +42,7 @@ func (o *compileOptions) bind(b *cli.Binder) {
 	b.Texts("execute", &o.Execute)
 	b.Rest(0, &o.files)
 	b.Optional("output", &o.output)
+	b.Switch("inputs", &o.inputs)
 	b.Text("format", &o.format)
 	o.bindNodes(b)
 }
@@ -72,6 +74,10 @@ func (o *compileOptions) Check() error {
 		return hinted(usagef("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
 	case o.output.Given && o.output.Text == "":
 		return usagef("Option '--output' needs a directory")
+	case o.inputs && o.foreign.compiler != compilerBolt:
+		return hinted(usagef("Option '--compiler %s' takes no '--inputs'", o.foreign.compiler), "only bolt records what a compilation reads")
+	case o.inputs && (o.format == formatPuppetDB || o.format == formatDot):
+		return usagef("Only one of --inputs and --format %s can be given", o.format)
 	}
 	if err := o.checkNodes(); err != nil {
 		return err
@@ -141,7 +147,12 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 		if o.format == formatDot {
 			return a.draw(c.Catalog)
 		}
-		if err := listing.PrintCompiled(out, how, c, file); err != nil {
+		if o.inputs {
+			err = listing.PrintInputs(out, how, c)
+		} else {
+			err = listing.PrintCompiled(out, how, c, file)
+		}
+		if err != nil {
 			return written(err)
 		}
 	}

@@ -15,11 +15,14 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test containers check confirm bench man completion install clean help
+.PHONY: build helpers demo test containers check confirm bench man completion install clean help
 
-build: ## build bin/bolt and bin/bolt-clouds, static
+build: helpers ## build bin/bolt and bin/bolt-clouds, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
 	CGO_ENABLED=0 $(GO) -C clouds build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/bolt-clouds ./cmd/bolt-clouds
+
+helpers: ## build the helpers that bolt sends to the machines that it changes, for bolt to embed
+	@GO='$(GO)' scripts/helpers.sh
 
 demo: build ## show bolt at work on a throwaway farm of SSH servers
 	@scripts/setup.sh demo
@@ -60,6 +63,7 @@ install: man completion ## install below PREFIX (/usr/local), staged in DESTDIR
 
 clean: ## remove what the other targets wrote
 	rm -rf bin dist
+	rm -f apply/remote/embedded/data/sums apply/remote/embedded/data/*.gz
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14

@@ -48,6 +48,9 @@ type Options struct {
 	// is skipped. nil never ends it.
 	Stop <-chan struct{}
 
+	// Changing is called before the changes, and before the refresh, of a resource. It is called from several
+	// goroutines. It can be nil.
+	Changing func(ref catalog.Ref)
 	// Refreshes are resources that an interrupted run should have refreshed. They are refreshed when they
 	// are applied.
 	Refreshes []catalog.Ref
@@ -105,6 +108,11 @@ type Run struct {
 
 // passive are the types whose resources say something about others and are not applied themselves.
 var passive = []string{"Filebucket", "Node", "Schedule", "Whit"}
+
+// Reported reports whether a resource of a catalog has a result when the catalog is applied.
+func Reported(r *catalog.Resource) bool {
+	return !r.Virtual && !r.Container() && !slices.Contains(passive, r.Type)
+}
 
 // Prepare checks a catalog. It neither reads nor changes the host. The error joins all mistakes; each
 // names its resource and where this is declared.
@@ -164,7 +172,7 @@ func (p *preparation) add(point *order.Point) {
 	r := point.Resource
 	s := &step{ref: r.Ref, index: -1}
 	p.run.steps = append(p.run.steps, s)
-	if r.Container() || slices.Contains(passive, r.Type) {
+	if !Reported(r) {
 		return
 	}
 	typ := p.run.o.Types[r.Type]

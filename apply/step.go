@@ -180,7 +180,15 @@ func (a *attempt) plan() bool {
 		}
 		a.owed = true
 	}
+	a.changing()
 	return true
+}
+
+// changing says that the resource is changed, or refreshed, from now on.
+func (a *attempt) changing() {
+	if a.run.o.Changing != nil {
+		a.run.o.Changing(a.s.ref)
+	}
 }
 
 // do makes the planned changes. After a failure of ensure nothing else is done; other
@@ -243,6 +251,9 @@ func (a *attempt) finish(ctx context.Context) {
 	}
 	if slices.ContainsFunc(a.made, func(c resource.Change) bool { return c.NoRefresh }) {
 		return
+	}
+	if len(a.planned) == 0 {
+		a.changing()
 	}
 	if err := r.Refresh(ctx, a.run.host, a.made); err != nil {
 		a.event(report.Event{Name: "refresh", Outcome: report.Failure, Message: fmt.Sprintf("the refresh failed: %s", err)})

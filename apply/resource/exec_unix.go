@@ -12,7 +12,8 @@ func ownGroup(cmd *exec.Cmd, session bool) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-func exitCode(p *os.ProcessState) int {
+// ExitCode returns how a program ended, as Output has it.
+func ExitCode(p *os.ProcessState) int {
 	if s, is := p.Sys().(syscall.WaitStatus); is && s.Signaled() {
 		return 128 + int(s.Signal())
 	}

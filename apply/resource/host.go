@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -70,6 +71,8 @@ type Command struct {
 	// helper. It is for programs that must not be interrupted, such as package managers: ctx
 	// does not end them either.
 	Session bool
+	// Keep are files that the program has open, from descriptor 3 on.
+	Keep []*os.File
 }
 
 // An Output is what a program printed and how it ended.
@@ -88,7 +91,7 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Env, cmd.Dir = c.Env, c.Dir
+	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Keep
 	ownGroup(cmd, c.Session)
 	// A child that the program leaves behind can hold its output open.
 	cmd.WaitDelay = time.Second
@@ -105,7 +108,7 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, err
 	}
-	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: exitCode(cmd.ProcessState)}, nil
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(cmd.ProcessState)}, nil
 }
 
 // limited keeps the first bytes that are written to it.

@@ -58,8 +58,14 @@ func File(ctx context.Context, f *os.File) error {
 var ErrHeld = errors.New("another process holds the lock")
 
 // Try is File without waiting.
-func Try(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+func Try(f *os.File) error { return try(f, unix.LOCK_EX) }
+
+// TryShared is Try for a lock that several open files can have at the same time. It finds out
+// whether another process has the lock of Try.
+func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
+
+func try(f *os.File, how int) error {
+	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	switch {
 	case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
 		return nil

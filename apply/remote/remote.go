@@ -1,0 +1,192 @@
+// Package remote applies a catalog on a machine that a transport.Conn reaches.
+//
+// It starts the helper there, and copies it first if it is missing. The helper says what
+// it lacks: so an apply is at most two runs of a command, and a catalog that the machine has already
+// takes one. The catalog and the contents of files travel on standard input; the results come
+// as frames (package frame) on standard output.
+//
+// Nothing that the machine sends is trusted. The resources must be those of the catalog, each once, and
+// the size of all output is bounded.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/apply/bundle"
+	"bolt/apply/frame"
+	"bolt/apply/remote/embedded"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/internal/safetext"
+	"bolt/transport"
+)
+
+// A Target is where and how the helper runs.
+type Target struct {
+	Helpers *embedded.Set
+	Label   string // names the machine in messages
+	RunAs   transport.RunAs
+	TmpDir  string // for copies on their way
+	// Dir is the state directory, an absolute path; "" for /var/lib/bolt, or .cache/bolt in the home directory
+	// of a user other than root. DirSetting is the name of the setting for it, for hints.
+	Dir        string
+	DirSetting string
+}
+
+// A Job is a catalog to apply.
+type Job struct {
+	Catalog *catalog.Catalog
+	Node    string // the name of the machine, which the catalog must have
+	// Run is the ID of the run, which Asked takes; "" for a new one.
+	Run string
+	// Seq is the sequence number of the controller: the machine refuses a smaller one than
+	// it had before. 0 is always accepted.
+	Seq            int64
+	By             string // the user for whom it runs, for others who find the machine busy
+	Noop, Diffs    bool
+	Tags, SkipTags []string
+	Workers        int
+	Continue       bool // go on when the connection is lost
+	// Open opens a content; nil opens the file that the catalog names. The digest is checked in
+	// any case.
+	Open func(c bundle.Content) (io.ReadCloser, error)
+	// Result takes the result of each resource, once; Log takes messages. They are called from one
+	// goroutine at a time. nil discards.
+	Result func(*report.Result)
+	Log    func(*report.Log)
+}
+
+// An Outcome is what an apply came to. The results were given to Job.Result.
+type Outcome struct {
+	Run     string
+	Counts  frame.Counts
+	Stopped frame.Stop // why the run ended early; "" if it did not
+	Error   string     // of the helper itself, after it began
+	Owed    []string   // resources that the next run refreshes
+}
+
+// OK reports whether all resources are as wanted.
+func (o *Outcome) OK() bool { return o.Counts.Failed == 0 && o.Stopped == "" && o.Error == "" }
+
+// A RefusedError is the error of Apply if the machine refused the run. Nothing was changed.
+type RefusedError struct {
+	Label string
+	frame.Refusal
+	Hint string
+}
+
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("%s refused the catalog: %s", e.Label, strings.Join(e.Messages, "\n"))
+	if e.Hint != "" {
+		text += "\n" + e.Hint
+	}
+	return text
+}
+
+// interruptGrace is how long a helper has to finish the resource that it is at, when the caller gives up.
+const interruptGrace = 20 * time.Second
+
+// Apply applies a catalog. The error is a *RefusedError, or a *transport.Error: of ClassBootstrap if the
+// helper cannot run there, of ClassProtocol if the machine does not answer as it should, or else of the
+// connection. After an error of ClassLost or ClassCancelled, Asked says what became of the run.
+func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outcome, error) {
+	run := cmp.Or(job.Run, transport.NewPrivateName())
+	p, err := pack(job)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: conn, t: t, run: run}
+	r := &results{job: job, label: t.label(), expected: p.expected}
+	args := p.arguments(job, run)
+	input, err := p.first()
+	if err != nil {
+		return nil, err
+	}
+	placing := func() ([]byte, error) { return p.whole() }
+	for range 2 {
+		err := s.start(ctx, args, input, placing, r)
+		if err != nil {
+			return nil, err
+		}
+		if r.need == nil {
+			return r.outcome(run)
+		}
+		need := r.need
+		r.need = nil
+		if input, err = s.supply(ctx, p, need, r.hello); err != nil {
+			return nil, err
+		}
+	}
+	return nil, t.protocol("it needs contents that it was sent, or that have changed there meanwhile. Apply the catalog again")
+}
+
+// arguments are the words behind the helper.
+func (p *packed) arguments(job *Job, run string) []string {
+	args := []string{"apply", "--run", run, "--node", job.Node}
+	add := func(given bool, words ...string) {
+		if given {
+			args = append(args, words...)
+		}
+	}
+	add(!p.secret, "--catalog", p.sum)
+	add(job.Seq != 0, "--seq", strconv.FormatInt(job.Seq, 10))
+	add(job.By != "", "--by", job.By)
+	add(job.Noop, "--noop")
+	add(job.Diffs, "--diffs")
+	add(job.Continue, "--continue")
+	add(job.Workers != 0, "--workers", strconv.Itoa(job.Workers))
+	for _, tag := range job.Tags {
+		add(true, "--tag", tag)
+	}
+	for _, tag := range job.SkipTags {
+		add(true, "--skip-tag", tag)
+	}
+	return args
+}
+
+// Asked returns what became of a run. The state is frame.StateUnknown if no helper is there.
+func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
+	s := &session{conn: conn, t: t, run: run}
+	r := &results{label: t.label(), asked: true}
+	err := s.start(ctx, []string{"asked", "--run", run}, nil, nil, r)
+	if errors.Is(err, errAbsent) {
+		return &frame.Fate{State: frame.StateUnknown}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.fate == nil {
+		_, err := r.outcome(run)
+		return nil, err
+	}
+	return r.fate, nil
+}
+
+func (t *Target) label() string { return cmp.Or(t.Label, "The target") }
+
+// protocol is the error for a machine that does not answer as it should.
+func (t *Target) protocol(format string, a ...any) error {
+	return protocolError(t.label(), format, a...)
+}
+
+func protocolError(label, format string, a ...any) error {
+	return &transport.Error{Class: transport.ClassProtocol,
+		Msg: fmt.Sprintf("The helper on %s does not answer as it should: %s", label, safetext.Message(fmt.Sprintf(format, a...)))}
+}
+
+// unusable is the error for a state directory in which no helper can run.
+func (t *Target) unusable(format string, a ...any) error {
+	hint := ""
+	if t.DirSetting != "" {
+		hint = fmt.Sprintf("Set %s to another directory on that machine, in which programs can run.", t.DirSetting)
+	}
+	return &transport.Error{Class: transport.ClassBootstrap, Hint: hint,
+		Msg: fmt.Sprintf("Cannot apply the catalog on %s: %s", t.label(), safetext.Message(fmt.Sprintf(format, a...)))}
+}

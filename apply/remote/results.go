@@ -1,0 +1,265 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"bolt/apply/frame"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/internal/safetext"
+)
+
+func safeMessage(text string) string { return safetext.Message(text) }
+
+const (
+	// maxOutput bounds the output of one run. The helper stops sending diffs and messages long before.
+	maxOutput = 512 << 20
+	// maxGenerated is the number of resources that a catalog can come to have while it is applied.
+	maxGenerated = 2 << 20
+)
+
+// results takes what the helper answers.
+type results struct {
+	job      *Job // nil for asked
+	label    string
+	expected map[catalog.Ref]bool // resources of the catalog; false when their result has come
+	asked    bool
+
+	hello     *frame.Hello
+	need      *frame.Need
+	done      *frame.Done
+	fate      *frame.Fate
+	counts    frame.Counts
+	generated map[catalog.Ref]bool
+}
+
+// complete reports whether the helper has said all.
+func (r *results) complete() bool { return r.need != nil || r.done != nil || r.fate != nil }
+
+// A reader takes the output of one run.
+type reader struct {
+	w       *io.PipeWriter
+	wg      sync.WaitGroup
+	size    int64
+	label   string
+	greeted bool
+	before  []byte
+	err     error
+}
+
+// reader returns the standard output of a run; end must be called after it.
+func (r *results) reader(run string) *reader {
+	pr, pw := io.Pipe()
+	in := &reader{w: pw, label: r.label}
+	r.hello = nil
+	in.wg.Go(func() {
+		in.err = r.read(in, frame.NewReader(pr), run)
+		pr.CloseWithError(in.err) // nil: what follows the last frame is an error of Write
+	})
+	return in
+}
+
+func (in *reader) Write(p []byte) (int, error) {
+	if in.size += int64(len(p)); in.size > maxOutput {
+		in.w.CloseWithError(errTooMuch)
+		return 0, errTooMuch
+	}
+	return in.w.Write(p)
+}
+
+var errTooMuch = fmt.Errorf("its output is longer than %d MiB", maxOutput>>20)
+
+// end ends the output. before is what stands in front of the greeting.
+func (in *reader) end() (greeted bool, before string, err error) {
+	in.w.Close()
+	in.wg.Wait()
+	return in.greeted, string(in.before), in.err
+}
+
+// read reads all frames. An error is for the machine's answer alone: an output that ends early has none.
+func (r *results) read(in *reader, frames *frame.Reader, run string) error {
+	before, err := frames.Skip(run)
+	in.before = before
+	if err != nil {
+		if errors.Is(err, errTooMuch) {
+			return protocolError(r.label, "%v", err)
+		}
+		return nil
+	}
+	in.greeted = true
+	for {
+		t, body, err := frames.Next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return protocolError(r.label, "%v", err)
+		}
+		if err := r.take(t, body, run); err != nil {
+			return protocolError(r.label, "%v", err)
+		}
+	}
+}
+
+// take takes one frame.
+func (r *results) take(t frame.Type, body []byte, run string) error {
+	switch {
+	case r.hello == nil && t != frame.TypeHello:
+		return fmt.Errorf("a frame of type %v came before its greeting", t)
+	case r.hello != nil && t == frame.TypeHello, r.complete():
+		return fmt.Errorf("a frame of type %v came too late", t)
+	}
+	switch t {
+	case frame.TypeHello:
+		h := new(frame.Hello)
+		if err := frame.Decode(t, body, h); err != nil {
+			return err
+		}
+		if h.Protocol != frame.Protocol || h.Run != run {
+			return fmt.Errorf("it speaks version %d of the protocol, for run %q", h.Protocol, h.Run)
+		}
+		r.hello = h
+		return nil
+	case frame.TypeDone:
+		d := new(frame.Done)
+		if err := frame.Decode(t, body, d); err != nil {
+			return err
+		}
+		r.done = d
+		return r.check(d)
+	}
+	if r.asked {
+		if t != frame.TypeFate {
+			return fmt.Errorf("a frame of type %v is no answer", t)
+		}
+		f := new(frame.Fate)
+		r.fate = f
+		return frame.Decode(t, body, f)
+	}
+	switch t {
+	case frame.TypeNeed:
+		n := new(frame.Need)
+		if err := frame.Decode(t, body, n); err != nil {
+			return err
+		}
+		if r.counts != (frame.Counts{}) {
+			return errors.New("it needs contents after it began")
+		}
+		r.need = n
+		return nil
+	case frame.TypeEvent:
+		return r.event(body)
+	case frame.TypeLog:
+		l := new(report.Log)
+		if err := frame.Decode(t, body, l); err != nil {
+			return err
+		}
+		switch l.Level {
+		case report.Debug, report.Info, report.Notice, report.Warning, report.Err:
+		default:
+			return fmt.Errorf("a message has the unknown level %q", l.Level)
+		}
+		if r.job.Log != nil {
+			r.job.Log(l)
+		}
+		return nil
+	}
+	return fmt.Errorf("a frame of type %v is no answer", t)
+}
+
+// event takes the result of a resource.
+func (r *results) event(body []byte) error {
+	var in frame.Result
+	if err := frame.Decode(frame.TypeEvent, body, &in); err != nil {
+		return err
+	}
+	res, err := in.Report()
+	if err != nil {
+		return err
+	}
+	open, ours := r.expected[res.Ref]
+	switch {
+	case res.Generated:
+		_, parent := r.expected[res.Parent]
+		if ours || r.generated[res.Ref] || !parent && !r.generated[res.Parent] {
+			return fmt.Errorf("%s cannot come from %s", res.Ref, res.Parent)
+		}
+		if len(r.generated) == maxGenerated {
+			return fmt.Errorf("more than %d resources came into being", maxGenerated)
+		}
+		if r.generated == nil {
+			r.generated = make(map[catalog.Ref]bool)
+		}
+		r.generated[res.Ref] = true
+	case !ours:
+		return fmt.Errorf("%s is not a resource of the catalog", res.Ref)
+	case !open:
+		return fmt.Errorf("%s has two results", res.Ref)
+	default:
+		r.expected[res.Ref] = false
+		*r.counts.Of(res.Status)++
+	}
+	if r.job.Result != nil {
+		r.job.Result(res)
+	}
+	return nil
+}
+
+// check compares the counts of the helper with the results that came. Resources without a
+// result are unchanged.
+func (r *results) check(d *frame.Done) error {
+	if r.asked {
+		return nil
+	}
+	if d.Refused != nil {
+		if r.counts != (frame.Counts{}) {
+			return errors.New("it refused the catalog after it began")
+		}
+		return nil
+	}
+	var silent []catalog.Ref
+	for _, res := range r.job.Catalog.Resources() {
+		if r.expected[res.Ref] {
+			silent = append(silent, res.Ref)
+		}
+	}
+	got := r.counts
+	got.Unchanged += len(silent)
+	if got != d.Counts {
+		return fmt.Errorf("it counts %+v, and sent the results of %+v", d.Counts, got)
+	}
+	r.counts = got
+	for _, ref := range silent {
+		r.expected[ref] = false
+		if r.job.Result != nil {
+			r.job.Result(&report.Result{Ref: ref, Status: report.Unchanged})
+		}
+	}
+	return nil
+}
+
+// outcome is what a complete run came to.
+func (r *results) outcome(run string) (*Outcome, error) {
+	d := r.done
+	if d.Refused != nil {
+		e := &RefusedError{Label: r.label, Refusal: *d.Refused}
+		for i, m := range e.Messages {
+			e.Messages[i] = safeMessage(m)
+		}
+		e.Messages = e.Messages[:min(len(e.Messages), maxShown)]
+		return nil, e
+	}
+	switch d.Stopped {
+	case "", frame.StopLost, frame.StopSignal:
+	default:
+		return nil, protocolError(r.label, "it stopped because of %q", d.Stopped)
+	}
+	return &Outcome{Run: run, Counts: r.counts, Stopped: d.Stopped, Error: safeMessage(d.Error), Owed: slices.Clip(d.Owed)}, nil
+}
+
+// maxShown is the number of messages that a refusal can have.
+const maxShown = 1000

@@ -1,0 +1,207 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"bolt/apply/frame"
+	"bolt/apply/remote/embedded"
+	"bolt/transport"
+)
+
+// A session starts the helper on one machine.
+type session struct {
+	conn transport.Conn
+	t    *Target
+	run  string
+}
+
+// errAbsent is the error of start if there is no helper, and none may be copied.
+var errAbsent = errors.New("no helper is there")
+
+// start runs the helper, and copies it first if it is missing. A helper that is new gets the input that placing
+// returns: it has no catalog yet. If placing is nil, nothing is copied.
+func (s *session) start(ctx context.Context, args []string, input []byte, placing func() ([]byte, error), r *results) error {
+	no, err := s.attempt(ctx, "", args, input, r)
+	if err != nil || no == nil {
+		return err
+	}
+	if no.kind != kindAbsent && no.kind != kindBroken {
+		return s.explain(no)
+	}
+	if placing == nil {
+		return errAbsent
+	}
+	h, err := s.helper(no)
+	if err != nil {
+		return err
+	}
+	if no.kind == kindBroken && no.dir == "" {
+		return s.explain(no)
+	}
+	name := "new-" + transport.NewPrivateName()
+	program, err := h.Program()
+	if err != nil {
+		return err
+	}
+	src := ofBytes(name, 0o700, program)
+	o := transport.FileOptions{Label: s.t.Label, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
+	if err := s.conn.Put(ctx, transport.Tree{FS: src, Path: name, Name: name}, path.Join(no.dir, name), o); err != nil {
+		if e, is := errors.AsType[*transport.Error](err); is && e.Class == transport.ClassFile {
+			return s.t.unusable("its helper cannot be copied to %s: %s", no.dir, e.Msg)
+		}
+		return err
+	}
+	if input, err = placing(); err != nil {
+		return err
+	}
+	no, err = s.attempt(ctx, name, append([]string{"--placed", h.Sum}, args...), input, r)
+	if err != nil || no == nil {
+		return err
+	}
+	return s.explain(no)
+}
+
+// helper returns the helper for the machine.
+func (s *session) helper(no *cannot) (*embedded.Helper, error) {
+	h := s.t.Helpers.Find(systems()[no.detail])
+	if h == nil {
+		return nil, s.explain(&cannot{kind: kindSystem, detail: no.detail})
+	}
+	return h, nil
+}
+
+// The reasons of startScript, and one of ours.
+const (
+	kindAbsent = "absent"
+	kindSystem = "system"
+	kindBroken = "broken" // the file is there, and does not start
+)
+
+// attempt runs the helper once. no is set if it did not start.
+func (s *session) attempt(ctx context.Context, name string, args []string, input []byte, r *results) (no *cannot, err error) {
+	sum := func(system string) string {
+		if h := s.t.Helpers.Find(system); h != nil {
+			return h.Sum
+		}
+		return ""
+	}
+	argv := append([]string{"/bin/sh", "-c", startScript, "sh", s.run, s.t.Dir, sum("linux-amd64"), sum("linux-arm64"), name}, args...)
+	errs := &head{}
+	in := r.reader(s.run)
+	st, err := s.conn.Run(ctx, &transport.Cmd{
+		Label: s.t.Label, Argv: argv, Stdin: input, Stdout: in, Stderr: errs, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir, Grace: interruptGrace,
+	})
+	greeted, before, rerr := in.end()
+	switch {
+	case rerr != nil: // also if Run returned an error, which is because of it then
+		return nil, rerr
+	case err != nil:
+		return nil, err
+	case greeted && r.complete():
+		return nil, nil
+	case greeted:
+		return nil, &transport.Error{Class: transport.ClassLost, Msg: fmt.Sprintf("The helper on %s ended in the middle of its work (%s)%s", s.t.label(), ended(st), errs.text())}
+	}
+	if no := parseCannot(before, s.run); no != nil {
+		return no, nil
+	}
+	return &cannot{kind: kindBroken, detail: ended(st) + errs.text()}, nil
+}
+
+func ended(st transport.Status) string {
+	if st.Signal != "" {
+		return "signal " + st.Signal
+	}
+	return fmt.Sprintf("exit status %d", st.Code)
+}
+
+// explain is the error for a helper that cannot run.
+func (s *session) explain(no *cannot) error {
+	switch no.kind {
+	case kindSystem:
+		return &transport.Error{Class: transport.ClassBootstrap,
+			Msg: fmt.Sprintf("Cannot apply the catalog on %s: there is no helper for the system %s", s.t.label(), clean(no.detail))}
+	case "home":
+		return s.t.unusable("its user has no home directory (%s)", no.dir)
+	case "make":
+		return s.t.unusable("the directory %s cannot be made: %s", no.dir, no.detail)
+	case "link":
+		return s.t.unusable("%s is a symbolic link", no.dir)
+	case "owner":
+		return s.t.unusable("the directory %s, or one above it, belongs to another user: %s", no.dir, no.detail)
+	case "open":
+		return s.t.unusable("other users can write to a directory above %s: %s", no.dir, no.detail)
+	case "write":
+		return s.t.unusable("no file can be written to %s", no.dir)
+	case "exec":
+		return s.t.unusable("no program can be run from %s: the file system may be mounted noexec. %s", no.dir, no.detail)
+	case kindAbsent:
+		return s.t.unusable("the helper in %s was removed meanwhile", no.dir)
+	}
+	return s.t.unusable("the helper does not start: %s", no.detail)
+}
+
+// supply returns the input that the helper asked for. Large contents travel as files before.
+func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello *frame.Hello) ([]byte, error) {
+	asked, err := p.find(need.Contents)
+	if err != nil {
+		return nil, s.t.protocol("%v", err)
+	}
+	f := frame.NewPacker()
+	if need.Catalog || p.secret {
+		if err := f.Raw(frame.TypeCatalog, p.text); err != nil {
+			return nil, err
+		}
+		for i := range p.contents {
+			if c := &p.contents[i]; c.small() {
+				if err := p.add(f, c); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, c := range asked {
+		if (need.Catalog || p.secret) && c.small() {
+			continue // it is in it
+		}
+		if c.size <= frame.MaxContent && f.Size() < maxInput {
+			if err := p.add(f, c); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		src := ofContent(c, func() (io.ReadCloser, error) { return p.open(c) })
+		o := transport.FileOptions{Label: s.t.Label, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
+		dst := path.Join(hello.Dir, "incoming", s.run, c.Sum)
+		if err := s.conn.Put(ctx, transport.Tree{FS: src, Path: c.Sum, Name: c.Sum}, dst, o); err != nil {
+			return nil, err
+		}
+	}
+	return f.Pack()
+}
+
+// head keeps the beginning of a stream.
+type head struct{ b bytes.Buffer }
+
+const maxHead = 4 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	h.b.Write(p[:min(len(p), maxHead-h.b.Len())])
+	return len(p), nil
+}
+
+// text is the end of a message; "" if nothing was printed.
+func (h *head) text() string {
+	if text := clean(h.b.String()); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+func clean(text string) string { return strings.TrimSpace(safeMessage(text)) }

@@ -1,0 +1,60 @@
+package runlog
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"time"
+
+	"bolt/catalog"
+	"bolt/internal/atomicfile"
+	"bolt/internal/ownfile"
+)
+
+const (
+	checkedName = "checked"
+	maxChecked  = 16 << 20
+)
+
+// Checked returns when the resources with a schedule were last applied.
+func (d *Dir) Checked() (map[string]time.Time, error) {
+	f, err := ownfile.Open(d.Path(checkedName), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxChecked))
+	if err != nil {
+		return nil, err
+	}
+	var times map[string]time.Time
+	if json.Unmarshal(text, &times) != nil {
+		return nil, nil // damaged: the resources are applied once more
+	}
+	return times, nil
+}
+
+// SetChecked notes that resources with a schedule were applied.
+func (d *Dir) SetChecked(times map[string]time.Time, refs []catalog.Ref, now time.Time) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	times = maps.Clone(times)
+	if times == nil {
+		times = make(map[string]time.Time)
+	}
+	for _, r := range refs {
+		times[r.String()] = now
+	}
+	text, err := json.Marshal(times)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteOwn(d.Path(checkedName), text, 0o600)
+}

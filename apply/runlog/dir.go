@@ -1,0 +1,144 @@
+// Package runlog keeps on a machine what the runs of the helper there did: a lock, so that
+// one run works at a time; the highest sequence number; and a journal of each run.
+//
+// All is in the state directory, which belongs to the user of the helper and which no
+// other user can write to. Journals name resources and how they ended. They have no values
+// and no messages in them, so nothing that is secret.
+//
+// A journal is a file of lines. Its lines about refreshes are on the disk before the
+// change that they belong to is made, the others may be lost if the machine goes down. A
+// run without a line of its end was broken off.
+package runlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/internal/peercred"
+)
+
+// A Dir is a state directory.
+type Dir struct{ path string }
+
+// The names in a state directory.
+const (
+	lockName  = "lock"
+	fenceName = "sequence"
+	runsName  = "runs"
+	journal   = ".log"
+)
+
+// Open opens a state directory, and creates it if its parent exists. Its path must be
+// absolute and without symbolic links. Other users must not be able to write to the
+// directory, or to replace it.
+func Open(path string) (*Dir, error) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return nil, fmt.Errorf("the state directory %q is not a clean absolute path", path)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("the state directory: %w", err)
+	}
+	if err := check(path); err != nil {
+		return nil, fmt.Errorf("the state directory %s: %w", path, err)
+	}
+	d := &Dir{path}
+	if err := d.Make(runsName); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Path returns the path of a name in the directory.
+func (d *Dir) Path(names ...string) string {
+	return filepath.Join(append([]string{d.path}, names...)...)
+}
+
+// Make makes a directory in the state directory.
+func (d *Dir) Make(name string) error {
+	if err := os.Mkdir(d.Path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("the state directory: %w", err)
+	}
+	return nil
+}
+
+// check checks each component of a path: it must be a directory of root or of this user,
+// and the last one must be of this user. Others can write to a component only if it is
+// sticky, like /tmp.
+func check(path string) error {
+	me := os.Geteuid()
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil {
+			return err
+		}
+		last := at == path
+		owner := peercred.Owner(info)
+		switch mode := info.Mode(); {
+		case mode&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link", at)
+		case !mode.IsDir():
+			return fmt.Errorf("%s is not a directory", at)
+		case owner != me && (last || owner != 0):
+			return fmt.Errorf("%s belongs to another user (UID %d)", at, owner)
+		case mode.Perm()&0o022 != 0 && (last || mode&fs.ModeSticky == 0):
+			return fmt.Errorf("other users can write to %s", at)
+		case last && mode.Perm() != 0o700:
+			if err := os.Chmod(at, 0o700); err != nil {
+				return err
+			}
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// maxID is the length that the ID of a run can have.
+const maxID = 64
+
+// CheckID checks the ID of a run, which names a file.
+func CheckID(run string) error {
+	ok := run != "" && len(run) <= maxID && run[0] != '-'
+	for _, c := range []byte(run) {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("%q cannot be the ID of a run: it can have letters, digits and dashes, %d at most", run, maxID)
+	}
+	return nil
+}
+
+// Prune removes the files of a directory that match a pattern, except for the newest.
+func (d *Dir) Prune(name, pattern string, keep int) error {
+	paths, err := filepath.Glob(filepath.Join(d.Path(name), pattern))
+	if err != nil {
+		return err
+	}
+	type old struct {
+		path string
+		at   time.Time
+	}
+	var files []old
+	for _, p := range paths {
+		if info, err := os.Lstat(p); err == nil && info.Mode().IsRegular() {
+			files = append(files, old{p, info.ModTime()})
+		}
+	}
+	slices.SortFunc(files, func(a, b old) int {
+		if c := b.at.Compare(a.at); c != 0 {
+			return c
+		}
+		return strings.Compare(b.path, a.path)
+	})
+	var errs []error
+	for _, f := range files[min(keep, len(files)):] {
+		errs = append(errs, os.Remove(f.path))
+	}
+	return errors.Join(errs...)
+}

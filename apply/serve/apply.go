@@ -1,0 +1,370 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"bolt/apply"
+	"bolt/apply/bundle"
+	"bolt/apply/frame"
+	"bolt/apply/report"
+	"bolt/apply/resource"
+	"bolt/apply/runlog"
+	"bolt/catalog"
+	"bolt/internal/atomicfile"
+)
+
+// The directories in the state directory that only this package uses.
+const (
+	catalogsName = "catalogs"
+	incomingName = "incoming"
+)
+
+const (
+	keepCatalogs = 5
+	// staleIncoming is the age of contents whose run never came.
+	staleIncoming = 24 * time.Hour
+)
+
+// apply is Apply behind the Hello. An error means that nothing was changed.
+func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender) (int, error) {
+	if err := runlog.CheckID(q.Run); err != nil {
+		return 0, &refused{frame.KindInput, err}
+	}
+	dir, err := runlog.Open(m.Dir)
+	if err != nil {
+		return 0, err
+	}
+	lock, err := dir.Lock(ctx, frame.Holder{Run: q.Run, By: q.by(), PID: os.Getpid(), Start: time.Now()})
+	if err != nil {
+		return 0, err
+	}
+	defer lock.Unlock()
+	if err := lock.Fence(q.Seq); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run)); err != nil {
+		return 0, err
+	}
+	r := &run{m: m, q: q, s: s, dir: dir, lock: lock, store: bundle.NewStore(dir.Path(incomingName, q.Run))}
+	need, err := r.load(in)
+	if need != nil {
+		s.message(frame.TypeNeed, need) // large contents may come as files, so their directory stays
+		return ExitNeed, nil
+	}
+	defer r.clean()
+	if err != nil {
+		return 0, err
+	}
+	return r.apply(ctx)
+}
+
+// A run is an application of a catalog.
+type run struct {
+	m     *Machine
+	q     *Request
+	s     *sender
+	dir   *runlog.Dir
+	lock  *runlog.Lock
+	store *bundle.Store
+
+	text    []byte // of the catalog, if it was sent
+	offer   *frame.Offer
+	catalog *catalog.Catalog
+
+	journal   *runlog.Journal
+	inherited map[catalog.Ref]bool // refreshes that earlier runs left; true if this one leaves them, too
+	counts    frame.Counts
+}
+
+// receive reads the input.
+func (r *run) receive(in io.Reader) error {
+	wrong := func(err error) error {
+		if _, disk := errors.AsType[*fs.PathError](err); disk {
+			return err
+		}
+		return &refused{frame.KindInput, fmt.Errorf("the input of the helper: %w", err)}
+	}
+	frames, err := frame.Unpack(in)
+	if err != nil {
+		return wrong(err)
+	}
+	if frames == nil {
+		return nil
+	}
+	for {
+		t, body, err := frames.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return wrong(err)
+		}
+		switch t {
+		case frame.TypeOffer:
+			r.offer = new(frame.Offer)
+			err = frame.Decode(t, body, r.offer)
+		case frame.TypeCatalog:
+			r.text = slices.Clone(body)
+		case frame.TypeContent:
+			var sum string
+			var data []byte
+			if sum, data, err = frame.ParseContent(body); err == nil {
+				err = r.store.Put(sum, data)
+			}
+		default:
+			err = fmt.Errorf("a frame of type %v", t)
+		}
+		if err != nil {
+			return wrong(err)
+		}
+	}
+}
+
+// load reads the input, and finds the catalog. It returns what is missing to apply that; nil if nothing is.
+func (r *run) load(in io.Reader) (*frame.Need, error) {
+	if err := r.receive(in); err != nil {
+		return nil, err
+	}
+	text := r.text
+	switch {
+	case text == nil:
+		text = r.cached()
+	case r.q.Catalog != "" && sumOf(text) != r.q.Catalog:
+		return nil, &refused{frame.KindInput, errors.New("the catalog arrived with another digest")}
+	}
+	if text == nil {
+		need := &frame.Need{Catalog: true}
+		if r.offer != nil {
+			for _, c := range r.offer.Contents {
+				if bundle.IsSum(c.Sum) && r.lacks(c.Sum, c.Path) {
+					need.Contents = append(need.Contents, c.Sum)
+				}
+			}
+		}
+		return need, nil
+	}
+	c, err := catalog.Parse(text)
+	if err != nil {
+		return nil, &refused{frame.KindCatalog, fmt.Errorf("the catalog: %w", err)}
+	}
+	if c.Name != r.q.Node {
+		return nil, &refused{frame.KindCatalog, fmt.Errorf("the catalog is for the node %q, and this node is %q", c.Name, r.q.Node)}
+	}
+	r.catalog = c
+	if r.text != nil && r.q.Catalog != "" && !bundle.HasSecrets(c) {
+		if err := r.keep(); err != nil {
+			return nil, err
+		}
+	}
+	var missing []string
+	seen := make(map[string]bool)
+	for _, c := range bundle.Contents(c) {
+		if !seen[c.Sum] && r.lacks(c.Sum, c.Path) {
+			missing = append(missing, c.Sum)
+			seen[c.Sum] = true
+		}
+	}
+	if missing == nil {
+		return nil, nil
+	}
+	return &frame.Need{Contents: missing}, nil
+}
+
+func (r *run) lacks(sum, path string) bool { return !r.store.Has(sum) && !bundle.InPlace(path, sum) }
+
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// cached returns the catalog that the request names, nil if it is not there.
+func (r *run) cached() []byte {
+	if !bundle.IsSum(r.q.Catalog) {
+		return nil
+	}
+	path := r.dir.Path(catalogsName, r.q.Catalog)
+	text, err := os.ReadFile(path)
+	if err != nil || sumOf(text) != r.q.Catalog {
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // a catalog that is in use stays the longest
+	return text
+}
+
+// keep stores the catalog for the next run.
+func (r *run) keep() error {
+	if err := atomicfile.WriteUnsynced(r.dir.Path(catalogsName, r.q.Catalog), r.text, 0o600); err != nil {
+		return err
+	}
+	return r.dir.Prune(catalogsName, "*", keepCatalogs)
+}
+
+// clean removes the contents of this run, and those of runs that never came.
+func (r *run) clean() {
+	_ = os.RemoveAll(r.dir.Path(incomingName, r.q.Run)) // what stays is removed by a later run
+	entries, err := os.ReadDir(r.dir.Path(incomingName))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleIncoming {
+			_ = os.RemoveAll(r.dir.Path(incomingName, e.Name()))
+		}
+	}
+}
+
+// apply applies the catalog.
+func (r *run) apply(ctx context.Context) (int, error) {
+	checked, err := r.dir.Checked()
+	if err != nil {
+		return 0, err
+	}
+	owed, err := r.lock.Owed()
+	if err != nil {
+		return 0, err
+	}
+	h := resource.NewHost()
+	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
+	w := r.watch()
+	defer w.end()
+	o := apply.Options{
+		Types: r.m.Types, Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Stop: w.stop,
+		Changing: func(ref catalog.Ref) { r.journal.Changing(ref) },
+		Owe:      func(refs []catalog.Ref) error { return r.journal.Owe(refs) },
+		Paid:     func(ref catalog.Ref) { r.journal.Paid(ref) },
+		Checked:  func(ref catalog.Ref) time.Time { return checked[ref.String()] },
+	}
+	if !r.q.Noop {
+		o.Refreshes = owed
+	}
+	applied, err := apply.Prepare(r.catalog, h, o)
+	if err != nil {
+		return 0, &refused{frame.KindCatalog, err}
+	}
+	r.journal, err = r.lock.Begin(ctx, runlog.Start{Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot()}, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	r.inherited = make(map[catalog.Ref]bool)
+	for _, ref := range owed {
+		r.inherited[ref] = r.q.Noop
+	}
+	summary, err := applied.Apply(ctx, r.result)
+	done := &frame.Done{Counts: r.counts}
+	if err != nil {
+		done.Error = err.Error()
+	}
+	if summary.Stopped {
+		done.Stopped = w.reason
+	}
+	done.Owed = r.owed(summary.Stopped || err != nil, owed)
+	if !r.q.Noop {
+		err = r.dir.SetChecked(checked, summary.Checked, time.Now())
+	}
+	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
+		done.Error = "The journal of the run is incomplete: " + err.Error()
+	}
+	r.s.message(frame.TypeDone, done)
+	if r.counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
+		return ExitFailed, nil
+	}
+	return ExitOK, nil
+}
+
+// owed returns the refreshes that the next run inherits.
+func (r *run) owed(early bool, inherited []catalog.Ref) (list []string) {
+	if early {
+		inherited = r.journal.Owed()
+	}
+	// After a whole run, a refresh that was not carried out is lost, as in Puppet.
+	for _, ref := range inherited {
+		if early || r.inherited[ref] {
+			list = append(list, ref.String())
+		}
+	}
+	return list
+}
+
+// result takes the result of a resource.
+func (r *run) result(res *report.Result) {
+	if !res.Generated {
+		*r.counts.Of(res.Status)++
+	}
+	if _, owed := r.inherited[res.Ref]; owed && res.Status == report.Skipped {
+		r.inherited[res.Ref] = true
+	}
+	r.journal.Ended(res)
+	if res.Status != report.Unchanged {
+		r.s.message(frame.TypeEvent, frame.FromReport(res))
+	}
+}
+
+// maxLog is the length of one message. Longer messages are cut.
+const maxLog = 64 << 10
+
+func (r *run) log(ref catalog.Ref, level report.Level, text string) {
+	if len(text) > maxLog {
+		text = text[:maxLog] + " (the rest was cut)"
+	}
+	r.s.message(frame.TypeLog, &report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
+}
+
+// A watch ends a run when its reader has gone, or after a signal.
+type watch struct {
+	stop   chan struct{} // closed when the run must end
+	reason frame.Stop    // set before stop is closed
+	over   chan struct{}
+	done   chan struct{}
+}
+
+func (r *run) watch() *watch {
+	w := &watch{stop: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		reason := frame.StopLost
+		select {
+		case <-r.m.Lost:
+		case <-r.s.stalled:
+		case <-r.m.Signal:
+			reason = frame.StopSignal
+		case <-w.over:
+			return
+		}
+		if !r.q.Continue {
+			w.reason = reason
+			close(w.stop)
+		}
+	}()
+	return w
+}
+
+func (w *watch) end() {
+	close(w.over)
+	<-w.done
+}
+
+// runner runs programs of types. A program that must not be interrupted runs under a guard, which has the lock.
+func (r *run) runner() func(context.Context, *resource.Command) (*resource.Output, error) {
+	if r.m.Guard == nil {
+		return resource.Exec
+	}
+	return func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		if !c.Session {
+			return resource.Exec(ctx, c)
+		}
+		guarded := *c
+		guarded.Argv = slices.Concat(r.m.Guard, c.Argv)
+		guarded.Keep = []*os.File{r.lock.File()}
+		return resource.Exec(ctx, &guarded)
+	}
+}

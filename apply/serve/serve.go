@@ -1,0 +1,202 @@
+// Package serve is the helper on a machine: it answers one request of bolt with frames.
+//
+// Apply applies a catalog. It has the lock of the node while it works, and a journal in the
+// state directory says what it did. If nobody reads its output any more, or if it is asked to
+// stop, it finishes the resources that it is at, skips the rest, and says so in the journal.
+//
+// The caller gives it the streams, the environment, and channels for signals.
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"time"
+
+	"bolt/apply/frame"
+	"bolt/apply/resource"
+	"bolt/apply/runlog"
+	"bolt/internal/appendfile"
+)
+
+// A Machine is what the helper knows of the machine and of itself.
+type Machine struct {
+	Dir   string                   // state directory
+	Build string                   // of the helper
+	Types map[string]resource.Type // that can be applied
+	Env   []string                 // of programs that types run
+	// Guard are the first words of a command that runs the words behind them with Hold. nil:
+	// programs that must not be interrupted run without a guard.
+	Guard []string
+	// Lost is closed when nobody reads the output any more, Signal when the helper is asked to end.
+	Lost, Signal <-chan struct{}
+	// Boot is the boot ID; "" for that of the kernel.
+	Boot string
+}
+
+// Exit codes of the helper.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1 // resources failed, or the run was stopped
+	ExitRefused = 2 // nothing was changed
+	ExitNeed    = 3 // the helper lacks contents; nothing was changed
+)
+
+func (m *Machine) boot() string {
+	if m.Boot != "" {
+		return m.Boot
+	}
+	return appendfile.BootID()
+}
+
+// A Request is a run of Apply.
+type Request struct {
+	Run, Node string
+	Catalog   string // SHA-256 of the catalog; "" if it has secrets
+	Seq       int64
+	By        string // the user for whom it runs; "" for the one of the helper
+	Noop      bool
+	Tags      []string
+	SkipTags  []string
+	Workers   int
+	Diffs     bool
+	Continue  bool // go on to the end without a reader, and after a signal
+}
+
+// Apply applies a catalog, and returns the exit code of the helper. in has a bundle, or nothing.
+func (m *Machine) Apply(ctx context.Context, q *Request, in io.Reader, out io.Writer) int {
+	s := m.answer(out, q.Run, q.Node)
+	defer s.close()
+	code, err := m.apply(ctx, q, in, s)
+	if err != nil {
+		s.message(frame.TypeDone, &frame.Done{Refused: refusal(err)})
+		return ExitRefused
+	}
+	return code
+}
+
+// answer begins the answer to a request.
+func (m *Machine) answer(out io.Writer, run, node string) *sender {
+	return newSender(out, m.Lost, &frame.Hello{Protocol: frame.Protocol, Build: m.Build, Run: run, Node: node, Boot: m.boot(), Dir: m.Dir})
+}
+
+// Asked answers what became of a run.
+func (m *Machine) Asked(run string, out io.Writer) int {
+	s := m.answer(out, run, "")
+	defer s.close()
+	var fate *frame.Fate
+	dir, err := runlog.Open(m.Dir)
+	if err == nil {
+		fate, err = dir.Fate(run, m.boot())
+	}
+	if err != nil {
+		s.message(frame.TypeDone, &frame.Done{Refused: refusal(err)})
+		return ExitRefused
+	}
+	s.message(frame.TypeFate, fate)
+	return ExitOK
+}
+
+// refused is an error that ends a run before it begins.
+type refused struct {
+	kind frame.Kind
+	err  error
+}
+
+func (r *refused) Error() string { return r.err.Error() }
+func (r *refused) Unwrap() error { return r.err }
+
+// refusal is an error as the controller gets it.
+func refusal(err error) *frame.Refusal {
+	r := &frame.Refusal{Kind: frame.KindState}
+	if e, is := errors.AsType[*refused](err); is {
+		r.Kind = e.kind
+	}
+	if e, is := errors.AsType[*runlog.BusyError](err); is {
+		r.Kind, r.Holder = frame.KindBusy, e.Holder
+	}
+	if e, is := errors.AsType[*runlog.StaleError](err); is {
+		r.Kind, r.Seq = frame.KindStale, e.Highest
+	}
+	if errors.Is(err, runlog.ErrTwice) {
+		r.Kind = frame.KindTwice
+	}
+	size := 0
+	for _, e := range parts(err) {
+		text := e.Error()
+		if size += len(text); size > maxMessages {
+			r.Messages = append(r.Messages, "There are more mistakes.")
+			break
+		}
+		r.Messages = append(r.Messages, text)
+	}
+	return r
+}
+
+// maxMessages bounds the text of a refusal.
+const maxMessages = 256 << 10
+
+// parts takes joined errors apart.
+func parts(err error) []error {
+	if r, is := err.(*refused); is {
+		err = r.err
+	}
+	if j, is := err.(interface{ Unwrap() []error }); is {
+		var list []error
+		for _, e := range j.Unwrap() {
+			list = append(list, parts(e)...)
+		}
+		return list
+	}
+	return []error{err}
+}
+
+// maxBy is the length that the name of a user can have.
+const maxBy = 256
+
+// by is the user for whom a run works.
+func (q *Request) by() string {
+	if q.By != "" {
+		return q.By[:min(len(q.By), maxBy)]
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// Hold runs a program that must not be interrupted, for a helper that may be killed
+// meanwhile: the output of the program is read to its end even if nobody takes it. keep is open until the
+// program has ended, and is not passed to it.
+func Hold(ctx context.Context, argv []string, keep, stdin *os.File, stdout, stderr io.Writer) (code int, err error) {
+	if len(argv) == 0 {
+		return 0, errors.New("there is no program to run")
+	}
+	defer keep.Close()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &draining{w: stdout}, &draining{w: stderr}
+	cmd.WaitDelay = time.Second // as in resource.Exec: a child can hold the output open
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return 0, err
+	}
+	return resource.ExitCode(cmd.ProcessState), nil
+}
+
+// draining takes everything, also when its writer does not.
+type draining struct {
+	w    io.Writer
+	lost bool
+}
+
+func (d *draining) Write(p []byte) (int, error) {
+	if !d.lost {
+		_, err := d.w.Write(p)
+		d.lost = err != nil
+	}
+	return len(p), nil
+}

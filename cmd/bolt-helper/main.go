@@ -1,0 +1,151 @@
+// Command bolt-helper is the part of bolt that runs on the machines that bolt changes. Bolt sends it there
+// and starts it; people do not.
+//
+// It answers on standard output with frames (package frame). The work itself is in other
+// packages; this one reads flags and signals.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bolt/apply/runlog"
+	"bolt/apply/serve"
+)
+
+const exitUsage = 64
+
+func main() { os.Exit(realMain(context.Background(), os.Args[1:])) }
+
+// keepHelpers is the number of versions of the helper that stay. Two controllers of different versions then
+// need not send theirs at each turn.
+const keepHelpers = 2
+
+const helperName = "helper-"
+
+func realMain(ctx context.Context, argv []string) int {
+	code, err := dispatch(ctx, argv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bolt-helper:", err)
+		return exitUsage
+	}
+	return code
+}
+
+func dispatch(ctx context.Context, argv []string) (int, error) {
+	fs := flag.NewFlagSet("bolt-helper", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	dir := fs.String("dir", "", "state directory")
+	placed := fs.String("placed", "", "SHA-256 that this new file must have")
+	own := fs.Bool("own-session", false, "the process has a session of its own")
+	if err := fs.Parse(argv); err != nil {
+		return 0, err
+	}
+	if fs.NArg() == 0 {
+		return 0, errors.New("expected a verb: apply, asked or hold")
+	}
+	verb, args := fs.Arg(0), fs.Args()[1:]
+	if verb == "hold" {
+		return hold(ctx, args)
+	}
+	if *placed != "" {
+		if err := place(*dir, *placed); err != nil {
+			return 0, err
+		}
+	}
+	switch verb {
+	case "apply":
+		if !*own {
+			return detach(argv)
+		}
+		return apply(ctx, *dir, args)
+	case "asked":
+		return asked(*dir, args)
+	}
+	return 0, fmt.Errorf("unknown verb %q", verb)
+}
+
+// place gives a file that has just arrived its final name, and removes old versions.
+func place(dir, sum string) error {
+	d, err := runlog.Open(dir)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != sum {
+		_ = os.Remove(self)
+		return errors.New("the helper arrived damaged")
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(self, d.Path(helperName+sum)); err != nil {
+		return err
+	}
+	return errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Prune("", "new-*", 0))
+}
+
+func apply(ctx context.Context, dir string, args []string) (int, error) {
+	var q serve.Request
+	fs := flag.NewFlagSet("apply", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&q.Run, "run", "", "")
+	fs.StringVar(&q.Node, "node", "", "")
+	fs.StringVar(&q.Catalog, "catalog", "", "")
+	fs.Int64Var(&q.Seq, "seq", 0, "")
+	fs.StringVar(&q.By, "by", "", "")
+	fs.BoolVar(&q.Noop, "noop", false, "")
+	fs.Func("tag", "", func(t string) error { q.Tags = append(q.Tags, t); return nil })
+	fs.Func("skip-tag", "", func(t string) error { q.SkipTags = append(q.SkipTags, t); return nil })
+	fs.IntVar(&q.Workers, "workers", 0, "")
+	fs.BoolVar(&q.Diffs, "diffs", false, "")
+	fs.BoolVar(&q.Continue, "continue", false, "")
+	if err := fs.Parse(args); err != nil {
+		return 0, err
+	}
+	if fs.NArg() > 0 {
+		return 0, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	m := machine(dir)
+	m.Lost, m.Signal = closed(os.Stdout), signalled()
+	m.Guard = []string{self(), "hold"}
+	return m.Apply(ctx, &q, os.Stdin, os.Stdout), nil
+}
+
+func machine(dir string) *serve.Machine {
+	m := &serve.Machine{Dir: dir, Types: resourceTypes(), Env: os.Environ()}
+	if sum, is := strings.CutPrefix(filepath.Base(os.Args[0]), helperName); is {
+		m.Build = sum[:min(12, len(sum))]
+	}
+	return m
+}
+
+func asked(dir string, args []string) (int, error) {
+	fs := flag.NewFlagSet("asked", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	run := fs.String("run", "", "")
+	if err := fs.Parse(args); err != nil {
+		return 0, err
+	}
+	return machine(dir).Asked(*run, os.Stdout), nil
+}

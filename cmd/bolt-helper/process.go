@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/resource"
+	"bolt/apply/serve"
+)
+
+// A connection that ends takes its process group with it: transport/shell kills the group, and sshd the
+// terminal's. So the work is done by a child in a session of its own, and the process that was started
+// only passes signals on and waits.
+
+// self is a path of this program that stays right when its file is renamed or replaced.
+func self() string {
+	const link = "/proc/self/exe"
+	if _, err := os.Stat(link); err == nil {
+		return link
+	}
+	return os.Args[0]
+}
+
+// ending are the signals that ask the helper to end.
+func ending() []os.Signal { return []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} }
+
+// detach runs the helper again in a session of its own, with the same streams.
+func detach(argv []string) (int, error) {
+	cmd := exec.Command(self(), slices.Concat([]string{"--own-session"}, withoutPlaced(argv))...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, ending()...)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	// Only the child has the streams, so that it alone decides when they end.
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		f.Close()
+	}
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case s := <-signals:
+				_ = cmd.Process.Signal(s) // it has ended otherwise
+			case <-done:
+				return
+			}
+		}
+	})
+	err := cmd.Wait()
+	close(done)
+	wg.Wait()
+	if cmd.ProcessState == nil {
+		return 0, err
+	}
+	return resource.ExitCode(cmd.ProcessState), nil
+}
+
+// withoutPlaced removes the flag of a file that has its place by now.
+func withoutPlaced(argv []string) []string {
+	if at := slices.Index(argv, "--placed"); at >= 0 && at+2 <= len(argv) {
+		return slices.Concat(argv[:at], argv[at+2:])
+	}
+	return argv
+}
+
+// closed returns a channel that is closed when nobody can read from a pipe or socket any more.
+func closed(f *os.File) <-chan struct{} {
+	lost := make(chan struct{})
+	// A broken pipe is an error of writing then, and not the end of the process. Programs that are run
+	// get the usual handling back, because it is not ignored.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	fd := int32(f.Fd())
+	go func() { // ends with the process
+		for {
+			fds := []unix.PollFd{{Fd: fd}}
+			n, err := unix.Poll(fds, -1)
+			switch {
+			case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+			case err != nil:
+				return
+			case n > 0 && fds[0].Revents != 0:
+				close(lost)
+				return
+			}
+		}
+	}()
+	return lost
+}
+
+// signalled returns a channel that is closed when the process is asked to end.
+func signalled() <-chan struct{} {
+	ch := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ending()...)
+	go func() { // ends with the process
+		<-signals
+		close(ch)
+	}()
+	return ch
+}
+
+// lockFD is the descriptor of the lock of the node in a guard.
+const lockFD = 3
+
+// hold is the guard of a program that must not be interrupted. It has a session of its own, and the lock.
+func hold(ctx context.Context, argv []string) (int, error) {
+	signal.Notify(make(chan os.Signal, 1), append(ending(), syscall.SIGPIPE)...)
+	unix.CloseOnExec(lockFD)
+	return serve.Hold(ctx, argv, os.NewFile(lockFD, "lock"), os.Stdin, os.Stdout, os.Stderr)
+}

@@ -6,9 +6,13 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a program a process group or a session of its own, and makes the end of its context kill the group.
-func ownGroup(cmd *exec.Cmd, session bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !session, Setsid: session}
+// ownSession gives a program a session of its own, and makes the end of its context kill all processes of
+// the group that it leads.
+func ownSession(cmd *exec.Cmd, as *Identity) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if as != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: as.UID, Gid: as.GID, Groups: as.Groups, NoSetGroups: as.Groups == nil}
+	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 

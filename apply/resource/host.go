@@ -67,13 +67,30 @@ type Command struct {
 	Dir  string
 	// Stdin is what the program reads; none if it is empty.
 	Stdin []byte
-	// Session runs the program in a session of its own, so that it is not killed together with the
-	// helper. It is for programs that must not be interrupted, such as package managers: ctx
-	// does not end them either.
+	// Session is for programs that must not be interrupted, such as package managers: ctx
+	// does not end them. Every program runs in a session of its own, so that it is not killed
+	// together with the helper and cannot read from a terminal.
 	Session bool
 	// Keep are files that the program has open, from descriptor 3 on.
 	Keep []*os.File
+	// Timeout ends the program, also one with Session; 0 for no limit. The error is then ErrTimeout.
+	Timeout time.Duration
+	// As is the identity that the program gets; nil for that of the process.
+	As *Identity
+	// Combined adds what the program prints on standard error to Output.Stdout, in the order in
+	// which it is printed.
+	Combined bool
 }
+
+// An Identity is the user and the groups of a process.
+type Identity struct {
+	UID, GID uint32
+	// Groups are the supplementary groups; nil for those of the process.
+	Groups []uint32
+}
+
+// ErrTimeout is the error of a program that ran longer than its Timeout.
+var ErrTimeout = errors.New("timed out")
 
 // An Output is what a program printed and how it ended.
 type Output struct {
@@ -90,13 +107,21 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	if c.Session {
 		ctx = context.WithoutCancel(ctx)
 	}
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, ErrTimeout)
+		defer cancel()
+	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Keep
-	ownGroup(cmd, c.Session)
+	ownSession(cmd, c.As)
 	// A child that the program leaves behind can hold its output open.
 	cmd.WaitDelay = time.Second
 	var out, errs limited
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	if c.Combined {
+		cmd.Stderr = &out
+	}
 	if len(c.Stdin) > 0 {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}

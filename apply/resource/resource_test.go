@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +77,18 @@ func TestExecCancel(t *testing.T) {
 	}
 	if out, err := Exec(ctx, &Command{Argv: []string{"sh", "-c", "sleep 0.2; echo done"}, Session: true}); err != nil || string(out.Stdout) != "done\n" {
 		t.Errorf("Exec in a session = %+v, %v", out, err)
+	}
+	if _, err := Exec(ctx, &Command{Argv: []string{"sh", "-c", "sleep 60 & wait"}, Session: true, Timeout: 50 * time.Millisecond}); !errors.Is(err, ErrTimeout) {
+		t.Errorf("error is %v, want %v", err, ErrTimeout)
+	}
+}
+
+func TestExecAs(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as another user")
+	}
+	out, err := Exec(t.Context(), &Command{Argv: []string{"sh", "-c", "id -u >&2; id -G"}, As: &Identity{UID: 65534, GID: 65534, Groups: []uint32{1, 65534}}, Combined: true})
+	if err != nil || string(out.Stdout) != "65534\n65534 1\n" {
+		t.Errorf("Exec = %+v, %v", out, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"bolt/apply/report"
 )
 
 // Text returns a parameter as a string. Numbers and booleans are written as Puppet writes them. given
@@ -82,6 +84,25 @@ func (r *Resource) Int(param string, without int64) (int64, error) {
 		return 0, &ParamError{param, "must be a whole number" + r.shown(param, text)}
 	}
 	return n, nil
+}
+
+// LogLevel returns the level of the parameter loglevel; Notice if it is not given.
+func (r *Resource) LogLevel() (report.Level, error) {
+	word, given, err := r.Text("loglevel")
+	switch {
+	case err != nil || !given:
+		return report.Notice, err
+	case word == "verbose":
+		return report.Info, nil
+	case word == "alert" || word == "emerg" || word == "crit":
+		return report.Err, nil
+	}
+	level := report.Level(word)
+	switch level {
+	case report.Debug, report.Info, report.Notice, report.Warning, report.Err:
+		return level, nil
+	}
+	return "", &ParamError{"loglevel", "must be debug, info, notice, warning, err, alert, emerg, crit or verbose" + r.shown("loglevel", word)}
 }
 
 // shown is the end of a problem: the value, unless it is secret.

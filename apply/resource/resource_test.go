@@ -85,7 +85,7 @@ func TestExecCancel(t *testing.T) {
 
 func TestExecAs(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run programs as another user")
+		t.Fatal("this test needs root: only root can run programs as another user")
 	}
 	out, err := Exec(t.Context(), &Command{Argv: []string{"sh", "-c", "id -u >&2; id -G"}, As: &Identity{UID: 65534, GID: 65534, Groups: []uint32{1, 65534}}, Combined: true})
 	if err != nil || string(out.Stdout) != "65534\n65534 1\n" {

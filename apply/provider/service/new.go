@@ -24,7 +24,7 @@ func (serviceType) New(r *resource.Resource) (resource.Item, error) {
 			*to = text
 		}
 	}
-	if x.name == "" || strings.HasPrefix(x.name, "-") || strings.ContainsAny(x.name, " \t\n\x00") {
+	if x.name == "" || strings.HasPrefix(x.name, "-") || strings.ContainsAny(x.name, "\n\x00") {
 		return nil, bad("name", "must be the name of a service, and is %q", x.name)
 	}
 	switch x.ensure {

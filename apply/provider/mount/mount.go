@@ -1,0 +1,5 @@
+package mount
+
+import "bolt/apply/resource"
+
+func Type() resource.Type { return nil }

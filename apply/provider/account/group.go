@@ -179,6 +179,11 @@ func (g *group) create(ctx context.Context, h *resource.Host, busybox bool) erro
 			}
 		}
 	}
+	if g.libuser {
+		if err := g.checkMembers(); err != nil {
+			return err
+		}
+	}
 	var args []string
 	if g.gid != "" {
 		args = append(args, "-g", g.gid)
@@ -198,12 +203,20 @@ func (g *group) create(ctx context.Context, h *resource.Host, busybox bool) erro
 	return nil
 }
 
-// setMembers adds and removes members with lgroupmod.
-func (g *group) setMembers(ctx context.Context, h *resource.Host) error {
+// checkMembers is an error if a member is not a user.
+func (g *group) checkMembers() error {
 	for _, m := range g.members {
 		if g.db.users[m] == nil {
 			return fmt.Errorf("there is no user %q", m)
 		}
+	}
+	return nil
+}
+
+// setMembers adds and removes members with lgroupmod.
+func (g *group) setMembers(ctx context.Context, h *resource.Host) error {
+	if err := g.checkMembers(); err != nil {
+		return err
 	}
 	var is []string
 	if e := g.db.groups[g.name]; e != nil {

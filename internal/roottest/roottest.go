@@ -1,0 +1,76 @@
+// Package roottest makes disposable roots for tests: what programs change in one does not reach this
+// system. A root is an overlay of a directory, by default of the running system, in memory.
+package roottest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// New mounts a root on top of the directory lower and returns its path. It is unmounted at the end of the test. The
+// test is skipped if this process is not root, or has no right to mount.
+func New(t testing.TB, lower string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("a disposable root needs root")
+	}
+	base := t.TempDir()
+	mount(t, "tmpfs", "tmpfs", base, "")
+	for _, dir := range []string{"upper", "work", "root"} {
+		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := filepath.Join(base, "root")
+	mount(t, "overlay", "overlay", root, "lowerdir="+lower+",upperdir="+filepath.Join(base, "upper")+",workdir="+filepath.Join(base, "work"))
+	mount(t, "proc", "proc", filepath.Join(root, "proc"), "")
+	mount(t, "tmpfs", "tmpfs", filepath.Join(root, "dev"), "")
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "random": 8, "urandom": 9} {
+		dev := filepath.Join(root, "dev", name)
+		if err := unix.Mknod(dev, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dev, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func mount(t testing.TB, kind, source, target, options string) {
+	t.Helper()
+	if err := unix.Mount(source, target, kind, 0, options); err != nil {
+		t.Skipf("mount %s: %v", kind, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(target, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", target, err)
+		}
+	})
+}
+
+// Shell runs a script in a root and returns what it prints.
+func Shell(t testing.TB, root, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "chroot", root, "sh", "-ec", script)
+	cmd.Env = Env()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// Env is an environment for programs in a root.
+func Env() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
+}
+
+// Argv makes a command run in a root.
+func Argv(root string, argv []string) []string {
+	return append([]string{"chroot", root}, argv...)
+}

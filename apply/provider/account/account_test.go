@@ -2,19 +2,14 @@ package account
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"bolt/apply"
-	"bolt/apply/report"
+	"bolt/apply/provider/providertest"
 	"bolt/apply/resource"
-	"bolt/catalog"
-	"bolt/internal/roottest"
 )
 
 // keys is the type ssh_authorized_key as far as it is needed here.
@@ -40,33 +35,26 @@ func (k keyItem) Plan() ([]resource.Change, error) {
 }
 func (keyItem) Do(context.Context, *resource.Host, *resource.Change) error { return nil }
 
-// A machine is a root with accounts.
+// A machine is a host with accounts.
 type machine struct {
+	*providertest.Machine
 	t    *testing.T
-	root string
-	host *resource.Host
-	argv []string // the commands that were run
 	keys []string // the keys that were purged
 }
 
 // newMachine is an overlay of this system without its users' own accounts.
-func newMachine(t *testing.T, setup string) *machine {
-	return machineOn(t, "/", setup)
-}
+func newMachine(t *testing.T, setup string) *machine { return machineOn(t, "/", setup) }
 
 func machineOn(t *testing.T, lower, setup string) *machine {
-	m := &machine{t: t, root: roottest.New(t, lower)}
-	accounts(t, m.root)
-	roottest.Shell(t, m.root, setup)
-	m.host = resource.NewHost()
-	m.host.Root, m.host.Env = m.root, roottest.Env()
-	m.host.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
-		m.argv = append(m.argv, filepath.Base(c.Argv[0])+" "+strings.Join(c.Argv[1:], " "))
-		in := *c
-		in.Argv = roottest.Argv(m.root, c.Argv)
-		return resource.Exec(ctx, &in)
-	}
+	m := &machine{t: t}
+	m.Machine = providertest.New(t, lower, "true", m.types())
+	accounts(t, m.Root)
+	m.Shell(setup)
 	return m
+}
+
+func (m *machine) types() map[string]resource.Type {
+	return map[string]resource.Type{"User": User(), "Group": Group(), "Ssh_authorized_key": keyType{&m.keys}}
 }
 
 func accounts(t *testing.T, root string) {
@@ -92,63 +80,9 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// apply applies resources, as JSON of "Type[title]" to parameters in order, and returns the statuses with the events.
-func (m *machine) apply(noop bool, resources ...string) string {
-	m.t.Helper()
-	c := catalogOf(m.t, resources...)
-	types := map[string]resource.Type{"User": User(), "Group": Group(), "Ssh_authorized_key": keyType{&m.keys}}
-	m.argv, m.keys = nil, nil
-	run, err := apply.Prepare(c, m.host, apply.Options{Types: types, Noop: noop})
-	if err != nil {
-		return "refused: " + err.Error()
-	}
-	var lines []string
-	if _, err := run.Apply(m.t.Context(), func(r *report.Result) {
-		line := fmt.Sprintf("%s %s", r.Ref, r.Status)
-		for _, e := range r.Events {
-			line += " " + e.Name
-			if e.Outcome == report.Failure {
-				line += ": " + e.Message
-			}
-		}
-		lines = append(lines, line)
-	}); err != nil {
-		m.t.Fatal(err)
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-func catalogOf(t *testing.T, resources ...string) *catalog.Catalog {
-	t.Helper()
-	var list []json.RawMessage
-	for _, r := range resources {
-		ref, params, _ := strings.Cut(r, " ")
-		typ, title, _ := strings.Cut(strings.TrimSuffix(ref, "]"), "[")
-		sensitive := "[]"
-		if strings.Contains(params, `"sensitive"`) {
-			sensitive = `["password"]`
-			params = strings.ReplaceAll(params, `,"sensitive":true`, "")
-		}
-		if params == "" {
-			params = "{}"
-		}
-		list = append(list, json.RawMessage(fmt.Sprintf(`{"type":%q,"title":%q,"kind":"compilable_type","exported":false,"tags":[],"parameters":%s,"sensitive_parameters":%s}`, typ, title, params, sensitive)))
-	}
-	data, err := json.Marshal(map[string]any{"name": "node", "version": "1", "catalog_format": 2, "environment": "production", "resources": list, "edges": []any{}, "classes": []any{}, "tags": []any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := catalog.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // lines returns the lines of a file in the root that have a word in them. Days of password changes are replaced.
 func (m *machine) lines(file string, words ...string) (list []string) {
-	data, err := os.ReadFile(filepath.Join(m.root, file))
+	data, err := os.ReadFile(filepath.Join(m.Root, file))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -168,51 +102,44 @@ func (m *machine) lines(file string, words ...string) (list []string) {
 	return list
 }
 
-func (m *machine) want(what, got, want string) {
-	m.t.Helper()
-	if got != want {
-		m.t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
-	}
-}
-
 func (m *machine) wantLines(file string, names string, want ...string) {
 	m.t.Helper()
-	m.want(file, strings.Join(m.lines(file, strings.Fields(names)...), "\n"), strings.Join(want, "\n"))
+	m.Want(file, strings.Join(m.lines(file, strings.Fields(names)...), "\n"), strings.Join(want, "\n"))
 }
 
 // Users and groups are made once. A noop run before shows the same and makes nothing.
 func TestCreate(t *testing.T) {
 	m := newMachine(t, "true")
 	resources := []string{
-		`User[zoe] {"uid":2300,"gid":"zoo","groups":["animals"],"managehome":true,"comment":"Zoe Z","password":"$6$hash","sensitive":true,"password_max_age":"90","expiry":"2030-02-01"}`,
+		`User[zoe] {"uid":2300,"gid":"zoo","groups":["animals"],"managehome":true,"comment":"Zoe Z","password":{"sensitive":"$6$hash"},"password_max_age":"90","expiry":"2030-02-01"}`,
 		`User[svc] {"system":true,"uid":"951","gid":50,"home":"/nonexistent","shell":"/usr/sbin/nologin","password":"*"}`,
 		`Group[zoo] {"gid":2300}`, `Group[animals] {"gid":"2301"}`, `Group[sys] {"system":true,"gid":950}`, `Group[twin] {"gid":2301,"allowdupe":true,"require":"Group[animals]"}`,
 	}
-	m.want("noop", m.apply(true, resources...), `Group[animals] noop group_created
+	m.Want("noop", m.Apply(true, resources...), `Group[animals] noop group_created
 Group[sys] noop group_created
 Group[twin] noop group_created
 Group[zoo] noop group_created
 User[svc] noop user_created
 User[zoe] noop user_created`)
 	m.wantLines("etc/passwd", "zoe svc")
-	m.want("first", m.apply(false, resources...), `Group[animals] changed group_created
+	m.Want("first", m.Apply(false, resources...), `Group[animals] changed group_created
 Group[sys] changed group_created
 Group[twin] changed group_created
 Group[zoo] changed group_created
 User[svc] changed user_created
 User[zoe] changed user_created`)
-	for _, argv := range m.argv {
-		if strings.Contains(argv, "hash") {
+	for _, argv := range m.Argv {
+		if args, _, _ := strings.Cut(argv, " < "); strings.Contains(args, "hash") {
 			t.Errorf("a password hash is an argument: %s", argv)
 		}
 	}
 	m.wantLines("etc/passwd", "zoe svc", "svc:x:951:50::/nonexistent:/usr/sbin/nologin", "zoe:x:2300:2300:Zoe Z:/home/zoe:/bin/sh")
 	m.wantLines("etc/shadow", "zoe svc", "svc:*:day::::::", "zoe:$6$hash:day:0:90:7::21946:")
 	m.wantLines("etc/group", "zoo animals sys twin", "zoo:x:2300:", "animals:x:2301:zoe", "sys:x:950:", "twin:x:2301:")
-	if _, err := os.Stat(filepath.Join(m.root, "home/zoe/.profile")); err != nil {
+	if _, err := os.Stat(filepath.Join(m.Root, "home/zoe/.profile")); err != nil {
 		t.Error(err)
 	}
-	m.want("second", m.apply(false, resources...), `Group[animals] unchanged
+	m.Want("second", m.Apply(false, resources...), `Group[animals] unchanged
 Group[sys] unchanged
 Group[twin] unchanged
 Group[zoo] unchanged
@@ -234,19 +161,19 @@ User[anna] changed home_changed uid_changed gid_changed comment_changed shell_ch
 User[inc] changed groups_changed
 User[min] changed groups_changed
 User[old] changed password_changed`
-	m.want("noop", m.apply(true, resources...), strings.ReplaceAll(want, " changed ", " noop "))
-	m.want("first", m.apply(false, resources...), want)
+	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(want, " changed ", " noop "))
+	m.Want("first", m.Apply(false, resources...), want)
 	m.wantLines("etc/passwd", "anna", "anna:x:2050:3001:New, Name:/home/new:/bin/bash")
 	m.wantLines("etc/shadow", "anna old", "anna:!:day:3:99999:5::22280:", "old:$6$new:day:0:99999:7:::")
 	m.wantLines("etc/group", "g1 g2 g3 g4 moved", "g1:x:3002:min", "g2:x:3003:min,inc", "g3:x:3004:min", "g4:x:3005:inc", "moved:x:3511:")
 	resources[0] = `User[anna] {"expiry":"absent"}`
-	m.want("second", m.apply(false, resources...), `Group[moved] unchanged
+	m.Want("second", m.Apply(false, resources...), `Group[moved] unchanged
 User[anna] changed expiry_changed
 User[inc] unchanged
 User[min] unchanged
 User[old] unchanged`)
 	resources[3] = `User[inc] {"groups":[],"membership":"inclusive"}`
-	m.want("third", m.apply(false, resources[0], resources[3]), "User[anna] unchanged\nUser[inc] changed groups_changed")
+	m.Want("third", m.Apply(false, resources[0], resources[3]), "User[anna] unchanged\nUser[inc] changed groups_changed")
 	m.wantLines("etc/group", "g4", "g4:x:3005:")
 }
 
@@ -260,14 +187,14 @@ Group[never] unchanged
 User[gone] changed user_removed
 User[kept] changed user_removed
 User[never] unchanged`
-	m.want("first", m.apply(false, resources...), want)
+	m.Want("first", m.Apply(false, resources...), want)
 	m.wantLines("etc/passwd", "kept gone")
 	for dir, exists := range map[string]bool{"home/kept": true, "home/gone": false} {
-		if _, err := os.Stat(filepath.Join(m.root, dir)); (err == nil) != exists {
+		if _, err := os.Stat(filepath.Join(m.Root, dir)); (err == nil) != exists {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	if second := m.apply(false, resources...); strings.Contains(second, " changed") {
+	if second := m.Apply(false, resources...); strings.Contains(second, " changed") {
 		t.Error(second)
 	}
 }
@@ -275,11 +202,11 @@ User[never] unchanged`
 // A user that cannot be made fails alone.
 func TestFailures(t *testing.T) {
 	m := newMachine(t, "useradd -u 2400 -N twin")
-	got := m.apply(false,
+	got := m.Apply(false,
 		`User[anna] {"uid":2001,"gid":"nogroup9"}`, `User[bert] {"uid":2002,"gid":100,"groups":["neither"]}`,
 		`User[carl] {"uid":2003,"gid":100,"require":"User[anna]"}`, `User[dora] {"uid":2004,"gid":100}`, `User[emil] {"uid":2400,"gid":100}`,
 		`User[fred] {"shell":"/bin/none"}`, `User[twin] {"gid":"nogroup9"}`)
-	m.want("statuses", got, `User[anna] failed user_created: change of ensure from absent to present failed: useradd: exit code 6: group 'nogroup9' does not exist
+	m.Want("statuses", got, `User[anna] failed user_created: change of ensure from absent to present failed: useradd: exit code 6: group 'nogroup9' does not exist
 User[bert] failed user_created: change of ensure from absent to present failed: useradd: exit code 6: group 'neither' does not exist
 User[carl] skipped
 User[dora] changed user_created
@@ -300,16 +227,17 @@ sk-ssh-ed25519@openssh.com AAAA5 stray
 X
 cp /home/anna/.ssh/authorized_keys /tmp/other`)
 	keep := `Ssh_authorized_key[keep] {"user":"anna"}`
-	m.want("keys", m.apply(false, `User[anna] {"purge_ssh_keys":true}`, keep), `Ssh_authorized_key[/home/anna/.ssh/authorized_keys:unnamed-1] changed ensure_changed
+	m.Want("keys", m.Apply(false, `User[anna] {"purge_ssh_keys":true}`, keep), `Ssh_authorized_key[/home/anna/.ssh/authorized_keys:unnamed-1] changed ensure_changed
 Ssh_authorized_key[keep] unchanged
 Ssh_authorized_key[stray two] changed ensure_changed
 Ssh_authorized_key[stray] changed ensure_changed
 User[anna] unchanged`)
-	m.want("targets", m.keys[0], "stray anna /home/anna/.ssh/authorized_keys")
-	m.apply(false, `User[anna] {"purge_ssh_keys":["%h/.ssh/none","/tmp/other"]}`, keep)
-	m.want("other file", strings.Join(m.keys, "\n"), "stray anna /tmp/other\nstray two anna /tmp/other\n/tmp/other:unnamed-1 anna /tmp/other")
-	m.want("new user", m.apply(true, `User[new] {"purge_ssh_keys":true}`), "User[new] noop user_created")
-	m.want("noop", m.apply(true, `User[anna] {"purge_ssh_keys":true,"noop":true}`, keep), `Ssh_authorized_key[/home/anna/.ssh/authorized_keys:unnamed-1] noop ensure_changed
+	m.Want("target", m.keys[0], "stray anna /home/anna/.ssh/authorized_keys")
+	m.keys = nil
+	m.Apply(false, `User[anna] {"purge_ssh_keys":["%h/.ssh/none","/tmp/other"]}`, keep)
+	m.Want("other file", strings.Join(m.keys, "\n"), "stray anna /tmp/other\nstray two anna /tmp/other\n/tmp/other:unnamed-1 anna /tmp/other")
+	m.Want("new user", m.Apply(true, `User[new] {"purge_ssh_keys":true}`), "User[new] noop user_created")
+	m.Want("noop", m.Apply(true, `User[anna] {"purge_ssh_keys":true,"noop":true}`, keep), `Ssh_authorized_key[/home/anna/.ssh/authorized_keys:unnamed-1] noop ensure_changed
 Ssh_authorized_key[keep] unchanged
 Ssh_authorized_key[stray two] noop ensure_changed
 Ssh_authorized_key[stray] noop ensure_changed
@@ -318,7 +246,7 @@ User[anna] unchanged`)
 
 // The parameters that New refuses.
 func TestRefused(t *testing.T) {
-	m := &machine{t: t, host: resource.NewHost()}
+	m := providertest.Scripted(t, "", (&machine{}).types())
 	for _, c := range []struct{ resource, want string }{
 		{`User[u] {"uid":"x"}`, `The parameter uid must be a whole number, and is "x"`},
 		{`User[u] {"groups":["a","12"]}`, "The parameter groups must be names, and has the number 12"},
@@ -336,6 +264,6 @@ func TestRefused(t *testing.T) {
 		{`Group[g] {"provider":"ldap"}`, `The parameter provider must be groupadd, and is "ldap"`},
 	} {
 		ref, _, _ := strings.Cut(c.resource, " ")
-		m.want(c.resource, m.apply(false, c.resource), "refused: "+ref+": "+c.want)
+		m.Want(c.resource, m.Apply(false, c.resource), "refused: "+ref+": "+c.want)
 	}
 }

@@ -1,70 +1,50 @@
 package account
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"bolt/apply/provider/providertest"
 	"bolt/apply/resource"
 )
 
-// scripted is a machine with these programs, which do nothing. answers has what they print, by the beginning of
-// their command line.
-func scripted(t *testing.T, programs string, answers map[string]resource.Output) *machine {
-	m := &machine{t: t, root: t.TempDir(), host: resource.NewHost()}
-	m.host.Root = m.root
-	for _, dir := range []string{"etc/skel", "home", "usr/sbin", "bin"} {
-		if err := os.MkdirAll(filepath.Join(m.root, dir), 0o755); err != nil {
+// scripted is a machine with these programs, which do nothing.
+func scripted(t *testing.T, programs string, answers ...providertest.Answer) *machine {
+	m := &machine{t: t}
+	m.Machine = providertest.Scripted(t, programs, m.types(), answers...)
+	for _, dir := range []string{"etc/skel", "home"} {
+		if err := os.MkdirAll(filepath.Join(m.Root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	accounts(t, m.root)
-	for _, p := range strings.Fields(programs) {
-		if err := os.WriteFile(filepath.Join(m.root, "usr/sbin", p), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m.host.Run = func(_ context.Context, c *resource.Command) (*resource.Output, error) {
-		line := filepath.Base(c.Argv[0]) + " " + strings.Join(c.Argv[1:], " ")
-		if len(c.Stdin) > 0 {
-			line += " < " + strings.TrimSpace(string(c.Stdin))
-		}
-		m.argv = append(m.argv, line)
-		for begin, out := range answers {
-			if strings.HasPrefix(line, begin) {
-				return &out, nil
-			}
-		}
-		return &resource.Output{}, nil
-	}
+	accounts(t, m.Root)
 	return m
 }
 
 // Users of a name service are found with one query for all.
 func TestNameService(t *testing.T) {
-	m := scripted(t, "useradd usermod groupadd getent", map[string]resource.Output{
-		"getent passwd": {Stdout: []byte("ldap:*:5000:6000:L:/home/ldap:/bin/sh\n"), Code: 2},
-		"getent group":  {Stdout: []byte("team:*:6000:x,ldap\n"), Code: 2},
-	})
-	m.want("statuses", m.apply(false, `User[ldap] {"uid":5000,"gid":"team","groups":["team"]}`, `User[new] {"groups":["none"]}`, `User[daemon] {}`), `User[daemon] unchanged
+	m := scripted(t, "useradd usermod groupadd getent",
+		providertest.Answer{Begin: "getent passwd", Out: resource.Output{Stdout: []byte("ldap:*:5000:6000:L:/home/ldap:/bin/sh\n"), Code: 2}},
+		providertest.Answer{Begin: "getent group", Out: resource.Output{Stdout: []byte("team:*:6000:x,ldap\n"), Code: 2}})
+	m.Want("statuses", m.Apply(false, `User[ldap] {"uid":5000,"gid":"team","groups":["team"]}`, `User[new] {"groups":["none"]}`, `User[daemon] {}`), `User[daemon] unchanged
 User[ldap] unchanged
 User[new] changed user_created`)
-	m.want("commands", strings.Join(m.argv, "\n"), `getent passwd ldap new
+	m.Want("commands", strings.Join(m.Argv, "\n"), `getent passwd ldap new
 getent group team none
 getent group new
 useradd -G none -M new`)
-	m.want("local", m.apply(true, `User[ldap] {"forcelocal":true}`), "User[ldap] noop user_created")
+	m.Want("local", m.Apply(true, `User[ldap] {"forcelocal":true}`), "User[ldap] noop user_created")
 }
 
 func TestBusybox(t *testing.T) {
-	m := scripted(t, "adduser deluser addgroup delgroup chpasswd", nil)
-	put(t, m.root, "etc/passwd", "root:x:0:0:root:/root:/bin/ash\nanna:x:1000:1000::/home/anna:/bin/ash\n")
-	put(t, m.root, "etc/group", "root:x:0:\nanna:x:1000:\nwheel:x:10:anna\nold:x:11:anna\ngone:x:12:\n")
+	m := scripted(t, "adduser deluser addgroup delgroup chpasswd")
+	put(t, m.Root, "etc/passwd", "root:x:0:0:root:/root:/bin/ash\nanna:x:1000:1000::/home/anna:/bin/ash\n")
+	put(t, m.Root, "etc/group", "root:x:0:\nanna:x:1000:\nwheel:x:10:anna\nold:x:11:anna\ngone:x:12:\n")
 	// These programs change nothing, so the state stays the same.
-	m.want("statuses", m.apply(false,
+	m.Want("statuses", m.Apply(false,
 		`User[new] {"uid":2000,"gid":10,"groups":["old"],"managehome":true,"shell":"","comment":"N N","home":"/srv/new","password":"$6$x"}`,
 		`User[svc] {"system":true}`, `User[anna] {"groups":["wheel","gone"],"membership":"inclusive","password":"$6$y"}`,
 		`User[root] {"shell":""}`, `User[aged] {"password_max_age":3}`,
@@ -76,9 +56,9 @@ User[anna] changed password_changed groups_changed
 User[new] skipped
 User[root] failed shell_changed: change of shell from /bin/ash to nothing failed: shell of an existing user: BusyBox has no program that changes it. Install the package shadow
 User[svc] changed user_created`)
-	m.apply(false, `User[new] {"uid":2000,"gid":10,"groups":["old"],"managehome":true,"comment":"N N","home":"/srv/new","password":"$6$x"}`,
+	m.Apply(false, `User[new] {"uid":2000,"gid":10,"groups":["old"],"managehome":true,"comment":"N N","home":"/srv/new","password":"$6$x"}`,
 		`User[anna] {"groups":["wheel","gone"],"membership":"inclusive","password":"$6$y"}`)
-	m.want("commands", strings.Join(m.argv, "\n"), `adduser -D -g N N -h /srv/new -u 2000 -G wheel new
+	m.Want("commands", strings.Join(m.Argv, "\n"), `adduser -D -g N N -h /srv/new -u 2000 -G wheel new
 addgroup new old
 chpasswd -e < new:$6$x
 chpasswd -e < anna:$6$y
@@ -99,7 +79,7 @@ func TestLibuser(t *testing.T) {
 		`User[dup] {"forcelocal":true,"uid":2500,"gid":100}`, `Group[near] {"forcelocal":true,"gid":2600}`,
 		`Group[team] {"members":["b","c"],"auth_membership":true}`, `Group[all] {"members":"c"}`, `Group[bad] {"members":["nobody9"]}`,
 	}
-	m.want("first", m.apply(false, resources...), `Group[all] changed members_changed
+	m.Want("first", m.Apply(false, resources...), `Group[all] changed members_changed
 Group[bad] failed group_created: change of ensure from absent to present failed: there is no user "nobody9"
 Group[near] changed group_created
 Group[team] changed members_changed
@@ -116,8 +96,8 @@ User[local] changed user_created`)
 		got[i] = head + " " + strings.Join(list, ",")
 	}
 	slices.Sort(got)
-	m.want("groups", strings.Join(got, "\n"), "all a,b,c\nnear \nother local\nteam b,c")
-	m.want("second", m.apply(false, resources...), `Group[all] unchanged
+	m.Want("groups", strings.Join(got, "\n"), "all a,b,c\nnear \nother local\nteam b,c")
+	m.Want("second", m.Apply(false, resources...), `Group[all] unchanged
 Group[bad] failed group_created: change of ensure from absent to present failed: there is no user "nobody9"
 Group[near] unchanged
 Group[team] unchanged

@@ -28,7 +28,7 @@ demo: build ## show bolt at work on a throwaway farm of SSH servers
 	@scripts/setup.sh demo
 	@scripts/demo.sh bin/bolt
 
-test: ## run the whole test suite with the race detector (installs what it needs when root)
+test: helpers ## run the whole test suite with the race detector (installs what it needs when root)
 	@scripts/setup.sh test
 	@scripts/test.sh
 

@@ -35,7 +35,7 @@ func newJSON(o Options, out *bufio.Writer) *document {
 func (d *document) Event(_ context.Context, e event.Event) error {
 	switch e := e.(type) {
 	case event.ActionBegin:
-		if d.list = e.Action == event.Lookup; d.list {
+		if d.list = e.Action == event.Lookup || e.Action == event.Apply; d.list {
 			return d.write("[")
 		}
 		return d.write("{ \"items\": [\n")

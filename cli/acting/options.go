@@ -12,10 +12,16 @@ type Options struct {
 	OutputDir   cli.Optional
 }
 
-// Bind reads the flags that all such commands have.
+// Bind reads the flags that most such commands have.
 func (o *Options) Bind(b *cli.Binder) {
-	o.Targets.Bind(b)
+	o.BindApply(b)
 	o.Results.Bind(b)
+}
+
+// BindApply reads the flags that all such commands have. Results of applies are folded anyway.
+func (o *Options) BindApply(b *cli.Binder) {
+	o.Targets.Bind(b)
+	o.Results.bindShown(b)
 	b.Text("concurrency", &o.Concurrency)
 }
 
@@ -52,10 +58,14 @@ type Results struct{ Verbose, Fold, Diff, Stream bool }
 
 // Bind reads the flags. Verbose is the default.
 func (o *Results) Bind(b *cli.Binder) {
-	o.Verbose = true
-	b.Switch("verbose", &o.Verbose)
+	o.bindShown(b)
 	b.Switch("fold", &o.Fold)
 	b.Switch("diff", &o.Diff)
+}
+
+func (o *Results) bindShown(b *cli.Binder) {
+	o.Verbose = true
+	b.Switch("verbose", &o.Verbose)
 	b.Switch("stream", &o.Stream)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"bolt/apply/provider"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 	"bolt/internal/atomicfile"
@@ -14,7 +15,11 @@ import (
 
 // resourceTypes are the types that the helper can apply.
 func resourceTypes() map[string]resource.Type {
-	return map[string]resource.Type{"Notify": notifyType{}, "File": fileType{}, "Exec": execType{}}
+	all := provider.All()
+	if all["File"] == nil {
+		all["File"] = fileType{}
+	}
+	return all
 }
 
 type notifyType struct{}

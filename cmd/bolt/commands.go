@@ -8,6 +8,8 @@ import (
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
+var applyLists = []string{onApply, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
+
 // The meanings of exit codes. 1 is also the code of a usage error.
 const (
 	exitAction    = "0  everything succeeded\n1  a target failed, or was not reached; or "
@@ -46,6 +48,11 @@ func (s system) commands() []command {
 			Name: "file download", Args: "SOURCE DESTINATION", Check: wordsOfFile,
 			Complete: []cli.Completer{nil, cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onDownload, onRolling}, actionLists...),
+		}},
+		{run: with(runApply), targets: true, Command: cli.Command{
+			Name: "apply", Args: "[FILE]", Check: cli.OneArgument,
+			Complete: []cli.Completer{cli.FileOf("pp")},
+			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onExecute}, applyLists...),
 		}},
 		{run: with(showTasks), Command: cli.Command{
 			Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
@@ -146,6 +153,11 @@ func (s system) commands() []command {
 		{run: bare(showRuns), Command: cli.Command{
 			Name: "plan runs", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats,
+		}},
+		{run: with(runPolicyApply), targets: true, Command: cli.Command{
+			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: wordsOfPolicy,
+			Complete: []cli.Completer{s.names(policyNames)},
+			Exit:     exitAction, Formats: eventFormats, Lists: applyLists,
 		}},
 		{run: with(runPolicyNew), Command: cli.Command{
 			Name: "policy new", Args: "NAME", Check: cli.NeedArgument("Must specify a name for the new policy."),

@@ -73,6 +73,15 @@ func allModules(_ context.Context, a *app) ([]listing.Described, error) {
 	return all, nil
 }
 
+func policyNames(_ context.Context, a *app) ([]listing.Described, error) {
+	names, err := a.config.PolicyNames()
+	all := make([]listing.Described, len(names))
+	for i, name := range names {
+		all[i] = listing.Described{Name: name}
+	}
+	return all, err
+}
+
 func taskParameters(ctx context.Context, a *app, name string) (list []cli.Parameter) {
 	t, err := a.tasks().Find(ctx, name)
 	if err != nil {

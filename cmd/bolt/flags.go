@@ -62,7 +62,8 @@ const (
 	onHiera     = "hiera"     // commands that look up data
 	onLookup    = "lookup"    // lookup
 	onParams    = "params"    // task run
-	onNoop      = "noop"      // task run
+	onNoop      = "noop"      // task run, apply
+	onApply     = "apply"     // apply
 	onFilter    = "filter"    // task show, plan show
 	onForce     = "force"     // commands that may overwrite
 	onResolve   = "resolve"   // module install
@@ -106,7 +107,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "params", Arg: "JSON", Section: secInventory, On: onParams,
 			Help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
 		{Name: "noop", Section: secInventory, On: onNoop, Strict: true,
-			Help: "Run the task in its no-operation mode: it reports its changes without making them."},
+			Help: "Report what would be changed, and change nothing. A task must support this."},
 		{Name: "from", Arg: "SOURCE", Values: []string{facts.FromTask, facts.FromPuppetDB}, Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
 			Help: "Where facts are from: the task facts (default), which runs on the targets, or PuppetDB."},
 		{Name: "older-than", Arg: "AGE", Section: secInventory, On: onAged, Strict: true,
@@ -128,6 +129,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "sudo-password-prompt", Section: secEscalate, On: onAction, Help: "Prompt on the terminal for the password of sudo, su or doas."},
 		{Name: "sudo-executable", Arg: "PROGRAM", Setting: cli.String, Section: secEscalate, On: onAction, Help: "Use this program instead of sudo. bolt calls su and doas with their own arguments."},
 
+		{Name: "compile-concurrency", Arg: "N", Setting: cli.Int, Check: cli.Count, Section: secContext, On: onApply, Help: "Compile at most N catalogs at a time (default: the number of processors)."},
 		{Name: "concurrency", Short: "c", Arg: "N", Setting: cli.Int, Check: amountOrCount, Section: secContext, On: onAction,
 			Help: "Act on at most N targets at once (default 100). Commands with --serial also accept N%, a percentage of their targets, rounded down but at least one."},
 		{Name: "serial", Arg: "N", Section: secContext, On: onRolling, Strict: true,
@@ -177,6 +179,10 @@ func (s system) flags() []cli.Flag {
 		{Name: "tmpdir", Arg: "DIR", Setting: cli.String, Section: secTransport, On: onTmpdir, Help: "Put temporary files on targets below this directory (default /tmp)."},
 
 		{Name: "execute", Short: "e", Arg: "CODE", Section: secPuppet, On: onExecute, Help: "Take this text for the program."},
+		{Name: "tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Apply only resources with one of these tags, separated by commas. Names of classes and of types are tags, too."},
+		{Name: "skip-tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Do not apply resources with one of these tags, separated by commas."},
+		{Name: "report", Arg: "PATH", Complete: cli.AnyFile, Section: secPuppet, On: onApply, Strict: true, Help: "Write a report with the status of each resource to this file, or to PATH/TARGET.json if PATH is a directory. Several targets need a directory."},
+		{Name: "continue", Section: secPuppet, On: onApply, Strict: true, Help: "If the connection to a target is lost, apply the rest of the catalog there all the same. By default, the resource that is being applied is finished, and the rest is skipped."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
 		{Name: "tasks", Section: secPuppet, On: onPuppet, Strict: true, Help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
 		{Name: "node", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "Compile for this node (its certname), which need not be a target. --facts gives its facts."},

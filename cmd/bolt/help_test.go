@@ -11,7 +11,7 @@ import (
 // boltsFlags are the flags of our table that Puppet Bolt has as well.
 var boltsFlags = strings.Fields(`targets query rerun detail user password password-prompt private-key host-key-check
 	run-as sudo-password sudo-password-prompt sudo-executable concurrency cleanup modulepath project inventoryfile
-	hiera-config puppetdb save-rerun transport connect-timeout ssl ssl-verify tty native-ssh ssh-command copy-command tmpdir execute
+	hiera-config puppetdb save-rerun transport connect-timeout ssl ssl-verify tty native-ssh ssh-command copy-command tmpdir execute compile-concurrency
 	plan-hierarchy params modules force resolve plugin pp filter format stream color verbose trace log-level clear-cache help version`)
 
 // TestFlagsElsewhere gives each command each flag that means nothing to it:

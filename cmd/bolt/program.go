@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"bolt/cli"
 	"bolt/cli/complete"
@@ -166,7 +165,7 @@ func groups() []cli.Group {
 		{Name: "plugin", Short: "Show plugins, which look up values"},
 		{Name: "project", Short: "Make projects"},
 		{Name: "plan", Short: "Show plans of modules, and write them"},
-		{Name: "policy", Short: "Write and show policies, classes of a project"},
+		{Name: "policy", Short: "Apply, write and show policies, classes of a project"},
 		{Name: "audit", Short: "Show and verify the audit log", Own: true},
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
 		{Name: "catalog", Short: "Compile, show and compare catalogs", Own: true},
@@ -190,19 +189,6 @@ func adviseForPuppet(words, actions []string) string {
 // elsewhere are Puppet Bolt's commands that are not here.
 func elsewhere() []cli.Missing {
 	return []cli.Missing{
-		{Name: "apply", Refuse: func([]string) error {
-			return hinted(usagef("'apply' is not a Bolt command. See 'bolt help'."), "this version can run commands, scripts and tasks, copy files, "+
-				"install modules, look up data with Hiera, and check and evaluate programs of the Puppet language; apply is Puppet Bolt's")
-		}},
-		{Name: "policy apply", Refuse: func(args []string) error {
-			if len(args) == 0 || strings.Trim(args[0], ", ") == "" {
-				return usagef("Must specify one or more policies to apply.")
-			}
-			if err := cli.OneArgument(args); err != nil {
-				return err
-			}
-			return hinted(usagef("This version cannot apply policies: it makes no catalogs"), "bolt puppet validate checks the classes of policies")
-		}},
 		{Name: "project migrate", Refuse: func([]string) error {
 			return hinted(usagef("This version has no 'bolt project migrate'"), "the formats before Puppet Bolt 3 (bolt.yaml, version 1 of inventory.yaml) have to be rewritten by hand")
 		}},

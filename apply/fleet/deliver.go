@@ -1,0 +1,55 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"bolt/apply/remote"
+	"bolt/apply/remote/embedded"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/run"
+)
+
+// A Delivery applies catalogs on targets through the helper.
+type Delivery struct {
+	Helpers *embedded.Set
+	// Dir is the state directory on the targets; "" for the helper's own. Setting is the name of the setting for it.
+	Dir, Setting   string
+	By             string // the user for whom it runs
+	Noop           bool
+	Tags, SkipTags []string
+	Continue       bool // apply the rest of a catalog after the connection was lost
+}
+
+// Target is how the helper runs on a target.
+func (d *Delivery) Target(site *run.Site) *remote.Target {
+	cmd := site.Command()
+	return &remote.Target{Helpers: d.Helpers, Label: cmd.Label, RunAs: cmd.RunAs, TmpDir: cmd.TmpDir, Dir: d.Dir, DirSetting: d.Setting}
+}
+
+// Deliver is for Apply.Deliver.
+func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
+	start := time.Now()
+	done := &report.Run{Noop: d.Noop, Start: start}
+	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
+		Catalog: c, Node: c.Name, By: d.By, Noop: d.Noop, Diffs: true, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
+		Result: func(r *report.Result) {
+			done.Results = append(done.Results, r)
+			each(r)
+		},
+		Log: func(l *report.Log) { done.Logs = append(done.Logs, *l) },
+	})
+	done.Took = time.Since(start)
+	if out != nil {
+		done.ID, done.Stopped = out.Run, out.Stopped != ""
+		if out.Error != "" {
+			done.Logs = append(done.Logs, report.Log{Level: report.Err, Message: out.Error, Time: time.Now()})
+			done.Stopped = true
+		}
+	}
+	if len(done.Results) == 0 && err != nil {
+		return nil, err
+	}
+	return done, err
+}

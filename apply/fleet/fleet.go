@@ -1,0 +1,152 @@
+// Package fleet applies catalogs on targets, as a run.Action: it finds the facts of a target, compiles its catalog, has the
+// catalog applied there, and makes the result that Puppet Bolt has for an apply.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/event"
+	"bolt/format/ordered"
+	"bolt/inventory"
+	"bolt/run"
+)
+
+// Kinds of errors, as Puppet Bolt has them.
+const (
+	KindCompile  = "bolt/apply-error"
+	KindResource = "bolt/resource-failure"
+)
+
+// An Apply is the action of applying catalogs. Its fields are not changed while it runs.
+type Apply struct {
+	// Facts returns the facts of a target that is reached. They are merged under those of the inventory.
+	Facts func(ctx context.Context, site *run.Site) (*ordered.Map, error)
+	// Compile makes the catalog of a target. An error is about this target only.
+	Compile func(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error)
+	// Deliver has a catalog applied on the target. It calls each for every resource as soon as its result is
+	// known, one at a time. The error is for what kept the catalog from being applied; failed resources are none.
+	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
+	// Report takes the finished run of a target; nil takes none. It is called from several goroutines.
+	Report func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
+	// Version stands for the version of Puppet in reports of Puppet's format.
+	Version string
+	Noop    bool
+
+	slots chan struct{}
+}
+
+// Compiles sets how many catalogs are compiled at a time; 0 is the number of processors.
+func (a *Apply) Compiles(n int) {
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	a.slots = make(chan struct{}, n)
+}
+
+// Name and Object make it an Action.
+func (a *Apply) Name() string { return event.Apply }
+
+// Object is "": Puppet Bolt has null.
+func (a *Apply) Object() string { return "" }
+
+// Do applies the catalog of one target.
+func (a *Apply) Do(ctx context.Context, site *run.Site) error {
+	t := site.Target
+	facts, err := a.Facts(ctx, site)
+	if err != nil {
+		return err
+	}
+	c, err := a.compile(ctx, t, facts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		site.Result.Err = &event.Error{Kind: KindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", t.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
+		return nil
+	}
+	done, err := a.Deliver(ctx, site, c, func(r *report.Result) {
+		if r.Status != report.Unchanged {
+			shown := resourceOf(r)
+			site.Resource(ctx, &shown)
+		}
+	})
+	if done != nil {
+		a.result(site.Result, c, done)
+		if a.Report != nil {
+			if rerr := a.Report(ctx, t, c, done); err == nil {
+				err = rerr
+			}
+		}
+	}
+	return err
+}
+
+func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return a.Compile(ctx, t, facts)
+}
+
+// result fills in the result of a target.
+func (a *Apply) result(r *event.Result, c *catalog.Catalog, done *report.Run) {
+	n := done.Count()
+	applied := &event.Applied{Changed: n.Changed, Failed: n.Failed, Unchanged: n.Unchanged, Skipped: n.Skipped, Noop: n.Noop}
+	var failures []string
+	for _, res := range done.Results {
+		if res.Status != report.Unchanged {
+			applied.Resources = append(applied.Resources, resourceOf(res))
+		}
+		if msg := res.Failure(); msg != "" {
+			failures = append(failures, fmt.Sprintf("  %s: %s", res.Ref, msg))
+		}
+	}
+	for _, l := range done.Logs {
+		applied.Logs = append(applied.Logs, event.ResourceLog{Ref: l.Ref, Level: string(l.Level), Message: l.Message})
+	}
+	r.Applied = applied
+	r.Value = ordered.Of("report", puppetReport{done, c, a.Version})
+	switch {
+	case len(failures) > 0:
+		r.Err = &event.Error{Kind: KindResource, Class: event.ClassFailed, Msg: fmt.Sprintf("Resources failed to apply for %s\n%s", r.Target.SafeName(), strings.Join(failures, "\n")),
+			Details: ordered.Of("failed_resources", ordered.Of(failed(done)...))}
+	case done.Stopped:
+		r.Err = &event.Error{Kind: KindCompile, Class: event.ClassCancelled, Details: &ordered.Map{},
+			Msg: fmt.Sprintf("The apply on %s was stopped before all resources had their turn", r.Target.SafeName())}
+	}
+}
+
+func failed(done *report.Run) (pairs []any) {
+	for _, res := range done.Results {
+		if msg := res.Failure(); msg != "" {
+			pairs = append(pairs, res.Ref.String(), msg)
+		}
+	}
+	return pairs
+}
+
+// A puppetReport is made when it is written: it can be large, and most formats do not show it.
+type puppetReport struct {
+	run     *report.Run
+	catalog *catalog.Catalog
+	version string
+}
+
+// Data implements safejson.Lazy.
+func (p puppetReport) Data() (any, error) { return p.run.Puppet(p.catalog, p.version), nil }
+
+func resourceOf(r *report.Result) event.Resource {
+	out := event.Resource{Ref: r.Ref.String(), Status: string(r.Status), Refreshed: r.Refreshed, Reason: r.Reason}
+	for _, e := range r.Events {
+		out.Changes = append(out.Changes, event.Change{Property: e.Property, Status: string(e.Outcome), Message: e.Message, Diff: e.Diff})
+	}
+	return out
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"bolt/apply/fleet"
+	"bolt/apply/remote/embedded"
+	"bolt/audit"
+	"bolt/catalog"
+	"bolt/catalog/site"
+	"bolt/cli"
+	"bolt/cli/acting"
+	"bolt/cli/programs"
+	"bolt/environment"
+	"bolt/environment/program"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/run"
+)
+
+// applyHow are the options of commands that apply catalogs.
+type applyHow struct {
+	acting.Options
+	noop    bool
+	tags    string
+	skip    string
+	report  cli.Optional // a file or directory
+	carryOn bool         // after a lost connection
+}
+
+func (o *applyHow) bind(b *cli.Binder) {
+	o.BindApply(b)
+	o.Rolling.Bind(b)
+	b.Switch("noop", &o.noop)
+	b.Text("tags", &o.tags)
+	b.Text("skip-tags", &o.skip)
+	b.Optional("report", &o.report)
+	b.Switch("continue", &o.carryOn)
+}
+
+func (o *applyHow) Check() error {
+	if o.report.Given && o.report.Text == "" {
+		return usagef("Option '--report' needs a file or directory")
+	}
+	return o.Options.Check()
+}
+
+type applyOptions struct {
+	applyHow
+	programs programs.Options
+	files    []string
+}
+
+func (o *applyOptions) bind(b *cli.Binder) {
+	o.applyHow.bind(b)
+	b.Texts("execute", &o.programs.Execute)
+	b.Rest(0, &o.files)
+}
+
+func (o *applyOptions) Check() error {
+	if o.programs.Execute != nil && len(o.files) > 0 {
+		return usagef("--execute is unsupported when specifying a manifest file")
+	}
+	if err := o.programs.Once(); err != nil {
+		return err
+	}
+	return o.applyHow.Check()
+}
+
+func runApply(ctx context.Context, a *app, o *applyOptions) error {
+	if o.programs.Execute == nil && len(o.files) == 0 {
+		return hinted(usagef("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
+	}
+	return a.apply(ctx, &o.applyHow, func() (site.Source, error) {
+		source, err := o.programs.One(ctx, a.Input, o.files)
+		if err != nil {
+			return site.Source{}, missingManifest(o.files, err)
+		}
+		return site.Source{Name: source.Name, Text: source.Text}, nil
+	})
+}
+
+// policyOptions are those of policy apply.
+type policyOptions struct {
+	applyHow
+	names string
+}
+
+func (o *policyOptions) bind(b *cli.Binder) {
+	o.applyHow.bind(b)
+	b.Arg(&o.names)
+}
+
+// wordsOfPolicy are names of policies with commas between them.
+func wordsOfPolicy(args []string) error {
+	if len(args) == 0 || len(listed(args[0])) == 0 {
+		return usagef("Must specify one or more policies to apply.")
+	}
+	return cli.OneArgument(args)
+}
+
+func runPolicyApply(ctx context.Context, a *app, o *policyOptions) error {
+	a.warnPolicies()
+	return a.apply(ctx, &o.applyHow, func() (site.Source, error) {
+		known, err := a.config.PolicyNames()
+		if err != nil {
+			return site.Source{}, err
+		}
+		names := listed(o.names)
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				return site.Source{}, &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
+					Hint: "'bolt policy show' lists the policies. Add the name of the class to policies in bolt-project.yaml"}
+			}
+		}
+		return site.Source{Text: "include " + strings.Join(names, ", ")}, nil
+	})
+}
+
+// apply applies what a program declares.
+func (a *app) apply(ctx context.Context, o *applyHow, read func() (site.Source, error)) error {
+	a.warnModulepath()
+	return a.act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
+		source, err := read()
+		if err != nil {
+			return nil, err
+		}
+		code, err := site.New(environment.Name, a.languageOptions(), []site.Source{source})
+		if err != nil {
+			return nil, err
+		}
+		return a.applying(o, code, len(targets))
+	})
+}
+
+// missingManifest is the error for a file that is not there, as Puppet Bolt has it.
+func missingManifest(files []string, err error) error {
+	if len(files) > 0 && errors.Is(err, fs.ErrNotExist) {
+		return fault.File(files[0], err, "The manifest '%s' does not exist", files[0])
+	}
+	return stopped(err)
+}
+
+// applying is the action of applying what a compiler makes.
+func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet.Apply, error) {
+	action := &fleet.Apply{
+		Facts: func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+			data, err := s.Target.Data(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return data.Facts, nil
+		},
+		Compile: func(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+			return a.compiled(ctx, compiler, t, facts)
+		},
+		Version: version,
+		Noop:    o.noop,
+	}
+	helpers, err := embedded.Built()
+	if err != nil {
+		return nil, err
+	}
+	who := audit.ThisProcess(version, a.sys.env)
+	delivery := &fleet.Delivery{Helpers: helpers, By: who.User + "@" + who.Host, Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Continue: o.carryOn}
+	action.Deliver = delivery.Deliver
+	action.Compiles(a.config.CompileConcurrency)
+	if o.report.Given {
+		reports, err := fleet.NewReports(o.report.Text, targets)
+		if err != nil {
+			return nil, err
+		}
+		action.Report = reports.Write
+	}
+	return action, nil
+}
+
+// listed are the words of a list with commas.
+func listed(text string) (words []string) {
+	for w := range strings.SplitSeq(text, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// compiled compiles the catalog of a target.
+func (a *app) compiled(ctx context.Context, compiler site.Compiler, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+	n, err := site.NodeOf(t.Name, facts, nil)
+	if err != nil {
+		return nil, err
+	}
+	n.Log = func(l eval.Log) { a.sayOfNode(t.Name, l) }
+	ctx, cancel := program.Limited(ctx, a.timeout())
+	defer cancel()
+	c, err := compiler.Compile(ctx, n)
+	if err != nil {
+		return nil, fmt.Errorf("%s", site.Failure(t.Name, err).Msg)
+	}
+	return c.Catalog, nil
+}

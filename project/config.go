@@ -49,6 +49,7 @@ type Config struct {
 
 	Pool  Pool
 	Audit Audit
+	Apply Apply
 
 	FactMaxAge time.Duration // from which age on facts that were kept are old
 
@@ -103,6 +104,9 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 		return nil, err
 	}
 	if c.Audit, err = c.auditSettings(s); err != nil {
+		return nil, err
+	}
+	if c.Apply, err = c.applySettings(); err != nil {
 		return nil, err
 	}
 	if c.FactMaxAge, err = c.factAge(); err != nil {

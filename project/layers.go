@@ -98,7 +98,7 @@ func builtinSettings(p *Project, s Sources) *ordered.Map {
 	}
 	return ordered.Of(
 		"analytics", false,
-		"apply-settings", &ordered.Map{},
+		applyKey, &ordered.Map{},
 		"color", true,
 		"compile-concurrency", int64(runtime.NumCPU()),
 		"concurrency", int64(s.concurrency()),
@@ -258,7 +258,7 @@ func (t *tables) mergeSetting(key string, low, high any) any {
 	switch key {
 	case "plugins":
 		return overlay(low, high, func(a, b any) any { return overlay(a, b, nil) })
-	case "apply-settings", auditKey, factCacheKey, "log", "plugin-hooks", "puppetdb", "puppetdb-instances", "puppetserver":
+	case applyKey, auditKey, factCacheKey, "log", "plugin-hooks", "puppetdb", "puppetdb-instances", "puppetserver":
 		return overlay(low, high, nil)
 	case poolKey:
 		return mergePool(low, high)

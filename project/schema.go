@@ -19,7 +19,7 @@ func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 
 // projectKeys are the settings of bolt-project.yaml.
 var projectKeys = []string{
-	"analytics", "apply-settings", "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
+	"analytics", applyKey, "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
 	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "puppetserver", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
@@ -109,8 +109,8 @@ func settings() map[string]*schema.Schema {
 
 	return map[string]*schema.Schema{
 		"analytics": boolean,
-		"apply-settings": hash(map[string]*schema.Schema{
-			"evaltrace": boolean, "show_diff": boolean, "trace": boolean,
+		applyKey: hash(map[string]*schema.Schema{
+			"dir": {Type: schema.String}, "evaltrace": boolean, "show_diff": boolean, "trace": boolean,
 			"log_level": {Type: schema.String, Enum: []string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}},
 		}),
 		auditKey:              auditSchema(),

@@ -17,7 +17,7 @@ type Delivery struct {
 	// Dir is the state directory on the targets; "" for the helper's own. Setting is the name of the setting for it.
 	Dir, Setting   string
 	By             string // the user for whom it runs
-	Noop           bool
+	Noop, Diffs    bool
 	Tags, SkipTags []string
 	Continue       bool // apply the rest of a catalog after the connection was lost
 }
@@ -33,7 +33,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	start := time.Now()
 	done := &report.Run{Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, By: d.By, Noop: d.Noop, Diffs: true, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
+		Catalog: c, Node: c.Name, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
 		Result: func(r *report.Result) {
 			done.Results = append(done.Results, r)
 			each(r)

@@ -22,6 +22,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/project"
 	"bolt/puppet/eval"
 	"bolt/run"
 )
@@ -170,7 +171,8 @@ func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet
 		return nil, err
 	}
 	who := audit.ThisProcess(version, a.sys.env)
-	delivery := &fleet.Delivery{Helpers: helpers, By: who.User + "@" + who.Host, Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Continue: o.carryOn}
+	delivery := &fleet.Delivery{Helpers: helpers, By: who.User + "@" + who.Host, Noop: o.noop, Diffs: !a.config.Apply.HideDiffs, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting,
+		Tags: listed(o.tags), SkipTags: listed(o.skip), Continue: o.carryOn}
 	action.Deliver = delivery.Deliver
 	action.Compiles(a.config.CompileConcurrency)
 	if o.report.Given {

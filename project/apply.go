@@ -1,0 +1,34 @@
+package project
+
+import (
+	"path"
+
+	"bolt/format/fault"
+)
+
+const applyKey = "apply-settings"
+
+// Apply says how catalogs are applied. Of Puppet Bolt's settings show_diff takes effect.
+type Apply struct {
+	// Dir is the directory on targets where the helper keeps itself and its journals; "" for
+	// its own choice.
+	Dir string
+	// HideDiffs is set if show_diff is false: the differences of files are not shown.
+	//
+	// Differs from Puppet: there show_diff is false by default.
+	HideDiffs bool
+}
+
+// ApplyDirSetting is the name of the setting for Apply.Dir.
+const ApplyDirSetting = applyKey + ".dir"
+
+// applySettings reads the merged setting.
+func (c *Config) applySettings() (Apply, error) {
+	m := c.hash(applyKey)
+	a := Apply{HideDiffs: m.Value("show_diff") == false}
+	a.Dir, _ = m.Value("dir").(string)
+	if a.Dir != "" && !path.IsAbs(a.Dir) {
+		return a, fault.New("bolt/validation-error", "Value at '%s' (%s) must be an absolute path on the targets, and is %q", ApplyDirSetting, c.sources[applyKey], a.Dir)
+	}
+	return a, nil
+}

@@ -409,7 +409,7 @@ func (s *scheduler) owes(st *step) (steps []*step) {
 }
 
 // adopt adds the resources that a step generated. They come after it, and before all that comes after it. A
-// file comes after the generated directory that it is in.
+// file comes after the generated directory that it is in, unless the generator has put it before the directory.
 func (s *scheduler) adopt(st *step, children []*resource.Resource) {
 	end := &step{ref: st.ref, index: -1, after: st.after, waits: 1}
 	st.after = []link{{end, true}}
@@ -432,6 +432,11 @@ func (s *scheduler) adopt(st *step, children []*resource.Resource) {
 	}
 	for _, child := range steps {
 		above := nearest(child, made, st)
+		if above != st && above.seq > child.seq {
+			child.after = append(child.after, link{above, false})
+			above.waits++
+			above = st
+		}
 		above.after = append(above.after, link{child, false})
 	}
 }

@@ -32,7 +32,10 @@ type Resource struct {
 	// a path on the host.
 	File  *catalog.FileMeta
 	Trees []catalog.Tree
-	Tags  []string
+	// Within is the directory that a generated file lies in: links that lead out of it are not followed. It is
+	// "" for a file that the catalog declares.
+	Within string
+	Tags   []string
 }
 
 // Secret reports whether the value of a parameter must never be shown.

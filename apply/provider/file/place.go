@@ -1,0 +1,254 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A place is a name in an open directory. Its owner closes it.
+type place struct {
+	dir  int // descriptor of the directory
+	name string
+	file *os.File // of dir
+}
+
+func (p place) close() {
+	if p.file != nil {
+		p.file.Close()
+	}
+}
+
+// near is the place of an item for reading it.
+func (f *item) near() (place, error) {
+	if f.r.Within != "" {
+		return f.inside()
+	}
+	return place{dir: unix.AT_FDCWD, name: f.path}, nil
+}
+
+// parent is the place of an item for changing it: the directory cannot be exchanged meanwhile.
+func (f *item) parent() (place, error) {
+	if f.r.Within != "" {
+		return f.inside()
+	}
+	return openParent(f.path)
+}
+
+func openParent(path string) (place, error) {
+	dir, name := filepath.Split(path)
+	if name == "" {
+		name = "." // of "/"
+	}
+	d, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return place{}, fmt.Errorf("its parent directory %s does not exist", filepath.Dir(path))
+	}
+	if err != nil {
+		return place{}, err
+	}
+	return place{int(d.Fd()), name, d}, nil
+}
+
+// inside is the place of a generated file.
+func (f *item) inside() (place, error) {
+	root, err := f.root()
+	if err != nil {
+		return place{}, err
+	}
+	defer root.Close()
+	dir, name := filepath.Split(f.within())
+	d, err := root.Open(filepath.Clean(dir + "."))
+	if err != nil {
+		return place{}, err
+	}
+	return place{int(d.Fd()), name, d}, nil
+}
+
+// within is the path of a generated file below the generator's.
+func (f *item) within() string {
+	rel, err := filepath.Rel(f.r.Within, f.path)
+	if err != nil {
+		return f.path // which the root refuses
+	}
+	return rel
+}
+
+// root opens the generator's directory. The caller closes it.
+func (f *item) root() (*os.Root, error) {
+	root, err := os.OpenRoot(f.r.Within)
+	if err != nil || f.follow {
+		return root, err
+	}
+	was, err := os.Lstat(f.r.Within)
+	if err == nil {
+		var now fs.FileInfo
+		if now, err = root.Stat("."); err == nil && !os.SameFile(was, now) {
+			err = fmt.Errorf("the directory %s has become a link", f.r.Within)
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// A state is what is at a path.
+type state struct {
+	kind   string // as in ensure; "" if there is nothing
+	st     unix.Stat_t
+	target string // of a link
+	sum    string // of the content, if that is not as wanted
+	label  label
+}
+
+func (s *state) exists() bool { return s.kind != "" }
+
+func (s *state) mode() uint32 { return s.st.Mode & 0o7777 }
+
+// String is the state for people.
+func (s *state) String() string {
+	if !s.exists() {
+		return absent
+	}
+	return s.kind
+}
+
+// look returns the state at a place without its content. Something that is not there is not an error.
+func (f *item) look(p place) (s state, err error) {
+	err = unix.Fstatat(p.dir, p.name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && f.follow && s.st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if err := f.stays(); err != nil {
+			return s, err
+		}
+		err = unix.Fstatat(p.dir, p.name, &s.st, 0)
+	}
+	switch {
+	case err == unix.ENOENT || err == unix.ENOTDIR:
+		return state{}, nil
+	case err != nil:
+		return state{}, &fs.PathError{Op: "stat", Path: f.path, Err: err}
+	}
+	s.kind = kindOf(s.st.Mode)
+	if s.kind == link {
+		s.target, err = readLink(p)
+	}
+	return s, err
+}
+
+// stays reports an error for a generated file that is a link out of the generator's directory.
+func (f *item) stays() error {
+	if f.r.Within == "" {
+		return nil
+	}
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	_, err = root.Stat(f.within())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// kindOf is Puppet's word for a type of file.
+func kindOf(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return regular
+	case unix.S_IFDIR:
+		return directory
+	case unix.S_IFLNK:
+		return link
+	case unix.S_IFIFO:
+		return "fifo"
+	case unix.S_IFSOCK:
+		return "socket"
+	case unix.S_IFCHR:
+		return "characterSpecial"
+	case unix.S_IFBLK:
+		return "blockSpecial"
+	}
+	return "unknown"
+}
+
+func readLink(p place) (string, error) {
+	for size := 256; ; size *= 2 {
+		buf := make([]byte, size)
+		n, err := unix.Readlinkat(p.dir, p.name, buf)
+		if err != nil {
+			return "", &fs.PathError{Op: "readlink", Path: p.name, Err: err}
+		}
+		if n < size {
+			return string(buf[:n]), nil
+		}
+	}
+}
+
+// open opens the file at a place for reading. It does not wait for a writer of a pipe.
+func (f *item) open(p place) (io.ReadCloser, error) {
+	if f.follow && f.r.Within != "" {
+		root, err := f.root()
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return root.OpenFile(f.within(), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	}
+	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if !f.follow {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := openat(p, flags, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: f.path, Err: err}
+	}
+	return reader(fd), nil
+}
+
+// A reader is a descriptor that is only read. An os.File would do several system calls more.
+type reader int
+
+func (r reader) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(r), p)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (r reader) Close() error { return unix.Close(int(r)) }
+
+func openat(p place, flags int, mode uint32) (int, error) {
+	for {
+		fd, err := unix.Openat(p.dir, p.name, flags, mode)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// temporary is the name of the file that becomes the file name. It is the same each time.
+func temporary(name string) string {
+	const suffix = ".bolt"
+	if t := "." + name + suffix; len(t) <= unix.NAME_MAX && !strings.HasPrefix(name, "..") {
+		return t
+	}
+	return "." + sha.summed(name)[:32] + suffix
+}

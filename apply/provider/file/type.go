@@ -1,0 +1,326 @@
+// Package file applies resources of the type file: files, directories and symbolic links.
+//
+// A file is never written in place. Its new content goes to a temporary file in the same directory, with its final
+// owner, group and mode; that is synced and renamed. The name of the temporary file depends on the
+// name of the file alone, so that the next run replaces what a killed run has left.
+//
+// Files that are found by recursion are reached through an os.Root of the directory that the catalog
+// declares: a directory that becomes a symbolic link meanwhile leads nowhere else. The last part of a path is never
+// followed unless links is follow.
+//
+// The reference is Puppet's type file, version 7.23. Deviations have the marker "Differs from Puppet:".
+package file
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bolt/apply/resource"
+)
+
+// Data is synced file by file. The engine applies many files at once, and then the file system groups the syncs itself:
+// a thousand small files on ext4 take 0.15 to 0.35 s with 4 to 64 workers, 0.6 to 1.1 s with one, 0.1 to 0.2 s with one
+// syncfs for all, and 0.1 to 0.2 s without any sync. syncfs would also wait for all that other programs
+// have written to the file system, which has no limit.
+
+// Type is the type file. It keeps what resources share during a run: the names of users and groups, and the checksums
+// that Needs has computed.
+type Type struct {
+	accounts accounts
+	sums     sums
+	labels   labels
+}
+
+// New makes the type for one run.
+func New() *Type { return &Type{} }
+
+// The values of ensure. Any other value is the target of a link.
+const (
+	present   = "present"
+	absent    = "absent"
+	regular   = "file"
+	directory = "directory"
+	link      = "link"
+)
+
+// An item is a File resource.
+type item struct {
+	t    *Type
+	r    *resource.Resource
+	path string
+
+	params
+	is   state // set by Read, as are the next two
+	want wanted
+	text texts
+}
+
+// params are the values of the parameters.
+type params struct {
+	ensure, target string
+	content        []byte
+	hasContent     bool
+	sources        []string
+	kind           kind
+	sum            string // checksum_value
+	owner, group   []string
+	mode           *mode
+	label          label
+	how
+}
+
+// how says how the state is reached.
+type how struct {
+	backup                      string // ".ext"; noBackup for none, and otherwise the name of a filebucket
+	replace, force, follow      bool
+	quiet                       bool // no diffs
+	validate, mark, staging     string
+	permissions                 string // source_permissions
+	recurse                     string // "", "true" or "remote"
+	levels, most                int64
+	ignore                      []string
+	purge, all, noDefaultLabels bool
+}
+
+const noBackup = "false"
+
+// Parallel marks files as independent of each other.
+func (*item) Parallel() {}
+
+// New checks the parameters.
+func (t *Type) New(r *resource.Resource) (resource.Item, error) {
+	p := parser{r: r}
+	f := &item{t: t, r: r, path: pathOf(r)}
+	if !strings.HasPrefix(f.path, "/") {
+		return nil, &resource.ParamError{Param: "path", Problem: fmt.Sprintf("must be an absolute path, and is %q", f.path)}
+	}
+	f.params = p.params()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return f, f.check()
+}
+
+// pathOf is the path of a resource, without superfluous slashes and dots.
+func pathOf(r *resource.Resource) string {
+	path, given := r.Params.Value("path").(string)
+	if !given {
+		path = r.Title
+	}
+	if path == "" {
+		return ""
+	}
+	return filepath.Clean(path)
+}
+
+// A parser reads parameters. It keeps the first error.
+type parser struct {
+	r   *resource.Resource
+	err error
+}
+
+func (p *parser) bad(param, format string, a ...any) {
+	if p.err == nil {
+		p.err = &resource.ParamError{Param: param, Problem: fmt.Sprintf(format, a...)}
+	}
+}
+
+func (p *parser) keep(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *parser) text(param string) (text string) {
+	text, _, err := p.r.Text(param)
+	p.keep(err)
+	return text
+}
+
+func (p *parser) texts(param string) []string {
+	texts, _, err := p.r.Texts(param)
+	p.keep(err)
+	return texts
+}
+
+func (p *parser) bool(param string, without bool) bool {
+	b, err := p.r.Bool(param, without)
+	p.keep(err)
+	return b
+}
+
+// int returns a number that is at least least.
+func (p *parser) int(param string, without, least int64) int64 {
+	n, err := p.r.Int(param, without)
+	p.keep(err)
+	if _, given := p.r.Params.Get(param); given && n < least {
+		p.bad(param, "must be at least %d, and is %d", least, n)
+	}
+	return n
+}
+
+// shown is a value for an error, unless it is secret.
+func (p *parser) shown(param, value string) string {
+	if p.r.Secret(param) {
+		return ""
+	}
+	return fmt.Sprintf(", and is %q", value)
+}
+
+func (p *parser) params() (v params) {
+	v.ensure, v.target = p.text("ensure"), p.text("target")
+	v.content, v.hasContent = p.content()
+	switch v.ensure {
+	case present, absent, regular, directory, link:
+	case "false":
+		v.ensure = absent
+	case "":
+		switch {
+		case v.target != "":
+			v.ensure = link
+		case v.hasContent:
+			v.ensure = regular
+		}
+	default:
+		v.ensure, v.target = link, v.ensure
+	}
+	v.sources = p.sources()
+	v.kind, v.sum = kind(p.text("checksum")), strings.ToLower(p.text("checksum_value"))
+	if v.kind == "" {
+		v.kind = sha
+	}
+	if !v.kind.hashed() && v.kind != mtime && v.kind != ctime && v.kind != none {
+		p.bad("checksum", "is a kind of checksum that bolt does not know: %q", v.kind)
+	}
+	v.owner, v.group = p.names("owner"), p.names("group")
+	v.mode = p.mode()
+	v.label = label{p.text("seluser"), p.text("selrole"), p.text("seltype"), p.text("selrange")}
+	for _, param := range []string{"type", "ctime", "mtime"} {
+		if _, given := p.r.Params.Get(param); given {
+			p.bad(param, "can only be read")
+		}
+	}
+	v.how = p.how()
+	return v
+}
+
+func (p *parser) content() (content []byte, given bool) {
+	text, given, err := p.r.Text("content")
+	p.keep(err)
+	return []byte(text), given
+}
+
+func (p *parser) names(param string) []string {
+	names := p.texts(param)
+	if slices.Contains(names, "") {
+		p.bad(param, "must not be empty")
+	}
+	return names
+}
+
+func (p *parser) mode() *mode {
+	v, given := p.r.Params.Get("mode")
+	if !given || v == nil {
+		return nil
+	}
+	text, is := v.(string)
+	if !is {
+		p.bad("mode", "must be a string, such as '0644'")
+		return nil
+	}
+	m, ok := parseMode(text)
+	if !ok {
+		p.bad("mode", "must be an octal mode such as '0644', or a symbolic mode such as 'u=rw,go=r'%s", p.shown("mode", text))
+		return nil
+	}
+	return &m
+}
+
+// sources returns absolute paths for the files of the host, and URLs for others.
+func (p *parser) sources() []string {
+	sources := p.texts("source")
+	for i, source := range sources {
+		if len(source) > 1 {
+			source = strings.TrimRight(source, "/")
+		}
+		if strings.HasPrefix(source, "/") {
+			sources[i] = source
+			continue
+		}
+		scheme, rest, _ := strings.Cut(source, ":")
+		switch scheme {
+		case "puppet":
+		case "file":
+			// The name of a server is of no use, as in Puppet.
+			rest = strings.TrimPrefix(rest, "//")
+			if n := strings.IndexByte(rest, '/'); n >= 0 {
+				source = rest[n:]
+			}
+		case "http", "https":
+			p.bad("source", "is an HTTP URL, and bolt does not download sources: use a file in a module, or the type archive")
+		default:
+			p.bad("source", "must be an absolute path, a puppet: URL or a file: URL%s", p.shown("source", source))
+		}
+		if scheme == "puppet" && !strings.HasPrefix(rest, "//") {
+			p.bad("source", "must be a URL such as puppet:///modules/m/f%s", p.shown("source", source))
+		}
+		sources[i] = source
+	}
+	return sources
+}
+
+func (p *parser) how() (v how) {
+	v.replace, v.force, v.purge = p.bool("replace", true), p.bool("force", false), p.bool("purge", false)
+	v.quiet = !p.bool("show_diff", true)
+	v.noDefaultLabels = p.bool("selinux_ignore_defaults", false)
+	v.follow = p.text("links") == "follow"
+	v.all = p.text("sourceselect") == "all"
+	v.validate, v.mark = p.text("validate_cmd"), p.text("validate_replacement")
+	if v.mark == "" {
+		v.mark = "%"
+	}
+	if v.staging = p.text("staging_location"); v.staging != "" && !strings.HasPrefix(v.staging, "/") {
+		p.bad("staging_location", "must be an absolute path%s", p.shown("staging_location", v.staging))
+	}
+	v.permissions = p.text("source_permissions")
+	if v.recurse = p.text("recurse"); v.recurse == "false" {
+		v.recurse = ""
+	}
+	v.levels, v.most = p.int("recurselimit", -1, 0), p.int("max_files", 0, -1)
+	if p.r.Params.Value("ignore") != false {
+		v.ignore = p.texts("ignore")
+	}
+	switch v.backup = p.text("backup"); {
+	case v.backup == "true":
+		v.backup = ".puppet-bak"
+	case strings.ContainsRune(v.backup, '/') && v.backup[0] == '.':
+		p.bad("backup", "must not have a slash in it%s", p.shown("backup", v.backup))
+	}
+	return v
+}
+
+// check finds parameters that do not fit together.
+func (f *item) check() error {
+	creators := 0
+	for _, given := range []bool{f.hasContent, f.sources != nil, f.target != ""} {
+		if given {
+			creators++
+		}
+	}
+	bad := func(param, problem string) error { return &resource.ParamError{Param: param, Problem: problem} }
+	switch {
+	case creators > 1:
+		return bad("content", "cannot be used together with source or target: only one of the three is possible")
+	case f.recurse == "remote" && f.sources == nil:
+		return bad("recurse", "can be remote only with a source")
+	case f.kind == none && f.sources != nil:
+		return bad("checksum", "cannot be none with a source")
+	case !f.kind.hashed() && f.hasContent:
+		return bad("checksum", fmt.Sprintf("cannot be %s with content", f.kind))
+	case f.sum != "" && !f.kind.valid(f.sum):
+		return bad("checksum_value", "is not a checksum of the kind "+string(f.kind))
+	}
+	return nil
+}

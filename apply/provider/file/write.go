@@ -1,0 +1,460 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/resource"
+)
+
+// The modes of new files and directories without the parameter mode.
+const (
+	fileMode      = 0o644
+	directoryMode = 0o755
+)
+
+// write gives the file its content. old is the state of a file that keeps its attributes, nil for a new one.
+func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state) error {
+	if err := f.removable(); err != nil {
+		return err
+	}
+	dir := filepath.Dir(f.path)
+	if f.follow && f.is.kind == regular && f.r.Within == "" {
+		// Differs from Puppet: it replaces the link by a file, with the mode 0777.
+		target, err := filepath.EvalSymlinks(f.path)
+		if err != nil {
+			return err
+		}
+		if p, err = openParent(target); err != nil {
+			return err
+		}
+		defer p.close()
+		dir = filepath.Dir(target)
+	}
+	stage, path := p, filepath.Join(dir, temporary(p.name))
+	if f.staging != "" {
+		path = filepath.Join(f.staging, temporary(p.name))
+		var err error
+		if stage, err = openParent(path); err != nil {
+			return fmt.Errorf("staging_location: %w", err)
+		}
+		defer stage.close()
+	}
+	stage.name = filepath.Base(path)
+	t, err := create(stage)
+	if err != nil {
+		return err
+	}
+	defer t.discard()
+	if err := f.fill(h, t); err != nil {
+		return err
+	}
+	if err := f.dress(t, old); err != nil {
+		return err
+	}
+	if t.size > 0 {
+		if err := t.Sync(); err != nil {
+			return err
+		}
+	}
+	if f.validate != "" && t.size > 0 {
+		if err := f.checkCommand(ctx, h, path); err != nil {
+			return err
+		}
+	}
+	if f.is.kind == directory {
+		if err := f.remove(ctx, h, p); err != nil {
+			return err
+		}
+	} else if err := f.backUp(ctx, h, p, false); err != nil {
+		return err
+	}
+	if err := t.rename(p); err != nil {
+		return err
+	}
+	// An owner that does not exist fails a new file after it was written, as in Puppet. An old file fails with the
+	// change of its owner.
+	if old == nil {
+		for what, a := range map[string]*account{"user": f.want.owner, "group": f.want.group} {
+			if a != nil && a.unknown != "" {
+				_, err := a.id(what)
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill writes the content, and checks it against the wanted checksum.
+func (f *item) fill(h *resource.Host, t *temp) error {
+	from, err := f.contents(h)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	var to io.Writer = t
+	var sum *summer
+	k, _, _ := parts(f.want.sum)
+	if k.hashed() && (!f.hasContent || f.sum != "") {
+		sum = k.summer()
+		to = io.MultiWriter(t, sum)
+	}
+	if t.size, err = io.Copy(to, from); err != nil {
+		return err
+	}
+	if sum != nil && sum.String() != f.want.sum {
+		return fmt.Errorf("the content has the checksum %s instead of %s, so it is not used", sum, f.want.sum)
+	}
+	return nil
+}
+
+// dress gives a temporary file its attributes.
+func (f *item) dress(t *temp, old *state) error {
+	var made unix.Stat_t
+	if err := unix.Fstat(int(t.Fd()), &made); err != nil {
+		return err
+	}
+	uid, gid, bits := made.Uid, made.Gid, uint32(fileMode)
+	if old != nil {
+		uid, gid, bits = old.st.Uid, old.st.Gid, old.mode()
+	}
+	if f.want.mode != nil {
+		var err error
+		if bits, err = f.want.mode.apply(bits, false); err != nil {
+			return err
+		}
+	}
+	if a := f.want.owner; a != nil && a.unknown == "" && !a.has(uid) && os.Geteuid() == 0 {
+		uid = uint32(a.ids[0])
+	}
+	if a := f.want.group; a != nil && a.unknown == "" && !a.has(gid) && (old != nil || f.want.owner == nil || f.want.owner.unknown == "") {
+		gid = uint32(a.ids[0])
+	}
+	if uid != made.Uid || gid != made.Gid {
+		if err := t.Chown(int(uid), int(gid)); err != nil {
+			return err
+		}
+	}
+	if err := unix.Fchmod(int(t.Fd()), bits); err != nil {
+		return &fs.PathError{Op: "chmod", Path: t.Name(), Err: err}
+	}
+	return f.labelNew(t, old)
+}
+
+// checkCommand runs validate_cmd for a file.
+func (f *item) checkCommand(ctx context.Context, h *resource.Host, path string) error {
+	line := strings.ReplaceAll(f.validate, f.mark, quoted(path))
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{"/bin/sh", "-c", line}, Env: h.Env, Dir: "/"})
+	if err != nil {
+		return fmt.Errorf("validate_cmd: %w", err)
+	}
+	if out.Code == 0 {
+		return nil
+	}
+	if f.secret() || f.r.Secret("validate_cmd") {
+		return fmt.Errorf("validate_cmd refused the new content: exit code %d", out.Code)
+	}
+	said := strings.TrimSpace(string(append(out.Stdout, out.Stderr...)))
+	if len(said) > 2000 {
+		said = said[:2000] + "…"
+	}
+	return fmt.Errorf("validate_cmd refused the new content: exit code %d: %s", out.Code, said)
+}
+
+// quoted quotes a path for the shell if that is needed.
+func quoted(path string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:,="
+	if strings.Trim(path, safe) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// A temp is a temporary file.
+type temp struct {
+	*os.File
+	at   place
+	size int64
+	gone bool // renamed
+}
+
+// create makes the temporary file of a place, and removes one that a killed run has left.
+func create(at place) (*temp, error) {
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := openat(at, flags, 0o600)
+	if err == unix.EEXIST {
+		if err = unix.Unlinkat(at.dir, at.name, 0); err == nil {
+			fd, err = openat(at, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "create", Path: at.name, Err: err}
+	}
+	return &temp{File: os.NewFile(uintptr(fd), at.name), at: at}, nil
+}
+
+// discard removes the file unless it was renamed.
+func (t *temp) discard() {
+	t.Close()
+	if !t.gone {
+		unix.Unlinkat(t.at.dir, t.at.name, 0)
+	}
+}
+
+// rename moves the file to a place. Where that is on another file system, a copy is moved.
+func (t *temp) rename(to place) error {
+	err := unix.Renameat(t.at.dir, t.at.name, to.dir, to.name)
+	if err == unix.EXDEV {
+		return t.copy(to)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "rename", Path: to.name, Err: err}
+	}
+	t.gone = true
+	return nil
+}
+
+func (t *temp) copy(to place) error {
+	near := to
+	near.name = temporary(to.name)
+	c, err := create(near)
+	if err != nil {
+		return err
+	}
+	defer c.discard()
+	var st unix.Stat_t
+	fd, err := openat(t.at, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: t.Name(), Err: err}
+	}
+	from := reader(fd)
+	defer from.Close()
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if _, err := io.Copy(c, from); err != nil {
+		return err
+	}
+	return errors.Join(c.Chown(int(st.Uid), int(st.Gid)), unix.Fchmod(int(c.Fd()), st.Mode&0o7777), c.Sync(), c.rename(to))
+}
+
+// makeDirectory makes a directory with its attributes, in the place of what is there.
+func (f *item) makeDirectory(ctx context.Context, h *resource.Host, p place) error {
+	bits := uint32(directoryMode)
+	if f.want.mode != nil {
+		var err error
+		if bits, err = f.want.mode.apply(bits, true); err != nil {
+			return err
+		}
+	}
+	if err := f.remove(ctx, h, p); err != nil {
+		return err
+	}
+	if err := unix.Mkdirat(p.dir, p.name, bits); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: f.path, Err: err}
+	}
+	// The umask of the process can take away bits; mkdir does not set the special ones.
+	if err := chmod(p, bits|setgid(p)); err != nil {
+		return err
+	}
+	return f.finish(p)
+}
+
+// setgid is the bit that a new directory inherits from its parent.
+func setgid(p place) uint32 {
+	var st unix.Stat_t
+	if unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return 0
+	}
+	return st.Mode & unix.S_ISGID
+}
+
+// doLink makes the link. One that exists is replaced at once, without a moment in which there is none.
+func (f *item) doLink(ctx context.Context, h *resource.Host, p place) error {
+	if f.want.target == "" {
+		return errors.New("a link needs the parameter target")
+	}
+	if err := f.removable(); err != nil {
+		return err
+	}
+	if !f.is.exists() {
+		if err := unix.Symlinkat(f.want.target, p.dir, p.name); err != nil {
+			return &fs.PathError{Op: "symlink", Path: f.path, Err: err}
+		}
+		return f.finish(p)
+	}
+	if f.is.kind == directory {
+		if err := f.remove(ctx, h, p); err != nil {
+			return err
+		}
+	} else if err := f.backUp(ctx, h, p, false); err != nil {
+		return err
+	}
+	name := temporary(p.name)
+	err := unix.Symlinkat(f.want.target, p.dir, name)
+	if err == unix.EEXIST {
+		if err = unix.Unlinkat(p.dir, name, 0); err == nil {
+			err = unix.Symlinkat(f.want.target, p.dir, name)
+		}
+	}
+	if err == nil {
+		if err = unix.Renameat(p.dir, name, p.dir, p.name); err != nil {
+			unix.Unlinkat(p.dir, name, 0)
+		}
+	}
+	if err != nil {
+		return &fs.PathError{Op: "symlink", Path: f.path, Err: err}
+	}
+	return f.finish(p)
+}
+
+// remove removes what is at the path, after a backup.
+func (f *item) remove(ctx context.Context, h *resource.Host, p place) error {
+	if !f.is.exists() {
+		return nil
+	}
+	if err := f.removable(); err != nil {
+		return err
+	}
+	if err := f.backUp(ctx, h, p, true); err != nil {
+		return err
+	}
+	if f.is.kind == directory {
+		return f.removeAll(p)
+	}
+	if err := unix.Unlinkat(p.dir, p.name, 0); err != nil && err != unix.ENOENT {
+		return &fs.PathError{Op: "remove", Path: f.path, Err: err}
+	}
+	return nil
+}
+
+// removeAll removes a directory. No link in it is followed.
+func (f *item) removeAll(p place) error {
+	if p.name == "." {
+		return errors.New("the root directory is not removed")
+	}
+	root, name := (*os.Root)(nil), p.name
+	var err error
+	if f.r.Within != "" {
+		root, err = f.root()
+		name = f.within()
+	} else {
+		root, err = os.OpenRoot(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(name)
+}
+
+// setOwner and setGroup set one of the two.
+func (f *item) setOwner(p place) error {
+	id, err := f.want.owner.id("user")
+	if err != nil {
+		return err
+	}
+	return f.chown(p, id, -1)
+}
+
+func (f *item) setGroup(p place) error {
+	id, err := f.want.group.id("group")
+	if err != nil {
+		return err
+	}
+	return f.chown(p, -1, id)
+}
+
+func (f *item) chown(p place, uid, gid int) error {
+	if f.follow && f.r.Within != "" {
+		root, err := f.root()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return root.Chown(f.within(), uid, gid)
+	}
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if f.follow {
+		flags = 0
+	}
+	if err := unix.Fchownat(p.dir, p.name, uid, gid, flags); err != nil {
+		return &fs.PathError{Op: "chown", Path: f.path, Err: err}
+	}
+	// The system has taken these bits away. Puppet notices that in the next run.
+	if f.is.mode()&(unix.S_ISUID|unix.S_ISGID) != 0 && f.is.kind == regular && f.want.mode != nil {
+		return f.setMode(p)
+	}
+	return nil
+}
+
+// setMode sets the mode. It looks at the file again: a change of the owner can have taken special bits away, and
+// symbolic modes depend on what is there.
+func (f *item) setMode(p place) error {
+	now, err := f.look(p)
+	if err != nil {
+		return err
+	}
+	bits, err := f.want.mode.apply(now.mode(), now.kind == directory)
+	if err != nil || now.exists() && now.kind != link && bits == now.mode() {
+		return err
+	}
+	if !f.follow {
+		return chmod(p, bits)
+	}
+	if f.r.Within == "" {
+		if err := unix.Fchmodat(p.dir, p.name, bits, 0); err != nil {
+			return &fs.PathError{Op: "chmod", Path: f.path, Err: err}
+		}
+		return nil
+	}
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.Chmod(f.within(), toGo(bits))
+}
+
+// chmod sets the mode of a file that must not be a link.
+func chmod(p place, bits uint32) error {
+	err := unix.Fchmodat(p.dir, p.name, bits, unix.AT_SYMLINK_NOFOLLOW)
+	if err != unix.EOPNOTSUPP && err != unix.ENOSYS && err != unix.EPERM {
+		if err != nil {
+			return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
+		}
+		return nil
+	}
+	// Kernels before 6.6 need the way through /proc. An open file that is only a path has no side effects.
+	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return &fs.PathError{Op: "chmod", Path: p.name, Err: errors.Join(err, unix.ELOOP)}
+	}
+	if err := unix.Fchmodat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), bits, 0); err != nil {
+		return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
+	}
+	return nil
+}
+
+func toGo(bits uint32) fs.FileMode {
+	m := fs.FileMode(bits & 0o777)
+	for bit, flag := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+		if bits&bit != 0 {
+			m |= flag
+		}
+	}
+	return m
+}

@@ -54,14 +54,14 @@ func (a *accounts) load(h *resource.Host, d database) *table {
 }
 
 // add adds a line "name:password:number:…"; the first of several lines for a name or a number holds.
-func (t *table) add(line string) bool {
+func (t *table) add(line string) {
 	fields := strings.SplitN(line, ":", 4)
 	if len(fields) < 3 || fields[0] == "" {
-		return false
+		return
 	}
 	id, err := strconv.Atoi(fields[2])
 	if err != nil {
-		return false
+		return
 	}
 	if old, known := t.ids[fields[0]]; !known || old < 0 {
 		t.ids[fields[0]] = id
@@ -69,7 +69,6 @@ func (t *table) add(line string) bool {
 	if t.names[id] == "" {
 		t.names[id] = fields[0]
 	}
-	return true
 }
 
 // id returns the number of a name, or of a number that is written in digits.
@@ -83,14 +82,13 @@ func (a *accounts) id(ctx context.Context, h *resource.Host, d database, name st
 	if id, known := t.ids[name]; known {
 		return id, id >= 0
 	}
-	if !t.ask(ctx, h, d, name) || t.ids[name] == 0 && !has(t.ids, name) {
+	t.ask(ctx, h, d, name)
+	id, found = t.ids[name]
+	if !found {
 		t.ids[name] = -1
-		return 0, false
 	}
-	return t.ids[name], true
+	return id, found
 }
-
-func has(m map[string]int, name string) bool { _, is := m[name]; return is }
 
 // name returns the name of a number, or its digits.
 func (a *accounts) name(ctx context.Context, h *resource.Host, d database, id int) string {
@@ -98,10 +96,11 @@ func (a *accounts) name(ctx context.Context, h *resource.Host, d database, id in
 	defer a.mu.Unlock()
 	t := a.load(h, d)
 	name, known := t.names[id]
-	if !known && t.ask(ctx, h, d, strconv.Itoa(id)) {
+	if !known {
+		t.ask(ctx, h, d, strconv.Itoa(id))
 		name = t.names[id]
+		t.names[id] = name
 	}
-	t.names[id] = name
 	if name == "" {
 		return strconv.Itoa(id)
 	}
@@ -109,14 +108,17 @@ func (a *accounts) name(ctx context.Context, h *resource.Host, d database, id in
 }
 
 // ask adds what getent knows about a name or a number.
-func (t *table) ask(ctx context.Context, h *resource.Host, d database, key string) bool {
+func (t *table) ask(ctx context.Context, h *resource.Host, d database, key string) {
 	if h.Root != "" || strings.HasPrefix(key, "-") {
-		return false
+		return
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{"getent", d.name(), key}, Env: h.Env})
-	if err != nil || out.Code != 0 {
-		return false
+	getent := h.Find("getent")
+	if getent == "" {
+		return
 	}
-	line, _, _ := strings.Cut(string(out.Stdout), "\n")
-	return t.add(line)
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{getent, d.name(), key}, Env: h.Environ()})
+	if err == nil && out.Code == 0 {
+		line, _, _ := strings.Cut(string(out.Stdout), "\n")
+		t.add(line)
+	}
 }

@@ -56,9 +56,9 @@ func (f *item) backUpToBucket(ctx context.Context, h *resource.Host) error {
 // backUpBeside keeps the file under its name with an extension, in place of an older backup.
 func (f *item) backUpBeside(p place, gone bool) error {
 	to := place{dir: p.dir, name: p.name + f.backup}
-	var st unix.Stat_t
-	switch err := unix.Fstatat(to.dir, to.name, &st, unix.AT_SYMLINK_NOFOLLOW); {
-	case err == nil && kindOf(st.Mode) == directory:
+	var old unix.Stat_t
+	switch err := unix.Fstatat(to.dir, to.name, &old, unix.AT_SYMLINK_NOFOLLOW); {
+	case err == nil && kindOf(old.Mode) == directory:
 		return fmt.Errorf("%s%s is a directory, which is not replaced", f.path, f.backup)
 	case err != nil && err != unix.ENOENT:
 		return &fs.PathError{Op: "stat", Path: to.name, Err: err}
@@ -69,17 +69,8 @@ func (f *item) backUpBeside(p place, gone bool) error {
 		}
 		return nil
 	}
-	from, err := f.open(p)
-	if f.is.kind == link {
-		if f.r.Within != "" {
-			return nil // the link can lead anywhere
-		}
-		// A backup of a link is one of the file, as in Puppet.
-		if from, err = openRegular(f.path); err != nil {
-			return nil
-		}
-	}
-	if err != nil {
+	st, from, err := f.original(p)
+	if from == nil || err != nil {
 		return err
 	}
 	defer from.Close()
@@ -93,17 +84,29 @@ func (f *item) backUpBeside(p place, gone bool) error {
 	if _, err := io.Copy(t, from); err != nil {
 		return err
 	}
-	if f.is.kind == regular {
-		if err := t.Chown(int(f.is.st.Uid), int(f.is.st.Gid)); err != nil {
-			return err
-		}
-		if err := unix.Fchmod(int(t.Fd()), f.is.mode()); err != nil {
-			return err
-		}
-		times := []unix.Timespec{f.is.st.Atim, f.is.st.Mtim}
-		if err := unix.UtimesNanoAt(t.at.dir, t.at.name, times, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return err
-		}
+	if err := t.Chown(int(st.Uid), int(st.Gid)); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(int(t.Fd()), st.Mode&0o7777); err != nil {
+		return err
+	}
+	if err := unix.UtimesNanoAt(t.at.dir, t.at.name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
 	}
 	return t.rename(to)
+}
+
+// original opens the file that a backup is made of; nil if there is none.
+func (f *item) original(p place) (st unix.Stat_t, from io.ReadCloser, err error) {
+	if f.is.kind == regular {
+		from, err = f.open(p)
+		return f.is.st, from, err
+	}
+	// A backup of a link is one of the file that it points to, as in Puppet. The link of a generated file can
+	// lead anywhere.
+	if f.r.Within != "" || unix.Stat(f.path, &st) != nil || kindOf(st.Mode) != regular {
+		return st, nil, nil
+	}
+	from, err = openRegular(f.path)
+	return st, from, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"bolt/apply/report"
 	"bolt/apply/resource"
 )
 
@@ -25,8 +26,8 @@ func (f *item) Plan() ([]resource.Change, error) {
 	var changes []resource.Change
 	if w.differs {
 		c := resource.Change{Property: "content", Is: f.is.sum, Should: w.sum}
-		if f.secret() {
-			c.Is, c.Should = hidden, hidden
+		if f.secret() { // the checksum of a short text can be guessed
+			c.Is, c.Should = report.Redacted, report.Redacted
 		}
 		if f.text.kept {
 			c.Diff = f.diff
@@ -48,9 +49,6 @@ func (f *item) Plan() ([]resource.Change, error) {
 	}
 	return f.planLabel(changes), nil
 }
-
-// hidden stands for the checksum of a secret content: one of a short text can be guessed.
-const hidden = "a secret"
 
 // ensured reports whether ensure needs no change.
 func (f *item) ensured() bool {
@@ -96,8 +94,9 @@ func appendAccount(changes []resource.Change, property string, a *account) []res
 	return append(changes, resource.Change{Property: property, Is: a.now, Should: a.names[0]})
 }
 
-// diff is the difference of the contents.
+// diff is the difference of the contents. It is made once: the contents of many files would need much memory.
 func (f *item) diff() string {
+	defer func() { f.text = texts{} }()
 	for _, text := range [][]byte{f.text.old, f.text.new} {
 		if bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text) {
 			return fmt.Sprintf("The binary contents of %s differ.\n", f.path)

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ func (f *item) Read(ctx context.Context, h *resource.Host) error {
 	}
 	f.want.owner = f.accounts(ctx, h, users, f.owner, f.want.owner)
 	f.want.group = f.accounts(ctx, h, groups, f.group, f.want.group)
-	if o := f.want.owner; o != nil && o.unknown == "" && os.Geteuid() != 0 && f.is.exists() && !o.has(f.is.st.Uid) {
+	if o := f.want.owner; o != nil && o.unknown == "" && f.is.exists() && !o.has(f.is.st.Uid) && os.Geteuid() != 0 {
 		h.Logf(f.r.Ref, report.Warning, "The owner is left as it is: only root can change owners.")
 		f.want.owner = nil
 	}
@@ -178,7 +177,7 @@ func (f *item) equals(p place) (bool, error) {
 	buf := make([]byte, min(len(f.content)+1, 256<<10))
 	for rest := f.content; ; {
 		n, err := file.Read(buf)
-		if !bytes.HasPrefix(rest, buf[:n]) {
+		if !strings.HasPrefix(rest, string(buf[:n])) {
 			return false, nil
 		}
 		rest = rest[n:]
@@ -202,7 +201,7 @@ func (f *item) wantedSum() string {
 		}
 		return f.kind.text(f.sum)
 	case f.hasContent:
-		sum, _ := f.kind.of(bytes.NewReader(f.content)) // reading memory does not fail
+		sum, _ := f.kind.of(strings.NewReader(f.content)) // reading memory does not fail
 		return sum
 	case f.want.from != nil:
 		f.want.since = f.want.from.time
@@ -310,7 +309,7 @@ func (f *item) secret() bool { return f.r.Secret("content") || f.r.Secret("sourc
 func (f *item) contents(h *resource.Host) (io.ReadCloser, error) {
 	switch {
 	case f.hasContent:
-		return io.NopCloser(bytes.NewReader(f.content)), nil
+		return io.NopCloser(strings.NewReader(f.content)), nil
 	case f.want.from != nil && f.want.from.path == "":
 		k, sum, _ := parts(f.want.from.sum)
 		if k != sha {

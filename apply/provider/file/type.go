@@ -60,7 +60,7 @@ type item struct {
 // params are the values of the parameters.
 type params struct {
 	ensure, target string
-	content        []byte
+	content        string
 	hasContent     bool
 	sources        []string
 	kind           kind
@@ -206,10 +206,10 @@ func (p *parser) params() (v params) {
 	return v
 }
 
-func (p *parser) content() (content []byte, given bool) {
-	text, given, err := p.r.Text("content")
+func (p *parser) content() (content string, given bool) {
+	content, given, err := p.r.Text("content")
 	p.keep(err)
-	return []byte(text), given
+	return content, given
 }
 
 func (p *parser) names(param string) []string {

@@ -65,7 +65,7 @@ func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state)
 			return err
 		}
 	}
-	if f.validate != "" && t.size > 0 {
+	if f.validate != "" && (f.hasContent || f.sources != nil) {
 		if err := f.checkCommand(ctx, h, path); err != nil {
 			return err
 		}
@@ -152,21 +152,16 @@ func (f *item) dress(t *temp, old *state) error {
 // checkCommand runs validate_cmd for a file.
 func (f *item) checkCommand(ctx context.Context, h *resource.Host, path string) error {
 	line := strings.ReplaceAll(f.validate, f.mark, quoted(path))
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{"/bin/sh", "-c", line}, Env: h.Env, Dir: "/"})
-	if err != nil {
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{"/bin/sh", "-c", line}, Env: h.Environ(), Dir: "/"})
+	switch {
+	case err != nil:
 		return fmt.Errorf("validate_cmd: %w", err)
-	}
-	if out.Code == 0 {
+	case out.Code == 0:
 		return nil
+	case f.secret() || f.r.Secret("validate_cmd"):
+		return fmt.Errorf("the new content was refused: validate_cmd: exit code %d", out.Code)
 	}
-	if f.secret() || f.r.Secret("validate_cmd") {
-		return fmt.Errorf("validate_cmd refused the new content: exit code %d", out.Code)
-	}
-	said := strings.TrimSpace(string(append(out.Stdout, out.Stderr...)))
-	if len(said) > 2000 {
-		said = said[:2000] + "…"
-	}
-	return fmt.Errorf("validate_cmd refused the new content: exit code %d: %s", out.Code, said)
+	return fmt.Errorf("the new content was refused: %w", out.Failure("validate_cmd"))
 }
 
 // quoted quotes a path for the shell if that is needed.

@@ -115,25 +115,18 @@ func (t *item) readTests() error {
 	if given {
 		t.times = times
 	}
-	age, given, err := t.r.Text("age")
-	if err != nil {
-		return err
-	}
-	if given {
+	// Puppet takes strings only for age and size.
+	if age, given := t.r.Params.Get("age"); given {
 		seconds, ok := amount(age, 'd', map[byte]int64{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 7 * 86400})
 		if !ok {
-			return bad("age", "must be a number with a unit such as 10s, 5m, 4h, 3d or 1w, and is %q", age)
+			return bad("age", "must be a string such as '10s', '5m', '4h', '3d' or '1w', and is %#v", age)
 		}
 		t.tests = append(t.tests, func(st *unix.Stat_t, now time.Time) bool { return now.Unix()-t.time(st).Sec >= seconds })
 	}
-	size, given, err := t.r.Text("size")
-	if err != nil {
-		return err
-	}
-	if given {
+	if size, given := t.r.Params.Get("size"); given {
 		bytes, ok := amount(size, 'k', map[byte]int64{'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40})
 		if !ok {
-			return bad("size", "must be a number with a unit such as 10b, 5k, 4m, 3g or 1t, and is %q", size)
+			return bad("size", "must be a string such as '10b', '5k', '4m', '3g' or '1t', and is %#v", size)
 		}
 		t.tests = append(t.tests, func(st *unix.Stat_t, _ time.Time) bool { return st.Size >= bytes })
 	}
@@ -141,7 +134,8 @@ func (t *item) readTests() error {
 }
 
 // amount parses a number with a unit, of which the first letter counts.
-func amount(text string, unit byte, units map[byte]int64) (n int64, ok bool) {
+func amount(v any, unit byte, units map[byte]int64) (n int64, ok bool) {
+	text, _ := v.(string)
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || digits == "" || digits[0] < '0' || digits[0] > '9' {

@@ -158,6 +158,8 @@ func TestRefused(t *testing.T) {
 		{[]any{"matches", "x", "recurse", int64(0)}, "matches"},
 		{[]any{"age", "1x"}, "age"},
 		{[]any{"age", "w"}, "age"},
+		{[]any{"age", int64(1)}, "age"},
+		{[]any{"size", int64(1)}, "size"},
 		{[]any{"age", "-1d"}, "age"},
 		{[]any{"size", "99999999999t"}, "size"},
 		{[]any{"recurse", "deep"}, "recurse"},

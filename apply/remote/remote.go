@@ -116,7 +116,7 @@ func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outc
 			return nil, err
 		}
 		if r.need == nil {
-			return r.outcome(run)
+			return t.outcome(r, run)
 		}
 		need := r.need
 		r.need = nil
@@ -163,7 +163,7 @@ func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*fr
 		return nil, err
 	}
 	if r.fate == nil {
-		_, err := r.outcome(run)
+		_, err := t.outcome(r, run)
 		return nil, err
 	}
 	return r.fate, nil
@@ -181,12 +181,16 @@ func protocolError(label, format string, a ...any) error {
 		Msg: fmt.Sprintf("The helper on %s does not answer as it should: %s", label, safetext.Message(fmt.Sprintf(format, a...)))}
 }
 
+// hint says how to choose another state directory.
+func (t *Target) hint() string {
+	if t.DirSetting == "" {
+		return ""
+	}
+	return fmt.Sprintf("Set %s to another directory on that machine, in which programs can run.", t.DirSetting)
+}
+
 // unusable is the error for a state directory in which no helper can run.
 func (t *Target) unusable(format string, a ...any) error {
-	hint := ""
-	if t.DirSetting != "" {
-		hint = fmt.Sprintf("Set %s to another directory on that machine, in which programs can run.", t.DirSetting)
-	}
-	return &transport.Error{Class: transport.ClassBootstrap, Hint: hint,
+	return &transport.Error{Class: transport.ClassBootstrap, Hint: t.hint(),
 		Msg: fmt.Sprintf("Cannot apply the catalog on %s: %s", t.label(), safetext.Message(fmt.Sprintf(format, a...)))}
 }

@@ -15,9 +15,10 @@ import (
 
 	"bolt/apply/frame"
 	"bolt/apply/remote"
+	"bolt/apply/remote/helpertest"
 	"bolt/apply/report"
 	"bolt/catalog"
-	"bolt/apply/remote/helpertest"
+	"bolt/internal/peercred"
 	"bolt/transport"
 	"bolt/transport/local"
 )
@@ -271,3 +272,5 @@ func TestRefused(t *testing.T) {
 	}
 	p.mustApply(t, &remote.Job{Catalog: parse(t, nil), Seq: 5})
 }
+
+func ownerOf(info os.FileInfo) int { return peercred.Owner(info) }

@@ -243,14 +243,17 @@ func (r *results) check(d *frame.Done) error {
 }
 
 // outcome is what a complete run came to.
-func (r *results) outcome(run string) (*Outcome, error) {
+func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 	d := r.done
 	if d.Refused != nil {
 		e := &RefusedError{Label: r.label, Refusal: *d.Refused}
+		e.Messages = e.Messages[:min(len(e.Messages), maxShown)]
 		for i, m := range e.Messages {
 			e.Messages[i] = safeMessage(m)
 		}
-		e.Messages = e.Messages[:min(len(e.Messages), maxShown)]
+		if e.Kind == frame.KindState {
+			e.Hint = t.hint()
+		}
 		return nil, e
 	}
 	switch d.Stopped {

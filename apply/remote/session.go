@@ -27,22 +27,29 @@ var errAbsent = errors.New("no helper is there")
 // start runs the helper, and copies it first if it is missing. A helper that is new gets the input that placing
 // returns: it has no catalog yet. If placing is nil, nothing is copied.
 func (s *session) start(ctx context.Context, args []string, input []byte, placing func() ([]byte, error), r *results) error {
-	no, err := s.attempt(ctx, "", args, input, r)
+	no, err := s.attempt(ctx, s.sum, "", args, input, r)
 	if err != nil || no == nil {
 		return err
 	}
-	if no.kind != kindAbsent && no.kind != kindBroken {
-		return s.explain(no)
+	if no.kind == kindBroken && placing != nil {
+		// It is replaced once. The script says where it belongs if it is told to start one that cannot be there.
+		broken := no
+		if no, err = s.attempt(ctx, noSums, "", args, nil, r); err != nil {
+			return err
+		}
+		if no == nil || no.kind == kindBroken {
+			return s.explain(broken)
+		}
 	}
-	if placing == nil {
+	switch {
+	case no.kind != kindAbsent:
+		return s.explain(no)
+	case placing == nil:
 		return errAbsent
 	}
 	h, err := s.helper(no)
 	if err != nil {
 		return err
-	}
-	if no.kind == kindBroken && no.dir == "" {
-		return s.explain(no)
 	}
 	name := "new-" + transport.NewPrivateName()
 	program, err := h.Program()
@@ -60,7 +67,7 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 	if input, err = placing(); err != nil {
 		return err
 	}
-	no, err = s.attempt(ctx, name, append([]string{"--placed", h.Sum}, args...), input, r)
+	no, err = s.attempt(ctx, s.sum, name, append([]string{"--placed", h.Sum}, args...), input, r)
 	if err != nil || no == nil {
 		return err
 	}
@@ -83,14 +90,19 @@ const (
 	kindBroken = "broken" // the file is there, and does not start
 )
 
-// attempt runs the helper once. no is set if it did not start.
-func (s *session) attempt(ctx context.Context, name string, args []string, input []byte, r *results) (no *cannot, err error) {
-	sum := func(system string) string {
-		if h := s.t.Helpers.Find(system); h != nil {
-			return h.Sum
-		}
-		return ""
+// sum is the digest of the helper for a system, "" if there is none.
+func (s *session) sum(system string) string {
+	if h := s.t.Helpers.Find(system); h != nil {
+		return h.Sum
 	}
+	return ""
+}
+
+// noSums are digests of helpers that do not exist.
+func noSums(string) string { return "none" }
+
+// attempt runs the helper once. no is set if it did not start.
+func (s *session) attempt(ctx context.Context, sum func(system string) string, name string, args []string, input []byte, r *results) (no *cannot, err error) {
 	argv := append([]string{"/bin/sh", "-c", startScript, "sh", s.run, s.t.Dir, sum("linux-amd64"), sum("linux-arm64"), name}, args...)
 	errs := &head{}
 	in := r.reader(s.run)

@@ -17,13 +17,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bolt/apply/resource"
 	"bolt/apply/runlog"
 	"bolt/apply/serve"
 )
 
 const exitUsage = 64
 
-func main() { os.Exit(realMain(context.Background(), os.Args[1:])) }
+func main() { os.Exit(realMain(context.Background(), os.Args[1:], resourceTypes())) }
 
 // keepHelpers is the number of versions of the helper that stay. Two controllers of different versions then
 // need not send theirs at each turn.
@@ -31,8 +32,8 @@ const keepHelpers = 2
 
 const helperName = "helper-"
 
-func realMain(ctx context.Context, argv []string) int {
-	code, err := dispatch(ctx, argv)
+func realMain(ctx context.Context, argv []string, types map[string]resource.Type) int {
+	code, err := dispatch(ctx, argv, types)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bolt-helper:", err)
 		return exitUsage
@@ -40,7 +41,7 @@ func realMain(ctx context.Context, argv []string) int {
 	return code
 }
 
-func dispatch(ctx context.Context, argv []string) (int, error) {
+func dispatch(ctx context.Context, argv []string, types map[string]resource.Type) (int, error) {
 	fs := flag.NewFlagSet("bolt-helper", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	dir := fs.String("dir", "", "state directory")
@@ -66,9 +67,9 @@ func dispatch(ctx context.Context, argv []string) (int, error) {
 		if !*own {
 			return detach(argv)
 		}
-		return apply(ctx, *dir, args)
+		return apply(ctx, machine(*dir, types), args)
 	case "asked":
-		return asked(*dir, args)
+		return asked(machine(*dir, types), args)
 	}
 	return 0, fmt.Errorf("unknown verb %q", verb)
 }
@@ -105,7 +106,7 @@ func place(dir, sum string) error {
 	return errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Prune("", "new-*", 0))
 }
 
-func apply(ctx context.Context, dir string, args []string) (int, error) {
+func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	var q serve.Request
 	fs := flag.NewFlagSet("apply", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -126,26 +127,25 @@ func apply(ctx context.Context, dir string, args []string) (int, error) {
 	if fs.NArg() > 0 {
 		return 0, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
-	m := machine(dir)
 	m.Lost, m.Signal = closed(os.Stdout), signalled()
 	m.Guard = []string{self(), "hold"}
 	return m.Apply(ctx, &q, os.Stdin, os.Stdout), nil
 }
 
-func machine(dir string) *serve.Machine {
-	m := &serve.Machine{Dir: dir, Types: resourceTypes(), Env: os.Environ()}
+func machine(dir string, types map[string]resource.Type) *serve.Machine {
+	m := &serve.Machine{Dir: dir, Types: types, Env: os.Environ()}
 	if sum, is := strings.CutPrefix(filepath.Base(os.Args[0]), helperName); is {
 		m.Build = sum[:min(12, len(sum))]
 	}
 	return m
 }
 
-func asked(dir string, args []string) (int, error) {
+func asked(m *serve.Machine, args []string) (int, error) {
 	fs := flag.NewFlagSet("asked", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	run := fs.String("run", "", "")
 	if err := fs.Parse(args); err != nil {
 		return 0, err
 	}
-	return machine(dir).Asked(*run, os.Stdout), nil
+	return m.Asked(*run, os.Stdout), nil
 }

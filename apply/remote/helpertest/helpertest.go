@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"testing/fstest"
 
 	"bolt/apply/remote/embedded"
 )
@@ -43,27 +42,42 @@ func Program(t testing.TB, root string) []byte {
 // Of makes a set of programs, by their systems.
 func Of(t testing.TB, programs map[string][]byte) *embedded.Set {
 	t.Helper()
-	files := make(fstest.MapFS)
-	var sums bytes.Buffer
-	for system, program := range programs {
-		fmt.Fprintf(&sums, "%x %s\n", sha256.Sum256(program), system)
-		var packed bytes.Buffer
-		z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-		if err == nil {
-			_, err = z.Write(program)
-		}
-		if err == nil {
-			err = z.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		files["bolt-helper-"+system+".gz"] = &fstest.MapFile{Data: packed.Bytes()}
-	}
-	files["sums"] = &fstest.MapFile{Data: sums.Bytes()}
-	set, err := embedded.Load(files)
+	dir := t.TempDir()
+	Write(t, dir, programs)
+	set, err := embedded.Load(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
+}
+
+// Write writes the files of a set into a directory, and creates that.
+func Write(t testing.TB, dir string, programs map[string][]byte) {
+	t.Helper()
+	err := os.MkdirAll(dir, 0o755)
+	write := func(name string, data []byte) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o644)
+		}
+	}
+	var sums bytes.Buffer
+	for system, program := range programs {
+		fmt.Fprintf(&sums, "%x %s\n", sha256.Sum256(program), system)
+		var packed bytes.Buffer
+		z, zerr := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+		if zerr == nil {
+			_, zerr = z.Write(program)
+		}
+		if zerr == nil {
+			zerr = z.Close()
+		}
+		if zerr != nil {
+			t.Fatal(zerr)
+		}
+		write("bolt-helper-"+system+".gz", packed.Bytes())
+	}
+	write("sums", sums.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,446 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bolt/apply/frame"
+	"bolt/apply/remote"
+	"bolt/apply/remote/embedded"
+	"bolt/apply/remote/helpertest"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/transport"
+	"bolt/transport/local"
+)
+
+// clientVariable makes the test binary a client that applies a catalog: it holds the state
+// directory, the ID of the run, the file of the catalog, and the file of the helper.
+const clientVariable = "BOLT_TEST_CLIENT"
+
+// TestMain lets the test binary be the helper, which is copied under the name of one, and a client.
+func TestMain(m *testing.M) {
+	name := filepath.Base(os.Args[0])
+	switch client := os.Getenv(clientVariable); {
+	case strings.HasPrefix(name, helperName), strings.HasPrefix(name, "new-"), len(os.Args) > 1 && os.Args[1] == "hold":
+		os.Exit(realMain(context.Background(), os.Args[1:], resourceTypes()))
+	case client != "":
+		os.Exit(clientMain(strings.Split(client, "|")))
+	}
+	os.Exit(m.Run())
+}
+
+// clientMain applies a catalog as bolt does.
+func clientMain(args []string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	text, err := os.ReadFile(args[2])
+	if err != nil {
+		return fail(err)
+	}
+	c, err := catalog.Parse(text)
+	if err != nil {
+		return fail(err)
+	}
+	set, err := embedded.Load(os.DirFS(args[3]))
+	if err != nil {
+		return fail(err)
+	}
+	ctx := context.Background()
+	conn, err := local.NewDialer(local.Options{}).Dial(ctx, transport.Dest{})
+	if err != nil {
+		return fail(err)
+	}
+	out, err := remote.Apply(ctx, conn, &remote.Target{Helpers: set, Dir: args[0]}, &remote.Job{Catalog: c, Node: c.Name, Run: args[1]})
+	if err == nil && !out.OK() {
+		err = fmt.Errorf("%+v", out)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// A site is a directory in which a catalog is applied and disturbed.
+type site struct {
+	dir     string // of what is managed
+	helpers string // directory of the helpers
+	target  remote.Target
+	conn    transport.Conn
+	file    string // of the catalog
+	catalog *catalog.Catalog
+}
+
+const units = 12
+
+// newSite makes a site whose catalog has files, each with a refresh, and slow commands.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := t.TempDir()
+	s := &site{dir: filepath.Join(base, "managed"), helpers: filepath.Join(base, "helpers"), file: filepath.Join(base, "catalog")}
+	helpertest.Write(t, s.helpers, map[string][]byte{"linux-" + runtime.GOARCH: program})
+	set, err := embedded.Load(os.DirFS(s.helpers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.target = remote.Target{Helpers: set, Dir: filepath.Join(base, "state")}
+	if s.conn, err = local.NewDialer(local.Options{}).Dial(t.Context(), transport.Dest{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.conn.Close() })
+	var list []any
+	for i := range units {
+		list = append(list,
+			map[string]any{"type": "File", "title": s.path("file", i), "parameters": map[string]any{"ensure": "file", "content": fmt.Sprintf("text %d\n", i), "notify": fmt.Sprintf("Exec[refresh %d]", i)}},
+			map[string]any{"type": "Exec", "title": fmt.Sprintf("slow %d", i), "parameters": map[string]any{
+				"command": fmt.Sprintf("echo begin %d >>%s; sleep 0.01; echo end %d >>%s; touch %s", i, s.path("log", 0), i, s.path("log", 0), s.path("done", i)),
+				"creates": s.path("done", i), "provider": "shell"}},
+			map[string]any{"type": "Exec", "title": fmt.Sprintf("refresh %d", i), "parameters": map[string]any{
+				"command": fmt.Sprintf("echo refresh %d >>%s", i, s.path("log", 0)), "refreshonly": true, "provider": "shell"}})
+	}
+	s.set(t, list...)
+	return s
+}
+
+func (s *site) path(name string, i int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s%d", name, i))
+}
+
+// set makes the catalog of the site.
+func (s *site) set(t *testing.T, resources ...any) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"name": "n1", "resources": resources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.catalog, err = catalog.Parse(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reset removes what is managed.
+func (s *site) reset(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) apply(ctx context.Context, run string) (*remote.Outcome, map[string]report.Status, error) {
+	status := make(map[string]report.Status)
+	out, err := remote.Apply(ctx, s.conn, &s.target, &remote.Job{Catalog: s.catalog, Node: "n1", Run: run, Result: func(r *report.Result) { status[r.Ref.String()] = r.Status }})
+	return out, status, err
+}
+
+func (s *site) asked(t *testing.T, run string) *frame.Fate {
+	t.Helper()
+	f, err := remote.Asked(t.Context(), s.conn, &s.target, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// wait waits until a run is over.
+func (s *site) wait(t *testing.T, run string) *frame.Fate {
+	t.Helper()
+	for range 1000 {
+		if f := s.asked(t, run); f.State != frame.StateRunning {
+			return f
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("run %s does not end: %+v", run, s.asked(t, run))
+	return nil
+}
+
+// complete applies the catalog once more and checks that all is as after an undisturbed run.
+func (s *site) complete(t *testing.T, what string) {
+	t.Helper()
+	out, status, err := s.apply(t.Context(), "")
+	if err != nil || !out.OK() || len(status) != 3*units {
+		t.Fatalf("%s: the next apply: %+v, %v", what, out, err)
+	}
+	log, err := os.ReadFile(s.path("log", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(log), "\n")
+	for i := range units {
+		if text, err := os.ReadFile(s.path("file", i)); string(text) != fmt.Sprintf("text %d\n", i) {
+			t.Errorf("%s: file %d: %q, %v", what, i, text, err)
+		}
+		for _, line := range []string{"begin", "end", "refresh"} {
+			if !slices.Contains(lines, fmt.Sprintf("%s %d", line, i)) {
+				t.Errorf("%s: no %s of %d in %q", what, line, i, lines)
+			}
+		}
+	}
+	if out, status, err = s.apply(t.Context(), ""); err != nil || out.Counts.Unchanged != 3*units {
+		t.Errorf("%s: the apply after it: %+v, %v, %v", what, out, status, err)
+	}
+}
+
+// whole checks that no command was interrupted.
+func (s *site) whole(t *testing.T, what string) {
+	t.Helper()
+	log, err := os.ReadFile(s.path("log", 0))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for i := range units {
+		begun, ended := strings.Count(string(log), fmt.Sprintf("begin %d\n", i)), strings.Count(string(log), fmt.Sprintf("end %d\n", i))
+		if begun != ended || begun > 1 {
+			t.Errorf("%s: command %d began %d times and ended %d times", what, i, begun, ended)
+		}
+	}
+}
+
+// points is how often each way to disturb is tried, at points drawn by chance.
+func points() int {
+	if testing.Short() {
+		return 5
+	}
+	return 25
+}
+
+// TestKillHelper kills the helper at random points. The next apply ends as an undisturbed one.
+func TestKillHelper(t *testing.T) {
+	s := newSite(t)
+	s.reset(t)
+	s.complete(t, "undisturbed")
+	states := make(map[frame.State]int)
+	for i := range points() {
+		s.reset(t)
+		run := fmt.Sprint("kill-", i)
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			time.Sleep(time.Duration(rand.IntN(350)) * time.Millisecond)
+			if h := s.holder(); h != nil && h.Run == run {
+				_ = syscall.Kill(h.PID, syscall.SIGKILL) // it may have ended
+			}
+		}()
+		_, _, err := s.apply(t.Context(), run)
+		<-killed
+		if err != nil && transport.ClassOf(err) != transport.ClassLost && transport.ClassOf(err) != transport.ClassBootstrap {
+			t.Errorf("%d: %v", i, err)
+		}
+		f := s.asked(t, run)
+		states[f.State]++
+		if f.State == frame.StateRunning || f.Rebooted {
+			t.Errorf("%d: %+v", i, f)
+		}
+		s.complete(t, fmt.Sprint(run, " ", f.State, " ", f.Progress))
+	}
+	t.Logf("%v", states)
+}
+
+// holder returns the run that holds, or held, the lock.
+func (s *site) holder() *frame.Holder {
+	text, err := os.ReadFile(filepath.Join(s.target.Dir, "lock"))
+	h := new(frame.Holder)
+	if err != nil || json.Unmarshal(text, h) != nil {
+		return nil
+	}
+	return h
+}
+
+// TestKillClient kills the client at random points. The helper finishes the resource that it is at, and stops.
+func TestKillClient(t *testing.T) {
+	s := newSite(t)
+	s.reset(t)
+	s.complete(t, "undisturbed")
+	states := make(map[string]int)
+	for i := range points() {
+		s.reset(t)
+		run := fmt.Sprint("client-", i)
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), clientVariable+"="+strings.Join([]string{s.target.Dir, run, s.file, s.helpers}, "|"))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		f := s.wait(t, run)
+		state := string(f.State)
+		if f.Done != nil {
+			state += " " + string(f.Done.Stopped)
+		}
+		states[state]++
+		if f.State == frame.StateBroken {
+			t.Errorf("%d: %+v", i, f)
+		}
+		s.whole(t, run)
+		s.complete(t, run)
+	}
+	t.Logf("%v", states)
+}
+
+// TestCancel cancels applies at random points, as ^C does.
+func TestCancel(t *testing.T) {
+	s := newSite(t)
+	s.reset(t)
+	s.complete(t, "undisturbed")
+	states := make(map[string]int)
+	for i := range points() {
+		s.reset(t)
+		run := fmt.Sprint("cancel-", i)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+rand.IntN(400))*time.Millisecond)
+		out, status, err := s.apply(ctx, run)
+		cancel()
+		f := s.wait(t, run)
+		state := string(f.State)
+		if f.Done != nil {
+			state += " " + string(f.Done.Stopped)
+		}
+		states[state]++
+		if f.State == frame.StateBroken || err != nil && transport.ClassOf(err) != transport.ClassTimeout || err == nil && !out.OK() {
+			t.Errorf("%d: %v, %+v", i, err, f)
+		}
+		if f.Done != nil && len(status) != 3*units {
+			t.Errorf("%d: %d results arrived after %s", i, len(status), state)
+		}
+		s.whole(t, run)
+		s.complete(t, run)
+	}
+	t.Logf("%v", states)
+}
+
+// TestContinue checks that a run which was asked to go on does so without a reader.
+func TestContinue(t *testing.T) {
+	s := newSite(t)
+	s.reset(t)
+	if _, err := remote.Apply(t.Context(), s.conn, &s.target, &remote.Job{Catalog: s.catalog, Node: "n1", Noop: true}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !strings.Contains(s.log(), "end 0") {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	_, err := remote.Apply(ctx, s.conn, &s.target, &remote.Job{Catalog: s.catalog, Node: "n1", Run: "on", Continue: true})
+	if f := s.wait(t, "on"); f.State != frame.StateEnded || f.Done.Stopped != "" || f.Done.Counts.Changed != 3*units {
+		t.Errorf("%v, %+v", err, f.Done)
+	}
+	s.whole(t, "on")
+}
+
+func (s *site) log() string {
+	text, _ := os.ReadFile(s.path("log", 0))
+	return string(text)
+}
+
+// TestTwoAtOnce starts a second run while one works. It is refused, and learns which run that is.
+func TestTwoAtOnce(t *testing.T) {
+	s := newSite(t)
+	s.set(t, map[string]any{"type": "Exec", "title": "x", "parameters": map[string]any{"provider": "shell",
+		"command": fmt.Sprintf("echo begin 0 >>%s; while ! [ -e %s ]; do sleep 0.1; done", s.path("log", 0), s.path("go", 0))}})
+	s.reset(t)
+	done := make(chan error)
+	go func() {
+		_, _, err := s.apply(t.Context(), "first")
+		done <- err
+	}()
+	for !strings.Contains(s.log(), "begin 0") {
+		time.Sleep(time.Millisecond)
+	}
+	_, _, err := s.apply(t.Context(), "second")
+	var refused *remote.RefusedError
+	if !errors.As(err, &refused) || refused.Kind != frame.KindBusy || refused.Holder == nil || refused.Holder.Run != "first" || time.Since(refused.Holder.Start) > time.Minute {
+		t.Errorf("%v", err)
+	}
+	if f := s.asked(t, "first"); f.State != frame.StateRunning {
+		t.Errorf("%+v", f)
+	}
+	if err := os.WriteFile(s.path("go", 0), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if f := s.asked(t, "second"); f.State != frame.StateUnknown {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestGuard kills the helper while a program works that must not be interrupted. It goes on, although nobody
+// reads what it prints, and no other run begins before it has ended.
+func TestGuard(t *testing.T) {
+	s := newSite(t)
+	s.set(t, map[string]any{"type": "Exec", "title": "session", "parameters": map[string]any{
+		"command": fmt.Sprintf("echo begin 0 >>%s; sleep 0.5; i=0; while [ $i -lt 5000 ]; do echo a long line of output that fills every pipe || exit 1; i=$((i+1)); done; (sleep 5; :) & echo end 0 >>%s; touch %s", s.path("log", 0), s.path("log", 0), s.path("done", 0)),
+		"creates": s.path("done", 0), "provider": "shell"}})
+	s.reset(t)
+	done := make(chan error)
+	go func() {
+		_, _, err := s.apply(t.Context(), "first")
+		done <- err
+	}()
+	for !strings.Contains(s.log(), "begin 0") {
+		time.Sleep(time.Millisecond)
+	}
+	if err := syscall.Kill(s.holder().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; transport.ClassOf(err) != transport.ClassLost {
+		t.Errorf("%v", err)
+	}
+	_, _, err := s.apply(t.Context(), "second")
+	var refused *remote.RefusedError
+	if !errors.As(err, &refused) || refused.Kind != frame.KindBusy || refused.Holder == nil || refused.Holder.Run != "first" {
+		t.Errorf("%v", err)
+	}
+	if f := s.asked(t, "first"); f.State != frame.StateRunning || !slices.Equal(f.Progress, []string{"Exec[session]"}) {
+		t.Errorf("%+v", f)
+	}
+	start := time.Now()
+	if f := s.wait(t, "first"); f.State != frame.StateBroken {
+		t.Errorf("%+v", f)
+	}
+	// A process that the program has left behind does not have the lock.
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("the lock was held for %v", took)
+	}
+	if !strings.Contains(s.log(), "end 0") {
+		t.Errorf("%q", s.log())
+	}
+	if out, _, err := s.apply(t.Context(), "third"); err != nil || out.Counts.Unchanged != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

@@ -15,11 +15,14 @@ import (
 )
 
 // A Store is a directory with contents that were sent to a machine. The directory belongs
-// to the user of the process, and other users cannot read it.
-type Store struct{ dir string }
+// to the user of the process, and other users cannot read it. Open is safe for concurrent use.
+type Store struct {
+	dir     string
+	checked map[string]bool // contents with the right digest
+}
 
 // NewStore returns the store in a directory, which must exist.
-func NewStore(dir string) *Store { return &Store{dir} }
+func NewStore(dir string) *Store { return &Store{dir, make(map[string]bool)} }
 
 // Put stores a content after a check of its digest.
 func (s *Store) Put(sum string, data []byte) error {
@@ -31,7 +34,10 @@ func (s *Store) Put(sum string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.checked[sum] = true
+	}
+	return err
 }
 
 func (s *Store) path(sum string) string { return filepath.Join(s.dir, sum) }
@@ -49,10 +55,13 @@ func (s *Store) Open(sum string) (io.ReadCloser, error) {
 	return Verify(f, sum), nil
 }
 
-// Has reports whether the store has a content.
+// Has reports whether the store has a content. The digest of a file that came in another way than
+// by Put is checked.
 func (s *Store) Has(sum string) bool {
-	info, err := os.Lstat(s.path(sum))
-	return err == nil && info.Mode().IsRegular()
+	if !s.checked[sum] && IsSum(sum) && InPlace(s.path(sum), sum) {
+		s.checked[sum] = true
+	}
+	return s.checked[sum]
 }
 
 // Verify returns a reader whose end is an error if the digest of what was read is another one.

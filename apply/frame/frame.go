@@ -138,11 +138,15 @@ type Reader struct {
 // NewReader returns a Reader.
 func NewReader(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, 32<<10)} }
 
-// ErrNoGreeting is the error of Skip if the output has no greeting.
-var ErrNoGreeting = errors.New("the output has no greeting of the helper")
+var (
+	// ErrNoGreeting is the error of Skip if the output has no greeting.
+	ErrNoGreeting = errors.New("the output has no greeting of the helper")
+	// ErrNoise is the error of Skip if too much stands in front of the greeting.
+	ErrNoise = fmt.Errorf("more than %d KiB of output came before the greeting of the helper", maxNoise>>10)
+)
 
 // Skip reads up to the end of the greeting. before is what stands in front of it: all of the
-// output, up to a limit, if the error is ErrNoGreeting.
+// output if the error is ErrNoGreeting.
 func (r *Reader) Skip(run string) (before []byte, err error) {
 	want := []byte(Greeting(run))
 	for len(before) < maxNoise {
@@ -158,7 +162,7 @@ func (r *Reader) Skip(run string) (before []byte, err error) {
 			return before, err
 		}
 	}
-	return before, ErrNoGreeting
+	return before, ErrNoise
 }
 
 // Next returns the next frame. The body is valid until the following call. The error at

@@ -194,16 +194,15 @@ func (r *Result) Report() (*report.Result, error) {
 	return out, nil
 }
 
-// Shorten removes what makes a result longer than a frame can be: diffs first, then the
-// values of events.
+// Shorten removes the diffs of a result, and cuts what makes it longer than a frame can be.
 func (r *Result) Shorten() {
-	const most = 64 << 10
+	const most = 8 << 10
 	cut := func(s string) string { return s[:min(len(s), most)] }
 	r.Events = append([]report.Event(nil), r.Events[:min(len(r.Events), 32)]...)
 	for i := range r.Events {
 		e := &r.Events[i]
 		if e.Diff != "" {
-			e.Diff = "(the diff is too long)\n"
+			e.Diff = "(The diff was left out, because there is too much output.)\n"
 		}
 		e.Is, e.Should, e.Message = cut(e.Is), cut(e.Should), cut(e.Message)
 	}

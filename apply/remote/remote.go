@@ -38,6 +38,8 @@ type Target struct {
 	// of a user other than root. DirSetting is the name of the setting for it, for hints.
 	Dir        string
 	DirSetting string
+	// MaxOutput is the number of bytes that one run can print; 0 for 512 MiB.
+	MaxOutput int64
 }
 
 // A Job is a catalog to apply.
@@ -103,7 +105,7 @@ func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outc
 		return nil, err
 	}
 	s := &session{conn: conn, t: t, run: run}
-	r := &results{job: job, label: t.label(), expected: p.expected}
+	r := &results{job: job, label: t.label(), maxOutput: t.MaxOutput, expected: p.expected}
 	args := p.arguments(job, run)
 	input, err := p.first()
 	if err != nil {
@@ -154,7 +156,7 @@ func (p *packed) arguments(job *Job, run string) []string {
 // Asked returns what became of a run. The state is frame.StateUnknown if no helper is there.
 func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
 	s := &session{conn: conn, t: t, run: run}
-	r := &results{label: t.label(), asked: true}
+	r := &results{label: t.label(), maxOutput: t.MaxOutput, asked: true}
 	err := s.start(ctx, []string{"asked", "--run", run}, nil, nil, r)
 	if errors.Is(err, errAbsent) {
 		return &frame.Fate{State: frame.StateUnknown}, nil

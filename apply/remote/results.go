@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,18 +17,20 @@ import (
 func safeMessage(text string) string { return safetext.Message(text) }
 
 const (
-	// maxOutput bounds the output of one run. The helper stops sending diffs and messages long before.
-	maxOutput = 512 << 20
+	// defaultOutput bounds the output of one run. The helper stops sending diffs and messages long before.
+	defaultOutput = 512 << 20
 	// maxGenerated is the number of resources that a catalog can come to have while it is applied.
-	maxGenerated = 2 << 20
+	maxGenerated = 1 << 20
 )
 
 // results takes what the helper answers.
 type results struct {
-	job      *Job // nil for asked
-	label    string
-	expected map[catalog.Ref]bool // resources of the catalog; false when their result has come
-	asked    bool
+	job   *Job // nil for asked
+	label string
+	// maxOutput is Target.MaxOutput.
+	maxOutput int64
+	expected  map[catalog.Ref]bool // resources of the catalog; false when their result has come
+	asked     bool
 
 	hello     *frame.Hello
 	need      *frame.Need
@@ -45,7 +48,7 @@ type reader struct {
 	w       *io.PipeWriter
 	wg      sync.WaitGroup
 	size    int64
-	label   string
+	max     int64
 	greeted bool
 	before  []byte
 	err     error
@@ -54,7 +57,7 @@ type reader struct {
 // reader returns the standard output of a run; end must be called after it.
 func (r *results) reader(run string) *reader {
 	pr, pw := io.Pipe()
-	in := &reader{w: pw, label: r.label}
+	in := &reader{w: pw, max: cmp.Or(r.maxOutput, defaultOutput)}
 	r.hello = nil
 	in.wg.Go(func() {
 		in.err = r.read(in, frame.NewReader(pr), run)
@@ -64,14 +67,18 @@ func (r *results) reader(run string) *reader {
 }
 
 func (in *reader) Write(p []byte) (int, error) {
-	if in.size += int64(len(p)); in.size > maxOutput {
-		in.w.CloseWithError(errTooMuch)
-		return 0, errTooMuch
+	if in.size += int64(len(p)); in.size > in.max {
+		err := &longError{in.max}
+		in.w.CloseWithError(err)
+		return 0, err
 	}
 	return in.w.Write(p)
 }
 
-var errTooMuch = fmt.Errorf("its output is longer than %d MiB", maxOutput>>20)
+// A longError is the error for too much output.
+type longError struct{ max int64 }
+
+func (e *longError) Error() string { return fmt.Sprintf("its output is longer than %d bytes", e.max) }
 
 // end ends the output. before is what stands in front of the greeting.
 func (in *reader) end() (greeted bool, before string, err error) {
@@ -85,10 +92,10 @@ func (r *results) read(in *reader, frames *frame.Reader, run string) error {
 	before, err := frames.Skip(run)
 	in.before = before
 	if err != nil {
-		if errors.Is(err, errTooMuch) {
-			return protocolError(r.label, "%v", err)
+		if errors.Is(err, frame.ErrNoGreeting) {
+			return nil
 		}
-		return nil
+		return protocolError(r.label, "%v", err)
 	}
 	in.greeted = true
 	for {

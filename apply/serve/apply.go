@@ -305,18 +305,12 @@ func (r *run) result(res *report.Result) {
 	}
 	r.journal.Ended(res)
 	if res.Status != report.Unchanged {
-		r.s.message(frame.TypeEvent, frame.FromReport(res))
+		r.s.result(frame.FromReport(res))
 	}
 }
 
-// maxLog is the length of one message. Longer messages are cut.
-const maxLog = 64 << 10
-
 func (r *run) log(ref catalog.Ref, level report.Level, text string) {
-	if len(text) > maxLog {
-		text = text[:maxLog] + " (the rest was cut)"
-	}
-	r.s.message(frame.TypeLog, &report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
+	r.s.log(&report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
 }
 
 // A watch ends a run when its reader has gone, or after a signal.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bolt/apply/frame"
+	"bolt/apply/report"
 )
 
 // A sender writes frames in the background, so that a slow reader slows the work only when many
@@ -19,9 +21,14 @@ type sender struct {
 	stalled chan struct{} // closed when frames cannot be delivered any more
 	once    sync.Once
 	done    chan struct{}
+	size    atomic.Int64 // of all frames
 }
 
 const (
+	// maxDiffs and maxLogs are the sizes of output behind which diffs, and then messages, are left
+	// out. The controller refuses a helper that sends much more.
+	maxDiffs = 64 << 20
+	maxLogs  = 128 << 20
 	// maxQueue is the number of frames that wait.
 	maxQueue = 256
 	// maxStall is how long a reader can take to read anything. A connection that takes longer has
@@ -65,6 +72,7 @@ func (s *sender) write(w io.Writer) {
 func (s *sender) stall() { s.once.Do(func() { close(s.stalled) }) }
 
 func (s *sender) put(b []byte) {
+	s.size.Add(int64(len(b)))
 	select {
 	case s.queue <- b:
 		return
@@ -81,18 +89,41 @@ func (s *sender) put(b []byte) {
 	}
 }
 
+// message sends a frame.
 func (s *sender) message(t frame.Type, v any) {
 	var b bytes.Buffer
-	err := frame.NewWriter(&b).Message(t, v)
-	if r, is := v.(*frame.Result); is && errors.Is(err, frame.ErrLong) {
-		r.Shorten()
-		b.Reset()
-		err = frame.NewWriter(&b).Message(t, r)
-	}
-	if err == nil {
+	if frame.NewWriter(&b).Message(t, v) == nil { // limits are far above what other parts allow
 		s.put(b.Bytes())
 	}
 }
+
+// result sends the result of a resource.
+func (s *sender) result(r *frame.Result) {
+	if s.size.Load() > maxDiffs {
+		r.Shorten()
+	}
+	var b bytes.Buffer
+	if err := frame.NewWriter(&b).Message(frame.TypeEvent, r); errors.Is(err, frame.ErrLong) {
+		r.Shorten()
+		b.Reset()
+		_ = frame.NewWriter(&b).Message(frame.TypeEvent, r) // it is short
+	}
+	s.put(b.Bytes())
+}
+
+// log sends a message about a resource.
+func (s *sender) log(l *report.Log) {
+	switch size := s.size.Load(); {
+	case size > maxLogs:
+		return
+	case len(l.Message) > maxLog:
+		l.Message = l.Message[:maxLog] + " (the rest was cut)"
+	}
+	s.message(frame.TypeLog, l)
+}
+
+// maxLog is the length of one message.
+const maxLog = 64 << 10
 
 // close waits until all frames are written, or cannot be.
 func (s *sender) close() {

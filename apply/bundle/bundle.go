@@ -31,10 +31,10 @@ func IsSum(text string) bool { return digits.MatchString(text) }
 // several resources need the same content, each has an entry.
 func Contents(c *catalog.Catalog) []Content {
 	var list []Content
-	add := func(f *catalog.FileMeta, at string) {
+	add := func(f *catalog.FileMeta, source, at string) {
 		sum, is := strings.CutPrefix(f.Sum, prefix)
 		if f.Type == "file" && is && IsSum(sum) {
-			list = append(list, Content{sum, f.Path, at})
+			list = append(list, Content{sum, source, at})
 		}
 	}
 	for _, r := range c.Resources() {
@@ -46,11 +46,11 @@ func Contents(c *catalog.Catalog) []Content {
 			at = r.Title
 		}
 		if f := c.Files[r.Title]; f != nil {
-			add(f, at)
+			add(f, f.Path, at)
 		}
 		for _, t := range c.Trees[r.Title] {
 			for _, f := range t.Files {
-				add(f, path.Join(at, f.Relative))
+				add(f, path.Join(f.Path, f.Relative), path.Join(at, f.Relative))
 			}
 		}
 	}

@@ -35,6 +35,9 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
 		Catalog: c, Node: c.Name, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
 		Result: func(r *report.Result) {
+			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
+				r.Start = start
+			}
 			done.Results = append(done.Results, r)
 			each(r)
 		},

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"bolt/apply"
@@ -83,6 +84,7 @@ type run struct {
 	journal   *runlog.Journal
 	inherited map[catalog.Ref]bool // refreshes that earlier runs left; true if this one leaves them, too
 	counts    frame.Counts
+	warned    sync.Map // resources about which there were warnings
 }
 
 // receive reads the input.
@@ -304,12 +306,16 @@ func (r *run) result(res *report.Result) {
 		r.inherited[res.Ref] = true
 	}
 	r.journal.Ended(res)
-	if res.Status != report.Unchanged {
+	_, warned := r.warned.Load(res.Ref)
+	if res.Status != report.Unchanged || res.Generated && warned {
 		r.s.result(frame.FromReport(res))
 	}
 }
 
 func (r *run) log(ref catalog.Ref, level report.Level, text string) {
+	if level == report.Warning || level == report.Err {
+		r.warned.Store(ref, true)
+	}
 	r.s.log(&report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
 }
 

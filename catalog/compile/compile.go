@@ -44,6 +44,8 @@ type Options struct {
 	// Exports finds the exported resources of other nodes. nil finds none, and a warning of
 	// kind NoExports says so if a program collects some.
 	Exports Exports
+	// Resolve makes the compiler call the functions of Deferred values, which otherwise stay in the catalog.
+	Resolve bool
 }
 
 // NoExports is the kind of a warning.
@@ -88,6 +90,11 @@ func Compile(ctx context.Context, x *environment.Evaluation, programs []*syntax.
 	v, err := c.run(ctx, programs, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Resolve {
+		if err := c.resolveDeferred(ctx); err != nil {
+			return nil, err
+		}
 	}
 	made, err := c.catalog(o)
 	if err != nil {

@@ -216,8 +216,10 @@ type Node struct {
 	Declared    []compile.Class
 	Variables   *value.Hash
 	Environment string
-	Limits      eval.Limits
-	Log         func(eval.Log) // gets messages of programs; nil: they are lost
+	// Resolve makes bolt's compiler call the functions of Deferred values.
+	Resolve bool
+	Limits  eval.Limits
+	Log     func(eval.Log) // gets messages of programs; nil: they are lost
 	// Inputs gets the record of what the compilation reads, before it begins; nil: reads
 	// are not recorded. Compilers that cannot record it do not call Inputs.
 	Inputs func(*inputs.Record)
@@ -238,7 +240,7 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	}
 	x := s.env.Evaluation(node)
 	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
-	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Declared: n.Declared, Classes: n.Classes, Exports: s.exports})
+	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Declared: n.Declared, Classes: n.Classes, Exports: s.exports, Resolve: n.Resolve})
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}

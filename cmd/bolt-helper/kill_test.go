@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"bolt/apply/frame"
+	"bolt/apply/provider"
 	"bolt/apply/remote"
 	"bolt/apply/remote/embedded"
 	"bolt/apply/remote/helpertest"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	name := filepath.Base(os.Args[0])
 	switch client := os.Getenv(clientVariable); {
 	case strings.HasPrefix(name, helperName), strings.HasPrefix(name, "new-"), len(os.Args) > 1 && os.Args[1] == "hold":
-		os.Exit(realMain(context.Background(), os.Args[1:], resourceTypes()))
+		os.Exit(realMain(context.Background(), os.Args[1:], provider.All()))
 	case client != "":
 		os.Exit(clientMain(strings.Split(client, "|")))
 	}

@@ -16,7 +16,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"bolt/apply/provider"
 	"bolt/apply/resource"
 	"bolt/apply/runlog"
 	"bolt/apply/serve"
@@ -24,7 +26,7 @@ import (
 
 const exitUsage = 64
 
-func main() { os.Exit(realMain(context.Background(), os.Args[1:], resourceTypes())) }
+func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All())) }
 
 // keepHelpers is the number of versions of the helper that stay. Two controllers of different versions then
 // need not send theirs at each turn.
@@ -33,6 +35,9 @@ const keepHelpers = 2
 const helperName = "helper-"
 
 func realMain(ctx context.Context, argv []string, types map[string]resource.Type) int {
+	// Programs and files get the usual mask, as with Puppet. The shell that starts the helper has another one, and the
+	// helper gives its own files their modes itself.
+	syscall.Umask(0o022)
 	code, err := dispatch(ctx, argv, types)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bolt-helper:", err)

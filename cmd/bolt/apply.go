@@ -201,6 +201,7 @@ func (a *app) compiled(ctx context.Context, compiler site.Compiler, t *inventory
 	if err != nil {
 		return nil, err
 	}
+	n.Resolve = true
 	n.Log = func(l eval.Log) { a.sayOfNode(t.Name, l) }
 	ctx, cancel := program.Limited(ctx, a.timeout())
 	defer cancel()

@@ -45,7 +45,7 @@ func (f *item) Read(ctx context.Context, h *resource.Host) error {
 	f.want = wanted{ensure: f.ensure, target: f.target, mode: f.mode}
 	f.text = texts{}
 	p, err := f.near()
-	if errors.Is(err, os.ErrNotExist) {
+	if unreachable(err) {
 		f.is, err = state{}, nil
 	} else if err == nil {
 		defer p.close()
@@ -92,6 +92,19 @@ func (f *item) accounts(ctx context.Context, h *resource.Host, d database, names
 		a.ids = append(a.ids, id)
 	}
 	return a
+}
+
+// unreachable reports whether an error says that there is no way to a generated file: the directory does not
+// exist, or has become something else. With noop, that is so where another resource would make the directory. Do fails then.
+func unreachable(err error) bool {
+	var code unix.Errno
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &code):
+		return code == unix.ENOENT || code == unix.ENOTDIR || code == unix.ELOOP
+	}
+	return true // the error of an os.Root for a link that leads out
 }
 
 // compare finds the name of the present owner or group if that is not a wanted one.

@@ -84,6 +84,41 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// Directories that take the place of something else do not exist yet with noop.
+func TestNoopBelow(t *testing.T) {
+	for name, before := range map[string]func(m *machine) error{
+		"nothing":      func(m *machine) error { return os.RemoveAll(m.path("top")) },
+		"a file":       func(m *machine) error { return os.WriteFile(m.path("top"), nil, 0o600) },
+		"a link":       func(m *machine) error { return os.Symlink("outside", m.path("top")) },
+		"a file in it": func(m *machine) error { m.write("top/sub", "x", 0o600); return nil },
+		"a link in it": func(m *machine) error {
+			m.write("top/x", "", 0o600)
+			return os.Symlink("../outside", m.path("top/sub"))
+		},
+		"a link to self": func(m *machine) error { m.write("top/x", "", 0o600); return os.Symlink("sub", m.path("top/sub")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.write("outside/f", "precious", 0o600)
+			m.contents("new")
+			if err := before(m); err != nil {
+				t.Fatal(err)
+			}
+			r := res("top", "ensure", "directory", "recurse", true, "source", "puppet:///modules/m/t", "backup", false)
+			r.Trees = []catalog.Tree{{Source: "puppet:///modules/m/t", Files: []*catalog.FileMeta{
+				meta(".", "directory", ""), meta("sub", "directory", ""), meta("sub/f", "file", "new"),
+			}}}
+			m.noop = true
+			m.check(m.run(r), map[string]string{"top/sub": "noop ensure", "top/sub/f": "noop ensure"})
+			m.noop = false
+			m.check(m.run(r), map[string]string{"top/sub": "changed ensure", "top/sub/f": "changed ensure"})
+			if m.read("top/sub/f") != "new" || m.read("outside/f") != "precious" {
+				t.Error(m.tree())
+			}
+		})
+	}
+}
+
 func TestHostTree(t *testing.T) {
 	m := newMachine(t)
 	m.write("src/real", "data", 0o600)

@@ -422,26 +422,41 @@ func (f *item) setMode(p place) error {
 // chmod sets the mode of a file that must not be a link.
 func chmod(p place, bits uint32) error {
 	err := unix.Fchmodat(p.dir, p.name, bits, unix.AT_SYMLINK_NOFOLLOW)
-	if err != unix.EOPNOTSUPP && err != unix.ENOSYS && err != unix.EPERM {
-		if err != nil {
-			return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
-		}
-		return nil
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS || err == unix.EPERM { // EPERM can come from a filter of system calls
+		err = chmodOld(p, bits)
 	}
-	// Kernels before 6.6 need the way through /proc. An open file that is only a path has no side effects.
-	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
 	}
+	return nil
+}
+
+// chmodOld is chmod for kernels before 6.6, which know no other way to a file that is not followed than through /proc. Where
+// there is no /proc, such as in a chroot, the file must be opened, which has no side effects on files and directories.
+func chmodOld(p place, bits uint32) error {
+	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return &fs.PathError{Op: "chmod", Path: p.name, Err: errors.Join(err, unix.ELOOP)}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
 	}
-	if err := unix.Fchmodat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), bits, 0); err != nil {
-		return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
+	kind := kindOf(st.Mode)
+	if kind == link {
+		return unix.ELOOP
 	}
-	return nil
+	err = unix.Fchmodat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), bits, 0)
+	if err != unix.ENOENT || kind != regular && kind != directory {
+		return err
+	}
+	file, err := openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(file)
+	return unix.Fchmod(file, bits)
 }
 
 func toGo(bits uint32) fs.FileMode {

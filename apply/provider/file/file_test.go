@@ -346,6 +346,8 @@ func TestRefused(t *testing.T) {
 		{[]any{"backup", "./x"}, "backup"},
 		{[]any{"content", ordered.Of("a", "b")}, "content"},
 		{[]any{"path", "x"}, "path"},
+		{[]any{"path", "/a\x00b"}, "path"},
+		{[]any{"target", "/a\x00b"}, "target"},
 	} {
 		r := res("/f", c.params...)
 		_, err := file.New().New(r)
@@ -575,6 +577,57 @@ func TestReader(t *testing.T) {
 	wg.Wait()
 	if entries, _ := os.ReadDir(m.dir); len(entries) != 1 {
 		t.Errorf("there are %d files", len(entries))
+	}
+}
+
+// What comes into being between Read and Do is not lost.
+func TestMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, between string // the content; "" for no file, "/" for a directory
+		params          []any
+	}{
+		"a new file":            {"", "theirs", []any{"content", "ours"}},
+		"a new directory":       {"", "/", []any{"content", "ours", "force", true}},
+		"a file to remove":      {"x", "/", []any{"ensure", "absent", "force", true}},
+		"a file to change":      {"x", "/", []any{"content", "ours", "force", true}},
+		"a directory to remove": {"/", "theirs", []any{"ensure", "absent", "force", true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			put := func(what string) {
+				t.Helper()
+				if err := os.RemoveAll(m.path("f")); err != nil {
+					t.Fatal(err)
+				}
+				switch what {
+				case "":
+				case "/":
+					m.write("f/in", "theirs", 0o600)
+				default:
+					m.write("f", what, 0o600)
+				}
+			}
+			put(c.before)
+			item, err := file.New().New(res(m.path("f"), c.params...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := item.Read(t.Context(), m.host); err != nil {
+				t.Fatal(err)
+			}
+			changes, err := item.Plan()
+			if err != nil || len(changes) != 1 {
+				t.Fatal(changes, err)
+			}
+			put(c.between)
+			before := m.tree()
+			if err := item.Do(t.Context(), m.host, &changes[0]); err == nil {
+				t.Error("the change was made")
+			}
+			if after := m.tree(); after != before {
+				t.Errorf("the tree is\n%swas\n%s", after, before)
+			}
+		})
 	}
 }
 

@@ -78,7 +78,9 @@ func (f *item) top() *catalog.FileMeta {
 }
 
 func fromCatalog(m *catalog.FileMeta) *metadata {
-	return &metadata{kind: m.Type, target: m.Destination, owner: number(m.Owner), group: number(m.Group), mode: uint32(m.Mode), sum: m.Sum}
+	_, sum, _ := parts(m.Sum)
+	at, _ := parseTime(sum) // the zero time for other kinds
+	return &metadata{kind: m.Type, target: m.Destination, owner: number(m.Owner), group: number(m.Group), mode: uint32(m.Mode), sum: m.Sum, time: at}
 }
 
 // number is an owner or group of the catalog; without one it is root.

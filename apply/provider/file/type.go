@@ -97,6 +97,11 @@ func (t *Type) New(r *resource.Resource) (resource.Item, error) {
 		return nil, &resource.ParamError{Param: "path", Problem: fmt.Sprintf("must be an absolute path, and is %q", f.path)}
 	}
 	f.params = p.params()
+	for param, text := range map[string]string{"path": f.path, "target": f.target, "staging_location": f.staging, "backup": f.backup} {
+		if strings.ContainsRune(text, 0) {
+			p.bad(param, "must not have a NUL character in it")
+		}
+	}
 	if p.err != nil {
 		return nil, p.err
 	}

@@ -96,6 +96,7 @@ var ErrTimeout = errors.New("timed out")
 type Output struct {
 	Stdout, Stderr []byte // each up to OutputLimit bytes
 	Code           int    // of exit; 128 + N if signal N ended it
+	Signal         int    // the number of that signal; 0 if the program exited by itself
 }
 
 // OutputLimit is the number of bytes that are kept of one output stream.
@@ -133,7 +134,8 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, err
 	}
-	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(cmd.ProcessState)}, nil
+	state := cmd.ProcessState
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(state), Signal: signal(state)}, nil
 }
 
 // limited keeps the first bytes that are written to it.

@@ -55,7 +55,7 @@ func TestExec(t *testing.T) {
 	if err != nil || string(out.Stdout) != "in" || string(out.Stderr) != "y\n" || out.Code != 3 {
 		t.Errorf("Exec = %+v, %v", out, err)
 	}
-	if out, err = Exec(ctx, &Command{Argv: []string{"sh", "-c", "kill -9 $$"}}); err != nil || out.Code != 137 {
+	if out, err = Exec(ctx, &Command{Argv: []string{"sh", "-c", "kill -9 $$"}}); err != nil || out.Code != 137 || out.Signal != 9 {
 		t.Errorf("killed program = %+v, %v", out, err)
 	}
 	if _, err = Exec(ctx, &Command{Argv: []string{"/no/such/program"}}); err == nil {

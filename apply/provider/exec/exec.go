@@ -29,6 +29,7 @@ type item struct {
 	r             *resource.Resource
 	secret        bool // nothing of the commands and of their output is shown
 	shell         bool // provider is shell
+	windows       bool // provider is windows: the resource fails, as in Puppet
 	command       command
 	refresh       *command
 	onlyif        []command
@@ -52,6 +53,9 @@ type item struct {
 
 // Read asks the checks.
 func (x *item) Read(ctx context.Context, h *resource.Host) (err error) {
+	if x.windows {
+		return errors.New("the provider windows cannot be used on this host")
+	}
 	x.needed, err = x.wanted(ctx, h, false)
 	return err
 }
@@ -134,7 +138,7 @@ func (x *item) execute(ctx context.Context, h *resource.Host) error {
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", x.shown(&x.command), err)
 		}
-		good = slices.Contains(x.returns, fmt.Sprint(out.Code))
+		good = out.Signal == 0 && slices.Contains(x.returns, fmt.Sprint(out.Code))
 		if good || try == x.tries {
 			break
 		}
@@ -144,6 +148,9 @@ func (x *item) execute(ctx context.Context, h *resource.Host) error {
 	}
 	if x.logsAll || x.logs && !good {
 		x.log(h, x.level, out)
+	}
+	if out.Signal != 0 {
+		return fmt.Errorf("%s was ended by signal %d", x.shown(&x.command), out.Signal)
 	}
 	if !good {
 		return fmt.Errorf("%s exited with code %d, not %s", x.shown(&x.command), out.Code, strings.Join(x.returns, " or "))

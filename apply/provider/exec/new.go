@@ -43,10 +43,10 @@ func (x *item) readProvider() error {
 	if err != nil {
 		return err
 	}
-	if given && provider != "posix" && provider != "shell" {
+	if given && !slices.Contains([]string{"posix", "shell", "windows"}, provider) {
 		return bad("provider", "must be posix or shell%s", x.quoted("provider", provider))
 	}
-	x.shell = provider == "shell"
+	x.shell, x.windows = provider == "shell", provider == "windows"
 	return nil
 }
 

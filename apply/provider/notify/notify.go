@@ -24,12 +24,12 @@ type item struct {
 func (notifyType) New(r *resource.Resource) (resource.Item, error) {
 	n := &item{r: r, message: r.Title}
 	for _, param := range []string{"name", "message"} {
-		text, given, err := r.Text(param)
+		texts, _, err := r.Texts(param)
 		if err != nil {
 			return nil, err
 		}
-		if given {
-			n.message = text
+		if len(texts) > 0 { // of a list, Puppet logs the first
+			n.message = texts[0]
 		}
 	}
 	var err error

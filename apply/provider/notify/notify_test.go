@@ -19,6 +19,7 @@ func TestNotify(t *testing.T) {
 		{ordered.Of(), nil, "notice Notify[x]: x"},
 		{ordered.Of("message", "hello %s"), nil, "notice Notify[x]: hello %s"},
 		{ordered.Of("message", int64(3), "withpath", true, "loglevel", "err"), nil, "err Notify[x]: Notify[x]: 3"},
+		{ordered.Of("message", []any{"a", "b"}), nil, "notice Notify[x]: a"},
 		{ordered.Of("message", "hunter2"), []string{"message"}, "notice Notify[x]: [message redacted]"},
 	} {
 		var got string

@@ -54,6 +54,9 @@ func (base) restart(context.Context, *resource.Host, *item) (bool, error) { retu
 //
 // Differs from Puppet: Puppet matches the whole lines that ps -ef prints, with the user and the time.
 func (x *item) process(h *resource.Host) (int, error) {
+	if x.noPattern != nil {
+		return 0, fmt.Errorf("the parameter pattern cannot be used: %w", x.noPattern)
+	}
 	proc := h.Path("/proc")
 	entries, err := os.ReadDir(proc)
 	if err != nil {

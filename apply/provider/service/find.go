@@ -19,7 +19,7 @@ func find(h *resource.Host, name string) (manager, error) {
 			return c.manager, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no provider %s", name)
+	return nil, fmt.Errorf("bolt does not have the provider %s: give one of %s, or none for that of the host", name, strings.Join(providers, ", "))
 }
 
 type candidate struct {

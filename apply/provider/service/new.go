@@ -9,8 +9,12 @@ import (
 	"bolt/apply/resource"
 )
 
-// providers are the names of the managers.
-var providers = []string{"base", "debian", "init", "openrc", "redhat", "systemd"}
+// providers are the names of the managers. others are providers of Puppet for other platforms, and some that bolt does not
+// have: a resource with one of them fails when it is applied, as in Puppet.
+var (
+	providers = []string{"base", "debian", "init", "openrc", "redhat", "systemd"}
+	others    = []string{"bsd", "daemontools", "freebsd", "gentoo", "launchd", "openbsd", "openwrt", "rcng", "runit", "service", "smf", "src", "upstart", "windows"}
+)
 
 // New checks the parameters.
 func (serviceType) New(r *resource.Resource) (resource.Item, error) {
@@ -33,7 +37,7 @@ func (serviceType) New(r *resource.Resource) (resource.Item, error) {
 	case "false":
 		x.ensure = "stopped"
 	}
-	if x.provider != "" && !slices.Contains(providers, x.provider) {
+	if x.provider != "" && !slices.Contains(providers, x.provider) && !slices.Contains(others, x.provider) {
 		return nil, bad("provider", "must be one of %s, and is %q", strings.Join(providers, ", "), x.provider)
 	}
 	switch {
@@ -71,11 +75,8 @@ func bad(param, format string, a ...any) error {
 // readCommand reads a command. A list is not given to the shell.
 func (x *item) readCommand(param string) error {
 	words, given, err := x.r.Texts(param)
-	if err != nil || !given {
+	if err != nil || !given || len(words) == 0 || words[0] == "" {
 		return err
-	}
-	if len(words) == 0 || words[0] == "" {
-		return bad(param, "must not be empty")
 	}
 	c := program(words...)
 	if _, list := x.r.Params.Value(param).([]any); !list {
@@ -86,7 +87,8 @@ func (x *item) readCommand(param string) error {
 	return nil
 }
 
-// readPattern reads the pattern for the command lines of processes.
+// readPattern reads the pattern for the command lines of processes. A pattern that Go does not understand
+// can be one of Ruby, and may not be needed.
 func (x *item) readPattern() error {
 	text, given, err := x.r.Text("pattern")
 	if err != nil {
@@ -98,11 +100,6 @@ func (x *item) readPattern() error {
 			text = x.binary
 		}
 	}
-	if x.pattern, err = regexp.Compile(text); err != nil {
-		if given {
-			return bad("pattern", "must be a regular expression: %v", err)
-		}
-		x.pattern = regexp.MustCompile(regexp.QuoteMeta(text))
-	}
+	x.pattern, x.noPattern = regexp.Compile(text)
 	return nil
 }

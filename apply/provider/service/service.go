@@ -30,6 +30,7 @@ type item struct {
 	commands       map[string]command
 	binary         string
 	pattern        *regexp.Regexp
+	noPattern      error // why there is no pattern
 	hasstatus      bool
 	hasrestart     bool
 	path           []string // of init scripts; nil for that of the host

@@ -11,9 +11,14 @@ import (
 func ownSession(cmd *exec.Cmd, as *Identity) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if as != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: as.UID, Gid: as.GID, Groups: as.Groups, NoSetGroups: as.Groups == nil}
+		cmd.SysProcAttr.Credential = as.Credential()
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// Credential returns the identity as a process gets it.
+func (as *Identity) Credential() *syscall.Credential {
+	return &syscall.Credential{Uid: as.UID, Gid: as.GID, Groups: as.Groups, NoSetGroups: as.Groups == nil}
 }
 
 // ExitCode returns how a program ended, as Output has it.

@@ -12,10 +12,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"os/user"
 	"strconv"
-	"time"
 
 	"bolt/apply/frame"
 	"bolt/apply/resource"
@@ -29,7 +27,7 @@ type Machine struct {
 	Build string                   // of the helper
 	Types map[string]resource.Type // that can be applied
 	Env   []string                 // of programs that types run
-	// Guard are the first words of a command that runs the words behind them with Hold. nil:
+	// Guard are the first words of a command that runs the words behind them with ParseHeld and Held.Run. nil:
 	// programs that must not be interrupted run without a guard.
 	Guard []string
 	// Lost is closed when nobody reads the output any more, Signal when the helper is asked to end.
@@ -167,36 +165,4 @@ func (q *Request) by() string {
 		return u.Username
 	}
 	return strconv.Itoa(os.Getuid())
-}
-
-// Hold runs a program that must not be interrupted, for a helper that may be killed
-// meanwhile: the output of the program is read to its end even if nobody takes it. keep is open until the
-// program has ended, and is not passed to it.
-func Hold(ctx context.Context, argv []string, keep, stdin *os.File, stdout, stderr io.Writer) (code int, err error) {
-	if len(argv) == 0 {
-		return 0, errors.New("there is no program to run")
-	}
-	defer keep.Close()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &draining{w: stdout}, &draining{w: stderr}
-	cmd.WaitDelay = time.Second // as in resource.Exec: a child can hold the output open
-	err = cmd.Run()
-	if cmd.ProcessState == nil {
-		return 0, err
-	}
-	return resource.ExitCode(cmd.ProcessState), nil
-}
-
-// draining takes everything, also when its writer does not.
-type draining struct {
-	w    io.Writer
-	lost bool
-}
-
-func (d *draining) Write(p []byte) (int, error) {
-	if !d.lost {
-		_, err := d.w.Write(p)
-		d.lost = err != nil
-	}
-	return len(p), nil
 }

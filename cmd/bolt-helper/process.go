@@ -119,5 +119,9 @@ const lockFD = 3
 func hold(ctx context.Context, argv []string) (int, error) {
 	signal.Notify(make(chan os.Signal, 1), append(ending(), syscall.SIGPIPE)...)
 	unix.CloseOnExec(lockFD)
-	return serve.Hold(ctx, argv, os.NewFile(lockFD, "lock"), os.Stdin, os.Stdout, os.Stderr)
+	h, err := serve.ParseHeld(argv)
+	if err != nil {
+		return 0, err
+	}
+	return h.Run(ctx, os.NewFile(lockFD, "lock"), os.Stdin, os.Stdout, os.Stderr)
 }

@@ -35,6 +35,10 @@ func New(t testing.TB, lower string) string {
 			t.Fatal(err)
 		}
 	}
+	// Shells open these.
+	if err := os.Symlink("/proc/self/fd", filepath.Join(root, "dev", "fd")); err != nil {
+		t.Fatal(err)
+	}
 	return root
 }
 

@@ -71,7 +71,9 @@ func (p pip) latest(ctx context.Context, c *call, items []*item) error {
 func (pip) change(ctx context.Context, c *call, o operation, items []*item) error {
 	program := c.manager.programs[0]
 	if o == remove {
-		return c.transact(ctx, append([]string{program, "uninstall", "-y", "-q"}, names(items)...))
+		// Puppet passes no options here. A system that is managed by another manager needs one.
+		argv := append([]string{program, "uninstall", "-y", "-q"}, items[0].uninstall...)
+		return c.transact(ctx, append(argv, names(items)...))
 	}
 	argv := append([]string{program, "install", "-q"}, items[0].install...)
 	if slices.ContainsFunc(items, func(it *item) bool { return it.wish == latest }) {

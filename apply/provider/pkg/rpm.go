@@ -262,9 +262,12 @@ func (y yum) change(ctx context.Context, c *call, o operation, items []*item) er
 	return c.transact(ctx, argv)
 }
 
-// withVersion is NAME-VERSION, or NAME-VERSION.ARCH for NAME.ARCH.
+// withVersion is NAME-VERSION, or NAME-VERSION-RELEASE.ARCH for NAME.ARCH.
 func withVersion(name, v string) string {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && slices.Contains(architectures, name[dot+1:]) {
+		if !strings.Contains(v, "-") {
+			v += "-*" // dnf knows no form with an architecture and without a release
+		}
 		return name[:dot] + "-" + v + name[dot:]
 	}
 	return name + "-" + v

@@ -205,13 +205,16 @@ func TestFailures(t *testing.T) {
 	got := m.Apply(false,
 		`User[anna] {"uid":2001,"gid":"nogroup9"}`, `User[bert] {"uid":2002,"gid":100,"groups":["neither"]}`,
 		`User[carl] {"uid":2003,"gid":100,"require":"User[anna]"}`, `User[dora] {"uid":2004,"gid":100}`, `User[emil] {"uid":2400,"gid":100}`,
-		`User[fred] {"shell":"/bin/none"}`, `User[twin] {"gid":"nogroup9"}`)
+		`User[fred] {"shell":"/bin/none"}`, `User[twin] {"gid":"nogroup9"}`,
+		`User[gus] {"uid":"abc"}`, `User[hans] {"comment":"a:b\nc:d"}`)
 	m.Want("statuses", got, `User[anna] failed user_created: change of ensure from absent to present failed: useradd: exit code 6: group 'nogroup9' does not exist
 User[bert] failed user_created: change of ensure from absent to present failed: useradd: exit code 6: group 'neither' does not exist
 User[carl] skipped
 User[dora] changed user_created
 User[emil] failed user_created: change of ensure from absent to present failed: useradd: exit code 4: UID 2400 is not unique
 User[fred] failed user_created: change of ensure from absent to present failed: shell /bin/none: the file does not exist
+User[gus] failed user_created: change of ensure from absent to present failed: useradd: exit code 3: invalid user ID 'abc'
+User[hans] failed user_created: change of ensure from absent to present failed: useradd: exit code 3: invalid comment 'a:b; c:d'
 User[twin] failed gid_changed: change of gid from 100 to nogroup9 failed: there is no group "nogroup9"`)
 }
 
@@ -248,7 +251,6 @@ User[anna] unchanged`)
 func TestRefused(t *testing.T) {
 	m := providertest.Scripted(t, "", (&machine{}).types())
 	for _, c := range []struct{ resource, want string }{
-		{`User[u] {"uid":"x"}`, `The parameter uid must be a whole number, and is "x"`},
 		{`User[u] {"groups":["a","12"]}`, "The parameter groups must be names, and has the number 12"},
 		{`User[u] {"groups":"a,b"}`, `The parameter groups must be a list of names, and has "a,b"`},
 		{`User[u] {"groups":[""]}`, "The parameter groups must not have an empty name in it: an empty list means no groups"},

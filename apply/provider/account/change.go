@@ -227,6 +227,9 @@ func (u *user) busyboxCreate(ctx context.Context, h *resource.Host) error {
 		}
 	}
 	for _, o := range []struct{ flag, value string }{{"-g", u.want["comment"]}, {"-h", u.want["home"]}, {"-s", u.want["shell"]}, {"-u", u.want["uid"]}, {"-G", gid}} {
+		if strings.ContainsAny(o.value, ":\n") { // adduser does not look at all values
+			return fmt.Errorf("adduser %s: the value %q has a colon or the end of a line in it", o.flag, o.value)
+		}
 		if o.value != "" {
 			args = append(args, o.flag, o.value)
 		}

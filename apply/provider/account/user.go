@@ -98,7 +98,7 @@ func (u *user) value(param, text string) (string, error) {
 		return "", &resource.ParamError{Param: param, Problem: problem}
 	}
 	switch param {
-	case "uid", "password_min_age", "password_max_age", "password_warn_days":
+	case "password_min_age", "password_max_age", "password_warn_days":
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
 			return bad("must be a whole number")
@@ -108,12 +108,13 @@ func (u *user) value(param, text string) (string, error) {
 		if text != "absent" && !date().MatchString(text) {
 			return bad("must be a date of the form YYYY-MM-DD, or absent")
 		}
-	case "gid":
+	case "uid", "gid": // useradd fails for a uid that is not a number, as in Puppet
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return strconv.FormatInt(n, 10), nil
 		}
 	}
-	if strings.ContainsAny(text, ":\n\x00") {
+	// useradd and usermod check the other values. chpasswd would take a second line for another user.
+	if param == "password" && strings.ContainsAny(text, ":\n") || strings.Contains(text, "\x00") {
 		return bad("must not have a colon or the end of a line in it")
 	}
 	return text, nil

@@ -105,7 +105,7 @@ dpkg --set-selections < demo-kept hold`)
 	}
 	m.Want("transactions of the second", transactions(m), "apt-get install no-such-package")
 	m.Want("queries", m.Argv[0], "dpkg-query -W -f "+dpkgFormat)
-	m.Want("candidates", m.Argv[1], "apt-cache policy demo-d")
+	m.Want("candidates", m.Argv[1], "apt-cache policy no-such-package demo-d")
 }
 
 // A range of versions, a downgrade, a held package, configuration files that were changed by hand.
@@ -199,6 +199,15 @@ func TestDpkg(t *testing.T) {
 	}
 	m.Want("removal", m.Apply(false, `Package[demo-a] {"provider":"dpkg","ensure":"absent"}`, `Package[demo-b] {"provider":"dpkg","ensure":"purged"}`), "Package[demo-a] changed package_removed\nPackage[demo-b] changed package_purged")
 	m.Want("states", states(m, "demo-a demo-b"), "demo-a deinstall config-files 1.0")
+}
+
+// A package that a reboot left half configured is finished.
+func TestInterrupted(t *testing.T) {
+	m := aptMachine(t, `mk demo-a 1.0; mk demo-b 1.0; index; dpkg --unpack demo-a_1.0.deb >/dev/null; dpkg-query -s demo-a > /var/lib/dpkg/updates/0000`)
+	m.Want("noop", m.Apply(true, `Package[demo-b] {"ensure":"latest"}`), "Package[demo-b] noop package_installed")
+	m.Want("statuses", m.Apply(false, `Package[demo-a]`, `Package[demo-b] {"ensure":"latest"}`), "Package[demo-a] changed package_installed\nPackage[demo-b] changed package_installed")
+	m.Want("states", states(m, "'demo-*'"), "demo-a install installed 1.0\ndemo-b install installed 1.0")
+	m.Want("transactions", transactions(m), "dpkg --force-confold --configure -a\napt-get install demo-a demo-b")
 }
 
 // A transaction that does not get the lock is not tried again.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/apply/report"
+	"bolt/catalog"
 )
 
 // dpkgState is what dpkg-query prints of each package: the wanted state, the error, the state, the name, the
@@ -94,6 +95,7 @@ func (dpkg) latest(ctx context.Context, c *call, items []*item) error {
 }
 
 func (dpkg) change(ctx context.Context, c *call, o operation, items []*item) error {
+	repair(ctx, c)
 	switch o {
 	case remove:
 		return c.transact(ctx, append([]string{"dpkg", "-r"}, names(items)...))
@@ -105,6 +107,18 @@ func (dpkg) change(ctx context.Context, c *call, o operation, items []*item) err
 		argv = append(argv, it.source)
 	}
 	return c.transact(ctx, argv)
+}
+
+// repair finishes the configuration of packages that a reboot has interrupted: apt refuses to do anything before that.
+// The journal of dpkg shows it. If packages cannot be configured, the transaction says so.
+func repair(ctx context.Context, c *call) {
+	entries, err := os.ReadDir(c.Path("/var/lib/dpkg/updates"))
+	if err != nil || !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Trim(e.Name(), "0123456789") == "" }) {
+		return
+	}
+	if err := c.transact(ctx, []string{"dpkg", "--force-confold", "--configure", "-a"}); err != nil {
+		c.Logf(catalog.Ref{}, report.Warning, "dpkg was interrupted earlier, and cannot finish now: %v", err)
+	}
 }
 
 // confOption says what becomes of configuration files that were changed by hand.
@@ -153,7 +167,7 @@ func (apt) latest(ctx context.Context, c *call, items []*item) error {
 		if it.candidate == "" {
 			it.candidate = candidates[n]
 		}
-		if it.candidate == "" {
+		if it.candidate == "" && it.is.installed() {
 			it.err = errors.New("apt-cache knows no version of the package")
 		}
 	}
@@ -161,6 +175,7 @@ func (apt) latest(ctx context.Context, c *call, items []*item) error {
 }
 
 func (a apt) change(ctx context.Context, c *call, o operation, items []*item) error {
+	repair(ctx, c)
 	for _, it := range items {
 		if it.response == "" {
 			continue

@@ -30,6 +30,7 @@ type manager struct {
 	several  bool     // several versions of a package are a normal state
 	single   bool     // a transaction has one package
 	sourced  bool     // it installs from files only
+	foresees bool     // it knows the candidates of packages that are not installed, too
 	trusted  bool     // its exit code says whether the packages are as wanted
 	// compare orders versions, as strings.Compare; nil if ranges of versions cannot be wanted.
 	compare func(a, b string) int
@@ -75,7 +76,7 @@ const (
 func managers() map[string]*manager {
 	m := make(map[string]*manager)
 	for _, x := range []*manager{
-		{name: "apt", programs: []string{"apt-get"}, versions: true, purges: true, trusted: true, compare: compareDebian, driver: apt{}, hold: setSelections},
+		{name: "apt", programs: []string{"apt-get"}, versions: true, purges: true, foresees: true, trusted: true, compare: compareDebian, driver: apt{}, hold: setSelections},
 		{name: "dpkg", programs: []string{"dpkg"}, purges: true, trusted: true, sourced: true, driver: dpkg{}, hold: setSelections},
 		{name: "dnf", programs: []string{"dnf"}, versions: true, purges: true, virtual: true, compare: compareRPM, wanted: wantedRPM, driver: yum{upgrade: "upgrade"}},
 		{name: "yum", programs: []string{"yum"}, versions: true, purges: true, virtual: true, compare: compareRPM, wanted: wantedRPM, driver: yum{upgrade: "update"}},

@@ -73,7 +73,7 @@ func readGroup(ctx context.Context, h *resource.Host, command string, group []*i
 	}
 	var latests []*item
 	for _, it := range group {
-		if it.wish == latest && it.err == nil && it.is.installed() {
+		if it.wish == latest && it.err == nil && (it.is.installed() || it.m.foresees) {
 			if it.m.sourced && it.source == "" {
 				it.err = errNoSource(it.m)
 				continue

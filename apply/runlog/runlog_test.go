@@ -254,8 +254,12 @@ func TestOpen(t *testing.T) {
 		"an open parent":   func(dir string) error { return os.Chmod(dir, 0o777) },
 		"a foreign parent": func(dir string) error { return os.Chown(dir, 1234, 1234) },
 		"no parent":        os.Remove,
-		"a foreign one":    func(dir string) error { return errors.Join(os.Mkdir(dir+"/state", 0o700), os.Chown(dir+"/state", 1234, 1234)) },
-		"an open one":      func(dir string) error { return errors.Join(os.Mkdir(dir+"/state", 0o700), os.Chmod(dir+"/state", 0o770)) },
+		"a foreign one": func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/state", 0o700), os.Chown(dir+"/state", 1234, 1234))
+		},
+		"an open one": func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/state", 0o700), os.Chmod(dir+"/state", 0o770))
+		},
 	} {
 		dir := filepath.Join(base, name)
 		if err := errors.Join(os.Mkdir(dir, 0o755), prepare(dir)); err != nil {

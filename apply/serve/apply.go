@@ -362,10 +362,6 @@ func (r *run) runner() func(context.Context, *resource.Command) (*resource.Outpu
 		if !c.Session {
 			return resource.Exec(ctx, c)
 		}
-		guarded := *c
-		guarded.Argv = slices.Concat(r.m.Guard, (&Held{Argv: c.Argv, As: c.As, Combined: c.Combined}).args())
-		guarded.As = nil // the guard must have the rights of the helper
-		guarded.Keep = []*os.File{r.lock.File()}
-		return resource.Exec(ctx, &guarded)
+		return guarded(ctx, r.m.Guard, r.lock.File(), c)
 	}
 }

@@ -27,7 +27,7 @@ type Machine struct {
 	Build string                   // of the helper
 	Types map[string]resource.Type // that can be applied
 	Env   []string                 // of programs that types run
-	// Guard are the first words of a command that runs the words behind them with ParseHeld and Held.Run. nil:
+	// Guard are the first words of a command that calls Guard.Hold with the words behind them. nil:
 	// programs that must not be interrupted run without a guard.
 	Guard []string
 	// Lost is closed when nobody reads the output any more, Signal when the helper is asked to end.

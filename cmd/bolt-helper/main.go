@@ -60,7 +60,7 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 	}
 	verb, args := fs.Arg(0), fs.Args()[1:]
 	if verb == "hold" {
-		return hold(ctx, args)
+		return hold(ctx, args), nil
 	}
 	if *placed != "" {
 		if err := place(*dir, *placed); err != nil {

@@ -112,16 +112,17 @@ func signalled() <-chan struct{} {
 	return ch
 }
 
-// lockFD is the descriptor of the lock of the node in a guard.
-const lockFD = 3
+// The descriptors of a guard, as package serve passes them.
+const (
+	lockFD    = 3
+	problemFD = 4
+)
 
-// hold is the guard of a program that must not be interrupted. It has a session of its own, and the lock.
-func hold(ctx context.Context, argv []string) (int, error) {
+// hold is the guard of a program that must not be interrupted. It has a session of its own.
+func hold(ctx context.Context, argv []string) int {
 	signal.Notify(make(chan os.Signal, 1), append(ending(), syscall.SIGPIPE)...)
 	unix.CloseOnExec(lockFD)
-	h, err := serve.ParseHeld(argv)
-	if err != nil {
-		return 0, err
-	}
-	return h.Run(ctx, os.NewFile(lockFD, "lock"), os.Stdin, os.Stdout, os.Stderr)
+	unix.CloseOnExec(problemFD)
+	g := &serve.Guard{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Lock: os.NewFile(lockFD, "lock"), Problem: os.NewFile(problemFD, "problem")}
+	return g.Hold(ctx, argv)
 }

@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bolt/apply/resource"
+)
+
+// A guard is a process of the helper between it and a program that must not be interrupted. If the helper
+// is killed, the guard takes the output of the program, which would otherwise die of a broken pipe, and holds the
+// lock of the node until the program has ended. The program itself does not have the
+// lock, because a daemon that it starts would keep it.
+
+// guarded runs a program under a guard. lock is the file of the lock.
+func guarded(ctx context.Context, words []string, lock *os.File, c *resource.Command) (*resource.Output, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	g := *c
+	g.Argv = slices.Concat(words, []string{identity(c.As), strconv.FormatBool(c.Combined), "--"}, c.Argv)
+	g.As, g.Combined = nil, false
+	g.Keep = []*os.File{lock, w}
+	out, err := resource.Exec(ctx, &g)
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	problem, err := io.ReadAll(io.LimitReader(r, maxMessages))
+	if err == nil && len(problem) > 0 {
+		err = errors.New(string(problem))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// identity is an identity as an argument of a guard: "-", or UID:GID, or UID:GID:GROUP,...
+func identity(as *resource.Identity) string {
+	if as == nil {
+		return "-"
+	}
+	text := fmt.Sprintf("%d:%d", as.UID, as.GID)
+	for i, g := range as.Groups {
+		text += string(":,"[min(i, 1)]) + strconv.FormatUint(uint64(g), 10)
+	}
+	if as.Groups != nil && len(as.Groups) == 0 {
+		text += ":"
+	}
+	return text
+}
+
+func parseIdentity(text string) (*syscall.Credential, error) {
+	if text == "-" {
+		return nil, nil
+	}
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 {
+		return nil, fmt.Errorf("%q is not an identity", text)
+	}
+	numbers := parts[:2]
+	if len(parts) == 3 && parts[2] != "" {
+		numbers = slices.Concat(numbers, strings.Split(parts[2], ","))
+	}
+	ids := make([]uint32, len(numbers))
+	for i, n := range numbers {
+		id, err := strconv.ParseUint(n, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an identity", text)
+		}
+		ids[i] = uint32(id)
+	}
+	return &syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:], NoSetGroups: len(parts) == 2}, nil
+}
+
+// A Guard has the streams of a guard. Lock and Problem are open until the program has ended, and are not
+// passed to it.
+type Guard struct {
+	Stdin          *os.File
+	Stdout, Stderr io.Writer
+	Lock           io.Closer
+	Problem        io.WriteCloser // takes the reason why the program was not started
+}
+
+// Hold is the work of a guard. words are what guarded puts behind Machine.Guard. It returns the exit
+// code of the program.
+func (g *Guard) Hold(ctx context.Context, words []string) int {
+	defer g.Lock.Close()
+	defer g.Problem.Close()
+	code, err := g.run(ctx, words)
+	if err != nil {
+		_, _ = io.WriteString(g.Problem, err.Error()) // nobody else can hear of it
+		return ExitRefused
+	}
+	return code
+}
+
+func (g *Guard) run(ctx context.Context, words []string) (int, error) {
+	if len(words) < 4 || words[2] != "--" {
+		return 0, errors.New("there is no program to run")
+	}
+	as, err := parseIdentity(words[0])
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, words[3], words[4:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	cmd.Stdin = g.Stdin
+	cmd.Stdout, cmd.Stderr = &draining{w: g.Stdout}, &draining{w: g.Stderr}
+	if words[1] == "true" {
+		cmd.Stderr = cmd.Stdout
+	}
+	cmd.WaitDelay = time.Second // as in resource.Exec: a child can hold the output open
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return 0, err
+	}
+	return resource.ExitCode(cmd.ProcessState), nil
+}
+
+// draining takes everything, also when its writer does not.
+type draining struct {
+	w    io.Writer
+	lost bool
+}
+
+func (d *draining) Write(p []byte) (int, error) {
+	if !d.lost {
+		_, err := d.w.Write(p)
+		d.lost = err != nil
+	}
+	return len(p), nil
+}

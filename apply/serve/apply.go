@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bolt/apply"
+	"bolt/apply/backup"
 	"bolt/apply/bundle"
 	"bolt/apply/frame"
 	"bolt/apply/report"
@@ -27,6 +28,7 @@ import (
 const (
 	catalogsName = "catalogs"
 	incomingName = "incoming"
+	backupsName  = "backups"
 )
 
 const (
@@ -52,7 +54,7 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	if err := lock.Fence(q.Seq); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run)); err != nil {
+	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {
 		return 0, err
 	}
 	r := &run{m: m, q: q, s: s, dir: dir, lock: lock, store: bundle.NewStore(dir.Path(incomingName, q.Run))}
@@ -237,6 +239,8 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	}
 	h := resource.NewHost()
 	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
+	backups := backup.New(r.dir.Path(backupsName), time.Now)
+	h.Backup = func(path string) error { return backups.Keep(ctx, path) }
 	w := r.watch()
 	defer w.end()
 	o := apply.Options{
@@ -270,6 +274,9 @@ func (r *run) apply(ctx context.Context) (int, error) {
 		done.Stopped = w.reason
 	}
 	done.Owed = r.owed(summary.Stopped || err != nil, owed)
+	if !r.q.Noop && r.counts.Changed+r.counts.Failed > 0 {
+		_ = backups.Prune() // a later run does it
+	}
 	if !r.q.Noop {
 		err = r.dir.SetChecked(checked, summary.Checked, time.Now())
 	}

@@ -6,6 +6,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+scripts/helpers.sh # bolt embeds them
+
 gotestsum='gotest.tools/gotestsum@v1.13.0'
 slow_after=2m
 

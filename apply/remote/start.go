@@ -12,25 +12,26 @@ import "strings"
 //
 // A user who could write to a component of the path could replace the helper, and root would run it. So
 // each component must belong to root or to the user, and no other user can write to it
-// unless it is sticky. The parent of the state directory is resolved first: systems have
-// links such as /home. The directory and the helper themselves cannot be links.
-const startScript = `t=$1 d=$2 a=$3 b=$4 n=$5; shift 5; umask 077
+// unless it is sticky. The parent of the state directory is resolved first, because systems have
+// links such as /home; those links must belong to root or to the user, too. The directory and the
+// helper themselves cannot be links.
+const startScript = `t=$1 d=$2 a=$3 b=$4 n=$5; shift 5; i=$(umask); umask 077
 x() { printf "%s-cannot %s %s\n%s\n" bolt "$t" "$1" "$d"; exit 4; }
 k=$(uname -sm) u=$(id -u)
 case $k in "Linux x86_64") s=$a;; "Linux aarch64") s=$b;; *) s=;; esac
 [ "$s" ] || x "system $k"
 if [ -z "$d" ]; then if [ "$u" = 0 ]; then d=/var/lib/bolt; else
 d=$HOME; [ -O "$d" ] || { w=$(id -un); case $w in *[!A-Za-z0-9._-]*) ;; *) eval "d=~$w";; esac; }
-[ -d "$d" ] || x home; d=$d/.cache/bolt; fi; fi
-p=${d%/*}; [ -d "$p/" ] || m=$(mkdir -p "$p" 2>&1) || x "make $m"
-q=$(cd -P "$p/" && pwd -P) || x "make"; d=${q%/}/${d##*/}
+[ -d "$d" ] || x home; d=$d/.cache/bolt; [ -d "${d%/*}" ] || m=$(mkdir "${d%/*}" 2>&1) || x "make $m"; fi; fi
+c=${d%/*}; q=$(cd -P "$c/" 2>/dev/null && pwd -P) || x "make there is no directory $c"; d=${q%/}/${d##*/}
 [ ! -h "$d" ] || x link
+v() { set --; [ ! -d "$d" ] || set -- "$d"; for p in "$c" "$q"; do while [ "$p" ]; do set -- "$p" "$@"; p=${p%/*}; done; done; ls -ldn / "$@"; }
+e=$(v 2>&1 | while read -r m l o g; do case $o in (0|$u) ;; (*) echo "owner $m $l $o $g";; esac; case $m in (l*|d????-??-*|d????????[tT]*) ;; (*) echo "open $m $l $o $g";; esac; done)
+[ -z "$e" ] || x "$e"
 [ -d "$d" ] || m=$(mkdir "$d" 2>&1) || x "make $m"
-v() { set --; p=$d; while [ "$p" ]; do set -- "$p" "$@"; p=${p%/*}; done; ls -ldn / "$@"; }
-e=$(v 2>&1 | while read -r m l o g; do case $o in (0|$u) ;; (*) echo "owner $m $l $o $g";; esac; case $m in (d????-??-*|d????????[tT]*) ;; (*) echo "open $m $l $o $g";; esac; done)
-[ -z "$e" ] && [ -O "$d" ] || x "${e:-owner}"
+[ -O "$d" ] || x owner
 f=$d/helper-$s; [ -z "$n" ] || f=$d/$n
-[ -f "$f" ] && [ ! -h "$f" ] && [ -O "$f" ] && [ -x "$f" ] && exec "$f" --dir "$d" "$@"
+[ -f "$f" ] && [ ! -h "$f" ] && [ -O "$f" ] && [ -x "$f" ] && umask "$i" && exec "$f" --dir "$d" "$@"
 [ -z "$n" ] || x exec
 f=$d/try-$t; { printf "#!/bin/sh\n" >"$f" && chmod 700 "$f"; } 2>/dev/null || { rm -f "$f"; x write; }
 m=$("$f" 2>&1); r=$?; rm -f "$f"; [ "$r" = 0 ] || x "exec $m"

@@ -24,7 +24,7 @@ func shells(t *testing.T) [][]string {
 	return list
 }
 
-const fakeHelper = "#!/bin/sh\necho started \"$@\"\n"
+const fakeHelper = "#!/bin/sh\necho started \"$@\"; umask\n"
 
 // TestStartScript runs the script in several shells, in directories of all kinds.
 func TestStartScript(t *testing.T) {
@@ -38,7 +38,7 @@ func TestStartScript(t *testing.T) {
 	}{
 		{name: "the helper is there", make: withHelper},
 		{name: "nothing is there", kind: "absent", detail: "Linux "},
-		{name: "no parent", make: func(dir string) error { return os.Remove(dir) }, kind: "absent"},
+		{name: "no parent", make: func(dir string) error { return os.Remove(dir) }, kind: "make", detail: "there is no directory "},
 		{name: "a link", make: func(dir string) error { return os.Symlink("/tmp", dir+"/state") }, kind: "link"},
 		{name: "a file", make: func(dir string) error { return os.WriteFile(dir+"/state", nil, 0o600) }, kind: "make"},
 		{name: "a parent that others can write to", make: func(dir string) error { return os.Chmod(dir, 0o777) }, kind: "open"},
@@ -49,6 +49,12 @@ func TestStartScript(t *testing.T) {
 			}
 			return os.Chown(dir+"/state", 1234, 1234)
 		}, kind: "owner"},
+		{name: "a link of another user above it", make: func(dir string) error {
+			if err := os.Symlink(".", dir+"/link"); err != nil {
+				return err
+			}
+			return os.Lchown(dir+"/link", 1234, 1234)
+		}, home: "link", kind: "owner"},
 		{name: "a helper that is a link", make: func(dir string) error {
 			if err := os.Mkdir(dir+"/state", 0o700); err != nil {
 				return err
@@ -56,7 +62,7 @@ func TestStartScript(t *testing.T) {
 			return os.Symlink("/bin/true", dir+"/state/helper-sum")
 		}, kind: "absent"},
 		{name: "a new helper that is not there", make: withHelper, newer: "new-x", kind: "exec"},
-		{name: "a name with blanks", make: func(dir string) error { return nil }, home: "a  b", kind: "absent"},
+		{name: "a name with blanks", make: func(dir string) error { return os.Mkdir(dir+"/a  b", 0o755) }, home: "a  b", kind: "absent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, shell := range shells(t) {
@@ -72,13 +78,13 @@ func TestStartScript(t *testing.T) {
 				state := filepath.Join(dir, c.home, "state")
 				out, code := start(t, shell, nil, "id", state, "sum", "sum", c.newer, "apply", "--run", "a b")
 				if c.kind == "" {
-					if want := "started --dir " + state + " apply --run a b\n"; out != want || code != 0 {
+					if want := "started --dir " + state + " apply --run a b\n0027\n"; out != want || code != 0 {
 						t.Errorf("%q: %q, %d", shell, out, code)
 					}
 					continue
 				}
 				no := parseCannot(out, "id")
-				if no == nil || no.kind != c.kind || !strings.HasPrefix(no.detail, c.detail) || no.dir != state || code != 4 {
+				if no == nil || no.kind != c.kind || !strings.HasPrefix(no.detail, c.detail) || no.dir != strings.Replace(state, "/link", "", 1) || code != 4 {
 					t.Errorf("%q: %+v %q, %d", shell, no, out, code)
 				}
 			}
@@ -96,6 +102,7 @@ func withHelper(dir string) error {
 // start runs the script and returns its output and status. cmd is changed before it starts.
 func start(t *testing.T, shell []string, change func(*exec.Cmd), args ...string) (string, int) {
 	t.Helper()
+	defer syscall.Umask(syscall.Umask(0o027))
 	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-c", startScript, "sh"), args...)...)
 	if change != nil {
 		change(cmd)

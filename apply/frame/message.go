@@ -108,6 +108,7 @@ type Refusal struct {
 // A Holder is a run that has the lock of a node.
 type Holder struct {
 	Run   string    `json:"run"`
+	Node  string    `json:"node,omitempty"`
 	By    string    `json:"by"` // the user for whom it runs
 	PID   int       `json:"pid,omitempty"`
 	Start time.Time `json:"start"`

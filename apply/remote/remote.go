@@ -34,8 +34,8 @@ type Target struct {
 	Label   string // names the machine in messages
 	RunAs   transport.RunAs
 	TmpDir  string // for copies on their way
-	// Dir is the state directory, an absolute path; "" for /var/lib/bolt, or .cache/bolt in the home directory
-	// of a user other than root. DirSetting is the name of the setting for it, for hints.
+	// Dir is the state directory; "" for /var/lib/bolt, or .cache/bolt in the home directory
+	// of a user other than root. A relative path is below the directory in which sessions start. DirSetting is the name of the setting for it, for hints.
 	Dir        string
 	DirSetting string
 	// MaxOutput is the number of bytes that one run can print; 0 for 512 MiB.

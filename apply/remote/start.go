@@ -5,7 +5,8 @@ import "strings"
 // startScript finds the state directory of the user that it runs as, checks it, and becomes the helper.
 // It is for any POSIX sh, and has no single quotes, so that quoting keeps it short.
 //
-// Its arguments are the ID of the run, the state directory or "", the digest of the helper for
+// Its arguments are the ID of the run, the state directory or "" (a relative path is below the
+// directory in which sessions start), the digest of the helper for
 // each architecture, the name of a file that has just arrived or "", and the arguments of the
 // helper. If there is no helper to start, it prints a line with the reason and one with the
 // directory.
@@ -23,6 +24,7 @@ case $k in "Linux x86_64") s=$a;; "Linux aarch64") s=$b;; *) s=;; esac
 if [ -z "$d" ]; then if [ "$u" = 0 ]; then d=/var/lib/bolt; else
 d=$HOME; [ -O "$d" ] || { w=$(id -un); case $w in *[!A-Za-z0-9._-]*) ;; *) eval "d=~$w";; esac; }
 [ -d "$d" ] || x home; d=$d/.cache/bolt; [ -d "${d%/*}" ] || m=$(mkdir "${d%/*}" 2>&1) || x "make $m"; fi; fi
+case $d in (/*) ;; (*) d=$(pwd -P)/$d;; esac
 c=${d%/*}; q=$(cd -P "$c/" 2>/dev/null && pwd -P) || x "make there is no directory $c"; d=${q%/}/${d##*/}
 [ ! -h "$d" ] || x link
 v() { set --; [ ! -d "$d" ] || set -- "$d"; for p in "$c" "$q"; do while [ "$p" ]; do set -- "$p" "$@"; p=${p%/*}; done; done; ls -ldn / "$@"; }

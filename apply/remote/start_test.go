@@ -114,6 +114,17 @@ func start(t *testing.T, shell []string, change func(*exec.Cmd), args ...string)
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// TestStartScriptRelative checks a state directory that is relative to where the session starts.
+func TestStartScriptRelative(t *testing.T) {
+	for _, shell := range shells(t) {
+		dir := t.TempDir()
+		out, _ := start(t, shell, func(cmd *exec.Cmd) { cmd.Dir = dir }, "id", "state", "sum", "sum", "", "apply")
+		if no := parseCannot(out, "id"); no == nil || no.kind != "absent" || no.dir != dir+"/state" {
+			t.Errorf("%q: %+v %q", shell, no, out)
+		}
+	}
+}
+
 // TestStartScriptHome checks where the state directory of a user other than root is.
 func TestStartScriptHome(t *testing.T) {
 	for _, shell := range shells(t) {

@@ -22,7 +22,7 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// keepRuns is the number of journals that stay.
+// keepRuns is the number of journals of a node that stay.
 const keepRuns = 20
 
 // A line of a journal. Exactly one of its parts is set.
@@ -74,11 +74,11 @@ func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, err
 	if err := CheckID(s.Run); err != nil {
 		return nil, err
 	}
-	earlier, last, err := l.dir.journals()
+	earlier, last, err := l.dir.journals(s.Node)
 	if err != nil {
 		return nil, err
 	}
-	owed, err := l.Owed()
+	owed, err := owedBy(earlier)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,21 @@ func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, err
 	return j, nil
 }
 
-// Owed returns the refreshes that the last run has left to this one.
-func (l *Lock) Owed() ([]catalog.Ref, error) {
-	earlier, _, err := l.dir.journals()
-	if err != nil || len(earlier) == 0 {
+// Owed returns the refreshes that the last run of a node has left to the next one.
+func (l *Lock) Owed(node string) ([]catalog.Ref, error) {
+	earlier, _, err := l.dir.journals(node)
+	if err != nil {
 		return nil, err
 	}
-	path := earlier[len(earlier)-1].path
+	return owedBy(earlier)
+}
+
+// owedBy returns the refreshes that the last of some runs owes.
+func owedBy(runs []numbered) ([]catalog.Ref, error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	path := runs[len(runs)-1].path
 	p, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
@@ -218,9 +226,10 @@ type numbered struct {
 	number int64
 }
 
-// journals returns the journals of earlier runs, the last one at the end, and its number. It removes those without a
+// journals returns the journals of earlier runs of a node, the last one at the end, and the highest
+// number of all. It removes those without a
 // beginning: their runs changed nothing.
-func (d *Dir) journals() (list []numbered, last int64, err error) {
+func (d *Dir) journals(node string) (list []numbered, last int64, err error) {
 	paths, err := filepath.Glob(filepath.Join(d.Path(runsName), "*"+journal))
 	if err != nil {
 		return nil, 0, err
@@ -235,7 +244,9 @@ func (d *Dir) journals() (list []numbered, last int64, err error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("journal %s: %w", path, err)
 		}
-		list = append(list, numbered{path, b.Number})
+		if b.Node == node {
+			list = append(list, numbered{path, b.Number})
+		}
 		last = max(last, b.Number)
 	}
 	slices.SortFunc(list, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })

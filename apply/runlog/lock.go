@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"bolt/apply/frame"
@@ -40,27 +38,29 @@ func (e *BusyError) Error() string {
 // maxSmall is the length that the file of the lock, or of the sequence number, can have.
 const maxSmall = 4 << 10
 
-// moment is how long Lock waits.
-const moment = 200 * time.Millisecond
+const (
+	// moment is how long Lock waits for a process that asks for the fate of a run.
+	moment = 200 * time.Millisecond
+	// turn is how long Lock waits for runs of other nodes. That is the same machine with
+	// another name.
+	turn = 10 * time.Minute
+)
 
-// Lock takes the lock of the node, and does not wait until another run ends. The error is a *BusyError if
-// another run has it.
+// Lock takes the lock of the node. It waits for runs of nodes with other names, as long as ctx lets it, and
+// not for one of the same node: then the error is a *BusyError.
 func (d *Dir) Lock(ctx context.Context, h frame.Holder) (*Lock, error) {
 	f, err := ownfile.Open(d.Path(lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lock{d, f}
-	// A process that asks for the fate of a run has the lock for a moment.
-	ctx, cancel := context.WithTimeout(ctx, moment)
+	l := &Lock{dir: d, file: f}
+	ctx, cancel := context.WithTimeout(ctx, turn)
 	defer cancel()
-	switch err := filelock.File(ctx, f); {
-	case errors.Is(err, context.DeadlineExceeded):
-		f.Close()
-		return nil, &BusyError{d.holder()}
-	case err != nil:
-		f.Close()
-		return nil, err
+	for err = errHeld; errors.Is(err, errHeld); {
+		if err = d.try(ctx, f, h.Node); err != nil && !errors.Is(err, errHeld) {
+			f.Close()
+			return nil, err
+		}
 	}
 	text, err := json.Marshal(h)
 	if err == nil {
@@ -74,6 +74,23 @@ func (d *Dir) Lock(ctx context.Context, h frame.Holder) (*Lock, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+var errHeld = errors.New("a run of another node has the lock")
+
+// try waits a moment for the lock. The error is errHeld if a run of another node has it.
+func (d *Dir) try(ctx context.Context, f *os.File, node string) error {
+	short, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	err := filelock.File(short, f)
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return err
+	}
+	holder := d.holder()
+	if holder != nil && holder.Node != node && ctx.Err() == nil {
+		return errHeld
+	}
+	return &BusyError{holder}
 }
 
 // holder returns the run that has, or had, the lock; nil if it cannot be read.
@@ -131,27 +148,30 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("the sequence number %d is older than %d, with which this node was applied before", e.Seq, e.Highest)
 }
 
-// Fence remembers a sequence number, on the disk. The error is a *StaleError if a higher one
+// Fence remembers the sequence number of a node, on the disk. The error is a *StaleError if a higher one
 // was used before. A number of 0 is always accepted, and not remembered.
-func (l *Lock) Fence(seq int64) error {
+func (l *Lock) Fence(node string, seq int64) error {
 	if seq == 0 {
 		return nil
 	}
-	text, err := l.dir.small(fenceName)
+	text, err := os.ReadFile(l.dir.Path(fenceName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var highest int64
-	if err == nil {
-		if highest, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
-			return fmt.Errorf("%s is damaged: remove it if no older controller can be at work", l.dir.Path(fenceName))
-		}
+	highest := make(map[string]int64)
+	if err == nil && json.Unmarshal(text, &highest) != nil {
+		return fmt.Errorf("%s is damaged: remove it if no older controller can be at work", l.dir.Path(fenceName))
 	}
+	old, known := highest[node]
 	switch {
-	case seq < highest:
-		return &StaleError{seq, highest}
-	case seq == highest:
+	case known && seq < old:
+		return &StaleError{seq, old}
+	case known && seq == old:
 		return nil
 	}
-	return atomicfile.WriteOwn(l.dir.Path(fenceName), []byte(strconv.FormatInt(seq, 10)+"\n"), 0o600)
+	highest[node] = seq
+	if text, err = json.Marshal(highest); err != nil {
+		return err
+	}
+	return atomicfile.WriteOwn(l.dir.Path(fenceName), append(text, '\n'), 0o600)
 }

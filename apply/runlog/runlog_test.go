@@ -28,7 +28,7 @@ func open(t *testing.T) *runlog.Dir {
 
 func lock(t *testing.T, d *runlog.Dir, run string) *runlog.Lock {
 	t.Helper()
-	l, err := d.Lock(t.Context(), frame.Holder{Run: run, By: "me", Start: time.Now()})
+	l, err := d.Lock(t.Context(), frame.Holder{Run: run, Node: "n1", By: "me", Start: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOwed(t *testing.T) {
 	l := lock(t, d, "x")
 	owed := func(want ...string) {
 		t.Helper()
-		refs, err := l.Owed()
+		refs, err := l.Owed("n1")
 		var got []string
 		for _, r := range refs {
 			got = append(got, r.Title)
@@ -146,7 +146,7 @@ func TestClock(t *testing.T) {
 	l := lock(t, d, "x")
 	now := time.Now()
 	for i := range 30 {
-		j, err := l.Begin(t.Context(), runlog.Start{Run: fmt.Sprint("r", i)}, now.Add(-time.Duration(i)*time.Hour))
+		j, err := l.Begin(t.Context(), runlog.Start{Run: fmt.Sprint("r", i), Node: "n1"}, now.Add(-time.Duration(i)*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestClock(t *testing.T) {
 		}
 		j.Paid(exec(fmt.Sprint(i - 1)))
 	}
-	if refs, err := l.Owed(); err != nil || len(refs) != 1 || refs[0].Title != "29" {
+	if refs, err := l.Owed("n1"); err != nil || len(refs) != 1 || refs[0].Title != "29" {
 		t.Errorf("%v, %v", refs, err)
 	}
 	if list, _ := filepath.Glob(d.Path("runs", "*")); len(list) != 20 {
@@ -195,7 +195,7 @@ func TestTorn(t *testing.T) {
 			if lines == 2 || lines == 3 {
 				want = 1
 			}
-			refs, err := l.Owed()
+			refs, err := l.Owed("n1")
 			if tail == "\n{\"owe\":\n" && n > 0 && text[n-1] == '}' {
 				continue // the line is whole with this tail
 			}
@@ -213,16 +213,19 @@ func TestFence(t *testing.T) {
 		seq int64
 		ok  bool
 	}{{5, true}, {5, true}, {4, false}, {0, true}, {4, false}, {-1, false}, {6, true}, {5, false}} {
-		err := l.Fence(c.seq)
+		err := l.Fence("n1", c.seq)
 		var stale *runlog.StaleError
 		if c.ok != (err == nil) || err != nil && !errors.As(err, &stale) {
 			t.Errorf("%d: %v", c.seq, err)
 		}
 	}
+	if err := l.Fence("n2", 1); err != nil {
+		t.Errorf("another node: %v", err)
+	}
 	if err := os.WriteFile(d.Path("sequence"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Fence(100); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := l.Fence("n1", 100); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%v", err)
 	}
 }
@@ -231,18 +234,25 @@ func TestFence(t *testing.T) {
 func TestLock(t *testing.T) {
 	d := open(t)
 	l := lock(t, d, "one")
-	_, err := d.Lock(t.Context(), frame.Holder{Run: "two"})
+	_, err := d.Lock(t.Context(), frame.Holder{Run: "two", Node: "n1"})
 	var busy *runlog.BusyError
 	if !errors.As(err, &busy) || busy.Holder.Run != "one" || busy.Holder.By != "me" {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Lock(ctx, frame.Holder{Run: "two"}); err == nil || errors.As(err, &busy) && busy.Holder == nil {
+	if _, err := d.Lock(ctx, frame.Holder{Run: "two", Node: "n1"}); err == nil || errors.As(err, &busy) && busy.Holder == nil {
 		t.Errorf("%v", err)
 	}
 	l.Unlock()
-	lock(t, d, "two")
+	l = lock(t, d, "two")
+	// A run of another node waits for its turn.
+	time.AfterFunc(500*time.Millisecond, func() { l.Unlock() })
+	other, err := d.Lock(t.Context(), frame.Holder{Run: "three", Node: "n2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Unlock()
 }
 
 // TestOpen checks directories that must not be used.
@@ -341,7 +351,7 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer l.Unlock()
-		if _, err := l.Owed(); err != nil {
+		if _, err := l.Owed("n1"); err != nil {
 			t.Fatal(err)
 		}
 	})

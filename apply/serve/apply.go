@@ -46,12 +46,14 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	if err != nil {
 		return 0, err
 	}
-	lock, err := dir.Lock(ctx, frame.Holder{Run: q.Run, By: q.by(), PID: os.Getpid(), Start: time.Now()})
+	waiting, cancel := m.heeding(ctx)
+	lock, err := dir.Lock(waiting, frame.Holder{Run: q.Run, Node: q.Node, By: q.by(), PID: os.Getpid(), Start: time.Now()})
+	cancel()
 	if err != nil {
 		return 0, err
 	}
 	defer lock.Unlock()
-	if err := lock.Fence(q.Seq); err != nil {
+	if err := lock.Fence(q.Node, q.Seq); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {
@@ -68,6 +70,21 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 		return 0, err
 	}
 	return r.apply(ctx)
+}
+
+// heeding returns a context that ends when the run is not wanted any more.
+func (m *Machine) heeding(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-m.Lost:
+			cancel()
+		case <-m.Signal:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // A run is an application of a catalog.
@@ -233,7 +250,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	owed, err := r.lock.Owed()
+	owed, err := r.lock.Owed(r.q.Node)
 	if err != nil {
 		return 0, err
 	}

@@ -3,8 +3,8 @@ package builtin
 import (
 	"strings"
 
+	"bolt/internal/regexp"
 	"bolt/puppet/eval"
-	"bolt/puppet/regexp"
 	"bolt/puppet/value"
 )
 

@@ -11,7 +11,7 @@
 package check
 
 import (
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 	"bolt/puppet/syntax"
 )
 

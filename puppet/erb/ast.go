@@ -3,7 +3,7 @@ package erb
 import (
 	"sync"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 	"bolt/puppet/value"
 )
 

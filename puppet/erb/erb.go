@@ -28,7 +28,7 @@ import (
 	"iter"
 	"sync"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 	"bolt/puppet/value"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 	"bolt/puppet/value"
 )
 

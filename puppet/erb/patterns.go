@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 )
 
 // match matches a string from a byte on, and sets $~.

@@ -3,7 +3,7 @@ package erb
 import (
 	"strconv"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 	"bolt/puppet/value"
 )
 

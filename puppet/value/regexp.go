@@ -1,7 +1,7 @@
 package value
 
 import (
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 )
 
 // A Regexp is a regular expression of the language, as Ruby writes them. See

@@ -3,7 +3,7 @@ package value
 import (
 	"errors"
 
-	"bolt/puppet/regexp"
+	"bolt/internal/regexp"
 )
 
 // A Budget bounds what several matches of regular expressions may take.

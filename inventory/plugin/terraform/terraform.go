@@ -26,9 +26,9 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/internal/regexp"
 	"bolt/inventory/plugin/mapping"
 	"bolt/inventory/plugin/options"
-	"bolt/puppet/regexp"
 )
 
 // Name is the plugin's.

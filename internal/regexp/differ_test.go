@@ -17,11 +17,11 @@ import (
 
 // Compare with the Ruby that is installed:
 //
-//	go test -tags ruby -run Ruby ./puppet/regexp -args -patterns 20000 -seed 7
+//	go test -tags ruby -run Ruby ./internal/regexp -args -patterns 20000 -seed 7
 //
 // and write testdata/ruby.jsonl anew from testdata/cases.jsonl:
 //
-//	go test -tags ruby -run Ruby ./puppet/regexp -args -record
+//	go test -tags ruby -run Ruby ./internal/regexp -args -record
 var (
 	numPatterns = flag.Int("patterns", 5000, "number of generated patterns")
 	seed        = flag.Uint64("seed", 1, "seed of the generator")

@@ -74,7 +74,8 @@ func TestUnknownNames(t *testing.T) {
 		"web_user { 'x': } downcas('X')": "unknown function downcas; did you mean downcase?",
 		"class { 'web': prot => 1, addres => 2, other => 3 }": "Class[Web] has no parameters prot (did you mean port?), addres (did you mean address?), other",
 		"file { '/x': contnet => 1 }":                         "File[/x] has no parameter contnet (did you mean content?)",
-		"file_line { 'x': pth => 1 }":                         "there are no resources of type file_line: the module stdlib defines it",
+		"archive { '/x': pth => 1 }":                          "there are no resources of type archive: the module archive defines it",
+		"file_line { 'x': pth => 1 }":                         "File_line[x] has no parameter pth (did you mean path?)",
 		"web::up()":                                           "--compiler puppet",
 	} {
 		write(t, dir, map[string]string{"e/environment.conf": "modulepath = modules\n", "e/manifests/site.pp": code})

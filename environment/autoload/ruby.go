@@ -115,13 +115,20 @@ var withAgents = [...]string{
 	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
 }
 
+// applied are the types of modules (stdlib, concat, inifile) that bolt applies itself, so that the modules are not needed for
+// them. A module that defines such a type comes first.
+var applied = [...]string{"anchor", "concat_file", "concat_fragment", "file_line", "ini_setting", "ini_subsetting"}
+
 // resourceType finds types of resources that are written in Ruby.
 func (l *Loader) resourceType(ctx context.Context, name string) (*eval.Definition, error) {
 	if slices.Contains(withAgents[:], name) {
 		return &eval.Definition{Kind: eval.KindResourceType, Name: name}, nil
 	}
 	file, known := l.types()[name]
-	if !known {
+	switch {
+	case !known && slices.Contains(applied[:], name):
+		return &eval.Definition{Kind: eval.KindResourceType, Name: name}, nil
+	case !known:
 		return nil, nil
 	}
 	l.seen.file(file.path, stampOf(file.path), time.Now())

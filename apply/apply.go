@@ -233,8 +233,9 @@ func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
 // plain is a resource as its type sees it.
 func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
 	out := &resource.Resource{Ref: r.Ref, Params: &ordered.Map{}, Tags: r.Tags}
+	out.File = p.catalog.Files[catalog.FileKey(r.Ref)]
 	if r.Type == "File" {
-		out.File, out.Trees = p.catalog.Files[r.Title], p.catalog.Trees[r.Title]
+		out.Trees = p.catalog.Trees[r.Title]
 	}
 	for name, v := range r.Params.All() {
 		if v == nil {

@@ -145,13 +145,21 @@ type Catalog struct {
 	Tags        []string
 	Classes     []string // names in lower case, in the order of evaluation
 	Edges       []Edge
-	// Files are the metadata of File resources with one source, by the title of
-	// the resource. Trees are those of resources with recurse, by title.
+	// Files are the metadata of resources with one source, by FileKey of the resource. Trees are those of resources with recurse, by title.
 	Files map[string]*FileMeta
 	Trees map[string][]Tree
 
 	resources []*Resource
 	byRef     map[Ref]*Resource
+}
+
+// FileKey is the key in Catalog.Files for a resource: the title of a File, and the reference of another
+// resource with a source (a Concat_fragment).
+func FileKey(r Ref) string {
+	if r.Type == "File" {
+		return r.Title
+	}
+	return r.String()
 }
 
 // A Tree is the metadata of the files below one source.

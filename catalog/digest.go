@@ -114,11 +114,11 @@ func (c *Catalog) State(r *Resource) *ordered.Map {
 
 // sourceFiles returns the metadata of the files of a resource, nil if there is none.
 func (c *Catalog) sourceFiles(r *Resource) (files []any) {
-	if r.Type != "File" {
-		return nil
-	}
-	if f := c.Files[r.Title]; f != nil {
+	if f := c.Files[FileKey(r.Ref)]; f != nil {
 		files = append(files, f.canonical())
+	}
+	if r.Type != "File" {
+		return files
 	}
 	for _, t := range c.Trees[r.Title] {
 		tree := make([]any, 0, len(t.Files))

@@ -38,15 +38,18 @@ func Contents(c *catalog.Catalog) []Content {
 		}
 	}
 	for _, r := range c.Resources() {
-		if r.Type != "File" || r.Virtual {
+		if r.Virtual {
 			continue
 		}
 		at, is := r.Params.Value("path").(string)
 		if !is {
 			at = r.Title
 		}
-		if f := c.Files[r.Title]; f != nil {
+		if f := c.Files[catalog.FileKey(r.Ref)]; f != nil {
 			add(f, f.Path, at)
+		}
+		if r.Type != "File" {
+			continue
 		}
 		for _, t := range c.Trees[r.Title] {
 			for _, f := range t.Files {

@@ -1,5 +1,5 @@
 // Package static makes catalogs static: it adds the digest, owner and mode of the files
-// that the sources of File resources name, as they are at the time of the compilation.
+// that the sources of File and Concat_fragment resources name, as they are at the time of the compilation.
 // What is applied later then does not depend on the files any more.
 //
 // Sources of the form puppet:///modules/MODULE/PATH are resolved, and those of the mounts
@@ -45,7 +45,7 @@ type Problem struct {
 func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, error) {
 	var problems []Problem
 	for _, r := range c.Resources() {
-		if r.Type != "File" || r.Virtual || r.Params.Value("ensure") == "absent" {
+		if r.Type != "File" && r.Type != "Concat_fragment" || r.Virtual || r.Params.Value("ensure") == "absent" {
 			continue
 		}
 		sources := texts(r.Params.Value("source"))
@@ -132,7 +132,7 @@ func (s *Sources) file(ctx context.Context, c *catalog.Catalog, r *catalog.Resou
 		if c.Files == nil {
 			c.Files = make(map[string]*catalog.FileMeta)
 		}
-		c.Files[r.Title] = f
+		c.Files[catalog.FileKey(r.Ref)] = f
 		return ""
 	}
 	return absent(sources)

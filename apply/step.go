@@ -68,7 +68,8 @@ func (s *step) readMeta() (err error) {
 	if s.meta.schedule, _, err = r.Text("schedule"); err != nil {
 		return err
 	}
-	s.meta.loud, err = r.Bool("show_diff", true)
+	show, _, err := r.Text("show_diff")
+	s.meta.loud = show != "false" && show != "no" // the types check other words
 	return err
 }
 

@@ -124,6 +124,14 @@ type Doer interface {
 	DoAll(ctx context.Context, h *Host, works []Work) []error
 }
 
+// A Lister is a Type that can list the resources that exist on the host, so that they can be shown, and those that
+// are not in the catalog removed.
+type Lister interface {
+	// List returns the resources with "ensure" and the properties that are known. A resource with its title and its
+	// parameters, but with "ensure" set to "absent", removes what was found.
+	List(ctx context.Context, h *Host) ([]*Resource, error)
+}
+
 // A Work is an item with the changes of its Plan; there is at least one.
 type Work struct {
 	Item    Item

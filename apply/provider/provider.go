@@ -3,29 +3,47 @@ package provider
 
 import (
 	"bolt/apply/provider/account"
+	"bolt/apply/provider/anchor"
+	"bolt/apply/provider/concat"
 	"bolt/apply/provider/cron"
 	"bolt/apply/provider/exec"
 	"bolt/apply/provider/file"
+	"bolt/apply/provider/fileline"
+	"bolt/apply/provider/host"
+	"bolt/apply/provider/ini"
 	"bolt/apply/provider/mount"
 	"bolt/apply/provider/notify"
 	"bolt/apply/provider/pkg"
+	"bolt/apply/provider/purge"
 	"bolt/apply/provider/service"
+	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/tidy"
 	"bolt/apply/resource"
 )
 
 // All returns the types, by capitalized name.
 func All() map[string]resource.Type {
-	return map[string]resource.Type{
-		"Cron":    cron.Type(),
-		"Exec":    exec.Type(),
-		"File":    file.New(),
-		"Group":   account.Group(),
-		"Mount":   mount.Type(),
-		"Notify":  notify.Type(),
-		"Package": pkg.Type(),
-		"Service": service.Type(),
-		"Tidy":    tidy.Type{},
-		"User":    account.User(),
+	types := map[string]resource.Type{
+		"Anchor":             anchor.Type(),
+		"Concat_file":        concat.File(),
+		"Concat_fragment":    concat.Fragment(),
+		"Cron":               cron.Type(),
+		"Exec":               exec.Type(),
+		"File":               file.New(),
+		"File_line":          fileline.Type(),
+		"Group":              account.Group(),
+		"Host":               host.Type(),
+		"Ini_setting":        ini.Setting(),
+		"Ini_subsetting":     ini.Subsetting(),
+		"Mount":              mount.Type(),
+		"Notify":             notify.Type(),
+		"Package":            pkg.Type(),
+		"Service":            service.Type(),
+		"Ssh_authorized_key": sshkey.Authorized(),
+		"Sshkey":             sshkey.Type(),
+		"Tidy":               tidy.Type{},
+		"User":               account.User(),
 	}
+	types["Resources"] = purge.Type(types)
+	return types
 }

@@ -30,6 +30,7 @@ mksh mksh
 openssl openssl
 ruby ruby
 puppet puppet-agent
+/usr/lib/ruby/vendor_ruby/sys/filesystem.rb ruby-sys-filesystem
 tcsh tcsh
 krb5kdc krb5-kdc
 kadmin.local krb5-admin-server

@@ -3,7 +3,8 @@
 //
 // A Store keeps the records of one project in files (package factcache). A
 // Keeping wraps an action whose results are facts: the task facts, or a Query
-// of PuppetDB. Chosen provides facts to the inventory for the selection of
+// of PuppetDB. A Collection collects facts through the helper, or with the task
+// where no helper can run. Chosen provides facts to the inventory for the selection of
 // targets, and warns about old or damaged facts.
 package facts
 
@@ -27,6 +28,7 @@ const Task = "facts"
 
 // The sources of facts, as a record names them.
 const (
+	FromHelper   = "helper"
 	FromTask     = "task"
 	FromPuppetDB = "puppetdb"
 )

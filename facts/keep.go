@@ -58,7 +58,10 @@ func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 // Recorded returns an action as the audit log records it; nil if it does nothing on
 // targets.
 func Recorded(action run.Action) event.Action {
-	if k, ok := action.(*Keeping); ok {
+	switch k := action.(type) {
+	case *Collection:
+		action = k.Action
+	case *Keeping:
 		action = k.Action
 	}
 	if _, ok := action.(*Query); ok {

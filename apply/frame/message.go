@@ -8,6 +8,7 @@ import (
 
 	"bolt/apply/report"
 	"bolt/catalog"
+	"bolt/format/ordered"
 )
 
 // A Hello is the first frame of the helper.
@@ -139,6 +140,18 @@ type Fate struct {
 	Progress []string `json:"progress,omitempty"`
 	Done     *Done    `json:"done,omitempty"`  // of a run that has ended
 	Ended    []Ended  `json:"ended,omitempty"` // resources that were not unchanged, in order
+}
+
+// Facts are the facts of a machine.
+type Facts struct {
+	Facts *ordered.Map `json:"facts"`
+	Notes []Note       `json:"notes,omitempty"`
+}
+
+// A Note says why a fact is missing.
+type Note struct {
+	Fact   string `json:"fact"`
+	Reason string `json:"reason"`
 }
 
 // Ended is a resource of a Fate.

@@ -1,4 +1,4 @@
-// Package remote applies a catalog on a machine that a transport.Conn reaches.
+// Package remote applies a catalog on a machine that a transport.Conn reaches, and collects its facts.
 //
 // It starts the helper there, and copies it first if it is missing. The helper says what
 // it lacks: so an apply is at most two runs of a command, and a catalog that the machine has already
@@ -156,7 +156,7 @@ func (p *packed) arguments(job *Job, run string) []string {
 // Asked returns what became of a run. The state is frame.StateUnknown if no helper is there.
 func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
 	s := &session{conn: conn, t: t, run: run}
-	r := &results{label: t.label(), maxOutput: t.MaxOutput, asked: true}
+	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFate}
 	err := s.start(ctx, []string{"asked", "--run", run}, nil, nil, r)
 	if errors.Is(err, errAbsent) {
 		return &frame.Fate{State: frame.StateUnknown}, nil
@@ -169,6 +169,28 @@ func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*fr
 		return nil, err
 	}
 	return r.fate, nil
+}
+
+// Facts returns the facts of a machine. The error is as that of Apply; nothing is changed there but for the helper
+// that is copied.
+func Facts(ctx context.Context, conn transport.Conn, t *Target) (*frame.Facts, error) {
+	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
+	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFacts}
+	none := func() ([]byte, error) { return nil, nil }
+	if err := s.start(ctx, []string{"facts", "--run", s.run}, nil, none, r); err != nil {
+		return nil, err
+	}
+	if r.facts == nil || r.facts.Facts == nil {
+		if r.done != nil {
+			return nil, t.protocol("it has no facts: %s", r.done.Error)
+		}
+		return nil, t.protocol("it has no facts")
+	}
+	for i := range r.facts.Notes {
+		n := &r.facts.Notes[i]
+		n.Fact, n.Reason = safeMessage(n.Fact), safeMessage(n.Reason)
+	}
+	return r.facts, nil
 }
 
 func (t *Target) label() string { return cmp.Or(t.Label, "The target") }

@@ -25,23 +25,26 @@ const (
 
 // results takes what the helper answers.
 type results struct {
-	job   *Job // nil for asked
+	job   *Job // nil for a question
 	label string
 	// maxOutput is Target.MaxOutput.
 	maxOutput int64
 	expected  map[catalog.Ref]bool // resources of the catalog; false when their result has come
-	asked     bool
+	answer    frame.Type           // of a question: TypeFate or TypeFacts; 0 for an apply
 
 	hello     *frame.Hello
 	need      *frame.Need
 	done      *frame.Done
 	fate      *frame.Fate
+	facts     *frame.Facts
 	counts    frame.Counts
 	generated map[catalog.Ref]bool
 }
 
 // complete reports whether the helper has said all.
-func (r *results) complete() bool { return r.need != nil || r.done != nil || r.fate != nil }
+func (r *results) complete() bool {
+	return r.need != nil || r.done != nil || r.fate != nil || r.facts != nil
+}
 
 // A reader takes the output of one run.
 type reader struct {
@@ -139,13 +142,8 @@ func (r *results) take(t frame.Type, body []byte, run string) error {
 		r.done = d
 		return r.check(d)
 	}
-	if r.asked {
-		if t != frame.TypeFate {
-			return fmt.Errorf("a frame of type %v is no answer", t)
-		}
-		f := new(frame.Fate)
-		r.fate = f
-		return frame.Decode(t, body, f)
+	if r.answer != 0 {
+		return r.answered(t, body)
 	}
 	switch t {
 	case frame.TypeNeed:
@@ -176,6 +174,19 @@ func (r *results) take(t frame.Type, body []byte, run string) error {
 		return nil
 	}
 	return fmt.Errorf("a frame of type %v is no answer", t)
+}
+
+// answered takes the answer to a question.
+func (r *results) answered(t frame.Type, body []byte) error {
+	if t != r.answer {
+		return fmt.Errorf("a frame of type %v is no answer", t)
+	}
+	if t == frame.TypeFate {
+		r.fate = new(frame.Fate)
+		return frame.Decode(t, body, r.fate)
+	}
+	r.facts = new(frame.Facts)
+	return frame.Decode(t, body, r.facts)
 }
 
 // event takes the result of a resource.
@@ -219,7 +230,7 @@ func (r *results) event(body []byte) error {
 // check compares the counts of the helper with the results that came. Resources without a
 // result are unchanged.
 func (r *results) check(d *frame.Done) error {
-	if r.asked {
+	if r.answer != 0 {
 		return nil
 	}
 	if d.Refused != nil {

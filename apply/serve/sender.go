@@ -89,12 +89,14 @@ func (s *sender) put(b []byte) {
 	}
 }
 
-// message sends a frame.
-func (s *sender) message(t frame.Type, v any) {
+// message sends a frame. The error says that the message is longer than a frame can be.
+func (s *sender) message(t frame.Type, v any) error {
 	var b bytes.Buffer
-	if frame.NewWriter(&b).Message(t, v) == nil { // limits are far above what other parts allow
+	err := frame.NewWriter(&b).Message(t, v)
+	if err == nil {
 		s.put(b.Bytes())
 	}
+	return err
 }
 
 // result sends the result of a resource.

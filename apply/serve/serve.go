@@ -15,6 +15,7 @@ import (
 	"os/user"
 	"strconv"
 
+	"bolt/apply/facts"
 	"bolt/apply/frame"
 	"bolt/apply/resource"
 	"bolt/apply/runlog"
@@ -96,6 +97,21 @@ func (m *Machine) Asked(run string, out io.Writer) int {
 		return ExitRefused
 	}
 	s.message(frame.TypeFate, fate)
+	return ExitOK
+}
+
+// Facts answers with the facts of the machine.
+func (m *Machine) Facts(ctx context.Context, run string, out io.Writer) int {
+	s := m.answer(out, run, "")
+	defer s.close()
+	answer := &frame.Facts{}
+	answer.Facts = facts.Collect(ctx, facts.Options{Env: m.Env, Note: func(fact string, err error) {
+		answer.Notes = append(answer.Notes, frame.Note{Fact: fact, Reason: err.Error()})
+	}})
+	if err := s.message(frame.TypeFacts, answer); err != nil {
+		s.message(frame.TypeDone, &frame.Done{Error: "facts: " + err.Error()})
+		return ExitFailed
+	}
 	return ExitOK
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -56,7 +57,7 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 		return 0, err
 	}
 	if fs.NArg() == 0 {
-		return 0, errors.New("expected a verb: apply, asked or hold")
+		return 0, errors.New("expected a verb: apply, asked, facts or hold")
 	}
 	verb, args := fs.Arg(0), fs.Args()[1:]
 	if verb == "hold" {
@@ -75,6 +76,8 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 		return apply(ctx, machine(*dir, types), args)
 	case "asked":
 		return asked(machine(*dir, types), args)
+	case "facts":
+		return facts(ctx, machine(*dir, types), args)
 	}
 	return 0, fmt.Errorf("unknown verb %q", verb)
 }
@@ -146,11 +149,28 @@ func machine(dir string, types map[string]resource.Type) *serve.Machine {
 }
 
 func asked(m *serve.Machine, args []string) (int, error) {
-	fs := flag.NewFlagSet("asked", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	run := fs.String("run", "", "")
-	if err := fs.Parse(args); err != nil {
+	run, err := runOf("asked", args)
+	if err != nil {
 		return 0, err
 	}
-	return m.Asked(*run, os.Stdout), nil
+	return m.Asked(run, os.Stdout), nil
+}
+
+func facts(ctx context.Context, m *serve.Machine, args []string) (int, error) {
+	run, err := runOf("facts", args)
+	if err != nil {
+		return 0, err
+	}
+	ctx, stop := signal.NotifyContext(ctx, ending()...) // external facts that run are ended, too
+	defer stop()
+	return m.Facts(ctx, run, os.Stdout), nil
+}
+
+// runOf is the ID of the run in the arguments of a verb that needs nothing else.
+func runOf(verb string, args []string) (string, error) {
+	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	run := fs.String("run", "", "")
+	err := fs.Parse(args)
+	return *run, err
 }

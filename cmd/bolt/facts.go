@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"bolt/apply/fleet"
+	"bolt/apply/remote"
+	"bolt/apply/remote/embedded"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/facts"
@@ -72,9 +75,9 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 	if err := store.Prepare(store.Now); err != nil {
 		return err
 	}
-	from, name, object := facts.FromTask, "task", facts.Task
+	name, object := "task", facts.Task
 	if o.from == facts.FromPuppetDB {
-		from, name, object = facts.FromPuppetDB, facts.Task, facts.FromPuppetDB
+		name, object = facts.Task, facts.FromPuppetDB
 	}
 	among := func(ctx context.Context, targets []*inventory.Target) ([]*inventory.Target, error) {
 		older, err := store.Older(ctx, targets, o.age)
@@ -86,28 +89,48 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 		}
 		return older, err
 	}
-	return a.actAmong(ctx, &o.Options, name, object, among, func(targets []*inventory.Target) (action run.Action, err error) {
-		if from == facts.FromPuppetDB {
-			action, err = facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
+	return a.actAmong(ctx, &o.Options, name, object, among, func(targets []*inventory.Target) (run.Action, error) {
+		if o.from == facts.FromPuppetDB {
+			query, err := facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
 				return a.puppetDB().Facts(ctx, certnames, "")
 			})
-		} else {
-			action, err = a.factsTask(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return store.Keep(query, facts.FromPuppetDB, version), nil
 		}
+		t, err := a.tasks().Find(ctx, facts.Task)
 		if err != nil {
 			return nil, err
 		}
-		return store.Keep(action, from, version), nil
+		task, err := a.taskAction(ctx, a.tasks(), t, &ordered.Map{}, false)
+		if err != nil {
+			return nil, err
+		}
+		helpers, missing := embedded.Built()
+		switch {
+		case o.from == facts.FromHelper && missing != nil:
+			return nil, missing
+		case o.from == facts.FromTask, o.from == "" && (missing != nil || !t.Module.BuiltIn()):
+			return store.Keep(task, facts.FromTask, version), nil
+		}
+		return store.Collect(task, a.factsHelper(helpers), version), nil
 	})
 }
 
-// factsTask is the task that tells the facts of targets.
-func (a *app) factsTask(ctx context.Context) (run.Action, error) {
-	t, err := a.tasks().Find(ctx, facts.Task)
-	if err != nil {
-		return nil, err
+// factsHelper returns a function that collects the facts of a target through the helper.
+func (a *app) factsHelper(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
+	delivery := &fleet.Delivery{Helpers: helpers}
+	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
+		f, err := remote.Facts(ctx, site.Conn, delivery.Target(site))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range f.Notes {
+			a.log.Info("a fact is missing", "target", site.Target.SafeName(), "fact", n.Fact, "reason", n.Reason)
+		}
+		return f.Facts, nil
 	}
-	return a.taskAction(ctx, a.tasks(), t, &ordered.Map{}, false)
 }
 
 type showFactsOptions struct {

@@ -188,8 +188,17 @@ func (i *iface) expand(version string, bindings []*binding) {
 	}
 }
 
+// ipText is an address as the C library writes it: one that has an IPv4 address in its end shows that.
+func ipText(a netip.Addr) string {
+	bytes := a.As16()
+	if a.Is6() && [12]byte(bytes[:12]) == [12]byte{} && (bytes[12] != 0 || bytes[13] != 0) {
+		return "::" + netip.AddrFrom4([4]byte(bytes[12:])).String()
+	}
+	return a.String()
+}
+
 func (b *binding) fact() *ordered.Map {
-	m := ordered.Of("address", b.address.String())
+	m := ordered.Of("address", ipText(b.address))
 	if b.mask >= 0 {
 		all := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 		if b.address.Is6() {
@@ -198,7 +207,7 @@ func (b *binding) fact() *ordered.Map {
 		netmask, _ := all.Prefix(b.mask)
 		network, _ := b.address.Prefix(b.mask)
 		m.Set("netmask", netmask.Addr().String())
-		m.Set("network", network.Addr().String())
+		m.Set("network", ipText(network.Addr()))
 		if b.address.Is6() {
 			m.Set("scope6", scope(b.address))
 		}

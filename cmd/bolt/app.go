@@ -104,14 +104,18 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if a.global.trace {
 		fault.PrintCauses(sys.err, err)
 	}
+	o, is := bound.options.(besider)
+	beside := is && o.beside()
 	out, color := sys.out, a.Color()
-	if c.data && !a.format().IsJSON() {
+	if beside || c.data && !a.format().IsJSON() {
 		out, color = sys.err, a.ErrColor()
 	}
 	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
 		return written(werr)
 	}
-	a.hint(err)
+	if !beside || a.format() == output.Human { // else only the error is on standard error
+		a.hint(err)
+	}
 	return errPrinted
 }
 

@@ -152,6 +152,7 @@ func missingManifest(files []string, err error) error {
 
 // applying is the action of applying what a compiler makes.
 func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet.Apply, error) {
+	say := a.catalogs().Say
 	action := &fleet.Apply{
 		Facts: func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
 			data, err := s.Target.Data(ctx)
@@ -161,7 +162,7 @@ func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet
 			return data.Facts, nil
 		},
 		Compile: func(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
-			return a.compiled(ctx, compiler, t, facts)
+			return a.compiled(ctx, compiler, say, t, facts)
 		},
 		Version: version,
 		Noop:    o.noop,
@@ -196,13 +197,13 @@ func listed(text string) (words []string) {
 }
 
 // compiled compiles the catalog of a target.
-func (a *app) compiled(ctx context.Context, compiler site.Compiler, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+func (a *app) compiled(ctx context.Context, compiler site.Compiler, say func(node string, l eval.Log), t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
 	n, err := site.NodeOf(t.Name, facts, nil)
 	if err != nil {
 		return nil, err
 	}
 	n.Resolve = true
-	n.Log = func(l eval.Log) { a.sayOfNode(t.Name, l) }
+	n.Log = func(l eval.Log) { say(t.Name, l) }
 	ctx, cancel := program.Limited(ctx, a.timeout())
 	defer cancel()
 	c, err := compiler.Compile(ctx, n)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bolt/cli"
+	"bolt/cli/catalogs"
 	"bolt/cli/programs"
 	"bolt/pool/control"
 )
@@ -214,17 +215,17 @@ func (s system) commands() []command {
 			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: compileFormats, Lists: []string{onExecute, onCompile, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
 		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{
-			Name: "catalog show", Args: "FILE [RESOURCE]", Check: wordsOfCatalogShow,
+			Name: "catalog show", Args: "FILE [RESOURCE]", Check: catalogs.ShowArguments,
 			Complete: []cli.Completer{cli.FileOf("json")},
 			Exit:     exitShown, Formats: showFormats,
 		}},
 		{run: with(runCatalogDiff), Command: cli.Command{
-			Name: "catalog diff", Args: "BEFORE [AFTER]", Check: wordsOfCatalogDiff,
+			Name: "catalog diff", Args: "BEFORE [AFTER]", Check: catalogs.DiffArguments,
 			Complete: []cli.Completer{cli.AnyFile, cli.AnyFile},
 			Exit:     "0  the catalogs were compared\n2  with --exit-code: they differ\n1  they could not be read or compiled; or ", Formats: listFormats, Lists: []string{onDiff, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory},
 		}},
 		{run: with(runCatalogFind), voice: noFiles, Command: cli.Command{
-			Name: "catalog find", Args: "RESOURCE PATH...", Check: wordsOfCatalogFind,
+			Name: "catalog find", Args: "RESOURCE PATH...", Check: catalogs.FindArguments,
 			Rest: cli.AnyFile,
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},

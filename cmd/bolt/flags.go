@@ -5,6 +5,7 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
+	"bolt/cli/catalogs"
 	"bolt/facts"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
@@ -190,10 +191,10 @@ func (s system) flags() []cli.Flag {
 		{Name: "environment", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "The name of the environment (default: that of the classifier, or production)."},
 		{Name: "output", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Write each catalog to DIR/NODE.json. Only the owner can read the file."},
 		{Name: "inputs", Section: secPuppet, On: onCompile, Strict: true, Help: "Print the facts and the keys of Hiera that the compilation of each node read, and the resources that it collected from other nodes, instead of the catalog."},
-		{Name: "compiler", Arg: "NAME", Values: compilers(), Section: secPuppet, On: onNodes, Strict: true, Help: "Compile with bolt (default), an installed puppet, or a Puppet Server (the setting puppetserver)."},
+		{Name: "compiler", Arg: "NAME", Values: catalogs.Compilers(), Section: secPuppet, On: onNodes, Strict: true, Help: "Compile with bolt (default), an installed puppet, or a Puppet Server (the setting puppetserver)."},
 		{Name: "classifier", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onNodes, Strict: true, Help: "Take classes, variables and the environment of nodes from this program, as Puppet's setting external_nodes, or from a .yaml file."},
 		{Name: "class", Arg: "NAME", Repeat: true, Section: secPuppet, On: onNodes, Strict: true, Help: "Declare this class for each node, after its node definition."},
-		{Name: "exports", Arg: "FROM", Complete: completeExports, Section: secPuppet, On: onNodes, Strict: true,
+		{Name: "exports", Arg: "FROM", Complete: catalogs.CompleteExports, Section: secPuppet, On: onNodes, Strict: true,
 			Help: "Collect the exported resources of other nodes from puppetdb, from the catalogs in this directory, or from the nodes of this run (fleet). With own, collect those of the node itself only, without a warning."},
 		{Name: "exit-code", Section: secPuppet, On: onDiff, Strict: true, Help: "Exit with status 2 if the catalogs differ."},
 		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onFactFile, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact. For catalogs, puppetdb reads them from PuppetDB."},
@@ -254,9 +255,9 @@ var (
 	plainFormats = []string{"human", "json"}            // ours
 	treeFormats  = []string{formatPN, "json"}           // puppet dump
 	// compileFormats are those of catalog compile.
-	compileFormats = append(slices.Clone(eventFormats), formatPuppetDB, formatDot)
+	compileFormats = append(slices.Clone(eventFormats), catalogs.FormatPuppetDB, catalogs.FormatDot)
 	// showFormats are those of catalog show.
-	showFormats = append(slices.Clone(listFormats), formatDot)
+	showFormats = append(slices.Clone(listFormats), catalogs.FormatDot)
 )
 
 // formatNames are all formats.
@@ -283,11 +284,11 @@ func formatHelp(formats []string) string {
 			words[i] += " (default)"
 		case ndjson:
 			words[i] += " (one event a line, as it happens)"
-		case formatPuppetDB:
+		case catalogs.FormatPuppetDB:
 			words[i] += " (the form that PuppetDB stores)"
 		case formatPN:
 			words[i] += " (Puppet Node notation, the default)"
-		case formatDot:
+		case catalogs.FormatDot:
 			words[i] += " (a drawing, for Graphviz)"
 		}
 	}

@@ -44,6 +44,10 @@ type narrower interface {
 	formats(all []string) (some []string, hint string)
 }
 
+// A besider is options with which errors are on standard error in every format, because
+// standard output is for other data.
+type besider interface{ beside() bool }
+
 // bare is the action of a command that has no options.
 func bare(run func(ctx context.Context, a *app) error) action {
 	return func(cli.Values, []string) *bound { return &bound{run: run} }

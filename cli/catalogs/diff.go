@@ -1,4 +1,4 @@
-package main
+package catalogs
 
 import (
 	"context"
@@ -16,15 +16,18 @@ import (
 	"bolt/internal/revision"
 	"bolt/output/listing"
 	"bolt/puppet/eval"
+	"bolt/run"
 )
 
-type diffOptions struct {
-	code          compileOptions // of revisions
+// DiffOptions are those of catalog diff.
+type DiffOptions struct {
+	code          CompileOptions // of revisions
 	before, after string         // after is "" for the files as they are now
 	exitCode      bool
 }
 
-func (o *diffOptions) bind(b *cli.Binder) {
+// Bind reads the flags and arguments.
+func (o *DiffOptions) Bind(b *cli.Binder) {
 	var args []string
 	b.Rest(0, &args)
 	if len(args) > 0 {
@@ -37,13 +40,14 @@ func (o *diffOptions) bind(b *cli.Binder) {
 	o.code.bindNodes(b)
 }
 
-func (o *diffOptions) Check() error {
+// Check refuses options that contradict each other.
+func (o *DiffOptions) Check() error {
 	if o.code.path == "" {
 		if o.after == "" {
-			return hinted(usagef("Must specify two catalogs"), "give two files, two directories with a file for each node, or a git revision with --environment-path")
+			return cli.Hinted(cli.Errorf("Must specify two catalogs"), "give two files, two directories with a file for each node, or a git revision with --environment-path")
 		}
 		if o.code.named() || o.code.classes != nil {
-			return usagef("Options that choose nodes need --environment-path, for catalogs of git revisions")
+			return cli.Errorf("Options that choose nodes need --environment-path, for catalogs of git revisions")
 		}
 		return nil
 	}
@@ -53,27 +57,29 @@ func (o *diffOptions) Check() error {
 	return o.code.checkNodes()
 }
 
-// wordsOfCatalogDiff are two files, directories or revisions.
-func wordsOfCatalogDiff(args []string) error {
+// DiffArguments checks one or two files, directories or revisions.
+func DiffArguments(args []string) error {
 	switch {
 	case len(args) == 0:
-		return hinted(usagef("Must specify two catalogs"), "give two files, two directories with a file for each node, or git revisions with --environment-path")
+		return cli.Hinted(cli.Errorf("Must specify two catalogs"), "give two files, two directories with a file for each node, or git revisions with --environment-path")
 	case len(args) > 2:
-		return usagef("Only two catalogs can be compared")
+		return cli.Errorf("Only two catalogs can be compared")
 	case slices.Contains(args, ""):
-		return hinted(usagef("The name of a catalog or of a revision is empty"), "look whether a variable of your script is not set")
+		return cli.Hinted(cli.Errorf("The name of a catalog or of a revision is empty"), "look whether a variable of your script is not set")
 	}
 	return nil
 }
 
-func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
-	before, whole, err := a.side(ctx, o, o.before, false)
+// Diff compares catalogs and prints the differences. different is set only with --exit-code,
+// and failed if a node could not be compiled.
+func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, failed bool, err error) {
+	before, whole, err := v.side(ctx, o, o.before, false)
 	if err != nil {
-		return err
+		return false, false, err
 	}
-	after, alsoWhole, err := a.side(ctx, o, o.after, true)
+	after, alsoWhole, err := v.side(ctx, o, o.after, true)
 	if err != nil {
-		return err
+		return false, false, err
 	}
 	if !whole || !alsoWhole { // a node that failed on one side is on neither
 		before.Keep(after)
@@ -81,30 +87,24 @@ func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
 	}
 	changes, different, err := site.Compare(ctx, before, after)
 	if err != nil {
-		return stopped(err)
+		return false, false, err
 	}
-	if err := listing.PrintDifferences(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, changes); err != nil {
-		return written(err)
+	if err := listing.PrintDifferences(v.Out, listing.Options{Format: v.Format, Color: v.Color}, changes); err != nil {
+		return false, false, err
 	}
-	switch {
-	case !whole || !alsoWhole:
-		return errFailedTargets
-	case o.exitCode && different:
-		return errDifferent
-	}
-	return nil
+	return different && o.exitCode, !whole || !alsoWhole, nil
 }
 
 // side are the catalogs that an argument names: those of files, or those of a revision, which
 // are compiled. "" is the code as it is now. whole is false if a node failed. last is set for the
 // side whose messages are told.
-func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
+func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
 	if arg == "" {
-		s, failed, err := a.compiledSide(ctx, &o.code, last)
+		s, failed, err := v.compiledSide(ctx, &o.code, last)
 		if err != nil {
 			return nil, false, err
 		}
-		return s, failed == nil, a.tellFailed("the files as they are now", failed)
+		return s, failed == nil, v.tellFailed("the files as they are now", failed)
 	}
 	if _, err := os.Stat(arg); o.code.path == "" || !errors.Is(err, fs.ErrNotExist) {
 		s, err := site.ReadSide(arg)
@@ -115,7 +115,7 @@ func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (
 		}
 		return s, true, err
 	}
-	repo, err := revision.In(ctx, o.code.path, a.sys.environ())
+	repo, err := revision.In(ctx, o.code.path, v.Environ)
 	if err != nil {
 		return nil, false, fault.New(site.Kind, "'%s' is no file, and cannot be a git revision: %v", arg, err)
 	}
@@ -136,14 +136,14 @@ func (a *app) side(ctx context.Context, o *diffOptions, arg string, last bool) (
 	}
 	code := o.code
 	code.path = filepath.Join(dir, rel)
-	s, failed, err := a.compiledSide(ctx, &code, last)
+	s, failed, err := v.compiledSide(ctx, &code, last)
 	if err != nil {
 		return nil, false, ofRevision(err, dir, arg)
 	}
 	for _, c := range failed {
 		c.Err = ofRevision(c.Err, dir, arg)
 	}
-	return s, failed == nil, a.tellFailed(arg, failed)
+	return s, failed == nil, v.tellFailed(arg, failed)
 }
 
 // ofRevision replaces the directory with the files of a revision in an error: git names them
@@ -160,35 +160,35 @@ func ofRevision(err error, dir, rev string) error {
 }
 
 // tellFailed prints the errors of the nodes of one side on standard error.
-func (a *app) tellFailed(name string, failed []*site.Compiled) error {
+func (v *Invocation) tellFailed(name string, failed []*site.Compiled) error {
 	if failed == nil {
 		return nil
 	}
-	return written(listing.PrintFailures(a.sys.err, listing.Options{Color: a.ErrColor()}, " in "+name, failed))
+	return listing.PrintFailures(v.Err, listing.Options{Color: v.ErrColor}, " in "+name, failed)
 }
 
 // compiledSide compiles the catalogs of nodes. failed are the nodes without a catalog.
-func (a *app) compiledSide(ctx context.Context, code *compileOptions, last bool) (side *site.Side, failed []*site.Compiled, err error) {
-	with, err := a.compiler(ctx, code)
+func (v *Invocation) compiledSide(ctx context.Context, code *CompileOptions, last bool) (side *site.Side, failed []*site.Compiled, err error) {
+	with, err := v.compiler(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, err := a.nodes(ctx, code)
+	nodes, err := v.nodes(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := a.exporting(ctx, code, with, nodes)
+	s, err := v.exporting(ctx, code, with, nodes)
 	if err != nil {
 		return nil, nil, err
 	}
 	made := make(map[string]*catalog.Catalog)
-	for c := range site.CompileAll(ctx, s, nodes, a.timeout()) {
+	for c := range site.CompileAll(ctx, s, nodes, v.Timeout) {
 		if ctx.Err() != nil {
-			return nil, nil, errPrinted // the user knows
+			return nil, nil, run.ErrStopped // the user knows
 		}
 		for _, l := range c.Logs {
 			if last && l.Level >= eval.Warning {
-				a.sayOfNode(c.Node, l)
+				v.Say(c.Node, l)
 			}
 		}
 		if c.Err != nil {
@@ -200,12 +200,14 @@ func (a *app) compiledSide(ctx context.Context, code *compileOptions, last bool)
 	return site.CompiledSide(made), failed, nil
 }
 
-type findOptions struct {
+// FindOptions are those of catalog find.
+type FindOptions struct {
 	resource string
 	paths    []string
 }
 
-func (o *findOptions) bind(b *cli.Binder) {
+// Bind reads the flags and arguments.
+func (o *FindOptions) Bind(b *cli.Binder) {
 	var args []string
 	b.Rest(0, &args)
 	if len(args) > 1 {
@@ -213,31 +215,28 @@ func (o *findOptions) bind(b *cli.Binder) {
 	}
 }
 
-// wordsOfCatalogFind are a resource, and files or directories.
-func wordsOfCatalogFind(args []string) error {
+// FindArguments checks a resource, and files or directories.
+func FindArguments(args []string) error {
 	if len(args) < 2 {
-		return hinted(usagef("Must specify a resource and where to find it"), "for example: bolt catalog find 'File[/etc/motd]' catalogs/")
+		return cli.Hinted(cli.Errorf("Must specify a resource and where to find it"), "for example: bolt catalog find 'File[/etc/motd]' catalogs/")
 	}
 	return nil
 }
 
-func runCatalogFind(ctx context.Context, a *app, o *findOptions) error {
+// Find prints the resources that an argument names. found is not set if no node has one.
+func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err error) {
 	sides := make([]*site.Side, len(o.paths))
 	for i, path := range o.paths {
-		var err error
 		if sides[i], err = site.ReadSide(path); err != nil {
-			return err
+			return false, err
 		}
 	}
-	found, nodes, err := site.Search(ctx, sides, o.resource)
+	list, nodes, err := site.Search(ctx, sides, o.resource)
 	if err != nil {
-		return stopped(err)
+		return false, err
 	}
-	if err := listing.PrintFound(a.sys.out, listing.Options{Format: a.format(), Color: a.Color()}, found, nodes); err != nil {
-		return written(err)
+	if err := listing.PrintFound(v.Out, listing.Options{Format: v.Format, Color: v.Color}, list, nodes); err != nil {
+		return false, err
 	}
-	if len(found) == 0 {
-		return errFailedTargets
-	}
-	return nil
+	return len(list) > 0, nil
 }

@@ -1,8 +1,7 @@
-package main
+package catalogs
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -11,9 +10,6 @@ import (
 	"bolt/catalog/puppetcompiler"
 	"bolt/catalog/site"
 	"bolt/cli"
-	"bolt/format/fault"
-	"bolt/format/ordered"
-	"bolt/puppetdb/server"
 )
 
 // The compilers of --compiler.
@@ -23,7 +19,8 @@ const (
 	compilerServer = "puppetserver"
 )
 
-func compilers() []string { return []string{compilerBolt, compilerPuppet, compilerServer} }
+// Compilers are the values of --compiler.
+func Compilers() []string { return []string{compilerBolt, compilerPuppet, compilerServer} }
 
 // compilerOptions name the program that compiles, and the one that classifies.
 type compilerOptions struct {
@@ -32,7 +29,7 @@ type compilerOptions struct {
 	env        string // of --environment, "" if it was not given
 }
 
-func (o *compilerOptions) bind(b *cli.Binder) {
+func (o *compilerOptions) Bind(b *cli.Binder) {
 	if b.Text("compiler", &o.compiler); o.compiler == "" {
 		o.compiler = compilerBolt
 	}
@@ -43,21 +40,21 @@ func (o *compilerOptions) bind(b *cli.Binder) {
 func (o *compilerOptions) given() bool { return o.compiler != compilerBolt || o.classifier != "" }
 
 // check checks the options for a compiler of Puppet.
-func (o *compilerOptions) check(c *compileOptions, program bool) error {
+func (o *compilerOptions) check(c *CompileOptions, program bool) error {
 	switch {
 	case o.compiler == compilerBolt:
-	case !slices.Contains(compilers(), o.compiler):
-		return usagef("There is no compiler '%s': it must be one of %s", o.compiler, strings.Join(compilers(), ", "))
+	case !slices.Contains(Compilers(), o.compiler):
+		return cli.Errorf("There is no compiler '%s': it must be one of %s", o.compiler, strings.Join(Compilers(), ", "))
 	case program:
-		return hinted(usagef("Option '--compiler %s' compiles environments, and no program", o.compiler), "leave out --compiler, or put the program into an environment")
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' compiles environments, and no program", o.compiler), "leave out --compiler, or put the program into an environment")
 	case c.exports != "":
-		return hinted(usagef("Option '--compiler %s' takes no '--exports'", o.compiler), "only bolt collects exported resources of catalogs")
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--exports'", o.compiler), "only bolt collects exported resources of catalogs")
 	case o.compiler == compilerPuppet && c.path == "":
-		return usagef("Option '--compiler puppet' needs '--environment-path'")
+		return cli.Errorf("Option '--compiler puppet' needs '--environment-path'")
 	case o.compiler == compilerServer && c.path != "":
-		return hinted(usagef("Only one of --compiler puppetserver and --environment-path can be given"), "Puppet Server compiles the environments that it has")
+		return cli.Hinted(cli.Errorf("Only one of --compiler puppetserver and --environment-path can be given"), "Puppet Server compiles the environments that it has")
 	case o.compiler == compilerServer && (c.classes != nil || o.classifier != ""):
-		return hinted(usagef("Option '--compiler puppetserver' takes no '--class' and no '--classifier'"), "Puppet Server uses the classifier that it is configured with")
+		return cli.Hinted(cli.Errorf("Option '--compiler puppetserver' takes no '--class' and no '--classifier'"), "Puppet Server uses the classifier that it is configured with")
 	}
 	return nil
 }
@@ -72,8 +69,8 @@ func fixed(c site.Compiler) exportsCompiler {
 }
 
 // compiler returns the compiler of the nodes.
-func (a *app) compiler(ctx context.Context, o *compileOptions) (exportsCompiler, error) {
-	with, err := a.unclassified(ctx, o)
+func (v *Invocation) compiler(ctx context.Context, o *CompileOptions) (exportsCompiler, error) {
+	with, err := v.unclassified(ctx, o)
 	if err != nil || o.foreign.classifier == "" {
 		return with, err
 	}
@@ -84,21 +81,21 @@ func (a *app) compiler(ctx context.Context, o *compileOptions) (exportsCompiler,
 	return func(e compile.Exports) site.Compiler { return by.Before(with(e), o.foreign.env) }, nil
 }
 
-func (a *app) unclassified(ctx context.Context, o *compileOptions) (exportsCompiler, error) {
+func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (exportsCompiler, error) {
 	switch o.foreign.compiler {
 	case compilerServer:
-		s, err := a.puppetServer(ctx, o)
+		s, err := v.puppetServer(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		return fixed(s), nil
 	case compilerPuppet:
-		if a.global.modulepath.Given {
+		if v.Code.ModulepathGiven {
 			return nil, errModulepath()
 		}
-		p := puppetcompiler.ProgramOptions{EnvironmentPath: o.path, Environment: o.env, Env: a.sys.environ()}
-		if a.values.Has("hiera-config") {
-			p.Hiera = a.languageOptions().Hiera
+		p := puppetcompiler.ProgramOptions{EnvironmentPath: o.path, Environment: o.env, Env: v.Environ}
+		if v.Code.HieraGiven {
+			p.Hiera = v.Code.Options.Hiera
 		}
 		program, err := puppetcompiler.NewProgram(p)
 		if err != nil {
@@ -106,7 +103,7 @@ func (a *app) unclassified(ctx context.Context, o *compileOptions) (exportsCompi
 		}
 		return fixed(program), nil
 	}
-	open, err := a.site(ctx, o)
+	open, err := v.site(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,24 +127,10 @@ func (a *app) unclassified(ctx context.Context, o *compileOptions) (exportsCompi
 
 // puppetServer is the Puppet Server that the configuration describes. Its connections end
 // with the process.
-func (a *app) puppetServer(ctx context.Context, o *compileOptions) (*puppetcompiler.Server, error) {
-	settings, _ := a.config.Settings.Value("puppetserver").(*ordered.Map)
-	if settings.Len() > 0 {
-		v, err := a.plugins().ResolveAll(ctx, settings)
-		if err != nil {
-			return nil, err
-		}
-		resolved, is := v.(*ordered.Map)
-		if !is {
-			return nil, fault.New("bolt/puppetserver-error", "The plugin for the setting puppetserver must return a Hash.")
-		}
-		settings = resolved
+func (v *Invocation) puppetServer(ctx context.Context, o *CompileOptions) (*puppetcompiler.Server, error) {
+	settings, err := v.PuppetServer(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{
-		Settings: server.Settings{
-			Values: settings, Project: a.project.Dir, Home: home(a.sys),
-			Base: server.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
-		},
-		Environment: o.env, Prefer: o.foreign.env != "",
-	})
+	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{Settings: settings, Environment: o.env, Prefer: o.foreign.env != ""})
 }

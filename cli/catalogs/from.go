@@ -1,4 +1,4 @@
-package main
+package catalogs
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/run"
 )
 
 // The values of --exports that are not a directory. fromPuppetDB is one of --facts, too.
@@ -23,11 +24,14 @@ const (
 	fromPuppetDB = "puppetdb"
 )
 
-// formatPuppetDB is a format of catalog compile that no other command has.
-const formatPuppetDB = "puppetdb"
+// FormatPuppetDB is a format of catalog compile that no other command has.
+const FormatPuppetDB = "puppetdb"
 
-// completeExports completes the values of --exports.
-func completeExports(context.Context, cli.Query) cli.Completions {
+// Stores reports whether catalogs have the form that PuppetDB stores.
+func (o *CompileOptions) Stores() bool { return o.format == FormatPuppetDB }
+
+// CompleteExports completes the values of --exports.
+func CompleteExports(context.Context, cli.Query) cli.Completions {
 	return cli.Completions{Files: true, Words: []cli.Word{
 		{Text: exportsOwn, About: "only those of the node itself"},
 		{Text: exportsFleet, About: "those of the nodes of this run"},
@@ -36,29 +40,29 @@ func completeExports(context.Context, cli.Query) cli.Completions {
 }
 
 // exporting gives a compiler the exported resources that --exports names.
-func (a *app) exporting(ctx context.Context, o *compileOptions, with exportsCompiler, nodes []site.Node) (site.Compiler, error) {
+func (v *Invocation) exporting(ctx context.Context, o *CompileOptions, with exportsCompiler, nodes []site.Node) (site.Compiler, error) {
 	switch o.exports {
 	case "":
 		return with(nil), nil
 	case exportsOwn:
 		return with(&exports.Index{}), nil
 	case fromPuppetDB:
-		return with(exports.NewPuppetDB(a.puppetDB(), "")), nil
+		return with(exports.NewPuppetDB(v.PuppetDB(), "")), nil
 	case exportsFleet:
-		x, failed, err := site.Gather(ctx, with(&exports.Index{}), nodes, a.timeout())
+		x, failed, err := site.Gather(ctx, with(&exports.Index{}), nodes, v.Timeout)
 		if ctx.Err() != nil {
-			return nil, errPrinted // the user knows
+			return nil, run.ErrStopped // the user knows
 		}
 		if err != nil {
 			return nil, err
 		}
 		if failed > 0 {
-			a.logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes could not be compiled at first: no node collects their exported resources.", failed, len(nodes)))
+			v.Logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes could not be compiled at first: no node collects their exported resources.", failed, len(nodes)))
 		}
 		return with(x), nil
 	}
 	if info, err := os.Stat(o.exports); err != nil || !info.IsDir() {
-		return nil, hinted(usagef("'%s' of --exports is not a directory", o.exports),
+		return nil, cli.Hinted(cli.Errorf("'%s' of --exports is not a directory", o.exports),
 			"--exports takes puppetdb, fleet, own, or a directory of catalogs that \"bolt catalog compile --format puppetdb\" wrote")
 	}
 	x, err := site.ReadExports(ctx, o.exports)
@@ -66,14 +70,14 @@ func (a *app) exporting(ctx context.Context, o *compileOptions, with exportsComp
 		return nil, err
 	}
 	if x.Len() == 0 {
-		a.logs.Warn("missing_exports", fmt.Sprintf("The catalogs in '%s' have no exported resources. Only catalogs of --format puppetdb have those that their own node does not collect.", o.exports))
+		v.Logs.Warn("missing_exports", fmt.Sprintf("The catalogs in '%s' have no exported resources. Only catalogs of --format puppetdb have those that their own node does not collect.", o.exports))
 	}
 	return with(x), nil
 }
 
 // warnNoExports warns once that exported resources are not collected.
-func (a *app) warnNoExports() {
-	a.logs.WarnOnce("catalog_no_exports", "Exported resources of other nodes are not collected. --exports puppetdb, --exports fleet or --exports DIR collects them; --exports own ends this warning.")
+func (v *Invocation) warnNoExports() {
+	v.Logs.WarnOnce("catalog_no_exports", "Exported resources of other nodes are not collected. --exports puppetdb, --exports fleet or --exports DIR collects them; --exports own ends this warning.")
 }
 
 // storeOptions are those of a catalog for PuppetDB.
@@ -83,8 +87,8 @@ func storeOptions() wire.Options {
 }
 
 // storedNode is the node of --node with the facts that PuppetDB has.
-func (a *app) storedNode(ctx context.Context, o *compileOptions) (site.Node, error) {
-	found, err := a.puppetDB().Facts(ctx, []string{o.node}, "")
+func (v *Invocation) storedNode(ctx context.Context, o *CompileOptions) (site.Node, error) {
+	found, err := v.PuppetDB().Facts(ctx, []string{o.node}, "")
 	if err != nil {
 		return site.Node{}, err
 	}
@@ -98,20 +102,20 @@ func (a *app) storedNode(ctx context.Context, o *compileOptions) (site.Node, err
 // collectedFacts returns a function for the facts of targets beside those of the inventory.
 // They are stored by "facts collect"; with --facts puppetdb, they come from PuppetDB. They are
 // nil for a target without such facts.
-func (a *app) collectedFacts(ctx context.Context, o *compileOptions, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
+func (v *Invocation) collectedFacts(ctx context.Context, o *CompileOptions, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
 	if o.facts.Text == fromPuppetDB {
 		q, err := facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
-			return a.puppetDB().Facts(ctx, certnames, "")
+			return v.PuppetDB().Facts(ctx, certnames, "")
 		})
 		if err != nil {
 			return nil, err
 		}
 		return q.Take, nil
 	}
-	if a.factStore().Empty() {
+	if v.CachedFacts == nil {
 		return func(context.Context, *inventory.Target) (*ordered.Map, error) { return nil, nil }, nil
 	}
 	return func(ctx context.Context, t *inventory.Target) (*ordered.Map, error) {
-		return a.cachedFacts(ctx, t.Name, nil)
+		return v.CachedFacts(ctx, t.Name, nil)
 	}, nil
 }

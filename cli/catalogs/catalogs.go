@@ -1,0 +1,54 @@
+// Package catalogs carries out the commands that compile, show, compare and search
+// catalogs, and reads their options. Each command has a struct of options and a method of
+// Invocation.
+//
+// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is
+// run.ErrStopped.
+package catalogs
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"bolt/cli/acting"
+	"bolt/cli/input"
+	"bolt/environment"
+	"bolt/format/ordered"
+	"bolt/internal/logging"
+	"bolt/inventory"
+	"bolt/output"
+	"bolt/puppetdb"
+	"bolt/puppetdb/server"
+)
+
+// An Invocation is what the commands use of one invocation of bolt.
+type Invocation struct {
+	Screen
+	Logs    *logging.Log
+	Input   *input.Input
+	Code    Code
+	Timeout time.Duration // for each node; 0 is no limit
+	Environ []string      // of programs that are run
+	// Targets returns the targets that options name.
+	Targets func(context.Context, *acting.Targets) ([]*inventory.Target, error)
+	// CachedFacts returns facts of a target that were collected; nil if none were.
+	CachedFacts  func(ctx context.Context, name string, names []string) (*ordered.Map, error)
+	PuppetDB     func() *puppetdb.Instances
+	PuppetServer func(context.Context) (server.Settings, error)
+}
+
+// A Screen is where results and messages are printed, and how.
+type Screen struct {
+	Out, Err        io.Writer
+	Console         io.Writer // for messages between those of the log
+	Format          output.Format
+	Color, ErrColor bool
+}
+
+// Code is the Puppet code of the project.
+type Code struct {
+	environment.Options
+	// ModulepathGiven and HieraGiven are set if the command line names these.
+	ModulepathGiven, HieraGiven bool
+}

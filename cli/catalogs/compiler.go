@@ -2,14 +2,13 @@ package catalogs
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"bolt/catalog/classifier"
 	"bolt/catalog/compile"
 	"bolt/catalog/puppetcompiler"
 	"bolt/catalog/site"
 	"bolt/cli"
+	"bolt/modules/builtin"
 )
 
 // The compilers of --compiler.
@@ -22,43 +21,6 @@ const (
 // Compilers are the values of --compiler.
 func Compilers() []string { return []string{compilerBolt, compilerPuppet, compilerServer} }
 
-// compilerOptions name the program that compiles, and the one that classifies.
-type compilerOptions struct {
-	compiler   string
-	classifier string
-	env        string // of --environment, "" if it was not given
-}
-
-func (o *compilerOptions) Bind(b *cli.Binder) {
-	if b.Text("compiler", &o.compiler); o.compiler == "" {
-		o.compiler = compilerBolt
-	}
-	b.Text("classifier", &o.classifier)
-}
-
-// given reports whether an option was given.
-func (o *compilerOptions) given() bool { return o.compiler != compilerBolt || o.classifier != "" }
-
-// check checks the options for a compiler of Puppet.
-func (o *compilerOptions) check(c *CompileOptions, program bool) error {
-	switch {
-	case o.compiler == compilerBolt:
-	case !slices.Contains(Compilers(), o.compiler):
-		return cli.Errorf("There is no compiler '%s': it must be one of %s", o.compiler, strings.Join(Compilers(), ", "))
-	case program:
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' compiles environments, and no program", o.compiler), "leave out --compiler, or put the program into an environment")
-	case c.exports != "":
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--exports'", o.compiler), "only bolt collects exported resources of catalogs")
-	case o.compiler == compilerPuppet && c.path == "":
-		return cli.Errorf("Option '--compiler puppet' needs '--environment-path'")
-	case o.compiler == compilerServer && c.path != "":
-		return cli.Hinted(cli.Errorf("Only one of --compiler puppetserver and --environment-path can be given"), "Puppet Server compiles the environments that it has")
-	case o.compiler == compilerServer && (c.classes != nil || o.classifier != ""):
-		return cli.Hinted(cli.Errorf("Option '--compiler puppetserver' takes no '--class' and no '--classifier'"), "Puppet Server uses the classifier that it is configured with")
-	}
-	return nil
-}
-
 // An exportsCompiler is a compiler that collects exported resources; Puppet's compilers
 // ignore them.
 type exportsCompiler func(compile.Exports) site.Compiler
@@ -68,21 +30,35 @@ func fixed(c site.Compiler) exportsCompiler {
 	return func(compile.Exports) site.Compiler { return c }
 }
 
+// prepare returns the compiler and the nodes that options choose.
+func (v *Invocation) prepare(ctx context.Context, o *selection, sources []site.Source) (site.Compiler, []site.Node, error) {
+	with, err := v.compiler(ctx, o, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := v.nodes(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := v.exporting(ctx, o, with, nodes)
+	return c, nodes, err
+}
+
 // compiler returns the compiler of the nodes.
-func (v *Invocation) compiler(ctx context.Context, o *CompileOptions) (exportsCompiler, error) {
-	with, err := v.unclassified(ctx, o)
-	if err != nil || o.foreign.classifier == "" {
+func (v *Invocation) compiler(ctx context.Context, o *selection, sources []site.Source) (exportsCompiler, error) {
+	with, err := v.unclassified(ctx, o, sources)
+	if err != nil || o.classifier == "" {
 		return with, err
 	}
-	by, err := classifier.New(ctx, o.foreign.classifier)
+	by, err := classifier.New(ctx, o.classifier)
 	if err != nil {
 		return nil, err
 	}
-	return func(e compile.Exports) site.Compiler { return by.Before(with(e), o.foreign.env) }, nil
+	return func(e compile.Exports) site.Compiler { return by.Before(with(e), o.environment) }, nil
 }
 
-func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (exportsCompiler, error) {
-	switch o.foreign.compiler {
+func (v *Invocation) unclassified(ctx context.Context, o *selection, sources []site.Source) (exportsCompiler, error) {
+	switch o.compiler {
 	case compilerServer:
 		s, err := v.puppetServer(ctx, o)
 		if err != nil {
@@ -93,7 +69,7 @@ func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (expor
 		if v.Code.ModulepathGiven {
 			return nil, errModulepath()
 		}
-		p := puppetcompiler.ProgramOptions{EnvironmentPath: o.path, Environment: o.env, Env: v.Environ}
+		p := puppetcompiler.ProgramOptions{EnvironmentPath: o.path, Environment: o.env(), Env: v.Environ}
 		if v.Code.HieraGiven {
 			p.Hiera = v.Code.Options.Hiera
 		}
@@ -103,13 +79,13 @@ func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (expor
 		}
 		return fixed(program), nil
 	}
-	open, err := v.site(ctx, o)
+	open, err := v.site(ctx, o, sources)
 	if err != nil {
 		return nil, err
 	}
-	if o.foreign.classifier != "" {
+	if o.classifier != "" {
 		return func(e compile.Exports) site.Compiler {
-			return site.NewEnvironments(o.env, func(env string) (*site.Site, error) {
+			return site.NewEnvironments(o.env(), func(env string) (*site.Site, error) {
 				s, err := open(env)
 				if err != nil {
 					return nil, err
@@ -118,7 +94,7 @@ func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (expor
 			})
 		}, nil
 	}
-	s, err := open(o.env)
+	s, err := open(o.env())
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +103,32 @@ func (v *Invocation) unclassified(ctx context.Context, o *CompileOptions) (expor
 
 // puppetServer is the Puppet Server that the configuration describes. Its connections end
 // with the process.
-func (v *Invocation) puppetServer(ctx context.Context, o *CompileOptions) (*puppetcompiler.Server, error) {
+func (v *Invocation) puppetServer(ctx context.Context, o *selection) (*puppetcompiler.Server, error) {
 	settings, err := v.PuppetServer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{Settings: settings, Environment: o.env, Prefer: o.foreign.env != ""})
+	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{Settings: settings, Environment: o.env(), Prefer: o.environment != ""})
+}
+
+// site returns the function that opens the code that is compiled, by its environment. sources
+// are a program for the modules of the project.
+func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Source) (func(env string) (*site.Site, error), error) {
+	if o.path == "" {
+		return func(env string) (*site.Site, error) { return site.New(env, v.Code.Options, sources) }, nil
+	}
+	if v.Code.ModulepathGiven {
+		return nil, errModulepath()
+	}
+	code := v.Code.Options
+	if !v.Code.HieraGiven {
+		code.Hiera = "" // that of the project is not about this environment
+	}
+	return func(env string) (*site.Site, error) {
+		return site.Open(ctx, o.path, env, code, builtin.Files())
+	}, nil
+}
+
+func errModulepath() error {
+	return cli.Hinted(cli.Errorf("Only one of --environment-path and --modulepath can be given"), "modulepath in environment.conf names directories of modules")
 }

@@ -21,8 +21,8 @@ import (
 
 // DiffOptions are those of catalog diff.
 type DiffOptions struct {
-	code          CompileOptions // of revisions
-	before, after string         // after is "" for the files as they are now
+	code          selection // of revisions
+	before, after string    // after is "" for the files as they are now
 	exitCode      bool
 }
 
@@ -37,7 +37,7 @@ func (o *DiffOptions) Bind(b *cli.Binder) {
 		o.after = args[1]
 	}
 	b.Switch("exit-code", &o.exitCode)
-	o.code.bindNodes(b)
+	o.code.bind(b)
 }
 
 // Check refuses options that contradict each other.
@@ -46,15 +46,12 @@ func (o *DiffOptions) Check() error {
 		if o.after == "" {
 			return cli.Hinted(cli.Errorf("Must specify two catalogs"), "give two files, two directories with a file for each node, or a git revision with --environment-path")
 		}
-		if o.code.named() || o.code.classes != nil {
+		if o.code.given() {
 			return cli.Errorf("Options that choose nodes need --environment-path, for catalogs of git revisions")
 		}
 		return nil
 	}
-	if err := o.code.foreign.check(&o.code, false); err != nil {
-		return err
-	}
-	return o.code.checkNodes()
+	return o.code.check(false)
 }
 
 // DiffArguments checks one or two files, directories or revisions.
@@ -168,16 +165,8 @@ func (v *Invocation) tellFailed(name string, failed []*site.Compiled) error {
 }
 
 // compiledSide compiles the catalogs of nodes. failed are the nodes without a catalog.
-func (v *Invocation) compiledSide(ctx context.Context, code *CompileOptions, last bool) (side *site.Side, failed []*site.Compiled, err error) {
-	with, err := v.compiler(ctx, code)
-	if err != nil {
-		return nil, nil, err
-	}
-	nodes, err := v.nodes(ctx, code)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := v.exporting(ctx, code, with, nodes)
+func (v *Invocation) compiledSide(ctx context.Context, code *selection, last bool) (side *site.Side, failed []*site.Compiled, err error) {
+	s, nodes, err := v.prepare(ctx, code, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,45 +187,4 @@ func (v *Invocation) compiledSide(ctx context.Context, code *CompileOptions, las
 		made[c.Node] = c.Catalog
 	}
 	return site.CompiledSide(made), failed, nil
-}
-
-// FindOptions are those of catalog find.
-type FindOptions struct {
-	resource string
-	paths    []string
-}
-
-// Bind reads the flags and arguments.
-func (o *FindOptions) Bind(b *cli.Binder) {
-	var args []string
-	b.Rest(0, &args)
-	if len(args) > 1 {
-		o.resource, o.paths = args[0], args[1:]
-	}
-}
-
-// FindArguments checks a resource, and files or directories.
-func FindArguments(args []string) error {
-	if len(args) < 2 {
-		return cli.Hinted(cli.Errorf("Must specify a resource and where to find it"), "for example: bolt catalog find 'File[/etc/motd]' catalogs/")
-	}
-	return nil
-}
-
-// Find prints the resources that an argument names. found is not set if no node has one.
-func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err error) {
-	sides := make([]*site.Side, len(o.paths))
-	for i, path := range o.paths {
-		if sides[i], err = site.ReadSide(path); err != nil {
-			return false, err
-		}
-	}
-	list, nodes, err := site.Search(ctx, sides, o.resource)
-	if err != nil {
-		return false, err
-	}
-	if err := listing.PrintFound(v.Out, listing.Options{Format: v.Format, Color: v.Color}, list, nodes); err != nil {
-		return false, err
-	}
-	return len(list) > 0, nil
 }

@@ -1,0 +1,80 @@
+package catalogs
+
+import (
+	"context"
+
+	"bolt/catalog/site"
+	"bolt/facts"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/inventory"
+)
+
+// nodes are the machines for which catalogs are compiled.
+func (v *Invocation) nodes(ctx context.Context, o *selection) ([]site.Node, error) {
+	if o.node != "" {
+		if o.facts.Text == fromPuppetDB {
+			n, err := v.storedNode(ctx, o)
+			return []site.Node{n}, err
+		}
+		n, err := site.ReadNode(ctx, o.node, o.facts.Text, o.classes)
+		return []site.Node{n}, err
+	}
+	targets, err := v.Targets(ctx, &o.targets)
+	if err != nil {
+		return nil, err
+	}
+	collected, err := v.collectedFacts(ctx, o, targets)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]site.Node, len(targets))
+	for i, t := range targets {
+		data, err := t.Data(ctx)
+		if err != nil {
+			return nil, err
+		}
+		others, err := collected(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if nodes[i], err = site.NodeOf(t.Name, data.FactsOver(others), o.classes); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// storedNode is the node of --node with the facts that PuppetDB has.
+func (v *Invocation) storedNode(ctx context.Context, o *selection) (site.Node, error) {
+	found, err := v.PuppetDB().Facts(ctx, []string{o.node}, "")
+	if err != nil {
+		return site.Node{}, err
+	}
+	m, ok := found.Value(o.node).(*ordered.Map)
+	if !ok {
+		return site.Node{}, fault.New(site.Kind, "PuppetDB has no facts of the node %s.", o.node)
+	}
+	return site.NodeOf(o.node, m, o.classes)
+}
+
+// collectedFacts returns a function for the facts of targets beside those of the inventory.
+// They are stored by "facts collect"; with --facts puppetdb, they come from PuppetDB. They are
+// nil for a target without such facts.
+func (v *Invocation) collectedFacts(ctx context.Context, o *selection, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
+	if o.facts.Text == fromPuppetDB {
+		q, err := facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {
+			return v.PuppetDB().Facts(ctx, certnames, "")
+		})
+		if err != nil {
+			return nil, err
+		}
+		return q.Take, nil
+	}
+	if v.CachedFacts == nil {
+		return func(context.Context, *inventory.Target) (*ordered.Map, error) { return nil, nil }, nil
+	}
+	return func(ctx context.Context, t *inventory.Target) (*ordered.Map, error) {
+		return v.CachedFacts(ctx, t.Name, nil)
+	}, nil
+}

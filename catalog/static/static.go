@@ -33,15 +33,17 @@ type Sources struct {
 // New makes a Sources of the modules of an environment.
 func New(path *modules.Path) *Sources { return &Sources{modules: path} }
 
-// A Problem is a resource whose source could not be resolved. It has no metadata.
+// A Problem is a resource whose source could not be resolved, or not wholly. In the first case
+// it has no metadata.
 type Problem struct {
 	Resource *catalog.Resource
 	Msg      string // such as: the source is puppet:///modules/m/x, and there is no such file
 }
 
 // Resolve adds the metadata of files to the catalog: to Files for one file, to Trees for
-// resources with recurse. It returns the resources with sources that it cannot resolve. The
-// error is that of ctx.
+// resources with recurse. It returns the resources with sources that it cannot resolve. FIFOs,
+// sockets and devices below a source are left out, which is a problem, too. The error is that of
+// ctx.
 func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, error) {
 	var problems []Problem
 	for _, r := range c.Resources() {
@@ -52,20 +54,27 @@ func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, e
 		if len(sources) == 0 || !served(sources) {
 			continue
 		}
-		var msg string
+		var msg, left string
 		if recursive(r) {
-			msg = s.trees(ctx, c, r, sources)
+			msg, left = s.trees(ctx, c, r, sources)
 		} else {
 			msg = s.file(ctx, c, r, sources)
 		}
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if msg != "" && r.Secret("source") {
-			msg = "is secret, and could not be resolved"
+		if r.Secret("source") {
+			if msg != "" {
+				msg = "is secret, and could not be resolved"
+			}
+			if left != "" {
+				left = "is secret. It has entries that are not files, directories or links, and that are left out"
+			}
 		}
-		if msg != "" {
-			problems = append(problems, Problem{r, "the source " + msg})
+		for _, m := range []string{msg, left} {
+			if m != "" {
+				problems = append(problems, Problem{r, "the source " + m})
+			}
 		}
 	}
 	return problems, nil
@@ -139,21 +148,25 @@ func (s *Sources) file(ctx context.Context, c *catalog.Catalog, r *catalog.Resou
 }
 
 // trees adds the metadata of the first source that exists, or of all if sourceselect says so.
-func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg string) {
+// msg is the problem, if there is one; left is one about files that are left out.
+func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg, left string) {
 	var trees []catalog.Tree
 	w := s.walk(r)
 	for _, source := range sources {
 		source = strings.TrimRight(source, "/")
 		at, msg := s.find(source)
 		if msg != "" {
-			return msg
+			return msg, ""
 		}
-		files, err := w.tree(ctx, at.path)
+		files, special, err := w.tree(ctx, at.path)
 		switch {
 		case missing(err):
 			continue
 		case err != nil:
-			return unreadable(source, err)
+			return unreadable(source, err), ""
+		}
+		if special != nil && left == "" {
+			left = leftOut(source, special)
 		}
 		for _, f := range files {
 			f.ContentURI = at.uri
@@ -167,13 +180,23 @@ func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Reso
 		}
 	}
 	if trees == nil {
-		return absent(sources)
+		return absent(sources), ""
 	}
 	if c.Trees == nil {
 		c.Trees = make(map[string][]catalog.Tree)
 	}
 	c.Trees[r.Title] = trees
-	return ""
+	return "", left
+}
+
+// leftOut is the problem of files below a source that have no content.
+func leftOut(source string, paths []string) string {
+	const most = 3
+	text, more := strings.Join(paths[:min(most, len(paths))], ", "), len(paths)-most
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("is %s. It has entries that are not files, directories or links, and that are left out: %s", source, text)
 }
 
 func absent(sources []string) string {

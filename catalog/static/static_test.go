@@ -162,6 +162,33 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
+// Of a directory with FIFOs and sockets, these are left out, and the rest is there.
+func TestSpecialFiles(t *testing.T) {
+	dir, s := sources(t)
+	for _, name := range []string{"aa", "sub/p1", "sub/p2", "zz"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, "m/files/tree", name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := one(t, "recurse", true, "source", "puppet:///modules/m/tree")
+	problems, err := s.Resolve(t.Context(), c)
+	if err != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Msg, "and that are left out: aa, sub/p1, sub/p2 and 1 more") {
+		t.Errorf("%v, %v", problems, err)
+	}
+	if trees := c.Trees["/f"]; len(trees) != 1 || len(trees[0].Files) != 9 {
+		t.Errorf("the trees are %v", trees)
+	}
+	// A link that leads nowhere is an error of the link, and not a missing source.
+	if err := os.Symlink("nowhere", filepath.Join(dir, "m/files/tree/away")); err != nil {
+		t.Fatal(err)
+	}
+	c = one(t, "recurse", true, "links", "follow", "source", "puppet:///modules/m/tree")
+	problems, err = s.Resolve(t.Context(), c)
+	if err != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Msg, "m/files/tree/away leads to no file") {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
 // A secret source is not in a message.
 func TestSecretSource(t *testing.T) {
 	_, s := sources(t)

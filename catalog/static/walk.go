@@ -68,10 +68,13 @@ func (w *walk) meta(ctx context.Context, root, relative string) (*catalog.FileMe
 		f.Type = "link"
 		f.Destination, err = os.Readlink(name)
 	default:
-		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a file, a directory or a link")}
+		err = &fs.PathError{Op: "read", Path: name, Err: errSpecial}
 	}
 	return f, err
 }
+
+// errSpecial is the error of a FIFO, a socket or a device, which has no content.
+var errSpecial = errors.New("it is not a file, a directory or a link")
 
 func changed(info fs.FileInfo) time.Time {
 	if st, is := info.Sys().(*syscall.Stat_t); is {
@@ -81,8 +84,11 @@ func changed(info fs.FileInfo) time.Time {
 }
 
 // tree is the metadata of a file or directory, and of all below it, sorted by name. A
-// directory is before its content.
-func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, err error) {
+// directory is before its content. left are the paths below root of files that have no
+// content, which are left out.
+//
+// Differs from Puppet: it serves these, and applying them is an error of the target.
+func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, left []string, err error) {
 	most := w.most
 	if most < 0 {
 		most = maxFiles
@@ -93,7 +99,13 @@ func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta
 			return err
 		}
 		f, err := w.meta(ctx, root, relative)
-		if err != nil {
+		switch {
+		case err != nil && level > 0 && errors.Is(err, errSpecial):
+			left = append(left, relative)
+			return nil
+		case err != nil && level > 0 && missing(err): // only the source itself is missing then
+			return fmt.Errorf("%s leads to no file", filepath.Join(root, filepath.FromSlash(relative)))
+		case err != nil:
 			return err
 		}
 		if len(files) == most {
@@ -116,7 +128,8 @@ func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta
 		}
 		return nil
 	}
-	return files, visit(".", 0)
+	err = visit(".", 0)
+	return files, left, err
 }
 
 // maxLevels ends the walk through links to directories that contain them.

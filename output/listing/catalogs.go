@@ -48,14 +48,17 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) er
 	case c.Err != nil:
 		return nil
 	}
-	applied := 0
+	applied, declared := 0, 0
 	for _, r := range c.Catalog.Resources() {
-		if !r.Virtual && !r.Container() {
+		switch {
+		case !r.Virtual && !r.Container():
 			applied++
+		case r.Type == "Class" && r.Title != "main" && r.Title != "Settings": // each catalog has these two
+			declared++
 		}
 	}
 	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, oneLine(c.Node)+":"),
-		layout.Plural(applied, "resource"), classes(len(c.Catalog.Classes)), c.Catalog.Digest())
+		layout.Plural(applied, "resource"), classes(declared), c.Catalog.Digest())
 	return w.Flush()
 }
 

@@ -179,16 +179,6 @@ func compare(a *side, old *catalog.Resource, b *side, r *catalog.Resource) (para
 	return params
 }
 
-// Different reports whether a node has a change.
-func Different(changes map[string][]Change) bool {
-	for _, list := range changes {
-		if list != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // A Group is nodes whose catalogs have the same differences.
 type Group struct {
 	Nodes   []string

@@ -71,9 +71,35 @@ func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) 
 	return s.compiled[name], nil
 }
 
+// Differences are those of the catalogs of nodes.
+type Differences struct {
+	Changes map[string][]diff.Change // by the names of the nodes
+	// Before and After are the nodes that only this side has, sorted. All of their resources
+	// are Changes.
+	Before, After []string
+}
+
+// Count returns the number of nodes that differ.
+func (d *Differences) Count() int {
+	n := len(d.Before) + len(d.After)
+	for node, list := range d.Changes {
+		if list != nil && !d.Single(node) {
+			n++
+		}
+	}
+	return n
+}
+
+// Single reports whether only one side has a node.
+func (d *Differences) Single(node string) bool {
+	_, before := slices.BinarySearch(d.Before, node)
+	_, after := slices.BinarySearch(d.After, node)
+	return before || after
+}
+
 // Compare compares the catalogs of nodes. If both sides are one file or one node, these are compared,
-// whatever their names are. different is set if a node has a change. The error is a *fault.Error.
-func Compare(ctx context.Context, before, after *Side) (changes map[string][]diff.Change, different bool, err error) {
+// whatever their names are. The error is a *fault.Error.
+func Compare(ctx context.Context, before, after *Side) (*Differences, error) {
 	names := append(before.names(), after.names()...)
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -82,9 +108,9 @@ func Compare(ctx context.Context, before, after *Side) (changes map[string][]dif
 		names = after.names()
 		other = func(string) string { return before.names()[0] }
 	}
-	changes = make(map[string][]diff.Change)
+	found := &Differences{Changes: make(map[string][]diff.Change)}
 	none := &catalog.Catalog{}
-	err = each(names, func(name string) (done, error) {
+	err := each(names, func(name string) (done, error) {
 		a, err := before.load(ctx, other(name))
 		if err != nil {
 			return done{}, err
@@ -94,24 +120,53 @@ func Compare(ctx context.Context, before, after *Side) (changes map[string][]dif
 		case err != nil:
 			return done{}, err
 		case a == nil:
-			return done{b.Name, diff.Compare(none, b)}, nil
+			return done{node: b.Name, changes: diff.Compare(none, b), only: onlyAfter}, nil
 		case b == nil:
-			return done{a.Name, diff.Compare(a, none)}, nil
+			return done{node: a.Name, changes: diff.Compare(a, none), only: onlyBefore}, nil
 		}
-		return done{b.Name, diff.Compare(a, b)}, nil
-	}, changes)
-	return changes, diff.Different(changes), err
+		return done{node: b.Name, changes: diff.Compare(a, b)}, nil
+	}, func(d done) bool {
+		if _, twice := found.Changes[d.node]; twice {
+			return false
+		}
+		found.Changes[d.node] = d.changes
+		switch d.only {
+		case onlyBefore:
+			found.Before = append(found.Before, d.node)
+		case onlyAfter:
+			found.After = append(found.After, d.node)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(found.Before)
+	slices.Sort(found.After)
+	return found, nil
 }
 
 // done is the result for one node.
 type done struct {
 	node    string
 	changes []diff.Change
+	only    presence // of a comparison
+	similar []string // of a search
 }
 
-// each works on names at the same time, and collects the results. The error is the first one, in the
-// order of the names, or that two names have the catalog of one node.
-func each(names []string, work func(name string) (done, error), to map[string][]diff.Change) error {
+// A presence says which sides have a node.
+type presence uint8
+
+const (
+	_ presence = iota // both
+	onlyBefore
+	onlyAfter
+)
+
+// each works on names at the same time, and hands the results to a function, in the order of the
+// names; it reports whether the node is a new one. The error is the first one, or that two names
+// have the catalog of one node.
+func each(names []string, work func(name string) (done, error), to func(done) bool) error {
 	type result struct {
 		done
 		err error
@@ -123,10 +178,9 @@ func each(names []string, work func(name string) (done, error), to map[string][]
 		if r.err != nil {
 			return r.err
 		}
-		if _, twice := to[r.node]; twice {
+		if !to(r.done) {
 			return fault.New(Kind, "There are two catalogs of the node %s.", r.node)
 		}
-		to[r.node] = r.changes
 	}
 	return nil
 }

@@ -59,9 +59,12 @@ func TestCompare(t *testing.T) {
 		{at("uri"), at("uri"), "ssh://h%25:"},
 		{at("a"), at("twice"), "There are two catalogs of the node n."},
 	} {
-		changes, different, err := site.Compare(t.Context(), k.before, k.after)
+		found, err := site.Compare(t.Context(), k.before, k.after)
+		if err != nil {
+			found = &site.Differences{}
+		}
 		var list []string
-		for node, of := range changes {
+		for node, of := range found.Changes {
 			kinds := ""
 			for _, c := range of {
 				kinds += string(c.Kind)
@@ -72,12 +75,28 @@ func TestCompare(t *testing.T) {
 		got := strings.Join(list, " ")
 		if err != nil {
 			got = err.Error()
-		} else if different != (strings.Contains(got, ":added") || strings.Contains(got, ":changed") || strings.Contains(got, ":removed")) {
-			t.Errorf("different is %v for %s", different, got)
+		} else if (found.Count() > 0) != (strings.Contains(got, ":added") || strings.Contains(got, ":changed") || strings.Contains(got, ":removed")) {
+			t.Errorf("%d nodes differ for %s", found.Count(), got)
 		}
 		if got != k.want {
 			t.Errorf("got %q, want %q", got, k.want)
 		}
+	}
+}
+
+// Nodes that only one side has differ, also without resources.
+func TestOneSide(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a/x.json": text("x", "0"), "a/gone.json": text("gone", "0"), "a/bare.json": `{"name":"bare","resources":[]}`,
+		"b/x.json": text("x", "0"), "b/new.json": text("new", "0"),
+	})
+	d, err := site.Compare(t.Context(), side(t, filepath.Join(dir, "a")), side(t, filepath.Join(dir, "b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(d.Before, d.After, d.Count(), d.Single("gone"), d.Single("x")); got != "[bare gone] [new] 3 true false" {
+		t.Error(got)
 	}
 }
 
@@ -91,7 +110,7 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	for _, pair := range [][2]string{{"bad", "ok"}, {"ok", "bad"}} {
-		if _, _, err := site.Compare(t.Context(), side(t, filepath.Join(dir, pair[0])), side(t, filepath.Join(dir, pair[1]))); err == nil || !strings.Contains(err.Error(), "n.json' is not a catalog") {
+		if _, err := site.Compare(t.Context(), side(t, filepath.Join(dir, pair[0])), side(t, filepath.Join(dir, pair[1]))); err == nil || !strings.Contains(err.Error(), "n.json' is not a catalog") {
 			t.Errorf("%v: %v", pair, err)
 		}
 	}
@@ -110,21 +129,61 @@ func TestSearch(t *testing.T) {
 		"web::vhost[a*[b]]":   "Web::Vhost[a*[b]]",
 		"Web::Vhost[*[*]]":    "Web::Vhost[a*[b]]",
 		"Class":               "",
+		"/a":                  "File[/a]",
+		"*.conf":              "File[/etc/a.conf]",
 		"File[/a":             `"File[/a" is not a resource.`,
 		"File[]":              `"File[]" is not a resource.`,
 		"":                    `"" is not a resource.`,
 	} {
-		found, nodes, err := site.Search(t.Context(), []*site.Side{side(t, dir)}, pattern)
+		found, err := site.Search(t.Context(), []*site.Side{side(t, dir)}, pattern)
+		if err != nil {
+			found = &site.Found{}
+		}
 		var list []string
-		for _, s := range found {
+		for _, s := range found.Resources {
 			list = append(list, s.Resource.String())
 		}
 		got := strings.Join(list, " ")
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want || err == nil && nodes != 2 {
-			t.Errorf("%s: got %q on %d nodes, want %q", pattern, got, nodes, want)
+		if got != want || err == nil && found.Nodes != 2 {
+			t.Errorf("%s: got %q on %d nodes, want %q", pattern, got, found.Nodes, want)
+		}
+	}
+}
+
+// A resource that is not there is answered with similar ones.
+func TestSimilar(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"n.json": `{"name":"n","resources":[{"type":"File","title":"/etc/nginx/nginx.conf"},{"type":"Package","title":"nginx"},{"type":"Service","title":"nginx"},` +
+		`{"type":"Class","title":"Nginx"},{"type":"File","title":"/etc/motd"},{"type":"File","title":"/srv/motd"}]}`})
+	for text, want := range map[string]string{
+		"File[/etc/mtod]":        "File[/etc/motd]",
+		"Fiel[/etc/motd]":        "File[/etc/motd]",
+		"File[nginx]":            "Package[nginx] Service[nginx] Class[Nginx]",
+		"File[/etc/nginx.conf]":  "File[/etc/nginx/nginx.conf]",
+		"File[motd]":             "File[/etc/motd] File[/srv/motd]",
+		"Package[apache2]":       "",
+		"nignx":                  "Package[nginx] Service[nginx] Class[Nginx]",
+		"File[/etc/nginx/*.cnf]": "",
+	} {
+		found, err := site.Search(t.Context(), []*site.Side{side(t, dir)}, text)
+		if err != nil || strings.Join(found.Similar, " ") != want {
+			t.Errorf("%s: got %q, want %q (%v)", text, found.Similar, want, err)
+		}
+	}
+	c, err := site.ReadOne(t.Context(), filepath.Join(dir, "n.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"Package[ngnx]":    "The catalog of n has no Package[ngnx]. Did you mean Package[nginx]?",
+		"Package[apache2]": "The catalog of n has no Package[apache2].",
+		"nginx":            `"nginx" is not a resource. A resource is written Type[title]. Did you mean Package[nginx], Service[nginx] or Class[Nginx]?`,
+	} {
+		if _, err := site.Find(c, text); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

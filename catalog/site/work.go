@@ -2,6 +2,8 @@ package site
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"bolt/catalog"
@@ -68,7 +70,7 @@ func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 	e.Hint = "Without a resource, \"bolt catalog show\" lists all of them."
 	ref, err := catalog.ParseRef(text)
 	if err != nil {
-		e.Msg = err.Error()
+		e.Msg = fmt.Sprintf("%q is not a resource. A resource is written Type[title].%s", text, didYouMean(similar(c, catalog.Ref{Title: text})))
 		return nil, e
 	}
 	if r := c.Find(ref); r != nil {
@@ -79,6 +81,7 @@ func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 			return r, nil
 		}
 	}
+	e.Msg += didYouMean(similar(c, ref))
 	return nil, e
 }
 
@@ -92,48 +95,80 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 	return list, nil
 }
 
-// Search returns the resources that a pattern matches, each as an added resource, with the nodes
-// that have it with equal parameters, and the number of all nodes. The error is a *fault.Error.
-func Search(ctx context.Context, sides []*Side, pattern string) (found []diff.Shared, nodes int, err error) {
-	match, err := matcher(pattern)
+// Found is what a search has found.
+type Found struct {
+	Resources []diff.Shared // each as an added resource, with the nodes that have it with equal parameters
+	Nodes     int           // all nodes
+	Similar   []string      // resources that may have been meant, if there are no Resources
+}
+
+// Search returns the resources that a pattern matches. The error is a *fault.Error.
+func Search(ctx context.Context, sides []*Side, pattern string) (*Found, error) {
+	match, ref, err := matcher(pattern)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	changes := make(map[string][]diff.Change)
+	var alike []string
 	for _, side := range sides {
 		err := each(side.names(), func(name string) (done, error) {
 			c, err := side.load(ctx, name)
 			if err != nil {
 				return done{}, err
 			}
-			return done{c.Name, diff.Select(c, match)}, nil
-		}, changes)
+			d := done{node: c.Name, changes: diff.Select(c, match)}
+			if d.changes == nil {
+				d.similar = similar(c, ref)
+			}
+			return d, nil
+		}, func(d done) bool {
+			if _, twice := changes[d.node]; twice {
+				return false
+			}
+			changes[d.node] = d.changes
+			for _, name := range d.similar {
+				if len(alike) < maxSimilar && !slices.Contains(alike, name) {
+					alike = append(alike, name)
+				}
+			}
+			return true
+		})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	return diff.ByChange(changes), len(changes), nil
+	f := &Found{Resources: diff.ByChange(changes), Nodes: len(changes)}
+	if len(f.Resources) == 0 {
+		f.Similar = alike
+	}
+	return f, nil
 }
 
-// matcher compares references with a pattern: Type, or Type[title] with * in the title.
-func matcher(pattern string) (func(catalog.Ref) bool, error) {
+// matcher compares references with a pattern: Type[title] with * in the title, or one word, which
+// is a type or a title. ref is the pattern as a reference, whose type is "" for one word.
+func matcher(pattern string) (match func(catalog.Ref) bool, ref catalog.Ref, err error) {
 	typ, title, has := strings.Cut(pattern, "[")
 	title, closed := strings.CutSuffix(title, "]")
 	if typ == "" || has != closed || has && title == "" {
 		e := fault.New(Kind, "%q is not a resource.", pattern)
-		e.Hint = "Write Type[title], or Type for all resources of the type. * in a title matches any text."
-		return nil, e
+		e.Hint = "Write Type[title], Type for all resources of the type, or only a title. * in a title matches any text."
+		return nil, ref, e
+	}
+	if !has {
+		typ, title = "", pattern
 	}
 	words := strings.Split(title, "*")
 	return func(r catalog.Ref) bool {
 		switch {
-		case !strings.EqualFold(r.Type, typ):
+		case !has && strings.EqualFold(r.Type, title):
+			return true
+		case has && !strings.EqualFold(r.Type, typ):
 			return false
-		case !has || r.Title == title || matches(words, r.Title):
+		case r.Title == title || matches(words, r.Title):
 			return true
 		}
 		return r.Type == "Class" && strings.EqualFold(r.Title, title)
-	}, nil
+	}, catalog.Ref{Type: typ, Title: title}, nil
 }
 
 // matches reports whether a text begins with the first word, ends with the last one, and has

@@ -82,14 +82,14 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 		before.Keep(after)
 		after.Keep(before)
 	}
-	changes, different, err := site.Compare(ctx, before, after)
+	found, err := site.Compare(ctx, before, after)
 	if err != nil {
 		return false, false, err
 	}
-	if err := listing.PrintDifferences(v.Out, listing.Options{Format: v.Format, Color: v.Color}, changes); err != nil {
+	if err := listing.PrintDifferences(v.Out, listing.Options{Format: v.Format, Color: v.Color}, found); err != nil {
 		return false, false, err
 	}
-	return different && o.exitCode, !whole || !alsoWhole, nil
+	return o.exitCode && found.Count() > 0, !whole || !alsoWhole, nil
 }
 
 // side are the catalogs that an argument names: those of files, or those of a revision, which

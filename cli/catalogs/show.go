@@ -126,12 +126,12 @@ func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err 
 			return false, err
 		}
 	}
-	list, nodes, err := site.Search(ctx, sides, o.resource)
+	list, err := site.Search(ctx, sides, o.resource)
 	if err != nil {
 		return false, err
 	}
-	if err := listing.PrintFound(v.Out, listing.Options{Format: v.Format, Color: v.Color}, list, nodes); err != nil {
+	if err := listing.PrintFound(v.Out, listing.Options{Format: v.Format, Color: v.Color}, list); err != nil {
 		return false, err
 	}
-	return len(list) > 0, nil
+	return len(list.Resources) > 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -15,6 +16,7 @@ import (
 	"bolt/format/safejson"
 	"bolt/internal/nodeset"
 	"bolt/internal/safetext"
+	"bolt/internal/spelling"
 	"bolt/output/layout"
 )
 
@@ -193,18 +195,16 @@ func value(v any) string {
 }
 
 // PrintDifferences prints what differs for nodes. Text has a block for the nodes with
-// the same differences, JSON an object for each change with its nodes.
-func PrintDifferences(w io.Writer, o Options, changes map[string][]catalogdiff.Change) error {
-	different := 0
-	for _, list := range changes {
-		if list != nil {
-			different++
-		}
-	}
+// the same differences, and a line for nodes that only one side has; JSON has an object for each
+// change with its nodes.
+func PrintDifferences(w io.Writer, o Options, d *site.Differences) error {
+	nodes, different := len(d.Changes), d.Count()
 	if o.Format.IsJSON() {
-		return layout.WriteDocument(w, ordered.Of("nodes", int64(len(changes)), "different", int64(different), "changes", sharedData(catalogdiff.ByChange(changes))))
+		return layout.WriteDocument(w, ordered.Of("nodes", int64(nodes), "different", int64(different), "changes", sharedData(catalogdiff.ByChange(d.Changes))))
 	}
 	out := bufio.NewWriter(w)
+	changes := maps.Clone(d.Changes)
+	maps.DeleteFunc(changes, func(node string, _ []catalogdiff.Change) bool { return d.Single(node) })
 	for _, g := range catalogdiff.Fold(changes) {
 		name := oneLine(nodeset.Fold(g.Nodes))
 		switch {
@@ -220,15 +220,29 @@ func PrintDifferences(w io.Writer, o Options, changes map[string][]catalogdiff.C
 			printChange(out, o.Color, &c)
 		}
 	}
-	fmt.Fprintf(out, "%d of %d nodes differ\n", different, len(changes))
+	printSingle(out, o, "BEFORE", d.Before, d.Changes)
+	printSingle(out, o, "AFTER", d.After, d.Changes)
+	fmt.Fprintf(out, "%d of %d nodes differ\n", different, nodes)
 	return out.Flush()
 }
 
-// PrintFound prints resources with the nodes that have them. of is the number of all nodes.
-func PrintFound(w io.Writer, o Options, found []catalogdiff.Shared, of int) error {
+// printSingle prints a line about the nodes that only one side has.
+func printSingle(out io.Writer, o Options, side string, nodes []string, changes map[string][]catalogdiff.Change) {
+	if len(nodes) == 0 {
+		return
+	}
+	text := layout.Plural(len(nodes), "node")
+	if len(nodes) == 1 {
+		text = layout.Plural(len(changes[nodes[0]]), "resource")
+	}
+	fmt.Fprintf(out, "%s only in %s (%s)\n", layout.Paint(layout.Yellow, o.Color, oneLine(nodeset.Fold(nodes))+":"), side, text)
+}
+
+// PrintFound prints resources with the nodes that have them.
+func PrintFound(w io.Writer, o Options, found *site.Found) error {
 	if o.Format.IsJSON() {
-		list := make([]any, len(found))
-		for i, s := range found {
+		list := make([]any, len(found.Resources))
+		for i, s := range found.Resources {
 			params := &ordered.Map{}
 			for _, p := range s.Params {
 				if p.Secret {
@@ -239,11 +253,11 @@ func PrintFound(w io.Writer, o Options, found []catalogdiff.Shared, of int) erro
 			}
 			list[i] = ordered.Of("resource", s.Resource.String(), "parameters", params, "nodes", s.Nodes)
 		}
-		return layout.WriteDocument(w, ordered.Of("nodes", int64(of), "resources", list))
+		return layout.WriteDocument(w, ordered.Of("nodes", int64(found.Nodes), "resources", list))
 	}
 	out := bufio.NewWriter(w)
 	with := make(map[string]bool)
-	for _, s := range found {
+	for _, s := range found.Resources {
 		fmt.Fprintf(out, "%s on %s: %s\n", layout.Paint(layout.Cyan, o.Color, oneLine(s.Resource.String())), layout.Plural(len(s.Nodes), "node"), oneLine(nodeset.Fold(s.Nodes)))
 		for _, p := range s.Params {
 			fmt.Fprintf(out, "  %s => %s\n", oneLine(p.Name), shownParam(p.Secret, p.New))
@@ -252,7 +266,10 @@ func PrintFound(w io.Writer, o Options, found []catalogdiff.Shared, of int) erro
 			with[n] = true
 		}
 	}
-	fmt.Fprintf(out, "%d of %d nodes have such a resource\n", len(with), of)
+	fmt.Fprintf(out, "%d of %d nodes have such a resource\n", len(with), found.Nodes)
+	if found.Similar != nil {
+		fmt.Fprintf(out, "Did you mean %s?\n", oneLine(spelling.Or(found.Similar)))
+	}
 	return out.Flush()
 }
 

@@ -2,10 +2,42 @@ package site
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"bolt/catalog/compile"
+	"bolt/format/fault"
+	"bolt/internal/spelling"
 )
+
+// noEnvironment is the error of a name that no environment has.
+func noEnvironment(path, name string) error {
+	e := fault.New(Kind, "There is no environment '%s' in '%s'.", name, path)
+	e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
+	var names []string
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		e.Msg += fmt.Sprintf(" The directory could not be read: %v.", fault.WithoutPath(err))
+	}
+	for _, d := range entries {
+		if info, err := os.Stat(filepath.Join(path, d.Name())); err == nil && info.IsDir() && valid(d.Name()) {
+			names = append(names, d.Name())
+		}
+	}
+	const most = 20
+	switch near := spelling.Near(name, names); {
+	case near != "":
+		e.Msg += " Did you mean '" + near + "'?"
+	case len(names) > most:
+		e.Msg += fmt.Sprintf(" It has %s and %d more.", strings.Join(names[:most], ", "), len(names)-most)
+	case len(names) > 0:
+		e.Msg += " It has " + strings.Join(names, ", ") + "."
+	}
+	return e
+}
 
 // Environments compile each node in the environment that it names. It is safe for
 // concurrent use.

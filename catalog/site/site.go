@@ -112,9 +112,7 @@ func Dir(path, name string) (string, error) {
 		return "", fault.File(path, err, "The directory '%s' could not be found: %v", path, err)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !valid(name) {
-		e := fault.New(Kind, "There is no environment '%s' in '%s'.", name, path)
-		e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
-		return "", e
+		return "", noEnvironment(path, name)
 	}
 	return dir, nil
 }

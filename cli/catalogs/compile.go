@@ -12,6 +12,7 @@ import (
 	"bolt/catalog/compile"
 	"bolt/catalog/site"
 	"bolt/catalog/wire"
+	"bolt/cli"
 	"bolt/internal/safetext"
 	"bolt/output/listing"
 	"bolt/puppet/eval"
@@ -33,6 +34,9 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 	if err != nil {
 		return false, err
 	}
+	if o.format == FormatDot && len(nodes) != 1 {
+		return false, cli.Hinted(cli.Errorf("A drawing has one node, and there are %d", len(nodes)), "name one with --node, or with --targets (-t)")
+	}
 	out := bufio.NewWriter(v.Out)
 	how := listing.Options{Format: v.Format, Color: v.Color}
 	var without []*site.Compiled
@@ -46,7 +50,7 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 		if o.Stores() {
 			c.Store(storeOptions())
 		}
-		if c.Err != nil && o.nodes.node != "" {
+		if c.Err != nil && (o.nodes.node != "" || o.format == FormatDot) {
 			return false, site.Failure(c.Node, c.Err)
 		}
 		file := ""

@@ -64,23 +64,11 @@ const FormatDot = "dot"
 // Draws reports whether the catalog is drawn.
 func (o *ShowOptions) Draws() bool { return o.format == FormatDot }
 
-// withoutDot are the formats of a command that draws nothing.
-func withoutDot(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == FormatDot })
-}
-
-// Formats has dot only for one node.
-func (o *CompileOptions) Formats(all []string) ([]string, string) {
-	if o.nodes.node == "" {
-		return withoutDot(all), "a drawing has one node: name it with --node"
-	}
-	return all, ""
-}
-
 // Formats has dot only for a whole catalog.
 func (o *ShowOptions) Formats(all []string) ([]string, string) {
 	if len(o.args) > 1 {
-		return withoutDot(all), "a drawing has all resources: name only the file"
+		withoutDot := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == FormatDot })
+		return withoutDot, "a drawing has all resources: name only the file"
 	}
 	return all, ""
 }

@@ -63,8 +63,6 @@ func (o *compileOptions) bind(b *cli.Binder) { o.Bind(b) }
 // beside keeps errors out of the catalogs on standard output.
 func (o *compileOptions) beside() bool { return true }
 
-func (o *compileOptions) formats(all []string) ([]string, string) { return o.Formats(all) }
-
 func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	if o.Stores() {
 		a.config.Format = "json" // of errors

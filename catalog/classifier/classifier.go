@@ -9,8 +9,12 @@ package classifier
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"bolt/catalog/compile"
 	"bolt/catalog/site"
@@ -25,6 +29,7 @@ import (
 
 // A Classifier is a program or a file. It is safe for concurrent use.
 type Classifier struct {
+	name  string // as the user wrote it
 	path  string
 	nodes *ordered.Map // of a file; nil for a program
 }
@@ -39,7 +44,7 @@ func New(ctx context.Context, path string) (*Classifier, error) {
 	if err != nil {
 		return nil, fault.File(path, err, "The classifier '%s' could not be found: %v", path, err)
 	}
-	c := &Classifier{path: abs}
+	c := &Classifier{name: path, path: abs}
 	switch filepath.Ext(path) {
 	case ".yaml", ".yml":
 		text, err := yaml.Read(ctx, path, "classifier")
@@ -58,8 +63,28 @@ func New(ctx context.Context, path string) (*Classifier, error) {
 		if nodes == nil {
 			c.nodes = &ordered.Map{}
 		}
+	default:
+		if err := runnable(abs); err != nil {
+			e := fault.File(path, err, "The classifier '%s' cannot be run: %v", path, fault.WithoutPath(err))
+			e.Hint = "A classifier is an executable program, or a data file whose name ends in .yaml or .yml."
+			return nil, e
+		}
 	}
 	return c, nil
+}
+
+// runnable returns why a file is not a program.
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return syscall.EISDIR
+	case info.Mode()&0o111 == 0:
+		return errors.New("it is not executable (chmod +x)")
+	}
+	return nil
 }
 
 // Before returns a compiler that classifies a node, then gives it to another compiler.
@@ -76,13 +101,35 @@ type classified struct {
 
 // Compile classifies a node and compiles its catalog.
 func (c classified) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
+	given := len(n.Classes)
 	if err := c.by.classify(ctx, &n); err != nil {
 		return nil, err
 	}
+	assigned := n.Environment
 	if c.environment != "" {
 		n.Environment = c.environment
 	}
-	return c.next.Compile(ctx, n)
+	made, err := c.next.Compile(ctx, n)
+	if err == nil || ctx.Err() != nil {
+		return made, err
+	}
+	if errors.Is(err, site.ErrNoEnvironment) && c.environment == "" && assigned != "" {
+		return nil, c.by.blamed(fmt.Sprintf("the environment '%s'", assigned), err)
+	}
+	// An error in code has a place; this one is about what is declared from outside.
+	if e, is := errors.AsType[*eval.Error](err); is && e.Pos.Line == 0 && len(n.Declared)+len(n.Classes) > given {
+		return nil, c.by.blamed("classes", err)
+	}
+	return nil, err
+}
+
+// blamed is an error of a compilation for which the document of the node is the cause.
+func (c *Classifier) blamed(what string, err error) error {
+	e := &fault.Error{Kind: site.Kind, Err: err, Msg: fmt.Sprintf("The classifier '%s' assigns %s: %v", c.name, what, err)}
+	if f, is := errors.AsType[*fault.Error](err); is {
+		e.Hint = f.Hint
+	}
+	return e
 }
 
 // classify sets the classes, variables and environment of a node from its document.
@@ -96,7 +143,7 @@ func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
 	}
 	m, is := document.(*ordered.Map)
 	if !is {
-		return c.wrong(n, "the document must be a map")
+		return c.wrong("the document must be a map")
 	}
 	if err := c.classes(n, m.Value("classes")); err != nil {
 		return err
@@ -104,7 +151,7 @@ func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
 	if v := m.Value("parameters"); v != nil {
 		h, err := hash(v)
 		if err != nil {
-			return c.wrong(n, "parameters: %v", err)
+			return c.wrong("parameters: %v", err)
 		}
 		// These are not variables that a classifier can set.
 		for _, name := range []string{"environment", "facts", "trusted", "server_facts"} {
@@ -117,7 +164,7 @@ func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
 	case string:
 		n.Environment = v
 	default:
-		return c.wrong(n, "environment must be a string")
+		return c.wrong("environment must be a string")
 	}
 	return nil
 }
@@ -142,11 +189,11 @@ func (c *Classifier) document(ctx context.Context, n *site.Node) (any, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fault.New(site.Kind, "The node %s could not be classified: %v", n.Name, err)
+		return nil, c.wrong("%v", err)
 	}
 	v, err := yaml.DecodeData(out, "")
 	if err != nil {
-		return nil, c.wrong(n, "the output is not YAML: %v", err)
+		return nil, c.wrong("the output is not YAML: %v", err)
 	}
 	return v, nil
 }
@@ -162,7 +209,7 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 		for _, name := range v {
 			text, is := name.(string)
 			if !is {
-				return c.wrong(n, "classes: the elements of the list must be strings")
+				return c.wrong("classes: the elements of the list must be strings")
 			}
 			included = append(included, text)
 		}
@@ -171,7 +218,7 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 			h, err := hash(given)
 			switch {
 			case err != nil:
-				return c.wrong(n, "classes: %s: %v", name, err)
+				return c.wrong("classes: %s: %v", name, err)
 			case h.Len() > 0:
 				n.Declared = append(n.Declared, compile.Class{Name: className(name), Params: h})
 			default:
@@ -179,7 +226,7 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 			}
 		}
 	default:
-		return c.wrong(n, "classes must be a list of names, or a map of names and parameters")
+		return c.wrong("classes must be a list of names, or a map of names and parameters")
 	}
 	all := make([]string, 0, len(included)+len(n.Classes))
 	for _, name := range included {
@@ -191,10 +238,10 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 
 func className(name string) string { return strings.ToLower(strings.TrimPrefix(name, "::")) }
 
-func (c *Classifier) wrong(n *site.Node, format string, args ...any) error {
-	e := fault.New(site.Kind, "The node %s could not be classified: "+format, append([]any{n.Name}, args...)...)
-	e.Hint = "The classifier is " + c.path + "."
-	return e
+// wrong is an error about a document. It does not name the node, so that nodes with the same
+// error are printed together.
+func (c *Classifier) wrong(format string, args ...any) error {
+	return fault.New(site.Kind, "The classifier '%s' failed: %s", c.name, fmt.Sprintf(format, args...))
 }
 
 // hash returns a map as a hash; null is an empty one.

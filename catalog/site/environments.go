@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +14,12 @@ import (
 	"bolt/internal/spelling"
 )
 
+// ErrNoEnvironment is the cause of the error of an unknown environment.
+var ErrNoEnvironment = errors.New("there is no such environment")
+
 // noEnvironment is the error of a name that no environment has.
 func noEnvironment(path, name string) error {
-	e := fault.New(Kind, "There is no environment '%s' in '%s'.", name, path)
+	e := &fault.Error{Kind: Kind, Msg: fmt.Sprintf("There is no environment '%s' in '%s'.", name, path), Err: ErrNoEnvironment}
 	e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
 	var names []string
 	entries, err := os.ReadDir(path)

@@ -505,7 +505,7 @@ func TestERB(t *testing.T) {
 		}
 	}
 	for expr, want := range map[string]string{
-		"template('m/bad.erb')":  "bad.erb:2:1: the method \"encipher\" of String",
+		"template('m/bad.erb')":  "bad.erb:2: the method \"encipher\" of String",
 		"template('m/loop.erb')": "more than 50 templates in each other",
 		"template('m/none.erb')": "does not exist",
 		"inline_template([1])":   "expects a String",

@@ -200,7 +200,12 @@ func parse(src Source) (*syntax.Program, error) {
 }
 
 func place(at syntax.Position, kind string) *ordered.Map {
-	return ordered.Of("file", at.File, "line", int64(at.Line), "column", int64(at.Column), "kind", kind)
+	m := ordered.Of("file", at.File, "line", int64(at.Line))
+	if at.Column > 0 { // of Ruby, only the line is known
+		m.Set("column", int64(at.Column))
+	}
+	m.Set("kind", kind)
+	return m
 }
 
 // A Node is the machine for which a catalog is compiled.

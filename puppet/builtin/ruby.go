@@ -123,7 +123,7 @@ func erbFault(c *eval.Call, err error) error {
 	if fault.Name == inlineERB {
 		e.Msg += fmt.Sprintf(" (%s, line %d)", inlineERB, fault.Line)
 	} else {
-		e.Pos = syntax.Position{File: fault.Name, Line: fault.Line, Column: 1}
+		e.Pos = syntax.Position{File: fault.Name, Line: fault.Line} // Ruby has no columns
 	}
 	return e
 }

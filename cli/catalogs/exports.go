@@ -44,6 +44,9 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 		if err != nil {
 			return nil, err
 		}
+		if len(nodes) == 1 {
+			v.Logs.Warn("missing_exports", "--exports fleet collects the exported resources of the nodes of this run, and there is only one. Choose the exporting nodes with --targets (-t), too.")
+		}
 		if failed > 0 {
 			v.Logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes could not be compiled at first: no node collects their exported resources.", failed, len(nodes)))
 		}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"bolt/catalog/compile"
@@ -32,6 +33,7 @@ type Classifier struct {
 	name  string // as the user wrote it
 	path  string
 	nodes *ordered.Map // of a file; nil for a program
+	slow  atomic.Pointer[fault.Error]
 }
 
 // others is the key for the nodes that a file does not name.
@@ -177,18 +179,28 @@ func (c *Classifier) document(ctx context.Context, n *site.Node) (any, error) {
 		}
 		return c.nodes.Value(others), nil
 	}
-	out, err := program.Run(ctx, program.Command{
-		Argv: []string{c.path, n.Name}, Timeout: program.DefaultTimeout,
+	if slow := c.slow.Load(); slow != nil {
+		return nil, slow
+	}
+	running, stop := context.WithTimeoutCause(ctx, program.DefaultTimeout, fmt.Errorf("the program did not finish within %v", program.DefaultTimeout))
+	defer stop()
+	out, err := program.Run(running, program.Command{
+		Argv: []string{c.path, n.Name},
 		Log: func(line string) {
 			if n.Log != nil {
 				n.Log(eval.Log{Level: eval.Info, Msg: line, Scope: "classifier"})
 			}
 		},
 	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	switch {
+	case errors.Is(running.Err(), context.DeadlineExceeded):
+		// A program that hangs would take this time for each node.
+		slow := c.wrong("%v", context.Cause(running))
+		c.slow.Store(slow)
+		return nil, slow
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, c.wrong("%v", err)
 	}
 	v, err := yaml.DecodeData(out, "")
@@ -240,7 +252,7 @@ func className(name string) string { return strings.ToLower(strings.TrimPrefix(n
 
 // wrong is an error about a document. It does not name the node, so that nodes with the same
 // error are printed together.
-func (c *Classifier) wrong(format string, args ...any) error {
+func (c *Classifier) wrong(format string, args ...any) *fault.Error {
 	return fault.New(site.Kind, "The classifier '%s' failed: %s", c.name, fmt.Sprintf(format, args...))
 }
 

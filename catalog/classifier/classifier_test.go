@@ -129,7 +129,23 @@ func TestFailures(t *testing.T) {
 	late := errors.New("late")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, late)
 	defer cancel()
-	if _, err := c.Before(&record{}, "").Compile(ctx, site.Node{Name: "n"}); err != late {
+	if _, err := c.Before(&record{}, "").Compile(ctx, site.Node{Name: "n"}); err == nil || !strings.Contains(err.Error(), "enc' failed: late") {
+		t.Errorf("got %v", err)
+	}
+	// It is not run again, so that many nodes do not wait for it one by one.
+	begin := time.Now()
+	if _, err := c.Before(&record{}, "").Compile(t.Context(), site.Node{Name: "m"}); err == nil || !strings.Contains(err.Error(), "enc' failed: late") || time.Since(begin) > 10*time.Second {
+		t.Errorf("got %v after %v", err, time.Since(begin))
+	}
+
+	c, err = classifier.New(t.Context(), file(t, "enc", "#!/bin/sh\nsleep 100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := errors.New("stopped")
+	ending, end := context.WithCancelCause(t.Context())
+	time.AfterFunc(200*time.Millisecond, func() { end(stopped) })
+	if _, err := c.Before(&record{}, "").Compile(ending, site.Node{Name: "n"}); err != stopped {
 		t.Errorf("got %v", err)
 	}
 }

@@ -149,3 +149,19 @@ func TestFailures(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestBomb: few lines whose aliases stand for a lot of data.
+func TestBomb(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 12; i++ {
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	bomb += "parameters: {x: *a11}\n"
+	const want = "the aliases make more data than is allowed"
+	if _, err := classified(t, file(t, "enc", "#!/bin/sh\ncat <<'END'\n"+bomb+"END\n"), "n", ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a program: %v", err)
+	}
+	if _, err := classified(t, file(t, "enc.yaml", bomb), "n", ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a file: %v", err)
+	}
+}

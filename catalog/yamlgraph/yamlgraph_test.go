@@ -77,7 +77,9 @@ func TestErrors(t *testing.T) {
 	tests := []struct{ name, graph, want string }{
 		{"no document", "", "g.yaml:1:1: a graph must be a mapping with the keys graph, comment, resources, edges, collect"},
 		{"a list", "[]", "a graph must be a mapping"},
-		{"no YAML", "graph: g\nx: [", "g.yaml:2:"},
+		{"no YAML", "graph: g\nx: [", "g.yaml:2:4: the graph is not valid YAML: did not find expected node content"},
+		{"a wrong indentation", "graph: g\nresources:\n  file:\n  - name: a\n   mode: b\n", "g.yaml:5:4: the graph is not valid YAML: did not find expected key"},
+		{"a bomb", "a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: &c [*b, *b, *b, *b]\ngraph: *c", "g.yaml:2:8: a graph cannot have aliases: alias *a"},
 		{"an alias", "graph: &a g\ncomment: *a", "g.yaml:2:10: a graph cannot have aliases"},
 		{"no name", "resources: {}", "a graph needs the key graph"},
 		{"an unknown key", "graph: g\nresorces: {}", `g.yaml:2:1: a graph has the unknown key "resorces". Did you mean resources?`},

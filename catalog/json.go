@@ -260,40 +260,118 @@ func (in *reader) owner(m *ordered.Map, key, where string) any {
 
 // MarshalJSON writes the catalog as Puppet does, in rich data. Virtual resources, and
 // edges to them, are left out.
-func (c *Catalog) MarshalJSON() ([]byte, error) { return c.data().MarshalJSON() }
-
-func (c *Catalog) data() *ordered.Map {
-	m := ordered.Of("tags", ordered.Strings(c.Tags), "name", c.Name)
+func (c *Catalog) MarshalJSON() ([]byte, error) {
+	// A large catalog is written part by part: as data, it would need several times its memory.
+	const perResource, perEdge = 300, 90 // bytes, of most catalogs
+	w := writer{b: make([]byte, 0, 1024+perResource*len(c.resources)+perEdge*len(c.Edges))}
+	w.texts(`{"tags":`, c.Tags)
+	w.text(`,"name":`, c.Name)
 	if n, err := strconv.ParseInt(c.Version, 10, 64); err == nil && strconv.FormatInt(n, 10) == c.Version {
-		m.Set("version", n)
+		w.add(`,"version":`, n)
 	} else {
-		m.Set("version", c.Version)
+		w.add(`,"version":`, c.Version)
 	}
-	m.Set("code_id", ordered.Optional(c.CodeID))
-	m.Set("catalog_uuid", ordered.Optional(c.UUID))
-	m.Set("catalog_format", int64(catalogFormat))
-	m.Set("environment", c.Environment)
-	resources := make([]any, 0, len(c.resources))
+	w.add(`,"code_id":`, ordered.Optional(c.CodeID))
+	w.add(`,"catalog_uuid":`, ordered.Optional(c.UUID))
+	w.add(`,"catalog_format":`, int64(catalogFormat))
+	w.text(`,"environment":`, c.Environment)
+	w.put(`,"resources":[`)
+	first := true
 	for _, r := range c.resources {
 		if !r.Virtual {
-			resources = append(resources, r.data())
+			w.comma(&first)
+			w.resource(r)
 		}
 	}
-	m.Set("resources", resources)
-	edges := make([]any, 0, len(c.Edges))
+	w.put(`],"edges":[`)
+	first = true
 	for _, e := range c.Edges {
 		if c.applied(e.Source) && c.applied(e.Target) {
-			edges = append(edges, ordered.Of("source", e.Source.String(), "target", e.Target.String()))
+			w.comma(&first)
+			w.text(`{"source":`, e.Source.String())
+			w.text(`,"target":`, e.Target.String())
+			w.put(`}`)
 		}
 	}
-	m.Set("edges", edges)
-	m.Set("classes", ordered.Strings(c.Classes))
+	w.texts(`],"classes":`, c.Classes)
+	w.sources(c)
+	w.put(`}`)
+	return w.b, w.err
+}
+
+// A writer writes a catalog. It keeps the first error.
+type writer struct {
+	b   []byte
+	err error
+}
+
+func (w *writer) put(text string) { w.b = append(w.b, text...) }
+
+func (w *writer) comma(first *bool) {
+	if !*first {
+		w.put(",")
+	}
+	*first = false
+}
+
+// text writes a key and a string.
+func (w *writer) text(key, s string) { w.b = ordered.AppendString(append(w.b, key...), s) }
+
+// add writes a key and data.
+func (w *writer) add(key string, v any) {
+	b, err := ordered.AppendJSON(append(w.b, key...), v)
+	w.b = b
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// texts writes a key and a list of strings.
+func (w *writer) texts(key string, list []string) {
+	w.put(key)
+	w.put("[")
+	first := true
+	for _, s := range list {
+		w.comma(&first)
+		w.text("", s)
+	}
+	w.put("]")
+}
+
+func (w *writer) resource(r *Resource) {
+	w.text(`{"type":`, r.Type)
+	w.text(`,"title":`, r.Title)
+	w.texts(`,"tags":`, r.Tags)
+	if r.File != "" {
+		w.text(`,"file":`, r.File)
+	}
+	if r.Line != 0 {
+		w.b = strconv.AppendInt(append(w.b, `,"line":`...), int64(r.Line), 10)
+	}
+	w.b = strconv.AppendBool(append(w.b, `,"exported":`...), r.Exported)
+	if r.Kind != "" {
+		w.text(`,"kind":`, string(r.Kind))
+	}
+	if r.Params.Len() > 0 {
+		w.add(`,"parameters":`, r.Params)
+	}
+	if len(r.Sensitive) > 0 {
+		w.texts(`,"sensitive_parameters":`, r.Sensitive)
+	}
+	w.put("}")
+}
+
+// sources writes the metadata of files.
+func (w *writer) sources(c *Catalog) {
 	if len(c.Files) > 0 {
-		files := &ordered.Map{}
+		w.put(`,"metadata":{`)
+		first := true
 		for _, title := range sortedKeys(c.Files) {
-			files.Set(title, c.Files[title].data(false))
+			w.comma(&first)
+			w.text("", title)
+			w.add(":", c.Files[title].data(false))
 		}
-		m.Set("metadata", files)
+		w.put("}")
 	}
 	if len(c.Trees) > 0 {
 		all := &ordered.Map{}
@@ -308,36 +386,14 @@ func (c *Catalog) data() *ordered.Map {
 			}
 			all.Set(title, sources)
 		}
-		m.Set("recursive_metadata", all)
+		w.add(`,"recursive_metadata":`, all)
 	}
-	return m
 }
 
 // applied reports whether a resource is there and not virtual.
 func (c *Catalog) applied(r Ref) bool {
 	found := c.byRef[r]
 	return found != nil && !found.Virtual
-}
-
-func (r *Resource) data() *ordered.Map {
-	m := ordered.Of("type", r.Type, "title", r.Title, "tags", ordered.Strings(r.Tags))
-	if r.File != "" {
-		m.Set("file", r.File)
-	}
-	if r.Line != 0 {
-		m.Set("line", int64(r.Line))
-	}
-	m.Set("exported", r.Exported)
-	if r.Kind != "" {
-		m.Set("kind", string(r.Kind))
-	}
-	if r.Params.Len() > 0 {
-		m.Set("parameters", r.Params)
-	}
-	if len(r.Sensitive) > 0 {
-		m.Set("sensitive_parameters", ordered.Strings(r.Sensitive))
-	}
-	return m
 }
 
 func (f *FileMeta) data(below bool) *ordered.Map {

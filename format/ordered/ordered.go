@@ -26,9 +26,18 @@ import (
 // int64; nobody changes one of these. The zero value is empty and ready; a nil *Map
 // may be read. It is not safe for concurrent writes.
 type Map struct {
-	keys   []string
-	values map[string]any
+	pairs []pair
+	index map[string]int // of pairs; nil if there are few
 }
+
+type pair struct {
+	key   string
+	value any
+}
+
+// few is how many pairs a Map has without an index. Most maps are small, and looking
+// at each key is then faster, and takes less memory, than a Go map.
+const few = 8
 
 // Of makes a Map from alternating keys and values; it panics on an odd count
 // or a key that is not a string, which is a mistake in the program.
@@ -36,7 +45,7 @@ func Of(pairs ...any) *Map {
 	if len(pairs)%2 != 0 {
 		panic("ordered.Of: odd number of arguments")
 	}
-	m := &Map{}
+	m := &Map{pairs: make([]pair, 0, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {
 		m.Set(pairs[i].(string), pairs[i+1])
 	}
@@ -48,7 +57,23 @@ func (m *Map) Len() int {
 	if m == nil {
 		return 0
 	}
-	return len(m.keys)
+	return len(m.pairs)
+}
+
+// find returns the index of the pair with a key, and -1 if there is none.
+func (m *Map) find(key string) int {
+	if m.index != nil {
+		if i, ok := m.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range m.pairs {
+		if m.pairs[i].key == key {
+			return i
+		}
+	}
+	return -1
 }
 
 // Get returns the value of key and whether there is one.
@@ -56,8 +81,11 @@ func (m *Map) Get(key string) (any, bool) {
 	if m == nil {
 		return nil, false
 	}
-	v, ok := m.values[key]
-	return v, ok
+	i := m.find(key)
+	if i < 0 {
+		return nil, false
+	}
+	return m.pairs[i].value, true
 }
 
 // Value returns the value of key, nil if there is none.
@@ -68,23 +96,47 @@ func (m *Map) Value(key string) any {
 
 // Set gives key a value; a new key goes last, a known one keeps its place.
 func (m *Map) Set(key string, value any) {
-	if m.values == nil {
-		m.values = make(map[string]any)
+	if i := m.find(key); i >= 0 {
+		m.pairs[i].value = value
+		return
 	}
-	if _, ok := m.values[key]; !ok {
-		m.keys = append(m.keys, key)
+	m.pairs = append(m.pairs, pair{key, value})
+	switch {
+	case m.index != nil:
+		m.index[key] = len(m.pairs) - 1
+	case len(m.pairs) > few:
+		m.reindex()
 	}
-	m.values[key] = value
 }
+
+// Grow makes room for n more pairs.
+func (m *Map) Grow(n int) { m.pairs = slices.Grow(m.pairs, n) }
 
 // Delete removes key.
 func (m *Map) Delete(key string) {
-	if _, ok := m.Get(key); !ok {
+	if m == nil {
 		return
 	}
-	delete(m.values, key)
-	i := slices.Index(m.keys, key)
-	m.keys = slices.Delete(m.keys, i, i+1)
+	i := m.find(key)
+	if i < 0 {
+		return
+	}
+	m.pairs = slices.Delete(m.pairs, i, i+1)
+	if m.index != nil {
+		m.reindex()
+	}
+}
+
+// reindex makes the index.
+func (m *Map) reindex() {
+	m.index = nil
+	if len(m.pairs) <= few {
+		return
+	}
+	m.index = make(map[string]int, 2*len(m.pairs))
+	for i := range m.pairs {
+		m.index[m.pairs[i].key] = i
+	}
 }
 
 // Keys returns the keys in order; the slice is the caller's.
@@ -92,7 +144,14 @@ func (m *Map) Keys() []string {
 	if m == nil {
 		return nil
 	}
-	return slices.Clone(m.keys)
+	if len(m.pairs) == 0 {
+		return nil
+	}
+	keys := make([]string, len(m.pairs))
+	for i := range m.pairs {
+		keys[i] = m.pairs[i].key
+	}
+	return keys
 }
 
 // All iterates over the pairs in order. The map must not change meanwhile.
@@ -101,8 +160,8 @@ func (m *Map) All() iter.Seq2[string, any] {
 		if m == nil {
 			return
 		}
-		for _, k := range m.keys {
-			if !yield(k, m.values[k]) {
+		for i := range m.pairs {
+			if p := &m.pairs[i]; !yield(p.key, p.value) {
 				return
 			}
 		}
@@ -172,81 +231,70 @@ func (m *Map) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("{}"), nil
 	}
-	var w writer
-	err := w.value(m)
-	return w.b.Bytes(), err
+	return AppendJSON(nil, m)
 }
 
-// A writer writes JSON.
-type writer struct{ b bytes.Buffer }
-
-func (w *writer) value(v any) error {
+// AppendJSON appends data, as MarshalJSON of a Map writes it.
+func AppendJSON(b []byte, v any) ([]byte, error) {
+	var err error
 	switch v := v.(type) {
 	case *Map:
 		if v == nil {
-			w.b.WriteString("null")
-			return nil
+			return append(b, "null"...), nil
 		}
-		w.b.WriteByte('{')
-		first := true
-		for k, e := range v.All() {
-			if !first {
-				w.b.WriteByte(',')
+		b = append(b, '{')
+		for i := range v.pairs {
+			if i > 0 {
+				b = append(b, ',')
 			}
-			first = false
-			w.b.Write(AppendString(w.b.AvailableBuffer(), k))
-			w.b.WriteByte(':')
-			if err := w.value(e); err != nil {
-				return fmt.Errorf("key %q: %w", k, err)
+			p := &v.pairs[i]
+			b = append(AppendString(b, p.key), ':')
+			if b, err = AppendJSON(b, p.value); err != nil {
+				return b, fmt.Errorf("key %q: %w", p.key, err)
 			}
 		}
-		w.b.WriteByte('}')
-		return nil
+		return append(b, '}'), nil
 	case []any:
 		if v == nil {
 			break
 		}
-		w.b.WriteByte('[')
+		b = append(b, '[')
 		for i, e := range v {
 			if i > 0 {
-				w.b.WriteByte(',')
+				b = append(b, ',')
 			}
-			if err := w.value(e); err != nil {
-				return err
+			if b, err = AppendJSON(b, e); err != nil {
+				return b, err
 			}
 		}
-		w.b.WriteByte(']')
-		return nil
+		return append(b, ']'), nil
 	case nil:
-		w.b.WriteString("null")
-		return nil
+		return append(b, "null"...), nil
 	case string:
-		w.b.Write(AppendString(w.b.AvailableBuffer(), v))
-		return nil
+		return AppendString(b, v), nil
 	case bool:
-		w.b.Write(strconv.AppendBool(w.b.AvailableBuffer(), v))
-		return nil
+		return strconv.AppendBool(b, v), nil
 	case int64:
-		w.b.Write(strconv.AppendInt(w.b.AvailableBuffer(), v, 10))
-		return nil
+		return strconv.AppendInt(b, v, 10), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			break // the encoder returns the error
 		}
-		w.b.Write(AppendFloat(w.b.AvailableBuffer(), v))
-		return nil
+		return AppendFloat(b, v), nil
 	}
-	return w.encode(v)
+	return encode(b, v)
 }
 
-func (w *writer) encode(v any) error {
-	enc := json.NewEncoder(&w.b)
+// encode appends what the encoder of encoding/json writes.
+func encode(b []byte, v any) ([]byte, error) {
+	out := bytes.NewBuffer(b)
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return err
+		return b, err
 	}
-	w.b.Truncate(w.b.Len() - 1) // the encoder's newline
-	return nil
+	b = out.Bytes()
+	return b[:len(b)-1], nil // without the encoder's newline
 }
 
 // AppendString appends a string as JSON, as the encoder of encoding/json writes it
@@ -254,9 +302,8 @@ func (w *writer) encode(v any) error {
 func AppendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == 0x7f {
-			var w writer
-			_ = w.encode(s) // never fails for a string
-			return append(b, w.b.Bytes()...)
+			b, _ = encode(b, s) // never fails for a string
+			return b
 		}
 	}
 	b = append(b, '"')

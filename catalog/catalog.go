@@ -33,13 +33,19 @@ func (r Ref) String() string { return r.Type + "[" + r.Title + "]" }
 
 // Capitals returns the name of a type or class as references have it: App::Params.
 func Capitals(name string) string {
-	parts := strings.Split(name, "::")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+	var b []byte // nil while nothing is changed
+	for i := range len(name) {
+		if c := name[i]; 'a' <= c && c <= 'z' && (i == 0 || strings.HasSuffix(name[:i], "::")) {
+			if b == nil {
+				b = []byte(name)
+			}
+			b[i] = c - 'a' + 'A'
 		}
 	}
-	return strings.Join(parts, "::")
+	if b == nil {
+		return name
+	}
+	return string(b)
 }
 
 // ParseRef reads what Ref.String writes. A title can have brackets itself.
@@ -193,6 +199,15 @@ func (e *DuplicateError) Error() string {
 		msg += fmt.Sprintf(", at %s:%d and at %s:%d", e.Old.File, e.Old.Line, e.New.File, e.New.Line)
 	}
 	return msg
+}
+
+// Grow makes room for n more resources.
+func (c *Catalog) Grow(n int) {
+	c.resources = slices.Grow(c.resources, n)
+	c.Edges = slices.Grow(c.Edges, n) // most resources are in one container
+	if c.byRef == nil {
+		c.byRef = make(map[Ref]*Resource, n)
+	}
 }
 
 // Add appends a resource. The error is a *DuplicateError.

@@ -78,6 +78,7 @@ func (r *resource) change(s *eval.Scope, attrs []eval.Attribute) {
 // begin is change for a resource without parameters: it makes one hash.
 func (r *resource) begin(s *eval.Scope, attrs []eval.Attribute) {
 	var b value.HashBuilder
+	b.Grow(len(attrs))
 	r.given = make([]origin, 0, len(attrs))
 	for _, a := range attrs {
 		b.Put(value.String(a.Name), a.Value)
@@ -262,7 +263,7 @@ func (r *resource) orTitle(params ...string) value.Value {
 // canonicalTitle removes slashes at the end of the path of a file.
 func canonicalTitle(r eval.Ref) eval.Ref {
 	if r.Type == "file" && r.Title != "" {
-		r.Title = r.Title[:1] + strings.TrimRight(r.Title[1:], "/")
+		r.Title = r.Title[:1+len(strings.TrimRight(r.Title[1:], "/"))]
 	}
 	return r
 }

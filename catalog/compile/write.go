@@ -13,6 +13,7 @@ import (
 // catalog makes the catalog of what was declared.
 func (c *compiler) catalog(o Options) (*catalog.Catalog, error) {
 	made := &catalog.Catalog{Name: o.Node, Environment: o.Environment, Tags: c.tags.list, Classes: c.classes}
+	made.Grow(len(c.list))
 	for _, r := range c.list {
 		w, err := c.written(r)
 		if err != nil {
@@ -38,6 +39,7 @@ func (c *compiler) written(r *resource) (*catalog.Resource, error) {
 	r.eachTag(tags.add)
 	w.Tags = tags.list
 	params := &ordered.Map{}
+	params.Grow(r.params.Len() + 1)
 	put := func(name string, v value.Value) error {
 		if s, ok := v.(*value.Sensitive); ok {
 			w.Sensitive = append(w.Sensitive, name)

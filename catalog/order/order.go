@@ -152,7 +152,8 @@ type graph struct {
 }
 
 func newGraph(c *catalog.Catalog) *graph {
-	g := &graph{byRef: make(map[catalog.Ref]int), relation: make(map[[2]int]Kind)}
+	all := len(c.Resources())
+	g := &graph{list: make([]*catalog.Resource, 0, all), byRef: make(map[catalog.Ref]int, all), relation: make(map[[2]int]Kind), contained: make([][2]int, 0, len(c.Edges))}
 	for _, r := range c.Resources() {
 		if !r.Virtual {
 			g.byRef[r.Ref] = len(g.list)
@@ -301,7 +302,7 @@ func (g *graph) sort() ([]int, error) {
 		}
 	}
 	heap.Init(ready)
-	var sorted []int
+	sorted := make([]int, 0, len(g.list))
 	for ready.Len() > 0 {
 		p := heap.Pop(ready).(int)
 		sorted = append(sorted, p)

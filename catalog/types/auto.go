@@ -52,7 +52,7 @@ func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type
 // at adds the file at a path, if the catalog has one.
 func (a *auto) at(path string) bool {
 	if a.paths == nil {
-		a.paths = make(map[string]catalog.Ref)
+		a.paths = make(map[string]catalog.Ref, len(a.c.Resources()))
 		for _, r := range a.c.Resources() {
 			if r.Type == "File" && !r.Virtual {
 				a.paths[pathOf(r)] = r.Ref
@@ -85,7 +85,7 @@ func pathOf(r *catalog.Resource) string {
 
 func trimSlash(p string) string {
 	if len(p) > 1 {
-		return p[:1] + strings.TrimRight(p[1:], "/")
+		return p[:1+len(strings.TrimRight(p[1:], "/"))]
 	}
 	return p
 }

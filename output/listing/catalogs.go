@@ -34,16 +34,18 @@ const redacted = "[redacted]"
 func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) error {
 	switch {
 	case o.Format.IsJSON():
-		var v any = c.Catalog
+		var err error
 		switch {
 		case c.Err != nil:
-			v = ordered.Of("node", c.Node, "error", c.Err.Error())
+			err = layout.WriteLine(w, ordered.Of("node", c.Node, "error", c.Err.Error()))
 		case file != "":
-			v = ordered.Of("node", c.Node, "file", file, "digest", c.Catalog.Digest())
+			err = layout.WriteLine(w, ordered.Of("node", c.Node, "file", file, "digest", c.Catalog.Digest()))
 		case c.Stored != nil:
-			v = c.Stored
+			err = layout.WriteLine(w, c.Stored)
+		default:
+			err = writeCatalog(w, c.Catalog)
 		}
-		if err := layout.WriteLine(w, v); err != nil {
+		if err != nil {
 			return err
 		}
 		return w.Flush()
@@ -62,6 +64,18 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) er
 	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, oneLine(c.Node)+":"),
 		layout.Plural(applied, "resource"), classes(declared), c.Catalog.Digest())
 	return w.Flush()
+}
+
+// writeCatalog prints a catalog on one line. It is JSON already, and can be large.
+func writeCatalog(w *bufio.Writer, c *catalog.Catalog) error {
+	text, err := c.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
 }
 
 // PrintFailures prints the errors of nodes, each cause once with its nodes, in the order in

@@ -1,6 +1,9 @@
 package value
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // A Hash maps keys to values and keeps the order in which keys came. It never
 // changes.
@@ -133,6 +136,9 @@ type HashBuilder struct {
 	entries []Entry
 	index   []uint32
 }
+
+// Grow makes room for n more entries.
+func (b *HashBuilder) Grow(n int) { b.entries = slices.Grow(b.entries, n) }
 
 // Len returns the number of entries so far.
 func (b *HashBuilder) Len() int { return len(b.entries) }

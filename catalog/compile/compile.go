@@ -116,7 +116,7 @@ type compiler struct {
 	awaiting []*collector           // in the order of the programs
 	// inheriting are the classes whose inherited ones are being declared.
 	inheriting []string
-	ruby       map[string]*autoload.ResourceType // by the types that were declared; nil for others
+	types      map[string]resourceType // that were declared, by name
 
 	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
 	overrides []*override                                 // of resources that are not declared yet
@@ -135,7 +135,7 @@ func newCompiler(x *environment.Evaluation) *compiler {
 		x:        x,
 		byRef:    make(map[eval.Ref]*resource),
 		byType:   make(map[string]*kin),
-		ruby:     make(map[string]*autoload.ResourceType),
+		types:    make(map[string]resourceType),
 		defaults: make(map[*eval.Scope]map[string][]eval.Attribute),
 	}
 	// Every catalog begins with these three.
@@ -330,17 +330,31 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	return nil, err
 }
 
-// define notes the definition of the type of a resource.
+// A resourceType is the type of resources: a defined type, a type in Ruby, or one of Puppet.
+type resourceType struct {
+	def  *eval.Definition
+	ruby *autoload.ResourceType
+}
+
+// define notes the definition of the type of a resource. Each type is looked up once.
 func (c *compiler) define(s *eval.Site, r *resource, pos syntax.Position) (err error) {
-	if r.def, err = c.find(s, r.ref.Type); err != nil {
-		return err
+	t, known := c.types[r.ref.Type]
+	if !known {
+		if t.def, err = c.find(s, r.ref.Type); err != nil {
+			return err
+		}
+		if t.def == nil {
+			if t.ruby, err = c.inRuby(s, pos, r.ref.Type); err != nil {
+				return err
+			}
+		}
+		c.types[r.ref.Type] = t
 	}
-	if r.kind = catalog.KindType; r.def != nil {
+	r.def, r.ruby, r.kind = t.def, t.ruby, catalog.KindType
+	if r.def != nil {
 		r.kind = catalog.KindDefine
-		return nil
 	}
-	r.ruby, err = c.inRuby(s, pos, r.ref.Type)
-	return err
+	return nil
 }
 
 // unknown is the error for a name that is not defined.
@@ -353,11 +367,8 @@ func unknown(kind, name, msg string) error {
 const RubyType = "ruby-type"
 
 // inRuby returns what is known about a type that a module defines in Ruby, nil for other
-// types. It warns about each such type once, unless package types knows it.
+// types. It warns about the type, unless package types knows it.
 func (c *compiler) inRuby(s *eval.Site, pos syntax.Position, typ string) (*autoload.ResourceType, error) {
-	if ruby, asked := c.ruby[typ]; asked {
-		return ruby, nil
-	}
 	def, err := s.Find(eval.KindResourceType, typ)
 	if err != nil {
 		return nil, err
@@ -366,7 +377,7 @@ func (c *compiler) inRuby(s *eval.Site, pos syntax.Position, typ string) (*autol
 	if def != nil {
 		ruby, _ = def.Data.(*autoload.ResourceType)
 	}
-	if c.ruby[typ] = ruby; ruby != nil && types.Find(typ) == nil {
+	if ruby != nil && types.Find(typ) == nil {
 		c.warn(s.Scope, pos, RubyType, fmt.Sprintf("the type %s of module %s is defined in Ruby: its parameters are not checked", typ, def.Module))
 	}
 	return ruby, nil

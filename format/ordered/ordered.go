@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -300,15 +299,29 @@ func encode(b []byte, v any) ([]byte, error) {
 // AppendString appends a string as JSON, as the encoder of encoding/json writes it
 // without its escapes for HTML: bytes that are not UTF-8 become U+FFFD.
 func AppendString(b []byte, s string) []byte {
+	begin := len(b)
+	b = append(b, '"')
+	written := 0 // bytes of s
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == 0x7f {
-			b, _ = encode(b, s) // never fails for a string
+		c := s[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[written:i]...)
+		written = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b, _ = encode(b[:begin], s) // never fails for a string
 			return b
 		}
 	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	return append(append(b, s[written:]...), '"')
 }
 
 // AppendFloat appends a finite float as Ruby writes it in JSON, always with a

@@ -130,5 +130,8 @@ func (o *CompileOptions) Check() error {
 // program reports whether a program is compiled.
 func (o *CompileOptions) program() bool { return o.Execute != nil || len(o.files) > 0 }
 
+// OneNode reports whether there is one catalog, because --node names the node.
+func (o *CompileOptions) OneNode() bool { return o.nodes.node != "" }
+
 // Stores reports whether catalogs have the form that PuppetDB stores.
 func (o *CompileOptions) Stores() bool { return o.format == FormatPuppetDB }

@@ -67,6 +67,9 @@ func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	if o.Stores() {
 		a.config.Format = "json" // of errors
 	}
+	if o.OneNode() {
+		collectLate(64) // suffices for 10,000 resources
+	}
 	a.warnModulepath()
 	failed, err := a.catalogs().Compile(ctx, &o.CompileOptions)
 	return outcome(failed, err)

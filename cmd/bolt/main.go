@@ -35,7 +35,7 @@ const (
 )
 
 func main() {
-	collectLate()
+	collectLate(16)
 	remote := new(atomic.Bool)
 	ctx, stop := catchSignals(context.Background(), os.Stderr, remote)
 	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ, remote})
@@ -43,14 +43,16 @@ func main() {
 	os.Exit(code)
 }
 
-// collectLate delays the first garbage collection from 4 MB of memory to 16 MB: most
+// collectLate delays the first garbage collection from 4 MB of memory to more: most
 // invocations end before. Later collections are as usual.
-func collectLate() {
-	usual := debug.SetGCPercent(400)
-	if usual != 100 {
-		debug.SetGCPercent(usual) // GOGC is set
+func collectLate(megabytes int) {
+	const usual, first = 100, 4 // percent and MB, if GOGC is not set
+	var done debug.GCStats
+	debug.ReadGCStats(&done)
+	if _, set := os.LookupEnv("GOGC"); set || done.NumGC > 0 {
 		return
 	}
+	debug.SetGCPercent(usual * megabytes / first)
 	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 

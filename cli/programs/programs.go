@@ -1,5 +1,5 @@
-// Package programs reads the options and arguments of commands that work on programs of
-// the Puppet language, and the programs that they name.
+// Package programs carries out commands that work on programs of the Puppet language, and reads
+// their options, arguments and programs.
 //
 // Mistakes of the user are *cli.UsageError. When the user stops bolt while it reads, the
 // error is run.ErrStopped.
@@ -118,10 +118,10 @@ func (o *Options) Check(ctx context.Context, in *input.Input, names []string, pl
 	return all
 }
 
-// Split divides the arguments of an evaluation into files and variables (or parameters)
+// split divides the arguments of an evaluation into files and variables (or parameters)
 // NAME=VALUE. The first argument is the file, unless have says that the program is given
 // in another way.
-func Split(args []string, have bool) (files []string, given []program.Variable, err error) {
+func split(args []string, have bool) (files []string, given []program.Variable, err error) {
 	if !have && len(args) > 0 {
 		if name, _, is := strings.Cut(args[0], "="); is && missing(args[0]) {
 			return nil, nil, cli.Hinted(cli.Errorf("Must specify a file"), "%s is a value for %s: the file, or a program with --execute (-e), stands before it", args[0], name)
@@ -169,9 +169,9 @@ func (o *Options) Batch(ctx context.Context, l *program.Evaluator, stdin *os.Fil
 	return l.Batch(ctx, in, name, o.Plans, answer, flush)
 }
 
-// Advice returns the hint for the errors of a template whose parameters are missing or
+// advice returns the hint for the errors of a template whose parameters are missing or
 // wrong; "" for all others.
-func Advice(s program.Source, errs []program.Finding) string {
+func advice(s program.Source, errs []program.Finding) string {
 	if len(errs) == 0 || !s.Template || errs[0].Kind != "parameter" || errs[0].File != s.Name {
 		return ""
 	}

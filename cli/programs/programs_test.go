@@ -31,7 +31,7 @@ func TestSplit(t *testing.T) {
 		{args: []string{"x.pp", "y.pp"}, err: "Unknown argument y.pp"},
 		{args: []string{"n=1", "x.pp"}, have: true, files: []string{"x.pp"}, given: []string{"n"}},
 	} {
-		files, given, err := Split(tt.args, tt.have)
+		files, given, err := split(tt.args, tt.have)
 		var names []string
 		for _, v := range given {
 			names = append(names, v.Name)
@@ -57,7 +57,7 @@ func TestAdvice(t *testing.T) {
 		{program.Finding{Kind: "parameter", File: "b.epp"}, false},
 		{program.Finding{Kind: "syntax", File: "a.epp"}, false},
 	} {
-		if got := Advice(s, []program.Finding{tt.f}); (got != "") != tt.want {
+		if got := advice(s, []program.Finding{tt.f}); (got != "") != tt.want {
 			t.Errorf("%+v: %q", tt.f, got)
 		}
 	}

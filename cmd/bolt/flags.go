@@ -6,6 +6,7 @@ import (
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/catalogs"
+	"bolt/cli/programs"
 	"bolt/facts"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
@@ -253,7 +254,7 @@ var (
 	eventFormats = project.Formats()                    // commands that act on targets
 	listFormats  = []string{"human", "json", "rainbow"} // Bolt's others
 	plainFormats = []string{"human", "json"}            // ours
-	treeFormats  = []string{formatPN, "json"}           // puppet dump
+	treeFormats  = []string{programs.FormatPN, "json"}  // puppet dump
 	// compileFormats are those of catalog compile.
 	compileFormats = append(slices.Clone(eventFormats), catalogs.FormatPuppetDB, catalogs.FormatDot)
 	// showFormats are those of catalog show.
@@ -261,7 +262,7 @@ var (
 )
 
 // formatNames are all formats.
-func formatNames() []string { return append(slices.Clone(compileFormats), formatPN) }
+func formatNames() []string { return append(slices.Clone(compileFormats), programs.FormatPN) }
 
 // nearestFormat is the one of a command's formats that is meant by one that a
 // configuration file sets, for all commands.
@@ -286,7 +287,7 @@ func formatHelp(formats []string) string {
 			words[i] += " (one event a line, as it happens)"
 		case catalogs.FormatPuppetDB:
 			words[i] += " (the form that PuppetDB stores)"
-		case formatPN:
+		case programs.FormatPN:
 			words[i] += " (Puppet Node notation, the default)"
 		case catalogs.FormatDot:
 			words[i] += " (a drawing, for Graphviz)"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"bolt/cli"
 	"bolt/environment"
-	"bolt/environment/program"
 )
 
 // languageOptions are the options for programs of the Puppet language.
@@ -38,32 +35,4 @@ func (a *app) warnModulepath() {
 			a.logs.Warn("missing_modulepath", fmt.Sprintf("There is no directory %s, which --modulepath names.", dir))
 		}
 	}
-}
-
-// evaluator evaluates programs with the facts of a file, if one is given. given are variables or
-// parameters of the command line; tell may be nil.
-func (a *app) evaluator(ctx context.Context, facts cli.Optional, given []program.Variable, tell func(*program.Finding)) (*program.Evaluator, error) {
-	a.warnModulepath()
-	o := program.Options{
-		Environment: a.languageOptions(), Given: given, Tell: tell,
-		Level: a.config.Log.ConsoleLevel, Disabled: a.config.Log.Disabled, Explain: a.names().Explain, Timeout: a.timeout(),
-	}
-	if facts.Given {
-		var err error
-		if o.Facts, err = environment.ReadFacts(ctx, facts.Text); err != nil {
-			return nil, err
-		}
-	}
-	return program.NewEvaluator(o), nil
-}
-
-// setVariables makes the given values variables of the top scope.
-func (a *app) setVariables(e *program.Evaluator) error {
-	err := e.SetVariables(func(name string) {
-		a.logs.Warn("variable_overridden", fmt.Sprintf("The variable $%s is overridden by the fact of the same name", name))
-	})
-	if err != nil {
-		return usagef("%v", err)
-	}
-	return nil
 }

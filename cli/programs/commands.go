@@ -1,0 +1,209 @@
+package programs
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"bolt/cli"
+	"bolt/cli/input"
+	"bolt/environment"
+	"bolt/environment/program"
+	"bolt/output"
+	"bolt/output/listing"
+	"bolt/run"
+)
+
+// An Invocation is what the commands use of one invocation of bolt. Errors of writing to Out
+// are returned as they are.
+type Invocation struct {
+	Out, Err  io.Writer
+	Console   io.Writer // for messages between those of the log
+	Format    output.Format
+	Color     bool // of Out
+	ErrColor  bool
+	Terminal  bool // Out is one
+	Input     *input.Input
+	Stdin     *os.File
+	Project   string // the directory of the project, or ""
+	Evaluator program.Options
+	Warn      func(id, text string)
+}
+
+// FormatPN is the format of puppet dump that no other command has.
+const FormatPN = "pn"
+
+// ValidateOptions are those of puppet validate.
+type ValidateOptions struct {
+	Options
+	files []string
+}
+
+// Bind reads the flags and arguments.
+func (o *ValidateOptions) Bind(b *cli.Binder) {
+	b.Rest(0, &o.files)
+	b.Switch("tasks", &o.Plans)
+}
+
+// Validate prints the problems of programs. failed is set if one has errors.
+func (v *Invocation) Validate(ctx context.Context, o *ValidateOptions) (failed bool, err error) {
+	all := o.Check(ctx, v.Input, o.files, program.NewPlacer(v.Evaluator.Environment.Modules, v.Project))
+	if err := listing.PrintFindings(v.Out, v.Format, v.Color, all); err != nil {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, run.ErrStopped
+	}
+	return anyError(all), nil
+}
+
+func anyError(list []program.Finding) bool {
+	return slices.ContainsFunc(list, func(f program.Finding) bool { return f.Level == "error" })
+}
+
+// DumpOptions are those of puppet dump.
+type DumpOptions struct {
+	Options
+	files  []string
+	pretty bool
+	format string // FormatPN, or one of the configuration
+}
+
+// Bind reads the flags and arguments.
+func (o *DumpOptions) Bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Rest(0, &o.files)
+	b.Switch("pretty", &o.pretty)
+	b.Text("format", &o.format)
+}
+
+// Dump prints the tree of each program. Of several, each has its name
+// above it, as Puppet prints it; as JSON each is a document with the file's name,
+// and null for one that has none. failed is set if one has errors.
+func (v *Invocation) Dump(ctx context.Context, o *DumpOptions) (failed bool, err error) {
+	if err := o.Once(); err != nil {
+		return false, err
+	}
+	var list []program.Input
+	var problems []program.Finding
+	if o.Execute != nil || len(o.files) == 0 {
+		s, err := o.One(ctx, v.Input, o.files)
+		if err != nil {
+			return false, err
+		}
+		list = []program.Input{{Source: s}}
+	} else if list, problems = o.All(ctx, v.Input, o.files); ctx.Err() != nil {
+		return false, run.ErrStopped
+	}
+	found, err := program.Dump(v.Out, list, o.format != FormatPN && v.Format != output.Human, o.pretty)
+	if err != nil {
+		return false, err
+	}
+	problems = append(problems, found...)
+	if err := listing.PrintFindings(v.Err, output.Human, v.ErrColor, problems); err != nil {
+		return false, err
+	}
+	return anyError(problems), nil
+}
+
+// EvalOptions are those of puppet eval.
+type EvalOptions struct {
+	Options
+	args  []string // files, and NAME=VALUE
+	facts cli.Optional
+	batch cli.Optional
+}
+
+// Bind reads the flags and arguments.
+func (o *EvalOptions) Bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Rest(0, &o.args)
+	b.Optional("facts", &o.facts)
+	b.Optional("batch", &o.batch)
+}
+
+// Eval evaluates a program, or the lines of --batch, and prints the value. failed is set if
+// the program has errors.
+func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) (failed bool, err error) {
+	batch, execute := o.batch.Given, o.Execute != nil
+	files, given, err := split(o.args, batch || execute)
+	switch {
+	case err != nil:
+		return false, err
+	case batch && (len(files) > 0 || execute):
+		return false, cli.Errorf("Only one of --batch, --execute and a file can be given")
+	case execute && len(files) > 0:
+		return false, cli.Hinted(cli.Errorf("Only one of --execute and a file can be given"), "variables are given as NAME=VALUE; %s is none", files[0])
+	}
+	if err := o.Once(); err != nil {
+		return false, err
+	}
+	human := v.Format == output.Human
+	settings := v.Evaluator
+	settings.Given = given
+	if human && !batch {
+		// As with a log, an error of writing is not an error of the evaluation.
+		settings.Tell = func(f *program.Finding) { _ = listing.PrintSaid(v.Console, v.ErrColor, *f) }
+	}
+	if o.facts.Given {
+		if settings.Facts, err = environment.ReadFacts(ctx, o.facts.Text); err != nil {
+			return false, err
+		}
+	}
+	l := program.NewEvaluator(settings)
+	if batch {
+		return false, v.evalBatch(ctx, l, o)
+	}
+	s, err := o.One(ctx, v.Input, files)
+	if err != nil {
+		return false, err
+	}
+	if !s.Template {
+		if err := v.setVariables(l); err != nil {
+			return false, err
+		}
+	}
+	e := l.Evaluate(ctx, s)
+	if human {
+		if err := listing.PrintSaid(v.Console, v.ErrColor, e.Errors...); err != nil {
+			return false, err
+		}
+	}
+	if err := listing.PrintEvaluation(v.Out, v.Format, v.Terminal, v.Color, e); err != nil {
+		return false, err
+	}
+	if len(e.Errors) > 0 && human {
+		_, _ = io.WriteString(v.Console, advice(s, e.Errors))
+	}
+	return len(e.Errors) > 0, nil
+}
+
+// setVariables makes the given values variables of the top scope.
+func (v *Invocation) setVariables(e *program.Evaluator) error {
+	err := e.SetVariables(func(name string) {
+		v.Warn("variable_overridden", fmt.Sprintf("The variable $%s is overridden by the fact of the same name", name))
+	})
+	if err != nil {
+		return cli.Errorf("%v", err)
+	}
+	return nil
+}
+
+func (v *Invocation) evalBatch(ctx context.Context, l *program.Evaluator, o *EvalOptions) error {
+	if err := v.setVariables(l); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(v.Out)
+	var lost error // by an error of Out
+	keep := func(err error) error { lost = err; return err }
+	err := o.Batch(ctx, l, v.Stdin, o.batch.Text,
+		func(e *program.Evaluation) error { return keep(listing.PrintEvaluationLine(out, e)) },
+		func() error { return keep(out.Flush()) })
+	if err != nil && ctx.Err() != nil && lost == nil {
+		return run.ErrStopped
+	}
+	return err
+}

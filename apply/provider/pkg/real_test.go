@@ -150,7 +150,7 @@ mk() {
 for p in a b c d; do mk demo-$p 1.0-1; done; mk demo-g1 1-1 'group = demo-group'; mk demo-g2 1-1 'group = demo-group'
 printf '[options]\nArchitecture = auto\nSigLevel = Never\n[demo]\nServer = file:///srv/pac\n' > /etc/pacman.conf
 repo-add -q /srv/pac/demo.db.tar.gz /srv/pac/*.zst >/dev/null 2>&1; pacman -Sy >/dev/null; pacman --noconfirm -S demo-b demo-c demo-d >/dev/null; echo changed > /etc/demo-d.conf
-mk demo-b 2.0-1; repo-add -q /srv/pac/demo.db.tar.gz /srv/pac/demo-b-2.0-1-any.pkg.tar.zst >/dev/null 2>&1; mk demo-file 3-1; pacman -Sy >/dev/null`)
+mk demo-b 2.0-1; repo-add -q /srv/pac/demo.db.tar.gz /srv/pac/demo-b-2.0-1-any.pkg.tar.zst >/dev/null 2>&1; mk demo-file 3-1; pacman -Syy >/dev/null`)
 	if m == nil {
 		return
 	}

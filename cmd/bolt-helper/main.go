@@ -17,7 +17,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"bolt/apply/provider"
 	"bolt/apply/resource"
@@ -36,9 +35,6 @@ const keepHelpers = 2
 const helperName = "helper-"
 
 func realMain(ctx context.Context, argv []string, types map[string]resource.Type) int {
-	// Programs and files get the usual mask, as with Puppet. The shell that starts the helper has another one, and the
-	// helper gives its own files their modes itself.
-	syscall.Umask(0o022)
 	code, err := dispatch(ctx, argv, types)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bolt-helper:", err)

@@ -20,11 +20,27 @@ func (h *human) applied(r *event.Result, name string) {
 	default:
 		h.println(layout.Paint(layout.Red, h.o.Color, "Failed on "+name+":"))
 	}
+	h.interruption(interrupted(r))
 	for i := range r.Applied.Resources {
 		h.resource(&r.Applied.Resources[i])
 	}
 	h.resourceLogs(r.Applied.Logs)
 	h.println("  " + tally(r.Applied))
+}
+
+// interrupted is the text of an error beside those of resources, such as a lost connection; "" if there is none.
+func interrupted(r *event.Result) string {
+	if r.OK() || r.Err.Class == event.ClassFailed {
+		return ""
+	}
+	return r.Err.Msg
+}
+
+// interruption prints why an apply ended early.
+func (h *human) interruption(text string) {
+	for line := range strings.Lines(text) {
+		h.println("  " + layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(strings.TrimSuffix(line, "\n"))))
+	}
 }
 
 // tally is the line with the numbers of resources, which Bolt prints in this form.
@@ -100,6 +116,7 @@ type together struct {
 type alike struct {
 	resource *event.Resource
 	log      *event.ResourceLog
+	error    string // why the apply ended early
 	counts   string
 	targets  []*inventory.Target
 }
@@ -116,6 +133,9 @@ func (t *together) add(r *event.Result) {
 	for i := range r.Applied.Logs {
 		l := &r.Applied.Logs[i]
 		t.join(t.resources, &t.order, strings.Join([]string{"", l.Ref, l.Level, l.Message}, "\x00"), r.Target).log = l
+	}
+	if text := interrupted(r); text != "" {
+		t.join(t.resources, &t.order, "\x00\x00"+text, r.Target).error = text
 	}
 	text := tally(r.Applied)
 	t.join(t.counts, &t.countList, text, r.Target).counts = text
@@ -172,10 +192,13 @@ func (t *together) print(h *human) {
 	for _, set := range sets {
 		h.println("On " + set + ":")
 		for _, s := range bySet[set] {
-			if s.resource != nil {
+			switch {
+			case s.resource != nil:
 				h.resource(s.resource)
-			} else {
+			case s.log != nil:
 				h.resourceLogs([]event.ResourceLog{*s.log})
+			default:
+				h.interruption(s.error)
 			}
 		}
 	}

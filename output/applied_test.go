@@ -77,6 +77,20 @@ Failed on 1 target: web3
 	}
 }
 
+// The error of a lost connection is printed beside the resources.
+func TestAppliedLost(t *testing.T) {
+	lost := func(name string) *event.Result {
+		r := appliedOn(name, &event.Applied{Changed: 1, Resources: []event.Resource{motd}})
+		r.Err = &event.Error{Class: "lost", Msg: "The connection was lost\nThe rest was skipped."}
+		return r
+	}
+	for _, results := range [][]*event.Result{{lost("web1")}, {lost("web1"), lost("web2")}} {
+		if got := printApplied(t, Options{}, results...); strings.Count(got, "  The connection was lost\n  The rest was skipped.\n") != 1 {
+			t.Errorf("output is\n%s", got)
+		}
+	}
+}
+
 func TestAppliedAlone(t *testing.T) {
 	got := printApplied(t, Options{}, appliedOn("web1", &event.Applied{Changed: 1, Noop: 1, Resources: []event.Resource{motd, {Ref: "Exec[e]", Status: "noop", Changes: []event.Change{{Property: "returns", Status: "noop", Message: "would run"}}}}}))
 	want := `Finished on web1:

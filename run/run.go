@@ -227,6 +227,12 @@ func (r *Runner) do(ctx context.Context, action Action, site *Site) (err error) 
 	return r.perform(ctx, action, site)
 }
 
+// Reconnect opens another connection to the machine of the site, such as after the first one
+// was lost. The caller closes it.
+func (site *Site) Reconnect(ctx context.Context) (transport.Conn, error) {
+	return site.runner.dialer.Dial(ctx, site.Settings.Dest)
+}
+
 // perform does an action on a target that was reached.
 func (r *Runner) perform(ctx context.Context, action Action, site *Site) (err error) {
 	if site.kept, err = r.opts.Outputs.begin(site.Target); err != nil {

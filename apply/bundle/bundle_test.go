@@ -35,8 +35,8 @@ func TestContents(t *testing.T) {
 	c := parse(t, `{"resources":[
 {"type":"File","title":"x","parameters":{"path":"/x"}}, {"type":"File","title":"/tree"}, {"type":"File","title":"/dir"}, {"type":"File","title":"/old"}, {"type":"Notify","title":"/n"}],
 "metadata":{"x":`+meta("/m/x", "", "file", "{sha256}"+a)+`,"/dir":`+meta("/m/d", "", "directory", "{ctime}1")+`,"/old":`+meta("/m/o", "", "file", "{md5}1")+`,"/n":`+meta("/m/n", "", "file", "{sha256}"+a)+`},
-"recursive_metadata":{"/tree":{"puppet:///m":[`+meta("/m/t", ".", "directory", "{ctime}1")+`,`+meta("/m/t/f", "d/f", "file", "{sha256}"+b)+`]}}}`)
-	want := []bundle.Content{{a, "/m/x", "/x"}, {b, "/m/t/f", "/tree/d/f"}}
+"recursive_metadata":{"/tree":{"puppet:///m":[`+meta("/m/t", ".", "directory", "{ctime}1")+`,`+meta("/m/t", "d/f", "file", "{sha256}"+b)+`]}}}`)
+	want := []bundle.Content{{a, "/m/x", "/x"}, {b, "/m/t/d/f", "/tree/d/f"}}
 	if got := bundle.Contents(c); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"bolt/apply/report"
 	"bolt/catalog"
 	"bolt/run"
+	"bolt/transport"
 )
 
 // A Delivery applies catalogs on targets through the helper.
@@ -31,9 +32,9 @@ func (d *Delivery) Target(site *run.Site) *remote.Target {
 // Deliver is for Apply.Deliver.
 func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
 	start := time.Now()
-	done := &report.Run{Noop: d.Noop, Start: start}
+	done := &report.Run{ID: transport.NewPrivateName(), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
+		Catalog: c, Node: c.Name, Run: done.ID, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
 				r.Start = start
@@ -43,9 +44,12 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 		},
 		Log: func(l *report.Log) { done.Logs = append(done.Logs, *l) },
 	})
+	if err != nil {
+		err = d.resume(ctx, site, c, done.ID, done, err)
+	}
 	done.Took = time.Since(start)
 	if out != nil {
-		done.ID, done.Stopped = out.Run, out.Stopped != ""
+		done.Stopped = out.Stopped != ""
 		if out.Error != "" {
 			done.Logs = append(done.Logs, report.Log{Level: report.Err, Message: out.Error, Time: time.Now()})
 			done.Stopped = true

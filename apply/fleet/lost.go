@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bolt/apply"
+	"bolt/apply/frame"
+	"bolt/apply/remote"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/run"
+	"bolt/transport"
+)
+
+const (
+	// askLimit is how long bolt tries to find out what became of a run after the connection was lost.
+	askLimit = 30 * time.Second
+	// askPause is between two questions to a helper that still works.
+	askPause = time.Second
+)
+
+// resume finds out what became of a run whose connection was lost: it connects once more and asks the helper. If
+// the run has ended, done gets the results of the resources that were not heard of before; the error is
+// then nil if the run came to its end.
+func (d *Delivery) resume(ctx context.Context, site *run.Site, c *catalog.Catalog, id string, done *report.Run, lost error) error {
+	if e, is := errors.AsType[*transport.Error](lost); !is || e.Class != transport.ClassLost {
+		return lost
+	}
+	fate, err := d.ask(ctx, site, id)
+	if err != nil {
+		return noted(lost, fmt.Sprintf("What became of the run is not known, because the target cannot be asked: %v", err))
+	}
+	switch fate.State {
+	case frame.StateRunning:
+		return noted(lost, "The run still goes on there. A new run can begin when it has ended.")
+	case frame.StateBroken:
+		return noted(lost, "The run was broken off there. Apply the manifest again: a run begins with the real state.")
+	case frame.StateUnknown:
+		return noted(lost, "Nothing was changed there.")
+	}
+	fill(c, done, fate)
+	if fate.Done == nil || fate.Done.Stopped != "" || fate.Done.Error != "" {
+		return noted(lost, "The resource that was being applied was finished there, and the rest was skipped.")
+	}
+	return nil
+}
+
+// ask asks until the run has ended.
+func (d *Delivery) ask(ctx context.Context, site *run.Site, id string) (*frame.Fate, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	conn, err := site.Reconnect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	for {
+		fate, err := remote.Asked(ctx, conn, d.Target(site), id)
+		if err != nil || fate.State != frame.StateRunning {
+			return fate, err
+		}
+		select {
+		case <-time.After(askPause):
+		case <-ctx.Done():
+			return fate, nil
+		}
+	}
+}
+
+// fill adds the results that are known from the journal of the helper.
+func fill(c *catalog.Catalog, done *report.Run, fate *frame.Fate) {
+	known := make(map[catalog.Ref]bool, len(done.Results))
+	for _, r := range done.Results {
+		known[r.Ref] = true
+	}
+	add := func(ref catalog.Ref, status report.Status, refreshed bool) {
+		if !known[ref] {
+			known[ref] = true
+			done.Results = append(done.Results, &report.Result{Ref: ref, Status: status, Refreshed: refreshed, Start: done.Start, Generated: c.Find(ref) == nil})
+		}
+	}
+	for _, e := range fate.Ended {
+		if ref, err := catalog.ParseRef(e.Ref); err == nil {
+			add(ref, e.Status, e.Refreshed)
+		}
+	}
+	rest := report.Unchanged
+	if fate.Done == nil || fate.Done.Stopped != "" {
+		rest = report.Skipped
+	}
+	for _, r := range c.Resources() {
+		if apply.Reported(r) {
+			add(r.Ref, rest, false)
+		}
+	}
+}
+
+// noted is an error of a transport with another sentence.
+func noted(err error, text string) error {
+	e, is := errors.AsType[*transport.Error](err)
+	if !is {
+		return err
+	}
+	out := *e
+	out.Msg += "\n" + text
+	return &out
+}

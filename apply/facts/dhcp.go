@@ -46,7 +46,7 @@ func (c *collector) dhcp(name string, index int) string {
 	return ""
 }
 
-// ofInterface says whether a lease of dhclient names an interface.
+// ofInterface reports whether a lease of dhclient names an interface.
 func ofInterface(lease, name string) bool {
 	for line := range strings.Lines(lease) {
 		if _, rest, is := strings.Cut(line, "interface"); is && strings.Contains(rest, name) {

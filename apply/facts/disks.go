@@ -10,7 +10,7 @@ import (
 
 const blockDir = "/sys/block"
 
-// sectors is the size in a file of sysfs, which counts in 512 bytes whatever the device does.
+// sectors is the size in a file of sysfs. The unit of the file is 512 bytes on every device.
 func (c *collector) sectors(file string) (bytes uint64, known bool) {
 	text := c.line(file)
 	n, err := strconv.ParseUint(text, 10, 54)
@@ -53,8 +53,8 @@ func first(candidates ...string) string {
 	return ""
 }
 
-// udev is what udev has stored about the block device of a directory of sysfs; nil if it does not
-// know it.
+// udev returns the properties in udev's database of the block device in a directory of sysfs; nil
+// if the database does not have the device.
 func (c *collector) udev(dir string) map[string]string {
 	number := c.line(dir + "/dev")
 	text, is := c.read("/run/udev/data/b" + number)
@@ -152,7 +152,8 @@ func (c *collector) partitions() (any, error) {
 	return out, failed
 }
 
-// blkid asks the program of that name what is on block devices, for machines without udev.
+// blkid returns the tags of block devices that the program blkid prints. It is for machines without
+// udev.
 func (c *collector) blkid() (map[string]map[string]string, error) {
 	program := c.program("blkid")
 	if program == "" {

@@ -8,16 +8,16 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// A distribution is what the files of a Linux distribution say about it.
+// A distribution is the contents of the files that describe a Linux distribution.
 type distribution struct {
 	id        string            // of /etc/os-release, with facter's changes
 	release   *release          // nil if it is not known
-	kinds     []string          // from general to special: those of facter whose rules hold
+	kinds     []string          // the kinds of facter that it belongs to, from general to special
 	osRelease map[string]string // with keys in lower case and facter's changes
 	redhat    redhatRelease
 }
 
-// is says whether the rules of a kind hold.
+// is reports whether the distribution belongs to a kind.
 func (d *distribution) is(kind string) bool { return slices.Contains(d.kinds, kind) }
 
 // A release is a version with its parts.

@@ -103,8 +103,8 @@ func (c *collector) externalFile(file string) (*ordered.Map, error) {
 	return pairs(text), nil
 }
 
-// externalProgram runs a program that prints facts as YAML, JSON, or lines. Its exit code does not matter
-// to facter.
+// externalProgram runs a program that prints facts as YAML, JSON, or lines. The exit code is ignored, as
+// in facter.
 func (c *collector) externalProgram(file string) (*ordered.Map, error) {
 	out, err := c.output(c.o.ProgramLimit, c.file(file))
 	if err != nil {

@@ -2,13 +2,13 @@
 // the values of facter 4.11 (Version): its structured core facts, and external facts in files.
 //
 // Core facts come from files below /proc, /sys, /run and /etc and from system calls. A program is
-// run only where no file has the answer: getent for a user that /etc/passwd does not have, blkid
-// for partitions that udev does not know, and external facts that are programs themselves.
+// run only if no file has the value: getent for a user that is missing in /etc/passwd, blkid for
+// partitions that are missing in the database of udev, and external facts that are programs.
 //
-// Facts of facter that are not collected: legacy facts, custom facts (they are Ruby code), ruby,
-// augeas, cloud, the metadata of clouds, xen.domains, zfs, and what only the program lsb_release
-// can tell (os.distro.specification of Red Hat's systems). Values that facter takes from dmidecode
-// or vmware are left out.
+// Some facts of facter are not collected: legacy facts, custom facts (they are Ruby code), ruby,
+// augeas, cloud, the metadata of clouds, xen.domains and zfs. Also missing are values that facter
+// takes from the programs dmidecode and vmware, and from lsb_release on Red Hat's systems
+// (os.distro.specification).
 package facts
 
 import (
@@ -40,8 +40,8 @@ type Options struct {
 	Run func(ctx context.Context, c *resource.Command) (*resource.Output, error)
 	// ProgramLimit is how long an external fact may run; 0 means 30 seconds.
 	ProgramLimit time.Duration
-	// Note takes the names of facts that could not be collected, with the reason. The name of an
-	// external fact is its file. nil discards the notes.
+	// Note takes the name of each fact that could not be collected, and the reason. For an external
+	// fact, the name is the path of its file. nil discards the notes.
 	Note func(fact string, err error)
 
 	sys system // nil functions mean those of this machine; tests set them
@@ -143,8 +143,8 @@ var core = []struct {
 	{"virtual", (*collector).virtual},
 }
 
-// guard runs f and notes its error. A panic becomes an error, because the machine that facts are
-// collected from can have files that nobody has thought of.
+// guard runs f and notes its error. A panic becomes an error, because a machine can have files of
+// an unexpected form.
 func (c *collector) guard(name string, f func() error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -221,8 +221,8 @@ func (c *collector) file(name string) string {
 	return filepath.Join(c.o.Root, name)
 }
 
-// read returns the start of a file, and whether it could be read. Files that are missing are facts
-// that are missing, so the error has no reader.
+// read returns the start of a file, and whether it could be read. A missing file is a missing fact
+// and not an error.
 func (c *collector) read(name string) (string, bool) {
 	path := c.file(name)
 	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() { // opening a fifo can block

@@ -29,7 +29,7 @@ func (c *collector) account(database string, id int) []string {
 	if f := findAccount(text, id); f != nil {
 		return f
 	}
-	// The account can be in a directory such as LDAP, of which the C library knows.
+	// The account can be in a directory such as LDAP, which only the C library can query.
 	if getent := c.program("getent"); getent != "" {
 		if out, err := c.output(answerLimit, getent, database, strconv.Itoa(id)); err == nil {
 			return findAccount(string(out.Stdout), id)

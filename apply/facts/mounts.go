@@ -72,8 +72,7 @@ func unescape(s string) string {
 
 var rootOption = lazyregexp.New(`root=(\S+)`)
 
-// rootDevice is the device that the kernel was told to mount as the root, because not all systems
-// have /dev/root.
+// rootDevice is the device of the kernel's option root. Not all systems have /dev/root.
 func (c *collector) rootDevice() string {
 	m := rootOption().FindStringSubmatch(c.line("/proc/cmdline"))
 	if m == nil {
@@ -117,16 +116,16 @@ func (c *collector) mountpoints() (any, error) {
 	return out, failed
 }
 
-// sizes are the sizes of a mounted file system; all are 0 if it cannot be asked, which is an error only
-// if it does not answer.
+// sizes are the sizes of a mounted file system. All are 0 if statfs fails. The error is for a file
+// server that does not answer.
 func (c *collector) sizes(m mount) (fsSize, error) {
 	path := c.file(m.path)
 	if !onNetwork(m.kind) {
 		s, _ := c.o.sys.statfs(path)
 		return s, nil
 	}
-	// A file server that is gone blocks the call until it is back, and nothing can end the call. So
-	// its goroutine is left behind; the helper ends soon.
+	// If the file server does not answer, statfs blocks and cannot be interrupted. Then this goroutine
+	// stays until the helper ends, which is soon.
 	answer := make(chan fsSize, 1)
 	go func() {
 		s, _ := c.o.sys.statfs(path)

@@ -135,7 +135,7 @@ func (i *iface) add(b *binding) {
 	}
 }
 
-// device sets what sysfs tells of an interface.
+// device sets the facts of an interface that sysfs has.
 func (c *collector) device(name string, facts object) {
 	dir := "/sys/class/net/" + name
 	facts["operational_state"] = c.line(dir + "/operstate")
@@ -143,7 +143,7 @@ func (c *collector) device(name string, facts object) {
 	if facts["physical"] != true {
 		return
 	}
-	facts["duplex"] = c.line(dir + "/duplex") // some drivers refuse to tell it
+	facts["duplex"] = c.line(dir + "/duplex") // some drivers return an error
 	if speed, err := strconv.Atoi(c.line(dir + "/speed")); err == nil {
 		facts["speed"] = speed
 	}
@@ -218,7 +218,8 @@ func (b *binding) fact() *ordered.Map {
 	return m
 }
 
-// local says whether an address cannot be the main one of an interface, unless there is no other.
+// local reports whether an address is reachable on its own link only. Such an address is the main
+// one of an interface only if there is no other.
 func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() || isULA(a) }
 
 func isULA(a netip.Addr) bool { return a.Is6() && a.As16()[0]&0xfe == 0xfc }

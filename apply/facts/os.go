@@ -30,8 +30,7 @@ func (d *distribution) name() string {
 	return d.osRelease["name"]
 }
 
-// families are words in the ids of distributions that tell the family, in the order in which facter
-// looks for them.
+// families have words of the ids of their distributions. facter looks for them in this order.
 var families = []struct{ name, words string }{
 	{"RedHat", "redhat rhel fedora centos scientific ascendos cloudlinux psbm oraclelinux ovs oel amazon xenserver xcp-ng virtuozzo photon mariner azurelinux"},
 	{"Debian", "debian ubuntu huaweios linuxmint devuan kde"},

@@ -8,7 +8,7 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// cpuinfo is what /proc/cpuinfo says.
+// cpuinfo is the contents of /proc/cpuinfo.
 type cpuinfo struct {
 	count    int
 	models   []string
@@ -69,8 +69,8 @@ func (c *collector) processors() (any, error) {
 	return out, nil
 }
 
-// isa is what "uname -p" prints. The kernel has no such value: the distributions of the coreutils
-// that have a patch for it print the machine, the others "unknown".
+// isa is the output of "uname -p". The kernel has no such value. Some distributions patch uname to
+// print the machine; the others print "unknown".
 func (c *collector) isa() string {
 	d := c.distribution()
 	machine := c.uts.machine

@@ -8,13 +8,13 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// virtual is what the machine shows of the virtual machine or container that it is.
+// virtual is the kind of virtual machine or container that the machine is.
 type virtual struct {
 	platform      string // the fact virtual
 	container     string // "docker" and others; "" outside of containers
 	containerInfo object
-	hypervisor    string // what the program virt-what prints first
-	pci           string // what the devices on the PCI bus tell
+	hypervisor    string // the first name that the program virt-what prints
+	pci           string // the platform of the devices on the PCI bus
 	openvz        string // "openvzhn" for the host, "openvzve" for a guest
 	openvzID      int
 	xen           string // "xen0" or "xenu"
@@ -22,7 +22,7 @@ type virtual struct {
 
 var physical = []string{"physical", "xen0", "vmware_server", "vmware_workstation", "openvzhn", "vserver_host"}
 
-// products are words in the name of the product that the firmware tells.
+// products are words of product names in the firmware.
 var products = []struct{ word, platform string }{
 	{"VMware", "vmware"}, {"VirtualBox", "virtualbox"}, {"Parallels", "parallels"}, {"KVM", "kvm"}, {"Virtual Machine", "hyperv"},
 	{"RHEV Hypervisor", "rhev"}, {"oVirt Node", "ovirt"}, {"HVM domU", "xenhvm"}, {"Bochs", "bochs"}, {"OpenBSD", "vmm"}, {"BHYVE", "bhyve"},
@@ -39,7 +39,7 @@ func (c *collector) isVirtual() (any, error) {
 	return !slices.Contains(physical, c.detect().platform), nil
 }
 
-// detect finds out what the machine is, in the order in which facter asks.
+// detect finds the platform in the order of facter.
 func (c *collector) detect() *virtual {
 	return c.virt.get(func() *virtual {
 		v := &virtual{hypervisor: c.virtWhat(), xen: c.xenKind()}
@@ -71,8 +71,8 @@ var (
 	lxcGroup    = lazyregexp.New(`(?m)^/lxc/([^/\n]+)`)
 )
 
-// container is the kind of container that the first process is in, as its control groups and its
-// environment tell.
+// container returns the kind of the container of the first process, from the control groups and the
+// environment of that process.
 func (c *collector) container() (kind string, info object) {
 	if groups, is := c.read("/proc/1/cgroup"); is {
 		id := match(dockerGroup(), groups)
@@ -165,7 +165,7 @@ func (c *collector) virtWhat() string {
 	return ""
 }
 
-// vserver says which side of a Linux-VServer this is.
+// vserver returns the side of a Linux-VServer; "" if there is none.
 func (c *collector) vserver() string {
 	if v, is := c.status("s_context:", "VxID:"); is && v == "0" {
 		return "vserver_host"
@@ -211,7 +211,7 @@ func (c *collector) xenKind() string {
 	return ""
 }
 
-// product is the platform that the name of the product tells.
+// product is the platform of the name of the product.
 func (c *collector) product() string {
 	name := c.dmiValue("product_name")
 	for _, p := range products {
@@ -222,7 +222,7 @@ func (c *collector) product() string {
 	return ""
 }
 
-// hypervisors tells more of the hypervisors and containers. Their values can be empty.
+// hypervisors returns details of hypervisors and containers. Their values can be empty.
 func (c *collector) hypervisors() (any, error) {
 	v := c.detect()
 	vendor, product, bios := c.dmiValue("sys_vendor"), c.dmiValue("product_name"), c.dmiValue("bios_vendor")

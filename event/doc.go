@@ -20,6 +20,8 @@
 //
 // # A new kind
 //
-// A new kind of event is a new type here, with the method event. Sinks ignore
-// types that they do not handle.
+// A new kind of event is a new type in event.go, with the method event. If it is about
+// a step of a plan, it has a field Step, and StepOf and OfStep in sink.go know it: without
+// them, it loses its step in plans. A begin that a sink can prevent is in Begins. Sinks ignore
+// types that they do not handle, so each format in package output needs a case for it.
 package event

@@ -76,6 +76,14 @@ type TargetOutput struct {
 	Data   []byte // valid during the call
 }
 
+// TargetResource is a resource that was changed, failed, was skipped or would be changed. It comes as soon
+// as the resource has ended.
+type TargetResource struct {
+	Step     *Step
+	Target   *inventory.Target
+	Resource *Resource
+}
+
 // TargetEnd ends work on a target. It comes once for each target, also for
 // targets whose work was not begun.
 type TargetEnd struct {

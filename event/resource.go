@@ -1,7 +1,5 @@
 package event
 
-import "bolt/inventory"
-
 // Applied is what became of the resources of a catalog on one target.
 type Applied struct {
 	Changed, Failed, Unchanged, Skipped, Noop int
@@ -34,12 +32,4 @@ type ResourceLog struct {
 	Ref     string // "" if it is about none
 	Level   string // debug, info, notice, warning, err
 	Message string
-}
-
-// TargetResource is a resource that was changed, failed, was skipped or would be changed. It comes as soon as the resource
-// has ended.
-type TargetResource struct {
-	Step     *Step
-	Target   *inventory.Target
-	Resource *Resource
 }

@@ -187,3 +187,46 @@ func TestProcessList(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestCut loses the connection while a command runs. The command ends as it would have, the rest is skipped, and the
+// journal says so.
+func TestCut(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	p := newPlace(t)
+	var link *sshtest.Link
+	p.Conn, link = dialSSH(t, s, "root")
+	p.mustApply(t, &remote.Job{Catalog: parse(t, nil)})
+	begun, ended := filepath.Join(p.dir, "begun"), filepath.Join(p.dir, "ended")
+	slow := resource{"type": "Exec", "title": "slow", "parameters": map[string]any{"provider": "shell", "command": "touch " + begun + "; sleep 1; touch " + ended}}
+	go func() {
+		for {
+			if _, err := os.Stat(begun); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		link.Cut()
+	}()
+	_, _, err := p.apply(t, &remote.Job{Catalog: parse(t, nil, slow, file(filepath.Join(p.dir, "f"), "x")), Run: "cut"})
+	if transport.ClassOf(err) != transport.ClassLost {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("the command had ended before the connection was lost")
+	}
+	p.Conn, _ = dialSSH(t, s, "root")
+	fate, err := remote.Asked(t.Context(), p, &p.target, "cut")
+	for range 100 {
+		if err != nil || fate.State != frame.StateRunning {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+		fate, err = remote.Asked(t.Context(), p, &p.target, "cut")
+	}
+	if err != nil || fate.State != frame.StateEnded || fate.Done.Stopped == "" || fate.Done.Counts != (frame.Counts{Changed: 1, Skipped: 1}) {
+		t.Errorf("%+v, %v", fate, err)
+	}
+	if _, err := os.Stat(ended); err != nil {
+		t.Error(err)
+	}
+}

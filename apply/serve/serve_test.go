@@ -30,6 +30,7 @@ type fakeType struct {
 	state  map[string]string
 	events []string
 	begun  chan string
+	refuse bool // all changes
 	gate   chan struct{}
 }
 
@@ -66,6 +67,9 @@ func (i *fakeItem) Plan() ([]resource.Change, error) {
 }
 
 func (i *fakeItem) Do(_ context.Context, h *resource.Host, _ *resource.Change) error {
+	if i.f.refuse {
+		return nil // noop of a resource overrides that of the run
+	}
 	i.f.begun <- i.r.Title
 	if i.r.Params.Value("user") == "wait" {
 		<-i.f.gate
@@ -443,4 +447,27 @@ func copyDir(t *testing.T, from, to string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// FuzzCatalog applies catalogs of any content with noop. The helper answers, and changes nothing.
+func FuzzCatalog(f *testing.F) {
+	for _, text := range []string{
+		`{"name":"n1","resources":[{"type":"Exec","title":"a","parameters":{"command":"/x","require":"Exec[b]"}},{"type":"Exec","title":"b","parameters":{"command":["/x\u0000"],"noop":false}}]}`,
+		`{"name":"n1","resources":[{"type":"Class","title":"Main"},{"type":"File","title":"/a\u0000b","parameters":{"source":"puppet:///m"}}],"edges":[{"source":"Class[Main]","target":"File[/a\u0000b]"}],"metadata":{"/a\u0000b":{"type":"file","checksum":{"type":"sha256","value":"{sha256}` + strings.Repeat("0", 64) + `"}}}}`,
+		`{"name":"n1","resources":[{"type":"Schedule","title":"s","parameters":{"period":"daily"}},{"type":"Exec","title":"a","parameters":{"command":"/x","schedule":"s","tag":["x"]}}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	dir := filepath.Join(f.TempDir(), "state")
+	n := 0
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fake := newFake()
+		fake.refuse = true
+		m := &serve.Machine{Dir: dir, Types: map[string]resource.Type{"Exec": fake}, Boot: "boot"}
+		n++
+		a := apply(t, m, serve.Request{Run: fmt.Sprint("r", n, "-", time.Now().UnixNano()), Noop: true}, pack(t, text))
+		if a.need == nil && a.done == nil {
+			t.Errorf("no answer: %+v", a)
+		}
+	})
 }

@@ -46,9 +46,9 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	if err != nil {
 		return 0, err
 	}
-	waiting, cancel := m.heeding(ctx)
+	waiting, end := m.heeding(ctx)
 	lock, err := dir.Lock(waiting, frame.Holder{Run: q.Run, Node: q.Node, By: q.by(), PID: os.Getpid(), Start: time.Now()})
-	cancel()
+	end()
 	if err != nil {
 		return 0, err
 	}
@@ -72,10 +72,12 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	return r.apply(ctx)
 }
 
-// heeding returns a context that ends when the run is not wanted any more.
-func (m *Machine) heeding(ctx context.Context) (context.Context, context.CancelFunc) {
+// heeding returns a context that ends when the run is not wanted any more. end ends its goroutine.
+func (m *Machine) heeding(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		select {
 		case <-m.Lost:
 			cancel()
@@ -84,7 +86,10 @@ func (m *Machine) heeding(ctx context.Context) (context.Context, context.CancelF
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, cancel
+	return ctx, func() {
+		cancel()
+		<-done
+	}
 }
 
 // A run is an application of a catalog.

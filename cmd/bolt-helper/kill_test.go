@@ -33,6 +33,10 @@ const clientVariable = "BOLT_TEST_CLIENT"
 
 // TestMain lets the test binary be the helper, which is copied under the name of one, and a client.
 func TestMain(m *testing.M) {
+	// The race detector keeps each process for a second at its end, and here are many.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	name := filepath.Base(os.Args[0])
 	switch client := os.Getenv(clientVariable); {
 	case strings.HasPrefix(name, helperName), strings.HasPrefix(name, "new-"), len(os.Args) > 1 && os.Args[1] == "hold":

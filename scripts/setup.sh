@@ -22,6 +22,7 @@ make make
 gcc gcc
 sudo sudo
 doas opendoas
+debootstrap debootstrap
 python3 python3
 ps procps
 fish fish

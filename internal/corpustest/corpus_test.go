@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("%s is in later.txt and in differs.txt", name)
 		}
 	}
-	readSources(t)
+	readSources(t, corpus)
 	bolt := build(t)
 	for _, way := range []struct {
 		name string
@@ -212,7 +212,7 @@ func list(t *testing.T, file string, names []string) map[string]string {
 // cache knows the files that a test opens, but not those that its child
 // processes open: without this a passed corpus would stay "(cached)" after a
 // change to the program.
-func readSources(t *testing.T) {
+func readSources(t *testing.T, corpus string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

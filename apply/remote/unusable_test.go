@@ -93,11 +93,11 @@ func TestUnusable(t *testing.T) {
 // TestFullDisk checks that a disk which is full behind the helper ends a run before something is changed.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	conn := dialSpace(t, `mount -t tmpfs -o size=6m,mode=755 x "$1"`, dir)
+	conn := dialSpace(t, `mount -t tmpfs -o size=32m,mode=755 x "$1"`, dir)
 	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helpertest.Set(t, root), Label: "here", Dir: filepath.Join(dir, "state"), DirSetting: "helper-dir"}, dir}
 	p.mustApply(t, &remote.Job{Catalog: parse(t, nil)})
 	f := filepath.Join(t.TempDir(), "f")
-	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "head -c 9000000 /dev/zero >" + shell.Quote(dir+"/fill") + "; true"}); err != nil {
+	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "head -c 40000000 /dev/zero >" + shell.Quote(dir+"/fill") + "; true"}); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := p.apply(t, &remote.Job{Catalog: parse(t, nil, file(f, "x"))})

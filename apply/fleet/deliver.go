@@ -20,7 +20,10 @@ type Delivery struct {
 	By             string // the user for whom it runs
 	Noop, Diffs    bool
 	Tags, SkipTags []string
-	Continue       bool // apply the rest of a catalog after the connection was lost
+	// Puppet applies with the Puppet that is installed on the target, with these Plugins (package plugins); nil for none.
+	Puppet   bool
+	Plugins  []byte
+	Continue bool // apply the rest of a catalog after the connection was lost
 }
 
 // Target is how the helper runs on a target.
@@ -34,7 +37,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	start := time.Now()
 	done := &report.Run{ID: transport.NewPrivateName(), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, Run: done.ID, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue,
+		Catalog: c, Node: c.Name, Run: done.ID, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
 				r.Start = start

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,8 @@ const (
 // A content is one that the catalog needs.
 type content struct {
 	bundle.Content
-	size int64 // -1 if the file cannot be read
+	size int64  // -1 if the file cannot be read
+	data []byte // instead of a file
 }
 
 // A packed is a job in the form in which it is sent.
@@ -39,6 +41,7 @@ type packed struct {
 	secret   bool
 	contents []content // each once
 	expected map[catalog.Ref]bool
+	plugins  string // SHA-256 of Job.Plugins
 }
 
 func pack(job *Job) (*packed, error) {
@@ -67,7 +70,12 @@ func pack(job *Job) (*packed, error) {
 		if info, err := os.Stat(c.Source); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
-		p.contents = append(p.contents, content{c, size})
+		p.contents = append(p.contents, content{c, size, nil})
+	}
+	if job.Plugins != nil {
+		sum := sha256.Sum256(job.Plugins)
+		p.plugins = hex.EncodeToString(sum[:])
+		p.contents = append(p.contents, content{bundle.Content{Sum: p.plugins, Source: "the modules"}, int64(len(job.Plugins)), job.Plugins})
 	}
 	return p, nil
 }
@@ -104,7 +112,7 @@ func stripped(c *catalog.Catalog) *catalog.Catalog {
 }
 
 // small reports whether a content is sent without being asked for.
-func (c *content) small() bool { return c.size >= 0 && c.size <= maxSmall }
+func (c *content) small() bool { return c.size >= 0 && c.size <= maxSmall && c.data == nil }
 
 // first is the input of the first run: nothing, or an offer of large contents. A catalog with secrets
 // is not kept on the machine, so it is sent at once.
@@ -124,7 +132,7 @@ func (p *packed) first() ([]byte, error) {
 
 func (p *packed) large() (list []content) {
 	for _, c := range p.contents {
-		if !c.small() {
+		if !c.small() && c.data == nil {
 			list = append(list, c)
 		}
 	}
@@ -174,6 +182,9 @@ func (p *packed) add(f *frame.Packer, c *content) error {
 
 // open opens a content, unverified.
 func (p *packed) open(c *content) (io.ReadCloser, error) {
+	if c.data != nil {
+		return io.NopCloser(bytes.NewReader(c.data)), nil
+	}
 	if p.job.Open != nil {
 		return p.job.Open(c.Content)
 	}

@@ -55,7 +55,10 @@ type Job struct {
 	Noop, Diffs    bool
 	Tags, SkipTags []string
 	Workers        int
-	Continue       bool // go on when the connection is lost
+	// Puppet applies it with the Puppet that is installed on the machine, with these Plugins (package plugins); nil for none.
+	Puppet   bool
+	Plugins  []byte
+	Continue bool // go on when the connection is lost
 	// Open opens a content; nil opens the file that the catalog names. The digest is checked in
 	// any case.
 	Open func(c bundle.Content) (io.ReadCloser, error)
@@ -143,6 +146,8 @@ func (p *packed) arguments(job *Job, run string) []string {
 	add(job.Noop, "--noop")
 	add(job.Diffs, "--diffs")
 	add(job.Continue, "--continue")
+	add(job.Puppet, "--engine", "puppet")
+	add(job.Puppet && p.plugins != "", "--plugins", p.plugins)
 	add(job.Workers != 0, "--workers", strconv.Itoa(job.Workers))
 	for _, tag := range job.Tags {
 		add(true, "--tag", tag)

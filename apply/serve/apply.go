@@ -69,6 +69,9 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	if err != nil {
 		return 0, err
 	}
+	if q.Engine == EnginePuppet {
+		return r.puppet(ctx)
+	}
 	return r.apply(ctx)
 }
 
@@ -167,8 +170,12 @@ func (r *run) load(in io.Reader) (*frame.Need, error) {
 	case r.q.Catalog != "" && sumOf(text) != r.q.Catalog:
 		return nil, &refused{frame.KindInput, errors.New("the catalog arrived with another digest")}
 	}
+	var missing []string
+	if r.lacksPlugins() {
+		missing = append(missing, r.q.Plugins)
+	}
 	if text == nil {
-		need := &frame.Need{Catalog: true}
+		need := &frame.Need{Catalog: true, Contents: missing}
 		if r.offer != nil {
 			for _, c := range r.offer.Contents {
 				if bundle.IsSum(c.Sum) && r.lacks(c.Sum, c.Path) {
@@ -191,7 +198,6 @@ func (r *run) load(in io.Reader) (*frame.Need, error) {
 			return nil, err
 		}
 	}
-	var missing []string
 	seen := make(map[string]bool)
 	for _, c := range bundle.Contents(c) {
 		if !seen[c.Sum] && r.lacks(c.Sum, c.Path) {
@@ -259,8 +265,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	h := resource.NewHost()
-	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
+	h := r.host()
 	backups := backup.New(r.dir.Path(backupsName), time.Now)
 	h.Backup = func(path string) error { return backups.Keep(ctx, path) }
 	w := r.watch()
@@ -279,8 +284,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, &refused{frame.KindCatalog, err}
 	}
-	r.journal, err = r.lock.Begin(ctx, runlog.Start{Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot()}, time.Now())
-	if err != nil {
+	if err := r.begin(ctx); err != nil {
 		return 0, err
 	}
 	r.inherited = make(map[catalog.Ref]bool)
@@ -302,14 +306,32 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if !r.q.Noop {
 		err = r.dir.SetChecked(checked, summary.Checked, time.Now())
 	}
+	return r.finish(done, err), nil
+}
+
+// host is this machine with what the run has.
+func (r *run) host() *resource.Host {
+	h := resource.NewHost()
+	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
+	return h
+}
+
+// begin opens the journal.
+func (r *run) begin(ctx context.Context) (err error) {
+	r.journal, err = r.lock.Begin(ctx, runlog.Start{Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot()}, time.Now())
+	return err
+}
+
+// finish ends the journal and the answer, and returns the exit code. err is what kept the journal from being complete.
+func (r *run) finish(done *frame.Done, err error) int {
 	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
 		done.Error = "The journal of the run is incomplete: " + err.Error()
 	}
 	r.s.message(frame.TypeDone, done)
 	if r.counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
-		return ExitFailed, nil
+		return ExitFailed
 	}
-	return ExitOK, nil
+	return ExitOK
 }
 
 // owed returns the refreshes that the next run inherits.

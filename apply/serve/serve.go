@@ -63,8 +63,13 @@ type Request struct {
 	SkipTags  []string
 	Workers   int
 	Diffs     bool
-	Continue  bool // go on to the end without a reader, and after a signal
+	Engine    string // EnginePuppet, or "" for package apply
+	Plugins   string // SHA-256 of the package of plugins (package plugins) for EnginePuppet; "" for none
+	Continue  bool   // go on to the end without a reader, and after a signal
 }
+
+// EnginePuppet applies a catalog with the Puppet that is installed on the machine (package agent).
+const EnginePuppet = "puppet"
 
 // Apply applies a catalog, and returns the exit code of the helper. in has a bundle, or nothing.
 func (m *Machine) Apply(ctx context.Context, q *Request, in io.Reader, out io.Writer) int {

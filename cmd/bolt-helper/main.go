@@ -125,11 +125,16 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	fs.IntVar(&q.Workers, "workers", 0, "")
 	fs.BoolVar(&q.Diffs, "diffs", false, "")
 	fs.BoolVar(&q.Continue, "continue", false, "")
+	fs.StringVar(&q.Engine, "engine", "", "")
+	fs.StringVar(&q.Plugins, "plugins", "", "")
 	if err := fs.Parse(args); err != nil {
 		return 0, err
 	}
 	if fs.NArg() > 0 {
 		return 0, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if q.Engine != "" && q.Engine != serve.EnginePuppet {
+		return 0, fmt.Errorf("unknown engine %q", q.Engine)
 	}
 	m.Lost, m.Signal = closed(os.Stdout), signalled()
 	m.Guard = []string{self(), "hold"}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"bolt/apply/fleet"
+	"bolt/apply/plugins"
 	"bolt/apply/remote/embedded"
 	"bolt/audit"
 	"bolt/catalog"
@@ -27,6 +29,14 @@ import (
 	"bolt/run"
 )
 
+// The programs that apply a catalog on a target.
+const (
+	engineBolt   = "bolt"
+	enginePuppet = "puppet"
+)
+
+func engines() []string { return []string{engineBolt, enginePuppet} }
+
 // applyHow are the options of commands that apply catalogs.
 type applyHow struct {
 	acting.Options
@@ -34,6 +44,7 @@ type applyHow struct {
 	tags    string
 	skip    string
 	report  cli.Optional // a file or directory
+	engine  string       // one of engines()
 	carryOn bool         // after a lost connection
 }
 
@@ -44,6 +55,7 @@ func (o *applyHow) bind(b *cli.Binder) {
 	b.Text("tags", &o.tags)
 	b.Text("skip-tags", &o.skip)
 	b.Optional("report", &o.report)
+	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
 }
 
@@ -173,7 +185,12 @@ func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet
 	}
 	who := audit.ThisProcess(version, a.sys.env)
 	delivery := &fleet.Delivery{Helpers: helpers, By: who.User + "@" + who.Host, Noop: o.noop, Diffs: !a.config.Apply.HideDiffs, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting,
-		Tags: listed(o.tags), SkipTags: listed(o.skip), Continue: o.carryOn}
+		Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn}
+	if delivery.Puppet {
+		if delivery.Plugins, err = a.modulePlugins(); err != nil {
+			return nil, err
+		}
+	}
 	action.Deliver = delivery.Deliver
 	action.Compiles(a.config.CompileConcurrency)
 	if o.report.Given {
@@ -184,6 +201,17 @@ func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet
 		action.Report = reports.Write
 	}
 	return action, nil
+}
+
+// modulePlugins packs the Ruby code of the modules.
+func (a *app) modulePlugins() ([]byte, error) {
+	var list []plugins.Module
+	for _, m := range a.modules.All() {
+		if !m.BuiltIn() {
+			list = append(list, plugins.Module{Name: m.Name, Lib: os.DirFS(m.Path("lib"))})
+		}
+	}
+	return plugins.Pack(list)
 }
 
 // listed are the words of a list with commas.

@@ -1,17 +1,11 @@
 package project
 
-import (
-	"path"
-
-	"bolt/format/fault"
-)
-
 const applyKey = "apply-settings"
 
 // Apply says how catalogs are applied. Of Puppet Bolt's settings show_diff takes effect.
 type Apply struct {
 	// Dir is the directory on targets where the helper keeps itself and its journals; "" for
-	// its own choice.
+	// its own choice. A relative path is below the directory in which sessions on the target start.
 	Dir string
 	// HideDiffs is set if show_diff is false: the differences of files are not shown.
 	//
@@ -23,12 +17,9 @@ type Apply struct {
 const ApplyDirSetting = applyKey + ".dir"
 
 // applySettings reads the merged setting.
-func (c *Config) applySettings() (Apply, error) {
+func (c *Config) applySettings() Apply {
 	m := c.hash(applyKey)
 	a := Apply{HideDiffs: m.Value("show_diff") == false}
 	a.Dir, _ = m.Value("dir").(string)
-	if a.Dir != "" && !path.IsAbs(a.Dir) {
-		return a, fault.New("bolt/validation-error", "Value at '%s' (%s) must be an absolute path on the targets, and is %q", ApplyDirSetting, c.sources[applyKey], a.Dir)
-	}
-	return a, nil
+	return a
 }

@@ -106,9 +106,7 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	if c.Audit, err = c.auditSettings(s); err != nil {
 		return nil, err
 	}
-	if c.Apply, err = c.applySettings(); err != nil {
-		return nil, err
-	}
+	c.Apply = c.applySettings()
 	if c.FactMaxAge, err = c.factAge(); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/event"
 	"bolt/facts"
@@ -16,139 +14,10 @@ import (
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/output"
-	"bolt/project"
 	"bolt/run"
 	"bolt/tasks"
 	"bolt/transport/all"
 )
-
-type commandOptions struct {
-	acting.Options
-	line  string
-	env   []string
-	stdin string
-}
-
-func (o *commandOptions) bind(b *cli.Binder) {
-	o.BindPrints(b)
-	b.Arg(&o.line)
-	b.Text("stdin", &o.stdin)
-	bindEnv(b, &o.env)
-}
-
-// bindEnv binds variables of the remote environment, NAME=VALUE.
-func bindEnv(b *cli.Binder, into *[]string) {
-	b.Texts("env-var", into)
-	for _, kv := range *into {
-		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsAny(name, " \t\n\x00'\"$`;&|<>()") {
-			b.Fail(usagef("Environment variables must be specified using 'myenvvar=key' format"))
-		}
-	}
-}
-
-func runCommand(ctx context.Context, a *app, o *commandOptions) error {
-	line, err := a.readArg(ctx, o.line)
-	if err != nil {
-		return err
-	}
-	if line == "" {
-		return usagef("Must specify a command to run")
-	}
-	in, closeInput, err := a.Remote(ctx, o.stdin)
-	if err != nil {
-		return err
-	}
-	defer closeInput()
-	return a.act(ctx, &o.Options, "command", line, func([]*inventory.Target) (run.Action, error) {
-		return &run.Command{Line: line, Env: o.env, Input: in}, nil
-	})
-}
-
-type scriptOptions struct {
-	acting.Options
-	script string
-	args   []string
-	env    []string
-	stdin  string
-}
-
-func (o *scriptOptions) bind(b *cli.Binder) {
-	o.BindPrints(b)
-	b.Arg(&o.script)
-	b.Rest(1, &o.args)
-	b.Text("stdin", &o.stdin)
-	bindEnv(b, &o.env)
-}
-
-func runScript(ctx context.Context, a *app, o *scriptOptions) error {
-	in, closeInput, err := a.Remote(ctx, o.stdin)
-	if err != nil {
-		return err
-	}
-	defer closeInput()
-	return a.act(ctx, &o.Options, "script", o.script, func([]*inventory.Target) (run.Action, error) {
-		path := a.modules.Find(o.script)
-		data, err := project.Script(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		return &run.Script{Path: path, Data: data, Args: o.args, Env: o.env, Input: in, Interpret: a.config.ScriptInterpreter}, nil
-	})
-}
-
-// copyOptions are those of commands that copy files.
-type copyOptions struct {
-	acting.Options
-	source, dest string
-}
-
-func (o *copyOptions) bind(b *cli.Binder) {
-	o.Options.Bind(b)
-	o.Rolling.Bind(b)
-	b.Arg(&o.source)
-	b.Second(&o.dest)
-}
-
-func runUpload(ctx context.Context, a *app, o *copyOptions) error {
-	return a.act(ctx, &o.Options, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
-		path, matches, err := project.Upload(a.modules.Find(o.source), home(a.sys))
-		if err != nil {
-			return nil, err
-		}
-		return &run.Upload{Source: path, Dest: o.dest, Matches: matches}, nil
-	})
-}
-
-type downloadOptions struct {
-	copyOptions
-	limits acting.Limits
-}
-
-func (o *downloadOptions) bind(b *cli.Binder) {
-	o.copyOptions.bind(b)
-	o.limits.Bind(b)
-}
-
-func (o *downloadOptions) Check() error {
-	if err := o.copyOptions.Check(); err != nil {
-		return err
-	}
-	_, err := o.limits.Parse()
-	return err
-}
-
-func runDownload(ctx context.Context, a *app, o *downloadOptions) error {
-	limits, err := o.limits.Parse()
-	if err != nil {
-		return err
-	}
-	var d *run.Download
-	defer func() { d.RemoveEmpty() }()
-	return a.act(ctx, &o.Options, "download", o.source, func(targets []*inventory.Target) (_ run.Action, err error) {
-		d, err = run.NewDownload(o.source, o.dest, limits, targets)
-		return d, err
-	})
-}
 
 // act performs an action on the targets that the command line names. prepare
 // makes the action; what it reports is printed in the format's own way, after

@@ -48,8 +48,8 @@ type Options struct {
 	Keys string
 	// Plans reads the files of modules by the rules of plans.
 	Plans bool
-	// Language is what plans have that run; nil: nothing beside what every
-	// program has.
+	// Language is what plans have that run, or apply blocks in them; nil: nothing beside
+	// what every program has.
 	Language *PlanLanguage
 	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
 	Now      func() time.Time

@@ -294,6 +294,20 @@ func TestTarget(t *testing.T) {
 	if v, err := run(t, at(t.TempDir()), n, "$yes"); err != nil || v != value.String("x") {
 		t.Errorf("the other variable is %v, %v", v, err)
 	}
+	// Variables of a plan are between facts and the inventory's.
+	vars := value.NewHash()
+	for _, name := range []string{"role", "tier", "own", "trusted"} {
+		vars = vars.With(value.String(name), value.String("plan"))
+	}
+	target = Target{Facts: ordered.Of("role", "fact"), Vars: ordered.Of("tier", "var", "only", "var"), Plan: vars}
+	n, odd, err = target.Node()
+	if v, err := run(t, at(t.TempDir()), n, "[$role, $tier, $own, $only]"); err != nil || value.Inspect(v) != "['fact', 'plan', 'plan', 'var']" {
+		t.Errorf("with a plan: %v, %v", v, err)
+	}
+	wanted = []string{"The inventory's variable $tier is overridden by the one of the plan", "The plan's variable $role is overridden by the fact of the same name"}
+	if err != nil || !slices.Equal(odd.Overridden, wanted) || len(odd.Refused) != 1 {
+		t.Errorf("odd with a plan is %q, %v, want %q", odd, err, wanted)
+	}
 	for _, bad := range []Target{{Given: map[string]string{"No": "x"}}, {Vars: ordered.Of("a", struct{}{})}, {Facts: ordered.Of("a", struct{}{})}} {
 		if _, _, err := bad.Node(); err == nil {
 			t.Errorf("%+v is no error", bad)

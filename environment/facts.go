@@ -99,18 +99,19 @@ type Target struct {
 	Name        string
 	Facts, Vars *ordered.Map      // either may be nil
 	Given       map[string]string // variables of the command line
+	Plan        *value.Hash       // variables of a plan; nil for none
 }
 
 // Odd is what is odd about the variables of a target. It keeps nobody from
 // going on.
 type Odd struct {
 	Overridden []string // sentences about what was beaten
-	Refused    []error  // about the inventory's variables that cannot have their names, and so are left out
+	Refused    []error  // about variables of the inventory or of a plan that cannot have their names, and so are left out
 }
 
 // Node returns the node of a target, as Bolt compiles for it: the target's
 // name is that of the certificate and of the environment, facts beat given
-// variables, and these beat the inventory's.
+// variables and those of a plan, and these beat the inventory's.
 func (t *Target) Node() (n Node, odd Odd, err error) {
 	facts, err := Hash(t.Facts)
 	if err != nil {
@@ -143,8 +144,21 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 			odd.Overridden = append(odd.Overridden, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the command line", k))
 			continue
 		}
+		if t.Plan != nil {
+			if _, is := t.Plan.GetString(k); is {
+				odd.Overridden = append(odd.Overridden, fmt.Sprintf("The inventory's variable $%s is overridden by the one of the plan", k))
+				continue
+			}
+		}
 		if err := put("The inventory's variable", k, v); err != nil {
 			odd.Refused = append(odd.Refused, err)
+		}
+	}
+	if t.Plan != nil {
+		for k, v := range t.Plan.All() {
+			if err := put("The plan's variable", value.ToString(k), v); err != nil {
+				odd.Refused = append(odd.Refused, err)
+			}
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.Given)) {

@@ -49,11 +49,11 @@ func newLoader(modules modular, functions func() map[string]*eval.Definition, pl
 		}),
 		functions: functions,
 	}
-	if plans {
+	if plans || language != nil {
 		l.planned = typesOfPlans(language)
-		if language != nil {
-			l.plan = language.Plan
-		}
+	}
+	if plans && language != nil {
+		l.plan = language.Plan
 	}
 	return l
 }

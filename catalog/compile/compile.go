@@ -178,6 +178,11 @@ const maxRounds = 1000
 
 func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Options) (value.Value, error) {
 	for name, v := range map[string]string{"title": mainTitle, "name": mainTitle, "module_name": ""} {
+		if given := c.x.Interp.Env().Variables; given != nil {
+			if _, is := given.GetString(name); is { // by a target or a plan
+				continue
+			}
+		}
 		if err := c.x.Interp.Top().Set(name, value.String(v)); err != nil {
 			return nil, err
 		}

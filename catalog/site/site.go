@@ -61,6 +61,14 @@ func (s *Site) With(e compile.Exports) *Site {
 	return &made
 }
 
+// Of returns a Site of the same modules and data whose main manifest is a program. The program
+// was checked, perhaps as a part of a plan.
+func (s *Site) Of(main *syntax.Program) *Site {
+	made := *s
+	made.programs = []*syntax.Program{main}
+	return &made
+}
+
 // A Source is the text of a manifest, and the name of its file.
 type Source struct{ Name, Text string }
 
@@ -221,8 +229,11 @@ type Node struct {
 	Environment string
 	// Resolve makes bolt's compiler call the functions of Deferred values.
 	Resolve bool
-	Limits  eval.Limits
-	Log     func(eval.Log) // gets messages of programs; nil: they are lost
+	// As is what programs see of the machine, in place of Facts and Variables; nil for what
+	// they see of the node of a Puppet Server. Its Limits, Log and Inputs are not used.
+	As     *environment.Node
+	Limits eval.Limits
+	Log    func(eval.Log) // gets messages of programs; nil: they are lost
 	// Inputs gets the record of what the compilation reads, before it begins; nil: reads
 	// are not recorded. Compilers that cannot record it do not call Inputs.
 	Inputs func(*inputs.Record)
@@ -232,9 +243,14 @@ type Node struct {
 // a type refuses, and a cycle are warnings: Puppet compiles such catalogs, and does not apply
 // them. The error is an *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
-	node := environment.Certified(n.Name, n.Facts, s.server)
-	if n.Variables != nil {
-		node.Variables = node.Variables.Merge(n.Variables)
+	var node environment.Node
+	if n.As != nil {
+		node = *n.As
+	} else {
+		node = environment.Certified(n.Name, n.Facts, s.server)
+		if n.Variables != nil {
+			node.Variables = node.Variables.Merge(n.Variables)
+		}
 	}
 	node.Limits, node.Log = n.Limits, n.Log
 	if n.Inputs != nil {

@@ -1,5 +1,10 @@
 package event
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // Applied is what became of the resources of a catalog on one target.
 type Applied struct {
 	Changed, Failed, Unchanged, Skipped, Noop int
@@ -7,6 +12,13 @@ type Applied struct {
 	Resources []Resource
 	// Logs are messages about resources, such as what a program printed.
 	Logs []ResourceLog
+	// Catalog is what was applied; nil if that is not known.
+	Catalog json.Marshaler `json:"-"`
+}
+
+// String returns the numbers of resources in Puppet Bolt's form.
+func (a *Applied) String() string {
+	return fmt.Sprintf("changed: %d, failed: %d, unchanged: %d skipped: %d, noop: %d", a.Changed, a.Failed, a.Unchanged, a.Skipped, a.Noop)
 }
 
 // A Resource is what became of one resource on a target.

@@ -2,7 +2,6 @@ package output
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"bolt/event"
@@ -25,7 +24,7 @@ func (h *human) applied(r *event.Result, name string) {
 		h.resource(&r.Applied.Resources[i])
 	}
 	h.resourceLogs(r.Applied.Logs)
-	h.println("  " + tally(r.Applied))
+	h.println("  " + r.Applied.String())
 }
 
 // interrupted is the text of an error beside those of resources, such as a lost connection; "" if there is none.
@@ -41,12 +40,6 @@ func (h *human) interruption(text string) {
 	for line := range strings.Lines(text) {
 		h.println("  " + layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(strings.TrimSuffix(line, "\n"))))
 	}
-}
-
-// tally is the line with the numbers of resources, which Bolt prints in this form.
-func tally(a *event.Applied) string {
-	n := strconv.Itoa
-	return "changed: " + n(a.Changed) + ", failed: " + n(a.Failed) + ", unchanged: " + n(a.Unchanged) + " skipped: " + n(a.Skipped) + ", noop: " + n(a.Noop)
 }
 
 // resource prints the changes of a resource. A skipped resource is shown with --verbose only.
@@ -137,7 +130,7 @@ func (t *together) add(r *event.Result) {
 	if text := interrupted(r); text != "" {
 		t.join(t.resources, &t.order, "\x00\x00"+text, r.Target).error = text
 	}
-	text := tally(r.Applied)
+	text := r.Applied.String()
 	t.join(t.counts, &t.countList, text, r.Target).counts = text
 }
 

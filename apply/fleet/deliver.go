@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"bolt/apply/remote/embedded"
 	"bolt/apply/report"
 	"bolt/catalog"
+	"bolt/inventory"
 	"bolt/run"
 	"bolt/transport"
 )
@@ -24,6 +26,15 @@ type Delivery struct {
 	Puppet   bool
 	Plugins  []byte
 	Continue bool // apply the rest of a catalog after the connection was lost
+	// Run returns the ID of the run on a target, under which Asked finds it; nil: it is a new one.
+	Run func(t *inventory.Target) string
+}
+
+func (d *Delivery) run(t *inventory.Target) string {
+	if d.Run == nil {
+		return ""
+	}
+	return d.Run(t)
 }
 
 // Target is how the helper runs on a target.
@@ -35,7 +46,7 @@ func (d *Delivery) Target(site *run.Site) *remote.Target {
 // Deliver is for Apply.Deliver.
 func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
 	start := time.Now()
-	done := &report.Run{ID: transport.NewPrivateName(), Noop: d.Noop, Start: start}
+	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
 		Catalog: c, Node: c.Name, Run: done.ID, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Result: func(r *report.Result) {

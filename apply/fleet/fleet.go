@@ -8,11 +8,13 @@ import (
 	"runtime"
 	"strings"
 
+	"bolt/apply/frame"
 	"bolt/apply/report"
 	"bolt/catalog"
 	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/puppet/value"
 	"bolt/run"
 )
 
@@ -31,6 +33,8 @@ type Apply struct {
 	// Deliver has a catalog applied on the target. It calls each for every resource as soon as its result is
 	// known, one at a time. The error is for what kept the catalog from being applied; failed resources are none.
 	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
+	// Ask returns what became of an earlier run on the target, for an Inquiry.
+	Ask func(ctx context.Context, site *run.Site) (*frame.Fate, error)
 	// Report takes the finished run of a target; nil takes none. It is called from several goroutines.
 	Report func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
 	// Version stands for the version of Puppet in reports of Puppet's format.
@@ -99,7 +103,7 @@ func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered
 // result fills in the result of a target.
 func (a *Apply) result(r *event.Result, c *catalog.Catalog, done *report.Run) {
 	n := done.Count()
-	applied := &event.Applied{Changed: n.Changed, Failed: n.Failed, Unchanged: n.Unchanged, Skipped: n.Skipped, Noop: n.Noop}
+	applied := &event.Applied{Catalog: c, Changed: n.Changed, Failed: n.Failed, Unchanged: n.Unchanged, Skipped: n.Skipped, Noop: n.Noop}
 	var failures []string
 	for _, res := range done.Results {
 		if res.Status != report.Unchanged {
@@ -113,7 +117,7 @@ func (a *Apply) result(r *event.Result, c *catalog.Catalog, done *report.Run) {
 		applied.Logs = append(applied.Logs, event.ResourceLog{Ref: l.Ref, Level: string(l.Level), Message: l.Message})
 	}
 	r.Applied = applied
-	r.Value = ordered.Of("report", puppetReport{done, c, a.Version})
+	r.Value = ordered.Of("report", puppetReport{done, c, a.Version}, "_output", applied.String(), "_sensitive", value.Redacted) // of the catalog
 	switch {
 	case len(failures) > 0:
 		r.Err = &event.Error{Kind: KindResource, Class: event.ClassFailed, Msg: fmt.Sprintf("Resources failed to apply for %s\n%s", r.Target.SafeName(), strings.Join(failures, "\n")),

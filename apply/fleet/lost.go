@@ -57,6 +57,18 @@ func (d *Delivery) ask(ctx context.Context, site *run.Site, id string) (*frame.F
 		return nil, err
 	}
 	defer conn.Close()
+	return d.ended(ctx, site, conn, id)
+}
+
+// Asked is for Apply.Ask.
+func (d *Delivery) Asked(ctx context.Context, site *run.Site) (*frame.Fate, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return d.ended(ctx, site, site.Conn, d.run(site.Target))
+}
+
+// ended returns what became of a run, when it has ended or ctx ends.
+func (d *Delivery) ended(ctx context.Context, site *run.Site, conn transport.Conn, id string) (*frame.Fate, error) {
 	for {
 		fate, err := remote.Asked(ctx, conn, d.Target(site), id)
 		if err != nil || fate.State != frame.StateRunning {
@@ -79,7 +91,7 @@ func fill(c *catalog.Catalog, done *report.Run, fate *frame.Fate) {
 	add := func(ref catalog.Ref, status report.Status, refreshed bool) {
 		if !known[ref] {
 			known[ref] = true
-			done.Results = append(done.Results, &report.Result{Ref: ref, Status: status, Refreshed: refreshed, Start: done.Start, Generated: c.Find(ref) == nil})
+			done.Results = append(done.Results, &report.Result{Ref: ref, Status: status, Refreshed: refreshed, Start: done.Start, Events: eventsOf(status, fate.End), Generated: c.Find(ref) == nil})
 		}
 	}
 	for _, e := range fate.Ended {
@@ -88,7 +100,7 @@ func fill(c *catalog.Catalog, done *report.Run, fate *frame.Fate) {
 		}
 	}
 	rest := report.Unchanged
-	if fate.Done == nil || fate.Done.Stopped != "" {
+	if fate.Done == nil || fate.Done.Stopped != "" && fate.Done.Counts.Skipped > 0 {
 		rest = report.Skipped
 	}
 	for _, r := range c.Resources() {

@@ -13,13 +13,11 @@ import (
 	"bolt/apply/plugins"
 	"bolt/apply/remote/embedded"
 	"bolt/audit"
-	"bolt/catalog"
 	"bolt/catalog/site"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/programs"
 	"bolt/environment"
-	"bolt/environment/program"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -162,37 +160,14 @@ func missingManifest(files []string, err error) error {
 	return stopped(err)
 }
 
-// applying is the action of applying what a compiler makes.
-func (a *app) applying(o *applyHow, compiler site.Compiler, targets int) (*fleet.Apply, error) {
+// applying is the action of applying what a manifest declares.
+func (a *app) applying(o *applyHow, code *site.Site, targets int) (run.Action, error) {
 	say := a.catalogs().Say
-	action := &fleet.Apply{
-		Facts: func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
-			data, err := s.Target.Data(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return data.Facts, nil
-		},
-		Compile: func(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
-			return a.compiled(ctx, compiler, say, t, facts)
-		},
-		Version: version,
-		Noop:    o.noop,
-	}
-	helpers, err := embedded.Built()
+	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { say(t.Name, l) }}
+	action, err := a.applied(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
 	if err != nil {
 		return nil, err
 	}
-	who := audit.ThisProcess(version, a.sys.env)
-	delivery := &fleet.Delivery{Helpers: helpers, By: who.User + "@" + who.Host, Noop: o.noop, Diffs: !a.config.Apply.HideDiffs, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting,
-		Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn}
-	if delivery.Puppet {
-		if delivery.Plugins, err = a.modulePlugins(); err != nil {
-			return nil, err
-		}
-	}
-	action.Deliver = delivery.Deliver
-	action.Compiles(a.config.CompileConcurrency)
 	if o.report.Given {
 		reports, err := fleet.NewReports(o.report.Text, targets)
 		if err != nil {
@@ -214,6 +189,29 @@ func (a *app) modulePlugins() ([]byte, error) {
 	return plugins.Pack(list)
 }
 
+// applied is the action of applying the catalogs that a manifest makes, with the facts that the inventory has. d says how.
+func (a *app) applied(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error) {
+	helpers, err := embedded.Built()
+	if err != nil {
+		return nil, err
+	}
+	who := audit.ThisProcess(version, a.sys.env)
+	m.Timeout = a.timeout()
+	d.Helpers, d.By = helpers, who.User+"@"+who.Host
+	if d.Puppet {
+		if d.Plugins, err = a.modulePlugins(); err != nil {
+			return nil, err
+		}
+	}
+	d.Diffs, d.Dir, d.Setting = !a.config.Apply.HideDiffs, a.config.Apply.Dir, project.ApplyDirSetting
+	action := &fleet.Apply{
+		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
+		Compile: m.Compile, Deliver: d.Deliver, Ask: d.Asked, Version: version, Noop: d.Noop,
+	}
+	action.Compiles(a.config.CompileConcurrency)
+	return action, nil
+}
+
 // listed are the words of a list with commas.
 func listed(text string) (words []string) {
 	for w := range strings.SplitSeq(text, ",") {
@@ -222,21 +220,4 @@ func listed(text string) (words []string) {
 		}
 	}
 	return words
-}
-
-// compiled compiles the catalog of a target.
-func (a *app) compiled(ctx context.Context, compiler site.Compiler, say func(node string, l eval.Log), t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
-	n, err := site.NodeOf(t.Name, facts, nil)
-	if err != nil {
-		return nil, err
-	}
-	n.Resolve = true
-	n.Log = func(l eval.Log) { say(t.Name, l) }
-	ctx, cancel := program.Limited(ctx, a.timeout())
-	defer cancel()
-	c, err := compiler.Compile(ctx, n)
-	if err != nil {
-		return nil, fmt.Errorf("%s", site.Failure(t.Name, err).Msg)
-	}
-	return c.Catalog, nil
 }

@@ -1,0 +1,104 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bolt/apply/frame"
+	"bolt/apply/report"
+	"bolt/event"
+	"bolt/format/ordered"
+	"bolt/run"
+)
+
+// KindUnknown is the kind of the error of an Inquiry that found no outcome.
+const KindUnknown = "bolt/unknown-outcome"
+
+// An Inquiry is the action that queries targets for the outcome of an apply whose results were lost. If the apply has
+// ended on a target, the result is that of the apply, without the messages of resources. Otherwise the error is of
+// KindUnknown, with what the target knows. An Inquiry changes nothing.
+type Inquiry struct{ apply *Apply }
+
+// Inquiry returns the action that queries targets for the outcome of a.
+func (a *Apply) Inquiry() *Inquiry { return &Inquiry{a} }
+
+// Name and Object make it an Action.
+func (q *Inquiry) Name() string { return event.Apply }
+
+// Object is that of an apply.
+func (q *Inquiry) Object() string { return "" }
+
+// Do queries one target.
+func (q *Inquiry) Do(ctx context.Context, site *run.Site) error {
+	fate, err := q.apply.Ask(ctx, site)
+	if err != nil {
+		return err
+	}
+	if msg := told(fate); msg != "" {
+		site.Result.Err = &event.Error{Kind: KindUnknown, Msg: msg, Class: event.ClassFailed, Details: &ordered.Map{}}
+		return nil
+	}
+	return q.ended(ctx, site, fate)
+}
+
+// told returns what is known about an apply that has not come to its end; "" for one that has.
+func told(f *frame.Fate) string {
+	switch f.State {
+	case frame.StateRunning:
+		return "the apply still runs there"
+	case frame.StateBroken:
+		if len(f.Progress) > 0 {
+			return "the apply was broken off there at " + f.Progress[0]
+		}
+		return "the apply was broken off there"
+	case frame.StateEnded:
+		switch d := f.Done; {
+		case d.Refused != nil:
+			return "the apply was refused there"
+		case d.Error != "":
+			return "the apply failed there: " + d.Error
+		case d.Stopped != "" && d.Counts.Skipped > 0:
+			return "the apply was stopped there before all resources had their turn"
+		}
+		return ""
+	}
+	return "no apply of this step is known there"
+}
+
+// ended fills in the result of an apply that has ended.
+func (q *Inquiry) ended(ctx context.Context, site *run.Site, f *frame.Fate) error {
+	a := q.apply
+	facts, err := a.Facts(ctx, site)
+	if err != nil {
+		return err
+	}
+	c, err := a.compile(ctx, site.Target, facts)
+	if err != nil {
+		return err
+	}
+	done := &report.Run{Noop: a.Noop, Start: f.Begin, Took: f.End.Sub(f.Begin)}
+	fill(c, done, f)
+	a.result(site.Result, c, done)
+	// The machine does not keep which resources were skipped.
+	n := f.Done.Counts
+	site.Result.Applied.Unchanged, site.Result.Applied.Skipped = n.Unchanged, n.Skipped
+	site.Result.Value.Set("_output", site.Result.Applied.String())
+	return nil
+}
+
+// eventsOf returns an event in place of those of a resource, whose messages were lost.
+func eventsOf(s report.Status, at time.Time) []report.Event {
+	e := report.Event{Time: at, Message: fmt.Sprintf("%s; the messages were lost with the connection", s)}
+	switch s {
+	case report.Changed:
+		e.Outcome = report.Success
+	case report.Failed:
+		e.Outcome = report.Failure
+	case report.Noop:
+		e.Outcome = report.NoopOut
+	default:
+		return nil
+	}
+	return []report.Event{e}
+}

@@ -118,6 +118,9 @@ type Step struct {
 	// and its journal has the results.
 	Recorded bool
 
+	// Brief is set if people see its begin and its end only, as Puppet Bolt has it.
+	Brief bool
+
 	Function string   // the plan function: "run_command"
 	Object   string   // what the plan names: a command, a task
 	Do       Action   // nil where each target has its own

@@ -16,6 +16,16 @@ type Collection struct {
 	helper   *Keeping
 }
 
+// NewCollection returns a Collection that does not store the facts: they are the values of its results. task and helper
+// are as for Collect; if helper is nil, the task runs on all targets.
+func NewCollection(task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error)) *Collection {
+	c := &Collection{Keeping: &Keeping{task, nil}}
+	if helper != nil {
+		c.helper = &Keeping{through{task, helper}, nil}
+	}
+	return c
+}
+
 // Collect returns a Collection. helper returns the facts of a target through the helper; it is not called for
 // targets that cannot have one. version is the version of this program.
 func (s *Store) Collect(task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error), version string) *Collection {
@@ -25,7 +35,7 @@ func (s *Store) Collect(task run.Action, helper func(context.Context, *run.Site)
 // Do collects and stores the facts of a target.
 func (c *Collection) Do(ctx context.Context, site *run.Site) error {
 	// The helper is a program for Linux, and needs a shell; a device is not the machine that is connected to.
-	if site.Via != site.Target || site.Settings.PowerShell {
+	if c.helper == nil || site.Via != site.Target || site.Settings.PowerShell {
 		return c.Keeping.Do(ctx, site)
 	}
 	err := c.helper.Do(ctx, site)

@@ -17,7 +17,7 @@ import (
 // action. Its own results contain the number of facts.
 type Keeping struct {
 	run.Action
-	keep func(t *inventory.Target, facts *ordered.Map) error
+	keep func(t *inventory.Target, facts *ordered.Map) error // nil: the facts stay in the results
 }
 
 // OnDevices returns OnDevices of the wrapped action.
@@ -46,6 +46,10 @@ func (k *Keeping) Do(ctx context.Context, site *run.Site) error {
 	}
 	if facts.Len() == 0 {
 		return noFacts("The task %s told no facts", k.Object())
+	}
+	if k.keep == nil {
+		site.Result.Value = facts
+		return nil
 	}
 	site.Result.Value = &ordered.Map{}
 	if err := k.keep(site.Target, facts); err != nil {

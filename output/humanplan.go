@@ -39,11 +39,11 @@ func (p *humanPlan) Event(_ context.Context, e event.Event) error {
 			p.h.println(p.h.plain(strings.TrimSuffix(e.Text, "\n"))) // which ends the line
 		}
 	case event.TargetBegin:
-		if p.h.o.Verbose {
+		if p.h.o.Verbose && !e.Step.Brief {
 			p.h.println(p.h.good("Started on " + e.Target.SafeName() + "..."))
 		}
 	case event.TargetEnd:
-		if p.h.o.Verbose {
+		if p.h.o.Verbose && !e.Step.Brief {
 			_ = p.result(e.Result)
 		}
 	case event.ContainerEnd:
@@ -99,6 +99,10 @@ func onTargets(s *event.Step) string {
 
 // result prints a block about a result. A target that was not begun has not failed.
 func (p *humanPlan) result(r *event.Result) error {
+	if r.Applied != nil {
+		p.h.applied(r, r.Target.SafeName())
+		return nil
+	}
 	if !r.NotBegun() {
 		return p.h.block(r, r.Target.SafeName(), same)
 	}

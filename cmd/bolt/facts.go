@@ -99,28 +99,49 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 			}
 			return store.Keep(query, facts.FromPuppetDB, version), nil
 		}
-		t, err := a.tasks().Find(ctx, facts.Task)
+		task, helper, err := a.factsActions(ctx, o.from)
 		if err != nil {
 			return nil, err
 		}
-		task, err := a.taskAction(ctx, a.tasks(), t, &ordered.Map{}, false)
-		if err != nil {
-			return nil, err
-		}
-		helpers, missing := embedded.Built()
-		switch {
-		case o.from == facts.FromHelper && missing != nil:
-			return nil, missing
-		case o.from == facts.FromTask, o.from == "" && (missing != nil || !t.Module.BuiltIn()):
+		if helper == nil {
 			return store.Keep(task, facts.FromTask, version), nil
 		}
-		return store.Collect(task, a.factsHelper(helpers), version), nil
+		return store.Collect(task, helper, version), nil
 	})
+}
+
+// factsActions are the task that tells the facts of targets, and the function that collects them through the helper; nil
+// if the task is used for all targets. from is as --from has it.
+func (a *app) factsActions(ctx context.Context, from string) (task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error), err error) {
+	t, err := a.tasks().Find(ctx, facts.Task)
+	if err != nil {
+		return nil, nil, err
+	}
+	if task, err = a.taskAction(ctx, a.tasks(), t, &ordered.Map{}, false); err != nil {
+		return nil, nil, err
+	}
+	helpers, missing := embedded.Built()
+	switch {
+	case from == facts.FromHelper && missing != nil:
+		return nil, nil, missing
+	case from == facts.FromTask, from == "" && (missing != nil || !t.Module.BuiltIn()):
+		return task, nil, nil
+	}
+	return task, a.factsHelper(helpers), nil
+}
+
+// collection is the action of collecting facts for a plan.
+func (a *app) collection(ctx context.Context) (run.Action, error) {
+	task, helper, err := a.factsActions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return facts.NewCollection(task, helper), nil
 }
 
 // factsHelper returns a function that collects the facts of a target through the helper.
 func (a *app) factsHelper(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
-	delivery := &fleet.Delivery{Helpers: helpers}
+	delivery := &fleet.Delivery{Helpers: helpers, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting}
 	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
 		f, err := remote.Facts(ctx, site.Conn, delivery.Target(site))
 		if err != nil {

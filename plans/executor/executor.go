@@ -53,7 +53,8 @@ type Options struct {
 	Tasks     *tasks.Library
 	Modules   *modules.Path
 	Dialer    transport.Dialer
-	PuppetDB  PuppetDB           // nil: plans cannot ask any
+	PuppetDB  PuppetDB // nil: plans cannot ask any
+	Catalogs  Catalogs
 	Resolve   inventory.Resolver // of references to plugins
 
 	Concurrency int           // targets that are worked on at once, by all steps together
@@ -142,7 +143,7 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	x.plans[p.Name] = p
 	node := x.o.Node
 	node.Plans, node.Host, node.Log = true, x, func(l eval.Log) { x.log(ctx, l) }
-	node.Apply = func(*eval.Call, *syntax.File, *syntax.Apply) (value.Value, error) { return nil, noCatalogs() }
+	node.Apply = x.apply
 	in := x.o.Environment.Evaluation(node).Interp
 	x.turn.take()
 	defer x.turn.give()

@@ -285,13 +285,14 @@ func (x *Executor) again(o *value.Object) *Failure {
 
 // object is the failure as a value of the language.
 func (f *Failure) object() *value.Object {
-	text := func(s string) value.Value {
-		if s == "" {
-			return value.Undef{}
-		}
-		return value.String(s)
+	return value.ErrorType().Wrap(nil, textOrUndef(f.Msg), textOrUndef(f.Kind), f.Details, textOrUndef(f.Code))
+}
+
+func textOrUndef(s string) value.Value {
+	if s == "" {
+		return value.Undef{}
 	}
-	return value.ErrorType().Wrap(nil, text(f.Msg), text(f.Kind), f.Details, text(f.Code))
+	return value.String(s)
 }
 
 // ofObject is the failure that an Error of the language stands for.

@@ -9,11 +9,10 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// foresee returns an error if a plan will certainly make a call that cannot work: a call
-// of a function that does not exist, or of apply or apply_prep, which require catalogs
-// that this version does not compile. The executor calls foresee before the first step.
-// The error names the places of all such calls. If a condition or an early return can
-// avoid every such call, foresee returns nil.
+// foresee returns an error if a plan will certainly call a function that does not exist. The
+// executor calls foresee before the first step. The error names the places of all such calls.
+// If a condition or an early return can avoid every such call, foresee returns nil. What is in
+// apply blocks is not looked at: they have functions that plans do not have.
 //
 // In Puppet Bolt, such a call fails when the plan reaches it.
 func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) error {
@@ -37,14 +36,17 @@ func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) erro
 		}
 		lines = append(lines, f.Msg+" "+f.Place())
 	}
-	syntax.Walk(d.Node, func(n syntax.Node) bool {
+	var visit func(n syntax.Node) bool
+	visit = func(n syntax.Node) bool {
 		if n == nil {
 			r.leave()
 			return false
 		}
 		switch n := n.(type) {
 		case *syntax.Apply:
-			note(n, noCatalogs())
+			for _, arg := range n.Args {
+				syntax.Walk(arg, visit)
+			}
 			return false
 		case *syntax.Call:
 			name, ok := n.Func.(*syntax.Name)
@@ -53,9 +55,7 @@ func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) erro
 			}
 			key := strings.TrimPrefix(name.Value, "::")
 			r.call(key, n.Lambda)
-			if key == "apply_prep" {
-				note(n, noCatalogs())
-			} else if found, err := s.Find(eval.KindFunction, key); err == nil && found == nil {
+			if found, err := s.Find(eval.KindFunction, key); err == nil && found == nil {
 				e := eval.Errorf("unknown-function", "unknown function %s", name.Value)
 				e.Name = name.Value
 				f := failf(palError, "%s", e.Msg)
@@ -65,7 +65,8 @@ func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) erro
 		}
 		r.enter(n)
 		return true
-	})
+	}
+	syntax.Walk(d.Node, visit)
 	if !certain {
 		return nil
 	}

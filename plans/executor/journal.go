@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bolt/apply/fleet"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -24,6 +26,7 @@ import (
 	"bolt/plans/journal"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
+	"bolt/run"
 	"bolt/transport"
 )
 
@@ -63,7 +66,7 @@ func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*jour
 	if err != nil {
 		return nil, err
 	}
-	err = x.decide(c, a, step, about)
+	err = x.decide(c, a, o, step, about)
 	here.replayed = step.Done()
 	return step, err
 }
@@ -79,7 +82,7 @@ const (
 
 // The error of what is taken as failed.
 const (
-	unknownOutcome = "bolt/unknown-outcome"
+	unknownOutcome = fleet.KindUnknown
 	takenAsFailed  = "Taken as failed when the run was taken up: what came of it is not known."
 )
 
@@ -88,14 +91,26 @@ func Outcomes() []string { return []string{Repeat, Done, Failed} }
 
 // decide finds out what is to be done about targets of a step on which it was
 // begun and nobody knows what came of it.
-func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string) error {
+func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, about string) error {
+	var asking run.Action
+	if a.ask != nil {
+		asking = a.ask(step)
+	}
 	unknown := step.Unknown()
-	if len(unknown) == 0 {
+	if len(unknown) == 0 || a.harmless {
 		return nil
 	}
 	why := "the run was cut off when it had begun there"
 	if step.Ended() {
 		why = "what it returned was secret, and was not recorded"
+	}
+	if asking != nil {
+		told, err := x.inquire(c, a, o, step, asking)
+		unknown = step.Unknown()
+		if err != nil || len(unknown) == 0 {
+			return err
+		}
+		why += told
 	}
 	decided, err := x.outcome(c, fmt.Sprintf("What came of %s on %s is not known: %s.", about, strings.Join(unknown, ", "), why))
 	if err != nil || decided == Repeat {
@@ -115,6 +130,28 @@ func (x *Executor) decide(c *eval.Call, a *act, step *journal.Step, about string
 		}
 	}
 	return nil
+}
+
+// inquire queries the targets of a step for its outcome, and records the outcomes that are known. told has what the other
+// targets know.
+func (x *Executor) inquire(c *eval.Call, a *act, o *options, step *journal.Step, asking run.Action) (told string, err error) {
+	unknown := step.Unknown()
+	targets := slices.DeleteFunc(slices.Clone(a.targets), func(t *inventory.Target) bool { return !slices.Contains(unknown, t.SafeName()) })
+	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: cmp.Or(o.runAs, flowOf(&c.Site).runAs), Timeout: o.timeout, Log: x.o.Log})
+	x.apart(func() {
+		_ = runner.Run(c.Context(), asking, targets, event.Func(func(_ context.Context, e event.Event) error {
+			end, is := e.(event.TargetEnd)
+			switch {
+			case !is:
+			case end.Result.Applied != nil:
+				err = cmp.Or(err, step.Decide(end.Result))
+			default:
+				told += fmt.Sprintf("; %s: %s", end.Result.Target.SafeName(), end.Result.Err.Msg)
+			}
+			return nil
+		}))
+	})
+	return told, cmp.Or(err, context.Cause(c.Context()))
 }
 
 // outcome is what people, or Options.Unknown, say about something that may have

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"bolt/environment"
 	"bolt/format/ordered"
@@ -23,11 +24,14 @@ type Language struct {
 // written in the language, as environment.PlanLanguage has it.
 func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)) *Language {
 	l := &Language{environment.PlanLanguage{Aliases: typeAliases, Plan: plan}, makeTypes()}
-	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.resultSet, l.types.future, l.types.containerResult, l.types.resource}
-	for _, functions := range [][]*eval.Function{acting(), controlling(), saying(), prompting(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources()} {
-		l.Functions = append(l.Functions, functions...)
-	}
+	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.applyResult, l.types.resultSet, l.types.future, l.types.containerResult, l.types.resource}
+	l.Functions = functions()
 	return l
+}
+
+// functions are those that plans have beside those of the language.
+func functions() []*eval.Function {
+	return slices.Concat(acting(), controlling(), saying(), prompting(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), applyResultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources())
 }
 
 // knowing are the functions about what is known of targets.
@@ -59,9 +63,7 @@ func knowing() []*eval.Function {
 			}
 			return valuedata.Of(inventory.Reveal(v))
 		}),
-		one("apply_prep", "Prepares targets for apply blocks.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", func(*eval.Call) (value.Value, error) {
-			return nil, noCatalogs()
-		}),
+		one("apply_prep", "Collects the facts of targets for apply blocks, and adds them to those that are known.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", applyPrep),
 		one("get_targets", "Returns the targets that names, groups and patterns stand for.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
 			list, err := x.resolve(&c.Site, c.Args[0])
@@ -145,11 +147,6 @@ func knowing() []*eval.Function {
 			})
 		}),
 	}
-}
-
-// noCatalogs is the error of what needs catalogs.
-func noCatalogs() *Failure {
-	return failf("bolt/unsupported", "apply_prep and apply make catalogs, which this version does not do. What a plan does by tasks, commands and files works.")
 }
 
 func orEmpty(m *ordered.Map) *ordered.Map {

@@ -17,7 +17,12 @@ import (
 // Results of plans stand for those of package run: output stays where that has
 // it, and becomes a value when a program asks for it.
 
-func (x *Executor) result(r *event.Result) *value.Object { return x.o.Language.types.result.Wrap(r) }
+func (x *Executor) result(r *event.Result) *value.Object {
+	if r.Action == event.Apply {
+		return x.o.Language.types.applyResult.Wrap(r)
+	}
+	return x.o.Language.types.result.Wrap(r)
+}
 
 func runResult(v value.Value) *event.Result {
 	r, _ := v.(*value.Object).Payload().(*event.Result)
@@ -146,6 +151,51 @@ func resultFunctions() []*eval.Function {
 			return resultMember(r, key)
 		}),
 	}
+}
+
+// applyResultFunctions are the attributes and functions of ApplyResult.
+func applyResultFunctions() []*eval.Function {
+	own := func(name string, tell func(r *event.Result) (value.Value, error)) *eval.Function {
+		return member("ApplyResult", name, "", func(c *eval.Call) (value.Value, error) { return tell(runResult(c.Args[0])) })
+	}
+	list := []*eval.Function{
+		own("report", func(r *event.Result) (value.Value, error) { return resultMember(r, "report") }),
+		own("catalog", appliedCatalog),
+		own("value", func(r *event.Result) (value.Value, error) {
+			v, err := resultValue(r)
+			if h, ok := v.(*value.Hash); ok && err == nil && r.Applied != nil {
+				var c value.Value
+				if c, err = appliedCatalog(r); !value.IsUndef(c) {
+					v = h.With(value.String("_sensitive"), value.NewSensitive(value.NewHash(value.Entry{Key: value.String("catalog"), Value: c})))
+				}
+			}
+			return v, err
+		}),
+	}
+	for _, f := range resultFunctions() {
+		switch _, name, _ := strings.Cut(f.Name, "."); name {
+		case "target", "error", "ok", "message", "action", "to_data":
+			list = append(list, member("ApplyResult", name, "", f.Signatures[0].Run))
+		}
+	}
+	return list
+}
+
+// appliedCatalog is the catalog of a result; undef if it is not known, because nothing was applied, or because the
+// run of the plan was resumed since.
+func appliedCatalog(r *event.Result) (value.Value, error) {
+	if r.Applied == nil || r.Applied.Catalog == nil {
+		return value.Undef{}, nil
+	}
+	text, err := r.Applied.Catalog.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	data, err := ordered.ParseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	return valuedata.Of(data)
 }
 
 // A resultSet is what an action came to on its targets, in their order.

@@ -31,6 +31,7 @@ type options struct {
 	timeout     time.Duration
 	concurrency int
 	rolling     run.Rolling
+	puppetdb    string       // the instance that an apply block asks; "" for the default one
 	rest        *ordered.Map // the other keys
 }
 
@@ -70,6 +71,11 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 			} else if value.IsUndef(v) {
 				ok = true
 			}
+		case "required_modules": // for Puppet Bolt, which copies modules
+		case "puppetdb":
+			var s value.String
+			s, ok = v.(value.String)
+			o.puppetdb, ok = string(s), ok || value.IsUndef(v)
 		case "description":
 			if s, is := v.(value.String); is {
 				o.description = string(s)
@@ -115,6 +121,10 @@ func optionsOf(function string) []string {
 	switch function {
 	case "wait_until_available":
 		return names
+	case "apply":
+		names = append(names, "noop", "required_modules", "puppetdb")
+	case "apply_prep":
+		names = append(names, "required_modules")
 	case "run_command", "run_script":
 		names = append(names, "env_vars")
 	case "run_task", "run_task_with":
@@ -183,6 +193,14 @@ type act struct {
 	failed   map[*inventory.Target]*event.Result // known to fail before anything is done
 	prepare  func() error                        // on this machine, before the first target; nil: nothing
 	marks    []any                               // what makes it another action beside its arguments: data without secrets
+	// ask returns the action that queries targets for the outcome of a step that had begun there. Its results are those of
+	// the step, with Applied set, or errors with what the target knows. It is called with each step. nil: targets cannot
+	// be queried.
+	ask      func(*journal.Step) run.Action
+	harmless bool // doing it twice changes nothing
+	brief    bool // people see its begin and end only
+	// failure returns the failure, and the ResultSet in its details; nil: that it failed on a number of targets.
+	failure func(results []value.Value) (*Failure, *value.Object)
 }
 
 // do carries out an act and returns its ResultSet, or raises the failure of what
@@ -190,7 +208,7 @@ type act struct {
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
 	at := c.Position()
-	step := &event.Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, File: at.File, Line: at.Line,
+	step := &event.Step{Description: a.about, Targets: a.targets, Quiet: f.quiet, Brief: a.brief, File: at.File, Line: at.Line,
 		Function: a.function, Object: a.object, Secrets: secretNames(c.Args), RunAs: cmp.Or(o.runAs, f.runAs), Noop: o.noop}
 	if a.do != nil {
 		step.Do = a.do
@@ -251,9 +269,12 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	if skipped > 0 {
 		e.Msg += fmt.Sprintf(", and was not begun on %d", skipped)
 	}
+	if a.failure != nil {
+		e, set = a.failure(results)
+	}
 	e.Details = value.NewHash(
 		value.Entry{Key: value.String("action"), Value: value.String(a.function)},
-		value.Entry{Key: value.String("object"), Value: value.String(a.object)},
+		value.Entry{Key: value.String("object"), Value: textOrUndef(a.object)},
 		value.Entry{Key: value.String("result_set"), Value: set})
 	e.step, e.acted = recorded.Place(), true
 	return nil, e

@@ -5,15 +5,15 @@ import "bolt/puppet/value"
 // types are those of the language that stand for what an Executor has. Attributes
 // that are told by a function are derived: an object has no value for them.
 type types struct {
-	target, result, resultSet, future, containerResult, resource *value.ObjectType
-	targetInit, resourceInit                                     *value.StructType
+	target, result, applyResult, resultSet, future, containerResult, resource *value.ObjectType
+	targetInit, resourceInit                                                  *value.StructType
 }
 
 // typeAliases are those that are written in the language.
 const typeAliases = `
 type Boltlib::TargetSpec = Variant[String[1], Target, Array[Boltlib::TargetSpec]]
 type TargetSpec = Boltlib::TargetSpec
-type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Result, ResultSet, ContainerResult, Target, ResourceInstance, Future, Array[Boltlib::PlanResult], Hash[String, Boltlib::PlanResult]]
+type Boltlib::PlanResult = Variant[Boolean, Numeric, String, Undef, Error, Result, ApplyResult, ResultSet, ContainerResult, Target, ResourceInstance, Future, Array[Boltlib::PlanResult], Hash[String, Boltlib::PlanResult]]
 type PlanResult = Boltlib::PlanResult
 `
 
@@ -49,6 +49,9 @@ func makeTypes() types {
 		result: define("Result", value.Native{New: newResult, Data: resultData},
 			[]string{"target", "value"},
 			[]string{"error", "message", "sensitive", "action", "status", "to_data", "ok", "[]"}),
+		applyResult: define("ApplyResult", value.Native{Data: resultData},
+			[]string{"report", "target", "error", "catalog"},
+			[]string{"ok", "message", "action", "to_data", "value"}),
 		resultSet: define("ResultSet", value.Native{New: newResultSet, Data: resultSetData, Elements: elements},
 			[]string{"results"},
 			[]string{"count", "empty", "error_set", "ok_set", "filter_set", "find", "first", "names", "ok", "targets", "to_data", "[]"}),

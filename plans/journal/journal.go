@@ -63,6 +63,7 @@ type Header struct {
 	Params  *ordered.Map `json:"params"`            // as data, without those that are secret
 	Secrets []string     `json:"secrets,omitempty"` // the names of these
 	Options *ordered.Map `json:"options,omitempty"` // of the command line: a list of texts for each
+	Token   string       `json:"token,omitempty"`   // is in no other journal
 }
 
 // A line of the file; which members it has depends on its kind.
@@ -154,6 +155,7 @@ func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unmade(dir, err)
 	}
+	h.Token = rand.Text()
 	r := &Run{Header: h, boot: appendfile.BootID(), past: newPast(), clocks: make(map[string]int)}
 	if err := r.create(ctx, dir); err != nil {
 		return nil, unmade(r.path, err)

@@ -34,6 +34,7 @@ type pastStep struct {
 	done    bool
 	raised  bool
 	gone    map[string]string // boot ID when a target could be begun
+	times   map[string]int    // how many times it could
 	began   map[string]bool
 	results map[string]span
 	failed  map[string]bool
@@ -136,10 +137,11 @@ func (p *past) add(l *line, at span) error {
 		if l.Action == nil {
 			return errors.New("a step without an action")
 		}
-		p.steps[l.Place] = &pastStep{action: l.Action, gone: map[string]string{}, began: map[string]bool{}, results: map[string]span{}, failed: map[string]bool{}}
+		p.steps[l.Place] = &pastStep{action: l.Action, gone: map[string]string{}, times: map[string]int{}, began: map[string]bool{}, results: map[string]span{}, failed: map[string]bool{}}
 	case lineGo:
 		for _, t := range l.Targets {
 			step.gone[t] = p.boot
+			step.times[t]++
 			delete(step.began, t)
 		}
 	case lineBegan:

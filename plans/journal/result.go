@@ -27,6 +27,7 @@ type result struct {
 	Cut     bool            `json:"cut,omitempty"`     // and which was cut
 	Code    int             `json:"code,omitempty"`
 	Signal  string          `json:"signal,omitempty"`
+	Applied *event.Applied  `json:"applied,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"`
 	Elapsed time.Duration   `json:"elapsed,omitempty"`
 	Error   *resultError    `json:"error,omitempty"`
@@ -81,7 +82,7 @@ func encodeResult(r *event.Result) (json.RawMessage, error) {
 		errs = append(errs, safejson.Write(&b, m))
 		return b.Bytes()
 	}
-	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Cut: r.Output.Cut(), Code: r.Status.Code, Signal: r.Status.Signal, Value: data(r.Value), Elapsed: r.Elapsed}
+	out := &result{Action: r.Action, Object: r.Object, Printed: r.Output != nil, Cut: r.Output.Cut(), Code: r.Status.Code, Signal: r.Status.Signal, Applied: r.Applied, Value: data(r.Value), Elapsed: r.Elapsed}
 	errs = append(errs, r.Output.Each(func(s capture.Stream, text []byte) error {
 		p := piece{Err: s == capture.Stderr}
 		if utf8.Valid(text) {
@@ -128,7 +129,7 @@ func decodeResult(text json.RawMessage, t *inventory.Target, spill *capture.Spil
 		errs = append(errs, err)
 		return m
 	}
-	r := &event.Result{Target: t, Action: in.Action, Object: in.Object, Status: transport.Status{Code: in.Code, Signal: in.Signal}, Value: data(in.Value), Elapsed: in.Elapsed}
+	r := &event.Result{Target: t, Action: in.Action, Object: in.Object, Status: transport.Status{Code: in.Code, Signal: in.Signal}, Applied: in.Applied, Value: data(in.Value), Elapsed: in.Elapsed}
 	if e := in.Error; e != nil {
 		r.Err = &event.Error{Kind: e.Kind, Code: e.Code, Msg: e.Msg, Hint: e.Hint, Class: e.Class, Command: e.Command, Details: data(e.Details), Given: data(e.Given)}
 		if r.Err.Details == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"bolt/event"
 	"bolt/format/fault"
@@ -20,6 +21,25 @@ type Step struct {
 	past    *pastStep // nil if it was not begun before
 	action  *Action
 	decided map[string]*event.Result // by Decide
+
+	mu    sync.Mutex     // guards times
+	times map[string]int // how many times it could be begun on a target since it was taken up
+}
+
+// Name returns a name for what a step does on a target, in letters and digits. After the run was cut off, the target can
+// be queried by that name. Each attempt has another name. Without a journal, Name returns "".
+func (s *Step) Name(t *inventory.Target) string {
+	if s == nil || s.run.Token == "" {
+		return ""
+	}
+	name := t.SafeName()
+	s.mu.Lock()
+	n := s.times[name]
+	s.mu.Unlock()
+	if s.past != nil {
+		n += s.past.times[name]
+	}
+	return Digest(s.run.Token, s.place, name, n)[:32]
 }
 
 // Step begins a step, or takes it up. The error is that another one was recorded
@@ -113,7 +133,7 @@ func (s *Step) Unknown() []string {
 	}
 	var names []string
 	for _, t := range s.action.Targets {
-		if _, known := s.past.results[t]; !known && s.past.mayHaveBegun(t, s.run.boot) {
+		if _, known := s.past.results[t]; !known && s.decided[t] == nil && s.past.mayHaveBegun(t, s.run.boot) {
 			names = append(names, t)
 		}
 	}
@@ -156,6 +176,14 @@ func (s *Step) goOn(targets []*inventory.Target) error {
 	for i, t := range targets {
 		names[i] = t.SafeName()
 	}
+	s.mu.Lock()
+	if s.times == nil {
+		s.times = make(map[string]int)
+	}
+	for _, name := range names {
+		s.times[name]++
+	}
+	s.mu.Unlock()
 	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/catalog/site"
 	"bolt/environment"
 	"bolt/environment/unknown"
 	"bolt/event"
@@ -23,7 +24,7 @@ var ErrFailed = errors.New("the plan failed")
 
 // Play runs the plan. in are the options of the plan's environment, without those that
 // only plans have. o are the options of the executor, without Environment, Language,
-// Plans and Journal. The Sink of o gets the events, from ActionBegin to ActionEnd.
+// Plans, Journal and the Site of Catalogs. The Sink of o gets the events, from ActionBegin to ActionEnd.
 // Details of a failure are printed on the console. If the run was cut off, the console
 // also gets the command that resumes it.
 func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Options) error {
@@ -32,6 +33,12 @@ func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Optio
 		return err
 	}
 	language := executor.NewLanguage(r.program)
+	declared := in
+	declared.Language = language.Declarative()
+	var err error
+	if o.Catalogs.Site, err = site.New(environment.Name, declared, nil); err != nil {
+		return err
+	}
 	in.Plans, in.Now, in.Language = true, r.journal.Clock(time.Now), &language.PlanLanguage
 	o.Environment, o.Language, o.Plans, o.Journal = environment.New(in), language, r.ledger.o.Library, r.journal
 	x := executor.New(o)

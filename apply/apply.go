@@ -140,6 +140,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 		}
 	}
 	p.makeSchedules()
+	p.checkBuckets()
 	if len(p.unknown) > 0 {
 		slices.Sort(p.unknown)
 		names := slices.Compact(p.unknown)
@@ -198,6 +199,19 @@ func (p *preparation) add(point *order.Point) {
 		return
 	}
 	s.adopt(typ, item)
+}
+
+// checkBuckets checks that the filebuckets exist that files name for their backups. The bucket "puppet" always does.
+func (p *preparation) checkBuckets() {
+	for _, r := range p.catalog.Resources() {
+		bucket, is := r.Params.Value("backup").(string)
+		if r.Type != "File" || r.Virtual || !is || bucket == "" || bucket[0] == '.' || slices.Contains([]string{"puppet", "true", "false"}, bucket) {
+			continue
+		}
+		if p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}) == nil {
+			p.fail(r, fmt.Errorf("The catalog has no filebucket %q for the parameter backup", bucket))
+		}
+	}
 }
 
 // claim records that a resource exists. Two resources of a type cannot have the same key.

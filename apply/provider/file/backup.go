@@ -39,6 +39,12 @@ func (f *item) backUp(ctx context.Context, h *resource.Host, p place, gone bool)
 
 func (f *item) backUpToBucket(ctx context.Context, h *resource.Host) error {
 	switch {
+	case f.is.kind == regular && f.follow:
+		path, err := filepath.EvalSymlinks(f.path)
+		if err != nil {
+			return err
+		}
+		return h.Backup(path)
 	case f.is.kind == regular:
 		return h.Backup(f.path)
 	case f.is.kind == link || f.recurse != "":

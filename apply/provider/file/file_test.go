@@ -273,7 +273,7 @@ func TestFile(t *testing.T) {
 		"a file instead of a link":     {link("real"), []any{"content", "mine"}, "changed ensure", "f 100644 0:0 \"mine\"\nreal 100640 0:0 \"data\"", ""},
 		"the owner of a link":          {link("real"), []any{"owner", "daemon", "mode", "0600"}, "changed owner", "f 120777 1:0 -> real\nreal 100640 0:0 \"data\"", ""},
 		"follow":                       {link("real"), []any{"owner", "daemon", "mode", "0600", "links", "follow"}, "changed owner mode", "f 120777 0:0 -> real\nreal 100600 1:0 \"data\"", ""},
-		"the content behind a link":    {link("real"), []any{"content", "new", "links", "follow"}, "changed content", "f 120777 0:0 -> real\nreal 100640 0:0 \"new\"", ""},
+		"the content behind a link":    {link("real"), []any{"content", "new", "links", "follow"}, "changed content", "f 100640 0:0 \"new\"\nreal 100640 0:0 \"data\"", ""},
 		"a dangling link with content": {link("nowhere"), []any{"content", "new", "links", "follow"}, "changed ensure", "f 100644 0:0 \"new\"\nreal 100640 0:0 \"data\"", ""},
 
 		"validated":     {nil, []any{"content", "good", "validate_cmd", "/bin/grep -q good %"}, "changed ensure", `f 100644 0:0 "good"`, ""},
@@ -489,7 +489,7 @@ func TestBackup(t *testing.T) {
 		res("d", "ensure", "absent", "force", true),
 		res("e", "ensure", "absent", "force", true, "backup", ".x"),
 		res("g", "content", "new", "backup", ".x"),
-		res("h", "content", "new", "backup", "main"),
+		res("h", "content", "new", "backup", "puppet"),
 	), map[string]string{"a": "changed content", "b": "changed ensure", "c": "changed content", "d": "changed ensure", "e": "changed ensure", "g": "failed content"})
 	if m.read("a.puppet-bak") != "old" || m.read("b.x") != "old" || m.read("e.x/f") != "in" || m.read("g") != "old" {
 		t.Error(m.tree())
@@ -497,7 +497,7 @@ func TestBackup(t *testing.T) {
 	if info, err := os.Stat(m.path("a.puppet-bak")); err != nil || info.Mode().Perm() != 0o640 {
 		t.Error(info, err)
 	}
-	m.check(m.run(res("h", "content", "newer", "backup", "main"), res("c", "content", "newer")), map[string]string{"h": "changed content", "c": "changed content"})
+	m.check(m.run(res("h", "content", "newer", "backup", "puppet"), res("c", "content", "newer")), map[string]string{"h": "changed content", "c": "changed content"})
 	slices.Sort(m.backups)
 	if want := "c=new d/f=in h=new"; strings.Join(m.backups, " ") != want {
 		t.Errorf("backups are %v, want %s", m.backups, want)

@@ -28,27 +28,36 @@ func (f *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 		return nil, nil
 	}
 	g := generation{item: f, params: f.inherited(), files: make(map[string]*resource.Resource)}
-	if f.recurse == "true" {
-		if err := g.local(ctx, h); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	switch {
-	case f.target != "":
-		err = g.links(ctx, h)
-	case f.r.Trees != nil:
-		g.trees()
-	case f.sources != nil && f.r.File == nil:
-		err = g.sources(ctx, h)
-	}
-	if err != nil {
+	var most *fileset.MostError
+	if err := g.collect(ctx, h); errors.As(err, &most) {
+		// As in Puppet, the directory itself is managed all the same.
+		h.Logf(f.r.Ref, report.Err, "The files in the directory are left as they are: %s.", most)
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
 	if f.purge {
 		g.purge()
 	}
 	return g.list(h), nil
+}
+
+// collect finds the files that are there, and those of the source.
+func (g *generation) collect(ctx context.Context, h *resource.Host) error {
+	if g.recurse == "true" {
+		if err := g.local(ctx, h); err != nil {
+			return err
+		}
+	}
+	switch {
+	case g.target != "":
+		return g.links(ctx, h)
+	case g.r.Trees != nil:
+		g.trees()
+	case g.item.sources != nil && g.r.File == nil:
+		return g.sources(ctx, h)
+	}
+	return nil
 }
 
 // inherited are the parameters of the files in the directory.

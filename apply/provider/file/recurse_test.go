@@ -37,8 +37,8 @@ func TestRecurse(t *testing.T) {
 		m.check(m.run(res("top", "recurse", true, "recurselimit", int64(1), "group", "daemon")),
 			map[string]string{"top/a": "changed group", "top/sub": "changed group", "top/sub/b": "none"})
 		m.check(m.run(res("top", "recurse", true, "recurselimit", int64(0), "group", "root")), map[string]string{"top": "changed group", "top/a": "none"})
-		results := m.run(res("top", "recurse", true, "max_files", int64(3)))
-		m.check(results, map[string]string{"top": "failed ", "top/a": "none"})
+		results := m.run(res("top", "recurse", true, "purge", true, "group", "root", "max_files", int64(3)))
+		m.check(results, map[string]string{"top": "unchanged", "top/a": "none"})
 	})
 	t.Run("declared files", func(t *testing.T) {
 		m.check(m.run(res("top", "recurse", true, "owner", "root"), res("top/sub", "ensure", "directory"), res("top/a", "ensure", "file")),

@@ -132,6 +132,12 @@ func (f *item) stat(ctx context.Context, source string) (*metadata, error) {
 	var err error
 	switch {
 	case m.kind == link:
+		// A link that leads nowhere is no source, as in Puppet; among the files of a directory it is copied.
+		if f.r.Within == "" {
+			if _, err := os.Stat(source); err != nil {
+				return nil, err
+			}
+		}
 		m.target, err = readLink(p)
 	case m.kind != regular:
 	case f.kind == mtime:

@@ -21,25 +21,14 @@ const (
 	directoryMode = 0o755
 )
 
-// write gives the file its content. old is the state of a file that keeps its attributes, nil for a new one.
+// write gives the file its content. old is the state of a file that keeps its attributes, nil for a new one. A link is replaced
+// by a file, also if links is follow. Differs from Puppet: the file then has the mode of the file behind the link,
+// and not 0777.
 func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state) error {
 	if err := f.removable(); err != nil {
 		return err
 	}
-	dir := filepath.Dir(f.path)
-	if f.follow && f.is.kind == regular && f.r.Within == "" {
-		// Differs from Puppet: it replaces the link by a file, with the mode 0777.
-		target, err := filepath.EvalSymlinks(f.path)
-		if err != nil {
-			return err
-		}
-		if p, err = openParent(target); err != nil {
-			return err
-		}
-		defer p.close()
-		dir = filepath.Dir(target)
-	}
-	stage, path := p, filepath.Join(dir, temporary(p.name))
+	stage, path := p, filepath.Join(filepath.Dir(f.path), temporary(p.name))
 	if f.staging != "" {
 		path = filepath.Join(f.staging, temporary(p.name))
 		var err error

@@ -38,6 +38,16 @@ type Entry struct {
 	Type fs.FileMode
 }
 
+// A MostError is for a directory with more files than Options.Most.
+type MostError struct {
+	Dir  string
+	Most int
+}
+
+func (e *MostError) Error() string {
+	return fmt.Sprintf("%s has more than %d files, the number that max_files allows", e.Dir, e.Most)
+}
+
 // List returns the files below a directory, sorted by name. A directory is before its content. A
 // directory that does not exist, or a path that is not a directory, has no files. So has a link to a
 // directory without Follow.
@@ -105,7 +115,7 @@ func (w *walk) visit(rel string, above []fs.FileInfo) error {
 			return err
 		}
 		if w.Most > 0 && len(w.found) == w.Most {
-			return fmt.Errorf("%s has more than %d files, the number that max_files allows", w.dir, w.Most)
+			return &MostError{Dir: w.dir, Most: w.Most}
 		}
 		w.found = append(w.found, Entry{name, info.Mode().Type()})
 		if !info.IsDir() || slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {

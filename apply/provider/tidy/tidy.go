@@ -180,6 +180,11 @@ type candidate struct {
 // Generate returns the files to remove. What is in a directory comes before the directory.
 func (t *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Resource, error) {
 	files, err := t.candidates(ctx, h)
+	var most *fileset.MostError
+	if errors.As(err, &most) {
+		h.Logf(t.r.Ref, report.Err, "No file is removed: %s.", most) // as in Puppet
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

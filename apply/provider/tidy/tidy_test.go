@@ -105,6 +105,7 @@ func TestTidy(t *testing.T) {
 		"a declared file in it":     {"s/a! s/b! s/!", "s/b", []any{"recurse", true, "age", "1w", "rmdirs", true, "type", "mtime"}, "s/a"},
 		"an empty one at the limit": {"s/t/! s/!", "", []any{"recurse", int64(2), "age", "1w", "rmdirs", true, "type", "mtime"}, "s s/t"},
 		"names around a slash":      {"s/a! s-/x! s!/y! s/! s-/! s!/!", "", []any{"recurse", true, "age", "1w", "rmdirs", true, "type", "mtime"}, "s s! s!/y s- s-/x s/a"},
+		"more than max_files":       {"a! b!", "", []any{"age", "1w", "recurse", true, "max_files", int64(1)}, ""},
 		"below the limit":           {"s/t/b! s/t/! s/!", "", []any{"recurse", int64(1), "age", "1w", "rmdirs", true, "type", "mtime"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,15 +9,22 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Delay puts a network with a round-trip time between clients and the targets. It
 // is for a farm of real servers, and must be called before the first connection.
-func (f *Farm) Delay(roundTrip time.Duration) (err error) {
+func (f *Farm) Delay(roundTrip time.Duration) error {
+	_, err := f.Network(roundTrip)
+	return err
+}
+
+// Network is Delay with a count: carried returns the number of bytes that the network has carried, in both directions.
+func (f *Farm) Network(roundTrip time.Duration) (carried func() int64, err error) {
 	port, err := os.ReadFile(filepath.Join(f.Dir, "port"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	was := strings.TrimSpace(string(port))
 	d := &delayed{oneWay: roundTrip / 2}
@@ -30,33 +37,34 @@ func (f *Farm) Delay(roundTrip time.Duration) (err error) {
 	for _, host := range f.Hosts {
 		l, err := net.Listen("tcp4", net.JoinHostPort(host, now))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		_, now, err = net.SplitHostPort(l.Addr().String())
 		d.serve(l, net.JoinHostPort(host, was))
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, file := range []string{f.Inventory(), f.SSHConfig(), filepath.Join(f.Home(), ".ssh", "known_hosts")} {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, form := range []string{"port: ", "Port ", "]:"} {
 			text = bytes.ReplaceAll(text, []byte(form+was), []byte(form+now))
 		}
 		if err := os.WriteFile(file, text, 0o600); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return d.carried.Load, nil
 }
 
 // delayed carries TCP connections and delays each byte. close ends all of them.
 type delayed struct {
-	oneWay time.Duration
-	work   sync.WaitGroup
+	oneWay  time.Duration
+	work    sync.WaitGroup
+	carried atomic.Int64
 
 	mu   sync.Mutex
 	over bool
@@ -134,6 +142,7 @@ func (d *delayed) carry(to, from net.Conn) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
+			d.carried.Add(int64(n))
 			pieces <- piece{time.Now().Add(d.oneWay), bytes.Clone(buffer[:n])}
 		}
 		if err != nil {

@@ -150,6 +150,26 @@ func (f *Farm) User() (string, error) {
 	return "", fmt.Errorf("%s names no user", f.SSHConfig())
 }
 
+// Listeners returns the processes of real servers that listen. Each connection has others, which they start.
+func (f *Farm) Listeners() (pids []int, err error) {
+	files, err := filepath.Glob(filepath.Join(f.Dir, "sshd-*.pid"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
 // Stop ends the servers and removes the folder.
 func (f *Farm) Stop() error {
 	return errors.Join(f.stop(), os.RemoveAll(f.Dir))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,34 @@ func Children() (map[int][]int, error) {
 		}
 	}
 	return children, nil
+}
+
+// Family is processes with all their living descendants.
+func Family(roots ...int) ([]int, error) {
+	children, err := Children()
+	if err != nil {
+		return nil, err
+	}
+	list := slices.Clone(roots)
+	for i := 0; i < len(list); i++ {
+		list = append(list, children[list[i]]...)
+	}
+	return list, nil
+}
+
+// FamilyCPU is the processor time of a family: CPU of each member that lives, which has that of the
+// descendants that have ended.
+func FamilyCPU(roots ...int) (sum time.Duration, err error) {
+	family, err := Family(roots...)
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range family {
+		if d, err := CPU(pid); err == nil { // else it has ended, and is with its parent soon
+			sum += d
+		}
+	}
+	return sum, nil
 }
 
 func proc(pid int, name string) string {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bolt/bench/ansible"
+	"bolt/bench/masters"
+	"bolt/bench/measure"
+)
+
+// copies measures one target beside playbooks of equal copy tasks.
+func (b *bench) copies(ctx context.Context) (err error) {
+	s, err := b.stage(ctx, 1, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	if err := s.beside(ctx, "new", b.runs, s.clear); err != nil {
+		return err
+	}
+	return s.beside(ctx, "unchanged", b.runs, nil)
+}
+
+// fleet measures many targets that are as wanted.
+func (b *bench) fleet(ctx context.Context) (err error) {
+	s, err := b.stage(ctx, b.targets, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	return s.beside(ctx, "unchanged", b.plays, nil)
+}
+
+// beside measures bolt and playbooks on warm connections to all targets. Playbooks take plays turns.
+func (s *scene) beside(ctx context.Context, state string, plays int, prepare func() error) (err error) {
+	if err := s.clear(); err != nil {
+		return err
+	}
+	manifest, err := s.manifest(s.b.resources)
+	if err != nil {
+		return err
+	}
+	list := []*contestant{{name: "bolt, warm", program: s.bolt(manifest, "required"), near: []int{s.pid}, far: s.listeners, prepare: prepare}}
+	if err := turns(ctx, s.b.runs, true, list...); err != nil {
+		return err
+	}
+	if prepare == nil {
+		if list[0].peak, err = s.helperPeak(ctx, list[0].program); err != nil {
+			return err
+		}
+	}
+	m, err := masters.Start(ctx, s.Farm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Stop()) }()
+	file, err := s.playbook(s.b.resources)
+	if err != nil {
+		return err
+	}
+	environ := ansible.Environ("-F "+m.Config, s.Dir)
+	mitogen := ansible.Mitogen(ctx)
+	for _, p := range []struct {
+		name    string
+		environ []string
+		left    bool // it cannot be done
+	}{
+		{name: "ansible-playbook"},
+		{name: "ansible-playbook with mitogen", environ: mitogen, left: mitogen == nil},
+	} {
+		if p.left {
+			fmt.Fprintf(os.Stderr, "apply: %s: not installed, left out\n", p.name)
+			continue
+		}
+		c := &contestant{name: p.name, near: m.PIDs(), far: s.listeners, prepare: prepare, program: measure.Program{
+			Argv: []string{"ansible-playbook", "-i", filepath.Join(s.Dir, "inventory.ini"), "-f", strconv.Itoa(len(s.Hosts)), file},
+			Env:  append(p.environ, environ...), Dir: s.Dir,
+		}}
+		if err := turns(ctx, plays, false, c); err != nil {
+			return err
+		}
+		list = append(list, c)
+	}
+	fmt.Fprintf(&s.b.text, "\n### %d files on %d warm targets, %s, %d runs of bolt and %d of each playbook\n\n", s.b.resources, len(s.Hosts), state, s.b.runs, plays)
+	return measure.Markdown(&s.b.text, 1, append([]string{"tool"}, costHeader...), rows(list))
+}
+
+// playbook writes a playbook of n copy tasks that makes what the manifest makes, and its inventory.
+func (s *scene) playbook(n int) (file string, err error) {
+	var hosts, b strings.Builder
+	for i, h := range s.Hosts {
+		name := s.name(i)
+		fmt.Fprintf(&hosts, "%s ansible_host=%s\n", name, h)
+	}
+	dir := s.tree("{{ inventory_hostname }}")
+	fmt.Fprintf(&b, "- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.file: {path: '%s', state: directory}\n", dir)
+	for i := range n {
+		fmt.Fprintf(&b, "    - ansible.builtin.copy: {dest: '%s/f%d', content: \"number %d\\n\", mode: '0644'}\n", dir, i+1, i+1)
+	}
+	file = filepath.Join(s.Dir, "playbook.yml")
+	return file, errors.Join(
+		os.WriteFile(filepath.Join(s.Dir, "inventory.ini"), []byte(hosts.String()), 0o644),
+		os.WriteFile(file, []byte(b.String()), 0o644))
+}
+
+// name is that of a target in the inventory of scripts/farm.sh: two thirds are web servers.
+func (s *scene) name(i int) string {
+	webs := (2*len(s.Hosts) + 2) / 3
+	if i < webs {
+		return fmt.Sprintf("web%02d", i+1)
+	}
+	return fmt.Sprintf("db%02d", i-webs+1)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bolt/bench/measure"
+)
+
+// farAway is a round-trip time beside which the work is short.
+const farAway = 200 * time.Millisecond
+
+// wire measures the bytes that applies on one target take, and their round trips: by how much they take
+// longer over a network with a long round-trip time.
+func (b *bench) wire(ctx context.Context) error {
+	near, err := b.crossings(ctx, 0)
+	if err != nil {
+		return err
+	}
+	far, err := b.crossings(ctx, farAway)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for i, c := range near {
+		trips := float64(far[i].wall-c.wall) / float64(farAway)
+		rows = append(rows, []string{c.name, fmt.Sprint(c.bytes), seconds(c.wall), fmt.Sprintf("%.1f", trips)})
+	}
+	fmt.Fprintf(&b.text, "\n### %d files on one target with an open connection: bytes in both directions, and round trips\n\n", b.resources)
+	return measure.Markdown(&b.text, 1, []string{"run", "bytes", "wall s", "round trips"}, rows)
+}
+
+// A crossing is what a run took of the network.
+type crossing struct {
+	name  string
+	bytes int64
+	wall  time.Duration
+}
+
+func (b *bench) crossings(ctx context.Context, roundTrip time.Duration) (list []crossing, err error) {
+	s, err := b.stage(ctx, 1, roundTrip)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	manifest, err := s.manifest(b.resources)
+	if err != nil {
+		return nil, err
+	}
+	other, err := s.manifest(b.resources + 1)
+	if err != nil {
+		return nil, err
+	}
+	apply, command := s.bolt(manifest, "required"), s.bolt(manifest, "required")
+	command.Argv = append([]string{b.bolt, "command", "run", "true"}, command.Argv[3:]...)
+	for _, w := range []struct {
+		name    string
+		prepare []func() error
+		run     measure.Program
+	}{
+		{"first apply, with the helper", []func() error{s.clear, s.forget}, apply},
+		{"another catalog", []func() error{s.clear}, s.bolt(other, "required")},
+		{"a catalog that the target has, all files new", []func() error{s.clear}, apply},
+		{"unchanged", nil, apply},
+		{"unchanged, --noop", nil, s.bolt(manifest, "required", "--noop")},
+		{"for comparison: bolt command run true", nil, command},
+	} {
+		for _, f := range w.prepare {
+			if err := f(); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.warmUp(ctx); err != nil {
+			return nil, err
+		}
+		time.Sleep(2*roundTrip + calm) // the connection prepares itself
+		before := s.carried()
+		sample, err := measure.Run(ctx, w.run)
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(2*roundTrip + calm)
+		list = append(list, crossing{w.name, s.carried() - before, sample.Wall})
+	}
+	return list, nil
+}

@@ -5,7 +5,7 @@
 // Bodies are JSON, except for those of Catalog and Content, which are raw. The output of
 // the helper begins with a line (Greeting); everything before it was printed by start-up
 // files of a shell. A Hello follows, then either a Need, or any number of Events and Logs
-// and a Done. The answer to a question is a Fate or Facts instead.
+// and a Done. The answer to a question is a Fate, Facts or a State instead.
 //
 // The input of the helper is empty, or a gzip stream of frames: an Offer, a Catalog, and
 // Contents. Each part can be missing.
@@ -41,6 +41,7 @@ const (
 	TypeDone    Type = 'D'
 	TypeFate    Type = 'F'
 	TypeFacts   Type = 'A'
+	TypeState   Type = 'S'
 	TypeOffer   Type = 'O'
 	TypeCatalog Type = 'C'
 	TypeContent Type = 'B'
@@ -61,6 +62,8 @@ func (t Type) limit() int {
 		return 8 << 20
 	case TypeFacts:
 		return 16 << 20
+	case TypeState:
+		return 64 << 20
 	case TypeNeed, TypeFate, TypeOffer:
 		return 32 << 20
 	case TypeCatalog:

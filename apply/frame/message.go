@@ -154,6 +154,17 @@ type Note struct {
 	Reason string `json:"reason"`
 }
 
+// States are the states of resources of one type.
+type States struct {
+	Resources []Shown `json:"resources"`
+}
+
+// Shown is the state of one resource.
+type Shown struct {
+	Title  string       `json:"title"`
+	Params *ordered.Map `json:"parameters"`
+}
+
 // Ended is a resource of a Fate.
 type Ended struct {
 	Ref       string        `json:"ref"`

@@ -198,6 +198,40 @@ func Facts(ctx context.Context, conn transport.Conn, t *Target) (*frame.Facts, e
 	return r.facts, nil
 }
 
+// A FailedError is the error of State if the machine has no answer.
+type FailedError struct{ Label, Problem string }
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("The state of the resources on %s is not known: %s", e.Label, e.Problem)
+}
+
+// State returns the states of resources of a type (capitalized): the one of a name, or all for "". The error is a
+// *FailedError, or as that of Facts.
+func State(ctx context.Context, conn transport.Conn, t *Target, typ, name string) ([]frame.Shown, error) {
+	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
+	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeState}
+	none := func() ([]byte, error) { return nil, nil }
+	args := []string{"state", "--run", s.run, "--type", typ}
+	if name != "" {
+		args = append(args, "--name", name)
+	}
+	if err := s.start(ctx, args, nil, none, r); err != nil {
+		return nil, err
+	}
+	if r.states == nil {
+		if r.done != nil && r.done.Error != "" {
+			return nil, &FailedError{t.label(), safeMessage(r.done.Error)}
+		}
+		return nil, t.protocol("it has no states")
+	}
+	for _, x := range r.states.Resources {
+		if x.Title == "" || x.Params == nil || name != "" && x.Title != name && strings.TrimRight(name, "/") != x.Title {
+			return nil, t.protocol("it sent the state of %q", x.Title)
+		}
+	}
+	return r.states.Resources, nil
+}
+
 func (t *Target) label() string { return cmp.Or(t.Label, "The target") }
 
 // protocol is the error for a machine that does not answer as it should.

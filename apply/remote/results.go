@@ -37,13 +37,14 @@ type results struct {
 	done      *frame.Done
 	fate      *frame.Fate
 	facts     *frame.Facts
+	states    *frame.States
 	counts    frame.Counts
 	generated map[catalog.Ref]bool
 }
 
 // complete reports whether the helper has said all.
 func (r *results) complete() bool {
-	return r.need != nil || r.done != nil || r.fate != nil || r.facts != nil
+	return r.need != nil || r.done != nil || r.fate != nil || r.facts != nil || r.states != nil
 }
 
 // A reader takes the output of one run.
@@ -184,6 +185,10 @@ func (r *results) answered(t frame.Type, body []byte) error {
 	if t == frame.TypeFate {
 		r.fate = new(frame.Fate)
 		return frame.Decode(t, body, r.fate)
+	}
+	if t == frame.TypeState {
+		r.states = new(frame.States)
+		return frame.Decode(t, body, r.states)
 	}
 	r.facts = new(frame.Facts)
 	return frame.Decode(t, body, r.facts)

@@ -11,7 +11,10 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"bolt/apply/report"
 	"bolt/catalog"
@@ -130,6 +133,37 @@ type Lister interface {
 	// List returns the resources with "ensure" and the properties that are known. A resource with its title and its
 	// parameters, but with "ensure" set to "absent", removes what was found.
 	List(ctx context.Context, h *Host) ([]*Resource, error)
+}
+
+// A Shower is a Type that shows the states of resources without a catalog.
+type Shower interface {
+	// Show returns the resource of a name, with "ensure" set to "absent" if it does not exist. For the name "", it returns all resources
+	// that exist. The parameters are "ensure" and the properties that are known; hashes of passwords are not among
+	// them. The error is ErrNeedsName for a type that has no list.
+	Show(ctx context.Context, h *Host, name string) ([]*Resource, error)
+}
+
+// ErrNeedsName is the error of a Shower that shows single resources only.
+var ErrNeedsName = errors.New("a name is needed: resources of this type cannot be listed")
+
+// Show returns the states of resources of a type as Shower.Show does, for a Lister, too. The result is sorted by title. The error says so if
+// the type can do neither.
+func Show(ctx context.Context, t Type, h *Host, typ, name string) (list []*Resource, err error) {
+	switch t := t.(type) {
+	case Shower:
+		list, err = t.Show(ctx, h, name)
+	case Lister:
+		if list, err = t.List(ctx, h); name != "" && err == nil {
+			list = slices.DeleteFunc(list, func(r *Resource) bool { return r.Title != name })
+			if len(list) == 0 {
+				list = []*Resource{{Ref: catalog.Ref{Type: typ, Title: name}, Params: ordered.Of("ensure", "absent")}}
+			}
+		}
+	default:
+		return nil, fmt.Errorf("bolt cannot show resources of the type %s", strings.ToLower(typ))
+	}
+	slices.SortStableFunc(list, func(a, b *Resource) int { return strings.Compare(a.Title, b.Title) })
+	return list, err
 }
 
 // A Work is an item with the changes of its Plan; there is at least one.

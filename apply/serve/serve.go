@@ -10,10 +10,12 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 
 	"bolt/apply/facts"
 	"bolt/apply/frame"
@@ -115,6 +117,32 @@ func (m *Machine) Facts(ctx context.Context, run string, out io.Writer) int {
 	}})
 	if err := s.message(frame.TypeFacts, answer); err != nil {
 		s.message(frame.TypeDone, &frame.Done{Error: "facts: " + err.Error()})
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// State answers with the states of resources of a type: the one of a name, or all for "".
+func (m *Machine) State(ctx context.Context, run, typ, name string, out io.Writer) int {
+	s := m.answer(out, run, "")
+	defer s.close()
+	h := resource.NewHost()
+	h.Env = m.Env
+	answer := &frame.States{}
+	t := m.Types[typ]
+	err := fmt.Errorf("bolt does not have the type %s", strings.ToLower(typ))
+	if t != nil {
+		var list []*resource.Resource
+		list, err = resource.Show(ctx, t, h, typ, name)
+		for _, r := range list {
+			answer.Resources = append(answer.Resources, frame.Shown{Title: r.Title, Params: r.Params})
+		}
+	}
+	if err == nil {
+		err = s.message(frame.TypeState, answer)
+	}
+	if err != nil {
+		s.message(frame.TypeDone, &frame.Done{Error: err.Error()})
 		return ExitFailed
 	}
 	return ExitOK

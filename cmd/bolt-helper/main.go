@@ -53,7 +53,7 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 		return 0, err
 	}
 	if fs.NArg() == 0 {
-		return 0, errors.New("expected a verb: apply, asked, facts or hold")
+		return 0, errors.New("expected a verb: apply, asked, facts, state or hold")
 	}
 	verb, args := fs.Arg(0), fs.Args()[1:]
 	if verb == "hold" {
@@ -72,6 +72,8 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 		return apply(ctx, machine(*dir, types), args)
 	case "asked":
 		return asked(machine(*dir, types), args)
+	case "state":
+		return state(ctx, machine(*dir, types), args)
 	case "facts":
 		return facts(ctx, machine(*dir, types), args)
 	}
@@ -165,6 +167,18 @@ func facts(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	ctx, stop := signal.NotifyContext(ctx, ending()...) // external facts that run are ended, too
 	defer stop()
 	return m.Facts(ctx, run, os.Stdout), nil
+}
+
+func state(ctx context.Context, m *serve.Machine, args []string) (int, error) {
+	fs := flag.NewFlagSet("state", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	run, typ, name := fs.String("run", "", ""), fs.String("type", "", ""), fs.String("name", "", "")
+	if err := fs.Parse(args); err != nil {
+		return 0, err
+	}
+	ctx, stop := signal.NotifyContext(ctx, ending()...)
+	defer stop()
+	return m.State(ctx, *run, *typ, *name, os.Stdout), nil
 }
 
 // runOf is the ID of the run in the arguments of a verb that needs nothing else.

@@ -178,6 +178,11 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (run.Action, e
 	return action, nil
 }
 
+// delivery is how the helper runs on targets.
+func (a *app) delivery(helpers *embedded.Set) *fleet.Delivery {
+	return &fleet.Delivery{Helpers: helpers, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting}
+}
+
 // modulePlugins packs the Ruby code of the modules.
 func (a *app) modulePlugins() ([]byte, error) {
 	var list []plugins.Module

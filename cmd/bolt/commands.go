@@ -229,6 +229,11 @@ func (s system) commands() []command {
 			Rest: cli.AnyFile,
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},
+		{run: with(runPuppetResource), targets: true, Command: cli.Command{
+			Name: "puppet resource", Args: "TYPE [NAME]", Check: wordsOfResource,
+			Complete: []cli.Completer{completeShowable},
+			Exit:     exitAction, Formats: eventFormats, Lists: actionLists,
+		}},
 		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
 			Name: "puppet validate", Args: "FILE...", Check: programs.NeedFile,
 			Rest: cli.FileOf("pp", "epp"),

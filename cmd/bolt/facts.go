@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"bolt/apply/fleet"
 	"bolt/apply/remote"
 	"bolt/apply/remote/embedded"
 	"bolt/cli"
@@ -141,7 +140,7 @@ func (a *app) collection(ctx context.Context) (run.Action, error) {
 
 // factsHelper returns a function that collects the facts of a target through the helper.
 func (a *app) factsHelper(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
-	delivery := &fleet.Delivery{Helpers: helpers, Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting}
+	delivery := a.delivery(helpers)
 	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
 		f, err := remote.Facts(ctx, site.Conn, delivery.Target(site))
 		if err != nil {

@@ -185,7 +185,7 @@ func adviseForPuppet(words, actions []string) string {
 	case words[1] == "parser" && len(words) > 2 && slices.Contains(actions, words[2]):
 		return fmt.Sprintf("bolt puppet %s is what puppet parser %s is", words[2], words[2])
 	case words[1] == "parser", words[1] == "epp":
-		return "bolt puppet validate checks programs and templates, dump prints their trees, eval evaluates and renders them"
+		return "bolt puppet validate checks programs and templates, dump prints their trees, eval evaluates and renders them, resource prints the state of resources of targets"
 	}
 	return ""
 }

@@ -116,6 +116,12 @@ func (i *Instances) Command(ctx context.Context, command string, version int64, 
 	return done.UUID, err
 }
 
+// Check reads the settings of an instance, and returns what is wrong with them. It connects to nothing.
+func (i *Instances) Check(ctx context.Context, instance string) error {
+	_, err := i.client(ctx, instance)
+	return err
+}
+
 // settings are those of an instance, with all references to plugins replaced.
 func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, error) {
 	settings := i.s.Default

@@ -35,14 +35,17 @@ type Apply struct {
 	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
 	// Ask returns what became of an earlier run on the target, for an Inquiry.
 	Ask func(ctx context.Context, site *run.Site) (*frame.Fate, error)
-	// Report takes the finished run of a target; nil takes none. It is called from several goroutines.
-	Report func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
+	// Report take the finished run of a target. They are called from several goroutines.
+	Report []ReportFunc
 	// Version stands for the version of Puppet in reports of Puppet's format.
 	Version string
 	Noop    bool
 
 	slots chan struct{}
 }
+
+// A ReportFunc takes the finished run of a target. Its error is the target's.
+type ReportFunc func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
 
 // Compiles sets how many catalogs are compiled at a time; 0 is the number of processors.
 func (a *Apply) Compiles(n int) {
@@ -81,8 +84,8 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	})
 	if done != nil {
 		a.result(site.Result, c, done)
-		if a.Report != nil {
-			if rerr := a.Report(ctx, t, c, done); err == nil {
+		for _, report := range a.Report {
+			if rerr := report(ctx, t, c, done); err == nil {
 				err = rerr
 			}
 		}

@@ -140,7 +140,10 @@ func apply(t *testing.T, d *cutting, delivery fleet.Delivery, resources string) 
 		Facts:   func(context.Context, *run.Site) (*ordered.Map, error) { return nil, nil },
 		Compile: func(context.Context, *inventory.Target, *ordered.Map) (*catalog.Catalog, error) { return c, nil },
 		Deliver: delivery.Deliver, Version: "test",
-		Report: func(_ context.Context, _ *inventory.Target, _ *catalog.Catalog, r *report.Run) error { done = r; return nil },
+		Report: []fleet.ReportFunc{func(_ context.Context, _ *inventory.Target, _ *catalog.Catalog, r *report.Run) error {
+			done = r
+			return nil
+		}},
 	}
 	action.Compiles(1)
 	var result *event.Result

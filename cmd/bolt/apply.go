@@ -8,11 +8,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"bolt/apply/fleet"
 	"bolt/apply/plugins"
 	"bolt/apply/remote/embedded"
+	"bolt/apply/report"
 	"bolt/audit"
+	"bolt/catalog"
 	"bolt/catalog/site"
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -38,12 +42,13 @@ func engines() []string { return []string{engineBolt, enginePuppet} }
 // applyHow are the options of commands that apply catalogs.
 type applyHow struct {
 	acting.Options
-	noop    bool
-	tags    string
-	skip    string
-	report  cli.Optional // a file or directory
-	engine  string       // one of engines()
-	carryOn bool         // after a lost connection
+	noop     bool
+	tags     string
+	skip     string
+	report   cli.Optional // a file or directory
+	reportTo string       // reportToPuppetDB
+	engine   string       // one of engines()
+	carryOn  bool         // after a lost connection
 }
 
 func (o *applyHow) bind(b *cli.Binder) {
@@ -53,6 +58,7 @@ func (o *applyHow) bind(b *cli.Binder) {
 	b.Text("tags", &o.tags)
 	b.Text("skip-tags", &o.skip)
 	b.Optional("report", &o.report)
+	b.Text("report-to", &o.reportTo)
 	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
 }
@@ -139,7 +145,8 @@ func runPolicyApply(ctx context.Context, a *app, o *policyOptions) error {
 // apply applies what a program declares.
 func (a *app) apply(ctx context.Context, o *applyHow, read func() (site.Source, error)) error {
 	a.warnModulepath()
-	return a.act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
+	var lost atomic.Bool // a report
+	err := a.act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
 		source, err := read()
 		if err != nil {
 			return nil, err
@@ -148,8 +155,39 @@ func (a *app) apply(ctx context.Context, o *applyHow, read func() (site.Source, 
 		if err != nil {
 			return nil, err
 		}
-		return a.applying(o, code, len(targets))
+		action, err := a.applying(o, code, len(targets))
+		if err != nil {
+			return nil, err
+		}
+		if o.reportTo == reportToPuppetDB {
+			if err := a.puppetDB().Check(ctx, ""); err != nil {
+				return nil, err
+			}
+			action.Report = append(action.Report, a.sendReports(&lost))
+		}
+		return action, nil
 	})
+	if err == nil && lost.Load() {
+		return errFailedTargets
+	}
+	return err
+}
+
+// reportToPuppetDB is the value of --report-to.
+const reportToPuppetDB = "puppetdb"
+
+// sendReports returns a function that sends the report of a target to PuppetDB. That the report is lost is no failure of the target, where
+// the catalog has been applied.
+func (a *app) sendReports(lost *atomic.Bool) fleet.ReportFunc {
+	host := audit.ThisProcess(version, a.sys.env).Host
+	return func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
+		_, err := a.puppetDB().Command(ctx, "store_report", report.PuppetDBVersion, done.PuppetDB(c, version, host, time.Now()), "")
+		if err != nil {
+			lost.Store(true)
+			a.logs.Warn("report_lost", fmt.Sprintf("The report of %s was not sent to PuppetDB: %v", t.SafeName(), err))
+		}
+		return nil
+	}
 }
 
 // missingManifest is the error for a file that is not there, as Puppet Bolt has it.
@@ -161,7 +199,7 @@ func missingManifest(files []string, err error) error {
 }
 
 // applying is the action of applying what a manifest declares.
-func (a *app) applying(o *applyHow, code *site.Site, targets int) (run.Action, error) {
+func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply, error) {
 	say := a.catalogs().Say
 	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { say(t.Name, l) }}
 	action, err := a.applied(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
@@ -173,7 +211,7 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (run.Action, e
 		if err != nil {
 			return nil, err
 		}
-		action.Report = reports.Write
+		action.Report = append(action.Report, reports.Write)
 	}
 	return action, nil
 }

@@ -184,6 +184,8 @@ func (s system) flags() []cli.Flag {
 		{Name: "tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Apply only resources with one of these tags, separated by commas. Names of classes and of types are tags, too."},
 		{Name: "skip-tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Do not apply resources with one of these tags, separated by commas."},
 		{Name: "report", Arg: "PATH", Complete: cli.AnyFile, Section: secPuppet, On: onApply, Strict: true, Help: "Write a report with the status of each resource to this file, or to PATH/TARGET.json if PATH is a directory. Several targets need a directory."},
+		{Name: "report-to", Arg: "WHERE", Values: []string{reportToPuppetDB}, Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
+			Help: "Also send the report of each target to PuppetDB (the setting puppetdb, or --puppetdb). If a report cannot be sent, bolt prints a warning and exits with 1."},
 		{Name: "engine", Arg: "NAME", Values: engines(), Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Apply catalogs with bolt (default), or with the puppet that is installed on the targets. Puppet can apply resources of types for which only Ruby code exists."},
 		{Name: "continue", Section: secPuppet, On: onApply, Strict: true, Help: "If the connection to a target is lost, apply the rest of the catalog there all the same. By default, the resource that is being applied is finished, and the rest is skipped."},

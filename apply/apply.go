@@ -163,8 +163,11 @@ type preparation struct {
 
 func (p *preparation) fail(r *catalog.Resource, err error) {
 	where := ""
-	if r.File != "" {
+	switch {
+	case r.File != "":
 		where = fmt.Sprintf(" (%s:%d)", r.File, r.Line)
+	case r.Line > 0:
+		where = fmt.Sprintf(" (line %d)", r.Line)
 	}
 	p.errs = append(p.errs, fmt.Errorf("%s%s: %w", r.Ref, where, err))
 }
@@ -183,7 +186,7 @@ func (p *preparation) add(point *order.Point) {
 	}
 	before := len(p.errs)
 	for _, e := range types.Check(r) {
-		p.fail(r, e)
+		p.fail(r, &resource.ParamError{Param: e.Param, Problem: e.Problem})
 	}
 	s.resource = p.plain(r)
 	p.claim(r, s)

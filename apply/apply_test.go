@@ -305,7 +305,7 @@ func TestSecret(t *testing.T) {
 			if hidden && (e.Is != report.Redacted || e.Should != report.Redacted || e.Diff != "" || strings.Contains(e.Message, "from a")) {
 				t.Errorf("%s shows a secret: %+v", title, e)
 			}
-			if !hidden && (e.Is != "a" || e.Diff == "" || e.Message != fmt.Sprintf("change of %s from a to b", e.Property)) {
+			if !hidden && (e.Is != "a" || e.Diff == "" || e.Message != fmt.Sprintf("%s changed from a to b", e.Property)) {
 				t.Errorf("%s has event %+v", title, e)
 			}
 		}

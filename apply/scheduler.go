@@ -320,6 +320,7 @@ func (s *scheduler) signal(a *attempt) {
 	}
 	if _, is := st.item.(resource.Refresher); is && (st.wouldRefresh > 0 && st.refreshes == 0 || st.refreshes > 0 && st.noop(&s.o)) {
 		would++ // a refresh that noop prevents
+		s.host.Logf(st.ref, report.Notice, "would be refreshed, because a resource that notifies it would change or has changed")
 	}
 	st.handled = true
 	if a.owed {

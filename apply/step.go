@@ -200,7 +200,7 @@ func (a *attempt) do(ctx context.Context) {
 		diff := a.diff(c)
 		if err := a.change(ctx, c); err != nil {
 			e := a.describe(c, report.Failure, "")
-			e.Message = fmt.Sprintf("%s failed: %s", a.summary(c), err)
+			e.Message = fmt.Sprintf("%s failed: %s", a.attempted(c), err)
 			a.event(e)
 			a.result.Status = report.Failed
 			if c.Property == "ensure" {
@@ -231,7 +231,7 @@ func (a *attempt) did(err error) {
 		c := &a.planned[i]
 		if err != nil {
 			e := a.describe(c, report.Failure, "")
-			e.Message = fmt.Sprintf("%s failed: %s", a.summary(c), err)
+			e.Message = fmt.Sprintf("%s failed: %s", a.attempted(c), err)
 			a.event(e)
 			a.result.Status = report.Failed
 			return
@@ -283,9 +283,18 @@ func (a *attempt) describe(c *resource.Change, o report.Outcome, diff string) re
 	return e
 }
 
+// summary names a change that was made, or that noop prevents.
 func (a *attempt) summary(c *resource.Change) string {
 	if a.s.resource.Secret(c.Property) {
-		return fmt.Sprintf("change of %s", c.Property)
+		return c.Property + " changed"
+	}
+	return fmt.Sprintf("%s changed from %s to %s", c.Property, orNothing(c.Is), orNothing(c.Should))
+}
+
+// attempted names a change that failed.
+func (a *attempt) attempted(c *resource.Change) string {
+	if a.s.resource.Secret(c.Property) {
+		return "change of " + c.Property
 	}
 	return fmt.Sprintf("change of %s from %s to %s", c.Property, orNothing(c.Is), orNothing(c.Should))
 }

@@ -28,6 +28,7 @@ type Resource struct {
 	// Refreshed is set if a refresh was carried out successfully.
 	Refreshed bool
 	Reason    string // for which it was skipped
+	Place     string // of the declaration, FILE:LINE; "" if it has none
 	Changes   []Change
 }
 

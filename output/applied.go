@@ -20,9 +20,15 @@ func (h *human) applied(r *event.Result, name string) {
 		h.println(layout.Paint(layout.Red, h.o.Color, "Failed on "+name+":"))
 	}
 	h.interruption(interrupted(r))
+	var skipped []*event.Resource
 	for i := range r.Applied.Resources {
-		h.resource(&r.Applied.Resources[i])
+		res := &r.Applied.Resources[i]
+		if res.Status == "skipped" {
+			skipped = append(skipped, res)
+		}
+		h.resource(res)
 	}
+	h.skipped(skipped)
 	h.resourceLogs(r.Applied.Logs)
 	h.println("  " + r.Applied.String())
 }
@@ -42,35 +48,99 @@ func (h *human) interruption(text string) {
 	}
 }
 
-// resource prints the changes of a resource. A skipped resource is shown with --verbose only.
+// resource prints the changes of a resource.
 func (h *human) resource(r *event.Resource) {
-	if r.Status == "skipped" && !h.o.Verbose {
+	if h.hides(r) {
 		return
 	}
-	color := map[string]string{"failed": layout.Red, "changed": layout.Green, "noop": layout.Yellow, "skipped": layout.Yellow}[r.Status]
-	ref := layout.Paint(color, h.o.Color, safetext.TerminalString(r.Ref))
-	if r.Reason != "" {
-		h.println("  " + ref + ": " + r.Status + ": " + safetext.TerminalString(r.Reason))
-	}
-	for _, c := range r.Changes {
-		word := ""
-		switch c.Status {
-		case "failure":
-			word = "failed: "
-		case "noop":
-			word = "noop: "
-		}
-		lines := strings.Split(strings.TrimRight(c.Message, "\n"), "\n")
-		h.println("  " + ref + ": " + word + safetext.TerminalString(lines[0]))
-		for _, l := range lines[1:] {
-			h.println("    " + safetext.TerminalString(l))
-		}
-		h.unified(c.Diff)
+	for _, line := range h.resourceLines(r) {
+		h.println("  " + line)
 	}
 }
 
-// unified prints a unified diff below its resource.
-func (h *human) unified(text string) {
+// hides reports whether a resource has no lines of its own: it was skipped, only failures are wanted, or Stream has
+// printed them.
+func (h *human) hides(r *event.Resource) bool {
+	return r.Status == "skipped" || h.lines != nil || !h.o.Verbose && r.Status != "failed"
+}
+
+// resourceLines are the lines about a resource.
+func (h *human) resourceLines(r *event.Resource) (lines []string) {
+	color := map[string]string{"failed": layout.Red, "changed": layout.Green, "noop": layout.Yellow}[r.Status]
+	ref := layout.Paint(color, h.o.Color, safetext.TerminalString(r.Ref)) + ": "
+	if len(r.Changes) == 0 { // all that is known after the connection was lost
+		return []string{ref + r.Status + safetext.TerminalString(reasonOf(r))}
+	}
+	for _, c := range r.Changes {
+		word, at := "", ""
+		switch c.Status {
+		case "failure":
+			word = "failed: "
+			if r.Place != "" {
+				at = " (" + safetext.TerminalString(r.Place) + ")"
+			}
+		case "noop":
+			word = "would happen: "
+		}
+		for i, l := range strings.Split(strings.TrimRight(c.Message, "\n"), "\n") {
+			l = safetext.TerminalString(l)
+			if i == 0 {
+				lines = append(lines, ref+word+l+at)
+			} else {
+				lines = append(lines, "  "+l)
+			}
+		}
+		lines = append(lines, h.unified(c.Diff)...)
+	}
+	return lines
+}
+
+// skipped prints the lines about skipped resources.
+func (h *human) skipped(list []*event.Resource) {
+	if !h.o.Verbose {
+		return
+	}
+	for _, line := range skips(list) {
+		h.println("  " + layout.Paint(layout.Yellow, h.o.Color, line))
+	}
+}
+
+func reasonOf(r *event.Resource) string {
+	if r.Reason == "" {
+		return ""
+	}
+	return ": " + r.Reason
+}
+
+// namedSkips is how many resources are named of those that were skipped for one reason.
+const namedSkips = 3
+
+// skips are the lines about skipped resources, one for each reason.
+func skips(list []*event.Resource) (lines []string) {
+	byReason := make(map[string][]string)
+	var reasons []string
+	for _, r := range list {
+		if byReason[r.Reason] == nil {
+			reasons = append(reasons, r.Reason)
+		}
+		byReason[r.Reason] = append(byReason[r.Reason], r.Ref)
+	}
+	for _, reason := range reasons {
+		refs := byReason[reason]
+		text := strings.Join(refs[:min(namedSkips, len(refs))], ", ")
+		if more := len(refs) - namedSkips; more > 0 {
+			text += " and " + layout.Plural(more, "other resource")
+		}
+		if reason != "" {
+			text += ": " + reason
+		}
+		lines = append(lines, "Skipped: "+safetext.TerminalString(text))
+	}
+	return lines
+}
+
+// unified are the lines of a unified diff.
+func (h *human) unified(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		line = safetext.TerminalString(strings.TrimSuffix(line, "\n"))
 		switch {
@@ -79,13 +149,14 @@ func (h *human) unified(text string) {
 		case strings.HasPrefix(line, "-"):
 			line = layout.Paint(layout.Red, h.o.Color, line)
 		}
-		h.println("    " + line)
+		lines = append(lines, "  "+line)
 	}
+	return lines
 }
 
 func (h *human) resourceLogs(logs []event.ResourceLog) {
 	for _, l := range logs {
-		if l.Level == "debug" || l.Level == "info" && !h.o.Verbose {
+		if l.Level == "debug" || l.Level == "info" || !h.o.Verbose && l.Level != "err" {
 			continue
 		}
 		text := safetext.TerminalString(l.Message)
@@ -149,7 +220,7 @@ func (t *together) join(in map[string]*alike, order *[]*alike, key string, targe
 
 // resourceKey is equal for resources that print the same.
 func resourceKey(r *event.Resource) string {
-	parts := []string{r.Ref, r.Status, r.Reason}
+	parts := []string{r.Ref, r.Status, r.Reason, r.Place}
 	for _, c := range r.Changes {
 		parts = append(parts, c.Property, c.Status, c.Message, c.Diff)
 	}
@@ -173,7 +244,11 @@ func (t *together) print(h *human) {
 	var sets []string
 	bySet := make(map[string][]*alike)
 	for _, s := range t.order {
-		if s.resource != nil && s.resource.Status == "skipped" && !h.o.Verbose {
+		shown := s.error != "" || h.o.Verbose
+		if s.resource != nil && (s.resource.Status != "skipped" || !h.o.Verbose) {
+			shown = !h.hides(s.resource)
+		}
+		if !shown {
 			continue
 		}
 		set := name(s)
@@ -184,8 +259,11 @@ func (t *together) print(h *human) {
 	}
 	for _, set := range sets {
 		h.println("On " + set + ":")
+		var skipped []*event.Resource
 		for _, s := range bySet[set] {
 			switch {
+			case s.resource != nil && s.resource.Status == "skipped":
+				skipped = append(skipped, s.resource)
 			case s.resource != nil:
 				h.resource(s.resource)
 			case s.log != nil:
@@ -194,6 +272,7 @@ func (t *together) print(h *human) {
 				h.interruption(s.error)
 			}
 		}
+		h.skipped(skipped)
 	}
 	for _, s := range t.countList {
 		h.println(name(s) + ": " + s.counts)

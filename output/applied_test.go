@@ -48,9 +48,9 @@ var motd = event.Resource{Ref: "File[/etc/motd]", Status: "changed", Changes: []
 
 // Equal changes of several targets are printed once, and control sequences of a target never.
 func TestAppliedTogether(t *testing.T) {
-	broken := event.Resource{Ref: "Package[x]", Status: "failed", Changes: []event.Change{{Property: "ensure", Status: "failure", Message: "change of ensure from absent to present failed: no such package\nsecond line"}}}
+	broken := event.Resource{Ref: "Package[x]", Status: "failed", Place: "site.pp:3", Changes: []event.Change{{Property: "ensure", Status: "failure", Message: "change of ensure from absent to present failed: no such package\nsecond line"}}}
 	left := event.Resource{Ref: "Service[x]", Status: "skipped", Reason: "it depends on Package[x], which failed"}
-	got := printApplied(t, Options{},
+	got := printApplied(t, Options{Verbose: true},
 		appliedOn("web1", &event.Applied{Changed: 1, Unchanged: 2, Resources: []event.Resource{motd}}),
 		appliedOn("web3", &event.Applied{Changed: 1, Failed: 1, Skipped: 1, Resources: []event.Resource{motd, broken, left}}),
 		appliedOn("web2", &event.Applied{Changed: 1, Unchanged: 2, Resources: []event.Resource{motd}, Logs: []event.ResourceLog{{Ref: "Exec[e]", Level: "notice", Message: "hello"}}}),
@@ -63,8 +63,9 @@ func TestAppliedTogether(t *testing.T) {
     -old
     +new
 On web3:
-  Package[x]: failed: change of ensure from absent to present failed: no such package
+  Package[x]: failed: change of ensure from absent to present failed: no such package (site.pp:3)
     second line
+  Skipped: Service[x]: it depends on Package[x], which failed
 On web2:
   Notice: Exec[e]: hello
 web[1-2] (2 targets): changed: 1, failed: 0, unchanged: 2 skipped: 0, noop: 0
@@ -85,14 +86,14 @@ func TestAppliedLost(t *testing.T) {
 		return r
 	}
 	for _, results := range [][]*event.Result{{lost("web1")}, {lost("web1"), lost("web2")}} {
-		if got := printApplied(t, Options{}, results...); strings.Count(got, "  The connection was lost\n  The rest was skipped.\n") != 1 {
+		if got := printApplied(t, Options{Verbose: true}, results...); strings.Count(got, "  The connection was lost\n  The rest was skipped.\n") != 1 {
 			t.Errorf("output is\n%s", got)
 		}
 	}
 }
 
 func TestAppliedAlone(t *testing.T) {
-	got := printApplied(t, Options{}, appliedOn("web1", &event.Applied{Changed: 1, Noop: 1, Resources: []event.Resource{motd, {Ref: "Exec[e]", Status: "noop", Changes: []event.Change{{Property: "returns", Status: "noop", Message: "would run"}}}}}))
+	got := printApplied(t, Options{Verbose: true}, appliedOn("web1", &event.Applied{Changed: 1, Noop: 1, Resources: []event.Resource{motd, {Ref: "Exec[e]", Status: "noop", Changes: []event.Change{{Property: "returns", Status: "noop", Message: "it runs"}}}}}))
 	want := `Finished on web1:
   File[/etc/motd]: change of content from a to b
     --- a
@@ -100,7 +101,7 @@ func TestAppliedAlone(t *testing.T) {
     @@ -1 +1 @@
     -old
     +new
-  Exec[e]: noop: would run
+  Exec[e]: would happen: it runs
   changed: 1, failed: 0, unchanged: 0 skipped: 0, noop: 1
 `
 	if !strings.HasPrefix(got, want) {

@@ -70,6 +70,11 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 		if h.lines != nil {
 			h.lines.write(e)
 		}
+	case event.TargetResource:
+		if h.lines != nil && e.Resource.Status != "skipped" {
+			text := strings.Join(h.resourceLines(e.Resource), "\n") + "\n"
+			h.lines.write(event.TargetOutput{Target: e.Target, Data: []byte(text)})
+		}
 	case event.TargetEnd:
 		if h.lines != nil {
 			h.lines.end(e.Result.Target)

@@ -176,6 +176,9 @@ func (l *eventLines) resource(e event.TargetResource) *ordered.Map {
 	if r.Reason != "" {
 		m.Set("reason", r.Reason)
 	}
+	if r.Place != "" {
+		m.Set("place", r.Place)
+	}
 	changes := make([]any, len(r.Changes))
 	for i, c := range r.Changes {
 		one := ordered.Of("property", ordered.Optional(c.Property), "status", c.Status, "message", c.Message)

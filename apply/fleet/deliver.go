@@ -61,9 +61,9 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	if err != nil {
 		err = d.resume(ctx, site, c, done.ID, done, err)
 	}
-	done.Took = time.Since(start)
+	done.Took, done.Stopped = time.Since(start), err != nil
 	if out != nil {
-		done.Stopped = out.Stopped != ""
+		done.Stopped = done.Stopped || out.Stopped != ""
 		if out.Error != "" {
 			done.Logs = append(done.Logs, report.Log{Level: report.Err, Message: out.Error, Time: time.Now()})
 			done.Stopped = true

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"bolt/apply/frame"
@@ -78,12 +79,12 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	}
 	done, err := a.Deliver(ctx, site, c, func(r *report.Result) {
 		if r.Status != report.Unchanged {
-			shown := resourceOf(r)
+			shown := resourceOf(c, r)
 			site.Resource(ctx, &shown)
 		}
 	})
 	if done != nil {
-		a.result(site.Result, c, done)
+		a.result(site, c, done)
 		for _, report := range a.Report {
 			if rerr := report(ctx, t, c, done); err == nil {
 				err = rerr
@@ -104,31 +105,55 @@ func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered
 }
 
 // result fills in the result of a target.
-func (a *Apply) result(r *event.Result, c *catalog.Catalog, done *report.Run) {
+func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
+	r := site.Result
 	n := done.Count()
 	applied := &event.Applied{Catalog: c, Changed: n.Changed, Failed: n.Failed, Unchanged: n.Unchanged, Skipped: n.Skipped, Noop: n.Noop}
 	var failures []string
 	for _, res := range done.Results {
 		if res.Status != report.Unchanged {
-			applied.Resources = append(applied.Resources, resourceOf(res))
+			applied.Resources = append(applied.Resources, resourceOf(c, res))
 		}
 		if msg := res.Failure(); msg != "" {
-			failures = append(failures, fmt.Sprintf("  %s: %s", res.Ref, msg))
+			text := fmt.Sprintf("  %s: %s", res.Ref, msg)
+			if at := place(c, res); at != "" {
+				text += " (" + at + ")"
+			}
+			failures = append(failures, text)
 		}
 	}
 	for _, l := range done.Logs {
 		applied.Logs = append(applied.Logs, event.ResourceLog{Ref: l.Ref, Level: string(l.Level), Message: l.Message})
 	}
+	inOrder(c, applied)
 	r.Applied = applied
 	r.Value = ordered.Of("report", puppetReport{done, c, a.Version}, "_output", applied.String(), "_sensitive", value.Redacted) // of the catalog
 	switch {
 	case len(failures) > 0:
-		r.Err = &event.Error{Kind: KindResource, Class: event.ClassFailed, Msg: fmt.Sprintf("Resources failed to apply for %s\n%s", r.Target.SafeName(), strings.Join(failures, "\n")),
+		r.Err = &event.Error{Hint: rootHint(site, failures), Kind: KindResource, Class: event.ClassFailed, Msg: fmt.Sprintf("Resources failed to apply for %s\n%s", r.Target.SafeName(), strings.Join(failures, "\n")),
 			Details: ordered.Of("failed_resources", ordered.Of(failed(done)...))}
 	case done.Stopped:
 		r.Err = &event.Error{Kind: KindCompile, Class: event.ClassCancelled, Details: &ordered.Map{},
 			Msg: fmt.Sprintf("The apply on %s was stopped before all resources had their turn", r.Target.SafeName())}
 	}
+}
+
+// inOrder sorts resources as the catalog has them: files end in any order. A generated resource keeps its place behind
+// the one before it.
+func inOrder(c *catalog.Catalog, a *event.Applied) {
+	places := make(map[string]int)
+	for i, r := range c.Resources() {
+		places[r.Ref.String()] = i
+	}
+	last := 0
+	at := make(map[string]int, len(a.Resources))
+	for _, r := range a.Resources {
+		if i, is := places[r.Ref]; is {
+			last = i
+		}
+		at[r.Ref] = last
+	}
+	slices.SortStableFunc(a.Resources, func(x, y event.Resource) int { return at[x.Ref] - at[y.Ref] })
 }
 
 func failed(done *report.Run) (pairs []any) {
@@ -150,8 +175,38 @@ type puppetReport struct {
 // Data implements safejson.Lazy.
 func (p puppetReport) Data() (any, error) { return p.run.Puppet(p.catalog, p.version), nil }
 
-func resourceOf(r *report.Result) event.Resource {
-	out := event.Resource{Ref: r.Ref.String(), Status: string(r.Status), Refreshed: r.Refreshed, Reason: r.Reason}
+// rootHint is the hint for resources that only root can change; "" if there is none.
+func rootHint(site *run.Site, failures []string) string {
+	if site.Settings.RunAs.User != "" {
+		return ""
+	}
+	for _, f := range failures {
+		l := strings.ToLower(f)
+		if strings.Contains(l, "permission denied") || strings.Contains(l, "operation not permitted") {
+			return "If the login user is not root, apply as root: --run-as root"
+		}
+	}
+	return ""
+}
+
+// place is where a resource, or the resource that it comes from, is declared; "" if that is not known.
+func place(c *catalog.Catalog, r *report.Result) string {
+	ref := r.Ref
+	if r.Generated {
+		ref = r.Parent
+	}
+	d := c.Find(ref)
+	switch {
+	case d == nil || d.Line == 0:
+		return ""
+	case d.File == "":
+		return fmt.Sprintf("line %d", d.Line)
+	}
+	return fmt.Sprintf("%s:%d", d.File, d.Line)
+}
+
+func resourceOf(c *catalog.Catalog, r *report.Result) event.Resource {
+	out := event.Resource{Ref: r.Ref.String(), Status: string(r.Status), Refreshed: r.Refreshed, Reason: r.Reason, Place: place(c, r)}
 	for _, e := range r.Events {
 		out.Changes = append(out.Changes, event.Change{Property: e.Property, Status: string(e.Outcome), Message: e.Message, Diff: e.Diff})
 	}

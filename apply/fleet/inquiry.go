@@ -79,7 +79,7 @@ func (q *Inquiry) ended(ctx context.Context, site *run.Site, f *frame.Fate) erro
 	}
 	done := &report.Run{Noop: a.Noop, Start: f.Begin, Took: f.End.Sub(f.Begin)}
 	fill(c, done, f)
-	a.result(site.Result, c, done)
+	a.result(site, c, done)
 	// The machine does not keep which resources were skipped.
 	n := f.Done.Counts
 	site.Result.Applied.Unchanged, site.Result.Applied.Skipped = n.Unchanged, n.Skipped

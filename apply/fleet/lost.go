@@ -31,19 +31,19 @@ func (d *Delivery) resume(ctx context.Context, site *run.Site, c *catalog.Catalo
 	}
 	fate, err := d.ask(ctx, site, id)
 	if err != nil {
-		return noted(lost, fmt.Sprintf("What became of the run is not known, because the target cannot be asked: %v", err))
+		return noted(site, lost, fmt.Sprintf("What became of the run is not known, because the target does not answer: %v", err))
 	}
 	switch fate.State {
 	case frame.StateRunning:
-		return noted(lost, "The run still goes on there. A new run can begin when it has ended.")
+		return noted(site, lost, "The run still goes on there. A new run can begin when it has ended.")
 	case frame.StateBroken:
-		return noted(lost, "The run was broken off there. Apply the manifest again: a run begins with the real state.")
+		return noted(site, lost, "The run was broken off there. Apply the manifest again: a run begins with the real state.")
 	case frame.StateUnknown:
-		return noted(lost, "Nothing was changed there.")
+		return noted(site, lost, "Nothing was changed there.")
 	}
 	fill(c, done, fate)
 	if fate.Done == nil || fate.Done.Stopped != "" || fate.Done.Error != "" {
-		return noted(lost, "The resource that was being applied was finished there, and the rest was skipped.")
+		return noted(site, lost, "The resource that was being applied was finished there, and the rest was skipped.")
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func fill(c *catalog.Catalog, done *report.Run, fate *frame.Fate) {
 	}
 }
 
-// noted is an error of a transport with another sentence.
-func noted(err error, text string) error {
+// noted is the error of a lost connection that says what became of the run.
+func noted(site *run.Site, err error, text string) error {
 	e, is := errors.AsType[*transport.Error](err)
 	if !is {
 		return err
 	}
 	out := *e
-	out.Msg += "\n" + text
+	out.Msg = fmt.Sprintf("The connection to %s was lost. %s", site.Target.SafeName(), text)
 	return &out
 }

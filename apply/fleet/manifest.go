@@ -50,7 +50,8 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 		return nil, err
 	}
 	log := func(l eval.Log) {
-		if m.Log != nil {
+		mistake := l.Kind == site.KindOrder || l.Kind == site.KindValue // the helper refuses the catalog for it
+		if m.Log != nil && !mistake {
 			m.Log(ctx, t, l)
 		}
 	}

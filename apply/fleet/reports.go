@@ -25,6 +25,9 @@ type Reports struct {
 // NewReports checks where reports are to be written. path is a directory if it exists as one, or
 // ends in a slash; for several targets it must be one. A missing directory is made. The error is a *fault.Error.
 func NewReports(path string, targets int) (*Reports, error) {
+	if path == "-" {
+		return nil, fault.File(path, nil, "Reports cannot be written to standard output. Give a file, or use --format json")
+	}
 	info, err := os.Stat(path)
 	r := &Reports{path: path, dir: strings.HasSuffix(path, "/") || err == nil && info.IsDir()}
 	switch {

@@ -88,7 +88,15 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	text := fmt.Sprintf("%s refused the catalog: %s", e.Label, strings.Join(e.Messages, "\n"))
+	text := strings.Join(e.Messages, "\n")
+	switch e.Kind {
+	case frame.KindBusy:
+		text = fmt.Sprintf("%s is busy: %s. Nothing was changed. Try again when that run has ended.", e.Label, text)
+	case frame.KindCatalog:
+		text = fmt.Sprintf("The catalog of %s has mistakes, so nothing was changed:\n%s", e.Label, text)
+	default:
+		text = fmt.Sprintf("%s refused the run, and nothing was changed: %s", e.Label, text)
+	}
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}

@@ -156,7 +156,11 @@ func (s *session) explain(no *cannot) error {
 	case kindAbsent:
 		return s.t.unusable("the helper in %s was removed meanwhile", no.dir)
 	}
-	return s.t.unusable("the helper does not start: %s", no.detail)
+	e := &transport.Error{Class: transport.ClassBootstrap, Msg: fmt.Sprintf("Cannot apply the catalog on %s: the helper does not start: %s", s.t.label(), clean(no.detail))}
+	if user := s.t.RunAs.User; user != "" {
+		e.Hint = fmt.Sprintf("Check that programs can be run there as %s: bolt command run id --run-as %[1]s", user)
+	}
+	return e
 }
 
 // supply returns the input that the helper asked for. Large contents travel as files before.

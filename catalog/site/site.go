@@ -286,13 +286,20 @@ func names(h *value.Hash) (list []string) {
 	return list
 }
 
+// The kinds of warnings about catalogs that Puppet compiles and does not apply: resources that wait
+// for each other, and values that a type refuses.
+const (
+	KindOrder = "order"
+	KindValue = "value"
+)
+
 // warn logs the mistakes in a catalog with which it cannot be applied. log may be nil.
 func warn(c *catalog.Catalog, log func(eval.Log)) {
 	if log == nil {
 		return
 	}
 	if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
-		log(eval.Log{Level: eval.Warning, Kind: "order", Msg: err.Error()})
+		log(eval.Log{Level: eval.Warning, Kind: KindOrder, Msg: err.Error()})
 	}
 	for _, r := range c.Resources() {
 		if r.Virtual {
@@ -300,7 +307,7 @@ func warn(c *catalog.Catalog, log func(eval.Log)) {
 		}
 		for _, err := range types.Check(r) {
 			at := syntax.Position{File: r.File, Line: r.Line}
-			log(eval.Log{Level: eval.Warning, Kind: "value", Msg: err.Error(), Pos: at})
+			log(eval.Log{Level: eval.Warning, Kind: KindValue, Msg: err.Error(), Pos: at})
 		}
 	}
 }

@@ -48,6 +48,7 @@ type applyHow struct {
 	report   cli.Optional // a file or directory
 	reportTo string       // reportToPuppetDB
 	engine   string       // one of engines()
+	collect  bool         // facts
 	carryOn  bool         // after a lost connection
 }
 
@@ -59,6 +60,8 @@ func (o *applyHow) bind(b *cli.Binder) {
 	b.Text("skip-tags", &o.skip)
 	b.Optional("report", &o.report)
 	b.Text("report-to", &o.reportTo)
+	o.collect = true
+	b.Switch("collect-facts", &o.collect)
 	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
 }
@@ -206,6 +209,7 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply,
 	if err != nil {
 		return nil, err
 	}
+	action.Facts = a.factsOfApply(o.collect)
 	if o.report.Given {
 		reports, err := fleet.NewReports(o.report.Text, targets)
 		if err != nil {
@@ -214,6 +218,30 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply,
 		action.Report = append(action.Report, reports.Write)
 	}
 	return action, nil
+}
+
+// factsOfApply returns the function that finds the facts of a target: those of the inventory over those that are collected
+// now, or that were stored.
+func (a *app) factsOfApply(collect bool) func(context.Context, *run.Site) (*ordered.Map, error) {
+	others := func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+		return a.catalogs().CachedFacts(ctx, s.Target.Name, nil)
+	}
+	if helpers, err := embedded.Built(); collect && err == nil {
+		others = a.factsHelper(helpers)
+	} else if a.factStore().Empty() {
+		others = func(context.Context, *run.Site) (*ordered.Map, error) { return nil, nil }
+	}
+	return func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+		data, err := s.Target.Data(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := others(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return data.FactsOver(found), nil
+	}
 }
 
 // delivery is how the helper runs on targets.

@@ -188,6 +188,8 @@ func (s system) flags() []cli.Flag {
 			Help: "Also send the report of each target to PuppetDB (the setting puppetdb, or --puppetdb). If a report cannot be sent, bolt prints a warning and exits with 1."},
 		{Name: "engine", Arg: "NAME", Values: engines(), Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Apply catalogs with bolt (default), or with the puppet that is installed on the targets. Puppet can apply resources of types for which only Ruby code exists."},
+		{Name: "collect-facts", Negatable: true, Section: secPuppet, On: onApply, Strict: true, Help: "Collect the facts of each target before its catalog is compiled (default). Facts of the inventory override them.",
+			Negative: "Use the facts of the inventory, and those that \"bolt facts collect\" has stored."},
 		{Name: "continue", Section: secPuppet, On: onApply, Strict: true, Help: "If the connection to a target is lost, apply the rest of the catalog there all the same. By default, the resource that is being applied is finished, and the rest is skipped."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
 		{Name: "tasks", Section: secPuppet, On: onPuppet, Strict: true, Help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},

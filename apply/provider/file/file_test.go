@@ -685,3 +685,30 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 }
+
+// Only files whose content comes with the catalog are applied at the same time as others: the order of directories, links
+// and copies of other files matters.
+func TestParallel(t *testing.T) {
+	for _, c := range []struct {
+		params   *ordered.Map
+		parallel bool
+	}{
+		{ordered.Of("content", "x"), true},
+		{ordered.Of("ensure", "file", "mode", "0600"), true},
+		{ordered.Of("ensure", "present"), true},
+		{ordered.Of("source", "/etc/passwd"), false},
+		{ordered.Of("ensure", "directory"), false},
+		{ordered.Of("ensure", "link", "target", "/x"), false},
+		{ordered.Of("ensure", "absent"), false},
+		{ordered.Of("content", "x", "validate_cmd", "/bin/true %"), false},
+		{ordered.Of("content", "x", "links", "follow"), false},
+	} {
+		made, err := file.New().New(&resource.Resource{Ref: catalog.Ref{Type: "File", Title: "/x"}, Params: c.params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := made.(resource.Parallel); is != c.parallel {
+			t.Errorf("%v: parallel is %v", c.params, is)
+		}
+	}
+}

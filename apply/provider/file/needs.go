@@ -23,7 +23,7 @@ func (t *Type) Needs(r *resource.Resource) (needs []Need) {
 	if err != nil {
 		return nil
 	}
-	f := made.(*item)
+	f := itemOf(made)
 	if f.ensure == absent {
 		return nil
 	}

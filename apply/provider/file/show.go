@@ -22,7 +22,7 @@ func (t *Type) Show(ctx context.Context, h *resource.Host, name string) ([]*reso
 	if err != nil {
 		return nil, err
 	}
-	f := made.(*item)
+	f := itemOf(made)
 	p, err := f.near()
 	if err != nil {
 		return nil, err

@@ -86,8 +86,28 @@ type how struct {
 
 const noBackup = "false"
 
-// Parallel marks files as independent of each other.
-func (*item) Parallel() {}
+// A contentItem is a file whose content comes with the catalog. It reads and writes nothing but its own path, so it can be
+// applied at the same time as others. A directory or a link can change what the paths of others mean, and a
+// source on the host can be another resource.
+type contentItem struct{ *item }
+
+// Parallel makes it a resource.Parallel.
+func (contentItem) Parallel() {}
+
+// itemOf is the item that New has made.
+func itemOf(made resource.Item) *item {
+	if c, is := made.(contentItem); is {
+		return c.item
+	}
+	return made.(*item)
+}
+
+// alone reports whether the order of the item among others matters.
+func (f *item) alone() bool {
+	local := len(f.sources) > 0 && f.r.File == nil
+	regular := f.ensure == "file" || f.ensure == "present" || f.ensure == "" && (f.hasContent || len(f.sources) > 0)
+	return !regular || local || f.target != "" || f.validate != "" || f.recurse != "" || f.follow
+}
 
 // New checks the parameters.
 func (t *Type) New(r *resource.Resource) (resource.Item, error) {
@@ -105,7 +125,10 @@ func (t *Type) New(r *resource.Resource) (resource.Item, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return f, f.check()
+	if err := f.check(); err != nil || f.alone() {
+		return f, err
+	}
+	return contentItem{f}, nil
 }
 
 // pathOf is the path of a resource, without superfluous slashes and dots.
@@ -264,7 +287,7 @@ func (p *parser) sources() []string {
 				source = rest[n:]
 			}
 		case "http", "https":
-			p.bad("source", "is an HTTP URL, and bolt does not download sources: use a file in a module, or the type archive")
+			p.bad("source", "is an HTTP URL, and bolt does not download sources: use a file in a module")
 		default:
 			p.bad("source", "must be an absolute path, a puppet: URL or a file: URL%s", p.shown("source", source))
 		}

@@ -27,6 +27,9 @@ func (b *bench) files(ctx context.Context) (err error) {
 }
 
 func (s *scene) files(ctx context.Context, n int) error {
+	if err := s.clear(); err != nil {
+		return err
+	}
 	manifest, err := s.manifest(n)
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func (s *scene) files(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	return s.clear()
+	return nil
 }
 
 // A puppet is an installed Puppet with directories of its own.

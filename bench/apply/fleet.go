@@ -21,48 +21,74 @@ func (b *bench) copies(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if err := s.beside(ctx, "new", b.runs, s.clear); err != nil {
+	if err := s.beside(ctx, b.resources, "new", b.runs, s.clear); err != nil {
 		return err
 	}
-	return s.beside(ctx, "unchanged", b.runs, nil)
+	return s.beside(ctx, b.resources, "unchanged", b.runs, nil)
 }
 
-// fleet measures many targets that are as wanted.
+// fleet measures many targets that are as wanted. Playbooks are measured with fewer files.
 func (b *bench) fleet(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, b.targets, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	return s.beside(ctx, "unchanged", b.plays, nil)
+	if err := s.beside(ctx, b.resources, "unchanged", 0, nil); err != nil {
+		return err
+	}
+	return s.beside(ctx, b.played, "unchanged", b.plays, nil)
 }
 
-// beside measures bolt and playbooks on warm connections to all targets. Playbooks take plays turns.
-func (s *scene) beside(ctx context.Context, state string, plays int, prepare func() error) (err error) {
+// beside measures bolt and, if plays is not 0, so many turns of playbooks on warm connections to all targets.
+func (s *scene) beside(ctx context.Context, files int, state string, plays int, prepare func() error) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
-	manifest, err := s.manifest(s.b.resources)
+	manifest, err := s.manifest(files)
 	if err != nil {
 		return err
 	}
-	list := []*contestant{{name: "bolt, warm", program: s.bolt(manifest, "required"), near: []int{s.pid}, far: s.listeners, prepare: prepare}}
-	if err := turns(ctx, s.b.runs, true, list...); err != nil {
+	bolt := &contestant{name: "bolt, warm", program: s.bolt(manifest, "required"), near: []int{s.pid}, far: s.listeners, prepare: prepare}
+	if err := turns(ctx, s.b.runs, true, bolt); err != nil {
 		return err
 	}
 	if prepare == nil {
-		if list[0].peak, err = s.helperPeak(ctx, list[0].program); err != nil {
+		if bolt.peak, err = s.helperPeak(ctx, bolt.program); err != nil {
 			return err
 		}
 	}
+	list := []*contestant{bolt}
+	title := fmt.Sprintf("%d files on %s, %s, %d runs", files, plural(len(s.Hosts), "warm target"), state, s.b.runs)
+	if plays > 0 {
+		peers, err := s.playbooks(ctx, files, plays, prepare)
+		if err != nil {
+			return err
+		}
+		list = append(list, peers...)
+		title += fmt.Sprintf(" of bolt and %d of each playbook", plays)
+	}
+	fmt.Fprintf(&s.b.text, "\n### %s\n\n", title)
+	return measure.Markdown(&s.b.text, 1, append([]string{"tool"}, costHeader...), rows(list))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "one " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// playbooks measures equal copy tasks, on connections that are open already.
+func (s *scene) playbooks(ctx context.Context, files, plays int, prepare func() error) (list []*contestant, err error) {
 	m, err := masters.Start(ctx, s.Farm)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Stop()) }()
-	file, err := s.playbook(s.b.resources)
+	file, err := s.playbook(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	environ := ansible.Environ("-F "+m.Config, s.Dir)
 	mitogen := ansible.Mitogen(ctx)
@@ -83,12 +109,11 @@ func (s *scene) beside(ctx context.Context, state string, plays int, prepare fun
 			Env:  append(p.environ, environ...), Dir: s.Dir,
 		}}
 		if err := turns(ctx, plays, false, c); err != nil {
-			return err
+			return nil, err
 		}
 		list = append(list, c)
 	}
-	fmt.Fprintf(&s.b.text, "\n### %d files on %d warm targets, %s, %d runs of bolt and %d of each playbook\n\n", s.b.resources, len(s.Hosts), state, s.b.runs, plays)
-	return measure.Markdown(&s.b.text, 1, append([]string{"tool"}, costHeader...), rows(list))
+	return list, nil
 }
 
 // playbook writes a playbook of n copy tasks that makes what the manifest makes, and its inventory.

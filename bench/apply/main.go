@@ -36,6 +36,7 @@ func main() {
 	sizes := flag.String("sizes", "1000,10000", "`numbers` of files of the part files")
 	flag.IntVar(&b.targets, "targets", 50, "`targets` of the part fleet")
 	flag.IntVar(&b.resources, "resources", 100, "`resources` of each target of the parts copies, fleet and wire")
+	flag.IntVar(&b.played, "played", 10, "`resources` of each target for playbooks of the part fleet")
 	flag.IntVar(&b.plays, "playbook-runs", 1, "`turns` of playbooks on the fleet, in which each takes minutes")
 	flag.StringVar(&b.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- apply: begin --> and end, too")
 	parts := flag.String("parts", "files,wire,copies,fleet", "`parts` to measure")
@@ -51,12 +52,12 @@ func main() {
 
 // A bench has the settings of a run.
 type bench struct {
-	text               strings.Builder // the tables
-	bolt, puppet       string
-	markdown           string
-	runs, large, plays int
-	sizes              []int
-	targets, resources int
+	text                       strings.Builder // the tables
+	bolt, puppet               string
+	markdown                   string
+	runs, large, plays         int
+	sizes                      []int
+	targets, resources, played int
 }
 
 func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {

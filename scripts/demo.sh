@@ -77,6 +77,27 @@ say 'A change of the data: what it changes, and on which machines'
 sed -i 's/8080/8443/' environments/production/data/common.yaml
 try 2 'bolt catalog diff main --environment-path environments -t all --exit-code'
 
+# Each machine has a state directory and files of its own in the directory in which its sessions start.
+printf 'apply-settings:\n  dir: state\n' >>bolt-project.yaml
+cat >site.pp <<EOF
+\$home = "$dir/farm/targets/\${facts['ip']}"
+file { 'etc': path => "\$home/etc", ensure => directory }
+-> file { 'app.conf': path => "\$home/etc/app.conf", content => "listen: 8080\nworkers: 4\n", mode => '0644' }
+~> exec { '/bin/echo reloaded >>log': cwd => \$home, refreshonly => true }
+EOF
+sed -i 's/^\( *\)uri: \(.*\)/&\n\1facts: {ip: \2}/' inventory.yaml
+say 'A manifest, applied on machines without Puppet: what it would change, and the changes'
+try 0 'cat site.pp'
+try 0 'bolt apply site.pp -t web --noop'
+try 0 'time bolt apply site.pp -t web'
+say 'Applied again, it changes nothing'
+try 0 'time bolt apply site.pp -t web'
+say 'Somebody edits a file by hand. The next apply shows the difference, and puts it right'
+try 0 'bolt command run "echo debug: on >>etc/app.conf; rm -f log" -t web01 --no-verbose'
+try 0 'bolt apply site.pp -t web --noop'
+try 0 'bolt apply site.pp -t web'
+try 0 'bolt command run "cat etc/app.conf log" -t web01'
+
 # examples/rolling-upgrade is made for the first five machines. The port of the service is free where that of the
 # farm is: nobody else has a farm with it.
 [ "$(wc -l <"$dir/farm/hosts")" -ge 5 ] || exit 0

@@ -1,3 +1,3 @@
 // Package exampletest runs the projects in examples on machines of the demo
-// farm. It has no code of its own.
+// farm or in a disposable root. It has no code of its own.
 package exampletest

@@ -1,0 +1,4 @@
+class { 'backup':
+  directories => ['/etc', '/srv'],
+  hour        => 3,
+}

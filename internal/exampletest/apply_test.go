@@ -1,0 +1,80 @@
+package exampletest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inRoot enters an overlay, in memory, of the directory in $1 with the project in $2 and bolt in $3, and runs the script in $4
+// there. All mounts and processes end with it.
+const inRoot = `
+mount -t tmpfs tmpfs "$5" && mkdir "$5/upper" "$5/work" "$5/root"
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$5/upper,workdir=$5/work" "$5/root"
+mount -t proc proc "$5/root/proc"
+cp -r "$2" "$5/root/srv/project" && cp "$3" "$5/root/usr/local/bin/bolt"
+chroot "$5/root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root BOLT_POOL=off /bin/sh -ec "$4"
+`
+
+// TestApply types the commands of examples/apply/README.md, in a disposable root instead of the machines.
+func TestApply(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("the test makes and enters a root: run it as root")
+	}
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = root
+		var failure strings.Builder
+		cmd.Stderr = &failure
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s%s", name, err, out, &failure)
+		}
+		return string(out)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "examples", "apply", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("scripts/helpers.sh")
+	bolt, project := filepath.Join(t.TempDir(), "bolt"), filepath.Join(t.TempDir(), "project")
+	run("go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	if err := os.CopyFS(project, os.DirFS(filepath.Join(root, "examples", "apply"))); err != nil {
+		t.Fatal(err)
+	}
+	const inventory = "groups: [{name: web, targets: [{name: web01, config: {transport: local}, facts: {role: web}}]}]\n"
+	if err := os.WriteFile(filepath.Join(project, "inventory.yaml"), []byte(inventory), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script, n := "cd /srv/project\n", 0
+	for line := range strings.Lines(string(readme)) {
+		if line, is := strings.CutPrefix(line, "$ "); is {
+			n++
+			script += fmt.Sprintf("echo @@@\n%s", line)
+		}
+	}
+	base := strings.TrimSpace(run("testdata/apply/run.py", "root"))
+	out := run("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-ec", inRoot, "sh", base, project, bolt, script, t.TempDir())
+	said := strings.Split(out, "@@@\n")[1:]
+	if len(said) != n {
+		t.Fatalf("%d of %d commands ended:\n%s", len(said), n, out)
+	}
+	for i, want := range []string{
+		"Service[cron]: noop: change of ensure from stopped to running",
+		"changed: 4, failed: 0, unchanged: 1 skipped: 0",
+		"changed: 0, failed: 0, unchanged: 5 skipped: 0",
+		"Successful on 1 target",
+		"-* * * * * root true",
+		"Service[cron]: refreshed, because a resource that notifies it has changed",
+		"unchanged: 1 skipped: 4",
+		"+web",
+	} {
+		if i >= n || !strings.Contains(said[i], want) {
+			t.Errorf("command %d of %d: want %s; all printed\n%s", i+1, n, want, out)
+		}
+	}
+}

@@ -64,8 +64,8 @@ type Options struct {
 	Checked func(ref catalog.Ref) time.Time
 }
 
-// DefaultWorkers is enough for the file system to write the data of several files at once.
-const DefaultWorkers = 16
+// DefaultWorkers is enough for many files to be flushed to the disk with one call.
+const DefaultWorkers = 64
 
 // A Summary counts the resources of a run by their status.
 type Summary struct {

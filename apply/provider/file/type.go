@@ -31,6 +31,7 @@ type Type struct {
 	accounts accounts
 	sums     sums
 	labels   labels
+	flusher  flusher
 }
 
 // New makes the type for one run.

@@ -50,7 +50,7 @@ func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state)
 		return err
 	}
 	if t.size > 0 {
-		if err := t.Sync(); err != nil {
+		if err := f.t.flusher.sync(t.File); err != nil {
 			return err
 		}
 	}

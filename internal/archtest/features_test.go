@@ -10,7 +10,7 @@ import (
 
 var (
 	featureRow  = regexp.MustCompile(`^\| ([A-Z][0-9]+) \| [^|]+ \| ([^|]+) \|$`)
-	featureTest = regexp.MustCompile("^`([a-z0-9/]+)\\.(Test[A-Za-z0-9]+)(?:/([a-z0-9-]+))?`$")
+	featureTest = regexp.MustCompile("^`([a-z0-9/-]+)\\.(Test[A-Za-z0-9]+)(?:/([a-z0-9-]+))?`$")
 )
 
 // TestFeatures checks that each test that docs/features.md names exists.

@@ -123,11 +123,39 @@ func owedBy(runs []numbered) ([]catalog.Ref, error) {
 		return nil, nil
 	}
 	path := runs[len(runs)-1].path
-	p, err := readFile(path)
+	p, err := readEnd(path)
+	if p == nil && err == nil {
+		p, err = readFile(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	return sorted(p.owed()), nil
+}
+
+// readEnd reads only the last line of a journal; nil if the run did not end, or the line is long. Journals of runs with many
+// changes are large.
+func readEnd(path string) (*past, error) {
+	f, err := ownfile.Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	const tail = 16 << 10
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tail), tail))
+	if err != nil {
+		return nil, err
+	}
+	text, whole := bytes.CutSuffix(text, []byte("\n"))
+	var x line
+	if at := bytes.LastIndexByte(text, '\n'); !whole || at < 0 || json.Unmarshal(text[at+1:], &x) != nil || x.Done == nil {
+		return nil, nil
+	}
+	return &past{done: x.Done}, nil
 }
 
 func (j *Journal) close() error {

@@ -29,8 +29,8 @@ func ExitCode(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// signal is the number of the signal that ended a program; 0 for none.
-func signal(p *os.ProcessState) int {
+// Signal is the number of the signal that ended a program; 0 for none.
+func Signal(p *os.ProcessState) int {
 	if s, is := p.Sys().(syscall.WaitStatus); is && s.Signaled() {
 		return int(s.Signal())
 	}

@@ -135,7 +135,7 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 		return nil, err
 	}
 	state := cmd.ProcessState
-	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(state), Signal: signal(state)}, nil
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(state), Signal: Signal(state)}, nil
 }
 
 // limited keeps the first bytes that are written to it.

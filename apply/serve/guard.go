@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,14 +38,35 @@ func guarded(ctx context.Context, words []string, lock *os.File, c *resource.Com
 	if err != nil {
 		return nil, err
 	}
-	problem, err := io.ReadAll(io.LimitReader(r, maxMessages))
-	if err == nil && len(problem) > 0 {
-		err = errors.New(string(problem))
+	data, err := io.ReadAll(io.LimitReader(r, maxMessages))
+	if err != nil || len(data) == 0 {
+		return out, err
 	}
-	if err != nil {
-		return nil, err
+	var e ending
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("what the guard of a program says cannot be read: %w", err)
 	}
+	if e.Problem != "" {
+		return nil, &e
+	}
+	out.Signal = e.Signal
 	return out, nil
+}
+
+// An ending is what the exit code of a guard does not tell: that the program was not started, or that a signal ended it.
+type ending struct {
+	Problem string
+	Errno   syscall.Errno
+	Signal  int
+}
+
+func (e *ending) Error() string { return e.Problem }
+
+func (e *ending) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
 }
 
 // identity is an identity as an argument of a guard: "-", or UID:GID, or UID:GID:GROUP,...
@@ -85,35 +107,40 @@ func parseIdentity(text string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:], NoSetGroups: len(parts) == 2}, nil
 }
 
-// A Guard has the streams of a guard. Lock and Problem are open until the program has ended, and are not
+// A Guard has the streams of a guard. Lock and Ending are open until the program has ended, and are not
 // passed to it.
 type Guard struct {
 	Stdin          *os.File
 	Stdout, Stderr io.Writer
 	Lock           io.Closer
-	Problem        io.WriteCloser // takes the reason why the program was not started
+	Ending         io.WriteCloser // takes the reason why the program was not started, or the signal that ended it
 }
 
 // Hold is the work of a guard. words are what guarded puts behind Machine.Guard. It returns the exit
 // code of the program.
 func (g *Guard) Hold(ctx context.Context, words []string) int {
 	defer g.Lock.Close()
-	defer g.Problem.Close()
-	code, err := g.run(ctx, words)
-	if err != nil {
-		_, _ = io.WriteString(g.Problem, err.Error()) // nobody else can hear of it
-		return ExitRefused
+	defer g.Ending.Close()
+	code, sig, err := g.run(ctx, words)
+	if err == nil && sig == 0 {
+		return code
 	}
+	e := ending{Signal: sig}
+	if err != nil {
+		code, e.Problem = ExitRefused, err.Error()
+		errors.As(err, &e.Errno)
+	}
+	_ = json.NewEncoder(g.Ending).Encode(e) // nobody else can hear of it
 	return code
 }
 
-func (g *Guard) run(ctx context.Context, words []string) (int, error) {
+func (g *Guard) run(ctx context.Context, words []string) (code, sig int, err error) {
 	if len(words) < 4 || words[2] != "--" {
-		return 0, errors.New("there is no program to run")
+		return 0, 0, errors.New("there is no program to run")
 	}
 	as, err := parseIdentity(words[0])
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	cmd := exec.CommandContext(ctx, words[3], words[4:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
@@ -125,9 +152,9 @@ func (g *Guard) run(ctx context.Context, words []string) (int, error) {
 	cmd.WaitDelay = time.Second // as in resource.Exec: a child can hold the output open
 	err = cmd.Run()
 	if cmd.ProcessState == nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return resource.ExitCode(cmd.ProcessState), nil
+	return resource.ExitCode(cmd.ProcessState), resource.Signal(cmd.ProcessState), nil
 }
 
 // draining takes everything, also when its writer does not.

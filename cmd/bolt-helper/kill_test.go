@@ -445,7 +445,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardIdentity runs programs under a guard as another user, with the two streams as one, and one that does not exist.
+// TestGuardIdentity runs programs under a guard as another user, with the two streams as one, one that a signal ends, and a script
+// without an interpreter.
 func TestGuardIdentity(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
@@ -457,21 +458,25 @@ func TestGuardIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out := filepath.Join(s.dir, "out")
+	out, script := filepath.Join(s.dir, "out"), filepath.Join(s.dir, "script")
+	if err := os.WriteFile(script, []byte("exit 0 # without an interpreter line\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	s.set(t,
 		map[string]any{"type": "Exec", "title": "as", "parameters": map[string]any{"provider": "shell", "user": "nobody", "command": "id -u >" + out + "; id -G >>" + out}},
 		map[string]any{"type": "Exec", "title": "streams", "parameters": map[string]any{"provider": "shell", "logoutput": true,
 			"command": "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done"}},
 		map[string]any{"type": "Exec", "title": "killed", "parameters": map[string]any{"provider": "shell", "command": "kill -9 $$", "returns": 137}},
+		map[string]any{"type": "Exec", "title": "script", "parameters": map[string]any{"command": script}},
 	)
 	var logs []string
 	o, err := remote.Apply(t.Context(), s.conn, &s.target, &remote.Job{Catalog: s.catalog, Node: "n1", Log: func(l *report.Log) { logs = append(logs, l.Message) },
 		Result: func(r *report.Result) {
-			if r.Status != report.Changed {
+			if killed := r.Ref.Title == "killed"; (r.Status == report.Failed) != killed || (r.Status == report.Changed) == killed {
 				t.Errorf("%+v", r)
 			}
 		}})
-	if err != nil || !o.OK() {
+	if err != nil || o.OK() {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if text, err := os.ReadFile(out); string(text) != "65534\n65534\n" {

@@ -114,15 +114,15 @@ func signalled() <-chan struct{} {
 
 // The descriptors of a guard, as package serve passes them.
 const (
-	lockFD    = 3
-	problemFD = 4
+	lockFD   = 3
+	endingFD = 4
 )
 
 // hold is the guard of a program that must not be interrupted. It has a session of its own.
 func hold(ctx context.Context, argv []string) int {
 	signal.Notify(make(chan os.Signal, 1), append(ending(), syscall.SIGPIPE)...)
 	unix.CloseOnExec(lockFD)
-	unix.CloseOnExec(problemFD)
-	g := &serve.Guard{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Lock: os.NewFile(lockFD, "lock"), Problem: os.NewFile(problemFD, "problem")}
+	unix.CloseOnExec(endingFD)
+	g := &serve.Guard{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Lock: os.NewFile(lockFD, "lock"), Ending: os.NewFile(endingFD, "ending")}
 	return g.Hold(ctx, argv)
 }

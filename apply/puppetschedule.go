@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bolt/apply/resource"
+	"bolt/catalog/types"
 )
 
 // A schedule says when a resource may be applied (Puppet's type schedule).
@@ -39,6 +40,9 @@ func (p *preparation) makeSchedules() {
 	for _, r := range p.catalog.Resources() {
 		if r.Type != "Schedule" || r.Virtual {
 			continue
+		}
+		for _, e := range types.Check(r) {
+			p.fail(r, e)
 		}
 		s, err := newSchedule(p.plain(r))
 		if err != nil {
@@ -107,7 +111,7 @@ func clock(text string) (time.Duration, error) {
 	var t time.Duration
 	for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second}[:len(parts)] {
 		n, err := strconv.Atoi(parts[i])
-		if err != nil || n < 0 || i == 0 && n > 24 || i > 0 && n > 59 {
+		if err != nil || n < 0 || i == 0 && n > 23 || i > 0 && n > 59 {
 			return 0, strconv.ErrSyntax
 		}
 		t += time.Duration(n) * unit

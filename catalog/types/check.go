@@ -41,6 +41,14 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 	}
 	for name, v := range r.Params.All() {
 		allowed := values[typ][name]
+		switch {
+		case name == "loglevel":
+			allowed = levels
+		case name == "audit":
+			if p := notAudited(Find(typ), v); p != "" {
+				bad(name, "names %q, which is no parameter of the type %s", p, typ)
+			}
+		}
 		if allowed == nil {
 			continue
 		}
@@ -54,6 +62,24 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 		}
 	}
 	return errs
+}
+
+// levels are the words for the parameter loglevel.
+var levels = strings.Fields("debug info notice warning err alert emerg crit verbose")
+
+// notAudited returns the first name in a value of the parameter audit that is not one of a parameter; "" if there is none. The
+// word "all" stands for all parameters.
+func notAudited(t *Type, v any) string {
+	list, is := v.([]any)
+	if !is {
+		list = []any{v}
+	}
+	for _, x := range list {
+		if name, is := x.(string); is && t != nil && !t.Has(name) && (name != "all" || len(list) > 1) {
+			return name
+		}
+	}
+	return ""
 }
 
 // word is a value that can be compared with the words that a parameter can have.

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,6 +197,22 @@ User[never] unchanged`
 	}
 	if second := m.Apply(false, resources...); strings.Contains(second, " changed") {
 		t.Error(second)
+	}
+}
+
+// A purge finds the users by name and number.
+func TestList(t *testing.T) {
+	m := newMachine(t, "useradd -u 2001 stray")
+	list, err := User().(resource.Lister).List(t.Context(), m.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range list {
+		got = append(got, fmt.Sprint(r.Title, " ", r.Params.Value("uid")))
+	}
+	if text := strings.Join(got, ", "); text != "daemon 1, root 0, stray 2001" {
+		t.Error(text)
 	}
 }
 

@@ -46,6 +46,18 @@ func (users) Show(ctx context.Context, h *resource.Host, name string) (list []*r
 	return list, nil
 }
 
+// List implements resource.Lister. Only numbers are among the properties: they are what purges ask for.
+func (users) List(ctx context.Context, h *resource.Host) (list []*resource.Resource, err error) {
+	db, err := load(ctx, h, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names(db.users, "") {
+		list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "User", Title: n}, Params: ordered.Of("ensure", "present", "uid", number(db.users[n].uid))})
+	}
+	return list, nil
+}
+
 // Show implements resource.Shower.
 func (groups) Show(ctx context.Context, h *resource.Host, name string) (list []*resource.Resource, err error) {
 	db, err := load(ctx, h, nil, wanted(name))

@@ -203,6 +203,33 @@ func TestDo(t *testing.T) {
 	}
 }
 
+// What List finds can be removed one by one: all jobs but those without a name that belong to a resource.
+func TestList(t *testing.T) {
+	s := &spool{tabs: map[string]string{"root": "# mine\n1 * * * * /bin/own\n2 * * * * /bin/b x\n* * * * * /bin/b x\n@daily /bin/b x\n# Puppet Name: n\nA=1\n3 3 * * * /bin/n\n"}}
+	declared := newResource("own", "command", "/bin/own", "minute", int64(1))
+	h := testHost(t, s, declared)
+	list, err := Type().(resource.Lister).List(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, r := range list {
+		titles = append(titles, r.Title)
+		r.Params.Set("ensure", "absent")
+	}
+	if got := strings.Join(titles, " "); got != "unmanaged:/bin/b_x-1 unmanaged:/bin/b_x-2 unmanaged:/bin/b_x-3 n" {
+		t.Error(got)
+	}
+	for _, r := range list {
+		if changes, err := apply(t, h, r); changes != "ensure present>absent;" || err != nil {
+			t.Errorf("%s: %q, %v", r.Title, changes, err)
+		}
+	}
+	if got := header().ReplaceAllString(s.tabs["root"], ""); got != "# mine\n1 * * * * /bin/own\n" {
+		t.Errorf("crontab is %q", got)
+	}
+}
+
 // Lines that are not jobs of a resource stay.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{

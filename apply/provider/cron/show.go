@@ -18,6 +18,44 @@ var spools = []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/
 
 // Show implements resource.Shower. A job without a name has a title that begins with "unmanaged:", as in Puppet.
 func (cronType) Show(ctx context.Context, h *resource.Host, name string) (list []*resource.Resource, err error) {
+	err = each(ctx, h, func(user, title string, e *entry, _ table) {
+		if name == "" || name == title {
+			list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Cron", Title: title}, Params: e.params(user)})
+		}
+	})
+	if name != "" && list == nil {
+		list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Cron", Title: name}, Params: ordered.Of("ensure", "absent")})
+	}
+	return list, err
+}
+
+// List implements resource.Lister. A job without a name that belongs to a resource of the catalog is not in the list.
+func (cronType) List(ctx context.Context, h *resource.Host) (list []*resource.Resource, err error) {
+	declared := make(map[*entry]bool)
+	owner := ""
+	err = each(ctx, h, func(user, title string, e *entry, t table) {
+		if user != owner {
+			owner = user
+			for _, e := range match(t, withDeclared(ctx, h, user, nil)) {
+				declared[e] = true
+			}
+		}
+		if declared[e] && e.name == "" {
+			return
+		}
+		params := e.params(user)
+		for _, f := range timeFields { // without all of them, the times would fit other jobs, too
+			if e.times[f] == nil && e.special == "" {
+				params.Set(f, "absent")
+			}
+		}
+		list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Cron", Title: title}, Params: params})
+	})
+	return list, err
+}
+
+// each calls f for the jobs of all users.
+func each(ctx context.Context, h *resource.Host, f func(user, title string, e *entry, t table)) error {
 	users := []string{(&item{}).owner(ctx, h)}
 	for _, dir := range spools {
 		files, err := os.ReadDir(h.Path(dir))
@@ -34,7 +72,7 @@ func (cronType) Show(ctx context.Context, h *resource.Host, name string) (list [
 	for _, user := range users {
 		t, err := read(ctx, h, user)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		unnamed := make(map[string]int)
 		for _, e := range t.entries() {
@@ -44,15 +82,10 @@ func (cronType) Show(ctx context.Context, h *resource.Host, name string) (list [
 				unnamed[words]++
 				title = fmt.Sprintf("unmanaged:%s-%d", words, unnamed[words])
 			}
-			if name == "" || name == title {
-				list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Cron", Title: title}, Params: e.params(user)})
-			}
+			f(user, title, e, t)
 		}
 	}
-	if name != "" && list == nil {
-		list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Cron", Title: name}, Params: ordered.Of("ensure", "absent")})
-	}
-	return list, nil
+	return nil
 }
 
 // params are the properties of a job.

@@ -119,7 +119,8 @@ func (i *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	typ := i.t[i.name]
 	lister, is := typ.(resource.Lister)
 	if !is {
-		h.Logf(i.r.Ref, report.Warning, "bolt cannot list the resources of the type %s, so none is removed", strings.ToLower(i.name))
+		// Differs from Puppet: a machine without all packages or groups that nobody has declared would be lost.
+		h.Logf(i.r.Ref, report.Warning, "bolt does not purge resources of the type %s, so none is removed", strings.ToLower(i.name))
 		return nil, nil
 	}
 	identity := nameOf

@@ -208,7 +208,7 @@ func (p *preparation) add(point *order.Point) {
 func (p *preparation) checkBuckets() {
 	for _, r := range p.catalog.Resources() {
 		bucket, is := r.Params.Value("backup").(string)
-		if r.Type != "File" || r.Virtual || !is || bucket == "" || bucket[0] == '.' || slices.Contains([]string{"puppet", "true", "false"}, bucket) {
+		if r.Type != "File" || r.Virtual || !is || strings.HasPrefix(bucket, ".") || slices.Contains([]string{"puppet", "true", "false"}, bucket) {
 			continue
 		}
 		if p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}) == nil {

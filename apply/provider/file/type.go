@@ -254,6 +254,9 @@ func (p *parser) mode() *mode {
 	if !given || v == nil {
 		return nil
 	}
+	if list, is := v.([]any); is && len(list) == 1 {
+		v = list[0]
+	}
 	text, is := v.(string)
 	if !is {
 		p.bad("mode", "must be a string, such as '0644'")

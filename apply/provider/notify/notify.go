@@ -4,9 +4,12 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"bolt/apply/report"
 	"bolt/apply/resource"
+	"bolt/format/ordered"
 )
 
 // Type returns the type notify.
@@ -24,13 +27,21 @@ type item struct {
 func (notifyType) New(r *resource.Resource) (resource.Item, error) {
 	n := &item{r: r, message: r.Title}
 	for _, param := range []string{"name", "message"} {
-		texts, _, err := r.Texts(param)
-		if err != nil {
-			return nil, err
+		v := r.Params.Value(param)
+		if list, is := v.([]any); is && len(list) > 0 { // of a list, Puppet logs the first
+			v = list[0]
 		}
-		if len(texts) > 0 { // of a list, Puppet logs the first
-			n.message = texts[0]
+		if v == nil {
+			continue
 		}
+		if m, is := v.(*ordered.Map); is { // Puppet logs it in the syntax of Ruby
+			data, err := json.Marshal(m)
+			if err != nil {
+				return nil, err
+			}
+			v = string(data)
+		}
+		n.message = fmt.Sprint(v)
 	}
 	var err error
 	if n.path, err = r.Bool("withpath", false); err != nil {

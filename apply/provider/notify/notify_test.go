@@ -20,6 +20,7 @@ func TestNotify(t *testing.T) {
 		{ordered.Of("message", "hello %s"), nil, "notice Notify[x]: hello %s"},
 		{ordered.Of("message", int64(3), "withpath", true, "loglevel", "err"), nil, "err Notify[x]: Notify[x]: 3"},
 		{ordered.Of("message", []any{"a", "b"}), nil, "notice Notify[x]: a"},
+		{ordered.Of("message", ordered.Of("k", int64(1))), nil, `notice Notify[x]: {"k":1}`},
 		{ordered.Of("message", "hunter2"), []string{"message"}, "notice Notify[x]: [message redacted]"},
 	} {
 		var got string

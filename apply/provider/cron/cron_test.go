@@ -217,7 +217,7 @@ func TestList(t *testing.T) {
 		titles = append(titles, r.Title)
 		r.Params.Set("ensure", "absent")
 	}
-	if got := strings.Join(titles, " "); got != "unmanaged:/bin/b_x-1 unmanaged:/bin/b_x-2 unmanaged:/bin/b_x-3 n" {
+	if got := strings.Join(titles, " "); got != "unmanaged:/bin/b_x-2 unmanaged:/bin/b_x-3 unmanaged:/bin/b_x-4 n" {
 		t.Error(got)
 	}
 	for _, r := range list {
@@ -233,7 +233,7 @@ func TestList(t *testing.T) {
 // Lines that are not jobs of a resource stay.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                             "",
+		"":                             "\n",
 		"\n# a\n\nB=1\nwhat is this\n": "\n# a\n\nB=1\nwhat is this\n",
 		"# Puppet Name: x\n# c\nA=1\n\n@daily  x  \n": "# c\n\n# Puppet Name: x\nA=1\n@daily x  \n",
 		"# Puppet Name: x\nA=1\n":                     "A=1\n",

@@ -54,7 +54,7 @@ func (cronType) List(ctx context.Context, h *resource.Host) (list []*resource.Re
 	return list, err
 }
 
-// each calls f for the jobs of all users.
+// each calls f for the jobs of all users, first those of the user of this process. The titles are Puppet's.
 func each(ctx context.Context, h *resource.Host, f func(user, title string, e *entry, t table)) error {
 	users := []string{(&item{}).owner(ctx, h)}
 	for _, dir := range spools {
@@ -68,19 +68,18 @@ func each(ctx context.Context, h *resource.Host, f func(user, title string, e *e
 			}
 		}
 	}
-	slices.Sort(users)
+	slices.Sort(users[1:])
+	unnamed := 0
 	for _, user := range users {
 		t, err := read(ctx, h, user)
 		if err != nil {
 			return err
 		}
-		unnamed := make(map[string]int)
 		for _, e := range t.entries() {
 			title := e.name
 			if title == "" {
-				words := strings.Join(strings.Fields(e.command), "_")
-				unnamed[words]++
-				title = fmt.Sprintf("unmanaged:%s-%d", words, unnamed[words])
+				unnamed++
+				title = fmt.Sprintf("unmanaged:%s-%d", strings.Join(strings.Fields(e.command), "_"), unnamed)
 			}
 			f(user, title, e, t)
 		}

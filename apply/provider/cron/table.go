@@ -36,7 +36,7 @@ var (
 // parse reads a crontab as Puppet does.
 func parse(text string) table {
 	text = nativeHeader().ReplaceAllString(header().ReplaceAllString(text, ""), "")
-	if text == "" {
+	if text == "" || text == "\n" { // the latter is an empty table as text writes it
 		return nil
 	}
 	var t table
@@ -92,6 +92,9 @@ func (t table) text(now string) string {
 	fmt.Fprintf(&b, "# HEADER: This file was written by bolt at %s.\n", now)
 	b.WriteString("# HEADER: You can edit it. Leave the comments that start with 'Puppet Name':\n")
 	b.WriteString("# HEADER: without them, bolt and Puppet add the jobs a second time.\n")
+	if len(t) == 0 {
+		b.WriteByte('\n') // as Puppet writes it
+	}
 	for _, x := range t {
 		if e, is := x.(*entry); is {
 			b.WriteString(e.text())

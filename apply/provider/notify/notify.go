@@ -9,7 +9,6 @@ import (
 
 	"bolt/apply/report"
 	"bolt/apply/resource"
-	"bolt/format/ordered"
 )
 
 // Type returns the type notify.
@@ -34,7 +33,7 @@ func (notifyType) New(r *resource.Resource) (resource.Item, error) {
 		if v == nil {
 			continue
 		}
-		if m, is := v.(*ordered.Map); is { // Puppet logs it in the syntax of Ruby
+		if m, is := v.(json.Marshaler); is { // Puppet logs it in the syntax of Ruby
 			data, err := json.Marshal(m)
 			if err != nil {
 				return nil, err

@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench.sh [BOLT]: all measurements, and a soak test, about three quarters of an hour on two cores. Compare the ratios within a
+# bench.sh [BOLT]: all measurements, and a soak test, about an hour on two cores. Compare the ratios within a
 # table: absolute times are this machine's, which should have nothing else to do. docs/performance.md says what the
 # rows mean.
 #

@@ -85,8 +85,8 @@ func (s *scene) files(ctx context.Context, n int) error {
 				return err
 			}
 		}
-		fmt.Fprintf(&s.b.text, "\n### %d files, %s, %d runs each\n\n", n, way.name, runs)
-		if err := measure.Markdown(&s.b.text, 1, append([]string{"tool"}, costHeader...), rows(list)); err != nil {
+		fmt.Fprintf(s.b.out, "\n### %d files, %s, %d runs each\n\n", n, way.name, runs)
+		if err := measure.Markdown(s.b.out, 1, append([]string{"tool"}, costHeader...), rows(list)); err != nil {
 			return err
 		}
 	}

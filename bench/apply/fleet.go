@@ -68,8 +68,8 @@ func (s *scene) beside(ctx context.Context, files int, state string, plays int, 
 		list = append(list, peers...)
 		title += fmt.Sprintf(" of bolt and %d of each playbook", plays)
 	}
-	fmt.Fprintf(&s.b.text, "\n### %s\n\n", title)
-	return measure.Markdown(&s.b.text, 1, append([]string{"tool"}, costHeader...), rows(list))
+	fmt.Fprintf(s.b.out, "\n### %s\n\n", title)
+	return measure.Markdown(s.b.out, 1, append([]string{"tool"}, costHeader...), rows(list))
 }
 
 func plural(n int, noun string) string {

@@ -53,6 +53,7 @@ func main() {
 // A bench has the settings of a run.
 type bench struct {
 	text                       strings.Builder // the tables
+	out                        io.Writer       // standard output and text
 	bolt, puppet               string
 	markdown                   string
 	runs, large, plays         int
@@ -77,7 +78,8 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 			b.puppet = ""
 		}
 	}
-	fmt.Fprintln(&b.text, measure.Machine(ctx))
+	b.out = io.MultiWriter(os.Stdout, &b.text)
+	fmt.Fprintln(b.out, measure.Machine(ctx))
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
@@ -88,8 +90,7 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 			}
 		}
 	}
-	_, err = io.WriteString(os.Stdout, b.text.String())
-	if err == nil && b.markdown != "" {
+	if b.markdown != "" && ctx.Err() == nil {
 		err = measure.Replace(b.markdown, "apply", b.text.String())
 	}
 	return errors.Join(err, ctx.Err())

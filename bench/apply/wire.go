@@ -28,8 +28,8 @@ func (b *bench) wire(ctx context.Context) error {
 		trips := float64(far[i].wall-c.wall) / float64(farAway)
 		rows = append(rows, []string{c.name, fmt.Sprint(c.bytes), seconds(c.wall), fmt.Sprintf("%.1f", trips)})
 	}
-	fmt.Fprintf(&b.text, "\n### %d files on one target with an open connection: bytes in both directions, and round trips\n\n", b.resources)
-	return measure.Markdown(&b.text, 1, []string{"run", "bytes", "wall s", "round trips"}, rows)
+	fmt.Fprintf(b.out, "\n### %d files on one target with an open connection: bytes in both directions, and round trips\n\n", b.resources)
+	return measure.Markdown(b.out, 1, []string{"run", "bytes", "wall s", "round trips"}, rows)
 }
 
 // A crossing is what a run took of the network.

@@ -64,7 +64,7 @@ func TestApply(t *testing.T) {
 		t.Fatalf("%d of %d commands ended:\n%s", len(said), n, out)
 	}
 	for i, want := range []string{
-		"Service[cron]: noop: change of ensure from stopped to running",
+		"Service[cron]: would happen: ensure changed from stopped to running",
 		"changed: 4, failed: 0, unchanged: 1 skipped: 0",
 		"changed: 0, failed: 0, unchanged: 5 skipped: 0",
 		"Successful on 1 target",

@@ -43,7 +43,7 @@ func TestControlRepo(t *testing.T) {
 	for command, want := range map[string]string{
 		"bolt catalog compile --environment-path": "db01: 3 resources",
 		"bolt catalog show before/web01.json":     "Service[nginx]",
-		"bolt catalog compile proxy.yaml":         "web02: 4 resources, 1 class",
+		"bolt catalog compile proxy.yaml":         "web02: 4 resources, 0 classes",
 		"cat proxy.dot web01.dot":                 "n6 -> n7 [style=bold]",
 		"bolt catalog diff before":                "web[01-03]: the same 1 change on 3 nodes\n  ~ File[/etc/nginx/conf.d/site.conf]\n",
 		"bolt catalog find 'Service[nginx]'":      "Service[nginx] on 3 nodes: web[01-03]\n",

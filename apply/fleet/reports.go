@@ -46,7 +46,7 @@ func NewReports(path string, targets int) (*Reports, error) {
 func (r *Reports) Write(_ context.Context, t *inventory.Target, _ *catalog.Catalog, done *report.Run) error {
 	name := r.path
 	if r.dir {
-		name = filepath.Join(r.path, strings.ReplaceAll(t.SafeName(), "/", "_")+".json")
+		name = filepath.Join(r.path, fileOf(t)+".json")
 	}
 	data, err := json.Marshal(done.Data())
 	if err == nil {

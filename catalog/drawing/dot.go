@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"bolt/catalog"
 	"bolt/catalog/order"
 	"bolt/internal/graphviz"
 	"bolt/internal/safetext"
@@ -16,7 +17,7 @@ import (
 //
 // Source: https://graphviz.org/doc/info/attrs.html
 func (d *Drawing) WriteDot(w io.Writer) error {
-	out := &dot{bufio.NewWriter(w)}
+	out := &dot{bufio.NewWriter(w), d.marks}
 	out.printf(0, "digraph %s {", graphviz.Quoted(oneLine(d.name)))
 	out.printf(1, `graph [compound=true, rankdir=TB, fontname="Helvetica", fontsize=11, style=rounded, color="#7f8c8d", nodesep=0.3, ranksep=0.4]`)
 	out.printf(1, `node [shape=box, style="rounded,filled", fillcolor="#ebf5fb", color="#2e86c1", fontname="Helvetica", fontsize=11, margin="0.15,0.08"]`)
@@ -33,7 +34,10 @@ func (d *Drawing) WriteDot(w io.Writer) error {
 
 // A dot writes a drawing. A resource is the node n1, n2 …; a container is the cluster
 // cluster_1, and if arrows lead to or from it, the point p1 is in it.
-type dot struct{ *bufio.Writer }
+type dot struct {
+	*bufio.Writer
+	marks map[catalog.Ref]Mark
+}
 
 // maxIndent limits the indentation of nested frames.
 const maxIndent = 20
@@ -51,9 +55,17 @@ func (d *dot) item(level int, it *item) {
 	if it.File != "" {
 		note += fmt.Sprintf("\n%s:%d", oneLine(it.File), it.Line)
 	}
+	mark, marked := d.marks[it.Ref]
+	if mark.Note != "" {
+		note += "\n" + oneLine(mark.Note)
+	}
 	label, tooltip := graphviz.Quoted(graphviz.Shortened(name, maxLabel)), graphviz.Quoted(note)
 	if !it.Container() {
-		d.printf(level, "n%d [label=%s, tooltip=%s]", it.number, label, tooltip)
+		look := ""
+		if marked {
+			look = fmt.Sprintf(", fillcolor=%s, color=%s", graphviz.Quoted(mark.Fill), graphviz.Quoted(mark.Line))
+		}
+		d.printf(level, "n%d [label=%s, tooltip=%s%s]", it.number, label, tooltip, look)
 		return
 	}
 	d.printf(level, "subgraph cluster_%d {", it.number)

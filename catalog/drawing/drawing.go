@@ -18,6 +18,21 @@ type Drawing struct {
 	name      string
 	roots     []*item // in the order of the catalog, as in every item
 	relations []relation
+	marks     map[catalog.Ref]Mark
+}
+
+// A Mark is how a resource looks, and what its tooltip says beside its place.
+type Mark struct {
+	Fill, Line string // colours of Graphviz: #RRGGBB, or a name
+	Note       string // it must not have a secret in it
+}
+
+// Mark sets the look of a resource. Containers have none.
+func (d *Drawing) Mark(r catalog.Ref, m Mark) {
+	if d.marks == nil {
+		d.marks = make(map[catalog.Ref]Mark)
+	}
+	d.marks[r] = m
 }
 
 // An item is a resource, or a container with a frame.

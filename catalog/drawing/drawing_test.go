@@ -193,3 +193,24 @@ func FuzzWriteDot(f *testing.F) {
 		}
 	})
 }
+
+func TestMark(t *testing.T) {
+	c, err := catalog.Parse([]byte(`{"name":"n","resources":[{"type":"A","title":"a","kind":"compilable_type"},{"type":"A","title":"b","kind":"compilable_type"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Of(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Mark(catalog.Ref{Type: "A", Title: "a"}, Mark{Fill: "#ffffff", Line: "red", Note: "failed: no\nspace \x1b[1m"})
+	var b strings.Builder
+	if err := d.WriteDot(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `n1 [label="A[a]", tooltip="A[a]\nfailed: no\\nspace ", fillcolor="#ffffff", color="red"]
+  n2 [label="A[b]", tooltip="A[b]"]`
+	if err := checkDot(b.String()); err != nil || !strings.Contains(b.String(), want) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -47,6 +47,7 @@ type applyHow struct {
 	skip     string
 	report   cli.Optional // a file or directory
 	reportTo string       // reportToPuppetDB
+	graph    cli.Optional // a directory
 	engine   string       // one of engines()
 	collect  bool         // facts
 	carryOn  bool         // after a lost connection
@@ -62,6 +63,7 @@ func (o *applyHow) bind(b *cli.Binder) {
 	b.Text("report-to", &o.reportTo)
 	o.collect = true
 	b.Switch("collect-facts", &o.collect)
+	b.Optional("graph", &o.graph)
 	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
 }
@@ -69,6 +71,9 @@ func (o *applyHow) bind(b *cli.Binder) {
 func (o *applyHow) Check() error {
 	if o.report.Given && o.report.Text == "" {
 		return usagef("Option '--report' needs a file or directory")
+	}
+	if o.graph.Given && o.graph.Text == "" {
+		return usagef("Option '--graph' needs a directory")
 	}
 	return o.Options.Check()
 }
@@ -216,6 +221,13 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply,
 			return nil, err
 		}
 		action.Report = append(action.Report, reports.Write)
+	}
+	if o.graph.Given {
+		graphs, err := fleet.NewGraphs(o.graph.Text)
+		if err != nil {
+			return nil, err
+		}
+		action.Report = append(action.Report, graphs.Write)
 	}
 	return action, nil
 }

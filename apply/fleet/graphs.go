@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/catalog/drawing"
+	"bolt/format/fault"
+	"bolt/internal/atomicfile"
+	"bolt/inventory"
+)
+
+// Graphs writes a drawing of the catalog of each target to the file TARGET.dot in a directory, for Graphviz. The colour of a resource
+// is its status, and its tooltip has the reason. Only the owner can read the files.
+type Graphs struct{ dir string }
+
+// NewGraphs makes the directory if it is missing. The error is a *fault.Error.
+func NewGraphs(dir string) (*Graphs, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.File(dir, err, "The directory '%s' for graphs could not be made: %v", dir, fault.WithoutPath(err))
+	}
+	return &Graphs{dir}, nil
+}
+
+// looks are the colours of statuses: the fill, and the line around it.
+var looks = map[report.Status][2]string{
+	report.Unchanged: {"#eafaf1", "#27ae60"},
+	report.Changed:   {"#aed6f1", "#1f618d"},
+	report.Noop:      {"#fcf3cf", "#b7950b"},
+	report.Failed:    {"#f5b7b1", "#922b21"},
+	report.Skipped:   {"#f2f3f4", "#909497"},
+}
+
+// Write is a ReportFunc.
+func (g *Graphs) Write(_ context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
+	name := filepath.Join(g.dir, fileOf(t)+".dot")
+	d, err := drawing.Of(c)
+	if err != nil {
+		return fault.File(name, err, "The catalog of %s could not be drawn: %v", t.SafeName(), err)
+	}
+	for _, r := range done.Results {
+		m := drawing.Mark{Fill: looks[r.Status][0], Line: looks[r.Status][1], Note: string(r.Status)}
+		reason := r.Reason
+		if text := r.Failure(); text != "" {
+			reason = text
+		}
+		if reason != "" {
+			m.Note += ": " + reason
+		}
+		d.Mark(r.Ref, m)
+	}
+	var b bytes.Buffer
+	err = d.WriteDot(&b)
+	if err == nil {
+		err = atomicfile.WriteOwn(name, b.Bytes(), 0o600)
+	}
+	if err != nil {
+		return fault.File(name, err, "The graph of %s could not be written: %v", t.SafeName(), fault.WithoutPath(err))
+	}
+	return nil
+}
+
+// fileOf is the name of a target as that of a file.
+func fileOf(t *inventory.Target) string { return strings.ReplaceAll(t.SafeName(), "/", "_") }

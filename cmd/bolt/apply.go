@@ -153,16 +153,16 @@ func runPolicyApply(ctx context.Context, a *app, o *policyOptions) error {
 // apply applies what a program declares.
 func (a *app) apply(ctx context.Context, o *applyHow, read func() (site.Source, error)) error {
 	a.warnModulepath()
+	source, err := read()
+	if err != nil {
+		return err
+	}
+	code, err := site.New(environment.Name, a.languageOptions(), []site.Source{source})
+	if err != nil {
+		return err
+	}
 	var lost atomic.Bool // a report
-	err := a.act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
-		source, err := read()
-		if err != nil {
-			return nil, err
-		}
-		code, err := site.New(environment.Name, a.languageOptions(), []site.Source{source})
-		if err != nil {
-			return nil, err
-		}
+	err = a.act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
 		action, err := a.applying(o, code, len(targets))
 		if err != nil {
 			return nil, err

@@ -55,11 +55,13 @@ func (s *scene) files(ctx context.Context, n int) error {
 	} {
 		list := []*contestant{
 			{name: "bolt, warm", program: s.bolt(manifest, "required", way.options...), near: []int{s.pid}},
-			{name: "bolt, no daemon", program: s.bolt(manifest, "off", way.options...)},
+			{name: "bolt, warm, no facts", program: s.bolt(manifest, "required", append(way.options, noFacts)...), near: []int{s.pid}},
+			{name: "bolt, no daemon, no facts", program: s.bolt(manifest, "off", append(way.options, noFacts)...)},
 		}
 		for _, c := range list {
 			c.far, c.prepare = s.listeners, way.prepare
 		}
+		ours := len(list)
 		if pp != nil {
 			for _, own := range []bool{true, false} {
 				name := "puppet apply"
@@ -69,13 +71,13 @@ func (s *scene) files(ctx context.Context, n int) error {
 				list = append(list, &contestant{name: name, prepare: way.prepare, program: pp.apply(own, way.options...)})
 			}
 		}
-		if err := turns(ctx, runs, true, list[:2]...); err != nil { // the first run brings helper and catalog
+		if err := turns(ctx, runs, true, list[:ours]...); err != nil { // the first run brings helper and catalog
 			return err
 		}
-		if err := turns(ctx, runs, false, list[2:]...); err != nil {
+		if err := turns(ctx, runs, false, list[ours:]...); err != nil {
 			return err
 		}
-		for _, c := range list[:2] {
+		for _, c := range list[:ours] {
 			if way.prepare != nil {
 				if err := way.prepare(); err != nil {
 					return err

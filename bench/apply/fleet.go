@@ -49,7 +49,7 @@ func (s *scene) beside(ctx context.Context, files int, state string, plays int, 
 	if err != nil {
 		return err
 	}
-	bolt := &contestant{name: "bolt, warm", program: s.bolt(manifest, "required"), near: []int{s.pid}, far: s.listeners, prepare: prepare}
+	bolt := &contestant{name: "bolt, warm", program: s.bolt(manifest, "required", noFacts), near: []int{s.pid}, far: s.listeners, prepare: prepare}
 	if err := turns(ctx, s.b.runs, true, bolt); err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ func (s *scene) close(ctx context.Context) error {
 	return errors.Join(append(failures, s.Stop())...)
 }
 
+// noFacts is the option with which facts are those of the inventory.
+const noFacts = "--no-collect-facts"
+
 // bolt applies a manifest to all targets.
 func (s *scene) bolt(manifest, pool string, options ...string) measure.Program {
 	argv := []string{s.b.bolt, "apply", manifest, "-t", "all", "-i", s.Inventory(), "--pool", pool, "--no-verbose"}
@@ -114,8 +117,14 @@ func (s *scene) clear() error {
 }
 
 // forget removes the helpers and what they have stored.
-func (s *scene) forget() error {
-	states, err := filepath.Glob(filepath.Join(s.Dir, "targets", "*", "state"))
+func (s *scene) forget() error { return s.remove("state") }
+
+// forgetCatalogs removes the catalogs that the helpers have stored.
+func (s *scene) forgetCatalogs() error { return s.remove("state/catalogs") }
+
+// remove removes what the targets have below the directory in which their sessions start.
+func (s *scene) remove(name string) error {
+	states, err := filepath.Glob(filepath.Join(s.Dir, "targets", "*", name))
 	for _, dir := range states {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}

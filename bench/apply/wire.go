@@ -32,7 +32,7 @@ func (b *bench) wire(ctx context.Context) error {
 	return measure.Markdown(b.out, 1, []string{"run", "bytes", "wall s", "round trips"}, rows)
 }
 
-// A crossing is what a run took of the network.
+// A crossing is what a run took of the network. That of the quickest run counts, because round trips are a difference.
 type crossing struct {
 	name  string
 	bytes int64
@@ -49,40 +49,52 @@ func (b *bench) crossings(ctx context.Context, roundTrip time.Duration) (list []
 	if err != nil {
 		return nil, err
 	}
-	other, err := s.manifest(b.resources + 1)
-	if err != nil {
-		return nil, err
-	}
-	apply, command := s.bolt(manifest, "required"), s.bolt(manifest, "required")
+	apply, command, bare := s.bolt(manifest, "required"), s.bolt(manifest, "required"), s.bolt(manifest, "required", noFacts)
 	command.Argv = append([]string{b.bolt, "command", "run", "true"}, command.Argv[3:]...)
 	for _, w := range []struct {
 		name    string
 		prepare []func() error
 		run     measure.Program
 	}{
-		{"first apply, with the helper", []func() error{s.clear, s.forget}, apply},
-		{"another catalog", []func() error{s.clear}, s.bolt(other, "required")},
-		{"a catalog that the target has, all files new", []func() error{s.clear}, apply},
-		{"unchanged", nil, apply},
-		{"unchanged, --noop", nil, s.bolt(manifest, "required", "--noop")},
+		{"first apply, with the helper", []func() error{s.clear, s.forget}, bare},
+		{"a catalog that the target does not have, all files new", []func() error{s.clear, s.forgetCatalogs}, bare},
+		{"a catalog that the target has, all files new", []func() error{s.clear}, bare},
+		{"unchanged", nil, bare},
+		{"unchanged, --noop", nil, s.bolt(manifest, "required", noFacts, "--noop")},
+		{"unchanged, with facts", nil, apply},
 		{"for comparison: bolt command run true", nil, command},
 	} {
-		for _, f := range w.prepare {
-			if err := f(); err != nil {
+		best := crossing{name: w.name}
+		for turn := range b.runs {
+			c, err := s.cross(ctx, roundTrip, w.run, w.prepare)
+			if err != nil {
 				return nil, err
 			}
+			if turn == 0 || c.wall < best.wall {
+				best.bytes, best.wall = c.bytes, c.wall
+			}
 		}
-		if err := s.warmUp(ctx); err != nil {
-			return nil, err
-		}
-		time.Sleep(2*roundTrip + calm) // the connection prepares itself
-		before := s.carried()
-		sample, err := measure.Run(ctx, w.run)
-		if err != nil {
-			return nil, err
-		}
-		time.Sleep(2*roundTrip + calm)
-		list = append(list, crossing{w.name, s.carried() - before, sample.Wall})
+		list = append(list, best)
 	}
 	return list, nil
+}
+
+// cross takes the figures of one run.
+func (s *scene) cross(ctx context.Context, roundTrip time.Duration, p measure.Program, prepare []func() error) (c crossing, err error) {
+	for _, f := range prepare {
+		if err := f(); err != nil {
+			return c, err
+		}
+	}
+	if err := s.warmUp(ctx); err != nil {
+		return c, err
+	}
+	time.Sleep(2*roundTrip + calm) // the connection prepares itself
+	before := s.carried()
+	sample, err := measure.Run(ctx, p)
+	if err != nil {
+		return c, err
+	}
+	time.Sleep(2*roundTrip + calm)
+	return crossing{bytes: s.carried() - before, wall: sample.Wall}, nil
 }

@@ -15,11 +15,12 @@ import (
 )
 
 // A Manifest compiles the catalogs of targets as Puppet Bolt does: with the facts and variables of the
-// target, and the variables of a plan, as variables of the top scope. An unknown variable is undef. It is
-// safe for concurrent use, and its fields are not changed while it is used.
+// target, and the variables of a plan, as variables of the top scope. It is safe for concurrent use, and its fields are not changed while it is used.
 type Manifest struct {
 	Site *site.Site
 	Plan *value.Hash // variables of a plan; nil for none
+	// Loose makes an unknown variable undef, and mistakes warnings that Puppet 8 has for errors. Blocks of plans are so in Puppet Bolt.
+	Loose bool
 	// Host returns environment.Node.Host of a compilation; nil for none.
 	Host    func() any
 	Timeout time.Duration // for one catalog; 0: none
@@ -61,7 +62,9 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 	for _, err := range odd.Refused {
 		log(eval.Log{Level: eval.Warning, Kind: warnRefused, Msg: err.Error()})
 	}
-	node.Strict, node.LooseVariables = eval.StrictWarning, true
+	if m.Loose {
+		node.Strict, node.LooseVariables = eval.StrictWarning, true
+	}
 	if m.Host != nil {
 		node.Host = m.Host()
 	}

@@ -62,7 +62,7 @@ func (x *Executor) apply(c *eval.Call, f *syntax.File, a *syntax.Apply) (value.V
 	}
 	m := &fleet.Manifest{
 		Site: x.o.Catalogs.Site.Of(main),
-		Plan: vars,
+		Plan: vars, Loose: true,
 		Host: func() any { return x.declarative(o.puppetdb) },
 		Log: func(ctx context.Context, t *inventory.Target, l eval.Log) {
 			l.Msg = t.SafeName() + ": " + l.Msg

@@ -125,7 +125,11 @@ func (s *Store) ForgetAll(ctx context.Context, targets []*inventory.Target, age 
 // Keep returns an action that stores the results of the given action. from is
 // the source of the facts, and version is the version of this program.
 func (s *Store) Keep(action run.Action, from, version string) *Keeping {
-	return &Keeping{action, func(t *inventory.Target, facts *ordered.Map) error {
-		return s.Put(factcache.Record{Target: inventory.SafeName(t.Name), Collected: time.Now(), Source: from, Version: version, Facts: facts})
-	}}
+	return &Keeping{action, func(t *inventory.Target, facts *ordered.Map) error { return s.Save(t, facts, from, version) }}
+}
+
+// Save stores the facts of a target, which were collected now. Prepare must have been called before. from and
+// version are as for Keep. It is safe for concurrent use.
+func (s *Store) Save(t *inventory.Target, facts *ordered.Map, from, version string) error {
+	return s.Put(factcache.Record{Target: inventory.SafeName(t.Name), Collected: time.Now(), Source: from, Version: version, Facts: facts})
 }

@@ -4,10 +4,12 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"bolt/apply/frame"
 	"bolt/apply/report"
@@ -27,10 +29,14 @@ const (
 
 // An Apply is the action of applying catalogs. Its fields are not changed while it runs.
 type Apply struct {
-	// Facts returns the facts of a target that is reached. They are merged under those of the inventory.
+	// Facts returns the facts of a target that are known without asking it.
 	Facts func(ctx context.Context, site *run.Site) (*ordered.Map, error)
-	// Compile makes the catalog of a target. An error is about this target only.
-	Compile func(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error)
+	// Collect returns these facts together with those that the target has. It is called only if a compilation needs them. nil: facts are
+	// not collected.
+	Collect func(ctx context.Context, site *run.Site) (*ordered.Map, error)
+	// Compile makes the catalog of a target. An error is about this target only. partial says that facts is what Facts
+	// returned, and Collect would return more: the error is ErrMoreFacts if the compilation reads a fact that facts does not have.
+	Compile func(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error)
 	// Deliver has a catalog applied on the target. It calls each for every resource as soon as its result is
 	// known, one at a time. The error is for what kept the catalog from being applied; failed resources are none.
 	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
@@ -43,7 +49,11 @@ type Apply struct {
 	Noop    bool
 
 	slots chan struct{}
+	eager atomic.Bool // the manifest needs facts, so they are collected before it is compiled
 }
+
+// ErrMoreFacts is the error of Apply.Compile if facts must be collected first.
+var ErrMoreFacts = errors.New("the manifest reads facts that are not known")
 
 // A ReportFunc takes the finished run of a target. Its error is the target's.
 type ReportFunc func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
@@ -65,11 +75,10 @@ func (a *Apply) Object() string { return "" }
 // Do applies the catalog of one target.
 func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	t := site.Target
-	facts, err := a.Facts(ctx, site)
-	if err != nil {
-		return err
+	c, err := a.catalog(ctx, site)
+	if e, is := errors.AsType[*factsError](err); is {
+		return e.error
 	}
-	c, err := a.compile(ctx, t, facts)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -94,14 +103,38 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	return err
 }
 
-func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+// A factsError is the error for facts that cannot be found.
+type factsError struct{ error }
+
+// catalog finds the facts of a target and compiles its catalog. Facts are collected if the manifest reads facts that are not known. So a
+// manifest that reads none costs no further command on the target.
+func (a *Apply) catalog(ctx context.Context, site *run.Site) (*catalog.Catalog, error) {
+	if a.Collect == nil || !a.eager.Load() {
+		facts, err := a.Facts(ctx, site)
+		if err != nil {
+			return nil, &factsError{err}
+		}
+		c, err := a.compile(ctx, site.Target, facts, a.Collect != nil)
+		if !errors.Is(err, ErrMoreFacts) {
+			return c, err
+		}
+		a.eager.Store(true)
+	}
+	facts, err := a.Collect(ctx, site)
+	if err != nil {
+		return nil, &factsError{err}
+	}
+	return a.compile(ctx, site.Target, facts, false)
+}
+
+func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return a.Compile(ctx, t, facts)
+	return a.Compile(ctx, t, facts, partial)
 }
 
 // result fills in the result of a target.

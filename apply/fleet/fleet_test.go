@@ -138,7 +138,7 @@ func apply(t *testing.T, d *cutting, delivery fleet.Delivery, resources string) 
 	var done *report.Run
 	action := &fleet.Apply{
 		Facts:   func(context.Context, *run.Site) (*ordered.Map, error) { return nil, nil },
-		Compile: func(context.Context, *inventory.Target, *ordered.Map) (*catalog.Catalog, error) { return c, nil },
+		Compile: func(context.Context, *inventory.Target, *ordered.Map, bool) (*catalog.Catalog, error) { return c, nil },
 		Deliver: delivery.Deliver, Version: "test",
 		Report: []fleet.ReportFunc{func(_ context.Context, _ *inventory.Target, _ *catalog.Catalog, r *report.Run) error {
 			done = r

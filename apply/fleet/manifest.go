@@ -2,11 +2,14 @@ package fleet
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"bolt/catalog"
 	"bolt/catalog/site"
 	"bolt/environment"
+	"bolt/environment/inputs"
 	"bolt/environment/program"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -34,8 +37,8 @@ const (
 	warnRefused    = "variable-refused"
 )
 
-// Compile is for Apply.Compile.
-func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *ordered.Map) (*catalog.Catalog, error) {
+// Compile is for Apply.Compile. If it returns ErrMoreFacts, it has logged nothing.
+func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
 	data, err := t.Data(ctx)
 	if err != nil {
 		return nil, err
@@ -50,9 +53,14 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 	if err != nil {
 		return nil, err
 	}
+	var held []eval.Log // until it is known whether this compilation is the last one
 	log := func(l eval.Log) {
 		mistake := l.Kind == site.KindOrder || l.Kind == site.KindValue // the helper refuses the catalog for it
-		if m.Log != nil && !mistake {
+		switch {
+		case m.Log == nil || mistake:
+		case partial:
+			held = append(held, l)
+		default:
 			m.Log(ctx, t, l)
 		}
 	}
@@ -68,13 +76,52 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 	if m.Host != nil {
 		node.Host = m.Host()
 	}
-	ctx, cancel := program.Limited(ctx, m.Timeout)
+	limited, cancel := program.Limited(ctx, m.Timeout)
 	defer cancel()
-	made, err := m.Site.Compile(ctx, site.Node{Name: t.Name, As: &node, Resolve: true, Log: log})
+	n := site.Node{Name: t.Name, As: &node, Resolve: true, Log: log}
+	var read *inputs.Record
+	if partial {
+		n.Inputs = func(r *inputs.Record) { read = r }
+	}
+	made, err := m.Site.Compile(limited, n)
+	if read != nil && ctx.Err() == nil && slices.ContainsFunc(read.Facts(), func(path string) bool { return unknown(path, known, node.Variables) }) {
+		return nil, ErrMoreFacts
+	}
+	for _, l := range held {
+		m.Log(ctx, t, l)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return made.Catalog, nil
+}
+
+// unknown reports whether a path of inputs.Record is one of a fact that is not known. Other variables of the
+// top scope are recorded as facts, too; one that the manifest sets itself counts as an unknown fact.
+func unknown(path string, facts *ordered.Map, variables *value.Hash) bool {
+	if path == inputs.Everything {
+		return true
+	}
+	parts := strings.Split(path, ".")
+	if parts[0] == "trusted" {
+		return false
+	}
+	if _, is := facts.Get(parts[0]); !is {
+		_, is = variables.GetString(parts[0])
+		return !is
+	}
+	var at any = facts
+	for _, part := range parts { // one in quotes is not found
+		m, is := at.(*ordered.Map)
+		if !is {
+			return false // there is a value, and nothing below it
+		}
+		if at, is = m.Get(part); !is {
+			return true
+		}
+	}
+	_, is := at.(*ordered.Map)
+	return is // there can be more in it
 }
 
 // Known returns the facts that the inventory has of a target, for Apply.Facts.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"slices"
+	"sync"
 	"time"
 
 	"bolt/cli"
@@ -49,6 +50,7 @@ type app struct {
 	planned *plans.Library       // nil before plans()
 	plug    *plugin.Plugins      // nil before plugins()
 	pdb     *puppetdb.Instances  // nil before puppetDB()
+	keptMu  sync.Mutex           // guards kept, also while it is used
 	kept    *facts.Chosen        // nil before cachedFacts()
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"bolt/cli/programs"
 	"bolt/environment"
 	"bolt/event"
+	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
@@ -214,7 +216,9 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply,
 	if err != nil {
 		return nil, err
 	}
-	action.Facts = a.factsOfApply(o.collect)
+	if err := a.findFacts(action, o.collect); err != nil {
+		return nil, err
+	}
 	if o.report.Given {
 		reports, err := fleet.NewReports(o.report.Text, targets)
 		if err != nil {
@@ -232,28 +236,46 @@ func (a *app) applying(o *applyHow, code *site.Site, targets int) (*fleet.Apply,
 	return action, nil
 }
 
-// factsOfApply returns the function that finds the facts of a target: those of the inventory over those that are collected
-// now, or that were stored.
-func (a *app) factsOfApply(collect bool) func(context.Context, *run.Site) (*ordered.Map, error) {
-	others := func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
-		return a.catalogs().CachedFacts(ctx, s.Target.Name, nil)
-	}
-	if helpers, err := embedded.Built(); collect && err == nil {
-		others = a.factsHelper(helpers)
-	} else if a.factStore().Empty() {
-		others = func(context.Context, *run.Site) (*ordered.Map, error) { return nil, nil }
-	}
-	return func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+// findFacts sets how an apply finds the facts of targets: those of the inventory over those that are collected, or over
+// those that were stored. Facts that are collected are stored as by facts collect.
+func (a *app) findFacts(action *fleet.Apply, collect bool) error {
+	over := func(ctx context.Context, s *run.Site, others *ordered.Map) (*ordered.Map, error) {
 		data, err := s.Target.Data(ctx)
 		if err != nil {
 			return nil, err
 		}
-		found, err := others(ctx, s)
+		return data.FactsOver(others), nil
+	}
+	store := a.factStore()
+	if !collect {
+		action.Facts = func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+			others, err := a.cachedFacts(ctx, s.Target.Name, nil)
+			if err != nil {
+				return nil, err
+			}
+			return over(ctx, s, others)
+		}
+		return nil
+	}
+	helpers, err := embedded.Built()
+	if err != nil {
+		return err
+	}
+	prepare := sync.OnceValue(func() error { return store.Prepare(store.Now) })
+	ask := a.factsHelper(helpers)
+	action.Collect = func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+		found, err := ask(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return data.FactsOver(found), nil
+		if err := prepare(); err != nil {
+			a.logs.WarnOnce("facts_not_stored", fmt.Sprintf("The facts of targets are not stored: %v", err))
+		} else if err := store.Save(s.Target, found, facts.FromHelper, version); err != nil {
+			a.logs.WarnOnce("facts_not_stored", fmt.Sprintf("The facts of %s are not stored: %v", s.Target.SafeName(), err))
+		}
+		return over(ctx, s, found)
 	}
+	return nil
 }
 
 // delivery is how the helper runs on targets.

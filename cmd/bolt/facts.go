@@ -48,8 +48,10 @@ func stopped(err error) error {
 	return err
 }
 
-// cachedFacts is what the inventory asks about a target when targets are chosen.
+// cachedFacts is what the inventory asks about a target when targets are chosen. It is safe for concurrent use.
 func (a *app) cachedFacts(ctx context.Context, name string, names []string) (*ordered.Map, error) {
+	a.keptMu.Lock()
+	defer a.keptMu.Unlock()
 	if a.kept == nil {
 		a.kept = facts.NewChosen(a.factStore(), a.config.FactMaxAge)
 	}

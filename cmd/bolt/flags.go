@@ -189,7 +189,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "graph", Arg: "DIR", Complete: cli.Directory, Section: secPuppet, On: onApply, Strict: true, Help: "Draw the resources of each target and their relations in DIR/TARGET.dot, for Graphviz, coloured by status."},
 		{Name: "engine", Arg: "NAME", Values: engines(), Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Apply catalogs with bolt (default), or with the puppet that is installed on the targets. Puppet can apply resources of types for which only Ruby code exists."},
-		{Name: "collect-facts", Negatable: true, Section: secPuppet, On: onApply, Strict: true, Help: "Collect the facts of each target before its catalog is compiled (default). Facts of the inventory override them.",
+		{Name: "collect-facts", Negatable: true, Section: secPuppet, On: onApply, Strict: true, Help: "Collect the facts of each target if the manifest reads a fact that the inventory does not have, and store them (default). Facts of the inventory override them.",
 			Negative: "Use the facts of the inventory, and those that \"bolt facts collect\" has stored."},
 		{Name: "continue", Section: secPuppet, On: onApply, Strict: true, Help: "If the connection to a target is lost, apply the rest of the catalog there all the same. By default, the resource that is being applied is finished, and the rest is skipped."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},

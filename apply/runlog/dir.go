@@ -59,9 +59,18 @@ func (d *Dir) Path(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
-// Make makes a directory in the state directory.
+// Make makes a directory in the state directory. A link in its place is an error: old files are removed from these
+// directories, and a link could lead to the files of others.
 func (d *Dir) Make(name string) error {
-	if err := os.Mkdir(d.Path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	path := d.Path(name)
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		var info fs.FileInfo
+		if info, err = os.Lstat(path); err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a directory. Remove it", path)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the state directory: %w", err)
 	}
 	return nil
@@ -114,6 +123,25 @@ func CheckID(run string) error {
 	return nil
 }
 
+// Expire removes the files of a directory that match a pattern and have not changed for some time.
+func (d *Dir) Expire(name, pattern string, age time.Duration) error {
+	paths, err := filepath.Glob(filepath.Join(d.Path(name), pattern))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, p := range paths {
+		info, err := os.Lstat(p)
+		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > age {
+			err = os.Remove(p)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Prune removes the files of a directory that match a pattern, except for the newest.
 func (d *Dir) Prune(name, pattern string, keep int) error {
 	paths, err := filepath.Glob(filepath.Join(d.Path(name), pattern))
@@ -138,7 +166,9 @@ func (d *Dir) Prune(name, pattern string, keep int) error {
 	})
 	var errs []error
 	for _, f := range files[min(keep, len(files)):] {
-		errs = append(errs, os.Remove(f.path))
+		if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) { // another run can have removed it
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

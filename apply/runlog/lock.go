@@ -41,6 +41,8 @@ const maxSmall = 4 << 10
 const (
 	// moment is how long Lock waits for a process that asks for the fate of a run.
 	moment = 200 * time.Millisecond
+	// maxUnknown is how often Lock tries again when it cannot read who has the lock.
+	maxUnknown = 10
 	// turn is how long Lock waits for runs of other nodes. That is the same machine with
 	// another name.
 	turn = 10 * time.Minute
@@ -56,24 +58,43 @@ func (d *Dir) Lock(ctx context.Context, h frame.Holder) (*Lock, error) {
 	l := &Lock{dir: d, file: f}
 	ctx, cancel := context.WithTimeout(ctx, turn)
 	defer cancel()
+	unknown := 0
 	for err = errHeld; errors.Is(err, errHeld); {
-		if err = d.try(ctx, f, h.Node); err != nil && !errors.Is(err, errHeld) {
+		err = d.try(ctx, f, h.Node)
+		// The holder can have changed between the attempt and the look at its name.
+		if busy, is := errors.AsType[*BusyError](err); is && busy.Holder == nil && ctx.Err() == nil && unknown < maxUnknown {
+			unknown++
+			err = errHeld
+		}
+		if err != nil && !errors.Is(err, errHeld) {
 			f.Close()
 			return nil, err
 		}
 	}
-	text, err := json.Marshal(h)
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = f.WriteAt(text, 0)
-	}
-	if err != nil {
+	if err := name(f, &h); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// name writes the holder into the file of the lock. Others read it meanwhile, so the file is never empty: one write
+// covers what was there before, and spaces at the end do no harm.
+func name(f *os.File, h *frame.Holder) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	length := len(text)
+	if info, err := f.Stat(); err == nil {
+		for int64(len(text)) < min(info.Size(), maxSmall) {
+			text = append(text, ' ')
+		}
+	}
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(length))
 }
 
 var errHeld = errors.New("a run of another node has the lock")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -294,6 +295,43 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%q was used", dir)
 		}
 	}
+}
+
+// TestLinkInside checks that nothing is removed through a link in the state directory.
+func TestLinkInside(t *testing.T) {
+	d := open(t)
+	if err := os.Symlink(t.TempDir(), d.Path("catalogs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.Path("incoming"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"catalogs", "incoming"} {
+		if err := d.Make(name); err == nil || !strings.Contains(err.Error(), d.Path(name)+" is not a directory") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := d.Make("new"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyNames has one machine with many names: each run waits for its turn, and always knows whose turn it is.
+func TestManyNames(t *testing.T) {
+	d := open(t)
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			l, err := d.Lock(t.Context(), frame.Holder{Run: "run", Node: fmt.Sprint("n", strings.Repeat("x", i)), Start: time.Now()})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+			l.Unlock()
+		})
+	}
+	all.Wait()
 }
 
 func TestCheckID(t *testing.T) {

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -74,5 +75,26 @@ func TestPool(t *testing.T) {
 	}
 	if p.mustApply(t, &remote.Job{Catalog: c}); p.runs != 1 || p.puts != 0 {
 		t.Errorf("unchanged: %d runs, %d copies", p.runs, p.puts)
+	}
+}
+
+// TestFirstAtOnce applies to one machine without a helper through several connections at once, as controllers that do not know of
+// each other do.
+func TestFirstAtOnce(t *testing.T) {
+	first := newPlace(t)
+	var all sync.WaitGroup
+	for i := range 8 {
+		conn, target := dial(t), first.target
+		all.Go(func() {
+			node := fmt.Sprint("n", i)
+			c := parse(t, map[string]any{"name": node}, file(filepath.Join(first.dir, node), "x"))
+			if out, err := remote.Apply(t.Context(), conn, &target, &remote.Job{Catalog: c, Node: node}); err != nil || out.Counts.Changed != 1 {
+				t.Errorf("%s: %+v, %v", node, out, err)
+			}
+		})
+	}
+	all.Wait()
+	if left, _ := filepath.Glob(filepath.Join(first.target.Dir, "new-*")); left != nil {
+		t.Errorf("left behind: %v", left)
 	}
 }

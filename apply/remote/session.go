@@ -51,16 +51,16 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 	if err != nil {
 		return err
 	}
-	name := "new-" + transport.NewPrivateName()
+	dir, name := no.dir, "new-"+transport.NewPrivateName()
 	program, err := h.Program()
 	if err != nil {
 		return err
 	}
 	src := ofBytes(name, 0o700, program)
 	o := transport.FileOptions{Label: s.t.Label, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
-	if err := s.conn.Put(ctx, transport.Tree{FS: src, Path: name, Name: name}, path.Join(no.dir, name), o); err != nil {
+	if err := s.conn.Put(ctx, transport.Tree{FS: src, Path: name, Name: name}, path.Join(dir, name), o); err != nil {
 		if e, is := errors.AsType[*transport.Error](err); is && e.Class == transport.ClassFile {
-			return s.t.unusable("its helper cannot be copied to %s: %s", no.dir, e.Msg)
+			return s.t.unusable("its helper cannot be copied to %s: %s", dir, e.Msg)
 		}
 		return err
 	}
@@ -71,6 +71,9 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 	if err != nil || no == nil {
 		return err
 	}
+	// A later helper removes it otherwise.
+	rm := &transport.Cmd{Label: s.t.Label, Argv: []string{"rm", "-f", path.Join(dir, name)}, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
+	_, _ = s.conn.Run(ctx, rm)
 	return s.explain(no)
 }
 

@@ -23,14 +23,14 @@ case $k in "Linux x86_64") s=$a;; "Linux aarch64") s=$b;; *) s=;; esac
 [ "$s" ] || x "system $k"
 if [ -z "$d" ]; then if [ "$u" = 0 ]; then d=/var/lib/bolt; else
 d=$HOME; [ -O "$d" ] || { w=$(id -un); case $w in *[!A-Za-z0-9._-]*) ;; *) eval "d=~$w";; esac; }
-[ -d "$d" ] || x home; d=$d/.cache/bolt; [ -d "${d%/*}" ] || m=$(mkdir "${d%/*}" 2>&1) || x "make $m"; fi; fi
+[ -d "$d" ] || x home; d=$d/.cache/bolt; [ -d "${d%/*}" ] || m=$(mkdir "${d%/*}" 2>&1) || [ -d "${d%/*}" ] || x "make $m"; fi; fi
 case $d in (/*) ;; (*) d=$(pwd -P)/$d;; esac
 c=${d%/*}; q=$(cd -P "$c/" 2>/dev/null && pwd -P) || x "make there is no directory $c"; d=${q%/}/${d##*/}
 [ ! -h "$d" ] || x link
 v() { set --; [ ! -d "$d" ] || set -- "$d"; for p in "$c" "$q"; do while [ "$p" ]; do set -- "$p" "$@"; p=${p%/*}; done; done; ls -ldn / "$@"; }
 e=$(v 2>&1 | while read -r m l o g; do case $o in (0|$u) ;; (*) echo "owner $m $l $o $g";; esac; case $m in (l*|d????-??-*|d????????[tT]*) ;; (*) echo "open $m $l $o $g";; esac; done)
 [ -z "$e" ] || x "$e"
-[ -d "$d" ] || m=$(mkdir "$d" 2>&1) || x "make $m"
+[ -d "$d" ] || m=$(mkdir "$d" 2>&1) || [ -d "$d" ] || x "make $m"
 [ -O "$d" ] || x owner
 f=$d/helper-$s; [ -z "$n" ] || f=$d/$n
 [ -f "$f" ] && [ ! -h "$f" ] && [ -O "$f" ] && [ -x "$f" ] && umask "$i" && exec "$f" --dir "$d" "$@"

@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"bolt/apply/provider"
 	"bolt/apply/resource"
@@ -31,6 +32,10 @@ func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All()
 // keepHelpers is the number of versions of the helper that stay. Two controllers of different versions then
 // need not send theirs at each turn.
 const keepHelpers = 2
+
+// staleHelper is the age of a file whose copying was broken off. A younger one can be that of another controller, which is
+// about to start it.
+const staleHelper = time.Hour
 
 const helperName = "helper-"
 
@@ -109,7 +114,7 @@ func place(dir, sum string) error {
 	if err := os.Rename(self, d.Path(helperName+sum)); err != nil {
 		return err
 	}
-	return errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Prune("", "new-*", 0))
+	return errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Expire("", "new-*", staleHelper))
 }
 
 func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -106,7 +107,7 @@ func (f *item) backUpBeside(p place, gone bool) error {
 func (f *item) original(p place) (st unix.Stat_t, from io.ReadCloser, err error) {
 	if f.is.kind == regular {
 		from, err = f.open(p)
-		return f.is.st, from, err
+		return opened(from, err)
 	}
 	// A backup of a link is one of the file that it points to, as in Puppet. The link of a generated file can
 	// lead anywhere.
@@ -114,5 +115,26 @@ func (f *item) original(p place) (st unix.Stat_t, from io.ReadCloser, err error)
 		return st, nil, nil
 	}
 	from, err = openRegular(f.path)
-	return st, from, err
+	return opened(from, err)
+}
+
+// opened adds the state of an open file: what is at its path can have changed, and a copy must not get the mode and the owner
+// of another file.
+func opened(from io.ReadCloser, err error) (unix.Stat_t, io.ReadCloser, error) {
+	var st unix.Stat_t
+	if err != nil {
+		return st, nil, err
+	}
+	fd := -1
+	switch f := from.(type) {
+	case reader:
+		fd = int(f)
+	case *os.File:
+		fd = int(f.Fd())
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		from.Close()
+		return st, nil, err
+	}
+	return st, from, nil
 }

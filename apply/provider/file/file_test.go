@@ -631,6 +631,32 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
+// The new content of a file with a special bit is at no time a program with the rights of its new owner.
+func TestSpecialBits(t *testing.T) {
+	root(t)
+	for _, params := range [][]any{{"content", "y", "owner", "daemon"}, {"content", "y", "owner", "daemon", "mode", "u+x"}, {"content", "y", "group", "daemon"}} {
+		m := newMachine(t)
+		m.write("f", "x", 0o6755)
+		item, err := file.New().New(res(m.path("f"), params...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := item.Read(t.Context(), m.host); err != nil {
+			t.Fatal(err)
+		}
+		changes, err := item.Plan()
+		if err != nil || changes[0].Property != "content" {
+			t.Fatal(changes, err)
+		}
+		if err := item.Do(t.Context(), m.host, &changes[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.tree(); !strings.HasPrefix(got, "f 100755 ") {
+			t.Errorf("%v: %s", params, got)
+		}
+	}
+}
+
 // A temporary file of a killed run is replaced.
 func TestLeftover(t *testing.T) {
 	m := newMachine(t)

@@ -127,6 +127,10 @@ func (f *item) dress(t *temp, old *state) error {
 	if a := f.want.group; a != nil && a.unknown == "" && !a.has(gid) && (old != nil || f.want.owner == nil || f.want.owner.unknown == "") {
 		gid = uint32(a.ids[0])
 	}
+	if old != nil && (uid != old.st.Uid || gid != old.st.Gid) && (f.want.mode == nil || !f.want.mode.octal) {
+		// The special bits were given for the old owner and the old content. chown(2) takes them away, too.
+		bits &^= unix.S_ISUID | unix.S_ISGID
+	}
 	if uid != made.Uid || gid != made.Gid {
 		if err := t.Chown(int(uid), int(gid)); err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"bolt/apply/report"
@@ -104,6 +105,7 @@ type Run struct {
 	byRef     map[catalog.Ref]*step
 	byKey     map[catalog.Ref]bool // type, and the value of its key
 	resources map[string][]*resource.Resource
+	hidden    sync.Map // the *strings.Replacer of each resource with secrets, by its catalog.Ref
 }
 
 // passive are the types whose resources say something about others and are not applied themselves.
@@ -121,6 +123,14 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	// The catalog decides the type of what is applied, so the host answers from the run.
 	host := *h
 	host.Declared = func(typ string) []*resource.Resource { return run.resources[typ] }
+	if h.Log != nil {
+		host.Log = func(ref catalog.Ref, level report.Level, text string) {
+			if hidden, is := run.hidden.Load(ref); is {
+				text = hidden.(*strings.Replacer).Replace(text)
+			}
+			h.Log(ref, level, text)
+		}
+	}
 	run.host = &host
 	if run.o.Workers == 0 {
 		run.o.Workers = DefaultWorkers
@@ -169,6 +179,9 @@ func (p *preparation) fail(r *catalog.Resource, err error) {
 	case r.Line > 0:
 		where = fmt.Sprintf(" (line %d)", r.Line)
 	}
+	if hidden, is := p.run.hidden.Load(r.Ref); is {
+		err = errors.New(hidden.(*strings.Replacer).Replace(err.Error()))
+	}
 	p.errs = append(p.errs, fmt.Errorf("%s%s: %w", r.Ref, where, err))
 }
 
@@ -185,10 +198,11 @@ func (p *preparation) add(point *order.Point) {
 		return
 	}
 	before := len(p.errs)
+	s.resource = p.plain(r)
+	p.run.conceal(s)
 	for _, e := range types.Check(r) {
 		p.fail(r, &resource.ParamError{Param: e.Param, Problem: e.Problem})
 	}
-	s.resource = p.plain(r)
 	p.claim(r, s)
 	if err := s.readMeta(); err != nil {
 		p.fail(r, err)
@@ -214,6 +228,13 @@ func (p *preparation) checkBuckets() {
 		if p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}) == nil {
 			p.fail(r, fmt.Errorf("The catalog has no filebucket %q for the parameter backup", bucket))
 		}
+	}
+}
+
+// conceal keeps the secrets of a step out of all texts about it.
+func (r *Run) conceal(s *step) {
+	if s.hidden = hiding(s.resource); s.hidden != nil {
+		r.hidden.Store(s.ref, s.hidden)
 	}
 }
 

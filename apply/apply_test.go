@@ -312,6 +312,33 @@ func TestSecret(t *testing.T) {
 	}
 }
 
+// A secret is in no message either, wherever that comes from.
+func TestSecretInMessages(t *testing.T) {
+	r := &resource.Resource{Secrets: []string{"x", "y"}, Params: ordered.Of("x", "line one\nline two", "y", []any{"abc", int64(12345)}, "z", "open")}
+	got := hiding(r).Replace(`open: "line one\nline two", line two; 12345 abc`)
+	if want := `open: "` + report.Redacted + `", ` + report.Redacted + `; ` + report.Redacted + ` abc`; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	// The thing fails with the text of its parameter.
+	_, results, _ := run(t, &machine{}, "a change=changed secret=x x=cannot fail=changed", Options{})
+	if e := results["a"].Events[0]; strings.Contains(e.Message, "cannot") || !strings.Contains(e.Message, report.Redacted) {
+		t.Errorf("%+v", e)
+	}
+	_, err := Prepare(parse(t, "a bad=true secret=x x=must"), resource.NewHost(), Options{Types: map[string]resource.Type{"Thing": thing{&machine{}}}})
+	if err == nil || strings.Contains(err.Error(), "must") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Generated titles that are not UTF-8 stay different, and can be sent.
+func TestLegible(t *testing.T) {
+	for title, want := range map[string]string{"/d/a\xff": `//d/a\xff`, "/d/a\xfe\\": `//d/a\xfe\\`, "k\xff": `//k\xff`} {
+		if got := legible(title); got != want {
+			t.Errorf("%q became %s, not %s", title, got, want)
+		}
+	}
+}
+
 // After a stop, what runs is finished, and the refreshes that are missing stay owed.
 func TestStop(t *testing.T) {
 	stop := make(chan struct{})

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -422,12 +424,16 @@ func (s *scheduler) adopt(st *step, children []*resource.Resource) {
 			continue // the catalog, or another generator, has it
 		}
 		r.Tags = append(slices.Clone(st.resource.Tags), strings.ToLower(r.Type))
+		if !utf8.ValidString(r.Title) {
+			r.Title = legible(r.Title)
+		}
 		child := &step{ref: r.Ref, resource: r, parent: st, index: st.index, waits: 1, after: []link{{end, true}}}
 		s.seq++
 		child.seq = s.seq
 		s.byKey[key], made[key] = true, child
 		end.waits++
 		s.open[st.index]++
+		s.conceal(child)
 		child.prepare(&s.o)
 		steps = append(steps, child)
 	}
@@ -440,6 +446,13 @@ func (s *scheduler) adopt(st *step, children []*resource.Resource) {
 		}
 		above.after = append(above.after, link{child, false})
 	}
+}
+
+// legible is a title for one that is not UTF-8, such as that of a file. The bytes that are wrong would become the same character
+// on their way to the controller, and two resources must not have one title. No clean path begins like it.
+func legible(title string) string {
+	quoted := strconv.Quote(title)
+	return "//" + strings.TrimLeft(quoted[1:len(quoted)-1], "/")
 }
 
 // nearest is the generated directory that a generated file is in, or else the generator.

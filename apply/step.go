@@ -21,6 +21,7 @@ type step struct {
 	typ      resource.Type
 	item     resource.Item
 	meta     meta
+	hidden   *strings.Replacer // removes secrets from texts; nil if there are none
 	parallel bool
 	// parent is set for a generated resource.
 	parent *step
@@ -125,6 +126,7 @@ func (a *attempt) fail(property string, err error) {
 
 func (a *attempt) event(e report.Event) {
 	e.Time = a.run.host.Now()
+	a.s.hide(&e)
 	a.result.Events = append(a.result.Events, e)
 }
 

@@ -1,0 +1,77 @@
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bolt/apply/report"
+	"bolt/apply/resource"
+	"bolt/format/ordered"
+)
+
+// minSecret is the length from which a secret is looked for in texts. Shorter ones are part of too many words.
+const minSecret = 4
+
+// hiding returns a replacer that removes the secrets of a resource from texts; nil if it has none. Types do not show the values
+// of Sensitive parameters themselves, but programs and the system repeat them in their messages.
+func hiding(r *resource.Resource) *strings.Replacer {
+	var texts []string
+	add := func(text string) {
+		if quoted := strconv.Quote(text); quoted != `"`+text+`"` {
+			texts = append(texts, quoted[1:len(quoted)-1])
+		}
+		texts = append(texts, text)
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			add(v)
+			if strings.HasPrefix(v, "/") {
+				add(path.Base(v)) // the name of a temporary file has it
+			}
+			if strings.Contains(v, "\n") {
+				for line := range strings.Lines(v) {
+					add(strings.TrimSpace(line))
+				}
+			}
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case *ordered.Map:
+			for _, x := range v.All() {
+				walk(x)
+			}
+		case bool, nil:
+		default:
+			add(fmt.Sprint(v))
+		}
+	}
+	for _, param := range r.Secrets {
+		walk(r.Params.Value(param))
+	}
+	texts = slices.DeleteFunc(texts, func(t string) bool { return len(t) < minSecret })
+	if len(texts) == 0 {
+		return nil
+	}
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	var pairs []string
+	for _, t := range slices.Compact(texts) {
+		pairs = append(pairs, t, report.Redacted)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// hide removes the secrets of a step from an event.
+func (s *step) hide(e *report.Event) {
+	if s.hidden != nil {
+		for _, text := range []*string{&e.Message, &e.Is, &e.Should, &e.Diff} {
+			*text = s.hidden.Replace(*text)
+		}
+	}
+}

@@ -226,7 +226,7 @@ func (p *preparation) checkBuckets() {
 			continue
 		}
 		if p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}) == nil {
-			p.fail(r, fmt.Errorf("The catalog has no filebucket %q for the parameter backup", bucket))
+			p.fail(r, fmt.Errorf("the catalog has no filebucket %q for the parameter backup", bucket))
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (p *preparation) claim(r *catalog.Resource, s *step) {
 	key := keyOf(r.Ref, r.Params)
 	t := types.Find(strings.ToLower(r.Type))
 	if p.run.byKey[key] && t != nil && t.Unique {
-		p.fail(r, fmt.Errorf("Another %s has the %s %q, too", r.Type, t.Key, key.Title))
+		p.fail(r, fmt.Errorf("another %s has the %s %q, too", r.Type, t.Key, key.Title))
 	}
 	p.run.byKey[key] = true
 }
@@ -284,7 +284,7 @@ func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
 		}
 		v, err := catalog.Plain(v)
 		if err != nil {
-			p.fail(r, fmt.Errorf("The parameter %s %w", name, err))
+			p.fail(r, fmt.Errorf("the parameter %s %w", name, err))
 			continue
 		}
 		out.Params.Set(name, v)

@@ -282,8 +282,8 @@ func TestMistakes(t *testing.T) {
 		{"a bad=true\nOther/x\nb bad=true\nStrange/y\nOther/z", "Thing[a]: The parameter bad must not be there\nThing[b]: The parameter bad must not be there\nbolt cannot apply resources of the types Other, Strange. An installed Puppet can: use --engine puppet"},
 		{"a require=Thing[none]", "require of Thing[a] names Thing[none], which the catalog does not have"},
 		{"a require=Thing[b]\nb require=Thing[a]", "The resources wait for each other: Thing[a] => Thing[b] => Thing[a]"},
-		{"a schedule=strange", `Thing[a]: The catalog has no schedule "strange"`},
-		{"File/f backup=main\nFile/g backup=.bak\nFile/h backup=puppet", "File[f]: The catalog has no filebucket \"main\" for the parameter backup\nbolt cannot apply resources of the type File. An installed Puppet can: use --engine puppet"},
+		{"a schedule=strange", `Thing[a]: the catalog has no schedule "strange"`},
+		{"File/f backup=main\nFile/g backup=.bak\nFile/h backup=puppet", "File[f]: the catalog has no filebucket \"main\" for the parameter backup\nbolt cannot apply resources of the type File. An installed Puppet can: use --engine puppet"},
 		{"a noop=maybe", `Thing[a]: The parameter noop must be true or false, and is "maybe"`},
 	} {
 		_, err := Prepare(parse(t, c.catalog), resource.NewHost(), Options{Types: map[string]resource.Type{"Thing": thing{m}}})

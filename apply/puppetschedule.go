@@ -54,7 +54,7 @@ func (p *preparation) makeSchedules() {
 	for _, s := range p.run.steps {
 		if name := s.meta.schedule; name != "" && p.run.schedules[name] == nil {
 			r := p.catalog.Find(s.ref)
-			p.fail(r, fmt.Errorf("The catalog has no schedule %q", name))
+			p.fail(r, fmt.Errorf("the catalog has no schedule %q", name))
 		}
 	}
 }

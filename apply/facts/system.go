@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -153,5 +152,3 @@ func (c *collector) timezone() (any, error) {
 	}
 	return "UTC", nil
 }
-
-var errNotLinux = errors.New("facts can be collected on Linux only")

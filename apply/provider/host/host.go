@@ -141,7 +141,7 @@ func parse(_ string, lines []string) []record.Record {
 
 func line(r record.Record) (string, error) {
 	if r.Values["ip"] == "" {
-		return "", errors.New("The parameter ip is needed for a new entry")
+		return "", errors.New("the parameter ip is needed for a new entry")
 	}
 	text := r.Values["ip"] + "\t" + r.Name
 	if a := r.Values["host_aliases"]; a != "" {

@@ -135,7 +135,7 @@ type owner struct {
 
 func (o *owner) places(ctx context.Context, h *resource.Host) ([]record.Place, error) {
 	if o.user == "" {
-		return []record.Place{{Path: o.target, Refuse: errors.New("The parameter user is needed to change the file")}}, nil
+		return []record.Place{{Path: o.target, Refuse: errors.New("the parameter user is needed to change the file")}}, nil
 	}
 	id, home, err := find(ctx, h, o.user)
 	if err != nil {
@@ -299,7 +299,7 @@ func splitOptions(text string) (options []string) {
 func authorizedLine(r record.Record) (string, error) {
 	for _, p := range []string{"type", "key"} {
 		if r.Values[p] == "" {
-			return "", fmt.Errorf("The parameter %s is needed for a new key", p)
+			return "", fmt.Errorf("the parameter %s is needed for a new key", p)
 		}
 	}
 	words := []string{r.Values["options"], r.Values["type"], r.Values["key"], r.Name}

@@ -176,7 +176,7 @@ func parseHosts(_ string, lines []string) []record.Record {
 func hostLine(r record.Record) (string, error) {
 	name, typ, _ := strings.Cut(r.Name, "@")
 	if r.Values["key"] == "" {
-		return "", errors.New("The parameter key is needed for a new key")
+		return "", errors.New("the parameter key is needed for a new key")
 	}
 	if a := r.Values["host_aliases"]; a != "" {
 		name += "," + a

@@ -203,7 +203,7 @@ func TestPrivileges(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, resource(home+"/keys", `,"drop_privileges":false`)); !strings.Contains(out, "other users can change the directory") {
 		t.Error(out)
 	}
-	if out := hosttest.Apply(t, h, types(), false, `Ssh_authorized_key[new] {"type":"rsa","key":"AAA","target":"/none/x"}`); !strings.Contains(out, "The parameter user is needed") {
+	if out := hosttest.Apply(t, h, types(), false, `Ssh_authorized_key[new] {"type":"rsa","key":"AAA","target":"/none/x"}`); !strings.Contains(out, "the parameter user is needed") {
 		t.Error(out)
 	}
 }
@@ -240,7 +240,7 @@ func (hostless) New(*resource.Resource) (resource.Item, error) { return Type().N
 
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`Sshkey[x] {"key":"AAA"}`:                                                            "The parameter type is needed",
+		`Sshkey[x] {"key":"AAA"}`:                                                            "the parameter type is needed",
 		`Sshkey[x] {"type":"nonsense","key":"AAA"}`:                                          "The parameter type must be",
 		`Sshkey[x,y] {"type":"rsa","key":"AAA"}`:                                             "The parameter name must be one name",
 		`Sshkey[x] {"type":"rsa","key":"AAA","host_aliases":"a,b"}`:                          "The parameter host_aliases",

@@ -240,7 +240,7 @@ func (hostless) New(*resource.Resource) (resource.Item, error) { return Type().N
 
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`Sshkey[x] {"key":"AAA"}`:                                                            "the parameter type is needed",
+		`Sshkey[x] {"key":"AAA"}`:                                                            "The parameter type is needed",
 		`Sshkey[x] {"type":"nonsense","key":"AAA"}`:                                          "The parameter type must be",
 		`Sshkey[x,y] {"type":"rsa","key":"AAA"}`:                                             "The parameter name must be one name",
 		`Sshkey[x] {"type":"rsa","key":"AAA","host_aliases":"a,b"}`:                          "The parameter host_aliases",

@@ -100,7 +100,8 @@ func (f *item) backUpBeside(p place, gone bool) error {
 	if err := unix.UtimesNanoAt(t.at.dir, t.at.name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
-	return t.rename(to)
+	_, err = t.rename(to)
+	return err
 }
 
 // original opens the file that a backup is made of; nil if there is none.

@@ -9,6 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func hold(t *testing.T, p place) int {
+	t.Helper()
+	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
 // Both ways to set a mode work for files, directories and pipes, and refuse links.
 func TestChmod(t *testing.T) {
 	dir := t.TempDir()
@@ -20,7 +30,7 @@ func TestChmod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for way, set := range map[string]func(place, uint32) error{"new": chmod, "old": chmodOld} {
+	for way, set := range map[string]func(place, int, uint32) error{"new": chmod, "old": chmodOld} {
 		for i, name := range []string{"file", "dir", "pipe"} {
 			bits := uint32(0o4710 + i)
 			if way == "old" {
@@ -30,7 +40,7 @@ func TestChmod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := set(p, bits); err != nil {
+			if err := set(p, hold(t, p), bits); err != nil {
 				t.Errorf("%s, %s: %v", way, name, err)
 			}
 			p.close()
@@ -43,7 +53,7 @@ func TestChmod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := set(p, 0o777); err == nil {
+		if err := set(p, hold(t, p), 0o777); err == nil {
 			t.Errorf("%s: the mode of a link was set", way)
 		}
 		p.close()
@@ -74,7 +84,12 @@ func TestChmodWithoutProc(t *testing.T) {
 				return err
 			}
 			defer p.close()
-			return chmodOld(p, 0o750)
+			fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return chmodOld(p, fd, 0o750)
 		}()
 	}()
 	if err := <-done; err != nil {

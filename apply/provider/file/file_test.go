@@ -657,6 +657,39 @@ func TestSpecialBits(t *testing.T) {
 	}
 }
 
+// A file that takes the place of another one gets none of its attributes.
+func TestExchanged(t *testing.T) {
+	root(t)
+	for _, change := range []string{"group", "mode"} {
+		m := newMachine(t)
+		if err := os.Mkdir(m.path("f"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		item, err := file.New().New(res(m.path("f"), "ensure", "directory", "group", "daemon", "mode", "2775"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := item.Read(t.Context(), m.host); err != nil {
+			t.Fatal(err)
+		}
+		changes, err := item.Plan()
+		if err != nil || len(changes) != 2 {
+			t.Fatal(changes, err)
+		}
+		if err := os.Remove(m.path("f")); err != nil {
+			t.Fatal(err)
+		}
+		m.write("f", "a program", 0o755)
+		at := slices.IndexFunc(changes, func(c resource.Change) bool { return c.Property == change })
+		if err := item.Do(t.Context(), m.host, &changes[at]); err == nil || !strings.Contains(err.Error(), "exchanged") {
+			t.Errorf("%s: %v", change, err)
+		}
+		if got := m.tree(); !strings.HasPrefix(got, "f 100755 0:0 ") {
+			t.Errorf("%s: %s", change, got)
+		}
+	}
+}
+
 // A temporary file of a killed run is replaced.
 func TestLeftover(t *testing.T) {
 	m := newMachine(t)

@@ -70,6 +70,7 @@ func (f *item) Read(ctx context.Context, h *resource.Host) error {
 		f.compare(ctx, h, users, f.want.owner, f.is.st.Uid)
 		f.compare(ctx, h, groups, f.want.group, f.is.st.Gid)
 	}
+	f.known = inodeOf(&f.is.st)
 	f.readLabel(ctx, h)
 	f.warn(h)
 	if !f.managesContent() {

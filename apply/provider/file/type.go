@@ -53,9 +53,11 @@ type item struct {
 	path string
 
 	params
-	is   state // set by Read, as are the next two
-	want wanted
-	text texts
+	// known is the file whose attributes may be set: the one that Read saw, or that was made since.
+	known inode
+	is    state // set by Read, as are the next two
+	want  wanted
+	text  texts
 }
 
 // params are the values of the parameters.

@@ -66,9 +66,11 @@ func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state)
 	} else if err := f.backUp(ctx, h, p, false); err != nil {
 		return err
 	}
-	if err := t.rename(p); err != nil {
+	placed, err := t.rename(p)
+	if err != nil {
 		return err
 	}
+	f.known = inodeOf(&placed)
 	// An owner that does not exist fails a new file after it was written, as in Puppet. An old file fails with the
 	// change of its owner.
 	if old == nil {
@@ -197,41 +199,46 @@ func (t *temp) discard() {
 	}
 }
 
-// rename moves the file to a place. Where that is on another file system, a copy is moved.
-func (t *temp) rename(to place) error {
-	err := unix.Renameat(t.at.dir, t.at.name, to.dir, to.name)
+// rename moves the file to a place, and returns its state. Where that is on another file system, a copy is moved.
+func (t *temp) rename(to place) (st unix.Stat_t, err error) {
+	if err := unix.Fstat(int(t.Fd()), &st); err != nil {
+		return st, err
+	}
+	err = unix.Renameat(t.at.dir, t.at.name, to.dir, to.name)
 	if err == unix.EXDEV {
 		return t.copy(to)
 	}
 	if err != nil {
-		return &fs.PathError{Op: "rename", Path: to.name, Err: err}
+		return st, &fs.PathError{Op: "rename", Path: to.name, Err: err}
 	}
 	t.gone = true
-	return nil
+	return st, nil
 }
 
-func (t *temp) copy(to place) error {
+func (t *temp) copy(to place) (st unix.Stat_t, err error) {
 	near := to
 	near.name = temporary(to.name)
 	c, err := create(near)
 	if err != nil {
-		return err
+		return st, err
 	}
 	defer c.discard()
-	var st unix.Stat_t
 	fd, err := openat(t.at, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: t.Name(), Err: err}
+		return st, &fs.PathError{Op: "open", Path: t.Name(), Err: err}
 	}
 	from := reader(fd)
 	defer from.Close()
 	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+		return st, err
 	}
 	if _, err := io.Copy(c, from); err != nil {
-		return err
+		return st, err
 	}
-	return errors.Join(c.Chown(int(st.Uid), int(st.Gid)), unix.Fchmod(int(c.Fd()), st.Mode&0o7777), c.Sync(), c.rename(to))
+	if err := errors.Join(c.Chown(int(st.Uid), int(st.Gid)), unix.Fchmod(int(c.Fd()), st.Mode&0o7777), c.Sync()); err != nil {
+		return st, err
+	}
+	return c.rename(to)
 }
 
 // makeDirectory makes a directory with its attributes, in the place of what is there.
@@ -250,19 +257,14 @@ func (f *item) makeDirectory(ctx context.Context, h *resource.Host, p place) err
 		return &fs.PathError{Op: "mkdir", Path: f.path, Err: err}
 	}
 	// The umask of the process can take away bits; mkdir does not set the special ones.
-	if err := chmod(p, bits|setgid(p)); err != nil {
+	if err := f.made(p, directory); err != nil {
 		return err
 	}
-	return f.finish(p)
-}
-
-// setgid is the bit that a new directory inherits from its parent.
-func setgid(p place) uint32 {
-	var st unix.Stat_t
-	if unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return 0
+	err := f.held(p, func(fd int, now *unix.Stat_t) error { return chmod(p, fd, bits|now.Mode&unix.S_ISGID) })
+	if err != nil {
+		return &fs.PathError{Op: "chmod", Path: f.path, Err: err}
 	}
-	return st.Mode & unix.S_ISGID
+	return f.finish(p)
 }
 
 // doLink makes the link. One that exists is replaced at once, without a moment in which there is none.
@@ -277,7 +279,7 @@ func (f *item) doLink(ctx context.Context, h *resource.Host, p place) error {
 		if err := unix.Symlinkat(f.want.target, p.dir, p.name); err != nil {
 			return &fs.PathError{Op: "symlink", Path: f.path, Err: err}
 		}
-		return f.finish(p)
+		return f.finishLink(p)
 	}
 	if f.is.kind == directory {
 		if err := f.remove(ctx, h, p); err != nil {
@@ -300,6 +302,13 @@ func (f *item) doLink(ctx context.Context, h *resource.Host, p place) error {
 	}
 	if err != nil {
 		return &fs.PathError{Op: "symlink", Path: f.path, Err: err}
+	}
+	return f.finishLink(p)
+}
+
+func (f *item) finishLink(p place) error {
+	if err := f.made(p, link); err != nil {
+		return err
 	}
 	return f.finish(p)
 }
@@ -370,11 +379,13 @@ func (f *item) chown(p place, uid, gid int) error {
 		defer root.Close()
 		return root.Chown(f.within(), uid, gid)
 	}
-	flags := unix.AT_SYMLINK_NOFOLLOW
+	var err error
 	if f.follow {
-		flags = 0
+		err = unix.Fchownat(p.dir, p.name, uid, gid, 0)
+	} else {
+		err = f.held(p, func(fd int, _ *unix.Stat_t) error { return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH) })
 	}
-	if err := unix.Fchownat(p.dir, p.name, uid, gid, flags); err != nil {
+	if err != nil {
 		return &fs.PathError{Op: "chown", Path: f.path, Err: err}
 	}
 	// The system has taken these bits away. Puppet notices that in the next run.
@@ -387,16 +398,27 @@ func (f *item) chown(p place, uid, gid int) error {
 // setMode sets the mode. It looks at the file again: a change of the owner can have taken special bits away, and
 // symbolic modes depend on what is there.
 func (f *item) setMode(p place) error {
+	if !f.follow {
+		err := f.held(p, func(fd int, now *unix.Stat_t) error {
+			kind := kindOf(now.Mode)
+			bits, err := f.want.mode.apply(now.Mode&0o7777, kind == directory)
+			if err != nil || kind != link && bits == now.Mode&0o7777 {
+				return err
+			}
+			return chmod(p, fd, bits)
+		})
+		if err != nil {
+			return &fs.PathError{Op: "chmod", Path: f.path, Err: err}
+		}
+		return nil
+	}
 	now, err := f.look(p)
 	if err != nil {
 		return err
 	}
 	bits, err := f.want.mode.apply(now.mode(), now.kind == directory)
-	if err != nil || now.exists() && now.kind != link && bits == now.mode() {
+	if err != nil || now.exists() && bits == now.mode() {
 		return err
-	}
-	if !f.follow {
-		return chmod(p, bits)
 	}
 	if f.r.Within == "" {
 		if err := unix.Fchmodat(p.dir, p.name, bits, 0); err != nil {
@@ -412,26 +434,66 @@ func (f *item) setMode(p place) error {
 	return root.Chmod(f.within(), toGo(bits))
 }
 
-// chmod sets the mode of a file that must not be a link.
-func chmod(p place, bits uint32) error {
-	err := unix.Fchmodat(p.dir, p.name, bits, unix.AT_SYMLINK_NOFOLLOW)
-	if err == unix.EOPNOTSUPP || err == unix.ENOSYS || err == unix.EPERM { // EPERM can come from a filter of system calls
-		err = chmodOld(p, bits)
-	}
-	if err != nil {
-		return &fs.PathError{Op: "chmod", Path: p.name, Err: err}
-	}
-	return nil
+// An inode is the identity of a file. The number of a file that is gone is used again, and then for another type or, where it
+// matters, for another owner.
+type inode struct {
+	dev, ino  uint64
+	typ, user uint32
 }
 
-// chmodOld is chmod for kernels before 6.6, which know no other way to a file that is not followed than through /proc. Where
-// there is no /proc, such as in a chroot, the file must be opened, which has no side effects on files and directories.
-func chmodOld(p place, bits uint32) error {
+func inodeOf(st *unix.Stat_t) inode {
+	return inode{uint64(st.Dev), st.Ino, st.Mode & unix.S_IFMT, st.Uid}
+}
+
+var errExchanged = errors.New("it was exchanged for another file meanwhile")
+
+// held calls change with a descriptor of the file at a place, and its state. The owner of a directory can exchange the files in it at
+// any time: its own program must not get the group and the special bits of a directory that was made a moment ago.
+func (f *item) held(p place, change func(fd int, now *unix.Stat_t) error) error {
 	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
+	var now unix.Stat_t
+	if err := unix.Fstat(fd, &now); err != nil {
+		return err
+	}
+	if inodeOf(&now) != f.known {
+		return errExchanged
+	}
+	err = change(fd, &now)
+	if unix.Fstat(fd, &now) == nil {
+		f.known = inodeOf(&now) // the first change of a file in an overlay can give it another number
+	}
+	return err
+}
+
+// made notes what a resource has made at a place.
+func (f *item) made(p place, kind string) error {
+	var now unix.Stat_t
+	if err := unix.Fstatat(p.dir, p.name, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "stat", Path: f.path, Err: err}
+	}
+	if kindOf(now.Mode) != kind {
+		return &fs.PathError{Op: "stat", Path: f.path, Err: errExchanged}
+	}
+	f.known = inodeOf(&now)
+	return nil
+}
+
+// chmod sets the mode of an open file that is not a link.
+func chmod(p place, fd int, bits uint32) error {
+	err := unix.Fchmodat(fd, "", bits, unix.AT_EMPTY_PATH)
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS || err == unix.EPERM { // EPERM can come from a filter of system calls
+		err = chmodOld(p, fd, bits)
+	}
+	return err
+}
+
+// chmodOld is chmod for kernels before 6.6, which know no other way to a descriptor that cannot be read than through /proc. Where
+// there is no /proc, such as in a chroot, the file must be opened, which has no side effects on files and directories.
+func chmodOld(p place, fd int, bits uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -440,7 +502,7 @@ func chmodOld(p place, bits uint32) error {
 	if kind == link {
 		return unix.ELOOP
 	}
-	err = unix.Fchmodat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), bits, 0)
+	err := unix.Fchmodat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), bits, 0)
 	if err != unix.ENOENT || kind != regular && kind != directory {
 		return err
 	}
@@ -449,6 +511,13 @@ func chmodOld(p place, bits uint32) error {
 		return err
 	}
 	defer unix.Close(file)
+	var now unix.Stat_t
+	if err := unix.Fstat(file, &now); err != nil {
+		return err
+	}
+	if inodeOf(&now) != inodeOf(&st) {
+		return errExchanged
+	}
 	return unix.Fchmod(file, bits)
 }
 

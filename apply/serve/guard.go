@@ -30,7 +30,7 @@ func guarded(ctx context.Context, words []string, lock *os.File, c *resource.Com
 	}
 	defer r.Close()
 	g := *c
-	g.Argv = slices.Concat(words, []string{identity(c.As), strconv.FormatBool(c.Combined), "--"}, c.Argv)
+	g.Argv = slices.Concat(words, []string{identity(c.As), strconv.FormatBool(c.Combined), c.Timeout.String(), "--"}, c.Argv)
 	g.As, g.Combined = nil, false
 	g.Keep = []*os.File{lock, w}
 	out, err := resource.Exec(ctx, &g)
@@ -116,6 +116,9 @@ type Guard struct {
 	Ending         io.WriteCloser // takes the reason why the program was not started, or the signal that ended it
 }
 
+// late is how much later than the helper a guard ends a program.
+const late = 500 * time.Millisecond
+
 // Hold is the work of a guard. words are what guarded puts behind Machine.Guard. It returns the exit
 // code of the program.
 func (g *Guard) Hold(ctx context.Context, words []string) int {
@@ -135,14 +138,29 @@ func (g *Guard) Hold(ctx context.Context, words []string) int {
 }
 
 func (g *Guard) run(ctx context.Context, words []string) (code, sig int, err error) {
-	if len(words) < 4 || words[2] != "--" {
+	if len(words) < 5 || words[3] != "--" {
 		return 0, 0, errors.New("there is no program to run")
+	}
+	timeout, err := time.ParseDuration(words[2])
+	if err != nil {
+		return 0, 0, err
+	}
+	if timeout > 0 { // the helper ends both after it, if it is not killed itself
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout+late)
+		defer cancel()
 	}
 	as, err := parseIdentity(words[0])
 	if err != nil {
 		return 0, 0, err
 	}
-	cmd := exec.CommandContext(ctx, words[3], words[4:]...)
+	cmd := exec.CommandContext(ctx, words[4], words[5:]...)
+	cmd.Cancel = func() error {
+		if syscall.Getpgrp() == os.Getpid() {
+			_ = syscall.Kill(0, syscall.SIGKILL) // the program, what it has started, and this process
+		}
+		return cmd.Process.Kill()
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	cmd.Stdin = g.Stdin
 	cmd.Stdout, cmd.Stderr = &draining{w: g.Stdout}, &draining{w: g.Stderr}

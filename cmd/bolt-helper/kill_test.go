@@ -447,6 +447,35 @@ func TestGuard(t *testing.T) {
 
 // TestGuardIdentity runs programs under a guard as another user, with the two streams as one, one that a signal ends, and a script
 // without an interpreter.
+// TestGuardTimeout kills the helper while a program works that has a timeout. The guard ends the program then, and what that has
+// started, so that the next run need not wait for ever.
+func TestGuardTimeout(t *testing.T) {
+	s := newSite(t)
+	s.reset(t)
+	s.set(t, map[string]any{"type": "Exec", "title": "x", "parameters": map[string]any{"provider": "shell", "timeout": 1,
+		"command": fmt.Sprintf("echo begin 0 >>%s; (sleep 2; touch %s) & sleep 60", s.path("log", 0), s.path("done", 0))}})
+	done := make(chan error)
+	go func() {
+		_, _, err := s.apply(t.Context(), "first")
+		done <- err
+	}()
+	for !strings.Contains(s.log(), "begin 0") {
+		time.Sleep(time.Millisecond)
+	}
+	if err := syscall.Kill(s.holder().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if f := s.wait(t, "first"); f.State != frame.StateBroken {
+		t.Errorf("%+v", f)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	if _, err := os.Stat(s.path("done", 0)); err == nil {
+		t.Error("what the program has started was not ended")
+	}
+}
+
+// TestGuardIdentity runs programs under a guard as another user, with the two streams as one, and one that does not exist.
 func TestGuardIdentity(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)

@@ -21,6 +21,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -250,7 +251,7 @@ func (p *preparation) claim(r *catalog.Resource, s *step) {
 	p.run.byKey[key] = true
 }
 
-// keyOf is the type with the value of the parameter that names a resource. Paths have no slash at the end.
+// keyOf is the type with the value of the parameter that names a resource. Paths have one spelling.
 func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
 	t := types.Find(strings.ToLower(ref.Type))
 	if t == nil {
@@ -262,8 +263,8 @@ func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
 			break
 		}
 	}
-	if t.Key == "path" && len(ref.Title) > 1 {
-		ref.Title = strings.TrimRight(ref.Title, "/")
+	if t.Key == "path" && strings.HasPrefix(ref.Title, "/") {
+		ref.Title = path.Clean(ref.Title)
 	}
 	return ref
 }

@@ -296,6 +296,16 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// Two resources cannot be about one file, whatever the spelling of its path.
+func TestOnePath(t *testing.T) {
+	for _, other := range []string{"/a/b/", "/a//b", "/a/./b", "/a/c/../b"} {
+		_, err := Prepare(parse(t, "File//a/b\nFile/"+other), resource.NewHost(), Options{Types: map[string]resource.Type{"File": thing{&machine{}}}})
+		if want := fmt.Sprintf("File[%s]: another File has the path \"/a/b\", too", other); err == nil || err.Error() != want {
+			t.Errorf("error for %s is %v, want %s", other, err, want)
+		}
+	}
+}
+
 // A secret is in no event and no diff.
 func TestSecret(t *testing.T) {
 	_, results, _ := run(t, &machine{}, "a change=x,y secret=x x=1 noop=true\nb change=x secret=x x=1 fail=x\nc change=x", Options{})

@@ -2,13 +2,10 @@ package account
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
+	"bolt/apply/provider/textfile"
 	"bolt/apply/resource"
 	"bolt/catalog"
 	"bolt/format/ordered"
@@ -39,9 +36,6 @@ func (u *user) readKeys() error {
 // A key line: options, the type, the key, and the comment that is the name of the resource.
 var keyLine = lazyregexp.New(`^(?:.+\s+)?(?:(?:sk-)?(?:ssh-dss|ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521))(?:@openssh\.com|-cert-v01@openssh\.com)?|ecdsa-sk|ed25519-sk)\s+[^ ]+\s*(.*)$`)
 
-// keysLimit bounds the size of a file with keys.
-const keysLimit = 16 << 20
-
 // inherited are the metaparameters that a purged key has from its user.
 var inherited = []string{"noop", "loglevel", "schedule", "tag"}
 
@@ -68,7 +62,7 @@ func (u *user) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 			}
 			file = strings.TrimSuffix(home, "/") + "/" + file
 		}
-		names, err := keyNames(h.Path(file), file)
+		names, err := keyNames(ctx, h.Path(file), file)
 		if err != nil {
 			return nil, err
 		}
@@ -103,28 +97,13 @@ func (u *user) home(ctx context.Context, h *resource.Host) (string, error) {
 
 // keyNames returns the comments of the keys in a file. A key without a comment is named by the file and
 // its number, as by the type ssh_authorized_key. A file that does not exist has no keys.
-func keyNames(path, file string) (names []string, err error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func keyNames(ctx context.Context, path, file string) (names []string, err error) {
+	text, _, err := textfile.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the keys: %v", err)
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait
-		return nil, fmt.Errorf("read the keys: %s is not a file", file)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the keys: %v", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, keysLimit))
-	if err != nil {
-		return nil, fmt.Errorf("read the keys: %v", err)
+		return nil, fmt.Errorf("read the keys: %w", err)
 	}
 	unnamed := 0
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		m := keyLine().FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		if m == nil || strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue

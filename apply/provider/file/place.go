@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"bolt/apply/provider/safepath"
 )
 
 // A place is a name in an open directory. Its owner closes it.
@@ -42,11 +44,7 @@ func (f *item) parent() (place, error) {
 }
 
 func openParent(path string) (place, error) {
-	dir, name := filepath.Split(path)
-	if name == "" {
-		name = "." // of "/"
-	}
-	d, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	d, name, err := safepath.Parent(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return place{}, fmt.Errorf("its parent directory %s does not exist", filepath.Dir(path))
 	}
@@ -82,22 +80,42 @@ func (f *item) within() string {
 
 // root opens the generator's directory. The caller closes it.
 func (f *item) root() (*os.Root, error) {
-	root, err := os.OpenRoot(f.r.Within)
-	if err != nil || f.follow {
-		return root, err
-	}
-	was, err := os.Lstat(f.r.Within)
-	if err == nil {
-		var now fs.FileInfo
-		if now, err = root.Stat("."); err == nil && !os.SameFile(was, now) {
-			err = fmt.Errorf("the directory %s has become a link", f.r.Within)
+	if !f.follow {
+		if is, err := os.Lstat(f.r.Within); err == nil && is.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("the directory %s has become a link", f.r.Within)
 		}
 	}
+	return openRoot(f.r.Within)
+}
+
+// openRoot is os.OpenRoot for a path whose links are safe to follow.
+func openRoot(path string) (*os.Root, error) {
+	safe, err := safepath.Open(path)
 	if err != nil {
+		return nil, err
+	}
+	defer safe.Close()
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if err = same(safe, root, path); err != nil {
 		root.Close()
 		return nil, err
 	}
 	return root, nil
+}
+
+func same(safe *os.File, root *os.Root, path string) error {
+	was, err := safe.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := root.Stat(".")
+	if err == nil && !os.SameFile(was, now) {
+		err = fmt.Errorf("the directory %s was exchanged meanwhile", path)
+	}
+	return err
 }
 
 // A state is what is at a path.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/apply/provider/safepath"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 )
@@ -99,8 +100,9 @@ func (f *item) accounts(ctx context.Context, h *resource.Host, d database, names
 // exist, or has become something else. With noop, that is so where another resource would make the directory. Do fails then.
 func unreachable(err error) bool {
 	var code unix.Errno
+	var refused *safepath.LinkError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &refused):
 		return false
 	case errors.As(err, &code):
 		return code == unix.ENOENT || code == unix.ENOTDIR || code == unix.ELOOP

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/apply/provider/safepath"
 	"bolt/apply/resource"
 )
 
@@ -344,7 +345,7 @@ func (f *item) removeAll(p place) error {
 		root, err = f.root()
 		name = f.within()
 	} else {
-		root, err = os.OpenRoot(filepath.Dir(f.path))
+		root, err = openRoot(filepath.Dir(f.path))
 	}
 	if err != nil {
 		return err
@@ -379,11 +380,12 @@ func (f *item) chown(p place, uid, gid int) error {
 		defer root.Close()
 		return root.Chown(f.within(), uid, gid)
 	}
+	set := func(fd int) error { return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH) }
 	var err error
 	if f.follow {
-		err = unix.Fchownat(p.dir, p.name, uid, gid, 0)
+		err = f.behind(set)
 	} else {
-		err = f.held(p, func(fd int, _ *unix.Stat_t) error { return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH) })
+		err = f.held(p, func(fd int, _ *unix.Stat_t) error { return set(fd) })
 	}
 	if err != nil {
 		return &fs.PathError{Op: "chown", Path: f.path, Err: err}
@@ -421,7 +423,7 @@ func (f *item) setMode(p place) error {
 		return err
 	}
 	if f.r.Within == "" {
-		if err := unix.Fchmodat(p.dir, p.name, bits, 0); err != nil {
+		if err := f.behind(func(fd int) error { return chmod(p, fd, bits) }); err != nil {
 			return &fs.PathError{Op: "chmod", Path: f.path, Err: err}
 		}
 		return nil
@@ -432,6 +434,16 @@ func (f *item) setMode(p place) error {
 	}
 	defer root.Close()
 	return root.Chmod(f.within(), toGo(bits))
+}
+
+// behind calls change with a descriptor of the file to which the path leads through links.
+func (f *item) behind(change func(fd int) error) error {
+	file, err := safepath.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return change(int(file.Fd()))
 }
 
 // An inode is the identity of a file. The number of a file that is gone is used again, and then for another type or, where it

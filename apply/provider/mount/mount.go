@@ -12,8 +12,8 @@ import (
 	"os"
 	"strings"
 
+	"bolt/apply/provider/textfile"
 	"bolt/apply/resource"
-	"bolt/internal/atomicfile"
 )
 
 // Type returns the type mount.
@@ -228,7 +228,7 @@ func (x *item) write(h *resource.Host, change func(*line)) error {
 			return err
 		}
 	}
-	return atomicfile.Write(file, []byte(text.String()), 0o644)
+	return textfile.Write(file, text.String(), 0o644)
 }
 
 // readLines reads a file of the form of fstab; none if it is not there.

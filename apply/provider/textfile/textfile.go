@@ -1,20 +1,25 @@
 // Package textfile reads text files of the host and replaces them safely.
 //
 // A reader of such a file sees the old or the new text, never a part. The file keeps its owner, group and
-// mode. Symbolic links are followed. As protects against links that another user has made: it does its work
-// with the rights of that user.
+// mode, its SELinux context and its access list. Symbolic links are followed as far as package safepath does: a link of a user does
+// not lead to what belongs to others. As does its work with the rights of a user.
 package textfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
-	"bolt/internal/atomicfile"
-	"bolt/internal/readfile"
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/provider/safepath"
 )
 
 // Limit is the size of the largest file that is read, in bytes.
@@ -28,45 +33,182 @@ type Identity struct {
 
 // Read returns the text of a regular file. exists is false if there is no such file.
 func Read(ctx context.Context, path string) (text string, exists bool, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	dir, name, err := safepath.Last(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	defer dir.Close()
+	f, err := openAt(dir, name, path, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
 	case err != nil:
 		return "", false, err
 	case !info.Mode().IsRegular():
-		return "", false, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
+		err = errors.New("it is not a regular file")
+	case info.Size() > Limit:
+		err = fmt.Errorf("it has more than %d bytes", Limit)
+	default:
+		err = context.Cause(ctx)
 	}
-	data, err := readfile.Read(ctx, path, Limit)
+	if err != nil {
+		return "", false, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, Limit))
 	return string(data), err == nil, err
+}
+
+// openAt opens a name in a directory that is not a link. It does not wait for the other side of a FIFO.
+func openAt(dir *os.File, name, path string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // Write replaces the text of a file. A new file gets mode, without regard to the umask.
 func Write(path, text string, mode fs.FileMode) error {
-	_, err := os.Stat(path)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	err = atomicfile.Write(path, []byte(text), mode)
-	switch {
-	case err == nil && isNew:
-		return os.Chmod(path, mode)
-	case isNew:
+	dir, name, err := safepath.Last(path)
+	if err != nil {
 		return err
-	case errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission):
-		// A file that is a mount point, such as /etc/hosts in a container, can only be written in place. So can a
-		// writable file in a directory that is not writable.
-		if inPlace(path, text) == nil {
+	}
+	defer dir.Close()
+	old, err := openAt(dir, name, path, unix.O_RDONLY)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return replace(dir, name, path, text, nil, mode)
+	case err != nil:
+		return err
+	}
+	defer old.Close()
+	err = replace(dir, name, path, text, old, mode)
+	// A file that is a mount point, such as /etc/hosts in a container, can only be written in place. So can a
+	// writable file in a directory that is not writable.
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, fs.ErrPermission) {
+		if inPlace(dir, name, path, text) == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-func inPlace(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+// replace writes a temporary file and renames it to a name. The new file has the attributes of the old file, if there is one.
+func replace(dir *os.File, name, path, text string, old *os.File, mode fs.FileMode) error {
+	temp := "." + name + ".bolt"
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(dir.Fd()), temp, flags, 0o600)
+	if err == unix.EEXIST { // a run that was killed has left it
+		if err = unix.Unlinkat(int(dir.Fd()), temp, 0); err == nil {
+			fd, err = unix.Openat(int(dir.Fd()), temp, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: filepath.Join(filepath.Dir(path), temp), Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	if err = fill(f, text, old, mode); err == nil {
+		if err = unix.Renameat(int(dir.Fd()), temp, int(dir.Fd()), name); err != nil {
+			err = &fs.PathError{Op: "rename", Path: path, Err: err}
+		}
+	}
+	if err != nil {
+		unix.Unlinkat(int(dir.Fd()), temp, 0)
+		return err
+	}
+	return syncDir(dir)
+}
+
+func fill(f *os.File, text string, old *os.File, mode fs.FileMode) error {
+	if old != nil {
+		var err error
+		if mode, err = dress(f, old); err != nil {
+			return err
+		}
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil { // also without regard to the umask
+		return err
+	}
+	return f.Sync()
+}
+
+// dress gives a new file the owner, the group, the SELinux context and the access list of an old one, and returns the
+// mode for it. If the group cannot be set, the new group gets the permissions of all other users.
+func dress(f, old *os.File) (fs.FileMode, error) {
+	info, err := old.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, &fs.PathError{Op: "replace", Path: old.Name(), Err: errors.New("it is not a regular file")}
+	}
+	mode := info.Mode().Perm()
+	st := info.Sys().(*syscall.Stat_t)
+	if f.Chown(int(st.Uid), int(st.Gid)) != nil && f.Chown(-1, int(st.Gid)) != nil {
+		mode = mode&^0o070 | mode&0o007<<3
+	}
+	for _, name := range []string{"security.selinux", "system.posix_acl_access"} {
+		value := make([]byte, maxAttribute)
+		n, err := unix.Fgetxattr(int(old.Fd()), name, value)
+		if err != nil { // there is none, or the file system has none
+			continue
+		}
+		own := make([]byte, maxAttribute)
+		if m, err := unix.Fgetxattr(int(f.Fd()), name, own); err == nil && bytes.Equal(own[:m], value[:n]) {
+			continue // it came from the directory
+		}
+		if err := unix.Fsetxattr(int(f.Fd()), name, value[:n], 0); err != nil {
+			return 0, &fs.PathError{Op: "set " + name, Path: old.Name(), Err: err}
+		}
+	}
+	return mode, nil
+}
+
+// maxAttribute is the size that Linux allows for an extended attribute.
+const maxAttribute = 64 << 10
+
+// syncDir brings the new name to the disk. A descriptor with O_PATH cannot be synced.
+func syncDir(dir *os.File) error {
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == unix.EACCES { // a directory can be writable and not readable
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	defer unix.Close(fd)
+	if err = unix.Fsync(fd); err == unix.EINVAL || err == unix.ENOTSUP { // some network file systems
+		return nil
+	}
+	return err
+}
+
+func inPlace(dir *os.File, name, path, text string) error {
+	f, err := openAt(dir, name, path, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	if info, serr := f.Stat(); serr != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return errors.Join(serr, fs.ErrInvalid)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
 

@@ -21,13 +21,13 @@ import (
 
 // A LinkError is the error for a link that leads from one user to another.
 type LinkError struct {
-	Link  string // the path of the link, as far as it is known
+	Path  string // that has the link, or is it
 	Owner uint32 // of the link
 }
 
 func (e *LinkError) Error() string {
-	return fmt.Sprintf("%s is a link of the user with the UID %d, and it leads to what does not belong to that user. "+
-		"Remove the link, or apply the resource as that user (--run-as)", e.Link, e.Owner)
+	return fmt.Sprintf("%s is or goes through a link of the user with the UID %d, and the link leads to what does not belong to that user. "+
+		"Remove the link, or apply the resource as that user (--run-as)", e.Path, e.Owner)
 }
 
 // maxLinks bounds the links in a path, as path_resolution(7) does.
@@ -209,7 +209,7 @@ func (w *walk) through(dir, fd int, name string) (int, error) {
 	}
 	var there unix.Stat_t
 	if err = unix.Fstat(to, &there); err == nil && there.Uid != st.Uid {
-		err = &LinkError{name, st.Uid}
+		err = &LinkError{Owner: st.Uid}
 	}
 	if err != nil {
 		unix.Close(to)
@@ -227,7 +227,7 @@ func readlink(dir int, name string) (string, error) {
 func wrap(path string, err error) error {
 	var link *LinkError
 	if errors.As(err, &link) {
-		return &LinkError{path, link.Owner}
+		return &LinkError{filepath.Clean(path), link.Owner}
 	}
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }

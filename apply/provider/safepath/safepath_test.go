@@ -108,7 +108,7 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	var link *LinkError
-	if _, err := Open(filepath.Join(root, "home/mal/ssh")); !errors.As(err, &link) || link.Owner != mal || !strings.HasSuffix(link.Link, "home/mal/ssh") {
+	if _, err := Open(filepath.Join(root, "home/mal/ssh")); !errors.As(err, &link) || link.Owner != mal || !strings.HasSuffix(link.Path, "home/mal/ssh") {
 		t.Errorf("the error of a link is %v", err)
 	}
 	if _, _, err := Parent(filepath.Join(root, "none/x")); !errors.Is(err, fs.ErrNotExist) {

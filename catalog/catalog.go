@@ -227,6 +227,21 @@ func (c *Catalog) Add(r *Resource) error {
 // not change the list.
 func (c *Catalog) Resources() []*Resource { return c.resources }
 
+// Map returns a copy of the catalog with other resources: what f returns for each, which must have the same reference. The
+// error is the first one of f.
+func (c *Catalog) Map(f func(*Resource) (*Resource, error)) (*Catalog, error) {
+	out := *c
+	out.resources, out.byRef = make([]*Resource, len(c.resources)), make(map[Ref]*Resource, len(c.byRef))
+	for i, r := range c.resources {
+		made, err := f(r)
+		if err != nil {
+			return nil, err
+		}
+		out.resources[i], out.byRef[made.Ref] = made, made
+	}
+	return &out, nil
+}
+
 // Find returns a resource by its title, nil if there is none.
 func (c *Catalog) Find(r Ref) *Resource { return c.byRef[r] }
 

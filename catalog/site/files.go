@@ -54,6 +54,15 @@ func read(ctx context.Context, name string) (*catalog.Catalog, error) {
 	return c, nil
 }
 
+// readOpen is read with the secrets decrypted.
+func readOpen(ctx context.Context, name string, v Vault) (*catalog.Catalog, error) {
+	c, err := read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return v.open(ctx, c)
+}
+
 // nodeOf is the node that a file is named after (Write).
 func nodeOf(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")

@@ -17,17 +17,18 @@ type Side struct {
 	compiled map[string]*catalog.Catalog
 	files    map[string]string // paths, by the nodes that they are named after
 	single   bool              // one file, which has any name, or one node
+	vault    Vault
 }
 
-// ReadSide is the catalogs of a file, or of a directory with a file for each node. The error is a
-// *fault.Error.
-func ReadSide(path string) (*Side, error) {
+// ReadSide is the catalogs of a file, or of a directory with a file for each node. v decrypts
+// their secrets. The error is a *fault.Error.
+func ReadSide(path string, v Vault) (*Side, error) {
 	list, err := files(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path)
-	return &Side{files: list, single: err == nil && !info.IsDir()}, nil
+	return &Side{files: list, single: err == nil && !info.IsDir(), vault: v}, nil
 }
 
 // CompiledSide is catalogs by the names of their nodes.
@@ -66,7 +67,7 @@ func (s *Side) names() (list []string) {
 // load returns a catalog; nil if the side has none of this name. The error is a *fault.Error.
 func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) {
 	if file, is := s.files[name]; is {
-		return read(ctx, file)
+		return readOpen(ctx, file, s.vault)
 	}
 	return s.compiled[name], nil
 }

@@ -48,14 +48,14 @@ func classNames(given []string) (names []string) {
 }
 
 // ReadOne reads the catalog of one node. The error is a *fault.Error.
-func ReadOne(ctx context.Context, path string) (*catalog.Catalog, error) {
+func ReadOne(ctx context.Context, path string, v Vault) (*catalog.Catalog, error) {
 	list, err := files(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range list {
 		if len(list) == 1 {
-			return read(ctx, file)
+			return readOpen(ctx, file, v)
 		}
 	}
 	e := fault.New(Kind, "The directory '%s' has the catalogs of %d nodes.", path, len(list))

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,10 +12,16 @@ import (
 
 // Write writes a catalog, or its PuppetDB form if it has one, to the file NODE.json in a
 // directory, which is made if there is none. The file is whole at any time, and only its owner
-// can read it: a catalog has secrets in clear text. The error is a *fault.Error.
-func Write(dir string, c *Compiled) (name string, err error) {
+// can read it. The secrets of a catalog are encrypted; PuppetDB's form has none. The error is a *fault.Error.
+func Write(ctx context.Context, dir string, c *Compiled, v Vault) (name string, err error) {
 	name = filepath.Join(dir, url.PathEscape(c.Node)+".json")
-	text, err := c.form().MarshalJSON()
+	form := c.form()
+	if c.Stored == nil {
+		if form, err = v.seal(ctx, c.Catalog); err != nil {
+			return "", err
+		}
+	}
+	text, err := form.MarshalJSON()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"bolt/catalog/site"
 	"bolt/cli/acting"
 	"bolt/cli/input"
 	"bolt/environment"
@@ -35,6 +36,7 @@ type Invocation struct {
 	// CachedFacts returns facts of a target that were collected; nil if none were.
 	CachedFacts  func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB     func() *puppetdb.Instances
+	Vault        site.Vault
 	PuppetServer func(context.Context) (server.Settings, error)
 }
 

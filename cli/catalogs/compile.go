@@ -57,7 +57,7 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 		if c.Err != nil {
 			without = append(without, c)
 		} else if o.output.Given {
-			if file, err = site.Write(o.output.Text, c); err != nil {
+			if file, err = site.Write(ctx, o.output.Text, c, v.Vault); err != nil {
 				return false, err
 			}
 		}

@@ -104,7 +104,7 @@ func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last 
 		return s, failed == nil, v.tellFailed("the files as they are now", failed)
 	}
 	if _, err := os.Stat(arg); o.code.path == "" || !errors.Is(err, fs.ErrNotExist) {
-		s, err := site.ReadSide(arg)
+		s, err := site.ReadSide(arg, v.Vault)
 		if err != nil && o.code.path == "" {
 			if e, is := errors.AsType[*fault.Error](err); is && errors.Is(e.Err, fs.ErrNotExist) {
 				e.Hint = "To compile the catalogs of a git revision, give --environment-path and the nodes (-t or --node)."

@@ -35,7 +35,7 @@ func ShowArguments(args []string) error {
 
 // Show prints a catalog, or one of its resources.
 func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
-	c, err := site.ReadOne(ctx, o.args[0])
+	c, err := site.ReadOne(ctx, o.args[0], v.Vault)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func FindArguments(args []string) error {
 func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err error) {
 	sides := make([]*site.Side, len(o.paths))
 	for i, path := range o.paths {
-		if sides[i], err = site.ReadSide(path); err != nil {
+		if sides[i], err = site.ReadSide(path, v.Vault); err != nil {
 			return false, err
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"net/http"
 
+	"bolt/catalog/site"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/catalogs"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
+	"bolt/inventory/plugin"
 	"bolt/puppetdb/server"
 )
 
@@ -26,12 +28,27 @@ func (a *app) catalogs() *catalogs.Invocation {
 			}
 			return targets, err
 		},
-		PuppetDB: a.puppetDB, PuppetServer: a.puppetServer,
+		PuppetDB: a.puppetDB, PuppetServer: a.puppetServer, Vault: a.vault(),
 	}
 	if !a.factStore().Empty() {
 		v.CachedFacts = a.cachedFacts
 	}
 	return v
+}
+
+// vault has the keys of the project.
+func (a *app) vault() site.Vault {
+	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
+		return func(ctx context.Context, text string) (string, error) {
+			v, err := a.plugins().Call(ctx, secretPlugin, hook, ordered.Of(option, text))
+			if err != nil {
+				return "", err
+			}
+			answer, _ := v.(string)
+			return answer, nil
+		}
+	}
+	return site.Vault{Encrypt: call(plugin.SecretEncrypt, "plaintext_value"), Decrypt: call(plugin.SecretDecrypt, "encrypted_value")}
 }
 
 // puppetServer are the settings of the Puppet Server that the configuration describes.

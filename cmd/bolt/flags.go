@@ -197,7 +197,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "node", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "Compile for this node (its certname), which need not be a target. --facts gives its facts."},
 		{Name: "environment-path", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onNodes, Strict: true, Help: "Compile an environment in this directory: its manifests, modules, environment.conf and hiera.yaml."},
 		{Name: "environment", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "The name of the environment (default: that of the classifier, or production)."},
-		{Name: "output", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Write each catalog to DIR/NODE.json. Only the owner can read the file."},
+		{Name: "output", Arg: "DIR", Complete: cli.AnyFile, Section: secPuppet, On: onCompile, Strict: true, Help: "Write each catalog to DIR/NODE.json, with its secrets encrypted. Only the owner can read the file."},
 		{Name: "inputs", Section: secPuppet, On: onCompile, Strict: true, Help: "Print the facts and the keys of Hiera that the compilation of each node read, and the resources that it collected from other nodes, instead of the catalog."},
 		{Name: "compiler", Arg: "NAME", Values: catalogs.Compilers(), Section: secPuppet, On: onNodes, Strict: true, Help: "Compile with bolt (default), an installed puppet, or a Puppet Server (the setting puppetserver)."},
 		{Name: "classifier", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onNodes, Strict: true, Help: "Take classes, variables and the environment of nodes from this program, as Puppet's setting external_nodes, or from a .yaml file."},

@@ -1,0 +1,120 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"bolt/catalog"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+)
+
+// A Vault encrypts the secrets in catalogs that are written to files, and decrypts them when the files are read.
+type Vault struct {
+	Encrypt func(ctx context.Context, text string) (string, error)
+	Decrypt func(ctx context.Context, value string) (string, error)
+}
+
+// sealedKey is the key of the object that is encrypted: {"bolt_sealed": VALUE}. So other encrypted strings, which a
+// manifest can have as values, are left alone.
+const sealedKey = "bolt_sealed"
+
+// sealedPrefix begins all encrypted values of the plugin pkcs7.
+const sealedPrefix = "ENC["
+
+// seal returns a catalog in which each secret parameter is an encrypted string and is in sensitive_parameters. It returns the
+// catalog itself if that has no secrets. The error is a *fault.Error.
+func (v Vault) seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
+	if !slices.ContainsFunc(c.Resources(), hasSecrets) {
+		return c, nil
+	}
+	return c.Map(func(r *catalog.Resource) (*catalog.Resource, error) {
+		if !hasSecrets(r) {
+			return r, nil
+		}
+		out := *r
+		out.Params, out.Sensitive = r.Params.Clone(), slices.Clone(r.Sensitive)
+		for _, name := range r.Params.Keys() {
+			if !r.Secret(name) {
+				continue
+			}
+			text, err := ordered.Of(sealedKey, r.Params.Value(name)).MarshalJSON()
+			if err != nil {
+				return nil, err
+			}
+			value, err := v.Encrypt(ctx, string(text))
+			if err != nil {
+				e := fault.New(Kind, "The catalog of %s has secrets, which cannot be encrypted: %v", c.Name, err)
+				e.Hint = "'bolt secret createkeys' makes keys for the project. --format json prints a catalog with its secrets in clear text"
+				return nil, e
+			}
+			out.Params.Set(name, value)
+			if !slices.Contains(out.Sensitive, name) {
+				out.Sensitive = append(out.Sensitive, name)
+			}
+		}
+		return &out, nil
+	})
+}
+
+func hasSecrets(r *catalog.Resource) bool {
+	return slices.ContainsFunc(r.Params.Keys(), r.Secret)
+}
+
+// open decrypts what seal has encrypted. A value that cannot be decrypted stays encrypted: it is still secret, and differs
+// from each other one.
+func (v Vault) open(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
+	if v.Decrypt == nil || !slices.ContainsFunc(c.Resources(), isSealed) {
+		return c, nil
+	}
+	return c.Map(func(r *catalog.Resource) (*catalog.Resource, error) {
+		if !isSealed(r) {
+			return r, nil
+		}
+		out := *r
+		out.Params = r.Params.Clone()
+		for _, name := range r.Sensitive {
+			value, is := r.Params.Value(name).(string)
+			if !is || !strings.HasPrefix(value, sealedPrefix) {
+				continue
+			}
+			if opened, err := v.value(ctx, value); err == nil {
+				out.Params.Set(name, opened)
+			} else if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+		}
+		return &out, nil
+	})
+}
+
+func isSealed(r *catalog.Resource) bool {
+	return slices.ContainsFunc(r.Sensitive, func(name string) bool {
+		value, is := r.Params.Value(name).(string)
+		return is && strings.HasPrefix(value, sealedPrefix)
+	})
+}
+
+var errNotSealed = errors.New("not a sealed value")
+
+func (v Vault) value(ctx context.Context, sealed string) (any, error) {
+	text, err := v.Decrypt(ctx, sealed)
+	if err != nil {
+		return nil, err
+	}
+	data, err := ordered.ParseJSON([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	m, is := data.(*ordered.Map)
+	if !is || m.Len() != 1 {
+		return nil, errNotSealed
+	}
+	opened, is := m.Get(sealedKey)
+	if !is {
+		return nil, errNotSealed
+	}
+	return opened, nil
+}

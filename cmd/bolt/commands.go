@@ -2,6 +2,7 @@ package main
 
 import (
 	"bolt/cli"
+	"bolt/cli/applying"
 	"bolt/cli/catalogs"
 	"bolt/cli/programs"
 	"bolt/pool/control"
@@ -156,7 +157,7 @@ func (s system) commands() []command {
 			Exit: exitShown, Formats: listFormats,
 		}},
 		{run: with(runPolicyApply), targets: true, Command: cli.Command{
-			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: wordsOfPolicy,
+			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: applying.NeedPolicies,
 			Complete: []cli.Completer{s.names(policyNames)},
 			Exit:     exitAction, Formats: eventFormats, Lists: applyLists,
 		}},
@@ -230,8 +231,8 @@ func (s system) commands() []command {
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},
 		{run: with(runPuppetResource), targets: true, Command: cli.Command{
-			Name: "puppet resource", Args: "TYPE [NAME]", Check: wordsOfResource,
-			Complete: []cli.Completer{completeShowable},
+			Name: "puppet resource", Args: "TYPE [NAME]", Check: applying.NeedType,
+			Complete: []cli.Completer{applying.CompleteType},
 			Exit:     exitAction, Formats: eventFormats, Lists: actionLists,
 		}},
 		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{

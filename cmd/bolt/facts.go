@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"bolt/apply/remote"
 	"bolt/apply/remote/embedded"
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -128,7 +127,7 @@ func (a *app) factsActions(ctx context.Context, from string) (task run.Action, h
 	case from == facts.FromTask, from == "" && (missing != nil || !t.Module.BuiltIn()):
 		return task, nil, nil
 	}
-	return task, a.factsHelper(helpers), nil
+	return task, a.applying().Collector(helpers), nil
 }
 
 // collection is the action of collecting facts for a plan.
@@ -138,21 +137,6 @@ func (a *app) collection(ctx context.Context) (run.Action, error) {
 		return nil, err
 	}
 	return facts.NewCollection(task, helper), nil
-}
-
-// factsHelper returns a function that collects the facts of a target through the helper.
-func (a *app) factsHelper(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
-	delivery := a.delivery(helpers)
-	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
-		f, err := remote.Facts(ctx, site.Conn, delivery.Target(site))
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range f.Notes {
-			a.log.Info("a fact is missing", "target", site.Target.SafeName(), "fact", n.Fact, "reason", n.Reason)
-		}
-		return f.Facts, nil
-	}
 }
 
 type showFactsOptions struct {

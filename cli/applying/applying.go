@@ -1,0 +1,160 @@
+// Package applying carries out the commands that apply catalogs on targets or show resources of
+// targets, and reads their options. It also makes the actions for plans that do this.
+//
+// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is
+// run.ErrStopped.
+package applying
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"bolt/apply/fleet"
+	"bolt/apply/plugins"
+	"bolt/apply/remote"
+	"bolt/apply/remote/embedded"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/cli/acting"
+	"bolt/cli/input"
+	"bolt/environment"
+	"bolt/facts"
+	"bolt/format/ordered"
+	"bolt/internal/logging"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/puppetdb"
+	"bolt/run"
+)
+
+// An Invocation is what the commands use of one invocation of bolt.
+type Invocation struct {
+	Version string // of bolt
+	Host    string // the machine that bolt runs on
+	Logs    *logging.Log
+	Log     *slog.Logger
+	Input   *input.Input
+	Code    environment.Options // of the project
+	Timeout time.Duration       // for each compilation; 0 is no limit
+	// Compilations is the number of catalogs that are compiled at a time; 0 is the number of processors.
+	Compilations int
+	// Say prints a message of a compilation for the target of this name.
+	Say func(target string, l eval.Log)
+	// Delivery has the settings of all helpers: Dir, Setting, Diffs and By.
+	Delivery fleet.Delivery
+	Store    *facts.Store
+	// CachedFacts returns facts of a target that were collected.
+	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
+	PuppetDB    func() *puppetdb.Instances
+	// Act performs an action on the targets that options name, and prints its results.
+	Act func(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error
+}
+
+// Action returns the action of applying the catalogs that m makes, with the facts of the inventory.
+// d has the options of the command or plan.
+func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error) {
+	helpers, err := embedded.Built()
+	if err != nil {
+		return nil, err
+	}
+	m.Timeout = v.Timeout
+	of := &v.Delivery
+	d.Helpers, d.By, d.Diffs, d.Dir, d.Setting = helpers, of.By, of.Diffs, of.Dir, of.Setting
+	if d.Puppet {
+		if d.Plugins, err = v.plugins(); err != nil {
+			return nil, err
+		}
+	}
+	action := &fleet.Apply{
+		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
+		Compile: m.Compile, Deliver: d.Deliver, Ask: d.Asked, Version: v.Version, Noop: d.Noop,
+	}
+	action.Compiles(v.Compilations)
+	return action, nil
+}
+
+// plugins packs the Ruby code of the modules.
+func (v *Invocation) plugins() ([]byte, error) {
+	var list []plugins.Module
+	for _, m := range v.Code.Modules.All() {
+		if !m.BuiltIn() {
+			list = append(list, plugins.Module{Name: m.Name, Lib: os.DirFS(m.Path("lib"))})
+		}
+	}
+	return plugins.Pack(list)
+}
+
+// Collector returns a function that collects the facts of a target through the helper.
+func (v *Invocation) Collector(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
+	d := v.Delivery
+	d.Helpers = helpers
+	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
+		f, err := remote.Facts(ctx, site.Conn, d.Target(site))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range f.Notes {
+			v.Log.Info("a fact is missing", "target", site.Target.SafeName(), "fact", n.Fact, "reason", n.Reason)
+		}
+		return f.Facts, nil
+	}
+}
+
+// findFacts sets how an apply finds the facts of targets. The facts of the inventory override those that
+// are collected or, without collect, those that are stored. Collected facts are stored, as facts collect
+// does it.
+func (v *Invocation) findFacts(action *fleet.Apply, collect bool) error {
+	over := func(ctx context.Context, s *run.Site, others *ordered.Map) (*ordered.Map, error) {
+		data, err := s.Target.Data(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return data.FactsOver(others), nil
+	}
+	if !collect {
+		action.Facts = func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+			others, err := v.CachedFacts(ctx, s.Target.Name, nil)
+			if err != nil {
+				return nil, err
+			}
+			return over(ctx, s, others)
+		}
+		return nil
+	}
+	helpers, err := embedded.Built()
+	if err != nil {
+		return err
+	}
+	prepare := sync.OnceValue(func() error { return v.Store.Prepare(v.Store.Now) })
+	find := v.Collector(helpers)
+	action.Collect = func(ctx context.Context, s *run.Site) (*ordered.Map, error) {
+		found, err := find(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := prepare(); err != nil {
+			v.Logs.WarnOnce("facts_not_stored", fmt.Sprintf("The facts of targets are not stored: %v", err))
+		} else if err := v.Store.Save(s.Target, found, facts.FromHelper, v.Version); err != nil {
+			v.Logs.WarnOnce("facts_not_stored", fmt.Sprintf("The facts of %s are not stored: %v", s.Target.SafeName(), err))
+		}
+		return over(ctx, s, found)
+	}
+	return nil
+}
+
+// sendReports returns a function that sends the report of a target to PuppetDB. If a report cannot be sent,
+// the target does not fail, because its catalog has been applied: the function calls lost.
+func (v *Invocation) sendReports(lost func()) fleet.ReportFunc {
+	return func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
+		_, err := v.PuppetDB().Command(ctx, "store_report", report.PuppetDBVersion, done.PuppetDB(c, v.Version, v.Host, time.Now()), "")
+		if err != nil {
+			lost()
+			v.Logs.Warn("report_lost", fmt.Sprintf("The report of %s was not sent to PuppetDB: %v", t.SafeName(), err))
+		}
+		return nil
+	}
+}

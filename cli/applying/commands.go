@@ -1,0 +1,263 @@
+package applying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"bolt/apply/fleet"
+	"bolt/apply/remote/embedded"
+	"bolt/catalog"
+	"bolt/catalog/site"
+	"bolt/cli"
+	"bolt/cli/acting"
+	"bolt/cli/programs"
+	"bolt/environment"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/inventory"
+	"bolt/puppet/eval"
+	"bolt/run"
+)
+
+// The programs that apply a catalog on a target.
+const (
+	engineBolt   = "bolt"
+	enginePuppet = "puppet"
+)
+
+// Engines are the values of --engine.
+func Engines() []string { return []string{engineBolt, enginePuppet} }
+
+// ReportToPuppetDB is the value of --report-to.
+const ReportToPuppetDB = "puppetdb"
+
+// Options are the options of commands that apply catalogs.
+type Options struct {
+	acting.Options
+	noop     bool
+	tags     string
+	skip     string
+	report   cli.Optional // a file or directory
+	reportTo string       // ReportToPuppetDB
+	graph    cli.Optional // a directory
+	engine   string       // one of Engines
+	collect  bool         // facts
+	carryOn  bool         // after a lost connection
+}
+
+// Bind reads the flags.
+func (o *Options) Bind(b *cli.Binder) {
+	o.BindApply(b)
+	o.Rolling.Bind(b)
+	b.Switch("noop", &o.noop)
+	b.Text("tags", &o.tags)
+	b.Text("skip-tags", &o.skip)
+	b.Optional("report", &o.report)
+	b.Text("report-to", &o.reportTo)
+	o.collect = true
+	b.Switch("collect-facts", &o.collect)
+	b.Optional("graph", &o.graph)
+	b.Text("engine", &o.engine)
+	b.Switch("continue", &o.carryOn)
+}
+
+// Check refuses values that cannot be used.
+func (o *Options) Check() error {
+	if o.report.Given && o.report.Text == "" {
+		return cli.Errorf("Option '--report' needs a file or directory")
+	}
+	if o.graph.Given && o.graph.Text == "" {
+		return cli.Errorf("Option '--graph' needs a directory")
+	}
+	return o.Options.Check()
+}
+
+// ManifestOptions are the options of apply.
+type ManifestOptions struct {
+	Options
+	programs programs.Options
+	files    []string
+}
+
+// Bind reads the flags and arguments.
+func (o *ManifestOptions) Bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Texts("execute", &o.programs.Execute)
+	b.Rest(0, &o.files)
+}
+
+// Check refuses options that contradict each other.
+func (o *ManifestOptions) Check() error {
+	if o.programs.Execute != nil && len(o.files) > 0 {
+		return cli.Errorf("--execute is unsupported when specifying a manifest file")
+	}
+	if err := o.programs.Once(); err != nil {
+		return err
+	}
+	return o.Options.Check()
+}
+
+// Manifest carries out apply. failed reports that a report was lost; failures of targets are printed by Act,
+// which returns an error for them.
+func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) (failed bool, err error) {
+	if o.programs.Execute == nil && len(o.files) == 0 {
+		return false, cli.Hinted(cli.Errorf("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
+	}
+	source, err := o.programs.One(ctx, v.Input, o.files)
+	if len(o.files) > 0 && errors.Is(err, fs.ErrNotExist) { // in the words of Puppet Bolt
+		err = fault.File(o.files[0], err, "The manifest '%s' does not exist", o.files[0])
+	}
+	if err != nil {
+		return false, err
+	}
+	return v.apply(ctx, &o.Options, site.Source{Name: source.Name, Text: source.Text})
+}
+
+// PolicyOptions are the options of policy apply.
+type PolicyOptions struct {
+	Options
+	names string
+}
+
+// Bind reads the flags and arguments.
+func (o *PolicyOptions) Bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Arg(&o.names)
+}
+
+// NeedPolicies is the Check of commands that need names of policies, separated by commas.
+func NeedPolicies(args []string) error {
+	if len(args) == 0 || len(listed(args[0])) == 0 {
+		return cli.Errorf("Must specify one or more policies to apply.")
+	}
+	return cli.OneArgument(args)
+}
+
+// Policy carries out policy apply. known are the policies of the project. failed is as for Manifest.
+func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []string) (failed bool, err error) {
+	names := listed(o.names)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return false, &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
+				Hint: "'bolt policy show' lists the policies. Add the name of the class to policies in bolt-project.yaml"}
+		}
+	}
+	return v.apply(ctx, &o.Options, site.Source{Text: "include " + strings.Join(names, ", ")})
+}
+
+// apply applies what a program declares.
+func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) (failed bool, err error) {
+	code, err := site.New(environment.Name, v.Code, []site.Source{source})
+	if err != nil {
+		return false, err
+	}
+	var lost atomic.Bool // a report
+	err = v.Act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
+		action, err := v.prepare(o, code, len(targets))
+		if err != nil {
+			return nil, err
+		}
+		if o.reportTo == ReportToPuppetDB {
+			if err := v.PuppetDB().Check(ctx, ""); err != nil {
+				return nil, err
+			}
+			action.Report = append(action.Report, v.sendReports(func() { lost.Store(true) }))
+		}
+		return action, nil
+	})
+	return lost.Load(), err
+}
+
+// prepare returns the action of applying what a program declares.
+func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, error) {
+	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
+	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
+	if err != nil {
+		return nil, err
+	}
+	if err := v.findFacts(action, o.collect); err != nil {
+		return nil, err
+	}
+	if o.report.Given {
+		reports, err := fleet.NewReports(o.report.Text, targets)
+		if err != nil {
+			return nil, err
+		}
+		action.Report = append(action.Report, reports.Write)
+	}
+	if o.graph.Given {
+		graphs, err := fleet.NewGraphs(o.graph.Text)
+		if err != nil {
+			return nil, err
+		}
+		action.Report = append(action.Report, graphs.Write)
+	}
+	return action, nil
+}
+
+// ResourceOptions are the options of puppet resource.
+type ResourceOptions struct {
+	acting.Options
+	typ, name string
+}
+
+// Bind reads the flags and arguments.
+func (o *ResourceOptions) Bind(b *cli.Binder) {
+	o.Options.Bind(b)
+	b.Arg(&o.typ)
+	b.Second(&o.name)
+}
+
+// NeedType is the Check of commands that need a type that can be shown. A name can follow.
+func NeedType(args []string) error {
+	switch {
+	case len(args) == 0:
+		return cli.Errorf("Must specify the type of the resources to show")
+	case len(args) > 2:
+		return cli.Errorf("Unknown argument '%s'", args[2])
+	case !slices.Contains(fleet.Showable(), args[0]):
+		return cli.Hinted(cli.Errorf("bolt cannot show resources of the type '%s'", args[0]), "the types are %s", strings.Join(fleet.Showable(), ", "))
+	case args[0] == "file" && len(args) < 2:
+		return cli.Hinted(cli.Errorf("Must specify the path of the file to show"), "bolt puppet resource file /etc/hosts -t all")
+	}
+	return nil
+}
+
+// CompleteType completes types that can be shown.
+func CompleteType(context.Context, cli.Query) cli.Completions {
+	var c cli.Completions
+	for _, name := range fleet.Showable() {
+		c.Words = append(c.Words, cli.Word{Text: name})
+	}
+	return c
+}
+
+// Resource carries out puppet resource. code is set if resources are printed as code of the Puppet language.
+func (v *Invocation) Resource(ctx context.Context, o *ResourceOptions, code bool) error {
+	states := &fleet.States{Type: catalog.Capitals(o.typ), Title: o.name, AsCode: code}
+	if code && !o.Results.Stream {
+		o.Results.Fold = true // many targets have equal states
+	}
+	return v.Act(ctx, &o.Options, states.Name(), states.Object(), func([]*inventory.Target) (run.Action, error) {
+		helpers, err := embedded.Built()
+		d := v.Delivery
+		d.Helpers = helpers
+		states.Delivery = &d
+		return states, err
+	})
+}
+
+// listed returns the words of a list with commas.
+func listed(text string) (words []string) {
+	for w := range strings.SplitSeq(text, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			words = append(words, w)
+		}
+	}
+	return words
+}

@@ -174,7 +174,7 @@ func data(v value.Value) (any, error) {
 		return nil, err
 	}
 	made, err := ordered.ParseJSON(text)
-	return wire.Plain(made), err
+	return wire.Stringify(made), err
 }
 
 // matches reports whether the query is true of a resource. Strings are compared with their

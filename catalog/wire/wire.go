@@ -104,7 +104,7 @@ func stripped(r *catalog.Resource) *catalog.Resource {
 	params := &ordered.Map{}
 	for name, v := range r.Params.All() {
 		if v != nil && !slices.Contains(r.Sensitive, name) {
-			params.Set(name, Plain(v))
+			params.Set(name, Stringify(v))
 		}
 	}
 	if names := aliases(r); len(names) > 0 {
@@ -148,27 +148,27 @@ func aliases(r *catalog.Resource) (names []any) {
 	return names
 }
 
-// Plain returns a value without rich data: each value that JSON does not have is the string
+// Stringify returns a value without rich data: each value that JSON does not have is the string
 // that Puppet makes of it.
-func Plain(v any) any {
+func Stringify(v any) any {
 	switch v := v.(type) {
 	case []any:
 		made := make([]any, len(v))
 		for i, x := range v {
-			made[i] = Plain(x)
+			made[i] = Stringify(x)
 		}
 		return made
 	case *ordered.Map:
 		made := &ordered.Map{}
 		if _, rich := v.Get("__ptype"); !rich {
 			for k, x := range v.All() {
-				made.Set(k, Plain(x))
+				made.Set(k, Stringify(x))
 			}
 			return made
 		}
 		if pairs, is := v.Value("__pvalue").([]any); is && v.Value("__ptype") == "Hash" {
 			for i := 0; i+1 < len(pairs); i += 2 {
-				made.Set(fmt.Sprint(Plain(pairs[i])), Plain(pairs[i+1]))
+				made.Set(fmt.Sprint(Stringify(pairs[i])), Stringify(pairs[i+1]))
 			}
 			return made
 		}
@@ -195,7 +195,7 @@ func text(v *ordered.Map) string {
 	}
 	parts := &ordered.Map{} // of a type that is not known here
 	for k, x := range v.All() {
-		parts.Set(k, Plain(x))
+		parts.Set(k, Stringify(x))
 	}
 	data, _ := parts.MarshalJSON() // it is data
 	return string(data)

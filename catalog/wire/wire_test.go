@@ -82,7 +82,7 @@ func TestMissing(t *testing.T) {
 }
 
 // Rich data becomes strings as in the recorded payload of shared data.
-func TestPlain(t *testing.T) {
+func TestStringify(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"__ptype":"Regexp","__pvalue":"^a+$"}`:                             `"/^a+$/"`,
 		`{"__ptype":"Default"}`:                                              `"default"`,
@@ -98,7 +98,7 @@ func TestPlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := ordered.Of("v", wire.Plain(v)).MarshalJSON()
+		text, err := ordered.Of("v", wire.Stringify(v)).MarshalJSON()
 		got := strings.TrimSuffix(strings.TrimPrefix(string(text), `{"v":`), "}")
 		if want == "hidden" {
 			if strings.Contains(got, `"h"`) || strings.Contains(got, `\"h\"`) {

@@ -19,7 +19,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// run runs a program of the host that must end with exit code 0. stdin is what it reads.
+// run runs a program of the host with the input stdin. The program must end with exit code 0.
 func run(ctx context.Context, h *resource.Host, stdin string, program string, args ...string) error {
 	path := h.Find(program)
 	if path == "" {

@@ -26,7 +26,7 @@ type entry struct {
 	members []string
 }
 
-// A database is what the host knows of users and groups.
+// A database has the users and groups of the host.
 type database struct {
 	users   map[string]*passwd
 	shadows map[string]*shadow
@@ -61,7 +61,7 @@ func missing[T any](names []string, known map[string]T) (list []string) {
 	return list
 }
 
-// getent asks the name service for entries. Names that it does not know are no error.
+// getent queries the name service for entries. Unknown names are not an error.
 func getent(ctx context.Context, h *resource.Host, table string, names []string, add func([]string)) error {
 	program := h.Find("getent")
 	if program == "" || len(names) == 0 {
@@ -133,7 +133,7 @@ func (d *database) groupsOf(user string) (list []string) {
 	return list
 }
 
-// gid returns the number of a group that is given by name or number; "" if there is no group of that name.
+// gid returns the number of a group, which is given by name or number; "" if the name is unknown.
 func (d *database) gid(group string) string {
 	if isNumber(group) {
 		return group

@@ -39,8 +39,8 @@ var keyLine = lazyregexp.New(`^(?:.+\s+)?(?:(?:sk-)?(?:ssh-dss|ssh-ed25519|ssh-r
 // inherited are the metaparameters that a purged key has from its user.
 var inherited = []string{"noop", "loglevel", "schedule", "tag"}
 
-// Generate implements resource.Generator: it returns a resource for each key of the user, which removes the key.
-// The engine leaves out those that the catalog has.
+// Generate implements resource.Generator: for each key of the user, it returns a resource that removes the key.
+// The engine leaves out keys that the catalog has.
 func (u *user) Generate(ctx context.Context, h *resource.Host) ([]*resource.Resource, error) {
 	if len(u.keys) == 0 {
 		return nil, nil

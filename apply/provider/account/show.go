@@ -46,7 +46,7 @@ func (users) Show(ctx context.Context, h *resource.Host, name string) (list []*r
 	return list, nil
 }
 
-// List implements resource.Lister. Only numbers are among the properties: they are what purges ask for.
+// List implements resource.Lister. The only properties are numbers, because purges need nothing else.
 func (users) List(ctx context.Context, h *resource.Host) (list []*resource.Resource, err error) {
 	db, err := load(ctx, h, nil, nil)
 	if err != nil {

@@ -192,7 +192,7 @@ func (u *user) Plan() ([]resource.Change, error) {
 		case "groups":
 			c.Should = strings.Join(u.allGroups(), ",")
 		case "password":
-			// A hash is never shown, also where the manifest does not say that it is Sensitive.
+			// A hash is never shown, even if it is not Sensitive in the manifest.
 			c.Is, c.Should, c.Message = "[hash of the old password]", "[hash of the new password]", "password changed"
 		}
 		changes = append(changes, c)

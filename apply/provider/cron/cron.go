@@ -298,8 +298,8 @@ func crontab(ctx context.Context, h *resource.Host, user, arg string) *resource.
 	return &resource.Command{Argv: append(argv, arg), Env: append(slices.Clone(h.Env), "LC_ALL=C"), Combined: true}
 }
 
-// read reads the crontab of a user. It is empty for a user who does not exist or may not have one: both can change
-// in the same run.
+// read reads the crontab of a user. It is empty if the user does not exist or cannot have a crontab: both can
+// change in the same run.
 func read(ctx context.Context, h *resource.Host, user string) (table, error) {
 	if _, err := login.FindUser(ctx, h, user); errors.Is(err, login.ErrUnknown) {
 		return nil, nil

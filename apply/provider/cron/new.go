@@ -76,7 +76,7 @@ func (x *item) readCommand() error {
 	return nil
 }
 
-// A field is what a time can be.
+// A field describes the possible values of one part of a time.
 type field struct {
 	low, high int
 	names     []string // the first stands for low

@@ -1,9 +1,9 @@
-// Package exec applies resources of the type exec: commands that run if checks say so, or if another
-// resource has changed.
+// Package exec applies resources of the type exec: commands that run unless checks prevent it, or only
+// after another resource has changed.
 //
-// The command of a posix exec runs without a shell, unless the line has characters that
-// only a shell understands. A list is never split or expanded. A command runs to its end or to its timeout also if
-// the connection is lost; checks end with the run.
+// The command of a posix exec runs without a shell, unless the line has characters that only a shell
+// understands. A list is never split or expanded. If the connection is lost, a command still runs to its
+// end or timeout; checks end with the run.
 package exec
 
 import (
@@ -169,7 +169,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// log reports what a command printed, line by line.
+// log reports the output of a command, line by line.
 func (x *item) log(h *resource.Host, level report.Level, out *resource.Output) {
 	text := strings.TrimRight(string(out.Stdout), "\n")
 	if text == "" {

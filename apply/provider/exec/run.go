@@ -61,8 +61,8 @@ func (x *item) run(ctx context.Context, h *resource.Host, c *command, check bool
 	}
 	as, err := x.identity(ctx, h)
 	if errors.Is(err, login.ErrUnknown) {
-		// In Puppet, this is the failure of the command and not of the resource: a check that cannot be run as
-		// its user, who is perhaps created in the same run, is a failed check in noop.
+		// As in Puppet, this is the failure of the command and not of the resource. In noop, a check whose user
+		// does not exist yet is a failed check: the same run can create the user.
 		return &resource.Output{Stdout: []byte(err.Error() + "\n"), Code: 1}, nil
 	}
 	if err != nil {
@@ -179,7 +179,7 @@ func executable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// env is the environment of the host without what a login sets, and with what the resource gives.
+// env returns the environment of the host without the variables that a login sets, and with those of the resource.
 func (x *item) env(h *resource.Host) []string {
 	env := make([]string, 0, len(h.Env)+len(x.environment)+1)
 	for _, e := range h.Env {

@@ -155,7 +155,7 @@ func (i *item) Plan() ([]resource.Change, error) {
 	return []resource.Change{{Property: "ensure", Name: "file_line_created", Is: "absent", Should: "present"}}, nil
 }
 
-// present reports whether the file has what the resource is about.
+// present reports whether the file has a line that the resource describes.
 func (i *item) present() (bool, error) {
 	has := slices.ContainsFunc(i.lines, i.same)
 	if i.matches == nil {
@@ -249,7 +249,7 @@ func (i *item) added() (lines []string, err error) {
 	return lines, nil
 }
 
-// removed are the lines without those that the resource is about.
+// removed returns the lines that stay after the resource's lines are removed.
 func (i *item) removed() (lines []string, err error) {
 	byMatch := i.matches != nil && i.matchForAbsence
 	if byMatch {

@@ -89,7 +89,7 @@ type walk struct {
 	found []Entry
 }
 
-// visit adds what is in a directory. above are the directories on the way to it, with itself.
+// visit adds the files of a directory. above are the directories on the way to it, with itself.
 func (w *walk) visit(rel string, above []fs.FileInfo) error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (w *walk) look(name string, e fs.DirEntry) (fs.FileInfo, error) {
 	return info, err
 }
 
-// plain is what a directory says about a file.
+// plain is an entry of a directory, without the state of the file.
 type plain struct{ fs.DirEntry }
 
 func (p plain) Mode() fs.FileMode      { return p.Type() }

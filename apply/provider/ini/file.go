@@ -162,7 +162,7 @@ func (f *file) commented(s *section, head int, setting string) int {
 	return at
 }
 
-// indent is what new settings of a section begin with: the least indentation of the others.
+// indent returns the indentation of new settings in a section: the least one of the others.
 func (f *file) indent(s *section) string {
 	if f.s.indentWidth >= 0 {
 		return strings.Repeat(f.s.indentChar, f.s.indentWidth)

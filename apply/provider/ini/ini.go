@@ -17,7 +17,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// An item is what both types have in common.
+// An item has the parameters and the state that both types have.
 type item struct {
 	r                *resource.Resource
 	typ              string
@@ -40,7 +40,7 @@ func Setting() resource.Type { return settings{} }
 // Subsetting returns the type ini_subsetting.
 func Subsetting() resource.Type { return subsettings{} }
 
-// text returns a parameter, or else what it is without one.
+// text returns a parameter, or without if the resource does not have it.
 func text(r *resource.Resource, param, without string, err *error) string {
 	t, given, e := r.Text(param)
 	if e != nil && *err == nil {
@@ -311,7 +311,7 @@ func (i *subsetting) Do(_ context.Context, _ *resource.Host, _ *resource.Change)
 	words, quote := i.words()
 	if i.absent {
 		words = slices.DeleteFunc(words, func(w string) bool { return i.is(w, i.name) })
-		// The setting goes with its last word, whatever delete_if_empty says, as in the module.
+		// The setting is removed with its last word, with every value of delete_if_empty, as in the module.
 		if len(words) == 0 && quote == "" {
 			i.file.remove(i.section, i.setting)
 			return i.save()

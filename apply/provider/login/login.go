@@ -1,7 +1,7 @@
 // Package login finds users and groups of the host by name or number.
 //
-// It reads the files passwd and group of the host. What they do not have is asked from getent(1)
-// and id(1), which know directories such as LDAP.
+// It reads the files passwd and group of the host. For all other names, it runs getent(1) and
+// id(1), which also query directories such as LDAP.
 package login
 
 import (

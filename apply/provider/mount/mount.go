@@ -1,7 +1,7 @@
 // Package mount applies resources of the type mount: lines of fstab(5), and file systems that are mounted.
 //
-// Only the line of the resource is changed in fstab; all others stay as they are. What is mounted
-// is read from /proc/self/mounts, and changed with mount(8) and umount(8).
+// Only the line of the resource is changed in fstab; all others stay as they are. Mounted file systems
+// are read from /proc/self/mounts, and changed with mount(8) and umount(8).
 package mount
 
 import (

@@ -12,8 +12,8 @@ import (
 	"bolt/catalog"
 )
 
-// dpkgState is what dpkg-query prints of each package: the wanted state, the error, the state, the name, the
-// architecture, the version, and the virtual packages that it provides.
+// dpkgFormat is the format in which dpkg-query prints each package: the wanted state, the error, the state, the
+// name, the architecture, the version, and the virtual packages that it provides.
 const dpkgFormat = `${db:Status-Want}\t${db:Status-Eflag}\t${db:Status-Status}\t${Package}\t${Architecture}\t${Version}\t${Provides}\n`
 
 // dpkg installs files of packages.
@@ -110,7 +110,7 @@ func (dpkg) change(ctx context.Context, c *call, o operation, items []*item) err
 }
 
 // repair finishes the configuration of packages that a reboot has interrupted: apt refuses to do anything before that.
-// The journal of dpkg shows it. If packages cannot be configured, the transaction says so.
+// The journal of dpkg shows such packages. If they cannot be configured, the transaction returns the error.
 func repair(ctx context.Context, c *call) {
 	entries, err := os.ReadDir(c.Path("/var/lib/dpkg/updates"))
 	if err != nil || !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Trim(e.Name(), "0123456789") == "" }) {
@@ -121,7 +121,7 @@ func repair(ctx context.Context, c *call) {
 	}
 }
 
-// confOption says what becomes of configuration files that were changed by hand.
+// confOption returns the option for configuration files that were changed by hand.
 func confOption(it *item, prefix string) string {
 	if it.replace {
 		return prefix + "new"

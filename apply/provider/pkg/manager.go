@@ -20,7 +20,7 @@ const lockWait = 5 * time.Minute
 
 var lockSeconds = strconv.Itoa(int(lockWait / time.Second))
 
-// A manager is a package manager: what it can do, and how.
+// A manager is a package manager: its features, and its commands.
 type manager struct {
 	name     string
 	programs []string // one of these must be there; it is the program that is run
@@ -163,7 +163,7 @@ func (c *call) feed(ctx context.Context, stdin string, argv []string, ok ...int)
 	return err
 }
 
-// withoutWarnings leaves out the lines of apt that do not say why it failed.
+// withoutWarnings removes the lines of apt that are not about its failure.
 func withoutWarnings(text []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(text) {

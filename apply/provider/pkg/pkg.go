@@ -65,7 +65,7 @@ type item struct {
 	err  error // of the query for this package
 }
 
-// A state is what a query says of a package.
+// A state is the state of a package, as a query returns it.
 type state struct {
 	name     string   // of the package that provides a virtual one; "" is the item's
 	versions []string // that are installed; most managers have one at most

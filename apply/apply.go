@@ -6,11 +6,12 @@
 //
 // # Order
 //
-// Resources are applied in the order of the manifest unless relations say otherwise, as with Puppet's
-// setting ordering=manifest. Items that implement resource.Parallel, such as files, are applied many
-// at a time by a fixed number of workers, where no relation is between them. An item that is not Parallel starts when all
-// items before it are done, and is alone. Resources of one type that follow each other are
-// read and changed together where their type can do that (resource.Reader, resource.Doer).
+// Resources are applied in the order of the manifest unless relations require another order, as with
+// Puppet's setting ordering=manifest. Items that implement resource.Parallel, such as files, are applied
+// many at a time by a fixed number of workers, if they have no relation to each other. An item that is
+// not Parallel starts when all items before it are done, and runs alone. Resources of one type that
+// follow each other are read and changed together if their type can do that (resource.Reader,
+// resource.Doer).
 //
 // # Failures
 //
@@ -35,11 +36,11 @@ import (
 	"bolt/format/ordered"
 )
 
-// Options say how a catalog is applied.
+// Options are the settings of a run.
 type Options struct {
 	// Types has the resource types that can be applied, by capitalized name.
 	Types map[string]resource.Type
-	// Noop says that resources are left as they are, unless their own noop is false.
+	// Noop leaves resources as they are, unless their own noop is false.
 	Noop bool
 	// Tags are the tags of the resources that are applied; nil for all. Resources with
 	// one of SkipTags are not applied.
@@ -109,7 +110,7 @@ type Run struct {
 	hidden    sync.Map // the *strings.Replacer of each resource with secrets, by its catalog.Ref
 }
 
-// passive are the types whose resources say something about others and are not applied themselves.
+// passive are the types whose resources are settings for other resources. They are not applied themselves.
 var passive = []string{"Filebucket", "Node", "Schedule", "Whit"}
 
 // Reported reports whether a resource of a catalog has a result when the catalog is applied.
@@ -121,7 +122,7 @@ func Reported(r *catalog.Resource) bool {
 // names its resource and where this is declared.
 func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	run := &Run{host: h, o: o, byRef: make(map[catalog.Ref]*step), byKey: make(map[catalog.Ref]bool), resources: make(map[string][]*resource.Resource)}
-	// The catalog decides the type of what is applied, so the host answers from the run.
+	// The catalog decides which types are applied, so the host answers from the run.
 	host := *h
 	host.Declared = func(typ string) []*resource.Resource { return run.resources[typ] }
 	if h.Log != nil {

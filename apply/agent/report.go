@@ -15,7 +15,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// A puppetReport is what is used of Puppet's report (format 12). Older formats have the same members.
+// A puppetReport has the used members of Puppet's report (format 12). Older formats have the same members.
 type puppetReport struct {
 	Status   string                  `json:"status"`
 	Logs     []puppetLog             `json:"logs"`
@@ -270,7 +270,7 @@ func checksum(text string) string {
 	return text
 }
 
-// made is the message for people, nil for one that says what the results say. A diff becomes part of the event that it is about.
+// made returns the message for people, nil if the results have the same information. A diff becomes part of its event.
 func (l *puppetLog) made(byPath map[string]*report.Result, hide func(string) string) *report.Log {
 	out := &report.Log{Level: level(l.Level), Message: hide(l.Message), Time: l.Time}
 	quiet := out.Level != report.Err && out.Level != report.Warning
@@ -334,8 +334,8 @@ func headed(ref catalog.Ref, diff string) string {
 // minSecret is the length from which a secret is looked for in the messages of Puppet. Shorter ones would hide parts of words.
 const minSecret = 4
 
-// hider returns a function that replaces the secrets of a catalog. Puppet hides those that it prints
-// itself; an error of a type or of a program can have them, too.
+// hider returns a function that replaces the secrets of a catalog. Puppet hides secrets in its own
+// messages. Errors of types and programs can have secrets, too.
 func hider(c *catalog.Catalog) func(string) string {
 	var pairs []string
 	var collect func(v any)

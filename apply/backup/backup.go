@@ -1,7 +1,7 @@
 // Package backup keeps copies of files on a machine before they are replaced or removed.
 //
-// A copy is named by its SHA-256, so equal contents are kept once. The file "list" says which
-// copy is of which path: a JSON object on each line, the last one at the end.
+// A copy is named by its SHA-256, so equal contents are kept once. The file "list" has the path of
+// each copy: one JSON object on each line, in the order of the copies.
 package backup
 
 import (
@@ -104,7 +104,7 @@ func (s *Store) copy(in io.Reader) (sum string, err error) {
 	return sum, err
 }
 
-// Prune removes old copies, and what is left of copies that were broken off.
+// Prune removes old copies, and the remains of interrupted copies.
 func (s *Store) Prune() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package bundle says which contents a catalog needs on a machine, and keeps those that
-// were sent there for the time of a run.
+// Package bundle finds the contents that a catalog needs on a machine, and keeps the contents
+// that were sent there for the time of a run.
 //
 // Contents are files of the controller, named by their SHA-256. A machine needs a content
-// only if the file that shall have it has another one.
+// only if its file has another one.
 package bundle
 
 import (

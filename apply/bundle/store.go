@@ -64,7 +64,7 @@ func (s *Store) Has(sum string) bool {
 	return s.checked[sum]
 }
 
-// Verify returns a reader whose end is an error if the digest of what was read is another one.
+// Verify returns a reader that ends with an error if the data does not have the digest sum.
 func Verify(r io.ReadCloser, sum string) io.ReadCloser {
 	return &verified{ReadCloser: r, hash: sha256.New(), sum: sum}
 }

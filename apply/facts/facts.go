@@ -29,7 +29,7 @@ import (
 // Version is the version of facter that is imitated, which is the fact facterversion.
 const Version = "4.11.0"
 
-// Options say where facts come from. The zero value is this machine with an empty environment.
+// Options are the sources of facts. The zero value is this machine with an empty environment.
 type Options struct {
 	// Root is put in front of the paths of files; "" on a real machine. Tests set it.
 	Root string
@@ -56,7 +56,7 @@ const (
 	fileLimit = 8 << 20
 )
 
-// A collector holds what several facts need. Only one goroutine uses it.
+// A collector holds the data that several facts need. Only one goroutine uses it.
 type collector struct {
 	ctx   context.Context
 	o     Options

@@ -219,7 +219,7 @@ func (b *binding) fact() *ordered.Map {
 }
 
 // local reports whether an address is reachable on its own link only. Such an address is the main
-// one of an interface only if there is no other.
+// address of an interface only if the interface has no other.
 func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() || isULA(a) }
 
 func isULA(a netip.Addr) bool { return a.Is6() && a.As16()[0]&0xfe == 0xfc }

@@ -25,7 +25,7 @@ type system struct {
 	lookup func(c *collector, host string) string
 }
 
-// uts is what uname(2) returns.
+// uts is the result of uname(2).
 type uts struct{ sysname, nodename, release, version, machine string }
 
 type fsSize struct{ size, free, available uint64 } // in bytes
@@ -41,7 +41,7 @@ func (c *collector) kernelVersion() (any, error) {
 	return strings.Join(digits().FindAllString(c.uts.release, 3), "."), nil
 }
 
-// filesystems are those that the kernel knows and that need a device.
+// filesystems returns the file systems that the kernel knows and that need a device.
 func (c *collector) filesystems() (any, error) {
 	text, _ := c.read("/proc/filesystems")
 	var names []string

@@ -100,7 +100,7 @@ func (c *collector) container() (kind string, info object) {
 	return "", nil
 }
 
-// virtWhat is the first name that the program virt-what prints (version 1.25), under facter's names.
+// virtWhat returns the first name that the program virt-what 1.25 prints, as facter names it.
 // The program reads the same places.
 func (c *collector) virtWhat() string {
 	vendor, product, bios := c.dmiValue("sys_vendor"), c.dmiValue("product_name"), c.dmiValue("bios_vendor")

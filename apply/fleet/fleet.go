@@ -31,16 +31,16 @@ const (
 type Apply struct {
 	// Facts returns the facts of a target that are known without asking it.
 	Facts func(ctx context.Context, site *run.Site) (*ordered.Map, error)
-	// Collect returns these facts together with those that the target has. It is called only if a compilation needs them. nil: facts are
-	// not collected.
+	// Collect returns these facts together with the facts that the target collects. It is called only if a
+	// compilation needs them. nil: facts are not collected.
 	Collect func(ctx context.Context, site *run.Site) (*ordered.Map, error)
-	// Compile makes the catalog of a target. An error is about this target only. partial says that facts is what Facts
-	// returned, and Collect would return more: the error is ErrMoreFacts if the compilation reads a fact that facts does not have.
+	// Compile makes the catalog of a target. An error concerns this target only. partial is set if facts are from
+	// Facts, and Collect would return more. The error is then ErrMoreFacts if the compilation reads a missing fact.
 	Compile func(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error)
-	// Deliver has a catalog applied on the target. It calls each for every resource as soon as its result is
-	// known, one at a time. The error is for what kept the catalog from being applied; failed resources are none.
+	// Deliver applies a catalog on the target. It calls each for every resource as soon as its result is
+	// known, one at a time. It returns an error if the catalog could not be applied, but not for failed resources.
 	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
-	// Ask returns what became of an earlier run on the target, for an Inquiry.
+	// Ask returns the fate of an earlier run on the target, for an Inquiry.
 	Ask func(ctx context.Context, site *run.Site) (*frame.Fate, error)
 	// Report take the finished run of a target. They are called from several goroutines.
 	Report []ReportFunc

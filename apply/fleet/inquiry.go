@@ -17,7 +17,7 @@ const KindUnknown = "bolt/unknown-outcome"
 
 // An Inquiry is the action that queries targets for the outcome of an apply whose results were lost. If the apply has
 // ended on a target, the result is that of the apply, without the messages of resources. Otherwise the error is of
-// KindUnknown, with what the target knows. An Inquiry changes nothing.
+// KindUnknown, with the answer of the target. An Inquiry changes nothing.
 type Inquiry struct{ apply *Apply }
 
 // Inquiry returns the action that queries targets for the outcome of a.
@@ -42,7 +42,7 @@ func (q *Inquiry) Do(ctx context.Context, site *run.Site) error {
 	return q.ended(ctx, site, fate)
 }
 
-// told returns what is known about an apply that has not come to its end; "" for one that has.
+// told describes an apply that has not come to its end; "" if it has.
 func told(f *frame.Fate) string {
 	switch f.State {
 	case frame.StateRunning:

@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// askLimit is how long bolt tries to find out what became of a run after the connection was lost.
+	// askLimit is the time in which bolt tries to find the fate of a run after the connection was lost.
 	askLimit = 30 * time.Second
 	// askPause is between two questions to a helper that still works.
 	askPause = time.Second
 )
 
-// resume finds out what became of a run whose connection was lost: it connects once more and asks the helper. If
-// the run has ended, done gets the results of the resources that were not heard of before; the error is
-// then nil if the run came to its end.
+// resume finds the fate of a run whose connection was lost: it connects again and queries the helper. If the run
+// has ended, done gets the results that had not arrived. The error is then nil if the run came to its end.
 func (d *Delivery) resume(ctx context.Context, site *run.Site, c *catalog.Catalog, id string, done *report.Run, lost error) error {
 	if e, is := errors.AsType[*transport.Error](lost); !is || e.Class != transport.ClassLost {
 		return lost
@@ -67,7 +66,7 @@ func (d *Delivery) Asked(ctx context.Context, site *run.Site) (*frame.Fate, erro
 	return d.ended(ctx, site, site.Conn, d.run(site.Target))
 }
 
-// ended returns what became of a run, when it has ended or ctx ends.
+// ended waits until a run has ended or ctx ends, and returns the fate of the run.
 func (d *Delivery) ended(ctx context.Context, site *run.Site, conn transport.Conn, id string) (*frame.Fate, error) {
 	for {
 		fate, err := remote.Asked(ctx, conn, d.Target(site), id)
@@ -110,7 +109,7 @@ func fill(c *catalog.Catalog, done *report.Run, fate *frame.Fate) {
 	}
 }
 
-// noted is the error of a lost connection that says what became of the run.
+// noted returns the error of a lost connection, with a text about the fate of the run.
 func noted(site *run.Site, err error, text string) error {
 	e, is := errors.AsType[*transport.Error](err)
 	if !is {

@@ -2,10 +2,10 @@
 // form on the wire.
 //
 // A frame is a length (4 bytes, big endian), a type (1 byte) and a body of that length.
-// Bodies are JSON, except for those of Catalog and Content, which are raw. The output of
-// the helper begins with a line (Greeting); everything before it was printed by start-up
-// files of a shell. A Hello follows, then either a Need, or any number of Events and Logs
-// and a Done. The answer to a question is a Fate, Facts or a State instead.
+// Bodies are JSON, except for the raw bodies of Catalog and Content. The output of the
+// helper begins with a line (Greeting); everything before it was printed by start-up files
+// of a shell. A Hello follows, then either a Need, or any number of Events and Logs and a
+// Done. The answer to a query is a Fate, Facts or a State instead.
 //
 // The input of the helper is empty, or a gzip stream of frames: an Offer, a Catalog, and
 // Contents. Each part can be missing.
@@ -151,8 +151,8 @@ var (
 	ErrNoise = fmt.Errorf("more than %d KiB of output came before the greeting of the helper", maxNoise>>10)
 )
 
-// Skip reads up to the end of the greeting. before is what stands in front of it: all of the
-// output if the error is ErrNoGreeting.
+// Skip reads up to the end of the greeting. before is the output before the greeting: all of it
+// if the error is ErrNoGreeting.
 func (r *Reader) Skip(run string) (before []byte, err error) {
 	want := []byte(Greeting(run))
 	for len(before) < maxNoise {

@@ -21,7 +21,7 @@ type Hello struct {
 	Dir      string `json:"dir"`            // state directory
 }
 
-// A Need says what the helper lacks. Nothing was changed.
+// A Need lists the data that the helper lacks. Nothing was changed.
 type Need struct {
 	Catalog  bool     `json:"catalog,omitempty"`
 	Contents []string `json:"contents,omitempty"` // SHA-256, hexadecimal
@@ -65,7 +65,7 @@ func (c *Counts) Of(s report.Status) *int {
 	return nil
 }
 
-// A Stop says why a run ended before it was through: "" if it did not.
+// A Stop is the reason why a run ended early: "" if it did not.
 type Stop string
 
 // The reasons.
@@ -85,7 +85,7 @@ type Done struct {
 	Owed []string `json:"owed,omitempty"`
 }
 
-// A Kind says why a run was refused.
+// A Kind is the reason why a run was refused.
 type Kind string
 
 // The kinds.
@@ -98,7 +98,7 @@ const (
 	KindInput   Kind = "input"   // the input of the helper is wrong, or incomplete
 )
 
-// A Refusal says why a run was refused. Nothing was changed.
+// A Refusal is the error of a run that was refused. Nothing was changed.
 type Refusal struct {
 	Kind     Kind     `json:"kind"`
 	Messages []string `json:"messages"`
@@ -115,7 +115,7 @@ type Holder struct {
 	Start time.Time `json:"start"`
 }
 
-// A State is what became of a run.
+// A State is the outcome of a run.
 type State string
 
 // The states.
@@ -126,7 +126,7 @@ const (
 	StateBroken  State = "broken off" // the helper was killed, or the machine went down
 )
 
-// A Fate is the answer to the question what became of a run.
+// A Fate describes the outcome of a run, as an answer to "asked".
 type Fate struct {
 	State State     `json:"state"`
 	Node  string    `json:"node,omitempty"`
@@ -148,7 +148,7 @@ type Facts struct {
 	Notes []Note       `json:"notes,omitempty"`
 }
 
-// A Note says why a fact is missing.
+// A Note is the reason why a fact is missing.
 type Note struct {
 	Fact   string `json:"fact"`
 	Reason string `json:"reason"`
@@ -219,7 +219,7 @@ func (r *Result) Report() (*report.Result, error) {
 	return out, nil
 }
 
-// Shorten removes the diffs of a result, and cuts what makes it longer than a frame can be.
+// Shorten removes the diffs of a result, and cuts events and long strings, so that it fits in a frame.
 func (r *Result) Shorten() {
 	const most = 8 << 10
 	cut := func(s string) string { return s[:min(len(s), most)] }

@@ -181,8 +181,8 @@ func (it *item) wanted(ensure string) error {
 	return nil
 }
 
-// allowed is an error if the manager cannot do what the resource wants. param says that the provider is a
-// parameter, so that this is a mistake in the catalog.
+// allowed returns an error if the manager does not have a feature that the resource needs. param is set if the
+// provider is a parameter, so that this is a mistake in the catalog.
 func (it *item) allowed(m *manager, param bool) error {
 	problem := ""
 	switch {

@@ -9,7 +9,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// rpmFormat has a line for each package: name, epoch, version, release, architecture, and what it provides.
+// rpmFormat has a line for each package: name, epoch, version, release, architecture, and its virtual packages.
 const rpmFormat = `%{NAME}\t%|EPOCH?{%{EPOCH}}:{0}|\t%{VERSION}\t%{RELEASE}\t%{ARCH}\t[%{PROVIDENAME} ]\n`
 
 // rpm installs files of packages.
@@ -234,7 +234,7 @@ var architectures = []string{"noarch", "x86_64", "i386", "i486", "i586", "i686",
 
 func (y yum) change(ctx context.Context, c *call, o operation, items []*item) error {
 	if o == remove {
-		// dnf would remove what needs the package, too. With rpm that is an error, as in Puppet.
+		// dnf would also remove packages that need the package. With rpm that is an error, as in Puppet.
 		return c.transact(ctx, append([]string{"rpm", "-e"}, eraseNames(items)...))
 	}
 	argv := []string{c.manager.name, "-q", "-y"}

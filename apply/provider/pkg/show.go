@@ -10,7 +10,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// Show implements resource.Shower. All packages are those that the manager of the system has installed.
+// Show implements resource.Shower. Without a name, it shows the installed packages of the system's manager.
 func (t packages) Show(ctx context.Context, h *resource.Host, name string) (list []*resource.Resource, err error) {
 	names := []string{name}
 	if name == "" {

@@ -104,7 +104,7 @@ func (packages) DoAll(ctx context.Context, h *resource.Host, works []resource.Wo
 	return doAll(ctx, h, works)
 }
 
-// A job is what may be one transaction. It is comparable.
+// A job is a key: items with equal jobs can be one transaction.
 type job struct {
 	manager, command string
 	operation        operation
@@ -150,7 +150,7 @@ func doAll(ctx context.Context, h *resource.Host, works []resource.Work) []error
 	return list
 }
 
-// job says with which other items an item can be changed.
+// job returns the key of the transaction in which an item can be changed.
 func (it *item) job(property string) job {
 	j := job{manager: it.m.name, command: it.command, operation: install}
 	options := it.install
@@ -178,8 +178,8 @@ func (it *item) job(property string) job {
 	return j
 }
 
-// direction says whether another version of an installed package is newer. Managers that do not need to know
-// do both with install.
+// direction returns the operation for another version of an installed package, which can be newer or older.
+// Managers that do not need to know do both with install.
 func (it *item) direction() operation {
 	if _, is := it.m.driver.(yum); !is {
 		if it.m.sourced {

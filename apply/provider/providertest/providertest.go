@@ -65,7 +65,7 @@ func (m *Machine) record(c *resource.Command) string {
 	return line
 }
 
-// An Answer is what a scripted program prints for command lines with a beginning.
+// An Answer is the output of a scripted program for command lines with a prefix.
 type Answer struct {
 	Begin string
 	Out   resource.Output
@@ -107,7 +107,7 @@ func (m *Machine) Write(name, text string, mode os.FileMode) {
 	}
 }
 
-// Shell runs a script in the root and returns what it prints.
+// Shell runs a script in the root and returns its output.
 func (m *Machine) Shell(script string) string {
 	m.t.Helper()
 	return roottest.Shell(m.t, m.Root, script)

@@ -1,5 +1,5 @@
-// Package purge applies resources of the type resources: they remove what exists on the host and is not in the
-// catalog.
+// Package purge applies resources of the type resources: they remove resources that exist on the host and are
+// not in the catalog.
 package purge
 
 import (
@@ -21,7 +21,7 @@ import (
 type purgeType map[string]resource.Type
 
 // Type returns the type resources. types are all types that can be applied, by capitalized name, and may be changed
-// afterwards. Those that are resource.Lister can be purged.
+// afterwards. A type that is a resource.Lister can be purged.
 func Type(types map[string]resource.Type) resource.Type { return purgeType(types) }
 
 // An identifier is a type whose resources are not named by their name alone.
@@ -119,7 +119,7 @@ func (i *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	typ := i.t[i.name]
 	lister, is := typ.(resource.Lister)
 	if !is {
-		// Differs from Puppet: a machine without all packages or groups that nobody has declared would be lost.
+		// Differs from Puppet: a machine without its undeclared packages or groups would be lost.
 		h.Logf(i.r.Ref, report.Warning, "bolt does not purge resources of the type %s, so none is removed", strings.ToLower(i.name))
 		return nil, nil
 	}

@@ -37,7 +37,7 @@ type Format struct {
 	Mode fs.FileMode
 }
 
-// A Record is what a line says.
+// A Record is the parsed content of a line.
 type Record struct {
 	Name   string
 	Values Values
@@ -63,8 +63,8 @@ type Item struct {
 	Name   string // of the record
 	Absent bool
 	Want   []Property
-	// Places returns the files that can have the record; the last one is the file that it is to be in. After an
-	// error there is no record, and none can be made.
+	// Places returns the files that can have the record; a new record is written to the last one. After an error,
+	// the record is absent and cannot be made.
 	Places func(ctx context.Context, h *resource.Host) ([]Place, error)
 	// Written, if it is not nil, is called after a file was written for the item, with the rights that the process has.
 	Written func(ctx context.Context, h *resource.Host, path string) error

@@ -56,8 +56,8 @@ func must(ctx context.Context, h *resource.Host, c command) error {
 	return fmt.Errorf("%s exited with code %d: %s", c, out.Code, printed)
 }
 
-// env is the environment of the host without what a login sets: services must not depend on the user
-// that starts them.
+// env returns the environment of the host without the variables that a login sets: services must not depend on
+// the user that starts them.
 func env(h *resource.Host) []string {
 	env := make([]string, 0, len(h.Env))
 	for _, e := range h.Env {

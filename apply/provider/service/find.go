@@ -9,7 +9,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// find returns a manager by name, or that of the host. It looks for what Puppet looks for.
+// find returns a manager by name, or the manager of the host. It uses the same signs as Puppet.
 func find(h *resource.Host, name string) (manager, error) {
 	for _, c := range candidates(h) {
 		if c.name == name || name == "" && c.unusable == "" {
@@ -52,7 +52,7 @@ func candidates(h *resource.Host) []candidate {
 	return all
 }
 
-// missing says which program is missing.
+// missing returns a message that names the missing program.
 func missing(h *resource.Host, programs ...string) string {
 	for _, p := range programs {
 		found := false
@@ -73,7 +73,7 @@ func missing(h *resource.Host, programs ...string) string {
 	return ""
 }
 
-// family are the names of the system, and of those that it is like.
+// family returns the names of the system, and of the systems that it is like.
 func family(h *resource.Host) map[string]bool {
 	names := make(map[string]bool)
 	data, _ := os.ReadFile(h.Path("/etc/os-release"))

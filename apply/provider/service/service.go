@@ -1,9 +1,8 @@
 // Package service applies resources of the type service: programs that run in the background.
 //
-// A manager is what starts them on a host: systemd, OpenRC, the init scripts of Debian, Red Hat and others,
-// or only the commands of the resource (Puppet's provider base). The states of all
-// services of systemd that can be applied next are read with one call of systemctl show and one of
-// systemctl is-enabled.
+// A manager starts the services of a host: systemd, OpenRC, the init scripts of Debian, Red Hat and others,
+// or only the commands of the resource (Puppet's provider base). One call of systemctl show and one of
+// systemctl is-enabled read the states of all services of systemd that can be applied next.
 package service
 
 import (
@@ -39,7 +38,7 @@ type item struct {
 	state state
 }
 
-// A state is what Read found.
+// A state is the result of Read.
 type state struct {
 	running bool
 	// enabled is true, false or mask. settled is set if the manager cannot change it, and it counts as wanted.

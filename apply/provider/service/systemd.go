@@ -11,7 +11,7 @@ import (
 // systemd is the manager of most systems.
 type systemd struct{}
 
-// A unit is what systemctl show prints about a service.
+// A unit has the properties of a service that systemctl show prints.
 type unit struct{ id, load, active, file string }
 
 // readUnits finds the states of many services. The results are in the order of the services.
@@ -91,9 +91,9 @@ func query(ctx context.Context, h *resource.Host, argv ...string) (*resource.Out
 	return h.Run(ctx, &resource.Command{Argv: argv, Env: append(env(h), "LC_ALL=C")})
 }
 
-// areEnabled queries how services are enabled with one command. UnitFileState would not do: it is that of the last
-// reload. The services whose answer cannot be told from others are not in the result: systemctl prints nothing for
-// unknown services, and the answers for init scripts before all others.
+// areEnabled queries how services are enabled with one command. UnitFileState is not sufficient: it is the state at
+// the last reload. If an answer cannot be assigned to a service, the service is not in the result: systemctl prints
+// nothing for unknown services, and the answers for init scripts before all others.
 func areEnabled(ctx context.Context, h *resource.Host, items []*item, units map[string]unit) map[string]string {
 	var names []string
 	for _, x := range items {
@@ -220,7 +220,7 @@ func (systemd) restart(ctx context.Context, h *resource.Host, x *item) (bool, er
 	return true, explain(ctx, h, x, systemctl(ctx, h, "restart", x))
 }
 
-// explain logs what the journal says about a failure.
+// explain logs the lines of the journal about a failure.
 func explain(ctx context.Context, h *resource.Host, x *item, err error) error {
 	if err == nil {
 		return nil

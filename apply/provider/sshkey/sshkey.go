@@ -131,7 +131,7 @@ func (t hostKeys) identity(r *resource.Resource) (name, typ string, err error) {
 	return name, typ, err
 }
 
-// Identity is what makes two resources the same key: host and type.
+// Identity returns the host and the type. Two resources with equal ones are the same key.
 func (t hostKeys) Identity(r *resource.Resource) string {
 	name, typ, err := t.identity(r)
 	if err != nil {

@@ -177,7 +177,7 @@ type candidate struct {
 	goes      bool
 }
 
-// Generate returns the files to remove. What is in a directory comes before the directory.
+// Generate returns the files to remove. The files in a directory come before the directory.
 func (t *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Resource, error) {
 	files, err := t.candidates(ctx, h)
 	var most *fileset.MostError
@@ -188,8 +188,8 @@ func (t *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	if err != nil {
 		return nil, err
 	}
-	// A directory goes only if all that is in it goes. Differs from Puppet: it removes directories with what is in them,
-	// against its own documentation.
+	// A directory is removed only if all of its files are removed. Differs from Puppet: it removes directories with
+	// other files in them, against its own documentation.
 	stays := make(map[string]bool)
 	var list []*resource.Resource
 	for _, c := range slices.Backward(files) {
@@ -207,7 +207,7 @@ func (t *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	return list, nil
 }
 
-// candidates returns the files, a directory before what is in it.
+// candidates returns the files, a directory before its files.
 func (t *item) candidates(ctx context.Context, h *resource.Host) ([]candidate, error) {
 	var top unix.Stat_t
 	if err := unix.Lstat(t.path, &top); err != nil {

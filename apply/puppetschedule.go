@@ -11,7 +11,7 @@ import (
 	"bolt/catalog/types"
 )
 
-// A schedule says when a resource may be applied (Puppet's type schedule).
+// A schedule limits the times at which a resource can be applied (Puppet's type schedule).
 type schedule struct {
 	period   string // hourly, daily, weekly, monthly, never; "" for always
 	byNumber bool   // periodmatch: another hour, day ..., instead of the distance in time

@@ -18,7 +18,7 @@ import (
 )
 
 // The scheduler is one goroutine, that of Apply. It takes steps from a queue in the order of the catalog,
-// gives attempts to workers, and handles what they return. Workers never look at the graph.
+// gives attempts to workers, and handles their results. Workers never look at the graph.
 
 // A scheduler applies a run.
 type scheduler struct {
@@ -37,9 +37,9 @@ type scheduler struct {
 	seq     int
 }
 
-// Apply applies the catalog. sink is called from one goroutine at a time, with the result of each resource as soon as
-// that is known. The end of ctx ends what runs, also in the middle of a resource; Options.Stop
-// does not. The error is that of ctx. Apply is called once.
+// Apply applies the catalog. It calls sink from one goroutine at a time, with the result of each resource as soon as
+// that is known. If ctx ends, programs end, also in the middle of a resource; Options.Stop lets them finish. The
+// error is that of ctx. Apply is called once.
 func (r *Run) Apply(ctx context.Context, sink func(*report.Result)) (*Summary, error) {
 	s := &scheduler{Run: r, sink: sink}
 	s.number()
@@ -302,7 +302,7 @@ func (s *scheduler) finish(batch []*attempt) {
 	}
 }
 
-// signal tells the steps after this one about its changes.
+// signal passes the changes of a step to the steps after it.
 func (s *scheduler) signal(a *attempt) {
 	st := a.s
 	changed, would := 0, 0

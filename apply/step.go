@@ -14,7 +14,7 @@ import (
 )
 
 // A step is a resource that is applied, or a point at which a container is entered or left. Only the
-// scheduler's goroutine reads and writes it, except for what apply does while the step runs.
+// scheduler's goroutine reads and writes it, except that apply uses it while the step runs.
 type step struct {
 	ref      catalog.Ref
 	resource *resource.Resource // nil for containers and passive resources
@@ -187,7 +187,7 @@ func (a *attempt) plan() bool {
 	return true
 }
 
-// changing says that the resource is changed, or refreshed, from now on.
+// changing records that the change or refresh of the resource begins.
 func (a *attempt) changing() {
 	if a.run.o.Changing != nil {
 		a.run.o.Changing(a.s.ref)

@@ -80,8 +80,8 @@ func pack(job *Job) (*packed, error) {
 	return p, nil
 }
 
-// stripped is a catalog without what changes at each compilation, and without paths of this machine. So its
-// digest stays the same as long as what it describes does.
+// stripped returns a catalog without values that change at each compilation, and without paths of this machine.
+// So equal resources have the same digest.
 func stripped(c *catalog.Catalog) *catalog.Catalog {
 	out := *c
 	out.UUID, out.Version, out.CodeID = "", "", ""
@@ -195,7 +195,7 @@ func (p *packed) open(c *content) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// changed is the error for a content that is not as the catalog says.
+// changed returns the error for a content that does not have the digest of the catalog.
 func changed(c *content, err error) error {
 	return &transport.Error{Class: transport.ClassFile, Err: err,
 		Msg:  fmt.Sprintf("The content of %s cannot be read from %s: %v", c.Path, c.Source, err),

@@ -1,9 +1,9 @@
 // Package remote applies a catalog on a machine that a transport.Conn reaches, and collects its facts.
 //
-// It starts the helper there, and copies it first if it is missing. The helper says what
-// it lacks: so an apply is at most two runs of a command, and a catalog that the machine has already
-// takes one. The catalog and the contents of files travel on standard input; the results come
-// as frames (package frame) on standard output.
+// It starts the helper there, and copies it first if it is missing. The helper requests the data that
+// it lacks. So an apply is at most two runs of a command, and only one if the machine already has the
+// catalog. The catalog and the contents of files travel on standard input; the results come as frames
+// (package frame) on standard output.
 //
 // Nothing that the machine sends is trusted. The resources must be those of the catalog, each once, and
 // the size of all output is bounded.
@@ -68,7 +68,7 @@ type Job struct {
 	Log    func(*report.Log)
 }
 
-// An Outcome is what an apply came to. The results were given to Job.Result.
+// An Outcome is the end of an apply. The results were passed to Job.Result.
 type Outcome struct {
 	Run     string
 	Counts  frame.Counts
@@ -108,7 +108,7 @@ const interruptGrace = 20 * time.Second
 
 // Apply applies a catalog. The error is a *RefusedError, or a *transport.Error: of ClassBootstrap if the
 // helper cannot run there, of ClassProtocol if the machine does not answer as it should, or else of the
-// connection. After an error of ClassLost or ClassCancelled, Asked says what became of the run.
+// connection. After an error of ClassLost or ClassCancelled, Asked returns the fate of the run.
 func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outcome, error) {
 	run := cmp.Or(job.Run, transport.NewPrivateName())
 	p, err := pack(job)
@@ -166,7 +166,7 @@ func (p *packed) arguments(job *Job, run string) []string {
 	return args
 }
 
-// Asked returns what became of a run. The state is frame.StateUnknown if no helper is there.
+// Asked returns the fate of a run. The state is frame.StateUnknown if the machine does not have the helper.
 func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
 	s := &session{conn: conn, t: t, run: run}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFate}
@@ -252,7 +252,7 @@ func protocolError(label, format string, a ...any) error {
 		Msg: fmt.Sprintf("The helper on %s does not answer as it should: %s", label, safetext.Message(fmt.Sprintf(format, a...)))}
 }
 
-// hint says how to choose another state directory.
+// hint returns the hint to choose another state directory.
 func (t *Target) hint() string {
 	if t.DirSetting == "" {
 		return ""

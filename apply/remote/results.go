@@ -23,7 +23,7 @@ const (
 	maxGenerated = 1 << 20
 )
 
-// results takes what the helper answers.
+// results takes the frames of the helper.
 type results struct {
 	job   *Job // nil for a question
 	label string
@@ -42,7 +42,7 @@ type results struct {
 	generated map[catalog.Ref]bool
 }
 
-// complete reports whether the helper has said all.
+// complete reports whether the last frame has arrived.
 func (r *results) complete() bool {
 	return r.need != nil || r.done != nil || r.fate != nil || r.facts != nil || r.states != nil
 }
@@ -84,7 +84,7 @@ type longError struct{ max int64 }
 
 func (e *longError) Error() string { return fmt.Sprintf("its output is longer than %d bytes", e.max) }
 
-// end ends the output. before is what stands in front of the greeting.
+// end ends the output. before is the output before the greeting.
 func (in *reader) end() (greeted bool, before string, err error) {
 	in.w.Close()
 	in.wg.Wait()
@@ -265,7 +265,7 @@ func (r *results) check(d *frame.Done) error {
 	return nil
 }
 
-// outcome is what a complete run came to.
+// outcome returns the outcome of a complete run.
 func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 	d := r.done
 	if d.Refused != nil {

@@ -32,7 +32,7 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 		return err
 	}
 	if no.kind == kindBroken && placing != nil {
-		// It is replaced once. The script says where it belongs if it is told to start one that cannot be there.
+		// It is replaced once. The script prints the directory if it gets a digest that no helper can have.
 		broken := no
 		if no, err = s.attempt(ctx, noSums, "", args, nil, r); err != nil {
 			return err

@@ -11,11 +11,11 @@ import "strings"
 // helper. If there is no helper to start, it prints a line with the reason and one with the
 // directory.
 //
-// A user who could write to a component of the path could replace the helper, and root would run it. So
-// each component must belong to root or to the user, and no other user can write to it
-// unless it is sticky. The parent of the state directory is resolved first, because systems have
-// links such as /home; those links must belong to root or to the user, too. The directory and the
-// helper themselves cannot be links.
+// If another user could write to a component of the path, that user could replace the helper, and root would
+// run it. So each component must belong to root or to the user, and other users cannot write to it unless
+// it is sticky. The parent of the state directory is resolved first, because systems have links such as
+// /home. These links must belong to root or to the user, too. The directory and the helper themselves
+// cannot be links.
 const startScript = `t=$1 d=$2 a=$3 b=$4 n=$5; shift 5; i=$(umask); umask 077
 x() { printf "%s-cannot %s %s\n%s\n" bolt "$t" "$1" "$d"; exit 4; }
 k=$(uname -sm) u=$(id -u)
@@ -64,7 +64,7 @@ func parseCannot(output, run string) *cannot {
 	return c
 }
 
-// systems maps what uname(1) prints to the names of helpers.
+// systems maps the output of uname(1) to the names of helpers.
 func systems() map[string]string {
 	return map[string]string{"Linux x86_64": "linux-amd64", "Linux aarch64": "linux-arm64"}
 }

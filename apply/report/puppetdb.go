@@ -10,9 +10,9 @@ import (
 // PuppetDBVersion is the version of the command "store report" whose payload Run.PuppetDB is.
 const PuppetDBVersion = 8
 
-// PuppetDB is the run as the payload of PuppetDB's command "store report". version is as for Puppet. producer is the name of
-// the machine that sends it, and sent the time. Like Puppet, it has only the resources with events, and those that
-// were skipped.
+// PuppetDB returns the run as the payload of PuppetDB's command "store report". version is as for Puppet. producer is the
+// name of the machine that sends it, and sent is the time. As with Puppet, it has only resources with events and
+// skipped resources.
 func (r *Run) PuppetDB(c *catalog.Catalog, version, producer string, sent time.Time) *ordered.Map {
 	full := r.Puppet(c, version)
 	environment := c.Environment

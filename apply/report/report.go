@@ -1,5 +1,5 @@
-// Package report holds what happened to the resources of a catalog while it was applied,
-// as plain data: one Result for each resource, with an Event for each property.
+// Package report holds the results of applying a catalog as plain data: one Result for each
+// resource, with an Event for each property.
 //
 // The words of Status are those of bolt's apply report. The meaning of each is Puppet's.
 package report
@@ -38,7 +38,7 @@ type Event struct {
 	// Property is the name of the property; "" for a refresh and for an error that is not of
 	// one property.
 	Property string `json:"property,omitempty"`
-	// Name is what happened in Puppet's words, such as "file_created" or "content_changed".
+	// Name is Puppet's name of the change, such as "file_created" or "content_changed".
 	Name    string  `json:"name,omitempty"`
 	Outcome Outcome `json:"outcome"`
 	// Is and Should are the values before the change and after it, for people. A secret
@@ -72,14 +72,14 @@ type Log struct {
 	Time    time.Time `json:"time"`
 }
 
-// A Result is what became of one resource.
+// A Result is the outcome of one resource.
 type Result struct {
 	Ref    catalog.Ref
 	Status Status
 	// Refreshed is set if a refresh was carried out successfully.
 	Refreshed bool
-	// Reason says why a resource was skipped, or why it failed before a property was
-	// changed; "" otherwise.
+	// Reason is set if a resource was skipped, or failed before a property was changed; ""
+	// otherwise.
 	Reason string
 	Events []Event
 	// Generated is set for a resource that the catalog does not have, such as a file in a

@@ -9,7 +9,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// A Run is what one application of a catalog did: all results, in the order in which they came.
+// A Run is the result of applying one catalog: the results of all resources, in the order of arrival.
 type Run struct {
 	ID      string // of the run
 	Noop    bool

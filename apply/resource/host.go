@@ -36,7 +36,7 @@ type Host struct {
 	Log func(r catalog.Ref, level report.Level, text string)
 	// Env is the environment in which programs are run, "NAME=value".
 	Env []string
-	// Diffs says whether diffs of contents are wanted.
+	// Diffs is set if diffs of contents are reported.
 	Diffs bool
 	Now   func() time.Time
 }
@@ -65,7 +65,7 @@ type Command struct {
 	Argv []string
 	Env  []string // all of the environment; nil for that of the process
 	Dir  string
-	// Stdin is what the program reads; none if it is empty.
+	// Stdin is the standard input of the program, which can be empty.
 	Stdin []byte
 	// Session is for programs that must not be interrupted, such as package managers: ctx
 	// does not end them. Every program runs in a session of its own, so that it is not killed
@@ -77,8 +77,8 @@ type Command struct {
 	Timeout time.Duration
 	// As is the identity that the program gets; nil for that of the process.
 	As *Identity
-	// Combined adds what the program prints on standard error to Output.Stdout, in the order in
-	// which it is printed.
+	// Combined adds the standard error of the program to Output.Stdout, in the order of
+	// printing.
 	Combined bool
 }
 
@@ -92,7 +92,7 @@ type Identity struct {
 // ErrTimeout is the error of a program that ran longer than its Timeout.
 var ErrTimeout = errors.New("timed out")
 
-// An Output is what a program printed and how it ended.
+// An Output is the output and the exit code of a program.
 type Output struct {
 	Stdout, Stderr []byte // each up to OutputLimit bytes
 	Code           int    // of exit; 128 + N if signal N ended it

@@ -44,8 +44,8 @@ func (h *Host) Environ(vars ...string) []string {
 	return append(append(env, "PATH="+h.path(), "LC_ALL=C", "LANGUAGE=C"), vars...)
 }
 
-// Failure is the error of a program that did not end with exit code 0: what it printed, on one line;
-// nil if it did. The program is named by its last path element.
+// Failure returns an error if the program did not end with exit code 0: the output, on one line. The
+// program is named by its last path element.
 func (o *Output) Failure(program string) error {
 	if o.Code == 0 {
 		return nil

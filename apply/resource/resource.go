@@ -25,8 +25,8 @@ import (
 // applied.
 type Resource struct {
 	catalog.Ref
-	// Params are the parameters that have values. Sensitive values are unwrapped; Secret
-	// says which they are. Metaparameters are in it, too; the engine obeys them.
+	// Params are the parameters that have values. Sensitive values are unwrapped; their names
+	// are in Secret. Metaparameters are in it, too; the engine obeys them.
 	Params *ordered.Map
 	// Secrets names the parameters with a value that must never be shown.
 	Secrets []string
@@ -77,7 +77,7 @@ type Item interface {
 
 // A Change is the difference in one property.
 type Change struct {
-	// Property is the name of the property. Name is what happens in Puppet's words, such as
+	// Property is the name of the property. Name is Puppet's name of the change, such as
 	// "file_created"; "" stands for PROPERTY_changed.
 	Property, Name string
 	// Is and Should are the values for people. The engine replaces those of secret parameters
@@ -89,7 +89,7 @@ type Change struct {
 	// Diff returns a unified diff of contents, or ""; nil if there is none. The engine calls
 	// it before Do, only if diffs are wanted, and not for secrets.
 	Diff func() string
-	// NoRefresh says that no refresh is needed once the change is made, such as for a service that was just
+	// NoRefresh is set if a refresh is not needed after the change, such as for a service that was just
 	// started.
 	NoRefresh bool
 }
@@ -127,11 +127,11 @@ type Doer interface {
 	DoAll(ctx context.Context, h *Host, works []Work) []error
 }
 
-// A Lister is a Type that can list the resources that exist on the host, so that they can be shown, and those that
-// are not in the catalog removed.
+// A Lister is a Type that can list the resources that exist on the host. They can then be shown, and removed if they
+// are not in the catalog.
 type Lister interface {
 	// List returns the resources with "ensure" and the properties that are known. A resource with its title and its
-	// parameters, but with "ensure" set to "absent", removes what was found.
+	// parameters, but with "ensure" set to "absent", removes the resource that was found.
 	List(ctx context.Context, h *Host) ([]*Resource, error)
 }
 
@@ -146,8 +146,8 @@ type Shower interface {
 // ErrNeedsName is the error of a Shower that shows single resources only.
 var ErrNeedsName = errors.New("a name is needed: resources of this type cannot be listed")
 
-// Show returns the states of resources of a type as Shower.Show does, for a Lister, too. The result is sorted by title. The error says so if
-// the type can do neither.
+// Show returns the states of resources of a type as Shower.Show does, for a Lister, too. The result is sorted by
+// title. A type that is neither a Shower nor a Lister is an error.
 func Show(ctx context.Context, t Type, h *Host, typ, name string) (list []*Resource, err error) {
 	switch t := t.(type) {
 	case Shower:

@@ -1,13 +1,13 @@
-// Package runlog keeps on a machine what the runs of the helper there did: a lock, so that
-// one run works at a time; the highest sequence number; and a journal of each run.
+// Package runlog keeps the records of the helper's runs on a machine: a lock, so that one
+// run works at a time; the highest sequence number; and a journal of each run.
 //
 // All is in the state directory, which belongs to the user of the helper and which no
-// other user can write to. Journals name resources and how they ended. They have no values
-// and no messages in them, so nothing that is secret.
+// other user can write to. Journals have the names of resources and their status. They do
+// not have values or messages, so they have no secrets.
 //
-// A journal is a file of lines. Its lines about refreshes are on the disk before the
-// change that they belong to is made, the others may be lost if the machine goes down. A
-// run without a line of its end was broken off.
+// A journal is a file of lines. Its lines about refreshes are on the disk before the change
+// that they belong to is made. Other lines can be lost if the machine goes down. If a run has
+// no line for its end, it was broken off.
 package runlog
 
 import (

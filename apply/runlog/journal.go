@@ -37,7 +37,7 @@ type line struct {
 }
 
 type begin struct {
-	// Number is higher than that of each earlier journal, whatever the clock says.
+	// Number is higher than that of each earlier journal, even if the clock was set back.
 	Number  int64    `json:"number"`
 	Node    string   `json:"node"`
 	By      string   `json:"by"`
@@ -186,19 +186,19 @@ func (j *Journal) write(l line, sync bool) error {
 	return err
 }
 
-// Changing says that a resource is changed from now on.
+// Changing records that the change of a resource begins.
 func (j *Journal) Changing(r catalog.Ref) {
 	_ = j.write(line{Start: r.String()}, false) // Done reports it
 }
 
-// Ended says how a resource ended. A resource that is unchanged or skipped has no line.
+// Ended records the status of a resource. Unchanged and skipped resources have no line.
 func (j *Journal) Ended(r *report.Result) {
 	if r.Status != report.Unchanged && r.Status != report.Skipped {
 		_ = j.write(line{End: &frame.Ended{Ref: r.Ref.String(), Status: r.Status, Refreshed: r.Refreshed}}, false)
 	}
 }
 
-// Owe says that resources must be refreshed. It is on the disk when Owe returns.
+// Owe records that resources must be refreshed. The record is on the disk when Owe returns.
 func (j *Journal) Owe(refs []catalog.Ref) error {
 	var fresh []catalog.Ref
 	j.mu.Lock()
@@ -215,7 +215,7 @@ func (j *Journal) Owe(refs []catalog.Ref) error {
 	return j.write(line{Owe: texts(fresh)}, true)
 }
 
-// Paid says that a resource was refreshed.
+// Paid records that a resource was refreshed.
 func (j *Journal) Paid(r catalog.Ref) {
 	j.mu.Lock()
 	owed := j.owed[r]
@@ -300,7 +300,7 @@ func readBegin(path string) (*begin, error) {
 	return x.Begin, nil
 }
 
-// A past is what a journal says.
+// A past is the content of a journal.
 type past struct {
 	begin begin
 	at    time.Time
@@ -396,7 +396,7 @@ func (p *past) add(x *line) {
 	}
 }
 
-// Fate says what became of a run. boot is the boot ID of the machine now.
+// Fate returns the fate of a run. boot is the present boot ID of the machine.
 func (d *Dir) Fate(run, boot string) (*frame.Fate, error) {
 	if err := CheckID(run); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ const maxSmall = 4 << 10
 const (
 	// moment is how long Lock waits for a process that asks for the fate of a run.
 	moment = 200 * time.Millisecond
-	// maxUnknown is how often Lock tries again when it cannot read who has the lock.
+	// maxUnknown is how often Lock tries again if it cannot read the holder of the lock.
 	maxUnknown = 10
 	// turn is how long Lock waits for runs of other nodes. That is the same machine with
 	// another name.
@@ -78,8 +78,8 @@ func (d *Dir) Lock(ctx context.Context, h frame.Holder) (*Lock, error) {
 	return l, nil
 }
 
-// name writes the holder into the file of the lock. Others read it meanwhile, so the file is never empty: one write
-// covers what was there before, and spaces at the end do no harm.
+// name writes the holder into the file of the lock. Other processes read it meanwhile, so the file is never empty: one
+// write covers the old content, and readers ignore spaces at the end.
 func name(f *os.File, h *frame.Holder) error {
 	text, err := json.Marshal(h)
 	if err != nil {

@@ -158,7 +158,7 @@ func (r *run) receive(in io.Reader) error {
 	}
 }
 
-// load reads the input, and finds the catalog. It returns what is missing to apply that; nil if nothing is.
+// load reads the input, and finds the catalog. If data is missing to apply it, load returns a Need, otherwise nil.
 func (r *run) load(in io.Reader) (*frame.Need, error) {
 	if err := r.receive(in); err != nil {
 		return nil, err
@@ -309,7 +309,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	return r.finish(done, err), nil
 }
 
-// host is this machine with what the run has.
+// host returns this machine with the settings of the run.
 func (r *run) host() *resource.Host {
 	h := resource.NewHost()
 	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
@@ -322,7 +322,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// finish ends the journal and the answer, and returns the exit code. err is what kept the journal from being complete.
+// finish ends the journal and the answer, and returns the exit code. err is set if the journal is not complete.
 func (r *run) finish(done *frame.Done, err error) int {
 	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
 		done.Error = "The journal of the run is incomplete: " + err.Error()

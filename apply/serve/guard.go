@@ -53,7 +53,7 @@ func guarded(ctx context.Context, words []string, lock *os.File, c *resource.Com
 	return out, nil
 }
 
-// An ending is what the exit code of a guard does not tell: that the program was not started, or that a signal ended it.
+// An ending has the details that are not in the exit code of a guard: a start error, or the signal that ended the program.
 type ending struct {
 	Problem string
 	Errno   syscall.Errno
@@ -119,8 +119,8 @@ type Guard struct {
 // late is how much later than the helper a guard ends a program.
 const late = 500 * time.Millisecond
 
-// Hold is the work of a guard. words are what guarded puts behind Machine.Guard. It returns the exit
-// code of the program.
+// Hold is the work of a guard. words are the arguments that guarded puts behind Machine.Guard. Hold returns
+// the exit code of the program.
 func (g *Guard) Hold(ctx context.Context, words []string) int {
 	defer g.Lock.Close()
 	defer g.Ending.Close()

@@ -89,7 +89,7 @@ func (s *sender) put(b []byte) {
 	}
 }
 
-// message sends a frame. The error says that the message is longer than a frame can be.
+// message sends a frame. It returns an error if the message is longer than a frame can be.
 func (s *sender) message(t frame.Type, v any) error {
 	var b bytes.Buffer
 	err := frame.NewWriter(&b).Message(t, v)

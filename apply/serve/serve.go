@@ -1,8 +1,8 @@
 // Package serve is the helper on a machine: it answers one request of bolt with frames.
 //
-// Apply applies a catalog. It has the lock of the node while it works, and a journal in the
-// state directory says what it did. If nobody reads its output any more, or if it is asked to
-// stop, it finishes the resources that it is at, skips the rest, and says so in the journal.
+// Apply applies a catalog. It holds the lock of the node while it works, and keeps a journal in
+// the state directory. If the reader of its output is gone, or a signal asks it to stop, it
+// finishes the present resources, skips the rest, and records this in the journal.
 //
 // The caller gives it the streams, the environment, and channels for signals.
 package serve
@@ -24,7 +24,7 @@ import (
 	"bolt/internal/appendfile"
 )
 
-// A Machine is what the helper knows of the machine and of itself.
+// A Machine has the properties of the machine and of the helper.
 type Machine struct {
 	Dir   string                   // state directory
 	Build string                   // of the helper
@@ -33,7 +33,7 @@ type Machine struct {
 	// Guard are the first words of a command that calls Guard.Hold with the words behind them. nil:
 	// programs that must not be interrupted run without a guard.
 	Guard []string
-	// Lost is closed when nobody reads the output any more, Signal when the helper is asked to end.
+	// Lost is closed when the reader of the output is gone, Signal when a signal asks the helper to end.
 	Lost, Signal <-chan struct{}
 	// Boot is the boot ID; "" for that of the kernel.
 	Boot string
@@ -90,7 +90,7 @@ func (m *Machine) answer(out io.Writer, run, node string) *sender {
 	return newSender(out, m.Lost, &frame.Hello{Protocol: frame.Protocol, Build: m.Build, Run: run, Node: node, Boot: m.boot(), Dir: m.Dir})
 }
 
-// Asked answers what became of a run.
+// Asked writes the fate of a run.
 func (m *Machine) Asked(run string, out io.Writer) int {
 	s := m.answer(out, run, "")
 	defer s.close()

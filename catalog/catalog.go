@@ -227,7 +227,7 @@ func (c *Catalog) Add(r *Resource) error {
 // not change the list.
 func (c *Catalog) Resources() []*Resource { return c.resources }
 
-// Map returns a copy of the catalog with other resources: what f returns for each, which must have the same reference. The
+// Map returns a copy of the catalog in which f replaces each resource. The new resource must have the same reference. The
 // error is the first one of f.
 func (c *Catalog) Map(f func(*Resource) (*Resource, error)) (*Catalog, error) {
 	out := *c

@@ -48,8 +48,8 @@ type Options struct {
 	Keys string
 	// Plans reads the files of modules by the rules of plans.
 	Plans bool
-	// Language is what plans have that run, or apply blocks in them; nil: nothing beside
-	// what every program has.
+	// Language has the types and functions of plans or of apply blocks; nil: only those of
+	// every program.
 	Language *PlanLanguage
 	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
 	Now      func() time.Time
@@ -173,7 +173,7 @@ type Node struct {
 	Limits eval.Limits
 	// Log gets what programs and lookups say; nil: nobody does.
 	Log func(eval.Log)
-	// Inputs gets what programs and lookups read; nil: reads are not recorded. It is for
+	// Inputs records the reads of programs and lookups; nil: reads are not recorded. It is for
 	// evaluations in one goroutine.
 	Inputs *inputs.Record
 	// Host is what functions of the PlanLanguage need of the evaluation that

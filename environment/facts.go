@@ -105,13 +105,13 @@ type Target struct {
 // Odd is what is odd about the variables of a target. It keeps nobody from
 // going on.
 type Odd struct {
-	Overridden []string // sentences about what was beaten
+	Overridden []string // sentences about overridden variables
 	Refused    []error  // about variables of the inventory or of a plan that cannot have their names, and so are left out
 }
 
 // Node returns the node of a target, as Bolt compiles for it: the target's
-// name is that of the certificate and of the environment, facts beat given
-// variables and those of a plan, and these beat the inventory's.
+// name is that of the certificate and of the environment. Facts override given
+// variables and those of a plan, and these override the inventory's.
 func (t *Target) Node() (n Node, odd Odd, err error) {
 	facts, err := Hash(t.Facts)
 	if err != nil {

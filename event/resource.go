@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Applied is what became of the resources of a catalog on one target.
+// Applied has the outcomes of a catalog's resources on one target.
 type Applied struct {
 	Changed, Failed, Unchanged, Skipped, Noop int
-	// Resources are those that are not unchanged, in the order in which they ended.
+	// Resources are all that are not unchanged, in the order in which they ended.
 	Resources []Resource
-	// Logs are messages about resources, such as what a program printed.
+	// Logs are messages about resources, such as the output of a program.
 	Logs []ResourceLog
-	// Catalog is what was applied; nil if that is not known.
+	// Catalog is the catalog that was applied; nil if it is not known.
 	Catalog json.Marshaler `json:"-"`
 }
 
@@ -21,7 +21,7 @@ func (a *Applied) String() string {
 	return fmt.Sprintf("changed: %d, failed: %d, unchanged: %d skipped: %d, noop: %d", a.Changed, a.Failed, a.Unchanged, a.Skipped, a.Noop)
 }
 
-// A Resource is what became of one resource on a target.
+// A Resource is the outcome of one resource on a target.
 type Resource struct {
 	Ref    string // such as File[/etc/motd]
 	Status string // changed, failed, skipped, noop, unchanged

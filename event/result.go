@@ -22,7 +22,7 @@ type Result struct {
 	Output *capture.Output
 	Status transport.Status
 
-	// Applied is what became of the resources of a catalog; nil for other actions, and if
+	// Applied has the outcomes of a catalog's resources; nil for other actions, and if
 	// nothing was applied.
 	Applied *Applied
 

@@ -11,7 +11,7 @@ import (
 	"bolt/output/layout"
 )
 
-// applied prints what became of the resources of one target.
+// applied prints the outcomes of the resources of one target.
 func (h *human) applied(r *event.Result, name string) {
 	switch {
 	case r.OK():
@@ -112,7 +112,7 @@ func reasonOf(r *event.Resource) string {
 	return ": " + r.Reason
 }
 
-// namedSkips is how many resources are named of those that were skipped for one reason.
+// namedSkips is the number of skipped resources that are named for each reason.
 const namedSkips = 3
 
 // skips are the lines about skipped resources, one for each reason.
@@ -167,7 +167,7 @@ func (h *human) resourceLogs(logs []event.ResourceLog) {
 	}
 }
 
-// together collects what became of the resources of many targets, so that what is equal on several targets is
+// together collects the outcomes of the resources of many targets, so that equal outcomes of several targets are
 // printed once.
 type together struct {
 	resources map[string]*alike

@@ -2,7 +2,7 @@ package project
 
 const applyKey = "apply-settings"
 
-// Apply says how catalogs are applied. Of Puppet Bolt's settings show_diff takes effect.
+// Apply has the settings for applying catalogs. The only setting of Puppet Bolt that takes effect is show_diff.
 type Apply struct {
 	// Dir is the directory on targets where the helper keeps itself and its journals; "" for
 	// its own choice. A relative path is below the directory in which sessions on the target start.

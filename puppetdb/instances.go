@@ -116,7 +116,7 @@ func (i *Instances) Command(ctx context.Context, command string, version int64, 
 	return done.UUID, err
 }
 
-// Check reads the settings of an instance, and returns what is wrong with them. It connects to nothing.
+// Check reads the settings of an instance, and returns an error if they are wrong. It does not connect.
 func (i *Instances) Check(ctx context.Context, instance string) error {
 	_, err := i.client(ctx, instance)
 	return err

@@ -11,7 +11,7 @@ import (
 	"bolt/bench/measure"
 )
 
-// files measures one target with many files: those that are not there, and those that are as wanted.
+// files measures one target with many files, which are new or as wanted.
 func (b *bench) files(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, 1, 0)
 	if err != nil {

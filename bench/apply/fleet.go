@@ -116,7 +116,7 @@ func (s *scene) playbooks(ctx context.Context, files, plays int, prepare func() 
 	return list, nil
 }
 
-// playbook writes a playbook of n copy tasks that makes what the manifest makes, and its inventory.
+// playbook writes a playbook of n copy tasks that makes the files of the manifest, and its inventory.
 func (s *scene) playbook(n int) (file string, err error) {
 	var hosts, b strings.Builder
 	for i, h := range s.Hosts {

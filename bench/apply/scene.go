@@ -116,13 +116,13 @@ func (s *scene) clear() error {
 	return os.Mkdir(trees, 0o755)
 }
 
-// forget removes the helpers and what they have stored.
+// forget removes the helpers and their files.
 func (s *scene) forget() error { return s.remove("state") }
 
 // forgetCatalogs removes the catalogs that the helpers have stored.
 func (s *scene) forgetCatalogs() error { return s.remove("state/catalogs") }
 
-// remove removes what the targets have below the directory in which their sessions start.
+// remove removes a directory of the targets, below the directory in which their sessions start.
 func (s *scene) remove(name string) error {
 	states, err := filepath.Glob(filepath.Join(s.Dir, "targets", "*", name))
 	for _, dir := range states {

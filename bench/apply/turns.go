@@ -23,7 +23,7 @@ type contestant struct {
 	fars    []time.Duration
 }
 
-// calm is left after each turn, so that what works for a contestant is done with its work.
+// calm is the pause after each turn, in which the processes of a contestant finish.
 const calm = 200 * time.Millisecond
 
 // turns lets contestants do their work in turns, after one run of each that does not count if warm is set.
@@ -73,7 +73,7 @@ func (c *contestant) turn(ctx context.Context, counts bool) error {
 	return err
 }
 
-// A cost is what a run took, as medians.
+// A cost is the time and memory of a run, as medians.
 type cost struct {
 	wall, cpu, far time.Duration
 	peak, helper   int64

@@ -32,7 +32,7 @@ func (b *bench) wire(ctx context.Context) error {
 	return measure.Markdown(b.out, 1, []string{"run", "bytes", "wall s", "round trips"}, rows)
 }
 
-// A crossing is what a run took of the network. That of the quickest run counts, because round trips are a difference.
+// A crossing is the network use of a run. The quickest run counts, because round trips are a difference.
 type crossing struct {
 	name  string
 	bytes int64

@@ -118,7 +118,7 @@ func (c classified) Compile(ctx context.Context, n site.Node) (*compile.Result, 
 	if errors.Is(err, site.ErrNoEnvironment) && c.environment == "" && assigned != "" {
 		return nil, c.by.blamed(fmt.Sprintf("the environment '%s'", assigned), err)
 	}
-	// An error in code has a place; this one is about what is declared from outside.
+	// An error in code has a position. Without a position, the error is about a class of the classifier.
 	if e, is := errors.AsType[*eval.Error](err); is && e.Pos.Line == 0 && len(n.Declared)+len(n.Classes) > given {
 		return nil, c.by.blamed("classes", err)
 	}

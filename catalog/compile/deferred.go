@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// resolveDeferred replaces Deferred values in parameters by what their functions return.
+// resolveDeferred replaces Deferred values in parameters by the results of their functions.
 //
 // Differs from Puppet: an agent calls these functions on the target.
 func (c *compiler) resolveDeferred(ctx context.Context) error {

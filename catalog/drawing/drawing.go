@@ -21,7 +21,7 @@ type Drawing struct {
 	marks     map[catalog.Ref]Mark
 }
 
-// A Mark is how a resource looks, and what its tooltip says beside its place.
+// A Mark is the look of a resource, and the text of its tooltip beside its position.
 type Mark struct {
 	Fill, Line string // colours of Graphviz: #RRGGBB, or a name
 	Note       string // it must not have a secret in it

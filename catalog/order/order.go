@@ -84,8 +84,8 @@ type Point struct {
 // A Step leads from a point to one that comes later.
 type Step struct {
 	To int // index of the later point
-	// Refresh is set if a change before the step refreshes what comes after it: for relations of
-	// kind Notify, and between a container and what it contains.
+	// Refresh is set if a change before the step refreshes the resources after it: for relations
+	// of kind Notify, and between a container and its resources.
 	Refresh bool
 }
 

@@ -155,7 +155,7 @@ type done struct {
 	similar []string // of a search
 }
 
-// A presence says which sides have a node.
+// A presence is the set of sides that have a node.
 type presence uint8
 
 const (

@@ -229,13 +229,13 @@ type Node struct {
 	Environment string
 	// Resolve makes bolt's compiler call the functions of Deferred values.
 	Resolve bool
-	// As is what programs see of the machine, in place of Facts and Variables; nil for what
-	// they see of the node of a Puppet Server. Its Limits, Log and Inputs are not used.
+	// As has the variables and facts of programs, in place of Facts and Variables. nil:
+	// programs have those of a node of a Puppet Server. Its Limits, Log and Inputs are not used.
 	As     *environment.Node
 	Limits eval.Limits
 	Log    func(eval.Log) // gets messages of programs; nil: they are lost
-	// Inputs gets the record of what the compilation reads, before it begins; nil: reads
-	// are not recorded. Compilers that cannot record it do not call Inputs.
+	// Inputs gets the record of the compilation's reads, before it begins; nil: reads
+	// are not recorded. Compilers that cannot record reads do not call Inputs.
 	Inputs func(*inputs.Record)
 }
 

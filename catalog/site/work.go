@@ -95,7 +95,7 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 	return list, nil
 }
 
-// Found is what a search has found.
+// Found is the result of a search.
 type Found struct {
 	Resources []diff.Shared // each as an added resource, with the nodes that have it with equal parameters
 	Nodes     int           // all nodes

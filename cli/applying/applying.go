@@ -31,7 +31,7 @@ import (
 	"bolt/run"
 )
 
-// An Invocation is what the commands use of one invocation of bolt.
+// An Invocation has the parts of one invocation of bolt that the commands use.
 type Invocation struct {
 	Version string // of bolt
 	Host    string // the machine that bolt runs on

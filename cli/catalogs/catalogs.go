@@ -23,7 +23,7 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// An Invocation is what the commands use of one invocation of bolt.
+// An Invocation has the parts of one invocation of bolt that the commands use.
 type Invocation struct {
 	Screen
 	Logs    *logging.Log

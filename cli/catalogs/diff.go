@@ -92,9 +92,9 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 	return o.exitCode && found.Count() > 0, !whole || !alsoWhole, nil
 }
 
-// side are the catalogs that an argument names: those of files, or those of a revision, which
-// are compiled. "" is the code as it is now. whole is false if a node failed. last is set for the
-// side whose messages are told.
+// side returns the catalogs of an argument: it reads files, and compiles a revision. "" is the
+// present code. whole is false if a node failed. last is set for the side whose messages are
+// printed.
 func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
 	if arg == "" {
 		s, failed, err := v.compiledSide(ctx, &o.code, last)

@@ -73,8 +73,8 @@ func (o *ShowOptions) Formats(all []string) ([]string, string) {
 	return all, ""
 }
 
-// draw prints the drawing of a catalog. Errors go to standard error: what reads standard
-// output is another program.
+// draw prints the drawing of a catalog. Errors go to standard error, because another program
+// reads standard output.
 func (v *Invocation) draw(c *catalog.Catalog) error {
 	d, err := site.Draw(c)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"bolt/run"
 )
 
-// An Invocation is what the commands use of one invocation of bolt. Errors of writing to Out
-// are returned as they are.
+// An Invocation has the parts of one invocation of bolt that the commands use. Errors of writing to
+// Out are returned as they are.
 type Invocation struct {
 	Out, Err  io.Writer
 	Console   io.Writer // for messages between those of the log

@@ -76,7 +76,7 @@ func withoutPlaced(argv []string) []string {
 	return argv
 }
 
-// closed returns a channel that is closed when nobody can read from a pipe or socket any more.
+// closed returns a channel that is closed when the other end of a pipe or socket is closed.
 func closed(f *os.File) <-chan struct{} {
 	lost := make(chan struct{})
 	// A broken pipe is an error of writing then, and not the end of the process. Programs that are run

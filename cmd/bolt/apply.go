@@ -10,7 +10,7 @@ import (
 	"bolt/project"
 )
 
-// applying is what the commands that use the helper use of this invocation.
+// applying returns the parts of this invocation that the commands with the helper use.
 func (a *app) applying() *applying.Invocation {
 	who := audit.ThisProcess(version, a.sys.env)
 	return &applying.Invocation{

@@ -15,7 +15,7 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// catalogs is what the catalog commands use of this invocation.
+// catalogs returns the parts of this invocation that the catalog commands use.
 func (a *app) catalogs() *catalogs.Invocation {
 	v := &catalogs.Invocation{
 		Screen: catalogs.Screen{Out: results{a.sys.out}, Err: a.sys.err, Console: a.Console, Format: a.format(), Color: a.Color(), ErrColor: a.ErrColor()},

@@ -47,7 +47,7 @@ func stopped(err error) error {
 	return err
 }
 
-// cachedFacts is what the inventory asks about a target when targets are chosen. It is safe for concurrent use.
+// cachedFacts returns stored facts of a target, for the choice of targets. It is safe for concurrent use.
 func (a *app) cachedFacts(ctx context.Context, name string, names []string) (*ordered.Map, error) {
 	a.keptMu.Lock()
 	defer a.keptMu.Unlock()
@@ -110,8 +110,8 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 	})
 }
 
-// factsActions are the task that tells the facts of targets, and the function that collects them through the helper; nil
-// if the task is used for all targets. from is as --from has it.
+// factsActions returns the task that collects facts, and the function that collects them through the helper. The function
+// is nil if the task is used for all targets. from is the value of --from.
 func (a *app) factsActions(ctx context.Context, from string) (task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error), err error) {
 	t, err := a.tasks().Find(ctx, facts.Task)
 	if err != nil {

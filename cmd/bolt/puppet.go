@@ -7,7 +7,7 @@ import (
 	"bolt/cli/programs"
 )
 
-// programs is what the commands for programs of the Puppet language use of this invocation.
+// programs returns the parts of this invocation that the commands for programs of the Puppet language use.
 func (a *app) programs() *programs.Invocation {
 	a.warnModulepath()
 	v := &programs.Invocation{

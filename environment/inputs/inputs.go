@@ -1,5 +1,5 @@
-// Package inputs records what the compilation of a catalog reads: facts, and keys of
-// Hiera. It has names only, never values.
+// Package inputs records the reads of a catalog's compilation: facts, and keys of Hiera.
+// It has names only, never values.
 //
 // A fact is recorded as a path, such as os.family, in the form that the function get of
 // the Puppet language takes: parts with dots between them. A part is in quotes if it has a
@@ -25,7 +25,7 @@ const Everything = "*"
 // $trusted (environment.Certified).
 const trusted = "trusted"
 
-// A Record is what one compilation read. It is not safe for concurrent use.
+// A Record has the reads of one compilation. It is not safe for concurrent use.
 type Record struct {
 	other map[string]bool // variables that are not facts
 	all   bool            // all facts but trusted ones
@@ -69,7 +69,7 @@ func (r *Record) Variable(name string, path []string) {
 // Key records that a key is looked up (hiera.SessionOptions.Looked).
 func (r *Record) Key(key string) { r.keys[key] = true }
 
-// everything records all facts. Single facts say nothing more then.
+// everything records all facts. Single facts are then part of them.
 func (r *Record) everything() {
 	if r.all {
 		return

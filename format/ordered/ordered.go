@@ -284,7 +284,7 @@ func AppendJSON(b []byte, v any) ([]byte, error) {
 	return encode(b, v)
 }
 
-// encode appends what the encoder of encoding/json writes.
+// encode appends v as the encoder of encoding/json writes it.
 func encode(b []byte, v any) ([]byte, error) {
 	out := bytes.NewBuffer(b)
 	enc := json.NewEncoder(out)

@@ -13,8 +13,8 @@ import (
 // library that reads YAML knows only the line of the list or mapping around that, or none.
 // problem is the Problem of the Error about the text.
 //
-// It is the end of the shortest beginning of the text that has the same problem: a reader goes
-// from left to right, and sees nothing of what follows. Place reads the text some dozen times.
+// It is the end of the shortest prefix of the text that has the same problem: a reader goes
+// from left to right, and does not see the rest. Place reads the text some dozen times.
 func Place(text []byte, problem string) (line, column int) {
 	same := func(n int) bool {
 		var doc yamlv3.Node

@@ -8,8 +8,8 @@
 // docs/differences.md). A case that fails and is on neither list fails the
 // test, and so does a case on a list that passes: the lists stay honest.
 //
-// A second test judges bolt apply in the same way by testdata/apply, which is what
-// the real puppet apply did to disposable roots. All its cases must pass.
+// A second test judges bolt apply in the same way by testdata/apply, which records
+// the real puppet apply in disposable roots. All its cases must pass.
 //
 // The cases make users, sudo rules and mounts, so the tests need root.
 package corpustest

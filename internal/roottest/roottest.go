@@ -1,4 +1,4 @@
-// Package roottest makes disposable roots for tests: what programs change in one does not reach this
+// Package roottest makes disposable roots for tests: changes of programs in a root do not reach this
 // system. A root is an overlay of a directory, by default of the running system, in memory.
 package roottest
 
@@ -54,7 +54,7 @@ func mount(t testing.TB, kind, source, target, options string) {
 	})
 }
 
-// Shell runs a script in a root and returns what it prints.
+// Shell runs a script in a root and returns its output.
 func Shell(t testing.TB, root, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "chroot", root, "sh", "-ec", script)

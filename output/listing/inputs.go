@@ -9,8 +9,8 @@ import (
 	"bolt/output/layout"
 )
 
-// PrintInputs prints what the compilation for one node read. With JSON it is an object, after
-// an error with what was read until then. Text has nothing after an error (see PrintFailures).
+// PrintInputs prints the inputs of the compilation for one node. With JSON it is an object, after
+// an error with the reads until then. Text has nothing after an error (see PrintFailures).
 func PrintInputs(w *bufio.Writer, o Options, c *site.Compiled) error {
 	facts, keys, collected := []string{}, []string{}, []any{}
 	if c.Inputs != nil {

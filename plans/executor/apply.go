@@ -17,11 +17,11 @@ import (
 	"bolt/run"
 )
 
-// Catalogs are what plans need for apply and apply_prep.
+// Catalogs has the functions and code that apply and apply_prep of plans need.
 type Catalogs struct {
 	// Site has the modules and the data of apply blocks. Its language is Language.Declarative.
 	Site *site.Site
-	// Apply returns the action of applying the catalogs that m makes. d has what the plan says.
+	// Apply returns the action of applying the catalogs that m makes. d has the options of the plan.
 	Apply func(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error)
 	// Facts returns the action whose results have the facts of targets as their values.
 	Facts func(ctx context.Context) (run.Action, error)
@@ -157,7 +157,7 @@ func settled(v value.Value) value.Value {
 	return v
 }
 
-// markOf returns variables for the digest of a step, without those that hold objects, which follow from earlier steps.
+// markOf returns variables for the digest of a step. It leaves out objects, which follow from earlier steps.
 func markOf(vars *value.Hash) any {
 	m := &ordered.Map{}
 	for k, v := range vars.All() {

@@ -13,8 +13,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// Declarative returns what apply blocks have beside the language: the types of plans, the members of their objects, and
-// the functions that only read. A call of another function of plans is an error.
+// Declarative returns the additions of apply blocks to the language: the types of plans, the members of their objects,
+// and the functions that only read. A call of another function of plans is an error.
 func (l *Language) Declarative() *environment.PlanLanguage {
 	d := &environment.PlanLanguage{Types: l.Types, Aliases: l.Aliases}
 	for _, f := range functions() {

@@ -11,8 +11,8 @@ import (
 
 // foresee returns an error if a plan will certainly call a function that does not exist. The
 // executor calls foresee before the first step. The error names the places of all such calls.
-// If a condition or an early return can avoid every such call, foresee returns nil. What is in
-// apply blocks is not looked at: they have functions that plans do not have.
+// If a condition or an early return can avoid every such call, foresee returns nil. Apply blocks
+// are not checked: they have functions that plans do not have.
 //
 // In Puppet Bolt, such a call fails when the plan reaches it.
 func (x *Executor) foresee(s *eval.Site, p *plans.Plan, d *eval.Definition) error {

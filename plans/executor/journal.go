@@ -132,8 +132,8 @@ func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, 
 	return nil
 }
 
-// inquire queries the targets of a step for its outcome, and records the outcomes that are known. told has what the other
-// targets know.
+// inquire queries the targets of a step for its outcome, and records the known outcomes. told has the answers of the
+// other targets.
 func (x *Executor) inquire(c *eval.Call, a *act, o *options, step *journal.Step, asking run.Action) (told string, err error) {
 	unknown := step.Unknown()
 	targets := slices.DeleteFunc(slices.Clone(a.targets), func(t *inventory.Target) bool { return !slices.Contains(unknown, t.SafeName()) })

@@ -29,12 +29,12 @@ func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program,
 	return l
 }
 
-// functions are those that plans have beside those of the language.
+// functions returns the functions that plans have in addition to those of the language.
 func functions() []*eval.Function {
 	return slices.Concat(acting(), controlling(), saying(), prompting(), ofController(), asking(), knowing(), targetFunctions(), resultFunctions(), applyResultFunctions(), resultSetFunctions(), aboutContainers(), aboutResources())
 }
 
-// knowing are the functions about what is known of targets.
+// knowing returns the functions that read or change data of targets.
 func knowing() []*eval.Function {
 	target := func(c *eval.Call) *inventory.Target { return inventoryTarget(c.Args[0]) }
 	text := func(v value.Value) string { return string(v.(value.String)) }

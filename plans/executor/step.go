@@ -194,8 +194,8 @@ type act struct {
 	prepare  func() error                        // on this machine, before the first target; nil: nothing
 	marks    []any                               // what makes it another action beside its arguments: data without secrets
 	// ask returns the action that queries targets for the outcome of a step that had begun there. Its results are those of
-	// the step, with Applied set, or errors with what the target knows. It is called with each step. nil: targets cannot
-	// be queried.
+	// the step, with Applied set, or errors with the answer of the target. It is called with each step. nil: targets
+	// cannot be queried.
 	ask      func(*journal.Step) run.Action
 	harmless bool // doing it twice changes nothing
 	brief    bool // people see its begin and end only

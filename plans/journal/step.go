@@ -26,8 +26,8 @@ type Step struct {
 	times map[string]int // how many times it could be begun on a target since it was taken up
 }
 
-// Name returns a name for what a step does on a target, in letters and digits. After the run was cut off, the target can
-// be queried by that name. Each attempt has another name. Without a journal, Name returns "".
+// Name returns a name for the work of a step on a target, in letters and digits. After the run was cut off, the target
+// can be queried by that name. Each attempt has another name. Without a journal, Name returns "".
 func (s *Step) Name(t *inventory.Target) string {
 	if s == nil || s.run.Token == "" {
 		return ""

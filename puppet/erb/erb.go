@@ -7,8 +7,8 @@
 //
 // A template sees the variables of a Puppet scope as @name, and the scope
 // itself as scope['name'], scope.lookupvar, scope.call_function and
-// scope.function_name. It cannot reach files, programs or the network. Of the
-// constants of Ruby, it sees those that this package lists.
+// scope.function_name. It cannot reach files, programs or the network. It sees
+// only the constants of Ruby that this package lists.
 //
 // Parse returns an error for text that cannot be read. Everything that Ruby
 // can read, and that this package does not evaluate, is an error only when it
@@ -44,8 +44,8 @@ import (
 // A Host is the part of an evaluation that a template needs. All fields
 // must be set.
 type Host struct {
-	// Variable returns a variable of the scope. Of its value, the template uses only
-	// what the keys lead to, one inside the other.
+	// Variable returns a variable of the scope. With keys, the template uses only the part
+	// of the value to which the keys lead, one inside the other.
 	Variable func(name string, keys ...value.Value) (v value.Value, known bool)
 	// Variables returns the variables that the scope sees by a plain name.
 	Variables func() iter.Seq2[string, value.Value]

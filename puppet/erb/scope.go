@@ -9,7 +9,7 @@ import (
 // variable returns a variable of the scope. All templates of a call see the
 // same object, as in Ruby.
 //
-// The host is asked every time, because it records what is read.
+// It calls the host every time, because the host records reads.
 func (r *rendering) variable(name string, path ...value.Value) (v any, known bool, err error) {
 	name = strings.TrimPrefix(name, "::")
 	x, known := r.host.Variable(name, path...)
@@ -35,8 +35,8 @@ func (r *rendering) ivar(name string, path ...value.Value) (any, error) {
 	return v, err
 }
 
-// extendPath adds the keys of c to the path of the variable from which c and what is before
-// it follow keys: @facts['os'].dig('release', 'major'), scope['facts']['os'].
+// extendPath adds the keys of c to the path of a variable, if c and the calls before it follow
+// keys from that variable: @facts['os'].dig('release', 'major'), scope['facts']['os'].
 func (c *callNode) extendPath() {
 	var path *[]value.Value
 	switch recv := c.recv.(type) {

@@ -39,7 +39,7 @@ func plainType(t value.Type) bool {
 }
 
 func (n *indexNode) eval(t *thread, s *Scope) (value.Value, error) {
-	if t.told && n.from != nil {
+	if t.reads && n.from != nil {
 		r := t.tracing()
 		v, err := n.trace(t, s, r)
 		t.traceEnds(r)

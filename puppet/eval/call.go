@@ -111,7 +111,7 @@ func (n *callNode) direct(t *thread, s *Scope, d *Definition) (value.Value, erro
 
 func (n *callNode) evalMethod(t *thread, s *Scope) (value.Value, error) {
 	var d *Definition
-	if t.told && n.from != nil {
+	if t.reads && n.from != nil {
 		d, _ = n.cache.resolve(t, KindFunction, n.key) // its error is that below
 	}
 	args, err := n.arguments(t, s, d)

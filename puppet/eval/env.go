@@ -32,12 +32,12 @@ type Env struct {
 	// Log gets what programs and the evaluator say, from the thread that
 	// evaluates; nil: nobody does.
 	Log func(Log)
-	// Read gets what programs read of the variables of the top scope, as often as they
-	// read it: the name of a variable, and the keys, one inside the other, that lead to the
-	// part of it that is used. Without keys, all of it may be used; an empty name means all
-	// variables. Variables that do not exist, and those that programs set in the top scope,
-	// are read, too. nil: reads are not recorded. The path is valid during the call. The runs
-	// of the Interp must not be concurrent.
+	// Read gets each read of a variable of the top scope: the name of the variable, and the
+	// keys, one inside the other, that lead to the part of it that is used. Without keys, the
+	// program can use the whole value; an empty name means all variables. Variables
+	// that do not exist are read, too, and so are variables that a program sets in the top
+	// scope. nil: reads are not recorded. The path is valid during the call. The runs of the
+	// Interp must not be concurrent.
 	Read func(name string, path []string)
 	// Builder gets resources; nil: they are refused.
 	Builder Builder

@@ -7,23 +7,23 @@ import (
 )
 
 // How reads are found (Env.Read): all ways to a variable of the top scope end in
-// namedScope.lookup, Scope.LookupPath or Scope.All. A lookup without keys tells that the
-// whole value is read, because its value can go anywhere. Expressions that follow keys
-// from a variable at once know better: $x[k], and calls of functions with a Path. They
-// evaluate the variable with trace, add their keys, and tell the result.
+// namedScope.lookup, Scope.LookupPath or Scope.All. A lookup without keys records a read of
+// the whole value, because the value can go anywhere. Expressions that follow keys from a
+// variable at once are more exact: $x[k], and calls of functions with a Path. They evaluate
+// the variable with trace, add their keys, and record the result.
 
 // A trace is the keys that an expression follows from a variable.
 type trace struct {
 	name string // of a variable of the top scope; "" for others
 	path []string
-	// ended: more keys would not narrow what is read, because they do not lead into
+	// ended is set if more keys would not narrow the read, because they do not lead into
 	// a hash.
 	ended bool
 }
 
 // A tracer is an expression whose value is a variable, or a part of one.
 type tracer interface {
-	// trace is eval, but leaves it to the caller to tell what is read.
+	// trace is eval, but the caller records the read.
 	trace(t *thread, s *Scope, r *trace) (value.Value, error)
 }
 
@@ -66,8 +66,8 @@ func (r *trace) along(v value.Value, keys []value.Value) {
 	}
 }
 
-// tell tells what was read.
-func (r *trace) tell(in *Interp) {
+// record records the read of a variable of the top scope.
+func (r *trace) record(in *Interp) {
 	if r.name != "" {
 		in.env.Read(r.name, r.path)
 	}
@@ -84,14 +84,14 @@ func (t *thread) tracing() *trace {
 	return r
 }
 
-// traceEnds tells what was read.
+// traceEnds records the read, and keeps the trace for the next one.
 func (t *thread) traceEnds(r *trace) {
-	r.tell(t.in)
+	r.record(t.in)
 	t.spare = r
 }
 
-// told tells that all of a variable of the top scope is read.
-func (in *Interp) told(name string) {
+// recordRead records that the whole value of a variable of the top scope is read.
+func (in *Interp) recordRead(name string) {
 	if in.env.Read != nil {
 		in.env.Read(strings.TrimPrefix(name, "::"), nil)
 	}
@@ -154,7 +154,7 @@ func (n *indexNode) trace(t *thread, s *Scope, r *trace) (value.Value, error) {
 
 // arguments evaluates the arguments of a call of d, which may be nil.
 func (n *callNode) arguments(t *thread, s *Scope, d *Definition) ([]value.Value, error) {
-	if n.from == nil || !t.told {
+	if n.from == nil || !t.reads {
 		return n.args.eval(t, s)
 	}
 	return n.traceArguments(t, s, d)

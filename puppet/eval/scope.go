@@ -103,7 +103,7 @@ func (s *Scope) SetMatch(groups []value.Value) { s.match = &match{groups} }
 // once.
 func (s *Scope) Set(name string, v value.Value) error {
 	if s.named.Kind == TopScope {
-		s.named.in.told(name)
+		s.named.in.recordRead(name)
 	}
 	if _, is := s.named.vars[name]; is {
 		return Errorf("reassignment", "variable $%s has a value already", name)
@@ -123,8 +123,8 @@ func (s *Scope) Lookup(name string) (v value.Value, ok bool) {
 	return v, v != nil
 }
 
-// LookupPath is Lookup for callers that use only a part of the value: what the keys lead
-// to, one inside the other. It is for Env.Read.
+// LookupPath is Lookup for callers that use only the part of the value to which the keys
+// lead, one inside the other. It is for Env.Read.
 func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok bool) {
 	if v := s.local(name); v != nil {
 		return v, true
@@ -133,7 +133,7 @@ func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok 
 	if in := s.named.in; top && in.env.Read != nil {
 		r := trace{name: strings.TrimPrefix(name, "::")}
 		r.along(v, keys)
-		r.tell(in)
+		r.record(in)
 	}
 	return v, v != nil
 }
@@ -142,7 +142,7 @@ func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok 
 // plain name, each once, inner ones first.
 func (s *Scope) All() iter.Seq2[string, value.Value] {
 	return func(yield func(string, value.Value) bool) {
-		s.named.in.told("")
+		s.named.in.recordRead("")
 		seen := map[string]bool{}
 		show := func(name string, v value.Value) bool {
 			if v == nil || seen[name] {
@@ -206,17 +206,17 @@ func (n *namedScope) global() *namedScope {
 	return n
 }
 
-// lookup returns the value of a variable, nil for an unknown one, and tells that it is read.
+// lookup returns the value of a variable, nil for an unknown one, and records the read.
 func (n *namedScope) lookup(name string) value.Value {
 	v, top := n.find(name)
 	if top {
-		n.in.told(name)
+		n.in.recordRead(name)
 	}
 	return v
 }
 
-// find is lookup without telling. top: it is a variable of the top scope, or it is unknown
-// and would be one if the top scope had it.
+// find is lookup without recording. top is set for a variable of the top scope, and for an
+// unknown variable that could be set there.
 func (n *namedScope) find(name string) (v value.Value, top bool) {
 	if i := strings.Index(name, "::"); i >= 0 {
 		return n.in.qualified(strings.TrimPrefix(name, "::"))

@@ -34,7 +34,7 @@ type thread struct {
 	log   func(Log)
 	of    any  // what it works on behalf of: see Site.CallFor
 	flow  any  // see Site.Flow
-	told  bool // there is an Env.Read
+	reads bool // there is an Env.Read
 	spare *trace
 	poll  int // calls until the next look at ctx and the budget
 	steps int64
@@ -77,7 +77,7 @@ type frame struct {
 const pollEvery = 256
 
 func newThread(ctx context.Context, in *Interp) *thread {
-	t := &thread{in: in, w: in.world.Load(), ctx: ctx, log: in.env.Log, told: in.env.Read != nil, poll: pollEvery}
+	t := &thread{in: in, w: in.world.Load(), ctx: ctx, log: in.env.Log, reads: in.env.Read != nil, poll: pollEvery}
 	t.steps, t.deep, t.wide = in.env.Limits.Steps, in.env.Limits.Depth, in.env.Limits.Size
 	if t.steps == 0 {
 		t.steps = DefaultSteps

@@ -86,7 +86,7 @@ type nameVar struct {
 }
 
 func (n *nameVar) eval(t *thread, s *Scope) (value.Value, error) {
-	if v := s.named.vars[n.name]; !t.told && v != nil {
+	if v := s.named.vars[n.name]; !t.reads && v != nil {
 		return v, nil
 	}
 	if v := s.named.lookup(n.name); v != nil {
@@ -114,7 +114,7 @@ type qualifiedVar struct {
 func (n *qualifiedVar) eval(t *thread, s *Scope) (value.Value, error) {
 	v, top := t.in.qualified(n.name)
 	if top {
-		t.in.told(n.name)
+		t.in.recordRead(n.name)
 	}
 	if v != nil {
 		return v, nil
@@ -236,7 +236,7 @@ func (t *thread) assign(s *Scope, n *assignNode, to *target, v value.Value) erro
 	}
 	vars := s.named.vars
 	if s.named.Kind == TopScope {
-		t.in.told(to.name) // a fact of this name makes the assignment an error
+		t.in.recordRead(to.name) // a fact of this name makes the assignment an error
 	}
 	if _, is := vars[to.name]; is {
 		return t.fail(n.pos, "reassignment", "variable $%s has a value already and cannot get another", to.name)

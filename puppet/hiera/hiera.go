@@ -122,9 +122,8 @@ type SessionOptions struct {
 	// Strict is the setting strict: what an unknown variable in an
 	// interpolation is. In paths of a hierarchy it is a warning at most.
 	Strict eval.Strict
-	// Looked gets the keys that are looked up in the data, as they are written ("port",
-	// "a.b"), as often as they are, found or not; nil: they are not recorded. Lookups of
-	// several goroutines call it at once.
+	// Looked gets each key that is looked up in the data, as it is written ("port", "a.b"),
+	// found or not; nil: keys are not recorded. Lookups of several goroutines call it at once.
 	Looked func(key string)
 	// Warn gets warnings, each once; nil: nobody does.
 	Warn func(msg string)

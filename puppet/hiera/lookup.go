@@ -16,8 +16,8 @@ var errNoFunction = errors.New("there is no such function")
 // A Caller is the place a lookup is made at.
 type Caller interface {
 	// Variable returns the value of a variable as it is seen there; names may
-	// be qualified ("::x", "mod::x"). Of the value, the lookup uses only what the
-	// keys lead to, one inside the other.
+	// be qualified ("::x", "mod::x"). With keys, the lookup uses only the part of
+	// the value to which the keys lead, one inside the other.
 	Variable(name string, keys ...value.Value) (value.Value, bool)
 	// Call calls a function; errNoFunction if there is none.
 	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)

@@ -191,6 +191,20 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
+// BenchmarkNested has classes of which each contains the next one, so that a resource has the tags of all around it.
+func BenchmarkNested(b *testing.B) {
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "class c%d { notify { 'n%d': } contain c%d }\n", i, i, i+1)
+	}
+	text.WriteString("class c2000 {}\ncontain c0\n")
+	for b.Loop() {
+		if _, err := compiled(b, text.String(), compile.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkCollectors has 1,000 collectors by tag. The time grows with the number of
 // resources, and not with its product with the number of collectors.
 func BenchmarkCollectors(b *testing.B) {

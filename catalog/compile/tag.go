@@ -9,15 +9,37 @@ import (
 )
 
 // A tagSet is tags in lower case, each once, in the order in which they came.
-type tagSet struct{ list []string }
+type tagSet struct {
+	list  []string
+	index map[string]bool // of a long list; nil for a short one
+}
+
+// longTags is the length from which a list has an index. Most resources have fewer tags; those in deeply nested classes
+// have the tags of all classes around them.
+const longTags = 32
 
 func (t *tagSet) add(tag string) {
-	if !slices.Contains(t.list, tag) {
-		t.list = append(t.list, tag)
+	if t.has(tag) {
+		return
+	}
+	t.list = append(t.list, tag)
+	switch {
+	case t.index != nil:
+		t.index[tag] = true
+	case len(t.list) == longTags:
+		t.index = make(map[string]bool, 2*longTags)
+		for _, tag := range t.list {
+			t.index[tag] = true
+		}
 	}
 }
 
-func (t *tagSet) has(tag string) bool { return slices.Contains(t.list, tag) }
+func (t *tagSet) has(tag string) bool {
+	if t.index != nil {
+		return t.index[tag]
+	}
+	return slices.Contains(t.list, tag)
+}
 
 // isTag reports whether a text can be a tag: a letter, a digit or an underscore, then
 // also ":", "." and "-".

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,9 @@ const (
 	listName = "list"
 	// keep is how long a copy stays.
 	keep = 90 * 24 * time.Hour
+	// keepAll is how long a copy stays also if there are more than maxSize bytes of them.
+	keepAll = 24 * time.Hour
+	maxSize = 1 << 30
 	// maxList is the size at which the list begins anew.
 	maxList = 8 << 20
 )
@@ -104,12 +108,15 @@ func (s *Store) copy(in io.Reader) (sum string, err error) {
 	return sum, err
 }
 
-// Prune removes old copies, and the remains of interrupted copies.
+// Prune removes old copies, and the remains of interrupted copies. If the other copies are larger than maxSize together, it also removes
+// the oldest of them, but not those of the last day.
 func (s *Store) Prune() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
+	var copies []fs.FileInfo
+	var size int64
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -118,18 +125,35 @@ func (s *Store) Prune() error {
 		if err != nil {
 			return err
 		}
-		old := s.now().Sub(info.ModTime()) > keep
-		if e.Name() == listName {
+		var old bool
+		switch age := s.now().Sub(info.ModTime()); {
+		case e.Name() == listName:
 			old = info.Size() > maxList
-		}
-		if !old && filepath.Ext(e.Name()) != "" { // a hidden name
-			old = s.now().Sub(info.ModTime()) > time.Hour
+		case filepath.Ext(e.Name()) != "": // a hidden name
+			old = age > time.Hour
+		case age > keep:
+			old = true
+		default:
+			copies = append(copies, info)
+			size += info.Size()
 		}
 		if old {
-			if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil {
+			if err := s.remove(e.Name()); err != nil {
 				return err
 			}
 		}
 	}
+	slices.SortFunc(copies, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range copies {
+		if size <= maxSize || s.now().Sub(info.ModTime()) < keepAll {
+			break
+		}
+		if err := s.remove(info.Name()); err != nil {
+			return err
+		}
+		size -= info.Size()
+	}
 	return nil
 }
+
+func (s *Store) remove(name string) error { return os.Remove(filepath.Join(s.dir, name)) }

@@ -3,9 +3,11 @@ package backup_test
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,4 +66,41 @@ func TestKeep(t *testing.T) {
 	if err := s.Prune(); err != nil || count() != 1 {
 		t.Errorf("%d files, %v", count(), err)
 	}
+}
+
+// TestLimit checks that the oldest copies make room for others.
+func TestLimit(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	for name, days := range map[string]int{"oldest": 9, "old": 5, "yesterday": 2, "today": 0} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := now.AddDate(0, 0, -days)
+		if err := errors.Join(os.Truncate(path, 500<<20), os.Chtimes(path, at, at)); err != nil { // sparse
+			t.Fatal(err)
+		}
+	}
+	left := func(want ...string) {
+		t.Helper()
+		var names []string
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("%q, %v", names, err)
+		}
+	}
+	s := backup.New(dir, func() time.Time { return now })
+	if err := s.Prune(); err != nil {
+		t.Error(err)
+	}
+	left("today", "yesterday")
+	now = now.Add(time.Hour)
+	if err := errors.Join(os.Truncate(filepath.Join(dir, "today"), 2<<30), s.Prune()); err != nil {
+		t.Error(err)
+	}
+	left("today")
 }

@@ -95,6 +95,7 @@ var ErrTimeout = errors.New("timed out")
 // An Output is the output and the exit code of a program.
 type Output struct {
 	Stdout, Stderr []byte // each up to OutputLimit bytes
+	Cut            bool   // the program printed more than that
 	Code           int    // of exit; 128 + N if signal N ended it
 	Signal         int    // the number of that signal; 0 if the program exited by itself
 }
@@ -135,15 +136,18 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 		return nil, err
 	}
 	state := cmd.ProcessState
-	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Code: ExitCode(state), Signal: Signal(state)}, nil
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Cut: out.cut || errs.cut, Code: ExitCode(state), Signal: Signal(state)}, nil
 }
 
 // limited keeps the first bytes that are written to it.
-type limited struct{ b bytes.Buffer }
+type limited struct {
+	b   bytes.Buffer
+	cut bool // there were more
+}
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := OutputLimit - l.b.Len(); room > 0 {
-		l.b.Write(p[:min(len(p), room)])
-	}
+	room := OutputLimit - l.b.Len()
+	l.cut = l.cut || len(p) > room
+	l.b.Write(p[:min(len(p), room)])
 	return len(p), nil
 }

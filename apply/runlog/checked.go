@@ -17,6 +17,8 @@ import (
 const (
 	checkedName = "checked"
 	maxChecked  = 16 << 20
+	// keepChecked is how long a time stays. It is longer than each period of a schedule, so that older times change nothing.
+	keepChecked = 90 * 24 * time.Hour
 )
 
 // Checked returns when the resources with a schedule were last applied.
@@ -40,7 +42,7 @@ func (d *Dir) Checked() (map[string]time.Time, error) {
 	return times, nil
 }
 
-// SetChecked notes that resources with a schedule were applied.
+// SetChecked notes that resources with a schedule were applied. It drops times that are too old to matter.
 func (d *Dir) SetChecked(times map[string]time.Time, refs []catalog.Ref, now time.Time) error {
 	if len(refs) == 0 {
 		return nil
@@ -49,6 +51,7 @@ func (d *Dir) SetChecked(times map[string]time.Time, refs []catalog.Ref, now tim
 	if times == nil {
 		times = make(map[string]time.Time)
 	}
+	maps.DeleteFunc(times, func(_ string, at time.Time) bool { return now.Sub(at) > keepChecked })
 	for _, r := range refs {
 		times[r.String()] = now
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,9 +255,11 @@ type numbered struct {
 	number int64
 }
 
+// maxNumber is the highest number that a journal can have. A higher one is damage, and would leave no room for the next.
+const maxNumber = math.MaxInt64 / 2
+
 // journals returns the journals of earlier runs of a node, the last one at the end, and the highest
-// number of all. It removes those without a
-// beginning: their runs changed nothing.
+// number of all. It removes those without a beginning: their runs changed nothing.
 func (d *Dir) journals(node string) (list []numbered, last int64, err error) {
 	paths, err := filepath.Glob(filepath.Join(d.Path(runsName), "*"+journal))
 	if err != nil {
@@ -294,7 +297,7 @@ func readBegin(path string) (*begin, error) {
 		return nil, errNoBegin
 	case err != nil:
 		return nil, err
-	case l.Open, l.Long, json.Unmarshal(l.Text, &x) != nil, x.Begin == nil:
+	case l.Open, l.Long, json.Unmarshal(l.Text, &x) != nil, x.Begin == nil, x.Begin.Number < 1, x.Begin.Number > maxNumber:
 		return nil, errNoBegin
 	}
 	return x.Begin, nil

@@ -334,6 +334,31 @@ func TestManyNames(t *testing.T) {
 	all.Wait()
 }
 
+// TestHighestNumber has a damaged journal that leaves no number for the next one.
+func TestHighestNumber(t *testing.T) {
+	d := open(t)
+	damaged := `{"begin":{"number":9223372036854775807,"node":"n1","by":"b","owed":["Exec[damaged]"]}}` + "\n"
+	if err := os.WriteFile(d.Path("runs", "damaged.log"), []byte(damaged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"first", "second"} {
+		l := lock(t, d, run)
+		j := begin(t, l, run, "")
+		if err := j.Owe([]catalog.Ref{exec(run)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Done(&frame.Done{Owed: []string{exec(run).String()}}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		l.Unlock()
+	}
+	l := lock(t, d, "third")
+	defer l.Unlock()
+	if owed, err := l.Owed("n1"); err != nil || len(owed) != 1 || owed[0] != exec("second") {
+		t.Errorf("%v, %v", owed, err)
+	}
+}
+
 func TestCheckID(t *testing.T) {
 	for id, ok := range map[string]bool{"a": true, "0f-9A": true, "": false, "-a": false, "../x": false, "a/b": false, "a\x00": false, "a b": false, strings.Repeat("x", 65): false} {
 		if err := runlog.CheckID(id); (err == nil) != ok {
@@ -358,6 +383,12 @@ func TestChecked(t *testing.T) {
 		}
 	}
 	if times, err = d.Checked(); err != nil || !times["Exec[a]"].Equal(now) || !times["Exec[b]"].Equal(now) {
+		t.Errorf("%v, %v", times, err)
+	}
+	if err := d.SetChecked(times, []catalog.Ref{exec("c")}, now.AddDate(1, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	if times, err = d.Checked(); err != nil || len(times) != 1 {
 		t.Errorf("%v, %v", times, err)
 	}
 	if err := os.WriteFile(d.Path("checked"), []byte("{"), 0o600); err != nil {

@@ -182,6 +182,9 @@ func (x *item) log(h *resource.Host, level report.Level, out *resource.Output) {
 	for line := range strings.SplitSeq(text, "\n") {
 		h.Logf(x.r.Ref, level, "%s", line)
 	}
+	if out.Cut {
+		h.Logf(x.r.Ref, report.Warning, "the command printed more than %d MiB: the rest is left out. Redirect its output to a file to keep it", resource.OutputLimit>>20)
+	}
 }
 
 // shown is a command as people may see it.

@@ -184,6 +184,15 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestLongOutput checks that output which is not kept is not left out in silence.
+func TestLongOutput(t *testing.T) {
+	var logs []string
+	_, _ = apply(t, testHost(&logs), newResource("command", "head -c 17000000 /dev/zero | tr '\\0' x; false", "provider", "shell"), false)
+	if len(logs) != 2 || !strings.HasPrefix(logs[1], "warning: the command printed more than 16 MiB") {
+		t.Errorf("%d logs, the last one is %.100q", len(logs), logs[len(logs)-1])
+	}
+}
+
 // Nothing of a secret command is in errors, logs, and arguments.
 func TestSecret(t *testing.T) {
 	for _, params := range [][]any{

@@ -151,7 +151,7 @@ func (s *session) explain(no *cannot) error {
 	case "owner":
 		return s.t.unusable("the directory %s, or one above it, belongs to another user: %s", no.dir, no.detail)
 	case "open":
-		return s.t.unusable("other users can write to a directory above %s: %s", no.dir, no.detail)
+		return s.t.unusable("other users can write to the directory %s, or to one above it: %s", no.dir, no.detail)
 	case "write":
 		return s.t.unusable("no file can be written to %s", no.dir)
 	case "exec":

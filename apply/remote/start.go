@@ -3,7 +3,8 @@ package remote
 import "strings"
 
 // startScript finds the state directory of the user that it runs as, checks it, and becomes the helper.
-// It is for any POSIX sh, and has no single quotes, so that quoting keeps it short.
+// It is for any POSIX sh, and has no single quotes, so that quoting keeps it short: it travels with each run. The
+// name "bolt" of the line that it prints is apart, so that a shell that prints its script does not print that line.
 //
 // Its arguments are the ID of the run, the state directory or "" (a relative path is below the
 // directory in which sessions start), the digest of the helper for
@@ -16,28 +17,53 @@ import "strings"
 // it is sticky. The parent of the state directory is resolved first, because systems have links such as
 // /home. These links must belong to root or to the user, too. The directory and the helper themselves
 // cannot be links.
-const startScript = `t=$1 d=$2 a=$3 b=$4 n=$5; shift 5; i=$(umask); umask 077
-x() { printf "%s-cannot %s %s\n%s\n" bolt "$t" "$1" "$d"; exit 4; }
-k=$(uname -sm) u=$(id -u)
-case $k in "Linux x86_64") s=$a;; "Linux aarch64") s=$b;; *) s=;; esac
-[ "$s" ] || x "system $k"
-if [ -z "$d" ]; then if [ "$u" = 0 ]; then d=/var/lib/bolt; else
-d=$HOME; [ -O "$d" ] || { w=$(id -un); case $w in *[!A-Za-z0-9._-]*) ;; *) eval "d=~$w";; esac; }
-[ -d "$d" ] || x home; d=$d/.cache/bolt; [ -d "${d%/*}" ] || m=$(mkdir "${d%/*}" 2>&1) || [ -d "${d%/*}" ] || x "make $m"; fi; fi
-case $d in (/*) ;; (*) d=$(pwd -P)/$d;; esac
-c=${d%/*}; q=$(cd -P "$c/" 2>/dev/null && pwd -P) || x "make there is no directory $c"; d=${q%/}/${d##*/}
-[ ! -h "$d" ] || x link
-v() { set --; [ ! -d "$d" ] || set -- "$d"; for p in "$c" "$q"; do while [ "$p" ]; do set -- "$p" "$@"; p=${p%/*}; done; done; ls -ldn / "$@"; }
-e=$(v 2>&1 | while read -r m l o g; do case $o in (0|$u) ;; (*) echo "owner $m $l $o $g";; esac; case $m in (l*|d????-??-*|d????????[tT]*) ;; (*) echo "open $m $l $o $g";; esac; done)
-[ -z "$e" ] || x "$e"
-[ -d "$d" ] || m=$(mkdir "$d" 2>&1) || [ -d "$d" ] || x "make $m"
-[ -O "$d" ] || x owner
-f=$d/helper-$s; [ -z "$n" ] || f=$d/$n
-[ -f "$f" ] && [ ! -h "$f" ] && [ -O "$f" ] && [ -x "$f" ] && umask "$i" && exec "$f" --dir "$d" "$@"
-[ -z "$n" ] || x exec
-f=$d/try-$t; { printf "#!/bin/sh\n" >"$f" && chmod 700 "$f"; } 2>/dev/null || { rm -f "$f"; x write; }
-m=$("$f" 2>&1); r=$?; rm -f "$f"; [ "$r" = 0 ] || x "exec $m"
-x "absent $k"`
+const startScript = `run=$1 dir=$2 amd64=$3 arm64=$4 new=$5
+shift 5
+mask=$(umask)
+umask 077
+cannot() { printf "%s-cannot %s %s\n%s\n" bolt "$run" "$1" "$dir"; exit 4; }
+system=$(uname -sm) user=$(id -u)
+case $system in "Linux x86_64") sum=$amd64;; "Linux aarch64") sum=$arm64;; *) sum=;; esac
+[ "$sum" ] || cannot "system $system"
+if [ -z "$dir" ] && [ "$user" = 0 ]; then
+ dir=/var/lib/bolt
+elif [ -z "$dir" ]; then
+ dir=$HOME
+ [ -O "$dir" ] || { name=$(id -un); case $name in *[!A-Za-z0-9._-]*) ;; *) eval "dir=~$name";; esac; }
+ [ -d "$dir" ] || cannot home
+ cache=$dir/.cache dir=$dir/.cache/bolt
+ [ -d "$cache" ] || why=$(mkdir "$cache" 2>&1) || [ -d "$cache" ] || cannot "make $why"
+fi
+case $dir in (/*) ;; (*) dir=$(pwd -P)/$dir;; esac
+parent=${dir%/*}
+real=$(cd -P "$parent/" 2>/dev/null && pwd -P) || cannot "make there is no directory $parent"
+dir=${real%/}/${dir##*/}
+[ ! -h "$dir" ] || cannot link
+components() {
+ set --
+ [ ! -d "$dir" ] || set -- "$dir"
+ for above in "$parent" "$real"; do
+  while [ "$above" ]; do set -- "$above" "$@"; above=${above%/*}; done
+ done
+ ls -ldn / "$@"
+}
+unsafe=$(components 2>&1 | while read -r mode links owner rest; do
+ case $owner in (0|$user) ;; (*) echo "owner $mode $links $owner $rest";; esac
+ case $mode in (l*|d????-??-*|d????????[tT]*) ;; (*) echo "open $mode $links $owner $rest";; esac
+done)
+[ -z "$unsafe" ] || cannot "$unsafe"
+[ -d "$dir" ] || why=$(mkdir "$dir" 2>&1) || [ -d "$dir" ] || cannot "make $why"
+[ -O "$dir" ] || cannot owner
+file=$dir/${new:-helper-$sum}
+[ -f "$file" ] && [ ! -h "$file" ] && [ -O "$file" ] && [ -x "$file" ] && umask "$mask" && exec "$file" --dir "$dir" "$@"
+[ -z "$new" ] || cannot exec
+file=$dir/try-$run
+{ printf "#!/bin/sh\n" >"$file" && chmod 700 "$file"; } 2>/dev/null || { rm -f "$file"; cannot write; }
+why=$("$file" 2>&1)
+code=$?
+rm -f "$file"
+[ "$code" = 0 ] || cannot "exec $why"
+cannot "absent $system"`
 
 // cannotPrefix is how the line of startScript begins.
 func cannotPrefix(run string) string { return "bolt-cannot " + run + " " }

@@ -327,6 +327,8 @@ func (r *run) finish(done *frame.Done, err error) int {
 	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
 		done.Error = "The journal of the run is incomplete: " + err.Error()
 	}
+	// When bolt hears of the end, the next run can begin.
+	_ = r.lock.Unlock() // it ends with the process
 	r.s.message(frame.TypeDone, done)
 	if r.counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
 		return ExitFailed

@@ -15,7 +15,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build helpers demo test containers check confirm bench man completion install clean help
+.PHONY: build helpers demo test containers roots check confirm bench man completion install clean help
 
 build: helpers ## build bin/bolt and bin/bolt-clouds, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
@@ -34,6 +34,9 @@ test: helpers ## run the whole test suite with the race detector (installs what 
 
 containers: ## run the contract of connections in real containers of docker and podman (root; no part of test)
 	scripts/containers.sh $(GO) test -count=1 -tags containers -run TestReal -timeout 30m ./transport/container
+
+roots: ## run the tests of dnf, zypper, pacman, pip, gem, npm and libuser in a root that has them (root; no part of test)
+	scripts/roots.sh $(GO) test -count=1 -tags roots ./apply/provider/pkg ./apply/provider/account
 
 check: ## formatting, vet, staticcheck, go.mod, architecture: all of them, also after a failure
 	@scripts/check.sh

@@ -95,6 +95,7 @@ const (
 	KindTwice   Kind = "twice"   // there was a run of this ID
 	KindCatalog Kind = "catalog" // the catalog is wrong
 	KindState   Kind = "state"   // the state directory cannot be used
+	KindFile    Kind = "file"    // something else is in the place of a file of the state directory
 	KindInput   Kind = "input"   // the input of the helper is wrong, or incomplete
 )
 

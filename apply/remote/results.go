@@ -274,8 +274,11 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 		for i, m := range e.Messages {
 			e.Messages[i] = safeMessage(m)
 		}
-		if e.Kind == frame.KindState {
+		switch e.Kind {
+		case frame.KindState:
 			e.Hint = t.hint()
+		case frame.KindFile:
+			e.Hint = "Remove it on that machine. The helper makes its files itself."
 		}
 		return nil, e
 	}

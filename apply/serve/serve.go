@@ -22,6 +22,7 @@ import (
 	"bolt/apply/resource"
 	"bolt/apply/runlog"
 	"bolt/internal/appendfile"
+	"bolt/internal/ownfile"
 )
 
 // A Machine has the properties of the machine and of the helper.
@@ -169,8 +170,11 @@ func refusal(err error) *frame.Refusal {
 	if e, is := errors.AsType[*runlog.StaleError](err); is {
 		r.Kind, r.Seq = frame.KindStale, e.Highest
 	}
-	if errors.Is(err, runlog.ErrTwice) {
+	switch {
+	case errors.Is(err, runlog.ErrTwice):
 		r.Kind = frame.KindTwice
+	case errors.Is(err, ownfile.ErrLink), errors.Is(err, ownfile.ErrDirectory), errors.Is(err, ownfile.ErrNotRegular):
+		r.Kind = frame.KindFile
 	}
 	size := 0
 	for _, e := range parts(err) {

@@ -174,6 +174,18 @@ func (s *site) asked(t *testing.T, run string) *frame.Fate {
 	return f
 }
 
+// logged waits until a resource has written a line into the log.
+func (s *site) logged(t *testing.T, line string) {
+	t.Helper()
+	for range 60_000 {
+		if strings.Contains(s.log(), line) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("no %q in the log: %q", line, s.log())
+}
+
 // wait waits until a run is over.
 func (s *site) wait(t *testing.T, run string) *frame.Fate {
 	t.Helper()
@@ -377,9 +389,7 @@ func TestTwoAtOnce(t *testing.T) {
 		_, _, err := s.apply(t.Context(), "first")
 		done <- err
 	}()
-	for !strings.Contains(s.log(), "begin 0") {
-		time.Sleep(time.Millisecond)
-	}
+	s.logged(t, "begin 0")
 	_, _, err := s.apply(t.Context(), "second")
 	var refused *remote.RefusedError
 	if !errors.As(err, &refused) || refused.Kind != frame.KindBusy || refused.Holder == nil || refused.Holder.Run != "first" || time.Since(refused.Holder.Start) > time.Minute {
@@ -412,9 +422,7 @@ func TestGuard(t *testing.T) {
 		_, _, err := s.apply(t.Context(), "first")
 		done <- err
 	}()
-	for !strings.Contains(s.log(), "begin 0") {
-		time.Sleep(time.Millisecond)
-	}
+	s.logged(t, "begin 0")
 	if err := syscall.Kill(s.holder().PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -445,8 +453,6 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardIdentity runs programs under a guard as another user, with the two streams as one, one that a signal ends, and a script
-// without an interpreter.
 // TestGuardTimeout kills the helper while a program works that has a timeout. The guard ends the program then, and what that has
 // started, so that the next run need not wait for ever.
 func TestGuardTimeout(t *testing.T) {
@@ -459,9 +465,7 @@ func TestGuardTimeout(t *testing.T) {
 		_, _, err := s.apply(t.Context(), "first")
 		done <- err
 	}()
-	for !strings.Contains(s.log(), "begin 0") {
-		time.Sleep(time.Millisecond)
-	}
+	s.logged(t, "begin 0")
 	if err := syscall.Kill(s.holder().PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ var (
 	ErrLink = errors.New("it is a symbolic link: remove it, or give the path of the file itself")
 	// ErrNotRegular is the error of Open for anything else that is not a file.
 	ErrNotRegular = errors.New("it is not a regular file")
-	errDirectory  = errors.New("it is a directory")
+	// ErrDirectory is the error of Open for a directory that is opened to write.
+	ErrDirectory = errors.New("it is a directory")
 	errHardLink   = errors.New("it has another name (a hard link), so that writing would change that file: remove it")
 )
 
@@ -58,7 +59,7 @@ func Open(path string, flags int, mode fs.FileMode) (*os.File, error) {
 	case errors.Is(err, unix.ELOOP):
 		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrLink}
 	case errors.Is(err, unix.EISDIR):
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errDirectory}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrDirectory}
 	case errors.Is(err, unix.ENXIO):
 		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	case err != nil:

@@ -1,28 +1,18 @@
+//go:build roots
+
 package pkg
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"bolt/apply/provider/providertest"
 )
 
-// otherRoot is a root with the package managers of other systems: the directory that the variable BOLT_TEST_ROOT
-// names. A Debian with the packages rpm, createrepo-c, dnf, zypper, pacman-package-manager, makepkg, python3-pip, ruby and npm is one. The
-// tests of a manager that is not there have nothing to do.
-func otherRoot(t *testing.T, program, setup string) *providertest.Machine {
-	lower := os.Getenv("BOLT_TEST_ROOT")
-	if lower == "" {
-		t.Log("BOLT_TEST_ROOT names no root with the package managers of other systems")
-		return nil
-	}
-	if _, err := os.Stat(filepath.Join(lower, "usr/bin", program)); err != nil {
-		t.Logf("BOLT_TEST_ROOT: %v", err)
-		return nil
-	}
-	return providertest.New(t, lower, setup, types)
+// otherRoot is a root with the package managers of other systems.
+func otherRoot(t *testing.T, setup string) *providertest.Machine {
+	t.Helper()
+	return providertest.New(t, providertest.OtherRoot(t), setup, types)
 }
 
 const makeRPMs = `
@@ -41,10 +31,7 @@ createrepo_c -q /srv/rpm
 const rpmStates = `rpm -qa --qf '%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}\n' 'demo-*' | sort`
 
 func TestRPM(t *testing.T) {
-	m := otherRoot(t, "rpm", makeRPMs+"rpm -i /srv/rpm/noarch/demo-b-1.0-1.noarch.rpm /srv/rpm/noarch/demo-old-1.0-1.noarch.rpm /srv/rpm/noarch/demo-dep-1.0-1.noarch.rpm /srv/rpm/noarch/demo-gone-1.0-1.noarch.rpm /srv/rpm/noarch/demo-multi-1.0-1.noarch.rpm")
-	if m == nil {
-		return
-	}
+	m := otherRoot(t, makeRPMs+"rpm -i /srv/rpm/noarch/demo-b-1.0-1.noarch.rpm /srv/rpm/noarch/demo-old-1.0-1.noarch.rpm /srv/rpm/noarch/demo-dep-1.0-1.noarch.rpm /srv/rpm/noarch/demo-gone-1.0-1.noarch.rpm /srv/rpm/noarch/demo-multi-1.0-1.noarch.rpm")
 	file := func(name, version, ensure string) string {
 		return `Package[demo-` + name + `] {"provider":"rpm","ensure":"` + ensure + `","source":"/srv/rpm/noarch/demo-` + name + `-` + version + `-1.noarch.rpm"}`
 	}
@@ -70,11 +57,8 @@ Package[never] unchanged`
 }
 
 func TestDnf(t *testing.T) {
-	m := otherRoot(t, "dnf", makeRPMs+`mkdir -p /etc/yum.repos.d; printf '[demo]\nname=demo\nbaseurl=file:///srv/rpm\nenabled=1\ngpgcheck=0\n' > /etc/yum.repos.d/demo.repo
+	m := otherRoot(t, makeRPMs+`mkdir -p /etc/yum.repos.d; printf '[demo]\nname=demo\nbaseurl=file:///srv/rpm\nenabled=1\ngpgcheck=0\n' > /etc/yum.repos.d/demo.repo
 dnf -q -y --releasever=1 install demo-b-1.0 demo-old demo-dep demo-gone demo-multi 2>/dev/null`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string {
 		return `Package[` + name + `] {"provider":"dnf","install_options":["--releasever=1"]` + params + `}`
 	}
@@ -113,11 +97,8 @@ Package[never] unchanged
 }
 
 func TestZypper(t *testing.T) {
-	m := otherRoot(t, "zypper", makeRPMs+`zypper -q --non-interactive ar -G file:///srv/rpm demo >/dev/null; zypper -q --non-interactive --gpg-auto-import-keys refresh >/dev/null
+	m := otherRoot(t, makeRPMs+`zypper -q --non-interactive ar -G file:///srv/rpm demo >/dev/null; zypper -q --non-interactive --gpg-auto-import-keys refresh >/dev/null
 rpm -i /srv/rpm/noarch/demo-b-1.0-1.noarch.rpm /srv/rpm/noarch/demo-gone-1.0-1.noarch.rpm /srv/rpm/noarch/demo-multi-1.0-1.noarch.rpm`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string { return `Package[` + name + `] {"provider":"zypper"` + params + `}` }
 	resources := []string{
 		p("demo-a", `,"ensure":"<2.0"`), p("demo-b", `,"ensure":"latest"`), p("demo-c", `,"ensure":"1.5"`), p("demo-gone", `,"ensure":"absent"`), p("demo-virtual", ""),
@@ -141,7 +122,7 @@ Package[demo-virtual] unchanged
 }
 
 func TestPacman(t *testing.T) {
-	m := otherRoot(t, "pacman", `mkdir -p /srv/pac /var/lib/pacman
+	m := otherRoot(t, `mkdir -p /srv/pac /var/lib/pacman
 mk() {
 	d=$(mktemp -d); mkdir -p $d/opt $d/etc; echo $2 > $d/opt/$1; echo $2 > $d/etc/$1.conf
 	{ printf 'pkgname = %s\npkgver = %s\npkgdesc = x\narch = any\nsize = 1\nbackup = etc/%s.conf\n' $1 $2 $1; [ -z "$3" ] || echo "$3"; } > $d/.PKGINFO
@@ -151,9 +132,6 @@ for p in a b c d; do mk demo-$p 1.0-1; done; mk demo-g1 1-1 'group = demo-group'
 printf '[options]\nArchitecture = auto\nSigLevel = Never\n[demo]\nServer = file:///srv/pac\n' > /etc/pacman.conf
 repo-add -q /srv/pac/demo.db.tar.gz /srv/pac/*.zst >/dev/null 2>&1; pacman -Sy >/dev/null; pacman --noconfirm -S demo-b demo-c demo-d >/dev/null; echo changed > /etc/demo-d.conf
 mk demo-b 2.0-1; repo-add -q /srv/pac/demo.db.tar.gz /srv/pac/demo-b-2.0-1-any.pkg.tar.zst >/dev/null 2>&1; mk demo-file 3-1; pacman -Syy >/dev/null`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string { return `Package[` + name + `] {"provider":"pacman"` + params + `}` }
 	resources := []string{
 		p("demo-a", ""), p("demo-b", `,"ensure":"latest"`), p("demo-c", `,"ensure":"absent"`), p("demo-d", `,"ensure":"purged"`), p("demo-group", `,"ensure":"latest"`),
@@ -183,7 +161,7 @@ Package[never] unchanged
 }
 
 func TestPip(t *testing.T) {
-	m := otherRoot(t, "pip3", `mkdir -p /srv/wheels; cat > /srv/wheel.py <<'X'
+	m := otherRoot(t, `mkdir -p /srv/wheels; cat > /srv/wheel.py <<'X'
 import sys, zipfile
 n, v = sys.argv[1:]
 z = zipfile.ZipFile(f'/srv/wheels/{n}-{v}-py3-none-any.whl', 'w')
@@ -195,9 +173,6 @@ z.writestr(d + '/RECORD', '')
 X
 for v in 1.0 1.5 1.10; do for n in demo_a demo_b demo_c; do python3 /srv/wheel.py $n $v; done; done
 pip3 -q install --root-user-action=ignore --break-system-packages --no-index --find-links=/srv/wheels demo_b==1.0 demo_c==1.0`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string {
 		return `Package[` + name + `] {"provider":"pip3","install_options":["--break-system-packages","--no-index",{"--find-links":"/srv/wheels"}]` + params + `}`
 	}
@@ -217,12 +192,9 @@ pip3 -q install --root-user-action=ignore --break-system-packages --no-index --f
 }
 
 func TestGem(t *testing.T) {
-	m := otherRoot(t, "gem", `cd /srv; for v in 1.0 2.0; do for n in demo-a demo-b; do
+	m := otherRoot(t, `cd /srv; for v in 1.0 2.0; do for n in demo-a demo-b; do
 printf 'Gem::Specification.new { |s| s.name = "%s"; s.version = "%s"; s.summary = "x"; s.authors = ["x"]; s.files = [] }\n' $n $v > x.gemspec; gem build -q x.gemspec >/dev/null 2>&1; done; done
 gem install -q --local --no-document demo-b-1.0.gem >/dev/null`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string { return `Package[` + name + `] {"provider":"gem"` + params + `}` }
 	resources := []string{p("demo-a", `,"ensure":"1.0","source":"/srv/demo-a-1.0.gem"`), p("demo-b", `,"ensure":">=2.0","source":"/srv/demo-b-2.0.gem"`), p("demo-none", `,"source":"/srv/none.gem","install_options":"--local"`)}
 	got := m.Apply(false, resources...)
@@ -239,11 +211,8 @@ gem install -q --local --no-document demo-b-1.0.gem >/dev/null`)
 }
 
 func TestNpm(t *testing.T) {
-	m := otherRoot(t, "npm", `for n in demo-a demo-b; do for v in 1.0.0 2.0.0; do d=$(mktemp -d); printf '{"name":"%s","version":"%s"}' $n $v > $d/package.json; (cd $d && npm -s pack --pack-destination /srv >/dev/null); done; done
+	m := otherRoot(t, `for n in demo-a demo-b; do for v in 1.0.0 2.0.0; do d=$(mktemp -d); printf '{"name":"%s","version":"%s"}' $n $v > $d/package.json; (cd $d && npm -s pack --pack-destination /srv >/dev/null); done; done
 npm -s install --global --offline /srv/demo-b-1.0.0.tgz`)
-	if m == nil {
-		return
-	}
 	p := func(name, params string) string {
 		return `Package[` + name + `] {"provider":"npm","install_options":["--offline"]` + params + `}`
 	}

@@ -47,6 +47,18 @@ func New(t *testing.T, lower, setup string, types map[string]resource.Type) *Mac
 	return m
 }
 
+// OtherRoot returns the root with the programs of other systems that scripts/roots.sh makes. Tests that need it have the build
+// tag roots.
+func OtherRoot(t *testing.T) string {
+	t.Helper()
+	const variable = "BOLT_TEST_ROOT"
+	root := os.Getenv(variable)
+	if root == "" {
+		t.Fatalf("%s names no root. Run make roots", variable)
+	}
+	return root
+}
+
 func newMachine(t *testing.T, root string, types map[string]resource.Type) *Machine {
 	m := &Machine{Root: root, Host: resource.NewHost(), Types: types, t: t}
 	m.Host.Root = root

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/apply/remote"
+	"bolt/catalog"
 	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/run"
@@ -22,12 +23,16 @@ func Showable() []string {
 	return []string{"cron", "file", "group", "host", "mount", "package", "service", "ssh_authorized_key", "sshkey", "user"}
 }
 
+// CanShow reports whether States shows a resource, or all of a type if the reference has no title.
+func CanShow(ref catalog.Ref) bool {
+	return slices.Contains(Showable(), strings.ToLower(ref.Type)) && (ref.Title != "" || ref.Type != "File")
+}
+
 // States is the action of showing the states of resources. Its value has them as code of the Puppet language
-// (_output), or as data: {"resources": [{"type": ..., "title": ..., "parameters": {...}}, ...]}.
+// (_output), or as data: {"resources": [{"type": ..., "title": ..., "tags": [...], "exported": false, "parameters": {...}}, ...]}.
 type States struct {
 	Delivery *Delivery
-	Type     string // capitalized
-	Title    string // "" for all resources
+	Of       []catalog.Ref // with capitalized types; all resources of a type without a title
 	AsCode   bool
 }
 
@@ -39,30 +44,30 @@ func (s *States) Object() string { return "apply_helpers::query_resources" }
 
 // Do finds the states on one target.
 func (s *States) Do(ctx context.Context, site *run.Site) error {
-	list, err := remote.State(ctx, site.Conn, s.Delivery.Target(site), s.Type, s.Title)
-	if e, is := errors.AsType[*remote.FailedError](err); is {
-		site.Result.Err = &event.Error{Kind: KindState, Class: event.ClassFailed, Msg: e.Error(), Details: &ordered.Map{}}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if s.AsCode {
-		var b strings.Builder
-		for _, x := range list {
-			writeCode(&b, s.Type, x.Title, x.Params)
+	var code strings.Builder
+	resources := []any{}
+	for _, ref := range s.Of {
+		list, err := remote.State(ctx, site.Conn, s.Delivery.Target(site), ref.Type, ref.Title)
+		if e, is := errors.AsType[*remote.FailedError](err); is {
+			site.Result.Err = &event.Error{Kind: KindState, Class: event.ClassFailed, Msg: e.Error(), Details: &ordered.Map{}}
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		name := strings.ToLower(ref.Type)
 		if len(list) == 0 {
-			fmt.Fprintf(&b, "There are no resources of the type %s.\n", strings.ToLower(s.Type))
+			fmt.Fprintf(&code, "There are no resources of the type %s.\n", name)
 		}
-		site.Result.Value = ordered.Of("_output", b.String())
-		return nil
-	}
-	resources := make([]any, len(list))
-	for i, x := range list {
-		resources[i] = ordered.Of("type", s.Type, "title", x.Title, "parameters", x.Params)
+		for _, x := range list {
+			writeCode(&code, ref.Type, x.Title, x.Params)
+			resources = append(resources, ordered.Of("type", ref.Type, "title", x.Title, "tags", []any{name}, "exported", false, "parameters", x.Params))
+		}
 	}
 	site.Result.Value = ordered.Of("resources", resources)
+	if s.AsCode {
+		site.Result.Value = ordered.Of("_output", code.String())
+	}
 	return nil
 }
 

@@ -10,8 +10,14 @@ import (
 	"bolt/event"
 	"bolt/format/ordered"
 	"bolt/run"
-	"bolt/tasks"
 )
+
+// A taskRun is a run of a task, or of what may do without the task.
+type taskRun interface {
+	event.Action
+	Params() (params *ordered.Map, sensitive []string)
+	RunAs() string
+}
 
 // describe returns the record of an action. secrets are the names of secret
 // parameters, in addition to the parameters that a task marks as sensitive.
@@ -40,7 +46,7 @@ func (r *Recorder) describe(do event.Action, secrets []string) audit.Action {
 		what.Dest, _ = r.shown(do.Dest)
 	case *run.Download:
 		what.Dest, _ = r.shown(do.Dir)
-	case *tasks.Run:
+	case taskRun:
 		params, sensitive := do.Params()
 		secrets = append(sensitive, secrets...)
 		what.Noop = params.Value("_noop") == true

@@ -77,6 +77,15 @@ func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply,
 	return action, nil
 }
 
+// States returns the action of reading the states of the resources of s. It sets s.Delivery.
+func (v *Invocation) States(s *fleet.States) (run.Action, error) {
+	helpers, err := embedded.Built()
+	d := v.Delivery
+	d.Helpers = helpers
+	s.Delivery = &d
+	return s, err
+}
+
 // plugins packs the Ruby code of the modules.
 func (v *Invocation) plugins() ([]byte, error) {
 	var list []plugins.Module

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"bolt/apply/fleet"
-	"bolt/apply/remote/embedded"
 	"bolt/catalog"
 	"bolt/catalog/site"
 	"bolt/cli"
@@ -239,16 +238,12 @@ func CompleteType(context.Context, cli.Query) cli.Completions {
 
 // Resource carries out puppet resource. code is set if resources are printed as code of the Puppet language.
 func (v *Invocation) Resource(ctx context.Context, o *ResourceOptions, code bool) error {
-	states := &fleet.States{Type: catalog.Capitals(o.typ), Title: o.name, AsCode: code}
+	states := &fleet.States{Of: []catalog.Ref{{Type: catalog.Capitals(o.typ), Title: o.name}}, AsCode: code}
 	if code && !o.Results.Stream {
 		o.Results.Fold = true // many targets have equal states
 	}
 	return v.Act(ctx, &o.Options, states.Name(), states.Object(), func([]*inventory.Target) (run.Action, error) {
-		helpers, err := embedded.Built()
-		d := v.Delivery
-		d.Helpers = helpers
-		states.Delivery = &d
-		return states, err
+		return v.States(states)
 	})
 }
 

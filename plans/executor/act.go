@@ -153,7 +153,7 @@ func runTask(c *eval.Call, in *called) (value.Value, error) {
 }
 
 // taskAction is a task with checked parameters.
-func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordered.Map, o *options) (run.Action, error) {
+func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordered.Map, o *options) (*tasks.Run, error) {
 	checked, err := t.Check(params)
 	if err != nil {
 		return nil, err

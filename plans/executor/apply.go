@@ -17,7 +17,7 @@ import (
 	"bolt/run"
 )
 
-// Catalogs has the functions and code that apply and apply_prep of plans need.
+// Catalogs has the functions and code that apply, apply_prep and get_resources of plans need.
 type Catalogs struct {
 	// Site has the modules and the data of apply blocks. Its language is Language.Declarative.
 	Site *site.Site
@@ -25,6 +25,8 @@ type Catalogs struct {
 	Apply func(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error)
 	// Facts returns the action whose results have the facts of targets as their values.
 	Facts func(ctx context.Context) (run.Action, error)
+	// States returns the action whose results have the states of the resources of s as their values.
+	States func(s *fleet.States) (run.Action, error)
 }
 
 // catalogName is the object of a failure of apply, as Puppet Bolt has it.

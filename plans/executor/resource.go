@@ -1,12 +1,16 @@
 package executor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"bolt/apply/fleet"
+	"bolt/catalog"
 	"bolt/environment"
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
@@ -14,6 +18,9 @@ import (
 	"bolt/inventory"
 	"bolt/puppet/eval"
 	"bolt/puppet/value"
+	"bolt/run"
+	"bolt/tasks"
+	"bolt/transport"
 )
 
 // A resource is what a plan knows of one resource of a target: a
@@ -201,7 +208,7 @@ func (x *Executor) newResource(h *value.Hash) (*value.Object, error) {
 // has.
 func aboutResources() []*eval.Function {
 	return append(resourceFunctions(),
-		one("get_resources", "Asks the Puppet of targets for the state of resources: all of a type, or single ones (File[/x]).",
+		one("get_resources", "Reads the state of resources of targets: of all of a type, or of single ones (File[/x]).",
 			"TargetSpec $targets, Variant[String, Type[Resource], Array[Variant[String, Type[Resource]]]] $resources", getResources),
 		&eval.Function{Name: "set_resources", Doc: "Notes what is known of resources of a target, and returns them.", Signatures: []eval.Signature{
 			{Params: "Target $target, Variant[Hash, ResourceInstance] $resource", Returns: "Array[ResourceInstance]", Run: func(c *eval.Call) (value.Value, error) {
@@ -316,7 +323,7 @@ func (x *Executor) describedResource(c *eval.Call, h *value.Hash) (*value.Object
 	return x.newResource(b.Build())
 }
 
-// queryTask is the task that asks a target for resources.
+// queryTask is the task that asks the Puppet of a target for resources.
 const queryTask = "apply_helpers::query_resources"
 
 // resourceName is a type of resources, or one resource.
@@ -329,7 +336,7 @@ func getResources(c *eval.Call) (value.Value, error) {
 	if list, ok := c.Args[1].(*value.Array); ok {
 		asked = list.Elems()
 	}
-	names := make([]any, len(asked))
+	names, refs, shown := make([]any, len(asked)), make([]catalog.Ref, len(asked)), true
 	for i, v := range asked {
 		name := value.ToString(v)
 		if r, ok := v.(*value.ResourceType); ok && r.HasTitle {
@@ -339,6 +346,9 @@ func getResources(c *eval.Call) (value.Value, error) {
 			return nil, failf("bolt/get-resources", "get_resources takes names of types (Package) and of resources (File[/x]), got %s", value.Inspect(value.String(name)))
 		}
 		names[i] = name
+		typ, rest, _ := strings.Cut(name, "[")
+		refs[i] = catalog.Ref{Type: typeName(value.String(typ)), Title: strings.TrimSuffix(rest, "]")}
+		shown = shown && fleet.CanShow(refs[i])
 	}
 	targets, err := x.resolve(&c.Site, c.Args[0])
 	if err != nil {
@@ -352,11 +362,44 @@ func getResources(c *eval.Call) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	action, err := x.taskAction(c.Context(), task.With(x.plugins()...), ordered.Of("resources", names), o)
-	if err != nil {
+	q := &query{}
+	if q.Run, err = x.taskAction(c.Context(), task.With(x.plugins()...), ordered.Of("resources", names), o); err != nil {
 		return nil, err
 	}
-	return x.do(c, &act{function: "run_task", object: queryTask, action: "task", about: "gather resources", targets: targets, do: action}, nil, o)
+	if shown {
+		if q.states, err = x.o.Catalogs.States(&fleet.States{Of: refs}); err != nil {
+			return nil, err
+		}
+	}
+	return x.do(c, &act{function: "run_task", object: queryTask, action: "task", about: "gather resources", targets: targets, do: q}, nil, o)
+}
+
+// query is the action of get_resources. The helper reads the states; where it cannot run, the task asks the Puppet of the target.
+type query struct {
+	*tasks.Run
+	states run.Action // nil if there are resources that the helper cannot show
+}
+
+// Do reads the states of the resources of one target.
+func (q *query) Do(ctx context.Context, site *run.Site) error {
+	if q.states == nil || site.Via != site.Target || site.Settings.PowerShell {
+		return q.Run.Do(ctx, site)
+	}
+	err := q.states.Do(ctx, site)
+	no, is := errors.AsType[*transport.Error](err)
+	if !is || no.Class != transport.ClassBootstrap {
+		return err
+	}
+	if err := q.Run.Do(ctx, site); err != nil {
+		return err
+	}
+	if failed := site.Result.Err; failed != nil {
+		failed.Msg += "\n" + no.Msg
+		if failed.Given != nil {
+			failed.Given.Set("msg", failed.Msg)
+		}
+	}
+	return nil
 }
 
 // plugins are the directories of modules that have types and providers of

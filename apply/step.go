@@ -81,11 +81,13 @@ func (s *step) noop(o *Options) bool {
 	return o.Noop
 }
 
-// tagged reports whether a step has one of some tags.
-func (s *step) tagged(tags []string) bool {
-	return slices.ContainsFunc(tags, func(t string) bool {
+func (s *step) tagged(wanted []string) bool { return Tagged(s.ref, s.resource.Tags, wanted) }
+
+// Tagged reports whether a resource with some tags has one of those that are wanted. Its type and its title are tags, too.
+func Tagged(ref catalog.Ref, tags, wanted []string) bool {
+	return slices.ContainsFunc(wanted, func(t string) bool {
 		t = strings.ToLower(t)
-		return slices.Contains(s.resource.Tags, t) || strings.EqualFold(s.ref.Title, t) || strings.EqualFold(s.ref.Type, t)
+		return slices.Contains(tags, t) || strings.EqualFold(ref.Title, t) || strings.EqualFold(ref.Type, t)
 	})
 }
 

@@ -156,11 +156,14 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 		return false, err
 	}
 	var lost atomic.Bool // a report
+	wanted := listed(o.tags)
+	tags := fleet.NewTags(wanted)
 	err = v.Act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
 		action, err := v.prepare(o, code, len(targets))
 		if err != nil {
 			return nil, err
 		}
+		action.Report = append(action.Report, tags.Watch)
 		if o.reportTo == ReportToPuppetDB {
 			if err := v.PuppetDB().Check(ctx, ""); err != nil {
 				return nil, err
@@ -169,6 +172,9 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 		}
 		return action, nil
 	})
+	if tags.Missed() {
+		v.Logs.Warn("tags_match_nothing", fmt.Sprintf("No resource of any target has one of the tags that --tags names (%s), so nothing was applied.", strings.Join(wanted, ", ")))
+	}
 	return lost.Load(), err
 }
 

@@ -51,12 +51,12 @@ func (n *Names) Explain(ctx context.Context, e *eval.Error) string {
 		return e.Msg
 	case e.Kind == "unknown-function":
 		if slices.Contains(planFunctions, e.Name) {
-			return e.Name + " is a function of Bolt's plans, which this version does not run"
+			return e.Name + " is a function of Bolt's plans: only a plan can call it"
 		}
 		return e.Msg + n.Advise(ctx, e.Name, "functions", environment.Functions)
 	case e.Kind == "unknown-type":
 		if slices.Contains(planTypes, e.Name) {
-			return e.Name + " is a type of Bolt's plans, which this version does not run"
+			return e.Name + " is a type of Bolt's plans: only plans have it"
 		}
 		return e.Msg + n.Advise(ctx, e.Name, "types", Types)
 	}

@@ -33,7 +33,7 @@ var (
 	ErrNotRegular = errors.New("it is not a regular file")
 	// ErrDirectory is the error of Open for a directory that is opened to write.
 	ErrDirectory = errors.New("it is a directory")
-	errHardLink   = errors.New("it has another name (a hard link), so that writing would change that file: remove it")
+	errHardLink  = errors.New("it has another name (a hard link), so that writing would change that file: remove it")
 )
 
 // A foreignError is the error of a file or link of another user.

@@ -59,8 +59,8 @@ func TestLinksOfUser(t *testing.T) {
 			}
 			if !refused {
 				for title, r := range results {
-				t.Errorf("%s is %s: %+v", title, r.Status, r.Events)
-			}
+					t.Errorf("%s is %s: %+v", title, r.Status, r.Events)
+				}
 			}
 		})
 	}

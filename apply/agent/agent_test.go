@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	h := resource.NewHost()
-	h.Root = t.TempDir()
+	h.Root, h.Env = t.TempDir(), []string{"PATH=/usr/bin:/bin"}
 	if _, err := agent.Find(h); !errors.Is(err, agent.ErrNoPuppet) {
 		t.Errorf("%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"bolt/internal/safetext"
@@ -28,8 +29,9 @@ func (h *Host) Find(names ...string) string {
 	return ""
 }
 
+// path is the PATH that a program of the host gets: the last one of Env, as with os/exec.
 func (h *Host) path() string {
-	for _, v := range h.Env {
+	for _, v := range slices.Backward(h.Env) {
 		if dirs, is := strings.CutPrefix(v, "PATH="); is && dirs != "" {
 			return dirs
 		}

@@ -65,7 +65,8 @@ func Pack(list []Module) ([]byte, error) {
 	if out.Len() == 0 {
 		return nil, nil
 	}
-	return out.Bytes(), w.Close()
+	err := w.Close() // writes the end of the archive
+	return out.Bytes(), err
 }
 
 // Unpack writes a package into a directory, which becomes a module path.

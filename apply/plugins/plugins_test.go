@@ -26,6 +26,9 @@ func TestPack(t *testing.T) {
 	if err != nil || !bytes.Equal(data, again) {
 		t.Errorf("equal code gives other bytes: %v", err)
 	}
+	if end := make([]byte, 1024); !bytes.HasSuffix(data, end) {
+		t.Error("the archive does not end with two blocks of zeros")
+	}
 	dir := t.TempDir()
 	if err := plugins.Unpack(bytes.NewReader(data), dir); err != nil {
 		t.Fatal(err)

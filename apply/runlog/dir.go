@@ -123,9 +123,29 @@ func CheckID(run string) error {
 	return nil
 }
 
+// list returns the paths of the names in a directory that match a pattern. filepath.Glob would take characters of the state
+// directory for a pattern, and ignore errors of reading.
+func (d *Dir) list(name, pattern string) ([]string, error) {
+	entries, err := os.ReadDir(d.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		match, err := filepath.Match(pattern, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if match {
+			paths = append(paths, d.Path(name, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
 // Expire removes the files of a directory that match a pattern and have not changed for some time.
 func (d *Dir) Expire(name, pattern string, age time.Duration) error {
-	paths, err := filepath.Glob(filepath.Join(d.Path(name), pattern))
+	paths, err := d.list(name, pattern)
 	if err != nil {
 		return err
 	}
@@ -144,7 +164,7 @@ func (d *Dir) Expire(name, pattern string, age time.Duration) error {
 
 // Prune removes the files of a directory that match a pattern, except for the newest.
 func (d *Dir) Prune(name, pattern string, keep int) error {
-	paths, err := filepath.Glob(filepath.Join(d.Path(name), pattern))
+	paths, err := d.list(name, pattern)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -175,12 +174,17 @@ func texts(refs []catalog.Ref) (list []string) {
 }
 
 func (j *Journal) write(l line, sync bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.append(l, sync)
+}
+
+// append is write for a caller that holds the lock.
+func (j *Journal) append(l line, sync bool) error {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if err = j.file.Append(append(text, '\n'), sync); err != nil && j.err == nil {
 		j.err = err
 	}
@@ -199,31 +203,35 @@ func (j *Journal) Ended(r *report.Result) {
 	}
 }
 
-// Owe records that resources must be refreshed. The record is on the disk when Owe returns.
+// Owe records that resources must be refreshed. The record is on the disk when Owe returns, also if another goroutine wrote it.
 func (j *Journal) Owe(refs []catalog.Ref) error {
-	var fresh []catalog.Ref
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	var fresh []catalog.Ref
 	for _, r := range refs {
 		if !j.owed[r] {
 			fresh = append(fresh, r)
-			j.owed[r] = true
 		}
 	}
-	j.mu.Unlock()
 	if fresh == nil {
 		return nil
 	}
-	return j.write(line{Owe: texts(fresh)}, true)
+	if err := j.append(line{Owe: texts(fresh)}, true); err != nil {
+		return err
+	}
+	for _, r := range fresh {
+		j.owed[r] = true
+	}
+	return nil
 }
 
 // Paid records that a resource was refreshed.
 func (j *Journal) Paid(r catalog.Ref) {
 	j.mu.Lock()
-	owed := j.owed[r]
-	delete(j.owed, r)
-	j.mu.Unlock()
-	if owed {
-		_ = j.write(line{Paid: r.String()}, false)
+	defer j.mu.Unlock()
+	if j.owed[r] {
+		delete(j.owed, r)
+		_ = j.append(line{Paid: r.String()}, false) // Done reports it
 	}
 }
 
@@ -261,7 +269,7 @@ const maxNumber = math.MaxInt64 / 2
 // journals returns the journals of earlier runs of a node, the last one at the end, and the highest
 // number of all. It removes those without a beginning: their runs changed nothing.
 func (d *Dir) journals(node string) (list []numbered, last int64, err error) {
-	paths, err := filepath.Glob(filepath.Join(d.Path(runsName), "*"+journal))
+	paths, err := d.list(runsName, "*"+journal)
 	if err != nil {
 		return nil, 0, err
 	}

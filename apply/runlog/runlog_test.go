@@ -141,6 +141,37 @@ func TestOwed(t *testing.T) {
 	owed()
 }
 
+// TestOweFails checks that a refresh which could not be recorded is an error each time: the resources that would need it must
+// not be changed.
+func TestOweFails(t *testing.T) {
+	d := open(t)
+	l := lock(t, d, "x")
+	j := begin(t, l, "1", "")
+	if err := j.Done(&frame.Done{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the file is closed
+		if err := j.Owe([]catalog.Ref{exec("a")}); err == nil {
+			t.Error("a refresh was recorded in a closed journal")
+		}
+	}
+}
+
+// TestPatternInPath has a state directory whose name is a pattern that does not match itself.
+func TestPatternInPath(t *testing.T) {
+	d, err := runlog.Open(filepath.Join(t.TempDir(), "state[1]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lock(t, d, "x")
+	if err := begin(t, l, "1", "").Owe([]catalog.Ref{exec("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if owed, err := l.Owed("n1"); err != nil || len(owed) != 1 {
+		t.Errorf("%v, %v", owed, err)
+	}
+}
+
 // TestClock checks that the order of runs does not depend on the clock.
 func TestClock(t *testing.T) {
 	d := open(t)

@@ -16,9 +16,19 @@ import (
 // minSecret is the length from which a secret is looked for in texts. Shorter ones are part of too many words.
 const minSecret = 4
 
-// hiding returns a replacer that removes the secrets of a resource from texts; nil if it has none. Types do not show the values
-// of Sensitive parameters themselves, but programs and the system repeat them in their messages.
+// hiding returns the replacer for the secrets of a resource; nil if it has none. Types do not show the values of Sensitive
+// parameters themselves, but programs and the system repeat them in their messages.
 func hiding(r *resource.Resource) *strings.Replacer {
+	var values []any
+	for _, param := range r.Secrets {
+		values = append(values, r.Params.Value(param))
+	}
+	return Hiding(values)
+}
+
+// Hiding returns a replacer that removes secret values (catalog.Plain) from texts, also where they are quoted and where only one of
+// their lines is repeated; nil if there is nothing to look for.
+func Hiding(values []any) *strings.Replacer {
 	var texts []string
 	add := func(text string) {
 		if quoted := strconv.Quote(text); quoted != `"`+text+`"` {
@@ -52,8 +62,8 @@ func hiding(r *resource.Resource) *strings.Replacer {
 			add(fmt.Sprint(v))
 		}
 	}
-	for _, param := range r.Secrets {
-		walk(r.Params.Value(param))
+	for _, v := range values {
+		walk(v)
 	}
 	texts = slices.DeleteFunc(texts, func(t string) bool { return len(t) < minSecret })
 	if len(texts) == 0 {

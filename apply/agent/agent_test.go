@@ -92,7 +92,7 @@ func TestReport(t *testing.T) {
 		declared("File[/d/]", m{"recurse": true}),
 		declared("Exec[x]", m{"command": "/bin/x"}),
 		declared("Exec[y]", m{"command": "/bin/y"}),
-		declared("Mine[m]", m{"value": "swordfish"}),
+		declared("Mine[m]", m{"value": []any{"sword", "swordfish"}}),
 		declared("Mine[late]", m{}),
 		declared("Schedule[s]", m{}),
 		declared("Resources[cron]", m{"purge": true}),
@@ -117,7 +117,7 @@ func TestReport(t *testing.T) {
 	}
 	h, argv := reply("", 6, m{"status": "failed", "resource_statuses": m{
 		"File[/a]":    status("File[/a]", m{"changed": true}, event("content", "content_changed", "success", m{"previous_value": "{md5}0", "desired_value": "e21kNX0x"})),
-		"File[/d]":    status("File[/d]", m{}),
+		"File[/d]":    status("File[/d]", m{"changed": true}, event("mode", "mode_changed", "success", m{"previous_value": "0750", "desired_value": "0755"})),
 		"File[/d/x]":  status("File[/d/x]", m{"changed": true}, event("ensure", "file_created", "success", nil)),
 		"File[/d/y]":  status("File[/d/y]", m{}),
 		"Exec[x]":     status("Exec[x]", m{"failed": true, "changed": true}, event("returns", "executed_command", "success", nil), m{"property": nil, "name": "resource_error", "status": "failure", "message": "it is swordfish", "time": "2026-01-02T03:04:05+00:00"}),
@@ -149,7 +149,7 @@ func TestReport(t *testing.T) {
 		"err : [redacted] is wrong",
 		"notice : the text of a notify",
 		"File[/a] changed; content content_changed success {md5}0 -> {md5}1 (content_changed done)--- /a|+++ /a|@@ -1 +1 @@|-old|+new|",
-		"File[/d/] unchanged",
+		"File[/d/] changed; mode mode_changed success 0750 -> 0755 (mode_changed done)",
 		"Exec[x] failed; returns executed_command success  ->  (executed_command done);  resource_error failure  ->  (it is [redacted])",
 		"Exec[y] skipped: Exec[x] failed",
 		"Mine[m] noop refreshed; value value_changed noop [redacted] -> [redacted] (value_changed done);  refresh success  ->  (refresh done)",

@@ -12,7 +12,6 @@ import (
 	"bolt/apply/report"
 	"bolt/apply/resource"
 	"bolt/catalog"
-	"bolt/format/ordered"
 )
 
 // A puppetReport has the used members of Puppet's report (format 12). Older formats have the same members.
@@ -110,7 +109,9 @@ func (r *puppetReport) results(c *catalog.Catalog, hide func(string) string, eac
 		known[declared.Ref] = true
 		s, found := r.Statuses[declared.Ref.String()]
 		if !found && declared.Type == "File" { // Puppet's titles of files have no slash at the end
-			s, found = r.Statuses["File["+strings.TrimRight(declared.Title, "/")+"]"]
+			own := catalog.Ref{Type: "File", Title: strings.TrimRight(declared.Title, "/")}
+			known[own] = true
+			s, found = r.Statuses[own.String()]
 		}
 		if !found {
 			list = append(list, &report.Result{Ref: declared.Ref, Status: report.Skipped, Reason: "Puppet ended before it came to the resource"})
@@ -331,43 +332,20 @@ func headed(ref catalog.Ref, diff string) string {
 	return fmt.Sprintf("--- %[1]s\n+++ %[1]s\n%s", name, lines[2])
 }
 
-// minSecret is the length from which a secret is looked for in the messages of Puppet. Shorter ones would hide parts of words.
-const minSecret = 4
-
 // hider returns a function that replaces the secrets of a catalog. Puppet hides secrets in its own
 // messages. Errors of types and programs can have secrets, too.
 func hider(c *catalog.Catalog) func(string) string {
-	var pairs []string
-	var collect func(v any)
-	collect = func(v any) {
-		switch v := v.(type) {
-		case string:
-			for line := range strings.SplitSeq(v, "\n") {
-				if line = strings.TrimSpace(line); len(line) >= minSecret {
-					pairs = append(pairs, line, report.Redacted)
-				}
-			}
-		case []any:
-			for _, x := range v {
-				collect(x)
-			}
-		case *ordered.Map:
-			for _, x := range v.All() {
-				collect(x)
-			}
-		}
-	}
+	var values []any
 	for _, r := range c.Resources() {
-		for _, name := range r.Params.Keys() {
-			if r.Secret(name) {
-				if v, err := catalog.Plain(r.Params.Value(name)); err == nil {
-					collect(v)
-				}
+		for name, v := range r.Params.All() {
+			if plain, err := catalog.Plain(v); err == nil && r.Secret(name) {
+				values = append(values, plain)
 			}
 		}
 	}
-	if pairs == nil {
+	hiding := apply.Hiding(values)
+	if hiding == nil {
 		return func(text string) string { return text }
 	}
-	return strings.NewReplacer(pairs...).Replace
+	return hiding.Replace
 }

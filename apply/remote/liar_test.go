@@ -157,6 +157,41 @@ func expectLie(t *testing.T, l *liar, want string) {
 	}
 }
 
+// TestLyingFate checks answers to a question about a run.
+func TestLyingFate(t *testing.T) {
+	fate := func(f frame.Fate) func(w *frame.Writer) error {
+		return func(w *frame.Writer) error { return w.Message(frame.TypeFate, &f) }
+	}
+	for _, c := range []struct {
+		name string
+		rest func(w *frame.Writer) error
+		want string // "" if it is no lie
+	}{
+		{"the end", fate(frame.Fate{State: frame.StateEnded, Done: &frame.Done{}, Ended: []frame.Ended{{Ref: "File[/a]", Status: report.Changed}}}), ""},
+		{"a refusal", func(w *frame.Writer) error {
+			return w.Message(frame.TypeDone, &frame.Done{Refused: &frame.Refusal{Kind: frame.KindState, Messages: []string{"no"}}})
+		}, "refused the run"},
+		{"the result of an apply", func(w *frame.Writer) error { return w.Message(frame.TypeDone, &frame.Done{}) }, "does not know the fate"},
+		{"an end without a result", fate(frame.Fate{State: frame.StateEnded}), "without a result"},
+		{"an unknown state", fate(frame.Fate{State: "asleep"}), "unknown state"},
+		{"an unknown status", fate(frame.Fate{State: frame.StateBroken, Ended: []frame.Ended{{Ref: "File[/a]", Status: "great"}}}), "unknown status"},
+		{"an escape sequence", fate(frame.Fate{State: frame.StateBroken, Progress: []string{"Exec[\x1b[2J]"}}), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &liar{answer: func(run string, _ int, out io.Writer) (transport.Status, error) {
+				return transport.Status{}, frames(run, out, c.rest)
+			}}
+			f, err := remote.Asked(t.Context(), l, &remote.Target{Helpers: helpertest.Of(t, nil), Label: "here"}, "id")
+			switch {
+			case c.want == "" && (err != nil || f == nil || strings.Contains(strings.Join(f.Progress, " "), "\x1b")):
+				t.Errorf("%+v, %v", f, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // TestLyingBytes checks answers that are no frames.
 func TestLyingBytes(t *testing.T) {
 	for _, c := range []struct {

@@ -178,10 +178,36 @@ func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*fr
 		return nil, err
 	}
 	if r.fate == nil {
+		if r.done.Refused == nil {
+			return nil, t.protocol("it does not know the fate of the run: %s", r.done.Error)
+		}
 		_, err := t.outcome(r, run)
 		return nil, err
 	}
-	return r.fate, nil
+	return r.fate, t.check(r.fate)
+}
+
+// check checks a fate, and makes its texts safe for a terminal.
+func (t *Target) check(f *frame.Fate) error {
+	switch f.State {
+	case frame.StateUnknown, frame.StateRunning, frame.StateBroken:
+	case frame.StateEnded:
+		if f.Done == nil {
+			return t.protocol("the run has ended without a result")
+		}
+		f.Done.Error = safeMessage(f.Done.Error)
+	default:
+		return t.protocol("the run has the unknown state %q", f.State)
+	}
+	for _, e := range f.Ended {
+		if new(frame.Counts).Of(e.Status) == nil {
+			return t.protocol("%s has the unknown status %q", e.Ref, e.Status)
+		}
+	}
+	for i, text := range f.Progress {
+		f.Progress[i] = safeMessage(text)
+	}
+	return nil
 }
 
 // Facts returns the facts of a machine. The error is as that of Apply; nothing is changed there but for the helper

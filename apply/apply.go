@@ -70,32 +70,12 @@ type Options struct {
 // DefaultWorkers is enough for many files to be flushed to the disk with one call.
 const DefaultWorkers = 64
 
-// A Summary counts the resources of a run by their status.
+// A Summary is what is known at the end of a run, besides the results.
 type Summary struct {
-	Resources, Changed, Failed, Skipped, Noop, Unchanged, Refreshed int
 	// Checked are the resources with a schedule that were applied.
 	Checked []catalog.Ref
 	// Stopped is set if Options.Stop ended the run early.
 	Stopped bool
-}
-
-func (s *Summary) add(r *report.Result) {
-	s.Resources++
-	switch r.Status {
-	case report.Changed:
-		s.Changed++
-	case report.Failed:
-		s.Failed++
-	case report.Skipped:
-		s.Skipped++
-	case report.Noop:
-		s.Noop++
-	default:
-		s.Unchanged++
-	}
-	if r.Refreshed {
-		s.Refreshed++
-	}
 }
 
 // A Run is a catalog that can be applied once.

@@ -367,7 +367,6 @@ func (s *scheduler) end(st *step, r *report.Result) {
 	if st.owed && s.o.Paid != nil && (st.handled || !s.stopped) {
 		s.o.Paid(st.ref)
 	}
-	s.summary.add(r)
 	s.sink(r)
 	s.leave(st, r.Status == report.Failed)
 }

@@ -201,8 +201,8 @@ func (a *attempt) changing() {
 func (a *attempt) do(ctx context.Context) {
 	for i := range a.planned {
 		c := &a.planned[i]
-		diff := a.diff(c)
-		if err := a.change(ctx, c); err != nil {
+		diff, err := a.change(ctx, c)
+		if err != nil {
 			e := a.describe(c, report.Failure, "")
 			e.Message = fmt.Sprintf("%s failed: %s", a.attempted(c), err)
 			a.event(e)
@@ -220,13 +220,15 @@ func (a *attempt) do(ctx context.Context) {
 	}
 }
 
-func (a *attempt) change(ctx context.Context, c *resource.Change) (err error) {
+// change makes one change, and returns its diff, which is made before it.
+func (a *attempt) change(ctx context.Context, c *resource.Change) (diff string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("internal error: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return a.s.item.Do(ctx, a.run.host, c)
+	diff = a.diff(c)
+	return diff, a.s.item.Do(ctx, a.run.host, c)
 }
 
 // did records changes that were made together with those of other resources.

@@ -61,8 +61,10 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	}
 	r := &run{m: m, q: q, s: s, dir: dir, lock: lock, store: bundle.NewStore(dir.Path(incomingName, q.Run))}
 	need, err := r.load(in)
-	if need != nil {
-		s.message(frame.TypeNeed, need) // large contents may come as files, so their directory stays
+	if need != nil { // large contents may come as files, so their directory stays
+		if err := s.message(frame.TypeNeed, need); err != nil {
+			return 0, &refused{frame.KindInput, fmt.Errorf("the list of missing contents: %w", err)}
+		}
 		return ExitNeed, nil
 	}
 	defer r.clean()
@@ -329,7 +331,10 @@ func (r *run) finish(done *frame.Done, err error) int {
 	}
 	// When bolt hears of the end, the next run can begin.
 	_ = r.lock.Unlock() // it ends with the process
-	r.s.message(frame.TypeDone, done)
+	if r.s.message(frame.TypeDone, done) != nil { // the journal has all of it
+		done.Owed, done.Error = nil, done.Error[:min(len(done.Error), maxMessages)]
+		r.s.message(frame.TypeDone, done)
+	}
 	if r.counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
 		return ExitFailed
 	}

@@ -104,7 +104,10 @@ func (m *Machine) Asked(run string, out io.Writer) int {
 		s.message(frame.TypeDone, &frame.Done{Refused: refusal(err)})
 		return ExitRefused
 	}
-	s.message(frame.TypeFate, fate)
+	if err := s.message(frame.TypeFate, fate); err != nil {
+		s.message(frame.TypeDone, &frame.Done{Error: "the fate of the run: " + err.Error()})
+		return ExitFailed
+	}
 	return ExitOK
 }
 
@@ -188,8 +191,8 @@ func refusal(err error) *frame.Refusal {
 	return r
 }
 
-// maxMessages bounds the text of a refusal.
-const maxMessages = 256 << 10
+// maxMessages bounds the text of a refusal. JSON can write each byte of it as six, and all of them fit in a frame.
+const maxMessages = 128 << 10
 
 // parts takes joined errors apart.
 func parts(err error) []error {

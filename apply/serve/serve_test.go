@@ -20,7 +20,9 @@ import (
 	"bolt/apply/frame"
 	"bolt/apply/report"
 	"bolt/apply/resource"
+	"bolt/apply/runlog"
 	"bolt/apply/serve"
+	"bolt/catalog"
 )
 
 // A fakeType has resources with a state in memory. The parameter "fail" fails a change or a
@@ -424,6 +426,45 @@ func TestMuchOutput(t *testing.T) {
 	code := m.Apply(t.Context(), &serve.Request{Run: "1", Node: "n1"}, bytes.NewReader(pack(t, text(t, list...))), &size)
 	if code != serve.ExitOK || size < 100<<20 || size > 140<<20 {
 		t.Errorf("%d, %d bytes", code, size)
+	}
+}
+
+// TestLongEnd checks that a run ends with a Done also if its texts are longer than a frame.
+func TestLongEnd(t *testing.T) {
+	m := machine(t, newFake())
+	const many = 1200
+	long := func(i int) string { return fmt.Sprintf("%04d%s", i, strings.Repeat("<", 1000)) } // JSON writes six bytes for each
+	var wrong []any
+	for i := range many {
+		wrong = append(wrong, exec(long(i), "bad", true))
+	}
+	if a := apply(t, m, serve.Request{Run: "1"}, pack(t, text(t, wrong...))); a.done == nil || a.done.Refused == nil || len(a.done.Refused.Messages) < 100 {
+		t.Errorf("%+v", a.done)
+	}
+	d, err := runlog.Open(m.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := d.Lock(t.Context(), frame.Holder{Run: "2", Node: "n1", Start: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := l.Begin(t.Context(), runlog.Start{Run: "2", Node: "n1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var owed []catalog.Ref
+	for i := range many {
+		owed = append(owed, catalog.Ref{Type: "Exec", Title: long(i)})
+	}
+	if err := errors.Join(j.Owe(owed), l.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+	if a := apply(t, m, serve.Request{Run: "3", Noop: true}, pack(t, text(t, exec("a")))); a.done == nil || a.done.Counts.Noop != 1 {
+		t.Errorf("%+v", a.done)
+	}
+	if f := asked(t, m, "3"); f.Done == nil || len(f.Done.Owed) != many {
+		t.Errorf("the journal lacks the refreshes that are owed: %+v", f.Done)
 	}
 }
 

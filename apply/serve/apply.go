@@ -330,7 +330,7 @@ func (r *run) finish(done *frame.Done, err error) int {
 		done.Error = "The journal of the run is incomplete: " + err.Error()
 	}
 	// When bolt hears of the end, the next run can begin.
-	_ = r.lock.Unlock() // it ends with the process
+	_ = r.lock.Unlock()                           // it ends with the process
 	if r.s.message(frame.TypeDone, done) != nil { // the journal has all of it
 		done.Owed, done.Error = nil, done.Error[:min(len(done.Error), maxMessages)]
 		r.s.message(frame.TypeDone, done)

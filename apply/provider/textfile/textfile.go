@@ -205,9 +205,15 @@ func inPlace(dir *os.File, name, path, text string) error {
 		f.Close()
 		return errors.Join(serr, fs.ErrInvalid)
 	}
-	err = f.Truncate(0)
+	// A disk that is full must not cost the old text, so the room is reserved first, where the file system can do that.
+	if err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, max(int64(len(text)), 1)); err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+		err = nil
+	}
 	if err == nil {
 		_, err = f.WriteString(text)
+	}
+	if err == nil {
+		err = f.Truncate(int64(len(text)))
 	}
 	return errors.Join(err, f.Sync(), f.Close())
 }

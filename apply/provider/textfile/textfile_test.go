@@ -2,10 +2,12 @@ package textfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -42,6 +44,38 @@ func TestReadAndWrite(t *testing.T) {
 	}
 	if err := Write(filepath.Join(dir, "none", "f"), "", 0o644); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// A file in a full file system keeps its text if it can only be written in place.
+func TestMountPointFull(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("this test needs root: only root can mount")
+	}
+	dir := t.TempDir()
+	path, small := filepath.Join(dir, "hosts"), filepath.Join(dir, "small")
+	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Mkdir(small, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	page := int64(os.Getpagesize())
+	for _, m := range [][4]string{{"tmpfs", small, "tmpfs", fmt.Sprintf("size=%d", 2*page)}, {filepath.Join(small, "f"), path, "", ""}} {
+		var flags uintptr
+		if m[2] == "" {
+			flags = syscall.MS_BIND
+			if err := os.WriteFile(m[0], []byte("old\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := syscall.Mount(m[0], m[1], m[2], flags, m[3]); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { syscall.Unmount(m[1], syscall.MNT_DETACH) })
+	}
+	if err := Write(path, strings.Repeat("x", int(5*page)), 0o644); err == nil {
+		t.Error("a text was written that has no room")
+	}
+	if text, _, err := Read(t.Context(), path); text != "old\n" || err != nil {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

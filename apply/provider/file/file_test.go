@@ -700,51 +700,6 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-func TestNeeds(t *testing.T) {
-	m := newMachine(t)
-	m.write("same", "text", 0o644)
-	m.write("other", "text", 0o644)
-	m.write("kept", "text", 0o644)
-	m.write("d/same", "text", 0o644)
-	needs := func(name string, change func(*resource.Resource), params ...any) (list []string) {
-		r := res(m.path(name), params...)
-		r.File = meta("", "file", "new")
-		change(r)
-		for _, n := range file.New().Needs(r) {
-			if n.SHA256 != sum("new") {
-				t.Errorf("%s needs %s", name, n.SHA256)
-			}
-			list = append(list, m.rel(n.Path))
-		}
-		return list
-	}
-	as := func(text string) func(*resource.Resource) {
-		return func(r *resource.Resource) { r.File = meta("", "file", text) }
-	}
-	tree := func(r *resource.Resource) {
-		r.File = nil
-		r.Trees = []catalog.Tree{{Source: "puppet:///x", Files: []*catalog.FileMeta{
-			meta(".", "directory", ""), meta("same", "file", "text"), meta("new", "file", "new"), meta("../out", "file", "new"), meta("l", "link", "x"),
-		}}}
-	}
-	for _, c := range []struct {
-		got  []string
-		want string
-	}{
-		{needs("same", as("text"), "source", "x:"), ""}, // refused
-		{needs("same", as("text"), "source", "puppet:///x"), ""},
-		{needs("other", as("new"), "source", "puppet:///x"), "other"},
-		{needs("none", as("new"), "source", "puppet:///x"), "none"},
-		{needs("none", as("new"), "source", "puppet:///x", "ensure", "absent"), ""},
-		{needs("kept", as("new"), "source", "puppet:///x", "replace", false), ""},
-		{needs("d", tree, "source", "puppet:///x", "recurse", true), "d/new"},
-	} {
-		if got := strings.Join(c.got, " "); got != c.want {
-			t.Errorf("needs %q, want %q", got, c.want)
-		}
-	}
-}
-
 // Only files whose content comes with the catalog are applied at the same time as others: the order of directories, links
 // and copies of other files matters.
 func TestParallel(t *testing.T) {

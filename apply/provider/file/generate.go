@@ -93,7 +93,7 @@ func (g *generation) options(confined bool) fileset.Options {
 	return fileset.Options{Follow: g.follow, Confined: confined, Limit: int(g.levels), Ignore: g.ignore, Most: int(g.most)}
 }
 
-// list lists a directory, and reports one that has many files.
+// walk lists a directory, and reports one that has many files.
 func (g *generation) walk(ctx context.Context, h *resource.Host, dir string, confined bool) ([]fileset.Entry, error) {
 	entries, err := fileset.List(ctx, dir, g.options(confined))
 	if len(entries) > manyFiles && g.most == 0 {

@@ -127,16 +127,13 @@ func (f *item) setLabel(p place) error {
 	if f.want.label == (label{}) {
 		return nil
 	}
-	flags := unix.O_PATH | unix.O_CLOEXEC
-	if !f.follow || f.r.Within != "" {
-		flags |= unix.O_NOFOLLOW
+	set := func(fd int) error {
+		return setLabelOf(fmt.Sprintf("/proc/self/fd/%d", fd), f.want.label.over(f.is.label))
 	}
-	fd, err := openat(p, flags, 0)
-	if err != nil {
-		return fmt.Errorf("SELinux context: %w", err)
+	if f.follow && f.r.Within == "" {
+		return f.behind(set)
 	}
-	defer unix.Close(fd)
-	return setLabelOf(fmt.Sprintf("/proc/self/fd/%d", fd), f.want.label.over(f.is.label))
+	return f.held(p, func(fd int, _ *unix.Stat_t) error { return set(fd) })
 }
 
 // labelNew labels a temporary file: it has the label of the old file, or that of the policy.

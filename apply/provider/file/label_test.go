@@ -1,6 +1,8 @@
 package file_test
 
 import (
+	"errors"
+	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +51,15 @@ func TestLabels(t *testing.T) {
 		map[string]string{"shadow": "changed seltype", "d": "changed selrange"})
 	m.check(m.run(res("shadow", "mode", "0644"), res("d", "mode", "0755", "selinux_ignore_defaults", true)),
 		map[string]string{"shadow": "changed seltype", "d": "unchanged"})
+
+	// A link of another user does not lead to a file of root.
+	if err := errors.Join(os.Symlink("old", m.path("user")), os.Lchown(m.path("user"), 12345, 12345)); err != nil {
+		t.Fatal(err)
+	}
+	m.check(m.run(res("user", "links", "follow", "seltype", "x_t", "selinux_ignore_defaults", true)), map[string]string{"user": "failed seltype"})
+	if got := m.label("old"); got != want["old"] {
+		t.Errorf("a link of a user changed the context to %q", got)
+	}
 
 	m.host.Root = ""
 	m.check(m.run(res("shadow", "seltype", "x_t")), map[string]string{"shadow": "unchanged"})

@@ -112,7 +112,7 @@ func run(ops string, who byte, before map[byte]uint32, special uint32, x bool) (
 			change(&value, 1)
 		case 'X':
 			if action != '+' {
-				return 0, 0, errors.New("x is possible after + only")
+				return 0, 0, errors.New("the permission X is possible after + only")
 			}
 			if x {
 				value |= 1

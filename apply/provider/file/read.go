@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -165,19 +164,14 @@ func (f *item) readContent(ctx context.Context, h *resource.Host, p place) error
 		f.want.differs = f.time(k).Before(f.want.since)
 		return f.keepTexts(h, p)
 	}
-	sum, known := "", false
-	if k == sha {
-		sum, known = f.t.sums.get(f.path, &f.is.st)
+	file, err := f.open(p)
+	if err != nil {
+		return err
 	}
-	if !known {
-		file, err := f.open(p)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if sum, err = k.of(&cancelled{ctx, file}); err != nil {
-			return err
-		}
+	defer file.Close()
+	sum, err := k.of(&cancelled{ctx, file})
+	if err != nil {
+		return err
 	}
 	f.is.sum, f.want.differs = sum, sum != f.want.sum
 	return f.keepTexts(h, p)
@@ -245,45 +239,6 @@ func (c *cancelled) Read(p []byte) (int, error) {
 		return 0, context.Cause(c.ctx)
 	}
 	return c.Reader.Read(p)
-}
-
-// sums keeps the checksums of files that Needs has read, so that Read does not read them again.
-type sums struct {
-	mu   sync.Mutex
-	seen map[string]seen
-}
-
-type seen struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime unix.Timespec
-	sum          string
-}
-
-// settled is the age after which a change of a file shows in its times.
-const settled = 20 * time.Millisecond
-
-func seenAs(st *unix.Stat_t, sum string) seen {
-	return seen{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim, sum}
-}
-
-func (s *sums) put(path string, st *unix.Stat_t, sum string) {
-	if time.Since(time.Unix(st.Ctim.Unix())) < settled {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = make(map[string]seen)
-	}
-	s.seen[path] = seenAs(st, sum)
-}
-
-func (s *sums) get(path string, st *unix.Stat_t) (sum string, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, known := s.seen[path]
-	return old.sum, known && old == seenAs(st, old.sum)
 }
 
 // texts are the contents before and after a change, if a diff is wanted.

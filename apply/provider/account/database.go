@@ -41,7 +41,9 @@ func load(ctx context.Context, h *resource.Host, users, groups []string) (*datab
 		add  func([]string)
 	}{{"/etc/passwd", d.user}, {"/etc/group", d.group}, {"/etc/shadow", d.secret}} {
 		data, err := os.ReadFile(h.Path(f.file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// Users other than root see no passwords and ages, as in Puppet.
+		hidden := f.file == "/etc/shadow" && errors.Is(err, fs.ErrPermission)
+		if err != nil && !hidden && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read the accounts: %v", err)
 		}
 		parse(string(data), f.add)

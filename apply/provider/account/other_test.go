@@ -1,12 +1,15 @@
 package account
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"bolt/apply/provider/providertest"
+	"bolt/apply/provider/textfile"
 	"bolt/apply/resource"
 )
 
@@ -63,4 +66,37 @@ chpasswd -e < new:$6$x
 chpasswd -e < anna:$6$y
 addgroup anna gone
 delgroup anna old`)
+}
+
+// TestShowUnprivileged shows a user to a user who cannot read the hashes of passwords.
+func TestShowUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("this test needs root: it takes the identity of another user")
+	}
+	dir, err := os.MkdirTemp("", "bolt-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "etc/passwd", "web:x:1000:1000:The web:/home/web:/bin/sh\n")
+	put(t, dir, "etc/group", "web:x:1000:\n")
+	put(t, dir, "etc/shadow", "web:$6$secret:19000:0:99999:7::20000:\n")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "etc/shadow"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	h := resource.NewHost()
+	h.Root = dir
+	err = textfile.As(&textfile.Identity{UID: 65534, GID: 65534}, func() error {
+		list, err := resource.Show(t.Context(), User(), h, "User", "web")
+		if err == nil && (len(list) != 1 || list[0].Params.Value("comment") != "The web" || list[0].Params.Value("expiry") != nil) {
+			err = fmt.Errorf("%v", list[0].Params)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

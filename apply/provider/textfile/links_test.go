@@ -65,7 +65,7 @@ func TestLinkRace(t *testing.T) {
 		own(t, path)
 		own(t, link)
 	}
-	for range 100 {
+	for range 30 {
 		reset()
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {

@@ -1,0 +1,409 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/store"
+	"bolt/store/storetest"
+)
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, place string) store.Store { return open(t, filepath.Join(place, "state", "deep")) })
+}
+
+// add appends the numbers of the next n events, and returns the new revision.
+func add(t *testing.T, s *Store, after store.Revision, n int) store.Revision {
+	t.Helper()
+	var data []json.RawMessage
+	for i := range n {
+		data = append(data, number(int(after)+1+i))
+	}
+	r, err := s.Append(t.Context(), "log", after, 0, data...)
+	must(t, err)
+	return r
+}
+
+func number(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
+
+// whole checks that a store has the numbers from 1 to last, and nothing else.
+func whole(t *testing.T, s *Store, last int) {
+	t.Helper()
+	events, err := s.Load(t.Context(), "log", 0)
+	must(t, err)
+	if len(events) != last {
+		t.Fatalf("%d events, want %d", len(events), last)
+	}
+	for i, e := range events {
+		if string(e.Data) != strconv.Itoa(i+1) {
+			t.Fatalf("event %d is %s", i+1, e.Data)
+		}
+	}
+}
+
+func TestDamagedBlob(t *testing.T) {
+	s := open(t, t.TempDir())
+	d, err := s.Put(t.Context(), []byte("content"))
+	must(t, err)
+	for _, text := range []string{"Content", "conten", "content more", ""} {
+		must(t, os.WriteFile(s.blob(d), []byte(text), 0o600))
+		_, err = s.Get(t.Context(), d)
+		if e, is := errors.AsType[*store.DamagedError](err); !is || e.File != s.blob(d) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := s.Put(t.Context(), []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(t.Context(), d); err != nil || string(got) != "content" {
+		t.Errorf("after a new Put: %q, %v", got, err)
+	}
+	must(t, os.Remove(s.blob(d)), os.Symlink("/etc/passwd", s.blob(d)))
+	if _, err := s.Get(t.Context(), d); err == nil {
+		t.Error("a link was read")
+	}
+}
+
+// TestTorn cuts a log at many bytes of its last Append.
+func TestTorn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	r := add(t, s, 0, 2)
+	before, err := os.ReadFile(s.log("log"))
+	must(t, err)
+	add(t, s, r, 3)
+	all, err := os.ReadFile(s.log("log"))
+	must(t, err)
+	const step = 5
+	for size := len(before); size < len(all); size += step {
+		for name, text := range map[string][]byte{
+			"cut":    all[:size],
+			"zeroes": append(bytes.Clone(all[:size]), make([]byte, len(all)-size)...),
+			"hole":   append(append(bytes.Clone(all[:size]), 0), all[size+1:]...),
+		} {
+			must(t, os.WriteFile(s.log("log"), text, 0o600))
+			s := open(t, dir)
+			whole(t, s, 2)
+			add(t, s, 2, 1)
+			whole(t, open(t, dir), 3)
+			if t.Failed() {
+				t.Fatalf("%s at %d", name, size)
+			}
+		}
+	}
+}
+
+// TestEdited checks the place of each line that was edited, removed or inserted.
+func TestEdited(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	r := add(t, s, 0, 2)
+	add(t, s, r, 3)
+	text, err := os.ReadFile(s.log("log"))
+	must(t, err)
+	lines := bytes.SplitAfter(text, []byte("\n"))[:5]
+	edit := func(i int, f func(line []byte) []byte) []byte {
+		var all []byte
+		for n, l := range lines {
+			if n == i {
+				l = f(bytes.Clone(l))
+			}
+			all = append(all, l...)
+		}
+		return all
+	}
+	for i := range lines {
+		for name, c := range map[string]struct {
+			f    func([]byte) []byte
+			line int
+		}{
+			"data":     {func(l []byte) []byte { return bytes.Replace(l, []byte(`"data":`), []byte(`"data":1`), 1) }, i + 1},
+			"fence":    {func(l []byte) []byte { return bytes.Replace(l, []byte(`"fence":0`), []byte(`"fence":9`), 1) }, i + 1},
+			"no event": {func([]byte) []byte { return []byte("{}\n") }, i + 1},
+			"empty":    {func(l []byte) []byte { return append([]byte("\n"), l...) }, i + 1},
+			"twice":    {func(l []byte) []byte { return append(l, l...) }, i + 2},
+			"removed":  {func([]byte) []byte { return nil }, i + 1},
+		} {
+			if name == "removed" && i == len(lines)-1 {
+				continue // as if the last Append had not been complete
+			}
+			must(t, os.WriteFile(s.log("log"), edit(i, c.f), 0o600))
+			s := open(t, dir)
+			_, err := s.Load(t.Context(), "log", 0)
+			damage := func(err error) {
+				t.Helper()
+				if e, is := errors.AsType[*store.DamagedError](err); !is || e.File != s.log("log") || e.Line != c.line {
+					t.Errorf("%s in line %d: %v", name, i+1, err)
+				}
+			}
+			damage(err)
+			_, err = s.Append(t.Context(), "log", 5, 0, number(6))
+			damage(err)
+			for _, werr := range s.Watch(t.Context(), "log", 4) {
+				err = werr
+			}
+			damage(err)
+		}
+	}
+	must(t, os.WriteFile(s.log("log"), text, 0o600))
+	whole(t, open(t, dir), 5)
+}
+
+// TestFullDisk fills a small file system. What cannot be stored leaves nothing behind, and what
+// was stored before stays.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Fatalf("mount tmpfs (it needs root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, filepath.Join(dir, "state"))
+	r := add(t, s, 0, 3)
+	fill := filepath.Join(dir, "fill")
+	big := bytes.Repeat([]byte("x"), 1<<20)
+	if err := os.WriteFile(fill, big, 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the file system is not full: %v", err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(s.log("log"))
+		must(t, err)
+		return info.Size()
+	}
+	before := size()
+	if _, err := s.Append(t.Context(), "log", r, 0, number(4), json.RawMessage(`"`+strings.Repeat("y", 100_000)+`"`)); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("Append: %v", err)
+	}
+	if size() != before {
+		t.Error("a part of the events is in the file")
+	}
+	content := []byte("content")
+	if _, err := s.Put(t.Context(), content); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("Put: %v", err)
+	}
+	if _, err := s.Get(t.Context(), store.DigestOf(content)); err == nil {
+		t.Error("the content is there")
+	}
+	if _, err := s.Lease(t.Context(), "x", "ada", time.Hour); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("Lease: %v", err)
+	}
+	if _, err := s.Append(t.Context(), "new/log", 0, 0, number(1)); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("Append to a new log: %v", err)
+	}
+	if names, err := s.Names(t.Context(), ""); err != nil || len(names) != 1 {
+		t.Errorf("%v, %v", names, err)
+	}
+	whole(t, open(t, s.Dir()), 3)
+	must(t, os.Remove(fill))
+	add(t, s, r, 1)
+	whole(t, open(t, s.Dir()), 4)
+	_, err := s.Put(t.Context(), content)
+	must(t, err)
+	l, err := s.Lease(t.Context(), "x", "ada", time.Hour)
+	must(t, err)
+	must(t, l.Release(t.Context()))
+}
+
+// childVariable makes the test binary a writer (TestKilled).
+const childVariable = "BOLT_TEST_STORE"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childVariable); dir != "" {
+		child(dir)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// child takes a lease and appends until it is killed: three events at a time, and a content for
+// each time. It prints each revision when Append has returned.
+func child(dir string) {
+	s, err := Open(context.Background(), dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	l, err := s.Lease(ctx, "log", "child", time.Hour)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	events, err := s.Load(ctx, "log", 0)
+	for after := store.Revision(len(events)); err == nil; {
+		n := int(after)
+		if _, err = s.Put(ctx, []byte(strconv.Itoa(n))); err != nil {
+			break
+		}
+		if after, err = s.Append(ctx, "log", after, l.Fence(), number(n+1), number(n+2), number(n+3)); err == nil {
+			fmt.Println(after)
+		}
+	}
+	fmt.Println(err)
+}
+
+// TestKilled kills a writer at many points. All that it was told is on the disk, each Append is
+// whole, and the next writer goes on at once, without waiting for the end of the lease.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	told := 0
+	var last store.Fence
+	for round := range 25 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		for i := 0; i <= round && lines.Scan(); i++ {
+			n, err := strconv.Atoi(lines.Text())
+			if err != nil {
+				t.Fatal(lines.Text())
+			}
+			told = n
+		}
+		must(t, cmd.Process.Kill())
+		rest, _ := io.ReadAll(out)
+		_ = cmd.Wait() // it was killed
+		for _, word := range strings.Fields(string(rest)) {
+			if n, err := strconv.Atoi(word); err == nil {
+				told = max(told, n)
+			}
+		}
+		s := open(t, dir)
+		events, err := s.Load(t.Context(), "log", 0)
+		must(t, err)
+		if len(events) < told || len(events)%3 != 0 {
+			t.Fatalf("%d events, and %d were reported", len(events), told)
+		}
+		whole(t, s, len(events))
+		if fence := events[len(events)-1].Fence; fence <= last {
+			t.Fatalf("fence %d after %d", fence, last)
+		} else {
+			last = fence
+		}
+		for d, err := range s.List(t.Context()) {
+			must(t, err)
+			_, err = s.Get(t.Context(), d)
+			must(t, err)
+		}
+	}
+}
+
+// TestOtherFile checks that a log that was replaced or cut is read again from its beginning.
+func TestOtherFile(t *testing.T) {
+	s := open(t, t.TempDir())
+	add(t, s, 0, 3)
+	whole(t, s, 3)
+	must(t, os.Remove(s.log("log")))
+	if events, err := s.Load(t.Context(), "log", 0); err != nil || len(events) != 0 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+	add(t, open(t, s.Dir()), 0, 1)
+	whole(t, s, 1)
+	must(t, os.Truncate(s.log("log"), 0))
+	add(t, s, 0, 2)
+	whole(t, s, 2)
+}
+
+func TestPermissions(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "state"))
+	if _, err := s.Load(t.Context(), "log", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.Dir()); !os.IsNotExist(err) {
+		t.Errorf("reading has made the directory: %v", err)
+	}
+	add(t, s, 0, 1)
+	_, err := s.Put(t.Context(), []byte("a"))
+	must(t, err)
+	l, err := s.Lease(t.Context(), "a/b", "ada", time.Hour)
+	must(t, err)
+	defer func() { must(t, l.Release(t.Context())) }()
+	must(t, filepath.WalkDir(s.Dir(), func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	}))
+}
+
+func TestVersion(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "version"), []byte("2\n"), 0o600))
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "version") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzLog reads any bytes as a log: what is read can be appended to, and is then whole.
+func FuzzLog(f *testing.F) {
+	var b bytes.Buffer
+	first := line{Event: store.Event{Revision: 1, Time: time.Unix(1, 0).UTC(), Data: number(1)}, more: 1}
+	sum := first.appendTo(&b, "")
+	second := line{Event: store.Event{Revision: 2, Time: time.Unix(2, 0).UTC(), Fence: 3, Data: json.RawMessage(`{"a":"}"}`)}}
+	second.appendTo(&b, sum)
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:b.Len()-1])
+	f.Add([]byte(`{"sum":"`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var events []store.Event
+		end, err := read(t.Context(), bytes.NewReader(text), "log", tail{}, int64(len(text)), func(e store.Event) { events = append(events, e) })
+		if _, is := errors.AsType[*store.DamagedError](err); err != nil && !is {
+			t.Fatal(err)
+		}
+		if end.offset > int64(len(text)) || int(end.revision) != len(events) || end.line != len(events) {
+			t.Fatalf("%+v, %d events", end, len(events))
+		}
+		var out bytes.Buffer
+		sum := ""
+		for i, e := range events {
+			if e.Revision != store.Revision(i+1) {
+				t.Fatalf("event %d has the revision %d", i+1, e.Revision)
+			}
+			l := line{Event: e}
+			sum = l.appendTo(&out, sum)
+		}
+		again := 0
+		if _, err := read(t.Context(), bytes.NewReader(out.Bytes()), "log", tail{}, int64(out.Len()), func(store.Event) { again++ }); err != nil || again != len(events) {
+			t.Fatalf("%d events, then %d: %v", len(events), again, err)
+		}
+	})
+}

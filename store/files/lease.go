@@ -1,0 +1,172 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bolt/internal/appendfile"
+	"bolt/internal/atomicfile"
+	"bolt/internal/filelock"
+	"bolt/internal/ownfile"
+	"bolt/internal/readfile"
+	"bolt/store"
+)
+
+// A record is the last lease of a name. It stays when the lease has ended, so that
+// fences rise.
+type record struct {
+	Fence  store.Fence `json:"fence"`
+	Holder string      `json:"holder"` // "" after Release
+	Until  time.Time   `json:"until"`
+	Boot   string      `json:"boot"` // the start of the machine (appendfile.BootID)
+}
+
+const recordName = "lease.json"
+
+// A lease is one that this process has taken.
+type lease struct {
+	dir    string
+	name   string
+	holder string
+	fence  store.Fence
+	lock   *os.File // is locked until the process ends
+}
+
+func (s *Store) leaseDir(name string) string {
+	// A lease "a" and a lease "a/b" are directories in each other. No name begins with a dot.
+	return filepath.Join(s.dir, "leases", filepath.FromSlash(name))
+}
+
+// Lease implements store.Logs.
+func (s *Store) Lease(ctx context.Context, name, holder string, ttl time.Duration) (store.Lease, error) {
+	if err := checked(ctx, name); err != nil {
+		return nil, err
+	}
+	l := &lease{dir: s.leaseDir(name), name: name, holder: holder}
+	if err := s.prepare(l.dir); err != nil {
+		return nil, err
+	}
+	unlock, err := filelock.Dir(ctx, l.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	r, err := l.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Holder != "" && time.Now().Before(r.Until) && !l.dead(r) {
+		return nil, &store.HeldError{Name: name, Holder: r.Holder, Until: r.Until}
+	}
+	l.fence = r.Fence + 1
+	if l.lock, err = ownfile.Open(l.lockFile(l.fence), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(filelock.Try(l.lock), l.write(ttl)); err != nil {
+		l.lock.Close()
+		_ = os.Remove(l.lockFile(l.fence))
+		return nil, err
+	}
+	_ = os.Remove(l.lockFile(r.Fence)) // it is only in the way
+	return l, nil
+}
+
+func (l *lease) lockFile(f store.Fence) string {
+	return filepath.Join(l.dir, fmt.Sprintf(".%d.lock", f))
+}
+
+// read reads the record of the last lease. The directory is locked.
+func (l *lease) read(ctx context.Context) (record, error) {
+	var r record
+	name := filepath.Join(l.dir, "."+recordName)
+	const limit = 1 << 20
+	text, err := readfile.Read(ctx, name, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		if jerr := json.Unmarshal(text, &r); jerr != nil {
+			err = &store.DamagedError{File: name, Why: jerr.Error()}
+		}
+	}
+	return r, err
+}
+
+// write records the lease. The directory is locked.
+func (l *lease) write(ttl time.Duration) error {
+	r := record{Fence: l.fence, Holder: l.holder, Until: time.Now().Add(ttl).UTC(), Boot: appendfile.BootID()}
+	if ttl <= 0 {
+		r.Holder = ""
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteOwn(filepath.Join(l.dir, "."+recordName), append(text, '\n'), 0o600)
+}
+
+// dead reports whether the process that holds a lease has certainly ended: it ran since the last
+// start of this machine, and its lock has ended.
+func (l *lease) dead(r record) bool {
+	if boot := appendfile.BootID(); boot == "" || boot != r.Boot {
+		return false
+	}
+	first, err := ownfile.Open(l.lockFile(r.Fence), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer first.Close()
+	if filelock.Try(first) != nil {
+		return false
+	}
+	// On a file system without locks, a second lock is no error either.
+	second, err := ownfile.Open(l.lockFile(r.Fence), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer second.Close()
+	return errors.Is(filelock.Try(second), filelock.ErrHeld)
+}
+
+// Fence implements store.Lease.
+func (l *lease) Fence() store.Fence { return l.fence }
+
+// Renew implements store.Lease.
+func (l *lease) Renew(ctx context.Context, ttl time.Duration) error {
+	return l.change(ctx, func(r record) error {
+		if r.Fence != l.fence || r.Holder == "" {
+			return &store.HeldError{Name: l.name, Holder: r.Holder, Until: r.Until}
+		}
+		return l.write(ttl)
+	})
+}
+
+// Release implements store.Lease.
+func (l *lease) Release(ctx context.Context) error {
+	defer l.lock.Close()
+	return l.change(ctx, func(r record) error {
+		if r.Fence != l.fence {
+			return nil
+		}
+		return l.write(0)
+	})
+}
+
+func (l *lease) change(ctx context.Context, f func(record) error) error {
+	unlock, err := filelock.Dir(ctx, l.dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	return f(r)
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bolt/catalog"
+	"bolt/catalog/seal"
 	"bolt/format/fault"
 	"bolt/internal/readfile"
 )
@@ -55,12 +56,12 @@ func read(ctx context.Context, name string) (*catalog.Catalog, error) {
 }
 
 // readOpen is read with the secrets decrypted.
-func readOpen(ctx context.Context, name string, v Vault) (*catalog.Catalog, error) {
+func readOpen(ctx context.Context, name string, v seal.Vault) (*catalog.Catalog, error) {
 	c, err := read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return v.open(ctx, c)
+	return v.Open(ctx, c)
 }
 
 // nodeOf is the node that a file is named after (Write).

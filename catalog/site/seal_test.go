@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"bolt/catalog"
+	"bolt/catalog/seal"
 	"bolt/catalog/site"
 	"bolt/format/fault"
 )
 
 // vault encrypts as a vault with random keys does: equal texts give different values.
-func vault() site.Vault {
+func vault() seal.Vault {
 	n := 0
-	return site.Vault{
+	return seal.Vault{
 		Encrypt: func(_ context.Context, text string) (string, error) {
 			n++
 			return fmt.Sprintf("ENC[TEST,%d,%s]", n, base64.StdEncoding.EncodeToString([]byte(text))), nil
@@ -58,7 +59,7 @@ func TestSecretsInFiles(t *testing.T) {
 	if c.Find(catalog.Ref{Type: "File", Title: "/a"}).Params.Value("content") != "HIDDEN" {
 		t.Error("the catalog was changed")
 	}
-	compare := func(v site.Vault) int {
+	compare := func(v seal.Vault) int {
 		t.Helper()
 		var sides [2]*site.Side
 		for i, dir := range dirs {
@@ -76,7 +77,7 @@ func TestSecretsInFiles(t *testing.T) {
 		t.Errorf("%d resources differ, although their secrets are equal", n)
 	}
 	// Without the key, it is not known whether secrets are equal.
-	if n := compare(site.Vault{}); n != 3 {
+	if n := compare(seal.Vault{}); n != 3 {
 		t.Errorf("%d resources differ without the key, want 3", n)
 	}
 	back, err := site.ReadOne(t.Context(), dirs[0], vault())
@@ -100,7 +101,7 @@ func TestNoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	none := site.Vault{Encrypt: func(context.Context, string) (string, error) { return "", errors.New("there is no key") }}
+	none := seal.Vault{Encrypt: func(context.Context, string) (string, error) { return "", errors.New("there is no key") }}
 	_, err = site.Write(t.Context(), dir, &site.Compiled{Node: "n1", Catalog: c}, none)
 	var f *fault.Error
 	if !errors.As(err, &f) || !strings.Contains(f.Msg, "The catalog of n1 has secrets, which cannot be encrypted: there is no key") || !strings.Contains(f.Hint, "bolt secret createkeys") {

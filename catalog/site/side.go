@@ -7,6 +7,7 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/diff"
+	"bolt/catalog/seal"
 	"bolt/format/fault"
 	"bolt/internal/inorder"
 )
@@ -17,12 +18,12 @@ type Side struct {
 	compiled map[string]*catalog.Catalog
 	files    map[string]string // paths, by the nodes that they are named after
 	single   bool              // one file, which has any name, or one node
-	vault    Vault
+	vault    seal.Vault
 }
 
 // ReadSide is the catalogs of a file, or of a directory with a file for each node. v decrypts
 // their secrets. The error is a *fault.Error.
-func ReadSide(path string, v Vault) (*Side, error) {
+func ReadSide(path string, v seal.Vault) (*Side, error) {
 	list, err := files(path)
 	if err != nil {
 		return nil, err

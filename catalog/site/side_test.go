@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bolt/catalog"
+	"bolt/catalog/seal"
 	"bolt/catalog/site"
 )
 
@@ -18,7 +19,7 @@ func text(node, mode string) string {
 
 func side(t *testing.T, path string) *site.Side {
 	t.Helper()
-	s, err := site.ReadSide(path, site.Vault{})
+	s, err := site.ReadSide(path, seal.Vault{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"bad/n.json": "{", "empty/x": "", "ok/n.json": text("n", "0")})
 	for _, name := range []string{"none", "empty"} {
-		if _, err := site.ReadSide(filepath.Join(dir, name), site.Vault{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := site.ReadSide(filepath.Join(dir, name), seal.Vault{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -173,7 +174,7 @@ func TestSimilar(t *testing.T) {
 			t.Errorf("%s: got %q, want %q (%v)", text, found.Similar, want, err)
 		}
 	}
-	c, err := site.ReadOne(t.Context(), filepath.Join(dir, "n.json"), site.Vault{})
+	c, err := site.ReadOne(t.Context(), filepath.Join(dir, "n.json"), seal.Vault{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"bolt/catalog"
 	"bolt/catalog/diff"
 	"bolt/catalog/order"
+	"bolt/catalog/seal"
 	"bolt/catalog/types"
 	"bolt/environment"
 	"bolt/format/fault"
@@ -48,7 +49,7 @@ func classNames(given []string) (names []string) {
 }
 
 // ReadOne reads the catalog of one node. The error is a *fault.Error.
-func ReadOne(ctx context.Context, path string, v Vault) (*catalog.Catalog, error) {
+func ReadOne(ctx context.Context, path string, v seal.Vault) (*catalog.Catalog, error) {
 	list, err := files(path)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bolt/catalog/seal"
 	"bolt/format/fault"
 	"bolt/internal/atomicfile"
 )
@@ -13,11 +14,11 @@ import (
 // Write writes a catalog, or its PuppetDB form if it has one, to the file NODE.json in a
 // directory, which is made if there is none. The file is whole at any time, and only its owner
 // can read it. The secrets of a catalog are encrypted; PuppetDB's form has none. The error is a *fault.Error.
-func Write(ctx context.Context, dir string, c *Compiled, v Vault) (name string, err error) {
+func Write(ctx context.Context, dir string, c *Compiled, v seal.Vault) (name string, err error) {
 	name = filepath.Join(dir, url.PathEscape(c.Node)+".json")
 	form := c.form()
 	if c.Stored == nil {
-		if form, err = v.seal(ctx, c.Catalog); err != nil {
+		if form, err = v.Seal(ctx, c.Catalog); err != nil {
 			return "", err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"bolt/catalog/site"
+	"bolt/catalog/seal"
 	"bolt/cli/acting"
 	"bolt/cli/input"
 	"bolt/environment"
@@ -36,7 +36,7 @@ type Invocation struct {
 	// CachedFacts returns facts of a target that were collected; nil if none were.
 	CachedFacts  func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB     func() *puppetdb.Instances
-	Vault        site.Vault
+	Vault        seal.Vault
 	PuppetServer func(context.Context) (server.Settings, error)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"bolt/catalog/site"
+	"bolt/catalog/seal"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/catalogs"
@@ -37,7 +37,7 @@ func (a *app) catalogs() *catalogs.Invocation {
 }
 
 // vault has the keys of the project.
-func (a *app) vault() site.Vault {
+func (a *app) vault() seal.Vault {
 	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
 		return func(ctx context.Context, text string) (string, error) {
 			v, err := a.plugins().Call(ctx, secretPlugin, hook, ordered.Of(option, text))
@@ -48,7 +48,7 @@ func (a *app) vault() site.Vault {
 			return answer, nil
 		}
 	}
-	return site.Vault{Encrypt: call(plugin.SecretEncrypt, "plaintext_value"), Decrypt: call(plugin.SecretDecrypt, "encrypted_value")}
+	return seal.Vault{Encrypt: call(plugin.SecretEncrypt, "plaintext_value"), Decrypt: call(plugin.SecretDecrypt, "encrypted_value")}
 }
 
 // puppetServer are the settings of the Puppet Server that the configuration describes.

@@ -1,4 +1,6 @@
-package site
+// Package seal encrypts the secrets of catalogs that are stored, and decrypts them when the
+// catalogs are read.
+package seal
 
 import (
 	"context"
@@ -11,11 +13,14 @@ import (
 	"bolt/format/ordered"
 )
 
-// A Vault encrypts the secrets in catalogs that are written to files, and decrypts them when the files are read.
+// A Vault encrypts and decrypts texts with the keys of a project.
 type Vault struct {
 	Encrypt func(ctx context.Context, text string) (string, error)
 	Decrypt func(ctx context.Context, value string) (string, error)
 }
+
+// kind is the kind of the errors of this package.
+const kind = "bolt/catalog-error"
 
 // sealedKey is the key of the object that is encrypted: {"bolt_sealed": VALUE}. So other encrypted strings, which a
 // manifest can have as values, are left alone.
@@ -24,9 +29,9 @@ const sealedKey = "bolt_sealed"
 // sealedPrefix begins all encrypted values of the plugin pkcs7.
 const sealedPrefix = "ENC["
 
-// seal returns a catalog in which each secret parameter is an encrypted string and is in sensitive_parameters. It returns the
+// Seal returns a catalog in which each secret parameter is an encrypted string and is in sensitive_parameters. It returns the
 // catalog itself if that has no secrets. The error is a *fault.Error.
-func (v Vault) seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
+func (v Vault) Seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
 	if !slices.ContainsFunc(c.Resources(), hasSecrets) {
 		return c, nil
 	}
@@ -46,7 +51,7 @@ func (v Vault) seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, 
 			}
 			value, err := v.Encrypt(ctx, string(text))
 			if err != nil {
-				e := fault.New(Kind, "The catalog of %s has secrets, which cannot be encrypted: %v", c.Name, err)
+				e := fault.New(kind, "The catalog of %s has secrets, which cannot be encrypted: %v", c.Name, err)
 				e.Hint = "'bolt secret createkeys' makes keys for the project. --format json prints a catalog with its secrets in clear text"
 				return nil, e
 			}
@@ -63,9 +68,9 @@ func hasSecrets(r *catalog.Resource) bool {
 	return slices.ContainsFunc(r.Params.Keys(), r.Secret)
 }
 
-// open decrypts what seal has encrypted. A value that cannot be decrypted stays encrypted: it is still secret, and differs
+// Open decrypts what Seal has encrypted. A value that cannot be decrypted stays encrypted: it is still secret, and differs
 // from each other one.
-func (v Vault) open(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
+func (v Vault) Open(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
 	if v.Decrypt == nil || !slices.ContainsFunc(c.Resources(), isSealed) {
 		return c, nil
 	}

@@ -42,7 +42,13 @@ const (
 
 // DecodeNodes is Decode for who wants to know how values are written. It
 // returns nil for no document. Merge keys (<<) are keys as all others.
-func DecodeNodes(data []byte, file string) (*Node, error) {
+func DecodeNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, false) }
+
+// DecodeTextNodes is DecodeNodes for formats that have days and times: those without quotes are
+// strings, where DecodeNodes has an error.
+func DecodeTextNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, true) }
+
+func decodeNodes(data []byte, file string, times bool) (*Node, error) {
 	if crowded(data) {
 		return nil, tooCrowded(file)
 	}
@@ -57,7 +63,7 @@ func DecodeNodes(data []byte, file string) (*Node, error) {
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
-	d := nodeDecoder{decoder: decoder{file: file}, rest: data, line: 1, column: 1}
+	d := nodeDecoder{decoder: decoder{file: file}, times: times, rest: data, line: 1, column: 1}
 	return d.node(doc.Content[0], 0)
 }
 
@@ -65,6 +71,7 @@ func DecodeNodes(data []byte, file string) (*Node, error) {
 // the order of the text.
 type nodeDecoder struct {
 	decoder
+	times        bool // are strings
 	rest         []byte
 	off          int // bytes before rest
 	line, column int // of rest, as the library counts them
@@ -124,6 +131,10 @@ func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 			}
 			node.Pairs = append(node.Pairs, Pair{k, v})
 		}
+		return node, nil
+	}
+	if d.times && n.Kind == yamlv3.ScalarNode && n.Style == 0 && (timeLike().MatchString(n.Value) || dateLike().MatchString(n.Value)) {
+		node.Text, node.Value = n.Value, n.Value
 		return node, nil
 	}
 	v, err := d.value(n, depth)

@@ -73,3 +73,19 @@ func TestDecodeNodesBad(t *testing.T) {
 		t.Errorf("got %v, %v", n, err)
 	}
 }
+
+func TestDecodeTextNodes(t *testing.T) {
+	const text = "a: 2026-12-20\nb: 2026-12-20 10:00:00\nc: 5\n"
+	n, err := DecodeTextNodes([]byte(text), "f.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []any{"2026-12-20", "2026-12-20 10:00:00", int64(5)} {
+		if got := n.Pairs[i].Value.Value; got != want {
+			t.Errorf("value %d is %v, want %v", i, got, want)
+		}
+	}
+	if _, err := DecodeNodes([]byte(text), "f.yaml"); err == nil {
+		t.Error("DecodeNodes accepts a date")
+	}
+}

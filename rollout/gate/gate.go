@@ -54,6 +54,9 @@ func (Place) Values() []string {
 	return []string{string(Before), string(Node), string(Wave), string(Background)}
 }
 
+// Synonyms maps other spellings to values.
+func (Place) Synonyms() map[string]string { return map[string]string{"before_rollout": string(Before)} }
+
 // Limits is the part of a gate that judges measurements. The zero value ends a gate with
 // its first measurement.
 type Limits struct {

@@ -1,0 +1,190 @@
+package strategy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"bolt/rollout/gate"
+	"bolt/rollout/quantity"
+)
+
+const (
+	defaultMax        = 50
+	defaultTimeout    = quantity.Duration(20 * time.Minute)
+	defaultRetryAfter = quantity.Duration(30 * time.Second)
+	defaultHook       = quantity.Duration(5 * time.Minute)
+)
+
+// Default returns the strategy of an empty file: one wave with all nodes, 50 nodes at the same
+// time, and a pause after the first failure.
+func Default() Strategy {
+	none := 0
+	return Strategy{
+		Kind: Apply, Conflict: Refuse,
+		Order: []Order{{By: UnhealthyFirst}, {By: StableHash}},
+		Rules: Rules{
+			Waves:     []Wave{{Rest: true}},
+			Parallel:  Parallel{Max: defaultMax},
+			Failures:  Failures{Count: &none, Scope: PerBoth, Strict: true},
+			Counts:    []Cause{Unreachable, Auth, Failed, Timeout, GateFailed, Lost, Drifted, Refused},
+			Node:      Node{Timeout: defaultTimeout, RetryOn: []Cause{Unreachable, Lost}, RetryAfter: defaultRetryAfter},
+			OnFailure: Pause,
+			Rollback:  Rollback{To: Previous, Scope: Changed, Fast: true, OnlyIfDiffers: true},
+		},
+	}
+}
+
+// Default returns limits of failures with the values of the keys that a file leaves out.
+func (Failures) Default() Failures { return Failures{Scope: PerBoth, Strict: true} }
+
+// Default returns a window with the values of the keys that a file leaves out.
+func (Window) Default() Window {
+	return Window{Days: everyDay, To: 24 * 60, TZ: "UTC", AtClose: PauseAtClose}
+}
+
+// Default returns a freeze with the values of the keys that a file leaves out.
+func (Freeze) Default() Freeze { return Freeze{TZ: "UTC"} }
+
+// Default returns approvals with the values of the keys that a file leaves out.
+func (Approvals) Default() Approvals { return Approvals{Need: 1} }
+
+// Default returns hooks with the values of the keys that a file leaves out.
+func (Hooks) Default() Hooks { return Hooks{Always: true} }
+
+// Default returns a hook with the values of the keys that a file leaves out.
+func (Hook) Default() Hook { return Hook{On: gate.OnController, Timeout: defaultHook} }
+
+func (h *Hook) fromText(text string) {
+	*h = Hook{}.Default()
+	h.Task = text
+}
+
+// IsZero reports whether there is no hook.
+func (h Hook) IsZero() bool { return h.Task == "" && h.Command == "" }
+
+// IsZero reports whether a rollout applies catalogs.
+func (a Action) IsZero() bool {
+	return a.Plan == "" && a.Task == "" && a.Params == nil && !a.Idempotent
+}
+
+// Digest is the SHA-256 of the strategy in hexadecimal digits. Comments, the order of keys and
+// keys with their default values do not change it.
+func (s *Strategy) Digest() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "" // Check refuses such parameters
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Facts returns the facts that the strategy reads, without repetition. A rollout needs
+// their values for each node.
+func (s *Strategy) Facts() []Fact {
+	var list []Fact
+	if s.Strata != "" {
+		list = append(list, s.Strata)
+	}
+	for _, o := range s.Order {
+		if o.By == ByFact {
+			list = append(list, o.Fact)
+		}
+	}
+	for f := range s.Rules.Parallel.Per {
+		list = append(list, f)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// A Condition is an expression of a strategy file, in the language of --where.
+type Condition struct {
+	Path string // "strategy.waves[0].where"
+	Text string
+}
+
+// Conditions returns the expressions of the strategy. Strategy.Check does not read them.
+func (s *Strategy) Conditions() []Condition {
+	var list []Condition
+	add := func(path, text string) {
+		if text != "" {
+			list = append(list, Condition{path, text})
+		}
+	}
+	add("targets.where", s.Targets.Where)
+	for i, w := range s.Rules.Waves {
+		add(index("strategy.waves", i)+".where", w.Where)
+	}
+	for i, g := range s.Gates {
+		add(index("gates", i)+".ok", g.OK)
+		add(index("gates", i)+".bad", g.Bad)
+	}
+	return list
+}
+
+// CountsAs reports whether a result of a node counts as a failure.
+func (s *Strategy) CountsAs(c Cause) bool { return slices.Contains(s.Rules.Counts, c) }
+
+// RepeatsOn reports whether a run is repeated after a result. A lost run of a plan or task is
+// repeated only if the action is idempotent.
+func (s *Strategy) RepeatsOn(c Cause) bool {
+	if c == Lost && !s.Action.IsZero() && !s.Action.Idempotent {
+		return false
+	}
+	return slices.Contains(s.Rules.Node.RetryOn, c)
+}
+
+// Gate returns the gate of a name, nil if there is none.
+func (s *Strategy) Gate(name string) *gate.Spec {
+	for i := range s.Gates {
+		if s.Gates[i].Name == name {
+			return &s.Gates[i]
+		}
+	}
+	return nil
+}
+
+// GatesAt returns the gates of a place.
+func (s *Strategy) GatesAt(p gate.Place) []*gate.Spec {
+	var list []*gate.Spec
+	for i := range s.Gates {
+		if slices.Contains(s.Gates[i].At, p) {
+			list = append(list, &s.Gates[i])
+		}
+	}
+	return list
+}
+
+// An Approval is what the start of a wave needs. With Need 0, it needs none.
+type Approval struct {
+	Need      int
+	Users     []string // empty is everybody
+	NotAuthor bool
+	Expires   time.Duration // 0 is never
+}
+
+// Approval returns what the start of a wave needs: of an entry of the waves, from 1. first tells
+// that it is the first wave of the rollout.
+func (s *Strategy) Approval(step int, first bool) Approval {
+	w := s.Rules.Waves[step-1]
+	a := Approval{Users: w.Approve, NotAuthor: s.Approvals.NotAuthor, Expires: time.Duration(s.Approvals.Expires)}
+	named := func(name string) bool { return slices.Contains(s.Approvals.Before, name) }
+	listed := first && named(FirstWave) || w.Rest && named(RestWave) || w.Name != "" && named(w.Name)
+	if !listed && len(w.Approve) == 0 {
+		return Approval{}
+	}
+	if len(w.Approve) == 0 {
+		a.Users = s.Approvals.Users
+	}
+	a.Need = max(s.Approvals.Need, 1)
+	return a
+}
+
+// Words that stand for waves in approvals.
+const (
+	FirstWave = "first_wave"
+	RestWave  = "rest"
+)

@@ -9,23 +9,11 @@ import (
 	"time"
 
 	"bolt/event"
-	"bolt/output/layout"
-)
-
-// Format names an output format.
-type Format = layout.Format
-
-// The formats of actions.
-const (
-	Human   = layout.Human
-	JSON    = layout.JSON
-	NDJSON  = layout.NDJSON
-	Rainbow = layout.Rainbow
 )
 
 // Options choose a format and how it is shown. Out is required.
 type Options struct {
-	Format Format // "" is Human
+	Format Format // the zero value is Human
 	Out    io.Writer
 	// Err takes the lines of Stream when Out carries a JSON document; nil
 	// drops them.
@@ -51,21 +39,29 @@ func New(o Options) (event.Sink, error) {
 		return nil, errors.New("output: no writer")
 	}
 	o.Fold = o.Fold || o.Diff
-	if o.Fold && o.Format.IsJSON() {
+	if o.Fold && o.Format.Data {
 		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats human and rainbow", o.Format)
 	}
-	out := bufio.NewWriter(o.Out)
-	switch o.Format {
-	case "", Human, Rainbow:
-		h := newHuman(o, out)
-		return &layouts{action: h, plan: newHumanPlan(h)}, nil
-	case JSON:
-		return &layouts{action: newJSON(o, out), plan: newPlanJSON(o, out)}, nil
-	case NDJSON:
-		return newNDJSON(o, out), nil
+	if o.Format == (Format{}) {
+		o.Format = Human
 	}
-	return nil, fmt.Errorf("format %s: must be one of human, json, ndjson, rainbow", o.Format)
+	sink := find(o.Format.Name).sink
+	if sink == nil {
+		return nil, unknown(o.Format)
+	}
+	return sink(o, bufio.NewWriter(o.Out)), nil
 }
+
+func humanSink(o Options, out *bufio.Writer) event.Sink {
+	h := newHuman(o, out)
+	return &layouts{action: h, plan: newHumanPlan(h)}
+}
+
+func jsonSink(o Options, out *bufio.Writer) event.Sink {
+	return &layouts{action: newJSON(o, out), plan: newPlanJSON(o, out)}
+}
+
+func ndjsonSink(o Options, out *bufio.Writer) event.Sink { return newNDJSON(o, out) }
 
 // layouts are those of a format whose layout of plans is another than that of actions.
 type layouts struct {

@@ -432,7 +432,7 @@ func TestFatalHuman(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, o := range map[string]Options{
-		"unknown format": {Out: io.Discard, Format: "xml"},
+		"unknown format": {Out: io.Discard, Format: Format{Name: "xml"}},
 		"fold in json":   {Out: io.Discard, Format: JSON, Fold: true},
 		"no writer":      {},
 	} {
@@ -499,7 +499,7 @@ func (p *brokenPipe) Write(b []byte) (int, error) {
 func TestBrokenPipe(t *testing.T) {
 	f := fleet("web1")
 	for _, format := range []Format{Human, JSON, NDJSON} {
-		t.Run(string(format), func(t *testing.T) {
+		t.Run(format.Name, func(t *testing.T) {
 			w := &brokenPipe{n: 1}
 			r := newShown(t, Options{Out: w, Format: format, Verbose: true})
 			_ = r.Start(event.ActionBegin{Targets: f})

@@ -89,7 +89,7 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	if warn == nil {
 		warn = func(string, string) {}
 	}
-	t := newTables(s.Transports)
+	t := newTables(s)
 	layers, err := readLayers(ctx, t, p, s, flags, warn)
 	if err != nil {
 		return nil, err

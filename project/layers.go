@@ -125,7 +125,7 @@ func (t *tables) readDefaults(ctx context.Context, file string, warn Warn) (*ord
 	if err != nil {
 		return nil, err
 	}
-	if err := check(data, t.pick(defaultsKeys), file, warn); err != nil {
+	if err := t.check(data, t.pick(defaultsKeys), file, warn); err != nil {
 		return nil, err
 	}
 	settings := &ordered.Map{}
@@ -185,7 +185,7 @@ func (t *tables) flagSettings(flags *ordered.Map, s Sources) (*ordered.Map, erro
 			}
 		}
 	}
-	if err := check(checked, t.pick(flagKeys), flagLayer, nil); err != nil {
+	if err := t.check(checked, t.pick(flagKeys), flagLayer, nil); err != nil {
 		return nil, err
 	}
 	for _, name := range t.transports {
@@ -218,11 +218,11 @@ func (t *tables) flagPath(key string, v any, s Sources) any {
 	return v
 }
 
-// check is schema.Validate, but the format ndjson passes. It is not in the
+// check is schema.Validate, but Sources.OwnFormats pass. They are not in the
 // schema, because a message about a bad value lists all that the schema has,
 // and that list is to be Puppet Bolt's.
-func check(data *ordered.Map, s *schema.Schema, where string, warn Warn) error {
-	if data.Value("format") == ndjson {
+func (t *tables) check(data *ordered.Map, s *schema.Schema, where string, warn Warn) error {
+	if f, is := data.Value("format").(string); is && slices.Contains(t.ownFormats, f) {
 		data = data.Clone()
 		data.Delete("format")
 	}

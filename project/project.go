@@ -53,6 +53,9 @@ type Sources struct {
 
 	// Transports are those that settings may configure (package transport/all).
 	Transports []option.Transport
+	// Formats are the values of the setting format that Puppet Bolt has, and OwnFormats are the others. Messages list only the
+	// former.
+	Formats, OwnFormats []string
 }
 
 // Warn takes a warning: its ID and a sentence.
@@ -101,7 +104,7 @@ func Find(ctx context.Context, s Sources, warn Warn) (*Project, error) {
 			"The project directory '%s' can be written to by everybody, so anybody could change what is run from it. "+
 				"Take the permission away (chmod o-w), or set BOLT_PROJECT='%s' to use it all the same.", p.Dir, p.Dir)
 	}
-	return p, p.read(ctx, s.Transports, warn)
+	return p, p.read(ctx, s, warn)
 }
 
 func (s Sources) locate(warn Warn) (*Project, error) {
@@ -163,18 +166,18 @@ func (p *Project) Module() modules.Module {
 }
 
 // read loads and checks bolt-project.yaml.
-func (p *Project) read(ctx context.Context, transports []option.Transport, warn Warn) error {
+func (p *Project) read(ctx context.Context, s Sources, warn Warn) error {
 	p.settings = &ordered.Map{}
 	info, err := os.Stat(p.File())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
-	t := newTables(transports)
+	t := newTables(s)
 	data, err := yaml.ReadMap(ctx, p.File(), "project")
 	if err != nil {
 		return err
 	}
-	if err := check(data, t.pick(projectKeys), p.File(), warn); err != nil {
+	if err := t.check(data, t.pick(projectKeys), p.File(), warn); err != nil {
 		return err
 	}
 

@@ -1,21 +1,10 @@
 package project
 
 import (
-	"slices"
-
 	"bolt/format/schema"
 	"bolt/internal/logging"
 	"bolt/inventory"
-	"bolt/transport/option"
 )
-
-// ndjson is a value of the setting "format".
-//
-// Differs from Puppet: it does not know this format.
-const ndjson = "ndjson"
-
-// Formats lists the values that the setting "format" may have.
-func Formats() []string { return []string{"human", "json", ndjson, "rainbow"} }
 
 // projectKeys are the settings of bolt-project.yaml.
 var projectKeys = []string{
@@ -42,13 +31,16 @@ type tables struct {
 	settings   map[string]*schema.Schema // of our own files
 	inventory  *schema.Schema            // of inventory-config: transport, ssh, …
 	transports []string
+	ownFormats []string // Sources.OwnFormats
 	paths      []string // settings and options that are the path of a file
 }
 
-func newTables(transports []option.Transport) *tables {
+func newTables(s Sources) *tables {
+	transports := s.Transports
 	t := &tables{
-		settings: settings(), inventory: inventory.ConfigSchema(transports), transports: inventory.TransportNames(transports),
-		paths: []string{"inventoryfile", "hiera-config"},
+		settings: settings(s.Formats), inventory: inventory.ConfigSchema(transports), transports: inventory.TransportNames(transports),
+		ownFormats: s.OwnFormats,
+		paths:      []string{"inventoryfile", "hiera-config"},
 	}
 	for _, tr := range transports {
 		for _, o := range tr.Options {
@@ -82,7 +74,7 @@ func (t *tables) isInventoryKey(key string) bool {
 
 // settings describes the settings of both files, but for those of transports
 // (Puppet Bolt, lib/bolt/config/options.rb).
-func settings() map[string]*schema.Schema {
+func settings(formats []string) map[string]*schema.Schema {
 	boolean := &schema.Schema{Type: schema.Boolean}
 	text := &schema.Schema{Type: schema.String}
 	number := &schema.Schema{Type: schema.Integer, Min: schema.Limit(1)}
@@ -93,7 +85,6 @@ func settings() map[string]*schema.Schema {
 		return &schema.Schema{Type: schema.Hash, Properties: properties}
 	}
 
-	boltFormats := slices.DeleteFunc(Formats(), func(f string) bool { return f == ndjson }) // see check
 	level := &schema.Schema{Type: schema.String, Enum: logging.Levels()}
 	logTo := func(properties map[string]*schema.Schema) *schema.Schema {
 		return &schema.Schema{Type: schema.String | schema.Hash, Enum: []string{logDisabled}, Properties: properties}
@@ -119,7 +110,7 @@ func settings() map[string]*schema.Schema {
 		"concurrency":         number,
 		"disable-warnings":    texts,
 		factCacheKey:          factCacheSchema(),
-		"format":              {Type: schema.String, Enum: boltFormats},
+		"format":              {Type: schema.String, Enum: formats},
 		"future": hash(map[string]*schema.Schema{
 			"file_paths": {Type: schema.Boolean,
 				Deprecated: "It has no effect: scripts are always looked for in a module's scripts directory, too."},

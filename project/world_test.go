@@ -50,7 +50,7 @@ func (w world) path(name string) string { return filepath.Join(w.dir, name) }
 func (w world) strip(text string) string { return strings.ReplaceAll(text, w.dir+"/", "") }
 
 func (w world) sources() Sources {
-	return Sources{Transports: all.Tables(all.List()), Cwd: w.path("cwd"), Home: w.path("home"), SystemDir: w.path("system")}
+	return Sources{Transports: all.Tables(all.List()), Formats: []string{"human", "json", "rainbow"}, OwnFormats: []string{"ndjson"}, Cwd: w.path("cwd"), Home: w.path("home"), SystemDir: w.path("system")}
 }
 
 // load finds and loads, and returns the IDs of the warnings.

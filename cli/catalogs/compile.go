@@ -76,7 +76,7 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 	if without == nil {
 		return false, nil
 	}
-	if !how.Format.IsJSON() {
+	if !how.Format.Data {
 		if err := listing.PrintFailures(v.Out, how, "", without); err != nil {
 			return false, err
 		}

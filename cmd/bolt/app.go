@@ -77,7 +77,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 		return err
 	}
 	formats, _ := formatsOf(c, bound.options)
-	if f := values.Last("format"); f != "" && !slices.Contains(project.Formats(), f) {
+	if f := values.Last("format"); f != "" && !slices.Contains(eventFormats, f) {
 		delete(values, "format") // only the command knows it, and not the configuration
 	}
 	a, err := openApp(ctx, values, sys, c.voice)
@@ -87,7 +87,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 		return err
 	}
 	defer a.close()
-	a.config.Format = nearestFormat(formats, a.config.Format)
+	a.config.Format = output.Nearest(formats, a.config.Format)
 	if slices.Contains(c.Lists, onModules) {
 		a.warnHidden()
 	}
@@ -109,7 +109,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	o, is := bound.options.(besider)
 	beside := is && o.beside()
 	out, color := sys.out, a.Color()
-	if beside || c.data && !a.format().IsJSON() {
+	if beside || c.data && !a.format().Data {
 		out, color = sys.err, a.ErrColor()
 	}
 	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
@@ -138,6 +138,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 		OpenFiles:  project.OpenFiles(),
 		Transports: all.Tables(all.List()),
 	}
+	sources.Formats, sources.OwnFormats = output.Split(eventFormats)
 	var early logging.Early
 	p, err := project.Find(ctx, sources, early.Warn)
 	if err != nil {

@@ -49,5 +49,5 @@ type resourceOptions struct{ applying.ResourceOptions }
 func (o *resourceOptions) bind(b *cli.Binder) { o.Bind(b) }
 
 func runPuppetResource(ctx context.Context, a *app, o *resourceOptions) error {
-	return stopped(a.applying().Resource(ctx, &o.ResourceOptions, !a.format().IsJSON()))
+	return stopped(a.applying().Resource(ctx, &o.ResourceOptions, !a.format().Data))
 }

@@ -53,7 +53,7 @@ func showAudit(ctx context.Context, a *app, o *showAuditOptions) error {
 	if err := out.End(); err != nil {
 		return written(err)
 	}
-	if matched == 0 && !a.format().IsJSON() {
+	if matched == 0 && !a.format().Data {
 		// Where programs read the actions they are not told this.
 		if _, err := fmt.Fprintln(a.sys.err, "No records match."); err != nil {
 			return written(err)

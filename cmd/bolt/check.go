@@ -6,6 +6,7 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
+	"bolt/output"
 )
 
 // The checks of each command's arguments. They run before any file is read.
@@ -105,7 +106,7 @@ func checkFormat(p *cli.Program, c *command, options any, given cli.Values) erro
 	if !given.Has("format") || slices.Contains(formats, f) {
 		return nil
 	}
-	bolts := slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == ndjson })
+	bolts, ours := output.Split(formats)
 	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(bolts, ", "))
 	if hint != "" && slices.Contains(c.Formats, f) {
 		return hinted(err, "%s", hint)
@@ -116,8 +117,8 @@ func checkFormat(p *cli.Program, c *command, options any, given cli.Values) erro
 			return hinted(err, "use --%s %s", other.Name, f)
 		}
 	}
-	if len(bolts) < len(formats) {
-		return hinted(err, "another one is %s: one event a line, as it happens", ndjson)
+	if len(ours) > 0 {
+		return hinted(err, "another one is %s: %s", ours[0], output.About(ours[0]))
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
 		if err == nil && len(older) < len(targets) {
 			a.log.Info("facts are young enough", "targets", len(targets)-len(older))
 		}
-		if err == nil && len(older) == 0 && len(targets) > 0 && !a.format().IsJSON() {
+		if err == nil && len(older) == 0 && len(targets) > 0 && !a.format().Data {
 			fmt.Fprintf(a.Console, "Nothing is collected: no facts are older than %s.\n", o.olderThan)
 		}
 		return older, err
@@ -166,7 +166,7 @@ func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
 	}
 	store.WarnDamaged(func(_, _ string) {}) // they come again
 	defer store.WarnDamaged(a.logs.Warn)
-	view := store.View(ctx, targets, columns, a.format().IsJSON(), a.config.FactMaxAge)
+	view := store.View(ctx, targets, columns, a.format().Data, a.config.FactMaxAge)
 	return stopped(written(listing.PrintFacts(a.sys.out, a.listOptions(), view)))
 }
 

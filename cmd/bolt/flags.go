@@ -254,15 +254,12 @@ func (s system) flags() []cli.Flag {
 	}
 }
 
-// ndjson is the format that Bolt does not have.
-const ndjson = string(output.NDJSON)
-
 // The values of --format that commands have, the default first.
 var (
-	eventFormats = project.Formats()                    // commands that act on targets
-	listFormats  = []string{"human", "json", "rainbow"} // Bolt's others
-	plainFormats = []string{"human", "json"}            // ours
-	treeFormats  = []string{programs.FormatPN, "json"}  // puppet dump
+	eventFormats = output.Names(output.Events)                   // commands that act on targets
+	listFormats  = output.Names(output.Lists)                    // Bolt's others
+	plainFormats = output.Names(output.Own)                      // ours
+	treeFormats  = []string{programs.FormatPN, output.JSON.Name} // puppet dump
 	// compileFormats are those of catalog compile.
 	compileFormats = append(slices.Clone(eventFormats), catalogs.FormatPuppetDB, catalogs.FormatDot)
 	// showFormats are those of catalog show.
@@ -272,33 +269,21 @@ var (
 // formatNames are all formats.
 func formatNames() []string { return append(slices.Clone(compileFormats), programs.FormatPN) }
 
-// nearestFormat is the one of a command's formats that is meant by one that a
-// configuration file sets, for all commands.
-func nearestFormat(formats []string, f string) string {
-	switch {
-	case slices.Contains(formats, f):
-		return f
-	case f == ndjson:
-		return "json"
-	}
-	return "human"
-}
-
 // formatHelp explains --format to users of a command that has these formats.
 func formatHelp(formats []string) string {
 	words := slices.Clone(formats)
 	for i, f := range words {
+		about := output.About(f)
 		switch f {
-		case "human":
-			words[i] += " (default)"
-		case ndjson:
-			words[i] += " (one event a line, as it happens)"
 		case catalogs.FormatPuppetDB:
-			words[i] += " (the form that PuppetDB stores)"
+			about = "the form that PuppetDB stores"
 		case programs.FormatPN:
-			words[i] += " (Puppet Node notation, the default)"
+			about = "Puppet Node notation, the default"
 		case catalogs.FormatDot:
-			words[i] += " (a drawing, for Graphviz)"
+			about = "a drawing, for Graphviz"
+		}
+		if about != "" {
+			words[i] += " (" + about + ")"
 		}
 	}
 	return "How to print results: " + spelling.Or(words) + "."

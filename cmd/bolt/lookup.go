@@ -83,7 +83,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	}
 	s := lookup.New(lookup.Options{
 		Environment: a.environment(o.planned), Key: o.key, Given: variables, Explain: o.explain || o.explainOptions, OnlyOptions: o.explainOptions,
-		JSON: a.format().IsJSON(), Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.source.Name,
+		JSON: a.format().Data, Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.source.Name,
 		ExplainError: a.names().Explain, Warn: a.logs.Warn, Logger: a.log,
 	})
 	if !o.planned {
@@ -93,7 +93,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	if found.Hint != "" && a.format() != output.NDJSON {
 		fmt.Fprintln(a.Console, "hint:", found.Hint)
 	}
-	if err == nil || found.Text != "" && !a.format().IsJSON() {
+	if err == nil || found.Text != "" && !a.format().Data {
 		if err := listing.PrintValue(a.sys.out, a.format(), a.Terminal(), found.Text, found.Data); err != nil {
 			return written(err)
 		}

@@ -22,7 +22,7 @@ func wordsOfModuleInstall(args []string) error {
 // installation is the work on the modules of the project, with steps shown to people.
 func (a *app) installation() *install.Settings {
 	out := a.sys.out
-	if a.format().IsJSON() {
+	if a.format().Data {
 		out = a.sys.err
 	}
 	steps := listing.NewModuleSteps(out, a.format())
@@ -64,7 +64,7 @@ func runModuleAdd(ctx context.Context, a *app, o *nameOption) error {
 
 func (a *app) installed(r *install.Result) error {
 	if r.Idle != "" {
-		if err := a.tell(r.Idle); err != nil || !a.format().IsJSON() {
+		if err := a.tell(r.Idle); err != nil || !a.format().Data {
 			return err
 		}
 	}

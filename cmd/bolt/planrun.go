@@ -72,7 +72,7 @@ func wordsOfPlan(args []string) error {
 // runs are those of the project's plans.
 func (a *app) runs() *runs.Ledger {
 	return runs.New(runs.Options{
-		Library: a.plans(), Project: a.project.Dir, Console: a.Console, JSON: a.format().IsJSON(), Names: a.names(), Redact: a.redacted, Warn: a.logs.Warn,
+		Library: a.plans(), Project: a.project.Dir, Console: a.Console, JSON: a.format().Data, Names: a.names(), Redact: a.redacted, Warn: a.logs.Warn,
 	})
 }
 

@@ -99,7 +99,7 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 		return err
 	}
 	out, terminal := a.sys.out, a.Terminal()
-	if a.format().IsJSON() {
+	if a.format().Data {
 		out, terminal = a.sys.err, a.ErrTerminal()
 	}
 	return written(listing.PrintAnswer(out, terminal, value))

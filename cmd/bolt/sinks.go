@@ -32,7 +32,7 @@ func (s shown) Event(ctx context.Context, e event.Event) error {
 
 // shown returns the sink that shows an action. It calls stop when nobody reads any more.
 func (a *app) shown(o *acting.Results, targets int, stop context.CancelCauseFunc) (shown, error) {
-	if fold := o.Folds(); fold != "" && a.format().IsJSON() {
+	if fold := o.Folds(); fold != "" && a.format().Data {
 		return shown{}, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
 	}
 	s, err := a.ForAction(output.Options{Format: a.format(), Verbose: o.Verbose, Stream: a.config.Stream, Fold: o.Fold, Diff: o.Diff}, targets)

@@ -7,7 +7,7 @@ import (
 	"bolt/output/listing"
 )
 
-func (a *app) format() output.Format { return output.Format(a.config.Format) }
+func (a *app) format() output.Format { return output.Find(a.config.Format) }
 
 func (a *app) listOptions() listing.Options {
 	return listing.Options{Format: a.format(), Color: a.Color()}
@@ -17,7 +17,7 @@ func (a *app) listOptions() listing.Options {
 // JSON, on standard error.
 func (a *app) tell(text string) error {
 	out := a.sys.out
-	if a.format().IsJSON() {
+	if a.format().Data {
 		out = a.sys.err
 	}
 	_, err := fmt.Fprintln(out, text)

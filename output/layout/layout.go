@@ -14,20 +14,23 @@ import (
 	"bolt/format/safejson"
 )
 
-// Format names an output format.
-type Format string
+// A Format is an output format. The zero value is that of people without colours.
+type Format struct {
+	Name string // as in --format
+	// Data is set if the format is for programs: nothing else can be printed on standard output, and lists are JSON.
+	Data bool
+}
 
-// The formats of actions.
-const (
-	Human   Format = "human"
-	JSON    Format = "json"
-	NDJSON  Format = "ndjson" // one event a line, see docs/ndjson.md
-	Rainbow Format = "rainbow"
+// String returns the name.
+func (f Format) String() string { return f.Name }
+
+// The formats that lists distinguish.
+var (
+	Human   = Format{Name: "human"}
+	JSON    = Format{Name: "json", Data: true}
+	NDJSON  = Format{Name: "ndjson", Data: true} // one event a line, see docs/ndjson.md
+	Rainbow = Format{Name: "rainbow"}
 )
-
-// IsJSON reports whether the format is for programs. If so, nothing else may be
-// printed on standard output.
-func (f Format) IsJSON() bool { return f == JSON || f == NDJSON }
 
 // The colours, as parameters of "select graphic rendition".
 const (

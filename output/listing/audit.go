@@ -28,7 +28,7 @@ func NewAudit(w io.Writer, o Options) *Audit { return &Audit{out: bufio.NewWrite
 // Entry prints an action.
 func (a *Audit) Entry(e *audit.Entry) error {
 	a.n++
-	if a.o.Format.IsJSON() {
+	if a.o.Format.Data {
 		before := ",\n"
 		if a.n == 1 {
 			before = `{"actions":[`
@@ -128,7 +128,7 @@ func onLine(s string) string {
 // End ends the output.
 func (a *Audit) End() error {
 	switch {
-	case !a.o.Format.IsJSON():
+	case !a.o.Format.Data:
 	case a.n == 0:
 		_, _ = a.out.WriteString(`{"actions":[]}` + "\n")
 	default:
@@ -139,7 +139,7 @@ func (a *Audit) End() error {
 
 // PrintAuditReport prints the result of verifying an audit log.
 func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, expected bool) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		text, err := json.Marshal(struct {
 			Files []string `json:"files"`
 			OK    bool     `json:"ok"`

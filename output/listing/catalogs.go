@@ -33,7 +33,7 @@ const redacted = "[redacted]"
 // its PuppetDB form if it has one, or an object with the error. If the catalog was written to a file, JSON has the name of that.
 func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) error {
 	switch {
-	case o.Format.IsJSON():
+	case o.Format.Data:
 		var err error
 		switch {
 		case c.Err != nil:
@@ -111,7 +111,7 @@ func classes(n int) string {
 // PrintOrder prints resources in the order in which they are applied.
 func PrintOrder(w io.Writer, o Options, c *catalog.Catalog, order []*catalog.Resource) error {
 	in := c.Containers()
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		list := make([]any, len(order))
 		for i, r := range order {
 			list[i] = resourceData(r, in)
@@ -135,7 +135,7 @@ func PrintOrder(w io.Writer, o Options, c *catalog.Catalog, order []*catalog.Res
 // PrintResource prints one resource with its parameters and the containers around it.
 func PrintResource(w io.Writer, o Options, c *catalog.Catalog, r *catalog.Resource) error {
 	in := c.Containers()
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, resourceData(r, in))
 	}
 	out := bufio.NewWriter(w)
@@ -213,7 +213,7 @@ func value(v any) string {
 // change with its nodes.
 func PrintDifferences(w io.Writer, o Options, d *site.Differences) error {
 	nodes, different := len(d.Changes), d.Count()
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("nodes", int64(nodes), "different", int64(different), "changes", sharedData(catalogdiff.ByChange(d.Changes))))
 	}
 	out := bufio.NewWriter(w)
@@ -254,7 +254,7 @@ func printSingle(out io.Writer, o Options, side string, nodes []string, changes 
 
 // PrintFound prints resources with the nodes that have them.
 func PrintFound(w io.Writer, o Options, found *site.Found) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		list := make([]any, len(found.Resources))
 		for i, s := range found.Resources {
 			params := &ordered.Map{}

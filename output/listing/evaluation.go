@@ -110,7 +110,7 @@ func PrintSaid(w io.Writer, color bool, list ...program.Finding) error {
 // not changed.
 func PrintEvaluation(w io.Writer, f layout.Format, terminal, color bool, e *program.Evaluation) error {
 	out := bufio.NewWriter(w)
-	if f == layout.JSON || f == layout.NDJSON {
+	if f.Data {
 		m := &ordered.Map{}
 		if len(e.Errors) > 0 {
 			m.Set("error", findingData(&e.Errors[0]))
@@ -184,7 +184,7 @@ func PrintEvaluationLine(w *bufio.Writer, e *program.Evaluation) error {
 // PrintFindings prints the problems of files. If there are none, it prints
 // nothing in text formats.
 func PrintFindings(w io.Writer, f layout.Format, color bool, list []program.Finding) error {
-	if f == layout.JSON || f == layout.NDJSON {
+	if f.Data {
 		return layout.WriteDocument(w, ordered.Of("problems", findings(list)))
 	}
 	out := bufio.NewWriter(w)

@@ -22,7 +22,7 @@ import (
 func PrintFacts(w io.Writer, o Options, f *facts.View) error {
 	out := bufio.NewWriter(w)
 	var err error
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		err = writeFacts(out, f)
 	} else {
 		err = factsTable(out, o.Color, f)
@@ -150,7 +150,7 @@ func grid(out *bufio.Writer, rows [][]string) {
 
 // PrintForgotten prints the number of targets whose facts were removed.
 func PrintForgotten(w io.Writer, o Options, n int) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("forgotten", n))
 	}
 	_, err := fmt.Fprintf(w, "The facts of %s were forgotten.\n", layout.Plural(n, "target"))

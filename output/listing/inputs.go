@@ -19,7 +19,7 @@ func PrintInputs(w *bufio.Writer, o Options, c *site.Compiled) error {
 	for _, from := range c.Collected {
 		collected = append(collected, ordered.Of("node", from.Node, "resource", from.Ref.String()))
 	}
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		m := ordered.Of("node", c.Node, "facts", facts, "keys", keys, "collected", collected)
 		if c.Err != nil {
 			m.Set("error", c.Err.Error())

@@ -85,7 +85,7 @@ func PrintInventory(w io.Writer, o Options, inv *Inventory) error {
 			known = append(known, t)
 		}
 	}
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		if err := inv.writeJSON(out, known, adhoc); err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func (inv *Inventory) writeJSON(out *bufio.Writer, known, adhoc []InventoryTarge
 // PrintGroups prints g to w.
 func PrintGroups(w io.Writer, o Options, g *Groups) error {
 	out := bufio.NewWriter(w)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		names := g.Names
 		if names == nil {
 			names = []string{}

@@ -48,7 +48,7 @@ func pairs(list []Described) []any {
 
 // printListed prints the items of one kind in modules, such as tasks.
 func printListed(w io.Writer, o Options, kind string, list []Described, modulepath []string) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of(kind+"s", pairs(list), "modulepath", modulepath))
 	}
 	out := bufio.NewWriter(w)

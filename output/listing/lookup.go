@@ -13,7 +13,7 @@ import (
 func PrintValue(w io.Writer, f layout.Format, terminal bool, text string, data any) error {
 	out := bufio.NewWriter(w)
 	switch {
-	case f.IsJSON():
+	case f.Data:
 		if err := layout.WriteLine(out, data); err != nil {
 			return err
 		}

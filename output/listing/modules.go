@@ -50,7 +50,7 @@ func changeWords(c install.Change) string {
 // PrintModules prints the modules of all directories to w.
 func PrintModules(w io.Writer, o Options, groups []modules.Group) error {
 	out := bufio.NewWriter(w)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		all := &ordered.Map{}
 		for _, g := range groups {
 			list := []any{}
@@ -98,7 +98,7 @@ func PrintModules(w io.Writer, o Options, groups []modules.Group) error {
 func PrintModule(w io.Writer, o Options, m *Contents) error {
 	named, planned := m.listed()
 	out := bufio.NewWriter(w)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		metadata := m.Metadata
 		if metadata == nil {
 			metadata = &ordered.Map{}
@@ -181,7 +181,7 @@ type ModuleSteps struct {
 }
 
 // NewModuleSteps makes one that writes to w.
-func NewModuleSteps(w io.Writer, f layout.Format) *ModuleSteps { return &ModuleSteps{w, f.IsJSON()} }
+func NewModuleSteps(w io.Writer, f layout.Format) *ModuleSteps { return &ModuleSteps{w, f.Data} }
 
 // Begin prints the description of the whole installation.
 func (s *ModuleSteps) Begin(text string) error {
@@ -205,7 +205,7 @@ func (s *ModuleSteps) Step(text string) error {
 
 // PrintInstalled prints the end of an installation to w.
 func PrintInstalled(w io.Writer, o Options, r *install.Result) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("success", true, "puppetfile", r.Puppetfile, "moduledir", r.ModuleDir))
 	}
 	out := bufio.NewWriter(w)

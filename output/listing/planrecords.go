@@ -43,7 +43,7 @@ func words(params *ordered.Map) string {
 // PrintPlanRecords prints recorded runs of plans.
 func PrintPlanRecords(w io.Writer, o Options, list []journal.Summary) error {
 	out := bufio.NewWriter(w)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		runs := make([]any, len(list))
 		for i, r := range list {
 			runs[i] = ordered.Of("run", r.ID, "plan", r.Plan, "state", string(r.State), "began", r.Began.Format(time.RFC3339), "last", r.Last.Format(time.RFC3339),

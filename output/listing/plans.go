@@ -38,7 +38,7 @@ func PrintPlanList(w io.Writer, o Options, l *PlanList) error {
 // PrintPlan prints the description and the parameters of a plan.
 func PrintPlan(w io.Writer, o Options, p *plans.Plan) error {
 	dir := moduleDir(p.Module)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("name", p.Name, "description", textOrNull(p.Description), "parameters", signature(p), "private", p.Private,
 			"summary", textOrNull(p.Brief), "docstring", textOrNull(p.Docstring), "module_dir", dir))
 	}

@@ -25,7 +25,7 @@ const (
 // searched for modules. Only JSON contains hooks without plugins.
 func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath []string) error {
 	out := bufio.NewWriter(w)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		hooks := &ordered.Map{}
 		for _, h := range list {
 			plugins := &ordered.Map{}

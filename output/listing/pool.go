@@ -26,7 +26,7 @@ type Pool struct {
 // PrintPool prints the state of the pool daemon: the daemon first, then a
 // line for each connection, the busiest state first, or one JSON document.
 func PrintPool(w io.Writer, o Options, p *Pool) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return p.writeJSON(w)
 	}
 	out := bufio.NewWriter(w)

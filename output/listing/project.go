@@ -22,7 +22,7 @@ func PrintNewPolicy(w io.Writer, o Options, name, path string) error {
 }
 
 func printCreated(w io.Writer, o Options, kind, name, path, next string) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("name", name, "path", path))
 	}
 	_, err := io.WriteString(w, safetext.TerminalString("Created "+kind+" '"+name+"' at '"+path+"'")+"\n\n"+next)
@@ -38,7 +38,7 @@ type Policies struct {
 // PrintPolicies prints names of policies, and the directories that are searched
 // for their classes.
 func PrintPolicies(w io.Writer, o Options, p *Policies) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("policies", p.Names, "modulepath", p.Modulepath))
 	}
 	out := bufio.NewWriter(w)
@@ -55,7 +55,7 @@ func PrintPolicies(w io.Writer, o Options, p *Policies) error {
 
 // PrintTopics prints the names of guides.
 func PrintTopics(w io.Writer, o Options, topics []string) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("topics", topics))
 	}
 	out := bufio.NewWriter(w)
@@ -71,7 +71,7 @@ func PrintTopics(w io.Writer, o Options, topics []string) error {
 
 // PrintGuide prints a guide and the names of further documents.
 func PrintGuide(w io.Writer, o Options, topic, text string, documents []string) error {
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("topic", topic, "guide", text, "documentation", documents))
 	}
 	out := bufio.NewWriter(w)

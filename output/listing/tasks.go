@@ -35,7 +35,7 @@ func PrintTaskList(w io.Writer, o Options, l *TaskList) error {
 // its files.
 func PrintTask(w io.Writer, o Options, t *tasks.Task, files []tasks.File) error {
 	dir := moduleDir(t.Module)
-	if o.Format.IsJSON() {
+	if o.Format.Data {
 		list := make([]any, len(files))
 		for i, f := range files {
 			list[i] = ordered.Of("name", f.Name, "path", f.Path())

@@ -34,10 +34,12 @@ type Invocation struct {
 	// Targets returns the targets that options name.
 	Targets func(context.Context, *acting.Targets) ([]*inventory.Target, error)
 	// CachedFacts returns facts of a target that were collected; nil if none were.
-	CachedFacts  func(ctx context.Context, name string, names []string) (*ordered.Map, error)
-	PuppetDB     func() *puppetdb.Instances
-	Vault        seal.Vault
-	PuppetServer func(context.Context) (server.Settings, error)
+	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
+	PuppetDB    func() *puppetdb.Instances
+	Vault       seal.Vault
+	// Server are the settings of the Puppet Server. Resolve replaces the references to plugins in them.
+	Server  server.Settings
+	Resolve func(ctx context.Context, v any) (any, error)
 }
 
 // A Screen is where results and messages are printed, and how.

@@ -8,6 +8,8 @@ import (
 	"bolt/catalog/puppetcompiler"
 	"bolt/catalog/site"
 	"bolt/cli"
+	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/modules/builtin"
 )
 
@@ -104,9 +106,16 @@ func (v *Invocation) unclassified(ctx context.Context, o *selection, sources []s
 // puppetServer is the Puppet Server that the configuration describes. Its connections end
 // with the process.
 func (v *Invocation) puppetServer(ctx context.Context, o *selection) (*puppetcompiler.Server, error) {
-	settings, err := v.PuppetServer(ctx)
-	if err != nil {
-		return nil, err
+	settings := v.Server
+	if settings.Values.Len() > 0 {
+		resolved, err := v.Resolve(ctx, settings.Values)
+		if err != nil {
+			return nil, err
+		}
+		var is bool
+		if settings.Values, is = resolved.(*ordered.Map); !is {
+			return nil, fault.New("bolt/puppetserver-error", "The plugin for the setting puppetserver must return a Hash.")
+		}
 	}
 	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{Settings: settings, Environment: o.env(), Prefer: o.environment != ""})
 }

@@ -2,17 +2,12 @@ package main
 
 import (
 	"context"
-	"net/http"
 
-	"bolt/catalog/seal"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/catalogs"
-	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/inventory"
-	"bolt/inventory/plugin"
-	"bolt/puppetdb/server"
 )
 
 // catalogs returns the parts of this invocation that the catalog commands use.
@@ -28,49 +23,14 @@ func (a *app) catalogs() *catalogs.Invocation {
 			}
 			return targets, err
 		},
-		PuppetDB: a.puppetDB, PuppetServer: a.puppetServer, Vault: a.vault(),
+		PuppetDB: a.puppetDB, Vault: a.vault(), Resolve: func(ctx context.Context, v any) (any, error) { return a.plugins().ResolveAll(ctx, v) },
 	}
+	v.Server.Project, v.Server.Home, v.Server.Base = a.project.Dir, home(a.sys), a.serverOptions()
+	v.Server.Values, _ = a.config.Settings.Value("puppetserver").(*ordered.Map)
 	if !a.factStore().Empty() {
 		v.CachedFacts = a.cachedFacts
 	}
 	return v
-}
-
-// vault has the keys of the project.
-func (a *app) vault() seal.Vault {
-	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
-		return func(ctx context.Context, text string) (string, error) {
-			v, err := a.plugins().Call(ctx, secretPlugin, hook, ordered.Of(option, text))
-			if err != nil {
-				return "", err
-			}
-			answer, _ := v.(string)
-			return answer, nil
-		}
-	}
-	return seal.Vault{Encrypt: call(plugin.SecretEncrypt, "plaintext_value"), Decrypt: call(plugin.SecretDecrypt, "encrypted_value")}
-}
-
-// puppetServer are the settings of the Puppet Server that the configuration describes.
-func (a *app) puppetServer(ctx context.Context) (server.Settings, error) {
-	s := server.Settings{
-		Project: a.project.Dir, Home: home(a.sys),
-		Base: server.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
-	}
-	s.Values, _ = a.config.Settings.Value("puppetserver").(*ordered.Map)
-	if s.Values.Len() == 0 {
-		return s, nil
-	}
-	v, err := a.plugins().ResolveAll(ctx, s.Values)
-	if err != nil {
-		return s, err
-	}
-	resolved, is := v.(*ordered.Map)
-	if !is {
-		return s, fault.New("bolt/puppetserver-error", "The plugin for the setting puppetserver must return a Hash.")
-	}
-	s.Values = resolved
-	return s, nil
 }
 
 type compileOptions struct{ catalogs.CompileOptions }

@@ -21,7 +21,7 @@ func (a *app) puppetDB() *puppetdb.Instances {
 		a.pdb = puppetdb.NewInstances(puppetdb.Settings{
 			Default: settings("puppetdb"), Named: settings("puppetdb-instances"),
 			Instance: a.global.puppetdb, Project: a.project.Dir, Home: home(a.sys), System: puppetdb.SystemDir, Resolve: a.resolvePuppetDB,
-			Base: puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log},
+			Base: a.serverOptions(),
 		})
 	}
 	return a.pdb
@@ -31,4 +31,9 @@ func (a *app) puppetDB() *puppetdb.Instances {
 // cannot be asked how it is reached.
 func (a *app) resolvePuppetDB(ctx context.Context, v any) (any, error) {
 	return a.plugins().ResolveAll(plugin.Needing(ctx, all.PuppetDB), v)
+}
+
+// serverOptions are those of connections to PuppetDB and Puppet Server that are not settings.
+func (a *app) serverOptions() puppetdb.Options {
+	return puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log}
 }

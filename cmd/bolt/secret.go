@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/term"
 
+	"bolt/catalog/seal"
 	"bolt/cli"
 	"bolt/format/ordered"
 	"bolt/inventory/plugin"
@@ -103,4 +104,19 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 		out, terminal = a.sys.err, a.ErrTerminal()
 	}
 	return written(listing.PrintAnswer(out, terminal, value))
+}
+
+// vault has the keys of the project.
+func (a *app) vault() seal.Vault {
+	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
+		return func(ctx context.Context, text string) (string, error) {
+			v, err := a.plugins().Call(ctx, secretPlugin, hook, ordered.Of(option, text))
+			if err != nil {
+				return "", err
+			}
+			answer, _ := v.(string)
+			return answer, nil
+		}
+	}
+	return seal.Vault{Encrypt: call(plugin.SecretEncrypt, "plaintext_value"), Decrypt: call(plugin.SecretDecrypt, "encrypted_value")}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/apply/report"
@@ -265,20 +266,22 @@ func TestApply(t *testing.T) {
 
 // Items that are not Parallel keep the order of the manifest; files between them do not run ahead.
 func TestParallel(t *testing.T) {
-	m := &machine{}
-	log, _, _ := run(t, m, `
-p1 parallel=true change=x sleep=20ms
-p2 parallel=true change=x sleep=20ms
-p3 parallel=true change=x sleep=20ms require=Thing[p1]
-s1 change=x
-p4 parallel=true change=x
-s2 change=x require=Thing[p4]`, Options{Workers: 4})
-	if m.peak != 2 {
-		t.Errorf("%d items were changed at a time, want 2", m.peak)
-	}
-	if !strings.HasSuffix(log, "do p3 x; do s1 x; do p4 x; do s2 x") {
-		t.Errorf("the machine saw %s", log)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{}
+		log, _, _ := run(t, m, `
+	p1 parallel=true change=x sleep=20ms
+	p2 parallel=true change=x sleep=20ms
+	p3 parallel=true change=x sleep=20ms require=Thing[p1]
+	s1 change=x
+	p4 parallel=true change=x
+	s2 change=x require=Thing[p4]`, Options{Workers: 4})
+		if m.peak != 2 {
+			t.Errorf("%d items were changed at a time, want 2", m.peak)
+		}
+		if !strings.HasSuffix(log, "do p3 x; do s1 x; do p4 x; do s2 x") {
+			t.Errorf("the machine saw %s", log)
+		}
+	})
 }
 
 func TestMistakes(t *testing.T) {

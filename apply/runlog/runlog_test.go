@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/apply/frame"
@@ -349,20 +350,22 @@ func TestLinkInside(t *testing.T) {
 
 // TestManyNames has one machine with many names: each run waits for its turn, and always knows whose turn it is.
 func TestManyNames(t *testing.T) {
-	d := open(t)
-	var all sync.WaitGroup
-	for i := range 40 {
-		all.Go(func() {
-			l, err := d.Lock(t.Context(), frame.Holder{Run: "run", Node: fmt.Sprint("n", strings.Repeat("x", i)), Start: time.Now()})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-			l.Unlock()
-		})
-	}
-	all.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				l, err := d.Lock(t.Context(), frame.Holder{Run: "run", Node: fmt.Sprint("n", strings.Repeat("x", i)), Start: time.Now()})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+				l.Unlock()
+			})
+		}
+		all.Wait()
+	})
 }
 
 // TestHighestNumber has a damaged journal that leaves no number for the next one.

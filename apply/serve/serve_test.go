@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/apply/frame"
@@ -281,52 +282,54 @@ func wrongFrame(t *testing.T) []byte {
 
 // TestOwed breaks runs off between a change and its refresh, in several ways. A later run makes up for it, once.
 func TestOwed(t *testing.T) {
-	f := newFake()
-	m := machine(t, f)
-	signal := make(chan struct{})
-	m.Signal = signal
-	c := pack(t, text(t, exec("a", "notify", "Exec[z]"), exec("b", "user", "wait"), exec("z", "refreshonly", true)))
-	done := make(chan *answer)
-	go func() { done <- apply(t, m, serve.Request{Run: "1"}, c) }()
-	for title := range f.begun {
-		if title == "b" {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		m := machine(t, f)
+		signal := make(chan struct{})
+		m.Signal = signal
+		c := pack(t, text(t, exec("a", "notify", "Exec[z]"), exec("b", "user", "wait"), exec("z", "refreshonly", true)))
+		done := make(chan *answer)
+		go func() { done <- apply(t, m, serve.Request{Run: "1"}, c) }()
+		for title := range f.begun {
+			if title == "b" {
+				break
+			}
 		}
-	}
-	if fate := asked(t, m, "1"); fate.State != frame.StateRunning || !slices.Equal(fate.Progress, []string{"Exec[b]"}) {
-		t.Errorf("%+v", fate)
-	}
-	if a := apply(t, m, serve.Request{Run: "2"}, c); a.code != serve.ExitRefused || a.done.Refused.Kind != frame.KindBusy || a.done.Refused.Holder.Run != "1" {
-		t.Errorf("%+v", a)
-	}
-	close(signal)
-	time.Sleep(50 * time.Millisecond) // the engine sees it when b is done
-	close(f.gate)
-	a := <-done
-	if a.code != serve.ExitFailed || a.done.Stopped != frame.StopSignal || !slices.Equal(a.done.Owed, []string{"Exec[z]"}) || a.done.Counts != (frame.Counts{Changed: 2, Skipped: 1}) {
-		t.Errorf("%+v", a.done)
-	}
-	if got := f.took(); !slices.Equal(got, []string{"set a", "set b"}) {
-		t.Errorf("%q", got)
-	}
-	m.Signal = nil
-	for _, step := range []struct {
-		run    string
-		q      serve.Request
-		events []string
-		owed   int
-	}{
-		{"noop", serve.Request{Noop: true}, nil, 1},
-		{"other tags", serve.Request{Tags: []string{"taga"}}, nil, 1},
-		{"a whole run", serve.Request{}, []string{"refresh z"}, 0},
-		{"another one", serve.Request{}, nil, 0},
-	} {
-		step.q.Run = strings.ReplaceAll(step.run, " ", "-")
-		a := apply(t, m, step.q, c)
-		if got := f.took(); a.code != serve.ExitOK || !slices.Equal(got, step.events) || len(a.done.Owed) != step.owed {
-			t.Errorf("%s: %q, %+v", step.run, got, a.done)
+		if fate := asked(t, m, "1"); fate.State != frame.StateRunning || !slices.Equal(fate.Progress, []string{"Exec[b]"}) {
+			t.Errorf("%+v", fate)
 		}
-	}
+		if a := apply(t, m, serve.Request{Run: "2"}, c); a.code != serve.ExitRefused || a.done.Refused.Kind != frame.KindBusy || a.done.Refused.Holder.Run != "1" {
+			t.Errorf("%+v", a)
+		}
+		close(signal)
+		synctest.Wait() // the engine has seen it
+		close(f.gate)
+		a := <-done
+		if a.code != serve.ExitFailed || a.done.Stopped != frame.StopSignal || !slices.Equal(a.done.Owed, []string{"Exec[z]"}) || a.done.Counts != (frame.Counts{Changed: 2, Skipped: 1}) {
+			t.Errorf("%+v", a.done)
+		}
+		if got := f.took(); !slices.Equal(got, []string{"set a", "set b"}) {
+			t.Errorf("%q", got)
+		}
+		m.Signal = nil
+		for _, step := range []struct {
+			run    string
+			q      serve.Request
+			events []string
+			owed   int
+		}{
+			{"noop", serve.Request{Noop: true}, nil, 1},
+			{"other tags", serve.Request{Tags: []string{"taga"}}, nil, 1},
+			{"a whole run", serve.Request{}, []string{"refresh z"}, 0},
+			{"another one", serve.Request{}, nil, 0},
+		} {
+			step.q.Run = strings.ReplaceAll(step.run, " ", "-")
+			a := apply(t, m, step.q, c)
+			if got := f.took(); a.code != serve.ExitOK || !slices.Equal(got, step.events) || len(a.done.Owed) != step.owed {
+				t.Errorf("%s: %q, %+v", step.run, got, a.done)
+			}
+		}
+	})
 }
 
 // TestFailedRefresh checks that a refresh is not made up for if the resource that it is of was skipped because of a failure.
@@ -386,32 +389,34 @@ func (s *stuck) Write(p []byte) (int, error) {
 
 // TestLost checks runs whose reader goes: the resource that is under way is finished, and the rest is skipped.
 func TestLost(t *testing.T) {
-	for _, name := range []string{"with the signal of the pipe", "with an error of writing"} {
-		f := newFake()
-		m := machine(t, f)
-		lost := make(chan struct{})
-		m.Lost = lost
-		out := &stuck{left: 1000, closed: make(chan struct{})}
-		q := &serve.Request{Run: "1", Node: "n1"}
-		c := pack(t, text(t, exec("a", "user", "chatty"), exec("b")))
-		done := make(chan int)
-		go func() { done <- m.Apply(t.Context(), q, bytes.NewReader(c), out) }()
-		<-f.begun
-		time.Sleep(10 * time.Millisecond)
-		if name == "with an error of writing" {
-			close(out.closed)
-		} else {
-			close(lost)
-			defer close(out.closed)
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"with the signal of the pipe", "with an error of writing"} {
+			f := newFake()
+			m := machine(t, f)
+			lost := make(chan struct{})
+			m.Lost = lost
+			out := &stuck{left: 1000, closed: make(chan struct{})}
+			q := &serve.Request{Run: "1", Node: "n1"}
+			c := pack(t, text(t, exec("a", "user", "chatty"), exec("b")))
+			done := make(chan int)
+			go func() { done <- m.Apply(t.Context(), q, bytes.NewReader(c), out) }()
+			<-f.begun
+			synctest.Wait() // all wait for the reader
+			if name == "with an error of writing" {
+				close(out.closed)
+			} else {
+				close(lost)
+				defer close(out.closed)
+			}
+			if code := <-done; code != serve.ExitFailed {
+				t.Errorf("%s: %d", name, code)
+			}
+			m.Lost = nil
+			if fate := asked(t, m, "1"); fate.State != frame.StateEnded || fate.Done.Stopped != frame.StopLost || fate.Done.Counts != (frame.Counts{Changed: 1, Skipped: 1}) {
+				t.Errorf("%s: %+v", name, fate.Done)
+			}
 		}
-		if code := <-done; code != serve.ExitFailed {
-			t.Errorf("%s: %d", name, code)
-		}
-		m.Lost = nil
-		if fate := asked(t, m, "1"); fate.State != frame.StateEnded || fate.Done.Stopped != frame.StopLost || fate.Done.Counts != (frame.Counts{Changed: 1, Skipped: 1}) {
-			t.Errorf("%s: %+v", name, fate.Done)
-		}
-	}
+	})
 }
 
 // TestMuchOutput checks that the output stays far below what a controller takes.

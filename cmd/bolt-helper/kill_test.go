@@ -459,7 +459,7 @@ func TestGuardTimeout(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
 	s.set(t, map[string]any{"type": "Exec", "title": "x", "parameters": map[string]any{"provider": "shell", "timeout": 1,
-		"command": fmt.Sprintf("echo begin 0 >>%s; (sleep 2; touch %s) & sleep 60", s.path("log", 0), s.path("done", 0))}})
+		"command": fmt.Sprintf("(sleep 2; touch %s) & echo $! >%s; echo begin 0 >>%s; sleep 60", s.path("done", 0), s.path("child", 0), s.path("log", 0))}})
 	done := make(chan error)
 	go func() {
 		_, _, err := s.apply(t.Context(), "first")
@@ -473,10 +473,22 @@ func TestGuardTimeout(t *testing.T) {
 	if f := s.wait(t, "first"); f.State != frame.StateBroken {
 		t.Errorf("%+v", f)
 	}
-	time.Sleep(1500 * time.Millisecond)
+	child, err := os.ReadFile(s.path("child", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for runs(strings.TrimSpace(string(child))) { // for two seconds, if it is not ended
+		time.Sleep(10 * time.Millisecond)
+	}
 	if _, err := os.Stat(s.path("done", 0)); err == nil {
 		t.Error("what the program has started was not ended")
 	}
+}
+
+// runs reports whether a process has not ended.
+func runs(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 // TestGuardIdentity runs programs under a guard as another user, with the two streams as one, and one that does not exist.

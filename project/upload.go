@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/format/fault"
+	"bolt/internal/glob"
 	"bolt/internal/readfile"
 )
 
@@ -83,7 +84,7 @@ func withHome(path, home string) string {
 func filesMatching(pattern string) []string {
 	onlyDirs := strings.HasSuffix(pattern, "/")
 	pattern = filepath.Clean(pattern)
-	found, _ := filepath.Glob(shellClasses(pattern))
+	found, _ := filepath.Glob(glob.Classes(pattern))
 	parts := strings.Split(pattern, "/")
 	var files []string
 	for _, file := range found {
@@ -96,24 +97,6 @@ func filesMatching(pattern string) []string {
 		files = append(files, file)
 	}
 	return files
-}
-
-// shellClasses replaces the negated classes of a shell, [!a-z], by the form of package
-// filepath, [^a-z].
-func shellClasses(pattern string) string {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		b.WriteByte(pattern[i])
-		switch {
-		case pattern[i] == '\\' && i+1 < len(pattern):
-			i++
-			b.WriteByte(pattern[i])
-		case pattern[i] == '[' && i+1 < len(pattern) && pattern[i+1] == '!':
-			i++
-			b.WriteByte('^')
-		}
-	}
-	return b.String()
 }
 
 // shows reports whether each part of a path that begins with a dot corresponds to a

@@ -94,6 +94,7 @@ func TestTree(t *testing.T) {
 		{[]any{"recurselimit", "2", "recurse", "remote"}, ". .hidden b link>b sub/ sub/c sub/deep/ x.bak"},
 		{[]any{"ignore", []any{"*.bak", ".h*", "deep"}}, ". b link>b sub/ sub/c"},
 		{[]any{"ignore", "*"}, ". .hidden"},
+		{[]any{"ignore", "[!bs]*"}, ". .hidden b sub/"},
 		{[]any{"source", []any{"puppet:///modules/m/none", "puppet:///modules/m/tree/sub", "puppet:///modules/m/tree"}}, ". c deep/ deep/d"},
 		{[]any{"sourceselect", "all", "source", []any{"puppet:///modules/m/tree/sub/deep", "puppet:///modules/m/none", "puppet:///modules/m/tree/sub/"}}, ". d | . c deep/ deep/d"},
 		{[]any{"source", "puppet:///modules/m/a"}, "."},

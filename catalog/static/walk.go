@@ -11,13 +11,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"bolt/catalog"
 	"bolt/internal/filestamp"
+	"bolt/internal/glob"
 	"bolt/internal/readfile"
 )
 
@@ -135,18 +136,9 @@ func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta
 // maxLevels ends the walk through links to directories that contain them.
 const maxLevels = 100
 
-// ignored reports whether a name matches a pattern, as Ruby's File.fnmatch has it: a dot at
-// the start must be written out.
+// ignored reports whether a name matches a pattern.
 func (w *walk) ignored(name string) bool {
-	for _, pattern := range w.ignore {
-		if name[0] == '.' && !strings.HasPrefix(pattern, ".") {
-			continue
-		}
-		if match, err := path.Match(pattern, name); match && err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.ignore, func(pattern string) bool { return glob.File(pattern, name, false) })
 }
 
 // sums keeps the digests of files that have not changed.

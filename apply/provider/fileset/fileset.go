@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bolt/internal/glob"
 )
 
 // maxLevels bounds the depth of a walk, so that hostile trees do not exhaust the stack.
@@ -103,7 +105,7 @@ func (w *walk) visit(rel string, above []fs.FileInfo) error {
 		return err
 	}
 	for _, e := range entries {
-		if slices.ContainsFunc(w.Ignore, func(pattern string) bool { return Match(pattern, e.Name(), false) }) {
+		if slices.ContainsFunc(w.Ignore, func(pattern string) bool { return glob.File(pattern, e.Name(), false) }) {
 			continue
 		}
 		name := path.Join(rel, e.Name())

@@ -24,6 +24,7 @@ import (
 	"bolt/apply/resource"
 	"bolt/catalog"
 	"bolt/format/ordered"
+	"bolt/internal/glob"
 )
 
 // Type is the type tidy.
@@ -295,7 +296,7 @@ func (t *item) judge(rel string, st *unix.Stat_t, declared map[string]bool, now 
 	if declared[full] || c.directory && !t.rmdirs {
 		return c
 	}
-	if t.matches != nil && !slices.ContainsFunc(t.matches, func(p string) bool { return fileset.Match(p, filepath.Base(full), true) }) {
+	if t.matches != nil && !slices.ContainsFunc(t.matches, func(p string) bool { return glob.File(p, filepath.Base(full), true) }) {
 		return c
 	}
 	c.goes = len(t.tests) == 0 || slices.ContainsFunc(t.tests, func(pass test) bool { return pass(st, now) })

@@ -130,7 +130,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
 		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Interpret: a.config.ScriptInterpreter,
 		Stream: a.config.Stream || a.format() == output.NDJSON, Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: limits,
-		Catalogs: executor.Catalogs{Facts: a.collection, Apply: a.applying().Action, States: a.applying().States},
+		Catalogs: executor.Catalogs{Facts: a.collecting().Action, Apply: a.applying().Action, States: a.applying().States},
 		Getenv:   a.sys.lookup, Unknown: o.unknown, Ask: a.Asker(a.redacted), Log: a.log,
 		// What the audit log refuses is not shown as begun.
 		Sink: event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted)),

@@ -190,17 +190,6 @@ type FileMeta struct {
 	Source      string // the URL of the source, of one that is not in a Tree
 }
 
-// A DuplicateError is the error of Add.
-type DuplicateError struct{ Old, New *Resource }
-
-func (e *DuplicateError) Error() string {
-	msg := fmt.Sprintf("%s is declared twice", e.New.Ref)
-	if e.Old.File != "" && e.New.File != "" {
-		msg += fmt.Sprintf(", at %s:%d and at %s:%d", e.Old.File, e.Old.Line, e.New.File, e.New.Line)
-	}
-	return msg
-}
-
 // Grow makes room for n more resources.
 func (c *Catalog) Grow(n int) {
 	c.resources = slices.Grow(c.resources, n)
@@ -210,10 +199,13 @@ func (c *Catalog) Grow(n int) {
 	}
 }
 
-// Add appends a resource. The error is a *DuplicateError.
+// Add appends a resource. A second resource of a reference is an error, which names both places.
 func (c *Catalog) Add(r *Resource) error {
 	if old := c.byRef[r.Ref]; old != nil {
-		return &DuplicateError{old, r}
+		if old.File != "" && r.File != "" {
+			return fmt.Errorf("%s is declared twice, at %s:%d and at %s:%d", r.Ref, old.File, old.Line, r.File, r.Line)
+		}
+		return fmt.Errorf("%s is declared twice", r.Ref)
 	}
 	if c.byRef == nil {
 		c.byRef = make(map[Ref]*Resource)

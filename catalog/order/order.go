@@ -41,19 +41,9 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("The resources wait for each other: %s%s", &b, e.Cycle[0])
 }
 
-// A MissingError is for a relation with a resource that the catalog does not have.
-type MissingError struct {
-	From  *catalog.Resource
-	Param string
-	To    string
-}
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s of %s names %s, which the catalog does not have", e.Param, e.From.Ref, e.To)
-}
-
 // Of returns the resources of a catalog that are applied, in their order. Containers and
-// virtual resources are not among them. The error is a *CycleError or a *MissingError.
+// virtual resources are not among them. The error is a *CycleError, or names a relation
+// with a resource that the catalog does not have.
 func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	g, err := related(c, o)
 	if err != nil {
@@ -90,7 +80,8 @@ type Step struct {
 }
 
 // Graph returns the points of a catalog in the order of application. Steps lead to
-// larger indexes only. The error is a *CycleError or a *MissingError.
+// larger indexes only. The error is a *CycleError, or names a relation
+// with a resource that the catalog does not have.
 func Graph(c *catalog.Catalog, o Options) ([]Point, error) {
 	g, err := related(c, o)
 	if err != nil {
@@ -240,7 +231,7 @@ func (g *graph) relate() error {
 					if r.Secret(rel.param) {
 						text = "a secret"
 					}
-					return &MissingError{From: r, Param: rel.param, To: text}
+					return fmt.Errorf("%s of %s names %s, which the catalog does not have", rel.param, r.Ref, text)
 				case rel.later:
 					g.order(i, j, rel.kind)
 				default:
@@ -343,20 +334,20 @@ func (p *points) Pop() any {
 	return last
 }
 
-// cycle returns the shortest cycle through the first point that is in one. waits is
-// positive for the points that could not be taken.
+// cycle returns the shortest cycle that a bounded search finds. waits is positive for the points that could not be taken.
 func (g *graph) cycle(waits []int) []catalog.Ref {
+	g.prune(waits)
 	var best []int
+	visits := maxVisits
 	for p, w := range waits {
-		if w <= 0 {
-			continue
+		if w > 0 && visits > 0 {
+			if found := g.way(p, waits, &visits); found != nil && (best == nil || len(found) < len(best)) {
+				best = found
+			}
 		}
-		if found := g.way(p, waits); found != nil && (best == nil || len(found) < len(best)) {
-			best = found
-		}
-		if best != nil && p >= maxStarts {
-			break
-		}
+	}
+	if best == nil {
+		best = g.any(waits)
 	}
 	var refs []catalog.Ref
 	for _, p := range best {
@@ -370,16 +361,67 @@ func (g *graph) cycle(waits []int) []catalog.Ref {
 	return refs
 }
 
-// maxStarts bounds the search for the shortest cycle in a large catalog.
-const maxStarts = 1000
+// maxVisits is the number of steps that the search for the shortest cycle can make in a large catalog.
+const maxVisits = 5_000_000
 
-// way returns the shortest way from a point back to itself, nil if there is none.
-func (g *graph) way(start int, waits []int) []int {
+// prune sets waits to 0 for the points that lead to no cycle: those that only wait for one. At least one way leads on from each
+// other point.
+func (g *graph) prune(waits []int) {
+	ways := make([]int, len(waits))
+	before := make([][]int, len(waits))
+	var ends []int
+	for p, w := range waits {
+		if w <= 0 {
+			continue
+		}
+		for _, next := range g.after[p] {
+			if waits[next] > 0 {
+				ways[p]++
+				before[next] = append(before[next], p)
+			}
+		}
+		if ways[p] == 0 {
+			ends = append(ends, p)
+		}
+	}
+	for len(ends) > 0 {
+		p := ends[len(ends)-1]
+		ends = ends[:len(ends)-1]
+		waits[p] = 0
+		for _, b := range before[p] {
+			if ways[b]--; ways[b] == 0 {
+				ends = append(ends, b)
+			}
+		}
+	}
+}
+
+// any returns some cycle of points that prune has left.
+func (g *graph) any(waits []int) []int {
+	left := func(p int) bool { return waits[p] > 0 }
+	p := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
+	at := make(map[int]int)
+	var way []int
+	for {
+		if i, seen := at[p]; seen {
+			return way[i:]
+		}
+		at[p] = len(way)
+		way = append(way, p)
+		p = g.after[p][slices.IndexFunc(g.after[p], left)]
+	}
+}
+
+// way returns the shortest way from a point back to itself, nil if there is none or if visits runs out.
+func (g *graph) way(start int, waits []int, visits *int) []int {
 	from := map[int]int{}
 	queue := []int{start}
 	for len(queue) > 0 {
 		p := queue[0]
 		queue = queue[1:]
+		if *visits -= len(g.after[p]); *visits <= 0 {
+			return nil
+		}
 		for _, next := range g.after[p] {
 			if next == start {
 				var way []int

@@ -102,6 +102,21 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestLongWait has many resources that wait for a cycle, and that a second cycle can wait for.
+func TestLongWait(t *testing.T) {
+	lines := []string{"A[0] require=A[p]"}
+	for i := range 30_000 {
+		lines = append(lines, fmt.Sprintf("A[%d] require=A[%d]", i+1, i))
+	}
+	lines = append(lines, "A[p] require=A[q]", "A[q] require=A[p]")
+	for _, k := range []struct{ more, want string }{{"A[r]", "A[p] => A[q] => A[p]"}, {"A[r] require=A[s],A[30000]", "A[r] => A[s] => A[r]"}} {
+		_, err := order.Of(build(t, append(lines, k.more, "A[s] require=A[r]")...), order.Options{})
+		if err == nil || !strings.HasSuffix(err.Error(), k.want) {
+			t.Errorf("%v, want %s", err, k.want)
+		}
+	}
+}
+
 func BenchmarkOrder(b *testing.B) {
 	lines := []string{"Class[X]"}
 	for i := range 10_000 {

@@ -20,7 +20,7 @@ type Relation struct {
 
 // Relations returns the relations of a catalog: those of parameters in the order of the
 // resources, then those of types. Two resources have one relation, of the strongest kind.
-// The error is a *MissingError.
+// The error names a relation with a resource that the catalog does not have.
 func Relations(c *catalog.Catalog, o Options) ([]Relation, error) {
 	g, err := related(c, o)
 	if err != nil {

@@ -45,7 +45,7 @@ type Options struct {
 	// Tags are the tags of the resources that are applied; nil for all. Resources with
 	// one of SkipTags are not applied.
 	Tags, SkipTags []string
-	// Workers is the number of Parallel items that are applied at a time; 0 for DefaultWorkers.
+	// Workers is the number of Parallel items that are applied at a time; 0 for 64.
 	Workers int
 	// Stop ends the run early when it is closed: items that have begun are finished, and the rest
 	// is skipped. nil never ends it.
@@ -67,8 +67,8 @@ type Options struct {
 	Checked func(ref catalog.Ref) time.Time
 }
 
-// DefaultWorkers is enough for many files to be flushed to the disk with one call.
-const DefaultWorkers = 64
+// defaultWorkers is enough for many files to be flushed to the disk with one call.
+const defaultWorkers = 64
 
 // A Summary is what is known at the end of a run, besides the results.
 type Summary struct {
@@ -115,7 +115,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	}
 	run.host = &host
 	if run.o.Workers == 0 {
-		run.o.Workers = DefaultWorkers
+		run.o.Workers = defaultWorkers
 	}
 	points, err := order.Graph(c, order.Options{Auto: types.Auto(c)})
 	if err != nil {

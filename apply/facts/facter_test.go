@@ -38,7 +38,7 @@ var newer = []string{"extensions", "operational_state", "physical", "duplex", "s
 func TestFacter(t *testing.T) {
 	want := facter(t, "facter", "--json")
 	installed, _ := want.Value("facterversion").(string)
-	old := installed != Version
+	old := installed != version
 	got := Collect(t.Context(), Options{Env: os.Environ(), Note: func(fact string, err error) { t.Errorf("%s: %v", fact, err) }})
 	text, err := json.Marshal(got)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestDistributionsFacter(t *testing.T) {
 		t.Fatal("only root can make a mount namespace")
 	}
 	t.Parallel()
-	old := facter(t, "facter", "--json", "facterversion").Value("facterversion") != Version
+	old := facter(t, "facter", "--json", "facterversion").Value("facterversion") != version
 	machines(t, "testdata/os/*.txtar", func(t *testing.T, m *machine) {
 		name := strings.TrimSuffix(filepath.Base(m.path), ".txtar")
 		if old && slices.Contains(oldOS, name) {

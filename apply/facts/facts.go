@@ -1,5 +1,5 @@
 // Package facts collects the facts of the Linux machine that it runs on, under the names and with
-// the values of facter 4.11 (Version): its structured core facts, and external facts in files.
+// the values of facter 4.11: its structured core facts, and external facts in files.
 //
 // Core facts come from files below /proc, /sys, /run and /etc and from system calls. A program is
 // run only if no file has the value: getent for a user that is missing in /etc/passwd, blkid for
@@ -26,8 +26,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// Version is the version of facter that is imitated, which is the fact facterversion.
-const Version = "4.11.0"
+// version is the version of facter that is imitated, which is the fact facterversion.
+const version = "4.11.0"
 
 // Options are the sources of facts. The zero value is this machine with an empty environment.
 type Options struct {
@@ -119,7 +119,7 @@ var core = []struct {
 }{
 	{"disks", (*collector).disks},
 	{"dmi", (*collector).dmi},
-	{"facterversion", func(*collector) (any, error) { return Version, nil }},
+	{"facterversion", func(*collector) (any, error) { return version, nil }},
 	{"filesystems", (*collector).filesystems},
 	{"fips_enabled", (*collector).fips},
 	{"hypervisors", (*collector).hypervisors},

@@ -23,7 +23,7 @@ import (
 
 // Kinds of errors, as Puppet Bolt has them.
 const (
-	KindCompile  = "bolt/apply-error"
+	kindCompile  = "bolt/apply-error"
 	KindResource = "bolt/resource-failure"
 )
 
@@ -83,7 +83,7 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		site.Result.Err = &event.Error{Kind: KindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", t.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
+		site.Result.Err = &event.Error{Kind: kindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", t.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
 		return nil
 	}
 	done, err := a.Deliver(ctx, site, c, func(r *report.Result) {
@@ -166,7 +166,7 @@ func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
 		r.Err = &event.Error{Hint: rootHint(site, failures), Kind: KindResource, Class: event.ClassFailed, Msg: fmt.Sprintf("Resources failed to apply for %s\n%s", r.Target.SafeName(), strings.Join(failures, "\n")),
 			Details: ordered.Of("failed_resources", ordered.Of(failed(done)...))}
 	case done.Stopped:
-		r.Err = &event.Error{Kind: KindCompile, Class: event.ClassCancelled, Details: &ordered.Map{},
+		r.Err = &event.Error{Kind: kindCompile, Class: event.ClassCancelled, Details: &ordered.Map{},
 			Msg: fmt.Sprintf("The apply on %s was stopped before all resources had their turn", r.Target.SafeName())}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"bolt/run"
 )
 
-// KindState is the kind of the error for resources whose state is not known.
-const KindState = "bolt/resource-state-error"
+// kindState is the kind of the error for resources whose state is not known.
+const kindState = "bolt/resource-state-error"
 
 // Showable are the types whose resources States shows.
 func Showable() []string {
@@ -49,7 +49,7 @@ func (s *States) Do(ctx context.Context, site *run.Site) error {
 	for _, ref := range s.Of {
 		list, err := remote.State(ctx, site.Conn, s.Delivery.Target(site), ref.Type, ref.Title)
 		if e, is := errors.AsType[*remote.FailedError](err); is {
-			site.Result.Err = &event.Error{Kind: KindState, Class: event.ClassFailed, Msg: e.Error(), Details: &ordered.Map{}}
+			site.Result.Err = &event.Error{Kind: kindState, Class: event.ClassFailed, Msg: e.Error(), Details: &ordered.Map{}}
 			return nil
 		}
 		if err != nil {

@@ -23,8 +23,8 @@ type Module struct {
 	Lib  fs.FS // the directory lib of the module; it need not exist
 }
 
-// MaxSize bounds a package. It is held in memory.
-const MaxSize = 64 << 20
+// maxSize bounds a package. It is held in memory.
+const maxSize = 64 << 20
 
 // Pack returns the package of modules, nil if none of them has code. Facts are left out, because a catalog
 // does not read them.
@@ -45,8 +45,8 @@ func Pack(list []Module) ([]byte, error) {
 			if err != nil || !info.Mode().IsRegular() {
 				return nil //nolint:nilerr // a link that leads nowhere is no code
 			}
-			if int64(out.Len())+info.Size() > MaxSize {
-				return fmt.Errorf("the Ruby code of the modules has more than %d bytes", MaxSize)
+			if int64(out.Len())+info.Size() > maxSize {
+				return fmt.Errorf("the Ruby code of the modules has more than %d bytes", maxSize)
 			}
 			text, err := fs.ReadFile(m.Lib, name)
 			if err != nil {

@@ -20,7 +20,7 @@ func (r *Run) PuppetDB(c *catalog.Catalog, version, producer string, sent time.T
 		environment = "production"
 	}
 	return ordered.Of(
-		"certname", c.Name, "environment", environment, "puppet_version", version, "report_format", int64(Format),
+		"certname", c.Name, "environment", environment, "puppet_version", version, "report_format", int64(reportFormat),
 		"configuration_version", c.Version, "start_time", stamp(r.Start), "end_time", stamp(r.Start.Add(r.Took)),
 		"producer_timestamp", stamp(sent), "producer", ordered.Optional(producer), "transaction_uuid", r.ID,
 		"catalog_uuid", full.Value("catalog_uuid"), "code_id", full.Value("code_id"), "job_id", nil,

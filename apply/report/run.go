@@ -105,8 +105,8 @@ func (e *Event) data() *ordered.Map {
 	return m
 }
 
-// Format is the version of Puppet's report format that Puppet writes.
-const Format = 12
+// reportFormat is the version of Puppet's report format that Puppet writes.
+const reportFormat = 12
 
 // Puppet is the run as a report of Puppet (format 12). version stands for the version of Puppet.
 // The reference is the page "Report format" of Puppet's documentation.
@@ -128,7 +128,7 @@ func (r *Run) Puppet(c *catalog.Catalog, version string) *ordered.Map {
 	}
 	return ordered.Of(
 		"host", c.Name, "time", stamp(r.Start), "configuration_version", c.Version, "transaction_uuid", r.ID,
-		"report_format", int64(Format), "puppet_version", version, "status", status,
+		"report_format", int64(reportFormat), "puppet_version", version, "status", status,
 		"transaction_completed", !r.Stopped, "noop", r.Noop, "noop_pending", m.noop > 0,
 		"environment", ordered.Optional(c.Environment), "logs", r.logs(paths), "metrics", m.data(r.Took),
 		"resource_statuses", statuses, "corrective_change", false,

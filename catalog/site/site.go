@@ -112,9 +112,9 @@ func serverFacts(env string) *value.Hash {
 	return b.Build()
 }
 
-// Dir returns the directory of the environment with a name below a directory. The error is
+// directory returns the directory of the environment with a name below a directory. The error is
 // a *fault.Error.
-func Dir(path, name string) (string, error) {
+func directory(path, name string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(path, name))
 	if err != nil {
 		return "", fault.File(path, err, "The directory '%s' could not be found: %v", path, err)
@@ -129,7 +129,7 @@ func Dir(path, name string) (string, error) {
 // environmentpath has it. The Modules and Dir of o are replaced by those of the
 // environment, and its Hiera is the global layer; builtin are modules that every environment has. An error is a *fault.Error.
 func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
-	dir, err := Dir(path, name)
+	dir, err := directory(path, name)
 	if err != nil {
 		return nil, err
 	}

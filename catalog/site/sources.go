@@ -13,7 +13,7 @@ import (
 // Sources returns the files of an environment that catalogs can name. The error is a
 // *fault.Error.
 func Sources(ctx context.Context, path, name string) (*static.Sources, error) {
-	dir, err := Dir(path, name)
+	dir, err := directory(path, name)
 	if err != nil {
 		return nil, err
 	}

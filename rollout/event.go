@@ -125,9 +125,10 @@ type NodeFinished struct {
 
 // NodeRetry decides that a node gets another run, not before a time.
 type NodeRetry struct {
-	Node   string    `json:"node"`
-	Until  time.Time `json:"until"`
-	Reason string    `json:"reason,omitempty"`
+	Node    string    `json:"node"`
+	Until   time.Time `json:"until"`
+	Outcome Outcome   `json:"outcome"` // of the last run
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // NodeSoaking decides that a node is observed until its healthy time has passed.
@@ -152,7 +153,9 @@ type HookStarted struct {
 	Hook    HookName `json:"hook"`
 	Run     string   `json:"run"`
 	Session string   `json:"session"`
-	Reason  string   `json:"reason,omitempty"`
+	// Outcome is the result of the work so far, if the hook is the second one.
+	Outcome Outcome `json:"outcome,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
 }
 
 // HookFinished is the result of a hook.

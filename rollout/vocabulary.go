@@ -78,6 +78,9 @@ const (
 	OutcomeDrifted     Outcome = "drifted" // the node has another catalog than the expected one; nothing was started
 	OutcomeRefused     Outcome = "refused" // the node refused the run, for example an older sequence number
 	OutcomeCancelled   Outcome = "cancelled"
+	// OutcomeAbsent is the answer of a node that knows nothing of the run, so the run was never
+	// started. The node gets another run, which does not count as a retry.
+	OutcomeAbsent Outcome = "absent"
 	// OutcomeGate is the outcome of a node whose gates failed. No run has it.
 	OutcomeGate Outcome = "gate"
 )

@@ -31,7 +31,8 @@
 //     by a crash is repeated.
 //   - [PreviewStarted]: run the catalog of the node in noop mode, and append [PreviewFinished].
 //   - [RollbackStarted]: make the rollout with [NewRollback], unless its log exists, and drive it to
-//     its end. Then append [RollbackFinished] to the log of the parent.
+//     its end. Then append [RollbackFinished] to the log of the parent. A driver that starts does the
+//     same if State.Rollback is pending.
 //   - [Ended]: nothing follows.
 //
 // Step appends each intention before the act. If a driver dies, all runs that it

@@ -90,6 +90,9 @@ func (m *model) enter(name string, now time.Time) error {
 			return fmt.Errorf("%d nodes are unavailable", n)
 		}
 	}
+	if over := m.overshoot(0); over != "" {
+		return fmt.Errorf("%s starts although a limit is exceeded: %s", name, over)
+	}
 	if over := m.overshoot(len(m.inWork) - 1); r.Failures.Strict && over != "" {
 		return fmt.Errorf("%s starts although the nodes in work can exceed the limits: %s", name, over)
 	}
@@ -146,6 +149,9 @@ func (m *model) see(e Event, now time.Time) error {
 			if err := m.enter(e.Node, now); err != nil {
 				return err
 			}
+		}
+		if m.paused || m.over != "" {
+			return fmt.Errorf("a run starts on %s although the rollout is paused or over", e.Node)
 		}
 		m.inRun[e.Node] = e.Run
 	case *NodeFinished:

@@ -100,7 +100,11 @@ func simulate(t testing.TB, seed uint64, n int) *sim {
 	if rng.IntN(4) > 0 {
 		f.rates = rates{failed: 0.02, unreachable: 0.02, lost: 0.01, timeout: 0.005, drifted: 0.003, slow: 0.05, gateFailed: 0.01, gateError: 0.01, hookFailed: 0.01}
 	}
-	s := newSim(t, create(t, st, list), f)
+	crashes := n <= 1000 && rng.IntN(3) == 0
+	s := newSim(t, create(t, st, list), f, crashes)
+	if crashes {
+		s.often = 0.004
+	}
 	s.resumes = rng.IntN(30)
 	s.drive()
 	if err := s.model.last(s.state); err != nil {
@@ -230,7 +234,7 @@ func BenchmarkRollout10000(b *testing.B) {
 		begin := time.Now()
 		f := newFleet(3, rates{failed: 0.02, lost: 0.01, slow: 0.05})
 		c := create(b, st, list)
-		s := newSim(b, c, f)
+		s := newSim(b, c, f, false)
 		s.model.c.Strategy.Rules.Parallel.Per = nil // the check of the model is quadratic
 		s.drive()
 		runtime.GC()

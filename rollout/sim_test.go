@@ -124,7 +124,8 @@ type sim struct {
 	crashAt int // number of the append that is the last of its driver; 0 for none
 	early   bool
 	appends int
-	crashes int
+	crashed int
+	often   float64 // probability of a crash at each append
 	encoded bool // events are encoded and decoded
 
 	resumes int // pauses that the person ends
@@ -132,8 +133,8 @@ type sim struct {
 	child   *Created
 }
 
-func newSim(t testing.TB, c *Created, f *fleet) *sim {
-	s := &sim{t: t, fleet: f, state: &State{}, now: time.Date(2026, 9, 1, 10, 0, 0, 0, time.UTC), rng: rand.New(rand.NewPCG(f.seed, 7)), resumes: 1000}
+func newSim(t testing.TB, c *Created, f *fleet, encoded bool) *sim {
+	s := &sim{t: t, fleet: f, state: &State{}, now: time.Date(2026, 9, 1, 10, 0, 0, 0, time.UTC), rng: rand.New(rand.NewPCG(f.seed, 7)), resumes: 1000, encoded: encoded}
 	s.model = newModel(c)
 	s.append(c)
 	return s
@@ -167,28 +168,39 @@ func (s *sim) record(e Event) {
 func (s *sim) append(events ...Event) bool {
 	s.t.Helper()
 	s.appends++
-	if s.appends == s.crashAt && s.early {
+	if s.crashes(true) {
 		s.crash()
 		return false
 	}
 	for _, e := range events {
 		s.fold(e)
 	}
-	if s.appends == s.crashAt {
+	if s.crashes(false) {
 		s.crash()
 		return false
 	}
 	return true
 }
 
+// crashes reports whether the driver dies before or after this append.
+func (s *sim) crashes(early bool) bool {
+	if s.often > 0 && s.appends > 1 {
+		return s.rng.Float64() < s.often
+	}
+	return s.appends == s.crashAt && s.early == early
+}
+
 // crash forgets all that the driver knows, and starts another driver.
 func (s *sim) crash() {
 	s.t.Helper()
-	s.crashes++
+	s.crashed++
 	s.arrivals = nil
 	s.now = s.now.Add(5 * time.Second)
 	s.reload()
 	s.fold(&DriverStarted{Session: s.session()})
+	if name, pending := s.state.Rollback(); pending {
+		s.perform(&RollbackStarted{Rollout: name})
+	}
 }
 
 // reload folds the log again.
@@ -256,14 +268,14 @@ func (s *sim) drive() {
 func (s *sim) decided(events []Event) bool {
 	s.t.Helper()
 	s.appends++
-	if s.appends == s.crashAt && s.early {
+	if s.crashes(true) {
 		s.crash()
 		return false
 	}
 	for _, e := range events {
 		s.record(e)
 	}
-	if s.appends == s.crashAt {
+	if s.crashes(false) {
 		s.crash()
 		return false
 	}
@@ -398,7 +410,7 @@ func (s *sim) perform(e Event) {
 			s.t.Fatalf("seed %d: %v", s.fleet.seed, err)
 		}
 		s.child = child
-		sub := newSim(s.t, child, newFleet(s.fleet.seed+1, rates{}))
+		sub := newSim(s.t, child, newFleet(s.fleet.seed+1, rates{}), false)
 		sub.now = s.now
 		sub.drive()
 		var names []string

@@ -246,8 +246,11 @@ func (s *State) Paused() (bool, PauseWhy) { return s.paused, s.pauseWhy }
 // healthy time.
 func (s *State) InWork() int { return len(s.flight) }
 
-// Rollback is the name of the rollout that takes this one back; "" if there is none.
-func (s *State) Rollback() string { return s.rollback }
+// Rollback is the name of the rollout that takes this one back; "" if there is none. pending tells that
+// RollbackStarted has no RollbackFinished yet: a driver that starts must go on with it.
+func (s *State) Rollback() (name string, pending bool) {
+	return s.rollback, s.rollback != "" && s.rolledBack == nil
+}
 
 // Node returns what the rollout has fixed for a node.
 func (s *State) Node(name string) (Node, bool) {

@@ -1,0 +1,140 @@
+package rollout
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCodec: each type of event survives JSON, and the key "type" is first.
+func TestCodec(t *testing.T) {
+	for _, name := range eventNames(t) {
+		e := newEvent(name)
+		if e == nil || e.Type() != name {
+			t.Errorf("the event %s is not known to the decoder", name)
+			continue
+		}
+		fill(reflect.ValueOf(e).Elem())
+		if c, ok := e.(*Created); ok {
+			c.Strategy = read(t, "strata: facts.zone")
+		}
+		if c, ok := e.(*Edited); ok {
+			c.Strategy = read(t, "strata: facts.zone")
+		}
+		data, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(data, []byte(`{"type":"`+name+`"`)) {
+			t.Errorf("%s is written as %s", name, data)
+		}
+		back, err := Decode(data)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, data)
+		}
+		if diff := cmp.Diff(e, back); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		// The order of keys does not matter.
+		moved := []byte("{" + strings.TrimSuffix(strings.TrimPrefix(string(data), `{"type":"`+name+`",`), "}") + `,"type":"` + name + `"}`)
+		if len(data) > len(name)+12 {
+			if back, err := Decode(moved); err != nil || !cmp.Equal(e, back) {
+				t.Errorf("%s with its type at the end: %v", name, err)
+			}
+		}
+	}
+}
+
+// eventNames returns the types of events that have a method Type.
+func eventNames(t *testing.T) []string {
+	t.Helper()
+	list := []string{
+		"created", "driver_started", "driver_stopped", "node_started", "node_state", "node_asked", "node_stop", "node_finished", "node_retry",
+		"node_soaking", "node_ended", "hook_started", "hook_finished", "gate_started", "gate_measure", "gate_measured", "gate_ended",
+		"preview_started", "preview_finished", "preview_ended", "wave_started", "wave_ended", "soak_started", "paused", "resumed", "approved",
+		"rejected", "promoted", "skipped", "retried", "abort_requested", "superseded", "rollback_requested", "rollback_started", "rollback_finished",
+		"edited", "clock_moved", "state", "ended",
+	}
+	return list
+}
+
+// fill sets the fields of an event that have simple types.
+func fill(v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("text <&>")
+		case reflect.Int, reflect.Int64:
+			f.SetInt(7)
+		case reflect.Uint64:
+			f.SetUint(7)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Struct:
+			if f.Type() == reflect.TypeFor[time.Time]() {
+				f.Set(reflect.ValueOf(time.Date(2026, 9, 1, 10, 0, 0, 5, time.UTC)))
+			}
+		}
+	}
+}
+
+func TestDecodeProblems(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`{"type":"upgraded"}`, `unknown event "upgraded": it may be of a newer version of bolt`},
+		{`{"type":"paused","why":"","colour":1}`, `unknown field "colour"`},
+		{`{"type":"paused"} {}`, `there is text after it`},
+		{`{"type":"paused"}x`, `event paused`},
+		{`{"by":"ann"}`, `the key type is missing`},
+		{`[]`, `event: `},
+		{``, `event: `},
+		{`{"type":"paused",}`, `event: `},
+	} {
+		if _, err := Decode([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}
+
+// FuzzEvents: no log is a panic or a step without end, and an event that is refused changes nothing.
+func FuzzEvents(f *testing.F) {
+	for _, text := range []string{"strategy: {waves: [{count: 1, soak: 1m}, {rest: true}]}", "gates: [{name: a, at: [node, wave, background], command: x}]\nhooks: {before_node: a}\nstrategy: {on_failure: rollback}"} {
+		s := newSim(f, create(f, read(f, text), nodes(3, rand.New(rand.NewPCG(1, 1)))), newFleet(1, rates{failed: 0.3}), true)
+		s.drive()
+		f.Add(bytes.Join(s.log, []byte("\n")))
+	}
+	f.Fuzz(func(t *testing.T, log []byte) {
+		s := &State{}
+		now := time.Date(2026, 9, 1, 10, 0, 0, 0, time.UTC)
+		for line := range bytes.SplitSeq(log, []byte("\n")) {
+			e, err := Decode(line)
+			if err != nil {
+				continue
+			}
+			if data, err := Encode(e); err != nil {
+				t.Fatal(err)
+			} else if _, err := Decode(data); err != nil {
+				t.Fatalf("%v\n%s", err, data)
+			}
+			now = now.Add(time.Second)
+			before := s.revision
+			if err := s.Apply(Record{Revision: before + 1, Time: now, Event: e}); err != nil && s.revision != before {
+				t.Fatalf("a refused event changes the revision: %v", err)
+			}
+			for range 3 {
+				due, _ := Step(s, now)
+				for _, e := range due {
+					if err := s.Apply(Record{Revision: s.revision + 1, Time: now, Event: e}); err != nil {
+						t.Fatalf("Step decides what is not possible: %v", err)
+					}
+				}
+			}
+			s.Status()
+			s.Outstanding()
+		}
+	})
+}

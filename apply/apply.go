@@ -65,6 +65,9 @@ type Options struct {
 	// Checked returns when a resource with a schedule was last applied; the zero time if never.
 	// nil is never.
 	Checked func(ref catalog.Ref) time.Time
+	// Audited returns the Summary.Audited of the last run in which a resource was audited; nil if there is none. It is called
+	// from several goroutines, and can be nil.
+	Audited func(ref catalog.Ref) map[string]string
 }
 
 // defaultWorkers is enough for many files to be flushed to the disk with one call.
@@ -74,6 +77,8 @@ const defaultWorkers = 64
 type Summary struct {
 	// Checked are the resources with a schedule that were applied.
 	Checked []catalog.Ref
+	// Audited are the values of the audited properties of resources before their changes, for people. They have no secrets.
+	Audited map[catalog.Ref]map[string]string
 	// Stopped is set if Options.Stop ended the run early.
 	Stopped bool
 }

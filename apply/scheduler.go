@@ -219,6 +219,9 @@ func attemptAll(ctx context.Context, batch []*attempt) {
 		a.generate(ctx)
 	}
 	readAll(ctx, batch)
+	for _, a := range batch {
+		a.audit(ctx)
+	}
 	var works []*attempt
 	for _, a := range batch {
 		if a.plan() {
@@ -227,6 +230,7 @@ func attemptAll(ctx context.Context, batch []*attempt) {
 	}
 	doAll(ctx, works)
 	for _, a := range batch {
+		a.compare()
 		a.finish(ctx)
 	}
 }
@@ -297,6 +301,12 @@ func (s *scheduler) finish(batch []*attempt) {
 		if len(a.children) > 0 && !a.failed() {
 			s.adopt(st, a.children)
 		}
+		if a.found != nil {
+			if s.summary.Audited == nil {
+				s.summary.Audited = make(map[catalog.Ref]map[string]string)
+			}
+			s.summary.Audited[st.ref] = a.found
+		}
 		s.signal(a)
 		s.end(st, &a.result)
 	}
@@ -310,7 +320,7 @@ func (s *scheduler) signal(a *attempt) {
 		for _, e := range a.result.Events {
 			switch {
 			case e.Name == "refresh":
-			case e.Outcome == report.Success:
+			case e.Outcome == report.Success, e.Outcome == report.Audit:
 				changed++
 			case e.Outcome == report.NoopOut:
 				would++

@@ -79,9 +79,15 @@ func Hiding(values []any) *strings.Replacer {
 
 // hide removes the secrets of a step from an event.
 func (s *step) hide(e *report.Event) {
-	if s.hidden != nil {
-		for _, text := range []*string{&e.Message, &e.Is, &e.Should, &e.Diff} {
-			*text = s.hidden.Replace(*text)
-		}
+	for _, text := range []*string{&e.Message, &e.Is, &e.Should, &e.Was, &e.Diff} {
+		*text = s.concealed(*text)
 	}
+}
+
+// concealed returns a text without the secrets of a step.
+func (s *step) concealed(text string) string {
+	if s.hidden == nil {
+		return text
+	}
+	return s.hidden.Replace(text)
 }

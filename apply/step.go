@@ -49,7 +49,9 @@ type link struct {
 type meta struct {
 	noop     *bool
 	schedule string
-	loud     bool // show_diff is not false
+	loud     bool     // show_diff is not false
+	audit    []string // properties; auditAll is set if they are all of the type
+	auditAll bool
 }
 
 func (s *step) adopt(typ resource.Type, item resource.Item) {
@@ -71,7 +73,10 @@ func (s *step) readMeta() (err error) {
 	}
 	show, _, err := r.Text("show_diff")
 	s.meta.loud = show != "false" && show != "no" // the types check other words
-	return err
+	if err != nil {
+		return err
+	}
+	return s.readAudit()
 }
 
 func (s *step) noop(o *Options) bool {
@@ -102,6 +107,8 @@ type attempt struct {
 	made      []resource.Change
 	children  []*resource.Resource
 	refreshed bool
+	found     map[string]string // of audited properties; nil if none are audited
+	recorded  map[string]string // of the last run
 	result    report.Result
 }
 
@@ -285,6 +292,10 @@ func (a *attempt) describe(c *resource.Change, o report.Outcome, diff string) re
 	}
 	if e.Message == "" {
 		e.Message = a.summary(c)
+	}
+	if was, differs := a.was(c.Property); differs {
+		e.Was = was
+		e.Message += fmt.Sprintf(" (previously recorded value was %s)", was)
 	}
 	return e
 }

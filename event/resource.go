@@ -8,7 +8,7 @@ import (
 // Applied has the outcomes of a catalog's resources on one target.
 type Applied struct {
 	Changed, Failed, Unchanged, Skipped, Noop int
-	// Resources are all that are not unchanged, in the order in which they ended.
+	// Resources are all that are not unchanged, or have audited properties that changed between two runs, in the order in which they ended.
 	Resources []Resource
 	// Logs are messages about resources, such as the output of a program.
 	Logs []ResourceLog

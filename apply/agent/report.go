@@ -44,6 +44,7 @@ type puppetEvent struct {
 	Property any       `json:"property"`
 	Is       any       `json:"previous_value"`
 	Should   any       `json:"desired_value"`
+	Was      any       `json:"historical_value"`
 	Message  any       `json:"message"`
 	Name     any       `json:"name"`
 	Status   string    `json:"status"`
@@ -235,12 +236,15 @@ func (e *puppetEvent) made(hide func(string) string) report.Event {
 	if e.Redacted {
 		out.Is, out.Should = report.Redacted, report.Redacted
 	}
-	switch {
-	case e.Audited || e.Status == "audit":
+	if e.Audited && !e.Redacted {
+		out.Was = hide(checksum(shown(e.Was)))
+	}
+	switch e.Status {
+	case "audit":
 		out.Outcome = report.Audit
-	case e.Status == "failure":
+	case "failure":
 		out.Outcome = report.Failure
-	case e.Status == "noop":
+	case "noop":
 		out.Outcome = report.NoopOut
 	default:
 		out.Outcome = report.Success

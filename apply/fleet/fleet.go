@@ -87,7 +87,7 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 		return nil
 	}
 	done, err := a.Deliver(ctx, site, c, func(r *report.Result) {
-		if r.Status != report.Unchanged {
+		if !r.Silent() {
 			shown := resourceOf(c, r)
 			site.Resource(ctx, &shown)
 		}
@@ -144,7 +144,7 @@ func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
 	applied := &event.Applied{Catalog: c, Changed: n.Changed, Failed: n.Failed, Unchanged: n.Unchanged, Skipped: n.Skipped, Noop: n.Noop}
 	var failures []string
 	for _, res := range done.Results {
-		if res.Status != report.Unchanged {
+		if !res.Silent() {
 			applied.Resources = append(applied.Resources, resourceOf(c, res))
 		}
 		if msg := res.Failure(); msg != "" {

@@ -50,7 +50,7 @@ func resources(statuses *ordered.Map) []any {
 		events := []any{}
 		for _, v := range s.Value("events").([]any) {
 			e := v.(*ordered.Map)
-			if e.Value("audited") == true {
+			if e.Value("status") == string(Audit) {
 				continue
 			}
 			events = append(events, ordered.Of("status", e.Value("status"), "timestamp", e.Value("time"), "name", e.Value("name"),

@@ -45,6 +45,8 @@ type Event struct {
 	// value is replaced before the event is made.
 	Is     string `json:"is,omitempty"`
 	Should string `json:"should,omitempty"`
+	// Was is the value at the last run, of a property that is audited and has changed since.
+	Was string `json:"was,omitempty"`
 	// Message is a sentence about the change, or the text of the error.
 	Message string `json:"message"`
 	// Diff is a unified diff of the content of a file; "" if there is none to show.

@@ -45,6 +45,9 @@ func (r *Run) Count() (c Counts) {
 	return c
 }
 
+// Silent reports whether there is nothing to tell about a result: the resource was as wanted, and no audited property has changed.
+func (r *Result) Silent() bool { return r.Status == Unchanged && len(r.Events) == 0 }
+
 // Failure returns the text of the first failure of a result; "" if it has not failed.
 func (r *Result) Failure() string {
 	if r.Status != Failed {
@@ -97,6 +100,9 @@ func (e *Event) data() *ordered.Map {
 	if e.Is != "" || e.Should != "" {
 		m.Set("is", e.Is)
 		m.Set("should", e.Should)
+	}
+	if e.Was != "" {
+		m.Set("was", e.Was)
 	}
 	m.Set("message", e.Message)
 	if e.Diff != "" {
@@ -210,8 +216,8 @@ func (r *Run) status(c *catalog.Catalog, res *Result, path []string) *ordered.Ma
 }
 
 func (e *Event) puppet() *ordered.Map {
-	return ordered.Of("audited", e.Outcome == Audit, "property", ordered.Optional(e.Property),
-		"previous_value", ordered.Optional(e.Is), "desired_value", ordered.Optional(e.Should), "historical_value", nil,
+	return ordered.Of("audited", e.Outcome == Audit || e.Was != "", "property", ordered.Optional(e.Property),
+		"previous_value", ordered.Optional(e.Is), "desired_value", ordered.Optional(e.Should), "historical_value", ordered.Optional(e.Was),
 		"message", e.Message, "name", e.Name, "status", string(e.Outcome), "time", stamp(e.Time),
 		"redacted", e.Is == Redacted, "corrective_change", false)
 }
@@ -266,7 +272,7 @@ func (e *Event) level() Level {
 // metrics are the numbers of a report.
 type metrics struct {
 	total, skipped, failed, failedRestart, restarted, changed, noop, differ int
-	changes, failures, successes, noops                                     int
+	changes, failures, successes, noops, audits                             int
 	took                                                                    map[string]float64
 	types                                                                   []string
 }
@@ -289,6 +295,7 @@ func (m *metrics) add(res *Result, s *ordered.Map) {
 		count(&m.successes, e.Outcome == Success)
 		count(&m.failures, e.Outcome == Failure)
 		count(&m.noops, e.Outcome == NoopOut)
+		count(&m.audits, e.Outcome == Audit)
 	}
 	m.changes = m.successes
 	if m.took == nil {
@@ -321,7 +328,7 @@ func (m *metrics) data(took time.Duration) *ordered.Map {
 			row("out_of_sync", n(m.differ)), row("scheduled", n(0)), row("corrective_change", n(0))),
 		"time", group("time", times...),
 		"changes", group("changes", row("total", n(m.changes))),
-		"events", group("events", row("total", n(m.successes+m.failures+m.noops)), row("failure", n(m.failures)),
-			row("success", n(m.successes)), row("noop", n(m.noops))),
+		"events", group("events", row("total", n(m.successes+m.failures+m.noops+m.audits)), row("failure", n(m.failures)),
+			row("success", n(m.successes)), row("noop", n(m.noops)), row("audit", n(m.audits))),
 	)
 }

@@ -16,30 +16,31 @@ import (
 
 const (
 	checkedName = "checked"
-	maxChecked  = 16 << 20
+	maxRecord   = 16 << 20 // of a file that recall reads
 	// keepChecked is how long a time stays. It is longer than each period of a schedule, so that older times change nothing.
 	keepChecked = 90 * 24 * time.Hour
 )
 
 // Checked returns when the resources with a schedule were last applied.
-func (d *Dir) Checked() (map[string]time.Time, error) {
-	f, err := ownfile.Open(d.Path(checkedName), os.O_RDONLY, 0)
+func (d *Dir) Checked() (times map[string]time.Time, err error) {
+	return times, d.recall(checkedName, &times)
+}
+
+// recall reads a record of earlier runs. If the file does not exist or is damaged, *to stays nil: the run is then as the first one.
+func (d *Dir) recall(name string, to any) error {
+	f, err := ownfile.Open(d.Path(name), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxChecked))
-	if err != nil {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	if err == nil && json.Valid(text) {
+		_ = json.Unmarshal(text, to) // of another shape: what fits
 	}
-	var times map[string]time.Time
-	if json.Unmarshal(text, &times) != nil {
-		return nil, nil // damaged: the resources are applied once more
-	}
-	return times, nil
+	return err
 }
 
 // SetChecked notes that resources with a schedule were applied. It drops times that are too old to matter.

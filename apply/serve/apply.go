@@ -263,6 +263,10 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	audited, err := r.dir.Audited()
+	if err != nil {
+		return 0, err
+	}
 	owed, err := r.lock.Owed(r.q.Node)
 	if err != nil {
 		return 0, err
@@ -278,6 +282,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 		Owe:      func(refs []catalog.Ref) error { return r.journal.Owe(refs) },
 		Paid:     func(ref catalog.Ref) { r.journal.Paid(ref) },
 		Checked:  func(ref catalog.Ref) time.Time { return checked[ref.String()] },
+		Audited:  func(ref catalog.Ref) map[string]string { return audited[ref.String()].Values },
 	}
 	if !r.q.Noop {
 		o.Refreshes = owed
@@ -305,8 +310,9 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if !r.q.Noop && r.counts.Changed+r.counts.Failed > 0 {
 		_ = backups.Prune() // a later run does it
 	}
+	err = r.dir.SetAudited(audited, summary.Audited, time.Now())
 	if !r.q.Noop {
-		err = r.dir.SetChecked(checked, summary.Checked, time.Now())
+		err = errors.Join(err, r.dir.SetChecked(checked, summary.Checked, time.Now()))
 	}
 	return r.finish(done, err), nil
 }
@@ -365,7 +371,7 @@ func (r *run) result(res *report.Result) {
 	}
 	r.journal.Ended(res)
 	_, warned := r.warned.Load(res.Ref)
-	if res.Status != report.Unchanged || res.Generated && warned {
+	if !res.Silent() || res.Generated && warned {
 		r.s.result(frame.FromReport(res))
 	}
 }

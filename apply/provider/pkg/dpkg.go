@@ -42,7 +42,7 @@ func (dpkg) read(ctx context.Context, c *call, items []*item) error {
 			for _, it := range wanted[name] {
 				// A package can have a line for each architecture.
 				if !known[it] || it.is.name != "" || !it.is.installed() {
-					it.is, it.err = dpkgState(f)
+					it.is = dpkgState(f)
 					known[it] = true
 				}
 			}
@@ -51,7 +51,7 @@ func (dpkg) read(ctx context.Context, c *call, items []*item) error {
 			provided, _, _ = strings.Cut(strings.TrimSpace(provided), " ")
 			for _, it := range virtual[provided] {
 				if !known[it] && f[2] == "installed" {
-					it.is, it.err = dpkgState(f)
+					it.is = dpkgState(f)
 					it.is.name = f[3]
 					known[it] = true
 				}
@@ -61,8 +61,12 @@ func (dpkg) read(ctx context.Context, c *call, items []*item) error {
 	return nil
 }
 
-func dpkgState(f []string) (s state, err error) {
+func dpkgState(f []string) (s state) {
 	s.held = f[0] == "hold"
+	if f[1] != "ok" { // reinstreq
+		s.partial, s.torn = true, true
+		return s
+	}
 	switch f[2] {
 	case "not-installed":
 	case "config-files":
@@ -72,10 +76,7 @@ func dpkgState(f []string) (s state, err error) {
 	default: // installed, perhaps with triggers to be run
 		s.versions = []string{f[5]}
 	}
-	if f[1] != "ok" {
-		err = fmt.Errorf("dpkg says that the package %s is in the error state %s", f[3], f[1])
-	}
-	return s, err
+	return s
 }
 
 func (dpkg) latest(ctx context.Context, c *call, items []*item) error {
@@ -96,11 +97,12 @@ func (dpkg) latest(ctx context.Context, c *call, items []*item) error {
 
 func (dpkg) change(ctx context.Context, c *call, o operation, items []*item) error {
 	repair(ctx, c)
-	switch o {
-	case remove:
-		return c.transact(ctx, append([]string{"dpkg", "-r"}, names(items)...))
-	case purge:
-		return c.transact(ctx, append([]string{"dpkg", "--purge"}, names(items)...))
+	if o == remove || o == purge {
+		argv := []string{"dpkg"}
+		if anyTorn(items) {
+			argv = append(argv, removeTorn)
+		}
+		return c.transact(ctx, append(append(argv, "--"+string(o)), names(items)...))
 	}
 	argv := []string{"dpkg", confOption(items[0], "--force-conf"), "-i"}
 	for _, it := range items {
@@ -119,6 +121,13 @@ func repair(ctx context.Context, c *call) {
 	if err := c.transact(ctx, []string{"dpkg", "--force-confold", "--configure", "-a"}); err != nil {
 		c.Logf(catalog.Ref{}, report.Warning, "dpkg was interrupted earlier, and cannot finish now: %v", err)
 	}
+}
+
+// removeTorn is the option of dpkg to remove packages that are torn.
+const removeTorn = "--force-remove-reinstreq"
+
+func anyTorn(items []*item) bool {
+	return slices.ContainsFunc(items, func(it *item) bool { return it.is.torn })
 }
 
 // confOption returns the option for configuration files that were changed by hand.
@@ -194,6 +203,9 @@ func (a apt) change(ctx context.Context, c *call, o operation, items []*item) er
 		if slices.ContainsFunc(items, func(it *item) bool { return it.is.held }) {
 			argv = append(argv, "--allow-change-held-packages")
 		}
+		if anyTorn(items) {
+			argv = append(argv, "-o", "DPkg::Options::="+removeTorn)
+		}
 		return c.transact(ctx, append(append(argv, string(o)), names(items)...))
 	}
 	if err := checkCDROM(c, items); err != nil {
@@ -205,6 +217,9 @@ func (a apt) change(ctx context.Context, c *call, o operation, items []*item) er
 	argv = append(argv, "-o", "DPkg::Options::="+confOption(items[0], "--force-conf"))
 	if slices.ContainsFunc(items, func(it *item) bool { return it.wish == version }) {
 		argv = append(argv, "--allow-downgrades")
+	}
+	if anyTorn(items) { // apt reports success otherwise, and does nothing
+		argv = append(argv, "--reinstall")
 	}
 	argv = append(append(argv, items[0].install...), "install")
 	for _, it := range items {

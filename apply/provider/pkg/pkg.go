@@ -70,6 +70,7 @@ type state struct {
 	name     string   // of the package that provides a virtual one; "" is the item's
 	versions []string // that are installed; most managers have one at most
 	partial  bool     // it is neither installed nor removed: a script failed
+	torn     bool     // it is partial, because dpkg was killed while it unpacked the package
 	leftover bool     // it is not installed, and its configuration is still there
 	held     bool
 }

@@ -7,7 +7,6 @@ package bundle
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"bolt/catalog"
@@ -22,10 +21,8 @@ type Content struct {
 
 const prefix = "{sha256}"
 
-var digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // IsSum reports whether a text is a SHA-256 in hexadecimal digits.
-func IsSum(text string) bool { return digits.MatchString(text) }
+func IsSum(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
 // Contents returns the contents that a catalog needs, in the order of its resources. If
 // several resources need the same content, each has an entry.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bolt/catalog"
+	"bolt/internal/lazyregexp"
 )
 
 // Auto returns the resources on which a resource depends because of its type, as far as the
@@ -121,8 +122,8 @@ func isNumber(text string) bool {
 // Paths in a command line: the program, or a text in double quotes, at the beginning of a
 // line.
 var (
-	programs = regexp.MustCompile(`(?m)^(/\S+)`)
-	quoted   = regexp.MustCompile(`(?m)^"([^"]+)"`)
+	programs = lazyregexp.New(`(?m)^(/\S+)`)
+	quoted   = lazyregexp.New(`(?m)^"([^"]+)"`)
 )
 
 // exec depends on its directory, on the programs of its command and checks, and on its
@@ -139,19 +140,19 @@ func (a *auto) exec(r *catalog.Resource) {
 			command, _ = v[0].(string)
 		}
 	}
-	a.programs(command, programs)
-	a.programs(command, quoted)
+	a.programs(command, programs())
+	a.programs(command, quoted())
 	for _, check := range []string{"onlyif", "unless"} {
 		switch v := r.Params.Value(check).(type) {
 		case string:
-			a.programs(v, programs)
+			a.programs(v, programs())
 		case []any:
 			for _, line := range v {
 				if list, is := line.([]any); is && len(list) > 0 {
 					line = list[0]
 				}
 				if text, is := line.(string); is {
-					a.programs(text, programs)
+					a.programs(text, programs())
 				}
 			}
 		}

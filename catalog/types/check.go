@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"bolt/catalog"
 )
@@ -40,7 +41,7 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 		bad("mode", "must be a string, such as '0644', and is the number %d", n)
 	}
 	for name, v := range r.Params.All() {
-		allowed := values[typ][name]
+		allowed := values()[typ][name]
 		switch {
 		case name == "loglevel":
 			allowed = levels
@@ -112,30 +113,32 @@ const (
 )
 
 // values are the words of the parameters that can have certain words only.
-var values = map[string]map[string][]string{
-	"archive":            words("ensure", presence, "extract", boolean, "cleanup", boolean, "checksum_type", digests, "digest_type", digests, "checksum_verify", boolean, "proxy_type", "none ftp http https", "allow_insecure", yesOrNo),
-	"concat_file":        words("ensure", presence, "order", "alpha numeric", "replace", yesOrNo, "ensure_newline", yesOrNo, "format", "plain yaml json json-array json-pretty json-array-pretty", "force", yesOrNo, "selinux_ignore_defaults", yesOrNo, "show_diff", yesOrNo, "create_empty_file", yesOrNo),
-	"cron":               words("ensure", presence),
-	"exec":               words("logoutput", "true false on_failure", "refreshonly", boolean),
-	"file":               words("replace", yesOrNo, "force", yesOrNo, "purge", yesOrNo, "recurse", "true false remote", "links", "follow manage", "sourceselect", "first all", "checksum", "sha256 sha256lite md5 md5lite sha1 sha1lite sha512 sha384 sha224 mtime ctime none", "source_permissions", "use use_when_creating ignore"),
-	"file_line":          words("ensure", presence, "match_for_absence", boolean, "multiple", boolean, "replace", boolean, "replace_all_matches_not_matching_line", boolean, "append_on_no_match", boolean),
-	"group":              words("ensure", presence),
-	"host":               words("ensure", presence),
-	"ini_setting":        words("ensure", presence, "force_new_section_creation", yesOrNo, "show_diff", "true md5 false", "refreshonly", yesOrNo),
-	"ini_subsetting":     words("ensure", presence, "show_diff", "true md5 false", "use_exact_match", boolean, "insert_type", "start end before after index", "delete_if_empty", boolean),
-	"mount":              words("ensure", "defined present unmounted absent mounted"),
-	"package":            words("mark", "hold none", "configfiles", "keep replace"),
-	"schedule":           words("period", "hourly daily weekly monthly never", "periodmatch", "number distance"),
-	"selmodule":          words("ensure", presence),
-	"service":            words("ensure", "stopped running true false", "enable", "true false manual mask delayed", "hasstatus", boolean, "hasrestart", boolean),
-	"ssh_authorized_key": words("ensure", presence),
-	"sshkey":             words("ensure", presence),
-	"sysctl":             words("ensure", presence, "apply", boolean, "persist", boolean, "silent", boolean),
-	"tidy":               words("type", "atime mtime ctime"),
-	"user":               words("ensure", "present absent role", "membership", "inclusive minimum"),
-	"vcsrepo":            words("ensure", "present bare mirror absent latest", "force", yesOrNo, "submodules", boolean, "trust_server_cert", boolean, "keep_local_changes", boolean, "safe_directory", boolean, "skip_hooks", boolean),
-	"yumrepo":            words("ensure", presence),
-}
+var values = sync.OnceValue(func() map[string]map[string][]string {
+	return map[string]map[string][]string{
+		"archive":            words("ensure", presence, "extract", boolean, "cleanup", boolean, "checksum_type", digests, "digest_type", digests, "checksum_verify", boolean, "proxy_type", "none ftp http https", "allow_insecure", yesOrNo),
+		"concat_file":        words("ensure", presence, "order", "alpha numeric", "replace", yesOrNo, "ensure_newline", yesOrNo, "format", "plain yaml json json-array json-pretty json-array-pretty", "force", yesOrNo, "selinux_ignore_defaults", yesOrNo, "show_diff", yesOrNo, "create_empty_file", yesOrNo),
+		"cron":               words("ensure", presence),
+		"exec":               words("logoutput", "true false on_failure", "refreshonly", boolean),
+		"file":               words("replace", yesOrNo, "force", yesOrNo, "purge", yesOrNo, "recurse", "true false remote", "links", "follow manage", "sourceselect", "first all", "checksum", "sha256 sha256lite md5 md5lite sha1 sha1lite sha512 sha384 sha224 mtime ctime none", "source_permissions", "use use_when_creating ignore"),
+		"file_line":          words("ensure", presence, "match_for_absence", boolean, "multiple", boolean, "replace", boolean, "replace_all_matches_not_matching_line", boolean, "append_on_no_match", boolean),
+		"group":              words("ensure", presence),
+		"host":               words("ensure", presence),
+		"ini_setting":        words("ensure", presence, "force_new_section_creation", yesOrNo, "show_diff", "true md5 false", "refreshonly", yesOrNo),
+		"ini_subsetting":     words("ensure", presence, "show_diff", "true md5 false", "use_exact_match", boolean, "insert_type", "start end before after index", "delete_if_empty", boolean),
+		"mount":              words("ensure", "defined present unmounted absent mounted"),
+		"package":            words("mark", "hold none", "configfiles", "keep replace"),
+		"schedule":           words("period", "hourly daily weekly monthly never", "periodmatch", "number distance"),
+		"selmodule":          words("ensure", presence),
+		"service":            words("ensure", "stopped running true false", "enable", "true false manual mask delayed", "hasstatus", boolean, "hasrestart", boolean),
+		"ssh_authorized_key": words("ensure", presence),
+		"sshkey":             words("ensure", presence),
+		"sysctl":             words("ensure", presence, "apply", boolean, "persist", boolean, "silent", boolean),
+		"tidy":               words("type", "atime mtime ctime"),
+		"user":               words("ensure", "present absent role", "membership", "inclusive minimum"),
+		"vcsrepo":            words("ensure", "present bare mirror absent latest", "force", yesOrNo, "submodules", boolean, "trust_server_cert", boolean, "keep_local_changes", boolean, "safe_directory", boolean, "skip_hooks", boolean),
+		"yumrepo":            words("ensure", presence),
+	}
+})
 
 // words makes a table of pairs of a parameter and its words.
 func words(pairs ...string) map[string][]string {

@@ -11,8 +11,10 @@
 package types
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Type is one resource type.
@@ -39,16 +41,11 @@ var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag
 func IsMetaparam(name string) bool { return slices.Contains(metaparams, name) }
 
 // Find returns the type with a name in lower case, nil if it is not known.
-func Find(name string) *Type { return byName[name] }
+func Find(name string) *Type { return byName()[name] }
 
 // Names returns the names of the types that Find knows, sorted.
 func Names() []string {
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(byName()))
 }
 
 // Has reports whether resources of the type have a parameter. Every type has its key
@@ -57,72 +54,75 @@ func (t *Type) Has(param string) bool {
 	return param == "name" || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
 }
 
-var byName = func() map[string]*Type {
-	m := make(map[string]*Type, len(all))
-	for i := range all {
-		m[all[i].Name] = &all[i]
+// byName is made when it is first needed: few commands need it.
+var byName = sync.OnceValue(func() map[string]*Type {
+	m := make(map[string]*Type)
+	for _, t := range all() {
+		m[t.Name] = &t
 	}
 	return m
-}()
+})
 
-// all are the types. A row has the key, the properties and the other parameters.
-var all = []Type{
-	of("stdlib", row("anchor", "name", "", "")),
-	of("archive", row("archive", "path", "ensure creates",
-		"filename extract extract_path target extract_command temp_dir extract_flags cleanup source url cookie checksum digest_string "+
-			"checksum_url digest_url checksum_type digest_type checksum_verify username password headers user group proxy_type "+
-			"proxy_server allow_insecure download_options provider")),
-	row("augeas", "name", "returns", "context onlyif changes root load_path force type_check lens incl show_diff provider"),
-	of("concat", row("concat_file", "path", "ensure",
-		"owner group mode order backup replace validate_cmd ensure_newline format force selinux_ignore_defaults selrange selrole "+
-			"seltype seluser show_diff create_empty_file")),
-	of("concat", row("concat_fragment", "name", "", "target content source order")),
-	row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
-	shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
-	row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
-		"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
-			"provider checksum source source_permissions selinux_ignore_defaults"),
-	of("stdlib", row("file_line", "name", "ensure line",
-		"match match_for_absence multiple after path replace replace_all_matches_not_matching_line encoding append_on_no_match provider")),
-	row("filebucket", "name", "", "server port path"),
-	row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
-	row("host", "name", "ensure ip host_aliases comment target", "provider"),
-	of("inifile", row("ini_setting", "name", "ensure value",
-		"section setting force_new_section_creation path show_diff key_val_separator section_prefix section_suffix indent_char indent_width "+
-			"refreshonly provider")),
-	of("inifile", row("ini_subsetting", "name", "ensure value",
-		"section setting subsetting subsetting_separator subsetting_key_val_separator path show_diff key_val_separator quote_char "+
-			"use_exact_match insert_type insert_value delete_if_empty provider")),
-	row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
-	row("notify", "name", "message", "withpath"),
-	shared(row("package", "name", "ensure package_settings flavor mark",
-		"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
-			"install_only install_options uninstall_options allow_virtual reinstall_on_refresh")),
-	row("resources", "name", "", "purge unless_system_user unless_uid"),
-	row("schedule", "name", "", "range periodmatch period repeat weekday"),
-	row("selboolean", "name", "value", "persistent provider"),
-	row("selmodule", "name", "ensure syncversion", "selmoduledir selmodulepath provider"),
-	row("service", "name", "ensure enable logonaccount flags",
-		"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider"),
-	row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
-	shared(row("sshkey", "name", "ensure key host_aliases target", "type provider")),
-	row("stage", "name", "", ""),
-	of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
-	shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
-	row("user", "name",
-		"ensure home uid gid comment shell password password_min_age password_max_age password_warn_days groups expiry roles auths profiles keys "+
-			"project attributes salt iterations loginclass",
-		"membership system allowdupe managehome role_membership auth_membership profile_membership key_membership ia_load_module "+
-			"attribute_membership forcelocal purge_ssh_keys provider"),
-	of("vcsrepo", row("vcsrepo", "path", "ensure source revision includes module skip_hooks",
-		"fstype owner group user excludes force compression basic_auth_username basic_auth_password identity remote configuration cvs_rsh "+
-			"depth branch p4config submodules conflict trust_server_cert keep_local_changes safe_directory umask http_proxy tmpdir provider")),
-	row("whit", "name", "", ""),
-	row("yumrepo", "name",
-		"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+
-			"gpgcheck gpgkey http_caching include includepkgs keepalive metadata_expire metalink minrate mirrorlist mirrorlist_expire module_hotfixes "+
-			"password payload_gpgcheck priority protect proxy proxy_password proxy_username repo_gpgcheck retries s3_enabled skip_if_unavailable "+
-			"sslcacert sslclientcert sslclientkey sslverify throttle timeout username ensure", "target provider"),
+// all returns the types. A row has the key, the properties and the other parameters.
+func all() []Type {
+	return []Type{
+		of("stdlib", row("anchor", "name", "", "")),
+		of("archive", row("archive", "path", "ensure creates",
+			"filename extract extract_path target extract_command temp_dir extract_flags cleanup source url cookie checksum digest_string "+
+				"checksum_url digest_url checksum_type digest_type checksum_verify username password headers user group proxy_type "+
+				"proxy_server allow_insecure download_options provider")),
+		row("augeas", "name", "returns", "context onlyif changes root load_path force type_check lens incl show_diff provider"),
+		of("concat", row("concat_file", "path", "ensure",
+			"owner group mode order backup replace validate_cmd ensure_newline format force selinux_ignore_defaults selrange selrole "+
+				"seltype seluser show_diff create_empty_file")),
+		of("concat", row("concat_fragment", "name", "", "target content source order")),
+		row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
+		shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
+		row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
+			"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
+				"provider checksum source source_permissions selinux_ignore_defaults"),
+		of("stdlib", row("file_line", "name", "ensure line",
+			"match match_for_absence multiple after path replace replace_all_matches_not_matching_line encoding append_on_no_match provider")),
+		row("filebucket", "name", "", "server port path"),
+		row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
+		row("host", "name", "ensure ip host_aliases comment target", "provider"),
+		of("inifile", row("ini_setting", "name", "ensure value",
+			"section setting force_new_section_creation path show_diff key_val_separator section_prefix section_suffix indent_char indent_width "+
+				"refreshonly provider")),
+		of("inifile", row("ini_subsetting", "name", "ensure value",
+			"section setting subsetting subsetting_separator subsetting_key_val_separator path show_diff key_val_separator quote_char "+
+				"use_exact_match insert_type insert_value delete_if_empty provider")),
+		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
+		row("notify", "name", "message", "withpath"),
+		shared(row("package", "name", "ensure package_settings flavor mark",
+			"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
+				"install_only install_options uninstall_options allow_virtual reinstall_on_refresh")),
+		row("resources", "name", "", "purge unless_system_user unless_uid"),
+		row("schedule", "name", "", "range periodmatch period repeat weekday"),
+		row("selboolean", "name", "value", "persistent provider"),
+		row("selmodule", "name", "ensure syncversion", "selmoduledir selmodulepath provider"),
+		row("service", "name", "ensure enable logonaccount flags",
+			"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider"),
+		row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
+		shared(row("sshkey", "name", "ensure key host_aliases target", "type provider")),
+		row("stage", "name", "", ""),
+		of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
+		shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
+		row("user", "name",
+			"ensure home uid gid comment shell password password_min_age password_max_age password_warn_days groups expiry roles auths profiles keys "+
+				"project attributes salt iterations loginclass",
+			"membership system allowdupe managehome role_membership auth_membership profile_membership key_membership ia_load_module "+
+				"attribute_membership forcelocal purge_ssh_keys provider"),
+		of("vcsrepo", row("vcsrepo", "path", "ensure source revision includes module skip_hooks",
+			"fstype owner group user excludes force compression basic_auth_username basic_auth_password identity remote configuration cvs_rsh "+
+				"depth branch p4config submodules conflict trust_server_cert keep_local_changes safe_directory umask http_proxy tmpdir provider")),
+		row("whit", "name", "", ""),
+		row("yumrepo", "name",
+			"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+
+				"gpgcheck gpgkey http_caching include includepkgs keepalive metadata_expire metalink minrate mirrorlist mirrorlist_expire module_hotfixes "+
+				"password payload_gpgcheck priority protect proxy proxy_password proxy_username repo_gpgcheck retries s3_enabled skip_if_unavailable "+
+				"sslcacert sslclientcert sslclientkey sslverify throttle timeout username ensure", "target provider"),
+	}
 }
 
 func row(name, key, properties, params string) Type {

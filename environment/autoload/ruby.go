@@ -4,11 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"bolt/internal/lazyregexp"
 	"bolt/internal/readfile"
 	"bolt/modules"
 	"bolt/puppet/eval"
@@ -30,12 +30,12 @@ type ResourceType struct {
 // What the lines of such a file contain: the calls of Puppet::Type, and the attributes of
 // Puppet::ResourceApi.
 var (
-	attributeCall = regexp.MustCompile(`^\s*(newparam|newproperty)\b[\s(]*:["']?(\w+)(.*)`)
-	namevarOption = regexp.MustCompile(`(\bnamevar:|:namevar\s*=>)\s*true\b`)
-	namevarCall   = regexp.MustCompile(`^\s*isnamevar\b`)
-	ensurableCall = regexp.MustCompile(`^\s*ensurable\b`)
-	attributeKey  = regexp.MustCompile(`^\s*:?(\w+)(?::|\s*=>)\s*\{`)
-	behaviour     = regexp.MustCompile(`\bbehaviou?r(?::|\s*=>)\s*:namevar\b`)
+	attributeCall = lazyregexp.New(`^\s*(newparam|newproperty)\b[\s(]*:["']?(\w+)(.*)`)
+	namevarOption = lazyregexp.New(`(\bnamevar:|:namevar\s*=>)\s*true\b`)
+	namevarCall   = lazyregexp.New(`^\s*isnamevar\b`)
+	ensurableCall = lazyregexp.New(`^\s*ensurable\b`)
+	attributeKey  = lazyregexp.New(`^\s*:?(\w+)(?::|\s*=>)\s*\{`)
+	behaviour     = lazyregexp.New(`\bbehaviou?r(?::|\s*=>)\s*:namevar\b`)
 )
 
 // readType reads the Ruby text of a type.
@@ -45,22 +45,22 @@ func readType(text string) *ResourceType {
 	attribute := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := attributeCall.FindStringSubmatch(line); m != nil {
+		if m := attributeCall().FindStringSubmatch(line); m != nil {
 			attribute = m[2]
 			t.Params = append(t.Params, attribute)
 			// A parameter that is called name is always a key.
-			if m[1] == "newparam" && (attribute == "name" || namevarOption.MatchString(m[3])) {
+			if m[1] == "newparam" && (attribute == "name" || namevarOption().MatchString(m[3])) {
 				keys = append(keys, attribute)
 			}
 			continue
 		}
-		if m := attributeKey.FindStringSubmatch(line); m != nil {
+		if m := attributeKey().FindStringSubmatch(line); m != nil {
 			attribute = m[1]
 		}
 		switch {
-		case ensurableCall.MatchString(line):
+		case ensurableCall().MatchString(line):
 			t.Params = append(t.Params, "ensure")
-		case namevarCall.MatchString(line) || behaviour.MatchString(line):
+		case namevarCall().MatchString(line) || behaviour().MatchString(line):
 			if attribute != "" && !slices.Contains(keys, attribute) {
 				keys = append(keys, attribute)
 			}

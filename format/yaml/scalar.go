@@ -39,6 +39,14 @@ func resolve(s string) (v any, refused string) {
 	if c := s[0] | 0x20; c >= 'a' && c <= 'z' { // most scalars; wordLike would match
 		return word(s), ""
 	}
+	// What follows needs eleven patterns. None matches an address or a version number,
+	// and only decimal matches a port.
+	if strings.Count(s, ".") > 1 && !strings.Contains(s, ":") {
+		return s, ""
+	}
+	if s[0] != '0' && strings.Trim(s, "0123456789") == "" {
+		return integer(s, "", 10)
+	}
 	if wordLike().MatchString(s) || strings.Contains(s, "\n") {
 		return word(s), ""
 	}

@@ -98,9 +98,9 @@ type running struct {
 	scan    marker
 	scanOut marker // of stdout, as long as marks may come there: something may have joined stderr to it
 	wg      sync.WaitGroup
-	outbox  chan func(io.Writer)
-	quit    chan struct{} // closed at the end
-	sent    chan error    // of a send, or of the input, that failed by itself
+	outbox  chan func(io.Writer) // nil until something is to be written
+	quit    chan struct{}        // closed at the end
+	sent    chan error           // of a send, or of the input, that failed by itself
 
 	started time.Time
 	taken   bool // the program that changes the user is about to start
@@ -136,7 +136,7 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 
 // runOn is run in a session that has started.
 func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
-	r := &running{exchange: x, sess: sess, outbox: make(chan func(io.Writer), 3), quit: make(chan struct{}), sent: make(chan error, 2), started: time.Now()}
+	r := &running{exchange: x, sess: sess, quit: make(chan struct{}), sent: make(chan error, 2), started: time.Now()}
 	r.scan = x.marker()
 	if !x.tty && (x.token != "" && x.proof || x.cut != "" && x.proven != nil && x.proven.joined.Load()) {
 		r.scanOut = x.marker()
@@ -159,7 +159,6 @@ func (x *exchange) marker() marker {
 
 func (r *running) run(ctx context.Context) (transport.Status, error) {
 	stdout, stderr := r.read(r.sess.Stdout()), r.read(r.sess.Stderr())
-	r.wg.Go(r.write)
 	stopping := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(stopping)
@@ -172,6 +171,8 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 		r.wg.Wait()
 	}()
 	defer r.sess.Close()
+	defer stdout.Close()
+	defer stderr.Close()
 	defer close(r.quit)
 
 	if r.send != nil && !r.afterBegan {
@@ -184,31 +185,23 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	if !r.deliver(ctx, stdout, stderr) {
 		return transport.Status{}, r.stopError(ctx, false, nil)
 	}
-	type end struct {
-		status transport.Status
-		err    error
-	}
-	ended := make(chan end, 1)
-	r.wg.Go(func() {
-		st, err := r.sess.Wait()
-		ended <- end{st, err}
-	})
 	for done := ctx.Done(); ; {
 		select {
 		case err := <-r.sent:
 			r.sendFailed(err)
-		case e := <-ended:
+		case <-r.sess.Done():
+			status, err := r.sess.Wait()
 			if r.input == nil { // a command that has ended needs no more input
 				r.lateSendError()
 			}
 			if r.giveUp != nil || ctx.Err() != nil {
-				return transport.Status{}, r.stopError(ctx, true, e.err)
+				return transport.Status{}, r.stopError(ctx, true, err)
 			}
-			if e.err == nil && e.status.OK() && r.proof && !r.began && r.failed == nil {
+			if err == nil && status.OK() && r.proof && !r.began && r.failed == nil {
 				r.unproven = true
 				return transport.Status{}, notProven(r.host)
 			}
-			return e.status, e.err
+			return status, err
 		case <-done:
 			done = nil
 			r.startKill()
@@ -302,47 +295,23 @@ func sinkFailed(what, host string, err error) *transport.Error {
 		Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", what, host, err)}
 }
 
-// read starts the reader of a stream. A piece is valid until the next one is
-// asked for; the channel is closed at the end of the stream.
-func (r *running) read(from io.Reader) stream {
-	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
-	r.wg.Go(func() {
-		_ = s.carry(from, r.quit) // how the session ended is Wait's to tell
-		close(s.pieces)
-	})
+// read returns a reader as a Stream.
+func (r *running) read(from io.Reader) *Stream {
+	if s, ok := from.(*Stream); ok {
+		return s
+	}
+	s := NewStream()
+	r.wg.Go(func() { _ = s.Carry(from) }) // how the session ended is Wait's to tell
 	return s
 }
 
-// carry passes on the data of a reader until the reader ends or the receiver
-// stops.
-func (s *stream) carry(from io.Reader, quit <-chan struct{}) error {
-	buf := make([]byte, firstBuffer)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			select {
-			case s.pieces <- buf[:n]:
-			case <-quit:
-				return nil
-			}
-			select {
-			case <-s.next:
-			case <-quit:
-				return nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if n == len(buf) && n < streamBuffer {
-			buf = make([]byte, streamBuffer)
-		}
+// post has the writer's goroutine do something; it starts with the first.
+func (r *running) post(f func(io.Writer)) {
+	if r.outbox == nil {
+		r.outbox = make(chan func(io.Writer), 3)
+		r.wg.Go(r.write)
 	}
-}
-
-type stream struct {
-	pieces chan []byte
-	next   chan struct{}
+	r.outbox <- f
 }
 
 // write is the one goroutine that writes to the session's stdin.
@@ -360,24 +329,20 @@ func (r *running) write() {
 // copyInput writes the input to the session's stdin, and its end. The reader's
 // goroutine outlives the exchange if the reader does not return.
 func (r *running) copyInput(w io.Writer) {
-	s := stream{pieces: make(chan []byte), next: make(chan struct{})}
+	s := NewStream()
+	defer s.Close()
 	ended := make(chan error, 1)
-	go func() { // quit has its end, or that of the reader
-		ended <- s.carry(r.input, r.quit)
-	}()
+	go func() { ended <- s.Carry(r.input) }() // Close has its end, or that of the reader
 	for {
 		select {
-		case p := <-s.pieces:
-			if _, err := w.Write(p); err != nil {
-				return // the command takes no more
+		case p, ok := <-s.pieces:
+			if ok {
+				if _, err := w.Write(p); err != nil {
+					return // the command takes no more
+				}
+				continue
 			}
-			select {
-			case s.next <- struct{}{}:
-			case <-r.quit:
-				return
-			}
-		case err := <-ended:
-			if errors.Is(err, io.EOF) {
+			if err := <-ended; errors.Is(err, io.EOF) {
 				r.sess.Stdin().Close()
 			} else if err != nil {
 				r.sent <- r.inputFailed(err)
@@ -398,7 +363,7 @@ func (r *running) inputFailed(err error) *transport.Error {
 // queueSend hands the payload to the writer. That the session did not take it
 // is no error of its own: the session's end says why.
 func (r *running) queueSend() {
-	r.outbox <- func(w io.Writer) {
+	r.post(func(w io.Writer) {
 		ww := &writeErrors{w: w}
 		err := r.send(ww)
 		if err != nil && ww.err == nil {
@@ -407,7 +372,7 @@ func (r *running) queueSend() {
 		if r.sendsAll || err != nil {
 			r.sess.Stdin().Close()
 		}
-	}
+	})
 }
 
 // sendFailed gives the exchange up because of data that could not be had. Without a
@@ -449,7 +414,8 @@ func (w *writeErrors) Write(p []byte) (int, error) {
 
 // deliver hands all output on and reports whether both streams have ended; if
 // not, there was no more sense in waiting.
-func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
+func (r *running) deliver(ctx context.Context, stdout, stderr *Stream) bool {
+	outs, errs := stdout.pieces, stderr.pieces
 	var held []byte // of stdout, waiting for stderr's first word
 	var holdEnds <-chan time.Time
 	if r.stderrFirst {
@@ -459,42 +425,51 @@ func (r *running) deliver(ctx context.Context, stdout, stderr stream) bool {
 		holdEnds = nil
 		if held != nil {
 			r.onStdout(held)
-			held = nil
-			stdout.next <- struct{}{}
+			held, outs = nil, stdout.pieces
 		}
 	}
-	done := ctx.Done()
-	outs, errs := stdout.pieces, stderr.pieces
-	for outs != nil || errs != nil {
+	takeOut := func(p []byte) {
+		if holdEnds != nil && errs != nil {
+			held, outs = p, nil
+			return
+		}
+		r.onStdout(p)
+	}
+	takeErr := func(p []byte) {
+		if holdEnds == nil && len(p) < smallPiece && r.mayBeLater(p) {
+			outs = r.letPass(outs)
+		}
+		r.onStderr(p)
+		if r.talked || r.prompts > 0 {
+			release()
+		}
+	}
+	// A ready shell's mark may have come together with output.
+	if len(stdout.rest) > 0 {
+		takeOut(stdout.rest)
+	}
+	if len(stderr.rest) > 0 {
+		takeErr(stderr.rest)
+	}
+	for done := ctx.Done(); outs != nil || errs != nil; {
 		select {
 		case p, ok := <-outs:
-			switch {
-			case !ok:
-				outs = nil
-				r.endStdout()
-			case holdEnds != nil && errs != nil:
-				held = p
-			default:
-				r.onStdout(p)
-				stdout.next <- struct{}{}
-			}
-		case p, ok := <-errs:
-			if !ok {
-				errs = nil
-				if !r.tty {
-					r.endMarks()
-				}
-				release()
+			if ok {
+				takeOut(p)
 				break
 			}
-			if holdEnds == nil && len(p) < smallPiece && r.mayBeLater(p) {
-				outs = r.letPass(outs, stdout)
+			outs = nil
+			r.endStdout()
+		case p, ok := <-errs:
+			if ok {
+				takeErr(p)
+				break
 			}
-			r.onStderr(p)
-			if r.talked || r.prompts > 0 {
-				release()
+			errs = nil
+			if !r.tty {
+				r.endMarks()
 			}
-			stderr.next <- struct{}{}
+			release()
 		case <-holdEnds:
 			release()
 		case <-r.foreign:
@@ -531,8 +506,9 @@ func (r *running) mayBeLater(p []byte) bool {
 	return begun && len(more) > 0
 }
 
-// letPass delivers what stdout has, or gets within a moment.
-func (r *running) letPass(outs chan []byte, stdout stream) chan []byte {
+// letPass delivers what stdout has, or gets within a moment. It returns nil if stdout
+// has ended.
+func (r *running) letPass(outs chan []byte) chan []byte {
 	if outs == nil {
 		return nil
 	}
@@ -546,7 +522,6 @@ func (r *running) letPass(outs chan []byte, stdout stream) chan []byte {
 				return nil
 			}
 			r.onStdout(p)
-			stdout.next <- struct{}{}
 		case <-moment.C:
 			return outs
 		}
@@ -651,7 +626,7 @@ func (r *running) onBegan() {
 		r.queueSend()
 	}
 	if r.input != nil {
-		r.outbox <- r.copyInput
+		r.post(r.copyInput)
 	}
 }
 
@@ -674,9 +649,9 @@ func (r *running) answerPrompt() {
 	case r.prompts > 1:
 		r.refuse(r.escalation.badPassword())
 	default:
-		r.outbox <- func(w io.Writer) {
+		r.post(func(w io.Writer) {
 			_, _ = io.WriteString(w, password.Reveal()+"\n") // if the program has ended, its status gives the reason
-		}
+		})
 	}
 }
 

@@ -28,16 +28,18 @@ func TestMain(m *testing.M) {
 type farSide struct {
 	stdin          *io.PipeReader
 	stdout, stderr *io.PipeWriter
-	ended          chan transport.Status
+	ends           func(transport.Status)
 	line           string
 }
 
 type farSession struct {
 	in       *io.PipeWriter
 	out, err *io.PipeReader
-	ended    chan transport.Status
-	closed   chan struct{}
-	once     sync.Once
+
+	once   sync.Once // closes done
+	done   chan struct{}
+	status transport.Status
+	lost   error
 }
 
 // start returns a Starter whose session is played by play, which must end what
@@ -49,9 +51,10 @@ func start(t testing.TB, play func(f *farSide)) starterFunc {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
 		errR, errW := io.Pipe()
-		f := &farSide{inR, outW, errW, make(chan transport.Status, 1), line}
+		s := &farSession{in: inW, out: outR, err: errR, done: make(chan struct{})}
+		f := &farSide{inR, outW, errW, func(st transport.Status) { s.end(st, nil) }, line}
 		playing.Go(func() { play(f) })
-		return &farSession{in: inW, out: outR, err: errR, ended: f.ended, closed: make(chan struct{})}, nil
+		return s, nil
 	}
 }
 
@@ -64,23 +67,26 @@ func (s starterFunc) Start(ctx context.Context, line string, tty bool) (Session,
 func (s *farSession) Stdin() io.WriteCloser { return s.in }
 func (s *farSession) Stdout() io.Reader     { return s.out }
 func (s *farSession) Stderr() io.Reader     { return s.err }
+func (s *farSession) Done() <-chan struct{} { return s.done }
 
 func (s *farSession) Wait() (transport.Status, error) {
-	select {
-	case st := <-s.ended:
-		return st, nil
-	case <-s.closed:
-		return transport.Status{}, &transport.Error{Class: transport.ClassLost, Msg: "connection lost"}
-	}
+	<-s.done
+	return s.status, s.lost
+}
+
+// end ends the session, the first time.
+func (s *farSession) end(st transport.Status, err error) {
+	s.once.Do(func() {
+		s.status, s.lost = st, err
+		close(s.done)
+	})
 }
 
 func (s *farSession) Close() error {
-	s.once.Do(func() {
-		close(s.closed)
-		s.in.Close()
-		s.out.Close()
-		s.err.Close()
-	})
+	s.end(transport.Status{}, &transport.Error{Class: transport.ClassLost, Msg: "connection lost"})
+	s.in.Close()
+	s.out.Close()
+	s.err.Close()
 	return nil
 }
 
@@ -88,7 +94,7 @@ func (s *farSession) Close() error {
 func (f *farSide) end(code int) {
 	f.stdout.Close()
 	f.stderr.Close()
-	f.ended <- transport.Status{Code: code}
+	f.ends(transport.Status{Code: code})
 }
 
 // token is the token of the script that was started.

@@ -95,7 +95,7 @@ func TestInput(t *testing.T) {
 				f.stderr.Close()
 				_, _ = io.ReadFull(f.stdin, make([]byte, 1))
 				time.Sleep(2 * time.Second) // the watcher ends it
-				f.ended <- transport.Status{Code: -1, Signal: "TERM"}
+				f.ends(transport.Status{Code: -1, Signal: "TERM"})
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

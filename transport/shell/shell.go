@@ -26,9 +26,12 @@ type Session interface {
 	// a second Close does nothing.
 	Stdin() io.WriteCloser
 	// Stdout and Stderr end with io.EOF when the session's output has ended;
-	// Stderr is an empty reader with a tty. Both must be drained.
+	// Stderr is an empty reader with a tty. Both must be drained. A *Stream is
+	// taken as it is; any other reader gets a goroutine that reads it.
 	Stdout() io.Reader
 	Stderr() io.Reader
+	// Done is closed when the line has ended, or Close was called.
+	Done() <-chan struct{}
 	// Wait is called once, after both readers have ended, and tells how the
 	// line ended. Its error is a *transport.Error of ClassLost if the
 	// connection ended without telling.

@@ -59,10 +59,8 @@ const lostAfter = time.Second
 func (p *places) leave(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-s.done:
+	if s.vacated {
 		return
-	default:
 	}
 	p.rested(s)
 	if p.left == nil {
@@ -78,6 +76,7 @@ func (p *places) closed(s *session) (taught bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s != nil {
+		s.vacated = true
 		delete(p.left, s)
 		p.rested(s)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	smallBuffer = 1 << 10  // what a session begins to read with
+	smallBuffer = 1 << 10  // what a session's input begins to be read with
 	fullBuffer  = 32 << 10 // x/crypto's largest packet
 )
 
@@ -30,16 +30,16 @@ type session struct {
 	ch ssh.Channel
 
 	stdin          stdinPipe
-	stdout, stderr *io.PipeReader
+	stdout, stderr *shell.Stream
 
-	done   chan struct{} // the server has closed the channel; status and err are set
+	once   sync.Once     // closes done
+	done   chan struct{} // closed when the server has closed the channel, or by Close; status and err are set
 	status transport.Status
 	err    error
 
-	giveUp sync.Once
-	gone   chan struct{} // closed by Close
-
-	rested bool // guarded by places.mu: no request has it any more
+	// Guarded by places.mu.
+	rested  bool // no request has it any more
+	vacated bool // the server has closed it
 }
 
 // Start runs a line under the login shell. On an open connection with a spare
@@ -85,28 +85,21 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 var errSpent = errors.New("session is spent")
 
 // newSessionOn is a session before anything carries its streams.
-func (c *Conn) newSessionOn(ch ssh.Channel) (s *session, out, errs *io.PipeWriter) {
-	s = &session{c: c, ch: ch, done: make(chan struct{}), gone: make(chan struct{})}
+func (c *Conn) newSessionOn(ch ssh.Channel) *session {
+	s := &session{c: c, ch: ch, done: make(chan struct{}), stdout: shell.NewStream(), stderr: shell.NewStream()}
 	s.stdin.s = s
-	s.stdout, out = io.Pipe()
-	s.stderr, errs = io.Pipe()
-	return s, out, errs
+	return s
 }
 
 // adopt makes a session of a channel in which something runs already. Its
 // place is given back when the server closes it.
 func (c *Conn) adopt(o opened) *session {
 	c.places.claim()
-	s, out, errs := c.newSessionOn(o.ch)
+	s := c.newSessionOn(o.ch)
 	running := c.work.start(func() {
-		defer c.vacate(s)
-		if !c.work.start(func() { pump(out, o.ch) }) || !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
-			out.Close()
-			errs.Close()
-		}
+		c.carry(s.stdout, o.ch)
+		c.carry(s.stderr, o.ch.Stderr())
 		s.serve(o.reqs)
-		c.places.rest(s)
-		close(s.done)
 	})
 	if !running {
 		c.places.release()
@@ -125,16 +118,11 @@ type ptyRequest struct {
 // begin makes the request that starts something in a channel, whose place
 // it gives back when the server closes it.
 func (c *Conn) begin(ctx context.Context, o opened, request string, payload []byte, tty bool) (*session, error) {
-	s, out, errs := c.newSessionOn(o.ch)
+	s := c.newSessionOn(o.ch)
 	if tty {
-		errs.Close()
+		s.stderr.End()
 	}
-	running := c.work.start(func() {
-		defer c.vacate(s)
-		s.serve(o.reqs)
-		c.places.rest(s)
-		close(s.done)
-	})
+	running := c.work.start(func() { s.serve(o.reqs) })
 	if !running {
 		c.places.release()
 		return nil, c.lostError("")
@@ -144,12 +132,12 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 		err := c.request(o.ch, request, payload, tty)
 		if err != nil {
 			o.ch.Close()
-		} else if !tty && !c.work.start(func() { pump(errs, o.ch.Stderr()) }) {
-			err = c.lostError("starting a command")
+		} else if !tty {
+			c.carry(s.stderr, o.ch.Stderr())
 		}
 		begun <- err
 		if err == nil {
-			pump(out, o.ch)
+			pump(s.stdout, o.ch)
 		}
 	}) {
 		return nil, c.lostError("")
@@ -240,75 +228,68 @@ func (c *Conn) requestFailed(err error) error {
 	return errSpent
 }
 
-// pump carries output from a channel to its reader, and throws away what comes
+// carry has a goroutine pump. It ends the stream if the connection is over.
+func (c *Conn) carry(to *shell.Stream, from io.Reader) {
+	if !c.work.start(func() { pump(to, from) }) {
+		to.End()
+	}
+}
+
+// pump carries output from a channel to its taker, and throws away what comes
 // when there is none any more.
-func pump(w *io.PipeWriter, r io.Reader) {
-	buf := make([]byte, smallBuffer)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				io.Copy(io.Discard, r)
-				return
-			}
-		}
-		if err != nil {
-			w.Close() // how it ended is for Wait to tell
-			return
-		}
-		if n == len(buf) && n < fullBuffer {
-			buf = make([]byte, fullBuffer)
-		}
+func pump(to *shell.Stream, from io.Reader) {
+	if to.Carry(from) == nil {
+		io.Copy(io.Discard, from)
 	}
 }
 
 // serve takes the server's requests until it closes the channel; the status is
-// among them.
+// among them. Then it gives the session's place back.
 func (s *session) serve(q *requests) {
+	defer s.c.vacate(s)
 	s.c.claim(q)
 	q.drain()
-	if s.status = q.status; q.told {
-		return
+	status, err := q.status, error(nil)
+	switch {
+	case q.told:
+	case s.c.awaitEnd():
+		err = s.c.lostError("a command ran")
+	default:
+		err = &transport.Error{Class: transport.ClassLost,
+			Msg: fmt.Sprintf("The server %s ended a command without its exit status: the outcome is unknown", s.c.e.to.Host)}
 	}
-	if s.c.awaitEnd() {
-		s.err = s.c.lostError("a command ran")
-		return
-	}
-	s.err = &transport.Error{Class: transport.ClassLost,
-		Msg: fmt.Sprintf("The server %s ended a command without its exit status: the outcome is unknown", s.c.e.to.Host)}
+	s.c.places.rest(s)
+	s.end(status, err)
+}
+
+// end sets how the session has ended. It returns false if that is known.
+func (s *session) end(status transport.Status, err error) (first bool) {
+	s.once.Do(func() {
+		first, s.status, s.err = true, status, err
+		close(s.done)
+	})
+	return first
 }
 
 func (s *session) Stdin() io.WriteCloser { return &s.stdin }
 func (s *session) Stdout() io.Reader     { return s.stdout }
 func (s *session) Stderr() io.Reader     { return s.stderr }
 
+func (s *session) Done() <-chan struct{} { return s.done }
+
 func (s *session) Wait() (transport.Status, error) {
-	select {
-	case <-s.done:
-		return s.status, s.err
-	default:
-	}
-	select {
-	case <-s.done:
-		return s.status, s.err
-	case <-s.gone:
-		return transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: fmt.Sprintf("The session on %s was given up", s.c.e.to.Host)}
-	}
+	<-s.done
+	return s.status, s.err
 }
 
 func (s *session) Close() error {
-	s.giveUp.Do(func() {
-		close(s.gone)
-		s.stdout.CloseWithError(io.ErrClosedPipe)
-		s.stderr.CloseWithError(io.ErrClosedPipe)
-		s.stdin.abandon()
-		select {
-		case <-s.done:
-		default:
-			s.c.places.leave(s)
-			s.c.work.start(func() { s.ch.Close() }) // may wait for the network
-		}
-	})
+	s.stdout.Close()
+	s.stderr.Close()
+	s.stdin.abandon()
+	if s.end(transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: fmt.Sprintf("The session on %s was given up", s.c.e.to.Host)}) {
+		s.c.places.leave(s)
+		s.c.work.start(func() { s.ch.Close() }) // may wait for the network
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"bolt/transport"
 	"bolt/transport/container"
@@ -60,7 +61,10 @@ func Dialed(list []Entry) []string {
 
 // List returns the transports in the order of the help. The first is the
 // default.
-func List() []Entry {
+func List() []Entry { return slices.Clone(list()) }
+
+// list is made once: a start of bolt needs it several times.
+var list = sync.OnceValue(func() []Entry {
 	return slices.Concat(
 		entries(dialSSH, ssh.Transport()),
 		entries(dialWinRM, winrm.Transport()),
@@ -69,7 +73,7 @@ func List() []Entry {
 		entries(dialNative, nativessh.Transport()),
 		entries(nil, foreign.Transports()...),
 	)
-}
+})
 
 func entries(dialer func(Options) (transport.Dialer, error), transports ...option.Transport) []Entry {
 	list := make([]Entry, len(transports))

@@ -10,7 +10,8 @@ import (
 // onlyIn names the folders that alone may import an outside package (a module's
 // path stands for all of its packages too).
 var onlyIn = map[string][]string{
-	"golang.org/x/crypto/ssh":              {"transport/ssh", "internal/sshtest", "bench"},
+	"golang.org/x/crypto/ssh":              {"transport/ssh", "internal/sshtest", "release/signature", "bench"},
+	"github.com/hiddeco/sshsig":            {"release/signature"},
 	"github.com/pkg/sftp":                  {"transport/ssh", "internal/sshtest", "bench"},
 	"github.com/jcmturner/gokrb5/v8":       {"transport/krb5"},
 	"github.com/jcmturner/gofork":          {"transport/krb5"},

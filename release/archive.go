@@ -1,0 +1,270 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bolt/catalog"
+	"bolt/catalog/seal"
+	"bolt/format/fault"
+	"bolt/store"
+)
+
+// Kind is the kind of the errors of this package that users can mend.
+const Kind = "bolt/release-error"
+
+// logName is the log with the events of releases. It is the name of the lease of
+// those who add releases or remove contents, too.
+const logName = "releases"
+
+// An Archive is the releases of a store.
+type Archive struct{ store store.Store }
+
+// In returns the releases of a store.
+func In(s store.Store) *Archive { return &Archive{s} }
+
+// The types of events.
+const (
+	created  = "created"
+	imported = "imported"
+	signed   = "signed"
+	removed  = "removed"
+)
+
+type event struct {
+	Type      string       `json:"type"`
+	Release   store.Digest `json:"release"`
+	Sequence  uint64       `json:"sequence,omitempty"`
+	Signature string       `json:"signature,omitempty"` // armored
+}
+
+// An Entry is a release of an archive.
+type Entry struct {
+	ID         store.Digest
+	Sequence   uint64
+	Imported   bool
+	Signatures []string // as "ssh-keygen -Y sign" writes them
+}
+
+// A state is the fold of the events of the log.
+type state struct {
+	entries  []*Entry // the oldest first
+	byID     map[store.Digest]*Entry
+	sequence uint64 // the highest
+	revision store.Revision
+}
+
+func (a *Archive) load(ctx context.Context) (*state, error) {
+	events, err := a.store.Load(ctx, logName, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{byID: make(map[store.Digest]*Entry)}
+	for _, e := range events {
+		s.revision = e.Revision
+		var ev event
+		if err := json.Unmarshal(e.Data, &ev); err != nil {
+			return nil, fmt.Errorf("event %d of the log %s: %w", e.Revision, logName, err)
+		}
+		s.add(&ev)
+	}
+	return s, nil
+}
+
+func (s *state) add(e *event) {
+	entry := s.byID[e.Release]
+	switch e.Type {
+	case created, imported:
+		s.sequence = max(s.sequence, e.Sequence)
+		if entry == nil {
+			entry = &Entry{ID: e.Release, Sequence: e.Sequence, Imported: e.Type == imported}
+			s.byID[e.Release] = entry
+			s.entries = append(s.entries, entry)
+		}
+	case signed:
+		if entry != nil && !slices.Contains(entry.Signatures, e.Signature) {
+			entry.Signatures = append(entry.Signatures, e.Signature)
+		}
+	case removed:
+		delete(s.byID, e.Release)
+		s.entries = slices.DeleteFunc(s.entries, func(x *Entry) bool { return x == entry })
+	}
+}
+
+// append records events. fence is that of the lease, 0 for a signature, which needs none.
+func (a *Archive) append(ctx context.Context, s *state, fence store.Fence, events ...event) error {
+	data := make([]json.RawMessage, len(events))
+	for i, e := range events {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		data[i] = text
+	}
+	for {
+		_, err := a.store.Append(ctx, logName, s.revision, fence, data...)
+		if _, conflict := errors.AsType[*store.ConflictError](err); !conflict {
+			return err
+		}
+		// Only signatures are added without the lease, and they change nothing here.
+		if s, err = a.load(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// List returns all releases, the oldest first.
+func (a *Archive) List(ctx context.Context) ([]Entry, error) {
+	s, err := a.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Entry, len(s.entries))
+	for i, e := range s.entries {
+		list[i] = *e
+	}
+	return list, nil
+}
+
+// Last is the name of the release that was created or imported last.
+const Last = "last"
+
+// Find returns the release that a user has named: by its ID, by at least four of its first
+// digits, by its sequence number, or by Last. The error is a *fault.Error.
+func (a *Archive) Find(ctx context.Context, name string) (Entry, error) {
+	const fewest = 4 // digits
+	s, err := a.load(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	if len(s.entries) == 0 {
+		return Entry{}, hinted(fault.New(Kind, "There is no release."), "\"bolt release create\" makes one.")
+	}
+	if name == Last {
+		return *s.entries[len(s.entries)-1], nil
+	}
+	var found []*Entry
+	number, err := strconv.ParseUint(name, 10, 64)
+	for _, e := range s.entries {
+		if err == nil && e.Sequence == number {
+			found = append(found, e)
+		}
+	}
+	if found == nil && len(name) >= fewest {
+		for _, e := range s.entries {
+			if strings.HasPrefix(string(e.ID), strings.ToLower(name)) {
+				found = append(found, e)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Entry{}, hinted(fault.New(Kind, "There is no release '%s'.", name), "\"bolt release list\" lists them. A release is named by its sequence number, by the beginning of its ID, or by 'last'.")
+	case 1:
+		return *found[0], nil
+	}
+	return Entry{}, hinted(fault.New(Kind, "'%s' is the name of %d releases.", name, len(found)), "Give more digits of the ID.")
+}
+
+func hinted(e *fault.Error, hint string) *fault.Error {
+	e.Hint = hint
+	return e
+}
+
+// Get returns a release.
+func (a *Archive) Get(ctx context.Context, id store.Digest) (*Release, error) {
+	text, err := a.store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text)
+}
+
+// Catalog returns the catalog of a node with its secrets decrypted.
+func (a *Archive) Catalog(ctx context.Context, n Node, v seal.Vault) (*catalog.Catalog, error) {
+	text, err := a.store.Get(ctx, n.Blob)
+	if err != nil {
+		return nil, err
+	}
+	c, err := catalog.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("the catalog %s in the store: %w", n.Blob, err)
+	}
+	return v.Open(ctx, c)
+}
+
+// Content returns a file that catalogs need.
+func (a *Archive) Content(ctx context.Context, d store.Digest) ([]byte, error) {
+	return a.store.Get(ctx, d)
+}
+
+// Whole returns an error if a part of a release is missing or damaged.
+func (a *Archive) Whole(ctx context.Context, r *Release) error {
+	for _, d := range r.needs() {
+		if _, err := a.store.Get(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Times of the lease of those who add releases or remove contents.
+const (
+	leaseTime  = 30 * time.Second
+	leasePause = 100 * time.Millisecond // between two tries
+)
+
+// hold calls a function with the lease of the archive. It waits for another holder, and calls
+// waiting once before it does. The context of the function ends if the lease is lost.
+func (a *Archive) hold(ctx context.Context, holder string, waiting func(holder string), f func(context.Context, store.Fence) error) error {
+	var l store.Lease
+	for told := false; l == nil; {
+		var err error
+		l, err = a.store.Lease(ctx, logName, cmp.Or(holder, "an unnamed user"), leaseTime)
+		held, is := errors.AsType[*store.HeldError](err)
+		if err != nil && !is {
+			return err
+		}
+		if is {
+			if !told && waiting != nil {
+				waiting(held.Holder)
+			}
+			told = true
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(leasePause):
+			}
+		}
+	}
+	held, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(leaseTime / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-held.Done():
+				return
+			case <-tick.C:
+				if err := l.Renew(held, leaseTime); err != nil {
+					cancel(err)
+				}
+			}
+		}
+	}()
+	err := f(held, l.Fence())
+	cancel(nil)
+	<-done
+	release, end := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
+	defer end()
+	return errors.Join(err, l.Release(release))
+}

@@ -1,0 +1,300 @@
+package release
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"bolt/catalog"
+	"bolt/catalog/diff"
+	"bolt/catalog/seal"
+	"bolt/store"
+	"bolt/store/files"
+)
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func archive(t testing.TB) *Archive {
+	t.Helper()
+	s, err := files.Open(t.Context(), filepath.Join(t.TempDir(), "state"))
+	must(t, err)
+	return In(s)
+}
+
+func parse(t testing.TB, text string) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Parse([]byte(text))
+	must(t, err)
+	return c
+}
+
+// motd is a catalog with the content of /etc/motd.
+func motd(t testing.TB, text string) *catalog.Catalog {
+	t.Helper()
+	return parse(t, fmt.Sprintf(`{"name":"x","environment":"production","resources":[{"type":"File","title":"/etc/motd","parameters":{"content":%q}}]}`, text))
+}
+
+// vault encrypts differently each time, as a real one does.
+func vault() seal.Vault {
+	var mu sync.Mutex
+	n := 0
+	return seal.Vault{
+		Encrypt: func(_ context.Context, text string) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			return fmt.Sprintf("ENC[TEST,%d,%s]", n, base64.StdEncoding.EncodeToString([]byte(text))), nil
+		},
+		Decrypt: func(_ context.Context, value string) (string, error) {
+			parts := strings.Split(strings.TrimSuffix(value, "]"), ",")
+			text, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
+			return string(text), err
+		},
+	}
+}
+
+func create(t testing.TB, a *Archive, nodes map[string]*catalog.Catalog) *Release {
+	t.Helper()
+	r, err := a.Create(t.Context(), Options{Author: "ada", Vault: vault()}, func(ctx context.Context, d *Draft) error {
+		var all sync.WaitGroup
+		errs := make(chan error, len(nodes))
+		for name, c := range nodes {
+			all.Go(func() { errs <- d.Add(ctx, name, c) })
+		}
+		all.Wait()
+		close(errs)
+		for err := range errs {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(t, err)
+	return r
+}
+
+func TestCreate(t *testing.T) {
+	a := archive(t)
+	first := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "1"), "b": motd(t, "1"), "c": motd(t, "1")})
+	if first.Sequence != 1 || first.Parent != "" || first.Author != "ada" || first.Environment != "production" || first.Changed() != 3 || len(first.Changes) != 0 {
+		t.Errorf("%+v", first.Document)
+	}
+	if first.Nodes["a"] != first.Nodes["b"] {
+		t.Error("equal catalogs are stored twice")
+	}
+	second := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "2"), "b": motd(t, "3")})
+	if second.Sequence != 2 || second.Parent != first.ID || second.Changed() != 2 {
+		t.Errorf("%+v", second.Document)
+	}
+	want := []Group{{[]string{"a", "b"}, []Change{{"changed", "File[/etc/motd]", []string{"content"}}}}}
+	if !reflect.DeepEqual(second.Changes, want) {
+		t.Errorf("changes %+v", second.Changes)
+	}
+	if !reflect.DeepEqual(second.Earlier, map[string]store.Digest{"c": first.ID}) {
+		t.Errorf("earlier %v", second.Earlier)
+	}
+	third := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "2"), "c": motd(t, "1"), "d": motd(t, "1")})
+	if third.Nodes["a"].Changed || third.Nodes["c"].Changed || !third.Nodes["d"].Changed {
+		t.Errorf("%+v", third.Nodes)
+	}
+	if !reflect.DeepEqual(third.Earlier, map[string]store.Digest{"b": second.ID}) {
+		t.Errorf("earlier %v", third.Earlier)
+	}
+	back, err := a.Get(t.Context(), third.ID)
+	must(t, err)
+	if !reflect.DeepEqual(back, third) || store.DigestOf(back.Text) != third.ID {
+		t.Errorf("%+v, want %+v", back, third)
+	}
+	must(t, a.Whole(t.Context(), third))
+	list, err := a.List(t.Context())
+	must(t, err)
+	if len(list) != 3 || list[2].ID != third.ID || list[2].Sequence != 3 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestFind(t *testing.T) {
+	a := archive(t)
+	if _, err := a.Find(t.Context(), Last); err == nil || !strings.Contains(err.Error(), "no release") {
+		t.Errorf("without a release: %v", err)
+	}
+	first := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "1")})
+	second := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "2")})
+	for name, want := range map[string]store.Digest{
+		"1": first.ID, "2": second.ID, Last: second.ID, string(first.ID): first.ID, string(second.ID[:4]): second.ID, strings.ToUpper(string(first.ID[:20])): first.ID,
+	} {
+		if e, err := a.Find(t.Context(), name); err != nil || e.ID != want {
+			t.Errorf("%s: %s, %v", name, e.ID, err)
+		}
+	}
+	for _, name := range []string{"", "3", "0", string(first.ID[:3]), "none", string(first.ID) + "0"} {
+		if e, err := a.Find(t.Context(), name); err == nil {
+			t.Errorf("%q is %s", name, e.ID)
+		}
+	}
+}
+
+// TestSecrets checks that no secret is stored in clear text, and that an unchanged secret leaves
+// the node unchanged.
+func TestSecrets(t *testing.T) {
+	a := archive(t)
+	c := parse(t, `{"name":"a","resources":[{"type":"User","title":"u","parameters":{"password":"HIDDEN","shell":"/bin/sh"},"sensitive_parameters":["password"]}]}`)
+	first := create(t, a, map[string]*catalog.Catalog{"a": c})
+	second := create(t, a, map[string]*catalog.Catalog{"a": c})
+	if first.Nodes["a"].Blob != second.Nodes["a"].Blob || second.Nodes["a"].Changed {
+		t.Errorf("%+v, then %+v", first.Nodes, second.Nodes)
+	}
+	third := create(t, a, map[string]*catalog.Catalog{"a": parse(t, `{"name":"a","resources":[{"type":"User","title":"u","parameters":{"password":"HIDDEN2","shell":"/bin/sh"},"sensitive_parameters":["password"]}]}`)})
+	for d, err := range a.store.List(t.Context()) {
+		must(t, err)
+		text, err := a.store.Get(t.Context(), d)
+		must(t, err)
+		if strings.Contains(string(text), "HIDDEN") {
+			t.Errorf("a secret is in %s", text)
+		}
+	}
+	found, err := a.Compare(t.Context(), first, third, vault())
+	must(t, err)
+	if p := found.Changes["a"][0].Params; len(p) != 1 || p[0].Name != "password" || !p[0].Secret || p[0].Old != nil {
+		t.Errorf("%+v", found.Changes)
+	}
+	back, err := a.Catalog(t.Context(), first.Nodes["a"], vault())
+	must(t, err)
+	if back.Digest() != c.Digest() {
+		t.Error("the catalog has another digest when it is read")
+	}
+	_, err = a.Create(t.Context(), Options{Vault: seal.Vault{Encrypt: func(context.Context, string) (string, error) { return "", errors.New("no keys") }}}, func(ctx context.Context, d *Draft) error {
+		return d.Add(ctx, "b", c)
+	})
+	if err == nil || !strings.Contains(err.Error(), "no keys") {
+		t.Errorf("without keys: %v", err)
+	}
+	if list, err := a.List(t.Context()); err != nil || len(list) != 3 {
+		t.Errorf("%d releases, %v", len(list), err)
+	}
+}
+
+// withFile is a catalog whose file has the content of a file here.
+func withFile(t testing.TB, path, text string) *catalog.Catalog {
+	t.Helper()
+	return parse(t, fmt.Sprintf(`{"name":"a","resources":[{"type":"File","title":"/x","parameters":{"source":"puppet:///modules/m/x"}}],
+"metadata":{"/x":{"path":%q,"type":"file","mode":420,"checksum":{"type":"sha256","value":"{sha256}%s"}}}}`, path, store.DigestOf([]byte(text))))
+}
+
+// TestContents checks that a release does not need the files that it was made from.
+func TestContents(t *testing.T) {
+	a := archive(t)
+	file := filepath.Join(t.TempDir(), "x")
+	must(t, os.WriteFile(file, []byte("one"), 0o600))
+	one := withFile(t, file, "one")
+	r := create(t, a, map[string]*catalog.Catalog{"a": one})
+	must(t, os.WriteFile(file, []byte("two"), 0o600))
+	if len(r.Contents) != 1 {
+		t.Fatalf("contents %v", r.Contents)
+	}
+	if got, err := a.Content(t.Context(), r.Contents[0]); err != nil || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	create(t, a, map[string]*catalog.Catalog{"a": one}) // the store has it
+	three := withFile(t, file, "three")
+	_, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three) })
+	if err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("a file that has changed: %v", err)
+	}
+	must(t, os.Remove(file))
+	_, err = a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three) })
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file that is missing: %v", err)
+	}
+}
+
+func TestNothing(t *testing.T) {
+	a := archive(t)
+	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return nil }); err == nil || !strings.Contains(err.Error(), "no nodes") {
+		t.Errorf("%v", err)
+	}
+	stop := errors.New("stop")
+	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+	if _, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error {
+		return errors.Join(d.Add(ctx, "a", motd(t, "1")), d.Add(ctx, "a", motd(t, "2")))
+	}); err == nil || !strings.Contains(err.Error(), "two catalogs") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestParallel creates releases at the same time: each has its own sequence number.
+func TestParallel(t *testing.T) {
+	a := archive(t)
+	s, err := files.Open(t.Context(), a.store.(*files.Store).Dir())
+	must(t, err)
+	var all sync.WaitGroup
+	const each = 4
+	for _, a := range []*Archive{a, In(s)} {
+		all.Go(func() {
+			for i := range each {
+				create(t, a, map[string]*catalog.Catalog{"a": motd(t, fmt.Sprint(i))})
+			}
+		})
+	}
+	all.Wait()
+	list, err := a.List(t.Context())
+	must(t, err)
+	if len(list) != 2*each {
+		t.Fatalf("%d releases", len(list))
+	}
+	for i, e := range list {
+		r, err := a.Get(t.Context(), e.ID)
+		must(t, err)
+		if e.Sequence != uint64(i+1) || r.Sequence != e.Sequence || i > 0 && r.Parent != list[i-1].ID {
+			t.Errorf("release %d: %+v, parent %s", i+1, e, r.Parent)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	a := archive(t)
+	first := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "1"), "b": motd(t, "1"), "gone": motd(t, "1")})
+	second := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "2"), "b": motd(t, "1"), "new": motd(t, "1")})
+	got, err := a.Compare(t.Context(), first, second, vault())
+	must(t, err)
+	want := &Differences{Added: []string{"new"}, Removed: []string{"gone"}, Changes: map[string][]diff.Change{
+		"a": {{Kind: diff.Changed, Resource: catalog.Ref{Type: "File", Title: "/etc/motd"}, Params: []diff.Param{{Name: "content", Old: "1", New: "2"}}}}, "b": nil,
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	good := create(t, archive(t), map[string]*catalog.Catalog{"a": motd(t, "1")})
+	for name, text := range map[string]string{
+		"no JSON":        "x",
+		"other format":   strings.Replace(string(good.Text), `"format":1`, `"format":2`, 1),
+		"unknown member": strings.Replace(string(good.Text), `"format":1`, `"format":1,"new":1`, 1),
+		"sequence":       strings.Replace(string(good.Text), `"sequence":1`, `"sequence":0`, 1),
+		"digest":         strings.Replace(string(good.Text), `"blob":"`, `"blob":"../`, 1),
+		"no nodes":       `{"format":1,"sequence":1}`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	var data map[string]any
+	must(t, json.Unmarshal(good.Text, &data))
+}

@@ -12,8 +12,9 @@ import (
 
 // Differences are those between two releases.
 type Differences struct {
-	Changes map[string][]diff.Change // of the nodes that both have, by name; nil for equal catalogs
-	// Removed and Added are the nodes that only the first or the second release has, sorted.
+	Changes map[string][]diff.Change // by node; nil for equal catalogs
+	// Removed and Added are the nodes that only the first or the second release has, sorted. All of
+	// their resources are Changes.
 	Removed, Added []string
 }
 
@@ -21,42 +22,46 @@ type Differences struct {
 func (a *Archive) Compare(ctx context.Context, before, after *Release, v seal.Vault) (*Differences, error) {
 	d := &Differences{Changes: make(map[string][]diff.Change)}
 	var differ []string
-	for _, name := range after.Names() {
-		switch old, both := before.Nodes[name]; {
-		case !both:
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(before.Names(), after.Names()...)))) {
+		was, had := before.Nodes[name]
+		is, has := after.Nodes[name]
+		switch {
+		case !had:
 			d.Added = append(d.Added, name)
-		case old.Catalog != after.Nodes[name].Catalog:
-			differ = append(differ, name)
-		default:
-			d.Changes[name] = nil
-		}
-	}
-	for _, name := range before.Names() {
-		if _, both := after.Nodes[name]; !both {
+		case !has:
 			d.Removed = append(d.Removed, name)
+		case was.Catalog == is.Catalog:
+			d.Changes[name] = nil
+			continue
 		}
+		differ = append(differ, name)
+	}
+	load := func(r *Release, name string) (*catalog.Catalog, error) {
+		if n, has := r.Nodes[name]; has {
+			return a.Catalog(ctx, n, v)
+		}
+		return &catalog.Catalog{}, nil
 	}
 	type result struct {
+		node    string
 		changes []diff.Change
 		err     error
 	}
-	i := 0
 	for r := range inorder.Each(differ, func(name string) result {
-		sides := make([]*catalog.Catalog, 2)
-		for i, n := range []Node{before.Nodes[name], after.Nodes[name]} {
-			var err error
-			if sides[i], err = a.Catalog(ctx, n, v); err != nil {
-				return result{nil, err}
-			}
+		was, err := load(before, name)
+		if err != nil {
+			return result{err: err}
 		}
-		return result{diff.Compare(sides[0], sides[1]), nil}
+		is, err := load(after, name)
+		if err != nil {
+			return result{err: err}
+		}
+		return result{node: name, changes: diff.Compare(was, is)}
 	}) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		d.Changes[differ[i]] = r.changes
-		i++
+		d.Changes[r.node] = r.changes
 	}
-	slices.Sort(d.Removed)
 	return d, nil
 }

@@ -273,6 +273,12 @@ func TestCompare(t *testing.T) {
 	second := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "2"), "b": motd(t, "1"), "new": motd(t, "1")})
 	got, err := a.Compare(t.Context(), first, second, vault())
 	must(t, err)
+	for node, want := range map[string]diff.Kind{"new": diff.Added, "gone": diff.Removed} {
+		if list := got.Changes[node]; len(list) != 1 || list[0].Kind != want {
+			t.Errorf("%s: %+v", node, list)
+		}
+		delete(got.Changes, node)
+	}
 	want := &Differences{Added: []string{"new"}, Removed: []string{"gone"}, Changes: map[string][]diff.Change{
 		"a": {{Kind: diff.Changed, Resource: catalog.Ref{Type: "File", Title: "/etc/motd"}, Params: []diff.Param{{Name: "content", Old: "1", New: "2"}}}}, "b": nil,
 	}}

@@ -73,6 +73,18 @@ func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) 
 	return s.compiled[name], nil
 }
 
+// Each calls a function for each catalog, for several at the same time. The error is the first one
+// of f or a *fault.Error.
+func (s *Side) Each(ctx context.Context, f func(*catalog.Catalog) error) error {
+	return each(s.names(), func(name string) (done, error) {
+		c, err := s.load(ctx, name)
+		if err != nil {
+			return done{}, err
+		}
+		return done{node: c.Name}, f(c)
+	}, func(done) bool { return true })
+}
+
 // Differences are those of the catalogs of nodes.
 type Differences struct {
 	Changes map[string][]diff.Change // by the names of the nodes

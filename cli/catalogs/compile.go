@@ -22,15 +22,7 @@ import (
 // Compile compiles the catalogs of nodes, and prints or writes them. failed is set if a node
 // has none.
 func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed bool, err error) {
-	var sources []site.Source
-	if o.program() {
-		source, err := o.One(ctx, v.Input, o.files)
-		if err != nil {
-			return false, err
-		}
-		sources = []site.Source{{Name: source.Name, Text: source.Text}}
-	}
-	s, nodes, err := v.prepare(ctx, &o.nodes, sources)
+	s, nodes, err := v.Prepare(ctx, &o.Subject)
 	if err != nil {
 		return false, err
 	}
@@ -82,6 +74,19 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 		}
 	}
 	return true, nil
+}
+
+// Prepare returns the compiler and the nodes that options choose.
+func (v *Invocation) Prepare(ctx context.Context, o *Subject) (site.Compiler, []site.Node, error) {
+	var sources []site.Source
+	if o.program() {
+		source, err := o.One(ctx, v.Input, o.files)
+		if err != nil {
+			return nil, nil, err
+		}
+		sources = []site.Source{{Name: source.Name, Text: source.Text}}
+	}
+	return v.prepare(ctx, &o.nodes, sources)
 }
 
 // Say prints a message of a compilation on standard error, or logs it.

@@ -25,6 +25,7 @@ type selection struct {
 	node        string
 	facts       cli.Optional
 	targets     acting.Targets
+	all         bool // all targets, if no node is chosen
 }
 
 func (s *selection) bind(b *cli.Binder) {
@@ -63,7 +64,7 @@ func (s *selection) check(program bool) error {
 		return cli.Errorf("%q cannot be the name of a node", s.node)
 	case s.node != "" && (s.targets.Named() || s.targets.Choosing()):
 		return cli.Errorf("Only one of --node and targets can be given")
-	case s.node == "" && !s.targets.Named() && !s.targets.Choosing():
+	case s.node == "" && !s.all && !s.targets.Named() && !s.targets.Choosing():
 		return cli.Hinted(cli.Errorf("Must specify a node"), "--node names it, --targets (-t) names targets of the inventory")
 	}
 	return nil
@@ -89,37 +90,24 @@ func (s *selection) checkCompiler(program bool) error {
 	return nil
 }
 
-// CompileOptions are those of catalog compile.
-type CompileOptions struct {
+// A Subject is the options that choose programs, a compiler for them, and nodes.
+type Subject struct {
 	programs.Options
-	files  []string
-	format string       // FormatPuppetDB, FormatDot, or one of the configuration
-	output cli.Optional // a directory
-	inputs bool         // print what the compilations read instead of the catalogs
-	nodes  selection
+	files []string
+	nodes selection
 }
 
 // Bind reads the flags and arguments.
-func (o *CompileOptions) Bind(b *cli.Binder) {
+func (o *Subject) Bind(b *cli.Binder) {
 	b.Texts("execute", &o.Execute)
 	b.Rest(0, &o.files)
-	b.Optional("output", &o.output)
-	b.Switch("inputs", &o.inputs)
-	b.Text("format", &o.format)
 	o.nodes.bind(b)
 }
 
 // Check refuses options that contradict each other.
-func (o *CompileOptions) Check() error {
-	switch {
-	case !o.program() && o.nodes.path == "" && o.nodes.classes == nil && o.nodes.classifier == "" && o.nodes.compiler == compilerBolt:
+func (o *Subject) Check() error {
+	if !o.Given() {
 		return cli.Hinted(cli.Errorf("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
-	case o.output.Given && o.output.Text == "":
-		return cli.Errorf("Option '--output' needs a directory")
-	case o.inputs && o.nodes.compiler != compilerBolt:
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--inputs'", o.nodes.compiler), "only bolt records what a compilation reads")
-	case o.inputs && (o.format == FormatPuppetDB || o.format == FormatDot):
-		return cli.Errorf("Only one of --inputs and --format %s can be given", o.format)
 	}
 	if err := o.nodes.check(o.program()); err != nil {
 		return err
@@ -127,8 +115,63 @@ func (o *CompileOptions) Check() error {
 	return o.Once()
 }
 
+// Given reports whether an option or argument says what to compile.
+func (o *Subject) Given() bool {
+	return o.program() || o.nodes.path != "" || o.nodes.classes != nil || o.nodes.classifier != "" || o.nodes.compiler != compilerBolt
+}
+
+// Compiles reports whether an option or argument is about compiling.
+func (o *Subject) Compiles() bool { return o.Given() || o.nodes.given() || o.nodes.exports != "" }
+
+// Default sets what is compiled if Given is not set.
+func (o *Subject) Default(environmentPath string, files []string) {
+	o.nodes.path, o.files = environmentPath, files
+}
+
+// AllTargets lets Check accept options that choose no node. These are all targets then.
+func (o *Subject) AllTargets() { o.nodes.all = true }
+
+// Environment returns the environment that --environment names.
+func (o *Subject) Environment() string { return o.nodes.environment }
+
+// Path returns the directory of --environment-path.
+func (o *Subject) Path() string { return o.nodes.path }
+
+// Foreign reports whether the code is compiled by a Puppet Server, and is not here.
+func (o *Subject) Foreign() bool { return o.nodes.compiler == compilerServer }
+
 // program reports whether a program is compiled.
-func (o *CompileOptions) program() bool { return o.Execute != nil || len(o.files) > 0 }
+func (o *Subject) program() bool { return o.Execute != nil || len(o.files) > 0 }
+
+// CompileOptions are those of catalog compile.
+type CompileOptions struct {
+	Subject
+	format string       // FormatPuppetDB, FormatDot, or one of the configuration
+	output cli.Optional // a directory
+	inputs bool         // print what the compilations read instead of the catalogs
+}
+
+// Bind reads the flags and arguments.
+func (o *CompileOptions) Bind(b *cli.Binder) {
+	b.Optional("output", &o.output)
+	b.Switch("inputs", &o.inputs)
+	b.Text("format", &o.format)
+	o.Subject.Bind(b)
+}
+
+// Check refuses options that contradict each other.
+func (o *CompileOptions) Check() error {
+	switch {
+	case !o.Given():
+	case o.output.Given && o.output.Text == "":
+		return cli.Errorf("Option '--output' needs a directory")
+	case o.inputs && o.nodes.compiler != compilerBolt:
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--inputs'", o.nodes.compiler), "only bolt records what a compilation reads")
+	case o.inputs && (o.format == FormatPuppetDB || o.format == FormatDot):
+		return cli.Errorf("Only one of --inputs and --format %s can be given", o.format)
+	}
+	return o.Subject.Check()
+}
 
 // OneNode reports whether there is one catalog, because --node names the node.
 func (o *CompileOptions) OneNode() bool { return o.nodes.node != "" }

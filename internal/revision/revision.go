@@ -1,5 +1,5 @@
-// Package revision writes the files of a git revision to a directory. It calls the git
-// program, and changes nothing in the repository.
+// Package revision finds the git revision of a directory, and writes the files of a revision to a
+// directory. It calls the git program, and changes nothing in the repository.
 package revision
 
 import (
@@ -80,6 +80,24 @@ func (r *Repository) Write(ctx context.Context, rev, dir string) error {
 	}
 	_, err = git(ctx, r.root, env, "checkout-index", "--all", "--prefix="+dir+string(filepath.Separator))
 	return err
+}
+
+// Head returns the commit of the working tree, "" before the first commit. dirty is set if files of
+// a directory of the repository, also new ones, differ from the commit. Files below the paths
+// in except do not matter.
+func (r *Repository) Head(ctx context.Context, dir string, except ...string) (commit string, dirty bool, err error) {
+	if commit, err = r.commit(ctx, "HEAD"); err != nil && ctx.Err() != nil {
+		return "", false, err
+	}
+	args := []string{"status", "--porcelain", "--untracked-files=normal", "--", "."}
+	for _, path := range except {
+		if out, err := r.Relative(path); err == nil {
+			args = append(args, ":(top,literal,exclude)"+out)
+		}
+	}
+	env := append(slices.Clone(r.environ), "GIT_OPTIONAL_LOCKS=0") // so that the index is not written
+	status, err := git(ctx, dir, env, args...)
+	return commit, status != "", err
 }
 
 // maxMessage is how much of the messages of git an error has.

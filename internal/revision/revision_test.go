@@ -80,3 +80,52 @@ func TestNoRevision(t *testing.T) {
 		t.Errorf("no repository: %v", err)
 	}
 }
+
+// TestHead checks the commit of the working tree, and which files make it dirty.
+func TestHead(t *testing.T) {
+	dir := repo(t)
+	in, err := revision.In(t.Context(), dir, os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := func(of string, except ...string) (string, bool) {
+		t.Helper()
+		commit, dirty, err := in.Head(t.Context(), of, except...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commit, dirty
+	}
+	if commit, dirty := head(dir); len(commit) != 40 || !dirty {
+		t.Errorf("changed files: %q, %v", commit, dirty)
+	}
+	if _, dirty := head(dir, filepath.Join(dir, "d")); dirty {
+		t.Error("the files in d are excepted")
+	}
+	sub := filepath.Join(dir, "[sub]")
+	if err := os.MkdirAll(filepath.Join(sub, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, dirty := head(sub); dirty {
+		t.Error("files outside of the directory count")
+	}
+	if err := os.WriteFile(filepath.Join(sub, "state", "new"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, dirty := head(sub); !dirty {
+		t.Error("a new file does not count")
+	}
+	if _, dirty := head(sub, filepath.Join(sub, "state")); dirty {
+		t.Error("a new file that is excepted counts")
+	}
+	empty := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", empty).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if in, err = revision.In(t.Context(), empty, os.Environ()); err != nil {
+		t.Fatal(err)
+	}
+	if commit, dirty := head(empty); commit != "" || dirty {
+		t.Errorf("without a commit: %q, %v", commit, dirty)
+	}
+}

@@ -22,8 +22,8 @@ type Audit struct {
 }
 
 // Audited returns the audits of the last runs, by the reference of the resource.
-func (d *Dir) Audited() (audits map[string]Audit, err error) {
-	return audits, d.recall(auditedName, &audits)
+func (d *Dir) Audited() (map[string]Audit, error) {
+	return recall[Audit](d, auditedName)
 }
 
 // SetAudited adds the audits of a run. It drops old ones.

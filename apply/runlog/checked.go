@@ -22,25 +22,25 @@ const (
 )
 
 // Checked returns when the resources with a schedule were last applied.
-func (d *Dir) Checked() (times map[string]time.Time, err error) {
-	return times, d.recall(checkedName, &times)
+func (d *Dir) Checked() (map[string]time.Time, error) {
+	return recall[time.Time](d, checkedName)
 }
 
-// recall reads a record of earlier runs. If the file does not exist or is damaged, *to stays nil: the run is then as the first one.
-func (d *Dir) recall(name string, to any) error {
+// recall reads a record of earlier runs. It is nil if the file does not exist or is damaged: the run is then as the first one.
+func recall[V any](d *Dir, name string) (record map[string]V, err error) {
 	f, err := ownfile.Open(d.Path(name), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
 	if err == nil && json.Valid(text) {
-		_ = json.Unmarshal(text, to) // of another shape: what fits
+		_ = json.Unmarshal(text, &record) // of another shape: what fits
 	}
-	return err
+	return record, err
 }
 
 // SetChecked notes that resources with a schedule were applied. It drops times that are too old to matter.

@@ -410,7 +410,8 @@ func (e *evaluation) result() (Host, error) {
 	}
 	e.warnUnevaluated()
 	h.Unused = e.unused
-	return h, e.expandInto(&h)
+	err := e.expandInto(&h)
+	return h, err
 }
 
 // warnUnevaluated warns about settings of the host that ssh would use and bolt

@@ -21,16 +21,17 @@ const (
 	// maxSmall is the size up to which contents are sent with a catalog that the machine does not have. Larger ones
 	// are offered first.
 	maxSmall = 32 << 10
-	// maxInput is the size of compressed input at which further contents travel as files: input is
-	// held in memory, once for each machine.
+	// maxInput is the size of compressed input at which further contents travel as files, and the size of all contents
+	// that are sent with a catalog: input is held in memory, once for each machine.
 	maxInput = 32 << 20
 )
 
 // A content is one that the catalog needs.
 type content struct {
 	bundle.Content
-	size int64  // -1 if the file cannot be read
-	data []byte // instead of a file
+	size  int64  // -1 if the file cannot be read
+	small bool   // sent with the catalog, without being asked for
+	data  []byte // instead of a file
 }
 
 // A packed is a job in the form in which it is sent.
@@ -61,6 +62,7 @@ func pack(job *Job) (*packed, error) {
 		}
 	}
 	seen := make(map[string]bool)
+	var total int64
 	for _, c := range bundle.Contents(c) {
 		if seen[c.Sum] {
 			continue
@@ -70,12 +72,16 @@ func pack(job *Job) (*packed, error) {
 		if info, err := os.Stat(c.Source); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
-		p.contents = append(p.contents, content{c, size, nil})
+		small := size >= 0 && size <= min(maxSmall, maxInput-total)
+		if small {
+			total += size
+		}
+		p.contents = append(p.contents, content{c, size, small, nil})
 	}
 	if job.Plugins != nil {
 		sum := sha256.Sum256(job.Plugins)
 		p.plugins = hex.EncodeToString(sum[:])
-		p.contents = append(p.contents, content{bundle.Content{Sum: p.plugins, Source: "the modules"}, int64(len(job.Plugins)), job.Plugins})
+		p.contents = append(p.contents, content{bundle.Content{Sum: p.plugins, Source: "the modules"}, int64(len(job.Plugins)), false, job.Plugins})
 	}
 	return p, nil
 }
@@ -111,9 +117,6 @@ func stripped(c *catalog.Catalog) *catalog.Catalog {
 	return &out
 }
 
-// small reports whether a content is sent without being asked for.
-func (c *content) small() bool { return c.size >= 0 && c.size <= maxSmall && c.data == nil }
-
 // first is the input of the first run: nothing, or an offer of large contents. A catalog with secrets
 // is not kept on the machine, so it is sent at once.
 func (p *packed) first() ([]byte, error) {
@@ -132,7 +135,7 @@ func (p *packed) first() ([]byte, error) {
 
 func (p *packed) large() (list []content) {
 	for _, c := range p.contents {
-		if !c.small() && c.data == nil {
+		if !c.small && c.data == nil {
 			list = append(list, c)
 		}
 	}
@@ -150,17 +153,25 @@ func (p *packed) offer() *frame.Offer {
 // whole is the catalog with all small contents.
 func (p *packed) whole() ([]byte, error) {
 	f := frame.NewPacker()
-	if err := f.Raw(frame.TypeCatalog, p.text); err != nil {
+	if err := p.addCatalog(f); err != nil {
 		return nil, err
 	}
+	return f.Pack()
+}
+
+// addCatalog adds the catalog and all small contents.
+func (p *packed) addCatalog(f *frame.Packer) error {
+	if err := f.Raw(frame.TypeCatalog, p.text); err != nil {
+		return err
+	}
 	for i := range p.contents {
-		if c := &p.contents[i]; c.small() {
+		if c := &p.contents[i]; c.small {
 			if err := p.add(f, c); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return f.Pack()
+	return nil
 }
 
 // add reads a content into the input.

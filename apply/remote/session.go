@@ -173,20 +173,14 @@ func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello
 		return nil, s.t.protocol("%v", err)
 	}
 	f := frame.NewPacker()
-	if need.Catalog || p.secret {
-		if err := f.Raw(frame.TypeCatalog, p.text); err != nil {
+	whole := need.Catalog || p.secret
+	if whole {
+		if err := p.addCatalog(f); err != nil {
 			return nil, err
-		}
-		for i := range p.contents {
-			if c := &p.contents[i]; c.small() {
-				if err := p.add(f, c); err != nil {
-					return nil, err
-				}
-			}
 		}
 	}
 	for _, c := range asked {
-		if (need.Catalog || p.secret) && c.small() {
+		if whole && c.small {
 			continue // it is in it
 		}
 		if c.size <= frame.MaxContent && f.Size() < maxInput {

@@ -33,6 +33,9 @@ bolt-debug.log
 .plugin_cache.json
 .task_cache.json
 
+# Releases and rollouts.
+.bolt-state/
+
 # Facts of targets, where the user has no home directory.
 .facts/
 

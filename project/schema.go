@@ -10,7 +10,7 @@ import (
 var projectKeys = []string{
 	"analytics", applyKey, "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
-	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "puppetserver", "rerunfile", "save-rerun", "spinner", "stream", "tasks",
+	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "puppetserver", releasesKey, "rerunfile", "save-rerun", "spinner", "stream", "tasks",
 	"trusted-external-command",
 }
 
@@ -139,6 +139,7 @@ func settings(formats []string) map[string]*schema.Schema {
 		"puppetdb-instances": {Type: schema.Hash, Plugins: schema.PluginsAllowed,
 			Additional: &schema.Schema{Type: schema.Hash, Properties: puppetdb}},
 		"puppetserver":             {Type: schema.Hash, Properties: puppetdb, Plugins: schema.PluginsAllowed},
+		releasesKey:                hash(map[string]*schema.Schema{"allowed-signers": text}),
 		"rerunfile":                text,
 		"save-rerun":               boolean,
 		"spinner":                  boolean,

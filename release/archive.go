@@ -266,5 +266,8 @@ func (a *Archive) hold(ctx context.Context, holder string, waiting func(holder s
 	<-done
 	release, end := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer end()
-	return errors.Join(err, l.Release(release))
+	if rerr := l.Release(release); err == nil {
+		err = rerr
+	}
+	return err
 }

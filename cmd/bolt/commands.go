@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"bolt/cli"
 	"bolt/cli/applying"
 	"bolt/cli/catalogs"
@@ -31,7 +33,7 @@ const (
 // commands are all actions, in the order of the help page. The texts of their help are
 // the files of the folder help.
 func (s system) commands() []command {
-	return []command{
+	return slices.Concat([]command{
 		{run: with(runCommand), targets: true, Command: cli.Command{
 			Name: "command run", Args: "COMMAND", Check: wordsOfCommand,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onRun, onPrints, onRolling}, actionLists...),
@@ -250,5 +252,5 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onFactFile, onTimeout, onHiera, onModules},
 		}},
-	}
+	}, s.releaseCommands())
 }

@@ -30,13 +30,14 @@ const (
 	secPuppet    = "Puppet language"
 	secLookup    = "Lookup"
 	secModules   = "Modules and projects"
+	secRelease   = "Releases"
 	secAudit     = "Audit log"
 	secDisplay   = "Display"
 	secGlobal    = "Global"
 )
 
 func sections() []string {
-	return []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secAudit, secDisplay, secGlobal}
+	return []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secRelease, secAudit, secDisplay, secGlobal}
 }
 
 // Where a flag is listed. help/occasions.txt describes each occasion in words.
@@ -82,6 +83,11 @@ const (
 	onAged      = "aged"    // facts commands
 	onAudit     = "audit"   // audit show
 	onVerify    = "verify"  // audit verify
+	onRelease   = "release" // release commands
+	onCreate    = "create"  // release create
+	onSigners   = "signers" // release show, release verify
+	onSign      = "sign"    // release sign
+	onGC        = "gc"      // release gc
 )
 
 // flags returns all flags. Names, short forms and values are those of Puppet Bolt;
@@ -219,6 +225,13 @@ func (s system) flags() []cli.Flag {
 			Help: "Choose compatible versions of the modules and their dependencies (default).", Negative: "Install the Puppetfile as it is."},
 		{Name: "plugin", Arg: "NAME", Section: secModules, On: onPlugin, Help: "Use this plugin for secrets (default pkcs7)."},
 		{Name: "pp", Section: secModules, On: onNewPlan, Help: "Write the plan in the Puppet language instead of YAML."},
+
+		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
+		{Name: "from-catalogs", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onCreate, Strict: true, Help: "Make the release of the catalogs in this directory, as \"bolt catalog compile --output\" writes them, and compile nothing."},
+		{Name: "key", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Sign with this SSH key: a private key, or a public key whose private key is in the ssh-agent."},
+		{Name: "signature", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Add the signature in this file, which \"ssh-keygen -Y sign -n bolt-release\" made."},
+		{Name: "allowed-signers", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSigners, Strict: true, Help: "Check signatures with this file of allowed keys (ssh-keygen(1), ALLOWED SIGNERS), instead of the setting releases.allowed-signers."},
+		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
 		{Name: "since", Arg: "TIME", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
 		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions of this user, also through sudo."},

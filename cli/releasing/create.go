@@ -1,0 +1,188 @@
+package releasing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bolt/catalog"
+	"bolt/catalog/compile"
+	"bolt/catalog/site"
+	"bolt/cli"
+	"bolt/cli/catalogs"
+	"bolt/format/fault"
+	"bolt/internal/revision"
+	"bolt/output/listing"
+	"bolt/release"
+	"bolt/run"
+)
+
+// CreateOptions are those of release create.
+type CreateOptions struct {
+	StateOptions
+	catalogs.Subject
+	from string // a directory of catalogs
+}
+
+// Bind reads the flags and arguments.
+func (o *CreateOptions) Bind(b *cli.Binder) {
+	o.StateOptions.Bind(b)
+	o.Subject.Bind(b)
+	b.Text("from-catalogs", &o.from)
+}
+
+// Check refuses options that contradict each other.
+func (o *CreateOptions) Check() error {
+	if o.from == "" {
+		if !o.Given() {
+			return nil // Create looks for the code of the project
+		}
+		o.AllTargets()
+		return o.Subject.Check()
+	}
+	if o.Compiles() {
+		return cli.Hinted(cli.Errorf("Option '--from-catalogs' takes no options that compile catalogs"), "the release has all catalogs of the directory")
+	}
+	return nil
+}
+
+// Create creates a release and prints it. failed is set if a node could not be compiled; there
+// is no release then.
+func (v *Invocation) Create(ctx context.Context, o *CreateOptions) (without bool, err error) {
+	a, err := v.archive(ctx, &o.StateOptions)
+	if err != nil {
+		return false, err
+	}
+	if err := v.standard(o); err != nil {
+		return false, err
+	}
+	how := release.Options{Author: v.Author, Environment: o.Environment(), Vault: v.Vault, Waiting: v.waiting}
+	fill := func(ctx context.Context, d *release.Draft) error { return v.read(ctx, d, o.from) }
+	if o.from == "" {
+		if how.Code, err = v.code(ctx, o); err != nil {
+			return false, err
+		}
+		fill = func(ctx context.Context, d *release.Draft) error { return v.compile(ctx, d, o) }
+	}
+	r, err := a.Create(ctx, how, fill)
+	if errors.Is(err, errCompile) {
+		return true, nil
+	}
+	if ctx.Err() != nil {
+		return false, run.ErrStopped // the user knows
+	}
+	if err != nil {
+		return false, failed(err)
+	}
+	return false, listing.PrintCreated(v.Out, v.How, r)
+}
+
+// standard chooses the code of the project if no option names any.
+func (v *Invocation) standard(o *CreateOptions) error {
+	if o.from != "" || o.Given() {
+		return nil
+	}
+	environments, manifest := filepath.Join(v.Project, "environments"), filepath.Join(v.Project, "manifests", "site.pp")
+	if info, err := os.Stat(environments); err == nil && info.IsDir() {
+		o.Default(environments, nil)
+	} else if info, err := os.Stat(manifest); err == nil && info.Mode().IsRegular() {
+		o.Default("", []string{manifest})
+	}
+	o.AllTargets()
+	return o.Subject.Check()
+}
+
+func (v *Invocation) waiting(author string) {
+	v.Logs.Warn("release_waits", fmt.Sprintf("Waiting for another command that changes the releases, of %s.", author))
+}
+
+// code is the version of the code that is compiled; nil if it is not in a git repository.
+func (v *Invocation) code(ctx context.Context, o *CreateOptions) (*release.Code, error) {
+	if o.Foreign() {
+		return nil, nil
+	}
+	dir := v.Project
+	if o.Path() != "" {
+		dir = o.Path()
+	}
+	repo, err := revision.In(ctx, dir, v.Environ)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, run.ErrStopped
+		}
+		v.Logs.Logger().Info("the version of the code is unknown", "dir", dir, "err", err)
+		return nil, nil
+	}
+	c := &release.Code{}
+	if c.Commit, c.Dirty, err = repo.Head(ctx, dir, v.dir(&o.StateOptions)); err != nil {
+		return nil, fault.New(release.Kind, "The version of the code in %s is unknown: %v", dir, err)
+	}
+	return c, nil
+}
+
+// read adds the catalogs of a directory.
+func (v *Invocation) read(ctx context.Context, d *release.Draft, dir string) error {
+	side, err := site.ReadSide(dir, v.Vault)
+	if err != nil {
+		return err
+	}
+	return side.Each(ctx, func(c *catalog.Catalog) error { return d.Add(ctx, c.Name, c) })
+}
+
+// errCompile is the error if nodes could not be compiled. The errors were printed.
+var errCompile = fault.New(release.Kind, "a node could not be compiled")
+
+// An adder adds each compiled catalog to a draft. So the workers of CompileAll also compare and
+// store the catalogs.
+type adder struct {
+	site.Compiler
+	draft *release.Draft
+}
+
+func (c adder) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
+	made, err := c.Compiler.Compile(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.draft.Add(ctx, n.Name, made.Catalog); err != nil {
+		return nil, &storeError{err}
+	}
+	return made, nil
+}
+
+// A storeError is an error of the store, and not of a node.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return e.err.Error() }
+
+// compile compiles the catalogs of nodes and adds them.
+func (v *Invocation) compile(ctx context.Context, d *release.Draft, o *CreateOptions) error {
+	c, nodes, err := v.Catalogs.Prepare(ctx, &o.Subject)
+	if err != nil {
+		return err
+	}
+	var without []*site.Compiled
+	for made := range site.CompileAll(ctx, adder{c, d}, nodes, v.Catalogs.Timeout) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, l := range made.Logs {
+			v.Catalogs.Say(made.Node, l)
+		}
+		if e, is := errors.AsType[*storeError](made.Err); is {
+			return e.err
+		}
+		if made.Err != nil {
+			without = append(without, made)
+		}
+	}
+	if without == nil {
+		return nil
+	}
+	if err := listing.PrintFailures(v.Catalogs.Err, listing.Options{Color: v.Catalogs.ErrColor}, "", without); err != nil {
+		return err
+	}
+	return errCompile
+}

@@ -57,6 +57,9 @@ func (a *Archive) Create(ctx context.Context, o Options, fill func(context.Conte
 		if err := fill(ctx, d); err != nil {
 			return err
 		}
+		if len(d.nodes) == 0 {
+			return fault.New(Kind, "There are no nodes, so there is no release.")
+		}
 		text, err := d.document(&o, s).text()
 		if err != nil {
 			return err

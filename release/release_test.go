@@ -224,7 +224,7 @@ func TestContents(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	a := archive(t)
-	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return nil }); err == nil || !strings.Contains(err.Error(), "no nodes") {
+	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return nil }); err == nil || !strings.Contains(err.Error(), "There are no nodes") {
 		t.Errorf("%v", err)
 	}
 	stop := errors.New("stop")
@@ -303,4 +303,23 @@ func TestParse(t *testing.T) {
 	}
 	var data map[string]any
 	must(t, json.Unmarshal(good.Text, &data))
+}
+
+// TestFenced checks that a process that was stopped for longer than its lease adds no release
+// after the next holder.
+func TestFenced(t *testing.T) {
+	a := archive(t)
+	_, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error {
+		data, err := json.Marshal(event{Type: signed, Release: "x"})
+		must(t, err)
+		_, err = a.store.Append(ctx, logName, 0, 1_000_000, data) // the next holder
+		must(t, err)
+		return d.Add(ctx, "a", motd(t, "1"))
+	})
+	if _, is := errors.AsType[*store.FencedError](err); !is {
+		t.Errorf("%v", err)
+	}
+	if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
 }

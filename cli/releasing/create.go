@@ -13,6 +13,7 @@ import (
 	"bolt/cli"
 	"bolt/cli/catalogs"
 	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/revision"
 	"bolt/output/listing"
 	"bolt/release"
@@ -181,8 +182,23 @@ func (v *Invocation) compile(ctx context.Context, d *release.Draft, o *CreateOpt
 	if without == nil {
 		return nil
 	}
+	if v.How.Format.Data {
+		return uncompiled(without, len(nodes))
+	}
 	if err := listing.PrintFailures(v.Catalogs.Err, listing.Options{Color: v.Catalogs.ErrColor}, "", without); err != nil {
 		return err
 	}
 	return errCompile
+}
+
+// uncompiled is the error for programs if nodes could not be compiled. Its details have the errors
+// by node.
+func uncompiled(without []*site.Compiled, nodes int) error {
+	byNode := &ordered.Map{}
+	for _, c := range without {
+		byNode.Set(c.Node, site.Failure(c.Node, c.Err).Map())
+	}
+	e := fault.New(release.Kind, "%d of %d nodes could not be compiled, so there is no release.", len(without), nodes)
+	e.Details = ordered.Of("nodes", byNode)
+	return e
 }

@@ -122,8 +122,8 @@ func described(e release.Entry, r *release.Release, s *signature.Signers) *listi
 }
 
 // Complete completes the names of releases.
-func (v *Invocation) Complete(ctx context.Context, prefix string) cli.Completions {
-	a, err := v.archive(ctx, &StateOptions{})
+func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix string) cli.Completions {
+	a, err := v.archive(ctx, o)
 	if err != nil {
 		return cli.Completions{}
 	}

@@ -24,7 +24,9 @@ func (a *app) releasing() *releasing.Invocation {
 }
 
 func completeReleases(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	return a.releasing().Complete(ctx, q.Prefix)
+	var o releasing.StateOptions
+	o.Bind(cli.NewBinder(a.values, nil))
+	return a.releasing().Complete(ctx, &o, q.Prefix)
 }
 
 // released is the action of a command of releases whose only result is an error.

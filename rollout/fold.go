@@ -130,7 +130,7 @@ func (s *State) driverStarted(e *DriverStarted, at int64) error {
 		return fmt.Errorf("the session %q is not new", e.Session)
 	}
 	s.session = e.Session
-	if s.progress.since != 0 { // nobody knows when the driver before has died
+	if s.progress.since != 0 { // the driver before may have died right after its last event
 		s.progress.stand(s.clock.adjust(s.clock.last))
 		s.progress.stopped = true
 	}
@@ -207,7 +207,7 @@ func (s *State) applyWave(e Event, at int64) error {
 		s.queue = queue{}
 		for _, i := range s.created.Waves[e.Wave-1].Nodes {
 			if n := &s.nodes[i]; n.state == NodePending {
-				n.bucket = s.queue.push(i, n.limits)
+				n.bucket = s.queue.push(i, n.limits, s.stratum(i))
 			}
 		}
 	case *SoakStarted:
@@ -222,6 +222,14 @@ func (s *State) applyWave(e Event, at int64) error {
 		s.step, s.soakUntil = waveOver, 0
 	}
 	return nil
+}
+
+// stratum is the value of the fact strata of a node; "" if the strategy has no strata.
+func (s *State) stratum(i int) string {
+	if s.created.Strategy.Strata == "" {
+		return ""
+	}
+	return s.created.Nodes[i].Facts[s.created.Strategy.Strata]
 }
 
 // quiet reports whether no node of the present wave is in work or waits.

@@ -131,7 +131,7 @@ func (s *State) approved(e *Approved, at int64) error {
 	case len(need.Users) > 0 && !slices.Contains(need.Users, e.By):
 		return fmt.Errorf("%s cannot approve wave %d", e.By, e.Wave)
 	case need.NotAuthor && e.By == s.created.Author:
-		return fmt.Errorf("%s is the author of the rollout, who cannot approve it", e.By)
+		return fmt.Errorf("%s is the author of the rollout, and the author cannot approve it", e.By)
 	case e.Release != s.created.Release || e.Strategy != s.created.StrategyDigest:
 		return fmt.Errorf("the approval is for another release or strategy")
 	}
@@ -213,7 +213,7 @@ func (s *State) retried(e *Retried) error {
 		s.uncount(n)
 		n.state, n.outcome, n.reason = NodePending, "", said("repeated", e.By, e.Reason)
 		n.base = n.attempts
-		n.bucket = s.queue.push(i, n.limits)
+		n.bucket = s.queue.push(i, n.limits, s.stratum(i))
 	}
 	// The wave goes on, and its gates are measured once more after it.
 	s.step, s.soakUntil, s.soaked = waveNodes, 0, false

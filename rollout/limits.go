@@ -90,6 +90,11 @@ func (d *decision) startNodes() {
 	free, why := d.room()
 	heads := make(map[*bucket]int)
 	load := make(map[int32]int)
+	// A person can let nodes of earlier waves be repeated, so nodes of several strata can wait.
+	stratum, fixed := "", len(d.flight) > 0
+	if fixed {
+		stratum = d.stratum(int(d.flight[0]))
+	}
 	waits := func(b *bucket, k int) bool { return d.nodes[b.nodes[k].node].bucket == b }
 	for ; free > 0; free-- {
 		var best *bucket
@@ -98,8 +103,10 @@ func (d *decision) startNodes() {
 			for k < len(b.nodes) && !waits(b, k) {
 				k++
 			}
-			heads[b] = k
-			if k == len(b.nodes) || best != nil && best.nodes[heads[best]].rank < b.nodes[k].rank || d.full(b, load) {
+			if k > 0 {
+				heads[b] = k
+			}
+			if k == len(b.nodes) || best != nil && best.nodes[heads[best]].rank < b.nodes[k].rank || fixed && b.stratum != stratum || d.full(b, load) {
 				continue
 			}
 			best = b
@@ -109,6 +116,7 @@ func (d *decision) startNodes() {
 			break
 		}
 		d.start(int(best.nodes[heads[best]].node))
+		stratum, fixed = best.stratum, true
 		heads[best]++
 		for _, l := range best.limits {
 			load[l]++

@@ -80,7 +80,7 @@ func (m *model) enter(name string, now time.Time) error {
 	}
 	if f := m.c.Strategy.Strata; f != "" {
 		for other := range m.inWork {
-			if m.waveOf[other] == m.waveOf[name] && m.byName[other].Facts[f] != m.byName[name].Facts[f] {
+			if m.byName[other].Facts[f] != m.byName[name].Facts[f] {
 				return fmt.Errorf("%s and %s are of two strata", other, name)
 			}
 		}
@@ -216,6 +216,9 @@ func (m *model) see(e Event, now time.Time) error {
 		m.stopping = true
 	case *Retried:
 		for _, name := range e.Nodes {
+			if s := m.ended[name]; s == "" || s == NodeDone {
+				return fmt.Errorf("%s is %s, and is repeated", name, s)
+			}
 			delete(m.ended, name)
 			delete(m.counted, name)
 		}

@@ -13,6 +13,8 @@ type queue struct {
 
 type bucket struct {
 	limits []int32 // indexes into State.limits
+	// stratum is the value of the fact strata, which all nodes in work must share.
+	stratum string
 	nodes  []ranked
 	place  int // in queue.order, from 1; 0 if there are no nodes
 }
@@ -20,17 +22,18 @@ type bucket struct {
 type ranked struct{ rank, node int32 }
 
 // push appends a node that is not in the queue.
-func (q *queue) push(i int, limits []int32) *bucket {
+func (q *queue) push(i int, limits []int32, stratum string) *bucket {
 	if q.buckets == nil {
 		q.buckets = make(map[string]*bucket)
 	}
-	key := make([]byte, 0, 4*len(limits))
+	key := make([]byte, 0, 4*len(limits)+len(stratum))
 	for _, l := range limits {
 		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
 	}
+	key = append(key, stratum...)
 	b := q.buckets[string(key)]
 	if b == nil {
-		b = &bucket{limits: limits}
+		b = &bucket{limits: limits, stratum: stratum}
 		q.buckets[string(key)] = b
 	}
 	q.rank++

@@ -197,6 +197,33 @@ func shuffled(rng *rand.Rand, list []Node) []Node {
 	return list
 }
 
+func TestOrder(t *testing.T) {
+	list := []Node{
+		{Name: "a", Facts: map[strategy.Fact]string{"facts.zone": "2"}},
+		{Name: "b", Facts: map[strategy.Fact]string{"facts.zone": "1"}, Unhealthy: true},
+		{Name: "c", Facts: map[strategy.Fact]string{"facts.zone": "2"}, Unhealthy: true},
+		{Name: "d"},
+	}
+	for _, tt := range []struct{ order, want string }{
+		{"name", "abcd"},
+		{"unhealthy_first", "bcad"},
+		{"fact(zone)", "dbac"},
+		{"fact(zone), unhealthy_first", "dbca"},
+		{"stable_hash", "dcba"},
+		{"random(1)", "cabd"},
+		{"random(2)", "adbc"},
+	} {
+		c := create(t, read(t, "order: ["+tt.order+"]"), shuffled(rand.New(rand.NewPCG(1, 1)), list))
+		got := ""
+		for _, i := range c.Waves[0].Nodes {
+			got += c.Nodes[i].Name
+		}
+		if got != tt.want {
+			t.Errorf("%s: the order is %s, want %s", tt.order, got, tt.want)
+		}
+	}
+}
+
 func TestWaveSizes(t *testing.T) {
 	for _, tt := range []struct {
 		n     int
@@ -222,7 +249,7 @@ func TestWaveSizes(t *testing.T) {
 	}
 }
 
-// TestLarge measures a rollout of 10,000 nodes.
+// BenchmarkRollout10000 measures a rollout of 10,000 nodes.
 func BenchmarkRollout10000(b *testing.B) {
 	for range b.N {
 		rng := rand.New(rand.NewPCG(3, 3))

@@ -344,10 +344,20 @@ func (s *sim) person() bool {
 		switch {
 		case why == PauseBlocked:
 			s.append(&AbortRequested{By: "ops", Mode: Drain, Reason: "nothing can start"})
-		case why == PauseGate && s.resumes%3 == 0:
+		case why == PauseGate && s.state.sums.epoch%3 == 0:
 			s.append(&Promoted{By: "ops"})
 		default:
-			s.append(&Resumed{By: "ops"})
+			var failed []string
+			for i := range s.state.nodes {
+				if n := &s.state.nodes[i]; s.state.sums.epoch%2 == 0 && s.state.repeatable(n) && n.reason != "" && s.fleet.begun[s.state.created.Nodes[i].Name] < 3 {
+					failed = append(failed, s.state.created.Nodes[i].Name)
+				}
+			}
+			if len(failed) > 0 {
+				s.append(&Retried{Nodes: failed, By: "ops"}, &Resumed{By: "ops"})
+			} else {
+				s.append(&Resumed{By: "ops"})
+			}
 		}
 		return true
 	}

@@ -119,6 +119,9 @@ func Judge(l Limits, t Tally) (Outcome, string) {
 	case t.Total() == 0:
 		return Pending, "no measurement yet"
 	}
+	if l.Endless && l.Count == 0 {
+		return Running, times(t.Successful, "measurement", "succeeded")
+	}
 	return Running, fmt.Sprintf("%d of %d measurements succeeded", t.Successful, max(l.Count, 1))
 }
 

@@ -298,7 +298,7 @@ func (r *reader) mapping(n *yaml.Node, v reflect.Value, path string) {
 		r.wrong(n, path, "%s must be a mapping", what)
 		return
 	}
-	if d := v.MethodByName("Default"); d.IsValid() && v.IsZero() {
+	if d := v.MethodByName("Default"); d.IsValid() {
 		v.Set(d.Call(nil)[0])
 	}
 	keys := fields(v.Type())

@@ -72,7 +72,7 @@ func describe(t reflect.Type, value reflect.Value) *ordered.Map {
 
 // object returns the schema of a struct.
 func object(t reflect.Type, value reflect.Value) *ordered.Map {
-	if d := reflect.Zero(t).MethodByName("Default"); d.IsValid() && (!value.IsValid() || value.IsZero()) {
+	if d := reflect.Zero(t).MethodByName("Default"); d.IsValid() {
 		value = d.Call(nil)[0]
 	}
 	properties := &ordered.Map{}

@@ -10,7 +10,7 @@ import (
 	"bolt/rollout/strategy"
 )
 
-// advance decides what is next for the whole rollout: gates, preview, waves, soaks and the start of nodes.
+// advance decides the next events of the whole rollout: gates, preview, waves, soaks and the start of nodes.
 func (d *decision) advance() {
 	if d.paused || d.stop.end != "" {
 		return
@@ -73,7 +73,7 @@ func (d *decision) soak() {
 	d.emit(&SoakStarted{Wave: d.wave, Until: until, Reason: "soak of " + soak.String()})
 }
 
-// before decides what comes before the first wave: gates and the preview. It reports whether both are over.
+// before decides the gates and the preview that come before the first wave. It reports whether both are over.
 func (d *decision) before() bool {
 	if !d.startScoped(gate.Before) {
 		return false
@@ -131,7 +131,7 @@ func (d *decision) summary() string {
 	return text
 }
 
-// waits returns what the next wave waits for, and why; "" if it waits for nothing.
+// waits returns the phase in which the next wave waits, with the reason; "" if it can start.
 func (d *decision) waits() (Phase, string) {
 	if need := d.need(d.wave + 1); need.Need > 0 {
 		have := 0

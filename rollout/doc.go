@@ -1,7 +1,7 @@
-// Package rollout decides what a rollout does next.
+// Package rollout decides the next steps of rollouts.
 //
 // A rollout brings a release to nodes in waves. Everything about a rollout is an [Event] in its
-// log: what persons and drivers report, and what was decided. A [State] is the fold of a log, and
+// log: the reports of drivers, the commands of persons and the decisions. A [State] is the fold of a log, and
 // [Step] returns the decisions that are due. The package is pure: it has no clock, no files and no
 // goroutines, so a simulation can test each strategy.
 //

@@ -65,13 +65,13 @@ type Wave struct {
 	Nodes   []int  `json:"nodes"`             // indexes into the nodes of the rollout, in order
 }
 
-// DriverStarted tells that a driver drives the rollout from now on.
+// DriverStarted is the beginning of a driver. It ends the work of any earlier driver.
 type DriverStarted struct {
 	Session string `json:"session"` // unique
 	Holder  string `json:"holder,omitempty"`
 }
 
-// DriverStopped tells that the driver has ended by itself.
+// DriverStopped is the orderly end of a driver.
 type DriverStopped struct {
 	Session string `json:"session"`
 	Reason  string `json:"reason,omitempty"`
@@ -88,7 +88,7 @@ type NodeStarted struct {
 	Reason  string            `json:"reason,omitempty"`
 }
 
-// NodeProgress tells how far a run is: NodeLocked, NodeSending, NodeSent or NodeApplying. It changes no decision.
+// NodeProgress is the progress of a run: NodeLocked, NodeSending, NodeSent or NodeApplying. It changes no decision.
 type NodeProgress struct {
 	Node  string    `json:"node"`
 	Run   string    `json:"run"`
@@ -116,7 +116,7 @@ type NodeFinished struct {
 	Run     string  `json:"run"`
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
-	// Changed tells that the run has changed the node, or may have changed it.
+	// Changed is set if the run has changed the node, or may have changed it.
 	Changed bool `json:"changed,omitempty"`
 	Changes int  `json:"changes,omitempty"` // the number of resources that changed
 	// Catalog is the digest of the catalog that the node has now, "" if it is unknown.

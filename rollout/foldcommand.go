@@ -20,7 +20,7 @@ func said(act, by, reason string) string {
 	return text + ": " + reason
 }
 
-// applyCommand folds what persons and Step decide about the whole rollout.
+// applyCommand folds commands of persons, and decisions of Step about the whole rollout.
 func (s *State) applyCommand(e Event, at int64) error {
 	if s.phase.Ended() {
 		return fmt.Errorf("the rollout has ended: %s", s.phase)

@@ -128,7 +128,7 @@ func (s *State) gateEnded(e *GateEnded) error {
 	return nil
 }
 
-// verified ends the gates of a node: Step decides what follows.
+// verified ends the gates of a node, so that Step looks at the node.
 func (s *State) verified(i int) {
 	n := &s.nodes[i]
 	n.step = stepVerified

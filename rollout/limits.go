@@ -62,7 +62,7 @@ func (d *decision) exceeded() string {
 	return ""
 }
 
-// room returns how many nodes can start now, and what limits them.
+// room returns the number of nodes that can start now, and the limit that holds back the others.
 func (d *decision) room() (free int, why string) {
 	r := d.rules()
 	flight := len(d.flight)

@@ -15,8 +15,8 @@ type bucket struct {
 	limits []int32 // indexes into State.limits
 	// stratum is the value of the fact strata, which all nodes in work must share.
 	stratum string
-	nodes  []ranked
-	place  int // in queue.order, from 1; 0 if there are no nodes
+	nodes   []ranked
+	place   int // in queue.order, from 1; 0 if there are no nodes
 }
 
 type ranked struct{ rank, node int32 }
@@ -46,7 +46,7 @@ func (q *queue) push(i int, limits []int32, stratum string) *bucket {
 	return b
 }
 
-// drop tells that a node of a bucket does not wait any more. It removes such nodes from the head of
+// drop counts out a node of a bucket that does not wait any more, and removes such nodes from the head of
 // the bucket.
 func (q *queue) drop(b *bucket, waits func(i int32) bool) {
 	q.waiting--

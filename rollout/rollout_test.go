@@ -121,7 +121,7 @@ func simulate(t testing.TB, seed uint64, n int) *sim {
 // TestSimulation drives random strategies over fleets with failures. All rules are checked after
 // each event. BOLT_SIMULATE=1000 drives 1,000 seeds over 10,000 nodes.
 func TestSimulation(t *testing.T) {
-	seeds, n := 150, 200
+	seeds, n := 100, 120
 	if text := os.Getenv("BOLT_SIMULATE"); text != "" {
 		var err error
 		if seeds, err = strconv.Atoi(text); err != nil {

@@ -32,7 +32,6 @@ type fakeRun struct {
 	node    string
 	outcome Outcome
 	end     time.Time
-	told    bool // its result has arrived
 }
 
 func newFleet(seed uint64, r rates) *fleet {
@@ -126,7 +125,7 @@ type sim struct {
 	appends int
 	crashed int
 	often   float64 // probability of a crash at each append
-	encoded bool // events are encoded and decoded
+	encoded bool    // events are encoded and decoded
 
 	resumes int // pauses that the person ends
 	events  int

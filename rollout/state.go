@@ -138,7 +138,7 @@ type stop struct {
 	reason string
 }
 
-// A node is what the log says of a node.
+// A node is the fold of all events about a node.
 type node struct {
 	state    NodeState
 	step     nodeStep
@@ -146,7 +146,7 @@ type node struct {
 	attempts int32
 	run      string // the present or last run
 	asked    bool   // the present driver has asked for its result
-	stopping bool   // the run was told to end
+	stopping bool   // NodeStop was appended for the run
 	outcome  Outcome
 	reason   string
 	changed  bool // a run has changed it, or may have changed it
@@ -167,7 +167,7 @@ type node struct {
 	inDue     int32 // place in State.due
 }
 
-// A nodeStep is what a node waits for.
+// A nodeStep is the next thing that moves a node: the event, or a decision of Step, for which it waits.
 type nodeStep uint8
 
 const (
@@ -175,12 +175,12 @@ const (
 	stepHookBefore                 // the result of the first hook
 	stepStart                      // Step: a run
 	stepRun                        // the result of a run
-	stepResult                     // Step: what follows the result
+	stepResult                     // Step: the reaction to the result
 	stepRetry                      // the time of the next run
 	stepGates                      // its gates
-	stepVerified                   // Step: what follows the gates
+	stepVerified                   // Step: the reaction to the gates
 	stepHookAfter                  // the result of the second hook
-	stepClosing                    // Step: what follows the second hook
+	stepClosing                    // Step: the end, or the healthy time
 	stepSoak                       // the end of its healthy time
 )
 
@@ -230,7 +230,7 @@ func (s *State) Created() *Created { return s.created }
 // Phase returns the state of the rollout, and the reason for it.
 func (s *State) Phase() (Phase, string) { return s.phase, s.reason }
 
-// Ended reports whether nothing is left to do.
+// Ended reports whether the rollout is at its end.
 func (s *State) Ended() bool { return s.phase.Ended() }
 
 // Session is the session of the driver; "" if there is none.
@@ -239,20 +239,20 @@ func (s *State) Session() string { return s.session }
 // Wave is the number of the present wave, from 1; 0 before the first wave.
 func (s *State) Wave() int { return s.wave }
 
-// Paused reports whether the rollout is paused, and what kind of pause it is.
+// Paused reports whether the rollout is paused, and the kind of the pause.
 func (s *State) Paused() (bool, PauseWhy) { return s.paused, s.pauseWhy }
 
 // InWork is the number of nodes in work. Some of them can wait for a repeated run, a gate or their
 // healthy time.
 func (s *State) InWork() int { return len(s.flight) }
 
-// Rollback is the name of the rollout that takes this one back; "" if there is none. pending tells that
-// RollbackStarted has no RollbackFinished yet: a driver that starts must go on with it.
+// Rollback is the name of the rollout that takes this one back; "" if there is none. If pending is set,
+// RollbackStarted has no RollbackFinished yet, and a driver that starts must go on with the rollback.
 func (s *State) Rollback() (name string, pending bool) {
 	return s.rollback, s.rollback != "" && s.rolledBack == nil
 }
 
-// Node returns what the rollout has fixed for a node.
+// Node returns the release, the catalog and the facts of a node.
 func (s *State) Node(name string) (Node, bool) {
 	i, ok := s.index[name]
 	if !ok {

@@ -1,6 +1,6 @@
 package rollout
 
-// A Status is what "rollout status" prints.
+// A Status is the output of "rollout status".
 type Status struct {
 	Rollout string                `json:"rollout"`
 	Release string                `json:"release"`

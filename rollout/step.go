@@ -36,7 +36,7 @@ func Step(s *State, now time.Time) (due []Event, next time.Time) {
 }
 
 // Decide repeats Step until nothing is due at a time, and folds the events. The caller must append
-// the events that it returns, in one call, before it performs what they intend. If they
+// the events that it returns, in one call, before it performs the actions that they intend. If they
 // cannot be appended, the state is not that of the log any more, and the caller must fold the log again.
 func Decide(s *State, now time.Time) (events []Event, next time.Time, err error) {
 	for {
@@ -81,7 +81,7 @@ func (d *decision) open() bool {
 	return d.calendar.Open || d.created.Strategy.Kind == strategy.Check || d.calendar.FinishWave && d.step == waveNodes
 }
 
-// work decides for single nodes and gates: results, timers and what an earlier driver has left.
+// work decides for single nodes and gates: results, timers and the leftovers of an earlier driver.
 func (d *decision) work() {
 	for _, i := range d.due {
 		d.node(int(i))
@@ -123,7 +123,7 @@ func (d *decision) gate(g *gateRun) {
 	d.emit(&GateEnded{ID: g.id, Outcome: outcome, Reason: reason})
 }
 
-// node decides what follows for one node in work.
+// node decides the next event of one node in work.
 func (d *decision) node(i int) {
 	n := &d.nodes[i]
 	switch n.step {
@@ -162,7 +162,7 @@ func (d *decision) node(i int) {
 	}
 }
 
-// result decides what follows a run.
+// result decides the reaction to a run.
 func (d *decision) result(i int, o Outcome, reason string) {
 	switch {
 	case o == OutcomeAbsent && d.stop.end == "":
@@ -294,7 +294,7 @@ func (d *decision) run(i int, reason string) {
 	})
 }
 
-// noop reports whether a run that starts now changes nothing. A check can change nodes only while
+// noop reports whether a run that starts now is in noop mode. A check can change nodes only while
 // one of its windows is open.
 func (d *decision) noop() bool {
 	st := &d.created.Strategy
@@ -338,7 +338,7 @@ func (d *decision) ending() {
 	}
 }
 
-// failures decides what follows too many failures, and gates without a result.
+// failures decides the reaction to too many failures, and to gates without a result.
 func (d *decision) failures() {
 	if d.stop.end != "" {
 		return

@@ -94,7 +94,7 @@ const (
 	HookAfter  HookName = "after"
 )
 
-// An AbortMode is what happens to nodes in work.
+// An AbortMode is the treatment of nodes in work at an abort.
 type AbortMode string
 
 // The modes.

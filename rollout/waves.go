@@ -12,7 +12,7 @@ import (
 	"bolt/rollout/strategy"
 )
 
-// A Spec is what a rollout is made of.
+// A Spec has the parts of a new rollout.
 type Spec struct {
 	Rollout   string
 	Release   string
@@ -46,7 +46,7 @@ func New(spec Spec) (*Created, error) {
 	return c, nil
 }
 
-// check finds what makes the event unusable, wherever it comes from.
+// check returns an error if no rollout can begin with the event.
 func (c *Created) check() error {
 	if c.Rollout == "" {
 		return fmt.Errorf("the rollout has no name")

@@ -1,6 +1,6 @@
 // Package gate defines the checks that decide whether a rollout can go on.
 //
-// A [Spec] says what is measured, where and how often. The package performs no measurement: a
+// A [Spec] describes the measurements, their places and their times. The package performs no measurement: a
 // measurement is an event of the rollout, with one of the outcomes Successful, Failed, Error and
 // Inconclusive. A [Tally] counts these outcomes, and [Judge] makes the outcome of the gate from
 // the counts. All functions are pure.
@@ -30,7 +30,7 @@ const (
 	Inconclusive Outcome = "inconclusive"
 )
 
-// Ended reports whether a gate with the outcome is measured no more.
+// Ended reports whether a gate with the outcome needs no more measurements.
 func (o Outcome) Ended() bool { return o != Pending && o != Running && o != "" }
 
 // Values lists the outcomes.

@@ -3,7 +3,7 @@ package gate
 import "bolt/rollout/quantity"
 
 // A Spec is a gate of a strategy file. Exactly one of HTTP, Command, Script, Task, Plan and PQL
-// says what is measured.
+// is set: the way to measure.
 type Spec struct {
 	Name string  `json:"name" doc:"The name in messages and events."`
 	At   []Place `json:"at" doc:"The places of the rollout at which the gate is measured."`
@@ -17,17 +17,17 @@ type Spec struct {
 	Params  map[string]any `json:"params,omitempty" doc:"The parameters of the task or plan."`
 
 	On     Machine         `json:"on,omitempty" doc:"The machine on which a command, script or task runs: node or controller."`
-	Sample quantity.Amount `json:"sample,omitzero" doc:"How many nodes of a wave are measured. The default is all of them."`
+	Sample quantity.Amount `json:"sample,omitzero" doc:"The number of measured nodes of a wave. The default is all of them."`
 	OK     string          `json:"ok,omitempty" doc:"The condition under which a value is a success, as in --where. The value is named result."`
 	Bad    string          `json:"bad,omitempty" doc:"The condition under which a value is a failure. If neither ok nor bad is true, the measurement is inconclusive. The default is the opposite of ok."`
 
 	InitialDelay      quantity.Duration `json:"initial_delay" doc:"The time before the first measurement."`
 	Interval          quantity.Duration `json:"interval" doc:"The time between two measurements."`
 	Timeout           quantity.Duration `json:"timeout" doc:"The longest time of one measurement. A longer one is an error."`
-	Count             int               `json:"count" doc:"How many measurements must succeed. With 0, a background gate is measured until the rollout ends, and any other gate once."`
-	FailureLimit      int               `json:"failure_limit" doc:"How many measurements can fail. One more fails the gate."`
-	ErrorLimit        int               `json:"error_limit" doc:"How many measurements in a row can end without a value. One more ends the gate with an error."`
-	InconclusiveLimit int               `json:"inconclusive_limit" doc:"How many measurements can be inconclusive. One more ends the gate as inconclusive."`
+	Count             int               `json:"count" doc:"The number of measurements that must succeed. With 0, a background gate is measured until the rollout ends, and any other gate once."`
+	FailureLimit      int               `json:"failure_limit" doc:"The number of tolerated failures. One more fails the gate."`
+	ErrorLimit        int               `json:"error_limit" doc:"The number of tolerated errors in a row. One more ends the gate with an error."`
+	InconclusiveLimit int               `json:"inconclusive_limit" doc:"The number of tolerated inconclusive measurements. One more ends the gate as inconclusive."`
 }
 
 // An HTTP is a request and the response that it must have.
@@ -60,7 +60,7 @@ func (Spec) Default() Spec {
 	return Spec{On: OnNode, Interval: quantity.Duration(defaultInterval), Timeout: quantity.Duration(defaultTimeout)}
 }
 
-// Limits returns what judges the measurements of the gate at a place.
+// Limits returns the limits that judge the measurements of the gate at a place.
 func (s *Spec) Limits(p Place) Limits {
 	return Limits{
 		Count: s.Count, FailureLimit: s.FailureLimit, ErrorLimit: s.ErrorLimit, InconclusiveLimit: s.InconclusiveLimit,

@@ -71,7 +71,7 @@ func (d Duration) String() string {
 // MarshalText writes String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what ParseDuration reads.
+// UnmarshalText is the counterpart of ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDuration(string(text))
 	return err
@@ -181,7 +181,7 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 	return []byte(a.String()), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON is the counterpart of MarshalJSON.
 func (a *Amount) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if len(data) > 0 && data[0] == '"' {

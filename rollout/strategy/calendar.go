@@ -22,7 +22,7 @@ type freeze struct {
 	unless   Unless
 }
 
-// Calendar returns the calendar of the strategy. emergency tells that the rollout was started as
+// Calendar returns the calendar of the strategy. emergency is set if the rollout was started as
 // an emergency. The error is about the time zone database of this machine.
 func (s *Strategy) Calendar(emergency bool) (*Calendar, error) {
 	c := &Calendar{emergency: emergency}
@@ -43,18 +43,18 @@ func (s *Strategy) Calendar(emergency bool) (*Calendar, error) {
 	return c, nil
 }
 
-// A Standing is what a calendar says of a moment.
+// A Standing is the answer of a calendar for a moment.
 type Standing struct {
-	// Open tells that the rollout can act. If not, Reason says why.
+	// Open is set if the rollout can act. If it cannot, Reason has the reason.
 	Open   bool
 	Reason string
-	// FinishWave tells, if the rollout cannot act, that a wave can go on that has started.
+	// FinishWave is set if the rollout cannot act, but a wave that has started can go on.
 	FinishWave bool
 	// Next is when the answer can change; zero if it never does.
 	Next time.Time
 }
 
-// At returns what the calendar says of a moment.
+// At returns the answer for a moment.
 func (c *Calendar) At(now time.Time) Standing {
 	var next time.Time
 	earlier := func(t time.Time) {

@@ -65,7 +65,7 @@ func (h *Hook) fromText(text string) {
 // IsZero reports whether there is no hook.
 func (h Hook) IsZero() bool { return h.Task == "" && h.Command == "" }
 
-// IsZero reports whether a rollout applies catalogs.
+// IsZero reports whether the action is missing: then the rollout applies catalogs.
 func (a Action) IsZero() bool {
 	return a.Plan == "" && a.Task == "" && a.Params == nil && !a.Idempotent
 }
@@ -158,16 +158,16 @@ func (s *Strategy) GatesAt(p gate.Place) []*gate.Spec {
 	return list
 }
 
-// An Approval is what the start of a wave needs. With Need 0, it needs none.
+// An Approval is the condition for the start of a wave. With Need 0, the wave needs no approval.
 type Approval struct {
 	Need      int
-	Users     []string // empty is everybody
+	Users     []string // empty means all users
 	NotAuthor bool
 	Expires   time.Duration // 0 is never
 }
 
-// Approval returns what the start of a wave needs: of an entry of the waves, from 1. first tells
-// that it is the first wave of the rollout.
+// Approval returns the condition for the start of a wave. step is its entry in the waves, from 1. first is set
+// for the first wave of the rollout.
 func (s *Strategy) Approval(step int, first bool) Approval {
 	w := s.Rules.Waves[step-1]
 	a := Approval{Users: w.Approve, NotAuthor: s.Approvals.NotAuthor, Expires: time.Duration(s.Approvals.Expires)}

@@ -23,37 +23,37 @@ type Strategy struct {
 
 	Kind     Kind     `json:"kind" doc:"apply changes nodes. check changes nothing, except while a window is open."`
 	Action   Action   `json:"action,omitzero" doc:"A plan or task to run on each node instead of applying its catalog."`
-	Conflict Conflict `json:"conflict" doc:"What happens if another rollout has some of the nodes: refuse, queue or supersede."`
+	Conflict Conflict `json:"conflict" doc:"The reaction if another rollout has some of the nodes: refuse, queue or supersede."`
 	Targets  Targets  `json:"targets,omitzero" doc:"The nodes, unless the command names targets."`
 
 	Order  []Order `json:"order" doc:"The order of the nodes, most important rule first."`
 	Strata Fact    `json:"strata,omitempty" doc:"A fact that divides the nodes, such as facts.zone. No wave has nodes with two values of it."`
 
-	Rules Rules `json:"strategy" doc:"Waves, limits and what happens after a failure."`
+	Rules Rules `json:"strategy" doc:"Waves, limits and the reaction to failures."`
 
 	Gates     []gate.Spec `json:"gates,omitempty" doc:"The checks that decide whether the rollout can go on."`
 	Windows   []Window    `json:"windows,omitempty" doc:"The times at which the rollout can act. Without windows, it can always act."`
 	Freeze    []Freeze    `json:"freeze,omitempty" doc:"The times at which the rollout cannot act, although a window is open."`
 	Approvals Approvals   `json:"approvals,omitzero" doc:"The waves that persons must approve."`
-	Hooks     Hooks       `json:"hooks,omitzero" doc:"What runs before and after the work on each node."`
+	Hooks     Hooks       `json:"hooks,omitzero" doc:"Tasks or commands before and after the work on each node."`
 }
 
 // Rules are the limits of a strategy.
 type Rules struct {
 	Preview  Preview  `json:"noop_first,omitzero" doc:"A run without changes on the nodes before the first wave."`
 	Waves    []Wave   `json:"waves" doc:"The waves, in their order. The default is one wave with all nodes."`
-	Parallel Parallel `json:"concurrency" doc:"How many nodes are in work at the same time."`
+	Parallel Parallel `json:"concurrency" doc:"The limits of nodes in work at the same time."`
 	// MaxUnavailable is none if there is no limit.
-	MaxUnavailable quantity.Amount   `json:"max_unavailable,omitzero" doc:"How many nodes can be in work or failed at the same time. A percentage is of all nodes, rounded down, at least 1."`
-	Failures       Failures          `json:"failures" doc:"How many failures are tolerated. One more stops the rollout."`
+	MaxUnavailable quantity.Amount   `json:"max_unavailable,omitzero" doc:"The largest number of nodes in work or failed at the same time. A percentage is of all nodes, rounded down, at least 1."`
+	Failures       Failures          `json:"failures" doc:"The number of tolerated failures. One more stops the rollout."`
 	Counts         []Cause           `json:"counts_as_failure" doc:"Which results of a node count as failures."`
 	Node           Node              `json:"node" doc:"The limits of the work on one node."`
-	Progress       quantity.Duration `json:"progress_deadline,omitzero" doc:"The longest time without a finished node while nodes are in work or waiting. 0s is no limit."`
-	OnFailure      Reaction          `json:"on_failure" doc:"What happens after too many failures: pause, abort or rollback."`
+	Progress       quantity.Duration `json:"progress_deadline,omitzero" doc:"The longest time without a finished node while nodes are in work or waiting. With 0s, there is no limit."`
+	OnFailure      Reaction          `json:"on_failure" doc:"The reaction to too many failures: pause, abort or rollback."`
 	Rollback       Rollback          `json:"rollback" doc:"How nodes get the release back that they had."`
 }
 
-// A Kind is what a rollout is for.
+// A Kind is the purpose of a rollout.
 type Kind string
 
 // The kinds.
@@ -65,7 +65,7 @@ const (
 // Values lists the kinds.
 func (Kind) Values() []string { return []string{string(Apply), string(Check)} }
 
-// A Conflict is what a rollout does if another one has some of its nodes.
+// A Conflict is the reaction of a rollout if another one has some of its nodes.
 type Conflict string
 
 // The ways to treat another rollout.
@@ -78,7 +78,7 @@ const (
 // Values lists the ways.
 func (Conflict) Values() []string { return []string{string(Refuse), string(Queue), string(Supersede)} }
 
-// An Action is what runs on each node. The zero Action applies the catalog of the release.
+// An Action is the plan or task that runs on each node. The zero Action applies the catalog of the release.
 type Action struct {
 	Plan       string         `json:"plan,omitempty" doc:"A plan. It runs once for each node, which is its parameter targets."`
 	Task       string         `json:"task,omitempty" doc:"A task."`
@@ -114,14 +114,14 @@ func (WhenEmpty) Values() []string { return []string{string(FailEmpty), string(S
 // A Preview is a run in noop mode before the first wave.
 type Preview struct {
 	All        bool       `json:"all" doc:"Whether the preview runs on all nodes."`
-	MaxChanges int        `json:"max_changes_per_node,omitempty" doc:"The largest number of changes that a node can have. 0 is no limit."`
-	Unexpected Unexpected `json:"unexpected,omitempty" doc:"What happens if a node has more changes, or if its preview fails: pause or abort."`
+	MaxChanges int        `json:"max_changes_per_node,omitempty" doc:"The largest number of changes that a node can have. With 0, there is no limit."`
+	Unexpected Unexpected `json:"unexpected,omitempty" doc:"The reaction if a node has more changes, or if its preview fails: pause or abort."`
 }
 
 // Default returns a preview with the values of the keys that a file leaves out.
 func (Preview) Default() Preview { return Preview{All: true, Unexpected: PausePreview} }
 
-// An Unexpected is what follows a preview that shows too much.
+// An Unexpected is the reaction to a preview that shows too much.
 type Unexpected string
 
 // The reactions to a preview.
@@ -144,14 +144,14 @@ type Wave struct {
 	Ramp    *Ramp             `json:"ramp,omitempty" doc:"Several waves that grow, until all nodes are taken."`
 	Rest    bool              `json:"rest,omitempty" doc:"All nodes that are left."`
 	Soak    quantity.Duration `json:"soak,omitzero" doc:"The time after the wave and its gates, before the next wave."`
-	Approve []string          `json:"approve,omitempty" doc:"The users who can approve the start of the wave."`
+	Approve []string          `json:"approve,omitempty" doc:"The users that can approve the start of the wave."`
 }
 
 // A Ramp is a row of waves, each larger than the one before.
 type Ramp struct {
 	Start  int     `json:"start" doc:"The number of nodes of the first wave."`
 	Factor float64 `json:"factor" doc:"By how much each wave is larger than the one before."`
-	Max    int     `json:"max,omitempty" doc:"The largest number of nodes of a wave. 0 is no limit."`
+	Max    int     `json:"max,omitempty" doc:"The largest number of nodes of a wave. With 0, there is no limit."`
 }
 
 // Default returns a ramp with the values of the keys that a file leaves out.
@@ -170,11 +170,11 @@ type Failures struct {
 	Count       *int              `json:"count,omitempty" doc:"The number of failures that are tolerated."`
 	Percent     *quantity.Percent `json:"percent,omitempty" doc:"The percentage of failures that are tolerated: of all nodes, and of the nodes of the wave."`
 	Consecutive *int              `json:"consecutive,omitempty" doc:"The number of failures in a row that are tolerated."`
-	Scope       Scope             `json:"scope" doc:"What the limits are for: each wave, the whole rollout, or both (wave+rollout)."`
+	Scope       Scope             `json:"scope" doc:"The scope of the limits: each wave, the whole rollout, or both (wave+rollout)."`
 	Strict      bool              `json:"strict" doc:"Whether fewer nodes are started as failures occur, so that the limit cannot be exceeded by more than one."`
 }
 
-// A Scope is what limits of failures count.
+// A Scope is the set of nodes for which a limit of failures counts.
 type Scope string
 
 // The scopes.
@@ -212,14 +212,14 @@ func (Cause) Synonyms() map[string]string { return map[string]string{"connect": 
 
 // A Node has the limits of one node.
 type Node struct {
-	Timeout    quantity.Duration `json:"timeout" doc:"The longest time of one run. 0s is no limit."`
-	Retries    int               `json:"retries" doc:"How many times a run is repeated."`
+	Timeout    quantity.Duration `json:"timeout" doc:"The longest time of one run. With 0s, there is no limit."`
+	Retries    int               `json:"retries" doc:"The number of times that a run is repeated."`
 	RetryOn    []Cause           `json:"retry_on" doc:"After which results a run is repeated."`
 	RetryAfter quantity.Duration `json:"retry_after" doc:"The time before a run is repeated."`
 	HealthyFor quantity.Duration `json:"healthy_for,omitzero" doc:"The time for which a node stays in work after its run and its gates have succeeded."`
 }
 
-// A Reaction is what follows too many failures.
+// A Reaction is the reaction to too many failures.
 type Reaction string
 
 // The reactions.
@@ -269,10 +269,10 @@ type Window struct {
 	From    Clock   `json:"from" doc:"The time of day at which the window opens, such as 09:00."`
 	To      Clock   `json:"to" doc:"The time of day at which the window closes. If it is not after from, the window closes on the next day."`
 	TZ      Zone    `json:"tz" doc:"The time zone, such as Europe/Berlin."`
-	AtClose AtClose `json:"at_close" doc:"What happens if the window closes inside a wave: pause (nodes in work are finished) or finish_wave."`
+	AtClose AtClose `json:"at_close" doc:"The reaction if the window closes inside a wave: pause (nodes in work are finished) or finish_wave."`
 }
 
-// An AtClose is what happens when a window closes.
+// An AtClose is the treatment of a wave when its window closes.
 type AtClose string
 
 // The ways to treat the wave at the close of a window.
@@ -304,16 +304,16 @@ func (Unless) Values() []string { return []string{string(Emergency)} }
 // Approvals say which waves need the approval of persons.
 type Approvals struct {
 	Before    []string          `json:"before,omitempty" doc:"Names of waves, first_wave or rest."`
-	Users     []string          `json:"users,omitempty" doc:"The users who can approve these waves. The default is everybody."`
-	Need      int               `json:"need" doc:"How many users must approve a wave."`
+	Users     []string          `json:"users,omitempty" doc:"The users that can approve these waves. The default is all users."`
+	Need      int               `json:"need" doc:"The number of users that must approve a wave."`
 	NotAuthor bool              `json:"not_author" doc:"Whether the author of the rollout cannot approve it."`
-	Expires   quantity.Duration `json:"expires,omitzero" doc:"The age at which an approval is void. 0s is no limit."`
+	Expires   quantity.Duration `json:"expires,omitzero" doc:"The age at which an approval is void. With 0s, there is no limit."`
 }
 
 // Hooks run around the work on a node.
 type Hooks struct {
-	Before Hook `json:"before_node,omitzero" doc:"What runs before the work on a node. If it fails, the node fails."`
-	After  Hook `json:"after_node,omitzero" doc:"What runs after the work on a node."`
+	Before Hook `json:"before_node,omitzero" doc:"A task or command before the work on a node. If it fails, the node fails."`
+	After  Hook `json:"after_node,omitzero" doc:"A task or command after the work on a node."`
 	Always bool `json:"always" doc:"Whether the second hook runs also if the work has failed."`
 }
 

@@ -21,7 +21,7 @@ func ParseFact(text string) (Fact, error) {
 	return Fact(text), nil
 }
 
-// UnmarshalText reads what ParseFact reads.
+// UnmarshalText is the counterpart of ParseFact.
 func (f *Fact) UnmarshalText(text []byte) (err error) {
 	*f, err = ParseFact(string(text))
 	return err
@@ -35,7 +35,7 @@ type Order struct {
 	Fact Fact  // of fact
 }
 
-// An OrderBy is what nodes are ordered by.
+// An OrderBy is the property that orders nodes.
 type OrderBy string
 
 // The rules of order.
@@ -93,7 +93,7 @@ func (o Order) String() string {
 // MarshalText writes String.
 func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads what ParseOrder reads.
+// UnmarshalText is the counterpart of ParseOrder.
 func (o *Order) UnmarshalText(text []byte) (err error) {
 	*o, err = ParseOrder(string(text))
 	return err
@@ -161,7 +161,7 @@ func (d Days) String() string {
 // MarshalText writes String.
 func (d Days) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what ParseDays reads.
+// UnmarshalText is the counterpart of ParseDays.
 func (d *Days) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDays(string(text))
 	return err
@@ -187,7 +187,7 @@ func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", c/60, c%60) }
 // MarshalText writes String.
 func (c Clock) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what ParseClock reads.
+// UnmarshalText is the counterpart of ParseClock.
 func (c *Clock) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseClock(string(text))
 	return err
@@ -251,7 +251,7 @@ func (m Moment) End(loc *time.Location) time.Time {
 	return m.Start(loc)
 }
 
-// UnmarshalText reads what ParseMoment reads.
+// UnmarshalText is the counterpart of ParseMoment.
 func (m *Moment) UnmarshalText(text []byte) (err error) {
 	*m, err = ParseMoment(string(text))
 	return err

@@ -3,7 +3,9 @@ package rollout
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,15 +52,26 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// eventNames returns the types of events that have a method Type.
+// eventNames returns the types of events. They are those of the decoder and of the reference.
 func eventNames(t *testing.T) []string {
 	t.Helper()
-	list := []string{
-		"created", "driver_started", "driver_stopped", "node_started", "node_state", "node_asked", "node_stop", "node_finished", "node_retry",
-		"node_soaking", "node_ended", "hook_started", "hook_finished", "gate_started", "gate_measure", "gate_measured", "gate_ended",
-		"preview_started", "preview_finished", "preview_ended", "wave_started", "wave_ended", "soak_started", "paused", "resumed", "approved",
-		"rejected", "promoted", "skipped", "retried", "abort_requested", "superseded", "rollback_requested", "rollback_started", "rollback_finished",
-		"edited", "clock_moved", "state", "ended",
+	code, err := os.ReadFile("codec.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/rollout-reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, m := range regexp.MustCompile(`(?m)^\tcase "([a-z_]+)":$`).FindAllSubmatch(code, -1) {
+		list = append(list, string(m[1]))
+		if !bytes.Contains(page, []byte("`"+string(m[1])+"`")) {
+			t.Errorf("the reference does not name the event %s", m[1])
+		}
+	}
+	if len(list) < 30 {
+		t.Fatalf("found only the events %v", list)
 	}
 	return list
 }

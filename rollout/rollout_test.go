@@ -105,6 +105,9 @@ func simulate(t testing.TB, seed uint64, n int) *sim {
 	if crashes {
 		s.often = 0.004
 	}
+	if rng.IntN(4) == 0 {
+		s.jumps = 0.02
+	}
 	s.resumes = rng.IntN(30)
 	s.drive()
 	if err := s.model.last(s.state); err != nil {
@@ -138,6 +141,9 @@ func TestSimulation(t *testing.T) {
 		s := simulate(t, uint64(seed), size)
 		phase, _ := s.state.Phase()
 		ends[phase]++
+		if n >= 10_000 && seed%50 == 49 {
+			t.Logf("%d rollouts ended as %v", seed+1, ends)
+		}
 	}
 	t.Logf("%d rollouts ended as %v", seeds, ends)
 	for _, p := range []Phase{Succeeded, Failed, Aborted, RolledBack} {

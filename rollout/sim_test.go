@@ -125,6 +125,7 @@ type sim struct {
 	appends int
 	crashed int
 	often   float64 // probability of a crash at each append
+	jumps   float64 // probability of a jump of the clock whenever time passes
 	encoded bool    // events are encoded and decoded
 
 	resumes int // pauses that the person ends
@@ -281,9 +282,30 @@ func (s *sim) decided(events []Event) bool {
 	return true
 }
 
+// jump sets the clock of the driver. What happens on the nodes goes on evenly. A driver sees a jump forward
+// itself; Step finds a jump back.
+func (s *sim) jump() {
+	s.t.Helper()
+	by := time.Duration(s.rng.IntN(7200)-3600) * time.Second
+	for i := range s.arrivals {
+		s.arrivals[i].at = s.arrivals[i].at.Add(by)
+	}
+	for _, r := range s.fleet.active {
+		r.end = r.end.Add(by)
+	}
+	s.now = s.now.Add(by)
+	if by > 0 {
+		s.append(&ClockMoved{By: int64(by), Reason: "the clock was set forward"})
+	}
+}
+
 // await lets time pass up to the next arrival or deadline.
 func (s *sim) await(next time.Time) {
 	s.t.Helper()
+	if s.jumps > 0 && s.rng.Float64() < s.jumps {
+		s.jump()
+		return
+	}
 	if len(s.arrivals) > 0 && (next.IsZero() || !s.arrivals[0].at.After(next)) {
 		s.now = later(s.now, s.arrivals[0].at)
 		var batch []Event

@@ -158,6 +158,9 @@ func Decode(data []byte) (Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
+	if e := fast(name, rest[1:]); e != nil {
+		return e, nil
+	}
 	e := newEvent(name)
 	if e == nil {
 		return nil, fmt.Errorf("unknown event %q: it may be of a newer version of bolt", name)
@@ -173,6 +176,14 @@ func Decode(data []byte) (Event, error) {
 	return e, nil
 }
 
+// object returns an object whose opening brace is missing.
+func object(rest []byte) []byte {
+	data := make([]byte, 1+len(rest))
+	data[0] = '{'
+	copy(data[1:], rest)
+	return data
+}
+
 // split returns the type of an event, and the event without the key "type". Encode writes that
 // key first, which spares a second pass over the event.
 func split(data []byte) (name string, rest []byte, err error) {
@@ -182,10 +193,10 @@ func split(data []byte) (name string, rest []byte, err error) {
 			switch name := string(after[:i]); after[i+1] {
 			case ',':
 				if i+2 < len(after) && after[i+2] == '"' {
-					return name, append([]byte{'{'}, after[i+2:]...), nil
+					return name, object(after[i+2:]), nil
 				}
 			case '}':
-				return name, append([]byte{'{'}, after[i+1:]...), nil
+				return name, object(after[i+1:]), nil
 			}
 		}
 	}

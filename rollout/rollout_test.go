@@ -279,3 +279,22 @@ func BenchmarkRollout10000(b *testing.B) {
 		runtime.KeepAlive(s)
 	}
 }
+
+// BenchmarkLoad10000 reads the log of a rollout of 10,000 nodes, and makes its status.
+func BenchmarkLoad10000(b *testing.B) {
+	st := read(b, "strategy: {waves: [{count: 1}, {percent: 10}, {rest: true}], concurrency: {max: 200}, failures: {percent: 20}}")
+	s := newSim(b, create(b, st, nodes(10_000, rand.New(rand.NewPCG(3, 3)))), newFleet(3, rates{failed: 0.02}), true)
+	s.drive()
+	size := 0
+	for _, data := range s.log {
+		size += len(data)
+	}
+	b.ReportMetric(float64(len(s.log)), "events")
+	b.ReportMetric(float64(size)/1e6, "MB")
+	for b.Loop() {
+		s.reload()
+		if len(s.state.Status().Nodes) != 10_000 {
+			b.Fatal("nodes are missing")
+		}
+	}
+}

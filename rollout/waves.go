@@ -54,9 +54,6 @@ func (c *Created) check() error {
 	if problems := c.Strategy.Check(); len(problems) > 0 {
 		return fmt.Errorf("strategy: %s: %s", problems[0].Path, problems[0].Text)
 	}
-	if c.StrategyDigest != c.Strategy.Digest() {
-		return fmt.Errorf("the strategy does not have the digest that the event names")
-	}
 	return checkWaves(&c.Strategy, c.Nodes, c.Waves)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -51,37 +52,50 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 	if err != nil {
 		return err
 	}
-	dir, name := no.dir, "new-"+transport.NewPrivateName()
-	program, err := h.Program()
+	name, err := s.put(ctx, h, no.dir, unpacks(no))
 	if err != nil {
-		return err
-	}
-	src := ofBytes(name, 0o700, program)
-	o := transport.FileOptions{Label: s.t.Label, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
-	if err := s.conn.Put(ctx, transport.Tree{FS: src, Path: name, Name: name}, path.Join(dir, name), o); err != nil {
-		if e, is := errors.AsType[*transport.Error](err); is && e.Class == transport.ClassFile {
-			return s.t.unusable("its helper cannot be copied to %s: %s", dir, e.Msg)
-		}
 		return err
 	}
 	if input, err = placing(); err != nil {
 		return err
 	}
+	dir := no.dir
 	no, err = s.attempt(ctx, s.sum, name, append([]string{"--placed", h.Sum}, args...), input, r)
 	if err != nil || no == nil {
 		return err
 	}
 	// A later helper removes it otherwise.
-	rm := &transport.Cmd{Label: s.t.Label, Argv: []string{"rm", "-f", path.Join(dir, name)}, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
+	rm := &transport.Cmd{Label: s.t.Label, Argv: []string{"rm", "-f", path.Join(dir, name), path.Join(dir, strings.TrimSuffix(name, packedExt))}, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
 	_, _ = s.conn.Run(ctx, rm)
 	return s.explain(no)
 }
 
+// put copies the helper to the state directory, packed if the machine can unpack it, and returns the name of the file.
+func (s *session) put(ctx context.Context, h *embedded.Helper, dir string, packed bool) (name string, err error) {
+	name = "new-" + transport.NewPrivateName()
+	read, mode := h.Program, fs.FileMode(0o700)
+	if packed {
+		name += packedExt
+		read, mode = h.Packed, 0o600
+	}
+	data, err := read()
+	if err != nil {
+		return "", err
+	}
+	o := transport.FileOptions{Label: s.t.Label, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
+	err = s.conn.Put(ctx, transport.Tree{FS: ofBytes(name, mode, data), Path: name, Name: name}, path.Join(dir, name), o)
+	if e, is := errors.AsType[*transport.Error](err); is && e.Class == transport.ClassFile {
+		return "", s.t.unusable("its helper cannot be copied to %s: %s", dir, e.Msg)
+	}
+	return name, err
+}
+
 // helper returns the helper for the machine.
 func (s *session) helper(no *cannot) (*embedded.Helper, error) {
-	h := s.t.Helpers.Find(systems()[no.detail])
+	system := strings.TrimSuffix(no.detail, canUnpack)
+	h := s.t.Helpers.Find(systems()[system])
 	if h == nil {
-		return nil, s.explain(&cannot{kind: kindSystem, detail: no.detail})
+		return nil, s.explain(&cannot{kind: kindSystem, detail: system})
 	}
 	return h, nil
 }
@@ -106,7 +120,7 @@ func noSums(string) string { return "none" }
 
 // attempt runs the helper once. no is set if it did not start.
 func (s *session) attempt(ctx context.Context, sum func(system string) string, name string, args []string, input []byte, r *results) (no *cannot, err error) {
-	argv := append([]string{"/bin/sh", "-c", startScript, "sh", s.run, s.t.Dir, sum("linux-amd64"), sum("linux-arm64"), name}, args...)
+	argv := append([]string{"/bin/sh", "-c", script(name), "sh", s.run, s.t.Dir, sum("linux-amd64"), sum("linux-arm64"), name}, args...)
 	errs := &head{}
 	in := r.reader(s.run)
 	st, err := s.conn.Run(ctx, &transport.Cmd{
@@ -156,6 +170,8 @@ func (s *session) explain(no *cannot) error {
 		return s.t.unusable("no file can be written to %s", no.dir)
 	case "exec":
 		return s.t.unusable("no program can be run from %s: the file system may be mounted noexec. %s", no.dir, no.detail)
+	case "unpack":
+		return s.t.unusable("the helper cannot be unpacked in %s: %s", no.dir, no.detail)
 	case kindAbsent:
 		return s.t.unusable("the helper in %s was removed meanwhile", no.dir)
 	}

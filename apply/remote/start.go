@@ -63,7 +63,31 @@ why=$("$file" 2>&1)
 code=$?
 rm -f "$file"
 [ "$code" = 0 ] || cannot "exec $why"
+command -v gzip >/dev/null && system="$system gzip"
 cannot "absent $system"`
+
+// unpackScript is startScript for a new helper that is packed.
+var unpackScript = strings.Replace(startScript, "file=$dir/${new:-helper-$sum}\n", `file=$dir/${new%.gz}
+why=$(gzip -dc <"$dir/$new" 2>&1 >"$file" && chmod 700 "$file" 2>&1) || { rm -f "$file" "$dir/$new"; cannot "unpack $why"; }
+rm -f "$dir/$new"
+`, 1)
+
+const (
+	packedExt = ".gz"
+	// canUnpack is behind the system in the detail of kindAbsent if the machine can unpack the helper.
+	canUnpack = " gzip"
+)
+
+// script is the script for the name of a file that has just arrived, or "".
+func script(name string) string {
+	if strings.HasSuffix(name, packedExt) {
+		return unpackScript
+	}
+	return startScript
+}
+
+// unpacks reports whether the machine can unpack the helper.
+func unpacks(no *cannot) bool { return strings.HasSuffix(no.detail, canUnpack) }
 
 // cannotPrefix is how the line of startScript begins.
 func cannotPrefix(run string) string { return "bolt-cannot " + run + " " }

@@ -1,6 +1,9 @@
 package remote
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +65,12 @@ func TestStartScript(t *testing.T) {
 			return os.Symlink("/bin/true", dir+"/state/helper-sum")
 		}, kind: "absent"},
 		{name: "a new helper that is not there", make: withHelper, newer: "new-x", kind: "exec"},
+		{name: "a new helper that is packed", make: func(dir string) error {
+			return errors.Join(withHelper(dir), zip(dir+"/state/new-x.gz", fakeHelper))
+		}, newer: "new-x.gz"},
+		{name: "a new helper that is damaged", make: func(dir string) error {
+			return errors.Join(withHelper(dir), os.WriteFile(dir+"/state/new-x.gz", []byte("no"), 0o600))
+		}, newer: "new-x.gz", kind: "unpack"},
 		{name: "a name with blanks", make: func(dir string) error { return os.Mkdir(dir+"/a  b", 0o755) }, home: "a  b", kind: "absent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,6 +86,9 @@ func TestStartScript(t *testing.T) {
 				}
 				state := filepath.Join(dir, c.home, "state")
 				out, code := start(t, shell, nil, "id", state, "sum", "sum", c.newer, "apply", "--run", "a b")
+				if left, _ := filepath.Glob(state + "/*.gz"); left != nil {
+					t.Errorf("%q: left behind: %v", shell, left)
+				}
 				if c.kind == "" {
 					if want := "started --dir " + state + " apply --run a b\n0027\n"; out != want || code != 0 {
 						t.Errorf("%q: %q, %d", shell, out, code)
@@ -92,6 +104,14 @@ func TestStartScript(t *testing.T) {
 	}
 }
 
+// zip writes a file of gzip.
+func zip(file, text string) error {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	return errors.Join(err, z.Close(), os.WriteFile(file, b.Bytes(), 0o600))
+}
+
 func withHelper(dir string) error {
 	if err := os.Mkdir(dir+"/state", 0o700); err != nil {
 		return err
@@ -103,7 +123,7 @@ func withHelper(dir string) error {
 func start(t *testing.T, shell []string, change func(*exec.Cmd), args ...string) (string, int) {
 	t.Helper()
 	defer syscall.Umask(syscall.Umask(0o027))
-	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-c", startScript, "sh"), args...)...)
+	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-c", script(args[4]), "sh"), args...)...)
 	if change != nil {
 		change(cmd)
 	}

@@ -30,6 +30,7 @@ type Helper struct {
 	System string // such as linux-amd64
 	Sum    string // SHA-256, hexadecimal
 	read   func() ([]byte, error)
+	packed func() ([]byte, error)
 }
 
 // maxSize is the length that a helper can have.
@@ -60,7 +61,8 @@ func Load(files fs.FS) (*Set, error) {
 		if !found || len(sum) != 2*sha256.Size {
 			return nil, fmt.Errorf("the list of helpers has the line %q", line)
 		}
-		s.helpers[system] = &Helper{system, sum, sync.OnceValues(func() ([]byte, error) { return unpack(files, system, sum) })}
+		packed := func() ([]byte, error) { return fs.ReadFile(files, "bolt-helper-"+system+".gz") }
+		s.helpers[system] = &Helper{system, sum, sync.OnceValues(func() ([]byte, error) { return unpack(packed, system, sum) }), packed}
 	}
 	return s, nil
 }
@@ -71,8 +73,11 @@ func (s *Set) Find(system string) *Helper { return s.helpers[system] }
 // Program returns the program. Callers must not change it.
 func (h *Helper) Program() ([]byte, error) { return h.read() }
 
-func unpack(files fs.FS, system, sum string) ([]byte, error) {
-	packed, err := fs.ReadFile(files, "bolt-helper-"+system+".gz")
+// Packed returns the program as a file of gzip. Its digest is not checked.
+func (h *Helper) Packed() ([]byte, error) { return h.packed() }
+
+func unpack(read func() ([]byte, error), system, sum string) ([]byte, error) {
+	packed, err := read()
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // files measures one target with many files, which are new or as wanted.
 func (b *bench) files(ctx context.Context) (err error) {
-	s, err := b.stage(ctx, 1, 0)
+	s, err := b.stage(ctx, 1, line{})
 	if err != nil {
 		return err
 	}

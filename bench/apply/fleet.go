@@ -16,7 +16,7 @@ import (
 
 // copies measures one target beside playbooks of equal copy tasks.
 func (b *bench) copies(ctx context.Context) (err error) {
-	s, err := b.stage(ctx, 1, 0)
+	s, err := b.stage(ctx, 1, line{})
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (b *bench) copies(ctx context.Context) (err error) {
 
 // fleet measures many targets that are as wanted. Playbooks are measured with fewer files.
 func (b *bench) fleet(ctx context.Context) (err error) {
-	s, err := b.stage(ctx, b.targets, 0)
+	s, err := b.stage(ctx, b.targets, line{})
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,15 @@ type scene struct {
 	cleared   int
 }
 
-// stage starts a farm of n targets, with the round-trip time of its network, and a daemon. Each target keeps
+// A line is the network between bolt and the targets.
+type line struct {
+	roundTrip time.Duration
+	rate      int64 // bits per second; 0 is no limit
+}
+
+// stage starts a farm of n targets, with a network, and a daemon. Each target keeps
 // helper and journals in a directory of its own.
-func (b *bench) stage(ctx context.Context, n int, roundTrip time.Duration) (s *scene, err error) {
+func (b *bench) stage(ctx context.Context, n int, net line) (s *scene, err error) {
 	f, err := farm.Real(ctx, n, true)
 	if err != nil {
 		return nil, err
@@ -36,7 +42,7 @@ func (b *bench) stage(ctx context.Context, n int, roundTrip time.Duration) (s *s
 	s = &scene{Farm: f, b: b}
 	s.listeners, err = f.Listeners()
 	if err == nil {
-		s.carried, err = f.Network(roundTrip)
+		s.carried, err = f.Network(net.roundTrip, net.rate)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(f.Dir, "bolt-project.yaml"), []byte("name: bench\napply-settings:\n  dir: state\n"), 0o644)

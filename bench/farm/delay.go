@@ -16,18 +16,19 @@ import (
 // Delay puts a network with a round-trip time between clients and the targets. It
 // is for a farm of real servers, and must be called before the first connection.
 func (f *Farm) Delay(roundTrip time.Duration) error {
-	_, err := f.Network(roundTrip)
+	_, err := f.Network(roundTrip, 0)
 	return err
 }
 
-// Network is Delay with a count: carried returns the number of bytes that the network has carried, in both directions.
-func (f *Farm) Network(roundTrip time.Duration) (carried func() int64, err error) {
+// Network is Delay with a number of bits that each direction of a connection carries in a second, 0 for no limit, and with a count:
+// carried returns the number of bytes that the network has carried, in both directions.
+func (f *Farm) Network(roundTrip time.Duration, rate int64) (carried func() int64, err error) {
 	port, err := os.ReadFile(filepath.Join(f.Dir, "port"))
 	if err != nil {
 		return nil, err
 	}
 	was := strings.TrimSpace(string(port))
-	d := &delayed{oneWay: roundTrip / 2}
+	d := &delayed{oneWay: roundTrip / 2, rate: rate}
 	stop := f.stop
 	f.stop = func() error {
 		d.close()
@@ -63,6 +64,7 @@ func (f *Farm) Network(roundTrip time.Duration) (carried func() int64, err error
 // delayed carries TCP connections and delays each byte. close ends all of them.
 type delayed struct {
 	oneWay  time.Duration
+	rate    int64 // bits per second; 0 is no limit
 	work    sync.WaitGroup
 	carried atomic.Int64
 
@@ -139,11 +141,18 @@ func (d *delayed) carry(to, from net.Conn) {
 	})
 	defer close(pieces)
 	buffer := make([]byte, 64<<10)
+	var free time.Time // when the line has carried all pieces before
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			d.carried.Add(int64(n))
-			pieces <- piece{time.Now().Add(d.oneWay), bytes.Clone(buffer[:n])}
+			if now := time.Now(); free.Before(now) {
+				free = now
+			}
+			if d.rate > 0 {
+				free = free.Add(time.Duration(int64(n) * 8 * int64(time.Second) / d.rate))
+			}
+			pieces <- piece{free.Add(d.oneWay), bytes.Clone(buffer[:n])}
 		}
 		if err != nil {
 			return

@@ -37,7 +37,7 @@ func (f *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 		return nil, err
 	}
 	if f.purge {
-		g.purge()
+		g.purge(h)
 	}
 	return g.list(h), nil
 }
@@ -183,9 +183,10 @@ func (g *generation) sources(ctx context.Context, h *resource.Host) error {
 }
 
 // purge removes the files that are not in a source.
-func (g *generation) purge() {
-	for _, r := range g.files {
-		if r.Params.Value("source") == nil && r.Params.Value("target") == nil {
+func (g *generation) purge(h *resource.Host) {
+	spared := g.spared(h)
+	for rel, r := range g.files {
+		if r.Params.Value("source") == nil && r.Params.Value("target") == nil && !spared(rel) {
 			r.Params.Set("ensure", absent)
 		}
 	}

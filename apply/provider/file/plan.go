@@ -19,6 +19,9 @@ func (f *item) Plan() ([]resource.Change, error) {
 	w := &f.want
 	switch {
 	case !f.ensured():
+		if err := f.mountError(); err != nil {
+			return nil, err
+		}
 		return []resource.Change{f.planEnsure()}, nil
 	case !f.is.exists() || w.ensure == absent:
 		return nil, nil

@@ -72,6 +72,7 @@ func (f *item) Read(ctx context.Context, h *resource.Host) error {
 	}
 	f.known = inodeOf(&f.is.st)
 	f.readLabel(ctx, h)
+	f.readMount()
 	f.warn(h)
 	if !f.managesContent() {
 		return nil

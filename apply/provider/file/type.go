@@ -49,9 +49,11 @@ type item struct {
 	params
 	// known is the file whose attributes may be set: the one that Read saw, or that was made since.
 	known inode
-	is    state // set by Read, as are the next two
+	is    state // set by Read, as are the next three
 	want  wanted
 	text  texts
+	// mount is the first mount point in the directory that is to be removed, relative to it; "" if there is none.
+	mount string
 }
 
 // params are the values of the parameters.

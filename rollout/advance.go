@@ -133,20 +133,12 @@ func (d *decision) summary() string {
 
 // waits returns the phase in which the next wave waits, with the reason; "" if it can start.
 func (d *decision) waits() (Phase, string) {
-	if need := d.need(d.wave + 1); need.Need > 0 {
-		have := 0
-		for _, a := range d.approvals[d.wave+1] {
-			if d.stands(a, need) {
-				have++
-			}
+	if wave, need, by := d.Approval(d.now); len(by) < need.Need {
+		users := "any user"
+		if len(need.Users) > 0 {
+			users = strings.Join(need.Users, ", ")
 		}
-		if have < need.Need {
-			who := "any user"
-			if len(need.Users) > 0 {
-				who = strings.Join(need.Users, ", ")
-			}
-			return AwaitingApproval, fmt.Sprintf("wave %d (%s) needs %d approvals (%s), and has %d", d.wave+1, d.created.Waves[d.wave].Name, need.Need, who, have)
-		}
+		return AwaitingApproval, fmt.Sprintf("wave %d (%s) needs %d approvals (%s), and has %d", wave, d.created.Waves[d.wave].Name, need.Need, users, len(by))
 	}
 	if !d.calendar.Open && d.created.Strategy.Kind != strategy.Check {
 		return AwaitingWindow, d.calendar.Reason
@@ -154,15 +146,15 @@ func (d *decision) waits() (Phase, string) {
 	return "", ""
 }
 
-// stands reports whether an approval is valid now: not expired, and for the present release and strategy.
-func (d *decision) stands(a approval, need strategy.Approval) bool {
-	if a.Release != d.created.Release || a.Strategy != d.created.StrategyDigest {
+// stands reports whether an approval is valid at a time: not expired, and for the present release and strategy.
+func (s *State) stands(a approval, need strategy.Approval, at int64) bool {
+	if a.Release != s.created.Release || a.Strategy != s.created.StrategyDigest {
 		return false
 	}
-	if need.Expires > 0 && d.at >= a.at+int64(need.Expires) {
+	if need.Expires > 0 && at >= a.at+int64(need.Expires) {
 		return false
 	}
-	return (len(need.Users) == 0 || slices.Contains(need.Users, a.By)) && !(need.NotAuthor && a.By == d.created.Author)
+	return (len(need.Users) == 0 || slices.Contains(need.Users, a.By)) && !(need.NotAuthor && a.By == s.created.Author)
 }
 
 // need returns the approvals that a wave needs, from 1. Of the waves that one step makes, only the

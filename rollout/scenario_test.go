@@ -22,7 +22,7 @@ func TestSoak(t *testing.T) {
 	g.is(Running, "wave 1 of 2: count 1")
 	g.all(OutcomeDone)
 	g.is(Soaking, "soaks until 2026-09-01T10:30:00Z")
-	if want := g.now.Add(30 * time.Minute); !g.next.Equal(want) {
+	if want := g.now.Add(30 * time.Minute); !g.next.Equal(want) || !g.s.SoakUntil().Equal(want) {
 		t.Errorf("the next step is at %s, want %s", g.next, want)
 	}
 	t.Run("pause", func(t *testing.T) {
@@ -170,6 +170,9 @@ func TestApproval(t *testing.T) {
 	g.do(ok("ann"))
 	g.do(ok("ann"))
 	g.is(AwaitingApproval, "has 1")
+	if wave, need, by := g.s.Approval(g.now); wave != 1 || need.Need != 2 || !slices.Equal(by, []string{"ann"}) {
+		t.Errorf("wave %d needs %+v, and has %v", wave, need, by)
+	}
 
 	st := read(t, text)
 	st.Rules.Parallel.Max = 7
@@ -200,6 +203,9 @@ func TestNodeGates(t *testing.T) {
 	g := play(t, "order: [name]\nstrategy: {concurrency: {max: 1}}\ngates: [{name: a, at: [node], command: x, count: 2, interval: 10s, error_limit: 1}]", 3)
 	g.finish(n0, OutcomeDone)
 	g.node(n0, NodeVerifying, "")
+	if list := g.s.Gates(); len(list) != 1 || list[0].Node != n0 || list[0].Outcome != gate.Pending || !list[0].Waiting {
+		t.Errorf("the gates are %+v", list)
+	}
 	g.measured("a "+n0, "successful")
 	if want := g.now.Add(10 * time.Second); !g.next.Equal(want) {
 		t.Errorf("the next step is at %s, want %s", g.next, want)

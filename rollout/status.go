@@ -1,5 +1,12 @@
 package rollout
 
+import (
+	"time"
+
+	"bolt/rollout/gate"
+	"bolt/rollout/strategy"
+)
+
 // A Status is the output of "rollout status".
 type Status struct {
 	Rollout string                `json:"rollout"`
@@ -71,4 +78,69 @@ func (s *State) releaseOf(i int) string {
 		return s.created.Nodes[i].Previous
 	}
 	return s.created.Nodes[i].Release
+}
+
+// A GateStatus is a gate that has been started.
+type GateStatus struct {
+	ID      string
+	Name    string
+	Place   gate.Place
+	Wave    int    // from 1; of the place wave
+	Node    string // of the place node
+	Outcome gate.Outcome
+	Reason  string
+	Tally   gate.Tally
+	Waiting bool // for the result of a measurement
+}
+
+// Gates returns the gates of the whole rollout, of the present wave and of nodes in work.
+func (s *State) Gates() []GateStatus {
+	var list []GateStatus
+	add := func(g *gateRun) {
+		st := GateStatus{ID: g.id, Name: g.spec.Name, Place: g.place, Wave: g.wave, Outcome: g.outcome, Reason: g.reason, Tally: g.tally, Waiting: g.session != ""}
+		if g.node >= 0 {
+			st.Node = s.created.Nodes[g.node].Name
+		}
+		list = append(list, st)
+	}
+	for _, g := range s.scoped {
+		add(g)
+	}
+	for _, i := range s.flight {
+		for _, g := range s.nodes[i].gates {
+			add(g)
+		}
+	}
+	return list
+}
+
+// SoakUntil is the end of the present soak; the zero time if there is none.
+func (s *State) SoakUntil() time.Time {
+	if s.step != waveSoak {
+		return time.Time{}
+	}
+	return s.clock.wall(s.soakUntil)
+}
+
+// Failures is the number of failures since they were last accepted: in the rollout, in the present
+// wave, and in a row.
+func (s *State) Failures() (rollout, wave, inRow int) {
+	return s.sums.failed, s.sums.inWave, s.sums.inRow
+}
+
+// Approval returns the approval that the next wave needs, and the users that have given a valid one.
+// The wave is 0 if no wave waits for an approval.
+func (s *State) Approval(now time.Time) (wave int, need strategy.Approval, by []string) {
+	if s.created == nil || s.phase.Ended() || s.stop.end != "" || s.wave > 0 && s.step != waveOver {
+		return 0, strategy.Approval{}, nil
+	}
+	if need = s.need(s.wave + 1); need.Need == 0 {
+		return 0, need, nil
+	}
+	for _, a := range s.approvals[s.wave+1] {
+		if s.stands(a, need, s.clock.adjust(now)) {
+			by = append(by, a.By)
+		}
+	}
+	return s.wave + 1, need, by
 }

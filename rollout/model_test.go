@@ -21,6 +21,7 @@ type model struct {
 	ended    map[string]NodeState
 	counted  map[string]bool
 	hooked   map[string]bool // the first hook ran, and the second has not
+	ready    map[string]bool // the first hook has succeeded, and no run has started
 	failed   int             // since the last acceptance
 	inWave   int
 	inRow    int
@@ -32,7 +33,7 @@ type model struct {
 }
 
 func newModel(c *Created) *model {
-	m := &model{c: c, waveOf: make(map[string]int), byName: make(map[string]Node), inWork: make(map[string]bool), inRun: make(map[string]string), ended: make(map[string]NodeState), counted: make(map[string]bool), hooked: make(map[string]bool), applied: make(map[string]int)}
+	m := &model{c: c, waveOf: make(map[string]int), byName: make(map[string]Node), inWork: make(map[string]bool), inRun: make(map[string]string), ended: make(map[string]NodeState), counted: make(map[string]bool), hooked: make(map[string]bool), ready: make(map[string]bool), applied: make(map[string]int)}
 	for w, wave := range c.Waves {
 		for _, i := range wave.Nodes {
 			m.waveOf[c.Nodes[i].Name] = w + 1
@@ -150,10 +151,15 @@ func (m *model) see(e Event, now time.Time) error {
 				return err
 			}
 		}
-		if m.paused || m.over != "" {
+		if m.paused && !m.ready[e.Node] || m.over != "" { // after its first hook, a node is in work
 			return fmt.Errorf("a run starts on %s although the rollout is paused or over", e.Node)
 		}
+		delete(m.ready, e.Node)
 		m.inRun[e.Node] = e.Run
+	case *HookFinished:
+		if e.Hook == HookBefore && e.OK {
+			m.ready[e.Node] = true
+		}
 	case *NodeFinished:
 		if m.inRun[e.Node] != e.Run {
 			return fmt.Errorf("run %s is not in work on %s", e.Run, e.Node)
@@ -200,7 +206,7 @@ func (m *model) see(e Event, now time.Time) error {
 			}
 		}
 	case *Paused:
-		if e.Reason == "" {
+		if e.Reason == "" && e.By == "" {
 			return fmt.Errorf("a pause without a reason")
 		}
 		m.paused = true
@@ -214,6 +220,8 @@ func (m *model) see(e Event, now time.Time) error {
 		}
 	case *AbortRequested, *RollbackRequested, *Superseded, *Rejected:
 		m.stopping = true
+	case *Skipped:
+		m.ended[e.Node] = NodeSkipped
 	case *Retried:
 		for _, name := range e.Nodes {
 			if s := m.ended[name]; s == "" || s == NodeDone {

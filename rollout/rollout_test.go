@@ -108,6 +108,9 @@ func simulate(t testing.TB, seed uint64, n int) *sim {
 	if rng.IntN(4) == 0 {
 		s.jumps = 0.02
 	}
+	if rng.IntN(3) == 0 && n > 0 {
+		s.meddle = 0.02
+	}
 	s.resumes = rng.IntN(30)
 	s.drive()
 	if err := s.model.last(s.state); err != nil {

@@ -126,6 +126,7 @@ type sim struct {
 	crashed int
 	often   float64 // probability of a crash at each append
 	jumps   float64 // probability of a jump of the clock whenever time passes
+	meddle  float64 // probability of a command whenever time passes
 	encoded bool    // events are encoded and decoded
 
 	resumes int // pauses that the person ends
@@ -299,9 +300,48 @@ func (s *sim) jump() {
 	}
 }
 
+// command gives a random command. The rollout can refuse it.
+func (s *sim) command() {
+	s.t.Helper()
+	var e Event
+	name := s.state.created.Nodes[s.rng.IntN(len(s.state.created.Nodes))].Name
+	switch x := s.rng.IntN(100); {
+	case x < 40:
+		e = &Skipped{Node: name, By: "ops"}
+		if s.state.nodes[s.state.index[name]].state != NodePending {
+			return // the model does not know how failures are taken back
+		}
+	case x < 60:
+		e = &Paused{By: "ops"}
+	case x < 70:
+		e = &Promoted{By: "ops"}
+	case x < 85:
+		if s.state.Outstanding() > 0 {
+			return // a driver waits for what it has begun
+		}
+		s.append(&DriverStopped{Session: s.state.Session()}, &DriverStarted{Session: s.session()})
+		return
+	case x < 88:
+		e = &Superseded{Rollout: "r2", By: "ops"}
+	case x < 92:
+		e = &AbortRequested{By: "ops", Mode: Drain}
+	case x < 96:
+		e = &AbortRequested{By: "ops", Mode: Cancel}
+	default:
+		e = &RollbackRequested{By: "ops"}
+	}
+	if err := s.state.Apply(Record{Revision: s.state.Revision() + 1, Time: s.now, Event: e}); err == nil {
+		s.record(e)
+	}
+}
+
 // await lets time pass up to the next arrival or deadline.
 func (s *sim) await(next time.Time) {
 	s.t.Helper()
+	if s.meddle > 0 && s.rng.Float64() < s.meddle {
+		s.command()
+		return
+	}
 	if s.jumps > 0 && s.rng.Float64() < s.jumps {
 		s.jump()
 		return

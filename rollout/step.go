@@ -247,7 +247,13 @@ func (d *decision) close(i int, o Outcome, reason string) {
 
 func (d *decision) end(i int, o Outcome, reason string) {
 	e := &NodeEnded{Node: d.name(i), State: stateOf(o), Outcome: o, Reason: reason}
-	if o != OutcomeDone && o != OutcomeCancelled {
+	switch o {
+	case OutcomeDone:
+	case OutcomeCancelled:
+		if e.Reason == "" {
+			e.Reason = because(o, d.stop.reason)
+		}
+	default:
 		e.Counted = d.created.Strategy.CountsAs(strategy.Cause(o))
 		e.Reason = because(o, reason)
 	}

@@ -9,8 +9,8 @@ import (
 	"bolt/rollout/strategy"
 )
 
-// Apply folds one event. An error means that the event is not possible in the present state, which
-// is as before then.
+// Apply folds one event. If the event is not possible in the present state, Apply returns an error
+// and the state stays as it was. The error wraps the reason, which a command can print alone.
 func (s *State) Apply(r Record) error {
 	err := s.apply(r.Event, r.Time)
 	if err != nil {

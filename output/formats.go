@@ -29,6 +29,7 @@ const (
 	Events Use = 1 << iota // what happens on targets and in plans
 	Lists                  // lists and answers of commands that Puppet Bolt has
 	Own                    // lists and answers of other commands
+	Folds                  // actions whose equal results are printed once
 )
 
 // A kind is a format with the uses that it has.
@@ -48,10 +49,10 @@ type kind struct {
 // kinds are all formats, the default first. A new format is a file of this package with its Format and its sink, and a row here.
 func kinds() []kind {
 	return []kind{
-		{Format: Human, uses: Events | Lists | Own, about: "default", sink: humanSink},
+		{Format: Human, uses: Events | Lists | Own | Folds, about: "default", sink: humanSink},
 		{Format: JSON, uses: Events | Lists | Own, sink: jsonSink},
 		{Format: NDJSON, uses: Events, other: JSON, about: "one event a line, as it happens", ours: true, sink: ndjsonSink},
-		{Format: Rainbow, uses: Events | Lists, other: Human, sink: humanSink},
+		{Format: Rainbow, uses: Events | Lists | Folds, other: Human, sink: humanSink},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"bolt/event"
@@ -39,17 +40,17 @@ func New(o Options) (event.Sink, error) {
 		return nil, errors.New("output: no writer")
 	}
 	o.Fold = o.Fold || o.Diff
-	if o.Fold && o.Format.Data {
-		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats human and rainbow", o.Format)
-	}
 	if o.Format == (Format{}) {
 		o.Format = Human
 	}
-	sink := find(o.Format.Name).sink
-	if sink == nil {
+	k := find(o.Format.Name)
+	if k.sink == nil {
 		return nil, unknown(o.Format)
 	}
-	return sink(o, bufio.NewWriter(o.Out)), nil
+	if o.Fold && k.uses&Folds == 0 {
+		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats %s", o.Format, strings.Join(Names(Folds), " and "))
+	}
+	return k.sink(o, bufio.NewWriter(o.Out)), nil
 }
 
 func humanSink(o Options, out *bufio.Writer) event.Sink {

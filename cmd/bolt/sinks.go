@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"bolt/audit"
@@ -32,8 +34,8 @@ func (s shown) Event(ctx context.Context, e event.Event) error {
 
 // shown returns the sink that shows an action. It calls stop when nobody reads any more.
 func (a *app) shown(o *acting.Results, targets int, stop context.CancelCauseFunc) (shown, error) {
-	if fold := o.Folds(); fold != "" && a.format().Data {
-		return shown{}, usagef("Option '%s' works with the formats human and rainbow only, not with %s", fold, a.format())
+	if fold, can := o.Folds(), output.Names(output.Folds); fold != "" && !slices.Contains(can, a.format().Name) {
+		return shown{}, usagef("Option '%s' works with the formats %s only, not with %s", fold, strings.Join(can, " and "), a.format())
 	}
 	s, err := a.ForAction(output.Options{Format: a.format(), Verbose: o.Verbose, Stream: a.config.Stream, Fold: o.Fold, Diff: o.Diff}, targets)
 	return shown{s, stop}, err

@@ -16,7 +16,6 @@ import (
 
 const (
 	checkedName = "checked"
-	maxRecord   = 16 << 20 // of a file that recall reads
 	// keepChecked is how long a time stays. It is longer than each period of a schedule, so that older times change nothing.
 	keepChecked = 90 * 24 * time.Hour
 )
@@ -36,7 +35,7 @@ func recall[V any](d *Dir, name string) (record map[string]V, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	text, err := io.ReadAll(f)
 	if err == nil && json.Valid(text) {
 		_ = json.Unmarshal(text, &record) // of another shape: what fits
 	}

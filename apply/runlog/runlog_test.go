@@ -433,6 +433,30 @@ func TestChecked(t *testing.T) {
 	}
 }
 
+// TestAudited keeps the values of many resources, as of a large directory whose files are audited.
+func TestAudited(t *testing.T) {
+	d := open(t)
+	now := time.Now().UTC().Round(time.Second)
+	values := make(map[catalog.Ref]map[string]string)
+	long := strings.Repeat("x", 20_000)
+	for i := range 1000 {
+		values[exec(fmt.Sprint(i))] = map[string]string{"content": long}
+	}
+	if err := d.SetAudited(nil, values, now); err != nil {
+		t.Fatal(err)
+	}
+	audits, err := d.Audited()
+	if a := audits["Exec[7]"]; err != nil || len(audits) != len(values) || a.Values["content"] != long || !a.At.Equal(now) {
+		t.Errorf("%d of %d, %v", len(audits), len(values), err)
+	}
+	if err := d.SetAudited(audits, map[catalog.Ref]map[string]string{exec("new"): {"content": "y"}}, now.AddDate(1, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	if audits, err = d.Audited(); err != nil || len(audits) != 1 || audits["Exec[new]"].Values["content"] != "y" {
+		t.Errorf("%d, %v", len(audits), err)
+	}
+}
+
 // FuzzJournal reads journals of any content.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"begin":{"number":1,"node":"n","by":"b","owed":["Exec[x]"]},"at":"2026-11-27T09:23:41Z"}` + "\n" + `{"owe":["Exec[a]"]}` + "\n" + `{"start":"Exec[a]"}` + "\n" + `{"end":{"ref":"Exec[a]","status":"changed"}}` + "\n" + `{"done":{"counts":{}}}` + "\n"))

@@ -128,7 +128,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	var global globalOptions
-	global.bind(cli.NewBinder(values, nil))
+	global.Bind(cli.NewBinder(values, nil))
 	sources := project.Sources{
 		Dir:        global.project,
 		FromEnv:    sys.env(projectVariable),

@@ -5,7 +5,6 @@ import (
 
 	"bolt/apply/fleet"
 	"bolt/audit"
-	"bolt/cli"
 	"bolt/cli/applying"
 	"bolt/project"
 )
@@ -21,33 +20,21 @@ func (a *app) applying() *applying.Invocation {
 	}
 }
 
-type applyOptions struct{ applying.ManifestOptions }
-
-func (o *applyOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runApply(ctx context.Context, a *app, o *applyOptions) error {
+func runApply(ctx context.Context, a *app, o *applying.ManifestOptions) error {
 	a.warnModulepath()
-	return outcome(a.applying().Manifest(ctx, &o.ManifestOptions))
+	return outcome(a.applying().Manifest(ctx, o))
 }
 
-type policyOptions struct{ applying.PolicyOptions }
-
-func (o *policyOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runPolicyApply(ctx context.Context, a *app, o *policyOptions) error {
+func runPolicyApply(ctx context.Context, a *app, o *applying.PolicyOptions) error {
 	a.warnPolicies()
 	a.warnModulepath()
 	known, err := a.config.PolicyNames()
 	if err != nil {
 		return err
 	}
-	return outcome(a.applying().Policy(ctx, &o.PolicyOptions, known))
+	return outcome(a.applying().Policy(ctx, o, known))
 }
 
-type resourceOptions struct{ applying.ResourceOptions }
-
-func (o *resourceOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runPuppetResource(ctx context.Context, a *app, o *resourceOptions) error {
-	return stopped(a.applying().Resource(ctx, &o.ResourceOptions, !a.format().Data))
+func runPuppetResource(ctx context.Context, a *app, o *applying.ResourceOptions) error {
+	return stopped(a.applying().Resource(ctx, o, !a.format().Data))
 }

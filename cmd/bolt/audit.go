@@ -16,7 +16,7 @@ type showAuditOptions struct {
 	since, last cli.Optional
 }
 
-func (o *showAuditOptions) bind(b *cli.Binder) {
+func (o *showAuditOptions) Bind(b *cli.Binder) {
 	b.Rest(0, &o.files)
 	b.Text("actor", &o.filter.Actor)
 	b.Text("action", &o.filter.Action)
@@ -70,7 +70,7 @@ type verifyAuditOptions struct {
 	expect cli.Optional
 }
 
-func (o *verifyAuditOptions) bind(b *cli.Binder) {
+func (o *verifyAuditOptions) Bind(b *cli.Binder) {
 	b.Rest(0, &o.files)
 	b.Optional("expect", &o.expect)
 }

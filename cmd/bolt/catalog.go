@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/catalogs"
 	"bolt/format/ordered"
@@ -35,8 +34,6 @@ func (a *app) catalogs() *catalogs.Invocation {
 
 type compileOptions struct{ catalogs.CompileOptions }
 
-func (o *compileOptions) bind(b *cli.Binder) { o.Bind(b) }
-
 // beside keeps errors out of the catalogs on standard output.
 func (o *compileOptions) beside() bool { return true }
 
@@ -62,8 +59,6 @@ func outcome(failed bool, err error) error {
 
 type showCatalogOptions struct{ catalogs.ShowOptions }
 
-func (o *showCatalogOptions) bind(b *cli.Binder) { o.Bind(b) }
-
 // beside keeps errors out of a drawing.
 func (o *showCatalogOptions) beside() bool { return o.Draws() }
 
@@ -73,24 +68,16 @@ func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
 	return stopped(a.catalogs().Show(ctx, &o.ShowOptions))
 }
 
-type diffOptions struct{ catalogs.DiffOptions }
-
-func (o *diffOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runCatalogDiff(ctx context.Context, a *app, o *diffOptions) error {
+func runCatalogDiff(ctx context.Context, a *app, o *catalogs.DiffOptions) error {
 	a.warnModulepath()
-	different, failed, err := a.catalogs().Diff(ctx, &o.DiffOptions)
+	different, failed, err := a.catalogs().Diff(ctx, o)
 	if err == nil && !failed && different {
 		return errDifferent
 	}
 	return outcome(failed, err)
 }
 
-type findOptions struct{ catalogs.FindOptions }
-
-func (o *findOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runCatalogFind(ctx context.Context, a *app, o *findOptions) error {
-	found, err := a.catalogs().Find(ctx, &o.FindOptions)
+func runCatalogFind(ctx context.Context, a *app, o *catalogs.FindOptions) error {
+	found, err := a.catalogs().Find(ctx, o)
 	return outcome(!found, err)
 }

@@ -53,7 +53,7 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 	b := cli.NewBinder(given, nil)
 	var global globalOptions
 	var targets acting.Targets
-	global.bind(b)
+	global.Bind(b)
 	targets.Bind(b)
 	if err := targets.Check(); err != nil {
 		return err

@@ -17,7 +17,7 @@ type commandOptions struct {
 	stdin string
 }
 
-func (o *commandOptions) bind(b *cli.Binder) {
+func (o *commandOptions) Bind(b *cli.Binder) {
 	o.BindPrints(b)
 	b.Arg(&o.line)
 	b.Text("stdin", &o.stdin)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"bolt/cli"
 	"bolt/cli/collecting"
 	"bolt/facts"
 	"bolt/format/ordered"
@@ -56,28 +55,16 @@ func (a *app) factsTask(ctx context.Context) (task run.Action, builtIn bool, err
 	return task, t.Module.BuiltIn(), err
 }
 
-type collectOptions struct{ collecting.CollectOptions }
-
-func (o *collectOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func collectFacts(ctx context.Context, a *app, o *collectOptions) error {
-	return a.collecting().Collect(ctx, &o.CollectOptions)
+func collectFacts(ctx context.Context, a *app, o *collecting.CollectOptions) error {
+	return a.collecting().Collect(ctx, o)
 }
 
-type showFactsOptions struct{ collecting.ShowOptions }
-
-func (o *showFactsOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func showFacts(ctx context.Context, a *app, o *showFactsOptions) error {
-	return stopped(a.collecting().Show(ctx, &o.ShowOptions))
+func showFacts(ctx context.Context, a *app, o *collecting.ShowOptions) error {
+	return stopped(a.collecting().Show(ctx, o))
 }
 
-type forgetOptions struct{ collecting.ForgetOptions }
-
-func (o *forgetOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func forgetFacts(ctx context.Context, a *app, o *forgetOptions) error {
-	return stopped(a.collecting().Forget(ctx, &o.ForgetOptions))
+func forgetFacts(ctx context.Context, a *app, o *collecting.ForgetOptions) error {
+	return stopped(a.collecting().Forget(ctx, o))
 }
 
 // cacheDir is a directory in the user's cache; "" if there is none.

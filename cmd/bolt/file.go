@@ -16,7 +16,7 @@ type copyOptions struct {
 	source, dest string
 }
 
-func (o *copyOptions) bind(b *cli.Binder) {
+func (o *copyOptions) Bind(b *cli.Binder) {
 	o.Options.Bind(b)
 	o.Rolling.Bind(b)
 	b.Arg(&o.source)
@@ -38,8 +38,8 @@ type downloadOptions struct {
 	limits acting.Limits
 }
 
-func (o *downloadOptions) bind(b *cli.Binder) {
-	o.copyOptions.bind(b)
+func (o *downloadOptions) Bind(b *cli.Binder) {
+	o.copyOptions.Bind(b)
 	o.limits.Bind(b)
 }
 

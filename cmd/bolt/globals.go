@@ -5,7 +5,7 @@ import "bolt/cli"
 // A nameOption is the one argument of a command.
 type nameOption struct{ name string }
 
-func (o *nameOption) bind(b *cli.Binder) { b.Arg(&o.name) }
+func (o *nameOption) Bind(b *cli.Binder) { b.Arg(&o.name) }
 
 // listOptions are those of commands that list things, or show the named one.
 type listOptions struct {
@@ -13,7 +13,7 @@ type listOptions struct {
 	filter string
 }
 
-func (o *listOptions) bind(b *cli.Binder) {
+func (o *listOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.name)
 	b.Text("filter", &o.filter)
 }
@@ -34,7 +34,7 @@ type globalOptions struct {
 	askSudoPassword   bool
 }
 
-func (o *globalOptions) bind(b *cli.Binder) {
+func (o *globalOptions) Bind(b *cli.Binder) {
 	b.Text("project", &o.project)
 	b.Optional("log-level", &o.logLevel)
 	b.Switch("trace", &o.trace)

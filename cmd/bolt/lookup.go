@@ -39,7 +39,7 @@ type lookupOptions struct {
 	results        acting.Results
 }
 
-func (o *lookupOptions) bind(b *cli.Binder) {
+func (o *lookupOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.key)
 	b.Rest(1, &o.variables)
 	b.Switch("plan-hierarchy", &o.planned)

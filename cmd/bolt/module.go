@@ -40,7 +40,7 @@ func (a *app) installation() *install.Settings {
 
 type installOptions struct{ resolve, force bool }
 
-func (o *installOptions) bind(b *cli.Binder) {
+func (o *installOptions) Bind(b *cli.Binder) {
 	o.resolve = true
 	b.Switch("resolve", &o.resolve)
 	b.Switch("force", &o.force)

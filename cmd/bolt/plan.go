@@ -41,7 +41,7 @@ type planNewOptions struct {
 	puppet bool // in the Puppet language
 }
 
-func (o *planNewOptions) bind(b *cli.Binder) {
+func (o *planNewOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.name)
 	b.Switch("pp", &o.puppet)
 }
@@ -70,7 +70,7 @@ type graphOptions struct {
 	nested bool
 }
 
-func (o *graphOptions) bind(b *cli.Binder) {
+func (o *graphOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.plan)
 	b.Text("as", &o.as)
 	b.Switch("nested", &o.nested)

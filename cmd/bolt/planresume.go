@@ -47,8 +47,8 @@ type resumeOptions struct {
 	outcome cli.Optional
 }
 
-func (o *resumeOptions) bind(b *cli.Binder) {
-	o.playOptions.bind(b)
+func (o *resumeOptions) Bind(b *cli.Binder) {
+	o.playOptions.Bind(b)
 	b.Arg(&o.run)
 	b.Rest(1, &o.secrets)
 	b.Switch("retry", &o.retry)

@@ -23,7 +23,7 @@ type playOptions struct {
 	limits  acting.Limits
 }
 
-func (o *playOptions) bind(b *cli.Binder) {
+func (o *playOptions) Bind(b *cli.Binder) {
 	b.Switch("verbose", &o.verbose)
 	o.limits.Bind(b)
 }
@@ -42,10 +42,10 @@ type planOptions struct {
 	targets acting.Targets
 }
 
-func (o *planOptions) bind(b *cli.Binder) {
-	o.playOptions.bind(b)
+func (o *planOptions) Bind(b *cli.Binder) {
+	o.playOptions.Bind(b)
 	b.Arg(&o.plan)
-	o.params.bind(b)
+	o.params.Bind(b)
 	b.Switch("journal", &o.journal)
 	o.targets.Bind(b)
 }

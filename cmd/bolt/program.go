@@ -56,12 +56,12 @@ func bare(run func(ctx context.Context, a *app) error) action {
 // with is the action of a command that has options of type O.
 func with[O any, P interface {
 	*O
-	bind(b *cli.Binder)
+	Bind(b *cli.Binder)
 }](run func(ctx context.Context, a *app, o P) error) action {
 	return func(given cli.Values, args []string) *bound {
 		o := P(new(O))
 		b := cli.NewBinder(given, args)
-		o.bind(b)
+		o.Bind(b)
 		return &bound{options: o, names: b.Names(), err: b.Err(), run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
 	}
 }

@@ -26,7 +26,7 @@ type projectInitOptions struct {
 	modules string // separated by commas
 }
 
-func (o *projectInitOptions) bind(b *cli.Binder) {
+func (o *projectInitOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.name)
 	b.Text("modules", &o.modules)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"bolt/cli"
 	"bolt/cli/programs"
 )
 
@@ -28,26 +27,14 @@ func concluded(failed bool, err error) error {
 	return stopped(err)
 }
 
-type validateOptions struct{ programs.ValidateOptions }
-
-func (o *validateOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runPuppetValidate(ctx context.Context, a *app, o *validateOptions) error {
-	return concluded(a.programs().Validate(ctx, &o.ValidateOptions))
+func runPuppetValidate(ctx context.Context, a *app, o *programs.ValidateOptions) error {
+	return concluded(a.programs().Validate(ctx, o))
 }
 
-type dumpOptions struct{ programs.DumpOptions }
-
-func (o *dumpOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runPuppetDump(ctx context.Context, a *app, o *dumpOptions) error {
-	return concluded(a.programs().Dump(ctx, &o.DumpOptions))
+func runPuppetDump(ctx context.Context, a *app, o *programs.DumpOptions) error {
+	return concluded(a.programs().Dump(ctx, o))
 }
 
-type evalOptions struct{ programs.EvalOptions }
-
-func (o *evalOptions) bind(b *cli.Binder) { o.Bind(b) }
-
-func runPuppetEval(ctx context.Context, a *app, o *evalOptions) error {
-	return concluded(a.programs().Eval(ctx, &o.EvalOptions))
+func runPuppetEval(ctx context.Context, a *app, o *programs.EvalOptions) error {
+	return concluded(a.programs().Eval(ctx, o))
 }

@@ -34,25 +34,9 @@ func released[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
 }](run func(v *releasing.Invocation, ctx context.Context, o P) error) action {
-	return with(func(ctx context.Context, a *app, o *bindable[O, P]) error {
-		return stopped(run(a.releasing(), ctx, &o.options))
+	return with(func(ctx context.Context, a *app, o P) error {
+		return stopped(run(a.releasing(), ctx, o))
 	})
-}
-
-// bindable are options of another package.
-type bindable[O any, P interface {
-	*O
-	Bind(b *cli.Binder)
-}] struct{ options O }
-
-func (o *bindable[O, P]) bind(b *cli.Binder) { P(&o.options).Bind(b) }
-
-// Check refuses options that contradict each other.
-func (o *bindable[O, P]) Check() error {
-	if c, is := any(&o.options).(checker); is {
-		return c.Check()
-	}
-	return nil
 }
 
 func createRelease(v *releasing.Invocation, ctx context.Context, o *releasing.CreateOptions) error {

@@ -18,7 +18,7 @@ type scriptOptions struct {
 	stdin  string
 }
 
-func (o *scriptOptions) bind(b *cli.Binder) {
+func (o *scriptOptions) Bind(b *cli.Binder) {
 	o.BindPrints(b)
 	b.Arg(&o.script)
 	b.Rest(1, &o.args)

@@ -27,7 +27,7 @@ type secretOptions struct {
 	plugin string
 }
 
-func (o *secretOptions) bind(b *cli.Binder) {
+func (o *secretOptions) Bind(b *cli.Binder) {
 	b.Arg(&o.value)
 	bindPlugin(b, &o.plugin)
 }
@@ -69,7 +69,7 @@ type keysOptions struct {
 	force  bool
 }
 
-func (o *keysOptions) bind(b *cli.Binder) {
+func (o *keysOptions) Bind(b *cli.Binder) {
 	bindPlugin(b, &o.plugin)
 	b.Switch("force", &o.force)
 }

@@ -14,7 +14,7 @@ type inventoryOptions struct {
 	targets acting.Targets
 }
 
-func (o *inventoryOptions) bind(b *cli.Binder) {
+func (o *inventoryOptions) Bind(b *cli.Binder) {
 	b.Switch("detail", &o.detail)
 	o.targets.Bind(b)
 }

@@ -55,10 +55,10 @@ type taskOptions struct {
 	noop   bool
 }
 
-func (o *taskOptions) bind(b *cli.Binder) {
+func (o *taskOptions) Bind(b *cli.Binder) {
 	o.BindPrints(b)
 	b.Arg(&o.task)
-	o.params.bind(b)
+	o.params.Bind(b)
 	b.Switch("noop", &o.noop)
 }
 
@@ -129,7 +129,7 @@ type paramOptions struct {
 	params cli.Optional
 }
 
-func (o *paramOptions) bind(b *cli.Binder) {
+func (o *paramOptions) Bind(b *cli.Binder) {
 	b.Rest(1, &o.pairs)
 	b.Optional("params", &o.params)
 }

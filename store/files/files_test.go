@@ -237,13 +237,24 @@ func TestFullDisk(t *testing.T) {
 	must(t, l.Release(t.Context()))
 }
 
-// childVariable makes the test binary a writer (TestKilled).
-const childVariable = "BOLT_TEST_STORE"
+// These variables make the test binary a writer to the store that they name: until it is killed
+// (TestKilled), or beside another one (TestTwoProcesses).
+const (
+	childVariable  = "BOLT_TEST_STORE"
+	besideVariable = "BOLT_TEST_STORE_BESIDE"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
 		child(dir)
 		os.Exit(1)
+	}
+	if dir := os.Getenv(besideVariable); dir != "" {
+		if err := beside(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -377,9 +388,10 @@ func TestVersion(t *testing.T) {
 func FuzzLog(f *testing.F) {
 	var b bytes.Buffer
 	first := line{Event: store.Event{Revision: 1, Time: time.Unix(1, 0).UTC(), Data: number(1)}, more: 1}
-	sum := first.appendTo(&b, "")
+	v := newVerifier("")
+	first.appendTo(&b, v)
 	second := line{Event: store.Event{Revision: 2, Time: time.Unix(2, 0).UTC(), Fence: 3, Data: json.RawMessage(`{"a":"}"}`)}}
-	second.appendTo(&b, sum)
+	second.appendTo(&b, v)
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:b.Len()-1])
 	f.Add([]byte(`{"sum":"`))
@@ -393,17 +405,115 @@ func FuzzLog(f *testing.F) {
 			t.Fatalf("%+v, %d events", end, len(events))
 		}
 		var out bytes.Buffer
-		sum := ""
+		v := newVerifier("")
 		for i, e := range events {
 			if e.Revision != store.Revision(i+1) {
 				t.Fatalf("event %d has the revision %d", i+1, e.Revision)
 			}
 			l := line{Event: e}
-			sum = l.appendTo(&out, sum)
+			l.appendTo(&out, v)
 		}
 		again := 0
 		if _, err := read(t.Context(), bytes.NewReader(out.Bytes()), "log", tail{}, int64(out.Len()), func(store.Event) { again++ }); err != nil || again != len(events) {
 			t.Fatalf("%d events, then %d: %v", len(events), again, err)
 		}
 	})
+}
+
+// besideEvents is the number of events that each process of TestTwoProcesses adds.
+const besideEvents = 40
+
+// beside adds events. It tries again if another process was faster.
+func beside(dir string) error {
+	s, err := Open(context.Background(), dir)
+	if err != nil {
+		return err
+	}
+	last := store.Revision(0)
+	for done := 0; done < besideEvents; {
+		r, err := s.Append(context.Background(), "log", last, 0, number(int(last)+1))
+		if e, is := errors.AsType[*store.ConflictError](err); is {
+			last = e.Have
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		last = r
+		done++
+	}
+	return nil
+}
+
+// TestTwoProcesses lets two processes append to a log that this process watches.
+func TestTwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	const processes = 2
+	ended := make(chan error, processes)
+	for range processes {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), besideVariable+"="+dir)
+		go func() {
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			ended <- err
+		}()
+	}
+	n := 0
+	for e, err := range open(t, dir).Watch(t.Context(), "log", 0) {
+		must(t, err)
+		if n++; e.Revision != store.Revision(n) || string(e.Data) != strconv.Itoa(n) {
+			t.Fatalf("event %d is %d %s", n, e.Revision, e.Data)
+		}
+		if n == processes*besideEvents {
+			break
+		}
+	}
+	for range processes {
+		must(t, <-ended)
+	}
+	whole(t, open(t, dir), n)
+}
+
+// BenchmarkLoad reads the log of a rollout over 10,000 nodes.
+func BenchmarkLoad(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	const events, each = 60_000, 1000
+	data := make([]json.RawMessage, each)
+	for i := range data {
+		data[i] = json.RawMessage(fmt.Sprintf(`{"type":"node_finished","node":"web%d.example.com","run":"01JXYZ","outcome":"done","changed":true,"catalog":%q}`, i, store.DigestOf(nil)))
+	}
+	for after := store.Revision(0); after < events; {
+		if after, err = s.Append(b.Context(), "log", after, 1, data...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		other, err := Open(b.Context(), s.Dir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if list, err := other.Load(b.Context(), "log", 0); err != nil || len(list) != events {
+			b.Fatal(len(list), err)
+		}
+	}
+}
+
+// BenchmarkAppend adds one event at a time.
+func BenchmarkAppend(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	after := store.Revision(0)
+	for b.Loop() {
+		if after, err = s.Append(b.Context(), "log", after, 1, number(1)); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

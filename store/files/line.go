@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"strconv"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 // Always in this order and without blanks, so that a line is read without a JSON parser.
 type line struct {
 	store.Event
-	sum  string
 	more uint64 // lines of the same Append that follow
 }
 
@@ -35,17 +35,32 @@ const (
 	sumDigits    = 2 * sha256.Size
 )
 
-// chain returns the sum of a line: prev is the sum of the line before, and rest is the line
-// behind its own sum.
-func chain(prev string, rest []byte) string {
-	h := sha256.New()
-	h.Write([]byte(prev))
-	h.Write(rest)
-	return hex.EncodeToString(h.Sum(nil))
+// A verifier has the sum of the last line of a log, as hexadecimal digits.
+type verifier struct {
+	hash hash.Hash
+	last []byte // "" before the first line
+	next [sumDigits]byte
+	raw  [sha256.Size]byte
 }
 
-// appendTo writes the line and its end, and returns its sum.
-func (l *line) appendTo(b *bytes.Buffer, prev string) string {
+func newVerifier(last string) *verifier {
+	return &verifier{hash: sha256.New(), last: append(make([]byte, 0, sumDigits), last...)}
+}
+
+func (v *verifier) sum() string { return string(v.last) }
+
+// chain returns the sum of a line, which is valid until the next call: the SHA-256 of the sum of the
+// line before and of the line behind its own sum.
+func (v *verifier) chain(rest []byte) []byte {
+	v.hash.Reset()
+	v.hash.Write(v.last)
+	v.hash.Write(rest)
+	hex.Encode(v.next[:], v.hash.Sum(v.raw[:0]))
+	return v.next[:]
+}
+
+// appendTo writes the line and its end.
+func (l *line) appendTo(b *bytes.Buffer, v *verifier) {
 	var rest []byte
 	rest = append(rest, partRevision...)
 	rest = strconv.AppendUint(rest, uint64(l.Revision), 10)
@@ -58,13 +73,12 @@ func (l *line) appendTo(b *bytes.Buffer, prev string) string {
 	rest = append(rest, partData...)
 	rest = append(rest, l.Data...)
 	rest = append(rest, '}')
-	sum := chain(prev, rest)
+	v.last = append(v.last[:0], v.chain(rest)...)
 	b.WriteString(partSum)
-	b.WriteString(sum)
+	b.Write(v.last)
 	b.WriteString(`",`)
 	b.Write(rest)
 	b.WriteByte('\n')
-	return sum
 }
 
 // The reasons why a line is damaged.
@@ -73,18 +87,18 @@ var (
 	errSum      = errors.New("the line, or the one before it, is not as it was written")
 )
 
-// parseLine reads a line without its end. Its sum must fit prev. The Data of the event is a part
-// of text.
-func parseLine(text []byte, prev string) (line, error) {
+// line reads the next line, without its end. The Data of the event is a part of text.
+func (v *verifier) line(text []byte) (line, error) {
 	var l line
 	rest, is := bytes.CutPrefix(text, []byte(partSum))
 	if !is || len(rest) < sumDigits+2 || string(rest[sumDigits:sumDigits+2]) != `",` {
 		return l, errNotEvent
 	}
-	l.sum, rest = string(rest[:sumDigits]), rest[sumDigits+2:]
-	if chain(prev, rest) != l.sum {
+	sum, rest := rest[:sumDigits], rest[sumDigits+2:]
+	if !bytes.Equal(v.chain(rest), sum) {
 		return l, errSum
 	}
+	v.last = append(v.last[:0], sum...)
 	rest, is = bytes.CutPrefix(rest, []byte(partRevision))
 	cut := func(part string) string {
 		before, after, found := bytes.Cut(rest, []byte(part))

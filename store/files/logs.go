@@ -60,61 +60,51 @@ func (s *Store) learn(log string, t tail) {
 }
 
 // read reads the lines of a file from a tail to size, and calls each for the events of complete
-// appends. It returns the new tail. What follows the tail is torn.
+// appends. It returns the new tail. What follows the tail is torn. The Data of the events are parts
+// of one piece of memory.
 func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, each func(store.Event)) (tail, error) {
-	section := io.NewSectionReader(f, t.offset, size-t.offset)
-	lines := appendfile.NewReader(section, maxData+1<<10)
+	if size <= t.offset {
+		return t, nil
+	}
+	rest := make([]byte, size-t.offset)
+	n, err := f.ReadAt(rest, t.offset)
+	if err != nil && err != io.EOF {
+		return t, err
+	}
+	rest = rest[:n] // another process can have cut the file
 	var open []store.Event // of an Append that is not complete
-	at, start := t, t.offset
+	at := t
+	v := newVerifier(t.sum)
 	for ctx.Err() == nil {
-		text, err := lines.Next()
-		if err == io.EOF {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 { // a line that is whole but for its end was not synced
 			return t, nil
-		}
-		if err != nil {
-			return t, err
-		}
-		l, err := parseLine(text.Text, at.sum)
-		switch {
-		case text.Open: // a line that is whole but for its end was not synced
-			return t, nil
-		case err == nil && l.Revision != at.revision+1:
-			err = errSum
 		}
 		at.line++
+		l, err := v.line(rest[:end])
+		if err == nil && l.Revision != at.revision+1 {
+			err = errSum
+		}
 		if err != nil {
-			if torn(section, text.Offset) {
+			// What a crash of the machine has left can have zero bytes. No line has one.
+			if bytes.IndexByte(rest, 0) >= 0 {
 				return t, nil
 			}
 			return t, &store.DamagedError{File: path, Line: at.line, Why: err.Error()}
 		}
-		at.offset, at.sum, at.revision, at.fence = start+lines.Offset(), l.sum, l.Revision, max(at.fence, l.Fence)
-		l.Data = bytes.Clone(l.Data)
+		rest = rest[end+1:]
+		at.offset += int64(end + 1)
+		at.revision, at.fence = l.Revision, max(at.fence, l.Fence)
 		if open = append(open, l.Event); l.more > 0 {
 			continue
 		}
 		for _, e := range open {
 			each(e)
 		}
+		at.sum = v.sum()
 		open, t = open[:0], at
 	}
 	return t, context.Cause(ctx)
-}
-
-// torn reports whether the bytes from an offset are what a crash of the machine has left: parts
-// of the file that were not written are zero, and no line has a zero byte.
-func torn(section *io.SectionReader, offset int64) bool {
-	rest := io.NewSectionReader(section, offset, section.Size()-offset)
-	b := make([]byte, 64<<10)
-	for {
-		n, err := rest.Read(b)
-		if bytes.IndexByte(b[:n], 0) >= 0 {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-	}
 }
 
 // Load implements store.Logs.
@@ -228,12 +218,14 @@ func write(f *appendfile.File, t tail, fence store.Fence, events []json.RawMessa
 	var b bytes.Buffer
 	before := t.offset
 	now := time.Now().UTC()
+	v := newVerifier(t.sum)
 	for i, data := range events {
 		l := line{Event: store.Event{Revision: t.revision + 1, Time: now, Fence: fence, Data: data}, more: uint64(len(events) - 1 - i)}
-		t.sum = l.appendTo(&b, t.sum)
+		l.appendTo(&b, v)
 		t.revision++
 		t.line++
 	}
+	t.sum = v.sum()
 	t.offset += int64(b.Len())
 	t.fence = max(t.fence, fence)
 	if err := f.Append(b.Bytes(), true); err != nil {

@@ -37,6 +37,9 @@ import (
 // format is the version of the document. A document of another version is not read.
 const format = 1
 
+// maxSequence is the highest sequence number. All JSON parsers can read it.
+const maxSequence = 1 << 52
+
 // A Release is a document with its ID.
 type Release struct {
 	ID store.Digest // SHA-256 of Text
@@ -109,8 +112,8 @@ func Parse(text []byte) (*Release, error) {
 
 // check refuses a document that this package has not written.
 func (d *Document) check() error {
-	if d.Sequence == 0 {
-		return errors.New("the document of the release has no sequence number")
+	if d.Sequence == 0 || d.Sequence > maxSequence {
+		return fmt.Errorf("the document of the release has the sequence number %d, and it must be between 1 and %d", d.Sequence, uint64(maxSequence))
 	}
 	if len(d.Nodes) == 0 {
 		return errors.New("the release has no nodes")

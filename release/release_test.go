@@ -294,6 +294,7 @@ func TestParse(t *testing.T) {
 		"other format":   strings.Replace(string(good.Text), `"format":1`, `"format":2`, 1),
 		"unknown member": strings.Replace(string(good.Text), `"format":1`, `"format":1,"new":1`, 1),
 		"sequence":       strings.Replace(string(good.Text), `"sequence":1`, `"sequence":0`, 1),
+		"large sequence": strings.Replace(string(good.Text), `"sequence":1`, `"sequence":18446744073709551615`, 1),
 		"digest":         strings.Replace(string(good.Text), `"blob":"`, `"blob":"../`, 1),
 		"no nodes":       `{"format":1,"sequence":1}`,
 	} {

@@ -67,10 +67,11 @@ func (a *Archive) Export(ctx context.Context, e Entry, w io.Writer) error {
 
 // Import adds an exported release. It verifies that each content has the digest that the document
 // names, that all of them are there, and that the signatures are of the document. A
-// release that the archive has already gets only new signatures. author is a user, for people.
-func (a *Archive) Import(ctx context.Context, in io.Reader, author string) (*Release, error) {
+// release that the archive has already gets only new signatures. author is a user,
+// for people; waiting is Options.Waiting.
+func (a *Archive) Import(ctx context.Context, in io.Reader, author string, waiting func(author string)) (*Release, error) {
 	var made *Release
-	err := a.hold(ctx, author, nil, func(ctx context.Context, fence store.Fence) error {
+	err := a.hold(ctx, author, waiting, func(ctx context.Context, fence store.Fence) error {
 		r, signatures, err := unpack(ctx, in, a.receive)
 		if err != nil {
 			return err
@@ -132,6 +133,9 @@ func unpack(ctx context.Context, in io.Reader, receive func(ctx context.Context,
 	r, err := Parse(text)
 	if err != nil {
 		return nil, nil, refused("%v", err)
+	}
+	if r.Sequence > maxSequence/2 { // later releases have higher numbers
+		return nil, nil, refused("its sequence number is %d", r.Sequence)
 	}
 	wanted := make(map[store.Digest]bool) // is it a catalog?
 	for _, d := range r.Contents {

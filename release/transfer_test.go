@@ -112,7 +112,7 @@ func TestTransfer(t *testing.T) {
 	b := archive(t)
 	create(t, b, map[string]*catalog.Catalog{"z": motd(t, "z")})
 	for range 2 { // the second time, nothing is new
-		back, err := b.Import(t.Context(), bytes.NewReader(data), "ben")
+		back, err := b.Import(t.Context(), bytes.NewReader(data), "ben", nil)
 		must(t, err)
 		if !reflect.DeepEqual(back, r) {
 			t.Errorf("%+v", back)
@@ -207,6 +207,10 @@ func TestHostile(t *testing.T) {
 			l[0].data = bytes.Replace(l[0].data, []byte("ada"), []byte("eve"), 1)
 			return l
 		},
+		"large sequence": func(l []entry) []entry {
+			l[0].data = bytes.Replace(l[0].data, []byte(`"sequence":1`), []byte(`"sequence":4503599627370496`), 1)
+			return append(l[:1], l[2:]...) // without the signature
+		},
 		"no JSON":         func(l []entry) []entry { l[0].data = []byte("x"); return l },
 		"missing content": func(l []entry) []entry { return append(l[:blob(l)], l[blob(l)+1:]...) },
 		"damaged content": func(l []entry) []entry { l[blob(l)].data = []byte("x"); return l },
@@ -240,7 +244,7 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := archive(t)
-			if _, err := b.Import(t.Context(), bytes.NewReader(join(t, change(split(t, good)))), "ben"); err == nil {
+			if _, err := b.Import(t.Context(), bytes.NewReader(join(t, change(split(t, good)))), "ben", nil); err == nil {
 				t.Error("it was imported")
 			}
 			if list, err := b.List(t.Context()); err != nil || len(list) != 0 {
@@ -249,7 +253,7 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	for _, size := range []int{0, 100, 600, len(good) / 2} {
-		if _, err := archive(t).Import(t.Context(), bytes.NewReader(good[:size]), "ben"); err == nil {
+		if _, err := archive(t).Import(t.Context(), bytes.NewReader(good[:size]), "ben", nil); err == nil {
 			t.Errorf("%d bytes were imported", size)
 		}
 	}
@@ -268,7 +272,7 @@ func TestHostile(t *testing.T) {
 		}
 		list[0].data = bytes.ReplaceAll(list[0].data, []byte(old), []byte(sum))
 		list = append(list[:1], list[2:]...) // the signature does not fit any more
-		if _, err := archive(t).Import(t.Context(), bytes.NewReader(join(t, list)), "ben"); err == nil || !strings.Contains(err.Error(), "the catalog") {
+		if _, err := archive(t).Import(t.Context(), bytes.NewReader(join(t, list)), "ben", nil); err == nil || !strings.Contains(err.Error(), "the catalog") {
 			t.Errorf("%v", err)
 		}
 	})

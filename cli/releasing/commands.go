@@ -249,7 +249,7 @@ func (v *Invocation) Import(ctx context.Context, o *ImportOptions) error {
 		return fault.File(o.file, err, "The file '%s' could not be read: %v", o.file, fault.WithoutPath(err))
 	}
 	defer f.Close()
-	r, err := a.Import(ctx, f, v.Author)
+	r, err := a.Import(ctx, f, v.Author, v.waiting)
 	if err != nil {
 		return failed(err)
 	}

@@ -140,6 +140,9 @@ func (s *schedule) elapsed(now, last time.Time) bool {
 		return false
 	case s.period == "" || last.IsZero():
 		return true
+	case last.After(now):
+		// Differs from Puppet: the clock was wrong, and the resource would not be applied until that time has come.
+		return true
 	case !s.byNumber:
 		return now.Sub(last) >= periods[s.period]/time.Duration(s.repeat)
 	}

@@ -34,6 +34,8 @@ func TestSchedule(t *testing.T) {
 		{"weekly by number, a later day of the week before", ordered.Of("period", "weekly", "periodmatch", "number"), at("2026-11-21 10:00"), true},
 		{"weekly by number, same week", ordered.Of("period", "weekly", "periodmatch", "number"), at("2026-11-24 10:00"), false},
 		{"monthly by number", ordered.Of("period", "monthly", "periodmatch", "number"), at("2026-10-31 10:00"), true},
+		{"daily, last applied while the clock was wrong", ordered.Of("period", "daily"), now.AddDate(12, 0, 0), true},
+		{"daily by number, last applied while the clock was wrong", ordered.Of("period", "daily", "periodmatch", "number"), now.AddDate(12, 0, 0), true},
 		{"in the range", ordered.Of("range", "10 - 11"), now, true},
 		{"not in the range", ordered.Of("range", []any{"8:00 - 10:29:59", "11 - 12"}), now, false},
 		{"a range over midnight, after it", ordered.Of("range", "22:00 - 10:45"), now, true},

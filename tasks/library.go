@@ -302,7 +302,7 @@ func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
 // sources checks that the files of a task exist: its implementations, or else one
 // file with its name. Find reports all errors in the metadata.
 func sources(s Summary, e entry, raw *ordered.Map, executables []string) error {
-	if s.Module.BuiltIn() && native(mapOf(raw.Value("extensions"))) != "" {
+	if s.Module.BuiltIn() && extension(mapOf(raw.Value("extensions")), "native") != "" {
 		return nil
 	}
 	if impls, ok := raw.Value("implementations").([]any); ok {

@@ -39,6 +39,8 @@ type Task struct {
 	// Native names the part of the program that does the task, on this machine
 	// and for no target; "": a file does it.
 	Native string
+	// Helper names the part of the program that does the task on a target, where it can; "": the file does it everywhere.
+	Helper string
 	// HereOnly is set if bolt itself performs the task and the task acts on this
 	// machine. It is then refused for other targets and other users.
 	HereOnly bool
@@ -140,7 +142,10 @@ func (t *Task) read(ctx context.Context, l *Library, name string, has bool) erro
 	t.InputMethod = r.text("input_method")
 	t.files = r.texts("files")
 	extensions := r.child("extensions")
-	t.Native, t.HereOnly = native(extensions), hereOnly(extensions)
+	t.Native, t.HereOnly = extension(extensions, "native"), hereOnly(extensions)
+	if t.Module.BuiltIn() {
+		t.Helper = extension(extensions, "helper")
+	}
 	if params := r.child("parameters"); params != nil {
 		t.Typed = true
 		for k, v := range params.All() {
@@ -205,10 +210,10 @@ func (t *Task) warn(l *Library) {
 	}
 }
 
-// native reads our own extension: {"bolt": {"native": "name"}}.
-func native(extensions *ordered.Map) string {
+// extension reads one of our own extensions: {"bolt": {"native": "name"}}.
+func extension(extensions *ordered.Map, key string) string {
 	own, _ := extensions.Value("bolt").(*ordered.Map)
-	name, _ := own.Value("native").(string)
+	name, _ := own.Value(key).(string)
 	return name
 }
 

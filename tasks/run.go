@@ -27,6 +27,10 @@ import (
 // in it, is what a task would print.
 type Native func(ctx context.Context, params *ordered.Map) (*ordered.Map, error)
 
+// A Helper does a task on a target without its file. The value, or the error in it, is what the task would print. If done is
+// false, it has done nothing, and the file must run.
+type Helper func(ctx context.Context, site *run.Site, params *ordered.Map) (value *ordered.Map, done bool, err error)
+
 // RunOptions are how a task is run. The zero value is a plain run.
 type RunOptions struct {
 	Noop bool
@@ -34,6 +38,8 @@ type RunOptions struct {
 	RunAs string
 	// Natives do tasks by the name of Task.Native.
 	Natives map[string]Native
+	// Helpers do tasks by the name of Task.Helper, where they can.
+	Helpers map[string]Helper
 }
 
 // A Run is a task with its parameters, as an action on targets.
@@ -220,6 +226,16 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		return err
 	}
 	device := site.Via != site.Target
+	// With noop and as another user than the target's, the file does it.
+	if help := r.opts.Helpers[r.task.Helper]; help != nil && !device && !site.Settings.PowerShell && !r.opts.Noop && r.opts.RunAs == "" {
+		value, done, err := help(ctx, site, r.params)
+		if err == nil && done {
+			r.task.judge(site.Result, value)
+		}
+		if err != nil || done {
+			return err
+		}
+	}
 	shell := shellFeature
 	if site.Settings.PowerShell {
 		shell = powershellFeature

@@ -29,6 +29,7 @@ import (
 	"bolt/puppet/eval"
 	"bolt/puppetdb"
 	"bolt/run"
+	"bolt/tasks"
 )
 
 // An Invocation has the parts of one invocation of bolt that the commands use.
@@ -84,6 +85,18 @@ func (v *Invocation) States(s *fleet.States) (run.Action, error) {
 	d.Helpers = helpers
 	s.Delivery = &d
 	return s, err
+}
+
+// Helpers returns the tasks that the helper does, by the names that the metadata of tasks has for them; none if this bolt has no
+// helpers.
+func (v *Invocation) Helpers() map[string]tasks.Helper {
+	helpers, err := embedded.Built()
+	if err != nil {
+		return nil
+	}
+	d := v.Delivery
+	d.Helpers = helpers
+	return map[string]tasks.Helper{"package": d.Package}
 }
 
 // plugins packs the Ruby code of the modules.

@@ -128,7 +128,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	a.sys.remote.Store(true)
 	err = r.Play(ctx, a.languageOptions(), executor.Options{
 		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
-		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Interpret: a.config.ScriptInterpreter,
+		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers(), Interpret: a.config.ScriptInterpreter,
 		Stream: a.config.Stream || a.format() == output.NDJSON, Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: limits,
 		Catalogs: executor.Catalogs{Facts: a.collecting().Action, Apply: a.applying().Action, States: a.applying().States},
 		Getenv:   a.sys.lookup, Unknown: o.unknown, Ask: a.Asker(a.redacted), Log: a.log,

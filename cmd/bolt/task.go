@@ -84,7 +84,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 
 // taskAction checks the parameters of a task and makes an action of it.
 func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
-	return library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(a.project.Dir)})
+	return library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers()})
 }
 
 // tasksHere are tasks as plugins use them.

@@ -158,7 +158,7 @@ func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordere
 	if err != nil {
 		return nil, err
 	}
-	return x.o.Tasks.Run(ctx, t, checked, tasks.RunOptions{Noop: o.noop, Natives: x.o.Natives})
+	return x.o.Tasks.Run(ctx, t, checked, tasks.RunOptions{Noop: o.noop, Natives: x.o.Natives, Helpers: x.o.Helpers})
 }
 
 // taskWith are the signatures of run_task_with.

@@ -60,6 +60,7 @@ type Options struct {
 	Concurrency int           // targets that are worked on at once, by all steps together
 	Timeout     time.Duration // of an action on one target; 0: none
 	Natives     map[string]tasks.Native
+	Helpers     map[string]tasks.Helper
 	Interpret   bool // scripts are run by the targets' interpreters
 	Stream      bool // the Sink gets output as it arrives
 

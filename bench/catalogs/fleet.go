@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"bolt/bench/measure"
 )
 
 // profiles is the number of classes of a node.
@@ -29,6 +31,18 @@ func (b *bench) made(version string) string { return filepath.Join(b.dir, "made-
 func (b *bench) diff(ctx context.Context) error {
 	return b.measure(ctx, fmt.Sprintf("2 versions of %d catalogs with %d resources compared", b.nodes, b.resources),
 		tool{"bolt", []string{b.bolt, "catalog", "diff", b.made("before"), b.made("after")}})
+}
+
+// release compiles all nodes, and makes releases of them. The first release, which stores all
+// catalogs, is not measured with the others.
+func (b *bench) release(ctx context.Context) error {
+	nodes := []string{"--environment-path", filepath.Join(b.dir, "before"), "-t", "all", "--inventoryfile", filepath.Join(b.dir, "inventory.yaml")}
+	create := append([]string{b.bolt, "release", "create", "--state", filepath.Join(b.dir, "state")}, nodes...)
+	if _, err := measure.Run(ctx, measure.Program{Argv: create, Env: []string{"HOME=" + b.dir}, Dir: b.dir}); err != nil {
+		return err
+	}
+	return b.measure(ctx, fmt.Sprintf("A release of %d nodes with %d resources, which have not changed", b.nodes, b.resources),
+		tool{"bolt catalog compile", append([]string{b.bolt, "catalog", "compile"}, nodes...)}, tool{"bolt release create", create})
 }
 
 // profile is one of the classes of a node: half of the resources are made of templates and data.

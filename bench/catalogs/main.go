@@ -3,6 +3,7 @@
 //   - files: manifests that declare many files, beside "puppet catalog compile";
 //   - fleet: all nodes of a control repository with modules, data and templates;
 //   - diff: the catalogs of these nodes, of two versions of the code;
+//   - release: releases of these nodes, which have not changed, beside their compilation;
 //   - collectors: a manifest with many virtual resources and collectors.
 package main
 
@@ -26,7 +27,7 @@ import (
 
 func main() {
 	var b bench
-	parts := flag.String("parts", "files,fleet,diff,collectors", "`parts` to measure; diff needs fleet")
+	parts := flag.String("parts", "files,fleet,diff,release,collectors", "`parts` to measure; diff and release need fleet")
 	flag.StringVar(&b.bolt, "bolt", "bin/bolt", "`program` to measure")
 	flag.StringVar(&b.puppet, "puppet", "puppet", "`program` to measure it beside; empty or missing: none")
 	flag.IntVar(&b.runs, "runs", 3, "`runs` of each")
@@ -70,7 +71,7 @@ func (b *bench) run(ctx context.Context, parts []string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"files", b.files}, {"fleet", b.fleet}, {"diff", b.diff}, {"collectors", b.collectors}} {
+	}{{"files", b.files}, {"fleet", b.fleet}, {"diff", b.diff}, {"release", b.release}, {"collectors", b.collectors}} {
 		if slices.Contains(parts, part.name) {
 			if err := part.run(ctx); err != nil {
 				return err

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"bolt/catalog"
 	"bolt/catalog/seal"
 	"bolt/format/fault"
 	"bolt/store"
+	"bolt/store/hold"
 )
 
 // Kind is the kind of the errors of this package that users can mend.
@@ -215,59 +215,13 @@ func (a *Archive) Whole(ctx context.Context, r *Release) error {
 	return nil
 }
 
-// Times of the lease of those who add releases or remove contents.
-const (
-	leaseTime  = 30 * time.Second
-	leasePause = 100 * time.Millisecond // between two tries
-)
-
 // hold calls a function with the lease of the archive. It waits for another holder, and calls
-// waiting once before it does. The context of the function ends if the lease is lost.
+// waiting once before it does.
 func (a *Archive) hold(ctx context.Context, holder string, waiting func(holder string), f func(context.Context, store.Fence) error) error {
-	var l store.Lease
-	for told := false; l == nil; {
-		var err error
-		l, err = a.store.Lease(ctx, logName, cmp.Or(holder, "an unnamed user"), leaseTime)
-		held, is := errors.AsType[*store.HeldError](err)
-		if err != nil && !is {
-			return err
+	return hold.While(ctx, a.store, logName, cmp.Or(holder, "an unnamed user"), func(e *store.HeldError) error {
+		if waiting != nil {
+			waiting(e.Holder)
 		}
-		if is {
-			if !told && waiting != nil {
-				waiting(held.Holder)
-			}
-			told = true
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(leasePause):
-			}
-		}
-	}
-	held, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(leaseTime / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-held.Done():
-				return
-			case <-tick.C:
-				if err := l.Renew(held, leaseTime); err != nil {
-					cancel(err)
-				}
-			}
-		}
-	}()
-	err := f(held, l.Fence())
-	cancel(nil)
-	<-done
-	release, end := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
-	defer end()
-	if rerr := l.Release(release); err == nil {
-		err = rerr
-	}
-	return err
+		return nil
+	}, f)
 }

@@ -71,7 +71,7 @@ func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, e
 	if err != nil && err != io.EOF {
 		return t, err
 	}
-	rest = rest[:n] // another process can have cut the file
+	rest = rest[:n]        // another process can have cut the file
 	var open []store.Event // of an Append that is not complete
 	at := t
 	v := newVerifier(t.sum)

@@ -20,8 +20,8 @@ import (
 // Kind is the kind of the errors of this package that users can mend.
 const Kind = "bolt/release-error"
 
-// logName is the log with the events of releases. It is the name of the lease of
-// those who add releases or remove contents, too.
+// logName is the log with the events of releases. A process that adds releases or removes
+// contents has a lease of the same name.
 const logName = "releases"
 
 // An Archive is the releases of a store.

@@ -25,8 +25,8 @@ type Collected struct {
 
 var digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 
-// Collect removes old releases, and all contents that no release needs and no log names. Every
-// digest in an event of another log counts, so what a rollout names stays. If a
+// Collect removes old releases, and all contents that no release needs and no log names. It keeps
+// each content whose digest is in an event of another log, such as that of a rollout. If a
 // release cannot be read, nothing is removed.
 func (a *Archive) Collect(ctx context.Context, o CollectOptions) (*Collected, error) {
 	c := &Collected{}

@@ -42,7 +42,7 @@ type Draft struct {
 }
 
 // Create creates a release of the catalogs that fill adds to the draft. If fill returns
-// an error, there is no release. What was stored for it then stays until Collect removes it.
+// an error, there is no release. Its stored parts stay until Collect removes them.
 func (a *Archive) Create(ctx context.Context, o Options, fill func(context.Context, *Draft) error) (*Release, error) {
 	var made *Release
 	err := a.hold(ctx, o.Author, o.Waiting, func(ctx context.Context, fence store.Fence) error {
@@ -119,7 +119,7 @@ func summary(g diff.Group) Group {
 	return s
 }
 
-// withoutValues removes what a summary does not have, so that diff.Fold puts equal
+// withoutValues removes the parts that a summary does not have, so that diff.Fold puts equal
 // summaries together.
 func withoutValues(changes []diff.Change) []diff.Change {
 	for i, c := range changes {

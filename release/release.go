@@ -18,8 +18,8 @@
 // encrypted (package catalog/seal). If the digest of a catalog is that of the last release of the
 // node, the stored JSON of that release is used again.
 //
-// The digest of a catalog depends on its secrets. A person who has the release and can guess
-// a short secret can find out whether the guess is right.
+// The digest of a catalog depends on its secrets. A person who has the release can guess
+// a short secret and check the guess.
 package release
 
 import (
@@ -72,7 +72,7 @@ type Code struct {
 	Dirty  bool   `json:"dirty"`  // files differ from the commit
 }
 
-// A Node is what a release fixes for one machine.
+// A Node is the part of a release for one machine.
 type Node struct {
 	Catalog store.Digest `json:"catalog"` // what is applied (catalog.Digest)
 	Blob    store.Digest `json:"blob"`    // the catalog in the store

@@ -5,7 +5,7 @@
 //	logs/NAME.jsonl      a log: an event a line
 //	leases/NAME/         the last lease of a name, and the file that its holder locks
 //
-// Only the user who made the directory can read it. The store makes directories and files when it
+// Only the user that made the directory can read it. The store makes directories and files when it
 // writes for the first time, so a command that only reads leaves nothing behind.
 //
 // # Logs
@@ -23,7 +23,7 @@
 //
 // The holder of a lease also locks a file until its process ends. If the holder is a process
 // of the same start of the machine, and the file is not locked any more, another process can
-// take the lease before its time ends. So nobody waits for a process that has crashed.
+// take the lease before its time ends. So a crash delays no other process.
 package files
 
 import (

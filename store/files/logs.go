@@ -86,7 +86,7 @@ func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, e
 			err = errSum
 		}
 		if err != nil {
-			// What a crash of the machine has left can have zero bytes. No line has one.
+			// After a crash of the machine, the end of the file can have zero bytes. No line has one.
 			if bytes.IndexByte(rest, 0) >= 0 {
 				return t, nil
 			}
@@ -231,7 +231,7 @@ func write(f *appendfile.File, t tail, fence store.Fence, events []json.RawMessa
 	if err := f.Append(b.Bytes(), true); err != nil {
 		// After a failed fsync(2), the lines can be in the file.
 		if cut := f.Cut(before); cut != nil {
-			return t, fmt.Errorf("%w; what was written could not be removed: %v", err, cut)
+			return t, fmt.Errorf("%w; the incomplete events could not be removed: %v", err, cut)
 		}
 		return t, err
 	}

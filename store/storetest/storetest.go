@@ -1,4 +1,4 @@
-// Package storetest checks that a store does what package store promises.
+// Package storetest checks stores against the contract of package store.
 package storetest
 
 import (

@@ -27,8 +27,8 @@ import (
 // in it, is what a task would print.
 type Native func(ctx context.Context, params *ordered.Map) (*ordered.Map, error)
 
-// A Helper does a task on a target without its file. The value, or the error in it, is what the task would print. If done is
-// false, it has done nothing, and the file must run.
+// A Helper does a task on a target without its file. The value, or the error in it, is the output of the task. If done is
+// false, the Helper has changed nothing, and the file must run.
 type Helper func(ctx context.Context, site *run.Site, params *ordered.Map) (value *ordered.Map, done bool, err error)
 
 // RunOptions are how a task is run. The zero value is a plain run.

@@ -45,7 +45,7 @@ func (r *Run) Count() (c Counts) {
 	return c
 }
 
-// Silent reports whether there is nothing to tell about a result: the resource was as wanted, and no audited property has changed.
+// Silent reports whether the resource was as wanted and no audited property has changed.
 func (r *Result) Silent() bool { return r.Status == Unchanged && len(r.Events) == 0 }
 
 // Failure returns the text of the first failure of a result; "" if it has not failed.

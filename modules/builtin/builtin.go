@@ -15,7 +15,8 @@
 // files of its own module and of these: a project can replace any other module.
 //
 // A task whose metadata has {"extensions": {"bolt": {"native": NAME}}} has no
-// file to run: the program does it, on the controller.
+// file to run: the program does it, on the controller. With {"helper": NAME}, the
+// helper does it on targets where it can run, and the file elsewhere.
 package builtin
 
 import (

@@ -29,8 +29,8 @@ type metadata struct {
 	}
 	Extensions struct {
 		Bolt struct {
-			Native   string
-			HereOnly bool `json:"here_only"`
+			Native, Helper string
+			HereOnly       bool `json:"here_only"`
 		}
 	}
 }
@@ -140,6 +140,9 @@ func TestTasks(t *testing.T) {
 		}
 		if _, err := fs.Stat(Files(), strings.TrimSuffix(name, "json")+"sh"); err != nil && len(m.Implementations) == 0 && m.Extensions.Bolt.Native == "" {
 			t.Errorf("%s has nothing to run", name)
+		}
+		if m.Extensions.Bolt.Helper != "" && len(m.Implementations) == 0 {
+			t.Errorf("%s has no file for targets without the helper", name)
 		}
 	}
 	scripts, err := fs.Glob(Files(), "*/tasks/*.sh")

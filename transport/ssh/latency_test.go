@@ -84,6 +84,29 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// The session for the next command is asked for together with the command, so commands
+// that follow each other at once take one round trip each.
+func TestCommandsInARow(t *testing.T) {
+	t.Parallel()
+	const rtt = time.Second
+	s := sshtest.Start(t, sshtest.Options{})
+	l := newLab(t, func(o *Options) { o.Keep = true }, s)
+	link := sshtest.Delay(t, s.Addr, rtt/2)
+	to := dest(s)
+	to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
+	c := l.mustDial(t, to)
+	timed(t, c, transport.Cmd{Line: "echo done"})
+	ended := time.Now()
+	for ahead := 0; ahead == 0; time.Sleep(time.Millisecond) {
+		if time.Since(ended) > rtt/2 {
+			t.Fatal("the next session is not there when the command has ended")
+		}
+		c.warm.mu.Lock()
+		ahead = len(c.warm.spare)
+		c.warm.mu.Unlock()
+	}
+}
+
 // warmed waits until all that is wanted ahead is there.
 func warmed(t testing.TB, c *Conn) {
 	t.Helper()

@@ -64,6 +64,9 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 		if err != nil {
 			return nil, err
 		}
+		if c.warm.kept {
+			c.prepareSpare() // now, so that it is there when the request is answered
+		}
 		s, err := c.begin(ctx, ch, request, payload, tty)
 		if err == errSpent && spare {
 			continue // the server had closed the session that was opened ahead
@@ -73,9 +76,6 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 		}
 		if err != nil {
 			return nil, err
-		}
-		if c.warm.kept {
-			c.prepareSpare()
 		}
 		return s, nil
 	}

@@ -434,3 +434,17 @@ func BenchmarkMatch(b *testing.B) {
 		}
 	}
 }
+
+func TestParseOf(t *testing.T) {
+	e, err := match.ParseOf("result.n > 3 and result.list[0] == 'a'", "result")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := subject{"result": ordered.Of("n", int64(4), "list", []any{"a"})}
+	if a, err := e.Match(t.Context(), about); a != match.Yes || err != nil {
+		t.Errorf("%v, %v", a, err)
+	}
+	if _, err := match.ParseOf("name == 'a'", "result"); err == nil || !strings.Contains(err.Error(), "The names are result") {
+		t.Error(err)
+	}
+}

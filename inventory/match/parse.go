@@ -22,9 +22,18 @@ const (
 	maxDigits = 18
 )
 
-// Parse reads an expression. Its error is an *Error.
-func Parse(input string) (*Expr, error) {
-	p := parser{input: input}
+// Parse reads an expression about a target. Its error is an *Error.
+func Parse(input string) (*Expr, error) { return parse(input, nil) }
+
+// ParseOf reads an expression about something else than a target. Its paths begin with one of
+// names, and each can have parts. The error is an *Error.
+func ParseOf(input string, names ...string) (*Expr, error) { return parse(input, names) }
+
+func parse(input string, names []string) (*Expr, error) {
+	p := parser{input: input, names: names}
+	if names == nil {
+		p.names, p.whole = Names(), true
+	}
 	if len(input) > maxSize {
 		return nil, p.fail(0, "the expression is longer than %d bytes", maxSize)
 	}
@@ -49,6 +58,8 @@ func Parse(input string) (*Expr, error) {
 // parser reads one token ahead.
 type parser struct {
 	input string
+	names []string // with which a path can begin
+	whole bool     // only facts and vars have parts
 	tok   token
 	paths [][]any
 }
@@ -326,7 +337,7 @@ func (p *parser) list() (operand, error) {
 // path = name { "." word | "." text | "[" text "]" | "[" number "]" }
 func (p *parser) path() (operand, error) {
 	name := p.tok
-	if !slices.Contains(Names(), name.text) {
+	if !slices.Contains(p.names, name.text) {
 		return operand{}, p.unknown(name)
 	}
 	o := operand{path: []any{name.text}}
@@ -334,7 +345,7 @@ func (p *parser) path() (operand, error) {
 		return o, err
 	}
 	for p.is(".") || p.is("[") {
-		if name.text != "facts" && name.text != "vars" {
+		if p.whole && name.text != "facts" && name.text != "vars" {
 			return o, p.fail(p.tok.at, "%s has no parts; only facts and vars have", name.text)
 		}
 		step, err := p.step()
@@ -386,9 +397,12 @@ func (p *parser) unknown(t token) error {
 	if keyword(strings.ToLower(t.text)) {
 		return p.unexpected("a name, a text, a number or a list")
 	}
-	hint := "texts stand in quotes, and facts are written facts." + t.text
-	if near := spelling.Near(t.text, Names()); near != "" {
+	hint := "texts stand in quotes"
+	if p.whole {
+		hint += ", and facts are written facts." + t.text
+	}
+	if near := spelling.Near(t.text, p.names); near != "" {
 		hint = "did you mean " + near + "? Texts stand in quotes"
 	}
-	return p.fail(t.at, "unknown name '%s': %s. The names are %s", t.text, hint, strings.Join(Names(), ", "))
+	return p.fail(t.at, "unknown name '%s': %s. The names are %s", t.text, hint, strings.Join(p.names, ", "))
 }

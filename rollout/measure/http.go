@@ -1,0 +1,105 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"bolt/format/ordered"
+	"bolt/rollout/gate"
+)
+
+// maxBody bounds the body of a response. The rest is not read.
+const maxBody = 1 << 20
+
+// requests makes the request of a gate: one for each node if it names {{node}} or {{host}}.
+func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w words, s *Subject) Value {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	text := h.URL + h.Body
+	if w.node != "" || !strings.Contains(text, "{{node}}") && !strings.Contains(text, "{{host}}") {
+		return request(ctx, client, h, c, w)
+	}
+	if len(s.Nodes) == 0 {
+		return Value{Outcome: gate.Successful, Reason: "there is no node to measure yet"}
+	}
+	var all []Value
+	for _, node := range s.Nodes {
+		w.node = node
+		v := request(ctx, client, h, c, w).of(node)
+		if all = append(all, v); v.Outcome == gate.Failed {
+			break
+		}
+	}
+	return worst(all)
+}
+
+func request(ctx context.Context, client *http.Client, h *gate.HTTP, c conditions, w words) Value {
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(h.Method, http.MethodGet), w.replace(h.URL, inURL), strings.NewReader(w.replace(h.Body, plain)))
+	if err != nil {
+		return failure(err)
+	}
+	for name, v := range h.Headers {
+		req.Header.Set(name, w.replace(v, plain))
+		if strings.EqualFold(name, "host") {
+			req.Host = w.replace(v, plain)
+		}
+	}
+	resp, err := client.Do(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		// The machine has answered: no service listens there.
+		return Value{Outcome: gate.Failed, Reason: "the connection was refused"}
+	}
+	if err != nil {
+		if e, is := errors.AsType[*url.Error](err); is {
+			err = e.Err // the address can have secrets
+		}
+		return failure(err)
+	}
+	defer resp.Body.Close()
+	if want := cmp.Or(h.Status, http.StatusOK); resp.StatusCode != want {
+		return Value{Outcome: gate.Failed, Value: resp.StatusCode, Reason: fmt.Sprintf("the status is %d, not %d", resp.StatusCode, want)}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return failure(fmt.Errorf("read the body: %w", err))
+	}
+	if h.Match != "" {
+		re, err := regexp.Compile(h.Match)
+		if err != nil {
+			return failure(err)
+		}
+		if !re.Match(body) {
+			return Value{Outcome: gate.Failed, Value: short(string(body)), Reason: fmt.Sprintf("the body does not match %s", h.Match)}
+		}
+	}
+	if c.none() {
+		return Value{Outcome: gate.Successful, Value: resp.StatusCode}
+	}
+	return c.judge(data(resp, body))
+}
+
+// inURL makes a name safe in an address. An IPv6 address stays as it is.
+func inURL(text string) string {
+	return strings.NewReplacer("%5B", "[", "%5D", "]", "%3A", ":").Replace(url.PathEscape(text))
+}
+
+// data returns the body of a response: as data if it is JSON.
+func data(resp *http.Response, body []byte) any {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
+		m := &ordered.Map{}
+		if m.UnmarshalJSON(append(append([]byte(`{"v":`), body...), '}')) == nil {
+			return m.Value("v")
+		}
+	}
+	return strings.TrimSpace(string(body))
+}

@@ -28,6 +28,8 @@ type Delivery struct {
 	Continue bool // apply the rest of a catalog after the connection was lost
 	// Run returns the ID of the run on a target, under which Asked finds it; nil: it is a new one.
 	Run func(t *inventory.Target) string
+	// Seq is the sequence number of the controller, as in remote.Job. 0 is always accepted.
+	Seq int64
 }
 
 func (d *Delivery) run(t *inventory.Target) string {
@@ -48,7 +50,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	start := time.Now()
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, Run: done.ID, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
+		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
 				r.Start = start

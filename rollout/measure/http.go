@@ -84,7 +84,7 @@ func request(ctx context.Context, client *http.Client, h *gate.HTTP, c condition
 	if c.none() {
 		return Value{Outcome: gate.Successful, Value: resp.StatusCode}
 	}
-	return c.judge(data(resp, body))
+	return c.judge(ctx, data(resp, body))
 }
 
 // inURL makes a name safe in an address. An IPv6 address stays as it is.

@@ -84,7 +84,7 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 		if err != nil {
 			return failure(err)
 		}
-		return c.judge(scalar(rows))
+		return c.judge(ctx, scalar(rows))
 	case g.Plan != "":
 		v, err := m.Plan(ctx, g.Plan, w.params(g.Params))
 		switch {
@@ -93,7 +93,7 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 		case err != nil:
 			return Value{Outcome: gate.Failed, Reason: err.Error()}
 		}
-		return c.judge(v)
+		return c.judge(ctx, v)
 	}
 	a := &Action{Command: w.replace(g.Command, shell), Script: g.Script, Task: g.Task, Params: w.params(g.Params)}
 	var nodes []string
@@ -108,7 +108,7 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 	}
 	var all []Value
 	for _, o := range outputs {
-		all = append(all, c.output(&o).of(o.Machine))
+		all = append(all, c.output(ctx, &o).of(o.Machine))
 	}
 	return worst(all)
 }
@@ -194,12 +194,12 @@ func conditionsOf(g *gate.Spec) (c conditions, err error) {
 func (c conditions) none() bool { return c.ok == nil && c.bad == nil }
 
 // output judges the end of an action. If there are conditions, an action that fails has no value.
-func (c conditions) output(o *Output) Value {
+func (c conditions) output(ctx context.Context, o *Output) Value {
 	switch {
 	case !o.Ran:
 		return Value{Outcome: gate.Error, Reason: o.Reason}
 	case o.OK:
-		return c.judge(o.Value)
+		return c.judge(ctx, o.Value)
 	case c.none():
 		return Value{Outcome: gate.Failed, Value: short(o.Value), Reason: o.Reason}
 	}
@@ -207,7 +207,7 @@ func (c conditions) output(o *Output) Value {
 }
 
 // judge judges a value.
-func (c conditions) judge(v any) Value {
+func (c conditions) judge(ctx context.Context, v any) Value {
 	out := Value{Outcome: gate.Successful, Value: short(v)}
 	if c.none() {
 		return out
@@ -217,7 +217,7 @@ func (c conditions) judge(v any) Value {
 		if e == nil {
 			return false, true
 		}
-		a, err := e.Match(context.Background(), about) // the subject needs no context
+		a, err := e.Match(ctx, about)
 		if err != nil {
 			out = failure(err)
 			return false, false

@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bolt/format/fault"
+	"bolt/rollout"
+	"bolt/store"
+)
+
+func now() time.Time { return time.Now().UTC() }
+
+// NewID returns the ID of a new rollout, from the time and the name of its strategy or its release.
+func NewID(name string, at time.Time) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '.', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, name)
+	const most = 60 // bytes; the names of logs have a limit
+	return at.UTC().Format("20060102-150405") + "-" + name[:min(len(name), most)]
+}
+
+// rollbackMark is in the IDs of rollbacks.
+const rollbackMark = "-rollback"
+
+// IsRollback reports whether an ID is that of a rollback.
+func IsRollback(id string) bool {
+	_, after, found := strings.Cut(id, rollbackMark)
+	return found && strings.Trim(after, "-0123456789") == ""
+}
+
+// A BusyError is the error of Create if other rollouts have some of the nodes.
+type BusyError struct {
+	Others []Other
+}
+
+// An Other is a rollout that has not ended, with one of the nodes.
+type Other struct {
+	Rollout, Node string
+	Phase         rollout.Phase
+}
+
+func (e *BusyError) Error() string {
+	o := e.Others[0]
+	return fmt.Sprintf("node %s is in rollout %s, which has not ended (it is %s)", o.Node, o.Rollout, o.Phase)
+}
+
+const (
+	// creating is the lease under which rollouts are made, so that of two rollouts with the same node the later
+	// one is refused.
+	creating      = "rollouts"
+	creatingLimit = time.Minute
+	creatingPause = 50 * time.Millisecond
+)
+
+// Create begins the log of a rollout. The error is a *BusyError if another rollout that has not ended has
+// one of its nodes.
+func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) error {
+	lease, err := l.leased(ctx, holder)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }()
+	open, err := l.Open(ctx)
+	if err != nil {
+		return err
+	}
+	busy := &BusyError{}
+	for _, s := range open {
+		for _, n := range c.Nodes {
+			if _, has := s.Node(n.Name); has {
+				phase, _ := s.Phase()
+				busy.Others = append(busy.Others, Other{Rollout: s.Created().Rollout, Node: n.Name, Phase: phase})
+				break
+			}
+		}
+	}
+	if busy.Others != nil {
+		return busy
+	}
+	_, err = l.Append(ctx, c.Rollout, 0, 0, c)
+	if _, is := errors.AsType[*store.ConflictError](err); is {
+		return fault.New(Kind, "There is a rollout '%s' already", c.Rollout)
+	}
+	return err
+}
+
+// leased waits for the lease under which rollouts are made.
+func (l *Ledger) leased(ctx context.Context, holder string) (store.Lease, error) {
+	for {
+		lease, err := l.logs.Lease(ctx, creating, holder, creatingLimit)
+		if _, held := errors.AsType[*store.HeldError](err); !held {
+			return lease, err
+		}
+		select {
+		case <-time.After(creatingPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// A Last is what the rollouts of a store know of a node.
+type Last struct {
+	Release, Catalog string
+	Healthy          bool
+}
+
+// Last returns what the last rollouts of nodes have left on them. Nodes without a rollout
+// are left out. Runs in noop mode, and rollouts of plans and tasks, leave nothing.
+func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, error) {
+	ids, err := l.IDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	missing := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		missing[n] = true
+	}
+	last := make(map[string]Last, len(nodes))
+	for _, id := range slices.Backward(ids) {
+		if len(missing) == 0 {
+			break
+		}
+		s, err := l.Load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		c := s.Created()
+		if c.Noop || !c.Strategy.Action.IsZero() {
+			continue
+		}
+		status := s.Status().Nodes
+		for _, n := range c.Nodes {
+			if !missing[n.Name] {
+				continue
+			}
+			switch st := status[n.Name]; st.State {
+			case rollout.NodeDone:
+				last[n.Name] = Last{n.Release, n.Catalog, true}
+			case rollout.NodeFailed, rollout.NodeTimeout, rollout.NodeLost:
+				// The run can have changed a part of the node. The release that the node had before is the
+				// last one that it had as a whole.
+				last[n.Name] = Last{n.Previous, n.PreviousCatalog, false}
+			default:
+				continue
+			}
+			delete(missing, n.Name)
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"bolt/rollout"
+	"bolt/rollout/strategy"
+	"bolt/store/files"
+)
+
+func ledgerOf(t *testing.T) *Ledger {
+	t.Helper()
+	s, err := files.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return In(s)
+}
+
+func created(t *testing.T, id string, names ...string) *rollout.Created {
+	t.Helper()
+	spec := rollout.Spec{Rollout: id, Release: "r2", Strategy: strategy.Default()}
+	for _, n := range names {
+		spec.Nodes = append(spec.Nodes, rollout.Node{Name: n, Release: "r2", Catalog: "c2", Previous: "r1", PreviousCatalog: "c1"})
+	}
+	c, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCreate(t *testing.T) {
+	l := ledgerOf(t)
+	if _, err := l.Find(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "There are no rollouts") {
+		t.Error(err)
+	}
+	for _, id := range []string{"20260101-000000-web", "20260102-000000-db"} {
+		if err := l.Create(t.Context(), created(t, id, id+"-node"), "ann"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := l.Create(t.Context(), created(t, "20260103-000000-web", "other", "20260101-000000-web-node"), "ann")
+	if busy, is := errors.AsType[*BusyError](err); !is || len(busy.Others) != 1 || busy.Others[0].Rollout != "20260101-000000-web" {
+		t.Errorf("%v", err)
+	}
+	if _, err := l.Append(t.Context(), "20260102-000000-db-rollback", 0, 0, created(t, "20260102-000000-db-rollback", "x")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"": "20260102-000000-db", "web": "20260101-000000-web", "20260101": "20260101-000000-web", "20260102-000000-db-rollback": "20260102-000000-db-rollback", "none": "",
+	} {
+		if id, err := l.Find(t.Context(), name); id != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v", name, id, err)
+		}
+	}
+	if open, err := l.Open(t.Context()); err != nil || len(open) != 3 {
+		t.Errorf("%d rollouts, %v", len(open), err)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	l := ledgerOf(t)
+	const id = "20260101-000000-web"
+	if err := l.Create(t.Context(), created(t, id, "n"), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	pause := func(*rollout.State) (rollout.Event, error) { return &rollout.Paused{By: "bob"}, nil }
+	if s, err := l.Command(t.Context(), id, pause); err != nil || s.Revision() != 2 {
+		t.Error(err)
+	}
+	_, err := l.Command(t.Context(), id, func(*rollout.State) (rollout.Event, error) { return &rollout.Skipped{Node: "none", By: "bob"}, nil })
+	if err == nil || err.Error() != `There is no node "none" in this rollout` {
+		t.Error(err)
+	}
+	if s, err := l.Load(t.Context(), id); err != nil || s.Revision() != 2 {
+		t.Errorf("the refused command is recorded: %v", err)
+	}
+	if _, err := l.Command(t.Context(), "../x", pause); err == nil {
+		t.Error("an ID that is not a name")
+	}
+}
+
+// TestConcurrentCommands lets two commands meet: the second is decided again.
+func TestConcurrentCommands(t *testing.T) {
+	l := ledgerOf(t)
+	const id = "20260101-000000-web"
+	if err := l.Create(t.Context(), created(t, id, "n"), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	s, err := l.Command(t.Context(), id, func(s *rollout.State) (rollout.Event, error) {
+		if calls++; calls == 1 {
+			if _, err := l.Append(t.Context(), id, s.Revision(), 0, &rollout.Paused{By: "ann"}); err != nil {
+				t.Error(err)
+			}
+		}
+		return &rollout.Paused{By: "bob"}, nil
+	})
+	if err != nil || calls != 2 || s.Revision() != 3 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestLast(t *testing.T) {
+	l := ledgerOf(t)
+	const id = "20260101-000000-web"
+	if err := l.Create(t.Context(), created(t, id, "n", "m"), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A driver without a fleet: the node m fails.
+	add := func(e rollout.Event) {
+		t.Helper()
+		r := rollout.Record{Revision: s.Revision() + 1, Time: time.Now(), Event: e}
+		if err := s.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(t.Context(), id, r.Revision-1, 0, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(&rollout.DriverStarted{Session: "s"})
+	for range 10 {
+		due, _ := rollout.Step(s, time.Now())
+		for _, e := range due {
+			add(e)
+		}
+		for _, e := range due {
+			if started, is := e.(*rollout.NodeStarted); is {
+				outcome := rollout.OutcomeDone
+				if started.Node == "m" {
+					outcome = rollout.OutcomeFailed
+				}
+				add(&rollout.NodeFinished{Node: started.Node, Run: started.Run, Outcome: outcome})
+			}
+		}
+	}
+	last, err := l.Last(t.Context(), []string{"n", "m", "other"})
+	if err != nil || len(last) != 2 || last["n"] != (Last{"r2", "c2", true}) || last["m"] != (Last{"r1", "c1", false}) {
+		t.Errorf("%v, %v", last, err)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	if id := NewID("Web 1", time.Date(2026, 9, 1, 2, 3, 4, 0, time.UTC)); id != "20260901-020304-web-1" {
+		t.Error(id)
+	}
+	for id, want := range map[string]bool{"a-rollback": true, "a-rollback-2": true, "a-rollbacks": false, "a": false} {
+		if IsRollback(id) != want {
+			t.Error(id)
+		}
+	}
+}

@@ -1,0 +1,400 @@
+// Package reach performs the actions of rollouts on the targets of an inventory.
+//
+// A [Fleet] applies the catalogs of releases with the helper (package apply/fleet). The run on a machine has the
+// ID of the event that intends it, and goes on if the connection is lost, so its result can be asked for
+// later. Plans and tasks run without the helper: nobody can be asked for the result of a lost run.
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"bolt/apply/fleet"
+	"bolt/apply/frame"
+	"bolt/apply/remote"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/event"
+	"bolt/event/capture"
+	"bolt/format/ordered"
+	"bolt/inventory"
+	"bolt/rollout"
+	"bolt/rollout/driver"
+	"bolt/rollout/measure"
+	"bolt/run"
+	"bolt/transport"
+)
+
+// Options are the settings of a Fleet. Log and Sink are optional.
+type Options struct {
+	Runner *run.Runner
+	// Target returns the target of a node; "" is this machine.
+	Target func(ctx context.Context, node string) (*inventory.Target, error)
+	// Catalog returns the catalog of a node in a release.
+	Catalog func(ctx context.Context, release, node string) (*catalog.Catalog, error)
+	// Task returns the action of a task, Script that of a script of the project.
+	Task   func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error)
+	Script func(ctx context.Context, path string) (run.Action, error)
+	// Plan runs a plan and returns its value.
+	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
+	Delivery fleet.Delivery // Helpers, Dir, Setting and By
+	Version  string         // of bolt
+	// Report takes the report of each run; nil discards.
+	Report func(r *driver.Run, t *inventory.Target, c *catalog.Catalog, done *report.Run)
+	// Sink takes the events of targets, one at a time; nil discards.
+	Sink event.Sink
+}
+
+// A Fleet is a driver.Fleet. It is safe for concurrent use.
+type Fleet struct {
+	o  Options
+	mu sync.Mutex // around calls of Sink
+}
+
+// New returns a Fleet.
+func New(o Options) *Fleet { return &Fleet{o: o} }
+
+const (
+	// patience is how long a machine that does not answer is asked for the result of a run.
+	patience = time.Minute
+	// pause is between two questions.
+	pause = 2 * time.Second
+	// farewell is how long the result of a run is looked for that was stopped or took too long.
+	farewell = 10 * time.Second
+)
+
+// Apply implements driver.Fleet.
+func (f *Fleet) Apply(ctx context.Context, r *driver.Run) driver.Result {
+	t, err := f.o.Target(ctx, r.Node.Name)
+	if err != nil {
+		return failed(err)
+	}
+	action := r.Rollout.Strategy.Action
+	switch {
+	case action.Plan != "":
+		params := map[string]any{"targets": r.Node.Name}
+		for name, v := range action.Params {
+			params[name] = v
+		}
+		if _, err := f.o.Plan(ctx, action.Plan, params); err != nil {
+			if ctx.Err() != nil {
+				return driver.Result{Outcome: rollout.OutcomeCancelled, Reason: err.Error(), Changed: !r.Noop}
+			}
+			out := failed(err)
+			out.Changed = !r.Noop
+			return out
+		}
+		return driver.Result{Outcome: rollout.OutcomeDone, Changed: !r.Noop}
+	case action.Task != "":
+		task, err := f.o.Task(ctx, action.Task, action.Params, r.Noop)
+		if err != nil {
+			return failed(err)
+		}
+		res := f.run(ctx, task, t, nil)
+		out := outcome(res)
+		out.Changed = !r.Noop && out.Outcome != rollout.OutcomeUnreachable && out.Outcome != rollout.OutcomeAuth
+		return out
+	}
+	return f.catalog(ctx, r, t)
+}
+
+func failed(err error) driver.Result {
+	return driver.Result{Outcome: rollout.OutcomeFailed, Reason: err.Error()}
+}
+
+// catalog applies the catalog of a node.
+func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target) driver.Result {
+	c, err := f.o.Catalog(ctx, r.Node.Release, r.Node.Name)
+	if err != nil {
+		return failed(err)
+	}
+	d := f.delivery(r)
+	var refused *remote.RefusedError
+	var done *report.Run
+	a := &fleet.Apply{
+		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
+		Compile: func(context.Context, *inventory.Target, *ordered.Map, bool) (*catalog.Catalog, error) { return c, nil },
+		Deliver: func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
+			var err error
+			done, err = d.Deliver(ctx, site, c, each)
+			refused, _ = errors.AsType[*remote.RefusedError](err)
+			return done, err
+		},
+		Version: f.o.Version, Noop: r.Noop,
+	}
+	a.Compiles(1)
+	res := f.run(ctx, a, t, nil)
+	if done != nil && f.o.Report != nil {
+		f.o.Report(r, t, c, done)
+	}
+	if refused != nil {
+		if refused.Kind == frame.KindTwice { // another driver has started this very run
+			return f.Ask(ctx, r)
+		}
+		return driver.Result{Outcome: rollout.OutcomeRefused, Reason: refused.Error()}
+	}
+	out := outcome(res)
+	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
+		return f.fate(ctx, r, out)
+	}
+	return f.known(r, out)
+}
+
+// known fills in what a finished run leaves on the node.
+func (f *Fleet) known(r *driver.Run, out driver.Result) driver.Result {
+	if r.Noop {
+		out.Changed = false
+	} else if out.Outcome == rollout.OutcomeDone {
+		out.Catalog = r.Node.Catalog
+	}
+	return out
+}
+
+func (f *Fleet) delivery(r *driver.Run) *fleet.Delivery {
+	d := f.o.Delivery
+	d.Noop, d.Continue, d.Seq = r.Noop, true, int64(r.Rollout.Sequence)
+	d.Run = func(*inventory.Target) string { return r.ID }
+	return &d
+}
+
+// fate finds the result of a run whose connection was lost, or that was given up.
+func (f *Fleet) fate(ctx context.Context, r *driver.Run, out driver.Result) driver.Result {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+	}
+	asked := f.Ask(ctx, r)
+	switch asked.Outcome {
+	case rollout.OutcomeAbsent:
+		out.Changed = false
+		return out
+	case rollout.OutcomeLost:
+		if asked.Reason != "" {
+			out.Reason += ". " + asked.Reason
+		}
+		return out
+	}
+	return asked
+}
+
+// Ask implements driver.Fleet.
+func (f *Fleet) Ask(ctx context.Context, r *driver.Run) driver.Result {
+	lost := driver.Result{Outcome: rollout.OutcomeLost, Changed: !r.Noop}
+	if !r.Rollout.Strategy.Action.IsZero() {
+		lost.Reason = "the result of a plan or task cannot be asked for"
+		return lost
+	}
+	t, err := f.o.Target(ctx, r.Node.Name)
+	if err != nil {
+		lost.Reason = err.Error()
+		return lost
+	}
+	q := &question{delivery: f.delivery(r)}
+	until := time.Now().Add(patience)
+	for {
+		q.fate = nil
+		res := f.run(ctx, q, t, nil)
+		switch {
+		case q.fate != nil && q.fate.State != frame.StateRunning:
+			return f.known(r, told(q.fate))
+		case q.fate != nil: // it still runs there; the timeout of the node bounds the wait
+			until = time.Now().Add(patience)
+			lost.Reason = "The run still goes on there"
+		case res.Err != nil:
+			lost.Reason = res.Err.Msg
+		}
+		if time.Now().After(until) {
+			return lost
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return lost
+		}
+	}
+}
+
+// A question asks a machine for the fate of a run.
+type question struct {
+	delivery *fleet.Delivery
+	fate     *frame.Fate
+}
+
+// Name and Object make it an Action.
+func (q *question) Name() string { return event.Apply }
+
+// Object is that of an apply.
+func (q *question) Object() string { return "" }
+
+// Do asks.
+func (q *question) Do(ctx context.Context, site *run.Site) (err error) {
+	q.fate, err = q.delivery.Asked(ctx, site)
+	return err
+}
+
+// told is the result of a run that is not in work any more. If the machine does not know the run, it was not started there.
+func told(fate *frame.Fate) driver.Result {
+	switch fate.State {
+	case frame.StateUnknown:
+		return driver.Result{Outcome: rollout.OutcomeAbsent}
+	case frame.StateBroken:
+		reason := "the run was broken off there"
+		if len(fate.Progress) > 0 {
+			reason += " at " + fate.Progress[0]
+		}
+		if fate.Rebooted {
+			reason += ", and the machine was started again"
+		}
+		return driver.Result{Outcome: rollout.OutcomeLost, Reason: reason, Changed: true}
+	}
+	d := fate.Done
+	n := d.Counts
+	out := driver.Result{Outcome: rollout.OutcomeDone, Changed: n.Changed+n.Failed > 0, Changes: n.Changed + n.Noop}
+	switch {
+	case d.Refused != nil:
+		return driver.Result{Outcome: rollout.OutcomeRefused, Reason: strings.Join(d.Refused.Messages, "\n")}
+	case d.Error != "":
+		out.Outcome, out.Reason = rollout.OutcomeFailed, d.Error
+	case d.Stopped != "" && n.Skipped > 0:
+		out.Outcome, out.Reason = rollout.OutcomeLost, "the run was stopped there before all resources had their turn"
+	case n.Failed > 0:
+		out.Outcome, out.Reason = rollout.OutcomeFailed, fmt.Sprintf("%d resources failed", n.Failed)
+	}
+	return out
+}
+
+// run runs an action on one target, and returns the result. take gets it before its output is closed.
+func (f *Fleet) run(ctx context.Context, a run.Action, t *inventory.Target, take func(*event.Result)) *event.Result {
+	var res *event.Result
+	_ = f.o.Runner.Run(ctx, a, []*inventory.Target{t}, event.Func(func(ctx context.Context, e event.Event) error {
+		if end, is := e.(event.TargetEnd); is {
+			res = end.Result
+			if take != nil {
+				take(res)
+			}
+		}
+		if f.o.Sink == nil {
+			return nil
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.o.Sink.Event(ctx, e)
+	}))
+	return res
+}
+
+// outcome classifies the result of an action.
+func outcome(res *event.Result) driver.Result {
+	out := driver.Result{Outcome: rollout.OutcomeDone}
+	if a := res.Applied; a != nil {
+		out.Changed, out.Changes = a.Changed+a.Failed > 0, a.Changed+a.Noop
+	}
+	if res.OK() {
+		return out
+	}
+	out.Reason = res.Err.Msg
+	switch res.Err.Class {
+	case transport.ClassResolve, transport.ClassConnect, transport.ClassThrottled:
+		out.Outcome = rollout.OutcomeUnreachable
+	case transport.ClassAuth, transport.ClassHostKeyUnknown, transport.ClassHostKeyChanged, transport.ClassRunAs:
+		out.Outcome = rollout.OutcomeAuth
+	case transport.ClassTimeout:
+		out.Outcome = rollout.OutcomeTimeout
+		if res.Err.Code == "CONNECT_ERROR" {
+			out.Outcome = rollout.OutcomeUnreachable
+		}
+	case transport.ClassLost:
+		out.Outcome, out.Changed = rollout.OutcomeLost, true
+	case transport.ClassCancelled:
+		out.Outcome, out.Changed = rollout.OutcomeCancelled, true
+	case event.ClassSkipped:
+		out.Outcome = rollout.OutcomeCancelled
+	default:
+		out.Outcome = rollout.OutcomeFailed
+	}
+	return out
+}
+
+// maxSaid bounds the output of a measurement.
+const maxSaid = 64 << 10
+
+// Run is for measure.Means.
+func (f *Fleet) Run(ctx context.Context, a *measure.Action, nodes []string) ([]measure.Output, error) {
+	action, err := f.action(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if nodes == nil {
+		nodes = []string{""}
+	}
+	outputs := make([]measure.Output, len(nodes))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, run.DefaultConcurrency)
+	for i, node := range nodes {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			outputs[i] = f.measured(ctx, action, node)
+		})
+	}
+	wg.Wait()
+	return outputs, nil
+}
+
+func (f *Fleet) measured(ctx context.Context, a run.Action, node string) measure.Output {
+	t, err := f.o.Target(ctx, node)
+	if err != nil {
+		return measure.Output{Machine: node, Reason: err.Error()}
+	}
+	out := measure.Output{Machine: t.SafeName()}
+	f.run(ctx, a, t, func(res *event.Result) {
+		out.OK = res.OK()
+		switch {
+		case res.Output != nil:
+			out.Value = said(res.Output, capture.Stdout)
+		case res.Value != nil:
+			out.Value = res.Value
+		}
+		if out.OK {
+			out.Ran = true
+			return
+		}
+		out.Ran = res.Err.Class == event.ClassFailed
+		out.Reason = res.Err.Msg
+		if res.Output != nil {
+			if last := lastLine(said(res.Output, capture.Stderr)); last != "" {
+				out.Reason += ": " + last
+			}
+		}
+	})
+	return out
+}
+
+func (f *Fleet) action(ctx context.Context, a *measure.Action) (run.Action, error) {
+	switch {
+	case a.Task != "":
+		return f.o.Task(ctx, a.Task, a.Params, false)
+	case a.Script != "":
+		return f.o.Script(ctx, a.Script)
+	}
+	return &run.Command{Line: a.Command}, nil
+}
+
+// said returns what was printed, without spaces at its ends.
+func said(o *capture.Output, s capture.Stream) string {
+	if o.Len(s) > maxSaid {
+		return fmt.Sprintf("(more than %d KiB of output)", maxSaid>>10)
+	}
+	var b strings.Builder
+	if err := o.WriteStream(&b, s); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }

@@ -3,8 +3,10 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"io"
 	"time"
 
+	"bolt/apply/bundle"
 	"bolt/apply/remote"
 	"bolt/apply/remote/embedded"
 	"bolt/apply/report"
@@ -30,6 +32,8 @@ type Delivery struct {
 	Run func(t *inventory.Target) string
 	// Seq is the sequence number of the controller, as in remote.Job. 0 is always accepted.
 	Seq int64
+	// Open opens a content of a catalog, as in remote.Job; nil opens the file that the catalog names.
+	Open func(c bundle.Content) (io.ReadCloser, error)
 }
 
 func (d *Delivery) run(t *inventory.Target) string {
@@ -50,7 +54,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	start := time.Now()
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
+		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
 				r.Start = start

@@ -15,6 +15,9 @@ import (
 
 func now() time.Time { return time.Now().UTC() }
 
+// stampForm is the form of the time in IDs.
+const stampForm = "20060102-150405"
+
 // NewID returns the ID of a new rollout, from the time and the name of its strategy or its release.
 func NewID(name string, at time.Time) string {
 	name = strings.Map(func(r rune) rune {
@@ -27,7 +30,7 @@ func NewID(name string, at time.Time) string {
 		return '-'
 	}, name)
 	const most = 60 // bytes; the names of logs have a limit
-	return at.UTC().Format("20060102-150405") + "-" + name[:min(len(name), most)]
+	return at.UTC().Format(stampForm) + "-" + name[:min(len(name), most)]
 }
 
 // rollbackMark is in the IDs of rollbacks.
@@ -63,7 +66,7 @@ const (
 	creatingPause = 50 * time.Millisecond
 )
 
-// Create begins the log of a rollout. The error is a *BusyError if another rollout that has not ended has
+// Create begins the log of a rollout. If there is a later rollout, it gets another ID. The error is a *BusyError if another rollout that has not ended has
 // one of its nodes.
 func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) error {
 	lease, err := l.leased(ctx, holder)
@@ -88,12 +91,28 @@ func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) 
 	if busy.Others != nil {
 		return busy
 	}
-	_, err = l.Append(ctx, c.Rollout, 0, 0, c)
-	if _, is := errors.AsType[*store.ConflictError](err); is {
-		return fault.New(Kind, "There is a rollout '%s' already", c.Rollout)
+	if c.Rollout, err = l.free(ctx, c.Rollout); err != nil {
+		return err
 	}
+	_, err = l.Append(ctx, c.Rollout, 0, 0, c)
 	return err
 }
+
+// free returns an ID with the same name as another ID that comes after those of all rollouts.
+func (l *Ledger) free(ctx context.Context, id string) (string, error) {
+	ids, err := l.IDs(ctx)
+	if err != nil || len(ids) == 0 || stamp(id) > stamp(ids[len(ids)-1]) {
+		return id, err
+	}
+	at, err := time.Parse(stampForm, stamp(ids[len(ids)-1]))
+	if err != nil || len(id) <= len(stampForm) {
+		return "", fault.New(Kind, "The store has a rollout with the ID '%s', which bolt has not made", ids[len(ids)-1])
+	}
+	return NewID(id[len(stampForm)+1:], at.Add(time.Second)), nil
+}
+
+// stamp is the time in an ID.
+func stamp(id string) string { return id[:min(len(id), len(stampForm))] }
 
 // leased waits for the lease under which rollouts are made.
 func (l *Ledger) leased(ctx context.Context, holder string) (store.Lease, error) {
@@ -159,4 +178,34 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 		}
 	}
 	return last, nil
+}
+
+// Since returns a rollout that has run on a node of another rollout since that one was made, and the node; "" if there
+// is none. Its own rollbacks are left out.
+func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, err error) {
+	ids, err := l.IDs(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	own := s.Created().Rollout
+	for _, id := range ids {
+		if id <= own || strings.HasPrefix(id, own+rollbackMark) {
+			continue
+		}
+		other, err := l.Load(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		c := other.Created()
+		if c.Noop || !c.Strategy.Action.IsZero() {
+			continue
+		}
+		status := other.Status().Nodes
+		for _, n := range c.Nodes {
+			if _, has := s.Node(n.Name); has && status[n.Name].Attempts > 0 {
+				return id, n.Name, nil
+			}
+		}
+	}
+	return "", "", nil
 }

@@ -57,7 +57,11 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%q is %q, %v", name, id, err)
 		}
 	}
-	if open, err := l.Open(t.Context()); err != nil || len(open) != 3 {
+	again := created(t, "20260101-000000-web", "new")
+	if err := l.Create(t.Context(), again, "ann"); err != nil || again.Rollout != "20260102-000001-web" {
+		t.Errorf("%s, %v", again.Rollout, err)
+	}
+	if open, err := l.Open(t.Context()); err != nil || len(open) != 4 {
 		t.Errorf("%d rollouts, %v", len(open), err)
 	}
 }
@@ -143,6 +147,16 @@ func TestLast(t *testing.T) {
 		}
 	}
 	last, err := l.Last(t.Context(), []string{"n", "m", "other"})
+	if id, _, err := l.Since(t.Context(), s); id != "" || err != nil {
+		t.Errorf("%s, %v", id, err)
+	}
+	early := new(rollout.State)
+	if err := early.Apply(rollout.Record{Revision: 1, Time: time.Now(), Event: created(t, "20251231-000000-web", "x", "m")}); err != nil {
+		t.Fatal(err)
+	}
+	if id, node, err := l.Since(t.Context(), early); id != "20260101-000000-web" || node != "m" || err != nil {
+		t.Errorf("%s, %s, %v", id, node, err)
+	}
 	if err != nil || len(last) != 2 || last["n"] != (Last{"r2", "c2", true}) || last["m"] != (Last{"r1", "c1", false}) {
 		t.Errorf("%v, %v", last, err)
 	}

@@ -95,7 +95,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	err = bound.run(ctx, a)
 	a.savePlugins(ctx)
 	a.kept.Warn(a.logs.Warn)
-	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errDifferent) || errors.Is(err, errWrite) {
+	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errDifferent) || errors.Is(err, errWaits) || errors.Is(err, errWrite) {
 		return err
 	}
 	if _, ok := errors.AsType[*cli.UsageError](err); ok {

@@ -178,7 +178,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(showAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
-			Exit: exitShown, Formats: plainFormats, Lists: []string{onAudit},
+			Exit: exitShown, Formats: plainFormats, Lists: []string{onSince, onAudit},
 		}},
 		{run: with(verifyAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
@@ -252,5 +252,5 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onFactFile, onTimeout, onHiera, onModules},
 		}},
-	}, s.releaseCommands())
+	}, s.releaseCommands(), s.rolloutCommands())
 }

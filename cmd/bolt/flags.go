@@ -76,18 +76,25 @@ const (
 	onNewPlan   = "newplan"   // plan new
 	onGraph     = "graph"     // plan graph
 	onAll       = cli.Always
-	onJournal   = "journal" // plan run
-	onResume    = "resume"  // plan resume
-	onCollect   = "collect" // facts collect
-	onFacts     = "facts"   // facts show
-	onAged      = "aged"    // facts commands
-	onAudit     = "audit"   // audit show
-	onVerify    = "verify"  // audit verify
-	onRelease   = "release" // release commands
-	onCreate    = "create"  // release create
-	onSigners   = "signers" // release show, release verify
-	onSign      = "sign"    // release sign
-	onGC        = "gc"      // release gc
+	onJournal   = "journal"  // plan run
+	onResume    = "resume"   // plan resume
+	onCollect   = "collect"  // facts collect
+	onFacts     = "facts"    // facts show
+	onAged      = "aged"     // facts commands
+	onAudit     = "audit"    // audit show
+	onVerify    = "verify"   // audit verify
+	onRelease   = "release"  // release commands
+	onCreate    = "create"   // release create
+	onSigners   = "signers"  // release show, release verify
+	onSign      = "sign"     // release sign
+	onGC        = "gc"       // release gc
+	onStrategy  = "strategy" // rollout plan, rollout start
+	onStart     = "start"    // rollout start
+	onRollout   = "rollout"  // commands that drive a rollout
+	onReason    = "reason"   // commands that change a rollout
+	onAbort     = "abort"    // rollout abort
+	onEvents    = "events"   // rollout events
+	onSince     = "since"    // audit show, rollout events
 )
 
 // flags returns all flags. Names, short forms and values are those of Puppet Bolt;
@@ -233,7 +240,17 @@ func (s system) flags() []cli.Flag {
 		{Name: "allowed-signers", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSigners, Strict: true, Help: "Check signatures with this file of allowed keys (ssh-keygen(1), ALLOWED SIGNERS), instead of the setting releases.allowed-signers."},
 		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
-		{Name: "since", Arg: "TIME", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
+		{Name: "strategy", Arg: "FILE", Complete: cli.FileOf("yaml", "yml"), Section: secRelease, On: onStrategy, Strict: true, Help: "The strategy file: waves, gates and limits. Without it, all nodes are one wave, and the first failure pauses the rollout."},
+		{Name: "plan", Arg: "NAME", Complete: s.names(publicPlans), Section: secRelease, On: onStrategy, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
+		{Name: "task", Arg: "NAME", Complete: s.names(publicTasks), Section: secRelease, On: onStrategy, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
+		{Name: "emergency", Section: secRelease, On: onStrategy, Strict: true, Help: "Start although there is a freeze, if the strategy allows this for emergencies."},
+		{Name: "yes", Section: secRelease, On: onStart, Strict: true, Help: "Start without a question."},
+		{Name: "wait", Section: secRelease, On: onRollout, Strict: true, Help: "Wait for approvals, windows and the end of pauses, instead of ending with the status 3."},
+		{Name: "reason", Arg: "TEXT", Section: secRelease, On: onReason, Strict: true, Help: "The reason, which the log of the rollout keeps."},
+		{Name: "cancel", Section: secRelease, On: onAbort, Strict: true, Help: "Give up the nodes in work at once. By default, the nodes in work are finished."},
+		{Name: "follow", Section: secRelease, On: onEvents, Strict: true, Help: "Print new events until the rollout has ended."},
+
+		{Name: "since", Arg: "TIME", Section: secAudit, On: onSince, Vary: varySince, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
 		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions of this user, also through sudo."},
 		{Name: "action", Arg: "NAME", Section: secAudit, On: onAudit, Strict: true, Help: "Only commands, scripts, tasks, uploads, downloads or plans: command, script ..."},
 		{Name: "on", Arg: "TARGET", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions on this target."},
@@ -300,6 +317,13 @@ func formatHelp(formats []string) string {
 		}
 	}
 	return "How to print results: " + spelling.Or(words) + "."
+}
+
+// varySince makes --since the flag of a command.
+func varySince(f *cli.Flag, c *cli.Command) {
+	if c.Name == "rollout events" {
+		f.Arg, f.Section, f.Help = "N", secRelease, "Only events after event N."
+	}
 }
 
 // varyFormat makes --format the flag of a command.

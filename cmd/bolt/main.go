@@ -32,6 +32,7 @@ const (
 	exitOK        = 0
 	exitFailed    = 1 // a target failed, or the command line, a file or the program itself
 	exitDifferent = 2 // a comparison found differences
+	exitWaiting   = 3 // a rollout is paused, or waits for people or for a window
 )
 
 func main() {
@@ -80,6 +81,8 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 		return exitFailed
 	case errors.Is(err, errDifferent):
 		return exitDifferent
+	case errors.Is(err, errWaits):
+		return exitWaiting
 	case errors.Is(err, errWrite):
 		// There is no telling it on standard output.
 		fmt.Fprintln(sys.err, "bolt:", safetext.TerminalString(err.Error()))
@@ -104,6 +107,8 @@ var (
 	errWrite = errors.New("results could not be written, so the work was stopped")
 	// errDifferent says that everything was printed, and differences were found.
 	errDifferent = errors.New("there are differences")
+	// errWaits says that everything was printed, and that a rollout waits.
+	errWaits = errors.New("the rollout waits")
 	// errPrinted says that the error was printed already.
 	errPrinted = errors.New("failed")
 )

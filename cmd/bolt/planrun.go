@@ -9,11 +9,13 @@ import (
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/event"
+	"bolt/inventory"
 	"bolt/output"
 	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/runs"
 	"bolt/tasks/natives"
+	"bolt/transport"
 )
 
 // playOptions are those of running a plan, also of one that is resumed.
@@ -126,19 +128,25 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	defer screen.Close()
 	record := a.recorder()
 	a.sys.remote.Store(true)
-	err = r.Play(ctx, a.languageOptions(), executor.Options{
-		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
-		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers(), Interpret: a.config.ScriptInterpreter,
-		Stream: a.config.Stream || a.format() == output.NDJSON, Downloads: filepath.Join(a.project.Dir, "downloads"), Limits: limits,
-		Catalogs: executor.Catalogs{Facts: a.collecting().Action, Apply: a.applying().Action, States: a.applying().States},
-		Getenv:   a.sys.lookup, Unknown: o.unknown, Ask: a.Asker(a.redacted), Log: a.log,
-		// What the audit log refuses is not shown as begun.
-		Sink: event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted)),
-	})
+	options := a.executorOptions(inv, dialer)
+	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.redacted)
+	// What the audit log refuses is not shown as begun.
+	options.Sink = event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted))
+	err = r.Play(ctx, a.languageOptions(), options)
 	if errors.Is(err, runs.ErrFailed) || err == nil && a.config.Audit.Required && record.Lost() {
 		return errPrinted
 	}
 	return err
+}
+
+// executorOptions are the options of all runs of plans, without a sink.
+func (a *app) executorOptions(inv *inventory.Inventory, dialer transport.Dialer) executor.Options {
+	return executor.Options{
+		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
+		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers(), Interpret: a.config.ScriptInterpreter,
+		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup, Log: a.log,
+		Catalogs: executor.Catalogs{Facts: a.collecting().Action, Apply: a.applying().Action, States: a.applying().States},
+	}
 }
 
 // planTargets are the names that options lead to, for the plan's parameter for

@@ -174,6 +174,7 @@ func groups() []cli.Group {
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
 		{Name: "catalog", Short: "Compile, show and compare catalogs", Own: true},
 		{Name: "release", Short: "Create, show, sign and move releases: the catalogs of all nodes", Own: true},
+		{Name: "rollout", Short: "Bring releases to nodes in waves", Own: true, AsListed: true},
 		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},
 	}
 }

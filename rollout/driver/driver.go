@@ -119,6 +119,11 @@ const (
 // *store.HeldError if another process drives the rollout. If ctx ends, Drive begins nothing more, and returns when
 // nothing is in work.
 func Drive(ctx context.Context, o Options) (*End, error) {
+	if o.Once {
+		if end, err := idle(ctx, &o); end != nil || err != nil {
+			return end, err
+		}
+	}
 	lease, err := o.Logs.Lease(ctx, ledger.Log(o.Rollout), o.Holder, leaseTime)
 	if err != nil {
 		return nil, err
@@ -139,6 +144,26 @@ func Drive(ctx context.Context, o Options) (*End, error) {
 		err = fmt.Errorf("release the lease of rollout %s: %w", o.Rollout, rerr)
 	}
 	return end, err
+}
+
+// idle returns the end of a driver that would do nothing, nil if something is due. So a timer that looks after a rollout
+// that waits does not fill the log.
+func idle(ctx context.Context, o *Options) (*End, error) {
+	s, err := ledger.In(o.Logs).Load(ctx, o.Rollout)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().UTC()
+	if s.Apply(rollout.Record{Revision: s.Revision() + 1, Time: now, Event: &rollout.DriverStarted{Session: o.Session}}) != nil {
+		return nil, nil
+	}
+	due, next := rollout.Step(s, now)
+	if _, pending := s.Rollback(); len(due) > 0 || pending || s.Outstanding() > 0 {
+		return nil, nil
+	}
+	end := &End{Next: next}
+	end.Phase, end.Reason = s.Phase()
+	return end, nil
 }
 
 // renew keeps the lease until ctx ends. A renewal that fails for another reason than another holder is tried again: the

@@ -292,8 +292,9 @@ func TestAdvance(t *testing.T) {
 		if err != nil || end.Phase != rollout.Soaking || time.Until(end.Next) < 9*time.Minute {
 			t.Fatalf("%+v, %v", end, err)
 		}
-		if end, err = drive(t.Context(), m, f, once); err != nil || end.Phase != rollout.Soaking || len(f.applied) != 1 {
-			t.Fatalf("%+v, %v", end, err)
+		before := m.appends
+		if end, err = drive(t.Context(), m, f, once); err != nil || end.Phase != rollout.Soaking || len(f.applied) != 1 || m.appends != before {
+			t.Fatalf("%+v, %v, %d appends", end, err, m.appends-before)
 		}
 		time.Sleep(11 * time.Minute)
 		if end, err = drive(t.Context(), m, f, once); err != nil || end.Phase != rollout.Succeeded {

@@ -1,0 +1,194 @@
+package rollouts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bolt/cli"
+	"bolt/format/fault"
+	"bolt/output/layout"
+	"bolt/rollout"
+	"bolt/rollout/driver"
+	"bolt/rollout/ledger"
+	"bolt/store"
+)
+
+// command appends the event of a person, and prints what follows.
+func (v *Invocation) command(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error)) error {
+	b, id, _, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return err
+	}
+	var event rollout.Event
+	s, err := b.ledger.Command(ctx, id, func(s *rollout.State) (e rollout.Event, err error) {
+		event, err = make(s)
+		return event, err
+	})
+	if err != nil {
+		return failed(err)
+	}
+	if v.Format.Data {
+		return layout.WriteDocument(v.Out, s.Status())
+	}
+	if err := v.say("%s: %s", id, oneLine(tellerOf(s).describe(event))); err != nil {
+		return err
+	}
+	if s.Ended() || s.Session() != "" {
+		return nil
+	}
+	_, err = fmt.Fprintf(v.Console, "No process drives this rollout now. It goes on with: bolt rollout resume %s\n", id)
+	return err
+}
+
+// Pause carries out rollout pause.
+func (v *Invocation) Pause(ctx context.Context, o *CommandOptions) error {
+	return v.command(ctx, o, func(*rollout.State) (rollout.Event, error) { return &rollout.Paused{By: v.User, Reason: o.reason}, nil })
+}
+
+// Approve carries out rollout approve. The approval is bound to the release and the strategy that the rollout has now.
+func (v *Invocation) Approve(ctx context.Context, o *CommandOptions) error {
+	return v.command(ctx, o, func(s *rollout.State) (rollout.Event, error) {
+		c := s.Created()
+		return &rollout.Approved{By: v.User, Wave: s.Wave() + 1, Release: c.Release, Strategy: c.StrategyDigest, Reason: o.reason}, nil
+	})
+}
+
+// Reject carries out rollout reject.
+func (v *Invocation) Reject(ctx context.Context, o *CommandOptions) error {
+	return v.command(ctx, o, func(s *rollout.State) (rollout.Event, error) {
+		return &rollout.Rejected{By: v.User, Wave: s.Wave() + 1, Reason: o.reason}, nil
+	})
+}
+
+// Promote carries out rollout promote.
+func (v *Invocation) Promote(ctx context.Context, o *CommandOptions) error {
+	return v.command(ctx, o, func(*rollout.State) (rollout.Event, error) {
+		return &rollout.Promoted{By: v.User, Reason: o.reason}, nil
+	})
+}
+
+// SkipOptions are those of rollout skip.
+type SkipOptions struct {
+	CommandOptions
+	node string
+}
+
+// Bind reads the flags and arguments.
+func (o *SkipOptions) Bind(b *cli.Binder) {
+	o.CommandOptions.Bind(b)
+	o.rollout = ""
+	b.Arg(&o.node)
+	b.Second(&o.rollout)
+}
+
+// SkipArguments is the Check of rollout skip.
+func SkipArguments(args []string) error {
+	if len(args) == 0 {
+		return cli.Errorf("Must specify a node to skip")
+	}
+	if len(args) > 2 {
+		return cli.Errorf("Unknown argument '%s'", args[2])
+	}
+	return nil
+}
+
+// Skip carries out rollout skip.
+func (v *Invocation) Skip(ctx context.Context, o *SkipOptions) error {
+	return v.command(ctx, &o.CommandOptions, func(*rollout.State) (rollout.Event, error) {
+		return &rollout.Skipped{Node: o.node, By: v.User, Reason: o.reason}, nil
+	})
+}
+
+// RetryOptions are those of rollout retry.
+type RetryOptions struct {
+	CommandOptions
+	nodes []string
+}
+
+// Bind reads the flags and arguments.
+func (o *RetryOptions) Bind(b *cli.Binder) {
+	o.CommandOptions.Bind(b)
+	b.Rest(1, &o.nodes)
+}
+
+// Retry carries out rollout retry.
+func (v *Invocation) Retry(ctx context.Context, o *RetryOptions) error {
+	return v.command(ctx, &o.CommandOptions, func(*rollout.State) (rollout.Event, error) {
+		return &rollout.Retried{Nodes: o.nodes, By: v.User, Reason: o.reason}, nil
+	})
+}
+
+// AbortOptions are those of rollout abort.
+type AbortOptions struct {
+	CommandOptions
+	cancel bool
+}
+
+// Bind reads the flags and arguments.
+func (o *AbortOptions) Bind(b *cli.Binder) {
+	o.CommandOptions.Bind(b)
+	b.Switch("cancel", &o.cancel)
+}
+
+// Abort carries out rollout abort. If no process drives the rollout, it brings the rollout to its end.
+func (v *Invocation) Abort(ctx context.Context, o *AbortOptions) (Code, error) {
+	return v.steer(ctx, &o.CommandOptions, func(*rollout.State) (rollout.Event, error) {
+		mode := rollout.Drain
+		if o.cancel {
+			mode = rollout.Cancel
+		}
+		return &rollout.AbortRequested{Mode: mode, By: v.User, Reason: o.reason}, nil
+	}, rollout.Aborted)
+}
+
+// Rollback carries out rollout rollback: also of a rollout that has ended. If no process drives the rollout, it drives
+// the rollback.
+func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, error) {
+	b, id, s, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return Fails, err
+	}
+	later, node, err := b.ledger.Since(ctx, s)
+	if err != nil {
+		return Fails, failed(err)
+	}
+	if later != "" {
+		e := fault.New(ledger.Kind, "The rollout %s has run on the node %s since, so the rollout %s cannot be rolled back", later, node, id)
+		e.Hint = "roll back the later rollout first: bolt rollout rollback " + later
+		return Fails, e
+	}
+	return v.steer(ctx, o, func(*rollout.State) (rollout.Event, error) {
+		return &rollout.RollbackRequested{By: v.User, Reason: o.reason}, nil
+	}, rollout.RolledBack)
+}
+
+// steer appends the event of a person and drives what follows, unless another process drives the rollout. The command
+// succeeds if the rollout ends as wanted.
+func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error), wanted rollout.Phase) (Code, error) {
+	b, id, _, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return Fails, err
+	}
+	if _, err := b.ledger.Command(ctx, id, make); err != nil {
+		return Fails, failed(err)
+	}
+	code, err := v.drive(ctx, b, id, func(d *driver.Options) { d.Pause = true })
+	if _, held := errors.AsType[*store.HeldError](err); held {
+		if v.Format.Data {
+			return Succeeds, nil
+		}
+		return Succeeds, v.say("%s: the process that drives the rollout carries it out.", id)
+	}
+	if err != nil {
+		return Fails, err
+	}
+	s, err := b.ledger.Load(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return Fails, failed(err)
+	}
+	if phase, _ := s.Phase(); phase == wanted {
+		code = Succeeds
+	}
+	return code, nil
+}

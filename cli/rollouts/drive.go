@@ -1,0 +1,455 @@
+package rollouts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"bolt/apply/bundle"
+	"bolt/apply/remote/embedded"
+	"bolt/catalog"
+	"bolt/cli"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/inventory"
+	"bolt/output/layout"
+	"bolt/release"
+	"bolt/rollout"
+	"bolt/rollout/driver"
+	"bolt/rollout/gate"
+	"bolt/rollout/ledger"
+	"bolt/rollout/measure"
+	"bolt/rollout/reach"
+	"bolt/rollout/strategy"
+	"bolt/run"
+	"bolt/store"
+	"bolt/transport"
+)
+
+// StartOptions are those of rollout start.
+type StartOptions struct {
+	PlanOptions
+	reason string
+	yes    bool
+	wait   bool
+}
+
+// Bind reads the flags and arguments.
+func (o *StartOptions) Bind(b *cli.Binder) {
+	o.PlanOptions.Bind(b)
+	b.Text("reason", &o.reason)
+	b.Switch("yes", &o.yes)
+	b.Switch("wait", &o.wait)
+}
+
+// Start carries out rollout start.
+func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
+	b, err := v.open(ctx, &o.StateOptions)
+	if err != nil {
+		return Fails, err
+	}
+	created, err := v.draft(ctx, b, &o.PlanOptions)
+	if err != nil {
+		return Fails, err
+	}
+	created.Reason = o.reason
+	if !o.yes {
+		if v.Confirm == nil || v.Format.Data {
+			return Fails, cli.Hinted(cli.Errorf("A rollout without a terminal needs the option --yes"), "'bolt rollout plan' prints the waves and does nothing")
+		}
+		if err := v.printPlan(created); err != nil {
+			return Fails, err
+		}
+		if sure, err := v.Confirm(ctx, "Start this rollout? [y/N] "); err != nil || !sure {
+			return Fails, err
+		}
+	}
+	for {
+		err := b.ledger.Create(ctx, created, v.holder())
+		busy, is := errors.AsType[*ledger.BusyError](err)
+		if !is {
+			if err != nil {
+				return Fails, failed(err)
+			}
+			break
+		}
+		if err := v.makeRoom(ctx, b, created, busy); err != nil {
+			return Fails, err
+		}
+	}
+	fmt.Fprintf(v.Console, "This rollout is %s.\n", created.Rollout)
+	return v.drive(ctx, b, created.Rollout, func(o2 *driver.Options) { o2.Pause, o2.Wait = true, o.wait })
+}
+
+// makeRoom treats other rollouts with some of the nodes as the strategy says. If it returns nil, the rollout can be
+// made unless there are others again.
+func (v *Invocation) makeRoom(ctx context.Context, b *book, c *rollout.Created, busy *ledger.BusyError) error {
+	switch c.Strategy.Conflict {
+	case strategy.Queue:
+		for _, o := range busy.Others {
+			fmt.Fprintf(v.Console, "Waiting for the end of rollout %s, which has the node %s.\n", o.Rollout, o.Node)
+			if err := v.ended(ctx, b, o.Rollout); err != nil {
+				return err
+			}
+		}
+		return nil
+	case strategy.Supersede:
+		for _, o := range busy.Others {
+			fmt.Fprintf(v.Console, "Superseding rollout %s, which has the node %s.\n", o.Rollout, o.Node)
+			_, err := b.ledger.Command(ctx, o.Rollout, func(*rollout.State) (rollout.Event, error) {
+				return &rollout.Superseded{Rollout: c.Rollout, By: v.User}, nil
+			})
+			if err != nil {
+				return failed(err)
+			}
+			_, err = v.driveOne(ctx, b, o.Rollout, func(o *driver.Options) { o.Events = nil })
+			if _, held := errors.AsType[*store.HeldError](err); held { // its own driver ends it
+				err = v.ended(ctx, b, o.Rollout)
+			}
+			if err != nil {
+				return failed(err)
+			}
+		}
+		return nil
+	}
+	o := busy.Others[0]
+	e := fault.New(ledger.Kind, "The node %s is in the rollout %s, which has not ended (it is %s)", o.Node, o.Rollout, o.Phase)
+	e.Hint = fmt.Sprintf("bring it to its end ('bolt rollout resume %s' or 'bolt rollout abort %[1]s'), or set conflict in the strategy to queue or supersede", o.Rollout)
+	return e
+}
+
+// ended waits for the end of a rollout.
+func (v *Invocation) ended(ctx context.Context, b *book, id string) error {
+	s, err := b.ledger.Load(ctx, id)
+	if err != nil {
+		return failed(err)
+	}
+	if s.Ended() {
+		return nil
+	}
+	for e, err := range b.store.Watch(ctx, ledger.Log(id), store.Revision(s.Revision())) {
+		if err != nil {
+			return failed(err)
+		}
+		r, err := ledger.Decode(e)
+		if err == nil {
+			err = s.Apply(r)
+		}
+		if err != nil {
+			return failed(err)
+		}
+		if s.Ended() {
+			return nil
+		}
+	}
+	return run.ErrStopped
+}
+
+// AdvanceOptions are those of rollout advance.
+type AdvanceOptions struct{ RolloutOptions }
+
+// Advance carries out rollout advance: it does what is due. Without an argument, it does this for all rollouts that have
+// not ended.
+func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, error) {
+	b, err := v.open(ctx, &o.StateOptions)
+	if err != nil {
+		return Fails, err
+	}
+	var ids []string
+	if o.rollout != "" {
+		id, err := b.ledger.Find(ctx, o.rollout)
+		if err != nil {
+			return Fails, failed(err)
+		}
+		ids = []string{id}
+	} else {
+		open, err := b.ledger.Open(ctx)
+		if err != nil {
+			return Fails, failed(err)
+		}
+		for _, s := range open {
+			if s.Created().Parent == "" { // the driver of the parent drives a rollback
+				ids = append(ids, s.Created().Rollout)
+			}
+		}
+	}
+	code := Succeeds
+	for _, id := range ids {
+		got, err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
+		if held, is := errors.AsType[*store.HeldError](err); is {
+			fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
+			continue
+		}
+		if err != nil {
+			return Fails, err
+		}
+		if code == Succeeds || got == Fails {
+			code = got
+		}
+	}
+	if ids == nil && !v.Format.Data {
+		return code, v.say("No rollout has to be advanced.")
+	}
+	return code, nil
+}
+
+// ResumeOptions are those of rollout resume.
+type ResumeOptions struct {
+	CommandOptions
+	wait bool
+}
+
+// Bind reads the flags and arguments.
+func (o *ResumeOptions) Bind(b *cli.Binder) {
+	o.CommandOptions.Bind(b)
+	b.Switch("wait", &o.wait)
+}
+
+// Resume carries out rollout resume: it ends a pause, and drives the rollout unless another process does so.
+func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error) {
+	b, id, s, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return Fails, err
+	}
+	if paused, _ := s.Paused(); paused {
+		_, err := b.ledger.Command(ctx, id, func(*rollout.State) (rollout.Event, error) {
+			return &rollout.Resumed{By: v.User, Reason: o.reason}, nil
+		})
+		if err != nil {
+			return Fails, failed(err)
+		}
+	}
+	return v.drive(ctx, b, id, func(d *driver.Options) { d.Pause, d.Wait = true, o.wait })
+}
+
+// find returns the rollout that an argument names; the last one without an argument.
+func (v *Invocation) find(ctx context.Context, o *RolloutOptions) (*book, string, *rollout.State, error) {
+	b, err := v.open(ctx, &o.StateOptions)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	id, err := b.ledger.Find(ctx, o.rollout)
+	if err != nil {
+		return nil, "", nil, failed(err)
+	}
+	s, err := b.ledger.Load(ctx, id)
+	return b, id, s, failed(err)
+}
+
+// drive drives a rollout, prints its events, and then its end.
+func (v *Invocation) drive(ctx context.Context, b *book, id string, change func(*driver.Options)) (Code, error) {
+	end, err := v.driveOne(ctx, b, id, change)
+	if err != nil {
+		return Fails, failed(err)
+	}
+	s, err := b.ledger.Load(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return Fails, failed(err)
+	}
+	switch v.Format {
+	case layout.JSON:
+		err = layout.WriteDocument(v.Out, s.Status())
+	case layout.NDJSON:
+	default:
+		err = v.printEnd(s, end)
+	}
+	return codeOf(end), err
+}
+
+func codeOf(end *driver.End) Code {
+	switch end.Phase {
+	case rollout.Succeeded:
+		return Succeeds
+	case rollout.Failed, rollout.Aborted, rollout.RolledBack, rollout.SupersededPhase:
+		return Fails
+	case rollout.PausedPhase, rollout.AwaitingApproval, rollout.AwaitingWindow:
+		return Waits
+	}
+	if end.Stopped {
+		return Waits
+	}
+	return Succeeds // of advance: it has done what is due
+}
+
+func (v *Invocation) driveOne(ctx context.Context, b *book, id string, change func(*driver.Options)) (*driver.End, error) {
+	s, err := b.ledger.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	f, done, err := v.fleet(ctx, b, s.Created())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	o := driver.Options{
+		Logs: b.store, Rollout: id, Session: transport.NewPrivateName(), Holder: v.holder(), User: v.User, Fleet: f, Checks: f,
+		Events: v.printer(context.WithoutCancel(ctx), b), Warn: v.Logs.Warn,
+	}
+	change(&o)
+	return driver.Drive(ctx, o)
+}
+
+// A works performs the actions of rollouts. It is a driver.Fleet and driver.Checks.
+type works struct {
+	*reach.Fleet
+	means measure.Means
+}
+
+// Hook implements driver.Checks.
+func (w *works) Hook(ctx context.Context, h *driver.Hook) error {
+	return w.means.Hook(ctx, &h.Spec, h.Node.Name)
+}
+
+// Measure implements driver.Checks.
+func (w *works) Measure(ctx context.Context, m *driver.Measurement) (gate.Outcome, any, string) {
+	out := w.means.Gate(ctx, m.Gate, &measure.Subject{Place: m.Place, Nodes: m.Nodes, Start: m.Start})
+	return out.Outcome, out.Value, out.Reason
+}
+
+// localhost is the name of this machine in inventories.
+const localhost = "localhost"
+
+// fleet returns what performs the actions of a rollout, and a function that closes its connections.
+func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*works, func(), error) {
+	helpers, err := embedded.Built()
+	if err != nil {
+		return nil, nil, err
+	}
+	inv, err := v.Inventory(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		names[i] = n.Name
+	}
+	targets, err := inv.Targets(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := inv.Prepare(ctx, targets); err != nil {
+		return nil, nil, err
+	}
+	known := make(map[string]*inventory.Target, len(targets))
+	for _, t := range targets {
+		known[t.Name] = t
+	}
+	runner, done, err := v.Runner()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &reader{book: b, vault: v, read: make(map[string]*release.Release)}
+	d := v.Delivery
+	d.Helpers = helpers
+	d.Open = func(c bundle.Content) (io.ReadCloser, error) {
+		text, err := b.releases.Content(context.WithoutCancel(ctx), store.Digest(c.Sum))
+		return io.NopCloser(bytes.NewReader(text)), err
+	}
+	var record event.Sink
+	if v.Record != nil {
+		begin := event.ActionBegin{Action: event.Apply, Object: "rollout " + c.Rollout, Targets: targets, Do: audited{"rollout " + c.Rollout}}
+		if err := v.Record.Event(ctx, begin); err != nil {
+			done()
+			return nil, nil, err
+		}
+		record = v.Record
+		closing := done
+		done = func() {
+			_ = v.Record.Event(context.WithoutCancel(ctx), event.ActionEnd{})
+			closing()
+		}
+	}
+	f := reach.New(reach.Options{
+		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record,
+		Target: func(ctx context.Context, node string) (*inventory.Target, error) {
+			if t := known[node]; t != nil {
+				return t, nil
+			}
+			if node != "" {
+				return nil, fmt.Errorf("the node %s is not in the rollout", node)
+			}
+			list, err := inv.Targets(ctx, []string{localhost})
+			if err != nil {
+				return nil, err
+			}
+			return list[0], inv.Prepare(ctx, list)
+		},
+		Script: func(_ context.Context, path string) (run.Action, error) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(v.Project, path)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			return &run.Script{Path: path, Data: data}, nil
+		},
+	})
+	w := &works{Fleet: f}
+	w.means = measure.Means{Run: f.Run, Plan: v.Plan, Query: v.Rows, Host: func(node string) string {
+		t := known[node]
+		if t == nil {
+			return node
+		}
+		s, err := t.Settings(context.WithoutCancel(ctx))
+		if err != nil {
+			return node
+		}
+		return s.Host
+	}}
+	return w, done, nil
+}
+
+// audited is a rollout as an action of the audit log.
+type audited struct{ object string }
+
+func (d audited) Name() string   { return event.Apply }
+func (d audited) Object() string { return d.object }
+
+// reader reads catalogs of releases. It is safe for concurrent use.
+type reader struct {
+	book  *book
+	vault *Invocation
+
+	mu   sync.Mutex
+	read map[string]*release.Release
+}
+
+func (r *reader) catalog(ctx context.Context, id, node string) (*catalog.Catalog, error) {
+	of, err := r.release(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	n, has := of.Nodes[node]
+	if !has {
+		return nil, fmt.Errorf("the release %s has no catalog for %s", release.Short(of.ID), node)
+	}
+	return r.book.releases.Catalog(ctx, n, r.vault.Vault)
+}
+
+func (r *reader) release(ctx context.Context, id string) (*release.Release, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if of := r.read[id]; of != nil {
+		return of, nil
+	}
+	of, err := r.book.releases.Get(ctx, store.Digest(id))
+	if err == nil {
+		r.read[id] = of
+	}
+	return of, err
+}
+
+// untilText is when something is next due.
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}

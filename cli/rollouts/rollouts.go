@@ -1,0 +1,203 @@
+// Package rollouts carries out the commands that plan, start, drive, steer and show rollouts, and reads their
+// options. Each command has a struct of options and a method of Invocation.
+//
+// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped, unless the
+// command drives a rollout: then the rollout is paused, and the code is Waits.
+package rollouts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bolt/apply/fleet"
+	"bolt/catalog/seal"
+	"bolt/cli"
+	"bolt/cli/acting"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/internal/logging"
+	"bolt/internal/safetext"
+	"bolt/inventory"
+	"bolt/output/layout"
+	"bolt/release"
+	"bolt/release/signature"
+	"bolt/rollout/ledger"
+	"bolt/rollout/strategy"
+	"bolt/run"
+	"bolt/store"
+	"bolt/store/files"
+)
+
+// An Invocation has the parts of one invocation of bolt that the commands use.
+type Invocation struct {
+	Out     io.Writer
+	Console io.Writer
+	Format  layout.Format
+	Color   bool
+	Logs    *logging.Log
+	Version string
+	Project string // the directory
+	State   string // the directory of releases and rollouts, if --state is not given
+	User    string // for approvals and other commands
+	Host    string
+	Vault   seal.Vault
+	Signers string // a file of allowed signers; "" if releases need no signature
+
+	Inventory   func(ctx context.Context) (*inventory.Inventory, error)
+	Targets     func(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error)
+	Query       func(ctx context.Context, pql string) (names []string, err error)
+	Rows        func(ctx context.Context, pql string) ([]any, error)
+	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
+	// Runner returns a Runner, and a function that closes its connections.
+	Runner func() (*run.Runner, func(), error)
+	// Delivery has the settings of all helpers: Dir, Setting, and By.
+	Delivery fleet.Delivery
+	Task     func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error)
+	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
+	// Params reads the parameters of a command line.
+	Params func(ctx context.Context, text string) (map[string]any, error)
+	// Confirm asks the user a question with the answers yes and no; nil if there is no terminal.
+	Confirm func(ctx context.Context, question string) (bool, error)
+	// Record takes the events of targets for the audit log.
+	Record event.Sink
+}
+
+// A Code is how a command that drives rollouts has ended.
+type Code int
+
+// The codes: those of exit statuses.
+const (
+	Succeeds Code = 0
+	Fails    Code = 1
+	Waits    Code = 3 // paused, or it waits for an approval or a window
+)
+
+// StateOptions is the option of all commands of rollouts.
+type StateOptions struct{ state string }
+
+// Bind reads the flag.
+func (o *StateOptions) Bind(b *cli.Binder) { b.Text("state", &o.state) }
+
+// book is an open store.
+type book struct {
+	store    *files.Store
+	ledger   *ledger.Ledger
+	releases *release.Archive
+}
+
+func (v *Invocation) open(ctx context.Context, o *StateOptions) (*book, error) {
+	s, err := files.Open(ctx, cmp.Or(o.state, v.State))
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &book{s, ledger.In(s), release.In(s)}, nil
+}
+
+// failed is an error for the user.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, is := errors.AsType[*fault.Error](err); is || errors.Is(err, run.ErrStopped) {
+		return err
+	}
+	if _, is := errors.AsType[*cli.UsageError](err); is {
+		return err
+	}
+	if held, is := errors.AsType[*store.HeldError](err); is {
+		return &fault.Error{
+			Kind: ledger.Kind, Err: err, Msg: fmt.Sprintf("The rollout is driven by another process: %s", held.Holder),
+			Hint: "'bolt rollout watch' shows it. 'bolt rollout pause' lets it end",
+		}
+	}
+	return &fault.Error{Kind: ledger.Kind, Msg: fmt.Sprintf("The rollout: %v", err), Err: err}
+}
+
+// RolloutOptions are those of commands on one rollout.
+type RolloutOptions struct {
+	StateOptions
+	rollout string
+}
+
+// Bind reads the flags and arguments.
+func (o *RolloutOptions) Bind(b *cli.Binder) {
+	o.StateOptions.Bind(b)
+	b.Arg(&o.rollout)
+}
+
+// CommandOptions are those of commands that change a rollout.
+type CommandOptions struct {
+	RolloutOptions
+	reason string
+}
+
+// Bind reads the flags and arguments.
+func (o *CommandOptions) Bind(b *cli.Binder) {
+	o.RolloutOptions.Bind(b)
+	b.Text("reason", &o.reason)
+}
+
+// Complete completes the names of rollouts.
+func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix string) cli.Completions {
+	b, err := v.open(ctx, o)
+	if err != nil {
+		return cli.Completions{}
+	}
+	ids, err := b.ledger.IDs(ctx)
+	if err != nil {
+		return cli.Completions{}
+	}
+	slices.Reverse(ids)
+	var words []cli.Word
+	for _, id := range ids {
+		words = append(words, cli.Word{Text: id})
+	}
+	return cli.Named(words, prefix)
+}
+
+// holder names this process for people.
+func (v *Invocation) holder() string {
+	return fmt.Sprintf("%s@%s (process %d)", v.User, v.Host, os.Getpid())
+}
+
+// signers reads the allowed signers; nil if releases need no signature.
+func (v *Invocation) signers(ctx context.Context) (*signature.Signers, error) {
+	if v.Signers == "" {
+		return nil, nil
+	}
+	s, err := signature.ReadSigners(ctx, v.Signers)
+	if err != nil {
+		return nil, fault.File(v.Signers, err, "The allowed signers could not be read: %v", err)
+	}
+	return s, nil
+}
+
+// readStrategy reads a strategy file. Without a file, all nodes are one wave.
+func readStrategy(path string) (*strategy.Strategy, error) {
+	if path == "" {
+		s := strategy.Default()
+		return &s, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.File(path, err, "The strategy file '%s' could not be read: %v", path, fault.WithoutPath(err))
+	}
+	s, err := strategy.Read(text, filepath.Base(path))
+	if err != nil {
+		return nil, fault.File(path, err, "The strategy file '%s' has mistakes:\n%v", path, err)
+	}
+	return s, checkConditions(path, text, s)
+}
+
+// say prints a line for people.
+func (v *Invocation) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(v.Out, safetext.TerminalString(fmt.Sprintf(format, args...)))
+	return err
+}

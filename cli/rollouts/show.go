@@ -1,0 +1,458 @@
+package rollouts
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"bolt/cli"
+	"bolt/internal/safetext"
+	"bolt/output/layout"
+	"bolt/rollout"
+	"bolt/rollout/driver"
+	"bolt/rollout/ledger"
+	"bolt/store"
+)
+
+// PlanOnly carries out rollout plan.
+func (v *Invocation) PlanOnly(ctx context.Context, o *PlanOptions) error {
+	b, err := v.open(ctx, &o.StateOptions)
+	if err != nil {
+		return err
+	}
+	c, err := v.draft(ctx, b, o)
+	if err != nil {
+		return err
+	}
+	if v.Format.Data {
+		s := new(rollout.State)
+		if err := s.Apply(rollout.Record{Revision: 1, Time: time.Now(), Event: c}); err != nil {
+			return failed(err)
+		}
+		return layout.WriteDocument(v.Out, s.Status())
+	}
+	return v.printPlan(c)
+}
+
+// printPlan prints the waves of a rollout.
+func (v *Invocation) printPlan(c *rollout.Created) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Rollout of %s to %s\n", what(c), layout.Plural(len(c.Nodes), "node"))
+	for i, w := range c.Waves {
+		names := make([]string, len(w.Nodes))
+		for k, n := range w.Nodes {
+			names[k] = c.Nodes[n].Name
+		}
+		name := w.Name
+		if w.Stratum != "" {
+			name += ", " + w.Stratum
+		}
+		fmt.Fprintf(&b, "  wave %d (%s): %s: %s\n", i+1, name, layout.Plural(len(names), "node"), fold(names))
+		if need := c.Strategy.Approval(w.Step, i == 0); need.Need > 0 && (i == 0 || c.Waves[i-1].Step != w.Step) {
+			who := "any user"
+			if len(need.Users) > 0 {
+				who = strings.Join(need.Users, ", ")
+			}
+			fmt.Fprintf(&b, "    starts after the approval of %d of: %s\n", need.Need, who)
+		}
+		for _, g := range c.Strategy.GatesAt("wave") {
+			fmt.Fprintf(&b, "    then the gate %s\n", g.Name)
+		}
+		if soak := c.Strategy.Rules.Waves[w.Step-1].Soak; soak > 0 {
+			fmt.Fprintf(&b, "    then a soak of %s\n", soak)
+		}
+	}
+	same, fresh := 0, 0
+	for _, n := range c.Nodes {
+		switch {
+		case n.Previous == "":
+			fresh++
+		case n.PreviousCatalog == n.Catalog:
+			same++
+		}
+	}
+	if same > 0 {
+		fmt.Fprintf(&b, "%s the same catalog already.\n", have(same))
+	}
+	if fresh > 0 && c.Strategy.Action.IsZero() {
+		fmt.Fprintf(&b, "%s no known release, so a rollback leaves them as they are.\n", have(fresh))
+	}
+	_, err := v.Out.Write([]byte(safetext.TerminalString(b.String())))
+	return err
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "1 node has"
+	}
+	return strconv.Itoa(n) + " nodes have"
+}
+
+// printer prints the events of rollouts while they are driven.
+func (v *Invocation) printer(ctx context.Context, b *book) func(string, []rollout.Record) {
+	var mu sync.Mutex // a rollback has a driver of its own
+	switch v.Format {
+	case layout.JSON:
+		return nil
+	case layout.NDJSON:
+		return func(id string, records []rollout.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range records {
+				if v.writeEvent(id, r) != nil {
+					return
+				}
+			}
+		}
+	}
+	tellers := make(map[string]*teller)
+	return func(id string, records []rollout.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tellers[id] == nil {
+			s, err := b.ledger.Load(ctx, id)
+			if err != nil {
+				s = nil // waves have no names then
+			}
+			tellers[id] = tellerOf(s)
+		}
+		for _, r := range records {
+			v.printLine(id, r, tellers[id])
+		}
+	}
+}
+
+// printLine prints an event as a line, unless people need not see it.
+func (v *Invocation) printLine(id string, r rollout.Record, t *teller) {
+	text := t.describe(r.Event)
+	if !important(r.Event) {
+		return
+	}
+	if ledger.IsRollback(id) {
+		text = "rollback: " + text
+	}
+	// A reader that has gone must not end the rollout.
+	_, _ = fmt.Fprintf(v.Out, "%s %s\n", r.Time.Local().Format("15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(oneLine(text))))
+}
+
+// writeEvent writes an event as a line of JSON.
+func (v *Invocation) writeEvent(id string, r rollout.Record) error {
+	data, err := rollout.Encode(r.Event)
+	if err != nil {
+		return err
+	}
+	head, err := json.Marshal(struct {
+		Rollout  string    `json:"rollout"`
+		Revision uint64    `json:"revision"`
+		Time     time.Time `json:"time"`
+	}{id, r.Revision, r.Time})
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	b.Write(head[:len(head)-1])
+	b.WriteString(`,"event":`)
+	b.Write(data)
+	b.WriteString("}\n")
+	_, err = v.Out.Write(b.Bytes())
+	return err
+}
+
+// printEnd prints how far a rollout is when its driver stops.
+func (v *Invocation) printEnd(s *rollout.State, end *driver.End) error {
+	id := s.Created().Rollout
+	counts := make(map[rollout.NodeState]int)
+	for _, n := range s.Status().Nodes {
+		counts[n.State]++
+	}
+	if err := v.say("Rollout %s: %s. Nodes: %s", id, oneLine(because(string(end.Phase), end.Reason)), countText(counts)); err != nil {
+		return err
+	}
+	hint := ""
+	switch {
+	case end.Phase == rollout.AwaitingApproval:
+		hint = "bolt rollout approve " + id + ", then bolt rollout resume " + id
+	case codeOf(end) == Waits:
+		hint = "bolt rollout resume " + id
+	case !end.Phase.Ended() && !end.Next.IsZero():
+		hint = "bolt rollout advance " + id + ", not before " + untilText(end.Next)
+	}
+	if hint != "" {
+		fmt.Fprintf(v.Console, "It goes on with: %s\n", hint)
+	}
+	return nil
+}
+
+// countText lists states with the numbers of their nodes, the most frequent first.
+func countText(counts map[rollout.NodeState]int) string {
+	states := slices.SortedFunc(maps.Keys(counts), func(a, b rollout.NodeState) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(string(a), string(b)))
+	})
+	parts := make([]string, len(states))
+	for i, state := range states {
+		parts[i] = fmt.Sprintf("%d %s", counts[state], state)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Status carries out rollout status.
+func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
+	_, _, s, err := v.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	st := s.Status()
+	if v.Format.Data {
+		return layout.WriteDocument(v.Out, st)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Rollout %s: %s\n", st.Rollout, oneLine(because(string(st.State), st.Reason)))
+	fmt.Fprintf(&b, "  %s\n", what(s.Created()))
+	if s.Session() == "" && !s.Ended() {
+		b.WriteString("  No process drives it now.\n")
+	}
+	if until := s.SoakUntil(); !until.IsZero() {
+		fmt.Fprintf(&b, "  The soak of wave %d ends at %s.\n", st.Wave, clock(until))
+	}
+	if wave, need, by := s.Approval(time.Now()); wave > 0 {
+		fmt.Fprintf(&b, "  Approvals of wave %d: %d of %d. %s\n", wave, len(by), need.Need, strings.Join(by, ", "))
+	}
+	b.WriteString("Waves\n")
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for i, w := range st.Waves {
+		counts := make(map[rollout.NodeState]int)
+		for _, n := range w.Nodes {
+			counts[st.Nodes[n].State]++
+		}
+		fmt.Fprintf(columns, "  %d\t%s\t%s\t%s\n", i+1, w.Name, w.State, countText(counts))
+	}
+	_ = columns.Flush()
+	if gates := s.Gates(); len(gates) > 0 {
+		b.WriteString("Gates\n")
+		columns = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		for _, g := range gates {
+			fmt.Fprintf(columns, "  %s\t%s\t%s\n", gateName(g.Name, g.Place, g.Wave, g.Node), g.Outcome, oneLine(g.Reason))
+		}
+		_ = columns.Flush()
+	}
+	b.WriteString("Nodes\n")
+	columns = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, n := range s.Created().Nodes {
+		is := st.Nodes[n.Name]
+		if len(st.Nodes) > maxNodes && (is.State == rollout.NodeDone || is.State == rollout.NodePending) {
+			continue
+		}
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", n.Name, is.State, releaseName(is.Release), oneLine(is.Reason))
+	}
+	_ = columns.Flush()
+	_, err = v.Out.Write([]byte(safetext.TerminalString(b.String())))
+	return err
+}
+
+// maxNodes is the number of nodes up to which rollout status prints nodes that are done or pending.
+const maxNodes = 50
+
+// HistoryOptions are those of rollout history.
+type HistoryOptions struct{ StateOptions }
+
+// History carries out rollout history.
+func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
+	b, err := v.open(ctx, &o.StateOptions)
+	if err != nil {
+		return err
+	}
+	ids, err := b.ledger.IDs(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	slices.Reverse(ids)
+	type entry struct {
+		Rollout string        `json:"rollout"`
+		Release string        `json:"release"`
+		Parent  string        `json:"parent,omitempty"`
+		State   rollout.Phase `json:"state"`
+		Reason  string        `json:"reason"`
+		Author  string        `json:"author"`
+		Nodes   int           `json:"nodes"`
+		Start   time.Time     `json:"start"`
+	}
+	list := make([]entry, 0, len(ids))
+	for _, id := range ids {
+		s, err := b.ledger.Load(ctx, id)
+		if err != nil {
+			return failed(err)
+		}
+		c := s.Created()
+		phase, reason := s.Phase()
+		list = append(list, entry{id, c.Release, c.Parent, phase, reason, c.Author, len(c.Nodes), s.Start()})
+	}
+	if v.Format.Data {
+		return layout.WriteDocument(v.Out, map[string]any{"rollouts": list})
+	}
+	if len(list) == 0 {
+		return v.say("There are no rollouts. 'bolt rollout start RELEASE' starts one.")
+	}
+	var text strings.Builder
+	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, e := range list {
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Rollout, e.State, releaseName(e.Release), layout.Plural(e.Nodes, "node"), e.Author, oneLine(e.Reason))
+	}
+	_ = columns.Flush()
+	_, err = v.Out.Write([]byte(safetext.TerminalString(text.String())))
+	return err
+}
+
+// Show carries out rollout show: every event with its reason.
+func (v *Invocation) Show(ctx context.Context, o *RolloutOptions) error {
+	return v.Events(ctx, &EventsOptions{RolloutOptions: *o, all: true})
+}
+
+// EventsOptions are those of rollout events.
+type EventsOptions struct {
+	RolloutOptions
+	since  string
+	follow bool
+	all    bool // for people, as lines
+}
+
+// Bind reads the flags and arguments.
+func (o *EventsOptions) Bind(b *cli.Binder) {
+	o.RolloutOptions.Bind(b)
+	b.Text("since", &o.since)
+	b.Switch("follow", &o.follow)
+}
+
+// Check refuses a number that is none.
+func (o *EventsOptions) Check() error {
+	_, err := o.after()
+	return err
+}
+
+func (o *EventsOptions) after() (uint64, error) {
+	if o.since == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(o.since, 10, 63)
+	if err != nil {
+		return 0, cli.Hinted(cli.Invalid("since", o.since), "give the number of an event, which is its revision")
+	}
+	return n, nil
+}
+
+// Events carries out rollout events.
+func (v *Invocation) Events(ctx context.Context, o *EventsOptions) error {
+	b, id, _, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return err
+	}
+	after, err := o.after()
+	if err != nil {
+		return err
+	}
+	s := new(rollout.State)
+	told := tellerOf(s)
+	out := bufio.NewWriter(v.Out)
+	show := func(r rollout.Record) error {
+		if err := s.Apply(r); err != nil {
+			return failed(err)
+		}
+		if r.Revision <= after {
+			return nil
+		}
+		if o.all && !v.Format.Data {
+			_, err := fmt.Fprintf(out, "%5d  %s  %s\n", r.Revision, r.Time.Local().Format("2006-01-02 15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(oneLine(told.describe(r.Event)))))
+			return err
+		}
+		w := *v
+		w.Out = out
+		return w.writeEvent(id, r)
+	}
+	records, err := b.load(ctx, id)
+	if err != nil {
+		return failed(err)
+	}
+	for _, r := range records {
+		if err := show(r); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil || !o.follow {
+		return err
+	}
+	return b.follow(ctx, id, s, func(r rollout.Record) error {
+		if err := show(r); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+}
+
+// load returns the events of a rollout.
+func (b *book) load(ctx context.Context, id string) ([]rollout.Record, error) {
+	events, err := b.store.Load(ctx, ledger.Log(id), 0)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]rollout.Record, len(events))
+	for i, e := range events {
+		if list[i], err = ledger.Decode(e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// follow calls show with new events until the rollout has ended, or ctx ends. show folds them into s.
+func (b *book) follow(ctx context.Context, id string, s *rollout.State, show func(rollout.Record) error) error {
+	if s.Ended() {
+		return nil
+	}
+	for e, err := range b.store.Watch(ctx, ledger.Log(id), store.Revision(s.Revision())) {
+		if err != nil {
+			return failed(err)
+		}
+		r, err := ledger.Decode(e)
+		if err != nil {
+			return failed(err)
+		}
+		if err := show(r); err != nil {
+			return err
+		}
+		if s.Ended() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Watch carries out rollout watch: it prints the state, and then each event as a line, until the rollout has ended.
+func (v *Invocation) Watch(ctx context.Context, o *RolloutOptions) error {
+	if err := v.Status(ctx, o); err != nil {
+		return err
+	}
+	b, id, s, err := v.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	told := tellerOf(s)
+	for _, g := range s.Gates() {
+		told.gates[g.ID] = gateName(g.Name, g.Place, g.Wave, g.Node)
+	}
+	return b.follow(ctx, id, s, func(r rollout.Record) error {
+		if err := s.Apply(r); err != nil {
+			return failed(err)
+		}
+		v.printLine(id, r, told)
+		return nil
+	})
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"bolt/apply/fleet"
+	"bolt/audit"
+	"bolt/cli"
+	"bolt/cli/releasing"
+	"bolt/cli/rollouts"
+	"bolt/event"
+	"bolt/format/fault"
+	"bolt/format/ordered"
+	"bolt/plans"
+	"bolt/project"
+	"bolt/run"
+)
+
+// rollouts returns the parts of this invocation that the commands of rollouts use.
+func (a *app) rollouts() *rollouts.Invocation {
+	// Plans and tasks run in several goroutines.
+	_, _, _, _ = a.plans(), a.tasks(), a.puppetDB(), a.plugins()
+	who := audit.ThisProcess(version, a.sys.env)
+	v := &rollouts.Invocation{
+		Out: results{a.sys.out}, Console: a.Console, Format: a.format(), Color: a.Color(), Logs: a.logs, Version: version,
+		Project: a.project.Dir, State: filepath.Join(a.project.Dir, releasing.Dir), User: who.User, Host: who.Host,
+		Vault: a.vault(), Signers: a.config.AllowedSigners(),
+		Inventory: a.inventory, Targets: a.targets, CachedFacts: a.cachedFacts,
+		Query: func(ctx context.Context, pql string) ([]string, error) { return a.puppetDB().Certnames(ctx, pql, "") },
+		Rows:  func(ctx context.Context, pql string) ([]any, error) { return a.puppetDB().Query(ctx, pql, "") },
+		Runner: func() (*run.Runner, func(), error) {
+			d, err := a.dialer()
+			if err != nil {
+				return nil, nil, err
+			}
+			return run.New(d, run.Options{Timeout: a.timeout(), Log: a.log}), func() { d.Close() }, nil
+		},
+		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, By: who.User + "@" + who.Host},
+		Task: func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error) {
+			library := a.tasks()
+			t, err := library.Find(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			given, err := asData(params)
+			if err != nil {
+				return nil, err
+			}
+			return a.taskAction(ctx, library, t, given, noop)
+		},
+		Plan: a.planValue,
+		Params: func(ctx context.Context, text string) (params map[string]any, err error) {
+			m, err := a.Object(ctx, "params", text)
+			if err != nil {
+				return nil, err
+			}
+			data, err := m.MarshalJSON()
+			if err == nil {
+				err = json.Unmarshal(data, &params)
+			}
+			return params, err
+		},
+	}
+	if ask := a.Asker(a.redacted); ask != nil {
+		v.Confirm = func(ctx context.Context, question string) (bool, error) {
+			answer, err := ask(ctx, question, false)
+			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y"), err
+		}
+	}
+	if r := a.recorder(); r != nil {
+		v.Record = r
+	}
+	return v
+}
+
+// asData returns parameters of a strategy as tasks and plans take them. The log of a rollout has them as JSON.
+func asData(params map[string]any) (*ordered.Map, error) {
+	m := &ordered.Map{}
+	text, err := json.Marshal(params)
+	if err != nil || params == nil {
+		return m, err
+	}
+	return m, m.UnmarshalJSON(text)
+}
+
+// planValue runs a plan without showing it, and returns its value. The error is that of the plan.
+func (a *app) planValue(ctx context.Context, name string, params map[string]any) (any, error) {
+	p, err := a.runs().Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	given, err := asData(params)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.runs().Run(p, plans.Words{Params: given})
+	if err != nil {
+		return nil, err
+	}
+	inv, err := a.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dialer, err := a.dialer()
+	if err != nil {
+		return nil, err
+	}
+	defer dialer.Close()
+	var value any
+	var failure error
+	sink := event.Func(func(_ context.Context, e event.Event) error {
+		switch e := e.(type) {
+		case event.Returned:
+			value = e.Value
+		case event.Failed:
+			failure = fault.New("bolt/plan-failure", "%s", e.Msg)
+		}
+		return nil
+	})
+	options := a.executorOptions(inv, dialer)
+	options.Sink = sink
+	err = r.Play(ctx, a.languageOptions(), options)
+	if failure != nil {
+		return nil, failure
+	}
+	return value, err
+}
+
+// codeError is the error for the end of a command that drives a rollout.
+func codeError(c rollouts.Code, err error) error {
+	switch {
+	case err != nil:
+		return stopped(err)
+	case c == rollouts.Fails:
+		return errFailedTargets
+	case c == rollouts.Waits:
+		return errWaits
+	}
+	return nil
+}
+
+// rolled is the action of a command of rollouts whose only result is an error.
+func rolled[O any, P interface {
+	*O
+	Bind(b *cli.Binder)
+}](act func(v *rollouts.Invocation, ctx context.Context, o P) error) action {
+	return with(func(ctx context.Context, a *app, o P) error { return stopped(act(a.rollouts(), ctx, o)) })
+}
+
+// driven is the action of a command that drives rollouts.
+func driven[O any, P interface {
+	*O
+	Bind(b *cli.Binder)
+}](act func(v *rollouts.Invocation, ctx context.Context, o P) (rollouts.Code, error)) action {
+	return with(func(ctx context.Context, a *app, o P) error { return codeError(act(a.rollouts(), ctx, o)) })
+}
+
+func completeRollouts(ctx context.Context, a *app, q cli.Query) cli.Completions {
+	var o rollouts.StateOptions
+	o.Bind(cli.NewBinder(a.values, nil))
+	return a.rollouts().Complete(ctx, &o, q.Prefix)
+}
+
+// The meanings of exit codes of commands of rollouts.
+const (
+	exitWaits   = "3  it is paused, or waits for an approval or a window\n"
+	exitRollout = "0  the rollout succeeded\n" + exitWaits + "1  it failed, was aborted or was rolled back; or "
+	exitAsked   = "0  it is recorded\n1  it is not possible now; or "
+)
+
+// rolloutCommands are the commands of rollouts.
+func (s system) rolloutCommands() []command {
+	names := []cli.Completer{s.opened(completeRollouts)}
+	releases := []cli.Completer{s.opened(completeReleases)}
+	driving := []string{onRelease, onAction, onTimeout, onInventory, onModules}
+	steering := []string{onRelease, onReason}
+	asked := func(name string, run action) command {
+		return command{run: run, voice: noFiles, Command: cli.Command{
+			Name: "rollout " + name, Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats, Lists: steering,
+		}}
+	}
+	shown := func(name string, run action, lists ...string) command {
+		return command{run: run, voice: noFiles, Command: cli.Command{
+			Name: "rollout " + name, Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitShown, Formats: plainFormats, Lists: append([]string{onRelease}, lists...),
+		}}
+	}
+	return []command{
+		{run: rolled((*rollouts.Invocation).PlanOnly), Command: cli.Command{
+			Name: "rollout plan", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitShown, Formats: plainFormats,
+			Lists: []string{onRelease, onStrategy, onParams, onNoop, onTargets, onInventory, onModules},
+		}},
+		{run: driven((*rollouts.Invocation).Start), Command: cli.Command{
+			Name: "rollout start", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitRollout, Formats: eventFormats,
+			Lists: append([]string{onStrategy, onStart, onParams, onRollout, onReason, onNoop, onTargets}, driving...),
+		}},
+		{run: driven((*rollouts.Invocation).Advance), Command: cli.Command{
+			Name: "rollout advance", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Formats: eventFormats,
+			Exit: "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
+		}},
+		shown("status", rolled((*rollouts.Invocation).Status)),
+		shown("watch", rolled((*rollouts.Invocation).Watch)),
+		asked("pause", rolled((*rollouts.Invocation).Pause)),
+		{run: driven((*rollouts.Invocation).Resume), Command: cli.Command{
+			Name: "rollout resume", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitRollout, Formats: eventFormats,
+			Lists: append([]string{onRollout, onReason}, driving...),
+		}},
+		asked("approve", rolled((*rollouts.Invocation).Approve)),
+		asked("reject", rolled((*rollouts.Invocation).Reject)),
+		asked("promote", rolled((*rollouts.Invocation).Promote)),
+		{run: rolled((*rollouts.Invocation).Skip), voice: noFiles, Command: cli.Command{
+			Name: "rollout skip", Args: "NODE [ROLLOUT]", Check: rollouts.SkipArguments, Complete: append([]cli.Completer{nil}, names...), Exit: exitAsked, Formats: plainFormats, Lists: steering,
+		}},
+		{run: rolled((*rollouts.Invocation).Retry), voice: noFiles, Command: cli.Command{
+			Name: "rollout retry", Args: "[ROLLOUT] [NODE...]", Check: cli.AnyArguments, Complete: names, Exit: exitAsked, Formats: plainFormats, Lists: steering,
+		}},
+		{run: driven((*rollouts.Invocation).Abort), Command: cli.Command{
+			Name: "rollout abort", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: eventFormats, Lists: append([]string{onAbort, onReason}, driving...),
+		}},
+		{run: driven((*rollouts.Invocation).Rollback), Command: cli.Command{
+			Name: "rollout rollback", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names,
+			Exit:    "0  the nodes have their earlier releases\n3  the rollback is paused\n1  the rollback failed, or is not possible; or ",
+			Formats: eventFormats, Lists: append([]string{onReason}, driving...),
+		}},
+		{run: rolled((*rollouts.Invocation).History), voice: noFiles, Command: cli.Command{
+			Name: "rollout history", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},
+		}},
+		shown("show", rolled((*rollouts.Invocation).Show)),
+		shown("events", rolled((*rollouts.Invocation).Events), onSince, onEvents),
+		{run: rolled((*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
+			Name: "rollout strategy", Args: "new|check FILE", Check: rollouts.StrategyArguments, Complete: []cli.Completer{rollouts.CompleteStrategy, cli.FileOf("yaml", "yml")},
+			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats,
+		}},
+	}
+}

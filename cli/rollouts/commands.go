@@ -14,7 +14,7 @@ import (
 	"bolt/store"
 )
 
-// command appends the event of a person, and prints what follows.
+// command appends the event of a person, and prints it.
 func (v *Invocation) command(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error)) error {
 	b, id, _, err := v.find(ctx, &o.RolloutOptions)
 	if err != nil {
@@ -163,7 +163,7 @@ func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, err
 	}, rollout.RolledBack)
 }
 
-// steer appends the event of a person and drives what follows, unless another process drives the rollout. The command
+// steer appends the event of a person, and drives the rollout unless another process does. The command
 // succeeds if the rollout ends as wanted.
 func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error), wanted rollout.Phase) (Code, error) {
 	b, id, _, err := v.find(ctx, &o.RolloutOptions)

@@ -87,7 +87,7 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
 	return v.drive(ctx, b, created.Rollout, func(o2 *driver.Options) { o2.Pause, o2.Wait = true, o.wait })
 }
 
-// makeRoom treats other rollouts with some of the nodes as the strategy says. If it returns nil, the rollout can be
+// makeRoom waits for other rollouts with some of the nodes, supersedes them or refuses: the key conflict of the strategy decides. If it returns nil, the rollout can be
 // made unless there are others again.
 func (v *Invocation) makeRoom(ctx context.Context, b *book, c *rollout.Created, busy *ledger.BusyError) error {
 	switch c.Strategy.Conflict {
@@ -154,7 +154,7 @@ func (v *Invocation) ended(ctx context.Context, b *book, id string) error {
 // AdvanceOptions are those of rollout advance.
 type AdvanceOptions struct{ RolloutOptions }
 
-// Advance carries out rollout advance: it does what is due. Without an argument, it does this for all rollouts that have
+// Advance carries out rollout advance: it performs all due steps. Without an argument, it does this for all rollouts that have
 // not ended.
 func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, error) {
 	b, err := v.open(ctx, &o.StateOptions)
@@ -274,7 +274,7 @@ func codeOf(end *driver.End) Code {
 	if end.Stopped {
 		return Waits
 	}
-	return Succeeds // of advance: it has done what is due
+	return Succeeds // of advance: all due steps are done
 }
 
 func (v *Invocation) driveOne(ctx context.Context, b *book, id string, change func(*driver.Options)) (*driver.End, error) {
@@ -315,7 +315,7 @@ func (w *works) Measure(ctx context.Context, m *driver.Measurement) (gate.Outcom
 // localhost is the name of this machine in inventories.
 const localhost = "localhost"
 
-// fleet returns what performs the actions of a rollout, and a function that closes its connections.
+// fleet returns the performer of the actions of a rollout, and a function that closes its connections.
 func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*works, func(), error) {
 	helpers, err := embedded.Built()
 	if err != nil {

@@ -63,7 +63,7 @@ type Invocation struct {
 	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
 	// Params reads the parameters of a command line.
 	Params func(ctx context.Context, text string) (map[string]any, error)
-	// Confirm asks the user a question with the answers yes and no; nil if there is no terminal.
+	// Confirm prints a question and returns the answer of the user; nil without a terminal.
 	Confirm func(ctx context.Context, question string) (bool, error)
 	// Record takes the events of targets for the audit log.
 	Record event.Sink

@@ -193,7 +193,7 @@ func describeNode(e rollout.Event) string {
 	return e.Type()
 }
 
-// what is what a rollout brings to nodes.
+// what names the thing that a rollout brings to nodes.
 func what(c *rollout.Created) string {
 	switch a := c.Strategy.Action; {
 	case a.Plan != "":
@@ -218,7 +218,7 @@ func gateName(name string, place gate.Place, wave int, node string) string {
 	return fmt.Sprintf("gate %s in the background", name)
 }
 
-// important reports whether people see an event while a rollout is driven. The others say the same again, or are
+// important reports whether people see an event while a rollout is driven. The others repeat it, or are
 // frequent.
 func important(e rollout.Event) bool {
 	switch e := e.(type) {

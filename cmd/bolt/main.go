@@ -107,7 +107,7 @@ var (
 	errWrite = errors.New("results could not be written, so the work was stopped")
 	// errDifferent says that everything was printed, and differences were found.
 	errDifferent = errors.New("there are differences")
-	// errWaits says that everything was printed, and that a rollout waits.
+	// errWaits is the error if everything was printed, and a rollout waits.
 	errWaits = errors.New("the rollout waits")
 	// errPrinted says that the error was printed already.
 	errPrinted = errors.New("failed")

@@ -1,4 +1,4 @@
-// Package driver drives a rollout: it records what is decided, and then performs it.
+// Package driver drives a rollout: it records decisions, and then performs them.
 //
 // [Drive] leases the rollout, folds its log, calls rollout.Step and appends the decisions. It performs
 // an event only after the event is on the disk. The results are events of the next append. All
@@ -7,7 +7,7 @@
 // Another process can append commands, such as a pause, at any time. The driver folds them before
 // its next decision. If the driver dies, the next one asks the nodes that were in work.
 //
-// If an event cannot be recorded, Drive begins nothing more, waits for what is in work and returns
+// If an event cannot be recorded, Drive begins nothing more, waits for the nodes in work and returns
 // the error. The results that it could not record are found by the next driver, which asks.
 //
 // Drive owns its goroutines, and returns when the last of them has ended.
@@ -68,7 +68,7 @@ type Hook struct {
 	Run     string
 }
 
-// A Measurement is what is measured.
+// A Measurement is one measurement of a gate.
 type Measurement struct {
 	Rollout *rollout.Created
 	Gate    *gate.Spec

@@ -136,7 +136,7 @@ func (d *driver) load(ctx context.Context) error {
 	return err
 }
 
-// turn records what has happened and what follows from it, and performs that. It returns the time at which
+// turn records the pending events and the decisions that follow, and performs them. It returns the time at which
 // something can become due.
 func (d *driver) turn(ctx context.Context) (next time.Time, err error) {
 	for {
@@ -155,7 +155,7 @@ func (d *driver) turn(ctx context.Context) (next time.Time, err error) {
 		_, err := d.ledger.Append(ctx, d.o.Rollout, after, d.fence, events...)
 		if _, is := errors.AsType[*store.ConflictError](err); is {
 			// Another process has appended a command. The state has events that are not in the log, so it is made
-			// anew. What has happened stays in d.pending.
+			// anew. d.pending keeps the results.
 			if err := d.load(ctx); err != nil {
 				return next, err
 			}
@@ -193,7 +193,7 @@ func (d *driver) since(ctx context.Context, after uint64) []rollout.Record {
 	return records
 }
 
-// decide folds the pending events, and what follows from them.
+// decide folds the pending events, and the decisions that follow.
 func (d *driver) decide() (records []rollout.Record, next time.Time, err error) {
 	now := time.Now().UTC()
 	add := func(e rollout.Event) error {
@@ -279,7 +279,7 @@ func (d *driver) leave(ctx context.Context, end *End) error {
 	}
 }
 
-// drain waits for what is in work, and drops the results.
+// drain waits for the jobs in work, and drops their results.
 func (d *driver) drain() {
 	d.stopRollback()
 	for len(d.jobs) > 0 {

@@ -129,13 +129,13 @@ func (l *Ledger) leased(ctx context.Context, holder string) (store.Lease, error)
 	}
 }
 
-// A Last is what the rollouts of a store know of a node.
+// A Last is the release of a node, as the rollouts of a store know it.
 type Last struct {
 	Release, Catalog string
 	Healthy          bool
 }
 
-// Last returns what the last rollouts of nodes have left on them. Nodes without a rollout
+// Last returns the releases that the last rollouts have left on nodes. Nodes without a rollout
 // are left out. Runs in noop mode, and rollouts of plans and tasks, leave nothing.
 func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, error) {
 	ids, err := l.IDs(ctx)

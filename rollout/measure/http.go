@@ -29,7 +29,7 @@ func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w word
 		return request(ctx, client, h, c, w)
 	}
 	if len(s.Nodes) == 0 {
-		return Value{Outcome: gate.Successful, Reason: "there is no node to measure yet"}
+		return Value{Outcome: gate.Successful, Reason: "no node to measure yet"}
 	}
 	var all []Value
 	for _, node := range s.Nodes {

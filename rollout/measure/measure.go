@@ -2,11 +2,12 @@
 //
 // A measurement returns a value, which the conditions of the gate judge, or the reason why there is none. A
 // value that could not be measured has the outcome error: a node was not reached, a request timed out, a
-// query was refused. It says nothing about the release. The outcome failed says that the release is bad.
+// query was refused. Such an outcome is no judgement of the release. The outcome failed means that the release is bad.
 //
-// The value of a command or script is its standard output, that of a task its result, that of a plan what it
-// returns, that of a request the body (as data if it is JSON), and that of a query its rows. If a query
-// returns one row with one column, such as a count, the value is that of the column.
+// The value of a command or script is its standard output. The value of a task is its result, and
+// the value of a plan is its return value. The value of a request is the body, as data if it is JSON. The
+// value of a query is its rows. If a query returns one row with one column, such as a count, the value is
+// that of the column.
 //
 // Commands, tasks, plans and queries come in as functions (Means), so the package imports none of these.
 package measure
@@ -52,7 +53,7 @@ type Means struct {
 	Host func(node string) string
 }
 
-// A Subject is what a measurement is about.
+// A Subject is the part of a rollout that is measured.
 type Subject struct {
 	Place gate.Place
 	Nodes []string
@@ -99,7 +100,7 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 	var nodes []string
 	if g.On != gate.OnController {
 		if nodes = s.Nodes; len(nodes) == 0 {
-			return Value{Outcome: gate.Successful, Reason: "there is no node to measure yet"}
+			return Value{Outcome: gate.Successful, Reason: "no node to measure yet"}
 		}
 	}
 	outputs, err := m.Run(ctx, a, nodes)

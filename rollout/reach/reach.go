@@ -2,7 +2,7 @@
 //
 // A [Fleet] applies the catalogs of releases with the helper (package apply/fleet). The run on a machine has the
 // ID of the event that intends it, and goes on if the connection is lost, so its result can be asked for
-// later. Plans and tasks run without the helper: nobody can be asked for the result of a lost run.
+// later. Plans and tasks run without the helper, so the result of a lost run stays unknown.
 package reach
 
 import (
@@ -144,7 +144,7 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	return f.known(r, out)
 }
 
-// known fills in what a finished run leaves on the node.
+// known fills in the catalog that a finished run leaves on the node.
 func (f *Fleet) known(r *driver.Run, out driver.Result) driver.Result {
 	if r.Noop {
 		out.Changed = false
@@ -237,7 +237,7 @@ func (q *question) Do(ctx context.Context, site *run.Site) (err error) {
 	return err
 }
 
-// told is the result of a run that is not in work any more. If the machine does not know the run, it was not started there.
+// told returns the result of a run that has ended. If the machine does not know the run, it was not started there.
 func told(fate *frame.Fate) driver.Result {
 	switch fate.State {
 	case frame.StateUnknown:
@@ -385,7 +385,7 @@ func (f *Fleet) action(ctx context.Context, a *measure.Action) (run.Action, erro
 	return &run.Command{Line: a.Command}, nil
 }
 
-// said returns what was printed, without spaces at its ends.
+// said returns the output of a stream, without spaces at its ends.
 func said(o *capture.Output, s capture.Stream) string {
 	if o.Len(s) > maxSaid {
 		return fmt.Sprintf("(more than %d KiB of output)", maxSaid>>10)

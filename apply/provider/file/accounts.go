@@ -12,8 +12,9 @@ import (
 )
 
 // accounts finds the numbers of users and groups by name, and the other way round. Static programs
-// cannot use the system's own functions (NSS), so accounts reads /etc/passwd and /etc/group, and asks the program getent for
-// the rest. Answers are kept until the file changes: resources of the same run can add users.
+// cannot use the system's own functions (NSS), so accounts reads /etc/passwd and /etc/group, and queries the
+// program getent for the rest. Answers are cached until the file changes, because resources of the same run can
+// add users.
 type accounts struct {
 	mu     sync.Mutex
 	tables [2]table // by database
@@ -53,7 +54,8 @@ func (a *accounts) load(h *resource.Host, d database) *table {
 	return t
 }
 
-// add adds a line "name:password:number:…"; the first of several lines for a name or a number holds.
+// add adds a line "name:password:number:…"; if several lines have the same name or number, the first line takes
+// effect.
 func (t *table) add(line string) {
 	fields := strings.SplitN(line, ":", 4)
 	if len(fields) < 3 || fields[0] == "" {
@@ -107,7 +109,7 @@ func (a *accounts) name(ctx context.Context, h *resource.Host, d database, id in
 	return name
 }
 
-// ask adds what getent knows about a name or a number.
+// ask adds getent's answer for a name or a number.
 func (t *table) ask(ctx context.Context, h *resource.Host, d database, key string) {
 	if h.Root != "" || strings.HasPrefix(key, "-") {
 		return

@@ -16,14 +16,14 @@ import (
 	"bolt/apply/resource"
 )
 
-// backUp keeps what is at the path before it is replaced or, if gone is set, removed. The change is not made if that is
-// impossible.
+// backUp makes a backup of the object at the path before a change replaces it or, if gone is set, removes it.
+// If the backup fails, the change must not be made.
 func (f *item) backUp(ctx context.Context, h *resource.Host, p place, gone bool) error {
 	if f.backup == noBackup || !f.is.exists() {
 		return nil
 	}
 	if f.is.kind != regular && f.is.kind != link && f.is.kind != directory {
-		h.Logf(f.r.Ref, report.Warning, "There is no backup: the path is of the type %s.", f.is.kind)
+		h.Logf(f.r.Ref, report.Warning, "No backup was made: the path is of the type %s.", f.is.kind)
 		return nil
 	}
 	var err error
@@ -104,14 +104,14 @@ func (f *item) backUpBeside(p place, gone bool) error {
 	return err
 }
 
-// original opens the file that a backup is made of; nil if there is none.
+// original opens the file to back up. It returns nil if the file does not exist.
 func (f *item) original(p place) (st unix.Stat_t, from io.ReadCloser, err error) {
 	if f.is.kind == regular {
 		from, err = f.open(p)
 		return opened(from, err)
 	}
-	// A backup of a link is one of the file that it points to, as in Puppet. The link of a generated file can
-	// lead anywhere.
+	// As in Puppet, the backup of a link is a copy of the file that the link points to. The link of a generated
+	// file can lead anywhere.
 	if f.r.Within != "" || unix.Stat(f.path, &st) != nil || kindOf(st.Mode) != regular {
 		return st, nil, nil
 	}
@@ -119,8 +119,8 @@ func (f *item) original(p place) (st unix.Stat_t, from io.ReadCloser, err error)
 	return opened(from, err)
 }
 
-// opened adds the state of an open file: what is at its path can have changed, and a copy must not get the mode and the owner
-// of another file.
+// opened adds the state of an open file. The path can lead to another file by now, and a copy must not get the
+// mode and the owner of that other file.
 func opened(from io.ReadCloser, err error) (unix.Stat_t, io.ReadCloser, error) {
 	var st unix.Stat_t
 	if err != nil {

@@ -42,8 +42,8 @@ func (m *machine) mount(rel, options string) {
 	m.t.Cleanup(func() { _ = unix.Unmount(m.path(rel), unix.MNT_DETACH) })
 }
 
-// Errors of a file system are those of a resource: others are applied, the file is as before, and
-// nothing is left behind.
+// An error of the file system fails one resource. Other resources are applied, the file does not change, and no
+// temporary file is left.
 func TestBrokenFileSystems(t *testing.T) {
 	if !inNamespace(t) {
 		return

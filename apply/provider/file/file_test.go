@@ -158,7 +158,7 @@ func messages(r *report.Result) (text string) {
 	return text
 }
 
-// tree describes what is in the directory, a line for each file.
+// tree lists the files in the directory, a line for each file.
 func (m *machine) tree() string {
 	m.t.Helper()
 	var b strings.Builder
@@ -201,8 +201,9 @@ func root(t *testing.T) {
 	}
 }
 
-// One resource, what is there before, the result, and the tree after it. Each case is done first with noop, which
-// must change nothing, and twice without, of which the second time must change nothing.
+// Each case has one resource, the files before the run, the result, and the tree after the run. The test runs
+// each case once with noop, which must change nothing, and twice without noop. The second run without noop must
+// change nothing.
 func TestFile(t *testing.T) {
 	root(t)
 	const oldTime = 981173096
@@ -580,7 +581,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What comes into being between Read and Do is not lost.
+// An object that is created between Read and Do is not lost.
 func TestMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, between string // the content; "" for no file, "/" for a directory

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A flusher brings the data of files to the disk. Files that are ready at the same time are flushed with one call for
-// their file system, which takes a third of the work of a call for each of them.
+// A flusher brings the data of files to the disk. Files that are ready at the same time are flushed with one
+// call for their file system. One call for each file would take three times the work.
 type flusher struct {
 	mu      sync.Mutex
 	systems map[uint64]*flushed // by device
 }
 
-// A flushed is one file system.
+// A flushed is the state of one file system.
 type flushed struct {
 	grouped bool         // a call for all its files is cheap
 	waiting atomic.Int64 // callers of sync
@@ -28,8 +28,8 @@ type flushed struct {
 	ended int64 // the last call that succeeded
 }
 
-// maxDirty is the amount of unwritten data of the whole machine above which files are flushed one by one: the data
-// of other programs would be written, too, and the call would wait for it.
+// maxDirty is a limit for the unwritten data of the whole machine. Above it, files are flushed one by one: a
+// call for the file system would also write the data of other programs, and wait for it.
 const maxDirty = 64 << 20
 
 // sync returns when the data of a file is on the disk.
@@ -62,7 +62,7 @@ func (f *flusher) system(fd int) (*flushed, error) {
 		if err := unix.Fstatfs(fd, &fs); err != nil {
 			return nil, err
 		}
-		// Others, such as btrfs and zfs, have a log for single files, and need long for all.
+		// Other file systems, such as btrfs and zfs, have a log for single files, and take long to flush all files.
 		s = &flushed{grouped: fs.Type == unix.EXT4_SUPER_MAGIC || fs.Type == unix.XFS_SUPER_MAGIC}
 		if f.systems == nil {
 			f.systems = make(map[uint64]*flushed)
@@ -72,8 +72,8 @@ func (f *flusher) system(fd int) (*flushed, error) {
 	return s, nil
 }
 
-// together reports whether a call for all files has flushed a file. It makes the call if other files wait for it, and there is no
-// call that began after the file was written.
+// together reports whether a call for all files has flushed a file. It makes the call if other files wait for
+// one and no call has begun since the file was written.
 func (s *flushed) together(fd int) bool {
 	needed := s.begun.Load() + 1
 	s.mu.Lock()
@@ -92,7 +92,8 @@ func (s *flushed) together(fd int) bool {
 	return true
 }
 
-// dirty is the amount of data that waits to be written, or is being written. It is large if the system does not tell.
+// dirty is the amount of data that waits to be written, or is being written. If the system does not report the
+// amount, dirty returns a large number.
 func dirty() (sum int64) {
 	const unknown = 1 << 62
 	f, err := os.Open("/proc/meminfo")

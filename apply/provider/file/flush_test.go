@@ -70,7 +70,7 @@ func TestFlushGone(t *testing.T) {
 	}
 }
 
-// TestDirty: the system says how much data is not written.
+// TestDirty checks that the system reports the amount of unwritten data.
 func TestDirty(t *testing.T) {
 	if n := dirty(); n < 0 || n > 1<<50 {
 		t.Errorf("%d bytes", n)

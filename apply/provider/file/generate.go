@@ -16,13 +16,13 @@ import (
 	"bolt/format/ordered"
 )
 
-// manyFiles is the number of files above which a directory is reported that sets no limit.
+// manyFiles is the number of files above which bolt warns about a directory without a limit.
 const manyFiles = 1000
 
-// own are the parameters that the files in a directory do not get from it.
+// own has the parameters of a directory that the files in it do not inherit.
 var own = []string{"path", "name", "ensure", "recurse", "recurselimit", "max_files", "target", "alias", "source", "checksum_value"}
 
-// Generate returns the files in a directory: those that are there, and those of the source.
+// Generate returns the files in a directory: the existing files and the files of the source.
 func (f *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Resource, error) {
 	if f.recurse == "" || f.ensure == absent {
 		return nil, nil
@@ -42,7 +42,7 @@ func (f *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	return g.list(h), nil
 }
 
-// collect finds the files that are there, and those of the source.
+// collect finds the existing files and the files of the source.
 func (g *generation) collect(ctx context.Context, h *resource.Host) error {
 	if g.recurse == "true" {
 		if err := g.local(ctx, h); err != nil {
@@ -60,7 +60,7 @@ func (g *generation) collect(ctx context.Context, h *resource.Host) error {
 	return nil
 }
 
-// inherited are the parameters of the files in the directory.
+// inherited returns the parameters of the files in the directory.
 func (f *item) inherited() *ordered.Map {
 	params := f.r.Params.Clone()
 	for _, param := range own {
@@ -76,7 +76,7 @@ type generation struct {
 	files  map[string]*resource.Resource // by relative path
 }
 
-// at returns the resource of a file; it is made if it does not exist.
+// at returns the resource of a file, and makes it if it does not exist.
 func (g *generation) at(rel string) *resource.Resource {
 	if r := g.files[rel]; r != nil {
 		return r
@@ -93,7 +93,7 @@ func (g *generation) options(confined bool) fileset.Options {
 	return fileset.Options{Follow: g.follow, Confined: confined, Limit: int(g.levels), Ignore: g.ignore, Most: int(g.most)}
 }
 
-// walk lists a directory, and reports one that has many files.
+// walk lists a directory, and warns if it has many files.
 func (g *generation) walk(ctx context.Context, h *resource.Host, dir string, confined bool) ([]fileset.Entry, error) {
 	entries, err := fileset.List(ctx, dir, g.options(confined))
 	if len(entries) > manyFiles && g.most == 0 {
@@ -102,7 +102,7 @@ func (g *generation) walk(ctx context.Context, h *resource.Host, dir string, con
 	return entries, err
 }
 
-// local adds the files that are there.
+// local adds the existing files.
 func (g *generation) local(ctx context.Context, h *resource.Host) error {
 	entries, err := g.walk(ctx, h, g.path, true)
 	for _, e := range entries {
@@ -192,8 +192,8 @@ func (g *generation) purge(h *resource.Host) {
 	}
 }
 
-// list returns the files by their path, without those that belong to another resource of the catalog: declared ones, and all
-// that is below a declared directory.
+// list returns the files, sorted by their paths. It leaves out files that belong to another resource of the
+// catalog: declared files, and all files below a declared directory.
 func (g *generation) list(h *resource.Host) []*resource.Resource {
 	declared := make(map[string]bool)
 	for _, r := range h.Declared("File") {

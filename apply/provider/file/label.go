@@ -35,7 +35,7 @@ func (l label) String() string {
 	return text
 }
 
-// over returns a label with the parts of l where it has them, and the parts of other elsewhere.
+// over returns l, with the parts of other in place of empty parts.
 func (l label) over(other label) label {
 	pick := func(a, b string) string {
 		if a != "" {
@@ -46,7 +46,7 @@ func (l label) over(other label) label {
 	return label{pick(l.user, other.user), pick(l.role, other.role), pick(l.typ, other.typ), pick(l.rng, other.rng)}
 }
 
-// A labelPart is one of the parameters with a part of a label.
+// A labelPart is a parameter for one part of a label.
 type labelPart struct {
 	property string
 	of       func(*label) *string
@@ -62,7 +62,7 @@ func labelParts() []labelPart {
 	}
 }
 
-// labels knows whether the host has SELinux, and what its policy says about paths.
+// labels holds the SELinux policy of the host, if the host has SELinux.
 type labels struct {
 	once   sync.Once
 	policy *secontext.Policy // nil without SELinux
@@ -77,7 +77,8 @@ func (l *labels) load(h *resource.Host) *secontext.Policy {
 	return l.policy
 }
 
-// readLabel finds the present label, and what the policy says. Without SELinux, the parameters are ignored, as in Puppet.
+// readLabel finds the present label, and the label that the policy gives to the path. Without SELinux, the
+// parameters are ignored, as in Puppet.
 func (f *item) readLabel(_ context.Context, h *resource.Host) {
 	policy := f.t.labels.load(h)
 	if policy == nil {
@@ -136,7 +137,7 @@ func (f *item) setLabel(p place) error {
 	return f.held(p, func(fd int, _ *unix.Stat_t) error { return set(fd) })
 }
 
-// labelNew labels a temporary file: it has the label of the old file, or that of the policy.
+// labelNew gives a temporary file the label of the old file, or the label of the policy for a new file.
 func (f *item) labelNew(t *temp, old *state) error {
 	wanted := f.want.label
 	if old != nil {

@@ -55,7 +55,7 @@ func TestLinksOfUser(t *testing.T) {
 			}
 			refused := false
 			for _, r := range results {
-				refused = refused || r.Status == report.Failed && strings.Contains(r.Failure(), "a link of the user with the UID 64001")
+				refused = refused || r.Status == report.Failed && strings.Contains(r.Failure(), "a symbolic link of the user with the UID 64001")
 			}
 			if !refused {
 				for title, r := range results {

@@ -14,7 +14,7 @@ type mode struct {
 	bits  uint32 // if octal
 }
 
-// parseMode parses an octal mode or a symbolic one, such as "u=rw,g+r". It accepts what Puppet accepts.
+// parseMode parses an octal mode or a symbolic mode, such as "u=rw,g+r". It accepts the same values as Puppet.
 // Some symbolic modes fail only when they are applied.
 func parseMode(text string) (m mode, ok bool) {
 	m.text = text
@@ -84,7 +84,7 @@ func (m mode) apply(from uint32, directory bool) (uint32, error) {
 	return bits['s']<<9 | bits['u']<<6 | bits['g']<<3 | bits['o'], nil
 }
 
-// run applies the operations of one part to one digit. x says whether X sets the execute bit.
+// run applies the operations of one part to one digit. x reports whether X sets the execute bit.
 func run(ops string, who byte, before map[byte]uint32, special uint32, x bool) (value, newSpecial uint32, err error) {
 	value = before[who]
 	var action byte
@@ -112,7 +112,7 @@ func run(ops string, who byte, before map[byte]uint32, special uint32, x bool) (
 			change(&value, 1)
 		case 'X':
 			if action != '+' {
-				return 0, 0, errors.New("the permission X is possible after + only")
+				return 0, 0, errors.New("the permission X is possible only after +")
 			}
 			if x {
 				value |= 1

@@ -13,8 +13,8 @@ import (
 
 // Differs from Puppet: file systems that are mounted at or below a directory keep their files when the directory is removed or purged.
 
-// mountsAt returns the mount points at and below a directory, relative to it, sorted. If the system does not show its
-// mounts, there are none.
+// mountsAt returns the mount points at and below a directory, relative to it, sorted. If the system does not
+// list its mounts, mountsAt returns none.
 func mountsAt(dir string) (list []string) {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
@@ -55,8 +55,8 @@ func (f *item) readMount() {
 	}
 }
 
-// spared returns a function that reports whether a file is not purged: it is on a mounted file system, or is a directory with one
-// below it.
+// spared returns a function that reports whether a purge must not remove a file. That is so for files on a
+// mounted file system, and for directories with a mount point below.
 func (g *generation) spared(h *resource.Host) func(rel string) bool {
 	mounts := slices.DeleteFunc(mountsAt(g.path), func(rel string) bool { return rel == "." })
 	within := func(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }

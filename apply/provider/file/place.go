@@ -27,7 +27,7 @@ func (p place) close() {
 	}
 }
 
-// near is the place of an item for reading it.
+// near returns the place of an item for reading it.
 func (f *item) near() (place, error) {
 	if f.r.Within != "" {
 		return f.inside()
@@ -35,7 +35,8 @@ func (f *item) near() (place, error) {
 	return place{dir: unix.AT_FDCWD, name: f.path}, nil
 }
 
-// parent is the place of an item for changing it: the directory cannot be exchanged meanwhile.
+// parent returns the place of an item for changing it. The directory is open, so another process cannot
+// exchange it meanwhile.
 func (f *item) parent() (place, error) {
 	if f.r.Within != "" {
 		return f.inside()
@@ -54,7 +55,7 @@ func openParent(path string) (place, error) {
 	return place{int(d.Fd()), name, d}, nil
 }
 
-// inside is the place of a generated file.
+// inside returns the place of a generated file.
 func (f *item) inside() (place, error) {
 	root, err := f.root()
 	if err != nil {
@@ -69,7 +70,7 @@ func (f *item) inside() (place, error) {
 	return place{int(d.Fd()), name, d}, nil
 }
 
-// within is the path of a generated file below the generator's.
+// within returns the path of a generated file, relative to the directory of its generator.
 func (f *item) within() string {
 	rel, err := filepath.Rel(f.r.Within, f.path)
 	if err != nil {
@@ -118,12 +119,12 @@ func same(safe *os.File, root *os.Root, path string) error {
 	return err
 }
 
-// A state is what is at a path.
+// A state describes the object at a path.
 type state struct {
-	kind   string // as in ensure; "" if there is nothing
+	kind   string // as in ensure; "" if nothing exists
 	st     unix.Stat_t
 	target string // of a link
-	sum    string // of the content, if that is not as wanted
+	sum    string // of the content, if it is not as wanted
 	label  label
 }
 
@@ -131,7 +132,7 @@ func (s *state) exists() bool { return s.kind != "" }
 
 func (s *state) mode() uint32 { return s.st.Mode & 0o7777 }
 
-// String is the state for people.
+// String returns the state for messages.
 func (s *state) String() string {
 	if !s.exists() {
 		return absent
@@ -139,7 +140,7 @@ func (s *state) String() string {
 	return s.kind
 }
 
-// look returns the state at a place without its content. Something that is not there is not an error.
+// look returns the state at a place without its content. A missing object is not an error.
 func (f *item) look(p place) (s state, err error) {
 	err = unix.Fstatat(p.dir, p.name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && f.follow && s.st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -178,7 +179,7 @@ func (f *item) stays() error {
 	return err
 }
 
-// kindOf is Puppet's word for a type of file.
+// kindOf returns Puppet's word for a type of file.
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -233,7 +234,7 @@ func (f *item) open(p place) (io.ReadCloser, error) {
 	return reader(fd), nil
 }
 
-// A reader is a descriptor that is only read. An os.File would do several system calls more.
+// A reader reads from a descriptor. An os.File would make several more system calls.
 type reader int
 
 func (r reader) Read(p []byte) (int, error) {
@@ -262,7 +263,7 @@ func openat(p place, flags int, mode uint32) (int, error) {
 	}
 }
 
-// temporary is the name of the file that becomes the file name. It is the same each time.
+// temporary returns the name of the temporary file for the file name. It is the same in each run.
 func temporary(name string) string {
 	const suffix = ".bolt"
 	if t := "." + name + suffix; len(t) <= unix.NAME_MAX && !strings.HasPrefix(name, "..") {

@@ -14,7 +14,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// Plan compares what Read found with what the resource describes.
+// Plan compares the state that Read found with the state that the resource describes.
 func (f *item) Plan() ([]resource.Change, error) {
 	w := &f.want
 	switch {
@@ -97,7 +97,7 @@ func appendAccount(changes []resource.Change, property string, a *account) []res
 	return append(changes, resource.Change{Property: property, Is: a.now, Should: a.names[0]})
 }
 
-// diff is the difference of the contents. It is made once: the contents of many files would need much memory.
+// diff returns the difference of the contents. It is made once: the contents of many files would need much memory.
 func (f *item) diff() string {
 	defer func() { f.text = texts{} }()
 	for _, text := range [][]byte{f.text.old, f.text.new} {
@@ -123,7 +123,7 @@ func (f *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) err
 	if err != nil {
 		return err
 	}
-	// What came into being since Read is not overwritten.
+	// An object that was created since Read is not overwritten.
 	if now.kind != f.is.kind && c.Property == "ensure" {
 		return fmt.Errorf("the path was of the type %s, and has become %s meanwhile", &f.is, &now)
 	}
@@ -167,7 +167,8 @@ func (a *account) id(what string) (int, error) {
 	return a.ids[0], nil
 }
 
-// finish sets what a new directory or link has got from its parent. An error leaves it in place, as in Puppet.
+// finish sets the attributes that a new directory or link has got from its parent. As in Puppet, the directory
+// or link stays in place after an error.
 func (f *item) finish(p place) error {
 	var set []func(place) error
 	if f.want.owner != nil {

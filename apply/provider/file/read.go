@@ -17,7 +17,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// wanted is the state that a resource describes, with what its source adds.
+// wanted is the state that a resource describes, with the attributes of its source.
 type wanted struct {
 	ensure, target string
 	owner, group   *account
@@ -26,7 +26,7 @@ type wanted struct {
 	from           *metadata // of the source
 	// sum is the checksum that the content must have; "" if the content is not managed, or is as wanted.
 	sum string
-	// since is the time that the file must have at least, for the kinds of checksums that are times.
+	// since is the earliest time that the file can have, for the kinds of checksums that are times.
 	since time.Time
 	// differs is set if the content is not as wanted.
 	differs bool
@@ -96,8 +96,9 @@ func (f *item) accounts(ctx context.Context, h *resource.Host, d database, names
 	return a
 }
 
-// unreachable reports whether an error says that there is no way to a generated file: the directory does not
-// exist, or has become something else. With noop, that is so where another resource would make the directory. Do fails then.
+// unreachable reports whether an error means that a generated file cannot be reached: its directory does not
+// exist, or is not a directory any more. With noop, the directory is missing if another resource would make it.
+// Do then fails.
 func unreachable(err error) bool {
 	var code unix.Errno
 	var refused *safepath.LinkError
@@ -110,7 +111,7 @@ func unreachable(err error) bool {
 	return true // the error of an os.Root for a link that leads out
 }
 
-// compare finds the name of the present owner or group if that is not a wanted one.
+// compare finds the name of the present owner or group if it is not one of the wanted accounts.
 func (f *item) compare(ctx context.Context, h *resource.Host, d database, a *account, id uint32) {
 	if a != nil && (a.unknown != "" || !a.has(id)) {
 		a.now = f.t.accounts.name(ctx, h, d, int(id))
@@ -119,7 +120,7 @@ func (f *item) compare(ctx context.Context, h *resource.Host, d database, a *acc
 
 func (a *account) has(id uint32) bool { return slices.Contains(a.ids, int(id)) }
 
-// warn reports what the resource asks for and does not get.
+// warn logs the parameters that have no effect on this file.
 func (f *item) warn(h *resource.Host) {
 	switch {
 	case f.want.ensure == absent && f.is.kind == directory && !f.force && f.replace:
@@ -129,7 +130,7 @@ func (f *item) warn(h *resource.Host) {
 	}
 }
 
-// managesContent reports whether the content of an existing file, or of a new one, comes from the resource.
+// managesContent reports whether the content of an existing or new file comes from the resource.
 func (f *item) managesContent() bool {
 	if !f.hasContent && f.sources == nil {
 		return false
@@ -146,7 +147,7 @@ func (f *item) managesContent() bool {
 	return !f.is.exists() || f.replace
 }
 
-// readContent compares the content with the wanted one.
+// readContent compares the content with the wanted content.
 func (f *item) readContent(ctx context.Context, h *resource.Host, p place) error {
 	same := f.hasContent && f.sum == "" && f.kind == sha && f.is.st.Size == int64(len(f.content))
 	if f.is.kind == regular && same {
@@ -178,7 +179,7 @@ func (f *item) readContent(ctx context.Context, h *resource.Host, p place) error
 	return f.keepTexts(h, p)
 }
 
-// equals reports whether the file has the wanted content, of which it has the size.
+// equals reports whether the file has the wanted content. It is called for files of the same size.
 func (f *item) equals(p place) (bool, error) {
 	file, err := f.open(p)
 	if err != nil {
@@ -203,7 +204,7 @@ func (f *item) equals(p place) (bool, error) {
 	}
 }
 
-// wantedSum is the checksum of the content that the resource describes.
+// wantedSum returns the checksum of the content that the resource describes.
 func (f *item) wantedSum() string {
 	switch {
 	case f.sum != "":
@@ -221,7 +222,7 @@ func (f *item) wantedSum() string {
 	return ""
 }
 
-// time is the time of the file that a kind of checksum compares, in seconds as Puppet does.
+// time returns the time of the file that a kind of checksum compares, in seconds as in Puppet.
 func (f *item) time(k kind) time.Time {
 	if k == ctime {
 		return time.Unix(f.is.st.Ctim.Sec, 0)
@@ -277,7 +278,7 @@ func (f *item) keepTexts(h *resource.Host, p place) error {
 // secret reports whether the content must not be shown.
 func (f *item) secret() bool { return f.r.Secret("content") || f.r.Secret("source") }
 
-// contents opens the content that the file is to have.
+// contents opens the wanted content of the file.
 func (f *item) contents(h *resource.Host) (io.ReadCloser, error) {
 	switch {
 	case f.hasContent:
@@ -285,7 +286,7 @@ func (f *item) contents(h *resource.Host) (io.ReadCloser, error) {
 	case f.want.from != nil && f.want.from.path == "":
 		k, sum, _ := parts(f.want.from.sum)
 		if k != sha {
-			return nil, fmt.Errorf("the source has a checksum of the kind %s, and contents are known by their sha256 only", k)
+			return nil, fmt.Errorf("the source has a checksum of the kind %s, but bolt finds contents only by their sha256", k)
 		}
 		r, err := h.Content(sum)
 		if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"bolt/catalog"
 )
 
-// metadata is what is known of a source.
+// metadata has the known attributes of a source.
 type metadata struct {
 	kind         string // as in ensure
 	target       string // of a link
@@ -28,12 +28,12 @@ type metadata struct {
 	path         string    // on the host; "" if the content comes with the catalog
 }
 
-// errNoSource is the problem of a source that is on a file server, without metadata in the catalog.
+// errNoSource is the error for a source on a file server that has no metadata in the catalog.
 const errNoSource = "is not a file of a module that the catalog was compiled with, and bolt does not use a file server"
 
-// readSource finds the first source that exists, and takes over what the resource does not say itself.
+// readSource finds the first source that exists. It takes over the attributes that the resource does not set itself.
 func (f *item) readSource(ctx context.Context, h *resource.Host) (err error) {
-	// A checksum says all about the content: then the source is not looked at before it is needed.
+	// If the resource has a checksum, the wanted content is known, so the source is not read before it is needed.
 	if f.sources == nil || f.want.ensure == absent || f.sum != "" {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (f *item) readSource(ctx context.Context, h *resource.Host) (err error) {
 	return nil
 }
 
-// top is the metadata of the source itself in the catalog; nil if the catalog has none.
+// top returns the metadata of the source itself in the catalog; nil if the catalog has none.
 func (f *item) top() *catalog.FileMeta {
 	if f.r.File != nil {
 		return f.r.File
@@ -83,7 +83,7 @@ func fromCatalog(m *catalog.FileMeta) *metadata {
 	return &metadata{kind: m.Type, target: m.Destination, owner: number(m.Owner), group: number(m.Group), mode: uint32(m.Mode), sum: m.Sum, time: at}
 }
 
-// number is an owner or group of the catalog; without one it is root.
+// number returns the ID of an owner or group of the catalog; root if the catalog has none.
 func number(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -94,7 +94,7 @@ func number(v any) string {
 	return "0"
 }
 
-// fromHost is the metadata of the first source that exists on the host.
+// fromHost returns the metadata of the first source that exists on the host.
 func (f *item) fromHost(ctx context.Context) (*metadata, error) {
 	for _, source := range f.sources {
 		if !strings.HasPrefix(source, "/") {
@@ -132,7 +132,7 @@ func (f *item) stat(ctx context.Context, source string) (*metadata, error) {
 	var err error
 	switch {
 	case m.kind == link:
-		// A link that leads nowhere is no source, as in Puppet; among the files of a directory it is copied.
+		// As in Puppet, a broken link is not a source. A broken link among the files of a directory is copied.
 		if f.r.Within == "" {
 			if _, err := os.Stat(source); err != nil {
 				return nil, err
@@ -156,7 +156,7 @@ func (f *item) stat(ctx context.Context, source string) (*metadata, error) {
 	return m, err
 }
 
-// firstSource opens the first source that exists. It is for files of which only the checksum is known.
+// firstSource opens the first source that exists. It is for files whose content is known only by its checksum.
 func (f *item) firstSource() (io.ReadCloser, error) {
 	for _, source := range f.sources {
 		if !strings.HasPrefix(source, "/") {
@@ -170,7 +170,7 @@ func (f *item) firstSource() (io.ReadCloser, error) {
 	return nil, f.noSource()
 }
 
-// openRegular opens a file that must be a regular one.
+// openRegular opens a file that must be a regular file.
 func openRegular(path string) (io.ReadCloser, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {

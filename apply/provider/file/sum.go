@@ -49,10 +49,10 @@ func (k kind) hashed() bool { return k.hash() != nil }
 
 func (k kind) lite() bool { return strings.HasSuffix(string(k), "lite") }
 
-// text is a checksum as Puppet writes it.
+// text returns a checksum in Puppet's form.
 func (k kind) text(sum string) string { return "{" + string(k) + "}" + sum }
 
-// A summer computes the checksum of what is written to it.
+// A summer computes the checksum of the bytes that are written to it.
 type summer struct {
 	kind
 	h    hash.Hash
@@ -71,10 +71,10 @@ func (s *summer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String is the checksum with its kind.
+// String returns the checksum with its kind.
 func (s *summer) String() string { return s.text(hex.EncodeToString(s.h.Sum(nil))) }
 
-// of is the checksum of a content.
+// of returns the checksum of a content.
 func (k kind) of(r io.Reader) (string, error) {
 	s := k.summer()
 	if k.lite() {
@@ -84,10 +84,10 @@ func (k kind) of(r io.Reader) (string, error) {
 	return s.String(), err
 }
 
-// hexDigits is the number of digits of a checksum.
+// hexDigits returns the number of digits of a checksum.
 func (k kind) hexDigits() int { return 2 * k.hash().Size() }
 
-// timeFormat is that of Ruby's Time#to_s.
+// timeFormat is the format of Ruby's Time#to_s.
 const timeFormat = "2006-01-02 15:04:05 -0700"
 
 // valid reports whether a value can be a checksum of the kind.
@@ -118,7 +118,7 @@ func parts(text string) (k kind, sum string, ok bool) {
 	return kind(name), sum, ok && braced
 }
 
-// summed is the checksum of a short text, without its kind.
+// summed returns the checksum of a short text, without its kind.
 func (k kind) summed(text string) string {
 	s := k.summer()
 	s.Write([]byte(text))

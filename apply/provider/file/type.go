@@ -1,12 +1,12 @@
 // Package file applies resources of the type file: files, directories and symbolic links.
 //
-// A file is never written in place. Its new content goes to a temporary file in the same directory, with its final
-// owner, group and mode; that is synced and renamed. The name of the temporary file depends on the
-// name of the file alone, so that the next run replaces what a killed run has left.
+// A file is never written in place. Its new content goes to a temporary file in the same directory, with the
+// final owner, group and mode. The temporary file is then synced and renamed. The name of the temporary file
+// depends on the name of the file alone, so that the next run replaces the temporary file of a killed run.
 //
-// Files that are found by recursion are reached through an os.Root of the directory that the catalog
-// declares: a directory that becomes a symbolic link meanwhile leads nowhere else. The last part of a path is never
-// followed unless links is follow.
+// Files that recursion finds are opened through an os.Root of the declared directory. If a directory below it
+// becomes a symbolic link meanwhile, the link cannot lead out of the declared directory. The last part of a
+// path is never followed unless links is follow.
 //
 // The reference is Puppet's type file, version 7.23. Deviations have the marker "Differs from Puppet:".
 package file
@@ -20,8 +20,8 @@ import (
 	"bolt/apply/resource"
 )
 
-// Type is the type file. It keeps what resources share during a run: the names of users and groups, the policy of SELinux, and the
-// file systems that are flushed.
+// Type is the type file. It holds the data that resources share during a run: the names of users and groups,
+// the policy of SELinux, and the file systems that are flushed.
 type Type struct {
 	accounts accounts
 	labels   labels
@@ -47,12 +47,12 @@ type item struct {
 	path string
 
 	params
-	// known is the file whose attributes may be set: the one that Read saw, or that was made since.
+	// known is the file whose attributes can be set: the file that Read saw, or a file that was made since.
 	known inode
 	is    state // set by Read, as are the next three
 	want  wanted
 	text  texts
-	// mount is the first mount point in the directory that is to be removed, relative to it; "" if there is none.
+	// mount is the first mount point in the directory that is to be removed, relative to it; "" for none.
 	mount string
 }
 
@@ -70,7 +70,7 @@ type params struct {
 	how
 }
 
-// how says how the state is reached.
+// how is the way in which the state is reached.
 type how struct {
 	backup                      string // ".ext"; noBackup for none, and otherwise the name of a filebucket
 	replace, force, follow      bool
@@ -85,15 +85,16 @@ type how struct {
 
 const noBackup = "false"
 
-// A contentItem is a file whose content comes with the catalog. It reads and writes nothing but its own path, so it can be
-// applied at the same time as others. A directory or a link can change what the paths of others mean, and a
-// source on the host can be another resource.
+// A contentItem is a file whose content comes with the catalog. It reads and writes only its own path, so it
+// can be applied at the same time as other resources. Directories and links cannot: they can change the meaning
+// of the paths of other resources. Files with a source on the host cannot, because the source can be another
+// resource.
 type contentItem struct{ *item }
 
 // Parallel makes it a resource.Parallel.
 func (contentItem) Parallel() {}
 
-// itemOf is the item that New has made.
+// itemOf returns the item that New has made.
 func itemOf(made resource.Item) *item {
 	if c, is := made.(contentItem); is {
 		return c.item
@@ -130,7 +131,7 @@ func (t *Type) New(r *resource.Resource) (resource.Item, error) {
 	return contentItem{f}, nil
 }
 
-// pathOf is the path of a resource, without superfluous slashes and dots.
+// pathOf returns the path of a resource, without superfluous slashes and dots.
 func pathOf(r *resource.Resource) string {
 	path, given := r.Params.Value("path").(string)
 	if !given {
@@ -188,7 +189,7 @@ func (p *parser) int(param string, without, least int64) int64 {
 	return n
 }
 
-// shown is a value for an error, unless it is secret.
+// shown returns a value for an error message, unless the value is secret.
 func (p *parser) shown(param, value string) string {
 	if p.r.Secret(param) {
 		return ""
@@ -283,7 +284,7 @@ func (p *parser) sources() []string {
 		switch scheme {
 		case "puppet":
 		case "file":
-			// The name of a server is of no use, as in Puppet.
+			// As in Puppet, the name of a server has no effect.
 			rest = strings.TrimPrefix(rest, "//")
 			if n := strings.IndexByte(rest, '/'); n >= 0 {
 				source = rest[n:]

@@ -22,9 +22,9 @@ const (
 	directoryMode = 0o755
 )
 
-// write gives the file its content. old is the state of a file that keeps its attributes, nil for a new one. A link is replaced
-// by a file, also if links is follow. Differs from Puppet: the file then has the mode of the file behind the link,
-// and not 0777.
+// write gives the file its content. old is the state of a file that keeps its attributes, nil for a new file. A
+// link is replaced by a file, also if links is follow. Differs from Puppet: the file then has the mode of the
+// file behind the link, and not 0777.
 func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state) error {
 	if err := f.removable(); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (f *item) dress(t *temp, old *state) error {
 		gid = uint32(a.ids[0])
 	}
 	if old != nil && (uid != old.st.Uid || gid != old.st.Gid) && (f.want.mode == nil || !f.want.mode.octal) {
-		// The special bits were given for the old owner and the old content. chown(2) takes them away, too.
+		// The special bits were given for the old owner and the old content. chown(2) also clears them.
 		bits &^= unix.S_ISUID | unix.S_ISGID
 	}
 	if uid != made.Uid || gid != made.Gid {
@@ -177,7 +177,7 @@ type temp struct {
 	gone bool // renamed
 }
 
-// create makes the temporary file of a place, and removes one that a killed run has left.
+// create makes the temporary file of a place, and removes the temporary file of a killed run.
 func create(at place) (*temp, error) {
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := openat(at, flags, 0o600)
@@ -242,7 +242,7 @@ func (t *temp) copy(to place) (st unix.Stat_t, err error) {
 	return c.rename(to)
 }
 
-// makeDirectory makes a directory with its attributes, in the place of what is there.
+// makeDirectory makes a directory with its attributes, and replaces an object at its path.
 func (f *item) makeDirectory(ctx context.Context, h *resource.Host, p place) error {
 	bits := uint32(directoryMode)
 	if f.want.mode != nil {
@@ -257,7 +257,7 @@ func (f *item) makeDirectory(ctx context.Context, h *resource.Host, p place) err
 	if err := unix.Mkdirat(p.dir, p.name, bits); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: f.path, Err: err}
 	}
-	// The umask of the process can take away bits; mkdir does not set the special ones.
+	// The umask of the process can clear bits, and mkdir does not set the special bits.
 	if err := f.made(p, directory); err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (f *item) makeDirectory(ctx context.Context, h *resource.Host, p place) err
 	return f.finish(p)
 }
 
-// doLink makes the link. One that exists is replaced at once, without a moment in which there is none.
+// doLink makes the link. An existing link is replaced in one step, so the path always exists.
 func (f *item) doLink(ctx context.Context, h *resource.Host, p place) error {
 	if f.want.target == "" {
 		return errors.New("a link needs the parameter target")
@@ -314,7 +314,7 @@ func (f *item) finishLink(p place) error {
 	return f.finish(p)
 }
 
-// remove removes what is at the path, after a backup.
+// remove makes a backup of the object at the path, and removes the object.
 func (f *item) remove(ctx context.Context, h *resource.Host, p place) error {
 	if !f.is.exists() {
 		return nil
@@ -390,15 +390,15 @@ func (f *item) chown(p place, uid, gid int) error {
 	if err != nil {
 		return &fs.PathError{Op: "chown", Path: f.path, Err: err}
 	}
-	// The system has taken these bits away. Puppet notices that in the next run.
+	// The system has cleared these bits. Puppet sets them in the next run.
 	if f.is.mode()&(unix.S_ISUID|unix.S_ISGID) != 0 && f.is.kind == regular && f.want.mode != nil {
 		return f.setMode(p)
 	}
 	return nil
 }
 
-// setMode sets the mode. It looks at the file again: a change of the owner can have taken special bits away, and
-// symbolic modes depend on what is there.
+// setMode sets the mode. It reads the mode again, because a change of the owner can have cleared special bits,
+// and because symbolic modes depend on the present mode.
 func (f *item) setMode(p place) error {
 	if !f.follow {
 		err := f.held(p, func(fd int, now *unix.Stat_t) error {
@@ -446,8 +446,8 @@ func (f *item) behind(change func(fd int) error) error {
 	return change(int(file.Fd()))
 }
 
-// An inode is the identity of a file. The number of a file that is gone is used again, and then for another type or, where it
-// matters, for another owner.
+// An inode identifies a file. The file system can use the number of a removed file again, but then for a file
+// of another type or, where it matters, of another owner.
 type inode struct {
 	dev, ino  uint64
 	typ, user uint32
@@ -459,8 +459,9 @@ func inodeOf(st *unix.Stat_t) inode {
 
 var errExchanged = errors.New("it was exchanged for another file meanwhile")
 
-// held calls change with a descriptor of the file at a place, and its state. The owner of a directory can exchange the files in it at
-// any time: its own program must not get the group and the special bits of a directory that was made a moment ago.
+// held calls change with a descriptor of the file at a place, and its state. The owner of a directory can
+// exchange the files in it at any time. A program that the owner puts there must not get the group and the
+// special bits that are meant for a new directory.
 func (f *item) held(p place, change func(fd int, now *unix.Stat_t) error) error {
 	fd, err := openat(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -481,7 +482,7 @@ func (f *item) held(p place, change func(fd int, now *unix.Stat_t) error) error 
 	return err
 }
 
-// made notes what a resource has made at a place.
+// made records the object that a resource has made at a place.
 func (f *item) made(p place, kind string) error {
 	var now unix.Stat_t
 	if err := unix.Fstatat(p.dir, p.name, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -503,8 +504,9 @@ func chmod(p place, fd int, bits uint32) error {
 	return err
 }
 
-// chmodOld is chmod for kernels before 6.6, which know no other way to a descriptor that cannot be read than through /proc. Where
-// there is no /proc, such as in a chroot, the file must be opened, which has no side effects on files and directories.
+// chmodOld is chmod for kernels before 6.6. They can set the mode of a descriptor that cannot be read only
+// through /proc. If /proc is not mounted, such as in a chroot, the file must be opened, which has no side
+// effects on files and directories.
 func chmodOld(p place, fd int, bits uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

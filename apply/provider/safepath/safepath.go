@@ -1,11 +1,12 @@
-// Package safepath opens paths so that the links of other users cannot lead astray.
+// Package safepath opens paths so that links of other users cannot redirect a process to foreign files.
 //
-// A process of root that follows the links in a path does what the owners of the links want: a user whose
-// ~/.ssh is a link to /root/.ssh gets keys for root. So a link is followed if it belongs to root or to the
-// user of the process. A link of another user is followed only to a file or directory of that same
-// user; otherwise the error is a *LinkError. The model is chase(3) of systemd with CHASE_SAFE.
+// If a process of root follows every link in a path, the owners of the links choose the files that it changes.
+// For example, if a user replaces ~/.ssh by a link to /root/.ssh, keys for that user become keys for root. So a
+// link is followed if it belongs to root or to the user of the process. A link of another user is followed only
+// to a file or directory of that same user; otherwise the error is a *LinkError. The model is chase(3) of
+// systemd with CHASE_SAFE.
 //
-// The results are descriptors, so that what was checked cannot be exchanged any more.
+// The results are descriptors, so the checked object cannot be exchanged afterwards.
 package safepath
 
 import (
@@ -26,15 +27,15 @@ type LinkError struct {
 }
 
 func (e *LinkError) Error() string {
-	return fmt.Sprintf("%s is or goes through a link of the user with the UID %d, and the link leads to what does not belong to that user. "+
+	return fmt.Sprintf("%s is or contains a symbolic link of the user with the UID %d. The link leads to a file of another user. "+
 		"Remove the link, or apply the resource as that user (--run-as)", e.Path, e.Owner)
 }
 
 // maxLinks bounds the links in a path, as path_resolution(7) does.
 const maxLinks = 40
 
-// Open opens what is at an absolute path, with O_PATH. Links are followed, also the last one. The caller closes
-// the file.
+// Open opens the object at an absolute path, with O_PATH. It also follows a link at the last component. The
+// caller closes the file.
 func Open(path string) (*os.File, error) { return open(path, 0) }
 
 // open adds flags of open(2).
@@ -67,8 +68,8 @@ func directory(fd int) error {
 	return err
 }
 
-// Parent opens the directory of an absolute path, and returns the last component. That is not looked at: it can be a link.
-// It is "." for the root directory. The caller closes the directory.
+// Parent opens the directory of an absolute path, and returns the last component. The last component is not
+// checked: it can be a link. It is "." for the root directory. The caller closes the directory.
 func Parent(path string) (dir *os.File, name string, err error) {
 	above, name := filepath.Split(filepath.Clean(path))
 	if name == "" {
@@ -78,8 +79,8 @@ func Parent(path string) (dir *os.File, name string, err error) {
 	return dir, name, err
 }
 
-// Last is Parent with the last component resolved, too: when Last looks at it, name is not a link. It need not exist. The
-// caller must open it with O_NOFOLLOW.
+// Last is Parent, but also follows links at the last component: when Last checks name, it is not a link. The
+// object need not exist. The caller must open it with O_NOFOLLOW.
 func Last(path string) (dir *os.File, name string, err error) {
 	dir, name, err = Parent(path)
 	if err != nil {
@@ -154,7 +155,7 @@ func (w *walk) last(at int, name string) (int, string, error) {
 	}
 }
 
-// object opens what is at a path, which is relative to a directory unless it is absolute.
+// object opens the object at a path. The path is absolute, or relative to a directory.
 func (w *walk) object(at int, path string) (int, error) {
 	if strings.HasPrefix(path, "/") {
 		at = unix.AT_FDCWD
@@ -185,7 +186,8 @@ func (w *walk) object(at int, path string) (int, error) {
 	return now, nil
 }
 
-// through returns what a link leads to, and anything else as it is. It closes the descriptor of a link.
+// through returns the object that a link leads to, and an object that is not a link as it is. It closes the
+// descriptor of a link.
 func (w *walk) through(dir, fd int, name string) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

@@ -17,7 +17,7 @@ func As(id *Identity, f func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// The identity is one of the thread. The goroutine ends without unlocking its thread, so that the
+		// The identity belongs to the thread. The goroutine ends without unlocking its thread, so that the
 		// thread ends with it.
 		runtime.LockOSThread()
 		var err error
@@ -46,7 +46,7 @@ func become(id *Identity) error {
 	if err := unix.Setfsuid(id.UID); err != nil {
 		return os.NewSyscallError("setfsuid", err)
 	}
-	// The call does not report failures: a second one returns the present user.
+	// The call does not report failures, but a second call returns the present user.
 	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != id.UID {
 		return fmt.Errorf("the identity of the user %d cannot be taken", id.UID)
 	}

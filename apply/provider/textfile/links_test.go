@@ -48,7 +48,7 @@ func TestLinkOfUser(t *testing.T) {
 	}
 }
 
-// A user who exchanges a file for a link all the time gets nothing of root's file.
+// If a user repeatedly replaces a file by a link, the user cannot read or change root's file.
 func TestLinkRace(t *testing.T) {
 	dir := t.TempDir()
 	secret, home := filepath.Join(dir, "shadow"), filepath.Join(dir, "mal")

@@ -1,8 +1,8 @@
 // Package textfile reads text files of the host and replaces them safely.
 //
 // A reader of such a file sees the old or the new text, never a part. The file keeps its owner, group and
-// mode, its SELinux context and its access list. Symbolic links are followed as far as package safepath does: a link of a user does
-// not lead to what belongs to others. As does its work with the rights of a user.
+// mode, its SELinux context and its access list. Symbolic links are followed as far as package safepath does: a
+// link of a user leads only to files of that user. As does its work with the rights of a user.
 package textfile
 
 import (
@@ -31,7 +31,7 @@ type Identity struct {
 	Groups   []int // all groups of the user
 }
 
-// Read returns the text of a regular file. exists is false if there is no such file.
+// Read returns the text of a regular file. exists is false if the file does not exist.
 func Read(ctx context.Context, path string) (text string, exists bool, err error) {
 	dir, name, err := safepath.Last(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,8 +92,8 @@ func Write(path, text string, mode fs.FileMode) error {
 	}
 	defer old.Close()
 	err = replace(dir, name, path, text, old, mode)
-	// A file that is a mount point, such as /etc/hosts in a container, can only be written in place. So can a
-	// writable file in a directory that is not writable.
+	// A file that is a mount point, such as /etc/hosts in a container, can only be written in place. A writable
+	// file in a directory that is not writable can also be written only in place.
 	if errors.Is(err, unix.EBUSY) || errors.Is(err, fs.ErrPermission) {
 		if inPlace(dir, name, path, text) == nil {
 			return nil
@@ -102,7 +102,8 @@ func Write(path, text string, mode fs.FileMode) error {
 	return err
 }
 
-// replace writes a temporary file and renames it to a name. The new file has the attributes of the old file, if there is one.
+// replace writes a temporary file and renames it to a name. The new file gets the attributes of the old file,
+// if the old file exists.
 func replace(dir *os.File, name, path, text string, old *os.File, mode fs.FileMode) error {
 	temp := "." + name + ".bolt"
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -145,8 +146,9 @@ func fill(f *os.File, text string, old *os.File, mode fs.FileMode) error {
 	return f.Sync()
 }
 
-// dress gives a new file the owner, the group, the SELinux context and the access list of an old one, and returns the
-// mode for it. If the group cannot be set, the new group gets the permissions of all other users.
+// dress copies the owner, the group, the SELinux context and the access list of an old file to a new file, and
+// returns the mode for the new file. If the group cannot be set, the new group gets the permissions of all
+// other users.
 func dress(f, old *os.File) (fs.FileMode, error) {
 	info, err := old.Stat()
 	if err != nil {
@@ -218,7 +220,7 @@ func inPlace(dir *os.File, name, path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Lines splits a text after its line ends. The last line can be without one.
+// Lines splits a text after its line ends. The last line can lack a line end.
 func Lines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {

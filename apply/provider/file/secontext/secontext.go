@@ -1,5 +1,6 @@
 // Package secontext finds the SELinux context that the policy of a machine gives to a path, from the files
-// file_contexts of the policy. It does what selabel_lookup of libselinux does, which a static program cannot use.
+// file_contexts of the policy. It works like selabel_lookup of libselinux, a library that a static program
+// cannot use.
 package secontext
 
 import (
@@ -13,7 +14,7 @@ import (
 // A Policy has the contexts of paths. It is safe for concurrent use.
 type Policy struct {
 	rules []*rule
-	subs  [][2]string // a prefix of paths, and the prefix whose rules hold for it
+	subs  [][2]string // a prefix of paths, and the prefix whose rules apply to it
 }
 
 // A rule gives a context to the paths that match a pattern.
@@ -79,7 +80,7 @@ func table(name string) func(func([]string) bool) {
 	}
 }
 
-// meta are the characters that are not themselves in a pattern.
+// meta has the characters with a special meaning in a pattern.
 const meta = `.^$?*+|[({\`
 
 func parse(fields []string) *rule {
@@ -100,7 +101,7 @@ func parse(fields []string) *rule {
 		r.exact, r.prefix = true, r.pattern
 		return r
 	}
-	// A quantifier makes the character before it optional, and an alternative all of them.
+	// A quantifier makes the character before it optional. An alternative makes all characters optional.
 	if strings.IndexByte("?*{", r.pattern[end]) >= 0 && end > 0 {
 		end--
 	}

@@ -14,7 +14,7 @@ import (
 	"bolt/transport"
 )
 
-// TestFacts: the helper tells the facts of this machine. The first time it is copied there.
+// TestFacts checks that the helper returns the facts of this machine. The first call copies the helper.
 func TestFacts(t *testing.T) {
 	p := newPlace(t)
 	for i, want := range []struct{ runs, puts int }{{2, 1}, {1, 0}} {
@@ -53,7 +53,7 @@ func TestLyingFacts(t *testing.T) {
 		{"null", func(w *frame.Writer) error { return w.Raw(frame.TypeFacts, []byte(`{"facts":null}`)) }, "has no facts"},
 		{"a list", func(w *frame.Writer) error { return w.Raw(frame.TypeFacts, []byte(`{"facts":[1]}`)) }, "body of frame"},
 		{"an unknown key", func(w *frame.Writer) error { return w.Raw(frame.TypeFacts, []byte(`{"facts":{},"x":1}`)) }, "unknown field"},
-		{"a fate", func(w *frame.Writer) error { return w.Message(frame.TypeFate, &frame.Fate{}) }, "is no answer"},
+		{"a fate", func(w *frame.Writer) error { return w.Message(frame.TypeFate, &frame.Fate{}) }, "is not an answer"},
 		{"facts twice", func(w *frame.Writer) error {
 			if err := w.Message(frame.TypeFacts, &frame.Facts{Facts: &ordered.Map{}}); err != nil {
 				return err

@@ -17,7 +17,7 @@ import (
 	"bolt/transport"
 )
 
-// A liar is a machine that answers whatever a test says.
+// A liar is a machine with the answers of a test.
 type liar struct {
 	answer func(run string, n int, out io.Writer) (transport.Status, error)
 	n      int
@@ -39,7 +39,7 @@ func (l *liar) Get(context.Context, string, string, transport.FileOptions) error
 }
 func (l *liar) Close() error { return nil }
 
-// frames writes an answer: the greeting, a Hello, and what follows.
+// frames writes an answer: the greeting, a Hello, and further frames.
 func frames(run string, out io.Writer, rest func(w *frame.Writer) error) error {
 	w := frame.NewWriter(out)
 	err := w.Greet(run)
@@ -105,8 +105,8 @@ func TestLiar(t *testing.T) {
 		}, "after it began"},
 		{"a need of another content", func(w *frame.Writer) error {
 			return w.Message(frame.TypeNeed, &frame.Need{Contents: []string{strings.Repeat("a", 64)}})
-		}, "not of the catalog"},
-		{"a need without end", func(w *frame.Writer) error { return w.Message(frame.TypeNeed, &frame.Need{Catalog: true}) }, "needs contents that it was sent"},
+		}, "which the catalog does not have"},
+		{"a need without end", func(w *frame.Writer) error { return w.Message(frame.TypeNeed, &frame.Need{Catalog: true}) }, "requests contents that it already has"},
 		{"a second greeting", func(w *frame.Writer) error { return w.Message(frame.TypeHello, &frame.Hello{}) }, "came too late"},
 		{"frames behind the end", func(w *frame.Writer) error {
 			if err := done(w, two); err != nil {
@@ -114,8 +114,8 @@ func TestLiar(t *testing.T) {
 			}
 			return done(w, two)
 		}, "came too late"},
-		{"input", func(w *frame.Writer) error { return w.Raw(frame.TypeCatalog, []byte("{}")) }, "is no answer"},
-		{"a fate", func(w *frame.Writer) error { return w.Message(frame.TypeFate, &frame.Fate{}) }, "is no answer"},
+		{"input", func(w *frame.Writer) error { return w.Raw(frame.TypeCatalog, []byte("{}")) }, "is not an answer"},
+		{"a fate", func(w *frame.Writer) error { return w.Message(frame.TypeFate, &frame.Fate{}) }, "is not an answer"},
 		{"no JSON", func(w *frame.Writer) error { return w.Raw(frame.TypeEvent, []byte("{")) }, "body of frame"},
 		{"an unknown key", func(w *frame.Writer) error { return w.Raw(frame.TypeEvent, []byte(`{"new":1}`)) }, "unknown field"},
 		{"a level", func(w *frame.Writer) error { return w.Message(frame.TypeLog, &report.Log{Level: "shout"}) }, "unknown level"},

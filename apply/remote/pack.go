@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxSmall is the size up to which contents are sent with a catalog that the machine does not have. Larger ones
-	// are offered first.
+	// maxSmall is the size up to which contents are sent with a catalog that the machine does not have. Larger
+	// contents are offered first.
 	maxSmall = 32 << 10
-	// maxInput is the size of compressed input at which further contents travel as files, and the size of all contents
-	// that are sent with a catalog: input is held in memory, once for each machine.
+	// maxInput limits the compressed input, which is held in memory once for each machine. Further contents are
+	// copied as files. It also limits the contents that are sent with a catalog.
 	maxInput = 32 << 20
 )
 
-// A content is one that the catalog needs.
+// A content is a file content that the catalog needs.
 type content struct {
 	bundle.Content
 	size  int64  // -1 if the file cannot be read
@@ -117,7 +117,7 @@ func stripped(c *catalog.Catalog) *catalog.Catalog {
 	return &out
 }
 
-// first is the input of the first run: nothing, or an offer of large contents. A catalog with secrets
+// first returns the input of the first run: nothing, or an offer of large contents. A catalog with secrets
 // is not kept on the machine, so it is sent at once.
 func (p *packed) first() ([]byte, error) {
 	if p.secret {
@@ -150,7 +150,7 @@ func (p *packed) offer() *frame.Offer {
 	return o
 }
 
-// whole is the catalog with all small contents.
+// whole returns the catalog with all small contents.
 func (p *packed) whole() ([]byte, error) {
 	f := frame.NewPacker()
 	if err := p.addCatalog(f); err != nil {
@@ -223,9 +223,9 @@ func (p *packed) find(sums []string) ([]*content, error) {
 	for _, sum := range sums {
 		c := bySum[sum]
 		if c == nil {
-			return nil, fmt.Errorf("it needs the content %q, which is not of the catalog", sum)
+			return nil, fmt.Errorf("it requests the content %q, which the catalog does not have", sum)
 		}
-		delete(bySum, sum) // none is sent twice
+		delete(bySum, sum) // no content is sent twice
 		list = append(list, c)
 	}
 	return list, nil

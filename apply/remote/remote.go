@@ -1,11 +1,11 @@
 // Package remote applies a catalog on a machine that a transport.Conn reaches, and collects its facts.
 //
 // It starts the helper there, and copies it first if it is missing. The helper requests the data that
-// it lacks. So an apply is at most two runs of a command, and only one if the machine already has the
-// catalog. The catalog and the contents of files travel on standard input; the results come as frames
-// (package frame) on standard output.
+// it lacks. So an apply runs at most two commands. It runs only one command if the machine already has the
+// catalog. The catalog and the contents of files travel on standard input; the results come as frames (package
+// frame) on standard output.
 //
-// Nothing that the machine sends is trusted. The resources must be those of the catalog, each once, and
+// Nothing that the machine sends is trusted. The resources must be the resources of the catalog, each once, and
 // the size of all output is bounded.
 package remote
 
@@ -28,7 +28,7 @@ import (
 	"bolt/transport"
 )
 
-// A Target is where and how the helper runs.
+// A Target describes where and how the helper runs.
 type Target struct {
 	Helpers *embedded.Set
 	Label   string // names the machine in messages
@@ -46,12 +46,12 @@ type Target struct {
 type Job struct {
 	Catalog *catalog.Catalog
 	Node    string // the name of the machine, which the catalog must have
-	// Run is the ID of the run, which Asked takes; "" for a new one.
+	// Run is the ID of the run, which Asked takes; "" for a new run.
 	Run string
-	// Seq is the sequence number of the controller: the machine refuses a smaller one than
-	// it had before. 0 is always accepted.
+	// Seq is the sequence number of the controller: the machine refuses a number that is lower than an earlier
+	// number. 0 is always accepted.
 	Seq            int64
-	By             string // the user for whom it runs, for others who find the machine busy
+	By             string // the user for whom it runs; other users see the name if the machine is busy
 	Noop, Diffs    bool
 	Tags, SkipTags []string
 	Workers        int
@@ -103,12 +103,12 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// interruptGrace is how long a helper has to finish the resource that it is at, when the caller gives up.
+// interruptGrace is the time that a helper has to finish its present resource after the caller's context has ended.
 const interruptGrace = 20 * time.Second
 
-// Apply applies a catalog. The error is a *RefusedError, or a *transport.Error: of ClassBootstrap if the
-// helper cannot run there, of ClassProtocol if the machine does not answer as it should, or else of the
-// connection. After an error of ClassLost or ClassCancelled, Asked returns the fate of the run.
+// Apply applies a catalog. The error is a *RefusedError, or a *transport.Error: ClassBootstrap if the helper
+// cannot run there, ClassProtocol if the machine breaks the protocol, or a class of the connection. After an
+// error of ClassLost or ClassCancelled, Asked returns the fate of the run.
 func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outcome, error) {
 	run := cmp.Or(job.Run, transport.NewPrivateName())
 	p, err := pack(job)
@@ -137,10 +137,10 @@ func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outc
 			return nil, err
 		}
 	}
-	return nil, t.protocol("it needs contents that it was sent, or that have changed there meanwhile. Apply the catalog again")
+	return nil, t.protocol("it requests contents that it already has, or its contents have changed meanwhile. Apply the catalog again")
 }
 
-// arguments are the words behind the helper.
+// arguments returns the arguments of the helper.
 func (p *packed) arguments(job *Job, run string) []string {
 	args := []string{"apply", "--run", run, "--node", job.Node}
 	add := func(given bool, words ...string) {
@@ -210,8 +210,8 @@ func (t *Target) check(f *frame.Fate) error {
 	return nil
 }
 
-// Facts returns the facts of a machine. The error is as that of Apply; nothing is changed there but for the helper
-// that is copied.
+// Facts returns the facts of a machine. The error is like that of Apply. Facts changes nothing on the machine,
+// except that it copies a missing helper.
 func Facts(ctx context.Context, conn transport.Conn, t *Target) (*frame.Facts, error) {
 	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFacts}
@@ -232,15 +232,15 @@ func Facts(ctx context.Context, conn transport.Conn, t *Target) (*frame.Facts, e
 	return r.facts, nil
 }
 
-// A FailedError is the error of State if the machine has no answer.
+// A FailedError is the error of State if the machine cannot find the state.
 type FailedError struct{ Label, Problem string }
 
 func (e *FailedError) Error() string {
 	return fmt.Sprintf("The state of the resources on %s is not known: %s", e.Label, e.Problem)
 }
 
-// State returns the states of resources of a type (capitalized): the one of a name, or all for "". The error is a
-// *FailedError, or as that of Facts.
+// State returns the states of resources of a type (capitalized): the resource with the name, or all resources
+// if name is "". The error is a *FailedError, or like that of Facts.
 func State(ctx context.Context, conn transport.Conn, t *Target, typ, name string) ([]frame.Shown, error) {
 	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeState}
@@ -268,7 +268,7 @@ func State(ctx context.Context, conn transport.Conn, t *Target, typ, name string
 
 func (t *Target) label() string { return cmp.Or(t.Label, "The target") }
 
-// protocol is the error for a machine that does not answer as it should.
+// protocol returns the error for a machine that breaks the protocol.
 func (t *Target) protocol(format string, a ...any) error {
 	return protocolError(t.label(), format, a...)
 }
@@ -286,7 +286,7 @@ func (t *Target) hint() string {
 	return fmt.Sprintf("Set %s to another directory on that machine, in which programs can run.", t.DirSetting)
 }
 
-// unusable is the error for a state directory in which no helper can run.
+// unusable returns the error for a state directory in which no helper can run.
 func (t *Target) unusable(format string, a ...any) error {
 	return &transport.Error{Class: transport.ClassBootstrap, Hint: t.hint(),
 		Msg: fmt.Sprintf("Cannot apply the catalog on %s: %s", t.label(), safetext.Message(fmt.Sprintf(format, a...)))}

@@ -36,7 +36,7 @@ func dial(t *testing.T) transport.Conn {
 	return conn
 }
 
-// A counter counts what a connection does.
+// A counter counts the operations of a connection.
 type counter struct {
 	transport.Conn
 	runs, puts int
@@ -94,7 +94,7 @@ func file(path, content string) resource {
 	return resource{"type": "File", "title": path, "parameters": map[string]any{"ensure": "file", "content": content}}
 }
 
-// results collects what an apply reports.
+// results collects the results and messages of an apply.
 type results struct {
 	mu     sync.Mutex
 	status map[string]report.Status
@@ -133,7 +133,8 @@ func (p *place) mustApply(t *testing.T, job *remote.Job) (*remote.Outcome, *resu
 	return out, r
 }
 
-// TestApply counts what an apply costs: the first one copies the helper and sends all, the next one sends nothing.
+// TestApply counts the operations of an apply: the first apply copies the helper and sends all data, the next
+// apply sends nothing.
 func TestApply(t *testing.T) {
 	p := newPlace(t)
 	f := filepath.Join(p.dir, "f")
@@ -247,7 +248,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestRefused checks errors of the machine: nothing is changed, and the kind says why.
+// TestRefused checks errors of the machine: nothing is changed, and the kind is the reason.
 func TestRefused(t *testing.T) {
 	p := newPlace(t)
 	f := filepath.Join(p.dir, "f")

@@ -19,7 +19,7 @@ func safeMessage(text string) string { return safetext.Message(text) }
 const (
 	// defaultOutput bounds the output of one run. The helper stops sending diffs and messages long before.
 	defaultOutput = 512 << 20
-	// maxGenerated is the number of resources that a catalog can come to have while it is applied.
+	// maxGenerated is the number of resources that an apply can add to a catalog.
 	maxGenerated = 1 << 20
 )
 
@@ -65,7 +65,7 @@ func (r *results) reader(run string) *reader {
 	r.hello = nil
 	in.wg.Go(func() {
 		in.err = r.read(in, frame.NewReader(pr), run)
-		pr.CloseWithError(in.err) // nil: what follows the last frame is an error of Write
+		pr.CloseWithError(in.err) // nil: if more output follows the last frame, Write returns an error
 	})
 	return in
 }
@@ -91,7 +91,8 @@ func (in *reader) end() (greeted bool, before string, err error) {
 	return in.greeted, string(in.before), in.err
 }
 
-// read reads all frames. An error is for the machine's answer alone: an output that ends early has none.
+// read reads all frames. It returns an error only for a wrong answer of the machine, and none for an output
+// that ends early.
 func (r *results) read(in *reader, frames *frame.Reader, run string) error {
 	before, err := frames.Skip(run)
 	in.before = before
@@ -174,13 +175,13 @@ func (r *results) take(t frame.Type, body []byte, run string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("a frame of type %v is no answer", t)
+	return fmt.Errorf("a frame of type %v is not an answer", t)
 }
 
-// answered takes the answer to a question.
+// answered takes the answer to a query.
 func (r *results) answered(t frame.Type, body []byte) error {
 	if t != r.answer {
-		return fmt.Errorf("a frame of type %v is no answer", t)
+		return fmt.Errorf("a frame of type %v is not an answer", t)
 	}
 	if t == frame.TypeFate {
 		r.fate = new(frame.Fate)
@@ -278,7 +279,7 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 		case frame.KindState:
 			e.Hint = t.hint()
 		case frame.KindFile:
-			e.Hint = "Remove it on that machine. The helper makes its files itself."
+			e.Hint = "Remove it on that machine. The helper creates the file again."
 		}
 		return nil, e
 	}

@@ -22,18 +22,19 @@ type session struct {
 	run  string
 }
 
-// errAbsent is the error of start if there is no helper, and none may be copied.
+// errAbsent is the error of start if the machine has no helper and start must not copy it.
 var errAbsent = errors.New("no helper is there")
 
-// start runs the helper, and copies it first if it is missing. A helper that is new gets the input that placing
-// returns: it has no catalog yet. If placing is nil, nothing is copied.
+// start runs the helper, and copies it first if it is missing. A helper that was just copied has no catalog
+// yet, so it gets the input that placing returns. If placing is nil, nothing is copied.
 func (s *session) start(ctx context.Context, args []string, input []byte, placing func() ([]byte, error), r *results) error {
 	no, err := s.attempt(ctx, s.sum, "", args, input, r)
 	if err != nil || no == nil {
 		return err
 	}
 	if no.kind == kindBroken && placing != nil {
-		// It is replaced once. The script prints the directory if it gets a digest that no helper can have.
+		// A broken helper is replaced once. The script prints the directory if it gets a digest that no helper
+		// can have.
 		broken := no
 		if no, err = s.attempt(ctx, noSums, "", args, nil, r); err != nil {
 			return err
@@ -64,7 +65,7 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 	if err != nil || no == nil {
 		return err
 	}
-	// A later helper removes it otherwise.
+	// Otherwise a later helper removes it.
 	rm := &transport.Cmd{Label: s.t.Label, Argv: []string{"rm", "-f", path.Join(dir, name), path.Join(dir, strings.TrimSuffix(name, packedExt))}, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir}
 	_, _ = s.conn.Run(ctx, rm)
 	return s.explain(no)
@@ -100,14 +101,14 @@ func (s *session) helper(no *cannot) (*embedded.Helper, error) {
 	return h, nil
 }
 
-// The reasons of startScript, and one of ours.
+// The reasons of startScript, and one reason of this package.
 const (
 	kindAbsent = "absent"
 	kindSystem = "system"
-	kindBroken = "broken" // the file is there, and does not start
+	kindBroken = "broken" // the file exists, but does not start
 )
 
-// sum is the digest of the helper for a system, "" if there is none.
+// sum returns the digest of the helper for a system; "" if bolt has no helper for it.
 func (s *session) sum(system string) string {
 	if h := s.t.Helpers.Find(system); h != nil {
 		return h.Sum
@@ -150,12 +151,12 @@ func ended(st transport.Status) string {
 	return fmt.Sprintf("exit status %d", st.Code)
 }
 
-// explain is the error for a helper that cannot run.
+// explain returns the error for a helper that cannot run.
 func (s *session) explain(no *cannot) error {
 	switch no.kind {
 	case kindSystem:
 		return &transport.Error{Class: transport.ClassBootstrap,
-			Msg: fmt.Sprintf("Cannot apply the catalog on %s: there is no helper for the system %s", s.t.label(), clean(no.detail))}
+			Msg: fmt.Sprintf("Cannot apply the catalog on %s: bolt has no helper for the system %s", s.t.label(), clean(no.detail))}
 	case "home":
 		return s.t.unusable("its user has no home directory (%s)", no.dir)
 	case "make":
@@ -182,7 +183,7 @@ func (s *session) explain(no *cannot) error {
 	return e
 }
 
-// supply returns the input that the helper asked for. Large contents travel as files before.
+// supply returns the input that the helper requested. Large contents are copied as files first.
 func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello *frame.Hello) ([]byte, error) {
 	asked, err := p.find(need.Contents)
 	if err != nil {
@@ -225,7 +226,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the end of a message; "" if nothing was printed.
+// text returns the end of a message; "" if nothing was printed.
 func (h *head) text() string {
 	if text := clean(h.b.String()); text != "" {
 		return ": " + text

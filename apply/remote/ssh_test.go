@@ -39,7 +39,7 @@ func dialSSH(t *testing.T, s *sshtest.Server, name string) (transport.Conn, *ssh
 // maxUnchanged is the number of bytes on the wire that an apply without changes can have, in both directions.
 const maxUnchanged = 4096
 
-// TestSSH applies catalogs over a real connection, and counts what goes over the wire.
+// TestSSH applies catalogs over a real connection, and counts the bytes on the wire.
 func TestSSH(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	p := newPlace(t)
@@ -154,7 +154,8 @@ func TestRunAs(t *testing.T) {
 	}
 }
 
-// TestProcessList checks that no secret is among the arguments of the commands, nor in what stays on the machine.
+// TestProcessList checks that neither the arguments of the commands nor the files that stay on the machine have
+// a secret.
 func TestProcessList(t *testing.T) {
 	p := newPlace(t)
 	const secret = "hunter2-and-more"
@@ -188,8 +189,8 @@ func TestProcessList(t *testing.T) {
 	}
 }
 
-// TestCut loses the connection while a command runs. The command ends as it would have, the rest is skipped, and the
-// journal says so.
+// TestCut loses the connection while a command runs. The command ends normally, the rest is skipped, and the
+// journal records this.
 func TestCut(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	p := newPlace(t)

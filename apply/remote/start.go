@@ -9,13 +9,12 @@ import "strings"
 // Its arguments are the ID of the run, the state directory or "" (a relative path is below the
 // directory in which sessions start), the digest of the helper for
 // each architecture, the name of a file that has just arrived or "", and the arguments of the
-// helper. If there is no helper to start, it prints a line with the reason and one with the
-// directory.
+// helper. If it cannot start the helper, it prints a line with the reason and a line with the directory.
 //
 // If another user could write to a component of the path, that user could replace the helper, and root would
 // run it. So each component must belong to root or to the user, and other users cannot write to it unless
 // it is sticky. The parent of the state directory is resolved first, because systems have links such as
-// /home. These links must belong to root or to the user, too. The directory and the helper themselves
+// /home. These links must also belong to root or to the user. The directory and the helper themselves
 // cannot be links.
 const startScript = `run=$1 dir=$2 amd64=$3 arm64=$4 new=$5
 shift 5
@@ -36,7 +35,7 @@ elif [ -z "$dir" ]; then
 fi
 case $dir in (/*) ;; (*) dir=$(pwd -P)/$dir;; esac
 parent=${dir%/*}
-real=$(cd -P "$parent/" 2>/dev/null && pwd -P) || cannot "make there is no directory $parent"
+real=$(cd -P "$parent/" 2>/dev/null && pwd -P) || cannot "make the directory $parent does not exist"
 dir=${real%/}/${dir##*/}
 [ ! -h "$dir" ] || cannot link
 components() {
@@ -74,11 +73,11 @@ rm -f "$dir/$new"
 
 const (
 	packedExt = ".gz"
-	// canUnpack is behind the system in the detail of kindAbsent if the machine can unpack the helper.
+	// canUnpack follows the system in the detail of kindAbsent if the machine can unpack the helper.
 	canUnpack = " gzip"
 )
 
-// script is the script for the name of a file that has just arrived, or "".
+// script returns the script for the name of a file that has just arrived, or "".
 func script(name string) string {
 	if strings.HasSuffix(name, packedExt) {
 		return unpackScript
@@ -89,17 +88,17 @@ func script(name string) string {
 // unpacks reports whether the machine can unpack the helper.
 func unpacks(no *cannot) bool { return strings.HasSuffix(no.detail, canUnpack) }
 
-// cannotPrefix is how the line of startScript begins.
+// cannotPrefix begins the line that startScript prints.
 func cannotPrefix(run string) string { return "bolt-cannot " + run + " " }
 
-// A cannot is why startScript did not start the helper.
+// A cannot is the reason why startScript did not start the helper.
 type cannot struct {
 	kind   string
 	detail string
 	dir    string
 }
 
-// parseCannot finds the lines of startScript in output; nil if they are not there.
+// parseCannot finds the lines of startScript in output. It returns nil if output does not have them.
 func parseCannot(output, run string) *cannot {
 	at := strings.Index(output, cannotPrefix(run))
 	if at < 0 {
@@ -107,7 +106,7 @@ func parseCannot(output, run string) *cannot {
 	}
 	text := output[at+len(cannotPrefix(run)):]
 	first, rest, _ := strings.Cut(text, "\n")
-	// Reasons can have several lines; the directory is the last one.
+	// A reason can have several lines. The directory is the last line.
 	lines := strings.Split(strings.TrimRight(rest, "\n"), "\n")
 	c := &cannot{dir: lines[len(lines)-1]}
 	c.kind, c.detail, _ = strings.Cut(first, " ")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// shells are those of the test machine that can be /bin/sh somewhere.
+// shells are the shells of the test machine that can be /bin/sh on other machines.
 func shells(t *testing.T) [][]string {
 	t.Helper()
 	var list [][]string
@@ -41,7 +41,7 @@ func TestStartScript(t *testing.T) {
 	}{
 		{name: "the helper is there", make: withHelper},
 		{name: "nothing is there", kind: "absent", detail: "Linux "},
-		{name: "no parent", make: func(dir string) error { return os.Remove(dir) }, kind: "make", detail: "there is no directory "},
+		{name: "no parent", make: func(dir string) error { return os.Remove(dir) }, kind: "make", detail: "the directory "},
 		{name: "a link", make: func(dir string) error { return os.Symlink("/tmp", dir+"/state") }, kind: "link"},
 		{name: "a file", make: func(dir string) error { return os.WriteFile(dir+"/state", nil, 0o600) }, kind: "make"},
 		{name: "a parent that others can write to", make: func(dir string) error { return os.Chmod(dir, 0o777) }, kind: "open"},

@@ -59,7 +59,7 @@ func dialSpace(t *testing.T, script string, args ...string) transport.Conn {
 	return conn
 }
 
-// TestUnusable checks what is said of a directory in which the helper cannot run. Nothing is changed.
+// TestUnusable checks the errors for directories in which the helper cannot run. Nothing is changed.
 func TestUnusable(t *testing.T) {
 	set := helpertest.Set(t, root)
 	for _, c := range []struct {
@@ -114,8 +114,8 @@ func TestFullDisk(t *testing.T) {
 	p.mustApply(t, &remote.Job{Catalog: parse(t, nil, file(f, "x"))})
 }
 
-// TestWrongProgram checks helpers that do not run on the machine: one for another architecture, one
-// that was damaged, and one that is no program. A damaged one is replaced.
+// TestWrongProgram checks helpers that do not run on the machine: a helper for another architecture, a damaged
+// helper, and a file that is not a program. A damaged helper is replaced.
 func TestWrongProgram(t *testing.T) {
 	p := newPlace(t)
 	system := "linux-" + runtime.GOARCH
@@ -129,7 +129,7 @@ func TestWrongProgram(t *testing.T) {
 	}
 	p.target.Helpers = helpertest.Of(t, map[string][]byte{"linux-mips": []byte(other)})
 	_, _, err = p.apply(t, &remote.Job{Catalog: parse(t, nil, file(f, "x"))})
-	if transport.ClassOf(err) != transport.ClassBootstrap || !strings.Contains(err.Error(), "there is no helper for the system Linux ") {
+	if transport.ClassOf(err) != transport.ClassBootstrap || !strings.Contains(err.Error(), "bolt has no helper for the system Linux ") {
 		t.Errorf("no helper: %v", err)
 	}
 	if _, err := os.Stat(f); err == nil {

@@ -28,7 +28,8 @@ type Delivery struct {
 	Puppet   bool
 	Plugins  []byte
 	Continue bool // apply the rest of a catalog after the connection was lost
-	// Run returns the ID of the run on a target, under which Asked finds it; nil: it is a new one.
+	// Run returns the ID of the run on a target. Asked finds the run by this ID. If Run is nil, each run gets a
+	// new ID.
 	Run func(t *inventory.Target) string
 	// Seq is the sequence number of the controller, as in remote.Job. 0 is always accepted.
 	Seq int64
@@ -43,20 +44,20 @@ func (d *Delivery) run(t *inventory.Target) string {
 	return d.Run(t)
 }
 
-// Target is how the helper runs on a target.
+// Target returns the settings with which the helper runs on a target.
 func (d *Delivery) Target(site *run.Site) *remote.Target {
 	cmd := site.Command()
 	return &remote.Target{Helpers: d.Helpers, Label: cmd.Label, RunAs: cmd.RunAs, TmpDir: cmd.TmpDir, Dir: d.Dir, DirSetting: d.Setting}
 }
 
-// Deliver is for Apply.Deliver.
+// Deliver is the function for Apply.Deliver.
 func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
 	start := time.Now()
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
 		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Result: func(r *report.Result) {
-			if r.Start.IsZero() { // it was as wanted, and the helper says no more about it
+			if r.Start.IsZero() { // it was as wanted, so the helper sends no more about it
 				r.Start = start
 			}
 			done.Results = append(done.Results, r)

@@ -1,5 +1,5 @@
-// Package fleet applies catalogs on targets, as a run.Action: it finds the facts of a target, compiles its catalog, has the
-// catalog applied there, and makes the result that Puppet Bolt has for an apply.
+// Package fleet applies catalogs on targets, as a run.Action: it finds the facts of a target, compiles the
+// catalog, applies it through the helper, and makes the result in Puppet Bolt's form.
 package fleet
 
 import (
@@ -21,7 +21,7 @@ import (
 	"bolt/run"
 )
 
-// Kinds of errors, as Puppet Bolt has them.
+// The kinds of errors, with Puppet Bolt's names.
 const (
 	kindCompile  = "bolt/apply-error"
 	KindResource = "bolt/resource-failure"
@@ -32,7 +32,7 @@ type Apply struct {
 	// Facts returns the facts of a target that are known without asking it.
 	Facts func(ctx context.Context, site *run.Site) (*ordered.Map, error)
 	// Collect returns these facts together with the facts that the target collects. It is called only if a
-	// compilation needs them. nil: facts are not collected.
+	// compilation needs them. If it is nil, facts are not collected.
 	Collect func(ctx context.Context, site *run.Site) (*ordered.Map, error)
 	// Compile makes the catalog of a target. An error concerns this target only. partial is set if facts are from
 	// Facts, and Collect would return more. The error is then ErrMoreFacts if the compilation reads a missing fact.
@@ -44,7 +44,7 @@ type Apply struct {
 	Ask func(ctx context.Context, site *run.Site) (*frame.Fate, error)
 	// Report take the finished run of a target. They are called from several goroutines.
 	Report []ReportFunc
-	// Version stands for the version of Puppet in reports of Puppet's format.
+	// Version is the version of Puppet that reports in Puppet's format contain.
 	Version string
 	Noop    bool
 
@@ -53,9 +53,9 @@ type Apply struct {
 }
 
 // ErrMoreFacts is the error of Apply.Compile if facts must be collected first.
-var ErrMoreFacts = errors.New("the manifest reads facts that are not known")
+var ErrMoreFacts = errors.New("the manifest reads unknown facts")
 
-// A ReportFunc takes the finished run of a target. Its error is the target's.
+// A ReportFunc takes the finished run of a target. If it returns an error, the target fails with that error.
 type ReportFunc func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
 
 // Compiles sets how many catalogs are compiled at a time; 0 is the number of processors.
@@ -106,7 +106,7 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 // A factsError is the error for facts that cannot be found.
 type factsError struct{ error }
 
-// catalog finds the facts of a target and compiles its catalog. Facts are collected if the manifest reads facts that are not known. So a
+// catalog finds the facts of a target and compiles its catalog. Facts are collected if the manifest reads unknown facts. So a
 // manifest that reads none costs no further command on the target.
 func (a *Apply) catalog(ctx context.Context, site *run.Site) (*catalog.Catalog, error) {
 	if a.Collect == nil || !a.eager.Load() {
@@ -167,12 +167,12 @@ func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
 			Details: ordered.Of("failed_resources", ordered.Of(failed(done)...))}
 	case done.Stopped:
 		r.Err = &event.Error{Kind: kindCompile, Class: event.ClassCancelled, Details: &ordered.Map{},
-			Msg: fmt.Sprintf("The apply on %s was stopped before all resources had their turn", r.Target.SafeName())}
+			Msg: fmt.Sprintf("The apply on %s was stopped before it reached all resources", r.Target.SafeName())}
 	}
 }
 
-// inOrder sorts resources as the catalog has them: files end in any order. A generated resource keeps its place behind
-// the one before it.
+// inOrder sorts results in the order of the catalog, because files end in any order. A generated resource stays
+// behind the resource before it.
 func inOrder(c *catalog.Catalog, a *event.Applied) {
 	places := make(map[string]int)
 	for i, r := range c.Resources() {
@@ -198,7 +198,7 @@ func failed(done *report.Run) (pairs []any) {
 	return pairs
 }
 
-// A puppetReport is made when it is written: it can be large, and most formats do not show it.
+// A puppetReport is made only when it is written, because it can be large and most formats do not print it.
 type puppetReport struct {
 	run     *report.Run
 	catalog *catalog.Catalog
@@ -208,7 +208,7 @@ type puppetReport struct {
 // Data implements safejson.Lazy.
 func (p puppetReport) Data() (any, error) { return p.run.Puppet(p.catalog, p.version), nil }
 
-// rootHint is the hint for resources that only root can change; "" if there is none.
+// rootHint returns a hint if only root can change the failed resources; otherwise "".
 func rootHint(site *run.Site, failures []string) string {
 	if site.Settings.RunAs.User != "" {
 		return ""
@@ -222,7 +222,8 @@ func rootHint(site *run.Site, failures []string) string {
 	return ""
 }
 
-// place is where a resource, or the resource that it comes from, is declared; "" if that is not known.
+// place returns the position at which a resource, or the resource that generated it, is declared; "" if the
+// position is not known.
 func place(c *catalog.Catalog, r *report.Result) string {
 	ref := r.Ref
 	if r.Generated {

@@ -79,7 +79,7 @@ func (c *cutConn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status
 	}
 }
 
-// Close leaves what still runs alone; the test waits for it.
+// Close does not end commands that still run. The test waits for them.
 func (c *cutConn) Close() error {
 	if c.whole {
 		return c.Conn.Close()
@@ -212,7 +212,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// After the connection was lost, bolt asks the helper what became of the run.
+// After the connection was lost, bolt queries the helper for the outcome of the run.
 func TestLost(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -27,7 +27,7 @@ func NewGraphs(dir string) (*Graphs, error) {
 	return &Graphs{dir}, nil
 }
 
-// looks are the colours of statuses: the fill, and the line around it.
+// looks has the colours of each status: the fill and the outline.
 var looks = map[report.Status][2]string{
 	report.Unchanged: {"#eafaf1", "#27ae60"},
 	report.Changed:   {"#aed6f1", "#1f618d"},
@@ -65,5 +65,5 @@ func (g *Graphs) Write(_ context.Context, t *inventory.Target, c *catalog.Catalo
 	return nil
 }
 
-// fileOf is the name of a target as that of a file.
+// fileOf returns a file name for the name of a target.
 func fileOf(t *inventory.Target) string { return strings.ReplaceAll(t.SafeName(), "/", "_") }

@@ -16,7 +16,7 @@ import (
 const KindUnknown = "bolt/unknown-outcome"
 
 // An Inquiry is the action that queries targets for the outcome of an apply whose results were lost. If the apply has
-// ended on a target, the result is that of the apply, without the messages of resources. Otherwise the error is of
+// ended on a target, it returns the result of the apply, without the messages of resources. Otherwise the error is of
 // KindUnknown, with the answer of the target. An Inquiry changes nothing.
 type Inquiry struct{ apply *Apply }
 
@@ -26,7 +26,7 @@ func (a *Apply) Inquiry() *Inquiry { return &Inquiry{a} }
 // Name and Object make it an Action.
 func (q *Inquiry) Name() string { return event.Apply }
 
-// Object is that of an apply.
+// Object returns the object of an apply.
 func (q *Inquiry) Object() string { return "" }
 
 // Do queries one target.
@@ -35,23 +35,23 @@ func (q *Inquiry) Do(ctx context.Context, site *run.Site) error {
 	if err != nil {
 		return err
 	}
-	if msg := told(fate); msg != "" {
+	if msg := unfinished(fate); msg != "" {
 		site.Result.Err = &event.Error{Kind: KindUnknown, Msg: msg, Class: event.ClassFailed, Details: &ordered.Map{}}
 		return nil
 	}
 	return q.ended(ctx, site, fate)
 }
 
-// told describes an apply that has not come to its end; "" if it has.
-func told(f *frame.Fate) string {
+// unfinished describes an apply that has not finished. It returns "" for a finished apply.
+func unfinished(f *frame.Fate) string {
 	switch f.State {
 	case frame.StateRunning:
 		return "the apply still runs there"
 	case frame.StateBroken:
 		if len(f.Progress) > 0 {
-			return "the apply was broken off there at " + f.Progress[0]
+			return "the apply was interrupted there at " + f.Progress[0]
 		}
-		return "the apply was broken off there"
+		return "the apply was interrupted there"
 	case frame.StateEnded:
 		switch d := f.Done; {
 		case d.Refused != nil:
@@ -59,11 +59,11 @@ func told(f *frame.Fate) string {
 		case d.Error != "":
 			return "the apply failed there: " + d.Error
 		case d.Stopped != "" && d.Counts.Skipped > 0:
-			return "the apply was stopped there before all resources had their turn"
+			return "the apply was stopped there before it reached all resources"
 		}
 		return ""
 	}
-	return "no apply of this step is known there"
+	return "the target has no record of this apply"
 }
 
 // ended fills in the result of an apply that has ended.
@@ -80,14 +80,14 @@ func (q *Inquiry) ended(ctx context.Context, site *run.Site, f *frame.Fate) erro
 	done := &report.Run{Noop: a.Noop, Start: f.Begin, Took: f.End.Sub(f.Begin)}
 	fill(c, done, f)
 	a.result(site, c, done)
-	// The machine does not keep which resources were skipped.
+	// The machine does not record the skipped resources.
 	n := f.Done.Counts
 	site.Result.Applied.Unchanged, site.Result.Applied.Skipped = n.Unchanged, n.Skipped
 	site.Result.Value.Set("_output", site.Result.Applied.String())
 	return nil
 }
 
-// eventsOf returns an event in place of those of a resource, whose messages were lost.
+// eventsOf returns one event for a resource whose events were lost.
 func eventsOf(s report.Status, at time.Time) []report.Event {
 	e := report.Event{Time: at, Message: fmt.Sprintf("%s; the messages were lost with the connection", s)}
 	switch s {

@@ -18,7 +18,7 @@ import (
 const (
 	// askLimit is the time in which bolt tries to find the fate of a run after the connection was lost.
 	askLimit = 30 * time.Second
-	// askPause is between two questions to a helper that still works.
+	// askPause is the pause between two queries to a helper that still runs.
 	askPause = time.Second
 )
 
@@ -30,13 +30,13 @@ func (d *Delivery) resume(ctx context.Context, site *run.Site, c *catalog.Catalo
 	}
 	fate, err := d.ask(ctx, site, id)
 	if err != nil {
-		return noted(site, lost, fmt.Sprintf("What became of the run is not known, because the target does not answer: %v", err))
+		return noted(site, lost, fmt.Sprintf("The outcome of the run is not known, because the target does not answer: %v", err))
 	}
 	switch fate.State {
 	case frame.StateRunning:
-		return noted(site, lost, "The run still goes on there. A new run can begin when it has ended.")
+		return noted(site, lost, "The run continues there. Wait until it has ended before you start a new run.")
 	case frame.StateBroken:
-		return noted(site, lost, "The run was broken off there. Apply the manifest again: a run begins with the real state.")
+		return noted(site, lost, "The run was interrupted there. Apply the manifest again: each run starts from the real state.")
 	case frame.StateUnknown:
 		return noted(site, lost, "Nothing was changed there.")
 	}
@@ -47,7 +47,7 @@ func (d *Delivery) resume(ctx context.Context, site *run.Site, c *catalog.Catalo
 	return nil
 }
 
-// ask asks until the run has ended.
+// ask queries the helper until the run has ended.
 func (d *Delivery) ask(ctx context.Context, site *run.Site, id string) (*frame.Fate, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -59,7 +59,7 @@ func (d *Delivery) ask(ctx context.Context, site *run.Site, id string) (*frame.F
 	return d.ended(ctx, site, conn, id)
 }
 
-// Asked is for Apply.Ask.
+// Asked is the function for Apply.Ask.
 func (d *Delivery) Asked(ctx context.Context, site *run.Site) (*frame.Fate, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()

@@ -22,7 +22,8 @@ import (
 type Manifest struct {
 	Site *site.Site
 	Plan *value.Hash // variables of a plan; nil for none
-	// Loose makes an unknown variable undef, and mistakes warnings that Puppet 8 has for errors. Blocks of plans are so in Puppet Bolt.
+	// Loose makes an unknown variable undef, and warns about mistakes that are errors in Puppet 8. Puppet Bolt
+	// compiles apply blocks of plans in this way.
 	Loose bool
 	// Host returns environment.Node.Host of a compilation; nil for none.
 	Host    func() any
@@ -37,7 +38,7 @@ const (
 	warnRefused    = "variable-refused"
 )
 
-// Compile is for Apply.Compile. If it returns ErrMoreFacts, it has logged nothing.
+// Compile is the function for Apply.Compile. If it returns ErrMoreFacts, it has logged nothing.
 func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
 	data, err := t.Data(ctx)
 	if err != nil {
@@ -97,7 +98,7 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 }
 
 // unknown reports whether a path of inputs.Record is one of a fact that is not known. Other variables of the
-// top scope are recorded as facts, too; one that the manifest sets itself counts as an unknown fact.
+// top scope are also recorded as facts. A variable that the manifest itself sets counts as an unknown fact.
 func unknown(path string, facts *ordered.Map, variables *value.Hash) bool {
 	if path == inputs.Everything {
 		return true

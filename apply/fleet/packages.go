@@ -13,13 +13,13 @@ import (
 	"bolt/transport"
 )
 
-// packageManagers are the providers that the task package and the helper have in common, by the names of the task. apk is left out:
-// its command add does not upgrade a package.
+// packageManagers has the package managers that both the task package and the helper support: the helper's
+// providers by the names of the task. apk is left out: its command add does not upgrade a package.
 var packageManagers = map[string]string{"": "", "apt": "apt", "aptitude": "apt", "dnf": "dnf", "yum": "yum", "zypper": "zypper", "pacman": "pacman"}
 
-// Package makes the change of the task package through the helper. So its transaction is not interrupted, waits for the lock of
-// the package database, and repairs an interrupted one first. The value is as that of the task. done is false if the task itself must
-// run: nothing was changed then.
+// Package makes the change of the task package through the helper. The helper does not interrupt its
+// transaction, waits for the lock of the package database, and first repairs an interrupted transaction. The
+// value has the form of the task's value. done is false if the task itself must run: nothing was changed then.
 func (d *Delivery) Package(ctx context.Context, site *run.Site, params *ordered.Map) (value *ordered.Map, done bool, err error) {
 	text := func(name string) string {
 		s, _ := params.Value(name).(string)
@@ -84,8 +84,8 @@ func (d *Delivery) deliverPackage(ctx context.Context, site *run.Site, name, ens
 
 // A packageState is a package on a target.
 type packageState struct {
-	version  string // that is installed; "" if none is
-	leftover bool   // its configuration is still there
+	version  string // the installed version; "" if none is installed
+	leftover bool   // its configuration still exists
 	provider string
 }
 
@@ -109,7 +109,8 @@ func (d *Delivery) packageState(ctx context.Context, site *run.Site, name string
 	return s, nil
 }
 
-// packageWish is the parameter ensure for an action. As the package managers do, install upgrades a package that is installed.
+// packageWish returns the parameter ensure for an action. Like the package managers, install upgrades an
+// installed package.
 func packageWish(action, version string, was *packageState) string {
 	switch {
 	case action == "uninstall":
@@ -122,7 +123,7 @@ func packageWish(action, version string, was *packageState) string {
 	return "present"
 }
 
-// packageValue is the value of the task.
+// packageValue returns a value in the form of the task's value.
 func packageValue(action string, was, is *packageState) *ordered.Map {
 	switch {
 	case action == "upgrade":

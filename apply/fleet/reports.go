@@ -22,8 +22,9 @@ type Reports struct {
 	dir  bool
 }
 
-// NewReports checks where reports are to be written. path is a directory if it exists as one, or
-// ends in a slash; for several targets it must be one. A missing directory is made. The error is a *fault.Error.
+// NewReports checks the path to which reports are written. path is a directory if it exists as a directory, or
+// if it ends in a slash. For several targets, it must be a directory. A missing directory is made. The error is
+// a *fault.Error.
 func NewReports(path string, targets int) (*Reports, error) {
 	if path == "-" {
 		return nil, fault.File(path, nil, "Reports cannot be written to standard output. Give a file, or use --format json")
@@ -42,7 +43,7 @@ func NewReports(path string, targets int) (*Reports, error) {
 	return r, nil
 }
 
-// Write writes the report of a target. The file is whole at any time.
+// Write writes the report of a target. The file is replaced as a whole.
 func (r *Reports) Write(_ context.Context, t *inventory.Target, _ *catalog.Catalog, done *report.Run) error {
 	name := r.path
 	if r.dir {

@@ -28,8 +28,9 @@ func CanShow(ref catalog.Ref) bool {
 	return slices.Contains(Showable(), strings.ToLower(ref.Type)) && (ref.Title != "" || ref.Type != "File")
 }
 
-// States is the action of showing the states of resources. Its value has them as code of the Puppet language
-// (_output), or as data: {"resources": [{"type": ..., "title": ..., "tags": [...], "exported": false, "parameters": {...}}, ...]}.
+// States is the action of showing the states of resources. Its value has the states as code of the Puppet
+// language (_output), or as data: {"resources": [{"type": ..., "title": ..., "tags": [...], "exported": false,
+// "parameters": {...}}, ...]}.
 type States struct {
 	Delivery *Delivery
 	Of       []catalog.Ref // with capitalized types; all resources of a type without a title
@@ -57,7 +58,7 @@ func (s *States) Do(ctx context.Context, site *run.Site) error {
 		}
 		name := strings.ToLower(ref.Type)
 		if len(list) == 0 {
-			fmt.Fprintf(&code, "There are no resources of the type %s.\n", name)
+			fmt.Fprintf(&code, "No resource of the type %s exists.\n", name)
 		}
 		for _, x := range list {
 			writeCode(&code, ref.Type, x.Title, x.Params)
@@ -96,7 +97,7 @@ func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
-// code is a value as a literal.
+// code returns a value as a literal of the Puppet language.
 func code(v any) string {
 	switch v := v.(type) {
 	case string:

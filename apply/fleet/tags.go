@@ -17,7 +17,7 @@ type Tags struct {
 	applied, tagged atomic.Bool
 }
 
-// NewTags returns a Tags for tags; none are wanted if there are none.
+// NewTags returns a Tags for tags. If tags is empty, Tags watches for nothing.
 func NewTags(wanted []string) *Tags { return &Tags{wanted: wanted} }
 
 // Watch is a ReportFunc.

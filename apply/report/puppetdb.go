@@ -7,12 +7,12 @@ import (
 	"bolt/format/ordered"
 )
 
-// PuppetDBVersion is the version of the command "store report" whose payload Run.PuppetDB is.
+// PuppetDBVersion is the version of the command "store report" for which Run.PuppetDB makes the payload.
 const PuppetDBVersion = 8
 
-// PuppetDB returns the run as the payload of PuppetDB's command "store report". version is as for Puppet. producer is the
-// name of the machine that sends it, and sent is the time. As with Puppet, it has only resources with events and
-// skipped resources.
+// PuppetDB returns the run as the payload of PuppetDB's command "store report". version has the same meaning as
+// for Run.Puppet. producer is the name of the machine that sends it, and sent is the time. As with Puppet, it
+// has only resources with events and skipped resources.
 func (r *Run) PuppetDB(c *catalog.Catalog, version, producer string, sent time.Time) *ordered.Map {
 	full := r.Puppet(c, version)
 	environment := c.Environment

@@ -1,7 +1,7 @@
 // Package report holds the results of applying a catalog as plain data: one Result for each
 // resource, with an Event for each property.
 //
-// The words of Status are those of bolt's apply report. The meaning of each is Puppet's.
+// The values of Status are the words of bolt's apply report. The meaning of each is Puppet's.
 package report
 
 import (
@@ -10,7 +10,7 @@ import (
 	"bolt/catalog"
 )
 
-// A Status is how a resource ended.
+// A Status is the end state of a resource.
 type Status string
 
 // The statuses. A resource has exactly one of them.
@@ -19,10 +19,10 @@ const (
 	Changed   Status = "changed"   // a property was set, or a refresh was carried out
 	Noop      Status = "noop"      // it was not as wanted, and was left so because of noop
 	Failed    Status = "failed"    // a property, a check or a refresh failed
-	Skipped   Status = "skipped"   // it was not looked at; Result.Reason says why
+	Skipped   Status = "skipped"   // it was not checked; Result.Reason has the reason
 )
 
-// An Outcome is how the change of one property ended.
+// An Outcome is the end state of the change of one property.
 type Outcome string
 
 // The outcomes.
@@ -35,8 +35,8 @@ const (
 
 // An Event is the change of one property of a resource, or a refresh.
 type Event struct {
-	// Property is the name of the property; "" for a refresh and for an error that is not of
-	// one property.
+	// Property is the name of the property; "" for a refresh, and for an error that does not concern one
+	// property.
 	Property string `json:"property,omitempty"`
 	// Name is Puppet's name of the change, such as "file_created" or "content_changed".
 	Name    string  `json:"name,omitempty"`
@@ -45,11 +45,11 @@ type Event struct {
 	// value is replaced before the event is made.
 	Is     string `json:"is,omitempty"`
 	Should string `json:"should,omitempty"`
-	// Was is the value at the last run, of a property that is audited and has changed since.
+	// Was is the value at the last run, for an audited property that has changed since.
 	Was string `json:"was,omitempty"`
 	// Message is a sentence about the change, or the text of the error.
 	Message string `json:"message"`
-	// Diff is a unified diff of the content of a file; "" if there is none to show.
+	// Diff is a unified diff of the content of a file; "" if no diff is shown.
 	Diff string    `json:"diff,omitempty"`
 	Time time.Time `json:"time"`
 }
@@ -57,7 +57,7 @@ type Event struct {
 // A Level is the importance of a Log.
 type Level string
 
-// The levels are those of Puppet.
+// The levels are Puppet's levels.
 const (
 	Debug   Level = "debug"
 	Info    Level = "info"

@@ -61,7 +61,7 @@ func (r *Result) Failure() string {
 	return r.Reason
 }
 
-// Data is the apply report, as --report writes it:
+// Data returns the apply report, as --report writes it:
 //
 //	{"run": ID, "noop": false, "resources": [{"ref": "File[/x]", "status": "changed", "refreshed": false}, ...]}
 //
@@ -114,7 +114,7 @@ func (e *Event) data() *ordered.Map {
 // reportFormat is the version of Puppet's report format that Puppet writes.
 const reportFormat = 12
 
-// Puppet is the run as a report of Puppet (format 12). version stands for the version of Puppet.
+// Puppet returns the run as a report of Puppet (format 12). version is the version of Puppet in the report.
 // The reference is the page "Report format" of Puppet's documentation.
 func (r *Run) Puppet(c *catalog.Catalog, version string) *ordered.Map {
 	paths := pathsOf(c)
@@ -232,7 +232,7 @@ func optional(line int) any {
 	return int64(line)
 }
 
-// logs are the messages of the run, and one for each event.
+// logs returns the messages of the run, and a message for each event.
 func (r *Run) logs(p paths) []any {
 	list := make([]any, 0, len(r.Logs))
 	source := make(map[string]string)
@@ -269,7 +269,7 @@ func (e *Event) level() Level {
 	return Notice
 }
 
-// metrics are the numbers of a report.
+// metrics returns the numbers of a report.
 type metrics struct {
 	total, skipped, failed, failedRestart, restarted, changed, noop, differ int
 	changes, failures, successes, noops, audits                             int

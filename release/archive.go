@@ -17,14 +17,14 @@ import (
 	"bolt/store/hold"
 )
 
-// Kind is the kind of the errors of this package that users can mend.
+// Kind is the kind of the errors of this package that users can correct.
 const Kind = "bolt/release-error"
 
 // logName is the log with the events of releases. A process that adds releases or removes
 // contents has a lease of the same name.
 const logName = "releases"
 
-// An Archive is the releases of a store.
+// An Archive holds the releases of a store.
 type Archive struct{ store store.Store }
 
 // In returns the releases of a store.
@@ -53,7 +53,7 @@ type Entry struct {
 	Signatures []string // as "ssh-keygen -Y sign" writes them
 }
 
-// A state is the fold of the events of the log.
+// A state is the result of all events of the log.
 type state struct {
 	entries  []*Entry // the oldest first
 	byID     map[store.Digest]*Entry
@@ -98,7 +98,7 @@ func (s *state) add(e *event) {
 	}
 }
 
-// append records events. fence is that of the lease, 0 for a signature, which needs none.
+// append records events. fence is the fence of the lease; 0 for a signature, which needs no lease.
 func (a *Archive) append(ctx context.Context, s *state, fence store.Fence, events ...event) error {
 	data := make([]json.RawMessage, len(events))
 	for i, e := range events {
@@ -113,7 +113,7 @@ func (a *Archive) append(ctx context.Context, s *state, fence store.Fence, event
 		if _, conflict := errors.AsType[*store.ConflictError](err); !conflict {
 			return err
 		}
-		// Only signatures are added without the lease, and they change nothing here.
+		// Only signatures are added without the lease, and signatures do not change this result.
 		if s, err = a.load(ctx); err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func (a *Archive) List(ctx context.Context) ([]Entry, error) {
 // Last is the name of the release that was created or imported last.
 const Last = "last"
 
-// Find returns the release that a user has named: by its ID, by at least four of its first
-// digits, by its sequence number, or by Last. The error is a *fault.Error.
+// Find returns the release with a name: its ID, at least four of the first digits of its ID, its sequence
+// number, or Last. The error is a *fault.Error.
 func (a *Archive) Find(ctx context.Context, name string) (Entry, error) {
 	const fewest = 4 // digits
 	s, err := a.load(ctx)
@@ -145,7 +145,7 @@ func (a *Archive) Find(ctx context.Context, name string) (Entry, error) {
 		return Entry{}, err
 	}
 	if len(s.entries) == 0 {
-		return Entry{}, hinted(fault.New(Kind, "There is no release."), "\"bolt release create\" makes one.")
+		return Entry{}, hinted(fault.New(Kind, "No release was created."), "Run \"bolt release create\".")
 	}
 	if name == Last {
 		return *s.entries[len(s.entries)-1], nil
@@ -166,11 +166,11 @@ func (a *Archive) Find(ctx context.Context, name string) (Entry, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Entry{}, hinted(fault.New(Kind, "There is no release '%s'.", name), "\"bolt release list\" lists them. A release is named by its sequence number, by the beginning of its ID, or by 'last'.")
+		return Entry{}, hinted(fault.New(Kind, "The release '%s' does not exist.", name), "Run \"bolt release list\". Name a release by its sequence number, by the beginning of its ID, or by 'last'.")
 	case 1:
 		return *found[0], nil
 	}
-	return Entry{}, hinted(fault.New(Kind, "'%s' is the name of %d releases.", name, len(found)), "Give more digits of the ID.")
+	return Entry{}, hinted(fault.New(Kind, "'%s' matches %d releases.", name, len(found)), "Give more digits of the ID.")
 }
 
 func hinted(e *fault.Error, hint string) *fault.Error {

@@ -8,7 +8,7 @@ import (
 	"bolt/store"
 )
 
-// CollectOptions are those of Collect.
+// CollectOptions are the options of Collect.
 type CollectOptions struct {
 	Author  string // a user, for people
 	Keep    int    // remove all releases but the last of this number; 0: remove no release
@@ -16,17 +16,17 @@ type CollectOptions struct {
 	Waiting func(author string)
 }
 
-// Collected is what Collect has removed.
+// Collected lists the releases and contents that Collect has removed.
 type Collected struct {
 	Releases []Entry // the oldest first
-	InUse    []Entry // old releases that another log names, and that stay therefore
+	InUse    []Entry // old releases that stay, because another log names them
 	Contents int
 }
 
 var digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 
 // Collect removes old releases, and all contents that no release needs and no log names. It keeps
-// each content whose digest is in an event of another log, such as that of a rollout. If a
+// each content whose digest is in an event of another log, such as the log of a rollout. If a
 // release cannot be read, nothing is removed.
 func (a *Archive) Collect(ctx context.Context, o CollectOptions) (*Collected, error) {
 	c := &Collected{}
@@ -73,7 +73,7 @@ func (a *Archive) Collect(ctx context.Context, o CollectOptions) (*Collected, er
 	return c, err
 }
 
-// named returns the digests in the events of all logs but that of releases.
+// named returns the digests in the events of all logs except the log of releases.
 func (a *Archive) named(ctx context.Context) (map[store.Digest]bool, error) {
 	logs, err := a.store.Names(ctx, "")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"bolt/internal/inorder"
 )
 
-// Differences are those between two releases.
+// Differences are the differences between two releases.
 type Differences struct {
 	Changes map[string][]diff.Change // by node; nil for equal catalogs
 	// Removed and Added are the nodes that only the first or the second release has, sorted. All of

@@ -18,13 +18,13 @@ import (
 	"bolt/store"
 )
 
-// Options are those of Create.
+// Options are the options of Create.
 type Options struct {
-	Author      string // a user, for people
-	Environment string // "": that of the catalogs, if they have the same
+	Author      string // a user, for messages
+	Environment string // "": the environment of the catalogs, if all have the same
 	Code        *Code
 	Vault       seal.Vault
-	// Waiting is called if another process adds a release, with its author. nil: it is not.
+	// Waiting, if not nil, is called with the author if Create waits for another process that adds a release.
 	Waiting func(author string)
 }
 
@@ -41,8 +41,8 @@ type Draft struct {
 	environments map[string]bool
 }
 
-// Create creates a release of the catalogs that fill adds to the draft. If fill returns
-// an error, there is no release. Its stored parts stay until Collect removes them.
+// Create creates a release of the catalogs that fill adds to the draft. If fill returns an error, no release is
+// created. Contents that were stored for it stay until Collect removes them.
 func (a *Archive) Create(ctx context.Context, o Options, fill func(context.Context, *Draft) error) (*Release, error) {
 	var made *Release
 	err := a.hold(ctx, o.Author, o.Waiting, func(ctx context.Context, fence store.Fence) error {
@@ -58,7 +58,7 @@ func (a *Archive) Create(ctx context.Context, o Options, fill func(context.Conte
 			return err
 		}
 		if len(d.nodes) == 0 {
-			return fault.New(Kind, "There are no nodes, so there is no release.")
+			return fault.New(Kind, "No nodes were found, so no release was created.")
 		}
 		text, err := d.document(&o, s).text()
 		if err != nil {
@@ -164,7 +164,7 @@ func (d *Draft) Add(ctx context.Context, name string, c *catalog.Catalog) error 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, twice := d.nodes[name]; twice {
-		return fault.New(Kind, "There are two catalogs of the node %s.", name)
+		return fault.New(Kind, "The node %s has two catalogs.", name)
 	}
 	d.nodes[name] = made
 	d.environments[c.Environment] = true
@@ -187,8 +187,8 @@ func (d *Draft) put(ctx context.Context, c *catalog.Catalog) (store.Digest, erro
 	return d.archive.store.Put(ctx, text)
 }
 
-// compare returns the changes of a node since its last release; none if its catalog was
-// removed from the store.
+// compare returns the changes of a node since its last release. It returns none if the catalog of that release
+// was removed from the store.
 func (d *Draft) compare(ctx context.Context, last Node, c *catalog.Catalog) ([]diff.Change, error) {
 	before, err := d.archive.Catalog(ctx, last, d.vault)
 	if _, gone := errors.AsType[*store.NotFoundError](err); gone {
@@ -233,7 +233,7 @@ func (d *Draft) keepContents(ctx context.Context, c *catalog.Catalog) error {
 	return nil
 }
 
-// A history is the last releases of nodes.
+// A history has the last release of each node.
 type history struct {
 	archive  *Archive
 	releases map[string]store.Digest
@@ -242,8 +242,8 @@ type history struct {
 	loaded map[store.Digest]*Release // nil: it was removed
 }
 
-// history reads the last releases of all nodes. A release that was created here has those of
-// the releases before it (Document.Earlier); one that was imported does not.
+// history reads the last releases of all nodes. A release that was created here lists earlier releases of other
+// nodes (Document.Earlier); an imported release does not.
 func (a *Archive) history(ctx context.Context, s *state) (*history, error) {
 	h := &history{archive: a, releases: make(map[string]store.Digest), loaded: make(map[store.Digest]*Release)}
 	put := func(name string, id store.Digest) {
@@ -275,7 +275,7 @@ func (a *Archive) history(ctx context.Context, s *state) (*history, error) {
 	return h, nil
 }
 
-// get returns a release; nil if the store does not have it any more.
+// get returns a release; nil if the store no longer has it.
 func (h *history) get(ctx context.Context, id store.Digest) (*Release, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -290,7 +290,7 @@ func (h *history) get(ctx context.Context, id store.Digest) (*Release, error) {
 	return r, nil
 }
 
-// node returns what the last release of a node has fixed for it.
+// node returns the entry of a node in its last release.
 func (h *history) node(ctx context.Context, name string) (n Node, known bool, err error) {
 	id, known := h.releases[name]
 	if !known {
@@ -304,7 +304,7 @@ func (h *history) node(ctx context.Context, name string) (n Node, known bool, er
 	return n, known, nil
 }
 
-// Short returns the beginning of an ID, for people.
+// Short returns the beginning of an ID, for messages.
 func Short(id store.Digest) string {
 	const digits = 12
 	return strings.TrimSpace(string(id[:min(digits, len(id))]))

@@ -3,23 +3,22 @@
 // it was made.
 //
 // A [Release] is a JSON document. Its ID is the SHA-256 of the document. The document names
-// catalogs and contents by their digests, so the ID stands for all of them. An [Archive] is the
-// releases of a store: the documents, catalogs and contents are contents of the store, and
-// the log "releases" has an event for each release that was created, signed, imported or
-// removed.
+// catalogs and contents by their digests, so the ID stands for all of them. An [Archive] holds the releases of
+// a store: the documents, catalogs and contents are contents of the store, and the log "releases" has an event
+// for each release that was created, signed, imported or removed.
 //
-// Each release has a sequence number, which is higher than that of each release before it. A
+// Each release has a sequence number, which is higher than the number of each release before it. A
 // machine can therefore refuse to go back to an old release by mistake.
 //
 // # Catalogs
 //
-// A node has two digests: that of its catalog (catalog.Digest), which is equal if and only if
-// the catalogs do the same, and that of the stored JSON. The secrets in the stored JSON are
-// encrypted (package catalog/seal). If the digest of a catalog is that of the last release of the
+// A node has two digests: the digest of its catalog (catalog.Digest) and the digest of the stored JSON. The
+// digests of two catalogs are equal if and only if both describe the same state. The secrets in the stored JSON
+// are encrypted (package catalog/seal). If the digest of a catalog is the same as in the last release of the
 // node, the stored JSON of that release is used again.
 //
-// The digest of a catalog depends on its secrets. A person who has the release can guess
-// a short secret and check the guess.
+// The digest of a catalog depends on its secrets. A person with the release can guess a short secret and check
+// the guess.
 package release
 
 import (
@@ -79,13 +78,13 @@ type Node struct {
 	Changed bool         `json:"changed"` // from the last release of the node; also if it has none
 }
 
-// A Group is nodes that have changed in the same way.
+// A Group has the nodes that have changed in the same way.
 type Group struct {
 	Nodes   []string `json:"nodes"`
 	Changes []Change `json:"changes"`
 }
 
-// A Change is how a resource has changed. It has no values, because they can be long or secret.
+// A Change describes how a resource has changed. It has no values, because they can be long or secret.
 type Change struct {
 	Change     string   `json:"change"`             // a diff.Kind
 	Resource   string   `json:"resource,omitempty"` // Type[title]; "" if the order of resources has changed
@@ -99,7 +98,7 @@ func Parse(text []byte) (*Release, error) {
 		return nil, fmt.Errorf("the document of the release is not JSON: %w", err)
 	}
 	if version.Format != format {
-		return nil, fmt.Errorf("the document of the release has the format %d, and this version of bolt reads %d", version.Format, format)
+		return nil, fmt.Errorf("the document of the release has the format %d, but this version of bolt reads the format %d", version.Format, format)
 	}
 	r := &Release{ID: store.DigestOf(text), Text: text}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -110,10 +109,10 @@ func Parse(text []byte) (*Release, error) {
 	return r, r.check()
 }
 
-// check refuses a document that this package has not written.
+// check returns an error for a document that this package cannot have written.
 func (d *Document) check() error {
 	if d.Sequence == 0 || d.Sequence > maxSequence {
-		return fmt.Errorf("the document of the release has the sequence number %d, and it must be between 1 and %d", d.Sequence, uint64(maxSequence))
+		return fmt.Errorf("the document of the release has the sequence number %d, which is not between 1 and %d", d.Sequence, uint64(maxSequence))
 	}
 	if len(d.Nodes) == 0 {
 		return errors.New("the release has no nodes")
@@ -136,7 +135,7 @@ func (d *Document) check() error {
 	return nil
 }
 
-// text returns the one form of a document.
+// text returns the canonical form of a document.
 func (d *Document) text() ([]byte, error) {
 	text, err := json.Marshal(d) // the keys of maps are sorted
 	return append(text, '\n'), err

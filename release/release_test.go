@@ -129,7 +129,7 @@ func TestCreate(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	a := archive(t)
-	if _, err := a.Find(t.Context(), Last); err == nil || !strings.Contains(err.Error(), "no release") {
+	if _, err := a.Find(t.Context(), Last); err == nil || !strings.Contains(err.Error(), "No release was created") {
 		t.Errorf("without a release: %v", err)
 	}
 	first := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "1")})
@@ -224,7 +224,7 @@ func TestContents(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	a := archive(t)
-	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return nil }); err == nil || !strings.Contains(err.Error(), "There are no nodes") {
+	if _, err := a.Create(t.Context(), Options{}, func(context.Context, *Draft) error { return nil }); err == nil || !strings.Contains(err.Error(), "No nodes were found") {
 		t.Errorf("%v", err)
 	}
 	stop := errors.New("stop")

@@ -15,8 +15,8 @@ import (
 // is signed as it is stored.
 const Namespace = "bolt-release"
 
-// Sign adds a signature to a release, and returns the fingerprint of its key. The signature
-// must be one of the document; it need not be of an allowed signer.
+// Sign adds a signature to a release, and returns the fingerprint of its key. The signature must match the
+// document. The signer need not be an allowed signer.
 func (a *Archive) Sign(ctx context.Context, r *Release, armored string) (fingerprint string, err error) {
 	armored = strings.TrimSpace(armored) + "\n"
 	fingerprint, err = signature.Check(armored, r.Text, Namespace)
@@ -40,8 +40,8 @@ func (a *Archive) Sign(ctx context.Context, r *Release, armored string) (fingerp
 }
 
 // Admit returns a release that can be rolled out. If signers is not nil, one of its signatures must
-// be of an allowed signer at the time now; principals are the allowed signers. The error is a
-// *fault.Error if no signature is.
+// be of an allowed signer at the time now; principals are the allowed signers. If no signature is, the error is
+// a *fault.Error.
 func (a *Archive) Admit(ctx context.Context, e Entry, signers *signature.Signers, now time.Time) (r *Release, principals []string, err error) {
 	if r, err = a.Get(ctx, e.ID); err != nil || signers == nil {
 		return r, nil, err

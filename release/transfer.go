@@ -30,8 +30,8 @@ const (
 	maxSignatures = 100
 )
 
-// Export writes a release with its signatures, catalogs and contents as a tar file. Equal
-// releases are equal bytes.
+// Export writes a release with its signatures, catalogs and contents as a tar file. Equal releases become equal
+// bytes.
 func (a *Archive) Export(ctx context.Context, e Entry, w io.Writer) error {
 	r, err := a.Get(ctx, e.ID)
 	if err != nil {
@@ -65,10 +65,9 @@ func (a *Archive) Export(ctx context.Context, e Entry, w io.Writer) error {
 	return out.Close()
 }
 
-// Import adds an exported release. It verifies that each content has the digest that the document
-// names, that all of them are there, and that the signatures are of the document. A
-// release that the archive has already gets only new signatures. author is a user,
-// for people; waiting is Options.Waiting.
+// Import adds an exported release. It verifies that all contents are there, that each content has the digest in
+// the document, and that the signatures match the document. If the archive already has the release, only new
+// signatures are added. author is the name of the user, for messages; waiting is like Options.Waiting.
 func (a *Archive) Import(ctx context.Context, in io.Reader, author string, waiting func(author string)) (*Release, error) {
 	var made *Release
 	err := a.hold(ctx, author, waiting, func(ctx context.Context, fence store.Fence) error {
@@ -168,7 +167,7 @@ func unpack(ctx context.Context, in io.Reader, receive func(ctx context.Context,
 		if !isBlob || !known {
 			return nil, nil, refused("the entry %q is not expected", name)
 		}
-		delete(wanted, store.Digest(d)) // a second one is not expected
+		delete(wanted, store.Digest(d)) // a second entry is not expected
 		if got := store.DigestOf(data); string(got) != d {
 			return nil, nil, refused("the content %s is damaged", d)
 		}
@@ -204,7 +203,7 @@ func next(ctx context.Context, entries *tar.Reader) (name string, data []byte, e
 	if h.Size > limit {
 		return "", nil, refused("the entry %q has %d bytes, and at most %d are allowed", h.Name, h.Size, limit)
 	}
-	var b bytes.Buffer // grows with what is there, and not with the size that the entry claims
+	var b bytes.Buffer // grows with the data, and not to the size that the entry claims
 	if _, err := io.Copy(&b, entries); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends too early")

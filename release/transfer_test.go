@@ -278,7 +278,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// FuzzUnpack reads any bytes as an exported release. What is accepted is what the document names.
+// FuzzUnpack reads any bytes as an exported release. Accepted contents are contents that the document names.
 func FuzzUnpack(f *testing.F) {
 	a := archive(f)
 	create(f, a, map[string]*catalog.Catalog{"a": motd(f, "1")})
@@ -307,7 +307,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestCollect removes what no release needs, and keeps what another log names.
+// TestCollect removes contents that no release needs, and keeps contents that another log names.
 func TestCollect(t *testing.T) {
 	a := archive(t)
 	ctx := t.Context()

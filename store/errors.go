@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A NotFoundError is the error of Get for a content that is not in the store.
+// A NotFoundError is the error of Get if the store does not have the content.
 type NotFoundError struct{ Digest Digest }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("the store has no content with the digest %s", e.Digest)
 }
 
-// A DamagedError is the error for stored data that is not as it was written.
+// A DamagedError is the error for stored data that has changed since it was written.
 type DamagedError struct {
 	File string // or another name of the place
 	Line int    // of a log, from 1; 0 for a content

@@ -15,7 +15,7 @@
 // A log of [Logs] is a list of events. The number of its events is its revision, so the first
 // event has revision 1. Append names the revision that the caller has seen. If the log has other
 // events by then, Append returns a *ConflictError, and the caller must load them and decide
-// again. So several processes can write to one log.
+// again. Several processes can therefore write to one log.
 //
 // Append records all of its events or none, and they are on the disk when it returns. A caller
 // can therefore record an intention before it acts. If the intention cannot be recorded,
@@ -25,10 +25,10 @@
 //
 // A [Lease] names the one process that drives something. It ends at a time, so another
 // process can take over after a crash. A process that was stopped for longer than its lease can
-// still believe that it has it. Therefore each lease has a [Fence], a number that rises with each
-// lease of the name. The holder passes the fence to Append. If a later holder has appended
-// to the log with a higher fence, Append returns a *FencedError. Events with fence 0 make no such
-// claim: another process can append a command, such as a pause, without a lease.
+// still believe that it has it. Therefore each lease has a [Fence], a number that is higher for each new lease
+// of the name. The holder passes the fence to Append. If a later holder has appended to the log with a higher
+// fence, Append returns a *FencedError. Events with fence 0 make no such claim: another process can append a
+// command, such as a pause, without a lease.
 package store
 
 import (
@@ -58,7 +58,7 @@ func DigestOf(data []byte) Digest {
 	return Digest(hex.EncodeToString(sum[:]))
 }
 
-// ParseDigest returns the digest that a string is.
+// ParseDigest parses a digest.
 func ParseDigest(text string) (Digest, error) {
 	if len(text) != 2*sha256.Size || strings.Trim(text, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%q is not a SHA-256 digest (64 lowercase hexadecimal digits)", text)
@@ -68,17 +68,17 @@ func ParseDigest(text string) (Digest, error) {
 
 // Blobs stores contents by their digests.
 type Blobs interface {
-	// Put stores a content. It is on the disk when Put returns. A content that is there
-	// already is not written again, unless it is damaged.
+	// Put stores a content. It is on the disk when Put returns. A content that is already stored is not written
+	// again, unless it is damaged.
 	Put(ctx context.Context, data []byte) (Digest, error)
 	// Get returns a content with the digest d. The error is a *NotFoundError, or a
 	// *DamagedError if the stored bytes have another digest.
 	Get(ctx context.Context, d Digest) ([]byte, error)
-	// Has reports whether there is a content. It does not verify the content.
+	// Has reports whether a content is stored. It does not verify the content.
 	Has(ctx context.Context, d Digest) (bool, error)
 	// List yields all digests in any order. It ends after an error.
 	List(ctx context.Context) iter.Seq2[Digest, error]
-	// Remove removes a content. A content that is not there is no error.
+	// Remove removes a content. A missing content is not an error.
 	Remove(ctx context.Context, d Digest) error
 }
 
@@ -100,19 +100,19 @@ type Event struct {
 // between them. A word has lowercase letters, digits, '-', '_' and '.', and does not begin with
 // '.' ([CheckName]).
 type Logs interface {
-	// Load returns the events of a log after a revision, in their order. A log that does not
-	// exist has none. If the log is damaged, the error is a *DamagedError.
+	// Load returns the events of a log after a revision, in their order. A log that does not exist has no
+	// events. If the log is damaged, the error is a *DamagedError.
 	Load(ctx context.Context, log string, after Revision) ([]Event, error)
 	// Append adds events to a log, all of them or none, and returns the new revision. Each of data
-	// is one JSON value. The error is a *ConflictError if the last revision is not
-	// after, a *FencedError if the log has an event with a higher fence than fence, unless
-	// fence is 0, or a *DamagedError. After an error, no event was added.
+	// is one JSON value. The error is a *ConflictError if the last revision is not after. It is a *FencedError
+	// if fence is not 0 and the log has an event with a higher fence, or a *DamagedError. After an error, no
+	// event was added.
 	Append(ctx context.Context, log string, after Revision, fence Fence, data ...json.RawMessage) (Revision, error)
 	// Watch yields the events of a log after a revision, and then each new event, also one of
 	// another process. It can yield an event before the Append of that event has returned. It
 	// ends without an error when ctx ends, and ends after an error.
 	Watch(ctx context.Context, log string, after Revision) iter.Seq2[Event, error]
-	// Lease gives a name to a holder for a time. holder is for people. The error is a
+	// Lease gives a name to a holder for a time. holder is a name for messages. The error is a
 	// *HeldError if another lease of the name has not ended.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
 	// Names returns the names of the logs that begin with prefix, sorted.
@@ -121,8 +121,7 @@ type Logs interface {
 
 // A Lease is the right to drive something, until its time ends.
 type Lease interface {
-	// Fence returns the number of the lease. It is higher than that of each earlier
-	// lease of the name.
+	// Fence returns the number of the lease. It is higher than the number of each earlier lease of the name.
 	Fence() Fence
 	// Renew lets the lease end at ttl from now. The error is a *HeldError if
 	// another holder has taken the name.
@@ -131,7 +130,7 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// CheckName refuses a name that logs and leases cannot have.
+// CheckName returns an error for a name that logs and leases cannot have.
 func CheckName(name string) error {
 	const most = 200 // bytes; file systems allow 255 for a name
 	for word := range strings.SplitSeq(name, "/") {

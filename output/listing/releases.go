@@ -106,7 +106,7 @@ func PrintReleases(w io.Writer, o Options, list []Release) error {
 	out := bufio.NewWriter(w)
 	heading(out, o.Color, "Releases")
 	if len(list) == 0 {
-		_, _ = out.WriteString("  There is no release. 'bolt release create' makes one.\n")
+		_, _ = out.WriteString("  No release was created. Run 'bolt release create'.\n")
 		return out.Flush()
 	}
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -1,8 +1,8 @@
 // Package signature signs documents and verifies signatures as "ssh-keygen -Y" does.
 //
-// A signature is one of an SSH key, of any type that x/crypto has, in the armored format of OpenSSH
-// (PROTOCOL.sshsig). Keys come from a file or from the ssh-agent. The keys that may sign are
-// those of an allowed signers file (ssh-keygen(1), ALLOWED SIGNERS): [Signers].
+// A signature is made with an SSH key of any type that x/crypto supports, and has the armored format of OpenSSH
+// (PROTOCOL.sshsig). Keys come from a file or from the ssh-agent. An allowed signers file (ssh-keygen(1),
+// ALLOWED SIGNERS) lists the keys that can sign: [Signers].
 package signature
 
 import (
@@ -20,7 +20,7 @@ import (
 	"bolt/internal/readfile"
 )
 
-// Key says where the key is that signs.
+// Key describes the location of the key that signs.
 type Key struct {
 	// File has a private key, or a public key whose private key is in the agent.
 	File string
@@ -75,7 +75,7 @@ func (k *Key) private(ctx context.Context, text []byte) (ssh.Signer, error) {
 // byAgent signs with the agent's private key of a public key.
 func (k *Key) byAgent(ctx context.Context, public ssh.PublicKey, message []byte, namespace string) (string, error) {
 	if k.Agent == "" {
-		return "", fmt.Errorf("%s is a public key, and no ssh-agent runs that could have its private key", k.File)
+		return "", fmt.Errorf("%s is a public key, but no ssh-agent is running that could hold the private key", k.File)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", k.Agent)
 	if err != nil {
@@ -95,8 +95,8 @@ func (k *Key) byAgent(ctx context.Context, public ssh.PublicKey, message []byte,
 	return "", fmt.Errorf("the ssh-agent does not have the private key of %s (%s)", k.File, ssh.FingerprintSHA256(public))
 }
 
-// Check returns the fingerprint of the key that has signed a message: SHA256:… It does not
-// check whether the key is allowed to.
+// Check returns the fingerprint of the key that has signed a message: SHA256:… It does not check that the key
+// is allowed to sign.
 func Check(armored string, message []byte, namespace string) (fingerprint string, err error) {
 	sig, err := check(armored, message, namespace)
 	if err != nil {
@@ -115,12 +115,12 @@ func check(armored string, message []byte, namespace string) (*sshsig.Signature,
 		return nil, fmt.Errorf("the signature is for %q, and not for %q", sig.Namespace, namespace)
 	}
 	if err != nil {
-		return nil, errors.New("the signature is not one of this document")
+		return nil, errors.New("the signature does not match this document")
 	}
 	return sig, nil
 }
 
-// keyOf is the key of a signature, without its certificate.
+// keyOf returns the key of a signature, without its certificate.
 func keyOf(sig *sshsig.Signature) ssh.PublicKey {
 	if c, is := sig.PublicKey.(*ssh.Certificate); is {
 		return c.Key

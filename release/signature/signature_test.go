@@ -162,7 +162,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestSigners compares what lines of an allowed signers file allow with ssh-keygen.
+// TestSigners compares the decisions for lines of an allowed signers file with ssh-keygen.
 func TestSigners(t *testing.T) {
 	dir := t.TempDir()
 	key := makeKey(t, dir, "key", "-t", "ed25519")

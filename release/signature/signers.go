@@ -21,7 +21,7 @@ type Signers struct {
 	list []allowed
 }
 
-// allowed is one line: a key with those it stands for.
+// allowed is one line: a key with its principals.
 type allowed struct {
 	principals    string // patterns, separated by commas
 	key           ssh.PublicKey
@@ -30,7 +30,7 @@ type allowed struct {
 	after, before time.Time
 }
 
-// ReadSigners reads an allowed signers file. An error of a line has its number.
+// ReadSigners reads an allowed signers file. An error in a line has the number of the line.
 func ReadSigners(ctx context.Context, file string) (*Signers, error) {
 	text, err := readfile.Read(ctx, file, readfile.Config)
 	if err != nil {
@@ -122,7 +122,7 @@ func parseKey(text string) (ssh.PublicKey, error) {
 		return nil, fmt.Errorf("the key cannot be read: %w", err)
 	}
 	if key.Type() != fields[0] {
-		return nil, fmt.Errorf("the key is of the type %s, and the line says %s", key.Type(), fields[0])
+		return nil, fmt.Errorf("the key is of the type %s, but the line has the type %s", key.Type(), fields[0])
 	}
 	return key, nil
 }
@@ -173,7 +173,7 @@ func (a *allowed) option(name, value string) (err error) {
 		a.authority = true
 	case "namespaces":
 		if a.namespaces = value; value == "" {
-			return errors.New("the option namespaces has no value")
+			return errors.New("the option namespaces is empty")
 		}
 	case "valid-after":
 		a.after, err = parseTime(value)
@@ -202,8 +202,8 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time of the form YYYYMMDD[HHMM[SS]][Z]", text)
 }
 
-// Verify returns the principals of the key that has signed a message: those of the first line
-// that allows the key for the namespace at the time now.
+// Verify returns the principals of the key that has signed a message. They are from the first line that allows
+// the key for the namespace at the time now.
 func (s *Signers) Verify(armored string, message []byte, namespace string, now time.Time) (principals string, err error) {
 	sig, err := check(armored, message, namespace)
 	if err != nil {
@@ -224,8 +224,7 @@ func (s *Signers) Verify(armored string, message []byte, namespace string, now t
 
 var errOtherKey = errors.New("another key")
 
-// allows returns the principals that a key stands for; errOtherKey if the line is about
-// another key.
+// allows returns the principals of a key; errOtherKey if the line is about another key.
 func (a *allowed) allows(key ssh.PublicKey, namespace string, now time.Time) (string, error) {
 	c, certified := key.(*ssh.Certificate)
 	switch {
@@ -252,10 +251,10 @@ func (a *allowed) allows(key ssh.PublicKey, namespace string, now time.Time) (st
 	return a.certified(c, now)
 }
 
-// certified returns the principals of a certificate of the authority.
+// certified returns the principals of a certificate that the CA has signed.
 func (a *allowed) certified(c *ssh.Certificate, now time.Time) (string, error) {
 	if c.CertType != ssh.UserCert {
-		return "", errors.New("the certificate is not one of a user")
+		return "", errors.New("the certificate is not a user certificate")
 	}
 	check := ssh.CertChecker{Clock: func() time.Time { return now }}
 	var names []string

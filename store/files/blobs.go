@@ -17,7 +17,7 @@ import (
 
 func (s *Store) blobs() string { return filepath.Join(s.dir, "blobs") }
 
-// blob is the path of a content. Directories of the first two digits keep each directory
+// blob returns the path of a content. Directories of the first two digits keep each directory
 // small.
 func (s *Store) blob(d store.Digest) string {
 	return filepath.Join(s.blobs(), string(d[:2]), string(d[2:]))

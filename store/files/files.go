@@ -10,20 +10,20 @@
 //
 // # Logs
 //
-// Each line of a log has the SHA-256 of itself and of the sum of the line before. If a line was
+// Each line of a log has the SHA-256 of itself and of the previous line's sum. If a line was
 // edited, removed or inserted, Load and Append return an error with the file and the line. A
-// store verifies the lines that it has not read before. The events of one Append are
-// consecutive lines, and each has the number of the lines that follow. After a crash, the last
-// lines can be incomplete (a torn tail). They are ignored, and the next Append removes them.
+// store verifies the lines that it has not read before. The events of one Append are consecutive lines. Each
+// line has the number of the lines that follow. After a crash, the last lines can be incomplete (a torn tail).
+// They are ignored, and the next Append removes them.
 //
-// Append locks the file (flock(2)) while it writes. Load and Watch do not. Each Append brings
-// its events to the disk with one fsync(2).
+// Append locks the file (flock(2)) while it writes. Load and Watch do not. Each Append syncs its events with
+// one fsync(2).
 //
 // # Leases
 //
-// The holder of a lease also locks a file until its process ends. If the holder is a process
-// of the same start of the machine, and the file is not locked any more, another process can
-// take the lease before its time ends. So a crash delays no other process.
+// The holder of a lease also locks a file until its process ends. If the holder was a process of the same boot
+// of the machine and the file is no longer locked, another process can take the lease before its time ends. No
+// process therefore waits for a crashed process.
 package files
 
 import (
@@ -43,7 +43,7 @@ import (
 	"bolt/store"
 )
 
-// version is the version of the layout. A store of another one is not opened.
+// version is the version of the layout. A store with another version is not opened.
 const version = "1"
 
 // A Store is a store.Store in a directory.
@@ -52,7 +52,7 @@ type Store struct {
 	prepared atomic.Bool // the directory and its version are there
 
 	mu    sync.Mutex
-	tails map[string]tail // of logs, by name: what was verified last
+	tails map[string]tail // the verified part of each log, by name
 }
 
 var _ store.Store = (*Store)(nil)
@@ -66,7 +66,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	case err != nil:
 		return nil, err
 	case v != version:
-		return nil, fmt.Errorf("the store in %s has the version %q, and this version of bolt reads %s", dir, v, version)
+		return nil, fmt.Errorf("the store in %s has the version %q, but this version of bolt reads the version %s", dir, v, version)
 	}
 	return &Store{dir: dir, tails: make(map[string]tail)}, nil
 }
@@ -108,7 +108,7 @@ func makeDir(dir string) error {
 	return atomicfile.SyncDir(parent)
 }
 
-// checked is for methods that take a name and a context.
+// checked checks the arguments of methods that take a name and a context.
 func checked(ctx context.Context, name string) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -179,8 +179,7 @@ func TestEdited(t *testing.T) {
 	whole(t, open(t, dir), 5)
 }
 
-// TestFullDisk fills a small file system. What cannot be stored leaves nothing behind, and what
-// was stored before stays.
+// TestFullDisk fills a small file system. Data that cannot be stored leaves no files, and earlier data stays.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=256k"); err != nil {
@@ -286,8 +285,8 @@ func child(dir string) {
 	fmt.Println(err)
 }
 
-// TestKilled kills a writer at many points. All that it was told is on the disk, each Append is
-// whole, and the next writer goes on at once, without waiting for the end of the lease.
+// TestKilled kills a writer at many points. All acknowledged events are on the disk, each Append is complete,
+// and the next writer continues at once, before the lease ends.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	told := 0
@@ -384,7 +383,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// FuzzLog reads any bytes as a log: what is read can be appended to, and is then whole.
+// FuzzLog reads any bytes as a log: if the log can be read, an event can be appended, and the log is then complete.
 func FuzzLog(f *testing.F) {
 	var b bytes.Buffer
 	first := line{Event: store.Event{Revision: 1, Time: time.Unix(1, 0).UTC(), Data: number(1)}, more: 1}

@@ -29,7 +29,7 @@ type record struct {
 
 const recordName = "lease.json"
 
-// A lease is one that this process has taken.
+// A lease is a lease that this process has taken.
 type lease struct {
 	dir    string
 	name   string
@@ -39,7 +39,8 @@ type lease struct {
 }
 
 func (s *Store) leaseDir(name string) string {
-	// A lease "a" and a lease "a/b" are directories in each other. No name begins with a dot.
+	// The directory of a lease "a/b" is in the directory of the lease "a". No name begins with a dot, so the
+	// files of "a" have names that do.
 	return filepath.Join(s.dir, "leases", filepath.FromSlash(name))
 }
 
@@ -111,8 +112,8 @@ func (l *lease) write(ttl time.Duration) error {
 	return atomicfile.WriteOwn(filepath.Join(l.dir, "."+recordName), append(text, '\n'), 0o600)
 }
 
-// dead reports whether the process that holds a lease has certainly ended: it ran since the last
-// start of this machine, and its lock has ended.
+// dead reports whether the process that holds a lease has certainly ended: it was a process of the present boot
+// of this machine, and its lock has ended.
 func (l *lease) dead(r record) bool {
 	if boot := appendfile.BootID(); boot == "" || boot != r.Boot {
 		return false
@@ -125,7 +126,7 @@ func (l *lease) dead(r record) bool {
 	if filelock.Try(first) != nil {
 		return false
 	}
-	// On a file system without locks, a second lock is no error either.
+	// A file system without locks also grants a second lock.
 	second, err := ownfile.Open(l.lockFile(r.Fence), os.O_RDWR, 0)
 	if err != nil {
 		return false

@@ -14,11 +14,11 @@ import (
 	"bolt/store"
 )
 
-// A line is an event as it stands in a log:
+// A line is an event in the form of a log:
 //
 //	{"sum":"…","revision":1,"time":"…","fence":0,"more":0,"data":…}
 //
-// Always in this order and without blanks, so that a line is read without a JSON parser.
+// The keys are always in this order, without blanks, so that a line is read without a JSON parser.
 type line struct {
 	store.Event
 	more uint64 // lines of the same Append that follow
@@ -49,8 +49,8 @@ func newVerifier(last string) *verifier {
 
 func (v *verifier) sum() string { return string(v.last) }
 
-// chain returns the sum of a line, which is valid until the next call: the SHA-256 of the sum of the
-// line before and of the line behind its own sum.
+// chain returns the sum of a line. The result is valid until the next call. It is the SHA-256 of the previous
+// line's sum and of the text after the line's own sum.
 func (v *verifier) chain(rest []byte) []byte {
 	v.hash.Reset()
 	v.hash.Write(v.last)
@@ -84,7 +84,7 @@ func (l *line) appendTo(b *bytes.Buffer, v *verifier) {
 // The reasons why a line is damaged.
 var (
 	errNotEvent = errors.New("the line is not an event")
-	errSum      = errors.New("the line, or the one before it, is not as it was written")
+	errSum      = errors.New("this line or the line before it was changed")
 )
 
 // line reads the next line, without its end. The Data of the event is a part of text.
@@ -130,7 +130,7 @@ const maxData = 64 << 20
 // compact returns a JSON value on one line.
 func compact(data json.RawMessage) (json.RawMessage, error) {
 	if len(data) > maxData {
-		return nil, fmt.Errorf("an event has %d bytes, and at most %d are allowed", len(data), maxData)
+		return nil, fmt.Errorf("an event has %d bytes, but at most %d are allowed", len(data), maxData)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {

@@ -46,7 +46,7 @@ func (t tail) of(info fs.FileInfo) tail {
 	return t
 }
 
-// known returns what was verified of a log.
+// known returns the end of the verified part of a log.
 func (s *Store) known(log string) tail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,7 @@ func (s *Store) learn(log string, t tail) {
 }
 
 // read reads the lines of a file from a tail to size, and calls each for the events of complete
-// appends. It returns the new tail. What follows the tail is torn. The Data of the events are parts
-// of one piece of memory.
+// appends. It returns the new tail. Lines after the new tail are torn. The Data of all events share one buffer.
 func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, each func(store.Event)) (tail, error) {
 	if size <= t.offset {
 		return t, nil
@@ -238,7 +237,7 @@ func write(f *appendfile.File, t tail, fence store.Fence, events []json.RawMessa
 	return t, nil
 }
 
-// pause is the time between two looks at a log that is watched.
+// pause is the time between two reads of a watched log.
 const pause = 100 * time.Millisecond
 
 // Watch implements store.Logs.

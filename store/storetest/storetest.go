@@ -14,8 +14,8 @@ import (
 	"bolt/store"
 )
 
-// Run checks stores. open opens the store at a place, which is an empty directory at first;
-// a second call with the same place opens the same store, as a second process does.
+// Run checks stores. open opens the store in a directory, which is empty at first. A second call with the same
+// directory opens the same store, as a second process does.
 func Run(t *testing.T, open func(t *testing.T, place string) store.Store) {
 	for _, c := range []struct {
 		name string
@@ -49,7 +49,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// number is the data of the n-th event in tests.
+// number returns the data of the n-th event in tests.
 func number(n int) json.RawMessage { return json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)) }
 
 func numbers(from, to int) (list []json.RawMessage) {

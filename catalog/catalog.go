@@ -151,7 +151,8 @@ type Catalog struct {
 	Tags        []string
 	Classes     []string // names in lower case, in the order of evaluation
 	Edges       []Edge
-	// Files are the metadata of resources with one source, by FileKey of the resource. Trees are those of resources with recurse, by title.
+	// Files are the metadata of resources with one source, by FileKey of the resource. Trees are the metadata
+	// of resources with recurse, by title.
 	Files map[string]*FileMeta
 	Trees map[string][]Tree
 
@@ -187,7 +188,7 @@ type FileMeta struct {
 	SumType     string // "sha256", "ctime" ...
 	Sum         string // "{sha256}" and hexadecimal digits
 	ContentURI  string // names the content for static_file_content
-	Source      string // the URL of the source, of one that is not in a Tree
+	Source      string // the URL of the source, for a file that is not in a Tree
 }
 
 // Grow makes room for n more resources.
@@ -199,7 +200,7 @@ func (c *Catalog) Grow(n int) {
 	}
 }
 
-// Add appends a resource. A second resource of a reference is an error, which names both places.
+// Add appends a resource. A second resource with the same reference is an error, which names both positions.
 func (c *Catalog) Add(r *Resource) error {
 	if old := c.byRef[r.Ref]; old != nil {
 		if old.File != "" && r.File != "" {

@@ -7,9 +7,9 @@ import (
 	"bolt/format/ordered"
 )
 
-// Plain returns a parameter's value as the code that applies it needs it: without Sensitive around it or in
-// it, and other rich data as its text. Binary data becomes a string with these bytes.
-// The error is for a Deferred, which only a Puppet agent can compute, and for Binary that is not base64.
+// Plain returns a parameter's value in the form for applying it: without Sensitive around it or in
+// it, and with other rich data as strings. Binary data becomes a string with these bytes. It returns an error
+// for a Deferred, which only a Puppet agent can compute, and for a Binary that is not base64.
 func Plain(v any) (any, error) {
 	switch v := v.(type) {
 	case []any:

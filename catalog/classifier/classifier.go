@@ -75,7 +75,7 @@ func New(ctx context.Context, path string) (*Classifier, error) {
 	return c, nil
 }
 
-// runnable returns why a file is not a program.
+// runnable returns the reason why a file is not a program.
 func runnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -125,7 +125,7 @@ func (c classified) Compile(ctx context.Context, n site.Node) (*compile.Result, 
 	return nil, err
 }
 
-// blamed is an error of a compilation for which the document of the node is the cause.
+// blamed returns the error of a compilation that the node's document has caused.
 func (c *Classifier) blamed(what string, err error) error {
 	e := &fault.Error{Kind: site.Kind, Err: err, Msg: fmt.Sprintf("The classifier '%s' assigns %s: %v", c.name, what, err)}
 	if f, is := errors.AsType[*fault.Error](err); is {
@@ -194,7 +194,7 @@ func (c *Classifier) document(ctx context.Context, n *site.Node) (any, error) {
 	})
 	switch {
 	case errors.Is(running.Err(), context.DeadlineExceeded):
-		// A program that hangs would take this time for each node.
+		// A program that hangs would otherwise take this time for each node.
 		slow := c.wrong("%v", context.Cause(running))
 		c.slow.Store(slow)
 		return nil, slow
@@ -250,8 +250,8 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 
 func className(name string) string { return strings.ToLower(strings.TrimPrefix(name, "::")) }
 
-// wrong is an error about a document. It does not name the node, so that nodes with the same
-// error are printed together.
+// wrong is an error about a document. It does not name the node, so that bolt prints nodes with the same error
+// together.
 func (c *Classifier) wrong(format string, args ...any) *fault.Error {
 	return fault.New(site.Kind, "The classifier '%s' failed: %s", c.name, fmt.Sprintf(format, args...))
 }

@@ -29,7 +29,7 @@ func (c *compiler) resolveDeferred(ctx context.Context) error {
 	return nil
 }
 
-// deferred reports whether a value is Deferred, or has a Deferred in it.
+// deferred reports whether a value is or contains a Deferred.
 func deferred(v value.Value) bool {
 	switch v := v.(type) {
 	case *value.Object:
@@ -52,7 +52,8 @@ func deferred(v value.Value) bool {
 	return false
 }
 
-// resolved calls the functions. The function call does that with a Deferred, and with those in its arguments.
+// resolved calls the functions. The Puppet function call calls the function of a Deferred, and the functions of
+// Deferred values in its arguments.
 func (c *compiler) resolved(ctx context.Context, v value.Value) (value.Value, error) {
 	switch v := v.(type) {
 	case *value.Object:

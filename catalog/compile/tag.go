@@ -14,8 +14,8 @@ type tagSet struct {
 	index map[string]bool // of a long list; nil for a short one
 }
 
-// longTags is the length from which a list has an index. Most resources have fewer tags; those in deeply nested classes
-// have the tags of all classes around them.
+// longTags is the length from which a list has an index. Most resources have fewer tags, but resources in
+// deeply nested classes have the tags of all classes around them.
 const longTags = 32
 
 func (t *tagSet) add(tag string) {

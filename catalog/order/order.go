@@ -41,9 +41,8 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("The resources wait for each other: %s%s", &b, e.Cycle[0])
 }
 
-// Of returns the resources of a catalog that are applied, in their order. Containers and
-// virtual resources are not among them. The error is a *CycleError, or names a relation
-// with a resource that the catalog does not have.
+// Of returns the resources of a catalog that are applied, in their order. It leaves out containers and virtual
+// resources. The error is a *CycleError, or names a relation with a resource that the catalog does not have.
 func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	g, err := related(c, o)
 	if err != nil {
@@ -63,7 +62,7 @@ func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	return applied, nil
 }
 
-// A Point is where a resource is applied, or where a container is entered or left.
+// A Point is a position in the order: a resource is applied, or a container is entered or left.
 type Point struct {
 	Resource *catalog.Resource
 	// Leaves is set for the point at which a container is left.
@@ -71,7 +70,7 @@ type Point struct {
 	After  []Step
 }
 
-// A Step leads from a point to one that comes later.
+// A Step leads from a point to a later point.
 type Step struct {
 	To int // index of the later point
 	// Refresh is set if a change before the step refreshes the resources after it: for relations
@@ -134,12 +133,12 @@ func related(c *catalog.Catalog, o Options) (*graph, error) {
 type graph struct {
 	list     []*catalog.Resource
 	byRef    map[catalog.Ref]int
-	after    [][]int // for each point, those that come after it
-	waits    []int   // for each point, the number of those that come before it
+	after    [][]int // for each point, the later points
+	waits    []int   // for each point, the number of earlier points
 	relation map[[2]int]Kind
 	pairs    [][2]int // of relation, in the order in which they were found
 
-	contained [][2]int // containers with what they contain
+	contained [][2]int // pairs of a container and one of its members
 }
 
 func newGraph(c *catalog.Catalog) *graph {
@@ -334,7 +333,8 @@ func (p *points) Pop() any {
 	return last
 }
 
-// cycle returns the shortest cycle that a bounded search finds. waits is positive for the points that could not be taken.
+// cycle returns the shortest cycle that a bounded search finds. waits is positive for the points that could not
+// be ordered.
 func (g *graph) cycle(waits []int) []catalog.Ref {
 	g.prune(waits)
 	var best []int
@@ -364,8 +364,8 @@ func (g *graph) cycle(waits []int) []catalog.Ref {
 // maxVisits is the number of steps that the search for the shortest cycle can make in a large catalog.
 const maxVisits = 5_000_000
 
-// prune sets waits to 0 for the points that lead to no cycle: those that only wait for one. At least one way leads on from each
-// other point.
+// prune sets waits to 0 for the points that wait for a cycle but do not lead to one. From each point that is
+// left, at least one way leads on.
 func (g *graph) prune(waits []int) {
 	ways := make([]int, len(waits))
 	before := make([][]int, len(waits))
@@ -412,7 +412,7 @@ func (g *graph) any(waits []int) []int {
 	}
 }
 
-// way returns the shortest way from a point back to itself, nil if there is none or if visits runs out.
+// way returns the shortest way from a point back to itself. It returns nil if no way exists or if visits runs out.
 func (g *graph) way(start int, waits []int, visits *int) []int {
 	from := map[int]int{}
 	queue := []int{start}

@@ -133,7 +133,7 @@ func TestProgramFailures(t *testing.T) {
 		})
 	}
 	p, _ := fake(t, "exit 9")
-	if _, err := p.Compile(t.Context(), site.Node{Name: "n", Environment: "none"}); err == nil || !strings.Contains(err.Error(), "There is no environment 'none'") {
+	if _, err := p.Compile(t.Context(), site.Node{Name: "n", Environment: "none"}); err == nil || !strings.Contains(err.Error(), "The environment 'none' does not exist") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,15 +22,15 @@ type Vault struct {
 // kind is the kind of the errors of this package.
 const kind = "bolt/catalog-error"
 
-// sealedKey is the key of the object that is encrypted: {"bolt_sealed": VALUE}. So other encrypted strings, which a
-// manifest can have as values, are left alone.
+// sealedKey is the key of the object that is encrypted: {"bolt_sealed": VALUE}. Other encrypted strings, which
+// a manifest can have as values, are therefore not decrypted.
 const sealedKey = "bolt_sealed"
 
 // sealedPrefix begins all encrypted values of the plugin pkcs7.
 const sealedPrefix = "ENC["
 
-// Seal returns a catalog in which each secret parameter is an encrypted string and is in sensitive_parameters. It returns the
-// catalog itself if that has no secrets. The error is a *fault.Error.
+// Seal returns a catalog in which each secret parameter is an encrypted string and is in sensitive_parameters.
+// If the catalog has no secrets, Seal returns the catalog itself. The error is a *fault.Error.
 func (v Vault) Seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
 	if !slices.ContainsFunc(c.Resources(), hasSecrets) {
 		return c, nil
@@ -52,7 +52,7 @@ func (v Vault) Seal(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, 
 			value, err := v.Encrypt(ctx, string(text))
 			if err != nil {
 				e := fault.New(kind, "The catalog of %s has secrets, which cannot be encrypted: %v", c.Name, err)
-				e.Hint = "'bolt secret createkeys' makes keys for the project. --format json prints a catalog with its secrets in clear text"
+				e.Hint = "Run 'bolt secret createkeys'. --format json prints a catalog with its secrets in clear text"
 				return nil, e
 			}
 			out.Params.Set(name, value)
@@ -68,8 +68,8 @@ func hasSecrets(r *catalog.Resource) bool {
 	return slices.ContainsFunc(r.Params.Keys(), r.Secret)
 }
 
-// Open decrypts what Seal has encrypted. A value that cannot be decrypted stays encrypted: it is still secret, and differs
-// from each other one.
+// Open decrypts the values that Seal has encrypted. A value that cannot be decrypted stays encrypted: it is
+// still secret, and differs from each other encrypted value.
 func (v Vault) Open(ctx context.Context, c *catalog.Catalog) (*catalog.Catalog, error) {
 	if v.Decrypt == nil || !slices.ContainsFunc(c.Resources(), isSealed) {
 		return c, nil

@@ -25,8 +25,8 @@ type Compiled struct {
 	Stored  *ordered.Map     // the catalog in PuppetDB's form, after Store
 	// Collected are the resources of other nodes in the catalog.
 	Collected []compile.Collected
-	// Inputs has the reads of the compilation, after an error those before it. nil: they are
-	// not known, because the compiler is a foreign one.
+	// Inputs has the reads of the compilation; after an error, the reads before it. It is nil if the reads are
+	// not known, because Puppet compiled the catalog.
 	Inputs *inputs.Record
 	Logs   []eval.Log
 	Err    error

@@ -14,13 +14,13 @@ import (
 	"bolt/internal/spelling"
 )
 
-// ErrNoEnvironment is the cause of the error of an unknown environment.
-var ErrNoEnvironment = errors.New("there is no such environment")
+// ErrNoEnvironment is the cause of the error for an unknown environment.
+var ErrNoEnvironment = errors.New("the environment does not exist")
 
-// noEnvironment is the error of a name that no environment has.
+// noEnvironment returns the error for the name of an environment that does not exist.
 func noEnvironment(path, name string) error {
-	e := &fault.Error{Kind: Kind, Msg: fmt.Sprintf("There is no environment '%s' in '%s'.", name, path), Err: ErrNoEnvironment}
-	e.Hint = "An environment is a directory, with letters, digits and _ in its name. --environment names it."
+	e := &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The environment '%s' does not exist in '%s'.", name, path), Err: ErrNoEnvironment}
+	e.Hint = "Choose an environment with --environment. Its name has only letters, digits and _."
 	var names []string
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // maxCatalog is the size of the largest catalog that is read.
 const maxCatalog = 256 << 20
 
-// files returns the catalogs of a path by the nodes that their files are named after: of the file, or
-// of all files of a directory that end in .json. The error is a *fault.Error.
+// files returns the catalogs of a file, or of all files of a directory that end in .json. The keys are the
+// nodes after which the files are named. The error is a *fault.Error.
 func files(path string) (map[string]string, error) {
 	list := []string{path}
 	info, err := os.Stat(path)
@@ -64,7 +64,7 @@ func readOpen(ctx context.Context, name string, v seal.Vault) (*catalog.Catalog,
 	return v.Open(ctx, c)
 }
 
-// nodeOf is the node that a file is named after (Write).
+// nodeOf returns the node after which Write names a file.
 func nodeOf(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")
 	if node, err := url.PathUnescape(name); err == nil {

@@ -19,8 +19,8 @@ const nodeFacts = `{
 	"custom": "yes", "role": "web", "level": {"low": {"x": 1}}, "list": [1, {"a": 2}], "unused": {"deep": {"er": 1}}, "other": "o"
 }`
 
-// reading are programs, what they read of the facts of the node, and the keys that they
-// look up. A program is the body of a class in a module with the files below.
+// reading has programs, the facts of the node that they read, and the keys that they look up. A program is the
+// body of a class in a module with the files below.
 var reading = []struct {
 	name, program string
 	facts         string // separated by blanks
@@ -94,7 +94,7 @@ var readingFiles = map[string]string{
 		"<%= @facts.dig('networking', 'primary') %> <% r = @os['release'] -%><%= r['major'] %> <%= @role if has_variable?('role') %>\n",
 }
 
-// inputsOf compiles a program and returns what it read, and the digest or the error.
+// inputsOf compiles a program and returns its inputs, and the digest or the error.
 func inputsOf(t *testing.T, dir, program string, facts *value.Hash) (*inputs.Record, string) {
 	t.Helper()
 	write(t, dir, map[string]string{"e/modules/m/manifests/init.pp": "class m { " + program + " }", "e/manifests/site.pp": "include m"})
@@ -144,7 +144,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// What one compilation has read is recorded for the next one of the same Site, too.
+// The reads of one compilation are also recorded for the next compilation of the same Site.
 func TestInputsTwice(t *testing.T) {
 	for _, c := range reading {
 		dir := t.TempDir()
@@ -228,7 +228,7 @@ func with(h *value.Hash, path []string, v value.Value) *value.Hash {
 	return h.With(value.String(path[0]), v)
 }
 
-// After an error, the record has what was read until then.
+// After an error, the record has the reads before the error.
 func TestInputsOfFailure(t *testing.T) {
 	for _, c := range []struct{ program, facts string }{
 		{"if $facts['custom'] { fail($facts['os']['family']) }", "custom os.family"},
@@ -261,8 +261,7 @@ func TestInputsOfTopScope(t *testing.T) {
 	}
 }
 
-// A record has names of facts and keys, never values: not those of facts, of data or of
-// Sensitive.
+// A record has names of facts and keys, but never values of facts, of data or of Sensitive.
 func TestNoSecretInInputs(t *testing.T) {
 	const secret = "hunter2"
 	dir := t.TempDir()

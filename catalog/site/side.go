@@ -21,7 +21,7 @@ type Side struct {
 	vault    seal.Vault
 }
 
-// ReadSide is the catalogs of a file, or of a directory with a file for each node. v decrypts
+// ReadSide reads the catalogs of a file, or of a directory with a file for each node. v decrypts
 // their secrets. The error is a *fault.Error.
 func ReadSide(path string, v seal.Vault) (*Side, error) {
 	list, err := files(path)
@@ -85,7 +85,7 @@ func (s *Side) Each(ctx context.Context, f func(*catalog.Catalog) error) error {
 	}, func(done) bool { return true })
 }
 
-// Differences are those of the catalogs of nodes.
+// Differences are the differences between the catalogs of nodes.
 type Differences struct {
 	Changes map[string][]diff.Change // by the names of the nodes
 	// Before and After are the nodes that only this side has, sorted. All of their resources
@@ -104,7 +104,7 @@ func (d *Differences) Count() int {
 	return n
 }
 
-// Single reports whether only one side has a node.
+// Single reports whether a node is on one side only.
 func (d *Differences) Single(node string) bool {
 	_, before := slices.BinarySearch(d.Before, node)
 	_, after := slices.BinarySearch(d.After, node)
@@ -177,9 +177,9 @@ const (
 	onlyAfter
 )
 
-// each works on names at the same time, and hands the results to a function, in the order of the
-// names; it reports whether the node is a new one. The error is the first one, or that two names
-// have the catalog of one node.
+// each works on names at the same time, and passes the results to a function, in the order of the names. The
+// function reports whether the node is new. The error is the first error, or an error that two names have the
+// catalog of one node.
 func each(names []string, work func(name string) (done, error), to func(done) bool) error {
 	type result struct {
 		done
@@ -193,7 +193,7 @@ func each(names []string, work func(name string) (done, error), to func(done) bo
 			return r.err
 		}
 		if !to(r.done) {
-			return fault.New(Kind, "There are two catalogs of the node %s.", r.node)
+			return fault.New(Kind, "The node %s has two catalogs.", r.node)
 		}
 	}
 	return nil

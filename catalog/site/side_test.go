@@ -58,7 +58,7 @@ func TestCompare(t *testing.T) {
 		{rest(), compiled(), "changed:changed"},
 		{at("uri"), site.CompiledSide(map[string]*catalog.Catalog{"ssh://h%25": made}), "changed:changed"},
 		{at("uri"), at("uri"), "ssh://h%25:"},
-		{at("a"), at("twice"), "There are two catalogs of the node n."},
+		{at("a"), at("twice"), "The node n has two catalogs."},
 	} {
 		found, err := site.Compare(t.Context(), k.before, k.after)
 		if err != nil {
@@ -181,7 +181,7 @@ func TestSimilar(t *testing.T) {
 	for text, want := range map[string]string{
 		"Package[ngnx]":    "The catalog of n has no Package[ngnx]. Did you mean Package[nginx]?",
 		"Package[apache2]": "The catalog of n has no Package[apache2].",
-		"nginx":            `"nginx" is not a resource. A resource is written Type[title]. Did you mean Package[nginx], Service[nginx] or Class[Nginx]?`,
+		"nginx":            `"nginx" is not a resource: write it as Type[title]. Did you mean Package[nginx], Service[nginx] or Class[Nginx]?`,
 	} {
 		if _, err := site.Find(c, text); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)

@@ -9,10 +9,10 @@ import (
 	"bolt/internal/spelling"
 )
 
-// maxSimilar is the number of resources that are offered instead of one that is not there.
+// maxSimilar is the number of resources that bolt suggests in place of a missing resource.
 const maxSimilar = 3
 
-// similar returns resources of a catalog that a user may have meant with a reference, the best
+// similar returns the resources of a catalog whose references are most similar to a reference, the best match
 // first. The type of the reference is "" for any.
 func similar(c *catalog.Catalog, ref catalog.Ref) []string {
 	var best, good, fair []string
@@ -32,13 +32,13 @@ func similar(c *catalog.Catalog, ref catalog.Ref) []string {
 	return all[:min(maxSimilar, len(all))]
 }
 
-// near reports whether a word was probably meant to be a name.
+// near reports whether a word is probably a misspelt name.
 func near(word, name string) bool {
 	const most = 2 // slips, more of which Near does not accept
 	return max(len(word)-len(name), len(name)-len(word)) <= most && spelling.Near(strings.ToLower(word), []string{strings.ToLower(name)}) != ""
 }
 
-// didYouMean is the end of a message about a resource that is not there.
+// didYouMean returns the end of a message about a missing resource.
 func didYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -101,7 +101,7 @@ func serverFacts(env string) *value.Hash {
 	if name, err := os.Hostname(); err == nil {
 		put("servername", name)
 	}
-	addresses, _ := net.InterfaceAddrs() // without them, there is no serverip
+	addresses, _ := net.InterfaceAddrs() // without addresses, serverip is not set
 	for _, a := range addresses {
 		if ip, is := a.(*net.IPNet); is && ip.IP.To4() != nil && !ip.IP.IsLoopback() {
 			put("serverip", ip.IP.String())
@@ -229,19 +229,19 @@ type Node struct {
 	Environment string
 	// Resolve makes bolt's compiler call the functions of Deferred values.
 	Resolve bool
-	// As has the variables and facts of programs, in place of Facts and Variables. nil:
-	// programs have those of a node of a Puppet Server. Its Limits, Log and Inputs are not used.
+	// As has the variables and facts of programs, in place of Facts and Variables. If As is nil, programs have
+	// the variables and facts of a node of a Puppet Server. Its Limits, Log and Inputs are not used.
 	As     *environment.Node
 	Limits eval.Limits
 	Log    func(eval.Log) // gets messages of programs; nil: they are lost
-	// Inputs gets the record of the compilation's reads, before it begins; nil: reads
+	// Inputs gets the record of the compilation's reads before the compilation begins. If Inputs is nil, reads
 	// are not recorded. Compilers that cannot record reads do not call Inputs.
 	Inputs func(*inputs.Record)
 }
 
-// Compile compiles the static catalog of a node. A source that cannot be resolved, a value that
-// a type refuses, and a cycle are warnings: Puppet compiles such catalogs, and does not apply
-// them. The error is an *eval.Error or syntax.Errors.
+// Compile compiles the static catalog of a node. Compile warns about a source that cannot be resolved, a value
+// that a type refuses, and a cycle. Puppet compiles such catalogs, but does not apply them. The error is an
+// *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	var node environment.Node
 	if n.As != nil {
@@ -293,7 +293,7 @@ const (
 	KindValue = "value"
 )
 
-// warn logs the mistakes in a catalog with which it cannot be applied. log may be nil.
+// warn logs the mistakes that prevent the apply of a catalog. log may be nil.
 func warn(c *catalog.Catalog, log func(eval.Log)) {
 	if log == nil {
 		return

@@ -125,7 +125,7 @@ func TestEnvironmentConf(t *testing.T) {
 	if c := compiled(t, path, "empty", site.Node{Name: "x"}); len(c.Resources()) != 3 {
 		t.Errorf("an environment without manifests has %v", c.Resources())
 	}
-	for env, want := range map[string]string{"bad": "line 1", "syntax": "site.pp:1", "none": "There is no environment 'none'", "../code": "There is no environment"} {
+	for env, want := range map[string]string{"bad": "line 1", "syntax": "site.pp:1", "none": "The environment 'none' does not exist", "../code": "The environment '../code' does not exist"} {
 		if _, err := site.Open(t.Context(), path, env, options, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", env, err, want)
 		}
@@ -351,7 +351,7 @@ func TestClassified(t *testing.T) {
 		return site.Open(t.Context(), dir, name, options, nil)
 	})
 	for _, tt := range []struct{ name, env, param, want string }{
-		{"n", "", "p", ""}, {"n", "test", "p", ""}, {"n", "test", "p", ""}, {"n", "none", "p", "There is no environment 'none'"},
+		{"n", "", "p", ""}, {"n", "test", "p", ""}, {"n", "test", "p", ""}, {"n", "none", "p", "The environment 'none' does not exist"},
 		{"n", "", "q", "has no parameter q"}, {"again", "", "p", "Class[A] is declared already"},
 	} {
 		m := n

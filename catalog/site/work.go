@@ -68,10 +68,10 @@ func ReadOne(ctx context.Context, path string, v seal.Vault) (*catalog.Catalog, 
 // *fault.Error.
 func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 	e := fault.New(Kind, "The catalog of %s has no %s.", c.Name, text)
-	e.Hint = "Without a resource, \"bolt catalog show\" lists all of them."
+	e.Hint = "Run \"bolt catalog show\" without a resource to list all resources."
 	ref, err := catalog.ParseRef(text)
 	if err != nil {
-		e.Msg = fmt.Sprintf("%q is not a resource. A resource is written Type[title].%s", text, didYouMean(similar(c, catalog.Ref{Title: text})))
+		e.Msg = fmt.Sprintf("%q is not a resource: write it as Type[title].%s", text, didYouMean(similar(c, catalog.Ref{Title: text})))
 		return nil, e
 	}
 	if r := c.Find(ref); r != nil {
@@ -100,7 +100,7 @@ func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
 type Found struct {
 	Resources []diff.Shared // each as an added resource, with the nodes that have it with equal parameters
 	Nodes     int           // all nodes
-	Similar   []string      // resources that may have been meant, if there are no Resources
+	Similar   []string      // suggestions, if Resources is empty
 }
 
 // Search returns the resources that a pattern matches. The error is a *fault.Error.
@@ -146,7 +146,7 @@ func Search(ctx context.Context, sides []*Side, pattern string) (*Found, error) 
 }
 
 // matcher compares references with a pattern: Type[title] with * in the title, or one word, which
-// is a type or a title. ref is the pattern as a reference, whose type is "" for one word.
+// is a type or a title. ref returns the pattern as a reference. For one word, the type is "".
 func matcher(pattern string) (match func(catalog.Ref) bool, ref catalog.Ref, err error) {
 	typ, title, has := strings.Cut(pattern, "[")
 	title, closed := strings.CutSuffix(title, "]")

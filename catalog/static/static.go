@@ -33,17 +33,16 @@ type Sources struct {
 // New makes a Sources of the modules of an environment.
 func New(path *modules.Path) *Sources { return &Sources{modules: path} }
 
-// A Problem is a resource whose source could not be resolved, or not wholly. In the first case
-// it has no metadata.
+// A Problem is a resource whose source could not be resolved completely. If nothing was resolved, the resource
+// has no metadata.
 type Problem struct {
 	Resource *catalog.Resource
-	Msg      string // such as: the source is puppet:///modules/m/x, and there is no such file
+	Msg      string // such as: the source is puppet:///modules/m/x, which does not exist
 }
 
 // Resolve adds the metadata of files to the catalog: to Files for one file, to Trees for
 // resources with recurse. It returns the resources with sources that it cannot resolve. FIFOs,
-// sockets and devices below a source are left out, which is a problem, too. The error is that of
-// ctx.
+// sockets and devices below a source are left out, which is also a problem. The error is the error of ctx.
 func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, error) {
 	var problems []Problem
 	for _, r := range c.Resources() {
@@ -80,8 +79,7 @@ func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, e
 	return problems, nil
 }
 
-// texts are the strings of a parameter; nil if it has other values, such as Deferred
-// values.
+// texts returns the strings of a parameter; nil if it has other values, such as Deferred values.
 func texts(v any) (list []string) {
 	switch v := v.(type) {
 	case string:
@@ -148,7 +146,7 @@ func (s *Sources) file(ctx context.Context, c *catalog.Catalog, r *catalog.Resou
 }
 
 // trees adds the metadata of the first source that exists, or of all if sourceselect says so.
-// msg is the problem, if there is one; left is one about files that are left out.
+// msg is the problem, "" for none; left is a problem with files that are left out.
 func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg, left string) {
 	var trees []catalog.Tree
 	w := s.walk(r)
@@ -189,7 +187,7 @@ func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Reso
 	return "", left
 }
 
-// leftOut is the problem of files below a source that have no content.
+// leftOut returns the problem with files below a source that have no content.
 func leftOut(source string, paths []string) string {
 	const most = 3
 	text, more := strings.Join(paths[:min(most, len(paths))], ", "), len(paths)-most
@@ -201,9 +199,9 @@ func leftOut(source string, paths []string) string {
 
 func absent(sources []string) string {
 	if len(sources) == 1 {
-		return fmt.Sprintf("is %s, and there is no such file", sources[0])
+		return fmt.Sprintf("is %s, which does not exist", sources[0])
 	}
-	return fmt.Sprintf("is one of %s, and there is no such file", strings.Join(sources, ", "))
+	return fmt.Sprintf("is one of %s, and none of these files exists", strings.Join(sources, ", "))
 }
 
 func unreadable(source string, err error) string {
@@ -237,7 +235,7 @@ func (s *Sources) find(source string) (at place, msg string) {
 	}
 	m, found := s.modules.Module(module)
 	if !found || m.BuiltIn() {
-		return at, fmt.Sprintf("is %s, and there is no module %q", source, module)
+		return at, fmt.Sprintf("is %s, but the module %q does not exist", source, module)
 	}
 	in := path.Join(folder, rest)
 	return place{filepath.Join(m.Dir, filepath.FromSlash(in)), scheme + "///" + path.Join("modules", module, in)}, ""

@@ -74,7 +74,7 @@ func (w *walk) meta(ctx context.Context, root, relative string) (*catalog.FileMe
 	return f, err
 }
 
-// errSpecial is the error of a FIFO, a socket or a device, which has no content.
+// errSpecial is the error for a FIFO, a socket or a device, which has no content.
 var errSpecial = errors.New("it is not a file, a directory or a link")
 
 func changed(info fs.FileInfo) time.Time {
@@ -84,11 +84,10 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime().UTC()
 }
 
-// tree is the metadata of a file or directory, and of all below it, sorted by name. A
-// directory is before its content. left are the paths below root of files that have no
-// content, which are left out.
+// tree returns the metadata of a file or directory and of all files below it, sorted by name. A directory
+// precedes its content. left are the paths below root of files that have no content, which are left out.
 //
-// Differs from Puppet: it serves these, and applying them is an error of the target.
+// Differs from Puppet: it serves these files, and the target fails when it applies them.
 func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, left []string, err error) {
 	most := w.most
 	if most < 0 {

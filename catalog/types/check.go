@@ -38,7 +38,7 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 		}
 	}
 	if n, is := r.Params.Value("mode").(int64); is && typ == "file" {
-		bad("mode", "must be a string, such as '0644', and is the number %d", n)
+		bad("mode", "must be a string, such as '0644', not the number %d", n)
 	}
 	for name, v := range r.Params.All() {
 		allowed := values()[typ][name]
@@ -47,7 +47,7 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 			allowed = levels
 		case name == "audit":
 			if p := notAudited(Find(typ), v); p != "" {
-				bad(name, "names %q, which is no parameter of the type %s", p, typ)
+				bad(name, "names %q, which is not a parameter of the type %s", p, typ)
 			}
 		}
 		if allowed == nil {
@@ -68,8 +68,8 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 // levels are the words for the parameter loglevel.
 var levels = strings.Fields("debug info notice warning err alert emerg crit verbose")
 
-// notAudited returns the first name in a value of the parameter audit that is not one of a parameter; "" if there is none. The
-// word "all" stands for all parameters.
+// notAudited returns the first name in a value of the parameter audit that is not a parameter of the type; ""
+// if all names are parameters. The word "all" stands for all parameters.
 func notAudited(t *Type, v any) string {
 	list, is := v.([]any)
 	if !is {

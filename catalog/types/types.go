@@ -54,7 +54,7 @@ func (t *Type) Has(param string) bool {
 	return param == "name" || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
 }
 
-// byName is made when it is first needed: few commands need it.
+// byName is made when it is first used, because few commands use it.
 var byName = sync.OnceValue(func() map[string]*Type {
 	m := make(map[string]*Type)
 	for _, t := range all() {

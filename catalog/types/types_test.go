@@ -102,7 +102,7 @@ func TestCheck(t *testing.T) {
 		resource("Vcsrepo[/r]", `"ensure":"newest"`): `The parameter ensure of Vcsrepo[/r] cannot be "newest": it can be present, bare, mirror, absent or latest`,
 		resource("Exec[x]", `"path":"bin"`):          "",
 		resource("File[/x]", `"loglevel":"loud"`):    `The parameter loglevel of File[/x] cannot be "loud": it can be debug, info, notice, warning, err, alert, emerg, crit or verbose`,
-		resource("File[/x]", `"audit":["mode","a"]`): `The parameter audit of File[/x] names "a", which is no parameter of the type file`,
+		resource("File[/x]", `"audit":["mode","a"]`): `The parameter audit of File[/x] names "a", which is not a parameter of the type file`,
 		resource("File[/x]", `"audit":"all"`):        "",
 		resource("Other[x]", `"audit":"x"`):          "",
 		resource("Other[x]", `"ensure":"whatever"`):  "",

@@ -148,8 +148,8 @@ func aliases(r *catalog.Resource) (names []any) {
 	return names
 }
 
-// Stringify returns a value without rich data: each value that JSON does not have is the string
-// that Puppet makes of it.
+// Stringify returns a value without rich data: each value that JSON does not have becomes a string, as in
+// Puppet.
 func Stringify(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -19,8 +19,8 @@
 // Package catalog/compile makes the catalog, so a graph obeys all rules of manifests.
 // The nodes of the program stand where their text stands in the YAML document.
 //
-// It differs from mgmt: kinds and parameters are those of Puppet, and an unknown key is an
-// error. Aliases, remote and meta do not exist.
+// It differs from mgmt: kinds and parameters are Puppet's, and an unknown key is an
+// error. Aliases, remote and meta are not supported.
 package yamlgraph
 
 import (

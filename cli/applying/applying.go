@@ -43,7 +43,7 @@ type Invocation struct {
 	Timeout time.Duration       // for each compilation; 0 is no limit
 	// Compilations is the number of catalogs that are compiled at a time; 0 is the number of processors.
 	Compilations int
-	// Say prints a message of a compilation for the target of this name.
+	// Say prints a message of a compilation for the target with the name.
 	Say func(target string, l eval.Log)
 	// Delivery has the settings of all helpers: Dir, Setting, Diffs and By.
 	Delivery fleet.Delivery
@@ -87,8 +87,8 @@ func (v *Invocation) States(s *fleet.States) (run.Action, error) {
 	return s, err
 }
 
-// Helpers returns the tasks that the helper does, by the names that the metadata of tasks has for them; none if this bolt has no
-// helpers.
+// Helpers returns the tasks that the helper can do, by their names in the metadata of tasks. It returns none if
+// this bolt has no helpers.
 func (v *Invocation) Helpers() map[string]tasks.Helper {
 	helpers, err := embedded.Built()
 	if err != nil {
@@ -126,9 +126,9 @@ func (v *Invocation) Collector(helpers *embedded.Set) func(context.Context, *run
 	}
 }
 
-// findFacts sets how an apply finds the facts of targets. The facts of the inventory override those that
-// are collected or, without collect, those that are stored. Collected facts are stored, as facts collect
-// does it.
+// findFacts sets how an apply finds the facts of targets. The facts of the inventory override collected facts.
+// Collected facts are stored, as with "facts collect". If collect is not set, stored facts are used in their
+// place.
 func (v *Invocation) findFacts(action *fleet.Apply, collect bool) error {
 	over := func(ctx context.Context, s *run.Site, others *ordered.Map) (*ordered.Map, error) {
 		data, err := s.Target.Data(ctx)

@@ -101,8 +101,8 @@ func (o *ManifestOptions) Check() error {
 	return o.Options.Check()
 }
 
-// Manifest carries out apply. failed reports that a report was lost; failures of targets are printed by Act,
-// which returns an error for them.
+// Manifest carries out apply. failed reports that a report was lost. Act prints the failures of targets and
+// returns an error for them.
 func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) (failed bool, err error) {
 	if o.programs.Execute == nil && len(o.files) == 0 {
 		return false, cli.Hinted(cli.Errorf("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
@@ -137,19 +137,20 @@ func NeedPolicies(args []string) error {
 	return cli.OneArgument(args)
 }
 
-// Policy carries out policy apply. known are the policies of the project. failed is as for Manifest.
+// Policy carries out policy apply. known are the policies of the project. failed has the same meaning as for
+// Manifest.
 func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []string) (failed bool, err error) {
 	names := listed(o.names)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return false, &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
-				Hint: "'bolt policy show' lists the policies. Add the name of the class to policies in bolt-project.yaml"}
+				Hint: "Run 'bolt policy show' to list the policies, or add the name of the class to policies in bolt-project.yaml"}
 		}
 	}
 	return v.apply(ctx, &o.Options, site.Source{Text: "include " + strings.Join(names, ", ")})
 }
 
-// apply applies what a program declares.
+// apply applies the resources that a program declares.
 func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) (failed bool, err error) {
 	code, err := site.New(environment.Name, v.Code, []site.Source{source})
 	if err != nil {
@@ -178,7 +179,7 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 	return lost.Load(), err
 }
 
-// prepare returns the action of applying what a program declares.
+// prepare returns the action that applies the resources of a program.
 func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, error) {
 	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
 	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
@@ -218,7 +219,7 @@ func (o *ResourceOptions) Bind(b *cli.Binder) {
 	b.Second(&o.name)
 }
 
-// NeedType is the Check of commands that need a type that can be shown. A name can follow.
+// NeedType is the Check of commands that take a type that bolt can show, and optionally a name.
 func NeedType(args []string) error {
 	switch {
 	case len(args) == 0:

@@ -33,7 +33,7 @@ type Invocation struct {
 	Environ []string      // of programs that are run
 	// Targets returns the targets that options name.
 	Targets func(context.Context, *acting.Targets) ([]*inventory.Target, error)
-	// CachedFacts returns facts of a target that were collected; nil if none were.
+	// CachedFacts returns the stored facts of a target; nil if no facts were collected.
 	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB    func() *puppetdb.Instances
 	Vault       seal.Vault
@@ -42,7 +42,7 @@ type Invocation struct {
 	Resolve func(ctx context.Context, v any) (any, error)
 }
 
-// A Screen is where results and messages are printed, and how.
+// A Screen has the writers and the format for results and messages.
 type Screen struct {
 	Out, Err        io.Writer
 	Console         io.Writer // for messages between those of the log
@@ -53,6 +53,6 @@ type Screen struct {
 // Code is the Puppet code of the project.
 type Code struct {
 	environment.Options
-	// ModulepathGiven and HieraGiven are set if the command line names these.
+	// ModulepathGiven and HieraGiven are set if the command line sets the modulepath or the Hiera configuration.
 	ModulepathGiven, HieraGiven bool
 }

@@ -19,15 +19,14 @@ import (
 	"bolt/run"
 )
 
-// Compile compiles the catalogs of nodes, and prints or writes them. failed is set if a node
-// has none.
+// Compile compiles the catalogs of nodes, and prints or writes them. failed is set if a node has no catalog.
 func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed bool, err error) {
 	s, nodes, err := v.Prepare(ctx, &o.Subject)
 	if err != nil {
 		return false, err
 	}
 	if o.format == FormatDot && len(nodes) != 1 {
-		return false, cli.Hinted(cli.Errorf("A drawing has one node, and there are %d", len(nodes)), "name one with --node, or with --targets (-t)")
+		return false, cli.Hinted(cli.Errorf("A drawing shows one node, but the options choose %d", len(nodes)), "choose one node with --node, or with --targets (-t)")
 	}
 	out := bufio.NewWriter(v.Out)
 	how := listing.Options{Format: v.Format, Color: v.Color}
@@ -89,7 +88,7 @@ func (v *Invocation) Prepare(ctx context.Context, o *Subject) (site.Compiler, []
 	return v.prepare(ctx, &o.nodes, sources)
 }
 
-// Say prints a message of a compilation on standard error, or logs it.
+// Say prints or logs a message of a compilation. Printed messages go to standard error.
 func (v *Invocation) Say(node string, l eval.Log) {
 	if l.Kind == compile.NoExports {
 		v.warnNoExports()
@@ -119,7 +118,7 @@ func (v *Invocation) Say(node string, l eval.Log) {
 	}
 }
 
-// storeOptions are those of a catalog for PuppetDB.
+// storeOptions returns the options for a catalog in PuppetDB's form.
 func storeOptions() wire.Options {
 	name, _ := os.Hostname() // a catalog needs no producer
 	return wire.Options{Producer: name, Produced: time.Now()}

@@ -120,7 +120,7 @@ func (v *Invocation) puppetServer(ctx context.Context, o *selection) (*puppetcom
 	return puppetcompiler.NewServer(ctx, puppetcompiler.ServerOptions{Settings: settings, Environment: o.env(), Prefer: o.environment != ""})
 }
 
-// site returns the function that opens the code that is compiled, by its environment. sources
+// site returns a function that opens the code of an environment for compiling. sources
 // are a program for the modules of the project.
 func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Source) (func(env string) (*site.Site, error), error) {
 	if o.path == "" {

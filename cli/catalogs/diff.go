@@ -19,7 +19,7 @@ import (
 	"bolt/run"
 )
 
-// DiffOptions are those of catalog diff.
+// DiffOptions are the options of catalog diff.
 type DiffOptions struct {
 	code          selection // of revisions
 	before, after string    // after is "" for the files as they are now
@@ -62,7 +62,7 @@ func DiffArguments(args []string) error {
 	case len(args) > 2:
 		return cli.Errorf("Only two catalogs can be compared")
 	case slices.Contains(args, ""):
-		return cli.Hinted(cli.Errorf("The name of a catalog or of a revision is empty"), "look whether a variable of your script is not set")
+		return cli.Hinted(cli.Errorf("The name of a catalog or of a revision is empty"), "check that the variables of your script are set")
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 	if err != nil {
 		return false, false, err
 	}
-	if !whole || !alsoWhole { // a node that failed on one side is on neither
+	if !whole || !alsoWhole { // a node that failed on one side is left out on both sides
 		before.Keep(after)
 		after.Keep(before)
 	}
@@ -92,16 +92,15 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 	return o.exitCode && found.Count() > 0, !whole || !alsoWhole, nil
 }
 
-// side returns the catalogs of an argument: it reads files, and compiles a revision. "" is the
-// present code. whole is false if a node failed. last is set for the side whose messages are
-// printed.
+// side returns the catalogs of an argument: it reads files, and compiles a revision. "" stands for the present
+// code. whole is false if a node failed. last is set for the side whose messages are printed.
 func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
 	if arg == "" {
 		s, failed, err := v.compiledSide(ctx, &o.code, last)
 		if err != nil {
 			return nil, false, err
 		}
-		return s, failed == nil, v.tellFailed("the files as they are now", failed)
+		return s, failed == nil, v.printFailed("the files as they are now", failed)
 	}
 	if _, err := os.Stat(arg); o.code.path == "" || !errors.Is(err, fs.ErrNotExist) {
 		s, err := site.ReadSide(arg, v.Vault)
@@ -114,7 +113,7 @@ func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last 
 	}
 	repo, err := revision.In(ctx, o.code.path, v.Environ)
 	if err != nil {
-		return nil, false, fault.New(site.Kind, "'%s' is no file, and cannot be a git revision: %v", arg, err)
+		return nil, false, fault.New(site.Kind, "'%s' is not a file, and cannot be a git revision: %v", arg, err)
 	}
 	rel, err := repo.Relative(o.code.path)
 	if err != nil {
@@ -140,10 +139,10 @@ func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last 
 	for _, c := range failed {
 		c.Err = ofRevision(c.Err, dir, arg)
 	}
-	return s, failed == nil, v.tellFailed(arg, failed)
+	return s, failed == nil, v.printFailed(arg, failed)
 }
 
-// ofRevision replaces the directory with the files of a revision in an error: git names them
+// ofRevision replaces the directory with the files of a revision in an error, because git names files
 // REVISION:PATH.
 func ofRevision(err error, dir, rev string) error {
 	if !strings.Contains(err.Error(), dir) {
@@ -156,8 +155,8 @@ func ofRevision(err error, dir, rev string) error {
 	return e
 }
 
-// tellFailed prints the errors of the nodes of one side on standard error.
-func (v *Invocation) tellFailed(name string, failed []*site.Compiled) error {
+// printFailed prints the errors of the nodes of one side on standard error.
+func (v *Invocation) printFailed(name string, failed []*site.Compiled) error {
 	if failed == nil {
 		return nil
 	}

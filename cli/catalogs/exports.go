@@ -11,7 +11,7 @@ import (
 	"bolt/run"
 )
 
-// The values of --exports that are not a directory. fromPuppetDB is one of --facts, too.
+// The values of --exports that are not a directory. fromPuppetDB is also a value of --facts.
 const (
 	exportsOwn   = "own"
 	exportsFleet = "fleet"
@@ -21,9 +21,9 @@ const (
 // CompleteExports completes the values of --exports.
 func CompleteExports(context.Context, cli.Query) cli.Completions {
 	return cli.Completions{Files: true, Words: []cli.Word{
-		{Text: exportsOwn, About: "only those of the node itself"},
-		{Text: exportsFleet, About: "those of the nodes of this run"},
-		{Text: fromPuppetDB, About: "those that PuppetDB has"},
+		{Text: exportsOwn, About: "only the exported resources of the node itself"},
+		{Text: exportsFleet, About: "the exported resources of the nodes of this run"},
+		{Text: fromPuppetDB, About: "the exported resources in PuppetDB"},
 	}}
 }
 
@@ -45,10 +45,10 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 			return nil, err
 		}
 		if len(nodes) == 1 {
-			v.Logs.Warn("missing_exports", "--exports fleet collects the exported resources of the nodes of this run, and there is only one. Choose the exporting nodes with --targets (-t), too.")
+			v.Logs.Warn("missing_exports", "--exports fleet collects the exported resources of the nodes of this run, but the run has only one node. Choose the exporting nodes with --targets (-t), too.")
 		}
 		if failed > 0 {
-			v.Logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes could not be compiled at first: no node collects their exported resources.", failed, len(nodes)))
+			v.Logs.Warn("missing_exports", fmt.Sprintf("%d of %d nodes failed to compile in the first pass: no node collects their exported resources.", failed, len(nodes)))
 		}
 		return with(x), nil
 	}
@@ -61,7 +61,7 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 		return nil, err
 	}
 	if x.Len() == 0 {
-		v.Logs.Warn("missing_exports", fmt.Sprintf("The catalogs in '%s' have no exported resources. Only catalogs of --format puppetdb have those that their own node does not collect.", o.exports))
+		v.Logs.Warn("missing_exports", fmt.Sprintf("The catalogs in '%s' have no exported resources. Write the catalogs with --format puppetdb: other formats leave out exported resources that the node itself does not collect.", o.exports))
 	}
 	return with(x), nil
 }

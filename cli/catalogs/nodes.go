@@ -45,7 +45,7 @@ func (v *Invocation) nodes(ctx context.Context, o *selection) ([]site.Node, erro
 	return nodes, nil
 }
 
-// storedNode is the node of --node with the facts that PuppetDB has.
+// storedNode returns the node of --node with its facts in PuppetDB.
 func (v *Invocation) storedNode(ctx context.Context, o *selection) (site.Node, error) {
 	found, err := v.PuppetDB().Facts(ctx, []string{o.node}, "")
 	if err != nil {
@@ -58,9 +58,9 @@ func (v *Invocation) storedNode(ctx context.Context, o *selection) (site.Node, e
 	return site.NodeOf(o.node, m, o.classes)
 }
 
-// collectedFacts returns a function for the facts of targets beside those of the inventory.
-// They are stored by "facts collect"; with --facts puppetdb, they come from PuppetDB. They are
-// nil for a target without such facts.
+// collectedFacts returns a function for the facts of targets that are not in the inventory. "facts collect" has
+// stored these facts; with --facts puppetdb, they come from PuppetDB. They are nil for a target without such
+// facts.
 func (v *Invocation) collectedFacts(ctx context.Context, o *selection, targets []*inventory.Target) (func(context.Context, *inventory.Target) (*ordered.Map, error), error) {
 	if o.facts.Text == fromPuppetDB {
 		q, err := facts.NewQuery(ctx, targets, func(ctx context.Context, certnames []string) (*ordered.Map, error) {

@@ -11,10 +11,10 @@ import (
 	"bolt/environment"
 )
 
-// FormatPuppetDB is a format of catalog compile that no other command has.
+// FormatPuppetDB is a format that only catalog compile has.
 const FormatPuppetDB = "puppetdb"
 
-// A selection is the options that choose code, a compiler for it, and nodes.
+// A selection has the options that choose code, a compiler for it, and nodes.
 type selection struct {
 	path        string // of environments; "" for the modules of the project
 	environment string // "" if it was not given
@@ -41,10 +41,10 @@ func (s *selection) bind(b *cli.Binder) {
 	s.targets.Bind(b)
 }
 
-// env is the environment of nodes whose classifier names none.
+// env is the environment of nodes to which the classifier assigns none.
 func (s *selection) env() string { return cmp.Or(s.environment, environment.Name) }
 
-// given reports whether there is an option for compiling.
+// given reports whether an option for compiling is given.
 func (s *selection) given() bool {
 	return s.compiler != compilerBolt || s.classifier != "" || s.classes != nil || s.node != "" || s.facts.Given || s.targets.Named() || s.targets.Choosing()
 }
@@ -59,13 +59,13 @@ func (s *selection) check(program bool) error {
 	case s.path != "" && program:
 		return cli.Errorf("Only one of --environment-path and a program can be given")
 	case s.node == "" && s.facts.Given && s.facts.Text != fromPuppetDB:
-		return cli.Hinted(cli.Errorf("Option '--facts' needs '--node'"), "targets have the facts of the inventory, and those that were collected; --facts puppetdb takes them from PuppetDB")
+		return cli.Hinted(cli.Errorf("Option '--facts' needs '--node'"), "bolt compiles for targets with the facts of the inventory and collected facts; --facts puppetdb uses the facts in PuppetDB")
 	case strings.ContainsAny(s.node, "/\n\r\t\x00"):
 		return cli.Errorf("%q cannot be the name of a node", s.node)
 	case s.node != "" && (s.targets.Named() || s.targets.Choosing()):
 		return cli.Errorf("Only one of --node and targets can be given")
 	case s.node == "" && !s.all && !s.targets.Named() && !s.targets.Choosing():
-		return cli.Hinted(cli.Errorf("Must specify a node"), "--node names it, --targets (-t) names targets of the inventory")
+		return cli.Hinted(cli.Errorf("Must specify a node"), "give --node NAME, or targets of the inventory with --targets (-t)")
 	}
 	return nil
 }
@@ -75,22 +75,22 @@ func (s *selection) checkCompiler(program bool) error {
 	switch {
 	case s.compiler == compilerBolt:
 	case !slices.Contains(Compilers(), s.compiler):
-		return cli.Errorf("There is no compiler '%s': it must be one of %s", s.compiler, strings.Join(Compilers(), ", "))
+		return cli.Errorf("The compiler '%s' does not exist: --compiler takes %s", s.compiler, strings.Join(Compilers(), ", "))
 	case program:
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' compiles environments, and no program", s.compiler), "leave out --compiler, or put the program into an environment")
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' compiles environments, not programs", s.compiler), "omit --compiler, or put the program into an environment")
 	case s.exports != "":
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--exports'", s.compiler), "only bolt collects exported resources of catalogs")
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' cannot be used together with '--exports'", s.compiler), "only bolt's compiler collects the exported resources of catalogs")
 	case s.compiler == compilerPuppet && s.path == "":
 		return cli.Errorf("Option '--compiler puppet' needs '--environment-path'")
 	case s.compiler == compilerServer && s.path != "":
-		return cli.Hinted(cli.Errorf("Only one of --compiler puppetserver and --environment-path can be given"), "Puppet Server compiles the environments that it has")
+		return cli.Hinted(cli.Errorf("Only one of --compiler puppetserver and --environment-path can be given"), "Puppet Server compiles its own environments")
 	case s.compiler == compilerServer && (s.classes != nil || s.classifier != ""):
-		return cli.Hinted(cli.Errorf("Option '--compiler puppetserver' takes no '--class' and no '--classifier'"), "Puppet Server uses the classifier that it is configured with")
+		return cli.Hinted(cli.Errorf("Option '--compiler puppetserver' cannot be used together with '--class' or '--classifier'"), "Puppet Server uses its own classifier")
 	}
 	return nil
 }
 
-// A Subject is the options that choose programs, a compiler for them, and nodes.
+// A Subject has the options that choose programs, a compiler for them, and nodes.
 type Subject struct {
 	programs.Options
 	files []string
@@ -115,7 +115,7 @@ func (o *Subject) Check() error {
 	return o.Once()
 }
 
-// Given reports whether an option or argument says what to compile.
+// Given reports whether an option or argument names code to compile.
 func (o *Subject) Given() bool {
 	return o.program() || o.nodes.path != "" || o.nodes.classes != nil || o.nodes.classifier != "" || o.nodes.compiler != compilerBolt
 }
@@ -123,12 +123,12 @@ func (o *Subject) Given() bool {
 // Compiles reports whether an option or argument is about compiling.
 func (o *Subject) Compiles() bool { return o.Given() || o.nodes.given() || o.nodes.exports != "" }
 
-// Default sets what is compiled if Given is not set.
+// Default sets the code to compile if Given is false.
 func (o *Subject) Default(environmentPath string, files []string) {
 	o.nodes.path, o.files = environmentPath, files
 }
 
-// AllTargets lets Check accept options that choose no node. These are all targets then.
+// AllTargets lets Check accept options that choose no node. They then choose all targets.
 func (o *Subject) AllTargets() { o.nodes.all = true }
 
 // Environment returns the environment that --environment names.
@@ -137,18 +137,18 @@ func (o *Subject) Environment() string { return o.nodes.environment }
 // Path returns the directory of --environment-path.
 func (o *Subject) Path() string { return o.nodes.path }
 
-// Foreign reports whether the code is compiled by a Puppet Server, and is not here.
+// Foreign reports whether a Puppet Server compiles its own code, so that the code is not on this machine.
 func (o *Subject) Foreign() bool { return o.nodes.compiler == compilerServer }
 
 // program reports whether a program is compiled.
 func (o *Subject) program() bool { return o.Execute != nil || len(o.files) > 0 }
 
-// CompileOptions are those of catalog compile.
+// CompileOptions are the options of catalog compile.
 type CompileOptions struct {
 	Subject
 	format string       // FormatPuppetDB, FormatDot, or one of the configuration
 	output cli.Optional // a directory
-	inputs bool         // print what the compilations read instead of the catalogs
+	inputs bool         // print the inputs of the compilations instead of the catalogs
 }
 
 // Bind reads the flags and arguments.
@@ -166,14 +166,14 @@ func (o *CompileOptions) Check() error {
 	case o.output.Given && o.output.Text == "":
 		return cli.Errorf("Option '--output' needs a directory")
 	case o.inputs && o.nodes.compiler != compilerBolt:
-		return cli.Hinted(cli.Errorf("Option '--compiler %s' takes no '--inputs'", o.nodes.compiler), "only bolt records what a compilation reads")
+		return cli.Hinted(cli.Errorf("Option '--compiler %s' cannot be used together with '--inputs'", o.nodes.compiler), "only bolt's compiler records inputs")
 	case o.inputs && (o.format == FormatPuppetDB || o.format == FormatDot):
 		return cli.Errorf("Only one of --inputs and --format %s can be given", o.format)
 	}
 	return o.Subject.Check()
 }
 
-// OneNode reports whether there is one catalog, because --node names the node.
+// OneNode reports whether --node names the node, so that one catalog is compiled.
 func (o *CompileOptions) OneNode() bool { return o.nodes.node != "" }
 
 // Stores reports whether catalogs have the form that PuppetDB stores.

@@ -10,7 +10,7 @@ import (
 	"bolt/output/listing"
 )
 
-// ShowOptions are those of catalog show.
+// ShowOptions are the options of catalog show.
 type ShowOptions struct {
 	args   []string
 	format string // FormatDot, or one of the configuration
@@ -64,7 +64,7 @@ const FormatDot = "dot"
 // Draws reports whether the catalog is drawn.
 func (o *ShowOptions) Draws() bool { return o.format == FormatDot }
 
-// Formats has dot only for a whole catalog.
+// Formats returns the format dot only for a whole catalog.
 func (o *ShowOptions) Formats(all []string) ([]string, string) {
 	if len(o.args) > 1 {
 		withoutDot := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == FormatDot })
@@ -83,7 +83,7 @@ func (v *Invocation) draw(c *catalog.Catalog) error {
 	return d.WriteDot(v.Out)
 }
 
-// FindOptions are those of catalog find.
+// FindOptions are the options of catalog find.
 type FindOptions struct {
 	resource string
 	paths    []string
@@ -106,7 +106,7 @@ func FindArguments(args []string) error {
 	return nil
 }
 
-// Find prints the resources that an argument names. found is not set if no node has one.
+// Find prints the resources that an argument names. found is false if no node has a matching resource.
 func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err error) {
 	sides := make([]*site.Side, len(o.paths))
 	for i, path := range o.paths {

@@ -139,5 +139,5 @@ func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Sour
 }
 
 func errModulepath() error {
-	return cli.Hinted(cli.Errorf("Only one of --environment-path and --modulepath can be given"), "modulepath in environment.conf names directories of modules")
+	return cli.Hinted(cli.Errorf("Only one of --environment-path and --modulepath can be given"), "set modulepath in environment.conf")
 }

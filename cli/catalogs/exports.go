@@ -54,7 +54,7 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 	}
 	if info, err := os.Stat(o.exports); err != nil || !info.IsDir() {
 		return nil, cli.Hinted(cli.Errorf("'%s' of --exports is not a directory", o.exports),
-			"--exports takes puppetdb, fleet, own, or a directory of catalogs that \"bolt catalog compile --format puppetdb\" wrote")
+			"give puppetdb, fleet, own, or a directory of catalogs from \"bolt catalog compile --format puppetdb\"")
 	}
 	x, err := site.ReadExports(ctx, o.exports)
 	if err != nil {
@@ -68,5 +68,5 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 
 // warnNoExports warns once that exported resources are not collected.
 func (v *Invocation) warnNoExports() {
-	v.Logs.WarnOnce("catalog_no_exports", "Exported resources of other nodes are not collected. --exports puppetdb, --exports fleet or --exports DIR collects them; --exports own ends this warning.")
+	v.Logs.WarnOnce("catalog_no_exports", "Exported resources of other nodes are not collected. Collect them with --exports puppetdb, --exports fleet or --exports DIR, or end this warning with --exports own.")
 }

@@ -26,7 +26,7 @@ func (o *ShowOptions) Bind(b *cli.Binder) {
 func ShowArguments(args []string) error {
 	switch {
 	case len(args) == 0:
-		return cli.Hinted(cli.Errorf("Must specify the file of a catalog"), "\"bolt catalog compile --format json\" prints catalogs")
+		return cli.Hinted(cli.Errorf("Must specify the file of a catalog"), "make one with \"bolt catalog compile --format json\"")
 	case len(args) > 2:
 		return cli.Errorf("Only one resource can be given")
 	}

@@ -116,6 +116,9 @@ func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outc
 		return nil, err
 	}
 	s := &session{conn: conn, t: t, run: run}
+	if job.Continue { // the helper goes on in any case
+		s.grace = time.Second
+	}
 	r := &results{job: job, label: t.label(), maxOutput: t.MaxOutput, expected: p.expected}
 	args := p.arguments(job, run)
 	input, err := p.first()

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"bolt/apply/frame"
 	"bolt/apply/remote/embedded"
@@ -20,6 +22,8 @@ type session struct {
 	conn transport.Conn
 	t    *Target
 	run  string
+	// grace is the time that the helper has to end after a cancel; 0 is interruptGrace.
+	grace time.Duration
 }
 
 // errAbsent is the error of start if the machine has no helper and start must not copy it.
@@ -125,7 +129,7 @@ func (s *session) attempt(ctx context.Context, sum func(system string) string, n
 	errs := &head{}
 	in := r.reader(s.run)
 	st, err := s.conn.Run(ctx, &transport.Cmd{
-		Label: s.t.Label, Argv: argv, Stdin: input, Stdout: in, Stderr: errs, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir, Grace: interruptGrace,
+		Label: s.t.Label, Argv: argv, Stdin: input, Stdout: in, Stderr: errs, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir, Grace: cmp.Or(s.grace, interruptGrace),
 	})
 	greeted, before, rerr := in.end()
 	switch {

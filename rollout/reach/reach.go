@@ -139,7 +139,7 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	}
 	out := outcome(res)
 	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
-		return f.fate(ctx, r, out)
+		return f.fate(ctx, r, t, out)
 	}
 	return f.known(r, out)
 }
@@ -161,14 +161,17 @@ func (f *Fleet) delivery(r *driver.Run) *fleet.Delivery {
 	return &d
 }
 
-// fate finds the result of a run whose connection was lost, or that was given up.
-func (f *Fleet) fate(ctx context.Context, r *driver.Run, out driver.Result) driver.Result {
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), farewell)
+// fate finds the result of a run whose connection was lost, or that was given up. A run that was given up can go on
+// there, and is not waited for.
+func (f *Fleet) fate(ctx context.Context, r *driver.Run, t *inventory.Target, out driver.Result) driver.Result {
+	var asked driver.Result
+	if ctx.Err() == nil {
+		asked = f.Ask(ctx, r)
+	} else {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
+		asked, _ = f.ask(last, r, t)
 	}
-	asked := f.Ask(ctx, r)
 	switch asked.Outcome {
 	case rollout.OutcomeAbsent:
 		out.Changed = false
@@ -194,35 +197,56 @@ func (f *Fleet) Ask(ctx context.Context, r *driver.Run) driver.Result {
 		lost.Reason = err.Error()
 		return lost
 	}
-	q := &question{delivery: f.delivery(r)}
 	until := time.Now().Add(patience)
 	for {
-		q.fate = nil
-		res := f.run(ctx, q, t, nil)
+		out, answer := f.ask(ctx, r, t)
 		switch {
-		case q.fate != nil && q.fate.State != frame.StateRunning:
-			return f.known(r, told(q.fate))
-		case q.fate != nil: // it still runs there; the timeout of the node bounds the wait
+		case answer == ended:
+			return out
+		case answer == running: // the timeout of the node bounds the wait
 			until = time.Now().Add(patience)
-			lost.Reason = "The run still goes on there"
-		case res.Err != nil:
-			lost.Reason = res.Err.Msg
-		}
-		if time.Now().After(until) {
-			return lost
+		case time.Now().After(until):
+			return out
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return lost
+			return out
 		}
 	}
+}
+
+// An answer is how much is known of a run.
+type answer uint8
+
+const (
+	silent  answer = iota // the machine does not answer
+	running               // the run still goes on there
+	ended                 // its result is known, or can never be known
+)
+
+// ask asks once. The outcome is lost if the result is not known.
+func (f *Fleet) ask(ctx context.Context, r *driver.Run, t *inventory.Target) (driver.Result, answer) {
+	q := &question{delivery: f.delivery(r), run: r.ID}
+	res := f.run(ctx, q, t, nil)
+	lost := driver.Result{Outcome: rollout.OutcomeLost, Changed: !r.Noop}
+	switch {
+	case q.fate != nil && q.fate.State == frame.StateRunning:
+		lost.Reason = "The run still goes on there"
+		return lost, running
+	case q.fate != nil:
+		return f.known(r, told(q.fate)), ended
+	case res.Err != nil:
+		lost.Reason = res.Err.Msg
+	}
+	return lost, silent
 }
 
 // A question asks a machine for the fate of a run.
 type question struct {
 	delivery *fleet.Delivery
-	fate     *frame.Fate
+	run      string
+	fate     *frame.Fate // nil without an answer
 }
 
 // Name and Object make it an Action.
@@ -233,7 +257,7 @@ func (q *question) Object() string { return "" }
 
 // Do asks.
 func (q *question) Do(ctx context.Context, site *run.Site) (err error) {
-	q.fate, err = q.delivery.Asked(ctx, site)
+	q.fate, err = remote.Asked(ctx, site.Conn, q.delivery.Target(site), q.run)
 	return err
 }
 

@@ -444,6 +444,16 @@ func (v *Invocation) Watch(ctx context.Context, o *RolloutOptions) error {
 	if err != nil {
 		return err
 	}
+	if rollback, pending := s.Rollback(); pending {
+		if err := v.watchFrom(ctx, b, rollback, new(rollout.State)); err != nil {
+			return err
+		}
+	}
+	return v.watchFrom(ctx, b, id, s)
+}
+
+// watchFrom prints the events of a rollout that the state does not have, and those of its rollback.
+func (v *Invocation) watchFrom(ctx context.Context, b *book, id string, s *rollout.State) error {
 	told := tellerOf(s)
 	for _, g := range s.Gates() {
 		told.gates[g.ID] = gateName(g.Name, g.Place, g.Wave, g.Node)
@@ -452,7 +462,13 @@ func (v *Invocation) Watch(ctx context.Context, o *RolloutOptions) error {
 		if err := s.Apply(r); err != nil {
 			return failed(err)
 		}
+		if v.Format.Data {
+			return v.writeEvent(id, r)
+		}
 		v.printLine(id, r, told)
+		if e, is := r.Event.(*rollout.RollbackStarted); is {
+			return v.watchFrom(ctx, b, e.Rollout, new(rollout.State))
+		}
 		return nil
 	})
 }

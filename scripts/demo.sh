@@ -98,9 +98,46 @@ try 0 'bolt apply site.pp -t web --noop'
 try 0 'bolt apply site.pp -t web'
 try 0 'bolt command run "cat etc/app.conf log" -t web01'
 
+# rollouts shows staged rollouts of releases. It ends the demo.
+rollouts() {
+	cd "$dir/project"
+	cat >web.pp <<EOF
+\$home = "$dir/farm/targets/\${facts['ip']}"
+file { 'app.conf': path => "\$home/etc/app.conf", content => "listen: 8080\nworkers: 8\n" }
+EOF
+	cat >strategy.yaml <<'EOF'
+rollout: web
+order: [name]
+strategy:
+  waves: [{name: canary, count: 1}, {rest: true}]
+  failures: {count: 0, strict: false}
+  on_failure: rollback
+gates:
+  - {name: workers, at: [wave], command: 'grep -q "workers: [1-9]" etc/app.conf'}
+EOF
+	say 'Release 1 reaches one machine, then a gate, then the rest'
+	try 0 'bolt release create web.pp -t web'
+	try 0 'cat strategy.yaml'
+	try 0 'bolt rollout plan --strategy strategy.yaml'
+	try 0 'bolt rollout start --strategy strategy.yaml --yes'
+	say 'Release 2 is bad. It stops after the canary, which gets release 1 again'
+	sed -i 's/workers: 8/workers: 0/' web.pp
+	try 0 'bolt release create web.pp -t web'
+	try 1 'bolt rollout start --strategy strategy.yaml --yes'
+	try 0 'bolt command run "cat etc/app.conf" -t web --fold'
+	say 'Release 3 is slow. The process that drives it is killed in the middle. The next one asks the machines and goes on'
+	printf "exec { '/bin/sleep 2': }\n" >>web.pp
+	sed -i 's/workers: 0/workers: 9/' web.pp
+	try 0 'bolt release create web.pp -t web'
+	try 0 'bolt rollout start --strategy strategy.yaml --yes & sleep 1.5; kill -9 $!; wait $! || true'
+	try 0 'bolt rollout resume'
+	try 0 'bolt rollout watch'
+	try 0 'bolt rollout history'
+}
+
 # examples/rolling-upgrade is made for the first five machines. The port of the service is free where that of the
 # farm is: nobody else has a farm with it.
-[ "$(wc -l <"$dir/farm/hosts")" -ge 5 ] || exit 0
+[ "$(wc -l <"$dir/farm/hosts")" -ge 5 ] || { rollouts; exit 0; }
 port=$(($(<"$dir/farm/port") - 12000))
 cp -r "$here/../examples/rolling-upgrade" "$dir/shop"
 sed -i "s/8080/$port/" "$dir/shop/inventory.yaml"
@@ -130,3 +167,4 @@ try 1 'bolt plan run shop::upgrade version=3.0 at_once=2 wait=3 --no-verbose'
 counted
 say 'What the balancer has'
 try 0 'bolt task run shop::backend -t lb --format json'
+rollouts

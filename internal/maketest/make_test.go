@@ -51,6 +51,8 @@ func TestDemoTwiceAtOnce(t *testing.T) {
 					"Failed on 1 target: ssh://127.0.2.1:1",
 					"Upgrade to 3.0 failed on web03: 3.0 has no line payment=... in shared/settings. All machines run 2.0 again.",
 					`{"web01":"UP","web02":"UP","web03":"UP","web04":"UP"}`,
+					"Nodes: 7 cancelled, 1 rolled_back",
+					"Nodes: 8 done",
 				} {
 					if !strings.Contains(out, want) {
 						t.Errorf("no %q in\n%s", want, out)

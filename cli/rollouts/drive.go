@@ -211,14 +211,27 @@ func (o *ResumeOptions) Bind(b *cli.Binder) {
 	b.Switch("wait", &o.wait)
 }
 
-// Resume carries out rollout resume: it ends a pause, and drives the rollout unless another process does so.
+// Resume carries out rollout resume: it ends a pause of the rollout or of its rollback, and drives the rollout unless another process does so.
 func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error) {
 	b, id, s, err := v.find(ctx, &o.RolloutOptions)
 	if err != nil {
 		return Fails, err
 	}
-	if paused, _ := s.Paused(); paused {
-		_, err := b.ledger.Command(ctx, id, func(*rollout.State) (rollout.Event, error) {
+	paused := ""
+	if is, _ := s.Paused(); is {
+		paused = id
+	}
+	if rollback, pending := s.Rollback(); pending {
+		back, err := b.ledger.Load(ctx, rollback)
+		if err != nil {
+			return Fails, failed(err)
+		}
+		if is, _ := back.Paused(); is {
+			paused = rollback
+		}
+	}
+	if paused != "" {
+		_, err := b.ledger.Command(ctx, paused, func(*rollout.State) (rollout.Event, error) {
 			return &rollout.Resumed{By: v.User, Reason: o.reason}, nil
 		})
 		if err != nil {

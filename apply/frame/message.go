@@ -124,7 +124,7 @@ const (
 	StateUnknown State = "unknown" // there is no journal: it changed nothing, or it was long ago
 	StateRunning State = "running"
 	StateEnded   State = "ended"
-	StateBroken  State = "broken off" // the helper was killed, or the machine went down
+	StateBroken  State = "interrupted" // the helper was killed, or the machine went down
 )
 
 // A Fate describes the outcome of a run, as an answer to "asked".
@@ -135,9 +135,9 @@ type Fate struct {
 	Seq   int64     `json:"seq,omitempty"`
 	Begin time.Time `json:"begin,omitzero"`
 	End   time.Time `json:"end,omitzero"`
-	// Rebooted is set if the machine was started again after a run that was broken off.
+	// Rebooted is set if the machine was started again after a run that was interrupted.
 	Rebooted bool `json:"rebooted,omitempty"`
-	// Progress are the resources that were being changed when the run was broken off, or now.
+	// Progress are the resources that were being changed when the run was interrupted, or now.
 	Progress []string `json:"progress,omitempty"`
 	Done     *Done    `json:"done,omitempty"`  // of a run that has ended
 	Ended    []Ended  `json:"ended,omitempty"` // resources that were not unchanged, in order

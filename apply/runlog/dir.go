@@ -7,7 +7,7 @@
 //
 // A journal is a file of lines. Its lines about refreshes are on the disk before the change
 // that they belong to is made. Other lines can be lost if the machine goes down. If a run has
-// no line for its end, it was broken off.
+// no line for its end, it was interrupted.
 package runlog
 
 import (

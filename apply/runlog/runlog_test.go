@@ -58,7 +58,7 @@ func fate(t *testing.T, d *runlog.Dir, run, boot string) *frame.Fate {
 	return f
 }
 
-// TestFate follows a run from its beginning to its end, and one that was broken off.
+// TestFate follows a run from its beginning to its end, and one that was interrupted.
 func TestFate(t *testing.T) {
 	d := open(t)
 	if f := fate(t, d, "one", "b"); f.State != frame.StateUnknown {
@@ -78,7 +78,7 @@ func TestFate(t *testing.T) {
 	}
 	l.Unlock()
 	if f := fate(t, d, "one", "b"); f.State != frame.StateBroken || !slices.Equal(f.Progress, []string{"Exec[b]"}) || f.Rebooted {
-		t.Errorf("broken off: %+v", f)
+		t.Errorf("interrupted: %+v", f)
 	}
 	if f := fate(t, d, "one", "other"); f.State != frame.StateBroken || !f.Rebooted {
 		t.Errorf("after a reboot: %+v", f)
@@ -120,7 +120,7 @@ func TestOwed(t *testing.T) {
 	}
 	j.Paid(exec("b"))
 	j.Paid(exec("never owed"))
-	owed("a", "c") // it was broken off
+	owed("a", "c") // it was interrupted
 	j = begin(t, l, "2", "")
 	j.Paid(exec("a"))
 	if err := j.Owe([]catalog.Ref{exec("d")}); err != nil {

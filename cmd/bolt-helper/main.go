@@ -33,7 +33,7 @@ func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All()
 // need not send theirs at each turn.
 const keepHelpers = 2
 
-// staleHelper is the age of a file whose copying was broken off. A younger one can be that of another controller, which is
+// staleHelper is the age of a file whose copying was interrupted. A younger one can be that of another controller, which is
 // about to start it.
 const staleHelper = time.Hour
 

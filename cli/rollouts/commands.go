@@ -176,7 +176,11 @@ func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*ro
 	code, err := v.drive(ctx, b, id, func(d *driver.Options) { d.Pause = true })
 	if _, held := errors.AsType[*store.HeldError](err); held {
 		if v.Format.Data {
-			return Succeeds, nil
+			s, err := b.ledger.Load(ctx, id)
+			if err != nil {
+				return Fails, failed(err)
+			}
+			return Succeeds, layout.WriteDocument(v.Out, s.Status())
 		}
 		return Succeeds, v.say("%s: the process that drives the rollout carries it out.", id)
 	}

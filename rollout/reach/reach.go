@@ -267,7 +267,7 @@ func told(fate *frame.Fate) driver.Result {
 	case frame.StateUnknown:
 		return driver.Result{Outcome: rollout.OutcomeAbsent}
 	case frame.StateBroken:
-		reason := "the run was broken off there"
+		reason := "the run was interrupted there"
 		if len(fate.Progress) > 0 {
 			reason += " at " + fate.Progress[0]
 		}

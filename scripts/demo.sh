@@ -110,7 +110,7 @@ rollout: web
 order: [name]
 strategy:
   waves: [{name: canary, count: 1}, {rest: true}]
-  failures: {count: 0, strict: false}
+  failures: {count: 0}
   on_failure: rollback
 gates:
   - {name: workers, at: [wave], command: 'grep -q "workers: [1-9]" etc/app.conf'}

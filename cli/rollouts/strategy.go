@@ -54,7 +54,7 @@ strategy:
     - {percent: 25, soak: 10m}              # a quarter of all nodes
     - {rest: true}                          # all others
   concurrency: {max: 20}                    # at most 20 nodes at the same time
-  failures: {percent: 5, strict: false}     # more than 5 % of failures stop the rollout
+  failures: {percent: 5}                    # more than 5 % of failures stop the rollout
   node: {timeout: 20m, retries: 1, retry_on: [unreachable, lost]}
   on_failure: pause                         # or: abort, rollback
 # A gate is a check. It must succeed after each wave.

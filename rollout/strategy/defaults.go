@@ -28,7 +28,7 @@ func Default() Strategy {
 		Rules: Rules{
 			Waves:     []Wave{{Rest: true}},
 			Parallel:  Parallel{Max: defaultMax},
-			Failures:  Failures{Count: &none, Scope: PerBoth, Strict: true},
+			Failures:  Failures{Count: &none, Scope: PerBoth},
 			Counts:    []Cause{Unreachable, Auth, Failed, Timeout, GateFailed, Lost, Drifted, Refused},
 			Node:      Node{Timeout: defaultTimeout, RetryOn: []Cause{Unreachable, Lost}, RetryAfter: defaultRetryAfter},
 			OnFailure: Pause,
@@ -38,7 +38,7 @@ func Default() Strategy {
 }
 
 // Default returns limits of failures with the values of the keys that a file leaves out.
-func (Failures) Default() Failures { return Failures{Scope: PerBoth, Strict: true} }
+func (Failures) Default() Failures { return Failures{Scope: PerBoth} }
 
 // Default returns a window with the values of the keys that a file leaves out.
 func (Window) Default() Window {

@@ -120,7 +120,7 @@ func TestDigest(t *testing.T) {
 // TestFailures: a file with limits of failures has no others.
 func TestFailures(t *testing.T) {
 	f := read(t, "strategy: {failures: {percent: 5}}").Rules.Failures
-	if f.Count != nil || f.Percent == nil || !f.Strict || f.Scope != PerBoth {
+	if f.Count != nil || f.Percent == nil || f.Strict || f.Scope != PerBoth {
 		t.Errorf("the limits are %+v", f)
 	}
 	if f := read(t, "").Rules.Failures; f.Count == nil || *f.Count != 0 {

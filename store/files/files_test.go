@@ -123,6 +123,36 @@ func TestTorn(t *testing.T) {
 	}
 }
 
+// TestZeroed writes zero bytes into an Append before the last one. This is not a torn tail: the events were synced, so
+// they must not be removed.
+func TestZeroed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	add(t, s, add(t, s, add(t, s, 0, 2), 2), 2)
+	text, err := os.ReadFile(s.log("log"))
+	must(t, err)
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	from, size := len(lines[0])+len(lines[1]), len(lines[2])+len(lines[3])
+	for at := from; at < from+size; at++ {
+		for name, n := range map[string]int{"byte": 1, "rest of the line": max(1, bytes.IndexByte(text[at:], '\n'))} {
+			bad := bytes.Clone(text)
+			clear(bad[at : at+n])
+			must(t, os.WriteFile(s.log("log"), bad, 0o600))
+			s := open(t, dir)
+			_, err := s.Load(t.Context(), "log", 0)
+			_, appendErr := s.Append(t.Context(), "log", 2, 0, json.RawMessage("3"))
+			for _, err := range []error{err, appendErr} {
+				if e, is := errors.AsType[*store.DamagedError](err); !is || e.Line < 3 || e.Line > 4 {
+					t.Fatalf("%s at %d: %v", name, at-from, err)
+				}
+			}
+			if now, err := os.ReadFile(s.log("log")); err != nil || !bytes.Equal(now, bad) {
+				t.Fatalf("%s at %d: the file was changed", name, at-from)
+			}
+		}
+	}
+}
+
 // TestEdited checks the place of each line that was edited, removed or inserted.
 func TestEdited(t *testing.T) {
 	dir := t.TempDir()

@@ -24,6 +24,9 @@ type line struct {
 	more uint64 // lines of the same Append that follow
 }
 
+// end returns the last revision of the line's Append.
+func (l *line) end() store.Revision { return l.Revision + store.Revision(l.more) }
+
 // The parts of a line between its values.
 const (
 	partSum      = `{"sum":"`
@@ -33,6 +36,7 @@ const (
 	partMore     = `,"more":`
 	partData     = `,"data":`
 	sumDigits    = 2 * sha256.Size
+	headSize     = len(partSum) + sumDigits + len(`",`)
 )
 
 // A verifier has the sum of the last line of a log, as hexadecimal digits.
@@ -99,7 +103,13 @@ func (v *verifier) line(text []byte) (line, error) {
 		return l, errSum
 	}
 	v.last = append(v.last[:0], sum...)
-	rest, is = bytes.CutPrefix(rest, []byte(partRevision))
+	return fields(rest)
+}
+
+// fields reads the text after the sum of a line.
+func fields(rest []byte) (line, error) {
+	var l line
+	rest, is := bytes.CutPrefix(rest, []byte(partRevision))
 	cut := func(part string) string {
 		before, after, found := bytes.Cut(rest, []byte(part))
 		is = is && found
@@ -122,6 +132,31 @@ func (v *verifier) line(text []byte) (line, error) {
 	}
 	l.Data = data
 	return l, nil
+}
+
+// torn reports whether lines that cannot be verified can be the rest of one Append. After a crash of the machine, parts of
+// these lines can be zero bytes, which no line has. end is the last revision of the Append; 0 if it is not known.
+//
+// If the lines are of several Appends, the first of these was synced, so the file was damaged later.
+func torn(rest []byte, end store.Revision) bool {
+	if bytes.IndexByte(rest, 0) < 0 {
+		return false
+	}
+	for text := range bytes.Lines(rest) {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		if len(text) < headSize || !bytes.HasPrefix(text, []byte(partSum)) {
+			continue
+		}
+		l, err := fields(text[headSize:])
+		if err != nil {
+			continue
+		}
+		if end != 0 && l.end() != end {
+			return false
+		}
+		end = l.end()
+	}
+	return true
 }
 
 // maxData is the size of the largest event.

@@ -72,6 +72,7 @@ func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, e
 	}
 	rest = rest[:n]        // another process can have cut the file
 	var open []store.Event // of an Append that is not complete
+	var last store.Revision
 	at := t
 	v := newVerifier(t.sum)
 	for ctx.Err() == nil {
@@ -85,8 +86,7 @@ func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, e
 			err = errSum
 		}
 		if err != nil {
-			// After a crash of the machine, the end of the file can have zero bytes. No line has one.
-			if bytes.IndexByte(rest, 0) >= 0 {
+			if torn(rest, last) {
 				return t, nil
 			}
 			return t, &store.DamagedError{File: path, Line: at.line, Why: err.Error()}
@@ -95,13 +95,14 @@ func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, e
 		at.offset += int64(end + 1)
 		at.revision, at.fence = l.Revision, max(at.fence, l.Fence)
 		if open = append(open, l.Event); l.more > 0 {
+			last = l.end()
 			continue
 		}
 		for _, e := range open {
 			each(e)
 		}
 		at.sum = v.sum()
-		open, t = open[:0], at
+		open, last, t = open[:0], 0, at
 	}
 	return t, context.Cause(ctx)
 }

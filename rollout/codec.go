@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Type implements Event.
@@ -158,14 +159,14 @@ func Decode(data []byte) (Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
-	if e := fast(name, rest[1:]); e != nil {
+	if e := fast(name, rest); e != nil {
 		return e, nil
 	}
 	e := newEvent(name)
 	if e == nil {
 		return nil, fmt.Errorf("unknown event %q: it may be of a newer version of bolt", name)
 	}
-	dec := json.NewDecoder(bytes.NewReader(rest))
+	dec := json.NewDecoder(io.MultiReader(strings.NewReader("{"), bytes.NewReader(rest)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(e); err != nil {
 		return nil, fmt.Errorf("event %s: %w", name, err)
@@ -176,16 +177,8 @@ func Decode(data []byte) (Event, error) {
 	return e, nil
 }
 
-// object returns an object whose opening brace is missing.
-func object(rest []byte) []byte {
-	data := make([]byte, 1+len(rest))
-	data[0] = '{'
-	copy(data[1:], rest)
-	return data
-}
-
-// split returns the type of an event, and the event without the key "type". Encode writes that
-// key first, which spares a second pass over the event.
+// split returns the type of an event, and the event without the key "type" and without its opening brace. Encode
+// writes that key first, which spares a second pass over the event and a copy.
 func split(data []byte) (name string, rest []byte, err error) {
 	const head = `{"type":"`
 	if after, ok := bytes.CutPrefix(data, []byte(head)); ok {
@@ -193,10 +186,10 @@ func split(data []byte) (name string, rest []byte, err error) {
 			switch name := string(after[:i]); after[i+1] {
 			case ',':
 				if i+2 < len(after) && after[i+2] == '"' {
-					return name, object(after[i+2:]), nil
+					return name, after[i+2:], nil
 				}
 			case '}':
-				return name, object(after[i+1:]), nil
+				return name, after[i+1:], nil
 			}
 		}
 	}
@@ -209,5 +202,5 @@ func split(data []byte) (name string, rest []byte, err error) {
 	}
 	delete(keys, "type")
 	rest, err = json.Marshal(keys)
-	return name, rest, err
+	return name, bytes.TrimPrefix(rest, []byte("{")), err
 }

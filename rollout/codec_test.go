@@ -105,7 +105,7 @@ func slow(t *testing.T, data []byte, want Event) {
 		t.Fatal(err)
 	}
 	e := newEvent(want.Type())
-	dec := json.NewDecoder(bytes.NewReader(rest))
+	dec := json.NewDecoder(strings.NewReader("{" + string(rest)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(e); err != nil || !reflect.DeepEqual(e, want) {
 		t.Fatalf("encoding/json reads %s as %+v, %v, and Decode as %+v", data, e, err, want)

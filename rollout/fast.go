@@ -17,8 +17,8 @@ func fast(name string, data []byte) Event {
 	switch name {
 	case "node_started":
 		e := new(NodeStarted)
-		if flat(data, func(key string, v value) bool {
-			switch key {
+		if flat(data, func(key []byte, v value) bool {
+			switch string(key) {
 			case "node":
 				return v.text(&e.Node)
 			case "attempt":
@@ -46,8 +46,8 @@ func fast(name string, data []byte) Event {
 		}
 	case "node_finished":
 		e := new(NodeFinished)
-		if flat(data, func(key string, v value) bool {
-			switch key {
+		if flat(data, func(key []byte, v value) bool {
+			switch string(key) {
 			case "node":
 				return v.text(&e.Node)
 			case "run":
@@ -69,8 +69,8 @@ func fast(name string, data []byte) Event {
 		}
 	case "node_ended":
 		e := new(NodeEnded)
-		if flat(data, func(key string, v value) bool {
-			switch key {
+		if flat(data, func(key []byte, v value) bool {
+			switch string(key) {
 			case "node":
 				return v.text(&e.Node)
 			case "state":
@@ -88,8 +88,8 @@ func fast(name string, data []byte) Event {
 		}
 	case "node_state":
 		e := new(NodeProgress)
-		if flat(data, func(key string, v value) bool {
-			switch key {
+		if flat(data, func(key []byte, v value) bool {
+			switch string(key) {
 			case "node":
 				return v.text(&e.Node)
 			case "run":
@@ -129,7 +129,7 @@ func (v value) number(to *int) bool {
 
 // flat calls set for each pair of an object, whose opening brace is missing. It returns false if
 // the object is not flat, if a string has an escape, or if set does.
-func flat(data []byte, set func(key string, v value) bool) bool {
+func flat(data []byte, set func(key []byte, v value) bool) bool {
 	if !utf8.Valid(data) {
 		return false
 	}
@@ -150,7 +150,7 @@ func flat(data []byte, set func(key string, v value) bool) bool {
 			}
 			v.bytes, rest = rest[:end], rest[end:]
 		}
-		if !set(string(key), v) || len(rest) == 0 {
+		if !set(key, v) || len(rest) == 0 {
 			return false
 		}
 		if rest[0] == '}' {

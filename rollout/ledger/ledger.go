@@ -44,20 +44,28 @@ func Decode(e store.Event) (rollout.Record, error) {
 
 // Catch folds the events of a rollout that the state does not have, and returns them.
 func (l *Ledger) Catch(ctx context.Context, id string, s *rollout.State) ([]rollout.Record, error) {
+	var records []rollout.Record
+	err := l.fold(ctx, id, s, func(r rollout.Record) { records = append(records, r) })
+	return records, err
+}
+
+// fold folds the events of a rollout that the state does not have, and calls each for them.
+func (l *Ledger) fold(ctx context.Context, id string, s *rollout.State, each func(rollout.Record)) error {
 	events, err := l.logs.Load(ctx, Log(id), store.Revision(s.Revision()))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	records := make([]rollout.Record, len(events))
-	for i, e := range events {
-		if records[i], err = Decode(e); err == nil {
-			err = s.Apply(records[i])
+	for _, e := range events {
+		r, err := Decode(e)
+		if err == nil {
+			err = s.Apply(r)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the log of rollout %s: %w", id, err)
+			return fmt.Errorf("the log of rollout %s: %w", id, err)
 		}
+		each(r)
 	}
-	return records, nil
+	return nil
 }
 
 // Load folds the log of a rollout. The error is a *fault.Error if there is no such rollout.
@@ -66,7 +74,7 @@ func (l *Ledger) Load(ctx context.Context, id string) (*rollout.State, error) {
 	if store.CheckName(Log(id)) != nil {
 		return nil, unknown(id)
 	}
-	if _, err := l.Catch(ctx, id, s); err != nil {
+	if err := l.fold(ctx, id, s, func(rollout.Record) {}); err != nil {
 		return nil, err
 	}
 	if s.Revision() == 0 {

@@ -18,7 +18,8 @@ func now() time.Time { return time.Now().UTC() }
 // stampForm is the form of the time in IDs.
 const stampForm = "20060102-150405"
 
-// NewID returns the ID of a new rollout, from the time and the name of its strategy or its release.
+// NewID returns the ID of a new rollout, from the time and the name of its strategy or its release. The ID is never that
+// of a rollback.
 func NewID(name string, at time.Time) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -30,7 +31,11 @@ func NewID(name string, at time.Time) string {
 		return '-'
 	}, name)
 	const most = 60 // bytes; the names of logs have a limit
-	return at.UTC().Format(stampForm) + "-" + name[:min(len(name), most)]
+	id := at.UTC().Format(stampForm) + "-" + name[:min(len(name), most)]
+	if IsRollback(id) { // the name is such as prod-rollback
+		id += "-rollout"
+	}
+	return id
 }
 
 // rollbackMark is in the IDs of rollbacks.
@@ -38,8 +43,8 @@ const rollbackMark = "-rollback"
 
 // IsRollback reports whether an ID is that of a rollback.
 func IsRollback(id string) bool {
-	_, after, found := strings.Cut(id, rollbackMark)
-	return found && strings.Trim(after, "-0123456789") == ""
+	at := strings.LastIndex(id, rollbackMark)
+	return at >= 0 && strings.Trim(id[at+len(rollbackMark):], "-0123456789") == ""
 }
 
 // A BusyError is the error of Create if other rollouts have some of the nodes.

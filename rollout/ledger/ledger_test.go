@@ -166,6 +166,13 @@ func TestIDs(t *testing.T) {
 	if id := NewID("Web 1", time.Date(2026, 9, 1, 2, 3, 4, 0, time.UTC)); id != "20260901-020304-web-1" {
 		t.Error(id)
 	}
+	// A strategy can have the name of a rollback. "bolt rollout status" must find its rollouts.
+	for _, name := range []string{"rollback", "prod-rollback", "prod-rollback-2", strings.Repeat("x", 51) + "-rollback-of-web"} {
+		id := NewID(name, time.Now())
+		if IsRollback(id) || !IsRollback(id+rollbackMark) || !IsRollback(id+rollbackMark+"-2") {
+			t.Error(id)
+		}
+	}
 	for id, want := range map[string]bool{"a-rollback": true, "a-rollback-2": true, "a-rollbacks": false, "a": false} {
 		if IsRollback(id) != want {
 			t.Error(id)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"bolt/internal/safetext"
 	"bolt/rollout"
+	"bolt/rollout/gate"
 	"bolt/rollout/ledger"
 	"bolt/store"
 )
@@ -27,9 +29,6 @@ var (
 	errLate = errors.New("the run took longer than the strategy allows")
 	errStop = errors.New("the run is stopped")
 )
-
-// Late reports whether the context of a run has ended because the run took too long.
-func Late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errLate) }
 
 // start begins a job. Two jobs with the same key are one.
 func (d *driver) start(key string, limit time.Duration, do func(ctx context.Context) result) {
@@ -52,7 +51,7 @@ func (d *driver) start(key string, limit time.Duration, do func(ctx context.Cont
 }
 
 // act performs an event that is recorded.
-func (d *driver) act(e rollout.Event) error {
+func (d *driver) act(e rollout.Event) {
 	switch e := e.(type) {
 	case *rollout.NodeStarted:
 		r := d.node(e.Node, e.Run, e.Noop)
@@ -69,14 +68,13 @@ func (d *driver) act(e rollout.Event) error {
 		r := d.node(e.Node, e.Run, true)
 		d.start(e.Run, time.Duration(e.Timeout), func(ctx context.Context) result {
 			out := d.apply(ctx, r)
-			return result{event: &rollout.PreviewFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Changes: out.Changes, Reason: out.Reason}}
+			return result{event: &rollout.PreviewFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Changes: out.Changes, Reason: safetext.Message(out.Reason)}}
 		})
 	case *rollout.HookStarted:
 		d.hook(e)
 	case *rollout.GateMeasure:
 		d.measure(e)
 	}
-	return nil
 }
 
 // node returns the run of a node. The first event is copied, because the loop can fold an edit of it.
@@ -86,15 +84,16 @@ func (d *driver) node(name, run string, noop bool) *Run {
 	return &Run{Rollout: &created, Node: n, ID: run, Noop: noop}
 }
 
+// finished returns the result of a run. Its reason can be a text of the node, so it is cut: each node adds it to the log.
 func finished(r *Run, out Result) rollout.Event {
-	return &rollout.NodeFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Reason: out.Reason, Changed: out.Changed, Changes: out.Changes, Catalog: out.Catalog}
+	return &rollout.NodeFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Reason: safetext.Message(out.Reason), Changed: out.Changed, Changes: out.Changes, Catalog: out.Catalog}
 }
 
 // apply runs the action. A panic of one node is the failure of this node: its result is unknown.
 func (d *driver) apply(ctx context.Context, r *Run) (out Result) {
 	defer lost(&out)
 	out = d.o.Fleet.Apply(ctx, r)
-	if Late(ctx) && (out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeLost) {
+	if errors.Is(context.Cause(ctx), errLate) && (out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeLost) {
 		out.Outcome = rollout.OutcomeTimeout
 		out.Reason = fmt.Sprintf("not finished in the time that the strategy allows: %s", out.Reason)
 	}
@@ -108,8 +107,30 @@ func (d *driver) ask(ctx context.Context, r *Run) (out Result) {
 
 func lost(out *Result) {
 	if p := recover(); p != nil {
-		*out = Result{Outcome: rollout.OutcomeLost, Reason: fmt.Sprintf("internal error: %v", p)}
+		*out = Result{Outcome: rollout.OutcomeLost, Reason: internalError(p)}
 	}
+}
+
+func internalError(p any) string { return fmt.Sprintf("internal error: %v", p) }
+
+// runHook runs a hook. A panic is the failure of the hook.
+func (d *driver) runHook(ctx context.Context, h *Hook) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New(internalError(p))
+		}
+	}()
+	return d.o.Checks.Hook(ctx, h)
+}
+
+// measured measures a gate once. After a panic, there is no measurement.
+func (d *driver) measured(ctx context.Context, m *Measurement) (outcome gate.Outcome, value any, reason string) {
+	defer func() {
+		if p := recover(); p != nil {
+			outcome, value, reason = gate.Error, nil, internalError(p)
+		}
+	}()
+	return d.o.Checks.Measure(ctx, m)
 }
 
 func (d *driver) hook(e *rollout.HookStarted) {
@@ -121,8 +142,8 @@ func (d *driver) hook(e *rollout.HookStarted) {
 	h.Node, _ = d.state.Node(e.Node)
 	d.start("hook "+e.Run, time.Duration(h.Spec.Timeout), func(ctx context.Context) result {
 		done := &rollout.HookFinished{Node: e.Node, Hook: e.Hook, Run: e.Run, OK: true}
-		if err := d.o.Checks.Hook(ctx, h); err != nil {
-			done.OK, done.Reason = false, err.Error()
+		if err := d.runHook(ctx, h); err != nil {
+			done.OK, done.Reason = false, safetext.Message(err.Error())
 		}
 		return result{event: done}
 	})
@@ -137,7 +158,8 @@ func (d *driver) measure(e *rollout.GateMeasure) {
 	m := &Measurement{Rollout: &created, Gate: &own, Place: place, Nodes: nodes, Number: e.Number, Start: d.state.Start()}
 	d.start(fmt.Sprintf("gate %s %d", e.ID, e.Number), time.Duration(spec.Timeout), func(ctx context.Context) result {
 		done := &rollout.GateMeasured{ID: e.ID, Number: e.Number}
-		done.Outcome, done.Value, done.Reason = d.o.Checks.Measure(ctx, m)
+		done.Outcome, done.Value, done.Reason = d.measured(ctx, m)
+		done.Reason = safetext.Message(done.Reason)
 		return result{event: done}
 	})
 }

@@ -333,3 +333,39 @@ func TestGates(t *testing.T) {
 		})
 	}
 }
+
+// TestPanics lets a hook and a gate panic. The rollout must go on and be recorded.
+func TestPanics(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"hook": {"hooks: {before_node: {command: x}}\nstrategy: {failures: {count: 0}}", "the hook before_node failed: internal error: bad"},
+		"gate": {"gates: [{name: a, at: [wave], command: x}]", "internal error: bad"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, f := newMemory(), newNodes()
+			f.hook = func(*Hook) error { panic("bad") }
+			f.measure = func(*Measurement) gate.Outcome { panic("bad") }
+			begin(t, m, c.text, 1)
+			end, err := drive(t.Context(), m, f)
+			if err != nil || end.Phase != rollout.PausedPhase || !strings.Contains(logText(m), c.want) {
+				t.Errorf("%s: %+v, %v\n%s", name, end, err, logText(m))
+			}
+		})
+	}
+}
+
+// TestLongReason bounds the text of a node in the log.
+func TestLongReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, f := newMemory(), newNodes()
+		f.reason = strings.Repeat("long\x1b[2J ", 1<<20)
+		f.result = func(*Run) rollout.Outcome { return rollout.OutcomeFailed }
+		begin(t, m, "strategy: {failures: {count: 0}}", 1)
+		end, err := drive(t.Context(), m, f)
+		if got := logText(m); err != nil || end.Phase != rollout.PausedPhase || len(got) > 32<<10 || strings.Contains(got, `\u001b`) {
+			t.Errorf("%+v, %v, %d bytes in the log", end, err, len(got))
+		}
+	})
+}

@@ -154,6 +154,8 @@ type nodes struct {
 	// result returns the outcome of a run; nil is done.
 	result  func(r *Run) rollout.Outcome
 	measure func(m *Measurement) gate.Outcome
+	hook    func(h *Hook) error
+	reason  string // of results
 	takes   time.Duration
 	errs    []error
 }
@@ -169,7 +171,7 @@ func (f *nodes) Apply(ctx context.Context, r *Run) Result {
 	}
 	f.runs[r.ID], f.inWork[r.Node.Name] = nil, r.ID
 	f.mu.Unlock()
-	out := Result{Outcome: rollout.OutcomeDone}
+	out := Result{Outcome: rollout.OutcomeDone, Reason: f.reason}
 	if f.result != nil {
 		out.Outcome = f.result(r)
 	}
@@ -206,6 +208,9 @@ func (f *nodes) Ask(_ context.Context, r *Run) Result {
 }
 
 func (f *nodes) Hook(_ context.Context, h *Hook) error {
+	if f.hook != nil {
+		return f.hook(h)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hooks[h.Node.Name+" "+h.Spec.Command]++
@@ -275,3 +280,13 @@ func ending(t *testing.T, m *memory) string {
 }
 
 var errDisk = errors.New("no space left on device")
+
+// logText returns the events of the rollout.
+func logText(m *memory) string {
+	var b strings.Builder
+	for _, e := range m.logs[ledger.Log(id)] {
+		b.Write(e.Data)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

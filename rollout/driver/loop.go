@@ -168,9 +168,7 @@ func (d *driver) turn(ctx context.Context) (next time.Time, err error) {
 		d.pending = nil
 		d.emit(records)
 		for _, e := range events {
-			if err := d.act(e); err != nil {
-				return next, err
-			}
+			d.act(e)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"bolt/format/ordered"
@@ -19,6 +20,10 @@ import (
 
 // maxBody bounds the body of a response. The rest is not read.
 const maxBody = 1 << 20
+
+// maxRequests is the number of requests of a gate at the same time. A node that does not answer must not keep the others
+// from being measured.
+const maxRequests = 50
 
 // requests makes the request of a gate: one for each node if it names {{node}} or {{host}}.
 func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w words, s *Subject) Value {
@@ -31,14 +36,24 @@ func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w word
 	if len(s.Nodes) == 0 {
 		return Value{Outcome: gate.Successful, Reason: "no node to measure yet"}
 	}
-	var all []Value
-	for _, node := range s.Nodes {
-		w.node = node
-		v := request(ctx, client, h, c, w).of(node)
-		if all = append(all, v); v.Outcome == gate.Failed {
-			break
-		}
+	// After a failure, the other results do not matter.
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	all := make([]Value, len(s.Nodes))
+	slots := make(chan struct{}, maxRequests)
+	var wg sync.WaitGroup
+	for i, node := range s.Nodes {
+		slots <- struct{}{}
+		own := w
+		own.node = node
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if all[i] = request(ctx, client, h, c, own).of(node); all[i].Outcome == gate.Failed {
+				enough()
+			}
+		})
 	}
+	wg.Wait()
 	return worst(all)
 }
 

@@ -77,7 +77,7 @@ func TestHTTP(t *testing.T) {
 			_, _ = w.Write([]byte(`{"up": true, "n": 3}`))
 		case "/web1", "/web2.example.com":
 			_, _ = w.Write([]byte("fine"))
-		case "/slow":
+		case "/slow", "/hang/web1":
 			<-r.Context().Done()
 		case "/moved":
 			http.Redirect(w, r, "/json", http.StatusFound)
@@ -99,6 +99,7 @@ func TestHTTP(t *testing.T) {
 		"wanted status":      {url: "/none", status: 503, want: gate.Successful},
 		"redirect":           {url: "/moved", want: gate.Failed},
 		"of each node":       {url: "/{{node}}", want: gate.Failed},
+		"one hangs":          {url: "/hang/{{node}}", want: gate.Failed},
 		"body":               {url: "/web1", match: "^fi", want: gate.Successful},
 		"other body":         {url: "/web1", match: "^bad", want: gate.Failed},
 		"value of JSON":      {url: "/json", ok: "result.up and result.n >= 3", want: gate.Successful},

@@ -360,8 +360,8 @@ func (f *Fleet) Run(ctx context.Context, a *measure.Action, nodes []string) ([]m
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, run.DefaultConcurrency)
 	for i, node := range nodes {
+		slots <- struct{}{}
 		wg.Go(func() {
-			slots <- struct{}{}
 			defer func() { <-slots }()
 			outputs[i] = f.measured(ctx, action, node)
 		})

@@ -12,6 +12,7 @@ import (
 	"bolt/cli/acting"
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/inventory/match"
 	"bolt/release"
@@ -239,6 +240,11 @@ func (v *Invocation) steps(ctx context.Context, targets []*inventory.Target, st 
 		}
 		switch {
 		case w.Group != "":
+			// The name of another target would make a wave without nodes, which is left out: a typing error would
+			// leave out the canary.
+			if groups := inv.Groups(); !slices.Contains(groups, w.Group) {
+				return nil, noGroup(i, w.Group, groups)
+			}
 			found, err = inv.Targets(ctx, []string{w.Group})
 		case w.Where != "":
 			var x *match.Expr
@@ -254,6 +260,15 @@ func (v *Invocation) steps(ctx context.Context, targets []*inventory.Target, st 
 		}
 	}
 	return steps, nil
+}
+
+// noGroup is the error for a wave, from 0, whose group the inventory does not have.
+func noGroup(wave int, name string, groups []string) error {
+	e := fault.New(ledger.Kind, "strategy.waves[%d].group: the inventory has no group %q", wave, name)
+	if near := spelling.Near(name, groups); near != "" {
+		e.Hint = fmt.Sprintf("Did you mean %q?", near)
+	}
+	return e
 }
 
 // facts returns the facts of a node that a strategy reads.

@@ -287,14 +287,13 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 		Start   time.Time     `json:"start"`
 	}
 	list := make([]entry, 0, len(ids))
-	for _, id := range ids {
-		s, err := b.ledger.Load(ctx, id)
+	for s, err := range b.ledger.States(ctx, ids) {
 		if err != nil {
 			return failed(err)
 		}
 		c := s.Created()
 		phase, reason := s.Phase()
-		list = append(list, entry{id, c.Release, c.Parent, phase, reason, c.Author, len(c.Nodes), s.Start()})
+		list = append(list, entry{c.Rollout, c.Release, c.Parent, phase, reason, c.Author, len(c.Nodes), s.Start()})
 	}
 	if v.Format.Data {
 		return layout.WriteDocument(v.Out, map[string]any{"rollouts": list})

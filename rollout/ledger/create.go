@@ -152,11 +152,8 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 		missing[n] = true
 	}
 	last := make(map[string]Last, len(nodes))
-	for _, id := range slices.Backward(ids) {
-		if len(missing) == 0 {
-			break
-		}
-		s, err := l.Load(ctx, id)
+	slices.Reverse(ids)
+	for s, err := range l.States(ctx, ids) {
 		if err != nil {
 			return nil, err
 		}
@@ -181,6 +178,9 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 			}
 			delete(missing, n.Name)
 		}
+		if len(missing) == 0 {
+			break
+		}
 	}
 	return last, nil
 }
@@ -193,11 +193,8 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 		return "", "", err
 	}
 	own := s.Created().Rollout
-	for _, id := range ids {
-		if id <= own || strings.HasPrefix(id, own+rollbackMark) {
-			continue
-		}
-		other, err := l.Load(ctx, id)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= own || strings.HasPrefix(id, own+rollbackMark) })
+	for other, err := range l.States(ctx, ids) {
 		if err != nil {
 			return "", "", err
 		}
@@ -208,7 +205,7 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 		status := other.Status().Nodes
 		for _, n := range c.Nodes {
 			if _, has := s.Node(n.Name); has && status[n.Name].Attempts > 0 {
-				return id, n.Name, nil
+				return c.Rollout, n.Name, nil
 			}
 		}
 	}

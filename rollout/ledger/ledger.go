@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -81,6 +82,23 @@ func (l *Ledger) Load(ctx context.Context, id string) (*rollout.State, error) {
 		return nil, unknown(id)
 	}
 	return s, nil
+}
+
+// States yields the states of rollouts, and ends after an error. Logs without events are left out: bolt or the machine
+// was stopped while it wrote the first one.
+func (l *Ledger) States(ctx context.Context, ids []string) iter.Seq2[*rollout.State, error] {
+	return func(yield func(*rollout.State, error) bool) {
+		for _, id := range ids {
+			s := new(rollout.State)
+			_, err := l.Catch(ctx, id, s)
+			if err == nil && s.Revision() == 0 {
+				continue
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 func unknown(name string) error {
@@ -179,8 +197,7 @@ func (l *Ledger) Open(ctx context.Context) ([]*rollout.State, error) {
 		return nil, err
 	}
 	var open []*rollout.State
-	for _, id := range ids {
-		s, err := l.Load(ctx, id)
+	for s, err := range l.States(ctx, ids) {
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +65,32 @@ func TestCreate(t *testing.T) {
 	}
 	if open, err := l.Open(t.Context()); err != nil || len(open) != 4 {
 		t.Errorf("%d rollouts, %v", len(open), err)
+	}
+}
+
+// TestTorn: the log of a rollout whose first event is not whole hinders no other rollout.
+func TestTorn(t *testing.T) {
+	dir := t.TempDir()
+	s, err := files.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := In(s)
+	if err := l.Create(t.Context(), created(t, "20260101-000000-web", "n"), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "logs", "rollouts", "20260102-000000-web.jsonl"), []byte(`{"sum":"12`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := l.Open(t.Context()); err != nil || len(open) != 1 {
+		t.Errorf("%d rollouts, %v", len(open), err)
+	}
+	if last, err := l.Last(t.Context(), []string{"n", "m"}); err != nil || len(last) != 0 {
+		t.Errorf("%v, %v", last, err)
+	}
+	next := created(t, "20260102-000000-web", "m")
+	if err := l.Create(t.Context(), next, "ann"); err != nil || next.Rollout != "20260102-000001-web" {
+		t.Errorf("%s, %v", next.Rollout, err)
 	}
 }
 

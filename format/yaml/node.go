@@ -45,7 +45,7 @@ const (
 func DecodeNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, false) }
 
 // DecodeTextNodes is DecodeNodes for formats that have days and times: those without quotes are
-// strings, where DecodeNodes has an error.
+// strings, where DecodeNodes has an error. A second document is an error.
 func DecodeTextNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, true) }
 
 func decodeNodes(data []byte, file string, times bool) (*Node, error) {
@@ -53,12 +53,22 @@ func decodeNodes(data []byte, file string, times bool) (*Node, error) {
 		return nil, tooCrowded(file)
 	}
 	var doc yamlv3.Node
-	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	documents := yamlv3.NewDecoder(bytes.NewReader(data))
+	err := documents.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, syntaxError(err, file)
+	}
+	if times {
+		var second yamlv3.Node
+		switch err := documents.Decode(&second); {
+		case err == nil:
+			return nil, &Error{File: file, Line: second.Line, Column: second.Column, Problem: "a second document, and only one is allowed"}
+		case !errors.Is(err, io.EOF):
+			return nil, syntaxError(err, file)
+		}
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil

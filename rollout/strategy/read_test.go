@@ -168,6 +168,7 @@ func TestProblems(t *testing.T) {
 		{"two actions", "action: {plan: x, task: y}", `an action cannot have both a plan and a task`},
 		{"not a mapping", "- a", `a strategy file must be a mapping`},
 		{"not YAML", "a: [", `f.yaml:1:`},
+		{"second document", "kind: apply\n---\nrelease: a", `f.yaml:2:1: a second document, and only one is allowed`},
 		{"alias", "kind: &a apply\nrelease: *a", `f.yaml:2:10: alias *a`},
 		{"targets by wave", "targets: {names: [a], freeze: false}", `the only value is true`},
 	} {

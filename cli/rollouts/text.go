@@ -21,13 +21,22 @@ func because(text, reason string) string {
 	return text + ": " + reason
 }
 
-// oneLine writes a text with several lines as one.
+// oneLine writes a text with several lines as one. A line without a mark at its end gets a full stop.
 func oneLine(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
+	var one strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if said := one.String(); said != "" {
+			if !strings.ContainsAny(said[len(said)-1:], ".:;,!?") {
+				one.WriteByte('.')
+			}
+			one.WriteByte(' ')
+		}
+		one.WriteString(line)
 	}
-	return strings.Join(lines, " ")
+	return one.String()
 }
 
 // by adds a person and a reason to a text.

@@ -79,6 +79,11 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 			}
 		}
 	}
+	if st.Action.Task != "" { // A task that cannot run would fail on each node.
+		if _, err := v.Task(ctx, st.Action.Task, st.Action.Params, o.noop); err != nil {
+			return nil, err
+		}
+	}
 	now := time.Now().UTC()
 	spec := rollout.Spec{Strategy: *st, Author: v.User, Noop: o.noop, Emergency: o.urgent}
 	var of *release.Release

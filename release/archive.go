@@ -187,7 +187,8 @@ func (a *Archive) Get(ctx context.Context, id store.Digest) (*Release, error) {
 	return Parse(text)
 }
 
-// Catalog returns the catalog of a node with its secrets decrypted.
+// Catalog returns the catalog of a node with its secrets decrypted. It is an error if the catalog does not have the
+// digest n.Catalog: a release from elsewhere could hide a change in this way.
 func (a *Archive) Catalog(ctx context.Context, n Node, v seal.Vault) (*catalog.Catalog, error) {
 	text, err := a.store.Get(ctx, n.Blob)
 	if err != nil {
@@ -197,7 +198,13 @@ func (a *Archive) Catalog(ctx context.Context, n Node, v seal.Vault) (*catalog.C
 	if err != nil {
 		return nil, fmt.Errorf("the catalog %s in the store: %w", n.Blob, err)
 	}
-	return v.Open(ctx, c)
+	if c, err = v.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	if got := store.Digest(c.Digest()); got != n.Catalog {
+		return nil, fmt.Errorf("the catalog %s in the store has the digest %s, and not %s as in the release", n.Blob, got, n.Catalog)
+	}
+	return c, nil
 }
 
 // Content returns a file that catalogs need.

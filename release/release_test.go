@@ -287,6 +287,21 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestOtherCatalog reads a catalog that is not the one that the release claims. Compare takes the catalogs of equal digests
+// for equal, so such a release could hide a change.
+func TestOtherCatalog(t *testing.T) {
+	a := archive(t)
+	r := create(t, a, map[string]*catalog.Catalog{"a": motd(t, "1"), "b": motd(t, "2")})
+	n := r.Nodes["a"]
+	if c, err := a.Catalog(t.Context(), n, vault()); err != nil || c.Digest() != string(n.Catalog) {
+		t.Fatal(err)
+	}
+	n.Blob = r.Nodes["b"].Blob
+	if _, err := a.Catalog(t.Context(), n, vault()); err == nil || !strings.Contains(err.Error(), string(n.Catalog)) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	good := create(t, archive(t), map[string]*catalog.Catalog{"a": motd(t, "1")})
 	for name, text := range map[string]string{

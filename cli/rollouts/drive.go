@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"bolt/cli"
 	"bolt/event"
 	"bolt/format/fault"
+	"bolt/internal/readfile"
 	"bolt/inventory"
 	"bolt/output/layout"
 	"bolt/release"
@@ -393,11 +393,11 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 			}
 			return list[0], inv.Prepare(ctx, list)
 		},
-		Script: func(_ context.Context, path string) (run.Action, error) {
+		Script: func(ctx context.Context, path string) (run.Action, error) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(v.Project, path)
 			}
-			data, err := os.ReadFile(path)
+			data, err := readfile.Read(ctx, path, readfile.Payload)
 			if err != nil {
 				return nil, err
 			}

@@ -67,7 +67,7 @@ func (o *PlanOptions) Check() error {
 
 // draft makes the first event of a rollout. Nothing is stored.
 func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollout.Created, error) {
-	st, err := readStrategy(o.strategy)
+	st, err := readStrategy(ctx, o.strategy)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
+	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"
 	"bolt/output/layout"
@@ -180,12 +181,12 @@ func (v *Invocation) signers(ctx context.Context) (*signature.Signers, error) {
 }
 
 // readStrategy reads a strategy file. Without a file, all nodes are one wave.
-func readStrategy(path string) (*strategy.Strategy, error) {
+func readStrategy(ctx context.Context, path string) (*strategy.Strategy, error) {
 	if path == "" {
 		s := strategy.Default()
 		return &s, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readfile.Read(ctx, path, readfile.Config)
 	if err != nil {
 		return nil, fault.File(path, err, "The strategy file '%s' could not be read: %v", path, fault.WithoutPath(err))
 	}

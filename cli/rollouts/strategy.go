@@ -66,7 +66,7 @@ strategy:
 `
 
 // Strategy carries out rollout strategy.
-func (v *Invocation) Strategy(_ context.Context, o *StrategyOptions) error {
+func (v *Invocation) Strategy(ctx context.Context, o *StrategyOptions) error {
 	if o.action == "new" {
 		f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, fs.ErrExist) {
@@ -81,7 +81,7 @@ func (v *Invocation) Strategy(_ context.Context, o *StrategyOptions) error {
 		}
 		return v.done("Wrote the strategy file %s", o.file)
 	}
-	st, err := readStrategy(o.file)
+	st, err := readStrategy(ctx, o.file)
 	if err != nil {
 		return err
 	}

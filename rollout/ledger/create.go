@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"bolt/format/fault"
 	"bolt/rollout"
 	"bolt/store"
+	"bolt/store/hold"
 )
 
 func now() time.Time { return time.Now().UTC() }
@@ -63,22 +63,18 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("node %s is in rollout %s, which has not ended (it is %s)", o.Node, o.Rollout, o.Phase)
 }
 
-const (
-	// creating is the lease under which rollouts are made, so that of two rollouts with the same node the later
-	// one is refused.
-	creating      = "rollouts"
-	creatingLimit = time.Minute
-	creatingPause = 50 * time.Millisecond
-)
+// creating is the lease under which rollouts are made, so that of two rollouts with the same node the later one is
+// refused.
+const creating = "rollouts"
 
-// Create begins the log of a rollout. If there is a later rollout, it gets another ID. The error is a *BusyError if another rollout that has not ended has
-// one of its nodes.
+// Create begins the log of a rollout. If there is a later rollout, it gets another ID. The error is a *BusyError if
+// another rollout that has not ended has one of its nodes. Create waits while another process makes a rollout.
 func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) error {
-	lease, err := l.leased(ctx, holder)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }()
+	wait := func(*store.HeldError) error { return nil }
+	return hold.While(ctx, l.logs, creating, holder, wait, func(ctx context.Context, _ store.Fence) error { return l.create(ctx, c) })
+}
+
+func (l *Ledger) create(ctx context.Context, c *rollout.Created) error {
 	open, err := l.Open(ctx)
 	if err != nil {
 		return err
@@ -118,21 +114,6 @@ func (l *Ledger) free(ctx context.Context, id string) (string, error) {
 
 // stamp is the time in an ID.
 func stamp(id string) string { return id[:min(len(id), len(stampForm))] }
-
-// leased waits for the lease under which rollouts are made.
-func (l *Ledger) leased(ctx context.Context, holder string) (store.Lease, error) {
-	for {
-		lease, err := l.logs.Lease(ctx, creating, holder, creatingLimit)
-		if _, held := errors.AsType[*store.HeldError](err); !held {
-			return lease, err
-		}
-		select {
-		case <-time.After(creatingPause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
 
 // A Last is the release of a node, as the rollouts of a store know it.
 type Last struct {

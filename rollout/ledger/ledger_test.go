@@ -1,15 +1,18 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/rollout"
 	"bolt/rollout/strategy"
+	"bolt/store"
 	"bolt/store/files"
 )
 
@@ -188,6 +191,40 @@ func TestLast(t *testing.T) {
 	if err != nil || len(last) != 2 || last["n"] != (Last{"r2", "c2", true}) || last["m"] != (Last{"r1", "c1", false}) {
 		t.Errorf("%v, %v", last, err)
 	}
+}
+
+// slowStore takes minutes to read a log.
+type slowStore struct{ store.Store }
+
+const slowness = 5 * time.Minute
+
+func (s slowStore) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
+	time.Sleep(slowness)
+	return s.Store.Load(ctx, log, after)
+}
+
+// TestSlowCreate checks that Create has its lease as long as it reads the other rollouts, so that no other process makes a
+// rollout of the same node.
+func TestSlowCreate(t *testing.T) {
+	s, err := files.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := In(s).Create(t.Context(), created(t, "20260101-000000-web", "n"), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan error)
+		go func() { done <- In(slowStore{s}).Create(t.Context(), created(t, "20260101-000000-db", "m"), "ann") }()
+		time.Sleep(slowness - time.Second)
+		_, err := s.Lease(t.Context(), creating, "ben", time.Minute)
+		if held, is := errors.AsType[*store.HeldError](err); !is || held.Holder != "ann" {
+			t.Errorf("%v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestIDs(t *testing.T) {

@@ -154,8 +154,8 @@ func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, err
 		return Fails, failed(err)
 	}
 	if later != "" {
-		e := fault.New(ledger.Kind, "The rollout %s has run on the node %s since, so the rollout %s cannot be rolled back", later, node, id)
-		e.Hint = "roll back the later rollout first: bolt rollout rollback " + later
+		e := fault.New(ledger.Kind, "The later rollout %s has the node %s, so the rollout %s cannot be rolled back", later, node, id)
+		e.Hint = fmt.Sprintf("roll back the later rollout first (bolt rollout rollback %s), or abort it if it has not started (bolt rollout abort %[1]s)", later)
 		return Fails, e
 	}
 	return v.steer(ctx, o, func(*rollout.State) (rollout.Event, error) {

@@ -166,8 +166,8 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 	return last, nil
 }
 
-// Since returns a rollout that has run on a node of another rollout since that one was made, and the node; "" if there
-// is none. Its own rollbacks are left out.
+// Since returns a later rollout that is in the way of the rollback of a rollout, and a node of both; "" if there is none. Such
+// a rollout has run on the node, or has not ended and so can still run on it. The rollout's own rollbacks are left out.
 func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, err error) {
 	ids, err := l.IDs(ctx)
 	if err != nil {
@@ -180,12 +180,13 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 			return "", "", err
 		}
 		c := other.Created()
-		if c.Noop || !c.Strategy.Action.IsZero() {
+		leaves := !c.Noop && c.Strategy.Action.IsZero() // it leaves another release on its nodes
+		if other.Ended() && !leaves {
 			continue
 		}
 		status := other.Status().Nodes
 		for _, n := range c.Nodes {
-			if _, has := s.Node(n.Name); has && status[n.Name].Attempts > 0 {
+			if _, has := s.Node(n.Name); has && (!other.Ended() || status[n.Name].Attempts > 0) {
 				return c.Rollout, n.Name, nil
 			}
 		}

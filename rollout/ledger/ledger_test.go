@@ -227,6 +227,30 @@ func TestSlowCreate(t *testing.T) {
 	})
 }
 
+// TestSinceOpen checks that a rollout is not rolled back while a later one waits for one of its nodes, also if the later one
+// is in noop mode.
+func TestSinceOpen(t *testing.T) {
+	l := ledgerOf(t)
+	first := new(rollout.State)
+	if err := first.Apply(rollout.Record{Revision: 1, Time: time.Now(), Event: created(t, "20260101-000000-web", "n", "m")}); err != nil {
+		t.Fatal(err)
+	}
+	later := created(t, "20260102-000000-db", "m")
+	later.Noop = true
+	if err := l.Create(t.Context(), later, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if id, node, err := l.Since(t.Context(), first); id != later.Rollout || node != "m" || err != nil {
+		t.Errorf("%s, %s, %v", id, node, err)
+	}
+	if _, err := l.Append(t.Context(), later.Rollout, 1, 0, &rollout.Ended{State: rollout.Aborted}); err != nil {
+		t.Fatal(err)
+	}
+	if id, _, err := l.Since(t.Context(), first); id != "" || err != nil {
+		t.Errorf("%s, %v", id, err)
+	}
+}
+
 func TestIDs(t *testing.T) {
 	if id := NewID("Web 1", time.Date(2026, 9, 1, 2, 3, 4, 0, time.UTC)); id != "20260901-020304-web-1" {
 		t.Error(id)

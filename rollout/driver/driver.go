@@ -93,10 +93,10 @@ type Options struct {
 	Wait bool
 	// Pause makes Drive record a pause if ctx ends. Without it, the next driver goes on by itself.
 	Pause bool
-	// Events takes events after they are recorded, also those of other processes. It is called from one
-	// goroutine at a time; nil discards.
+	// Events takes events after they are recorded, also those of other processes; nil discards. It is called for a
+	// rollout and for its rollback, and these calls can be at the same time.
 	Events func(rollout string, records []rollout.Record)
-	// Warn takes warnings; nil discards.
+	// Warn takes warnings, as Events does; nil discards.
 	Warn func(id, text string)
 }
 

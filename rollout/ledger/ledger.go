@@ -90,7 +90,7 @@ func (l *Ledger) States(ctx context.Context, ids []string) iter.Seq2[*rollout.St
 	return func(yield func(*rollout.State, error) bool) {
 		for _, id := range ids {
 			s := new(rollout.State)
-			_, err := l.Catch(ctx, id, s)
+			err := l.fold(ctx, id, s, func(rollout.Record) {})
 			if err == nil && s.Revision() == 0 {
 				continue
 			}

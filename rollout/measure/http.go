@@ -60,7 +60,7 @@ func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w word
 func request(ctx context.Context, client *http.Client, h *gate.HTTP, c conditions, w words) Value {
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(h.Method, http.MethodGet), w.replace(h.URL, inURL), strings.NewReader(w.replace(h.Body, plain)))
 	if err != nil {
-		return failure(err)
+		return failure(withoutAddress(err))
 	}
 	for name, v := range h.Headers {
 		req.Header.Set(name, w.replace(v, plain))
@@ -74,10 +74,7 @@ func request(ctx context.Context, client *http.Client, h *gate.HTTP, c condition
 		return Value{Outcome: gate.Failed, Reason: "the connection was refused"}
 	}
 	if err != nil {
-		if e, is := errors.AsType[*url.Error](err); is {
-			err = e.Err // the address can have secrets
-		}
-		return failure(err)
+		return failure(withoutAddress(err))
 	}
 	defer resp.Body.Close()
 	if want := cmp.Or(h.Status, http.StatusOK); resp.StatusCode != want {
@@ -100,6 +97,14 @@ func request(ctx context.Context, client *http.Client, h *gate.HTTP, c condition
 		return Value{Outcome: gate.Successful, Value: resp.StatusCode}
 	}
 	return c.judge(ctx, data(resp, body))
+}
+
+// withoutAddress removes the address of a request from an error, because it can have secrets.
+func withoutAddress(err error) error {
+	if e, is := errors.AsType[*url.Error](err); is {
+		return e.Err
+	}
+	return err
 }
 
 // inURL makes a name safe in an address. An IPv6 address stays as it is.

@@ -107,7 +107,8 @@ func TestHTTP(t *testing.T) {
 		"time-out":           {url: "/slow", late: true, want: gate.Error},
 		"nothing listens":    {url: closed.URL, want: gate.Failed},
 		"no such host":       {url: "http://nowhere.invalid/", want: gate.Error},
-		"an address of none": {url: "http://[", want: gate.Error},
+		"an address of none": {url: "http://user:secret@[", want: gate.Error},
+		"a bad address":      {url: "http://a/?key=secret%{{node}}\x7f", want: gate.Error},
 	} {
 		if strings.HasPrefix(c.url, "/") {
 			c.url = server.URL + c.url
@@ -119,7 +120,7 @@ func TestHTTP(t *testing.T) {
 		m := means(nil, nil, nil, new([]string))
 		v := m.Gate(ctx, &gate.Spec{HTTP: &gate.HTTP{URL: c.url, Status: c.status, Match: c.match}, OK: c.ok}, &Subject{Place: gate.Wave, Nodes: []string{"web1", "web2"}})
 		cancel()
-		if v.Outcome != c.want {
+		if v.Outcome != c.want || strings.Contains(v.Reason, "secret") {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

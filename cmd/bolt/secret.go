@@ -106,11 +106,12 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 	return written(listing.PrintAnswer(out, terminal, value))
 }
 
-// vault has the keys of the project.
+// vault has the keys of the project. Several goroutines call its functions, so the plugins are made before.
 func (a *app) vault() seal.Vault {
+	plugins := a.plugins()
 	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
 		return func(ctx context.Context, text string) (string, error) {
-			v, err := a.plugins().Call(ctx, secretPlugin, hook, ordered.Of(option, text))
+			v, err := plugins.Call(ctx, secretPlugin, hook, ordered.Of(option, text))
 			if err != nil {
 				return "", err
 			}

@@ -88,7 +88,7 @@ type NodeStarted struct {
 	Reason  string            `json:"reason,omitempty"`
 }
 
-// NodeProgress is the progress of a run: NodeLocked, NodeSending, NodeSent or NodeApplying. It changes no decision.
+// NodeProgress is the progress of a run: NodeLocked, NodeSending or NodeApplying. It changes no decision.
 type NodeProgress struct {
 	Node  string    `json:"node"`
 	Run   string    `json:"run"`

@@ -38,7 +38,7 @@ func (s *State) applyNode(e Event, at int64) error {
 			return err
 		}
 		switch e.State {
-		case NodeLocked, NodeSending, NodeSent, NodeApplying:
+		case NodeLocked, NodeSending, NodeApplying:
 			n.state = e.State
 			return nil
 		}

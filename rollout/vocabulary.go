@@ -40,7 +40,6 @@ const (
 	NodePending     NodeState = "pending"
 	NodeLocked      NodeState = "locked"  // the driver holds the lock of the node; hooks run in this state
 	NodeSending     NodeState = "sending" // a run is intended
-	NodeSent        NodeState = "sent"
 	NodeApplying    NodeState = "applying"
 	NodeVerifying   NodeState = "verifying"
 	NodeSoakingNow  NodeState = "soaking"

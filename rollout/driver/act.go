@@ -16,9 +16,9 @@ import (
 // A job is something that is in work.
 type job struct{ cancel context.CancelCauseFunc }
 
-// A result is the end of a job.
+// A result is the end of a job, or an event in the middle of it.
 type result struct {
-	key   string
+	key   string        // of a job that has ended
 	event rollout.Event // nil if there is nothing to record
 	rest  *End          // of a rollback that waits
 	err   error         // of a rollback
@@ -55,6 +55,9 @@ func (d *driver) act(e rollout.Event) {
 	switch e := e.(type) {
 	case *rollout.NodeStarted:
 		r := d.node(e.Node, e.Run, e.Noop)
+		r.Began = func() {
+			d.results <- result{event: &rollout.NodeProgress{Node: e.Node, Run: e.Run, State: rollout.NodeApplying}}
+		}
 		d.start(e.Run, time.Duration(e.Timeout), func(ctx context.Context) result { return result{event: finished(r, d.apply(ctx, r))} })
 	case *rollout.NodeAsked:
 		r := d.node(e.Node, e.Run, d.state.Created().Noop)
@@ -81,7 +84,7 @@ func (d *driver) act(e rollout.Event) {
 func (d *driver) node(name, run string, noop bool) *Run {
 	created := *d.state.Created()
 	n, _ := d.state.Node(name)
-	return &Run{Rollout: &created, Node: n, ID: run, Noop: noop}
+	return &Run{Rollout: &created, Node: n, ID: run, Noop: noop, Began: func() {}}
 }
 
 // finished returns the result of a run. Its reason can be a text of the node, so it is cut: each node adds it to the log.

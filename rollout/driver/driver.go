@@ -2,7 +2,7 @@
 //
 // [Drive] leases the rollout, folds its log, calls rollout.Step and appends the decisions. It performs
 // an event only after the event is on the disk. The results are events of the next append. All
-// events that are known at a time are appended together, so a node costs two appends at most.
+// events that are known at a time are appended together, so a node costs three appends at most: its start, the beginning of its run and the result.
 //
 // Another process can append commands, such as a pause, at any time. The driver folds them before
 // its next decision. If the driver dies, the next one asks the nodes that were in work.
@@ -41,6 +41,8 @@ type Run struct {
 	Node    rollout.Node
 	ID      string
 	Noop    bool
+	// Began records that the node has begun the run: it applies its catalog now. Apply calls it at most once.
+	Began func()
 }
 
 // A Result is the result of a run, with the fields of rollout.NodeFinished.

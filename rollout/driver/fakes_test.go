@@ -171,6 +171,7 @@ func (f *nodes) Apply(ctx context.Context, r *Run) Result {
 	}
 	f.runs[r.ID], f.inWork[r.Node.Name] = nil, r.ID
 	f.mu.Unlock()
+	r.Began()
 	out := Result{Outcome: rollout.OutcomeDone, Reason: f.reason}
 	if f.result != nil {
 		out.Outcome = f.result(r)

@@ -43,8 +43,6 @@ type Options struct {
 	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
 	Delivery fleet.Delivery // Helpers, Dir, Setting and By
 	Version  string         // of bolt
-	// Report takes the report of each run; nil discards.
-	Report func(r *driver.Run, t *inventory.Target, c *catalog.Catalog, done *report.Run)
 	// Sink takes the events of targets, one at a time; nil discards.
 	Sink event.Sink
 }
@@ -80,6 +78,7 @@ func (f *Fleet) Apply(ctx context.Context, r *driver.Run) driver.Result {
 		for name, v := range action.Params {
 			params[name] = v
 		}
+		r.Began()
 		if _, err := f.o.Plan(ctx, action.Plan, params); err != nil {
 			if ctx.Err() != nil {
 				return driver.Result{Outcome: rollout.OutcomeCancelled, Reason: err.Error(), Changed: !r.Noop}
@@ -94,6 +93,7 @@ func (f *Fleet) Apply(ctx context.Context, r *driver.Run) driver.Result {
 		if err != nil {
 			return failed(err)
 		}
+		r.Began()
 		res := f.run(ctx, task, t, nil)
 		out := outcome(res)
 		out.Changed = !r.Noop && out.Outcome != rollout.OutcomeUnreachable && out.Outcome != rollout.OutcomeAuth
@@ -114,13 +114,12 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	}
 	d := f.delivery(r)
 	var refused *remote.RefusedError
-	var done *report.Run
 	a := &fleet.Apply{
 		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
 		Compile: func(context.Context, *inventory.Target, *ordered.Map, bool) (*catalog.Catalog, error) { return c, nil },
 		Deliver: func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
-			var err error
-			done, err = d.Deliver(ctx, site, c, each)
+			r.Began()
+			done, err := d.Deliver(ctx, site, c, each)
 			refused, _ = errors.AsType[*remote.RefusedError](err)
 			return done, err
 		},
@@ -128,9 +127,6 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	}
 	a.Compiles(1)
 	res := f.run(ctx, a, t, nil)
-	if done != nil && f.o.Report != nil {
-		f.o.Report(r, t, c, done)
-	}
 	if refused != nil {
 		if refused.Kind == frame.KindTwice { // another driver has started this very run
 			return f.Ask(ctx, r)

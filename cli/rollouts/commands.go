@@ -8,6 +8,7 @@ import (
 	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/output/layout"
+	"bolt/release"
 	"bolt/rollout"
 	"bolt/rollout/driver"
 	"bolt/rollout/ledger"
@@ -65,6 +66,73 @@ func (v *Invocation) Reject(ctx context.Context, o *CommandOptions) error {
 func (v *Invocation) Promote(ctx context.Context, o *CommandOptions) error {
 	return v.command(ctx, o, func(*rollout.State) (rollout.Event, error) {
 		return &rollout.Promoted{By: v.User, Reason: o.reason}, nil
+	})
+}
+
+// EditOptions are those of rollout edit.
+type EditOptions struct {
+	CommandOptions
+	strategy string
+}
+
+// Bind reads the flags and arguments.
+func (o *EditOptions) Bind(b *cli.Binder) {
+	o.CommandOptions.Bind(b)
+	b.Text("strategy", &o.strategy)
+}
+
+// Check requires a strategy.
+func (o *EditOptions) Check() error {
+	if o.strategy == "" {
+		return cli.Errorf("Must specify the new strategy with --strategy")
+	}
+	return nil
+}
+
+// Edit carries out rollout edit: a rollout whose first wave has not started gets another strategy. It keeps its nodes, its release and
+// its action. Approvals are bound to the digest of the strategy, so the earlier ones are void.
+func (v *Invocation) Edit(ctx context.Context, o *EditOptions) error {
+	st, err := readStrategy(ctx, o.strategy)
+	if err != nil {
+		return err
+	}
+	b, _, s, err := v.find(ctx, &o.RolloutOptions)
+	if err != nil {
+		return err
+	}
+	c := s.Created()
+	st.Action = c.Strategy.Action
+	spec := rollout.Spec{Rollout: c.Rollout, Release: c.Release, Sequence: c.Sequence, Strategy: *st}
+	var of *release.Release
+	if c.Release != "" {
+		if of, err = v.admitted(ctx, b, c.Release, ""); err != nil {
+			return err
+		}
+	}
+	inv, err := v.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		names[i] = n.Name
+	}
+	targets, err := inv.Targets(ctx, names)
+	if err == nil {
+		err = inv.Prepare(ctx, targets)
+	}
+	if err != nil {
+		return err
+	}
+	if spec.Nodes, err = v.nodes(ctx, b, targets, st, of); err != nil {
+		return err
+	}
+	n, err := rollout.New(spec)
+	if err != nil {
+		return failed(err)
+	}
+	return v.command(ctx, &o.CommandOptions, func(*rollout.State) (rollout.Event, error) {
+		return &rollout.Edited{Strategy: n.Strategy, StrategyDigest: n.StrategyDigest, Nodes: n.Nodes, Waves: n.Waves, By: v.User, Reason: o.reason}, nil
 	})
 }
 

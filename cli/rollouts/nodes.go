@@ -109,10 +109,7 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 		return nil, err
 	}
 	created, err := rollout.New(spec)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return created, nil
+	return created, failed(err)
 }
 
 // admitted returns a release that can be rolled out.

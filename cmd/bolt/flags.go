@@ -88,7 +88,8 @@ const (
 	onSigners   = "signers"  // release show, release verify
 	onSign      = "sign"     // release sign
 	onGC        = "gc"       // release gc
-	onStrategy  = "strategy" // rollout plan, rollout start
+	onStrategy  = "strategy" // rollout plan, rollout start, rollout edit
+	onStages    = "stages"   // rollout plan, rollout start
 	onStart     = "start"    // rollout start
 	onRollout   = "rollout"  // commands that drive a rollout
 	onReason    = "reason"   // commands that change a rollout
@@ -241,9 +242,9 @@ func (s system) flags() []cli.Flag {
 		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
 		{Name: "strategy", Arg: "FILE", Complete: cli.FileOf("yaml", "yml"), Section: secRelease, On: onStrategy, Strict: true, Help: "The strategy file: waves, gates and limits. Without it, all nodes are one wave, and the first failure pauses the rollout."},
-		{Name: "plan", Arg: "NAME", Complete: s.names(publicPlans), Section: secRelease, On: onStrategy, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
-		{Name: "task", Arg: "NAME", Complete: s.names(publicTasks), Section: secRelease, On: onStrategy, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
-		{Name: "emergency", Section: secRelease, On: onStrategy, Strict: true, Help: "Start although there is a freeze, if the strategy allows this for emergencies."},
+		{Name: "plan", Arg: "NAME", Complete: s.names(publicPlans), Section: secRelease, On: onStages, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
+		{Name: "task", Arg: "NAME", Complete: s.names(publicTasks), Section: secRelease, On: onStages, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
+		{Name: "emergency", Section: secRelease, On: onStages, Strict: true, Help: "Start although there is a freeze, if the strategy allows this for emergencies."},
 		{Name: "yes", Section: secRelease, On: onStart, Strict: true, Help: "Start without a question."},
 		{Name: "wait", Section: secRelease, On: onRollout, Strict: true, Help: "Wait for approvals, windows and the end of pauses, instead of ending with the status 3."},
 		{Name: "reason", Arg: "TEXT", Section: secRelease, On: onReason, Strict: true, Help: "The reason, which the log of the rollout keeps."},

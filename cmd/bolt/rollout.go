@@ -190,11 +190,11 @@ func (s system) rolloutCommands() []command {
 	return []command{
 		{run: rolled((*rollouts.Invocation).PlanOnly), Command: cli.Command{
 			Name: "rollout plan", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitShown, Formats: plainFormats,
-			Lists: []string{onRelease, onStrategy, onParams, onNoop, onTargets, onInventory, onModules},
+			Lists: []string{onRelease, onStrategy, onStages, onParams, onNoop, onTargets, onInventory, onModules},
 		}},
 		{run: driven((*rollouts.Invocation).Start), Command: cli.Command{
 			Name: "rollout start", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitRollout, Formats: eventFormats,
-			Lists: append([]string{onStrategy, onStart, onParams, onRollout, onReason, onNoop, onTargets}, driving...),
+			Lists: append([]string{onStrategy, onStages, onStart, onParams, onRollout, onReason, onNoop, onTargets}, driving...),
 		}},
 		{run: driven((*rollouts.Invocation).Advance), Command: cli.Command{
 			Name: "rollout advance", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Formats: eventFormats,
@@ -202,6 +202,10 @@ func (s system) rolloutCommands() []command {
 		}},
 		shown("status", rolled((*rollouts.Invocation).Status)),
 		shown("watch", rolled((*rollouts.Invocation).Watch)),
+		{run: rolled((*rollouts.Invocation).Edit), Command: cli.Command{
+			Name: "rollout edit", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats,
+			Lists: append([]string{onStrategy, onInventory}, steering...),
+		}},
 		asked("pause", rolled((*rollouts.Invocation).Pause)),
 		{run: driven((*rollouts.Invocation).Resume), Command: cli.Command{
 			Name: "rollout resume", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitRollout, Formats: eventFormats,

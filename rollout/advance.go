@@ -138,7 +138,7 @@ func (d *decision) waits() (Phase, string) {
 		if len(need.Users) > 0 {
 			users = strings.Join(need.Users, ", ")
 		}
-		return AwaitingApproval, fmt.Sprintf("wave %d (%s) needs %d approvals (%s), and has %d", wave, d.created.Waves[d.wave].Name, need.Need, users, len(by))
+		return AwaitingApproval, fmt.Sprintf("wave %d (%s) waits for approval by %s: %d of %d", wave, d.created.Waves[d.wave].Name, users, len(by), need.Need)
 	}
 	if !d.calendar.Open && d.created.Strategy.Kind != strategy.Check {
 		return AwaitingWindow, d.calendar.Reason

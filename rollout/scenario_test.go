@@ -162,14 +162,14 @@ func TestApproval(t *testing.T) {
 	ok := func(by string) *Approved {
 		return &Approved{By: by, Wave: 1, Release: c.Release, Strategy: c.StrategyDigest}
 	}
-	g.is(AwaitingApproval, "wave 1 (first) needs 2 approvals (ann, bob, dev), and has 0")
+	g.is(AwaitingApproval, "wave 1 (first) waits for approval by ann, bob, dev: 0 of 2")
 	g.refuse(ok("eve"), "eve cannot approve wave 1")
 	g.refuse(ok("dev"), "dev is the author")
 	g.refuse(&Approved{By: "ann", Wave: 2, Release: c.Release, Strategy: c.StrategyDigest}, "wave 2 needs no approval")
 	g.refuse(&Approved{By: "ann", Wave: 1, Release: c.Release, Strategy: "other"}, "the approval is for another release or strategy")
 	g.do(ok("ann"))
 	g.do(ok("ann"))
-	g.is(AwaitingApproval, "has 1")
+	g.is(AwaitingApproval, ": 1 of 2")
 	if wave, need, by := g.s.Approval(g.now); wave != 1 || need.Need != 2 || !slices.Equal(by, []string{"ann"}) {
 		t.Errorf("wave %d needs %+v, and has %v", wave, need, by)
 	}
@@ -178,13 +178,13 @@ func TestApproval(t *testing.T) {
 	st.Rules.Parallel.Max = 7
 	edited := create(t, st, c.Nodes)
 	g.do(&Edited{Strategy: edited.Strategy, StrategyDigest: edited.StrategyDigest, Nodes: edited.Nodes, Waves: edited.Waves, By: "dev"})
-	g.is(AwaitingApproval, "has 0")
+	g.is(AwaitingApproval, ": 0 of 2")
 	g.refuse(ok("bob"), "the approval is for another release or strategy")
 	c = *g.s.Created()
 	g.do(ok("ann"))
 	g.pass(9 * time.Hour)
 	g.do(ok("bob"))
-	g.is(AwaitingApproval, "has 1")
+	g.is(AwaitingApproval, ": 1 of 2")
 	g.do(ok("ann"))
 	g.is(Running, "wave 1")
 	g.refuse(&Edited{Strategy: edited.Strategy, StrategyDigest: edited.StrategyDigest, Nodes: edited.Nodes, Waves: edited.Waves, By: "dev"}, "after the start of the first wave")

@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,14 @@ func (v *Invocation) Pause(ctx context.Context, o *CommandOptions) error {
 
 // Approve carries out rollout approve. The approval is bound to the release and the strategy that the rollout has now.
 func (v *Invocation) Approve(ctx context.Context, o *CommandOptions) error {
+	next := 0
 	return v.command(ctx, o, func(s *rollout.State) (rollout.Event, error) {
 		c := s.Created()
-		return &rollout.Approved{By: v.User, Wave: s.Wave() + 1, Release: c.Release, Strategy: c.StrategyDigest, Reason: o.reason}, nil
+		// Another person can have approved the wave at the same time, and it has started.
+		if next = cmp.Or(next, s.Wave()+1); next != s.Wave()+1 {
+			return nil, fault.New(ledger.Kind, "Wave %d has started meanwhile, so its approval was not recorded", next)
+		}
+		return &rollout.Approved{By: v.User, Wave: next, Release: c.Release, Strategy: c.StrategyDigest, Reason: o.reason}, nil
 	})
 }
 

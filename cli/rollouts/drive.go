@@ -155,48 +155,62 @@ func (v *Invocation) ended(ctx context.Context, b *book, id string) error {
 type AdvanceOptions struct{ RolloutOptions }
 
 // Advance carries out rollout advance: it performs all due steps. Without an argument, it does this for all rollouts that have
-// not ended.
+// not ended. An error of one rollout does not keep the others from advancing.
 func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, error) {
 	b, err := v.open(ctx, &o.StateOptions)
 	if err != nil {
 		return Fails, err
 	}
-	var ids []string
 	if o.rollout != "" {
 		id, err := b.ledger.Find(ctx, o.rollout)
 		if err != nil {
 			return Fails, failed(err)
 		}
-		ids = []string{id}
-	} else {
-		open, err := b.ledger.Open(ctx)
-		if err != nil {
-			return Fails, failed(err)
+		return v.advance(ctx, b, id)
+	}
+	ids, err := b.ledger.IDs(ctx)
+	if err != nil {
+		return Fails, failed(err)
+	}
+	code, none := Succeeds, true
+	for _, id := range ids {
+		if ledger.IsRollback(id) { // the driver of the parent drives a rollback
+			continue
 		}
-		for _, s := range open {
-			if s.Created().Parent == "" { // the driver of the parent drives a rollback
-				ids = append(ids, s.Created().Rollout)
+		for s, err := range b.ledger.States(ctx, []string{id}) {
+			if err == nil && s.Ended() {
+				continue
+			}
+			none = false
+			got := Fails
+			if err == nil {
+				got, err = v.advance(ctx, b, id)
+			}
+			if errors.Is(err, run.ErrStopped) {
+				return Fails, err
+			}
+			if err != nil {
+				v.Logs.Warn("rollout_advance", fmt.Sprintf("The rollout %s did not advance: %v", id, err))
+			}
+			if code == Succeeds || got == Fails {
+				code = got
 			}
 		}
 	}
-	code := Succeeds
-	for _, id := range ids {
-		got, err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
-		if held, is := errors.AsType[*store.HeldError](err); is {
-			fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
-			continue
-		}
-		if err != nil {
-			return Fails, err
-		}
-		if code == Succeeds || got == Fails {
-			code = got
-		}
-	}
-	if ids == nil && !v.Format.Data {
+	if none && !v.Format.Data {
 		return code, v.say("No rollout has to be advanced.")
 	}
 	return code, nil
+}
+
+// advance performs the due steps of one rollout, unless another process drives it.
+func (v *Invocation) advance(ctx context.Context, b *book, id string) (Code, error) {
+	code, err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
+	if held, is := errors.AsType[*store.HeldError](err); is {
+		fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
+		return Succeeds, nil
+	}
+	return code, err
 }
 
 // ResumeOptions are those of rollout resume.

@@ -118,7 +118,11 @@ func failed(err error) error {
 			Hint: "'bolt rollout watch' shows it. 'bolt rollout pause' lets it end",
 		}
 	}
-	return &fault.Error{Kind: ledger.Kind, Msg: fmt.Sprintf("The rollout: %v", err), Err: err}
+	e := &fault.Error{Kind: ledger.Kind, Msg: fmt.Sprintf("The rollout: %v", err), Err: err}
+	if damaged, is := errors.AsType[*store.DamagedError](err); is && damaged.Line > 0 {
+		e.Hint = "restore the file from a backup. If its rollout has ended, you can move the file away: other rollouts do not need it"
+	}
+	return e
 }
 
 // RolloutOptions are those of commands on one rollout.

@@ -73,7 +73,7 @@ type Options struct {
 // defaultWorkers is enough for many files to be flushed to the disk with one call.
 const defaultWorkers = 64
 
-// A Summary is what is known at the end of a run, besides the results.
+// A Summary is the outcome of a run as a whole. The results of resources are not in it.
 type Summary struct {
 	// Checked are the resources with a schedule that were applied.
 	Checked []catalog.Ref

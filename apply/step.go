@@ -88,7 +88,7 @@ func (s *step) noop(o *Options) bool {
 
 func (s *step) tagged(wanted []string) bool { return Tagged(s.ref, s.resource.Tags, wanted) }
 
-// Tagged reports whether a resource with some tags has one of those that are wanted. Its type and its title are tags, too.
+// Tagged reports whether a resource has one of the wanted tags. Its type and its title are tags, too.
 func Tagged(ref catalog.Ref, tags, wanted []string) bool {
 	return slices.ContainsFunc(wanted, func(t string) bool {
 		t = strings.ToLower(t)

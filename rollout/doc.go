@@ -21,8 +21,8 @@
 //   - [NodeStarted]: run the action on the node, and append [NodeFinished]. The driver enforces
 //     the timeout of the event.
 //   - [NodeAsked]: a run of an earlier driver has no result. Ask the node, and append
-//     NodeFinished with its result. If the node proves that the run was never started, the outcome
-//     is absent; if it cannot tell, the outcome is lost. The driver must not start the run again.
+//     NodeFinished with its result. The outcome is absent if the run was certainly never started on
+//     the node, and lost if the driver cannot find the result. The driver must not start the run again.
 //   - [NodeStop]: end the run after the resource in work. Append NodeFinished with the outcome
 //     cancelled, or with the outcome that the run had.
 //   - [HookStarted]: run the hook, and append [HookFinished]. A hook that was interrupted by

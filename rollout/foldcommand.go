@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// said is the reason of a command: the act, the person and the person's reason.
+// said returns the text of a command: the act, the user and the reason that the user gave.
 func said(act, by, reason string) string {
 	text := act
 	if by != "" {

@@ -12,7 +12,7 @@ import (
 	"bolt/run"
 )
 
-// A taskRun is a run of a task, or of what may do without the task.
+// A taskRun is an action with the parameters of a task: a tasks.Run, or the action of get_resources.
 type taskRun interface {
 	event.Action
 	Params() (params *ordered.Map, sensitive []string)

@@ -46,7 +46,7 @@ type Invocation struct {
 		prepare func([]*inventory.Target) (run.Action, error)) error
 }
 
-// An aged is the options about facts of an age: those that are missing or older.
+// aged selects targets by the age of their stored facts. Targets without stored facts are selected, too.
 type aged struct {
 	olderThan string
 	age       *time.Duration // nil without --older-than

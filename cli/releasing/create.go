@@ -49,8 +49,8 @@ func (o *CreateOptions) Check() error {
 	return nil
 }
 
-// Create creates a release and prints it. failed is set if a node could not be compiled; there
-// is no release then.
+// Create creates a release and prints it. without is set if a node could not be compiled. No
+// release is created then.
 func (v *Invocation) Create(ctx context.Context, o *CreateOptions) (without bool, err error) {
 	a, err := v.archive(ctx, &o.StateOptions)
 	if err != nil {

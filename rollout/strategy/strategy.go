@@ -133,8 +133,8 @@ const (
 // Values lists the reactions.
 func (Unexpected) Values() []string { return []string{string(PausePreview), string(AbortPreview)} }
 
-// A Wave is a step of the waves of a file. Exactly one of the keys Count, Percent, Group, Where, Ramp and
-// Rest says which nodes it takes. A step takes only nodes that no earlier step has taken.
+// A Wave is a step of the waves of a file. Exactly one of the fields Count, Percent, Group, Where, Ramp and
+// Rest is set, and selects the nodes of the step. A step takes only nodes that no earlier step has taken.
 type Wave struct {
 	Name    string            `json:"name,omitempty" doc:"The name of the wave in messages."`
 	Count   int               `json:"count,omitempty" doc:"A number of nodes."`

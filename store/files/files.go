@@ -21,9 +21,8 @@
 //
 // # Leases
 //
-// The holder of a lease also locks a file until its process ends. If the holder was a process of the same boot
-// of the machine and the file is no longer locked, another process can take the lease before its time ends. No
-// process therefore waits for a crashed process.
+// The holder of a lease also locks a file until its process ends. If the machine has not been started again and the file
+// is not locked, the holder has ended. Another process can then take the lease at once.
 package files
 
 import (

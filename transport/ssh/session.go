@@ -235,8 +235,8 @@ func (c *Conn) carry(to *shell.Stream, from io.Reader) {
 	}
 }
 
-// pump carries output from a channel to its taker, and throws away what comes
-// when there is none any more.
+// pump carries output from a channel to a stream. It discards the output that comes after the stream is
+// closed.
 func pump(to *shell.Stream, from io.Reader) {
 	if to.Carry(from) == nil {
 		io.Copy(io.Discard, from)

@@ -108,6 +108,7 @@ type compiler struct {
 	x        *environment.Evaluation
 	list     []*resource            // in the order of the catalog
 	byRef    map[eval.Ref]*resource // by titles and by aliases
+	combined map[string]*resource   // by names that only together with other parameters must differ
 	byType   map[string]*kin        // for collectors
 	main     *resource              // Class[main], which references do not find
 	classes  []string               // evaluated, in order
@@ -134,6 +135,7 @@ func newCompiler(x *environment.Evaluation) *compiler {
 	c := &compiler{
 		x:        x,
 		byRef:    make(map[eval.Ref]*resource),
+		combined: make(map[string]*resource),
 		byType:   make(map[string]*kin),
 		types:    make(map[string]resourceType),
 		defaults: make(map[*eval.Scope]map[string][]eval.Attribute),
@@ -200,13 +202,23 @@ func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Option
 	}
 	for rounds, more := 0, true; more; rounds++ {
 		if rounds > maxRounds {
-			return nil, eval.Errorf("limit", "instances of defined types declare others without an end")
+			return nil, c.endless()
 		}
 		if more, err = c.generate(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return v, c.finish(ctx)
+}
+
+// endless is the error for instances that declare others without an end. It names one of them.
+func (c *compiler) endless() error {
+	for _, r := range c.pending {
+		if r.form == syntax.Regular {
+			return at(r.pos, eval.Errorf("limit", "instances of %s declare others without an end", r.def.Name))
+		}
+	}
+	return eval.Errorf("limit", "collectors find new resources without an end")
 }
 
 // generate evaluates what was declared since it was called last: collectors, realize and
@@ -304,6 +316,13 @@ func (c *compiler) add(r *resource) error {
 			return eval.Errorf("duplicate-declaration", "%s cannot be %s too, which is declared already%s", reference(r.ref), reference(ref), old.where())
 		}
 		c.byRef[ref] = r
+	}
+	if key := r.combined(); key != "" {
+		if old := c.combined[key]; old != nil {
+			_, name := r.key()
+			return eval.Errorf("duplicate-declaration", "%s has the name %s, as %s has, which is declared already%s", reference(r.ref), value.ToString(name), reference(old.ref), old.where())
+		}
+		c.combined[key] = r
 	}
 	if r.ref.Type != "class" && r.ref.Type != "stage" {
 		r.within(c.owner(r.scope))

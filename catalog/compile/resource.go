@@ -232,6 +232,25 @@ func (r *resource) aliases() []string {
 	return list
 }
 
+// combined is the name of a resource together with the parameters that distinguish it from
+// others with the same name; "" if the type has no such parameters.
+func (r *resource) combined() string {
+	t := types.Find(r.ref.Type)
+	if t == nil || len(t.Also) == 0 {
+		return ""
+	}
+	_, name := r.key()
+	list := []string{r.ref.Type, value.ToString(name)}
+	for _, param := range t.Also {
+		text := ""
+		if v, is := r.params.GetString(param); is {
+			text = value.ToString(v)
+		}
+		list = append(list, text)
+	}
+	return fmt.Sprintf("%q", list)
+}
+
 // keyName is the parameter that names resources of the type.
 func (r *resource) keyName() string {
 	if t := types.Find(r.ref.Type); t != nil {

@@ -24,9 +24,11 @@ type Type struct {
 	Module string
 	// Key is the parameter that names the resource; its default is the title.
 	Key string
-	// Unique is set if no two resources can have the same value of Key. Puppet has types
-	// that need the values of several parameters to differ; they are not Unique here.
+	// Unique is set if no two resources can have the same value of Key.
 	Unique bool
+	// Also are the parameters of which one must differ if two resources have the same value
+	// of Key. A type with such parameters is not Unique.
+	Also []string
 	// Properties are the states of the resource that are compared and changed. Params
 	// say how this is done. Both are in the order of the reference.
 	Properties, Params []string
@@ -96,7 +98,7 @@ func all() []Type {
 		row("notify", "name", "message", "withpath"),
 		shared(row("package", "name", "ensure package_settings flavor mark",
 			"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
-				"install_only install_options uninstall_options allow_virtual reinstall_on_refresh")),
+				"install_only install_options uninstall_options allow_virtual reinstall_on_refresh"), "command", "provider"),
 		row("resources", "name", "", "purge unless_system_user unless_uid"),
 		row("schedule", "name", "", "range periodmatch period repeat weekday"),
 		row("selboolean", "name", "value", "persistent provider"),
@@ -104,7 +106,7 @@ func all() []Type {
 		row("service", "name", "ensure enable logonaccount flags",
 			"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider"),
 		row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
-		shared(row("sshkey", "name", "ensure key host_aliases target", "type provider")),
+		shared(row("sshkey", "name", "ensure key host_aliases target", "type provider"), "type"),
 		row("stage", "name", "", ""),
 		of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
 		shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
@@ -135,8 +137,9 @@ func of(module string, t Type) Type {
 	return t
 }
 
-// shared is for a type whose key several resources can have.
-func shared(t Type) Type {
-	t.Unique = false
+// shared is for a type whose key several resources can have. If the type has other
+// parameters of which one must then differ, also names them.
+func shared(t Type, also ...string) Type {
+	t.Unique, t.Also = false, also
 	return t
 }

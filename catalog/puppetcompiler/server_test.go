@@ -123,6 +123,7 @@ func TestServerFailures(t *testing.T) {
 		msg, hint string
 	}{
 		{"the code", says(500, plain, evaluation), "/e/site.pp:7:28: Evaluation Error: Error while evaluating a Function Call, nope", ""},
+		{"an error in JSON", says(500, "application/json", `{"message":"no class x","issue_kind":"RUNTIME_ERROR"}`), "no class x", ""},
 		{"broken", says(500, "text/html", "<html>"), "500 Internal Server Error", ""},
 		{"a bad request", says(400, plain, `Invalid input: {"persistence" missing-required-key}`), "400 Bad Request: Invalid input", ""},
 		{"not allowed", says(403, plain, "Forbidden request"), "403 Forbidden: Forbidden request", "auth.conf"},
@@ -147,7 +148,7 @@ func TestServerFailures(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			f, is := errors.AsType[*fault.Error](err)
-			if tt.name == "the code" && is || is && (f.Kind != kind || !strings.Contains(f.Hint, tt.hint)) || !is && tt.hint != "" {
+			if own := tt.name == "the code" || tt.name == "an error in JSON"; own && is || is && (f.Kind != kind || !strings.Contains(f.Hint, tt.hint)) || !is && tt.hint != "" {
 				t.Errorf("got %#v", err)
 			}
 		})

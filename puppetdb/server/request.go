@@ -2,8 +2,10 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,7 +221,26 @@ func (c *Client) request(ctx context.Context, server *url.URL, r *Request) (*htt
 // Advice, which names the service and its settings.
 
 func (s *Service) hintAuthority() string {
-	return fmt.Sprintf("the setting cacert must name the authority that %s's certificate is from", s.Name)
+	return fmt.Sprintf("the setting cacert must name the CA that signed %s's certificate", s.Name)
+}
+
+func (s *Service) hintName() string {
+	return fmt.Sprintf("server_urls must have a host name that is in %s's certificate", s.Name)
+}
+
+func (s *Service) hintExpired() string {
+	return fmt.Sprintf("renew %s's certificate, or set the clock of this machine", s.Name)
+}
+
+// hintCertificate is the hint for a certificate that could not be verified.
+func (s *Service) hintCertificate(err error) string {
+	if _, is := errors.AsType[x509.HostnameError](err); is {
+		return s.hintName()
+	}
+	if e, is := errors.AsType[x509.CertificateInvalidError](err); is && e.Reason == x509.Expired {
+		return s.hintExpired()
+	}
+	return s.hintAuthority()
 }
 
 func (s *Service) hintWho() string {
@@ -249,8 +270,8 @@ func (c *Client) unanswered(ctx context.Context, err error, patience time.Durati
 	timeout, isNet := errors.AsType[net.Error](err)
 	op, _ := errors.AsType[*net.OpError](err)
 	_, alert := errors.AsType[tls.AlertError](err)
-	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); distrusted {
-		f.Hint = c.service.hintAuthority()
+	if e, distrusted := errors.AsType[*tls.CertificateVerificationError](err); distrusted {
+		f.Hint = c.service.hintCertificate(e)
 	} else if alert || op != nil && op.Op == "remote error" {
 		f.Hint = c.service.hintWho()
 	} else if isNet && timeout.Timeout() {
@@ -292,16 +313,17 @@ func (c *Client) refused(res *http.Response, body io.Reader, r *Request) error {
 	return f
 }
 
-// message is what a server says of an error: text, or {"error": text}. Pages for
-// browsers say nothing.
+// message is what a server says of an error: text, {"error": text} as PuppetDB prints it,
+// or {"message": text} as Puppet Server does. Pages for browsers say nothing.
 func message(res *http.Response, body []byte) string {
 	var said struct {
-		Error string `json:"error"`
+		Error   string `json:"error"`
+		Message string `json:"message"`
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
-	case json.Unmarshal(body, &said) == nil && said.Error != "":
-		return said.Error
+	case json.Unmarshal(body, &said) == nil && cmp.Or(said.Error, said.Message) != "":
+		return cmp.Or(said.Error, said.Message)
 	case kind == "text/html":
 		return ""
 	}

@@ -18,7 +18,7 @@ func TestRubyTypes(t *testing.T) {
 		"e/modules/m/lib/puppet/type/gate.rb":      "Puppet::Type.newtype(:gate) do\n  ensurable\n  newparam(:path, namevar: true) do\n  end\nend\n",
 		"e/modules/m/lib/puppet/type/file_line.rb": "Puppet::Type.newtype(:file_line) do\n  newparam(:name, namevar: true)\n  newparam(:newest)\nend\n",
 		"e/manifests/site.pp": "gate { '/a': path => '/a', any => 1 }\ngate { 'b': path => '/b' }\nGate['b'] -> Gate['/a']\nnotify { 'x': require => Gate['/b'] }\n" +
-			"file_line { 'l': path => '/f', newest => 1 }\n",
+			"file_line { 'l': path => '/f', line => 'x', newest => 1 }\n",
 	})
 	s, err := site.Open(t.Context(), dir, "e", options, nil)
 	if err != nil {

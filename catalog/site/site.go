@@ -305,7 +305,7 @@ func warn(c *catalog.Catalog, log func(eval.Log)) {
 		if r.Virtual {
 			continue
 		}
-		for _, err := range types.Check(r) {
+		for _, err := range append(types.Check(r), types.CheckForms(r)...) {
 			at := syntax.Position{File: r.File, Line: r.Line}
 			log(eval.Log{Level: eval.Warning, Kind: KindValue, Msg: err.Error(), Pos: at})
 		}

@@ -65,6 +65,38 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 	return errs
 }
 
+// CheckForms returns the values of a resource that do not have the form that its type requires,
+// and the first problem with its parameters together. Check does not check these, because the
+// types that bolt applies check them when a run is prepared. Values of secrets and Deferred
+// values are treated as by Check.
+func CheckForms(r *catalog.Resource) (errs []*ValueError) {
+	bad := func(param, problem string) { errs = append(errs, &ValueError{r, param, problem}) }
+	typ := strings.ToLower(r.Type)
+	for name, v := range r.Params.All() {
+		if f, is := forms()[typ][name]; is {
+			if problem := f.problem(v, r.Secret(name)); problem != "" {
+				bad(name, problem)
+			}
+		}
+		if text, is := word(v); name == "noop" && Find(typ) != nil && is && text != "true" && text != "false" {
+			bad(name, fmt.Sprintf("cannot be %q: it can be true or false", text))
+		}
+	}
+	if t := Find(typ); t != nil && r.Params.Value(t.Key) == nil {
+		if f, is := forms()[typ][t.Key]; is {
+			if problem := f.problem(r.Title, false); problem != "" {
+				bad(t.Key, problem)
+			}
+		}
+	}
+	if rule := rules()[typ]; rule != nil {
+		if param, problem := rule(r); problem != "" {
+			bad(param, problem)
+		}
+	}
+	return errs
+}
+
 // levels are the words for the parameter loglevel.
 var levels = strings.Fields("debug info notice warning err alert emerg crit verbose")
 

@@ -116,3 +116,52 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckForms(t *testing.T) {
+	for text, want := range map[string]string{
+		resource("Cron[x]", `"minute":["*/5",59],"hour":24,"month":"Jan","special":"absent"`):             `The parameter hour of Cron[x] must be an hour from 0 to 23, a range, a step such as */2, or a list of these, and is "24"`,
+		resource("Cron[x]", `"special":"daily","minute":1`):                                               "The parameter special of Cron[x] cannot be used together with minute",
+		resource("Yumrepo[x]", `"enabled":2,"baseurl":"http://a/b","cost":"absent","priority":"-1"`):      `The parameter enabled of Yumrepo[x] must be 1, 0, true, false, yes, no or absent, and is "2"`,
+		resource("Yumrepo[x]", `"baseurl":"a/b"`):                                                         `The parameter baseurl of Yumrepo[x] must be URLs with file, http, https or ftp, and is "a/b"`,
+		resource("Augeas[x]", `"incl":"/x"`):                                                              "The parameter incl of Augeas[x] cannot be used without lens",
+		resource("Augeas[x]", `"lens":"X.lns"`):                                                           "The parameter lens of Augeas[x] cannot be used without incl",
+		resource("Archive[/x]", `"source":"x","url":"http://x"`):                                          "The parameter source of Archive[/x] must be a URL or an absolute path, and is \"x\"\nThe parameter url of Archive[/x] cannot be used together with source",
+		resource("Archive[/x]", `"source":"C:/x","checksum":"abcdef"`):                                    "",
+		resource("Filebucket[x]", `"path":"x"`):                                                           `The parameter path of Filebucket[x] must be an absolute path, or false, and is "x"`,
+		resource("Filebucket[x]", `"path":false`):                                                         "",
+		resource("Host[a b]", `"ip":"1.2.3.400"`):                                                         "The parameter ip of Host[a b] must be an IP address, and is \"1.2.3.400\"\nThe parameter name of Host[a b] must be a host name, and is \"a b\"",
+		resource("Host[a]", `"ip":"::1","name":"b.c"`):                                                    "",
+		resource("File[/x]", `"mode":"u=rwx,go=rx","content":"x"`):                                        "",
+		resource("File[/x]", `"mode":"999","content":"x","source":"/y"`):                                  "The parameter mode of File[/x] must be an octal number, or symbolic such as u=rw,go=r, and is \"999\"\nThe parameter content of File[/x] cannot be used together with source",
+		resource("File[/x]", `"recurse":"remote"`):                                                        "The parameter recurse of File[/x] cannot be remote without source",
+		resource("File[/x]", `"noop":"x"`):                                                                `The parameter noop of File[/x] cannot be "x": it can be true or false`,
+		resource("File_line[x]", `"line":"a"`):                                                            "The parameter path of File_line[x] must be given",
+		resource("File_line[x]", `"path":"/f"`):                                                           "The parameter line of File_line[x] must be given, unless lines that match are made absent",
+		resource("File_line[x]", `"path":"/f","ensure":"absent","match":"x","match_for_absence":true`):    "",
+		resource("Concat_fragment[x]", `"content":"a"`):                                                   "The parameter target of Concat_fragment[x] must be given, or tag",
+		resource("Concat_fragment[x]", `"target":"a"`):                                                    "The parameter content of Concat_fragment[x] must be given, or source",
+		resource("Concat_fragment[x]", `"target":"a","content":"a","source":"/b"`):                        "The parameter source of Concat_fragment[x] cannot be used together with content",
+		resource("Exec[ls]", ""):                                                                          "The parameter command of Exec[ls] must begin with an absolute path, because path is not given",
+		resource("Exec[ls]", `"path":"/bin"`):                                                             "",
+		resource("Exec[ls]", `"provider":"shell"`):                                                        "",
+		resource("Exec[/bin/ls]", `"onlyif":["/bin/true",["test"]],"tries":0`):                            "The parameter tries of Exec[/bin/ls] must be an integer of at least 1, and is \"0\"\nThe parameter onlyif of Exec[/bin/ls] must begin with an absolute path, because path is not given",
+		resource("Package[x]", `"ensure":"absent","mark":"hold"`):                                         "The parameter mark of Package[x] cannot be used for a package that is removed",
+		resource("Ssh_authorized_key[x]", `"type":"rsa","key":"AAAA"`):                                    "The parameter user of Ssh_authorized_key[x] must be given, or target",
+		resource("Sshkey[x]", `"type":"rsa3"`):                                                            `The parameter type of Sshkey[x] must be a type of keys, such as ssh-ed25519, and is "rsa3"`,
+		resource("Tidy[/x]", `"age":"1y","matches":"*"`):                                                  "The parameter age of Tidy[/x] must be a number of days, or a number with a unit such as 2w, and is \"1y\"\nThe parameter matches of Tidy[/x] cannot be used without recurse",
+		resource("Vcsrepo[/x]", `"revision":"","umask":"022"`):                                            `The parameter revision of Vcsrepo[/x] must have no spaces, and not be empty, and is ""`,
+		resource("Schedule[x]", `"range":["2 - 4","5-6:30"],"weekday":"Tues"`):                            "",
+		resource("Schedule[x]", `"range":"25 - 26"`):                                                      `The parameter range of Schedule[x] must be a range of times, such as 2:00 - 4:00, and is "25 - 26"`,
+		`{"type":"User","title":"x","parameters":{"password":"a:b"},"sensitive_parameters":["password"]}`: "The parameter password of User[x] must have no colon; its value is secret",
+		resource("User[x]", `"groups":["a","b,c"]`):                                                       `The parameter groups of User[x] must be a list of names, and is "b,c"`,
+		resource("Cron[x]", `"minute":{"__ptype":"Deferred","name":"f"}`):                                 "",
+	} {
+		var got []string
+		for _, err := range types.CheckForms(parse(t, text).Resources()[0]) {
+			got = append(got, err.Error())
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s\n got %s\nwant %s", text, strings.Join(got, "\n"), want)
+		}
+	}
+}

@@ -25,10 +25,11 @@ func Auto(c *catalog.Catalog) func(r *catalog.Resource) []catalog.Ref {
 
 // An auto collects references of one resource.
 type auto struct {
-	c     *catalog.Catalog
-	paths map[string]catalog.Ref // of files, by path; nil before it is needed
-	gids  map[int64]catalog.Ref  // of groups; nil before it is needed
-	refs  []catalog.Ref
+	c      *catalog.Catalog
+	paths  map[string]catalog.Ref // of files, by path; nil before it is needed
+	mounts map[string]catalog.Ref // of mounts, by path; nil before it is needed
+	gids   map[int64]catalog.Ref  // of groups; nil before it is needed
+	refs   []catalog.Ref
 }
 
 // autos are the rules of the types that have any.
@@ -42,6 +43,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Ini_setting":        (*auto).setting,
 	"Mount":              (*auto).mount,
 	"Package":            (*auto).pkg,
+	"Selmodule":          (*auto).selmodule,
 	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Sysctl":             func(a *auto, r *catalog.Resource) { a.named(r, "target") },
 	"User":               (*auto).groups,
@@ -65,6 +67,38 @@ func (a *auto) at(path string) bool {
 		a.refs = append(a.refs, ref)
 	}
 	return ok
+}
+
+// mounted adds the mount at a path, if the catalog has one.
+func (a *auto) mounted(path string) {
+	if a.mounts == nil {
+		a.mounts = make(map[string]catalog.Ref)
+		for _, r := range a.c.Resources() {
+			if r.Type == "Mount" && !r.Virtual {
+				a.mounts[pathOf(r)] = r.Ref
+			}
+		}
+	}
+	if ref, ok := a.mounts[path]; ok {
+		a.refs = append(a.refs, ref)
+	}
+}
+
+// selmodule depends on the file from which the module is loaded.
+func (a *auto) selmodule(r *catalog.Resource) {
+	file, is := r.Params.Value("selmodulepath").(string)
+	if !is {
+		dir, is := r.Params.Value("selmoduledir").(string)
+		if !is {
+			dir = "/usr/share/selinux/targeted"
+		}
+		name, is := r.Params.Value("name").(string)
+		if !is {
+			name = r.Title
+		}
+		file = dir + "/" + name + ".pp"
+	}
+	a.at(file)
 }
 
 // named adds the file that a parameter names.
@@ -91,9 +125,12 @@ func trimSlash(p string) string {
 	return p
 }
 
-// file depends on the nearest directory above it that is managed, on the target of a
-// link, and on its owner and group if they are names.
+// file depends on the nearest directory above it that is managed, on all mounts above it, on
+// the target of a link, and on its owner and group if they are names.
 func (a *auto) file(r *catalog.Resource) {
+	for p := path.Dir(pathOf(r)); p != "/" && p != "."; p = path.Dir(p) {
+		a.mounted(p)
+	}
 	for p := pathOf(r); p != "/" && p != "." && p != ""; {
 		p = path.Dir(p)
 		if a.at(p) {
@@ -101,6 +138,9 @@ func (a *auto) file(r *catalog.Resource) {
 		}
 	}
 	a.named(r, "target")
+	if target, is := r.Params.Value("ensure").(string); is && strings.HasPrefix(target, "/") {
+		a.at(target) // a link
+	}
 	a.user(r, "owner")
 	if group, is := r.Params.Value("group").(string); is && !isNumber(group) {
 		a.add("Group", group)

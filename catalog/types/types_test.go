@@ -57,6 +57,7 @@ func TestAuto(t *testing.T) {
 		"directories":                {[]string{resource("File[/a/b/c]", ""), resource("File[/a/b/c/d/e]", ""), resource("File[/a]", ""), resource("File[/]", "")}, "/ /a /a/b/c /a/b/c/d/e"},
 		"another title":              {[]string{resource("File[x]", `"path":"/a/b/"`), resource("File[y]", `"path":"/a/"`)}, "y x"},
 		"a link":                     {[]string{resource("File[/l]", `"ensure":"link","target":"/t"`), resource("File[/t]", "")}, "/t /l"},
+		"a link by ensure":           {[]string{resource("File[/l]", `"ensure":"/t"`), resource("File[/t]", "")}, "/t /l"},
 		"an owner":                   {[]string{resource("File[/x]", `"owner":"u","group":"g"`), resource("User[u]", ""), resource("Group[g]", "")}, "u g /x"},
 		"a number as owner":          {[]string{resource("File[/x]", `"owner":"10","group":10`), resource("User[10]", ""), resource("Group[10]", "")}, "/x 10 10"},
 		"a user under another title": {[]string{resource("File[/x]", `"owner":"u"`), resource("User[the user]", `"name":"u"`)}, "the user /x"},

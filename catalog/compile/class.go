@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"bolt/catalog"
 	"bolt/catalog/types"
@@ -114,20 +117,39 @@ func (c *compiler) enter(s *eval.Site, name string) error {
 	c.classes = append(c.classes, name)
 	scope := s.Interp.NewScope(o)
 	s.Interp.SetClassScope(name, scope)
+	sources := make(map[string]*hiera.Source)
 	err := c.bind(s, scope, r, func(param string) (value.Value, bool, error) {
-		v, err := c.x.LookupIn(s.Context(), scope, hiera.Request{Names: []string{name + "::" + param}})
+		sources[param] = new(hiera.Source)
+		v, err := c.x.LookupIn(s.Context(), scope, hiera.Request{Names: []string{name + "::" + param}, Source: sources[param]})
 		if hiera.IsNotFound(err) {
 			return nil, false, nil
 		}
 		return v, err == nil, err
 	})
 	if err != nil {
-		return err
+		return blame(err, name, d, sources)
 	}
 	if err := c.stage(r); err != nil {
 		return err
 	}
 	_, err = s.Body(d, scope)
+	return err
+}
+
+// blame adds the keys and their places to an error about the types of parameters of a class, if
+// the values are from data.
+func blame(err error, class string, d *eval.Definition, sources map[string]*hiera.Source) error {
+	e, is := errors.AsType[*eval.Error](err)
+	if !is || e.Kind != "parameter" {
+		return err
+	}
+	for _, p := range d.Params() {
+		at := sources[p.Name]
+		if at == nil || at.String() == "" || !strings.Contains(e.Msg, "parameter '"+p.Name+"' ") {
+			continue
+		}
+		e.Msg += fmt.Sprintf("; the value is from the key '%s::%s'%s", class, p.Name, at)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +285,35 @@ func TestNoSecretInInputs(t *testing.T) {
 		}
 		if all := strings.Join(append(r.Facts(), r.Keys()...), " "); strings.Contains(all, secret) {
 			t.Errorf("%s: the record has %s (%s)", program, all, err)
+		}
+	}
+}
+
+// An error about the type of a value from data has the key, the level of the hierarchy and the file.
+func TestDataErrors(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/hiera.yaml":                  "version: 5\nhierarchy:\n- {name: Nodes, path: nodes.yaml}\n- {name: Common, path: common.yaml}\n",
+		"e/data/nodes.yaml":             "all: [a]\n",
+		"e/data/common.yaml":            "m::port: x\nm::name: y\nsum: z\nall: [1]\n",
+		"e/modules/m/manifests/init.pp": "class m(Integer $port, String $name2 = '', Integer $own = 'x') { }\n",
+		"e/modules/n/manifests/init.pp": "class n(Integer $port) { }\n",
+	})
+	common := filepath.Join(dir, "e/data/common.yaml")
+	for code, want := range map[string]string{
+		"include m": "parameter 'port' expects an Integer value, got String; parameter 'own' expects an Integer value, got String; " +
+			"the value is from the key 'm::port' (in the level 'Common', " + common + ")",
+		"class { 'n': port => 'x' }":              "Class[N]: parameter 'port' expects an Integer value, got String",
+		"lookup('sum', Integer)":                  "got String (in the level 'Common', " + common + ")",
+		"lookup('all', Array[Integer], 'unique')": "(merged from several levels)",
+	} {
+		write(t, dir, map[string]string{"e/manifests/site.pp": code + "\n"})
+		s, err := site.Open(t.Context(), dir, "e", options, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", code, err)
 		}
 	}
 }

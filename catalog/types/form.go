@@ -15,8 +15,8 @@ type form struct {
 	must    string // such as: be a number
 }
 
-// problem returns what is wrong with the first element of a value that does not have the form; ""
-// if all have it.
+// problem describes the first element of a value that does not have the form. It returns "" if
+// all elements have it.
 func (f form) problem(v any, secret bool) string {
 	list, is := v.([]any)
 	if !is {

@@ -45,6 +45,8 @@ type Request struct {
 	Global bool
 	// Explain collects how it went; nil: nobody wants to know.
 	Explain *Explanation
+	// Source gets the place where the value was found; nil: it is not needed.
+	Source *Source
 }
 
 // A lookup is a Request in work, or one that is made on behalf of another.
@@ -60,6 +62,7 @@ type lookup struct {
 	depth               int
 	spent               *int   // expressions interpolated, with those on whose behalf this is
 	from                source // of the value that was found last
+	merged              bool   // whether this value is from several sources
 	// origins gets where the keys of lookup_options come from, while these are
 	// looked up; nil otherwise.
 	origins map[string]source
@@ -188,7 +191,15 @@ func (l *lookup) find(r Request) (value.Value, error) {
 			return nil, err
 		}
 		if found {
-			return v, checkType("value found for '"+name+"'", r.Type, v)
+			at := Source{l.from, l.merged}
+			if r.Source != nil {
+				*r.Source = at
+			}
+			err := checkType("value found for '"+name+"'", r.Type, v)
+			if e, is := errors.AsType[*Error](err); is {
+				e.Msg += at.String()
+			}
+			return v, err
 		}
 	}
 	if l.defaults != nil {
@@ -237,7 +248,10 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 	if l.s.o.Looked != nil {
 		l.s.o.Looked(text)
 	}
+	outer := l
 	l = l.keeping()
+	l.from, l.merged = source{}, false
+	defer func() { outer.from, outer.merged = l.from, l.merged }()
 	l.module = k.module
 	if l.ex != nil && l.ex.OnlyOptions {
 		_, _, err := l.layers(optionsRoot, hashMerge)

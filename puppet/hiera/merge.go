@@ -180,7 +180,7 @@ func (l *lookup) search(key string, m *strategy, n int, ask func(i int) (value.V
 				}
 				return nil, false, at.blame(err, key)
 			}
-			merged = both
+			merged, l.merged = both, true
 		}
 	}
 	if merged == nil {

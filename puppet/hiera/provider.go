@@ -161,6 +161,27 @@ type source struct {
 	i int
 }
 
+// A Source is the place where a value was found.
+type Source struct {
+	last   source
+	merged bool
+}
+
+// String returns the level and the file of the source as the end of a message, such as
+// " (in the level 'Common', /data/common.yaml)"; "" if the source is not known.
+func (s Source) String() string {
+	switch p := s.last.p; {
+	case s.merged:
+		return " (merged from several levels)"
+	case p == nil:
+		return ""
+	case p.locations[s.last.i] == nil:
+		return " (in the level '" + p.entry.name + "')"
+	default:
+		return " (in the level '" + p.entry.name + "', " + p.locations[s.last.i].path + ")"
+	}
+}
+
 // place gives an error without a place that of the source: the file of data, or
 // the level in hiera.yaml when its function has no file. A program has such an
 // error where it looks something up.

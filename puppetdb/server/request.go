@@ -313,8 +313,8 @@ func (c *Client) refused(res *http.Response, body io.Reader, r *Request) error {
 	return f
 }
 
-// message is what a server says of an error: text, {"error": text} as PuppetDB prints it,
-// or {"message": text} as Puppet Server does. Pages for browsers say nothing.
+// message returns the text of an error: the body, the value of "error" (PuppetDB), or the value
+// of "message" (Puppet Server). A page for browsers has no text.
 func message(res *http.Response, body []byte) string {
 	var said struct {
 		Error   string `json:"error"`

@@ -33,7 +33,9 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 		if Find(typ).Key == "path" {
 			p, given = pathOf(r), true
 		}
-		if given && !strings.HasPrefix(p, "/") {
+		// Puppet applies paths of Windows there; the types file and tidy of bolt refuse them.
+		windows := slices.Contains(onWindows, typ) && absolutePath().MatchString(p)
+		if given && !strings.HasPrefix(p, "/") && !windows {
 			bad("path", "must be an absolute path, and is %q", p)
 		}
 	}
@@ -136,6 +138,9 @@ func alternatives(words []string) string {
 
 // absolute are the types whose path must be an absolute path.
 var absolute = []string{"archive", "concat_file", "file", "file_line", "ini_setting", "ini_subsetting", "tidy", "vcsrepo"}
+
+// onWindows are those of these types that catalogs for Windows can have.
+var onWindows = []string{"archive", "file", "tidy", "vcsrepo"}
 
 const (
 	boolean  = "true false"

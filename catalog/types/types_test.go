@@ -101,6 +101,7 @@ func TestCheck(t *testing.T) {
 		resource("File_line[x]", `"path":"f","multiple":"yes"`): "The parameter path of File_line[x] must be an absolute path, and is \"f\"\n" +
 			`The parameter multiple of File_line[x] cannot be "yes": it can be true or false`,
 		resource("Vcsrepo[/r]", `"ensure":"newest"`): `The parameter ensure of Vcsrepo[/r] cannot be "newest": it can be present, bare, mirror, absent or latest`,
+		resource("File[C:/x]", ""):                   "",
 		resource("Exec[x]", `"path":"bin"`):          "",
 		resource("File[/x]", `"loglevel":"loud"`):    `The parameter loglevel of File[/x] cannot be "loud": it can be debug, info, notice, warning, err, alert, emerg, crit or verbose`,
 		resource("File[/x]", `"audit":["mode","a"]`): `The parameter audit of File[/x] names "a", which is not a parameter of the type file`,

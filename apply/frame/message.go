@@ -97,6 +97,7 @@ const (
 	KindState   Kind = "state"   // the state directory cannot be used
 	KindFile    Kind = "file"    // something else is in the place of a file of the state directory
 	KindInput   Kind = "input"   // the input of the helper is wrong, or incomplete
+	KindEngine  Kind = "engine"  // the engine puppet needs an installed Puppet
 )
 
 // A Refusal is the error of a run that was refused. Nothing was changed.

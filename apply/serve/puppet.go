@@ -22,7 +22,7 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 	h := r.host()
 	program, err := agent.Find(h)
 	if err != nil {
-		return 0, &refused{frame.KindState, err}
+		return 0, &refused{frame.KindEngine, err}
 	}
 	owed, err := r.lock.Owed(r.q.Node)
 	if err != nil {

@@ -190,6 +190,7 @@ func (p *preparation) add(point *order.Point) {
 	for _, e := range types.Check(r) {
 		p.fail(r, &resource.ParamError{Param: e.Param, Problem: e.Problem})
 	}
+	p.checkNUL(r, s.resource.Params)
 	p.claim(r, s)
 	if err := s.readMeta(); err != nil {
 		p.fail(r, err)
@@ -203,6 +204,32 @@ func (p *preparation) add(point *order.Point) {
 		return
 	}
 	s.adopt(typ, item)
+}
+
+// checkNUL refuses NUL characters: paths, names and arguments of programs cannot have them. Only the texts that
+// are written to files or logs can.
+func (p *preparation) checkNUL(r *catalog.Resource, params *ordered.Map) {
+	const problem = "must not have a NUL character in it"
+	if r.Type != "Notify" && strings.ContainsRune(r.Title, 0) {
+		p.fail(r, errors.New("the title "+problem))
+		return
+	}
+	for name, v := range params.All() {
+		if name != "content" && name != "message" && hasNUL(v) {
+			p.fail(r, &resource.ParamError{Param: name, Problem: problem})
+		}
+	}
+}
+
+// hasNUL reports whether a value is a string with a NUL character, or a list that has such a string.
+func hasNUL(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.ContainsRune(v, 0)
+	case []any:
+		return slices.ContainsFunc(v, hasNUL)
+	}
+	return false
 }
 
 // checkBuckets checks that the filebuckets exist that files name for their backups. The bucket "puppet" always does.

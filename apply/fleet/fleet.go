@@ -40,6 +40,9 @@ type Apply struct {
 	// Deliver applies a catalog on the target. It calls each for every resource as soon as its result is
 	// known, one at a time. It returns an error if the catalog could not be applied, but not for failed resources.
 	Deliver func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error)
+	// Compiled take the catalog of a target before it is applied. If one returns an error, the target fails with that error,
+	// and is not changed. They are called from several goroutines.
+	Compiled []CatalogFunc
 	// Ask returns the fate of an earlier run on the target, for an Inquiry.
 	Ask func(ctx context.Context, site *run.Site) (*frame.Fate, error)
 	// Report take the finished run of a target. They are called from several goroutines.
@@ -54,6 +57,9 @@ type Apply struct {
 
 // ErrMoreFacts is the error of Apply.Compile if facts must be collected first.
 var ErrMoreFacts = errors.New("the manifest reads unknown facts")
+
+// A CatalogFunc takes the catalog of a target.
+type CatalogFunc func(ctx context.Context, t *inventory.Target, c *catalog.Catalog) error
 
 // A ReportFunc takes the finished run of a target. If it returns an error, the target fails with that error.
 type ReportFunc func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, r *report.Run) error
@@ -85,6 +91,11 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 		}
 		site.Result.Err = &event.Error{Kind: kindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", t.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
 		return nil
+	}
+	for _, take := range a.Compiled {
+		if err := take(ctx, t, c); err != nil {
+			return err
+		}
 	}
 	done, err := a.Deliver(ctx, site, c, func(r *report.Result) {
 		if !r.Silent() {

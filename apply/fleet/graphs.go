@@ -15,8 +15,9 @@ import (
 	"bolt/inventory"
 )
 
-// Graphs writes a drawing of the catalog of each target to the file TARGET.dot in a directory, for Graphviz. The colour of a resource
-// is its status, and its tooltip has the reason. Only the owner can read the files.
+// Graphs writes two drawings of the catalog of each target to a directory, for Graphviz: TARGET.before.dot before it is applied, and
+// TARGET.dot afterwards. In the second drawing, the colour of a resource is its status, and its tooltip has the reason. Only the owner can
+// read the files.
 type Graphs struct{ dir string }
 
 // NewGraphs makes the directory if it is missing. The error is a *fault.Error.
@@ -36,14 +37,23 @@ var looks = map[report.Status][2]string{
 	report.Skipped:   {"#f2f3f4", "#909497"},
 }
 
-// Write is a ReportFunc.
-func (g *Graphs) Write(_ context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
-	name := filepath.Join(g.dir, fileOf(t)+".dot")
+// Before is a CatalogFunc.
+func (g *Graphs) Before(_ context.Context, t *inventory.Target, c *catalog.Catalog) error {
+	return g.write(t, c, ".before.dot", nil)
+}
+
+// After is a ReportFunc.
+func (g *Graphs) After(_ context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
+	return g.write(t, c, ".dot", done.Results)
+}
+
+func (g *Graphs) write(t *inventory.Target, c *catalog.Catalog, ext string, results []*report.Result) error {
+	name := filepath.Join(g.dir, fileOf(t)+ext)
 	d, err := drawing.Of(c)
 	if err != nil {
 		return fault.File(name, err, "The catalog of %s could not be drawn: %v", t.SafeName(), err)
 	}
-	for _, r := range done.Results {
+	for _, r := range results {
 		m := drawing.Mark{Fill: looks[r.Status][0], Line: looks[r.Status][1], Note: string(r.Status)}
 		reason := r.Reason
 		if text := r.Failure(); text != "" {

@@ -201,7 +201,8 @@ func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.A
 		if err != nil {
 			return nil, err
 		}
-		action.Report = append(action.Report, graphs.Write)
+		action.Compiled = append(action.Compiled, graphs.Before)
+		action.Report = append(action.Report, graphs.After)
 	}
 	return action, nil
 }

@@ -201,7 +201,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "report", Arg: "PATH", Complete: cli.AnyFile, Section: secPuppet, On: onApply, Strict: true, Help: "Write a report with the status of each resource to this file, or to PATH/TARGET.json if PATH is a directory. Several targets need a directory."},
 		{Name: "report-to", Arg: "WHERE", Values: []string{applying.ReportToPuppetDB}, Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Also send the report of each target to PuppetDB (the setting puppetdb, or --puppetdb). If a report cannot be sent, bolt prints a warning and exits with 1."},
-		{Name: "graph", Arg: "DIR", Complete: cli.Directory, Section: secPuppet, On: onApply, Strict: true, Help: "Draw the resources of each target and their relations in DIR/TARGET.dot, for Graphviz, coloured by status."},
+		{Name: "graph", Arg: "DIR", Complete: cli.Directory, Section: secPuppet, On: onApply, Strict: true, Help: "Draw the resources of each target and their relations for Graphviz: in DIR/TARGET.before.dot before the run, and in DIR/TARGET.dot after it, coloured by status."},
 		{Name: "engine", Arg: "NAME", Values: applying.Engines(), Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Apply catalogs with bolt (default), or with the puppet that is installed on the targets. Puppet can apply resources of types for which only Ruby code exists."},
 		{Name: "collect-facts", Negatable: true, Section: secPuppet, On: onApply, Strict: true, Help: "Collect the facts of each target if the manifest reads a fact that the inventory does not have, and store them (default). Facts of the inventory override them.",

@@ -167,3 +167,18 @@ func TestOldVersions(t *testing.T) {
 		t.Errorf("%q", list)
 	}
 }
+
+// TestWithoutProc checks that a new helper starts, and runs programs under its guard, where /proc is not mounted, as in many chroots.
+func TestWithoutProc(t *testing.T) {
+	dir := t.TempDir()
+	conn := dialSpace(t, `mount -t tmpfs x /proc`)
+	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helpertest.Set(t, root), Label: "here", Dir: filepath.Join(dir, "state")}, dir}
+	for _, word := range []string{"new", "kept"} {
+		f := filepath.Join(dir, word)
+		run := resource{"type": "Exec", "title": "touch", "parameters": map[string]any{"command": "/bin/touch " + f}}
+		p.mustApply(t, &remote.Job{Catalog: parse(t, nil, run)})
+		if _, err := os.Stat(f); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -64,15 +64,17 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 	if verb == "hold" {
 		return hold(ctx, args), nil
 	}
+	program := os.Args[0] // an absolute path
 	if *placed != "" {
-		if err := place(*dir, *placed); err != nil {
+		var err error
+		if program, err = place(*dir, *placed); err != nil {
 			return 0, err
 		}
 	}
 	switch verb {
 	case "apply":
 		if !*own {
-			return detach(argv)
+			return detach(program, argv)
 		}
 		return apply(ctx, machine(*dir, types), args)
 	case "asked":
@@ -85,36 +87,37 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 	return 0, fmt.Errorf("unknown verb %q", verb)
 }
 
-// place gives a file that has just arrived its final name, and removes old versions.
-func place(dir, sum string) error {
+// place gives a file that has just arrived its final name, and removes old versions. It returns the path.
+func place(dir, sum string) (path string, err error) {
 	d, err := runlog.Open(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	arrived, err := os.Executable()
+	if err != nil { // a chroot without /proc
+		arrived = os.Args[0]
 	}
-	f, err := os.Open(self)
+	f, err := os.Open(arrived)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return err
+		return "", err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != sum {
-		_ = os.Remove(self)
-		return errors.New("the helper arrived damaged")
+		_ = os.Remove(arrived)
+		return "", errors.New("the helper arrived damaged")
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return "", err
 	}
-	if err := os.Rename(self, d.Path(helperName+sum)); err != nil {
-		return err
+	path = d.Path(helperName + sum)
+	if err := os.Rename(arrived, path); err != nil {
+		return "", err
 	}
-	return errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Expire("", "new-*", staleHelper))
+	return path, errors.Join(d.Prune("", helperName+"*", keepHelpers), d.Expire("", "new-*", staleHelper))
 }
 
 func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
@@ -144,7 +147,7 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 		return 0, fmt.Errorf("unknown engine %q", q.Engine)
 	}
 	m.Lost, m.Signal = closed(os.Stdout), signalled()
-	m.Guard = []string{self(), "hold"}
+	m.Guard = []string{self(os.Args[0]), "hold"}
 	return m.Apply(ctx, &q, os.Stdin, os.Stdout), nil
 }
 

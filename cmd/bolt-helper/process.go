@@ -20,22 +20,23 @@ import (
 // terminal's. So the work is done by a child in a session of its own, and the process that was started
 // only passes signals on and waits.
 
-// self is a path of this program that stays right when its file is renamed or replaced.
-func self() string {
+// self returns a path of this program that stays right when its file is renamed or replaced. Without /proc, as in many
+// chroots, it returns the path of the file.
+func self(file string) string {
 	const link = "/proc/self/exe"
 	if _, err := os.Stat(link); err == nil {
 		return link
 	}
-	return os.Args[0]
+	return file
 }
 
 // ending are the signals that ask the helper to end.
 func ending() []os.Signal { return []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} }
 
-// detach runs the helper again in a session of its own, with the same streams.
-func detach(argv []string) (int, error) {
-	cmd := exec.Command(self(), slices.Concat([]string{"--own-session"}, withoutPlaced(argv))...)
-	cmd.Args[0] = os.Args[0]
+// detach runs the helper, whose file is program, again in a session of its own, with the same streams.
+func detach(program string, argv []string) (int, error) {
+	cmd := exec.Command(self(program), slices.Concat([]string{"--own-session"}, withoutPlaced(argv))...)
+	cmd.Args[0] = program
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	signals := make(chan os.Signal, 8)

@@ -43,15 +43,22 @@ func (x *item) file(h *resource.Host) string {
 	return x.target
 }
 
+// mountsFile has a line for each mounted file system.
+const mountsFile = "/proc/self/mounts"
+
 // Read finds the line, and whether the file system is mounted.
 func (x *item) Read(_ context.Context, h *resource.Host) error {
 	lines, err := readLines(x.file(h))
 	if err != nil {
 		return err
 	}
-	mounts, err := readLines(h.Path("/proc/self/mounts"))
+	mounts, err := readLines(h.Path(mountsFile))
 	if err != nil {
 		return err
+	}
+	if len(mounts) == 0 && x.ensure == "mounted" {
+		// In many chroots /proc is not mounted. With a guess, each run would mount the file system once more.
+		return errors.New("it is not known whether the file system is mounted: " + mountsFile + " is missing or empty")
 	}
 	x.is = find(lines, x.name)
 	mounted := find(mounts, x.name) != nil

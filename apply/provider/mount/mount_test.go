@@ -46,7 +46,7 @@ func TestApply(t *testing.T) {
 			ran: "mount -o remount /srv/x;"},
 		{name: "changed and mounted anew", title: "/srv/x", params: []any{"ensure", "mounted", "options", "ro", "remounts", false}, before: "/dev/x /srv/x ext4 rw 0 0\n",
 			mounts: "/dev/x /srv/x ext4 rw 0 0\n", changes: "options options_changed rw ro;", after: "/dev/x\t/srv/x\text4\tro\t0\t0\n", ran: "umount /srv/x;mount /srv/x;"},
-		{name: "mounted", title: "/srv/x", params: append(x, "ensure", "mounted"), before: before, changes: "ensure mount_mounted unmounted mounted;",
+		{name: "mounted", title: "/srv/x", params: append(x, "ensure", "mounted"), before: before, mounts: "proc /proc proc rw 0 0\n", changes: "ensure mount_mounted unmounted mounted;",
 			ran: "mount /srv/x;"},
 		{name: "ghost is added", title: "/srv/g", params: append(x, "ensure", "mounted"), mounts: "/dev/x /srv/g ext4 rw 0 0\n",
 			changes: "ensure mount_mounted ghost mounted;", after: "/dev/x\t/srv/g\text4\tdefaults\t0\t0\n"},
@@ -136,6 +136,21 @@ func TestApply(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Without /proc, lines are managed, but nothing is mounted.
+func TestWithoutProc(t *testing.T) {
+	h := resource.NewHost()
+	h.Root = t.TempDir()
+	for _, ensure := range []string{"defined", "unmounted", "absent", "mounted"} {
+		it, err := Type().New(newResource("/srv/x", "ensure", ensure, "device", "/dev/x", "fstype", "ext4"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := it.Read(t.Context(), h); (err != nil) != (ensure == "mounted") {
+			t.Errorf("%s: %v", ensure, err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (mountType) Show(_ context.Context, h *resource.Host, name string) (list []
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := readLines(h.Path("/proc/self/mounts"))
+	mounts, err := readLines(h.Path(mountsFile))
 	if err != nil {
 		return nil, err
 	}

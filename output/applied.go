@@ -81,6 +81,8 @@ func (h *human) resourceLines(r *event.Resource) (lines []string) {
 			}
 		case "noop":
 			word = "would happen: "
+		case "audit": // Puppet names the property as the source of the message
+			word = safetext.TerminalString(c.Property) + ": "
 		}
 		for i, l := range strings.Split(strings.TrimRight(c.Message, "\n"), "\n") {
 			l = safetext.TerminalString(l)

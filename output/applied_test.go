@@ -93,7 +93,8 @@ func TestAppliedLost(t *testing.T) {
 }
 
 func TestAppliedAlone(t *testing.T) {
-	got := printApplied(t, Options{Verbose: true}, appliedOn("web1", &event.Applied{Changed: 1, Noop: 1, Resources: []event.Resource{motd, {Ref: "Exec[e]", Status: "noop", Changes: []event.Change{{Property: "returns", Status: "noop", Message: "it runs"}}}}}))
+	got := printApplied(t, Options{Verbose: true}, appliedOn("web1", &event.Applied{Changed: 1, Noop: 1, Resources: []event.Resource{motd, {Ref: "Exec[e]", Status: "noop", Changes: []event.Change{{Property: "returns", Status: "noop", Message: "it runs"}}},
+		{Ref: "File[f]", Status: "unchanged", Changes: []event.Change{{Property: "owner", Status: "audit", Message: "audit change: x"}}}}}))
 	want := `Finished on web1:
   File[/etc/motd]: change of content from a to b
     --- a
@@ -102,6 +103,7 @@ func TestAppliedAlone(t *testing.T) {
     -old
     +new
   Exec[e]: would happen: it runs
+  File[f]: owner: audit change: x
   changed: 1, failed: 0, unchanged: 0 skipped: 0, noop: 1
 `
 	if !strings.HasPrefix(got, want) {

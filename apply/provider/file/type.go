@@ -266,6 +266,10 @@ func (p *parser) mode() *mode {
 		p.bad("mode", "must be an octal mode such as '0644', or a symbolic mode such as 'u=rw,go=r'%s", p.shown("mode", text))
 		return nil
 	}
+	if _, err := m.apply(0, false); err != nil { // the same error for any file
+		p.bad("mode", "cannot be used: %v%s", err, p.shown("mode", text))
+		return nil
+	}
 	return &m
 }
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # bench.sh [BOLT]: all measurements, and a soak test, about an hour on two cores. Compare the ratios within a
-# table: absolute times are this machine's, which should have nothing else to do. docs/performance.md says what the
+# table: absolute times are this machine's, which should have nothing else to do. bench/RESULTS.md says what the
 # rows mean.
 #
-# QUICK=1 takes fewer sizes and runs, some minutes. DOCUMENT=docs/performance.md writes the tables of warm connections
+# QUICK=1 takes fewer sizes and runs, some minutes. DOCUMENT=bench/RESULTS.md writes the tables of warm connections
 # there. SOAK=10m sets how long the soak test breaks things (2m).
 set -eu
 cd "$(dirname "$0")/.."

@@ -15,7 +15,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build helpers demo test containers roots check confirm bench man completion install clean help
+.PHONY: build helpers demo test containers roots check confirm bench man completion install dist clean help
 
 build: helpers ## build bin/bolt and bin/bolt-clouds, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
@@ -63,6 +63,9 @@ install: man completion ## install below PREFIX (/usr/local), staged in DESTDIR
 	install -D -m 0644 dist/completion/bolt.fish $(SHARE)/fish/vendor_completions.d/bolt.fish
 	install -d $(UNITDIR) && sed 's|^ExecStart=bolt|ExecStart=$(PREFIX)/bin/bolt|' systemd/bolt-pool.service >$(UNITDIR)/bolt-pool.service
 	install -D -m 0644 -t $(UNITDIR) systemd/bolt-pool.socket
+
+dist: helpers ## write release archives for Linux, with checksums, to dist
+	GO='$(GO)' VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' scripts/dist.sh
 
 clean: ## remove what the other targets wrote
 	rm -rf bin dist

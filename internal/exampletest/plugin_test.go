@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestPluginProgram runs the plugin program that docs/plugins.md shows, which is
+// TestPluginProgram runs the plugin program that docs/plugins-own.md shows, which is
 // the program of examples/plugin-program.
 func TestPluginProgram(t *testing.T) {
-	docs, err := os.ReadFile(filepath.Join(root, "docs", "plugins.md"))
+	docs, err := os.ReadFile(filepath.Join(root, "docs", "plugins-own.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestPluginProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(docs, append([]byte("```python\n"), program...)) {
-		t.Error("docs/plugins.md does not show the program of examples/plugin-program")
+		t.Error("docs/plugins-own.md does not show the program of examples/plugin-program")
 	}
 
 	bolt := filepath.Join(t.TempDir(), "bolt")

@@ -1,6 +1,6 @@
 // Command bolt-clouds is the program of the plugins aws_inventory,
 // azure_inventory and gcloud_inventory. bolt starts it for each reference:
-// docs/plugins.md describes the protocol.
+// docs/plugins-own.md describes the protocol.
 //
 // It is a module of its own, because it needs the SDKs of the clouds: bolt then
 // starts without them.

@@ -1,6 +1,6 @@
 // Package protocol defines the JSON that bolt and a plugin program exchange:
 // one request on the program's standard input, one response on its standard
-// output. docs/plugins.md describes it for authors of programs.
+// output. docs/plugins-own.md describes it for authors of programs.
 //
 // bolt calls WriteRequest and ReadResponse; a program in Go calls ReadRequest
 // and WriteResponse. A response comes from a program that is not trusted, so

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,14 +33,19 @@ func TestDocumentedCommands(t *testing.T) {
 		if d.IsDir() && slices.Contains([]string{".git", "testdata", "dist"}, d.Name()) {
 			return fs.SkipDir
 		}
-		if filepath.Ext(name) != ".md" {
+		topic := path.Dir(name) == "internal/guide/topics"
+		if filepath.Ext(name) != ".md" && !topic {
 			return nil
 		}
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			return err
 		}
-		for n, line := range documentedCommands(string(text)) {
+		find := documentedCommands
+		if topic {
+			find = commandsOfTopic
+		}
+		for n, line := range find(string(text)) {
 			checked++
 			if err := documented(p, commands, line); err != nil {
 				t.Errorf("%s:%d: %s: %v", name, n, line, err)
@@ -85,6 +91,22 @@ func documentedCommands(text string) func(yield func(int, string) bool) {
 				if strings.HasPrefix(m[1], "bolt ") && !yield(n, m[1]) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// commandsOfTopic is documentedCommands for a topic of the guide: a command line is indented, and a description can follow after
+// several spaces.
+func commandsOfTopic(text string) func(yield func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			line, indented := strings.CutPrefix(line, "    ")
+			line, _, _ = strings.Cut(strings.TrimRight(line, "\n"), "  ")
+			if indented && strings.HasPrefix(line, "bolt ") && !yield(n, line) {
+				return
 			}
 		}
 	}

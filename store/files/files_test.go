@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -543,6 +544,31 @@ func BenchmarkAppend(b *testing.B) {
 	for b.Loop() {
 		if after, err = s.Append(b.Context(), "log", after, 1, number(1)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestWatchInParts watches a log that is longer than one read, and has an Append that is longer than one read.
+func TestWatchInParts(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	long := json.RawMessage(`"` + strings.Repeat("x", watched/3) + `"`)
+	rev, err := s.Append(t.Context(), "log", 0, 0, long)
+	must(t, err)
+	rev, err = s.Append(t.Context(), "log", rev, 0, slices.Repeat([]json.RawMessage{long}, 8)...)
+	must(t, err)
+	for range 5 {
+		rev, err = s.Append(t.Context(), "log", rev, 0, long)
+		must(t, err)
+	}
+	n := store.Revision(0)
+	for e, err := range open(t, dir).Watch(t.Context(), "log", 0) {
+		must(t, err)
+		if n++; e.Revision != n || len(e.Data) != len(long) {
+			t.Fatalf("event %d is %d with %d bytes", n, e.Revision, len(e.Data))
+		}
+		if n == rev {
+			return
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,7 +118,7 @@ func (s *Store) Load(ctx context.Context, log string, after store.Revision) ([]s
 		t = tail{}
 	}
 	var events []store.Event
-	t, err := s.follow(ctx, log, t, func(e store.Event) {
+	t, _, err := s.follow(ctx, log, t, math.MaxInt64, func(e store.Event) {
 		if e.Revision > after {
 			events = append(events, e)
 		}
@@ -129,22 +130,25 @@ func (s *Store) Load(ctx context.Context, log string, after store.Revision) ([]s
 	return events, nil
 }
 
-// follow reads the lines of a log behind a tail.
-func (s *Store) follow(ctx context.Context, log string, t tail, each func(store.Event)) (tail, error) {
+// follow reads the lines of a log behind a tail: at most so many bytes. more reports whether the log has further bytes.
+func (s *Store) follow(ctx context.Context, log string, t tail, most int64, each func(store.Event)) (end tail, more bool, err error) {
 	path := s.log(log)
 	f, err := ownfile.Open(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tail{}, nil
+		return tail{}, false, nil
 	}
 	if err != nil {
-		return t, err
+		return t, false, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return t, err
+		return t, false, err
 	}
-	return read(ctx, f, path, t.of(info), info.Size(), each)
+	t = t.of(info)
+	rest := info.Size() - t.offset
+	end, err = read(ctx, f, path, t, t.offset+min(rest, most), each)
+	return end, rest > most, err
 }
 
 // Append implements store.Logs.
@@ -241,6 +245,10 @@ func write(f *appendfile.File, t tail, fence store.Fence, events []json.RawMessa
 // pause is the time between two reads of a watched log.
 const pause = 100 * time.Millisecond
 
+// watched is the number of bytes that Watch reads at once. A consumer can be slow, and the log of a large rollout must not wait
+// for it in memory.
+const watched = 1 << 20
+
 // Watch implements store.Logs.
 func (s *Store) Watch(ctx context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
@@ -251,11 +259,18 @@ func (s *Store) Watch(ctx context.Context, log string, after store.Revision) ite
 		tick := time.NewTicker(pause)
 		defer tick.Stop()
 		var t tail
+		most := int64(watched)
 		for ctx.Err() == nil {
 			var events []store.Event
 			var err error
+			more := false
 			if info, serr := os.Lstat(s.log(log)); serr != nil || t.file == nil || info.Size() != t.offset {
-				t, err = s.follow(ctx, log, t, func(e store.Event) { events = append(events, e) })
+				t, more, err = s.follow(ctx, log, t, most, func(e store.Event) { events = append(events, e) })
+			}
+			if more && len(events) == 0 { // the lines of the next Append are longer
+				most *= 2
+			} else {
+				most = watched
 			}
 			for _, e := range events {
 				if e.Revision <= after {
@@ -271,6 +286,9 @@ func (s *Store) Watch(ctx context.Context, log string, after store.Revision) ite
 					yield(store.Event{}, err)
 				}
 				return
+			}
+			if more {
+				continue
 			}
 			select {
 			case <-ctx.Done():

@@ -223,6 +223,9 @@ func (s *State) title(g *gateRun) string {
 // Revision is the number of the last event.
 func (s *State) Revision() uint64 { return s.revision }
 
+// Last is the time of the last event.
+func (s *State) Last() time.Time { return s.clock.last }
+
 // Created returns the first event, nil for an empty log. Edited changes its copy of the strategy. The
 // caller must not change it.
 func (s *State) Created() *Created { return s.created }

@@ -2,10 +2,8 @@ package rollouts
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,20 +149,11 @@ func (v *Invocation) writeEvent(id string, r rollout.Record) error {
 	if err != nil {
 		return err
 	}
-	head, err := json.Marshal(struct {
-		Rollout  string    `json:"rollout"`
-		Revision uint64    `json:"revision"`
-		Time     time.Time `json:"time"`
-	}{id, r.Revision, r.Time})
+	line, err := rollout.Line(id, r.Revision, r.Time, data)
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	b.Write(head[:len(head)-1])
-	b.WriteString(`,"event":`)
-	b.Write(data)
-	b.WriteString("}\n")
-	_, err = v.Out.Write(b.Bytes())
+	_, err = v.Out.Write(append(line, '\n'))
 	return err
 }
 

@@ -47,6 +47,19 @@ func IsRollback(id string) bool {
 	return at >= 0 && strings.Trim(id[at+len(rollbackMark):], "-0123456789") == ""
 }
 
+// Rollbacks returns the IDs of the rollbacks of a rollout, the oldest first.
+func (l *Ledger) Rollbacks(ctx context.Context, id string) ([]string, error) {
+	names, err := l.logs.Names(ctx, Log(id+rollbackMark))
+	var ids []string
+	for _, name := range names {
+		name = strings.TrimPrefix(name, prefix)
+		if IsRollback(name) && strings.LastIndex(name, rollbackMark) == len(id) {
+			ids = append(ids, name)
+		}
+	}
+	return ids, err
+}
+
 // A BusyError is the error of Create if other rollouts have some of the nodes.
 type BusyError struct {
 	Others []Other

@@ -1,0 +1,84 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"bolt/store"
+)
+
+// A cursor is how far the events of a rollout were delivered to a webhook. It is a log of the store. After a crash, the
+// events of the last second are sent again.
+type cursor struct {
+	logs  store.Logs
+	log   string
+	fence store.Fence
+	at    store.Revision // of the rollout: all events up to it are settled
+
+	revision store.Revision // of the cursor's own log
+	saved    store.Revision // the value of at in it
+	when     time.Time
+}
+
+// saving is the shortest time between two records of a cursor while events are delivered.
+const saving = time.Second
+
+// position is the entry of a cursor's log.
+type position struct {
+	Delivered store.Revision `json:"delivered"`
+}
+
+// cursorLog is the name of a cursor.
+func cursorLog(h *Hook, rollout string) string { return "webhooks/" + h.id() + "/" + rollout }
+
+// begin records that a webhook gets the events of a rollout, from the first one, unless that is recorded already.
+func begin(ctx context.Context, logs store.Logs, h *Hook, rollout string) error {
+	data, err := json.Marshal(position{})
+	if err != nil {
+		return err
+	}
+	_, err = logs.Append(ctx, cursorLog(h, rollout), 0, 0, data)
+	if _, is := errors.AsType[*store.ConflictError](err); is {
+		return nil
+	}
+	return err
+}
+
+// loadCursor reads a cursor. Without a record, its revision is 0.
+func loadCursor(ctx context.Context, logs store.Logs, h *Hook, rollout string) (*cursor, error) {
+	c := &cursor{logs: logs, log: cursorLog(h, rollout)}
+	events, err := logs.Load(ctx, c.log, 0)
+	if err != nil || len(events) == 0 {
+		return c, err
+	}
+	last := events[len(events)-1]
+	var p position
+	if err := json.Unmarshal(last.Data, &p); err != nil {
+		return c, fmt.Errorf("entry %d of %s: %w", last.Revision, c.log, err)
+	}
+	c.at, c.saved, c.revision = p.Delivered, p.Delivered, last.Revision
+	return c, nil
+}
+
+// save records the position.
+func (c *cursor) save(ctx context.Context) error {
+	if c.at == c.saved {
+		return nil
+	}
+	data, err := json.Marshal(position{c.at})
+	if err != nil {
+		return err
+	}
+	c.when = time.Now() // an error is not repeated at once
+	rev, err := c.logs.Append(ctx, c.log, c.revision, c.fence, data)
+	if err == nil {
+		c.revision, c.saved = rev, c.at
+	}
+	return err
+}
+
+// due reports whether the last record is old.
+func (c *cursor) due() bool { return time.Since(c.when) >= saving }

@@ -11,7 +11,7 @@ var projectKeys = []string{
 	"analytics", applyKey, "audit", "color", "compile-concurrency", "concurrency", "disable-warnings", factCacheKey, "format", "future",
 	"hiera-config", "log", "modulepath", "module-install", "modules", "name", "plans", "plugin-cache", "plugin-hooks",
 	"plugins", "policies", "pool", "puppetdb", "puppetdb-instances", "puppetserver", releasesKey, "rerunfile", "save-rerun", "spinner", "stream", "tasks",
-	"trusted-external-command",
+	"trusted-external-command", webhooksKey,
 }
 
 // defaultsKeys are the settings of bolt-defaults.yaml.
@@ -20,6 +20,9 @@ var defaultsKeys = []string{
 	"module-install", "plugin-cache", "plugin-hooks", "plugins", "pool", "puppetdb", "puppetdb-instances", "puppetserver", "save-rerun",
 	"spinner", "stream",
 }
+
+// webhooksKey is the setting of webhooks of rollouts. rollout/webhook reads it, because plugins can give parts of it.
+const webhooksKey = "webhooks"
 
 // flagKeys are the settings that the command line is checked for; its other
 // values are made from flags that cannot go wrong.
@@ -146,5 +149,6 @@ func settings(formats []string) map[string]*schema.Schema {
 		"stream":                   boolean,
 		"tasks":                    texts,
 		"trusted-external-command": text,
+		webhooksKey:                {Type: schema.Array, Plugins: schema.PluginsAllowed},
 	}
 }

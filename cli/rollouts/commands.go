@@ -247,6 +247,7 @@ func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*ro
 	if _, err := b.ledger.Command(ctx, id, make); err != nil {
 		return Fails, failed(err)
 	}
+	defer v.deliverAnyhow(ctx, b)()
 	code, err := v.drive(ctx, b, id, func(d *driver.Options) { d.Pause = true })
 	if _, held := errors.AsType[*store.HeldError](err); held {
 		if v.Format.Data {

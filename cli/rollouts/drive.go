@@ -54,6 +54,11 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
 	if err != nil {
 		return Fails, err
 	}
+	sent, err := v.deliver(ctx, b)
+	if err != nil {
+		return Fails, err
+	}
+	defer sent()
 	created, err := v.draft(ctx, b, &o.PlanOptions)
 	if err != nil {
 		return Fails, err
@@ -161,6 +166,7 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, erro
 	if err != nil {
 		return Fails, err
 	}
+	defer v.deliverAnyhow(ctx, b)()
 	if o.rollout != "" {
 		id, err := b.ledger.Find(ctx, o.rollout)
 		if err != nil {
@@ -179,6 +185,7 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, erro
 		}
 		for s, err := range b.ledger.States(ctx, []string{id}) {
 			if err == nil && s.Ended() {
+				b.webhooks.Rest(ctx, id, s.Last())
 				continue
 			}
 			none = false
@@ -252,6 +259,7 @@ func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error)
 			return Fails, failed(err)
 		}
 	}
+	defer v.deliverAnyhow(ctx, b)()
 	return v.drive(ctx, b, id, func(d *driver.Options) { d.Pause, d.Wait = true, o.wait })
 }
 
@@ -319,6 +327,8 @@ func (v *Invocation) driveOne(ctx context.Context, b *book, id string, change fu
 		Events: v.printer(context.WithoutCancel(ctx), b), Warn: v.Logs.Warn,
 	}
 	change(&o)
+	b.webhooks.Follow(id)
+	defer b.webhooks.Finish(id)
 	return driver.Drive(ctx, o)
 }
 

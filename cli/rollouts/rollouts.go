@@ -31,6 +31,7 @@ import (
 	"bolt/release/signature"
 	"bolt/rollout/ledger"
 	"bolt/rollout/strategy"
+	"bolt/rollout/webhook"
 	"bolt/run"
 	"bolt/store"
 	"bolt/store/files"
@@ -68,6 +69,8 @@ type Invocation struct {
 	Confirm func(ctx context.Context, question string) (bool, error)
 	// Record takes the events of targets for the audit log.
 	Record event.Sink
+	// Webhooks returns the webhooks of the project, with their secrets.
+	Webhooks func(ctx context.Context) ([]*webhook.Hook, error)
 }
 
 // A Code is how a command that drives rollouts has ended.
@@ -91,6 +94,7 @@ type book struct {
 	store    *files.Store
 	ledger   *ledger.Ledger
 	releases *release.Archive
+	webhooks *webhook.Deliverer // nil if no webhook gets events
 }
 
 func (v *Invocation) open(ctx context.Context, o *StateOptions) (*book, error) {
@@ -98,7 +102,7 @@ func (v *Invocation) open(ctx context.Context, o *StateOptions) (*book, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &book{s, ledger.In(s), release.In(s)}, nil
+	return &book{store: s, ledger: ledger.In(s), releases: release.In(s)}, nil
 }
 
 // failed is an error for the user.

@@ -16,6 +16,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/plans"
 	"bolt/project"
+	"bolt/rollout/webhook"
 	"bolt/run"
 )
 
@@ -52,6 +53,13 @@ func (a *app) rollouts() *rollouts.Invocation {
 			return a.taskAction(ctx, library, t, given, noop)
 		},
 		Plan: a.planValue,
+		Webhooks: func(ctx context.Context) ([]*webhook.Hook, error) {
+			v, err := a.resolved(ctx, a.config.Settings.Value(webhook.Key))
+			if err != nil {
+				return nil, err
+			}
+			return webhook.Read(v, a.project.File())
+		},
 		Params: func(ctx context.Context, text string) (params map[string]any, err error) {
 			m, err := a.Object(ctx, "params", text)
 			if err != nil {
@@ -236,6 +244,10 @@ func (s system) rolloutCommands() []command {
 		{run: rolled((*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
 			Name: "rollout strategy", Args: "new|check FILE", Check: rollouts.StrategyArguments, Complete: []cli.Completer{rollouts.CompleteStrategy, cli.FileOf("yaml", "yml")},
 			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats,
+		}},
+		{run: driven((*rollouts.Invocation).Webhook), voice: noFiles, Command: cli.Command{
+			Name: "rollout webhook", Args: "test", Check: rollouts.WebhookArguments, Complete: []cli.Completer{rollouts.CompleteWebhook},
+			Exit: "0  all webhooks have taken the event\n1  a webhook has not taken it; or ", Formats: plainFormats,
 		}},
 	}
 }

@@ -36,7 +36,9 @@ type Created struct {
 	Parent    string `json:"parent,omitempty"` // of a rollback: the rollout that it takes back
 	Noop      bool   `json:"noop,omitempty"`   // all runs are in noop mode
 	Emergency bool   `json:"emergency,omitempty"`
-	Reason    string `json:"reason,omitempty"`
+	// IgnoreDrift lets runs replace a catalog that was applied to a node since the last rollout.
+	IgnoreDrift bool   `json:"ignore_drift,omitempty"`
+	Reason      string `json:"reason,omitempty"`
 }
 
 // A Node is a node of a rollout, as it was when the rollout was made.
@@ -55,6 +57,17 @@ type Node struct {
 	// node matches.
 	Steps     []int `json:"steps,omitempty"`
 	Unhealthy bool  `json:"unhealthy,omitempty"` // before the rollout
+	// Uncertain is set if a run may have left a part of another release, so that the release on the node is not known.
+	Uncertain bool `json:"uncertain,omitempty"`
+}
+
+// Expected returns the release that a node must have when a run begins, unless it has the release of the run already; "" if
+// each is accepted.
+func (c *Created) Expected(n *Node) string {
+	if c.IgnoreDrift || n.Uncertain {
+		return ""
+	}
+	return n.Previous
 }
 
 // A Wave is a part of the nodes of a rollout.

@@ -139,7 +139,7 @@ func (s *State) nodeStarted(e *NodeStarted) error {
 	n.attempts++
 	n.run, n.asked, n.stopping = e.Run, true, false
 	n.outcome, n.reason = "", e.Reason
-	n.ran = n.ran || !e.Noop
+	n.ran, n.noop = n.ran || !e.Noop, e.Noop
 	return nil
 }
 
@@ -157,6 +157,7 @@ func (s *State) nodeFinished(e *NodeFinished) error {
 	}
 	n.step = stepResult
 	n.outcome, n.reason = e.Outcome, e.Reason
+	n.left = n.left.after(n.noop, e.Outcome)
 	if n.ran && (e.Changed || e.Outcome == OutcomeLost || e.Outcome == OutcomeTimeout) {
 		n.changed = true
 	}

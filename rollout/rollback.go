@@ -37,6 +37,8 @@ func NewRollback(s *State, name, author string) (*Created, map[string]string, er
 		}
 		if n.state == NodeDone {
 			back.PreviousCatalog = fixed.Catalog
+		} else {
+			back.Uncertain = fixed.Uncertain || c.IgnoreDrift // the run may not have begun
 		}
 		nodes = append(nodes, back)
 	}
@@ -89,6 +91,8 @@ func (s *State) refusal(i int) string {
 	switch {
 	case !n.ran:
 		return "no run was started on it"
+	case n.state == NodeDrifted && n.left == LeftNothing:
+		return "it has drifted, and no run has begun on it"
 	case n.state == NodeRolledBack:
 		return "it is rolled back already"
 	case rules.Scope == strategy.Changed && !n.changed:

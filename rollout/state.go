@@ -151,6 +151,8 @@ type node struct {
 	reason   string
 	changed  bool // a run has changed it, or may have changed it
 	ran      bool // a run not in noop mode was started
+	noop     bool // the present or last run is in noop mode
+	left     Left // by the runs that are over
 	counted  bool
 	epoch    int32 // of sums, if counted
 

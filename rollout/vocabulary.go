@@ -74,7 +74,7 @@ const (
 	OutcomeAuth        Outcome = "auth"        // nothing was started, and a repetition cannot help
 	OutcomeTimeout     Outcome = "timeout"
 	OutcomeLost        Outcome = "lost"    // the result is unknown
-	OutcomeDrifted     Outcome = "drifted" // the node has another catalog than the expected one; nothing was started
+	OutcomeDrifted     Outcome = "drifted" // the node does not have the expected release; nothing was started
 	OutcomeRefused     Outcome = "refused" // the node refused the run, for example an older sequence number
 	OutcomeCancelled   Outcome = "cancelled"
 	// OutcomeAbsent is the answer of a node that knows nothing of the run, so the run was never

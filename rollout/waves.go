@@ -22,7 +22,9 @@ type Spec struct {
 	Author    string
 	Noop      bool
 	Emergency bool
-	Reason    string
+	// IgnoreDrift is that of Created.
+	IgnoreDrift bool
+	Reason      string
 }
 
 // New returns the first event of a rollout, with its waves. The nodes of the event are in the order
@@ -30,7 +32,7 @@ type Spec struct {
 func New(spec Spec) (*Created, error) {
 	c := &Created{
 		Rollout: spec.Rollout, Release: spec.Release, Sequence: spec.Sequence, Strategy: spec.Strategy, StrategyDigest: spec.Strategy.Digest(),
-		Nodes: slices.Clone(spec.Nodes), Author: spec.Author, Noop: spec.Noop, Emergency: spec.Emergency, Reason: spec.Reason,
+		Nodes: slices.Clone(spec.Nodes), Author: spec.Author, Noop: spec.Noop, Emergency: spec.Emergency, IgnoreDrift: spec.IgnoreDrift, Reason: spec.Reason,
 	}
 	slices.SortFunc(c.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	c.Waves = waves(&c.Strategy, c.Nodes)

@@ -33,6 +33,10 @@ type Delivery struct {
 	Run func(t *inventory.Target) string
 	// Seq is the sequence number of the controller, as in remote.Job. 0 is always accepted.
 	Seq int64
+	// Release and Expected are those of remote.Job.
+	Release, Expected string
+	// Ended takes the outcome of a run that came to its end; nil discards.
+	Ended func(*remote.Outcome)
 	// Open opens a content of a catalog, as in remote.Job; nil opens the file that the catalog names.
 	Open func(c bundle.Content) (io.ReadCloser, error)
 }
@@ -56,6 +60,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
 		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
+		Release: d.Release, Expected: d.Expected,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, so the helper sends no more about it
 				r.Start = start
@@ -70,6 +75,9 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	}
 	done.Took, done.Stopped = time.Since(start), err != nil
 	if out != nil {
+		if d.Ended != nil {
+			d.Ended(out)
+		}
 		done.Stopped = done.Stopped || out.Stopped != ""
 		if out.Error != "" {
 			done.Logs = append(done.Logs, report.Log{Level: report.Err, Message: out.Error, Time: time.Now()})

@@ -81,6 +81,8 @@ type Done struct {
 	Refused *Refusal `json:"refused,omitempty"` // nothing was changed
 	// Error is a failure of the helper itself in the middle of the run.
 	Error string `json:"error,omitempty"`
+	// Drift is set if the node does not have the expected release, and the run was in noop mode.
+	Drift string `json:"drift,omitempty"`
 	// Owed are resources that a later run will refresh, because this one did not come to it.
 	Owed []string `json:"owed,omitempty"`
 }
@@ -93,6 +95,7 @@ const (
 	KindBusy    Kind = "busy"    // another run holds the lock of the node
 	KindStale   Kind = "stale"   // a run with a higher sequence number was here
 	KindTwice   Kind = "twice"   // there was a run of this ID
+	KindDrifted Kind = "drifted" // the node has another release than the expected one
 	KindCatalog Kind = "catalog" // the catalog is wrong
 	KindState   Kind = "state"   // the state directory cannot be used
 	KindFile    Kind = "file"    // something else is in the place of a file of the state directory

@@ -59,6 +59,9 @@ type Job struct {
 	Puppet   bool
 	Plugins  []byte
 	Continue bool // go on when the connection is lost
+	// Release is the digest of the release to which the catalog belongs, "" for none. Expected is the release that the machine
+	// must have, unless it has Release: otherwise it refuses the run. A run in noop mode only reports it. "" accepts each.
+	Release, Expected string
 	// Open opens a content; nil opens the file that the catalog names. The digest is checked in
 	// any case.
 	Open func(c bundle.Content) (io.ReadCloser, error)
@@ -75,6 +78,7 @@ type Outcome struct {
 	Stopped frame.Stop // why the run ended early; "" if it did not
 	Error   string     // of the helper itself, after it began
 	Owed    []string   // resources that the next run refreshes
+	Drift   string     // how the machine differs from Job.Expected, of a run in noop mode; "" if it does not
 }
 
 // OK reports whether all resources are as wanted.
@@ -159,6 +163,8 @@ func (p *packed) arguments(job *Job, run string) []string {
 	add(job.Continue, "--continue")
 	add(job.Puppet, "--engine", "puppet")
 	add(job.Puppet && p.plugins != "", "--plugins", p.plugins)
+	add(job.Release != "", "--release", job.Release)
+	add(job.Expected != "", "--expected", job.Expected)
 	add(job.Workers != 0, "--workers", strconv.Itoa(job.Workers))
 	for _, tag := range job.Tags {
 		add(true, "--tag", tag)
@@ -198,7 +204,7 @@ func (t *Target) check(f *frame.Fate) error {
 		if f.Done == nil {
 			return t.protocol("the run has ended without a result")
 		}
-		f.Done.Error = safeMessage(f.Done.Error)
+		f.Done.Error, f.Done.Drift = safeMessage(f.Done.Error), safeMessage(f.Done.Drift)
 	default:
 		return t.protocol("the run has the unknown state %q", f.State)
 	}

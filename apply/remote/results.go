@@ -288,7 +288,7 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 	default:
 		return nil, protocolError(r.label, "it stopped because of %q", d.Stopped)
 	}
-	return &Outcome{Run: run, Counts: r.counts, Stopped: d.Stopped, Error: safeMessage(d.Error), Owed: slices.Clip(d.Owed)}, nil
+	return &Outcome{Run: run, Counts: r.counts, Stopped: d.Stopped, Error: safeMessage(d.Error), Drift: safeMessage(d.Drift), Owed: slices.Clip(d.Owed)}, nil
 }
 
 // maxShown is the number of messages that a refusal can have.

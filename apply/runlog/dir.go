@@ -1,5 +1,5 @@
 // Package runlog keeps the records of the helper's runs on a machine: a lock, so that one
-// run works at a time; the highest sequence number; and a journal of each run.
+// run works at a time; the highest sequence number; the release of the last run; and a journal of each run.
 //
 // All is in the state directory, which belongs to the user of the helper and which no
 // other user can write to. Journals have the names of resources and their status. They do
@@ -30,8 +30,10 @@ type Dir struct{ path string }
 const (
 	lockName  = "lock"
 	fenceName = "sequence"
-	runsName  = "runs"
-	journal   = ".log"
+	// releaseName has the release of each node.
+	releaseName = "release"
+	runsName    = "runs"
+	journal     = ".log"
 )
 
 // Open opens a state directory, and creates it if its parent exists. Its path must be

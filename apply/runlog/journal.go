@@ -55,6 +55,9 @@ type Start struct {
 	Seq           int64
 	Noop          bool
 	Boot          string // boot ID
+	Release       string // digest; "" if the catalog belongs to no release
+	// Expected is the release that the node must have, unless it has Release already; "" accepts each.
+	Expected string
 }
 
 // A Journal is that of a run that works. It is safe for concurrent use.
@@ -68,8 +71,8 @@ type Journal struct {
 // ErrTwice is the error of Begin if there is a journal of the run already.
 var ErrTwice = errors.New("there was a run of this ID")
 
-// Begin begins the journal of a run. The lock must be held until it ends. It removes old
-// journals.
+// Begin begins the journal of a run, and records its release, both on the disk. The lock must be held until it ends. It removes
+// old journals. The error is a *DriftError if the node has not the expected release.
 func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, error) {
 	if err := CheckID(s.Run); err != nil {
 		return nil, err
@@ -94,7 +97,11 @@ func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, err
 		j.owed[r] = true
 	}
 	b := &begin{Number: last + 1, Node: s.Node, By: s.By, Catalog: s.Catalog, Seq: s.Seq, Noop: s.Noop, Boot: s.Boot, Owed: texts(owed)}
-	if err := j.write(line{Begin: b, At: now}, true); err != nil {
+	// The journal exists before the check, so a run that is repeated is reported as such. Without its first line, it is no journal.
+	if err = l.enter(&s); err == nil {
+		err = j.write(line{Begin: b, At: now}, true)
+	}
+	if err != nil {
 		f.Close()
 		os.Remove(l.dir.journal(s.Run))
 		return nil, err

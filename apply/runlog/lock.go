@@ -175,13 +175,12 @@ func (l *Lock) Fence(node string, seq int64) error {
 	if seq == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(l.dir.Path(fenceName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	highest := make(map[string]int64)
-	if err == nil && json.Unmarshal(text, &highest) != nil {
+	highest, err := table[int64](l.dir, fenceName)
+	if errors.Is(err, errDamaged) {
 		return fmt.Errorf("%s is damaged: remove it if no older controller can be at work", l.dir.Path(fenceName))
+	}
+	if err != nil {
+		return err
 	}
 	old, known := highest[node]
 	switch {
@@ -191,8 +190,29 @@ func (l *Lock) Fence(node string, seq int64) error {
 		return nil
 	}
 	highest[node] = seq
-	if text, err = json.Marshal(highest); err != nil {
+	return setTable(l.dir, fenceName, highest)
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// table reads a file with a value for each node. It is empty if the file does not exist. The error is errDamaged for another content.
+func table[V any](d *Dir, name string) (map[string]V, error) {
+	text, err := os.ReadFile(d.Path(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	values := make(map[string]V)
+	if err == nil && (json.Unmarshal(text, &values) != nil || values == nil) {
+		return nil, errDamaged
+	}
+	return values, nil
+}
+
+// setTable writes such a file. It is on the disk when setTable returns.
+func setTable[V any](d *Dir, name string, values map[string]V) error {
+	text, err := json.Marshal(values)
+	if err != nil {
 		return err
 	}
-	return atomicfile.WriteOwn(l.dir.Path(fenceName), append(text, '\n'), 0o600)
+	return atomicfile.WriteOwn(d.Path(name), append(text, '\n'), 0o600)
 }

@@ -113,6 +113,7 @@ type run struct {
 	journal   *runlog.Journal
 	inherited map[catalog.Ref]bool // refreshes that earlier runs left; true if this one leaves them, too
 	counts    frame.Counts
+	drift     string   // frame.Done.Drift
 	warned    sync.Map // resources about which there were warnings
 }
 
@@ -326,12 +327,25 @@ func (r *run) host() *resource.Host {
 
 // begin opens the journal.
 func (r *run) begin(ctx context.Context) (err error) {
-	r.journal, err = r.lock.Begin(ctx, runlog.Start{Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot()}, time.Now())
+	start := runlog.Start{
+		Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot(),
+		Release: r.q.Release, Expected: r.q.Expected,
+	}
+	if r.q.Noop && r.q.Expected != "" {
+		err := r.lock.Drift(&start)
+		if _, is := errors.AsType[*runlog.DriftError](err); is {
+			r.drift = err.Error()
+		} else if err != nil {
+			return err
+		}
+	}
+	r.journal, err = r.lock.Begin(ctx, start, time.Now())
 	return err
 }
 
 // finish ends the journal and the answer, and returns the exit code. err is set if the journal is not complete.
 func (r *run) finish(done *frame.Done, err error) int {
+	done.Drift = r.drift
 	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
 		done.Error = "The journal of the run is incomplete: " + err.Error()
 	}

@@ -69,6 +69,10 @@ type Request struct {
 	Engine    string // EnginePuppet, or "" for package apply
 	Plugins   string // SHA-256 of the package of plugins (package plugins) for EnginePuppet; "" for none
 	Continue  bool   // go on to the end without a reader, and after a signal
+	Release   string // digest of the release to which the catalog belongs; "" for none
+	// Expected is the digest of the release that the node must have, unless it has Release; "" accepts each.
+	// A run in noop mode only reports another one.
+	Expected string
 }
 
 // EnginePuppet applies a catalog with the Puppet that is installed on the machine (package agent).
@@ -172,6 +176,9 @@ func refusal(err error) *frame.Refusal {
 	}
 	if e, is := errors.AsType[*runlog.StaleError](err); is {
 		r.Kind, r.Seq = frame.KindStale, e.Highest
+	}
+	if _, is := errors.AsType[*runlog.DriftError](err); is {
+		r.Kind = frame.KindDrifted
 	}
 	switch {
 	case errors.Is(err, runlog.ErrTwice):

@@ -46,6 +46,7 @@ func (o *StartOptions) Bind(b *cli.Binder) {
 	b.Text("reason", &o.reason)
 	b.Switch("yes", &o.yes)
 	b.Switch("wait", &o.wait)
+	b.Switch("ignore-drift", &o.drift)
 }
 
 // Start carries out rollout start.

@@ -33,6 +33,7 @@ type PlanOptions struct {
 	params   cli.Optional
 	noop     bool
 	urgent   bool
+	drift    bool // is ignored
 }
 
 // Bind reads the flags and arguments.
@@ -85,7 +86,7 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 		}
 	}
 	now := time.Now().UTC()
-	spec := rollout.Spec{Strategy: *st, Author: v.User, Noop: o.noop, Emergency: o.urgent}
+	spec := rollout.Spec{Strategy: *st, Author: v.User, Noop: o.noop, Emergency: o.urgent, IgnoreDrift: o.drift}
 	var of *release.Release
 	if st.Action.IsZero() {
 		if of, err = v.admitted(ctx, b, o.release, st.Release); err != nil {
@@ -212,7 +213,7 @@ func (v *Invocation) nodes(ctx context.Context, b *book, targets []*inventory.Ta
 			n.Release, n.Catalog = string(of.ID), string(of.Nodes[t.Name].Catalog)
 		}
 		if l, known := last[t.Name]; known {
-			n.Previous, n.PreviousCatalog, n.Unhealthy = l.Release, l.Catalog, !l.Healthy
+			l.Note(&n)
 		}
 		if n.Facts, err = v.facts(ctx, t, st.Facts()); err != nil {
 			return nil, err

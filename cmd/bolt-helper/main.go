@@ -137,6 +137,8 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	fs.BoolVar(&q.Continue, "continue", false, "")
 	fs.StringVar(&q.Engine, "engine", "", "")
 	fs.StringVar(&q.Plugins, "plugins", "", "")
+	fs.StringVar(&q.Release, "release", "", "")
+	fs.StringVar(&q.Expected, "expected", "", "")
 	if err := fs.Parse(args); err != nil {
 		return 0, err
 	}

@@ -246,6 +246,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "task", Arg: "NAME", Complete: s.names(publicTasks), Section: secRelease, On: onStages, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
 		{Name: "emergency", Section: secRelease, On: onStages, Strict: true, Help: "Start although there is a freeze, if the strategy allows this for emergencies."},
 		{Name: "yes", Section: secRelease, On: onStart, Strict: true, Help: "Start without a question."},
+		{Name: "ignore-drift", Section: secRelease, On: onStart, Strict: true, Help: "Also apply the release to nodes on which something else was applied since the last rollout."},
 		{Name: "wait", Section: secRelease, On: onRollout, Strict: true, Help: "Wait for approvals, windows and the end of pauses, instead of ending with the status 3."},
 		{Name: "reason", Arg: "TEXT", Section: secRelease, On: onReason, Strict: true, Help: "The reason, which the log of the rollout keeps."},
 		{Name: "cancel", Section: secRelease, On: onAbort, Strict: true, Help: "Give up the nodes in work at once. By default, the nodes in work are finished."},

@@ -108,8 +108,30 @@ func (l *Ledger) create(ctx context.Context, c *rollout.Created) error {
 	if c.Rollout, err = l.free(ctx, c.Rollout); err != nil {
 		return err
 	}
+	if err := l.renew(ctx, c); err != nil {
+		return err
+	}
 	_, err = l.Append(ctx, c.Rollout, 0, 0, c)
 	return err
+}
+
+// renew enters the present releases of the nodes. Other rollouts can have ended since the rollout was planned: while a user was asked, or
+// the rollout waited for them.
+func (l *Ledger) renew(ctx context.Context, c *rollout.Created) error {
+	names := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		names[i] = n.Name
+	}
+	last, err := l.Last(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range c.Nodes {
+		if of, known := last[c.Nodes[i].Name]; known {
+			of.Note(&c.Nodes[i])
+		}
+	}
+	return nil
 }
 
 // free returns an ID with the same name as another ID that comes after those of all rollouts.
@@ -132,6 +154,11 @@ func stamp(id string) string { return id[:min(len(id), len(stampForm))] }
 type Last struct {
 	Release, Catalog string
 	Healthy          bool
+}
+
+// Note enters the release in a node of a new rollout.
+func (l Last) Note(n *rollout.Node) {
+	n.Previous, n.PreviousCatalog, n.Unhealthy, n.Uncertain = l.Release, l.Catalog, !l.Healthy, !l.Healthy
 }
 
 // Last returns the releases that the last rollouts have left on nodes. Nodes without a rollout
@@ -160,10 +187,11 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 			if !missing[n.Name] {
 				continue
 			}
-			switch st := status[n.Name]; st.State {
-			case rollout.NodeDone:
+			state, left := status[n.Name].State, s.Left(n.Name)
+			switch {
+			case left == rollout.LeftRelease:
 				last[n.Name] = Last{n.Release, n.Catalog, true}
-			case rollout.NodeFailed, rollout.NodeTimeout, rollout.NodeLost:
+			case left == rollout.LeftPart, state == rollout.NodeFailed, state == rollout.NodeTimeout, state == rollout.NodeLost:
 				// The run can have changed a part of the node. The release that the node had before is the
 				// last one that it had as a whole.
 				last[n.Name] = Last{n.Previous, n.PreviousCatalog, false}

@@ -114,6 +114,8 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	}
 	d := f.delivery(r)
 	var refused *remote.RefusedError
+	drift := ""
+	d.Ended = func(o *remote.Outcome) { drift = o.Drift }
 	a := &fleet.Apply{
 		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
 		Compile: func(context.Context, *inventory.Target, *ordered.Map, bool) (*catalog.Catalog, error) { return c, nil },
@@ -131,13 +133,34 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 		if refused.Kind == frame.KindTwice { // another driver has started this very run
 			return f.Ask(ctx, r)
 		}
-		return driver.Result{Outcome: rollout.OutcomeRefused, Reason: refused.Error()}
+		return declined(refused)
 	}
 	out := outcome(res)
 	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
 		return f.fate(ctx, r, t, out)
 	}
-	return f.known(r, out)
+	return f.known(r, noted(out, drift))
+}
+
+// noted adds to the result of a run in noop mode how the node differs from the expected release.
+func noted(out driver.Result, drift string) driver.Result {
+	switch {
+	case drift == "":
+	case out.Reason == "":
+		out.Reason = drift
+	default:
+		out.Reason += ". " + drift
+	}
+	return out
+}
+
+// declined returns the result of a run that the node refused.
+func declined(e *remote.RefusedError) driver.Result {
+	if e.Kind == frame.KindDrifted {
+		return driver.Result{Outcome: rollout.OutcomeDrifted, Reason: strings.Join(e.Messages, "\n") +
+			". Nothing was changed. If this can be replaced, start a rollout with the option --ignore-drift"}
+	}
+	return driver.Result{Outcome: rollout.OutcomeRefused, Reason: e.Error()}
 }
 
 // known fills in the catalog that a finished run leaves on the node.
@@ -153,6 +176,7 @@ func (f *Fleet) known(r *driver.Run, out driver.Result) driver.Result {
 func (f *Fleet) delivery(r *driver.Run) *fleet.Delivery {
 	d := f.o.Delivery
 	d.Noop, d.Continue, d.Seq = r.Noop, true, int64(r.Rollout.Sequence)
+	d.Release, d.Expected = r.Node.Release, r.Rollout.Expected(&r.Node)
 	d.Run = func(*inventory.Target) string { return r.ID }
 	return &d
 }
@@ -285,7 +309,7 @@ func told(fate *frame.Fate) driver.Result {
 	case n.Failed > 0:
 		out.Outcome, out.Reason = rollout.OutcomeFailed, fmt.Sprintf("%d resources failed", n.Failed)
 	}
-	return out
+	return noted(out, d.Drift)
 }
 
 // run runs an action on one target, and returns the result. take gets it before its output is closed.

@@ -1,9 +1,11 @@
 package reach
 
 import (
+	"strings"
 	"testing"
 
 	"bolt/apply/frame"
+	"bolt/apply/remote"
 	"bolt/event"
 	"bolt/rollout"
 	"bolt/rollout/driver"
@@ -54,6 +56,39 @@ func TestTold(t *testing.T) {
 	} {
 		if got := told(c.fate); got.Outcome != c.want || got.Changed != c.changed {
 			t.Errorf("%+v: %+v", c.fate, got)
+		}
+	}
+}
+
+// TestDeclined classifies refusals of machines.
+func TestDeclined(t *testing.T) {
+	e := &remote.RefusedError{Label: "web1", Refusal: frame.Refusal{Kind: frame.KindDrifted, Messages: []string{"this node has the release a"}}}
+	if got := declined(e); got.Outcome != rollout.OutcomeDrifted || got.Changed || !strings.Contains(got.Reason, "this node has the release a. Nothing was changed. ") || !strings.Contains(got.Reason, "--ignore-drift") {
+		t.Errorf("%+v", got)
+	}
+	e.Kind = frame.KindStale
+	if got := declined(e); got.Outcome != rollout.OutcomeRefused || got.Changed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestExpected sends the release of the run, and the one that the node must have.
+func TestExpected(t *testing.T) {
+	n := rollout.Node{Name: "n", Release: "new", Previous: "old"}
+	for _, c := range []struct {
+		change func(c *rollout.Created, n *rollout.Node)
+		want   string
+	}{
+		{func(*rollout.Created, *rollout.Node) {}, "old"},
+		{func(_ *rollout.Created, n *rollout.Node) { n.Previous = "" }, ""},
+		{func(_ *rollout.Created, n *rollout.Node) { n.Uncertain = true }, ""},
+		{func(c *rollout.Created, _ *rollout.Node) { c.IgnoreDrift = true }, ""},
+	} {
+		created, node := rollout.Created{Sequence: 7}, n
+		c.change(&created, &node)
+		d := New(Options{}).delivery(&driver.Run{Rollout: &created, Node: node, ID: "x"})
+		if d.Release != "new" || d.Expected != c.want || d.Seq != 7 {
+			t.Errorf("release %q, expected %q, want %q", d.Release, d.Expected, c.want)
 		}
 	}
 }
